@@ -1,0 +1,158 @@
+package classad
+
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Kind says what a Value is.
+type Kind uint8
+
+// The kinds of value.
+const (
+	Undefined  Kind = iota
+	ErrorValue      // the literal error
+	Bool
+	Int
+	Real
+	String
+	Unevaluated // an expression, list or nested ad, kept as its text
+)
+
+// Value is a literal, or the text of an expression nobody evaluated. The zero
+// Value is undefined.
+type Value struct {
+	kind Kind
+	num  uint64 // Bool, Int, Real
+	str  string // String, Unevaluated
+}
+
+// The constructors of values.
+func BoolValue(b bool) Value {
+	if b {
+		return Value{kind: Bool, num: 1}
+	}
+	return Value{kind: Bool}
+}
+
+// IntValue returns an integer.
+func IntValue(i int64) Value { return Value{kind: Int, num: uint64(i)} }
+
+// RealValue returns a real number.
+func RealValue(f float64) Value { return Value{kind: Real, num: math.Float64bits(f)} }
+
+// StringValue returns a string.
+func StringValue(s string) Value { return Value{kind: String, str: s} }
+
+// ErrValue returns the value error.
+func ErrValue() Value { return Value{kind: ErrorValue} }
+
+func unevaluated(text string) Value { return Value{kind: Unevaluated, str: text} }
+
+// Kind returns what the value is.
+func (v Value) Kind() Kind { return v.kind }
+
+// Bool returns a boolean.
+func (v Value) Bool() (bool, bool) { return v.num != 0, v.kind == Bool }
+
+// Int returns an integer; a real without a fraction counts as one.
+func (v Value) Int() (int64, bool) {
+	switch v.kind {
+	case Int:
+		return int64(v.num), true
+	case Real:
+		f := math.Float64frombits(v.num)
+		if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			return int64(f), true
+		}
+	}
+	return 0, false
+}
+
+// Real returns a real number or an integer as one.
+func (v Value) Real() (float64, bool) {
+	switch v.kind {
+	case Int:
+		return float64(int64(v.num)), true
+	case Real:
+		return math.Float64frombits(v.num), true
+	}
+	return 0, false
+}
+
+// Str returns a string's content.
+func (v Value) Str() (string, bool) { return v.str, v.kind == String }
+
+// String prints the value as ClassAd source.
+func (v Value) String() string {
+	switch v.kind {
+	case ErrorValue:
+		return "error"
+	case Bool:
+		if v.num != 0 {
+			return "true"
+		}
+		return "false"
+	case Int:
+		return strconv.FormatInt(int64(v.num), 10)
+	case Real:
+		return formatReal(math.Float64frombits(v.num))
+	case String:
+		return Quote(v.str)
+	case Unevaluated:
+		return v.str
+	}
+	return "undefined"
+}
+
+// formatReal prints a number so that it is read back as a real, and the same one.
+func formatReal(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return `real("NaN")`
+	case math.IsInf(f, 1):
+		return `real("INF")`
+	case math.IsInf(f, -1):
+		return `real("-INF")`
+	}
+	s := strconv.FormatFloat(f, 'G', -1, 64)
+	if !strings.ContainsAny(s, ".E") {
+		s += ".0"
+	}
+	return s
+}
+
+// Quote prints s as a ClassAd string literal on one line: quotes, backslashes and control
+// characters are escaped, so that nothing in s can end the literal or the line. A
+// NUL, which no ClassAd string can hold, ends it.
+func Quote(s string) string {
+	if i := strings.IndexByte(s, 0); i >= 0 {
+		s = s[:i]
+	}
+	var b strings.Builder
+	b.Grow(len(s) + 2)
+	b.WriteByte('"')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c == '\n':
+			b.WriteString(`\n`)
+		case c == '\t':
+			b.WriteString(`\t`)
+		case c == '\r':
+			b.WriteString(`\r`)
+		case c < ' ' || c == 0x7f:
+			b.WriteByte('\\')
+			b.WriteByte('0' + c>>6)
+			b.WriteByte('0' + c>>3&7)
+			b.WriteByte('0' + c&7)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}

@@ -1,0 +1,55 @@
+package schedd
+
+import "time"
+
+// Options says where HTCondor's tools are and which schedd they talk to.
+type Options struct {
+	BinDir       string        // directory of condor_submit and the others; empty: found in PATH
+	CondorConfig string        // CONDOR_CONFIG; empty: HTCondor's default places
+	Krb5Config   string        // KRB5_CONFIG; empty: /etc/krb5.conf
+	Pool         string        // -pool; empty: COLLECTOR_HOST of the configuration
+	Schedd       string        // -name; empty: SCHEDD_HOST of the configuration, or the local one
+	Timeout      time.Duration // for each command; 0: 60 s. A submit gets 20 ms more per proc
+}
+
+// DefaultTimeout is the deadline of a command when Options name none. condor_q
+// and condor_rm give up on a dead schedd after 20 s by themselves, condor_submit
+// does not in 300 s.
+const DefaultTimeout = 60 * time.Second
+
+// Identity is who a command runs as.
+type Identity struct {
+	CCache string // path of a Kerberos credential cache; empty: none
+}
+
+// Cluster is what condor_submit made: procs 0 to Procs-1.
+type Cluster struct {
+	ID    int
+	Procs int
+}
+
+// Client talks to one schedd through HTCondor's command line tools. It keeps
+// no state; all methods may be called concurrently.
+type Client struct {
+	o Options
+}
+
+// New returns a client. It starts nothing.
+func New(o Options) *Client {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	return &Client{o: o}
+}
+
+// target is the part of a command line that names the schedd.
+func (c *Client) target() []string {
+	var args []string
+	if c.o.Pool != "" {
+		args = append(args, "-pool", c.o.Pool)
+	}
+	if c.o.Schedd != "" {
+		args = append(args, "-name", c.o.Schedd)
+	}
+	return args
+}

@@ -1,0 +1,18 @@
+// Package schedd is the only place that talks to HTCondor. The conversation, in
+// order:
+//
+//	Stage           describe.go, submitline.go, allow.go, wrapper.sh
+//	                the sandbox of a run, written into a directory of its own
+//	Client.Submit   condor_submit -spool -terse job.sub
+//	Client.Queue    condor_q: what is still there
+//	Client.History  condor_history: what left
+//	Client.Remove   condor_rm
+//
+// Every command runs with a deadline, in a process group and with an
+// environment of its own (command.go), and ends in a Job or in an *Error whose
+// Kind says whether trying again can help. What a job's ad means is decided by
+// pure methods of Job (job.go). Nothing is remembered between calls.
+//
+// The package decides nothing about HTCJobs: when to submit, what "absent" means and what
+// to do about a half-spooled cluster belong to internal/kube.
+package schedd

@@ -1,0 +1,93 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Kind says what went wrong, and so who can mend it and whether trying again
+// can help.
+type Kind int
+
+// The kinds of failure.
+const (
+	// Unknown trouble, to be shown and tried again.
+	Unknown Kind = iota
+	// Refused is final: the description itself is wrong, and is refused
+	// again until it changes.
+	Refused
+	// Credentials are absent or expired; a new ticket may help.
+	Credentials
+	// NotAuthorised means that the schedd knows us and says no.
+	NotAuthorised
+	// Unreachable means that no schedd answered. HTCondor's tools say the same when
+	// a ticket expired and the collector wants one too: look at the ticket first.
+	Unreachable
+	// Timeout means that a command was killed at its deadline: what it began
+	// may have happened or not.
+	Timeout
+	// Limit is one of the schedd's own, such as MAX_JOBS_PER_OWNER; later perhaps.
+	Limit
+)
+
+var kindNames = [...]string{"Unknown", "Refused", "Credentials", "NotAuthorised", "Unreachable", "Timeout", "LimitReached"}
+
+// String is a CamelCase word, fit for a condition's reason.
+func (k Kind) String() string { return kindNames[k] }
+
+// Final tells whether trying the same again is useless.
+func (k Kind) Final() bool { return k == Refused }
+
+// Error is the failure of one command, or the refusal of a description before
+// any command ran (Command is then empty).
+type Error struct {
+	Kind     Kind
+	Command  string // condor_submit, condor_q ...
+	ExitCode int    // -1 when it did not exit by itself
+	Stderr   string // the tool's last lines, or our own words
+	// Cluster is set when condor_submit printed a cluster and yet failed. That
+	// cluster may stand in the queue half-spooled: ask for it before sending again.
+	Cluster *Cluster
+
+	err error
+}
+
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.Command != "" {
+		b.WriteString(e.Command + ": ")
+	}
+	switch {
+	case e.Stderr != "":
+		b.WriteString(e.Stderr)
+	case e.err != nil:
+		b.WriteString(e.err.Error())
+	default:
+		fmt.Fprintf(&b, "exit code %d without a word", e.ExitCode)
+	}
+	return b.String()
+}
+
+// Unwrap gives what stands behind the error, such as a classad.SyntaxError or
+// context.DeadlineExceeded.
+func (e *Error) Unwrap() error { return e.err }
+
+// KindOf finds the kind of an error of this package; a bare context deadline is a
+// Timeout, everything else Unknown.
+func KindOf(err error) Kind {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e.Kind
+	case errors.Is(err, context.DeadlineExceeded):
+		return Timeout
+	}
+	return Unknown
+}
+
+func refused(format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: Refused, ExitCode: -1, Stderr: err.Error(), err: errors.Unwrap(err)}
+}

@@ -1,0 +1,198 @@
+package schedd
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+// Tag is what htcd writes into every job ad, so that a cluster can be found
+// again by asking the schedd, whatever was lost on this side.
+type Tag struct {
+	UID       string // HTCJobUID: metadata.uid of the HTCJob
+	Attempt   int    // HTCJobAttempt: counts the runs of one HTCJob, from 1
+	Namespace string // HTCJobNamespace
+	Name      string // HTCJobName
+}
+
+// The names of the tag's attributes. No submit option may set them.
+const (
+	attrUID       = "HTCJobUID"
+	attrAttempt   = "HTCJobAttempt"
+	attrNamespace = "HTCJobNamespace"
+	attrName      = "HTCJobName"
+)
+
+// Constraint matches the jobs of this one run.
+func (t Tag) Constraint() string {
+	return fmt.Sprintf("%s =?= %s && %s =?= %d", attrUID, classad.Quote(t.UID), attrAttempt, t.Attempt)
+}
+
+// UIDConstraint matches the jobs of every run of one HTCJob.
+func UIDConstraint(uid string) string {
+	return attrUID + " =?= " + classad.Quote(uid)
+}
+
+// Tagged matches every job that some htcd sent.
+const Tagged = attrUID + " =!= undefined"
+
+// ClusterConstraint matches the jobs of the given clusters that htcd sent. It is
+// a membership test because a schedd evaluates that three times faster than
+// an OR of a hundred comparisons. No clusters match nothing.
+func ClusterConstraint(clusters ...int) string {
+	ids := make([]string, len(clusters))
+	for i, c := range clusters {
+		ids[i] = strconv.Itoa(c)
+	}
+	return Tagged + " && member(ClusterId, {" + strings.Join(ids, ",") + "})"
+}
+
+// JobStatus is HTCondor's number for what a job does.
+type JobStatus int
+
+// HTCondor's job states.
+const (
+	Idle               JobStatus = 1
+	Running            JobStatus = 2
+	Removed            JobStatus = 3
+	Completed          JobStatus = 4
+	Held               JobStatus = 5
+	TransferringOutput JobStatus = 6
+	Suspended          JobStatus = 7
+)
+
+var jobStatusNames = [...]string{
+	Idle: "Idle", Running: "Running", Removed: "Removed", Completed: "Completed",
+	Held: "Held", TransferringOutput: "TransferringOutput", Suspended: "Suspended",
+}
+
+func (s JobStatus) String() string {
+	if s >= Idle && int(s) < len(jobStatusNames) {
+		return jobStatusNames[s]
+	}
+	return "JobStatus(" + strconv.Itoa(int(s)) + ")"
+}
+
+const (
+	holdCodeSpooling = 16
+
+	// reasonStagingFailed is the schedd's own RemoveReason for a cluster whose
+	// input files never arrived: it ran nothing and stands for no run.
+	reasonStagingFailed = "Staging of job files failed"
+)
+
+// Job is what one ad of the queue or of the history says. Times are Unix
+// seconds, 0 when absent.
+type Job struct {
+	Cluster, Proc      int
+	Tag                Tag
+	Owner              string
+	Status, LastStatus JobStatus
+
+	// How the last attempt ended; nil when the ad does not say. Held and
+	// removed jobs carry these too: read Outcome, not them.
+	ExitBySignal         *bool
+	ExitCode, ExitSignal *int
+	SuccessExitCode      int // success_exit_code of the description, 0 by default
+
+	HoldReasonCode, HoldReasonSubCode int
+	HoldReason, RemoveReason          string
+	RemoteHost, LastRemoteHost        string
+
+	QDate, StageInFinish, StageOutFinish int64
+	EnteredCurrentStatus, CompletionDate int64
+	JobStartDate                         int64
+	NumJobStarts                         int
+}
+
+// ID is the job's number as HTCondor prints it, "cluster.proc".
+func (j Job) ID() string { return strconv.Itoa(j.Cluster) + "." + strconv.Itoa(j.Proc) }
+
+// Done tells whether the job ran to its end. A completed job that is taken
+// out with condor_rm stands in the history as removed, LastJobStatus 4.
+func (j Job) Done() bool {
+	return j.Status == Completed || j.Status == Removed && j.LastStatus == Completed
+}
+
+// Held tells whether the job is held, by whomever, but not for spooling.
+func (j Job) Held() bool { return j.Status == Held && j.HoldReasonCode != holdCodeSpooling }
+
+// Spooling tells whether the job still waits for its input files. A job whose
+// files all arrived may show the code for a second longer.
+func (j Job) Spooling() bool { return j.Status == Held && j.HoldReasonCode == holdCodeSpooling }
+
+// Spooled tells whether all input files of the job arrived. Only this tells a
+// cluster that will run from one that is stuck since its submit was killed.
+func (j Job) Spooled() bool { return j.StageInFinish > 0 }
+
+// StagingFailed tells whether the schedd threw the job away because its
+// input files never came. Such a job never ran; it must not count as a run.
+func (j Job) StagingFailed() bool {
+	return j.Status == Removed && strings.HasPrefix(j.RemoveReason, reasonStagingFailed)
+}
+
+// OutcomeState says whether a job is over, and how.
+type OutcomeState int
+
+// The outcomes.
+const (
+	OutcomeOpen OutcomeState = iota
+	OutcomeSucceeded
+	OutcomeFailed
+	OutcomeRemoved
+)
+
+func (s OutcomeState) String() string {
+	return [...]string{"Open", "Succeeded", "Failed", "Removed"}[s]
+}
+
+// Outcome is what an ad says about the end of its job. Reason and Message are
+// for a condition: a CamelCase word and a sentence.
+type Outcome struct {
+	State   OutcomeState
+	Reason  string
+	Message string
+	// ExitCode and Signal are set only when the job ran to its end.
+	ExitCode, Signal *int
+}
+
+// Outcome applies, in order:
+//
+//  1. A job that ran to its end (see Done) succeeded when it exited by
+//     itself with the success code; else it failed, by code or by signal.
+//  2. A removed job is removed; its Exit attributes are left over from the kill.
+//  3. Everything else is open: held is not failed, and what an earlier
+//     attempt returned says nothing while retries are left.
+func (j Job) Outcome() Outcome {
+	switch {
+	case j.Done():
+		return j.ended()
+	case j.StagingFailed():
+		return Outcome{State: OutcomeRemoved, Reason: "StagingFailed", Message: j.RemoveReason}
+	case j.Status == Removed:
+		m := j.RemoveReason
+		if m == "" {
+			m = "removed from the queue; HTCondor gives no reason"
+		}
+		return Outcome{State: OutcomeRemoved, Reason: "Removed", Message: m}
+	}
+	return Outcome{State: OutcomeOpen}
+}
+
+func (j Job) ended() Outcome {
+	switch {
+	case j.ExitBySignal != nil && *j.ExitBySignal:
+		o := Outcome{State: OutcomeFailed, Reason: "Signalled", Message: "killed by a signal", Signal: j.ExitSignal}
+		if j.ExitSignal != nil {
+			o.Message = fmt.Sprintf("killed by signal %d", *j.ExitSignal)
+		}
+		return o
+	case j.ExitCode == nil:
+		return Outcome{State: OutcomeFailed, Reason: "NoExitCode", Message: "completed, but its ad holds no ExitCode"}
+	case *j.ExitCode == j.SuccessExitCode:
+		return Outcome{State: OutcomeSucceeded, Reason: "Completed", Message: fmt.Sprintf("exit code %d", *j.ExitCode), ExitCode: j.ExitCode}
+	}
+	return Outcome{State: OutcomeFailed, Reason: "ExitCode", Message: fmt.Sprintf("exit code %d", *j.ExitCode), ExitCode: j.ExitCode}
+}

@@ -1,0 +1,322 @@
+// Package scheddtest is a schedd in memory, for tests of what stands above
+// schedd.Client. It has the same methods; the test is its pool: it starts, ends, holds
+// and loses jobs, and makes commands fail.
+package scheddtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Name is what ScheddName answers.
+const Name = "schedd.test"
+
+// Schedd is a queue and a history. The zero value is not usable, see New.
+type Schedd struct {
+	mu      sync.Mutex
+	now     func() time.Time
+	next    int
+	queue   []schedd.Job
+	history []schedd.Job // newest last
+	faults  map[string][]Fault
+	calls   map[string]int
+}
+
+// Fault makes one call of a command fail. With After, what the command does is
+// done first: a condor_submit that was killed after the schedd had everything.
+type Fault struct {
+	Err   error
+	After bool
+	// Block, when set, holds the call until it is closed or the context ends.
+	Block <-chan struct{}
+}
+
+// New returns an empty schedd whose next cluster is 1.
+func New() *Schedd {
+	return &Schedd{now: time.Now, next: 1, faults: map[string][]Fault{}, calls: map[string]int{}}
+}
+
+// The commands, as Fail and Calls name them.
+const (
+	Submit     = "Submit"
+	Queue      = "Queue"
+	History    = "History"
+	Remove     = "Remove"
+	ScheddName = "ScheddName"
+)
+
+// Fail lets the next calls of a command meet these faults, one each, in order.
+func (s *Schedd) Fail(command string, faults ...Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[command] = append(s.faults[command], faults...)
+}
+
+// Down makes every call of the commands fail from now on (all commands when none is
+// named); a nil error ends it.
+func (s *Schedd) Down(err error, commands ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(commands) == 0 {
+		commands = []string{Submit, Queue, History, Remove, ScheddName}
+	}
+	for _, c := range commands {
+		delete(s.faults, "down "+c)
+		if err != nil {
+			s.faults["down "+c] = []Fault{{Err: err}}
+		}
+	}
+}
+
+// Calls tells how often a command was called.
+func (s *Schedd) Calls(command string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[command]
+}
+
+// Jobs returns a copy of the queue.
+func (s *Schedd) Jobs() []schedd.Job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.queue)
+}
+
+// Gone returns a copy of the history, oldest first.
+func (s *Schedd) Gone() []schedd.Job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.history)
+}
+
+// Edit changes the jobs of a cluster in the queue; proc -1 means all.
+func (s *Schedd) Edit(cluster, proc int, f func(*schedd.Job)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.queue {
+		if j := &s.queue[i]; j.Cluster == cluster && (proc < 0 || j.Proc == proc) {
+			j.EnteredCurrentStatus = s.now().Unix()
+			f(j)
+		}
+	}
+}
+
+// Run starts the jobs.
+func (s *Schedd) Run(cluster, proc int) {
+	s.Edit(cluster, proc, func(j *schedd.Job) {
+		j.LastStatus, j.Status = j.Status, schedd.Running
+		j.NumJobStarts++
+		j.RemoteHost = "slot1@node.test"
+	})
+}
+
+// Complete ends the jobs with an exit code; they stay in the queue.
+func (s *Schedd) Complete(cluster, proc, code int) {
+	s.Edit(cluster, proc, func(j *schedd.Job) {
+		exited := false
+		j.LastStatus, j.Status = j.Status, schedd.Completed
+		j.ExitBySignal, j.ExitCode, j.ExitSignal = &exited, &code, nil
+		j.CompletionDate = j.EnteredCurrentStatus
+		j.LastRemoteHost, j.RemoteHost = "slot1@node.test", ""
+	})
+}
+
+// Hold holds the jobs.
+func (s *Schedd) Hold(cluster, proc, code int, reason string) {
+	s.Edit(cluster, proc, func(j *schedd.Job) {
+		j.LastStatus, j.Status = j.Status, schedd.Held
+		j.HoldReasonCode, j.HoldReason = code, reason
+	})
+}
+
+// Leave moves the jobs from the queue to the history, as they are.
+func (s *Schedd) Leave(cluster, proc int) { s.take(cluster, proc, true) }
+
+// Lose drops the jobs without a trace.
+func (s *Schedd) Lose(cluster, proc int) { s.take(cluster, proc, false) }
+
+func (s *Schedd) take(cluster, proc int, keep bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = slices.DeleteFunc(s.queue, func(j schedd.Job) bool {
+		hit := j.Cluster == cluster && (proc < 0 || j.Proc == proc)
+		if hit && keep {
+			s.history = append(s.history, j)
+		}
+		return hit
+	})
+}
+
+// Put adds jobs to the queue, as if another operator had sent them.
+func (s *Schedd) Put(jobs ...schedd.Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, j := range jobs {
+		s.queue = append(s.queue, j)
+		s.next = max(s.next, j.Cluster+1)
+	}
+}
+
+// call counts a call and returns the fault it meets.
+func (s *Schedd) call(ctx context.Context, command string) Fault {
+	s.mu.Lock()
+	s.calls[command]++
+	var f Fault
+	if fs := s.faults[command]; len(fs) > 0 {
+		f, s.faults[command] = fs[0], fs[1:]
+	} else if fs := s.faults["down "+command]; len(fs) > 0 {
+		f = fs[0]
+	}
+	s.mu.Unlock()
+	if f.Block != nil {
+		select {
+		case <-f.Block:
+		case <-ctx.Done():
+		}
+	}
+	if ctx.Err() != nil && f.Err == nil {
+		f.Err = ctx.Err()
+	}
+	return f
+}
+
+var (
+	tagLine   = regexp.MustCompile(`(?mi)^My\.(HTCJob\w+)\s*=\s*(.*)$`)
+	queueLine = regexp.MustCompile(`(?m)^queue (\d+)$`)
+)
+
+// Submit reads tag and queue from dir's job.sub; the new jobs are idle and spooled.
+func (s *Schedd) Submit(ctx context.Context, _ schedd.Identity, dir string) (schedd.Cluster, error) {
+	f := s.call(ctx, Submit)
+	if f.Err != nil && !f.After {
+		return schedd.Cluster{}, f.Err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "job.sub"))
+	if err != nil {
+		return schedd.Cluster{}, err
+	}
+	q := queueLine.FindSubmatch(text)
+	if q == nil {
+		return schedd.Cluster{}, fmt.Errorf("%s/job.sub: no queue line", dir)
+	}
+	n, _ := strconv.Atoi(string(q[1]))
+	var tag schedd.Tag
+	for _, m := range tagLine.FindAllSubmatch(text, -1) {
+		v := string(m[2])
+		if u, err := strconv.Unquote(v); err == nil {
+			v = u
+		}
+		switch string(m[1]) {
+		case "HTCJobUID":
+			tag.UID = v
+		case "HTCJobAttempt":
+			tag.Attempt, _ = strconv.Atoi(v)
+		case "HTCJobNamespace":
+			tag.Namespace = v
+		case "HTCJobName":
+			tag.Name = v
+		}
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := schedd.Cluster{ID: s.next, Procs: n}
+	s.next++
+	now := s.now().Unix()
+	for p := range n {
+		s.queue = append(s.queue, schedd.Job{
+			Cluster: c.ID, Proc: p, Tag: tag, Owner: "robot", Status: schedd.Idle, LastStatus: schedd.Held,
+			QDate: now, StageInFinish: now, EnteredCurrentStatus: now,
+		})
+	}
+	return c, f.Err
+}
+
+// Queue answers from the queue.
+func (s *Schedd) Queue(ctx context.Context, _ schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+	if f := s.call(ctx, Queue); f.Err != nil {
+		return f.Err
+	}
+	return each(s.Jobs(), constraint, fn)
+}
+
+// History answers from the history, newest first.
+func (s *Schedd) History(ctx context.Context, _ schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
+	if f := s.call(ctx, History); f.Err != nil {
+		return f.Err
+	}
+	gone := s.Gone()
+	slices.Reverse(gone)
+	if i := slices.IndexFunc(gone, func(j schedd.Job) bool { return j.ID() == b.Since }); i >= 0 {
+		gone = gone[:i]
+	}
+	if b.ScanLimit > 0 && len(gone) > b.ScanLimit {
+		gone = gone[:b.ScanLimit]
+	}
+	n := 0
+	return each(gone, constraint, func(j schedd.Job) error {
+		if n++; b.Limit > 0 && n > b.Limit {
+			return nil
+		}
+		return fn(j)
+	})
+}
+
+// Remove moves the matching jobs to the history as condor_rm does.
+func (s *Schedd) Remove(ctx context.Context, _ schedd.Identity, constraint, reason string) error {
+	f := s.call(ctx, Remove)
+	if f.Err != nil && !f.After {
+		return f.Err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var rest []schedd.Job
+	for _, j := range s.queue {
+		hit, err := match(j, constraint)
+		if err != nil {
+			return err
+		}
+		if !hit {
+			rest = append(rest, j)
+			continue
+		}
+		j.LastStatus, j.Status = j.Status, schedd.Removed
+		j.RemoveReason = reason + " (by user " + j.Owner + ")"
+		j.EnteredCurrentStatus = s.now().Unix()
+		s.history = append(s.history, j)
+	}
+	s.queue = rest
+	return f.Err
+}
+
+// ScheddName answers Name.
+func (s *Schedd) ScheddName(ctx context.Context, _ schedd.Identity) (string, error) {
+	if f := s.call(ctx, ScheddName); f.Err != nil {
+		return "", f.Err
+	}
+	return Name, nil
+}
+
+func each(jobs []schedd.Job, constraint string, fn func(schedd.Job) error) error {
+	for _, j := range jobs {
+		hit, err := match(j, constraint)
+		if err != nil {
+			return err
+		}
+		if hit {
+			if err := fn(j); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
