@@ -1,0 +1,52 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+var (
+	// ErrNotFound: there is no such run or proc.
+	ErrNotFound = errors.New("not in the ledger")
+	// ErrExists: the run, or its procs, are in the ledger already.
+	ErrExists = errors.New("already in the ledger")
+	// ErrCorrupt: the file is no SQLite database, or is damaged. Trying again
+	// cannot help; the file must be put aside.
+	ErrCorrupt = errors.New("the ledger file is damaged")
+	// ErrClosed: Close was called.
+	ErrClosed = errors.New("the ledger is closed")
+)
+
+// IsUnavailable reports whether the file could not be read or written for a
+// reason that may pass: the volume is full, read-only, not there, or gives I/O
+// errors, or somebody else holds the lock. Nothing was written, trying again
+// later can help.
+func IsUnavailable(err error) bool {
+	switch code(err) {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
+		sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOMEM:
+		return true
+	}
+	return false
+}
+
+// code is the primary SQLite result code of err, 0 when it has none.
+func code(err error) int {
+	var e *sqlite.Error
+	if errors.As(err, &e) {
+		return e.Code() & 0xff
+	}
+	return 0
+}
+
+// classify adds ErrCorrupt to the errors that mean it.
+func classify(err error) error {
+	switch code(err) {
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return err
+}

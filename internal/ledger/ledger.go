@@ -1,0 +1,158 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// Ledger is the open file. Its methods may be called from any goroutine.
+type Ledger struct {
+	writeDB, readDB *sql.DB
+	writer          *conn      // of the writing goroutine; nil after trouble, until the next batch
+	readers         chan *conn // nil stands for a connection still to be made
+
+	// commit is held for reading by every Read and for writing around COMMIT.
+	// SQLite's own file locks ask the same, but wait by sleeping and trying
+	// again; this keeps our goroutines from that.
+	commit sync.RWMutex
+
+	writes  chan *write
+	open    sync.RWMutex // guards closed, and the sending on writes against its closing
+	closed  bool
+	drained chan struct{} // closed when the writing goroutine has answered all
+}
+
+// maxReaders bounds the connections for reading; each has a page cache of 2 MB.
+const maxReaders = 4
+
+// Open opens the ledger in the file at path, which it creates, with its
+// directory, where it is absent, and brings its tables up to date. The error
+// is ErrCorrupt for a damaged file; IsUnavailable says that trying again can
+// help.
+func Open(ctx context.Context, path string) (*Ledger, error) {
+	l, err := open(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("open ledger %s: %w", path, classify(err))
+	}
+	return l, nil
+}
+
+func open(ctx context.Context, path string) (_ *Ledger, err error) {
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return nil, err
+	}
+	l := &Ledger{
+		readers: make(chan *conn, maxReaders),
+		writes:  make(chan *write, maxBatch),
+		drained: make(chan struct{}),
+	}
+	for range maxReaders {
+		l.readers <- nil
+	}
+	if l.writeDB, err = openDB(path, writerPragmas); err != nil {
+		return nil, err
+	}
+	if l.readDB, err = openDB(path, readerPragmas); err != nil {
+		return nil, err
+	}
+	if l.writer, err = prepareFile(ctx, l.writeDB); err != nil {
+		return nil, errors.Join(err, l.writeDB.Close())
+	}
+	go l.writeLoop()
+	return l, nil
+}
+
+// prepareFile makes the connection for writing and everything right for use.
+func prepareFile(ctx context.Context, db *sql.DB) (*conn, error) {
+	c, err := connect(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	if err = migrate(ctx, c); err != nil {
+		c.discard()
+		return nil, err
+	}
+	return c, nil
+}
+
+// Close takes no more writes, waits until those that were taken are durable
+// and answered, and for the reads in progress, and closes the file.
+func (l *Ledger) Close() error {
+	l.open.Lock()
+	again := l.closed
+	if !again {
+		l.closed = true
+		close(l.writes)
+	}
+	l.open.Unlock()
+	if again {
+		return nil
+	}
+	<-l.drained
+	if l.writer != nil {
+		l.writer.discard()
+	}
+	for range maxReaders {
+		if c := <-l.readers; c != nil {
+			c.discard()
+		}
+	}
+	close(l.readers)
+	return errors.Join(l.readDB.Close(), l.writeDB.Close())
+}
+
+// Read runs fn on one consistent state of the ledger; nothing it does can
+// write. It waits for no more than a commit in progress, and holds up the next
+// commit until fn returns: keep fn short, and let it call neither Read nor Write.
+func (l *Ledger) Read(ctx context.Context, fn func(*Tx) error) error {
+	c, err := l.reader(ctx)
+	if err != nil {
+		return fmt.Errorf("read ledger: %w", classify(err))
+	}
+	l.commit.RLock()
+	defer l.commit.RUnlock()
+	defer l.giveBack(c)
+	if _, err := c.exec(ctx, `BEGIN`); err != nil {
+		return fmt.Errorf("read ledger: %w", classify(err))
+	}
+	return classify(fn(&Tx{ctx: ctx, conn: c}))
+}
+
+// reader waits for a connection that nobody reads with.
+func (l *Ledger) reader(ctx context.Context) (*conn, error) {
+	select {
+	case c, ok := <-l.readers:
+		if !ok {
+			return nil, ErrClosed
+		}
+		if c != nil {
+			return c, nil
+		}
+		c, err := connect(ctx, l.readDB)
+		if err != nil {
+			l.readers <- nil
+		}
+		return c, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// giveBack ends the transaction of c; a connection where that fails is not
+// used again.
+func (l *Ledger) giveBack(c *conn) {
+	if _, err := c.exec(context.Background(), `ROLLBACK`); err != nil {
+		c.discard()
+		c = nil
+	}
+	l.readers <- c
+}

@@ -1,0 +1,190 @@
+package ledger
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Proc is one job of a run's cluster: one row of the public table htcjobs.
+type Proc struct {
+	UID       string // UID, Attempt, Namespace, Name and Cluster are the run's
+	Attempt   int
+	Namespace string
+	Name      string
+	Cluster   int
+	Proc      int // 0 to n-1
+	Status    Status
+	JobStatus int  // HTCondor's JobStatus when last seen, 0 unknown
+	ExitCode  *int // nil unless the job ended by itself
+	Signal    *int // nil unless a signal ended the job
+	Reason    string
+	Message   string
+	Source    string    // who said so last: "callback" or "crosscheck"
+	Absent    int       // successful answers in a row that did not show it
+	Changed   time.Time // when Status changed last
+	Checked   time.Time // when Absent was counted or JobStatus seen last
+}
+
+// JobID is HTCondor's name of the proc, such as "884426.0".
+func (p Proc) JobID() string { return strconv.Itoa(p.Cluster) + "." + strconv.Itoa(p.Proc) }
+
+// Status is the public column status; its numbers are the first operator's.
+type Status int
+
+const (
+	StatusOpen      Status = 1
+	StatusSucceeded Status = 4
+	StatusFailed    Status = 7
+)
+
+// ProcFilter narrows Procs; the zero value means every proc of the run.
+type ProcFilter struct {
+	Status Status // 0: any
+	From   int    // the first proc number wanted
+	Limit  int    // at most so many rows, 0: all
+}
+
+// Counts are the procs of one run by what is known of them. Active counts
+// every open one; Idle, Running and Held are parts of Active.
+type Counts struct {
+	Active, Succeeded, Failed int
+	Idle, Running, Held       int
+}
+
+const (
+	selectProc = `SELECT r.uid, r.attempt, r.namespace, r.name, r.cluster, p.proc, p.status, p.jobStatus, p.exitCode,
+	p.exitSignal, p.reason, p.message, p.source, p.absent, p.changed, p.checked FROM runs r JOIN htcjobs p ON p.run = r.id `
+
+	// runID finds the row id of a run by its uid and attempt.
+	runID = `(SELECT id FROM runs WHERE uid = ? AND attempt = ?)`
+)
+
+// InsertProcs adds the rows 0 to n-1 of r's cluster, all open, dated
+// r.Submitted. r must be in the ledger (ErrNotFound) and name its cluster;
+// ErrExists when it has rows already.
+func (tx *Tx) InsertProcs(r Run, n int) error {
+	err := tx.insertProcs(r, n)
+	if err != nil {
+		return fmt.Errorf("insert %d procs of run %s attempt %d: %w", n, r.UID, r.Attempt, err)
+	}
+	return nil
+}
+
+func (tx *Tx) insertProcs(r Run, n int) error {
+	if r.Cluster <= 0 || n <= 0 {
+		return fmt.Errorf("cluster %d", r.Cluster)
+	}
+	var id int64
+	err := tx.queryRow(`SELECT id FROM runs WHERE uid = ? AND attempt = ?`, r.UID, r.Attempt).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return err
+	}
+	inserted, err := tx.exec(`WITH RECURSIVE number(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n + 1 < ?)
+		INSERT INTO htcjobs (htcjobName, jobId, status, tempDir, run, proc, changed)
+		SELECT ?, ? || '.' || n, 1, ?, ?, n, ? FROM number
+		WHERE NOT EXISTS (SELECT 1 FROM htcjobs WHERE run = ?)`,
+		n, r.Name, r.Cluster, r.TempDir, id, millis(r.Submitted), id)
+	if err == nil && inserted == 0 {
+		err = ErrExists
+	}
+	return err
+}
+
+// UpdateProc writes what can change of a proc: Status and all below it;
+// ErrNotFound when there is no such row.
+func (tx *Tx) UpdateProc(p Proc) error {
+	n, err := tx.exec(`UPDATE htcjobs SET status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
+		message = ?, source = ?, absent = ?, changed = ?, checked = ? WHERE run = `+runID+` AND proc = ?`,
+		int(p.Status), p.JobStatus, p.ExitCode, p.Signal, p.Reason, p.Message, p.Source, p.Absent,
+		millis(p.Changed), millis(p.Checked), p.UID, p.Attempt, p.Proc)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("update proc %d of run %s attempt %d: %w", p.Proc, p.UID, p.Attempt, err)
+	}
+	return nil
+}
+
+// Proc returns one proc of a run, or ErrNotFound.
+func (tx *Tx) Proc(uid string, attempt, proc int) (Proc, error) {
+	p, err := scanProc(tx.queryRow(selectProc+`WHERE r.uid = ? AND r.attempt = ? AND p.proc = ?`, uid, attempt, proc))
+	if err != nil {
+		return Proc{}, fmt.Errorf("proc %d of run %s attempt %d: %w", proc, uid, attempt, err)
+	}
+	return p, nil
+}
+
+// ProcByJobID finds a proc as a callback names it; ErrNotFound also when jobID
+// is no "cluster.proc". Where two schedds gave the same cluster id to runs of
+// one name, the newer run is meant.
+func (tx *Tx) ProcByJobID(namespace, name, jobID string) (Proc, error) {
+	p, err := Proc{}, ErrNotFound
+	if cluster, proc, ok := splitJobID(jobID); ok {
+		p, err = scanProc(tx.queryRow(selectProc+`WHERE r.namespace = ? AND r.name = ? AND r.cluster = ? AND p.proc = ?
+			ORDER BY r.id DESC LIMIT 1`, namespace, name, cluster, proc))
+	}
+	if err != nil {
+		return Proc{}, fmt.Errorf("job %q of %s/%s: %w", jobID, namespace, name, err)
+	}
+	return p, nil
+}
+
+// Procs returns the procs of a run that match f, in the order of their
+// numbers. A run may have 100,000: ask in pages (From, Limit), each a Read of
+// its own, since a Read holds up commits while it lasts.
+func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
+	where := `WHERE r.uid = ? AND r.attempt = ? AND p.proc >= ?`
+	switch f.Status { // written out, not bound, so that the partial indexes can serve
+	case StatusOpen:
+		where += ` AND p.status = 1`
+	case StatusSucceeded:
+		where += ` AND p.status = 4`
+	case StatusFailed:
+		where += ` AND p.status = 7`
+	}
+	limit := f.Limit
+	if limit <= 0 {
+		limit = -1
+	}
+	var procs []Proc
+	err := tx.query(func(row scanner) error {
+		p, err := scanProc(row)
+		procs = append(procs, p)
+		return err
+	}, selectProc+where+` ORDER BY p.proc LIMIT ?`, uid, attempt, f.From, limit)
+	if err != nil {
+		return nil, fmt.Errorf("procs of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return procs, nil
+}
+
+func scanProc(row scanner) (Proc, error) {
+	var p Proc
+	var changed, checked int64
+	err := row.Scan(&p.UID, &p.Attempt, &p.Namespace, &p.Name, &p.Cluster, &p.Proc, &p.Status, &p.JobStatus,
+		&p.ExitCode, &p.Signal, &p.Reason, &p.Message, &p.Source, &p.Absent, &changed, &checked)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Proc{}, ErrNotFound
+	}
+	p.Changed, p.Checked = fromMillis(changed), fromMillis(checked)
+	return p, err
+}
+
+// splitJobID reads "cluster.proc" in the one form HTCondor prints: no sign, no
+// leading zero, so that one job has one name.
+func splitJobID(s string) (cluster, proc int, ok bool) {
+	c, p, found := strings.Cut(s, ".")
+	cluster, err1 := strconv.Atoi(c)
+	proc, err2 := strconv.Atoi(p)
+	ok = found && err1 == nil && err2 == nil && cluster > 0 && proc >= 0 &&
+		strconv.Itoa(cluster) == c && strconv.Itoa(proc) == p
+	return cluster, proc, ok
+}

@@ -1,0 +1,166 @@
+package ledger
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Run is one sending of one HTCJob: the row that is written before
+// condor_submit starts and from then on decides whether something was sent.
+type Run struct {
+	UID        string // of the HTCJob object
+	Attempt    int    // counts from 1 for a UID
+	Namespace  string
+	Name       string
+	Generation int64 // of the spec that was sent
+	State      RunState
+	Reason     string // CamelCase, of the last change of State
+	Message    string // for people
+	Schedd     string // name of the schedd that has the cluster
+	Cluster    int    // 0 until condor_submit named it
+	Procs      int    // how many procs were asked for
+	TokenHash  []byte // SHA-256 of the token its callbacks must carry
+	TempDir    string // staging directory
+	Created    time.Time
+	Submitted  time.Time // zero until State is Submitted
+	Ended      time.Time // zero while the run is open
+	Checked    time.Time // last successful answer of the schedd about this run
+}
+
+// RunState says how far a run has come. It is stored as text.
+type RunState string
+
+const (
+	Intent    RunState = "Intent"    // condor_submit may or may not have run: ask the schedd for the tag
+	Submitted RunState = "Submitted" // the cluster is known and its procs have rows
+	Refused   RunState = "Refused"   // HTCondor refused the description; final for this generation
+	Removing  RunState = "Removing"  // the cluster is to be removed, and may still be alive
+	Removed   RunState = "Removed"   // a successful answer showed nothing of it alive
+)
+
+// RunFilter narrows Runs; the zero value means every run.
+type RunFilter struct {
+	Namespace string   // empty: any
+	Name      string   // empty: any
+	State     RunState // empty: any
+	Open      bool     // only runs that have not ended
+}
+
+const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
+	tokenHash, tempDir, created, submitted, ended, checked`
+
+// InsertRun adds a run; ErrExists when its UID has that attempt already.
+func (tx *Tx) InsertRun(r Run) error {
+	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
+		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
+		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
+		millis(r.Checked))
+	if err == nil && n == 0 {
+		err = ErrExists
+	}
+	if err != nil {
+		return fmt.Errorf("insert run %s attempt %d: %w", r.UID, r.Attempt, err)
+	}
+	return nil
+}
+
+// UpdateRun writes everything of a run except what names it (UID, Attempt,
+// Namespace, Name) and Created; ErrNotFound when there is no such run. The
+// rows of its procs keep what they have.
+func (tx *Tx) UpdateRun(r Run) error {
+	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
+		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ? WHERE uid = ? AND attempt = ?`,
+		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
+		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.UID, r.Attempt)
+	if err == nil && n == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("update run %s attempt %d: %w", r.UID, r.Attempt, err)
+	}
+	return nil
+}
+
+// Run returns one run, or ErrNotFound.
+func (tx *Tx) Run(uid string, attempt int) (Run, error) {
+	r, err := scanRun(tx.queryRow(`SELECT `+runColumns+` FROM runs WHERE uid = ? AND attempt = ?`, uid, attempt))
+	if err != nil {
+		return Run{}, fmt.Errorf("run %s attempt %d: %w", uid, attempt, err)
+	}
+	return r, nil
+}
+
+// LatestRun returns the run of that UID with the highest attempt, or ErrNotFound.
+func (tx *Tx) LatestRun(uid string) (Run, error) {
+	r, err := scanRun(tx.queryRow(`SELECT `+runColumns+` FROM runs WHERE uid = ? ORDER BY attempt DESC LIMIT 1`, uid))
+	if err != nil {
+		return Run{}, fmt.Errorf("latest run of %s: %w", uid, err)
+	}
+	return r, nil
+}
+
+// Runs returns the runs that match f, oldest first.
+func (tx *Tx) Runs(f RunFilter) ([]Run, error) {
+	where, args := `TRUE`, []any{}
+	if f.Namespace != "" {
+		where, args = where+` AND namespace = ?`, append(args, f.Namespace)
+	}
+	if f.Name != "" {
+		where, args = where+` AND name = ?`, append(args, f.Name)
+	}
+	if f.State != "" {
+		where, args = where+` AND state = ?`, append(args, string(f.State))
+	}
+	if f.Open {
+		where += ` AND ended = 0`
+	}
+	var runs []Run
+	err := tx.query(func(row scanner) error {
+		r, err := scanRun(row)
+		runs = append(runs, r)
+		return err
+	}, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list runs: %w", err)
+	}
+	return runs, nil
+}
+
+// DeleteRuns drops every run of that UID together with the rows of its procs;
+// no run is no error.
+func (tx *Tx) DeleteRuns(uid string) error {
+	if _, err := tx.exec(`DELETE FROM runs WHERE uid = ?`, uid); err != nil {
+		return fmt.Errorf("delete runs of %s: %w", uid, err)
+	}
+	return nil
+}
+
+func scanRun(row scanner) (Run, error) {
+	var r Run
+	var created, submitted, ended, checked int64
+	err := row.Scan(&r.UID, &r.Attempt, &r.Namespace, &r.Name, &r.Generation, &r.State, &r.Reason, &r.Message,
+		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked)
+	if errors.Is(err, sql.ErrNoRows) {
+		return Run{}, ErrNotFound
+	}
+	r.Created, r.Submitted, r.Ended, r.Checked = fromMillis(created), fromMillis(submitted), fromMillis(ended), fromMillis(checked)
+	return r, err
+}
+
+// millis is how the file holds a time: Unix milliseconds, 0 for the zero time.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func fromMillis(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}

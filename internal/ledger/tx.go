@@ -1,0 +1,55 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Tx is what the function given to Write or Read works with; it ends with that
+// function.
+type Tx struct {
+	ctx  context.Context
+	conn *conn
+}
+
+// scanner is one row.
+type scanner interface{ Scan(dest ...any) error }
+
+func (tx *Tx) exec(text string, args ...any) (changed int64, err error) {
+	return tx.conn.exec(tx.ctx, text, args...)
+}
+
+// queryRow's row returns sql.ErrNoRows when there is none.
+func (tx *Tx) queryRow(text string, args ...any) scanner {
+	s, err := tx.conn.prepare(tx.ctx, text)
+	if err != nil {
+		return failedRow{err}
+	}
+	return s.QueryRowContext(tx.ctx, args...)
+}
+
+type failedRow struct{ err error }
+
+func (r failedRow) Scan(...any) error { return r.err }
+
+func (tx *Tx) query(each func(scanner) error, text string, args ...any) error {
+	s, err := tx.conn.prepare(tx.ctx, text)
+	if err != nil {
+		return err
+	}
+	rows, err := s.QueryContext(tx.ctx, args...)
+	if err != nil {
+		return err
+	}
+	return eachRow(rows, each)
+}
+
+func eachRow(rows *sql.Rows, each func(scanner) error) error {
+	defer func() { _ = rows.Close() }() // Err below has what matters
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
