@@ -1,0 +1,108 @@
+package v1alpha1
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/gentype"
+	"k8s.io/client-go/listers"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Client reaches the HTCJobs of every namespace. A generated clientset would
+// be four packages for one kind; this is the part of it that is used.
+//
+// +kubebuilder:object:generate=false
+type Client struct {
+	rest  rest.Interface
+	codec runtime.ParameterCodec
+}
+
+// Interface is what Client.HTCJobs offers for one namespace. Update never
+// touches the status and UpdateStatus nothing else: the status is a
+// subresource.
+//
+// +kubebuilder:object:generate=false
+type Interface interface {
+	Get(ctx context.Context, name string, opts metav1.GetOptions) (*HTCJob, error)
+	List(ctx context.Context, opts metav1.ListOptions) (*HTCJobList, error)
+	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
+	Create(ctx context.Context, job *HTCJob, opts metav1.CreateOptions) (*HTCJob, error)
+	Update(ctx context.Context, job *HTCJob, opts metav1.UpdateOptions) (*HTCJob, error)
+	UpdateStatus(ctx context.Context, job *HTCJob, opts metav1.UpdateOptions) (*HTCJob, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*HTCJob, error)
+	Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error
+}
+
+// NewClient returns a client for the apiserver that config names. It leaves
+// config as it is.
+func NewClient(config *rest.Config) (*Client, error) {
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("client for %s: %w", Resource, err)
+	}
+	return NewClientForHTTP(config, httpClient)
+}
+
+// NewClientForHTTP is NewClient over connections that other clients use too.
+func NewClientForHTTP(config *rest.Config, httpClient *http.Client) (*Client, error) {
+	scheme := runtime.NewScheme()
+	if err := AddToScheme(scheme); err != nil {
+		return nil, fmt.Errorf("client for %s: %w", Resource, err)
+	}
+	c := rest.CopyConfig(config)
+	c.GroupVersion = &GroupVersion
+	c.APIPath = "/apis"
+	c.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	c.ContentType = runtime.ContentTypeJSON // custom resources have no protobuf form
+	c.AcceptContentTypes = runtime.ContentTypeJSON
+	if c.UserAgent == "" {
+		c.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	restClient, err := rest.RESTClientForConfigAndClient(c, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("client for %s: %w", Resource, err)
+	}
+	return &Client{rest: restClient, codec: runtime.NewParameterCodec(scheme)}, nil
+}
+
+// HTCJobs returns the client of one namespace; "" lists and watches them all.
+func (c *Client) HTCJobs(namespace string) Interface {
+	return gentype.NewClientWithList(Resource, c.rest, c.codec, namespace,
+		func() *HTCJob { return &HTCJob{} },
+		func() *HTCJobList { return &HTCJobList{} })
+}
+
+// NewInformer returns an informer over the HTCJobs of a namespace, "" for all,
+// indexed by namespace. It is not started.
+func (c *Client) NewInformer(namespace string, resync time.Duration) cache.SharedIndexInformer {
+	jobs := c.HTCJobs(namespace)
+	return cache.NewSharedIndexInformerWithOptions(
+		&cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+				return jobs.List(ctx, opts)
+			},
+			WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+				return jobs.Watch(ctx, opts)
+			},
+		},
+		&HTCJob{},
+		cache.SharedIndexInformerOptions{
+			ResyncPeriod: resync,
+			Indexers:     cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+		})
+}
+
+// NewLister reads HTCJobs from an informer's index. What it returns is shared:
+// copy before changing.
+func NewLister(index cache.Indexer) listers.ResourceIndexer[*HTCJob] {
+	return listers.New[*HTCJob](index, GroupVersion.WithResource(Resource).GroupResource())
+}

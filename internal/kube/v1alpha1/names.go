@@ -1,0 +1,22 @@
+package v1alpha1
+
+// The names htcd uses on objects.
+const (
+	// Finalizer stands on every HTCJob before anything is sent for it, and
+	// goes when a successful answer of the schedd shows none of its jobs alive.
+	Finalizer = "finalizer.htc.cern.ch"
+
+	// AbandonAnnotation, set to "true", lets a deleted HTCJob go although its
+	// jobs may still be alive in a schedd that does not answer.
+	AbandonAnnotation = "htc.cern.ch/abandon"
+)
+
+const (
+	// MaxListedJobs is how many ids status.jobid lists one by one. An id is at
+	// most some 20 bytes, so the list stays near 20 KB; etcd refuses objects
+	// over 1.5 MiB and every watcher gets the whole object on every change.
+	MaxListedJobs = 1000
+
+	// MaxFailures is how many failed jobs status.failures describes.
+	MaxFailures = 10
+)

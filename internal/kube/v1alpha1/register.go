@@ -1,0 +1,25 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	// Kind is the kind of the one resource of this group.
+	Kind = "HTCJob"
+
+	// Resource is its plural name, as URLs and RBAC rules have it.
+	Resource = "htcjobs"
+)
+
+// GroupVersion is the group and version of this package's types.
+var GroupVersion = schema.GroupVersion{Group: "htc.cern.ch", Version: "v1alpha1"}
+
+// AddToScheme registers the types of this package with a scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &HTCJob{}, &HTCJobList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}

@@ -1,0 +1,140 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// HTCJobStatus says what HTCondor has made of the job. Active, Succeeded and
+// Failed are always present, zeros included, so that a condition such as
+// Argo's `status.succeeded > 0` can be evaluated at any time.
+type HTCJobStatus struct {
+	// Active counts the jobs that have not ended: idle, running, held or on
+	// their way to the schedd.
+	// +required
+	// +kubebuilder:default=0
+	Active int32 `json:"active"`
+
+	// Succeeded counts the jobs that ended with return code 0.
+	// +required
+	// +kubebuilder:default=0
+	Succeeded int32 `json:"succeeded"`
+
+	// Failed counts the jobs that ended in any other way.
+	// +required
+	// +kubebuilder:default=0
+	Failed int32 `json:"failed"`
+
+	// JobID lists the jobs' ids in HTCondor, "cluster.proc". Past the first
+	// 1,000 it goes on in ranges: "cluster.first-last".
+	// +optional
+	// +listType=atomic
+	JobID []string `json:"jobid,omitempty"`
+
+	// Phase is one word for all of it. Succeeded, Failed and Removed are final
+	// for an attempt.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+
+	// ClusterID is the cluster that holds the jobs of this attempt.
+	// +optional
+	ClusterID int32 `json:"clusterId,omitempty"`
+
+	// Schedd is the name of the schedd that holds the cluster.
+	// +optional
+	Schedd string `json:"schedd,omitempty"`
+
+	// Idle counts the active jobs that wait for a slot.
+	// +optional
+	Idle int32 `json:"idle"`
+
+	// Running counts the active jobs that run.
+	// +optional
+	Running int32 `json:"running"`
+
+	// Held counts the active jobs that are on hold.
+	// +optional
+	Held int32 `json:"held"`
+
+	// Attempt counts the times this HTCJob has been sent, beginning with 1.
+	// +optional
+	Attempt int32 `json:"attempt,omitempty"`
+
+	// ObservedGeneration is the metadata.generation this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// StartTime is when this attempt was accepted by the schedd.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// CompletionTime is when the last of its jobs ended.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// LastChecked is when the schedd last confirmed what stands here.
+	// +optional
+	LastChecked *metav1.Time `json:"lastChecked,omitempty"`
+
+	// Failures describes the first jobs that failed, at most ten.
+	// +optional
+	// +listType=atomic
+	Failures []Failure `json:"failures,omitempty"`
+
+	// Conditions explain the phase; their types are the Condition constants.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Failure says how one job failed.
+type Failure struct {
+	// JobID is the job's id in HTCondor, "cluster.proc".
+	// +required
+	JobID string `json:"jobid"`
+
+	// ExitCode is the script's return code, absent when it has none.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+
+	// Signal is the signal that ended the job, absent when none did.
+	// +optional
+	Signal *int32 `json:"signal,omitempty"`
+
+	// Reason is one CamelCase word.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// Message is the same in a sentence, with HTCondor's own words if it gave any.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// Phase is one word for where an HTCJob stands.
+//
+// +kubebuilder:validation:Enum=Pending;Submitting;Idle;Running;Held;Succeeded;Failed;Removed
+type Phase string
+
+const (
+	PhasePending    Phase = "Pending"    // nothing was sent yet
+	PhaseSubmitting Phase = "Submitting" // on its way to the schedd, or spooling there
+	PhaseIdle       Phase = "Idle"       // waits for a slot
+	PhaseRunning    Phase = "Running"    // at least one job runs
+	PhaseHeld       Phase = "Held"       // what is active is on hold
+	PhaseSucceeded  Phase = "Succeeded"  // every job ended with return code 0
+	PhaseFailed     Phase = "Failed"     // all ended, at least one otherwise; or the description was refused
+	PhaseRemoved    Phase = "Removed"    // taken out of HTCondor by somebody else
+)
+
+// Terminal says whether the phase is final for its attempt.
+func (p Phase) Terminal() bool {
+	return p == PhaseSucceeded || p == PhaseFailed || p == PhaseRemoved
+}
+
+// The types of an HTCJob's conditions.
+const (
+	ConditionSubmitted        = "Submitted"        // the schedd has the jobs of this attempt
+	ConditionComplete         = "Complete"         // every job ended with return code 0
+	ConditionFailed           = "Failed"           // the attempt is over and did not succeed
+	ConditionHeld             = "Held"             // at least one job is on hold, and why
+	ConditionBackendReachable = "BackendReachable" // the schedd answered when last asked
+	ConditionCredentials      = "Credentials"      // there is a valid ticket to submit with
+)
