@@ -17,7 +17,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Held,type=integer,priority=1,JSONPath=`.status.held`,description="How many are on hold in HTCondor."
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="self.spec == oldSelf.spec || !has(oldSelf.status) || !has(oldSelf.status.active) || oldSelf.status.active == 0",fieldPath=".spec",reason=FieldValueForbidden,messageExpression="'the spec cannot change while ' + string(oldSelf.status.active) + ' of its jobs are active in HTCondor: wait until they end, or delete this HTCJob (which removes them) and apply it again'",message="the spec cannot change while jobs are active in HTCondor: wait until they end, or delete this HTCJob (which removes them) and apply it again"
+// +kubebuilder:validation:XValidation:rule="self.spec == oldSelf.spec || !has(oldSelf.status) || !has(oldSelf.status.active) || oldSelf.status.active == 0",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, or delete this HTCJob (which removes them) and apply it again"
 type HTCJob struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -47,7 +47,7 @@ type HTCJobList struct {
 // HTCJobSpec says what to run. Changing it once the jobs have ended starts a
 // new attempt; changing it while they run is refused.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.queue) || !has(self.script.queue) || self.queue == self.script.queue",fieldPath=".queue",messageExpression="'spec.queue is ' + string(self.queue) + ' but spec.script.queue is ' + string(self.script.queue) + ': write the number once, in spec.script.queue'",message="spec.queue and spec.script.queue differ: write the number once, in spec.script.queue"
+// +kubebuilder:validation:XValidation:rule="!has(self.queue) || !has(self.script.queue) || self.queue == self.script.queue",fieldPath=".queue",message="spec.queue and spec.script.queue differ: write the number once, in spec.script.queue"
 type HTCJobSpec struct {
 	// Name is the batch name that condor_q shows; metadata.name when absent.
 	// +optional
