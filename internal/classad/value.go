@@ -28,7 +28,7 @@ type Value struct {
 	str  string // String, Unevaluated
 }
 
-// The constructors of values.
+// BoolValue returns a boolean.
 func BoolValue(b bool) Value {
 	if b {
 		return Value{kind: Bool, num: 1}
@@ -121,38 +121,4 @@ func formatReal(f float64) string {
 		s += ".0"
 	}
 	return s
-}
-
-// Quote prints s as a ClassAd string literal on one line: quotes, backslashes and control
-// characters are escaped, so that nothing in s can end the literal or the line. A
-// NUL, which no ClassAd string can hold, ends it.
-func Quote(s string) string {
-	if i := strings.IndexByte(s, 0); i >= 0 {
-		s = s[:i]
-	}
-	var b strings.Builder
-	b.Grow(len(s) + 2)
-	b.WriteByte('"')
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		case c == '\n':
-			b.WriteString(`\n`)
-		case c == '\t':
-			b.WriteString(`\t`)
-		case c == '\r':
-			b.WriteString(`\r`)
-		case c < ' ' || c == 0x7f:
-			b.WriteByte('\\')
-			b.WriteByte('0' + c>>6)
-			b.WriteByte('0' + c>>3&7)
-			b.WriteByte('0' + c&7)
-		default:
-			b.WriteByte(c)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
 }

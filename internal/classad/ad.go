@@ -1,0 +1,99 @@
+package classad
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Attr is one attribute of an ad.
+type Attr struct {
+	Name  string
+	Value Value
+}
+
+// Ad is a list of attributes in the order they were read. Names are compared without
+// regard to case. When a name comes twice the last one counts, as in HTCondor.
+type Ad []Attr
+
+// Get returns an attribute's value; undefined when it is absent.
+func (a Ad) Get(name string) Value {
+	for i := len(a) - 1; i >= 0; i-- {
+		if len(a[i].Name) == len(name) && strings.EqualFold(a[i].Name, name) {
+			return a[i].Value
+		}
+	}
+	return Value{}
+}
+
+// Has tells whether the attribute is there, be it undefined.
+func (a Ad) Has(name string) bool {
+	for _, at := range a {
+		if strings.EqualFold(at.Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// Expr parses an attribute.
+func (a Ad) Expr(name string) (Expr, error) { return a.Get(name).Expr() }
+
+// String prints the ad in long form, without the empty line after it.
+func (a Ad) String() string {
+	var b strings.Builder
+	for _, at := range a {
+		printName(&b, at.Name)
+		b.WriteString(" = ")
+		b.WriteString(at.Value.String())
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Expr returns the value as an expression; only that of an Unevaluated one can be
+// malformed.
+func (v Value) Expr() (Expr, error) {
+	if v.kind != Unevaluated {
+		return &Literal{Value: v}, nil
+	}
+	x, err := parse(v.str, v.num == newText)
+	if err != nil {
+		return nil, fmt.Errorf("expression %q: %w", v.str, err)
+	}
+	return x, nil
+}
+
+// newText in num marks an Unevaluated value whose text is in the new syntax.
+const newText = 1
+
+// literal reads the text of a value without parsing expressions: what is not a
+// literal becomes an Unevaluated value.
+func literal(s string) Value {
+	if s == "" {
+		return unevaluated(s)
+	}
+	switch c := s[0]; {
+	case c == '"':
+		n, raw, escaped := endOfQuoted(s, '"', false)
+		if n != len(s) {
+			return unevaluated(s)
+		}
+		if escaped {
+			raw = unescape(raw, false)
+		}
+		return StringValue(raw)
+	case isDigit(c), c == '-', c == '.':
+		return numberLiteral(s)
+	}
+	switch {
+	case strings.EqualFold(s, "true"):
+		return BoolValue(true)
+	case strings.EqualFold(s, "false"):
+		return BoolValue(false)
+	case strings.EqualFold(s, "undefined"):
+		return Value{}
+	case strings.EqualFold(s, "error"):
+		return ErrValue()
+	}
+	return unevaluated(s)
+}

@@ -1,0 +1,189 @@
+package classad
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
+)
+
+func TestExprGolden(t *testing.T) {
+	ar, err := txtar.ParseFile("testdata/expr.txtar")
+	require.NoError(t, err)
+	for _, f := range ar.Files {
+		lines := strings.Split(strings.TrimSuffix(string(f.Data), "\n"), "\n")
+		require.Zero(t, len(lines)%2, f.Name)
+		for i := 0; i < len(lines); i += 2 {
+			in, want := lines[i], lines[i+1]
+			t.Run(f.Name+"/"+in, func(t *testing.T) {
+				x, err := ParseExpr(in)
+				if at, ok := strings.CutPrefix(want, "! "); ok && isPlace(at) {
+					place, words, _ := strings.Cut(at, " ")
+					line, column, _ := strings.Cut(place, ":")
+					require.EqualError(t, err, "line "+line+", column "+column+": "+words)
+					return
+				}
+				require.NoError(t, err)
+				if want == "=" {
+					want = in
+				}
+				require.Equal(t, want, x.String())
+				again, err := ParseExpr(x.String())
+				require.NoError(t, err)
+				require.Equal(t, x.String(), again.String())
+			})
+		}
+	}
+}
+
+// isPlace tells "1:4 found ..." from an expression that begins with a "!".
+func isPlace(s string) bool { return s[0] >= '0' && s[0] <= '9' }
+
+func TestAdGolden(t *testing.T) {
+	for name, read := range map[string]func(io.Reader, func(Ad) error) error{"long": ReadLong, "json": ReadJSON} {
+		ar, err := txtar.ParseFile("testdata/" + name + ".txtar")
+		require.NoError(t, err)
+		for i := 0; i < len(ar.Files); i += 2 {
+			in, want := ar.Files[i], ar.Files[i+1]
+			t.Run(name+"/"+in.Name, func(t *testing.T) {
+				require.Equal(t, in.Name+", want", want.Name)
+				require.Equal(t, string(want.Data), show(read, strings.NewReader(string(in.Data))))
+				require.Equal(t, string(want.Data), show(read, iotest.OneByteReader(strings.NewReader(string(in.Data)))))
+			})
+		}
+	}
+}
+
+// show reads ads and prints what they hold.
+func show(read func(io.Reader, func(Ad) error) error, r io.Reader) string {
+	var b strings.Builder
+	kinds := [...]string{"Undefined", "Error", "Bool", "Int", "Real", "String", "Unevaluated"}
+	err := read(r, func(ad Ad) error {
+		for _, at := range ad {
+			fmt.Fprintf(&b, "%s %s %s\n", kinds[at.Value.Kind()], at.Name, at.Value)
+		}
+		b.WriteByte('\n')
+		return nil
+	})
+	if err != nil {
+		fmt.Fprintf(&b, "error: %v\n", err)
+	}
+	return b.String()
+}
+
+func TestPrinterAddsParentheses(t *testing.T) {
+	one, a, b := &Literal{Value: IntValue(1)}, &Ref{Name: "a"}, &Ref{Name: "b"}
+	for want, x := range map[string]Expr{
+		"(a || b) && 1":    &Binary{"&&", &Binary{"||", a, b}, one},
+		"a - (b - 1)":      &Binary{"-", a, &Binary{"-", b, one}},
+		"a - b - 1":        &Binary{"-", &Binary{"-", a, b}, one},
+		"-(a + b)":         &Unary{"-", &Binary{"+", a, b}},
+		"- -1":             &Unary{"-", &Literal{Value: IntValue(-1)}},
+		"(a ? b : 1) ?: b": &Cond{If: &Cond{a, b, one}, Else: b},
+		"(a + b).x":        &Select{&Binary{"+", a, b}, "x"},
+		"'odd name'.is_ok": &Ref{Scope: "odd name", Name: "is_ok"},
+		"'is'":             &Ref{Name: "is"},
+		"1.0":              &Literal{Value: RealValue(1)},
+		"\"q\\\"\"":        &Literal{Value: StringValue(`q"`)},
+	} {
+		require.Equal(t, want, x.String())
+		again, err := ParseExpr(want)
+		require.NoError(t, err)
+		require.Equal(t, want, again.String())
+	}
+}
+
+func TestDepthIsBounded(t *testing.T) {
+	for name, s := range map[string]string{
+		"parentheses": strings.Repeat("(", 1e6),
+		"minuses":     strings.Repeat("-", 1e6) + "1",
+		"indices":     "a" + strings.Repeat("[1]", 1e6),
+		"lists":       strings.Repeat("{", 1e6),
+		"conditions":  strings.Repeat("a?", 1e6) + "1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := ParseExpr(s)
+			require.ErrorContains(t, err, "levels of nesting")
+		})
+	}
+	err := ReadJSON(strings.NewReader(`[{"A":`+strings.Repeat("[", 1e5)+strings.Repeat("]", 1e5)+`}]`), func(Ad) error { return nil })
+	require.ErrorContains(t, err, "levels of nesting")
+
+	long := "a" + strings.Repeat(" || a", 1e4)
+	x, err := ParseExpr(long)
+	require.NoError(t, err, "a long chain is not deep")
+	require.Equal(t, long, x.String())
+}
+
+func TestErrorsCountLinesAndCharacters(t *testing.T) {
+	_, err := ParseExpr("a &&\n  ä")
+	require.EqualError(t, err, "line 2, column 3: found 'ä', expected a name, number, string or operator")
+	var s *SyntaxError
+	require.ErrorAs(t, err, &s)
+	require.Equal(t, 2, s.Line)
+}
+
+func TestQuoteNeverLeavesItsQuotes(t *testing.T) {
+	for in, want := range map[string]string{
+		`plain`:          `"plain"`,
+		`say "hi"`:       `"say \"hi\""`,
+		`back\slash`:     `"back\slash"`,
+		`ends with \`:    `"ends with \ "`,
+		`\"`:             `"\\""`,
+		"two\nlines\r\t": `"two lines  "`,
+		"nul\x00":        `"nul "`,
+	} {
+		require.Equal(t, want, Quote(in))
+		x, err := ParseExpr(Quote(in) + " =!= undefined")
+		require.NoError(t, err)
+		require.IsType(t, &Binary{}, x)
+	}
+}
+
+func TestAdNamesHaveNoCase(t *testing.T) {
+	ad := Ad{{"ClusterId", IntValue(1)}, {"U", Value{}}, {"clusterid", IntValue(2)}}
+	v, ok := ad.Get("CLUSTERID").Int()
+	require.True(t, ok)
+	require.EqualValues(t, 2, v, "the last one counts")
+	require.True(t, ad.Has("u"))
+	require.False(t, ad.Has("v"))
+	require.Equal(t, Undefined, ad.Get("v").Kind())
+}
+
+func TestExpressionsOfAdsAreParsedInTheirOwnSyntax(t *testing.T) {
+	var x Expr
+	require.NoError(t, ReadJSON(strings.NewReader(`[{"A": "\/Expr(a == \"x\\\\y\\\"\")\/"}]`), func(ad Ad) (err error) {
+		x, err = ad.Expr("A")
+		return err
+	}))
+	s, _ := x.(*Binary).R.(*Literal).Value.Str()
+	require.Equal(t, `x\y"`, s)
+
+	require.NoError(t, ReadLong(strings.NewReader(`A = a == "x\y\"" || b`), func(ad Ad) (err error) {
+		x, err = ad.Expr("A")
+		return err
+	}))
+	s, _ = x.(*Binary).L.(*Binary).R.(*Literal).Value.Str()
+	require.Equal(t, `x\y"`, s)
+}
+
+func TestAnErrorOfTheCallerEndsTheReading(t *testing.T) {
+	stop := fmt.Errorf("enough")
+	n := 0
+	fn := func(Ad) error { n++; return stop }
+	require.Equal(t, stop, ReadJSON(strings.NewReader(`[{"A":1},{"A":2}]`), fn))
+	require.Equal(t, stop, ReadLong(strings.NewReader("A = 1\n\nA = 2\n"), fn))
+	require.Equal(t, 2, n)
+}
+
+func TestReaderErrorsArePassedOn(t *testing.T) {
+	broken := fmt.Errorf("pipe broke")
+	r := io.MultiReader(strings.NewReader("[\n{"), iotest.ErrReader(broken))
+	require.ErrorIs(t, ReadJSON(r, func(Ad) error { return nil }), broken)
+	r = io.MultiReader(strings.NewReader("A = 1\n"), iotest.ErrReader(broken))
+	require.ErrorIs(t, ReadLong(r, func(Ad) error { return nil }), broken)
+}
