@@ -1,0 +1,188 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// A change is what a case does to a manifest that is accepted.
+type change func(t *testing.T, spec map[string]any)
+
+func set(path string, value any) change {
+	return func(t *testing.T, spec map[string]any) {
+		require.NoError(t, unstructured.SetNestedField(spec, value, strings.Split(path, ".")...))
+	}
+}
+
+func drop(path string) change {
+	return func(_ *testing.T, spec map[string]any) {
+		unstructured.RemoveNestedField(spec, strings.Split(path, ".")...)
+	}
+}
+
+func both(a, b change) change {
+	return func(t *testing.T, spec map[string]any) { a(t, spec); b(t, spec) }
+}
+
+// The apiserver's answer to kubectl apply: "" is accepted, otherwise words that its refusal must hold.
+var applied = map[string]struct {
+	change  change
+	refusal string
+}{
+	"one job needs no number":                    {drop("queue"), ""},
+	"the largest queue":                          {set("script.queue", int64(100_000)), ""},
+	"more than the largest queue":                {set("script.queue", int64(100_001)), "spec.script.queue: Invalid value: 100001: spec.script.queue in body should be less than or equal to 100000"},
+	"a queue of none":                            {set("script.queue", int64(0)), "should be greater than or equal to 1"},
+	"a queue in its older place":                 {set("queue", int64(3)), ""},
+	"a queue of none in its older place":         {set("queue", int64(0)), "spec.queue in body should be greater than or equal to 1"},
+	"the same queue in both places":              {both(set("queue", int64(3)), set("script.queue", int64(3))), ""},
+	"different queues in both places":            {both(set("queue", int64(3)), set("script.queue", int64(4))), "spec.queue and spec.script.queue differ: write the number once, in spec.script.queue"},
+	"a queue that is a word":                     {set("script.queue", "three"), "must be of type integer"},
+	"no spec.name":                               {drop("name"), ""},
+	"an empty spec.name":                         {set("name", ""), "spec.name"},
+	"a spec.name of two lines":                   {set("name", "a\nqueue 100"), "the batch name must be one line"},
+	"a spec.name with a tab":                     {set("name", "a\tb"), "the batch name must be one line"},
+	"a spec.name with a macro":                   {set("name", "$(ClusterId)"), "the batch name must not hold a double quote, a dollar sign or a backslash"},
+	"a spec.name with a quote":                   {set("name", `a"b`), "the batch name must not hold a double quote"},
+	"a spec.name with a backslash at its end":    {set("name", `a\`), "the batch name must not hold a double quote"},
+	"a spec.name with a space at its end":        {set("name", "a "), "leave spec.name out to use metadata.name"},
+	"a spec.name of 253 characters":              {set("name", strings.Repeat("n", 253)), ""},
+	"a spec.name of 254 characters":              {set("name", strings.Repeat("n", 254)), "spec.name: Too long"},
+	"no script":                                  {drop("script"), "spec.script: Required value"},
+	"no image":                                   {drop("script.image"), "spec.script.image: Required value"},
+	"an empty image":                             {set("script.image", ""), "spec.script.image"},
+	"an image with registry, port and digest":    {set("script.image", "registry.example.org:5000/a/b-c_d:v1@sha256:0123456789abcdef"), ""},
+	"an image with docker://":                    {set("script.image", "docker://centos:7"), ""},
+	"an image with oras://":                      {set("script.image", "oras://registry.example.org/a/b:v1"), ""},
+	"an image with library://":                   {set("script.image", "library://sylabs/examples/lolcow"), ""},
+	"an image in CVMFS":                          {set("script.image", "/cvmfs/unpacked.cern.ch/registry.hub.docker.com/library/centos:7"), ""},
+	"a .sif file":                                {set("script.image", "/eos/user/s/someone/image.sif"), ""},
+	"an image with another scheme":               {set("script.image", "http://example.org/a.sif"), "the image's scheme must be docker://, oras:// or library://"},
+	"an image with a scheme and no name":         {set("script.image", "docker://"), "with a name after it"},
+	"an image with a relative path":              {set("script.image", "../../etc"), "the image must be a docker reference such as centos"},
+	"an image that looks like an option":         {set("script.image", "--writable"), "the image must be a docker reference such as centos"},
+	"an image with a space":                      {set("script.image", "centos bash"), "spaces, quotes and control characters have no place in it"},
+	"an image with a newline":                    {set("script.image", "centos\n"), "spaces, quotes and control characters have no place in it"},
+	"an image with a command in it":              {set("script.image", "centos;id"), "the image must be a docker reference"},
+	"an image with a macro":                      {set("script.image", "$(HOME)"), "the image must be a docker reference"},
+	"an image of more than 1,024 characters":     {set("script.image", strings.Repeat("i", 1025)), "spec.script.image: Too long"},
+	"no command":                                 {drop("script.command"), "spec.script.command: Required value"},
+	"an empty command":                           {set("script.command", ""), "spec.script.command"},
+	"a blank command":                            {set("script.command", "  "), "the command must not be blank: write what runs the script"},
+	"a command with an argument":                 {set("script.command", "python3 -u"), ""},
+	"a command of two lines":                     {set("script.command", "bash\nid"), "the command must be one line without control characters: put more lines into script.source"},
+	"a command as a list":                        {set("script.command", []any{"bash"}), "must be of type string"},
+	"no source":                                  {drop("script.source"), "spec.script.source: Required value"},
+	"an empty source":                            {set("script.source", ""), "spec.script.source"},
+	"a blank source":                             {set("script.source", " \r\n\t\n"), "the script must not be blank"},
+	"a source with a NUL":                        {set("script.source", "echo \x00"), "the script must not hold NUL characters"},
+	"a source of 256 KiB":                        {set("script.source", strings.Repeat("x", 256<<10)), ""},
+	"a source of one byte more":                  {set("script.source", strings.Repeat("x", 256<<10+1)), "spec.script.source: Too long"},
+	"a source of one byte more in UTF-8":         {set("script.source", strings.Repeat("ü", 128<<10)+"x"), "the script must be at most 256 KiB of UTF-8"},
+	"no htcopts":                                 {drop("htcopts"), ""},
+	"empty htcopts":                              {set("htcopts", ""), ""},
+	"htcopts of 64 KiB":                          {set("htcopts", strings.Repeat("#", 64<<10)), ""},
+	"htcopts of one byte more":                   {set("htcopts", strings.Repeat("#", 64<<10+1)), "spec.htcopts: Too long"},
+	"htcopts of one byte more in UTF-8":          {set("htcopts", "#"+strings.Repeat("ü", 32<<10)), "htcopts must be at most 64 KiB of UTF-8"},
+	"htcopts with carriage returns":              {set("htcopts", "request_cpus = 2\r\n"), "save it with plain (Unix) line ends"},
+	"htcopts with a queue statement":             {set("htcopts", "request_cpus = 2\nqueue 100\n"), "write how many jobs you want in spec.script.queue"},
+	"htcopts with a bare queue statement":        {set("htcopts", "  Queue"), "write how many jobs you want in spec.script.queue"},
+	"htcopts that queue over a list":             {set("htcopts", "queue f matching /etc/*"), "write how many jobs you want in spec.script.queue"},
+	"htcopts with a word that begins with queue": {set("htcopts", "+QueueName = \"x\"\nqueue_name = 1\n"), ""},
+	"htcopts as a list":                          {set("htcopts", []any{"request_cpus = 2"}), "must be of type string"},
+	"a field that does not exist":                {set("scirpt", "x"), `unknown field "spec.scirpt"`},
+}
+
+func TestApplyAnswers(t *testing.T) {
+	t.Parallel()
+	jobs := dynamicJobs(t)
+	for name, tc := range applied {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := map[string]any{
+				"name":    "a",
+				"script":  map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"},
+				"htcopts": "+JobFlavour = \"espresso\"\n",
+			}
+			tc.change(t, spec)
+			err := dryRun(t, jobs, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind,
+				"metadata": map[string]any{"generateName": "answer-"}, "spec": spec,
+			}})
+			if tc.refusal == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.refusal)
+		})
+	}
+}
+
+func TestShippedAndOlderManifestsAreAccepted(t *testing.T) {
+	t.Parallel()
+	jobs := dynamicJobs(t)
+	var files []string
+	for _, pattern := range []string{"../../examples/*.yaml", "../../examples/*/*.yaml", "testdata/crd/*.yaml"} {
+		found, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		files = append(files, found...)
+	}
+	var accepted int
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		job := &unstructured.Unstructured{}
+		require.NoError(t, yaml.UnmarshalStrict(text, &job.Object), file)
+		if job.GetKind() == "Workflow" {
+			job = argoManifest(t, job)
+		}
+		if job.GetKind() != v1alpha1.Kind {
+			continue
+		}
+		require.NoError(t, dryRun(t, jobs, job), file)
+		accepted++
+	}
+	require.GreaterOrEqual(t, accepted, 8)
+}
+
+// argoManifest returns what the first template of a workflow creates.
+func argoManifest(t *testing.T, workflow *unstructured.Unstructured) *unstructured.Unstructured {
+	templates, _, err := unstructured.NestedSlice(workflow.Object, "spec", "templates")
+	require.NoError(t, err)
+	manifest, found, err := unstructured.NestedString(templates[0].(map[string]any), "resource", "manifest")
+	require.NoError(t, err)
+	require.True(t, found)
+	job := &unstructured.Unstructured{}
+	require.NoError(t, yaml.UnmarshalStrict([]byte(manifest), &job.Object))
+	return job
+}
+
+func dynamicJobs(t *testing.T) dynamic.ResourceInterface {
+	_, namespace := ownNamespace(t)
+	client, err := dynamic.NewForConfig(kubeConfig(t))
+	require.NoError(t, err)
+	return client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(namespace)
+}
+
+// dryRun asks for everything an apply goes through, except being stored.
+func dryRun(t *testing.T, jobs dynamic.ResourceInterface, job *unstructured.Unstructured) error {
+	t.Helper()
+	created, err := jobs.Create(t.Context(), job, metav1.CreateOptions{
+		DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
+	})
+	if err == nil && created.GetUID() == "" {
+		return fmt.Errorf("%s was answered without a UID", job.GetName())
+	}
+	return err
+}

@@ -1,0 +1,51 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// kubeConfig is how to reach the apiserver as its administrator.
+func kubeConfig(t *testing.T) *rest.Config {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	require.NoError(t, err)
+	config.QPS, config.Burst = -1, -1 // the tests are their own limit
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	return config
+}
+
+// ownNamespace makes a namespace that is gone when the test is over. Pods in
+// it are held to the strictest standard.
+func ownNamespace(t *testing.T) (*v1alpha1.Client, string) {
+	t.Helper()
+	config := kubeConfig(t)
+	client, err := v1alpha1.NewClient(config)
+	require.NoError(t, err)
+	plain, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	namespace, err := plain.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: "e2e-",
+			Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		defer cancel()
+		require.NoError(t, plain.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{}))
+	})
+	return client, namespace.Name
+}
