@@ -97,7 +97,10 @@ func (l *lexer) number() (token, error) {
 	if l.off < len(l.src) && l.src[l.off] == '.' {
 		real = true
 		l.off++
-		l.digits()
+		digits := l.off
+		if l.digits(); l.off == digits {
+			return token{}, l.fail(start, strconv.Quote(l.src[start:l.off]), "digits after the point")
+		}
 	}
 	if l.off < len(l.src) && l.src[l.off]|0x20 == 'e' {
 		mark := l.off
