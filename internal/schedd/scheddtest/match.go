@@ -1,14 +1,127 @@
 package scheddtest
 
 import (
+	"fmt"
 	"strings"
 
+	"htc.cern.ch/htcd/internal/classad"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
+// match evaluates the constraints that package schedd and its callers write: comparisons of
+// attributes with literals, member(), && and ||. Anything else is an error, so that a
+// test never passes because its schedd understood less than HTCondor's.
 func match(j schedd.Job, constraint string) (bool, error) {
-	if constraint == j.Tag.Constraint() || constraint == schedd.UIDConstraint(j.Tag.UID) || constraint == schedd.Tagged && j.Tag.UID != "" {
+	if constraint == "" {
 		return true, nil
 	}
-	return j.Tag.UID != "" && strings.HasPrefix(constraint, schedd.ClusterConstraint(j.Cluster)[:20]), nil
+	x, err := classad.ParseExpr(constraint)
+	if err != nil {
+		return false, fmt.Errorf("constraint %q: %w", constraint, err)
+	}
+	v, err := eval(ad(j), x)
+	if err != nil {
+		return false, fmt.Errorf("constraint %q: %w", constraint, err)
+	}
+	b, _ := v.Bool()
+	return b, nil
+}
+
+func ad(j schedd.Job) classad.Ad {
+	n := func(name string, i int) classad.Attr {
+		return classad.Attr{Name: name, Value: classad.IntValue(int64(i))}
+	}
+	s := func(name, s string) classad.Attr { return classad.Attr{Name: name, Value: classad.StringValue(s)} }
+	a := classad.Ad{n("ClusterId", j.Cluster), n("ProcId", j.Proc), n("JobStatus", int(j.Status)), n("LastJobStatus", int(j.LastStatus)),
+		n("HoldReasonCode", j.HoldReasonCode), n("QDate", int(j.QDate)), n("EnteredCurrentStatus", int(j.EnteredCurrentStatus)), s("Owner", j.Owner)}
+	if j.StageInFinish != 0 {
+		a = append(a, n("StageInFinish", int(j.StageInFinish)))
+	}
+	if t := j.Tag; t.UID != "" {
+		a = append(a, s("HTCJobUID", t.UID), n("HTCJobAttempt", t.Attempt), s("HTCJobNamespace", t.Namespace), s("HTCJobName", t.Name))
+	}
+	return a
+}
+
+func eval(a classad.Ad, x classad.Expr) (classad.Value, error) {
+	switch x := x.(type) {
+	case *classad.Literal:
+		return x.Value, nil
+	case *classad.Paren:
+		return eval(a, x.X)
+	case *classad.Ref:
+		return a.Get(x.Name), nil
+	case *classad.Unary:
+		v, err := eval(a, x.X)
+		if b, ok := v.Bool(); ok && x.Op == "!" {
+			return classad.BoolValue(!b), err
+		}
+		if i, ok := v.Int(); ok && x.Op == "-" {
+			return classad.IntValue(-i), err
+		}
+	case *classad.Call:
+		if !strings.EqualFold(x.Name, "member") || len(x.Args) != 2 {
+			break
+		}
+		list, ok := x.Args[1].(*classad.List)
+		if !ok {
+			break
+		}
+		want, err := eval(a, x.Args[0])
+		if err != nil {
+			return want, err
+		}
+		for _, e := range list.Elems {
+			v, err := eval(a, e)
+			if err != nil || v == want {
+				return classad.BoolValue(err == nil), err
+			}
+		}
+		return classad.BoolValue(false), nil
+	case *classad.Binary:
+		return binary(a, x)
+	}
+	return classad.Value{}, fmt.Errorf("%s is beyond this schedd", x)
+}
+
+func binary(a classad.Ad, x *classad.Binary) (classad.Value, error) {
+	l, err := eval(a, x.L)
+	if err != nil {
+		return l, err
+	}
+	r, err := eval(a, x.R)
+	if err != nil {
+		return r, err
+	}
+	lb, _ := l.Bool()
+	rb, _ := r.Bool()
+	li, lok := l.Int()
+	ri, rok := r.Int()
+	ls, lstr := l.Str()
+	rs, rstr := r.Str()
+	same := l == r
+	switch x.Op {
+	case "=?=":
+		return classad.BoolValue(same), nil
+	case "=!=":
+		return classad.BoolValue(!same), nil
+	case "&&":
+		return classad.BoolValue(lb && rb), nil
+	case "||":
+		return classad.BoolValue(lb || rb), nil
+	case "==", "!=":
+		if l.Kind() == classad.Undefined || r.Kind() == classad.Undefined {
+			return classad.Value{}, nil
+		}
+		if lstr && rstr {
+			same = strings.EqualFold(ls, rs)
+		}
+		return classad.BoolValue(same == (x.Op == "==")), nil
+	case "<", "<=", ">", ">=":
+		if !lok || !rok {
+			return classad.Value{}, nil
+		}
+		return classad.BoolValue(map[string]bool{"<": li < ri, "<=": li <= ri, ">": li > ri, ">=": li >= ri}[x.Op]), nil
+	}
+	return classad.Value{}, fmt.Errorf("the operator %s is beyond this schedd", x.Op)
 }
