@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"htc.cern.ch/htcd/internal/notify"
+
+	_ "golang.org/x/crypto/x509roots/fallback" // nodes without CA certificates exist; where the node has some, those count
+)
+
+// sendCommand is what a job runs when it ended, where --ship-sender sent htcd along.
+func sendCommand() *cobra.Command {
+	var o notify.SendOptions
+	c := &cobra.Command{
+		Use:   "send --name NAME --namespace NAMESPACE --jobid CLUSTER.PROC --retcode CODE --url URL --token-file FILE",
+		Short: "Tell the operator that a job ended (run by the job itself)",
+		Long: `Tell the operator that a job ended. Jobs run this themselves, after their script.
+
+The event is posted again, with growing pauses, while the operator cannot be reached or asks to wait, until the deadline.
+
+Exit codes:
+  0  the operator has it
+  1  it could not be delivered in time, or was refused (the reason is on standard error)
+  2  an argument is wrong or the token file cannot be used; nothing was sent`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := notify.Send(cmd.Context(), o)
+			if errors.Is(err, notify.ErrInvalid) {
+				return usageError{fmt.Errorf("send: %w", err)}
+			}
+			if err != nil {
+				return fmt.Errorf("send: %w", err)
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Callback.Name, "name", "", "`NAME` of the HTCJob (required)")
+	f.StringVar(&o.Callback.Namespace, "namespace", "", "`NAMESPACE` of the HTCJob (required)")
+	f.StringVar(&o.Callback.JobID, "jobid", "", "the job's `CLUSTER.PROC` (required)")
+	f.IntVar(&o.Callback.Retcode, "retcode", -1, "the script's return `CODE`, 0 to 255 (required)")
+	f.StringVar(&o.URL, "url", "", "`URL` of the operator's receiver, such as http://host:port/cloudevents (required)")
+	f.StringVar(&o.TokenFile, "token-file", "", "`FILE` that holds the run's token (required)")
+	f.DurationVar(&o.Deadline, "deadline", time.Minute, "give up after this `TIME`")
+	return c
+}

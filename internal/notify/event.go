@@ -1,0 +1,136 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/cloudevents/sdk-go/v2/binding"
+	"github.com/cloudevents/sdk-go/v2/event"
+	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+)
+
+// EventType is the type of the events that Send posts.
+const EventType = "ch.cern.htc.job.ended"
+
+// Callback is what an event says: this job ended with this return code.
+type Callback struct {
+	Name      string // of the HTCJob
+	Namespace string
+	JobID     string // cluster.proc, as HTCondor prints it
+	Retcode   int    // 0 to 255
+}
+
+// data is the Callback as the event carries it.
+type data struct {
+	Name      string          `json:"name"`
+	Namespace string          `json:"namespace"`
+	JobID     string          `json:"jobid"`
+	Retcode   json.RawMessage `json:"retcode"` // a number or a string
+}
+
+const maxRetcode = 255
+
+var (
+	objectName = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+	jobID      = regexp.MustCompile(`^[1-9][0-9]{0,9}\.(0|[1-9][0-9]{0,9})$`)
+)
+
+// check says what is wrong with a callback, in terms of the event's data.
+func (c Callback) check() error {
+	switch {
+	case !objectName.MatchString(c.Name):
+		return fmt.Errorf("data.name %.100q is not the name of an HTCJob", c.Name)
+	case !objectName.MatchString(c.Namespace):
+		return fmt.Errorf("data.namespace %.100q is not the name of a namespace", c.Namespace)
+	case !jobID.MatchString(c.JobID):
+		return fmt.Errorf(`data.jobid %.100q is not a job id such as "884426.0"`, c.JobID)
+	case c.Retcode < 0 || c.Retcode > maxRetcode:
+		return fmt.Errorf("data.retcode %d is not from 0 to %d", c.Retcode, maxRetcode)
+	}
+	return nil
+}
+
+// errNoEvent: the message does not even claim to be one CloudEvent in JSON.
+var errNoEvent = errors.New("want one CloudEvent: Content-Type application/cloudevents+json, " +
+	"or application/json with ce- headers")
+
+// decode reads the event out of a message's header and body.
+func decode(header http.Header, body []byte) (Callback, error) {
+	message := cehttp.NewMessage(header, io.NopCloser(bytes.NewReader(body)))
+	switch message.ReadEncoding() {
+	case binding.EncodingStructured:
+	case binding.EncodingBinary:
+		if kind, _, err := mime.ParseMediaType(header.Get("Content-Type")); err != nil || kind != "application/json" {
+			return Callback{}, errNoEvent
+		}
+	default:
+		return Callback{}, errNoEvent
+	}
+	e, err := binding.ToEvent(context.Background(), message)
+	if err != nil {
+		return Callback{}, fmt.Errorf("not a CloudEvent: %w", err)
+	}
+	if err := e.Validate(); err != nil {
+		return Callback{}, fmt.Errorf("not a valid CloudEvent: %w", err)
+	}
+	if e.SpecVersion() != event.CloudEventsVersionV1 {
+		return Callback{}, fmt.Errorf("CloudEvents specversion %.20q is not 1.0", e.SpecVersion())
+	}
+	return decodeData(e.Data())
+}
+
+func decodeData(raw []byte) (Callback, error) {
+	var d data
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return Callback{}, fmt.Errorf("the event's data: %w", err)
+	}
+	retcode, err := decodeRetcode(d.Retcode)
+	if err != nil {
+		return Callback{}, err
+	}
+	c := Callback{Name: d.Name, Namespace: d.Namespace, JobID: d.JobID, Retcode: retcode}
+	return c, c.check()
+}
+
+// decodeRetcode takes an integer in plain decimals, quoted or not.
+func decodeRetcode(raw json.RawMessage) (int, error) {
+	if len(raw) == 0 {
+		return 0, errors.New("data.retcode is missing")
+	}
+	text := string(raw)
+	if raw[0] == '"' {
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return 0, fmt.Errorf("data.retcode: %w", err)
+		}
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || strconv.Itoa(n) != text {
+		return 0, fmt.Errorf("data.retcode %.100q is not an integer from 0 to %d", text, maxRetcode)
+	}
+	return n, nil
+}
+
+// encode makes the structured event of a callback.
+func encode(c Callback, now time.Time) ([]byte, error) {
+	e := event.New(event.CloudEventsVersionV1)
+	e.SetType(EventType)
+	e.SetSource("/htcjobs/" + c.Namespace + "/" + c.Name)
+	e.SetSubject(c.JobID)
+	e.SetID(rand.Text())
+	e.SetTime(now)
+	retcode := json.RawMessage(strconv.Itoa(c.Retcode))
+	if err := e.SetData(event.ApplicationJSON, data{c.Name, c.Namespace, c.JobID, retcode}); err != nil {
+		return nil, err
+	}
+	return json.Marshal(e)
+}

@@ -1,0 +1,151 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Recorder takes what callbacks say. The receiver calls it from many
+// goroutines at once.
+type Recorder interface {
+	// Record returns nil only when the callback is durable, also when it said
+	// nothing new. tokenHash is Hash of the token that came with it, to be
+	// compared with Match. ErrUnknownJob and ErrForbidden are final; any other
+	// error asks the sender to come again, as for a run that is still being
+	// recorded.
+	Record(ctx context.Context, c Callback, tokenHash []byte) error
+}
+
+var (
+	// ErrUnknownJob: there is no such job.
+	ErrUnknownJob = errors.New("no such job")
+	// ErrForbidden: the token is not that of the job's run.
+	ErrForbidden = errors.New("the token is not this job's")
+)
+
+// Path is where the receiver takes events.
+const Path = "/cloudevents"
+
+// Options bound what the receiver takes; a zero field means its default.
+type Options struct {
+	MaxBody       int64         // bytes of one event, default 64 KiB
+	MaxConcurrent int           // events given to the Recorder at once, default 1024; more are answered 503
+	Timeout       time.Duration // for the Recorder, default 20 s
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxBody == 0 {
+		o.MaxBody = 64 << 10
+	}
+	if o.MaxConcurrent == 0 {
+		o.MaxConcurrent = 1024
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 20 * time.Second
+	}
+	return o
+}
+
+type receiver struct {
+	recorder Recorder
+	options  Options
+	places   chan struct{} // one element for each event in the Recorder's hands
+	log      zerolog.Logger
+}
+
+// NewReceiver returns the handler that takes events at Path and gives them to r.
+func NewReceiver(r Recorder, o Options, log zerolog.Logger) http.Handler {
+	o = o.withDefaults()
+	return &receiver{
+		recorder: r,
+		options:  o,
+		places:   make(chan struct{}, o.MaxConcurrent),
+		log:      log.With().Str("component", "notify").Logger(),
+	}
+}
+
+// ServeHTTP answers as the package comment lists.
+func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	refused := r.receive(w, request)
+	if refused == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if refused.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "2")
+	}
+	r.log.Debug().Str("from", request.RemoteAddr).Int("status", refused.status).Str("reason", refused.reason).Msg("callback refused")
+	http.Error(w, refused.reason, refused.status)
+}
+
+// refusal is any answer but 204.
+type refusal struct {
+	status int
+	reason string // for the sender: nothing it must not know
+}
+
+// receive goes from the cheapest question to the dearest: address, token,
+// size, event, and only then the Recorder.
+func (r *receiver) receive(w http.ResponseWriter, request *http.Request) *refusal {
+	if request.URL.Path != Path {
+		return &refusal{http.StatusNotFound, "events are taken at " + Path}
+	}
+	if request.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return &refusal{http.StatusMethodNotAllowed, "an event is sent with POST"}
+	}
+	token, ok := bearer(request.Header)
+	if !ok {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		return &refusal{http.StatusUnauthorized, "the header Authorization: Bearer TOKEN is missing"}
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, r.options.MaxBody))
+	if err != nil {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return &refusal{http.StatusRequestEntityTooLarge, "the event is too large"}
+		}
+		return &refusal{http.StatusBadRequest, "the event did not come whole"}
+	}
+	callback, err := decode(request.Header, body)
+	if errors.Is(err, errNoEvent) {
+		return &refusal{http.StatusUnsupportedMediaType, err.Error()}
+	}
+	if err != nil {
+		return &refusal{http.StatusBadRequest, err.Error()}
+	}
+	return r.record(request.Context(), callback, Hash(token))
+}
+
+func (r *receiver) record(ctx context.Context, c Callback, tokenHash []byte) *refusal {
+	select {
+	case r.places <- struct{}{}:
+		defer func() { <-r.places }()
+	default:
+		return &refusal{http.StatusServiceUnavailable, "too many events at once, try again"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
+	defer cancel()
+	err := r.recorder.Record(ctx, c, tokenHash)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrUnknownJob):
+		return &refusal{http.StatusNotFound, ErrUnknownJob.Error()}
+	case errors.Is(err, ErrForbidden):
+		return &refusal{http.StatusForbidden, ErrForbidden.Error()}
+	}
+	r.log.Warn().Err(err).Str("job", c.Namespace+"/"+c.Name).Str("jobid", c.JobID).Msg("callback not recorded")
+	return &refusal{http.StatusServiceUnavailable, "the event could not be recorded, try again"}
+}
+
+func bearer(header http.Header) (token string, ok bool) {
+	scheme, token, _ := strings.Cut(header.Get("Authorization"), " ")
+	token = strings.TrimSpace(token)
+	return token, strings.EqualFold(scheme, "Bearer") && token != ""
+}

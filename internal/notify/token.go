@@ -1,0 +1,29 @@
+package notify
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+)
+
+// NewToken makes the token of a run, 256 random bits as 43 characters that need
+// quoting nowhere, and the hash that is to be kept of it.
+func NewToken() (token string, hash []byte) {
+	bits := make([]byte, 32)
+	_, _ = rand.Read(bits) // never fails: crypto/rand ends the program rather
+	token = base64.RawURLEncoding.EncodeToString(bits)
+	return token, Hash(token)
+}
+
+// Hash is the SHA-256 of a token, 32 bytes.
+func Hash(token string) []byte {
+	h := sha256.Sum256([]byte(token))
+	return h[:]
+}
+
+// Match compares two hashes in constant time. What is no hash matches nothing,
+// not even itself.
+func Match(kept, given []byte) bool {
+	return len(kept) == sha256.Size && subtle.ConstantTimeCompare(kept, given) == 1
+}
