@@ -60,21 +60,20 @@ func (c Callback) check() error {
 	return nil
 }
 
-// errNoEvent: the message does not even claim to be one CloudEvent in JSON.
-var errNoEvent = errors.New("want one CloudEvent: Content-Type application/cloudevents+json, " +
-	"or application/json with ce- headers")
+// errMediaType: the body is in no form an event can be in.
+var errMediaType = errors.New("want Content-Type application/cloudevents+json, or application/json with ce- headers")
 
 // decode reads the event out of a message's header and body.
 func decode(header http.Header, body []byte) (Callback, error) {
 	message := cehttp.NewMessage(header, io.NopCloser(bytes.NewReader(body)))
-	switch message.ReadEncoding() {
-	case binding.EncodingStructured:
-	case binding.EncodingBinary:
-		if kind, _, err := mime.ParseMediaType(header.Get("Content-Type")); err != nil || kind != "application/json" {
-			return Callback{}, errNoEvent
+	if message.ReadEncoding() != binding.EncodingStructured {
+		kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+		if err != nil || kind != "application/json" {
+			return Callback{}, errMediaType
 		}
-	default:
-		return Callback{}, errNoEvent
+	}
+	if message.ReadEncoding() == binding.EncodingUnknown {
+		return Callback{}, errors.New("not a CloudEvent: with Content-Type application/json the header ce-specversion must be 1.0")
 	}
 	e, err := binding.ToEvent(context.Background(), message)
 	if err != nil {
@@ -91,7 +90,15 @@ func decode(header http.Header, body []byte) (Callback, error) {
 
 func decodeData(raw []byte) (Callback, error) {
 	var d data
+	if len(raw) == 0 {
+		return Callback{}, errors.New("the event has no data")
+	}
 	if err := json.Unmarshal(raw, &d); err != nil {
+		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && kind.Field != "" {
+			return Callback{}, fmt.Errorf("data.%s is a %s and should be a string", kind.Field, kind.Value)
+		} else if ok {
+			return Callback{}, fmt.Errorf("the event's data is a JSON %s and should be an object", kind.Value)
+		}
 		return Callback{}, fmt.Errorf("the event's data: %w", err)
 	}
 	retcode, err := decodeRetcode(d.Retcode)

@@ -105,15 +105,19 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) *refusa
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		return &refusal{http.StatusUnauthorized, "the header Authorization: Bearer TOKEN is missing"}
 	}
+	tooLarge := &refusal{http.StatusRequestEntityTooLarge, "the event is too large"}
+	if request.ContentLength > r.options.MaxBody { // said beforehand: not worth waiting for
+		return tooLarge
+	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, r.options.MaxBody))
 	if err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
-			return &refusal{http.StatusRequestEntityTooLarge, "the event is too large"}
+			return tooLarge
 		}
 		return &refusal{http.StatusBadRequest, "the event did not come whole"}
 	}
 	callback, err := decode(request.Header, body)
-	if errors.Is(err, errNoEvent) {
+	if errors.Is(err, errMediaType) {
 		return &refusal{http.StatusUnsupportedMediaType, err.Error()}
 	}
 	if err != nil {
