@@ -43,9 +43,11 @@ const (
 
 // ProcFilter narrows Procs; the zero value means every proc of the run.
 type ProcFilter struct {
-	Status Status // 0: any
-	From   int    // the first proc number wanted
-	Limit  int    // at most so many rows, 0: all
+	Status      Status // 0: any
+	JobStatus   int    // HTCondor's, 0: any
+	Unconfirmed bool   // only those open, or ended by nobody's word but a callback's
+	From        int    // the first proc number wanted
+	Limit       int    // at most so many rows, 0: all
 }
 
 // Counts are the procs of one run by what is known of them. Active counts
@@ -150,6 +152,13 @@ func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
 	case StatusFailed:
 		where += ` AND p.status = 7`
 	}
+	args := []any{uid, attempt, f.From}
+	if f.JobStatus != 0 {
+		where, args = where+` AND p.jobStatus = ?`, append(args, f.JobStatus)
+	}
+	if f.Unconfirmed {
+		where += ` AND (p.status = 1 OR p.source = 'callback')`
+	}
 	limit := f.Limit
 	if limit <= 0 {
 		limit = -1
@@ -159,7 +168,7 @@ func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
 		p, err := scanProc(row)
 		procs = append(procs, p)
 		return err
-	}, selectProc+where+` ORDER BY p.proc LIMIT ?`, uid, attempt, f.From, limit)
+	}, selectProc+where+` ORDER BY p.proc LIMIT ?`, append(args, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("procs of run %s attempt %d: %w", uid, attempt, err)
 	}

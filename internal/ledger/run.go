@@ -23,6 +23,8 @@ type Run struct {
 	Procs      int    // how many procs were asked for
 	TokenHash  []byte // SHA-256 of the token its callbacks must carry
 	TempDir    string // staging directory
+	Deferred   bool   // only HTCondor may say how its jobs ended: it may run them again, or count another code as success
+	Confirmed  bool   // HTCondor itself has said how every proc ended
 	Created    time.Time
 	Submitted  time.Time // zero until State is Submitted
 	Ended      time.Time // zero while the run is open
@@ -42,22 +44,23 @@ const (
 
 // RunFilter narrows Runs; the zero value means every run.
 type RunFilter struct {
-	Namespace string   // empty: any
-	Name      string   // empty: any
-	State     RunState // empty: any
-	Open      bool     // only runs that have not ended
+	Namespace   string   // empty: any
+	Name        string   // empty: any
+	State       RunState // empty: any
+	Open        bool     // only runs that have not ended
+	Unconfirmed bool     // only runs that are not Confirmed
 }
 
 const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
-	tokenHash, tempDir, created, submitted, ended, checked`
+	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed`
 
 // InsertRun adds a run; ErrExists when its UID has that attempt already.
 func (tx *Tx) InsertRun(r Run) error {
 	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
 		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
 		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
-		millis(r.Checked))
+		millis(r.Checked), r.Deferred, r.Confirmed)
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
@@ -72,9 +75,9 @@ func (tx *Tx) InsertRun(r Run) error {
 // rows of its procs keep what they have.
 func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
-		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ? WHERE uid = ? AND attempt = ?`,
+		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?, deferred = ?, confirmed = ? WHERE uid = ? AND attempt = ?`,
 		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
-		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.UID, r.Attempt)
+		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed, r.UID, r.Attempt)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -117,6 +120,9 @@ func (tx *Tx) Runs(f RunFilter) ([]Run, error) {
 	if f.Open {
 		where += ` AND ended = 0`
 	}
+	if f.Unconfirmed {
+		where += ` AND confirmed = 0`
+	}
 	var runs []Run
 	err := tx.query(func(row scanner) error {
 		r, err := scanRun(row)
@@ -142,7 +148,8 @@ func scanRun(row scanner) (Run, error) {
 	var r Run
 	var created, submitted, ended, checked int64
 	err := row.Scan(&r.UID, &r.Attempt, &r.Namespace, &r.Name, &r.Generation, &r.State, &r.Reason, &r.Message,
-		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked)
+		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked,
+		&r.Deferred, &r.Confirmed)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, ErrNotFound
 	}

@@ -19,10 +19,13 @@ CREATE TABLE runs (
     submitted  INTEGER NOT NULL,
     ended      INTEGER NOT NULL,
     checked    INTEGER NOT NULL,
+    deferred   INTEGER NOT NULL, -- only HTCondor may say how its jobs ended
+    confirmed  INTEGER NOT NULL, -- it has said so of every proc
     UNIQUE (uid, attempt)
 );
 
 CREATE INDEX runs_name ON runs (namespace, name);
+CREATE INDEX runs_unconfirmed ON runs (id) WHERE confirmed = 0;
 
 -- What htcd knows of a proc beyond the public columns. Rows of the first
 -- operator have no run, and everything below passes them by.
@@ -41,6 +44,8 @@ ALTER TABLE htcjobs ADD COLUMN checked INTEGER NOT NULL DEFAULT 0;
 CREATE UNIQUE INDEX htcjobs_proc ON htcjobs (run, proc) WHERE run IS NOT NULL;
 
 -- A run's open procs and its failed ones are listed often; these indexes hold
--- no others, so that an ended proc costs one removal.
+-- no others, so that an ended proc costs one removal. Those that HTCondor has not
+-- confirmed are what a cross-check asks about.
 CREATE INDEX htcjobs_open ON htcjobs (run, proc) WHERE status = 1 AND run IS NOT NULL;
 CREATE INDEX htcjobs_failed ON htcjobs (run, proc) WHERE status = 7 AND run IS NOT NULL;
+CREATE INDEX htcjobs_unconfirmed ON htcjobs (run, proc) WHERE (status = 1 OR source = 'callback') AND run IS NOT NULL;
