@@ -1,6 +1,9 @@
 package schedd
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // Options says where HTCondor's tools are and which schedd they talk to.
 type Options struct {
@@ -28,10 +31,13 @@ type Cluster struct {
 	Procs int
 }
 
-// Client talks to one schedd through HTCondor's command line tools. It keeps
-// no state; all methods may be called concurrently.
+// Client talks to one schedd through HTCondor's command line tools. All methods may be
+// called concurrently.
 type Client struct {
 	o Options
+
+	hostMu sync.Mutex
+	host   *string // SCHEDD_HOST, once it is known: the configuration does not change while htcd runs
 }
 
 // New returns a client. It starts nothing.

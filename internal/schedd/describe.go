@@ -1,6 +1,14 @@
 package schedd
 
-import "time"
+import (
+	_ "embed"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
 
 // Description is everything htcd sends for one run.
 type Description struct {
@@ -8,7 +16,7 @@ type Description struct {
 	BatchName string
 	Queue     int      // procs, at least 1
 	Options   string   // the htcopts of the HTCJob: more submit commands
-	Allow     []string // submit commands and +Attributes a site allows beyond the table in allow.go
+	Allow     []string // submit commands and +Attributes a site allows beyond allow.go
 
 	Image   string // as ResolveImage returns it
 	Command string // words split at white space; no shell looks at them
@@ -16,7 +24,7 @@ type Description struct {
 
 	Binds            []string      // directories bound into the container where the node has them
 	CallbackURL      string        // where the job posts its end; empty: it does not
-	CallbackDeadline time.Duration // for all tries together; 0: 60 s
+	CallbackDeadline time.Duration // for all tries together, in whole seconds; 0: 60 s
 	Sender           string        // path of an htcd binary to send along; empty: the node's curl or wget
 
 	// KeepCompleted bounds how long a completed job waits in the queue for
@@ -24,21 +32,165 @@ type Description struct {
 	KeepCompleted time.Duration
 }
 
-// Render gives the text of the submit description, job.sub. It is pure; its
-// errors are of kind Refused.
-func (d Description) Render() (string, error) { return "", refused("not yet") }
+// The names in a sandbox.
+const (
+	fileSubmit = "job.sub"
+	fileJob    = "job.sh"
+	fileScript = "script"
+	fileToken  = "token"
+	fileSender = "htcd-send"
+)
 
-// Wrapper gives the text of job.sh, the job's executable. It is pure; its
-// errors are of kind Refused.
-func (d Description) Wrapper() (string, error) { return "", refused("not yet") }
+// sandboxFiles are the names a job may not ask back.
+var sandboxFiles = []string{fileJob, fileScript, fileToken, fileSender, ".htcd"}
 
-// Stage writes the sandbox of a run into dir, which must exist: job.sub, job.sh,
-// script, token (mode 0600) and, when d.Sender is set, htcd-send. Everything is
-// on disk when it returns. Errors of kind Refused are about d, others about dir.
-func Stage(dir string, d Description, token string) error { return nil }
+const (
+	defaultKeepCompleted    = 10 * 24 * time.Hour
+	defaultCallbackDeadline = 60 * time.Second
+)
 
-// ResolveImage turns the image of an HTCJob into what singularity takes: an
-// absolute path and docker://, oras:// and library:// stay as they are,
-// a bare reference becomes docker://, with registry before it when it names
-// none of its own and registry is not empty.
-func ResolveImage(image, registry string) (string, error) { return image, nil }
+// Render gives the text of the submit description, job.sub. It is pure; its errors are
+// of kind Refused.
+func (d Description) Render() (string, error) {
+	if err := d.check(); err != nil {
+		return "", err
+	}
+	options, err := parseOptions(d.Options, d.Allow)
+	if err != nil {
+		return "", err
+	}
+	keep := d.KeepCompleted
+	if keep == 0 {
+		keep = defaultKeepCompleted
+	}
+	inputs := []string{fileScript, fileToken}
+	if d.Sender != "" {
+		inputs = append(inputs, fileSender)
+	}
+
+	var b strings.Builder
+	set := func(key, value string) { b.WriteString(key + " = " + value + "\n") }
+	set("universe", "vanilla")
+	set("executable", fileJob)
+	set("arguments", "$(ProcId)")
+	set("should_transfer_files", "YES")
+	set("when_to_transfer_output", "ON_EXIT")
+	set("transfer_input_files", strings.Join(inputs, ", "))
+	set("output", "out.$(ProcId)")
+	set("error", "err.$(ProcId)")
+	set("log", "log.$(ProcId)")
+	set("My.JobBatchName", classad.Quote(d.BatchName))
+	set("notification", "never")
+	// Only a completed job stays: a removed one must not come back.
+	set("leave_in_queue", fmt.Sprintf("(JobStatus == %d) && (StageOutFinish =?= undefined) && ((time() - CompletionDate) < %d)",
+		Completed, int64(keep/time.Second)))
+	for _, o := range options {
+		b.WriteString(o + "\n")
+	}
+	// The last one wins, so these come after everything a user wrote.
+	set("My."+attrUID, classad.Quote(d.Tag.UID))
+	set("My."+attrAttempt, fmt.Sprint(d.Tag.Attempt))
+	set("My."+attrNamespace, classad.Quote(d.Tag.Namespace))
+	set("My."+attrName, classad.Quote(d.Tag.Name))
+	fmt.Fprintf(&b, "queue %d\n", d.Queue)
+	return b.String(), nil
+}
+
+//go:embed wrapper.sh
+var wrapperBody string
+
+// Wrapper gives the text of job.sh, the job's executable: a head of assignments, then
+// wrapper.sh. It is pure; its errors are of kind Refused.
+func (d Description) Wrapper() (string, error) {
+	if err := d.check(); err != nil {
+		return "", err
+	}
+	deadline := d.CallbackDeadline
+	if deadline == 0 {
+		deadline = defaultCallbackDeadline
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "#!/bin/sh\n# Runs the script of the HTCJob %s/%s in its container and tells htcd how it ended.\n", d.Tag.Namespace, d.Tag.Name)
+	b.WriteString("proc=${1:-0}\n")
+	set := func(name, value string) { b.WriteString(name + "=" + shellQuote(value) + "\n") }
+	set("name", d.Tag.Name)
+	set("namespace", d.Tag.Namespace)
+	set("image", d.Image)
+	set("binds", strings.Join(d.Binds, " "))
+	set("url", d.CallbackURL)
+	set("deadline", fmt.Sprint(int64(deadline/time.Second)))
+	b.WriteString("set --")
+	for _, w := range strings.Fields(d.Command) {
+		b.WriteString(" " + shellQuote(w))
+	}
+	b.WriteString("\n" + wrapperBody)
+	return b.String(), nil
+}
+
+// shellQuote quotes for any shell; s holds no NUL and no line break.
+func shellQuote(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+var (
+	uidRE  = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+	objRE  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+	bindRE = regexp.MustCompile(`^/[A-Za-z0-9._/+-]+$`)
+	urlRE  = regexp.MustCompile(`^https?://[^\s'"\\]+$`)
+)
+
+// check refuses what could break a line of the submit description or of the wrapper, or
+// could never run.
+func (d Description) check() error {
+	// Kubernetes promises the shape of these; the event and the ad rely on it.
+	switch {
+	case !uidRE.MatchString(d.Tag.UID):
+		return refused("UID %q: expected letters, digits and -", d.Tag.UID)
+	case d.Tag.Attempt < 1:
+		return refused("attempt %d: expected 1 or more", d.Tag.Attempt)
+	case !objRE.MatchString(d.Tag.Namespace):
+		return refused("namespace %q: expected a Kubernetes name", d.Tag.Namespace)
+	case !objRE.MatchString(d.Tag.Name):
+		return refused("name %q: expected a Kubernetes name", d.Tag.Name)
+	case d.Queue < 1:
+		return refused("queue %d: expected 1 or more", d.Queue)
+	}
+	if err := oneLine("name", d.BatchName); err != nil {
+		return err
+	}
+	if m := macro.FindString(d.BatchName); m != "" || strings.HasSuffix(d.BatchName, `\`) {
+		return refused("name %q: expected neither a macro such as $(X) nor a backslash at the end", d.BatchName)
+	}
+	if image, err := ResolveImage(d.Image, ""); err != nil {
+		return err
+	} else if image != d.Image {
+		return refused("image %q: expected a scheme or an absolute path", d.Image)
+	}
+	if len(strings.Fields(d.Command)) == 0 {
+		return refused("command %q: expected the program that runs the script, such as bash", d.Command)
+	}
+	if err := oneLine("command", d.Command); err != nil {
+		return err
+	}
+	if strings.HasPrefix(strings.TrimSpace(d.Command), "-") {
+		return refused("command %q: expected a program, not an option", d.Command)
+	}
+	for _, dir := range d.Binds {
+		if !bindRE.MatchString(dir) {
+			return refused("bind %q: expected an absolute path of letters, digits and . _ / + -", dir)
+		}
+	}
+	if d.CallbackURL != "" && !urlRE.MatchString(d.CallbackURL) {
+		return refused("callback URL %q: expected http:// or https://", d.CallbackURL)
+	}
+	return nil
+}
+
+func oneLine(what, s string) error {
+	for i, c := range s {
+		if c < ' ' || c == 0x7f {
+			return refused("%s %q: expected one line of plain text, found the control character 0x%02x at byte %d", what, s, c, i+1)
+		}
+	}
+	return nil
+}

@@ -91,3 +91,37 @@ func refused(format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: Refused, ExitCode: -1, Stderr: err.Error(), err: errors.Unwrap(err)}
 }
+
+// classify finds the kind of failure in what a tool said. The rules are in order: a
+// message of several lines holds the effect of one cause in the words of another.
+func classify(stderr string) Kind {
+	for _, r := range rules {
+		for _, w := range r.words {
+			if strings.Contains(stderr, w) {
+				return r.kind
+			}
+		}
+	}
+	return Unknown
+}
+
+// rules are HTCondor 23.9's own words.
+var rules = []struct {
+	kind  Kind
+	words []string
+}{
+	// The limits come as a refused commit.
+	{Limit, []string{"MAX_JOBS_PER_OWNER", "MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_SUBMITTED"}},
+	{Credentials, []string{"AUTHENTICATE:1003", "AUTHENTICATE:1004", "No credentials cache", "Ticket expired", "credentials have expired"}},
+	{NotAuthorised, []string{"SECMAN:2010", "DENIED", "not authorized", "not a valid user account", "Permission denied"}},
+	{Refused, []string{"Failed to parse command file", "Parse error in expression", "Failed to commit job submission", "Invalid ", "invalid "}},
+	{Unreachable, []string{
+		"Can't find address", "Can't find schedd", "Failed to connect", "Failed to fetch ads", "Unable to locate", "Couldn't contact",
+		"CEDAR:6001", "CEDAR:6002", "SECMAN:2003", "SECMAN:2007", "Failed to send", "Connection refused", "Connection closed",
+	}},
+}
+
+// nothingMatched tells condor_rm's two words for an empty set from trouble.
+func nothingMatched(stderr string) bool {
+	return strings.Contains(stderr, "Couldn't find/remove all jobs matching constraint")
+}

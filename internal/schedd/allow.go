@@ -1,0 +1,149 @@
+package schedd
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+// An allowance says what the value of a submit command may be. It returns the value
+// as it is to be written, or what it expected instead.
+type allowance func(value string) (written string, err error)
+
+// allowed is every submit command an HTCJob may use. What is not here, nor allowed by
+// the site, is refused: most of the others read files or run commands on the
+// submitting host, or make promises of htcd's untrue.
+var allowed = map[string]allowance{
+	"request_cpus": quantity, "request_memory": quantity, "request_disk": quantity, "request_gpus": quantity,
+	"require_gpus": expression, "gpus_minimum_memory": quantity, "gpus_minimum_capability": number, "gpus_minimum_runtime": number,
+	"requirements": expression, "rank": expression, "preferences": expression,
+
+	"priority": expression, "nice_user": expression,
+	"accounting_group": word, "concurrency_limits": words, "concurrency_limits_expr": expression,
+
+	"max_retries": number, "retry_until": expression, "success_exit_code": number,
+	"on_exit_hold": expression, "on_exit_hold_reason": expression, "on_exit_hold_subcode": expression, "on_exit_remove": expression,
+	"periodic_hold": expression, "periodic_hold_reason": expression, "periodic_hold_subcode": expression,
+	"periodic_release": expression, "periodic_remove": expression,
+	"allowed_job_duration": expression, "allowed_execute_duration": expression,
+	"job_lease_duration": expression, "job_max_vacate_time": expression, "want_graceful_removal": expression,
+
+	"notification": oneOf("never", "complete", "error", "always"), "transfer_output_files": outputFiles,
+}
+
+// allowedAttributes may be set with +Name or MY.Name: what sites document for their
+// users, and nothing that HTCondor itself acts upon.
+var allowedAttributes = []string{
+	"JobFlavour", "MaxRuntime", "AccountingGroup", "SendCredential", "WantOS", "BigMemJob",
+	"ProjectName", "DESIRED_Sites", "DESIRED_CMS_Sites", "UNDESIRED_Sites",
+	"REQUIRED_OS", "WantScienceGatewayJob", "Experiment", "JobDescription",
+}
+
+// requestCustom are the requests for a pool's own resources.
+var requestCustom = regexp.MustCompile(`^request_[a-z][a-z0-9_]*$`)
+
+// owned are the commands htcd sets itself, and what to write instead.
+var owned = map[string]string{
+	"executable": "write spec.script.source", "arguments": "write spec.script.command", "args": "write spec.script.command",
+	"universe": "htcd runs every script in a container of its own", "container_image": "write spec.script.image",
+	"docker_image": "write spec.script.image", "batch_name": "write spec.name", "jobbatchname": "write spec.name",
+	"transfer_input_files": "write what the script needs into spec.script.source, or let the script fetch it",
+	"input":                "write what the script reads into spec.script.source",
+	"environment":          "set variables in spec.script.source", "env": "set variables in spec.script.source", "getenv": "set variables in spec.script.source",
+	"output": "htcd keeps the output of every proc", "error": "htcd keeps the output of every proc", "log": "htcd keeps the log of every proc",
+	"initialdir": "htcd chooses the directory", "leave_in_queue": "htcd decides when a completed job leaves the queue",
+	"hold": "create the HTCJob when it is to run", "max_materialize": "all procs are sent at once", "max_idle": "all procs are sent at once",
+	"notify_user": "mail goes to the account's owner", "accounting_group_user": "the account is the one of kinit-secret",
+	"should_transfer_files": "htcd always transfers files", "when_to_transfer_output": "htcd transfers output on exit",
+	"transfer_output_remaps": "output stays under the names the script gives it",
+}
+
+// words that begin a line of another kind, and what to write instead.
+var keywords = map[string]string{
+	"queue": "write spec.script.queue", "include": "write the lines themselves", "@include": "write the lines themselves",
+	"use": "write the lines themselves", "if": "write the lines that apply", "elif": "write the lines that apply",
+	"else": "write the lines that apply", "endif": "write the lines that apply", "error": "leave it out", "warning": "leave it out",
+}
+
+func expression(v string) (string, error) {
+	x, err := classad.ParseExpr(v)
+	if err != nil {
+		return "", err
+	}
+	return x.String(), nil
+}
+
+var quantityRE = regexp.MustCompile(`^[0-9]+(\.[0-9]+)? *[KMGTkmgt]?[Bb]?$`)
+
+// quantity is a number with a unit, such as 2GB, or an expression.
+func quantity(v string) (string, error) {
+	if quantityRE.MatchString(v) {
+		return v, nil
+	}
+	return expression(v)
+}
+
+var numberRE = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+
+func number(v string) (string, error) {
+	if !numberRE.MatchString(v) {
+		return "", fmt.Errorf("found %q, expected a number", v)
+	}
+	return v, nil
+}
+
+var (
+	wordRE  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*$`)
+	wordsRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:, ]*$`)
+)
+
+func word(v string) (string, error) {
+	if !wordRE.MatchString(v) {
+		return "", fmt.Errorf("found %q, expected one word of letters, digits and _ . @ -", v)
+	}
+	return v, nil
+}
+
+func words(v string) (string, error) {
+	if !wordsRE.MatchString(v) {
+		return "", fmt.Errorf("found %q, expected names, with :number or without, between commas", v)
+	}
+	return v, nil
+}
+
+func oneOf(choices ...string) allowance {
+	return func(v string) (string, error) {
+		if !slices.Contains(choices, strings.ToLower(v)) {
+			return "", fmt.Errorf("found %q, expected one of %s", v, strings.Join(choices, ", "))
+		}
+		return strings.ToLower(v), nil
+	}
+}
+
+var fileRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./+=@-]*$`)
+
+// outputFiles are names inside the job's scratch directory, but none of htcd's.
+func outputFiles(v string) (string, error) {
+	if v == `""` {
+		return v, nil // HTCondor's way to say: none
+	}
+	files := strings.Split(v, ",")
+	for i, f := range files {
+		f = strings.TrimSpace(f)
+		files[i] = f
+		switch {
+		case !fileRE.MatchString(f), path.Clean(f) != strings.TrimSuffix(f, "/"), strings.HasPrefix(f, ".."):
+			return "", fmt.Errorf("found %q, expected a path inside the job's directory, of letters, digits and _ . / + = @ -", f)
+		case slices.Contains(sandboxFiles, path.Clean(f)):
+			return "", fmt.Errorf("found %q, expected a file of the script's own: that one is htcd's", f)
+		}
+	}
+	return strings.Join(files, ", "), nil
+}
+
+// text is what a command allowed by the site may hold: one line without macros.
+func text(v string) (string, error) { return v, nil }

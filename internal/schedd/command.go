@@ -1,0 +1,76 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"htc.cern.ch/htcd/internal/schedd/tool"
+)
+
+// command is one call of a condor_* tool.
+type command struct {
+	name    string
+	args    []string
+	dir     string
+	timeout time.Duration
+	id      Identity
+	read    func(io.Reader) error
+}
+
+// run runs a tool. Its error is an *Error, or the one that the caller's own function
+// returned when it was given what was read.
+func (c *Client) run(ctx context.Context, cmd command) error {
+	err := tool.Run(ctx, tool.Command{
+		Name: cmd.name, BinDir: c.o.BinDir, Args: cmd.args, Dir: cmd.dir,
+		Env: c.environment(cmd.id), Timeout: cmd.timeout, Read: cmd.read,
+	})
+	var f *tool.Failure
+	if !errors.As(err, &f) {
+		return err
+	}
+	e := &Error{Command: cmd.name, ExitCode: f.ExitCode, Stderr: f.Words, err: f.Err}
+	switch f.Cause {
+	case tool.TimedOut:
+		e.Kind = Timeout
+	case tool.Exited:
+		e.Kind = classify(f.Words)
+	case tool.Interrupted:
+		if errors.Is(f.Err, context.DeadlineExceeded) {
+			e.Kind = Timeout
+		}
+	case tool.ReaderFailed:
+		var own *callerError
+		if errors.As(f.Err, &own) {
+			return own.error
+		}
+		e.Kind = classify(f.Words)
+		e.Stderr = f.Err.Error()
+		if f.Words != "" {
+			e.Stderr += ": " + f.Words
+		}
+	}
+	return e
+}
+
+// callerError marks an error of whoever was given what was read, as against one
+// of the reading.
+type callerError struct{ error }
+
+// environment is what a tool sees of htcd, besides the constants of package tool.
+func (c *Client) environment(id Identity) []string {
+	var env []string
+	if c.o.CondorConfig != "" {
+		env = append(env, "CONDOR_CONFIG="+c.o.CondorConfig)
+	}
+	if c.o.Krb5Config != "" {
+		env = append(env, "KRB5_CONFIG="+c.o.Krb5Config)
+	}
+	// Without a name the library would look for the account's own cache.
+	ccache := "/nonexistent"
+	if id.CCache != "" {
+		ccache = id.CCache
+	}
+	return append(env, "KRB5CCNAME=FILE:"+ccache)
+}

@@ -1,0 +1,48 @@
+package schedd
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+var (
+	imageRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]*$`)
+	pathRE  = regexp.MustCompile(`^/[A-Za-z0-9._/:@+=~-]+$`)
+)
+
+// ResolveImage turns the image of an HTCJob into what singularity takes: an
+// absolute path and docker://, oras:// and library:// stay as they are, a bare
+// reference becomes docker://, with registry before it when it names none of
+// its own and registry is not empty. Errors are of kind Refused.
+func ResolveImage(image, registry string) (string, error) {
+	if strings.HasPrefix(image, "/") {
+		if !pathRE.MatchString(image) || path.Clean(image) != strings.TrimSuffix(image, "/") {
+			return "", refused("image %q: expected a clean path of letters, digits and . _ / : @ + = ~ -", image)
+		}
+		return image, nil
+	}
+	scheme, ref, ok := strings.Cut(image, "://")
+	if !ok {
+		scheme, ref = "docker", image
+	}
+	switch scheme {
+	case "docker", "oras", "library":
+	default:
+		return "", refused("image %q: the scheme %q is not known; write a docker reference, docker://, oras://, library:// or an absolute path", image, scheme)
+	}
+	if !imageRE.MatchString(ref) {
+		return "", refused("image %q: expected a reference such as centos, registry.example.org/group/image:tag, docker://..., or an absolute path", image)
+	}
+	if !ok && registry != "" && !namesRegistry(ref) {
+		ref = strings.TrimSuffix(registry, "/") + "/" + ref
+	}
+	return scheme + "://" + ref, nil
+}
+
+// namesRegistry applies docker's own rule: the first of several components is a host
+// when it holds a dot or a colon, or is localhost.
+func namesRegistry(ref string) bool {
+	host, _, ok := strings.Cut(ref, "/")
+	return ok && (strings.ContainsAny(host, ".:") || host == "localhost")
+}

@@ -1,0 +1,27 @@
+package schedd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/schedd/tool"
+)
+
+// Remove removes the jobs that match, for a reason that their ads keep. That none
+// matched is no error. A completed job that still waits in the queue goes to the history
+// as removed, LastJobStatus 4: it stays a completed one.
+func (c *Client) Remove(ctx context.Context, id Identity, constraint, reason string) error {
+	args := append(c.target(), "-constraint", constraint)
+	if reason = strings.Join(strings.Fields(reason), " "); reason != "" {
+		args = append(args, "-reason", reason)
+	}
+	var out bytes.Buffer
+	err := c.run(ctx, command{name: "condor_rm", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
+	var e *Error
+	if errors.As(err, &e) && e.ExitCode == 1 && nothingMatched(e.Stderr) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package schedd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Stage writes the sandbox of a run into dir, which must exist: job.sub, job.sh,
+// script, token (mode 0600) and, when d.Sender is set, htcd-send. What stood there under these
+// names is replaced. Everything is on disk when it returns, so that condor_submit never
+// waits for a file while it holds up the schedd. Errors of kind Refused are about d,
+// others about dir.
+func Stage(dir string, d Description, token string) error {
+	sub, err := d.Render()
+	if err != nil {
+		return err
+	}
+	job, err := d.Wrapper()
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		name, text string
+		mode       fs.FileMode
+	}{
+		{fileJob, job, 0o755}, {fileScript, d.Source, 0o644}, {fileToken, token + "\n", 0o600}, {fileSubmit, sub, 0o644},
+	} {
+		if err := write(filepath.Join(dir, f.name), f.mode, func(w io.Writer) error {
+			_, err := io.WriteString(w, f.text)
+			return err
+		}); err != nil {
+			return fmt.Errorf("stage %s: %w", f.name, err)
+		}
+	}
+	if d.Sender != "" {
+		if err := copySender(dir, d.Sender); err != nil {
+			return fmt.Errorf("stage %s: %w", fileSender, err)
+		}
+	}
+	return syncDir(dir)
+}
+
+func copySender(dir, from string) error {
+	src, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	return write(filepath.Join(dir, fileSender), 0o755, func(w io.Writer) error {
+		_, err := io.Copy(w, src)
+		return err
+	})
+}
+
+// write makes a new file: one that was there may have had another mode.
+func write(name string, mode fs.FileMode, fill func(io.Writer) error) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	return errors.Join(fill(f), f.Chmod(mode), f.Sync(), f.Close())
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,197 @@
+package schedd
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+// parseOptions reads the htcopts of an HTCJob and returns the submit lines to write. It
+// knows comments, empty lines, continued lines, "command = value", "+Attribute =
+// expression" and "MY.Attribute = expression", and refuses everything else.
+// Expressions are printed from their parsed form, so that nothing rides along.
+// allow names further commands and +Attributes. Errors are of kind Refused.
+func parseOptions(options string, allow []string) ([]string, error) {
+	var lines []string
+	for l, err := range logicalLines(options) {
+		if err == nil {
+			var written string
+			if written, err = l.parse(allow); err == nil {
+				lines = append(lines, written)
+				continue
+			}
+		}
+		return nil, err
+	}
+	return lines, nil
+}
+
+// logicalLine is a line with its continuations joined.
+type logicalLine struct {
+	text     string
+	segments []segment
+}
+
+// segment says where a part of the joined text was written.
+type segment struct{ off, line, column int }
+
+// refuse makes the error for the place off in the joined text.
+func (l logicalLine) refuse(off int, format string, args ...any) *Error {
+	at := l.segments[0]
+	for _, s := range l.segments {
+		if s.off <= off {
+			at = s
+		}
+	}
+	column := at.column + len([]rune(l.text[at.off:off]))
+	return refused("htcopts, line %d, column %d: %w", at.line, column, fmt.Errorf(format, args...))
+}
+
+// logicalLines yields the lines that say something.
+func logicalLines(options string) func(yield func(logicalLine, error) bool) {
+	return func(yield func(logicalLine, error) bool) {
+		physical := strings.Split(strings.ReplaceAll(options, "\r\n", "\n"), "\n")
+		for i := 0; i < len(physical); i++ {
+			if t := trim(physical[i]); t == "" || t[0] == '#' {
+				if strings.HasSuffix(t, `\`) {
+					l := logicalLine{text: physical[i], segments: []segment{{line: i + 1, column: 1}}}
+					yield(l, l.refuse(0, "a comment cannot be continued: leave out the backslash at its end"))
+					return
+				}
+				continue
+			}
+			var l logicalLine
+			for {
+				part := strings.TrimRight(physical[i], " \t")
+				more := strings.HasSuffix(part, `\`)
+				part = strings.TrimSuffix(part, `\`)
+				indent := len(part) - len(strings.TrimLeft(part, " \t"))
+				if l.text != "" && part[indent:] != "" && !strings.HasSuffix(l.text, " ") {
+					l.text += " "
+				}
+				l.segments = append(l.segments, segment{off: len(l.text), line: i + 1, column: indent + 1})
+				l.text += part[indent:]
+				if !more {
+					break
+				}
+				i++
+				switch {
+				case i == len(physical) || trim(physical[i]) == "":
+					yield(l, l.refuse(len(l.text), `found nothing after the backslash, expected the line to go on`))
+					return
+				case trim(physical[i])[0] == '#':
+					yield(l, l.refuse(len(l.text), `found a comment after the backslash, expected the line to go on`))
+					return
+				}
+			}
+			l.text = strings.TrimRight(l.text, " \t")
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
+func trim(s string) string { return strings.Trim(s, " \t") }
+
+var (
+	// macro is everything condor_submit replaces: $(X), $ENV(X), $Fn(X), $$(X), $$([expr]).
+	macro  = regexp.MustCompile(`\$(\$|[A-Za-z_]*[(\[])`)
+	keyRE  = regexp.MustCompile(`^(\+|(?i:my)\.)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=([ \t]*)`)
+	nameRE = regexp.MustCompile(`^[^ \t=:(]+`)
+)
+
+// parse checks one line and returns it as it is to be written.
+func (l logicalLine) parse(allow []string) (string, error) {
+	for i := 0; i < len(l.text); i++ {
+		if c := l.text[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return "", l.refuse(i, "found the control character 0x%02x, expected plain text", c)
+		}
+	}
+	if m := macro.FindStringIndex(l.text); m != nil {
+		return "", l.refuse(m[0], "found the macro %q, expected its value: macros are not replaced here", l.text[m[0]:m[1]])
+	}
+	first := nameRE.FindString(l.text)
+	if hint, ok := keywords[strings.ToLower(first)]; ok && !(strings.EqualFold(first, "error") && keyRE.MatchString(l.text)) {
+		return "", l.refuse(0, "%q is not allowed: %s", first, hint)
+	}
+	m := keyRE.FindStringSubmatchIndex(l.text)
+	if m == nil {
+		return "", l.refuse(0, "found %q, expected command = value, +Attribute = expression or a comment", first)
+	}
+	name, valueAt := l.text[m[4]:m[5]], m[1]
+	value := l.text[valueAt:]
+	if value == "" {
+		return "", l.refuse(valueAt, "found the end, expected a value for %s", name)
+	}
+
+	write, form := l.rule(name, m[2] >= 0, allow)
+	if write == nil {
+		return "", l.refuse(m[0], "%s", form)
+	}
+	written, err := write(value)
+	var syntax *classad.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return "", l.refuse(valueAt+syntax.Offset, "%s: found %s, expected %s", name, syntax.Found, syntax.Expected)
+	case err != nil:
+		return "", l.refuse(valueAt, "%s: %w", name, err)
+	case strings.HasSuffix(written, `\`):
+		return "", l.refuse(len(l.text), "found a backslash at the end of %s, expected none", name)
+	}
+	return fmt.Sprintf(form, written), nil
+}
+
+// rule finds what the value of name may be and how the line is written; a nil allowance
+// comes with the words of the refusal.
+func (l logicalLine) rule(name string, attribute bool, allow []string) (allowance, string) {
+	command := strings.ToLower(name)
+	has := func(list []string, n string) bool {
+		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, n) })
+	}
+	isTag := strings.HasPrefix(command, "htcjob")
+	if attribute {
+		switch {
+		case isTag:
+			return nil, fmt.Sprintf("the attribute %s is htcd's own", name)
+		case has(allowedAttributes, name), has(allow, "+"+name):
+			return expression, "My." + name + " = %s"
+		}
+		if c := commandOf(command); c != "" {
+			return nil, fmt.Sprintf("the attribute %s is not allowed: write %s = ...", name, c)
+		}
+		return nil, fmt.Sprintf("the attribute %s is not allowed; allowed are %s, and what the operator of htcd adds", name, strings.Join(allowedAttributes, ", "))
+	}
+	if a := allowed[command]; a != nil {
+		return a, command + " = %s"
+	}
+	switch {
+	case has(allow, name):
+		return text, command + " = %s"
+	case requestCustom.MatchString(command):
+		return quantity, command + " = %s"
+	case owned[command] != "":
+		return nil, fmt.Sprintf("%s is not allowed: %s", name, owned[command])
+	case has(allowedAttributes, name), has(allow, "+"+name):
+		return nil, fmt.Sprintf("%s is no submit command: write +%s = ...", name, name)
+	}
+	return nil, fmt.Sprintf("the command %s is not allowed; see the list of allowed commands in the README", name)
+}
+
+// commandOf finds the allowed command that sets an attribute, such as
+// request_cpus for RequestCpus.
+func commandOf(attribute string) string {
+	if attribute == "jobprio" {
+		return "priority"
+	}
+	for c := range allowed {
+		if strings.ReplaceAll(c, "_", "") == strings.ReplaceAll(attribute, "_", "") {
+			return c
+		}
+	}
+	return ""
+}

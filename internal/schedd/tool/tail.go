@@ -1,0 +1,44 @@
+package tool
+
+import "strings"
+
+const (
+	// keptStderr bounds what is remembered of a tool's stderr: its end.
+	keptStderr = 8 << 10
+	// shownLines and shownBytes bound what an error shows of it.
+	shownLines = 8
+	shownBytes = 1500
+)
+
+// tail keeps the end of what is written to it.
+type tail struct{ b []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if len(t.b) > 2*keptStderr {
+		t.b = append(t.b[:0], t.b[len(t.b)-keptStderr:]...)
+	}
+	return len(p), nil
+}
+
+// words are the last lines, without empty ones, blanks and control characters, as one.
+func (t *tail) words() string {
+	var lines []string
+	for l := range strings.Lines(strings.ToValidUTF8(string(t.b), "?")) {
+		if l = oneLine(l); l != "" {
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) > shownLines {
+		lines = lines[len(lines)-shownLines:]
+	}
+	s := strings.Join(lines, " | ")
+	if len(s) > shownBytes {
+		s = "..." + strings.ToValidUTF8(s[len(s)-shownBytes:], "")
+	}
+	return s
+}
+
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
+}

@@ -1,0 +1,147 @@
+
+# From here on the text is the same for every job. All of it is one function, read before
+# it runs: the script of the job can write into this directory.
+main() {
+	umask 077
+	PATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin}
+	export PATH
+	scratch=${_CONDOR_SCRATCH_DIR:-$(pwd)}
+	cd "$scratch" || exit 125
+	mkdir -p .htcd
+
+	# The token is kept from the script: read now, gone from the disk.
+	secret=
+	if [ -f token ]; then
+		IFS= read -r secret <token || :
+		rm -f token
+	fi
+
+	cluster=0
+	number=$proc
+	if [ -r "${_CONDOR_JOB_AD:-}" ]; then
+		while read -r key _ value; do
+			case $key in
+			ClusterId) cluster=$value ;;
+			ProcId) number=$value ;;
+			esac
+		done <"$_CONDOR_JOB_AD"
+	fi
+	jobid=$cluster.$number
+
+	run "$@"
+	if [ -z "$ended" ] && [ -n "$url" ]; then
+		call_back || echo "htcd: the callback was not delivered; the cross-check will find the return code" >&2
+	fi
+	rm -rf .htcd
+	exit "$rc"
+}
+
+# run runs the script in the container, and sets rc to its return code.
+run() {
+	rc=127
+	ended=
+	tool=
+	for t in apptainer singularity; do
+		if command -v "$t" >/dev/null 2>&1; then
+			tool=$t
+			break
+		fi
+	done
+	if [ -z "$tool" ]; then
+		echo "htcd: this node has neither apptainer nor singularity in $PATH; the script was not run" >&2
+		return
+	fi
+
+	# A node without HOME has no place for image layers but this one.
+	APPTAINER_CACHEDIR=${APPTAINER_CACHEDIR:-$scratch/.htcd/cache}
+	SINGULARITY_CACHEDIR=${SINGULARITY_CACHEDIR:-$APPTAINER_CACHEDIR}
+	APPTAINER_TMPDIR=${APPTAINER_TMPDIR:-$scratch/.htcd}
+	SINGULARITY_TMPDIR=${SINGULARITY_TMPDIR:-$APPTAINER_TMPDIR}
+	export APPTAINER_CACHEDIR SINGULARITY_CACHEDIR APPTAINER_TMPDIR SINGULARITY_TMPDIR
+
+	set -- --env "HTCPROCID=$proc" "$image" "$@" "$scratch/script" "$proc"
+	for dir in $binds; do
+		if [ -d "$dir" ]; then
+			set -- --bind "$dir" "$@"
+		fi
+	done
+	chmod 700 script
+	"$tool" --quiet exec --contain --ipc --pid --bind "$scratch" --pwd "$scratch" "$@" </dev/null &
+	child=$!
+
+	# HTCondor asks a job to end with SIGTERM, when it is removed, held or moved to
+	# another node. What follows from that HTCondor knows better: no callback then.
+	trap 'ended=1; kill -TERM "$child" 2>/dev/null' TERM INT QUIT
+	wait "$child"
+	rc=$?
+	while kill -0 "$child" 2>/dev/null; do
+		wait "$child"
+		rc=$?
+	done
+	trap - TERM INT QUIT
+}
+
+# call_back tells htcd the return code, within $deadline seconds. The token stands in
+# files only this account can read, never in arguments or the environment.
+call_back() {
+	started=$(date +%s)
+	printf '%s\n' "$secret" >.htcd/token
+	printf 'header = "Authorization: Bearer %s"\n' "$secret" >.htcd/curl
+	printf 'header = Authorization: Bearer %s\n' "$secret" >.htcd/wget
+	printf '{"specversion":"1.0","id":"%s-%s-%s","source":"/htcd/job/%s","type":"ch.cern.htc.job.ended","datacontenttype":"application/json","data":{"name":"%s","namespace":"%s","jobid":"%s","retcode":%d}}\n' \
+		"$jobid" "$started" "$$" "$jobid" "$name" "$namespace" "$jobid" "$rc" >.htcd/event
+
+	# The sender tries again by itself; only one that cannot run here is passed over.
+	if [ -f htcd-send ]; then
+		chmod 700 htcd-send
+		./htcd-send send --name "$name" --namespace "$namespace" --jobid "$jobid" --retcode "$rc" \
+			--url "$url" --token-file .htcd/token --deadline "${deadline}s"
+		case $? in
+		0) return 0 ;;
+		1) return 1 ;;
+		esac
+	fi
+
+	pause=1
+	while :; do
+		left=$((started + deadline - $(date +%s)))
+		[ "$left" -gt 0 ] || return 1
+		[ "$left" -lt 10 ] || left=10
+		answer=
+		post && return 0
+		case $answer in
+		400 | 401 | 403 | 405 | 413 | 415)
+			echo "htcd: the receiver refused the callback with $answer" >&2
+			return 1
+			;;
+		none)
+			echo "htcd: this node has neither curl nor GNU wget, and no sender was sent along" >&2
+			return 1
+			;;
+		esac
+		# Jobs that end together should not come again together.
+		sleep $((pause + $$ % 3))
+		[ "$pause" -ge 8 ] || pause=$((pause * 2))
+	done
+}
+
+# post tries once, for at most $left seconds, and sets answer to the HTTP status.
+post() {
+	if command -v curl >/dev/null 2>&1; then
+		answer=$(curl -q --config .htcd/curl --silent --show-error --globoff --max-time "$left" \
+			--header 'Content-Type: application/cloudevents+json' --data-binary @.htcd/event \
+			--output /dev/null --write-out '%{http_code}' "$url")
+	elif wget --version 2>/dev/null | grep -q 'GNU Wget'; then
+		answer=$(LC_ALL=C wget --config=.htcd/wget --quiet --server-response --tries=1 --timeout="$left" \
+			--header='Content-Type: application/cloudevents+json' --post-file=.htcd/event \
+			--output-document=/dev/null "$url" 2>&1 | sed -n 's|^ *HTTP/[0-9.]* \([0-9]*\).*|\1|p' | tail -n 1)
+	else
+		answer=none
+	fi
+	case $answer in
+	2??) return 0 ;;
+	esac
+	return 1
+}
+
+main "$@"
