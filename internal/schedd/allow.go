@@ -35,6 +35,10 @@ var allowed = map[string]allowance{
 	"notification": oneOf("never", "complete", "error", "always"), "transfer_output_files": outputFiles,
 }
 
+// deferring are the allowed commands that let a job run on after an attempt of it ended,
+// or change what success is.
+var deferring = []string{"max_retries", "retry_until", "success_exit_code", "on_exit_hold", "on_exit_remove"}
+
 // allowedAttributes may be set with +Name or MY.Name: what sites document for their
 // users, and nothing that HTCondor itself acts upon.
 var allowedAttributes = []string{

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (d Description) Render() (string, error) {
 	set("leave_in_queue", fmt.Sprintf("(JobStatus == %d) && (StageOutFinish =?= undefined) && ((time() - CompletionDate) < %d)",
 		Completed, int64(keep/time.Second)))
 	for _, o := range options {
-		b.WriteString(o + "\n")
+		b.WriteString(o.String())
 	}
 	// The last one wins, so these come after everything a user wrote.
 	set("My."+attrUID, classad.Quote(d.Tag.UID))
@@ -94,6 +95,17 @@ func (d Description) Render() (string, error) {
 	set("My."+attrName, classad.Quote(d.Tag.Name))
 	fmt.Fprintf(&b, "queue %d\n", d.Queue)
 	return b.String(), nil
+}
+
+// Deferred tells whether an attempt of a job may end without the job being over, or
+// with success by a code other than 0: then only HTCondor can say how the job ended, and a
+// callback tells no more than how an attempt did. A command that the site allows counts:
+// nobody here knows what it does.
+func (d Description) Deferred() bool {
+	options, err := parseOptions(d.Options, d.Allow)
+	return err == nil && slices.ContainsFunc(options, func(o option) bool {
+		return !strings.HasPrefix(o.key, "My.") && (allowed[o.key] == nil && !requestCustom.MatchString(o.key) || slices.Contains(deferring, o.key))
+	})
 }
 
 //go:embed wrapper.sh

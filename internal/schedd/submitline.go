@@ -15,20 +15,28 @@ import (
 // expression" and "MY.Attribute = expression", and refuses everything else.
 // Expressions are printed from their parsed form, so that nothing rides along.
 // allow names further commands and +Attributes. Errors are of kind Refused.
-func parseOptions(options string, allow []string) ([]string, error) {
-	var lines []string
+func parseOptions(options string, allow []string) ([]option, error) {
+	var os []option
 	for l, err := range logicalLines(options) {
-		if err == nil {
-			var written string
-			if written, err = l.parse(allow); err == nil {
-				lines = append(lines, written)
-				continue
-			}
+		if err != nil {
+			return nil, err
 		}
-		return nil, err
+		o, err := l.parse(allow)
+		if err != nil {
+			return nil, err
+		}
+		os = append(os, o)
 	}
-	return lines, nil
+	return os, nil
 }
+
+// option is one submit line as it is to be written.
+type option struct {
+	key   string // a command in small letters, or My.Attribute
+	value string
+}
+
+func (o option) String() string { return o.key + " = " + o.value + "\n" }
 
 // logicalLine is a line with its continuations joined.
 type logicalLine struct {
@@ -106,49 +114,49 @@ var (
 )
 
 // parse checks one line and returns it as it is to be written.
-func (l logicalLine) parse(allow []string) (string, error) {
+func (l logicalLine) parse(allow []string) (option, error) {
 	for i := 0; i < len(l.text); i++ {
 		if c := l.text[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return "", l.refuse(i, "found the control character 0x%02x, expected plain text", c)
+			return option{}, l.refuse(i, "found the control character 0x%02x, expected plain text", c)
 		}
 	}
 	if m := macro.FindStringIndex(l.text); m != nil {
-		return "", l.refuse(m[0], "found the macro %q, expected its value: macros are not replaced here", l.text[m[0]:m[1]])
+		return option{}, l.refuse(m[0], "found the macro %q, expected its value: macros are not replaced here", l.text[m[0]:m[1]])
 	}
 	first := nameRE.FindString(l.text)
 	if hint, ok := keywords[strings.ToLower(first)]; ok && !(strings.EqualFold(first, "error") && keyRE.MatchString(l.text)) {
-		return "", l.refuse(0, "%q is not allowed: %s", first, hint)
+		return option{}, l.refuse(0, "%q is not allowed: %s", first, hint)
 	}
 	m := keyRE.FindStringSubmatchIndex(l.text)
 	if m == nil {
-		return "", l.refuse(0, "found %q, expected command = value, +Attribute = expression or a comment", first)
+		return option{}, l.refuse(0, "found %q, expected command = value, +Attribute = expression or a comment", first)
 	}
 	name, valueAt := l.text[m[4]:m[5]], m[1]
 	value := l.text[valueAt:]
 	if value == "" {
-		return "", l.refuse(valueAt, "found the end, expected a value for %s", name)
+		return option{}, l.refuse(valueAt, "found the end, expected a value for %s", name)
 	}
 
-	write, form := l.rule(name, m[2] >= 0, allow)
+	write, key := rule(name, m[2] >= 0, allow)
 	if write == nil {
-		return "", l.refuse(m[0], "%s", form)
+		return option{}, l.refuse(m[0], "%s", key)
 	}
 	written, err := write(value)
 	var syntax *classad.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		return "", l.refuse(valueAt+syntax.Offset, "%s: found %s, expected %s", name, syntax.Found, syntax.Expected)
+		return option{}, l.refuse(valueAt+syntax.Offset, "%s: found %s, expected %s", name, syntax.Found, syntax.Expected)
 	case err != nil:
-		return "", l.refuse(valueAt, "%s: %w", name, err)
+		return option{}, l.refuse(valueAt, "%s: %w", name, err)
 	case strings.HasSuffix(written, `\`):
-		return "", l.refuse(len(l.text), "found a backslash at the end of %s, expected none", name)
+		return option{}, l.refuse(len(l.text), "found a backslash at the end of %s, expected none", name)
 	}
-	return fmt.Sprintf(form, written), nil
+	return option{key: key, value: written}, nil
 }
 
-// rule finds what the value of name may be and how the line is written; a nil allowance
-// comes with the words of the refusal.
-func (l logicalLine) rule(name string, attribute bool, allow []string) (allowance, string) {
+// rule finds what the value of name may be and the key to write it with. A nil allowance
+// comes with the words of the refusal instead.
+func rule(name string, attribute bool, allow []string) (allowance, string) {
 	command := strings.ToLower(name)
 	has := func(list []string, n string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, n) })
@@ -159,7 +167,7 @@ func (l logicalLine) rule(name string, attribute bool, allow []string) (allowanc
 		case isTag:
 			return nil, fmt.Sprintf("the attribute %s is htcd's own", name)
 		case has(allowedAttributes, name), has(allow, "+"+name):
-			return expression, "My." + name + " = %s"
+			return expression, "My." + name
 		}
 		if c := commandOf(command); c != "" {
 			return nil, fmt.Sprintf("the attribute %s is not allowed: write %s = ...", name, c)
@@ -167,13 +175,13 @@ func (l logicalLine) rule(name string, attribute bool, allow []string) (allowanc
 		return nil, fmt.Sprintf("the attribute %s is not allowed; allowed are %s, and what the operator of htcd adds", name, strings.Join(allowedAttributes, ", "))
 	}
 	if a := allowed[command]; a != nil {
-		return a, command + " = %s"
+		return a, command
 	}
 	switch {
 	case has(allow, name):
-		return text, command + " = %s"
+		return text, command
 	case requestCustom.MatchString(command):
-		return quantity, command + " = %s"
+		return quantity, command
 	case owned[command] != "":
 		return nil, fmt.Sprintf("%s is not allowed: %s", name, owned[command])
 	case has(allowedAttributes, name), has(allow, "+"+name):
