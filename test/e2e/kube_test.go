@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
@@ -14,12 +13,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab"
 )
 
-// kubeConfig is how to reach the apiserver as its administrator.
+// kubeConfig is how to reach the lab's apiserver as its administrator.
 func kubeConfig(t *testing.T) *rest.Config {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	running, err := lab.Find()
+	require.NoError(t, err)
+	config, err := clientcmd.BuildConfigFromFlags("", running.Kubeconfig())
 	require.NoError(t, err)
 	config.QPS, config.Burst = -1, -1 // the tests are their own limit
 	config.WarningHandlerWithContext = rest.NoWarnings{}

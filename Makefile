@@ -1,0 +1,41 @@
+# Where the lab of this clone lives; another directory is another lab beside it.
+LAB ?= .lab
+export LAB
+
+MODULES = . test
+
+.DEFAULT_GOAL := help
+
+.PHONY: up
+up: lab ## bring up the real parts and htcd, or what has changed of them; then: . .lab/env
+	@$(LAB)/bin/lab up --clone $(CURDIR)
+
+.PHONY: down
+down: ## end the lab; nothing of it keeps running
+	@if [ -x $(LAB)/bin/lab ]; then $(LAB)/bin/lab down; else echo "no lab in $(LAB)"; fi
+
+.PHONY: demo
+demo: up ## bring up the lab and run examples/retcode/zero.yaml in it
+	@$(LAB)/bin/lab demo
+
+.PHONY: build
+build: ## build bin/htcd, one static binary
+	CGO_ENABLED=0 go build -trimpath -o bin/htcd ./cmd/htcd
+
+.PHONY: test
+test: ## unit tests, then everything that runs against the real parts, in a lab of its own
+	go test ./...
+	./test/run-in-lab
+
+.PHONY: clean
+clean: down ## end the lab and remove all that was built in this clone; the machine's cache stays
+	rm -rf $(LAB) bin
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: lab
+lab: ## build the lab's own program, which up, down and demo use
+	@mkdir -p $(LAB)/bin
+	@cd test && CGO_ENABLED=0 go build -trimpath -o $(abspath $(LAB))/bin/lab ./cmd/lab

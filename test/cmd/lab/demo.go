@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/test/lab"
+)
+
+// jobStatus is what demo looks at of an HTCJob's status; the first three are always there.
+type jobStatus struct {
+	Active, Succeeded, Failed *int
+	JobID                     []string `json:"jobid"`
+	Phase                     string   `json:"phase"`
+}
+
+// demoWithin bounds the first job of a lab, whose image has to be unpacked first.
+const demoWithin = 3 * time.Minute
+
+// demo runs the smallest example to its end on a lab that is up.
+func demo(ctx context.Context, l *lab.Lab) error {
+	id, err := l.Identity()
+	if err != nil {
+		return fmt.Errorf("lab %s: %w", l.Dir, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, demoWithin)
+	defer cancel()
+	p := newProgress()
+	manifest := filepath.Join(id.Clone, "examples", "retcode", "zero.yaml")
+	if _, err := l.Run(ctx, "kubectl", "delete", "--ignore-not-found", "-f", manifest); err != nil {
+		return err
+	}
+	out, err := l.Run(ctx, "kubectl", "apply", "-f", manifest)
+	if err != nil {
+		return err
+	}
+	p.printf("%s", strings.TrimSpace(out))
+	last := ""
+	for {
+		text, err := l.Run(ctx, "kubectl", "get", "-f", manifest, "-o", "json")
+		if err != nil {
+			return err
+		}
+		var job struct{ Status jobStatus }
+		if err := json.Unmarshal([]byte(text), &job); err != nil {
+			return fmt.Errorf("read the HTCJob: %w", err)
+		}
+		s := job.Status
+		if line := describe(s); line != last {
+			p.printf("%s", line)
+			last = line
+		}
+		if ended(s) {
+			return judge(ctx, l, manifest, s)
+		}
+		select {
+		case <-ctx.Done():
+			out, err := l.Run(context.WithoutCancel(ctx), "kubectl", "describe", "-f", manifest)
+			return errors.Join(fmt.Errorf("the job has not ended: %w\n%s", ctx.Err(), out), err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func describe(s jobStatus) string {
+	if s.Active == nil || s.Succeeded == nil || s.Failed == nil {
+		return "no status yet"
+	}
+	return fmt.Sprintf("%s: active %d, succeeded %d, failed %d, jobid %v", s.Phase, *s.Active, *s.Succeeded, *s.Failed, s.JobID)
+}
+
+// ended holds once nothing is active of a run that was submitted; before that everything is 0.
+func ended(s jobStatus) bool {
+	return s.Active != nil && *s.Active == 0 && len(s.JobID) > 0 &&
+		s.Succeeded != nil && s.Failed != nil && *s.Succeeded+*s.Failed > 0
+}
+
+// judge prints the status and says whether it is the one that the example must come to.
+func judge(ctx context.Context, l *lab.Lab, manifest string, s jobStatus) error {
+	out, err := l.Run(ctx, "kubectl", "get", "-f", manifest, "-o", "jsonpath={.status}")
+	if err != nil {
+		return err
+	}
+	table, err := l.Run(ctx, "kubectl", "get", "-f", manifest)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s\nstatus: %s\n", table, out)
+	if *s.Succeeded != 1 || *s.Failed != 0 || len(s.JobID) != 1 || !strings.HasSuffix(s.JobID[0], ".0") {
+		return errors.New("the example did not end as it should: active 0, failed 0, succeeded 1, one jobid C.0")
+	}
+	return nil
+}

@@ -1,0 +1,125 @@
+// Command lab brings up the real parts that htcd works with, and disturbs them for tests. It lies in the bin directory
+// of the lab it belongs to, and under the names of the lab's commands (kubectl, condor_q, ...) it is those too.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/lab/ports"
+	"htc.cern.ch/htcd/test/lab/root"
+	"htc.cern.ch/htcd/test/lab/supervisor"
+)
+
+const usage = `usage: lab COMMAND
+
+  up [--clone DIR] [--without-htcd]   bring the lab up, or what has changed of it
+  down                                end the lab
+  demo                                run examples/retcode/zero.yaml and tell its end
+  status                              a table of the parts
+  stop|start|kill|freeze|thaw PART    disturb a part
+  restart PART [-- FLAGS]             stop and start; FLAGS are added to htcd's
+  as ACCOUNT PROGRAM...               run a program of the Debian root as root, htcd, robot, alice or admin
+  logs PART                           print a part's log
+`
+
+func main() {
+	code, err := run(os.Args)
+	var exit exitCode
+	if err != nil && !errors.As(err, &exit) {
+		fmt.Fprintln(os.Stderr, "lab:", err)
+	}
+	os.Exit(code)
+}
+
+// exitCode is the end of a program that has said itself what was wrong.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+func run(argv []string) (int, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return 1, err
+	}
+	l, err := lab.Open(filepath.Dir(filepath.Dir(self)))
+	if err != nil {
+		return 1, err
+	}
+	if name := filepath.Base(argv[0]); name != "lab" {
+		return wrapped(l, name, argv[1:])
+	}
+	if len(argv) < 2 {
+		fmt.Fprint(os.Stderr, usage)
+		return 2, nil
+	}
+	if argv[1] == "as" && len(argv) > 3 {
+		return as(l, argv[2], argv[3], argv[4:])
+	}
+
+	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer cancel()
+	if err := command(ctx, l, argv[1], argv[2:]); err != nil {
+		return 1, err
+	}
+	return 0, nil
+}
+
+func command(ctx context.Context, l *lab.Lab, name string, args []string) error {
+	switch name {
+	case "up":
+		return up(ctx, l, args)
+	case "down":
+		return down(ctx, l)
+	case "demo":
+		return demo(ctx, l)
+	case "status":
+		return status(ctx, l)
+	case "logs":
+		return logs(l, args)
+	case lab.OpStop, lab.OpStart, lab.OpKill, lab.OpFreeze, lab.OpThaw, lab.OpRestart:
+		return disturb(ctx, l, name, args)
+
+	// The lab's own processes.
+	case "init":
+		return root.Init(args[1], l.Bin("lab"), "supervise", args[0])
+	case "supervise":
+		return supervise(l, args)
+	case "registry":
+		return parts.ServeRegistry(args[0])
+	case "receiver-net":
+		return parts.Relay(args[0], args[1])
+	}
+	return fmt.Errorf("unknown command %q\n%s", name, usage)
+}
+
+func supervise(l *lab.Lab, args []string) error {
+	clone, planText, portsText := args[0], args[1], args[2]
+	var plan root.Plan
+	if err := json.Unmarshal([]byte(planText), &plan); err != nil {
+		return err
+	}
+	var numbers ports.Ports
+	if err := json.Unmarshal([]byte(portsText), &numbers); err != nil {
+		return err
+	}
+	file := os.NewFile(3, "owner")
+	owner, err := net.FileConn(file)
+	if err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil {
+		return err
+	}
+	defer owner.Close()
+	return supervisor.Run(parts.World{Lab: l, Ports: numbers, Clone: clone}, plan.WithoutHTCd, owner)
+}

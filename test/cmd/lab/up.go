@@ -1,0 +1,313 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/cache"
+	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/lab/root"
+)
+
+// progress prints lines with the time since the beginning.
+type progress struct {
+	mu    sync.Mutex
+	began time.Time
+}
+
+func newProgress() *progress { return &progress{began: time.Now()} }
+
+func (p *progress) printf(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Printf("[%6.1fs] %s\n", time.Since(p.began).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// up makes the lab be there: built, started, or, when it runs already, brought up to date.
+func up(ctx context.Context, l *lab.Lab, args []string) error {
+	flags := flag.NewFlagSet("up", flag.ContinueOnError)
+	clone := flags.String("clone", "", "directory of htcd's sources (default: the clone around the current directory)")
+	without := flags.Bool("without-htcd", false, "bring up only what htcd works with")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("a lab needs root, for namespaces and mounts")
+	}
+	var err error
+	if *clone == "" {
+		*clone, err = lab.CloneAround(".")
+	} else {
+		*clone, err = filepath.Abs(*clone)
+	}
+	if err != nil {
+		return err
+	}
+	p := newProgress()
+	unlock, err := lockLab(l)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+
+	b := build{lab: l, clone: *clone, without: *without, p: p}
+	plan, changed, err := b.run(ctx)
+	if err != nil {
+		return err
+	}
+	fingerprint, err := l.Fingerprint()
+	if err != nil {
+		return err
+	}
+	id, err := l.Identity()
+	switch {
+	case errors.Is(err, lab.ErrNotRunning):
+	case err != nil:
+		return err
+	case id.Fingerprint != fingerprint || id.Clone != *clone:
+		p.printf("the lab itself has changed: ending the running one")
+		if err := end(ctx, l, p); err != nil {
+			return err
+		}
+	default:
+		return refresh(ctx, l, *clone, changed, p)
+	}
+	if err := begin(ctx, l, plan, lab.Identity{Fingerprint: fingerprint, Clone: *clone}, p); err != nil {
+		return err
+	}
+	p.printf("the lab is up: . %s", l.Path("env"))
+	return nil
+}
+
+// lockLab lets one up or down at a time work on a lab.
+func lockLab(l *lab.Lab) (unlock func(), err error) {
+	f, err := os.OpenFile(l.Path("lock"), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("somebody else is bringing lab %s up or down", l.Dir)
+	}
+	return func() { f.Close() }, nil
+}
+
+// build is what happens before anything runs.
+type build struct {
+	lab     *lab.Lab
+	clone   string
+	without bool
+	p       *progress
+}
+
+// run returns what the root is made of, and whether htcd is another one than before.
+func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error) {
+	c, err := cache.Default(b.p.printf)
+	if err != nil {
+		return plan, false, err
+	}
+	plan = root.Plan{
+		Images: map[string]string{}, Writable: []string{b.clone, b.lab.Dir},
+		Ports: filepath.Join(c.Dir, "ports"), WithoutHTCd: b.without,
+	}
+	images := strings.Fields(os.Getenv("LAB_IMAGES"))
+	if len(images) == 0 {
+		images = []string{"centos", "python"}
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		if plan.Debian, err = c.DebianRoot(gctx); err != nil {
+			return err
+		}
+		for _, image := range images {
+			packages, ok := cache.Images[image]
+			if !ok {
+				return fmt.Errorf("LAB_IMAGES: no recipe for %q", image)
+			}
+			if plan.Images[image], err = c.Image(gctx, plan.Debian, image, packages); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	g.Go(func() (err error) {
+		plan.Kubernetes, err = c.Kubernetes(gctx, filepath.Join(b.clone, "test", "parts", "kubernetes"))
+		return err
+	})
+	g.Go(func() (err error) {
+		if !b.without {
+			changed, err = buildHTCd(gctx, b.lab, b.clone, b.p)
+		}
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		return plan, false, err
+	}
+	return plan, changed, links(b.lab, plan)
+}
+
+// buildHTCd says whether the program differs from the one that was there.
+func buildHTCd(ctx context.Context, l *lab.Lab, clone string, p *progress) (changed bool, err error) {
+	began := time.Now()
+	if err := os.MkdirAll(l.Path("htcd", "bin"), 0o755); err != nil {
+		return false, err
+	}
+	file, next := l.Path("htcd", "bin", "htcd"), l.Path("htcd", "bin", "htcd.new")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", next, "./cmd/htcd")
+	cmd.Dir = clone
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Run(); err != nil {
+		return false, fmt.Errorf("build htcd: %w", err)
+	}
+	p.printf("htcd: built in %.1fs", time.Since(began).Seconds())
+	before, _ := os.ReadFile(file)
+	after, err := os.ReadFile(next)
+	if err != nil {
+		return false, err
+	}
+	// Renamed, for a running program's file cannot be written.
+	return string(before) != string(after), os.Rename(next, file)
+}
+
+// state is what does not outlive a lab.
+var state = []string{"run", "log", "kube", "etcd", "krb", "condor", "apptainer", "htcd/data"}
+
+// begin starts the lab and returns when it is ready. When it cannot become ready, or ctx ends, nothing is left
+// running: the lab hangs on the other end of the socket until then.
+func begin(ctx context.Context, l *lab.Lab, plan root.Plan, id lab.Identity, p *progress) error {
+	for _, dir := range state {
+		if err := os.RemoveAll(l.Path(dir)); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"run", "log"} {
+		if err := os.MkdirAll(l.Path(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := os.Symlink("../condor/log", l.Path("log", "condor")); err != nil {
+		return err
+	}
+	log, err := os.Create(l.Log("supervisor"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	ours, theirs := os.NewFile(uintptr(pair[0]), "lab"), os.NewFile(uintptr(pair[1]), "owner")
+	conn, err := net.FileConn(ours)
+	ours.Close()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	id.Init, err = root.Start(plan, theirs, log, l.Bin("lab"), "init", id.Clone)
+	theirs.Close()
+	if err != nil {
+		return fmt.Errorf("start the lab: %w", err)
+	}
+	if id.Started, err = lab.StartTime(id.Init); err == nil {
+		err = l.SetIdentity(id)
+	}
+	if err == nil {
+		stop := context.AfterFunc(ctx, func() { conn.Close() })
+		_, err = lab.ReadEvents(conn, func(line string) { p.printf("%s", line) })
+		stop()
+	}
+	if err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = errors.New("interrupted")
+	} else if errors.Is(err, io.EOF) {
+		text, readErr := os.ReadFile(l.Log("supervisor"))
+		err = errors.Join(fmt.Errorf("%w\n%s", err, text), readErr)
+	}
+	conn.Close()
+	return errors.Join(err, kill(l, id))
+}
+
+// refresh brings a running lab up to date: parts that were stopped run again, htcd is the newest.
+func refresh(ctx context.Context, l *lab.Lab, clone string, changed bool, p *progress) error {
+	event, err := l.Ask(ctx, lab.Request{Op: lab.OpStatus}, nil)
+	if err != nil {
+		return err
+	}
+	for _, part := range event.Parts {
+		if part.State == "running" || part.Part == "htcd" {
+			continue
+		}
+		if err := l.Part(part.Part).Start(ctx); err != nil {
+			return err
+		}
+		p.printf("%s: was %s, started", part.Part, part.State)
+	}
+	if _, err := l.Run(ctx, "kubectl", "apply", "-k", parts.Kustomization(clone)); err != nil {
+		return err
+	}
+	for _, part := range event.Parts {
+		if part.Part != "htcd" {
+			continue
+		}
+		if changed {
+			if err := l.Part("htcd").Stop(ctx); err != nil {
+				return err
+			}
+		}
+		if err := l.Part("htcd").Start(ctx); err != nil {
+			return err
+		}
+		p.printf("htcd: %s", map[bool]string{true: "rebuilt, restarted", false: "unchanged, answers"}[changed])
+	}
+	p.printf("the lab is up: . %s", l.Path("env"))
+	return nil
+}
+
+// envFile is the file of variables that people source.
+func envFile(l *lab.Lab) string {
+	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+	return "export HTCD_LAB=" + quote(l.Dir) + "\n" +
+		"export KUBECONFIG=" + quote(l.Kubeconfig()) + "\n" +
+		"export HTCD_LEDGER=" + quote(l.Ledger()) + "\n" +
+		"case :$PATH: in\n:" + quote(l.Path("bin")) + ":*) ;;\n*) export PATH=" + quote(l.Path("bin")) + ":\"$PATH\" ;;\nesac\n"
+}
+
+// links makes the lab's commands and its env file.
+func links(l *lab.Lab, plan root.Plan) error {
+	if err := os.WriteFile(l.Path("env"), []byte(envFile(l)), 0o644); err != nil {
+		return err
+	}
+	text, err := json.Marshal(map[string]string{"kubectl": filepath.Join(plan.Kubernetes, "kubectl")})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(l.Path("programs.json"), text, 0o644); err != nil {
+		return err
+	}
+	for _, name := range append([]string{"kubectl", "htcd", "sqlite3"}, condorTools...) {
+		err := os.Symlink("lab", l.Bin(name))
+		if err != nil && !errors.Is(err, os.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}

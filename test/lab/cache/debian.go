@@ -1,0 +1,78 @@
+package cache
+
+import (
+	"context"
+	_ "embed"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+//go:embed debian-root.sh
+var debianRootScript string
+
+// DebianRoot returns the directory of a Debian root with HTCondor, apptainer, a KDC and etcd.
+func (c *Cache) DebianRoot(ctx context.Context) (string, error) {
+	return c.artifact(ctx, "debian", debianRootScript, func(ctx context.Context, dir string) error {
+		if err := c.hostPackages(ctx); err != nil {
+			return err
+		}
+		mirror, err := debianMirror("/etc/apt", os.Getenv("HTCD_DEBIAN_MIRROR"))
+		if err != nil {
+			return err
+		}
+		cmd := exec.Command("/bin/sh", "-c", debianRootScript, "debian-root", dir, mirror, debianKeyring)
+		return c.run(ctx, namespaced(cmd), "debian")
+	})
+}
+
+const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+// hostPackages installs what the host lacks; nothing else of the host is changed.
+func (c *Cache) hostPackages(ctx context.Context) error {
+	var missing []string
+	if _, err := exec.LookPath("debootstrap"); err != nil {
+		missing = append(missing, "debootstrap")
+	}
+	if _, err := os.Stat(debianKeyring); err != nil {
+		missing = append(missing, "debian-archive-keyring")
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	c.Log("host: apt-get install %v", missing)
+	install := append([]string{"install", "-y", "--no-install-recommends"}, missing...)
+	if c.run(ctx, exec.Command("apt-get", install...), "host") == nil {
+		return nil
+	}
+	c.Log("host: apt-get update")
+	if err := c.run(ctx, exec.Command("apt-get", "update"), "host"); err != nil {
+		return err
+	}
+	return c.run(ctx, exec.Command("apt-get", install...), "host")
+}
+
+//go:embed image.sh
+var imageScript string
+
+// Images lists the packages of each image that can be built.
+var Images = map[string][]string{
+	"centos": {"bash", "coreutils", "grep", "sed", "gawk", "findutils", "tar", "gzip", "hostname"},
+	"python": {"bash", "coreutils", "python3", "python-is-python3"},
+	"r-base": {"bash", "coreutils", "r-base-core"},
+}
+
+// Image returns the file of an image's only layer, a gzipped tar.
+func (c *Cache) Image(ctx context.Context, root, name string, packages []string) (string, error) {
+	recipe := imageScript + root
+	for _, p := range packages {
+		recipe += " " + p
+	}
+	dir, err := c.artifact(ctx, "image-"+name, recipe, func(ctx context.Context, dir string) error {
+		args := append([]string{"-c", imageScript, "image", root, filepath.Join(dir, layerFile)}, packages...)
+		return c.run(ctx, namespaced(exec.Command("/bin/sh", args...)), "image-"+name)
+	})
+	return filepath.Join(dir, layerFile), err
+}
+
+const layerFile = "layer.tar.gz"

@@ -1,0 +1,19 @@
+// Package lab is how a test reaches the real parts: a running lab, its commands, its parts and its files.
+//
+// A lab is one directory (LAB, by default .lab in the clone) and one tree of processes:
+//
+//	lab up ── starts ──> init        pid 1 of a pid namespace, in a mount namespace whose root is a cached Debian
+//	                      └─ supervise   answers on run/control.sock, parent of every part
+//	                          ├─ etcd, apiserver, controller-manager
+//	                          ├─ kdc, condor (schedd and the rest below its master)
+//	                          ├─ registry, receiver-net
+//	                          └─ htcd
+//
+// When init goes, for whatever reason, the kernel ends every process of the namespace and drops its mounts: there is
+// nothing to clean up, and nothing of the host that could be hit by mistake. Until the lab is ready it hangs on a
+// socket to the "lab up" that started it and ends when that closes, so an interrupted start leaves nothing either.
+//
+// The packages below: cache (what is downloaded and built once for all labs), root (namespaces), ports, parts (one
+// file per part), supervisor. The program is test/cmd/lab. State does not outlive a lab: "up" after "down" starts
+// with an empty Kubernetes, HTCondor, realm and ledger; the logs of the last run stay until then.
+package lab

@@ -1,0 +1,75 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// ErrNotRunning says that the lab is down.
+var ErrNotRunning = errors.New("not running")
+
+// Identity says which processes are this lab's. A pid alone could have been given to somebody else since.
+type Identity struct {
+	// Init is the host's pid of the first process of the lab's pid namespace.
+	Init int `json:"init"`
+	// Started is the start time of Init in clock ticks since boot, field 22 of proc_pid_stat(5).
+	Started string `json:"started"`
+	// Fingerprint is of the lab program that runs it.
+	Fingerprint string `json:"fingerprint"`
+	// Clone is the directory of the sources that htcd is built from.
+	Clone string `json:"clone"`
+}
+
+// Identity returns ErrNotRunning unless the recorded process still lives.
+func (l *Lab) Identity() (Identity, error) {
+	var id Identity
+	data, err := os.ReadFile(l.identityFile())
+	if errors.Is(err, os.ErrNotExist) {
+		return id, ErrNotRunning
+	}
+	if err != nil {
+		return id, err
+	}
+	if err := json.Unmarshal(data, &id); err != nil {
+		return id, fmt.Errorf("%s: %w", l.identityFile(), err)
+	}
+	started, err := StartTime(id.Init)
+	if err != nil || started != id.Started {
+		return id, ErrNotRunning
+	}
+	return id, nil
+}
+
+// SetIdentity records the processes of a lab that has just been started.
+func (l *Lab) SetIdentity(id Identity) error {
+	data, err := json.Marshal(id)
+	if err != nil {
+		return err
+	}
+	tmp := l.identityFile() + ".new"
+	if err := os.WriteFile(tmp, data, 0o644); err != nil {
+		return err
+	}
+	return os.Rename(tmp, l.identityFile())
+}
+
+func (l *Lab) identityFile() string { return l.Path("run", "lab.json") }
+
+// StartTime returns field 22 of /proc/PID/stat; a zombie counts as gone.
+func StartTime(pid int) (string, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return "", err
+	}
+	// The second field is the command in parentheses and may hold anything, blanks and parentheses included.
+	rest := string(data)
+	rest = rest[strings.LastIndexByte(rest, ')')+1:]
+	fields := strings.Fields(rest)
+	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
+		return "", ErrNotRunning
+	}
+	return fields[19], nil
+}

@@ -1,0 +1,99 @@
+package parts
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"htc.cern.ch/htcd/test/lab/root"
+)
+
+// APIServer is the kube-apiserver, with RBAC, and with the administrator known by a token.
+func APIServer(w World) (*Process, error) {
+	dir := w.Lab.Path("kube")
+	if err := os.MkdirAll(filepath.Join(dir, "certs"), 0o755); err != nil {
+		return nil, err
+	}
+	key := filepath.Join(dir, "service-account.key")
+	if err := writeRSAKey(key); err != nil {
+		return nil, err
+	}
+	token := make([]byte, 16)
+	if _, err := rand.Read(token); err != nil {
+		return nil, err
+	}
+	admin := hex.EncodeToString(token)
+	tokens := filepath.Join(dir, "tokens.csv")
+	if err := os.WriteFile(tokens, []byte(admin+",admin,admin,system:masters\n"), 0o600); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(w.Lab.Kubeconfig(), kubeconfig(w, admin), 0o600); err != nil {
+		return nil, err
+	}
+	return &Process{
+		Name: "apiserver", Log: w.Lab.Log("apiserver"), Port: w.Ports.APIServer,
+		Args: []string{root.KubernetesDir + "/kube-apiserver",
+			fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", w.Ports.EtcdClient),
+			"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+			fmt.Sprintf("--secure-port=%d", w.Ports.APIServer),
+			"--cert-dir=" + filepath.Join(dir, "certs"),
+			"--service-account-issuer=https://kubernetes.default.svc",
+			"--service-account-key-file=" + key, "--service-account-signing-key-file=" + key,
+			"--service-cluster-ip-range=10.96.0.0/16",
+			"--endpoint-reconciler-type=none",
+			"--authorization-mode=RBAC", "--token-auth-file=" + tokens,
+			"--shutdown-delay-duration=0", "--v=1"},
+		Ready: httpReady(server(w)+"/readyz", admin),
+		// Asked to leave, it waits up to a minute for open watches.
+		Grace: 3 * time.Second,
+	}, nil
+}
+
+// ControllerManager collects garbage, deletes namespaces' content and makes their default service accounts.
+func ControllerManager(w World) *Process {
+	return &Process{
+		Name: "controller-manager", Log: w.Lab.Log("controller-manager"), Port: w.Ports.ControllerManager,
+		Args: []string{root.KubernetesDir + "/kube-controller-manager",
+			"--kubeconfig=" + w.Lab.Kubeconfig(), "--bind-address=127.0.0.1",
+			fmt.Sprintf("--secure-port=%d", w.Ports.ControllerManager),
+			"--cert-dir=" + w.Lab.Path("kube", "certs"),
+			"--service-account-private-key-file=" + w.Lab.Path("kube", "service-account.key"),
+			"--use-service-account-credentials", "--leader-elect=false", "--v=1"},
+		Ready: httpReady(fmt.Sprintf("https://127.0.0.1:%d/healthz", w.Ports.ControllerManager), ""),
+		Grace: 3 * time.Second,
+	}
+}
+
+func server(w World) string { return fmt.Sprintf("https://127.0.0.1:%d", w.Ports.APIServer) }
+
+// kubeconfig trusts whatever certificate the apiserver makes itself: all of this is loopback.
+func kubeconfig(w World, token string) []byte {
+	return fmt.Appendf(nil, `apiVersion: v1
+kind: Config
+current-context: lab
+clusters:
+- name: lab
+  cluster: {server: "%s", insecure-skip-tls-verify: true}
+users:
+- name: lab
+  user: {token: "%s"}
+contexts:
+- name: lab
+  context: {cluster: lab, user: lab, namespace: default}
+`, server(w), token)
+}
+
+func writeRSAKey(file string) error {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return err
+	}
+	block := &pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}
+	return os.WriteFile(file, pem.EncodeToMemory(block), 0o600)
+}

@@ -1,0 +1,105 @@
+package parts
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/template"
+	"time"
+)
+
+//go:embed condor_config.server
+var serverConfig string
+
+//go:embed condor_config.client
+var clientConfig string
+
+//go:embed schedd-gate.sh
+var scheddGate string
+
+// Condor is a whole HTCondor on one machine: master, collector, negotiator, schedd and startd behind one port.
+func Condor(w World) (*Process, error) {
+	dir := w.Lab.Path("condor")
+	for name, mode := range map[string]os.FileMode{
+		"log": 0o755, "lock": 0o755, "spool": 0o755, "execute": 0o755, "run": 0o755,
+	} {
+		if _, err := directory("condor", mode, dir, name); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := directory("root", 0o700, dir, "passwords.d"); err != nil {
+		return nil, err
+	}
+	// Jobs of any account keep their copies of images here.
+	if _, err := directory("root", 0o777|os.ModeSticky, w.Lab.Path("apptainer")); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "passwords.d", "POOL"), []byte("lab"), 0o600); err != nil {
+		return nil, err
+	}
+	for file, text := range map[string]string{"server.conf": serverConfig, "client.conf": clientConfig} {
+		if err := render(filepath.Join(dir, file), text, w); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "schedd-gate"), []byte(scheddGate), 0o755); err != nil {
+		return nil, err
+	}
+	env := []string{"CONDOR_CONFIG=" + filepath.Join(dir, "server.conf"),
+		"KRB5_CONFIG=" + w.Lab.Path("krb", "krb5.conf")}
+	return &Process{
+		Name: "condor", Log: w.Lab.Log("condor"), Port: w.Ports.Condor,
+		Args:    []string{"/usr/sbin/condor_master", "-f"},
+		Env:     env,
+		Ready:   func(ctx context.Context) error { return poolReady(ctx, env) },
+		Orderly: syscall.SIGQUIT,
+		Grace:   15 * time.Second,
+	}, nil
+}
+
+// poolReady returns nil when the schedd answers and the collector knows both it and a slot, so that a job sent now
+// would run.
+func poolReady(ctx context.Context, env []string) error {
+	if err := scheddReady(ctx, env); err != nil {
+		return err
+	}
+	out, err := command(ctx, env, "", "condor_status", "-any", "-af", "MyType")
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(out, "Scheduler") {
+		return errors.New("the collector knows no schedd")
+	}
+	// Newer versions call the machine's ad a slot.
+	if !strings.Contains(out, "Machine") && !strings.Contains(out, "Slot") {
+		return errors.New("the collector knows no slot")
+	}
+	return nil
+}
+
+func scheddReady(ctx context.Context, env []string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := command(ctx, env, "", "condor_ping", "-quiet", "-type", "SCHEDD", "READ")
+	return err
+}
+
+func render(file, text string, w World) error {
+	t, err := template.New(filepath.Base(file)).Option("missingkey=error").Parse(text)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	err = t.Execute(&b, map[string]any{
+		"Lab": w.Lab.Dir, "Dir": w.Lab.Path("condor"), "Krb": w.Lab.Path("krb"),
+		"Port": w.Ports.Condor, "Domain": Domain, "Realm": Realm,
+	})
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(b.String()), 0o644)
+}

@@ -1,0 +1,103 @@
+package parts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/root"
+)
+
+// HTCd is htcd itself, as an ordinary user who may do in Kubernetes what deploy/base/rbac grants and no more.
+func HTCd(w World) (*Process, error) {
+	if _, err := directory("htcd", 0o700, w.Lab.Path("htcd", "data")); err != nil {
+		return nil, err
+	}
+	return &Process{
+		Name: "htcd", Log: w.Lab.Log("htcd"), Port: w.Ports.Receiver,
+		Args: []string{w.Lab.Path("htcd", "bin", "htcd"), "run"}, Env: HTCdEnv(w), Account: "htcd",
+		Ready: httpReady(fmt.Sprintf("http://127.0.0.1:%d/readyz", w.Ports.Health), ""),
+		Grace: 40 * time.Second,
+	}, nil
+}
+
+// HTCdEnv is htcd's configuration, which its subcommands share.
+func HTCdEnv(w World) []string {
+	return []string{
+		"HTCD_KUBECONFIG=" + w.Lab.Path("kube", "htcd.kubeconfig"),
+		"HTCD_DATA=" + w.Lab.Path("htcd", "data"),
+		"HTCD_TICKET_DIR=/dev/shm/htcd",
+		fmt.Sprintf("HTCD_LISTEN=127.0.0.1:%d", w.Ports.Receiver),
+		fmt.Sprintf("HTCD_HEALTH_LISTEN=127.0.0.1:%d", w.Ports.Health),
+		fmt.Sprintf("HTCD_CALLBACK_URL=http://127.0.0.1:%d/cloudevents", w.Ports.ReceiverNet),
+		fmt.Sprintf("HTCD_IMAGE_REGISTRY=127.0.0.1:%d", w.Ports.Registry),
+		"HTCD_CONDOR_CONFIG=" + w.Lab.Path("condor", "client.conf"),
+		"HTCD_KRB5_CONFIG=" + w.Lab.Path("krb", "krb5.conf"),
+		"HTCD_KINIT_SECRET_NAMESPACE=default",
+		"HTCD_POD_NAMESPACE=default",
+		"HTCD_LEADER_ELECT=true",
+		"HTCD_LOG_LEVEL=debug",
+	}
+}
+
+// Install puts into Kubernetes what htcd needs there: the CRD and RBAC rules of deploy/base, the Secret with robot's
+// password, and a kubeconfig of the service account.
+func Install(ctx context.Context, w World) error {
+	kubectl := func(input string, args ...string) (string, error) {
+		args = append([]string{root.KubernetesDir + "/kubectl", "--kubeconfig", w.Lab.Kubeconfig()}, args...)
+		return command(ctx, nil, input, args...)
+	}
+	if _, err := kubectl("", "apply", "-k", Kustomization(w.Clone)); err != nil {
+		return err
+	}
+	secret, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]string{"name": "kinit-secret", "namespace": "default"},
+		"stringData": map[string]string{"username": "robot", "password": Passwords["robot"]},
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := kubectl(string(secret), "apply", "-f", "-"); err != nil {
+		return err
+	}
+	token, err := kubectl("", "create", "token", "htcd", "--namespace", "default", "--duration", "8760h")
+	if err != nil {
+		return err
+	}
+	file := w.Lab.Path("kube", "htcd.kubeconfig")
+	if err := os.WriteFile(file, kubeconfig(w, strings.TrimSpace(token)), 0o600); err != nil {
+		return err
+	}
+	uid, gid, err := Account("htcd")
+	if err != nil {
+		return err
+	}
+	return os.Chown(file, int(uid), int(gid))
+}
+
+// Kustomization is the directory that places deploy/base into the lab's namespace.
+func Kustomization(clone string) string { return filepath.Join(clone, "test", "lab", "kustomize") }
+
+// CondorEnv is the environment of a person who uses the command line tools.
+func CondorEnv(l *lab.Lab, account string) []string {
+	w := World{Lab: l}
+	env := []string{
+		"PATH=" + root.Path, "LANG=C.UTF-8", "USER=" + account, "HOME=/home/" + account,
+		"CONDOR_CONFIG=" + l.Path("condor", "client.conf"),
+		"KRB5_CONFIG=" + l.Path("krb", "krb5.conf"),
+	}
+	person := account
+	if account == "root" {
+		person = "admin"
+		env[3] = "HOME=/root"
+	}
+	if _, ok := Passwords[person]; ok {
+		env = append(env, "KRB5CCNAME=FILE:"+TicketFile(w, person))
+	}
+	return env
+}

@@ -1,0 +1,128 @@
+package parts
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// The realm of a lab and the domain of its HTCondor users.
+const (
+	Realm  = "LAB.HTCD"
+	Domain = "lab.htcd"
+)
+
+// Passwords of the people. robot's holds what shells, files of variables and JSON trip over.
+var Passwords = map[string]string{
+	"robot": `p w:$x#1"'\`,
+	"alice": "alicepw",
+	"admin": "adminpw",
+}
+
+// KDC is the key distribution centre of the lab's own realm. Clients use krb5.conf beside its database.
+func KDC(ctx context.Context, w World) (*Process, error) {
+	dir := w.Lab.Path("krb")
+	if err := os.MkdirAll(filepath.Join(dir, "db"), 0o755); err != nil {
+		return nil, err
+	}
+	for name, text := range map[string]string{
+		"krb5.conf": fmt.Sprintf(`[libdefaults]
+    default_realm = %[1]s
+    dns_lookup_kdc = false
+    dns_lookup_realm = false
+    dns_canonicalize_hostname = false
+    rdns = false
+    ticket_lifetime = 24h
+    renew_lifetime = 7d
+[realms]
+    %[1]s = {
+        kdc = 127.0.0.1:%[3]d
+    }
+[domain_realm]
+    .%[2]s = %[1]s
+    %[2]s = %[1]s
+    localhost = %[1]s
+`, Realm, Domain, w.Ports.KDC),
+		"kdc.conf": fmt.Sprintf(`[kdcdefaults]
+    kdc_listen = 127.0.0.1:%[2]d
+    kdc_tcp_listen = 127.0.0.1:%[2]d
+[realms]
+    %[1]s = {
+        database_name = %[3]s/db/principal
+        key_stash_file = %[3]s/db/stash
+        acl_file = %[3]s/db/kadm5.acl
+        max_life = 365d
+        max_renewable_life = 365d
+        supported_enctypes = aes256-cts:normal aes128-cts:normal
+    }
+`, Realm, w.Ports.KDC, dir),
+		"kerberos.map": Realm + " = " + Domain + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return nil, err
+		}
+	}
+	env := []string{"KRB5_CONFIG=" + dir + "/krb5.conf", "KRB5_KDC_PROFILE=" + dir + "/kdc.conf"}
+	if _, err := command(ctx, env, "", "kdb5_util", "create", "-s", "-r", Realm, "-P", "master"); err != nil {
+		return nil, err
+	}
+
+	// With NO_DNS this is what HTCondor's clients take for the name of 127.0.0.1.
+	host := "host/127-0-0-1." + Domain
+	script := fmt.Sprintf("addprinc -randkey %s\nktadd -k %s/schedd.keytab %s\n", host, dir, host)
+	// A principal's maximum is the smaller of its own, krbtgt's and the realm's; the latter two are made with a day.
+	script += fmt.Sprintf("modprinc -maxlife 365d -maxrenewlife 365d krbtgt/%s\n", Realm)
+	script += fmt.Sprintf("modprinc -maxlife 365d %s\n", host)
+	for _, name := range []string{"robot", "alice", "admin"} {
+		script += fmt.Sprintf("addprinc -maxlife 365d -maxrenewlife 365d -pw %s %s\n", kadminQuote(Passwords[name]), name)
+		script += fmt.Sprintf("ktadd -norandkey -k %s/%s.keytab %s\n", dir, name, name)
+	}
+	if out, err := command(ctx, env, script, "kadmin.local", "-r", Realm); err != nil {
+		return nil, fmt.Errorf("make the realm: %w: %s", err, out)
+	}
+	return &Process{
+		Name: "kdc", Log: w.Lab.Log("kdc"), Port: w.Ports.KDC,
+		Args: []string{"/usr/sbin/krb5kdc", "-n", "-r", Realm}, Env: env,
+		Ready: tcpReady(w.Ports.KDC),
+	}, nil
+}
+
+// kadminQuote quotes for kadmin's own reader, in which a doubled quote stands for one and nothing else is special.
+func kadminQuote(s string) string {
+	out := []byte{'"'}
+	for _, c := range []byte(s) {
+		if c == '"' {
+			out = append(out, '"')
+		}
+		out = append(out, c)
+	}
+	return string(append(out, '"'))
+}
+
+// Tickets gives each person a ticket in a file of their own, valid for as long as any lab: the lab's commands must
+// work while the KDC is down.
+func Tickets(ctx context.Context, w World) error {
+	for name := range Passwords {
+		uid, gid, err := Account(name)
+		if err != nil {
+			return err
+		}
+		cache := TicketFile(w, name)
+		keytab := w.Lab.Path("krb", name+".keytab")
+		env := []string{"KRB5_CONFIG=" + w.Lab.Path("krb", "krb5.conf")}
+		if _, err := command(ctx, env, "", "kinit", "-k", "-t", keytab, "-l", "365d", "-c", "FILE:"+cache, name); err != nil {
+			return err
+		}
+		if err := os.Chown(cache, int(uid), int(gid)); err != nil {
+			return err
+		}
+		if err := os.Chown(keytab, int(uid), int(gid)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TicketFile is the credential cache of a person.
+func TicketFile(w World, name string) string { return w.Lab.Path("krb", name+".cc") }

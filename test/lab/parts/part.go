@@ -1,0 +1,55 @@
+package parts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/ports"
+)
+
+// Part can be disturbed and comes back only when told so.
+type Part interface {
+	// Start returns when the part answers.
+	Start(ctx context.Context) error
+	// Stop and Kill return when the part is gone.
+	Stop(ctx context.Context) error
+	Kill(ctx context.Context) error
+	Freeze() error
+	Thaw() error
+	Status() lab.Status
+}
+
+// World is what all parts are told.
+type World struct {
+	Lab   *lab.Lab
+	Ports ports.Ports
+	// Clone is the directory of htcd's sources.
+	Clone string
+}
+
+// Record lets Open find the ports of a running lab.
+func (w World) Record() error {
+	text, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(recordFile(w.Lab), text, 0o644)
+}
+
+// Open returns the world of a running lab.
+func Open(l *lab.Lab) (World, error) {
+	var w World
+	text, err := os.ReadFile(recordFile(l))
+	if err != nil {
+		return w, err
+	}
+	if err := json.Unmarshal(text, &w); err != nil {
+		return w, fmt.Errorf("%s: %w", recordFile(l), err)
+	}
+	return w, nil
+}
+
+func recordFile(l *lab.Lab) string { return l.Path("run", "world.json") }

@@ -1,0 +1,112 @@
+package parts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"htc.cern.ch/htcd/test/lab/root"
+)
+
+// Registry serves the images that jobs name. It is this program itself, called with "registry".
+func Registry(w World) *Process {
+	url := fmt.Sprintf("http://127.0.0.1:%d/ready", w.Ports.Registry)
+	return &Process{
+		Name: "registry", Log: w.Lab.Log("registry"), Port: w.Ports.Registry,
+		Args:  []string{w.Lab.Bin("lab"), "registry", fmt.Sprint(w.Ports.Registry)},
+		Ready: httpReady(url, ""),
+	}
+}
+
+// ServeRegistry is the registry's program. It fills itself with an image for each layer found, and says that it is
+// ready after that.
+func ServeRegistry(port string) error {
+	address := "127.0.0.1:" + port
+	ready := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.Handle("/", registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	mux.HandleFunc("/ready", func(rw http.ResponseWriter, _ *http.Request) {
+		select {
+		case <-ready:
+		default:
+			http.Error(rw, "images are still being added", http.StatusServiceUnavailable)
+		}
+	})
+	served := make(chan error, 1)
+	go func() { served <- http.ListenAndServe(address, mux) }()
+	pushed := make(chan error, 1)
+	go func() { pushed <- pushAll(address) }()
+	for {
+		select {
+		case err := <-served:
+			return err
+		case err := <-pushed:
+			if err != nil {
+				return err
+			}
+			close(ready)
+			pushed = nil
+		}
+	}
+}
+
+func pushAll(address string) error {
+	images, err := os.ReadDir(root.ImagesDir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, image := range images {
+		layers, err := filepath.Glob(filepath.Join(root.ImagesDir, image.Name(), "*.tar.gz"))
+		if err != nil {
+			return err
+		}
+		for _, layer := range layers {
+			if err := push(address, image.Name(), layer); err != nil {
+				return fmt.Errorf("push %s: %w", image.Name(), err)
+			}
+		}
+	}
+	return nil
+}
+
+func push(address, image, file string) error {
+	ref, err := name.NewTag(address+"/"+image+":latest", name.Insecure)
+	if err != nil {
+		return err
+	}
+	layer, err := tarball.LayerFromFile(file)
+	if err != nil {
+		return err
+	}
+	made, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return err
+	}
+	config, err := made.ConfigFile()
+	if err != nil {
+		return err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", runtime.GOARCH
+	config.Config.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	if made, err = mutate.ConfigFile(made, config); err != nil {
+		return err
+	}
+	return remote.Write(ref, made, remote.WithContext(context.Background()))
+}

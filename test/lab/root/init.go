@@ -1,0 +1,59 @@
+package root
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+
+	"golang.org/x/sys/unix"
+
+	"htc.cern.ch/htcd/test/lab/ports"
+)
+
+// Init is the life of the first process: reserve ports, make the root, run the supervisor, collect orphans, and end
+// with the supervisor; all that still runs then is ended by the kernel. The supervisor gets the ports as its last
+// argument and the owner's socket as its file descriptor 3.
+func Init(planText string, supervisor ...string) error {
+	var plan Plan
+	if err := json.Unmarshal([]byte(planText), &plan); err != nil {
+		return err
+	}
+	block, err := ports.Take(plan.Ports)
+	if err != nil {
+		return err
+	}
+	numbers, err := json.Marshal(block.Ports())
+	if err != nil {
+		return err
+	}
+	if err := enterNew(plan); err != nil {
+		return err
+	}
+
+	owner := os.NewFile(3, "owner")
+	cmd := exec.Command(supervisor[0], append(supervisor[1:], planText, string(numbers))...)
+	cmd.Env = []string{"PATH=" + Path, "LANG=C.UTF-8", "HOME=/root"}
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.ExtraFiles = []*os.File{owner}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	if err := owner.Close(); err != nil {
+		return err
+	}
+	for {
+		var status unix.WaitStatus
+		pid, err := unix.Wait4(-1, &status, 0, nil)
+		if err != nil && !errors.Is(err, unix.EINTR) {
+			return fmt.Errorf("wait: %w", err)
+		}
+		if pid == cmd.Process.Pid {
+			return nil
+		}
+	}
+}
+
+// Path is where programs are found inside.
+const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:" + KubernetesDir

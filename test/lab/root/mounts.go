@@ -1,0 +1,117 @@
+package root
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// enterNew replaces this process's root by the planned one. It runs as the first process of new namespaces.
+func enterNew(plan Plan) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make mounts private: %w", err)
+	}
+	// Any directory does: what is mounted here is seen by nobody else.
+	const top = "/mnt"
+	if err := mount("tmpfs", top, "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
+		return err
+	}
+	at := func(path string) string { return filepath.Join(top, path) }
+
+	for _, dir := range []string{"/usr", "/etc", "/var/lib", "/opt/image"} {
+		if err := bind(plan.Debian+dir, at(dir), true); err != nil {
+			return err
+		}
+	}
+	for _, link := range []string{"bin", "sbin", "lib", "lib64"} {
+		if err := os.Symlink("usr/"+link, at(link)); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"/home", "/root", "/srv", "/opt", "/var/log", "/var/cache", "/var/spool"} {
+		if err := os.MkdirAll(at(dir), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"/tmp", "/run", "/run/lock", "/var/tmp"} {
+		if err := os.MkdirAll(at(dir), 0o755); err != nil {
+			return err
+		}
+		if err := os.Chmod(at(dir), 0o777|os.ModeSticky); err != nil {
+			return err
+		}
+	}
+	if err := os.Symlink("../run", at("/var/run")); err != nil {
+		return err
+	}
+
+	if err := bind(plan.Kubernetes, at(KubernetesDir), true); err != nil {
+		return err
+	}
+	for name, file := range plan.Images {
+		if err := bind(filepath.Dir(file), at(filepath.Join(ImagesDir, name)), true); err != nil {
+			return err
+		}
+	}
+	for _, dir := range plan.Writable {
+		if err := bind(dir, at(dir), false); err != nil {
+			return err
+		}
+	}
+
+	if err := bind("/dev", at("/dev"), false); err != nil {
+		return err
+	}
+	if err := mount("tmpfs", at("/dev/shm"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
+		return err
+	}
+	if err := bind("/sys", at("/sys"), false); err != nil {
+		return err
+	}
+	// A proc with nothing mounted over it: only then may a user namespace inside mount its own.
+	if err := mount("proc", at("/proc"), "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return err
+	}
+
+	if err := os.Mkdir(at("/.old"), 0o700); err != nil {
+		return err
+	}
+	if err := unix.PivotRoot(top, at("/.old")); err != nil {
+		return fmt.Errorf("pivot_root: %w", err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	if err := unix.Unmount("/.old", unix.MNT_DETACH); err != nil {
+		return err
+	}
+	return os.Remove("/.old")
+}
+
+func mount(source, target, kind string, flags uintptr, data string) error {
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount(source, target, kind, flags, data); err != nil {
+		return fmt.Errorf("mount %s: %w", target, err)
+	}
+	return nil
+}
+
+// bind shows source, with all that is mounted below it, as target.
+func bind(source, target string, readOnly bool) error {
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		return fmt.Errorf("%w: a lab cannot lie below /usr, /etc or /var/lib", err)
+	}
+	if err := unix.Mount(source, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("bind %s: %w", source, err)
+	}
+	if readOnly {
+		if err := unix.Mount("", target, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
+			return fmt.Errorf("bind %s read-only: %w", source, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package root
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// Plan is what the root is made of. All paths are absolute.
+type Plan struct {
+	// Debian is the cached root, mounted read-only.
+	Debian string
+	// Kubernetes is the directory of its programs, seen as KubernetesDir.
+	Kubernetes string
+	// Images are the layer files by image name, seen below ImagesDir.
+	Images map[string]string
+	// Writable directories are seen where they are on the host.
+	Writable []string
+	// Ports is a directory of reservations; see package ports.
+	Ports string
+	// WithoutHTCd leaves out htcd and what is installed for it.
+	WithoutHTCd bool
+}
+
+// Where parts of a Plan are seen inside.
+const (
+	KubernetesDir = "/opt/kubernetes"
+	ImagesDir     = "/opt/layers"
+)
+
+// Start begins a lab: program, called with args and the plan, is its first process, detached from this session. owner
+// becomes its file descriptor 3.
+func Start(plan Plan, owner, log *os.File, program string, args ...string) (pid int, err error) {
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.Command(program, append(args, string(text))...)
+	cmd.Dir = "/"
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{owner}
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setsid:     true,
+		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	// Collected when this process outlives it, so that no zombie is taken for a running lab.
+	go func() { _ = cmd.Wait() }()
+	return cmd.Process.Pid, nil
+}

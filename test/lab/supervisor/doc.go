@@ -1,0 +1,8 @@
+// Package supervisor starts a lab's parts in their order, answers requests about them, and ends them.
+//
+//	registry ──────────────────────────────┐
+//	receiver-net ──────────────────────────┤
+//	kdc ── tickets ── condor (with schedd) ┼─ htcd
+//	etcd ── apiserver ─┬ controller-manager┤
+//	                   └ CRD, RBAC, Secret ┘
+package supervisor

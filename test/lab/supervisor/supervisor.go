@@ -1,0 +1,176 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/parts"
+)
+
+// Supervisor is the parent of all parts.
+type Supervisor struct {
+	world       parts.World
+	withoutHTCd bool
+	parts       map[string]parts.Part
+	// order is that of the status table; parts are ended in its reverse.
+	order []string
+	htcd  *parts.Process
+	down  chan struct{}
+	once  sync.Once
+}
+
+// Run is the life of a supervisor. Until all parts answer it hangs on owner: it tells its progress there and ends
+// when it is closed. It returns when the lab is to end.
+func Run(world parts.World, withoutHTCd bool, owner net.Conn) error {
+	s := &Supervisor{world: world, withoutHTCd: withoutHTCd, parts: map[string]parts.Part{}, down: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		// Nothing is ever sent: this returns when the owner has gone.
+		_, _ = io.Copy(io.Discard, owner)
+		cancel()
+	}()
+
+	listener, err := listen(world.Lab)
+	if err == nil {
+		err = s.startAll(ctx, progressTo(owner))
+	}
+	if err != nil {
+		_ = json.NewEncoder(owner).Encode(lab.Event{Done: true, Error: err.Error()})
+		return err
+	}
+	go s.serve(listener)
+	if err := json.NewEncoder(owner).Encode(lab.Event{Done: true}); err != nil {
+		return err
+	}
+	<-s.down
+	return nil
+}
+
+// progressTo tells each step with the time it took.
+func progressTo(owner net.Conn) func(string) {
+	var mu sync.Mutex
+	enc := json.NewEncoder(owner)
+	return func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		_ = enc.Encode(lab.Event{Progress: line})
+	}
+}
+
+func (s *Supervisor) startAll(ctx context.Context, progress func(string)) error {
+	w := s.world
+	step := func(name string, f func() error) error {
+		began := time.Now()
+		if err := f(); err != nil {
+			return err
+		}
+		progress(fmt.Sprintf("%s: ready in %.1fs", name, time.Since(began).Seconds()))
+		return nil
+	}
+	start := func(ctx context.Context, name string) error {
+		return step(name, func() error { return s.parts[name].Start(ctx) })
+	}
+
+	if err := s.configure(ctx); err != nil {
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return start(gctx, "registry") })
+	g.Go(func() error { return start(gctx, "receiver-net") })
+	g.Go(func() error {
+		if err := start(gctx, "kdc"); err != nil {
+			return err
+		}
+		if err := parts.Tickets(gctx, w); err != nil {
+			return err
+		}
+		return start(gctx, "condor")
+	})
+	g.Go(func() error {
+		for _, name := range []string{"etcd", "apiserver", "controller-manager"} {
+			if err := start(gctx, name); err != nil {
+				return err
+			}
+		}
+		if s.htcd == nil {
+			return nil
+		}
+		return step("CRD, RBAC, Secret", func() error { return parts.Install(gctx, w) })
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if s.htcd == nil {
+		return nil
+	}
+	return start(ctx, "htcd")
+}
+
+// configure writes every part's files; nothing runs yet.
+func (s *Supervisor) configure(ctx context.Context) error {
+	w := s.world
+	if err := w.Record(); err != nil {
+		return err
+	}
+	apiserver, err := parts.APIServer(w)
+	if err != nil {
+		return err
+	}
+	kdc, err := parts.KDC(ctx, w)
+	if err != nil {
+		return err
+	}
+	condor, err := parts.Condor(w)
+	if err != nil {
+		return err
+	}
+	s.add("etcd", parts.Etcd(w))
+	s.add("apiserver", apiserver)
+	s.add("controller-manager", parts.ControllerManager(w))
+	s.add("kdc", kdc)
+	s.add("condor", condor)
+	s.add("schedd", parts.NewSchedd(w, condor))
+	s.add("registry", parts.Registry(w))
+	s.add("receiver-net", parts.ReceiverNet(w))
+	if s.withoutHTCd {
+		return nil
+	}
+	if s.htcd, err = parts.HTCd(w); err != nil {
+		return err
+	}
+	s.add("htcd", s.htcd)
+	return nil
+}
+
+func (s *Supervisor) add(name string, p parts.Part) {
+	s.parts[name] = p
+	s.order = append(s.order, name)
+}
+
+func listen(l *lab.Lab) (net.Listener, error) {
+	path, dir, err := lab.ShortSocketPath(l.ControlSocket())
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		return nil, err
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	return listener, nil
+}
