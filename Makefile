@@ -33,9 +33,11 @@ clean: down ## end the lab and remove all that was built in this clone; the mach
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: lab
 lab: ## build the lab's own program, which up, down and demo use
 	@mkdir -p $(LAB)/bin
 	@cd test && CGO_ENABLED=0 go build -trimpath -o $(abspath $(LAB))/bin/lab ./cmd/lab
+
+include tools/tools.mk
