@@ -23,7 +23,7 @@ type Proc struct {
 	Signal    *int // nil unless a signal ended the job
 	Reason    string
 	Message   string
-	Source    string    // who said so last: "callback" or "crosscheck"
+	Source    string    // who said so last: "callback", or somebody whose word is HTCondor's
 	Absent    int       // successful answers in a row that did not show it
 	Changed   time.Time // when Status changed last
 	Checked   time.Time // when Absent was counted or JobStatus seen last
@@ -78,7 +78,7 @@ func (tx *Tx) InsertProcs(r Run, n int) error {
 
 func (tx *Tx) insertProcs(r Run, n int) error {
 	if r.Cluster <= 0 || n <= 0 {
-		return fmt.Errorf("cluster %d", r.Cluster)
+		return fmt.Errorf("cluster %d with %d procs cannot be", r.Cluster, n)
 	}
 	var id int64
 	err := tx.queryRow(`SELECT id FROM runs WHERE uid = ? AND attempt = ?`, r.UID, r.Attempt).Scan(&id)

@@ -34,6 +34,7 @@ func TestARunComesBackAsItWent(t *testing.T) {
 	second.Generation, second.State, second.Reason, second.Message = 9, Refused, "BadOptions", "no"
 	second.Schedd, second.Cluster, second.Procs, second.TokenHash, second.TempDir = "s", 7, 8, []byte{9}, "/x"
 	second.Submitted, second.Ended, second.Checked = noon, noon.Add(time.Hour), noon.Add(time.Minute)
+	second.Deferred, second.Confirmed = true, true
 	mustWrite(t, l, func(tx *Tx) error { return tx.UpdateRun(second) })
 	mustRead(t, l, func(tx *Tx) error {
 		got, err := tx.Run("u1", 2)
@@ -52,6 +53,7 @@ func TestRunsAreFiltered(t *testing.T) {
 	a, b, c := testRun("a"), testRun("b"), testRun("c")
 	b.Namespace, b.State = "chemistry", Intent
 	c.Name, c.Ended = "one", noon
+	a.Confirmed = true
 	mustWrite(t, l, func(tx *Tx) error {
 		for _, r := range []Run{a, b, c} {
 			require.NoError(t, tx.InsertRun(r))
@@ -67,6 +69,7 @@ func TestRunsAreFiltered(t *testing.T) {
 		"by namespace and name":             {RunFilter{Namespace: "physics", Name: "zero"}, []Run{a}},
 		"by state":                          {RunFilter{State: Intent}, []Run{b}},
 		"only open ones":                    {RunFilter{Open: true}, []Run{a, b}},
+		"only unconfirmed ones":             {RunFilter{Unconfirmed: true}, []Run{b, c}},
 		"nothing matches":                   {RunFilter{Name: "other"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +150,10 @@ func TestProcsAreFilteredAndPaged(t *testing.T) {
 	insert(t, l, r)
 	insert(t, l, testRun("u2"))
 	mustWrite(t, l, func(tx *Tx) error {
-		for _, p := range []Proc{{Proc: 1, Status: StatusFailed}, {Proc: 4, Status: StatusFailed}, {Proc: 5, Status: StatusSucceeded}} {
+		for _, p := range []Proc{
+			{Proc: 1, Status: StatusFailed, Source: "callback"}, {Proc: 2, Status: StatusOpen, JobStatus: 5},
+			{Proc: 4, Status: StatusFailed, Source: "crosscheck"}, {Proc: 5, Status: StatusSucceeded, Source: "callback"},
+		} {
 			p.UID, p.Attempt = "u1", 1
 			require.NoError(t, tx.UpdateProc(p))
 		}
@@ -161,6 +167,8 @@ func TestProcsAreFilteredAndPaged(t *testing.T) {
 		"only open":                     {ProcFilter{Status: StatusOpen}, []int{0, 2, 3}},
 		"only failed":                   {ProcFilter{Status: StatusFailed}, []int{1, 4}},
 		"only succeeded":                {ProcFilter{Status: StatusSucceeded}, []int{5}},
+		"only held":                     {ProcFilter{Status: StatusOpen, JobStatus: 5}, []int{2}},
+		"only unconfirmed":              {ProcFilter{Unconfirmed: true}, []int{0, 1, 2, 3, 5}},
 		"a page":                        {ProcFilter{From: 2, Limit: 2}, []int{2, 3}},
 		"the next page of a status":     {ProcFilter{Status: StatusFailed, From: 2, Limit: 2}, []int{4}},
 		"a page beyond the end is none": {ProcFilter{From: 6}, nil},
@@ -232,5 +240,34 @@ func TestDeleteRunsLeavesNothing(t *testing.T) {
 		var n int
 		require.NoError(t, shell(t, path).QueryRow(`SELECT count(*) FROM `+table).Scan(&n))
 		require.Zero(t, n, table)
+	}
+}
+
+// Without its index each of these would read all rows of a run, or all runs.
+func TestWhatIsAskedOftenHasAnIndex(t *testing.T) {
+	_, path := openTemp(t)
+	db := shell(t, path)
+	for query, index := range map[string]string{
+		selectProc + `WHERE r.uid = 'u' AND r.attempt = 1 AND p.proc = 3`:                                                              "htcjobs_proc",
+		selectProc + `WHERE r.uid = 'u' AND r.attempt = 1 AND p.proc >= 0 AND p.status = 1 ORDER BY p.proc`:                            "htcjobs_unconfirmed",
+		selectProc + `WHERE r.uid = 'u' AND r.attempt = 1 AND p.proc >= 0 AND p.status = 7 ORDER BY p.proc`:                            "htcjobs_failed",
+		selectProc + `WHERE r.namespace = 'n' AND r.name = 'x' AND r.cluster = 1 AND p.proc = 3 ORDER BY r.id DESC LIMIT 1`:            "runs_name",
+		selectProc + `WHERE r.uid = 'u' AND r.attempt = 1 AND p.proc >= 0 AND (p.status = 1 OR p.source = 'callback') ORDER BY p.proc`: "htcjobs_unconfirmed",
+		`SELECT * FROM runs WHERE confirmed = 0 ORDER BY id`:                                                                           "runs_unconfirmed",
+		`DELETE FROM htcjobs WHERE run = 7`: "htcjobs_proc",
+	} {
+		rows, err := db.Query(`EXPLAIN QUERY PLAN ` + query)
+		require.NoError(t, err)
+		plan := ""
+		require.NoError(t, eachRow(rows, func(row scanner) error {
+			var ignored int
+			var step string
+			err := row.Scan(&ignored, &ignored, &ignored, &step)
+			plan += step + "\n"
+			return err
+		}))
+		require.Contains(t, plan, index, query)
+		require.NotContains(t, plan, "SCAN p", query)
+		require.NotContains(t, plan, "TEMP B-TREE FOR ORDER BY p", query)
 	}
 }

@@ -75,7 +75,8 @@ func (tx *Tx) InsertRun(r Run) error {
 // rows of its procs keep what they have.
 func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
-		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?, deferred = ?, confirmed = ? WHERE uid = ? AND attempt = ?`,
+		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?,
+		deferred = ?, confirmed = ? WHERE uid = ? AND attempt = ?`,
 		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
 		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed, r.UID, r.Attempt)
 	if err == nil && n == 0 {
