@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/events"
+
+	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+)
+
+// daemon is the composition root: it builds the parts and knows in which order they begin and end.
+type daemon struct {
+	o      Options
+	log    zerolog.Logger
+	config *rest.Config
+	core   kubernetes.Interface
+	jobs   *v1alpha1.Client
+	health health
+}
+
+func newDaemon(o Options, log zerolog.Logger) (*daemon, error) {
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.Kubeconfig}, &clientcmd.ConfigOverrides{})
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig: %w", err)
+	}
+	if o.OwnSpace == "" {
+		if o.OwnSpace, _, err = loader.Namespace(); err != nil {
+			return nil, fmt.Errorf("--kubeconfig: %w", err)
+		}
+	}
+	if o.KinitSecretNamespace == "" {
+		o.KinitSecretNamespace = o.OwnSpace
+	}
+	config.UserAgent = "htcd/" + version
+	config.QPS = -1 // the apiserver's own priority and fairness decide
+	core, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes client: %w", err)
+	}
+	jobs, err := v1alpha1.NewClient(config)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes client: %w", err)
+	}
+	return &daemon{o: o, log: log, config: config, core: core, jobs: jobs}, nil
+}
+
+// run works until ctx ends, then finishes what is in flight within the bound.
+func (d *daemon) run(ctx context.Context) error {
+	listener, err := net.Listen("tcp", d.o.HealthListen)
+	if err != nil {
+		return fmt.Errorf("--health-listen: %w", err)
+	}
+	server := d.health.server()
+	go func() { _ = server.Serve(listener) }()
+	defer server.Close()
+	d.log.Info().Str("version", version).Str("health", listener.Addr().String()).Msg("started")
+	if !d.o.LeaderElect {
+		return d.work(ctx)
+	}
+	return d.lead(ctx, d.work)
+}
+
+// work is everything that only one htcd at a time may do.
+func (d *daemon) work(ctx context.Context) (err error) {
+	book, err := d.openLedger(ctx)
+	if err != nil || book == nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, book.Close()) }()
+	if err := os.MkdirAll(d.o.stagingDir(), 0o700); err != nil {
+		return fmt.Errorf("--data: %w", err)
+	}
+	listener, err := net.Listen("tcp", d.o.Listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	defer listener.Close()
+
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: d.core.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return fmt.Errorf("events: %w", err)
+	}
+	defer broadcaster.Shutdown()
+
+	secret := kube.NewSecretCredentials(d.core, d.o.KinitSecretNamespace, d.o.KinitSecret, krb.New(krb.Options{
+		BinDir: d.o.CondorBinDir, Krb5Config: d.o.Krb5Config, Dir: d.o.TicketDir,
+	}))
+	informer := d.jobs.NewInformer(d.o.Namespace, d.o.Resync)
+	controller, err := kube.New(kube.Options{
+		Site: kube.Site{
+			ImageRegistry: strings.TrimSuffix(d.o.ImageRegistry, "/"), Binds: d.o.Binds,
+			CallbackURL: d.o.CallbackURL, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender,
+		},
+		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
+		Workers: d.o.Workers, Submitters: d.o.Submitters,
+		Informer: informer, Objects: kube.APIObjects{Client: d.jobs},
+		Events: kube.RecordedEvents{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
+		Ledger: book, Credentials: secret,
+		Schedd: schedd.New(schedd.Options{
+			BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,
+			Pool: d.o.Pool, Schedd: d.o.Schedd, Timeout: d.o.CommandTimeout,
+		}),
+		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
+	})
+	if err != nil {
+		return err
+	}
+
+	// Watching goes on until the work in flight is through, so that its last words still reach the objects.
+	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
+	var watch, parts errgroup.Group
+	watch.Go(func() error { informer.RunWithContext(watching); return nil })
+	watch.Go(func() error { return secret.Run(watching, controller.SecretChanged) })
+	defer func() { stopWatching(); err = errors.Join(err, watch.Wait()) }()
+
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	part := func(name string, f func() error) {
+		parts.Go(func() error {
+			defer stop()
+			if err := f(); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	part("controller", func() error { return controller.Run(ctx) })
+	part("receiver", func() error {
+		return notify.Serve(ctx, listener, notify.NewReceiver(controller, notify.Options{}, d.log), d.o.ShutdownTimeout, d.log)
+	})
+	part("cross-check", func() error { return d.crosscheck(ctx, informer.HasSynced, controller) })
+	d.log.Info().Str("receiver", listener.Addr().String()).Str("ledger", d.o.ledgerFile()).Msg("working")
+	return bounded(ctx, parts.Wait, d.o.ShutdownTimeout)
+}
+
+// bounded waits for the parts to end; once ctx has ended, not longer than the grace time. What is broken off then is
+// taken up again at the next start.
+func bounded(ctx context.Context, wait func() error, grace time.Duration) error {
+	ended := make(chan error, 1)
+	go func() { ended <- wait() }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(grace):
+		return nil
+	}
+}
+
+// openLedger waits for a volume that is not there yet; a file that is damaged ends htcd.
+func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
+	for {
+		book, err := ledger.Open(ctx, d.o.ledgerFile())
+		if err == nil {
+			return book, nil
+		}
+		if !ledger.IsUnavailable(err) && !errors.Is(err, os.ErrPermission) && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		d.health.set("the ledger cannot be opened: " + err.Error())
+		d.log.Error().Err(err).Str("directory", filepath.Dir(d.o.ledgerFile())).Msg("ledger not available, trying again")
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(5 * time.Second):
+		}
+	}
+}
+
+// crosscheck runs one pass at the start and then on schedule; a pass that is still running is not joined by another.
+func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Controller) error {
+	pass := cron.FuncJob(func() {
+		if err := c.Crosscheck(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn().Err(err).Msg("cross-check could not ask; nothing was changed")
+		}
+	})
+	timer := cron.New(cron.WithChain(cron.SkipIfStillRunning(cron.DiscardLogger)))
+	if _, err := timer.AddJob(d.o.ReconcileSchedule, pass); err != nil {
+		return err
+	}
+	for !synced() {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	d.health.set(ready)
+	pass.Run()
+	timer.Start()
+	<-ctx.Done()
+	<-timer.Stop().Done()
+	return nil
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Options is everything that can be set about a daemon. Each field is one flag of htcd run.
+type Options struct {
+	Kubeconfig  string
+	Namespace   string
+	Workers     int
+	Submitters  int
+	Resync      time.Duration
+	LeaderElect bool
+	LeaseName   string
+	Identity    string
+	OwnSpace    string // htcd's own namespace
+
+	Data   string
+	Ledger string
+
+	Listen           string
+	CallbackURL      string
+	CallbackDeadline time.Duration
+	HealthListen     string
+
+	ImageRegistry string
+	Binds         []string
+	ShipSender    string
+
+	KinitSecret          string
+	KinitSecretNamespace string
+	TicketDir            string
+	Krb5Config           string
+
+	CondorConfig      string
+	CondorBinDir      string
+	Pool              string
+	Schedd            string
+	CommandTimeout    time.Duration
+	ReconcileSchedule string
+
+	ShutdownTimeout time.Duration
+	LogLevel        string
+	LogFormat       string
+}
+
+// flags binds every option to its flag, with its default and the sentence that explains it.
+func (o *Options) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty: the pod's service account")
+	f.StringVar(&o.Namespace, "namespace", "", "the one `namespace` whose HTCJobs are run; empty: all")
+	f.IntVar(&o.Workers, "workers", 4, "HTCJobs looked at in parallel")
+	f.IntVar(&o.Submitters, "submitters", 4, "HTCJobs whose jobs are submitted, recovered or removed in parallel")
+	f.DurationVar(&o.Resync, "resync", 10*time.Second, "how often every HTCJob is looked at even when nothing has happened")
+	f.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the Lease, so that two htcd never work at once")
+	f.StringVar(&o.LeaseName, "lease-name", "htcd", "`name` of the Lease, in htcd's own namespace")
+	f.StringVar(&o.Identity, "identity", "", "this process's `name` in the Lease; empty: the host's name and the process id")
+	f.StringVar(&o.OwnSpace, "pod-namespace", "", "htcd's own `namespace`; empty: the kubeconfig's, or the pod's")
+
+	f.StringVar(&o.Data, "data", "/data", "`directory` of what must outlive htcd")
+	f.StringVar(&o.Ledger, "ledger", "", "the SQLite `file` with every job; empty: sqlite/htcjobs.db under --data")
+
+	f.StringVar(&o.Listen, "listen", ":8088", "`address` of the receiver, to which jobs send their return code")
+	f.StringVar(&o.CallbackURL, "callback-url", "", "`URL` at which jobs reach the receiver, such as http://host:port/cloudevents (required)")
+	f.DurationVar(&o.CallbackDeadline, "callback-deadline", time.Minute, "how long a job keeps trying to send its return code")
+	f.StringVar(&o.HealthListen, "health-listen", ":8080", "`address` of /healthz and /readyz")
+
+	f.StringVar(&o.ImageRegistry, "image-registry", "", "`host[:port][/path]` put before images that name no registry; empty: the container runtime's default")
+	f.StringSliceVar(&o.Binds, "binds", []string{"/cvmfs", "/afs", "/eos"}, "`directories` bound into the container where the node has them")
+	f.StringVar(&o.ShipSender, "ship-sender", "", "send this `file`, a static htcd, along with every job, for nodes with neither curl nor wget")
+
+	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username and password, or keytab")
+	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")
+	f.StringVar(&o.TicketDir, "ticket-dir", "/dev/shm/htcd", "memory-backed `directory` for Kerberos tickets")
+	f.StringVar(&o.Krb5Config, "krb5-config", "", "krb5.conf `file`; empty: the system's")
+
+	f.StringVar(&o.CondorConfig, "condor-config", "", "HTCondor configuration `file`; empty: the system's")
+	f.StringVar(&o.CondorBinDir, "condor-bin-dir", "", "`directory` of condor_submit and its like; empty: found on PATH")
+	f.StringVar(&o.Pool, "pool", "", "collector `host[:port]`; empty: as HTCondor's configuration says")
+	f.StringVar(&o.Schedd, "schedd", "", "`name` of the schedd; empty: as HTCondor's configuration says")
+	f.DurationVar(&o.CommandTimeout, "command-timeout", time.Minute, "deadline of one HTCondor command; condor_submit gets 20 ms more for every proc")
+	f.StringVar(&o.ReconcileSchedule, "reconcile-schedule", "* * * * *", "cron `schedule` of the cross-check with condor_q and condor_history")
+
+	f.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second, "how long work in flight may go on after SIGTERM")
+	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&o.LogFormat, "log-format", "json", "json or text")
+}
+
+// fromEnvironment sets every flag that was not given from HTCD_<FLAG>, dashes as underscores.
+func fromEnvironment(f *pflag.FlagSet, getenv func(string) string) error {
+	var errs []error
+	f.VisitAll(func(flag *pflag.Flag) {
+		name := environmentName(flag.Name)
+		value := getenv(name)
+		if flag.Changed || value == "" {
+			return
+		}
+		if err := f.Set(flag.Name, value); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+func environmentName(flag string) string {
+	return "HTCD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// unknownEnvironment returns the HTCD_ variables that no flag answers to: a misspelt setting must not be ignored.
+// A Service called htcd makes Kubernetes set HTCD_SERVICE_HOST, HTCD_PORT and the like in every pod; those are not settings.
+func unknownEnvironment(f *pflag.FlagSet, environ []string) []string {
+	var unknown []string
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		rest, ours := strings.CutPrefix(name, "HTCD_")
+		if !ours || strings.HasPrefix(rest, "SERVICE_") || rest == "PORT" || strings.HasPrefix(rest, "PORT_") {
+			continue
+		}
+		if f.Lookup(strings.ToLower(strings.ReplaceAll(rest, "_", "-"))) == nil {
+			unknown = append(unknown, name)
+		}
+	}
+	return unknown
+}
+
+// check says what is wrong with the options, each in words that name the flag.
+func (o *Options) check() error {
+	if o.CallbackURL == "" {
+		return errors.New("--callback-url is required: without it no job can say how it ended")
+	}
+	u, err := url.Parse(o.CallbackURL)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("--callback-url %q: want http://host:port/cloudevents or https://", o.CallbackURL)
+	}
+	if o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0 {
+		return fmt.Errorf("--namespace %q is not a namespace's name", o.Namespace)
+	}
+	for flag, address := range map[string]string{"--listen": o.Listen, "--health-listen": o.HealthListen} {
+		if _, _, err := net.SplitHostPort(address); err != nil {
+			return fmt.Errorf("%s %q: want host:port or :port", flag, address)
+		}
+	}
+	for flag, n := range map[string]int{"--workers": o.Workers, "--submitters": o.Submitters} {
+		if n < 1 {
+			return fmt.Errorf("%s %d: want 1 or more", flag, n)
+		}
+	}
+	for flag, d := range map[string]time.Duration{
+		"--resync": o.Resync, "--command-timeout": o.CommandTimeout,
+		"--callback-deadline": o.CallbackDeadline, "--shutdown-timeout": o.ShutdownTimeout,
+	} {
+		if d < time.Second {
+			return fmt.Errorf("%s %s: want 1s or more", flag, d)
+		}
+	}
+	for flag, path := range map[string]string{
+		"--data": o.Data, "--ledger": o.ledgerFile(), "--ticket-dir": o.TicketDir, "--ship-sender": o.ShipSender,
+	} {
+		if path != "" && !filepath.IsAbs(path) {
+			return fmt.Errorf("%s %q: want an absolute path", flag, path)
+		}
+	}
+	for _, bind := range o.Binds {
+		if !filepath.IsAbs(bind) || strings.ContainsAny(bind, " \t\n'\",:\\") {
+			return fmt.Errorf("--binds %q: want absolute paths without spaces, quotes, commas or colons", bind)
+		}
+	}
+	if o.ShipSender != "" {
+		if info, err := os.Stat(o.ShipSender); err != nil || !info.Mode().IsRegular() {
+			return fmt.Errorf("--ship-sender %q: want a static htcd binary: no such file", o.ShipSender)
+		}
+	}
+	if _, err := cron.ParseStandard(o.ReconcileSchedule); err != nil {
+		return fmt.Errorf("--reconcile-schedule %q: %w", o.ReconcileSchedule, err)
+	}
+	return nil
+}
+
+func (o *Options) ledgerFile() string {
+	if o.Ledger != "" {
+		return o.Ledger
+	}
+	return filepath.Join(o.Data, "sqlite", "htcjobs.db")
+}
+
+func (o *Options) stagingDir() string { return filepath.Join(o.Data, "staging") }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// runCommand is the operator itself.
+func runCommand(environ []string) *cobra.Command {
+	var o Options
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run the operator",
+		Long: `Run the operator: watch HTCJobs, submit them to HTCondor, keep their status true.
+
+Every flag can be set in the environment instead, as HTCD_ and its name in capitals with _ for -
+(--callback-url is HTCD_CALLBACK_URL). A flag stands above the environment.
+
+SIGTERM and SIGINT stop it: what is in flight is finished, at most for --shutdown-timeout, and the exit code is 0.`,
+		Args: cobra.NoArgs,
+	}
+	o.flags(c.Flags())
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if unknown := unknownEnvironment(c.Flags(), environ); len(unknown) > 0 {
+			return usageError{fmt.Errorf("run: %s: no such setting; htcd run --help lists them", strings.Join(unknown, ", "))}
+		}
+		if err := fromEnvironment(c.Flags(), lookup(environ)); err != nil {
+			return usageError{fmt.Errorf("run: %w", err)}
+		}
+		if err := o.check(); err != nil {
+			return usageError{fmt.Errorf("run: %w", err)}
+		}
+		log, err := newLogger(os.Stderr, o.LogLevel, o.LogFormat)
+		if err != nil {
+			return usageError{fmt.Errorf("run: %w", err)}
+		}
+		d, err := newDaemon(o, log)
+		if err != nil {
+			return fmt.Errorf("run: %w", err)
+		}
+		return d.run(cmd.Context())
+	}
+	return c
+}
+
+// lookup finds a variable in the environment's list, as os.Getenv does.
+func lookup(environ []string) func(string) string {
+	return func(name string) string {
+		for _, entry := range environ {
+			if value, found := strings.CutPrefix(entry, name+"="); found {
+				return value
+			}
+		}
+		return ""
+	}
+}

@@ -1,0 +1,104 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// waiting is returned by what the lane does when nothing is wrong but HTCondor needs time: the key is looked at again then.
+type waiting struct {
+	after   time.Duration
+	message string
+}
+
+func (w *waiting) Error() string { return w.message }
+
+// actOne is act with its back-off, and tells the user when something is in the way.
+func (c *Controller) actOne(ctx context.Context, key string) {
+	err := c.act(ctx, key)
+	defer c.queue.Add(key)
+	if err == nil {
+		c.lane.Forget(key)
+		c.troubles.clear(key)
+		return
+	}
+	if pause, ok := errors.AsType[*waiting](err); ok {
+		c.lane.Forget(key)
+		c.troubles.set(key, trouble{reason: "AskingSchedd", message: pause.message, retry: c.Now().Add(pause.after)})
+		c.lane.AddAfter(key, pause.after)
+		return
+	}
+	after := min(firstRetry<<min(c.lane.NumRequeues(key), 10), lastRetry)
+	t := explain(err)
+	t.retry = c.Now().Add(after)
+	if c.troubles.set(key, t) {
+		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.reason).Dur("retry", after).Msg("not done yet")
+		if job := c.get(key); job != nil {
+			c.Events.Warning(job, t.reason, t.message)
+		}
+	}
+	c.lane.AddRateLimited(key)
+}
+
+// act decides again, from the ledger as it is now, and does what needs HTCondor.
+func (c *Controller) act(ctx context.Context, key string) error {
+	job := c.get(key)
+	if job == nil {
+		return c.sweep(ctx, key)
+	}
+	s, err := c.gather(ctx, job)
+	if err != nil {
+		return err
+	}
+	switch d := plan(s); d.action {
+	case actSubmit:
+		return c.submit(ctx, job, d.attempt)
+	case actRecover:
+		return c.recover(ctx, job, s.run, d.attempt)
+	case actRemove:
+		return c.finalize(ctx, job)
+	}
+	return nil
+}
+
+// runsOf lists what the ledger has under the name of an HTCJob.
+func (c *Controller) runsOf(ctx context.Context, key string) ([]ledger.Run, error) {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("key %q: %w", key, err)
+	}
+	var runs []ledger.Run
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		runs, err = tx.Runs(ledger.RunFilter{Namespace: namespace, Name: name})
+		return err
+	})
+	return runs, err
+}
+
+// find asks the queue and then the history for every job that matches, leaving out clusters whose files never
+// arrived: those ran nothing. Only a nil error is an answer.
+func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint string, limit int) (queued, left []schedd.Job, err error) {
+	err = c.asked(c.Schedd.Queue(ctx, id, constraint, func(j schedd.Job) error {
+		if !j.StagingFailed() {
+			queued = append(queued, j)
+		}
+		return nil
+	}))
+	if err != nil {
+		return nil, nil, err
+	}
+	err = c.asked(c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Limit: limit}, func(j schedd.Job) error {
+		if !j.StagingFailed() {
+			left = append(left, j)
+		}
+		return nil
+	}))
+	return queued, left, err
+}

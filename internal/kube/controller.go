@@ -1,0 +1,158 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// Options are the parts of a Controller.
+type Options struct {
+	Site        Site
+	Namespace   string // the one that the informer watches; empty: all
+	Staging     string // directory under which every run has one of its own
+	Workers     int    // HTCJobs looked at in parallel
+	Submitters  int    // HTCJobs for which HTCondor is asked in parallel
+	Informer    cache.SharedIndexInformer
+	Objects     Objects
+	Events      Events
+	Ledger      Ledger
+	Schedd      Schedd
+	Credentials Credentials
+	Log         zerolog.Logger
+	Now         func() time.Time
+}
+
+// Controller turns HTCJobs into HTCondor jobs and keeps their status true.
+type Controller struct {
+	Options
+	cache    cache.MutationCache // the informer's, plus our own writes that it has not seen yet
+	queue    workqueue.TypedRateLimitingInterface[string]
+	lane     workqueue.TypedRateLimitingInterface[string]
+	checks   workqueue.TypedRateLimitingInterface[string] // UIDs whose run HTCondor is asked about soon
+	troubles troubles
+	backend  backend
+	absences absences
+	marker   marker
+}
+
+// Back-off of what failed, per HTCJob.
+const (
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
+// New returns a controller; Run starts it.
+func New(o Options) (*Controller, error) {
+	limiter := func() workqueue.TypedRateLimiter[string] {
+		return workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)
+	}
+	fast := workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)
+	c := &Controller{
+		Options: o,
+		cache:   cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
+		queue:   workqueue.NewTypedRateLimitingQueue[string](fast),
+		lane:    workqueue.NewTypedRateLimitingQueue(limiter()),
+		checks:  workqueue.NewTypedRateLimitingQueue(limiter()),
+	}
+	enqueue := func(object any) {
+		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+			c.queue.Add(key)
+		}
+	}
+	_, err := o.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    enqueue,
+		UpdateFunc: func(_, now any) { enqueue(now) },
+		DeleteFunc: enqueue,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch HTCJobs: %w", err)
+	}
+	return c, nil
+}
+
+// Run works until ctx ends, then finishes what is in flight: no condor_submit is broken off by a shutdown. Those who
+// wait for it bound that time. The informer must run.
+func (c *Controller) Run(ctx context.Context) error {
+	if !cache.WaitForCacheSync(ctx.Done(), c.Informer.HasSynced) {
+		return nil
+	}
+	if err := c.adoptOrphans(ctx); err != nil {
+		return err
+	}
+	work := context.WithoutCancel(ctx)
+	var group errgroup.Group
+	for range c.Workers {
+		group.Go(func() error { c.drain(work, c.queue, c.syncOne); return nil })
+	}
+	for range c.Submitters {
+		group.Go(func() error { c.drain(work, c.lane, c.actOne); return nil })
+	}
+	group.Go(func() error { c.drain(work, c.checks, c.checkOne); return nil })
+	<-ctx.Done()
+	c.queue.ShutDown()
+	c.lane.ShutDown()
+	c.checks.ShutDown()
+	return group.Wait()
+}
+
+// drain is one worker of one queue.
+func (c *Controller) drain(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string], one func(context.Context, string)) {
+	for {
+		key, shutdown := queue.Get()
+		if shutdown {
+			return
+		}
+		if !queue.ShuttingDown() {
+			one(ctx, key)
+		}
+		queue.Done(key)
+	}
+}
+
+// syncOne is sync with its back-off: a nil error is done.
+func (c *Controller) syncOne(ctx context.Context, key string) {
+	err := c.sync(ctx, key)
+	if err == nil {
+		c.queue.Forget(key)
+		return
+	}
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		c.Log.Warn().Err(err).Str("job", key).Msg("status not written, trying again")
+	}
+	c.queue.AddRateLimited(key)
+}
+
+// SecretChanged wakes every HTCJob that waits for credentials.
+func (c *Controller) SecretChanged() {
+	for _, key := range c.troubles.with(v1alpha1.ConditionCredentials) {
+		c.lane.Forget(key)
+		c.lane.Add(key)
+	}
+}
+
+// wakeAll looks at every HTCJob that is not over, after something changed that concerns them all.
+func (c *Controller) wakeAll() {
+	for _, object := range c.Informer.GetStore().List() {
+		if job := object.(*v1alpha1.HTCJob); !job.Status.Phase.Terminal() {
+			c.queue.Add(job.Namespace + "/" + job.Name)
+		}
+	}
+}
+
+// asked takes note of how a command of HTCondor ended and hands its error on.
+func (c *Controller) asked(err error) error {
+	if c.backend.note(err) {
+		c.wakeAll()
+	}
+	return err
+}

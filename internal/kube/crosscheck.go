@@ -1,0 +1,297 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// reasonStuck is what htcd itself gives as the reason when it removes a cluster that was never completely spooled.
+const reasonStuck = "htcd: never completely spooled"
+
+// Crosscheck is one pass: it compares every run on which HTCondor has not said the last word with the schedd's queue,
+// and what left the queue with its history, and repairs the ledger. An error changes nothing.
+func (c *Controller) Crosscheck(ctx context.Context) error {
+	var runs []ledger.Run
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		runs, err = tx.Runs(ledger.RunFilter{State: ledger.Submitted, Unconfirmed: true})
+		return err
+	})
+	if err != nil || len(runs) == 0 {
+		return err
+	}
+	id, err := c.Credentials.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	began := c.Now()
+	newest, err := c.newestHistory(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := c.check(ctx, id, runs, c.marker.get()); err != nil {
+		return err
+	}
+	c.marker.set(mark{newest, began})
+	return nil
+}
+
+// checkOne asks about the one run that a callback hinted at. HTCondor needs a moment from the callback to the end in
+// its queue, so it asks a few times; then the cron schedule takes over.
+func (c *Controller) checkOne(ctx context.Context, uid string) {
+	err := func() error {
+		var run ledger.Run
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			run, err = tx.LatestRun(uid)
+			return err
+		})
+		if err != nil || run.State != ledger.Submitted || run.Confirmed {
+			return err
+		}
+		id, err := c.Credentials.Identity(ctx)
+		if err != nil {
+			return err
+		}
+		return c.check(ctx, id, []ledger.Run{run}, mark{})
+	}()
+	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+		c.Log.Warn().Err(err).Str("uid", uid).Msg("check after a callback")
+	}
+	if c.checks.NumRequeues(uid) < 3 {
+		c.checks.AddRateLimited(uid)
+		return
+	}
+	c.checks.Forget(uid)
+}
+
+// checking is one run during a pass.
+type checking struct {
+	run      ledger.Run
+	open     map[int]ledger.Proc // not seen yet in this pass
+	said     map[int]observation
+	neverRan bool // its files never arrived, and it has left the queue
+	stuck    bool // its files will never arrive, and it waits in the queue
+}
+
+// check asks queue, then history, about runs, and applies what they say. since bounds the history for runs that were
+// known to be in the queue at that mark.
+func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledger.Run, since mark) error {
+	at := c.Now()
+	pass, err := c.open(ctx, runs)
+	if err != nil {
+		return err
+	}
+	err = c.asked(c.Schedd.Queue(ctx, id, constraint(slices.Sorted(maps.Keys(pass))), func(j schedd.Job) error {
+		take(pass, j, at)
+		return nil
+	}))
+	if err != nil {
+		return fmt.Errorf("cross-check queue: %w", err)
+	}
+	var gone []int
+	bound := schedd.HistoryBounds{Since: since.newest}
+	for cluster, k := range pass {
+		if len(k.open) == 0 {
+			continue
+		}
+		gone = append(gone, cluster)
+		if !k.sinceMark(since) {
+			bound.Since = ""
+		}
+	}
+	if len(gone) > 0 {
+		err := c.asked(c.Schedd.History(ctx, id, constraint(gone), bound, func(j schedd.Job) error {
+			take(pass, j, at)
+			return nil
+		}))
+		if err != nil {
+			return fmt.Errorf("cross-check history: %w", err)
+		}
+	}
+	for _, k := range pass {
+		if k.stuck {
+			tag := schedd.Tag{UID: k.run.UID, Attempt: k.run.Attempt}
+			if err := c.asked(c.Schedd.Remove(ctx, id, tag.Constraint(), reasonStuck)); err != nil {
+				return fmt.Errorf("remove cluster %d: %w", k.run.Cluster, err)
+			}
+		}
+		for proc := range k.open {
+			k.said[proc] = observation{source: fromCrosscheck, at: at, absent: true}
+		}
+		if err := c.apply(ctx, k, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxNamed is how many clusters a constraint names. A command line takes 128 KiB in one argument; past a few thousand
+// clusters the schedd is faster with one comparison per job, and take leaves out what was not asked about.
+const maxNamed = 2000
+
+func constraint(clusters []int) string {
+	if len(clusters) > maxNamed {
+		return schedd.Tagged
+	}
+	return schedd.ClusterConstraint(clusters...)
+}
+
+// open reads the procs on which HTCondor has not said the last word, by cluster.
+func (c *Controller) open(ctx context.Context, runs []ledger.Run) (map[int]*checking, error) {
+	pass := make(map[int]*checking, len(runs))
+	for _, run := range runs {
+		k := &checking{run: run, open: map[int]ledger.Proc{}, said: map[int]observation{}}
+		for from := 0; ; {
+			var page []ledger.Proc
+			err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+				page, err = tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unconfirmed: true, From: from, Limit: pageSize})
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+			for _, p := range page {
+				k.open[p.Proc] = p
+			}
+			if len(page) < pageSize {
+				break
+			}
+			from = page[len(page)-1].Proc + 1
+		}
+		pass[run.Cluster] = k
+	}
+	return pass, nil
+}
+
+// pageSize is how many rows one transaction reads or writes at most, so that callbacks do not wait long for it.
+const pageSize = 1000
+
+// take hands one ad to the run it belongs to. Cluster ids come again when a schedd is set up anew: the tag decides.
+func take(pass map[int]*checking, j schedd.Job, at time.Time) {
+	k := pass[j.Cluster]
+	if k == nil || k.run.UID != j.Tag.UID || k.run.Attempt != j.Tag.Attempt {
+		return
+	}
+	p, wanted := k.open[j.Proc]
+	if !wanted {
+		return
+	}
+	delete(k.open, j.Proc)
+	switch {
+	case j.StagingFailed(), j.Status == schedd.Removed && strings.HasPrefix(j.RemoveReason, reasonStuck):
+		k.neverRan = true
+	case j.Spooling() && !j.Spooled() && at.Sub(time.Unix(j.QDate, 0)) > spoolTime(k.run.Procs):
+		k.stuck = true
+	default:
+		o := observed(j, at)
+		if _, changed := transition(p, o); changed {
+			k.said[j.Proc] = o
+		}
+	}
+}
+
+// sinceMark tells whether whatever left the queue of this run left it after the mark.
+func (k *checking) sinceMark(m mark) bool {
+	for _, p := range k.open {
+		if p.Absent > 0 {
+			return false
+		}
+	}
+	return !k.run.Checked.Before(m.at)
+}
+
+// apply writes what was found about one run.
+func (c *Controller) apply(ctx context.Context, k *checking, at time.Time) error {
+	uid, attempt := k.run.UID, k.run.Attempt
+	defer c.queue.Add(k.run.Namespace + "/" + k.run.Name)
+	if k.neverRan {
+		c.Log.Warn().Str("job", k.run.Namespace+"/"+k.run.Name).Int("cluster", k.run.Cluster).Msg("the schedd lost its files before they arrived; sending it as a new attempt")
+		return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+			run, err := tx.Run(uid, attempt)
+			if err != nil {
+				return err
+			}
+			run.State, run.Reason, run.Message = ledger.Removed, "StagingFailed", "the schedd never got its files"
+			run.Ended, run.Checked, run.Confirmed = at, at, true
+			return tx.UpdateRun(run)
+		})
+	}
+	procs := slices.Sorted(maps.Keys(k.said))
+	pages := slices.Collect(slices.Chunk(procs, pageSize))
+	if len(pages) == 0 {
+		pages = [][]int{nil}
+	}
+	for i, page := range pages {
+		said := make(map[int]observation, len(page))
+		for _, proc := range page {
+			said[proc] = k.said[proc]
+		}
+		var changes []change
+		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+			changes, err = observe(tx, uid, attempt, said, at, i == len(pages)-1)
+			return err
+		})
+		if errors.Is(err, ledger.ErrNotFound) {
+			return nil // deleted meanwhile
+		}
+		if err != nil {
+			return fmt.Errorf("record cross-check: %w", err)
+		}
+		c.logRepairs(changes)
+	}
+	return nil
+}
+
+// logRepairs tells of every proc whose end, or its undoing, only the cross-check brought to light.
+func (c *Controller) logRepairs(changes []change) {
+	for _, r := range changes {
+		if r.was.Status != r.is.Status {
+			c.Log.Info().Str("job", r.is.Namespace+"/"+r.is.Name).Str("jobid", r.is.JobID()).
+				Int("was", int(r.was.Status)).Int("is", int(r.is.Status)).Str("evidence", r.is.Message).Msg("repaired")
+		}
+	}
+}
+
+// mark is the newest entry of the history at some time: what left the queue later stands before it.
+type mark struct {
+	newest string
+	at     time.Time
+}
+
+type marker struct {
+	mu sync.Mutex
+	m  mark
+}
+
+func (m *marker) get() mark {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.m
+}
+
+func (m *marker) set(to mark) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.m = to
+}
+
+// newestHistory returns the id of the job that left the queue last, "" when none ever did.
+func (c *Controller) newestHistory(ctx context.Context, id schedd.Identity) (string, error) {
+	var newest string
+	err := c.asked(c.Schedd.History(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j schedd.Job) error {
+		newest = j.ID()
+		return nil
+	}))
+	if err != nil {
+		return "", fmt.Errorf("cross-check history: %w", err)
+	}
+	return newest, nil
+}

@@ -1,0 +1,45 @@
+package kube
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Schedd is what the loop asks of HTCondor.
+type Schedd interface {
+	Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error)
+	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
+	Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
+	ScheddName(ctx context.Context, id schedd.Identity) (string, error)
+}
+
+// Ledger is where runs and procs are remembered.
+type Ledger interface {
+	Read(ctx context.Context, fn func(*ledger.Tx) error) error
+	Write(ctx context.Context, fn func(*ledger.Tx) error) error
+}
+
+// Credentials gives the identity that HTCondor's commands run as. Its errors are *CredentialError.
+type Credentials interface {
+	Identity(ctx context.Context) (schedd.Identity, error)
+}
+
+// Objects changes HTCJobs in the apiserver.
+type Objects interface {
+	// AddFinalizer returns the object as it now stands in the apiserver, never from a cache.
+	AddFinalizer(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error)
+	RemoveFinalizer(ctx context.Context, job *v1alpha1.HTCJob) error
+	SetStatus(ctx context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error)
+	// Exists asks the apiserver whether the object with that UID is still there.
+	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
+}
+
+// Events tells the user what happened to an HTCJob.
+type Events interface {
+	Normal(job *v1alpha1.HTCJob, reason, message string)
+	Warning(job *v1alpha1.HTCJob, reason, message string)
+}

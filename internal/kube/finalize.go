@@ -1,0 +1,150 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// finalize takes everything of a deleted HTCJob out of HTCondor, then out of the ledger and the staging directory, and
+// lets the object go. The finalizer stays until a successful answer shows nothing alive.
+func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
+	key := job.Namespace + "/" + job.Name
+	runs, err := c.runsOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	var own []ledger.Run
+	for _, run := range runs {
+		if run.UID == string(job.UID) {
+			own = append(own, run)
+		}
+	}
+	switch {
+	case job.Abandoned():
+		c.Log.Warn().Str("job", key).Msg("abandoned: its HTCondor jobs, if any, are left as they are")
+		c.Events.Warning(job, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
+	case anySent(own) || len(own) == 0 && job.Status.Attempt > 0:
+		err := c.removeAll(ctx, string(job.UID), own)
+		if _, pause := errors.AsType[*waiting](err); err != nil && !pause {
+			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	if err := c.forget(ctx, string(job.UID)); err != nil {
+		return err
+	}
+	if err := c.Objects.RemoveFinalizer(ctx, job); err != nil {
+		return fmt.Errorf("remove finalizer: %w", err)
+	}
+	return nil
+}
+
+// sweep does the same for HTCJobs that are gone although the ledger still has something of them: their finalizer was
+// taken away by hand, or they were refused before they got one.
+func (c *Controller) sweep(ctx context.Context, key string) error {
+	runs, err := c.runsOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	byUID := map[string][]ledger.Run{}
+	for _, run := range runs {
+		byUID[run.UID] = append(byUID[run.UID], run)
+	}
+	for uid, own := range byUID {
+		exists, err := c.Objects.Exists(ctx, own[0].Namespace, own[0].Name, uid)
+		if err != nil {
+			return fmt.Errorf("look for %s: %w", key, err)
+		}
+		if exists {
+			continue
+		}
+		if anySent(own) {
+			if err := c.removeAll(ctx, uid, own); err != nil {
+				return err
+			}
+		}
+		if err := c.forget(ctx, uid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// anySent tells whether condor_submit may have run for any of them.
+func anySent(runs []ledger.Run) bool {
+	for _, run := range runs {
+		if run.State != ledger.Refused {
+			return true
+		}
+	}
+	return false
+}
+
+// removeAll removes every job of an HTCJob by its tag and returns nil once the queue shows none of them. Where an
+// intent was left open the queue must show none twice, apart in time, since a cluster might still appear.
+func (c *Controller) removeAll(ctx context.Context, uid string, runs []ledger.Run) error {
+	id, err := c.Credentials.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	constraint := schedd.UIDConstraint(uid)
+	if err := c.asked(c.Schedd.Remove(ctx, id, constraint, "htcd: the HTCJob was deleted")); err != nil {
+		return err
+	}
+	alive := 0
+	err = c.asked(c.Schedd.Queue(ctx, id, constraint, func(schedd.Job) error { alive++; return nil }))
+	if err != nil {
+		return err
+	}
+	if alive > 0 {
+		c.absences.clear(uid)
+		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", plural(alive, "job"))}
+	}
+	for _, run := range runs {
+		if run.State == ledger.Intent && c.Now().Sub(c.absences.first(uid, c.Now())) < absentTwice {
+			return &waiting{absentTwice, "an unfinished submission is looked for once more"}
+		}
+	}
+	c.absences.clear(uid)
+	return nil
+}
+
+// forget drops the rows and the staged files of an HTCJob: files first, since the rows say where they are.
+func (c *Controller) forget(ctx context.Context, uid string) error {
+	left, err := filepath.Glob(filepath.Join(c.Staging, uid+"-*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove staged files: %w", err)
+		}
+	}
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.DeleteRuns(uid) }); err != nil {
+		return fmt.Errorf("drop rows: %w", err)
+	}
+	return nil
+}
+
+// adoptOrphans queues every HTCJob the ledger knows: one that vanished while htcd was away brings no event of its own.
+func (c *Controller) adoptOrphans(ctx context.Context) error {
+	return c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		runs, err := tx.Runs(ledger.RunFilter{Namespace: c.Namespace})
+		if err != nil {
+			return fmt.Errorf("list runs: %w", err)
+		}
+		for _, run := range runs {
+			c.queue.Add(run.Namespace + "/" + run.Name)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,252 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Who says something about a proc: the source column of the ledger.
+const (
+	fromCallback   = "callback"
+	fromCrosscheck = "crosscheck"
+)
+
+// Reasons beside those of schedd.Outcome.
+const (
+	reasonRemoved = "Removed"
+	reasonLost    = "Lost"
+)
+
+// lostAfter is how far apart two successful answers of queue and history without a trace of a job must be before it
+// counts as lost.
+const lostAfter = 30 * time.Second
+
+// observation is what one source says about one proc.
+type observation struct {
+	source    string
+	at        time.Time
+	absent    bool // a successful answer of queue and history showed no such job; nothing below is set
+	jobStatus schedd.JobStatus
+	outcome   schedd.Outcome
+	hold      string    // why it is held
+	started   time.Time // when HTCondor last started it
+}
+
+// observed is what an ad says about its proc.
+func observed(j schedd.Job, at time.Time) observation {
+	o := observation{source: fromCrosscheck, at: at, jobStatus: j.Status, outcome: j.Outcome()}
+	if j.Spooling() {
+		o.jobStatus = 0 // held only until its files have arrived: nobody needs to act
+	}
+	if j.Held() {
+		o.hold = fmt.Sprintf("%s (hold code %d/%d)", j.HoldReason, j.HoldReasonCode, j.HoldReasonSubCode)
+	}
+	if j.JobStartDate > 0 {
+		o.started = time.Unix(j.JobStartDate, 0)
+	}
+	return o
+}
+
+// transition is the one rule by which a proc's row changes. It is pure, idempotent, and does not care for the order in
+// which sources speak:
+//
+//  1. A callback ends an open proc and says nothing about an ended one.
+//  2. What HTCondor says of the end stands above what a callback said.
+//  3. A proc that a callback ended and that HTCondor then starts again, or holds or queues, is open again.
+//  4. Absent twice, apart in time, is lost. Any other answer begins the count anew.
+func transition(p ledger.Proc, o observation) (ledger.Proc, bool) {
+	before := p
+	switch ended := p.Status != ledger.StatusOpen; {
+	case o.absent && ended:
+	case o.absent && p.Absent == 0:
+		p.Absent, p.Checked = 1, o.at
+	case o.absent && o.at.Sub(p.Checked) >= lostAfter:
+		p = end(p, o, ledger.StatusFailed, schedd.Outcome{Reason: reasonLost,
+			Message: "neither the queue nor the history of the schedd shows this job any more"})
+		p.Absent++
+	case o.absent:
+
+	case o.source == fromCallback && ended:
+	case o.outcome.State == schedd.OutcomeSucceeded:
+		p = end(p, o, ledger.StatusSucceeded, o.outcome)
+	case o.outcome.State != schedd.OutcomeOpen:
+		p = end(p, o, ledger.StatusFailed, o.outcome)
+
+	case ended && p.Source == fromCrosscheck:
+	case ended && !again(p, o):
+	default:
+		p.Status, p.JobStatus, p.Absent, p.Source = ledger.StatusOpen, int(o.jobStatus), 0, o.source
+		p.ExitCode, p.Signal, p.Reason, p.Message = nil, nil, "", ""
+		if o.hold != "" {
+			p.Reason, p.Message = "Held", o.hold
+		}
+		if ended {
+			p.Changed = o.at
+		}
+	}
+	return p, p != before && !same(p, before)
+}
+
+// end closes a proc. A verdict that only confirms the standing one keeps its time.
+func end(p ledger.Proc, o observation, status ledger.Status, outcome schedd.Outcome) ledger.Proc {
+	if p.Status != status {
+		p.Changed = o.at
+	}
+	p.Status, p.JobStatus, p.Absent, p.Source = status, int(o.jobStatus), 0, o.source
+	p.ExitCode, p.Signal, p.Reason, p.Message = outcome.ExitCode, outcome.Signal, outcome.Reason, outcome.Message
+	return p
+}
+
+// again tells whether HTCondor has taken up a job that its callback had ended. Between the callback and the end in the
+// queue a job still shows as running for a second or two; that is no contradiction.
+func again(p ledger.Proc, o observation) bool {
+	switch o.jobStatus {
+	case schedd.Idle, schedd.Held:
+		return o.at.Sub(p.Changed) > settling
+	case schedd.Running:
+		return o.started.After(p.Changed.Add(settling))
+	}
+	return false
+}
+
+// settling is how long HTCondor may take from a job's callback to what its queue says. It also covers clocks that differ.
+const settling = 10 * time.Second
+
+// same compares what p != before cannot: the numbers behind the pointers.
+func same(p, q ledger.Proc) bool {
+	equal := func(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
+	pointersEqual := equal(p.ExitCode, q.ExitCode) && equal(p.Signal, q.Signal)
+	p.ExitCode, p.Signal, q.ExitCode, q.Signal = nil, nil, nil, nil
+	return pointersEqual && p == q
+}
+
+// observe applies what was said about procs of one run, in the caller's transaction, and settles the run. It returns
+// the rows that changed, each as it was and as it is.
+func observe(tx *ledger.Tx, uid string, attempt int, said map[int]observation, at time.Time, checked bool) ([]change, error) {
+	var changes []change
+	for proc, o := range said {
+		was, err := tx.Proc(uid, attempt, proc)
+		if err != nil {
+			return nil, err
+		}
+		is, changed := transition(was, o)
+		if !changed {
+			continue
+		}
+		if err := tx.UpdateProc(is); err != nil {
+			return nil, err
+		}
+		changes = append(changes, change{was, is})
+	}
+	return changes, settle(tx, uid, attempt, at, checked)
+}
+
+// change is one row as it was and as it is.
+type change struct{ was, is ledger.Proc }
+
+// settle brings the run's own row in line with its procs.
+func settle(tx *ledger.Tx, uid string, attempt int, at time.Time, checked bool) error {
+	run, err := tx.Run(uid, attempt)
+	if err != nil {
+		return err
+	}
+	before := run
+	counts, err := tx.Counts(uid, attempt)
+	if err != nil {
+		return err
+	}
+	switch {
+	case counts.Active > 0:
+		run.Ended = time.Time{}
+	case run.Ended.IsZero():
+		run.Ended = at
+	}
+	if checked {
+		run.Checked = at
+		unconfirmed, err := tx.Procs(uid, attempt, ledger.ProcFilter{Unconfirmed: true, Limit: 1})
+		if err != nil {
+			return err
+		}
+		run.Confirmed = len(unconfirmed) == 0
+	}
+	if run.Ended.Equal(before.Ended) && run.Checked.Equal(before.Checked) && run.Confirmed == before.Confirmed {
+		return nil
+	}
+	return tx.UpdateRun(run)
+}
+
+// Record takes a job's own word about its end. It returns nil only when the ledger has it durably, and implements
+// notify.Recorder.
+func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
+	var uid string
+	var check bool
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		uid, check = "", false
+		proc, err := tx.ProcByJobID(callback.Namespace, callback.Name, callback.JobID)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return c.unknownJob(tx, callback, tokenHash)
+		}
+		if err != nil {
+			return err
+		}
+		run, err := tx.Run(proc.UID, proc.Attempt)
+		if err != nil {
+			return err
+		}
+		if !notify.Match(run.TokenHash, tokenHash) {
+			return notify.ErrForbidden
+		}
+		uid = run.UID
+		if run.Deferred {
+			check = true
+			return nil
+		}
+		at := c.Now()
+		_, err = observe(tx, run.UID, run.Attempt, map[int]observation{proc.Proc: said(callback, at)}, at, false)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if check {
+		c.checks.AddAfter(uid, firstRetry)
+		return nil
+	}
+	c.queue.Add(callback.Namespace + "/" + callback.Name)
+	return nil
+}
+
+// said is what a callback says about its proc.
+func said(callback notify.Callback, at time.Time) observation {
+	code := callback.Retcode
+	o := observation{source: fromCallback, at: at, outcome: schedd.Outcome{
+		State: schedd.OutcomeSucceeded, Reason: "Completed", ExitCode: &code, Message: fmt.Sprintf("exit code %d", code),
+	}}
+	if code != 0 {
+		o.outcome.State, o.outcome.Reason = schedd.OutcomeFailed, "ExitCode"
+	}
+	return o
+}
+
+// errNotRecorded answers a job that was faster than the record of its own submission.
+var errNotRecorded = errors.New("the submission of this job is not recorded yet")
+
+// unknownJob tells a job that nobody sent from one whose cluster is not recorded yet: that one shall try again.
+func (c *Controller) unknownJob(tx *ledger.Tx, callback notify.Callback, tokenHash []byte) error {
+	runs, err := tx.Runs(ledger.RunFilter{Namespace: callback.Namespace, Name: callback.Name, State: ledger.Intent})
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if notify.Match(run.TokenHash, tokenHash) {
+			return errNotRecorded
+		}
+	}
+	return notify.ErrUnknownJob
+}

@@ -1,0 +1,70 @@
+package kube
+
+import (
+	"slices"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// situation is everything that is known about one HTCJob when a decision is made.
+type situation struct {
+	job      *v1alpha1.HTCJob
+	run      *ledger.Run // the newest, nil when nothing was ever begun
+	counts   ledger.Counts
+	failures []ledger.Proc // the first few that failed
+	held     *ledger.Proc  // one that is held
+}
+
+type action string
+
+const (
+	actRest    action = "rest"    // nothing to do for HTCondor
+	actSubmit  action = "submit"  // begin this attempt
+	actRecover action = "recover" // find out by the tag what became of this attempt
+	actRemove  action = "remove"  // take everything out of HTCondor, then let the object go
+)
+
+// decision is what is to be done about an HTCJob. Attempt is meant by actSubmit and actRecover.
+type decision struct {
+	action  action
+	attempt int
+}
+
+// plan decides what HTCondor is to be asked for, by the first rule that fits.
+func plan(s situation) decision {
+	job, run := s.job, s.run
+	ours := slices.Contains(job.Finalizers, v1alpha1.Finalizer)
+	switch {
+	// Others may hold a deleted object back; without our finalizer we are through with it.
+	case job.DeletionTimestamp != nil && !ours:
+		return decision{action: actRest}
+	case job.DeletionTimestamp != nil:
+		return decision{action: actRemove}
+
+	// The ledger knows nothing, but the object speaks of a run: the ledger was lost.
+	case run == nil && job.Status.Attempt > 0:
+		return decision{actRecover, int(job.Status.Attempt)}
+	// The finalizer is set just before the intent is written: htcd ended between the two, or the ledger was lost.
+	case run == nil && ours:
+		return decision{actRecover, 1}
+	case run == nil:
+		return decision{actSubmit, 1}
+
+	case run.State == ledger.Intent:
+		return decision{actRecover, run.Attempt}
+	// A cluster whose files never arrived was taken out before it could run anything.
+	case run.State == ledger.Removed:
+		return decision{actSubmit, run.Attempt + 1}
+	// What was refused is refused again until the spec changes.
+	case run.State == ledger.Refused && run.Generation == job.Generation:
+		return decision{action: actRest}
+	case run.State == ledger.Refused:
+		return decision{actSubmit, run.Attempt + 1}
+
+	// A changed spec runs again, but only after every job of the present attempt has ended.
+	case s.counts.Active == 0 && run.Generation != job.Generation:
+		return decision{actSubmit, run.Attempt + 1}
+	}
+	return decision{action: actRest}
+}

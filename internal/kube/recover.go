@@ -1,0 +1,169 @@
+package kube
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// absentTwice is how far apart two successful answers without a trace of the tag must be before the run is sent
+// again. The condor_submit of an earlier htcd died with it; what the schedd had taken from it by then shows at once.
+const absentTwice = 3 * time.Second
+
+// recover finds out what became of an attempt that may or may not have been sent. run is nil when the ledger has
+// forgotten the attempt; it is written down again first, so that a second loss changes nothing.
+func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, attempt int) error {
+	id, err := c.Credentials.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	if run == nil {
+		current, err := c.Objects.AddFinalizer(ctx, job)
+		if err != nil {
+			return fmt.Errorf("add finalizer: %w", err)
+		}
+		if current.DeletionTimestamp != nil {
+			return nil
+		}
+		forgotten := c.newRun(current, attempt, schedd.Description{})
+		if observed := current.Status.ObservedGeneration; observed > 0 {
+			forgotten.Generation = observed
+		}
+		forgotten.Deferred = true // the token is lost with the ledger: only HTCondor can say how its jobs ended
+		run = &forgotten
+		err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(forgotten) })
+		if errors.Is(err, ledger.ErrExists) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("record intent: %w", err)
+		}
+	}
+	queued, left, err := c.find(ctx, id, tag(job, run.Attempt).Constraint(), 0)
+	if err != nil {
+		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
+	}
+	switch f := judge(queued, left, c.Now()); f.verdict {
+	case whole:
+		c.absences.clear(run.UID)
+		name, err := c.Schedd.ScheddName(ctx, id)
+		if c.asked(err) != nil {
+			return err
+		}
+		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("adopted")
+		if err := c.recordCluster(ctx, job, *run, f.cluster, name); err != nil {
+			return err
+		}
+		c.checks.Add(run.UID)
+		return nil
+	case spooling:
+		c.absences.clear(run.UID)
+		return &waiting{2 * time.Second, fmt.Sprintf("cluster %d is being spooled", f.cluster.ID)}
+	case halfSpooled:
+		c.absences.clear(run.UID)
+		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("removing a half-spooled cluster")
+		if err := c.asked(c.Schedd.Remove(ctx, id, tag(job, run.Attempt).Constraint(), reasonStuck)); err != nil {
+			return fmt.Errorf("remove half-spooled cluster %d: %w", f.cluster.ID, err)
+		}
+		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.cluster.ID)}
+	}
+	if first := c.absences.first(run.UID, c.Now()); c.Now().Sub(first) < absentTwice {
+		return &waiting{absentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
+	}
+	return c.sendAgain(ctx, id, job, *run)
+}
+
+// sendAgain sends an attempt that the schedd twice said it has not. The sandbox and the token are new.
+func (c *Controller) sendAgain(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run) error {
+	d, err := c.Site.translate(job, run.Attempt)
+	if err != nil {
+		return c.refuse(ctx, job, run, err)
+	}
+	fresh := c.newRun(job, run.Attempt, d)
+	token, hash := notify.NewToken()
+	fresh.TokenHash, fresh.Created = hash, run.Created
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.UpdateRun(fresh) }); err != nil {
+		return fmt.Errorf("record intent: %w", err)
+	}
+	c.absences.clear(run.UID)
+	return c.send(ctx, id, job, fresh, d, token)
+}
+
+type verdict int
+
+const (
+	absent      verdict = iota
+	whole               // all files arrived, or it ran already: this is the run's cluster
+	spooling            // files may still be arriving
+	halfSpooled         // files stopped arriving: it will never run
+)
+
+type finding struct {
+	verdict verdict
+	cluster schedd.Cluster
+}
+
+// judge says what the jobs found under one tag amount to. All procs of a cluster share one fate (measured over 90
+// killed submits), so one proc that is spooled, or ended, stands for its cluster. With more than one cluster the
+// whole one counts, the oldest first.
+func judge(queued, left []schedd.Job, now time.Time) finding {
+	clusters := map[int]*finding{}
+	for _, j := range slices.Concat(queued, left) {
+		f := clusters[j.Cluster]
+		if f == nil {
+			f = &finding{cluster: schedd.Cluster{ID: j.Cluster}, verdict: spooling}
+			clusters[j.Cluster] = f
+		}
+		f.cluster.Procs = max(f.cluster.Procs, j.Proc+1)
+		if j.Spooled() || !j.Spooling() {
+			f.verdict = whole
+		}
+	}
+	for _, j := range queued {
+		f := clusters[j.Cluster]
+		if f.verdict == spooling && now.Sub(time.Unix(j.QDate, 0)) > spoolTime(f.cluster.Procs) {
+			f.verdict = halfSpooled
+		}
+	}
+	found := finding{}
+	rank := map[verdict]int{absent: 0, halfSpooled: 1, spooling: 2, whole: 3}
+	for _, f := range clusters {
+		if order := cmp.Compare(rank[f.verdict], rank[found.verdict]); order > 0 || order == 0 && f.cluster.ID < found.cluster.ID {
+			found = *f
+		}
+	}
+	return found
+}
+
+// absences remembers when a run was first not found. Memory is enough: after a restart the asking begins anew.
+type absences struct {
+	mu sync.Mutex
+	m  map[string]time.Time
+}
+
+func (a *absences) first(uid string, now time.Time) time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.m == nil {
+		a.m = map[string]time.Time{}
+	}
+	if _, known := a.m[uid]; !known {
+		a.m[uid] = now
+	}
+	return a.m[uid]
+}
+
+func (a *absences) clear(uid string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.m, uid)
+}

@@ -1,0 +1,133 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// submit begins an attempt: finalizer, intent, sandbox, condor_submit, rows, in that order. Whatever breaks it off, the
+// intent row stays and recover takes over; only a refusal of the description is final.
+func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt int) error {
+	d, err := c.Site.translate(job, attempt)
+	if err != nil {
+		return c.refuse(ctx, job, c.newRun(job, attempt, d), err)
+	}
+	id, err := c.Credentials.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	current, err := c.Objects.AddFinalizer(ctx, job)
+	if err != nil {
+		return fmt.Errorf("add finalizer: %w", err)
+	}
+	c.cache.Mutation(current)
+	if current.DeletionTimestamp != nil || current.Generation != job.Generation {
+		return nil // the cache was old; the queue will see the object as it is now
+	}
+	run := c.newRun(job, attempt, d)
+	token, hash := notify.NewToken()
+	run.TokenHash = hash
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(run) })
+	if errors.Is(err, ledger.ErrExists) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("record intent: %w", err)
+	}
+	return c.send(ctx, id, job, run, d, token)
+}
+
+// newRun is the row of an attempt before anything was done for it.
+func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int, d schedd.Description) ledger.Run {
+	return ledger.Run{
+		UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation,
+		State: ledger.Intent, Procs: job.Queue(), Created: c.Now(), Deferred: d.Deferred(),
+		TempDir: filepath.Join(c.Staging, fmt.Sprintf("%s-%d", job.UID, attempt)),
+	}
+}
+
+// send runs condor_submit for a run whose intent is in the ledger.
+func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run, d schedd.Description, token string) error {
+	if err := stage(run.TempDir, d, token); err != nil {
+		return fmt.Errorf("stage %s/%s: %w", run.Namespace, run.Name, err)
+	}
+	name, err := c.Schedd.ScheddName(ctx, id)
+	if c.asked(err) != nil {
+		return err
+	}
+	began := c.Now()
+	cluster, err := c.Schedd.Submit(ctx, id, run.TempDir)
+	if schedd.KindOf(err) == schedd.Refused {
+		return c.refuse(ctx, job, run, err)
+	}
+	if c.asked(err) != nil {
+		return fmt.Errorf("submit: %w", err)
+	}
+	if cluster.Procs != run.Procs {
+		return fmt.Errorf("submit: cluster %d has %d procs instead of %d", cluster.ID, cluster.Procs, run.Procs)
+	}
+	c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", cluster.ID).Int("procs", cluster.Procs).
+		Dur("took", c.Now().Sub(began)).Msg("submitted")
+	return c.recordCluster(ctx, job, run, cluster, name)
+}
+
+// recordCluster turns an intent into a submitted run with a row for every proc.
+func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, cluster schedd.Cluster, name string) error {
+	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
+	run.Cluster, run.Procs, run.Schedd, run.Submitted = cluster.ID, cluster.Procs, name, c.Now()
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := tx.UpdateRun(run); err != nil {
+			return err
+		}
+		return tx.InsertProcs(run, run.Procs)
+	})
+	if err != nil {
+		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
+	}
+	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, plural(run.Procs, "job"), run.Schedd))
+	return nil
+}
+
+// refuse records that the description is wrong. It is not tried again until the spec changes.
+func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, why error) error {
+	if schedd.KindOf(why) != schedd.Refused {
+		return why
+	}
+	run.State, run.Reason, run.Message, run.Ended = ledger.Refused, "Refused", why.Error(), c.Now()
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := tx.InsertRun(run); !errors.Is(err, ledger.ErrExists) {
+			return err
+		}
+		return tx.UpdateRun(run)
+	})
+	if err != nil {
+		return fmt.Errorf("record refusal: %w", err)
+	}
+	return os.RemoveAll(run.TempDir)
+}
+
+// stage writes the sandbox afresh: an earlier try may have left half of one.
+func stage(dir string, d schedd.Description, token string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return schedd.Stage(dir, d, token)
+}
+
+// spoolTime is how long a cluster may take to receive its files before it counts as stuck. A killed condor_submit
+// leaves one that waits for ever; a live one takes 1.5 ms per proc (measured), and is given ten times that.
+func spoolTime(procs int) time.Duration {
+	return time.Minute + time.Duration(procs)*15*time.Millisecond
+}

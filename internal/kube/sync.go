@@ -1,0 +1,127 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// sync makes the status of one HTCJob true and hands to the lane what only HTCondor can do. It may run at any
+// moment, any number of times.
+func (c *Controller) sync(ctx context.Context, key string) error {
+	job := c.get(key)
+	if job == nil {
+		return c.syncGone(ctx, key)
+	}
+	s, err := c.gather(ctx, job)
+	if err != nil {
+		return err
+	}
+	d := plan(s)
+	difficulty, stuck := c.troubles.get(key)
+	if d.action == actRest {
+		c.troubles.clear(key)
+		stuck = false
+	} else if !stuck || c.Now().After(difficulty.retry) {
+		c.lane.Add(key)
+	}
+	if d.action == actRest && job.DeletionTimestamp != nil {
+		return nil
+	}
+	return c.report(ctx, s, view{decision: d, trouble: difficulty, stuck: stuck})
+}
+
+// syncGone hands a vanished HTCJob to the lane when the ledger still has something of it.
+func (c *Controller) syncGone(ctx context.Context, key string) error {
+	runs, err := c.runsOf(ctx, key)
+	if err == nil && len(runs) > 0 {
+		if difficulty, stuck := c.troubles.get(key); !stuck || c.Now().After(difficulty.retry) {
+			c.lane.Add(key)
+		}
+	}
+	return err
+}
+
+// get returns the HTCJob as last seen or written, nil when it is gone. It is shared: copy before changing.
+func (c *Controller) get(key string) *v1alpha1.HTCJob {
+	object, found, err := c.cache.GetByKey(key)
+	if err != nil || !found {
+		return nil
+	}
+	return object.(*v1alpha1.HTCJob)
+}
+
+// gather reads everything the decision needs.
+func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situation, error) {
+	s := situation{job: job}
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		s = situation{job: job}
+		run, err := tx.LatestRun(string(job.UID))
+		if errors.Is(err, ledger.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s.run = &run
+		if s.counts, err = tx.Counts(run.UID, run.Attempt); err != nil {
+			return err
+		}
+		if s.counts.Failed > 0 {
+			s.failures, err = tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: ledger.StatusFailed, Limit: v1alpha1.MaxFailures})
+			if err != nil {
+				return err
+			}
+		}
+		if s.counts.Held > 0 {
+			held, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: jobHeld, Limit: 1})
+			if err != nil {
+				return err
+			}
+			if len(held) > 0 {
+				s.held = &held[0]
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return s, fmt.Errorf("gather: %w", err)
+	}
+	return s, nil
+}
+
+// report writes the status when it differs from what the object says, and tells about the phase when that changed.
+func (c *Controller) report(ctx context.Context, s situation, v view) error {
+	v.now = c.Now()
+	v.asked, v.down, v.downReason, v.downMessage = c.backend.state()
+	status := newStatus(s, v)
+	if equality.Semantic.DeepEqual(status, s.job.Status) {
+		return nil
+	}
+	written, err := c.Objects.SetStatus(ctx, s.job, status)
+	if err != nil {
+		return fmt.Errorf("write status: %w", err)
+	}
+	c.cache.Mutation(written)
+	before, after := s.job.Status, status
+	if before.Phase == after.Phase && before.Attempt == after.Attempt {
+		return nil
+	}
+	switch reason, message := phaseNews(s, status); {
+	case reason == "":
+	case after.Phase == v1alpha1.PhaseFailed, after.Phase == v1alpha1.PhaseRemoved, after.Phase == v1alpha1.PhaseHeld:
+		c.Events.Warning(s.job, reason, message)
+	default:
+		c.Events.Normal(s.job, reason, message)
+	}
+	return nil
+}
+
+// seconds cuts a time to what the API keeps.
+func seconds(t time.Time) time.Time { return t.Truncate(time.Second) }

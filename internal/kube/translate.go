@@ -1,0 +1,47 @@
+package kube
+
+import (
+	"time"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Site is what the administrator sets for every job.
+type Site struct {
+	ImageRegistry    string
+	Binds            []string
+	CallbackURL      string
+	CallbackDeadline time.Duration
+	Sender           string // path of a binary to send along, usually empty
+}
+
+// translate turns an HTCJob into the description of one attempt. Its errors are of kind schedd.Refused.
+func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, error) {
+	image, err := schedd.ResolveImage(job.Spec.Script.Image, s.ImageRegistry)
+	if err != nil {
+		return schedd.Description{}, err
+	}
+	d := schedd.Description{
+		Tag:              tag(job, attempt),
+		BatchName:        job.BatchName(),
+		Queue:            job.Queue(),
+		Options:          job.Spec.HTCOpts,
+		Image:            image,
+		Command:          job.Spec.Script.Command,
+		Source:           job.Spec.Script.Source,
+		Binds:            s.Binds,
+		CallbackURL:      s.CallbackURL,
+		CallbackDeadline: s.CallbackDeadline,
+		Sender:           s.Sender,
+	}
+	if _, err := d.Render(); err != nil {
+		return d, err
+	}
+	_, err = d.Wrapper()
+	return d, err
+}
+
+func tag(job *v1alpha1.HTCJob, attempt int) schedd.Tag {
+	return schedd.Tag{UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name}
+}

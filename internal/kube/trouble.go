@@ -1,0 +1,118 @@
+package kube
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// trouble is why an HTCJob does not get on at the moment. It is kept in memory only: after a restart the next try
+// finds it again.
+type trouble struct {
+	condition string // the condition that is False because of it
+	reason    string
+	message   string
+	retry     time.Time // before this the lane is not asked again, except by an event
+}
+
+// explain turns an error of the lane into what the user is told.
+func explain(err error) trouble {
+	if e, ok := errors.AsType[*CredentialError](err); ok {
+		return trouble{condition: v1alpha1.ConditionCredentials, reason: e.Reason, message: e.Message}
+	}
+	if ledger.IsUnavailable(err) {
+		return trouble{condition: v1alpha1.ConditionSubmitted, reason: "LedgerUnavailable",
+			message: fmt.Sprintf("htcd cannot write its ledger, so nothing is sent: %v", err)}
+	}
+	switch kind := schedd.KindOf(err); kind {
+	case schedd.Credentials:
+		return trouble{condition: v1alpha1.ConditionCredentials, reason: kind.String(), message: err.Error()}
+	case schedd.Unknown:
+		return trouble{condition: v1alpha1.ConditionSubmitted, reason: "Retrying", message: err.Error()}
+	case schedd.Unreachable, schedd.Timeout:
+		return trouble{condition: v1alpha1.ConditionBackendReachable, reason: kind.String(), message: err.Error()}
+	default:
+		return trouble{condition: v1alpha1.ConditionSubmitted, reason: kind.String(), message: err.Error()}
+	}
+}
+
+// troubles holds the present trouble of each key, safe for concurrent use.
+type troubles struct {
+	mu sync.Mutex
+	m  map[string]trouble
+}
+
+func (t *troubles) get(key string) (trouble, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v, ok := t.m[key]
+	return v, ok
+}
+
+// set remembers v and tells whether the user has not been told the same already.
+func (t *troubles) set(key string, v trouble) (news bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.m == nil {
+		t.m = map[string]trouble{}
+	}
+	old, had := t.m[key]
+	t.m[key] = v
+	return !had || old.reason != v.reason || old.message != v.message
+}
+
+func (t *troubles) clear(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.m, key)
+}
+
+// with lists the keys whose trouble is about that condition.
+func (t *troubles) with(condition string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var keys []string
+	for key, v := range t.m {
+		if v.condition == condition {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// backend remembers whether the schedd answered when it was last asked.
+type backend struct {
+	mu      sync.Mutex
+	asked   bool
+	down    bool
+	reason  string
+	message string
+}
+
+// note takes the result of one command and tells whether the answer to "reachable?" changed.
+func (b *backend) note(err error) (changed bool) {
+	kind := schedd.KindOf(err)
+	down := err != nil && (kind == schedd.Unreachable || kind == schedd.Timeout)
+	if err != nil && !down {
+		return false // it answered, or the trouble is on this side: neither proves anything new
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	changed = !b.asked || b.down != down
+	b.asked, b.down, b.reason, b.message = true, down, "Answered", "the schedd answered when last asked"
+	if down {
+		b.reason, b.message = kind.String(), err.Error()
+	}
+	return changed
+}
+
+func (b *backend) state() (asked, down bool, reason, message string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.asked, b.down, b.reason, b.message
+}
