@@ -123,7 +123,10 @@ func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error
 	}
 	plan = root.Plan{
 		Images: map[string]string{}, Writable: []string{b.clone, b.lab.Dir},
-		Ports: filepath.Join(c.Dir, "ports"), WithoutHTCd: b.without,
+		Ports: filepath.Join(c.Dir, "ports"), Unpacked: filepath.Join(c.Dir, "apptainer"), WithoutHTCd: b.without,
+	}
+	if err := os.MkdirAll(plan.Unpacked, 0o755); err != nil {
+		return plan, false, err
 	}
 	images := strings.Fields(os.Getenv("LAB_IMAGES"))
 	if len(images) == 0 {
@@ -186,7 +189,7 @@ func buildHTCd(ctx context.Context, l *lab.Lab, clone string, p *progress) (chan
 }
 
 // state is what does not outlive a lab.
-var state = []string{"run", "log", "kube", "etcd", "krb", "condor", "apptainer", "htcd/data"}
+var state = []string{"run", "log", "kube", "etcd", "krb", "condor", "htcd/data"}
 
 // begin starts the lab and returns when it is ready. When it cannot become ready, or ctx ends, nothing is left
 // running: the lab hangs on the other end of the socket until then.

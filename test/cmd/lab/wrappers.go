@@ -26,8 +26,11 @@ func wrapped(l *lab.Lab, name string, args []string) (int, error) {
 		return kubectl(l, args)
 	case name == "htcd":
 		return htcd(l, args)
-	case name == "sqlite3" || slices.Contains(condorTools, name):
+	case name == "sqlite3":
 		return as(l, "root", name, args)
+	// As root, HTCondor's tools would not look at a ticket but for the keytab of a daemon.
+	case slices.Contains(condorTools, name):
+		return as(l, "admin", name, args)
 	}
 	return 1, fmt.Errorf("no command %q", name)
 }
@@ -59,7 +62,7 @@ func htcd(l *lab.Lab, args []string) (int, error) {
 
 // as runs a program of the Debian root as an account of it.
 func as(l *lab.Lab, account, name string, args []string) (int, error) {
-	return enter(l, account, parts.CondorEnv(l, account), name, args)
+	return enter(l, account, parts.Environment(l, account), name, args)
 }
 
 func enter(l *lab.Lab, account string, env []string, name string, args []string) (int, error) {
@@ -71,5 +74,5 @@ func enter(l *lab.Lab, account string, env []string, name string, args []string)
 	if err != nil {
 		return 1, err
 	}
-	return root.Enter(id.Init, uid, gid, env, l.Dir, name, args...)
+	return root.Enter(id.Init, root.Person{UID: uid, GID: gid, AnyFile: account == "admin"}, env, l.Dir, name, args...)
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"text/template"
 	"time"
+
+	"htc.cern.ch/htcd/test/lab/root"
 )
 
 //go:embed condor_config.server
@@ -34,8 +36,7 @@ func Condor(w World) (*Process, error) {
 	if _, err := directory("root", 0o700, dir, "passwords.d"); err != nil {
 		return nil, err
 	}
-	// Jobs of any account keep their copies of images here.
-	if _, err := directory("root", 0o777|os.ModeSticky, w.Lab.Path("apptainer")); err != nil {
+	if _, err := directory("robot", 0o755, root.UnpackedDir); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "passwords.d", "POOL"), []byte("lab"), 0o600); err != nil {
@@ -95,7 +96,7 @@ func render(file, text string, w World) error {
 	}
 	var b strings.Builder
 	err = t.Execute(&b, map[string]any{
-		"Lab": w.Lab.Dir, "Dir": w.Lab.Path("condor"), "Krb": w.Lab.Path("krb"),
+		"Unpacked": root.UnpackedDir, "Dir": w.Lab.Path("condor"), "Krb": w.Lab.Path("krb"),
 		"Port": w.Ports.Condor, "Domain": Domain, "Realm": Realm,
 	})
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
@@ -82,22 +81,3 @@ func Install(ctx context.Context, w World) error {
 
 // Kustomization is the directory that places deploy/base into the lab's namespace.
 func Kustomization(clone string) string { return filepath.Join(clone, "test", "lab", "kustomize") }
-
-// CondorEnv is the environment of a person who uses the command line tools.
-func CondorEnv(l *lab.Lab, account string) []string {
-	w := World{Lab: l}
-	env := []string{
-		"PATH=" + root.Path, "LANG=C.UTF-8", "USER=" + account, "HOME=/home/" + account,
-		"CONDOR_CONFIG=" + l.Path("condor", "client.conf"),
-		"KRB5_CONFIG=" + l.Path("krb", "krb5.conf"),
-	}
-	person := account
-	if account == "root" {
-		person = "admin"
-		env[3] = "HOME=/root"
-	}
-	if _, ok := Passwords[person]; ok {
-		env = append(env, "KRB5CCNAME=FILE:"+TicketFile(w, person))
-	}
-	return env
-}

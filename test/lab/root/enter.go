@@ -12,10 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Enter runs a program inside the root of the lab whose first process is pid, as an account by its numbers, in the
+// Person is whom a program is run as.
+type Person struct {
+	UID, GID uint32
+	// AnyFile lets the person read and write whatever root may.
+	AnyFile bool
+}
+
+// Enter runs a program inside the root of the lab whose first process is pid, as somebody of that root, in the
 // caller's directory if that is there too (else in fallback), with the caller's standard files. It returns the
 // program's exit code.
-func Enter(pid int, uid, gid uint32, env []string, fallback, program string, args ...string) (int, error) {
+func Enter(pid int, who Person, env []string, fallback, program string, args ...string) (int, error) {
 	cwd, err := os.Getwd()
 	if err != nil {
 		cwd = fallback
@@ -30,16 +37,14 @@ func Enter(pid int, uid, gid uint32, env []string, fallback, program string, arg
 			return 0, err
 		}
 	}
-	// Looked up there, and never among the lab's own commands, which would enter again.
-	if err := os.Setenv("PATH", Path); err != nil {
-		return 0, err
-	}
-	cmd := exec.Command(program, args...)
+	// setpriv makes the program end with this one. SysProcAttr.Pdeathsig cannot, across pid namespaces: the child
+	// sees 0 for its parent and takes it for gone.
+	cmd := exec.Command("/usr/bin/setpriv", append([]string{"--pdeathsig", "KILL", "--", program}, args...)...)
 	cmd.Env = env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if uid != 0 || gid != 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: gid}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: who.UID, Gid: who.GID}}
+	if who.AnyFile {
+		cmd.SysProcAttr.AmbientCaps = []uintptr{unix.CAP_CHOWN, unix.CAP_FOWNER, unix.CAP_DAC_OVERRIDE, unix.CAP_DAC_READ_SEARCH}
 	}
 	if err := cmd.Start(); err != nil {
 		return 0, err

@@ -55,6 +55,9 @@ func enterNew(plan Plan) error {
 			return err
 		}
 	}
+	if err := bind(plan.Unpacked, at(UnpackedDir), false); err != nil {
+		return err
+	}
 	for _, dir := range plan.Writable {
 		if err := bind(dir, at(dir), false); err != nil {
 			return err

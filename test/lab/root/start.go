@@ -15,6 +15,9 @@ type Plan struct {
 	Kubernetes string
 	// Images are the layer files by image name, seen below ImagesDir.
 	Images map[string]string
+	// Unpacked is a directory of the machine's where apptainer keeps the images that it has unpacked, by content. It is
+	// seen as UnpackedDir, and robot's.
+	Unpacked string
 	// Writable directories are seen where they are on the host.
 	Writable []string
 	// Ports is a directory of reservations; see package ports.
@@ -27,6 +30,7 @@ type Plan struct {
 const (
 	KubernetesDir = "/opt/kubernetes"
 	ImagesDir     = "/opt/layers"
+	UnpackedDir   = "/var/cache/apptainer"
 )
 
 // Start begins a lab: program, called with args and the plan, is its first process, detached from this session. owner

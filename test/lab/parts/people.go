@@ -1,0 +1,27 @@
+package parts
+
+import (
+	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/root"
+)
+
+// Environment is that of an account of the root, for work with the command line tools: robot, alice and admin have a
+// ticket of their own, and admin may do to everybody's jobs what it likes.
+func Environment(l *lab.Lab, account string) []string {
+	home := "/home/" + account
+	if account == "root" {
+		home = "/root"
+	}
+	env := []string{
+		"PATH=" + root.Path, "LANG=C.UTF-8", "USER=" + account, "HOME=" + home,
+		"CONDOR_CONFIG=" + l.Path("condor", "client.conf"),
+		"KRB5_CONFIG=" + l.Path("krb", "krb5.conf"),
+	}
+	if account == "admin" {
+		env = append(env, "_CONDOR_CONDOR_Q_ONLY_MY_JOBS=False")
+	}
+	if _, ok := Passwords[account]; ok {
+		env = append(env, "KRB5CCNAME=FILE:"+TicketFile(World{Lab: l}, account))
+	}
+	return env
+}
