@@ -66,6 +66,9 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	case v.asked:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.downReason, v.downMessage)
 	}
+	if v.stuck && s.job.DeletionTimestamp != nil && v.trouble.condition == v1alpha1.ConditionBackendReachable {
+		set(v.trouble.condition, metav1.ConditionFalse, v.trouble.reason, v.trouble.message) // it names the way out
+	}
 	return status
 }
 

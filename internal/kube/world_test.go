@@ -1,0 +1,212 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+// world is a controller with a real ledger, a schedd in memory, an apiserver that is one store, and a clock of its own.
+type world struct {
+	*Controller
+	t      *testing.T
+	schedd *scheddtest.Schedd
+	book   *ledger.Ledger
+	store  cache.Store
+	clock  time.Time
+	told   []string // events, "type reason: message"
+	denied error    // what Credentials answers
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, book.Close()) })
+	w := &world{t: t, schedd: scheddtest.New(), book: book, clock: time.Now()}
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, cache.Indexers{})
+	w.store = informer.GetStore()
+	w.Controller, err = New(Options{
+		Site:    Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
+		Staging: t.TempDir(), Workers: 1, Submitters: 1,
+		Informer: informer, Objects: w, Events: w, Ledger: book, Schedd: w.schedd, Credentials: w,
+		Log: zerolog.Nop(), Now: func() time.Time { return w.clock },
+	})
+	require.NoError(t, err)
+	return w
+}
+
+// restart is a new htcd over the same ledger, schedd and apiserver.
+func (w *world) restart() {
+	w.t.Helper()
+	var err error
+	w.Controller, err = New(w.Options)
+	require.NoError(w.t, err)
+	require.NoError(w.t, w.adoptOrphans(w.t.Context()))
+	for _, object := range w.store.List() {
+		job := object.(*v1alpha1.HTCJob)
+		w.queue.Add(job.Namespace + "/" + job.Name)
+	}
+}
+
+func htcjob(name string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
+	job := &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, UID: types.UID("uid-" + name), Generation: 1, ResourceVersion: "1",
+		},
+		Spec: v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Image: "centos", Command: "bash", Source: "exit 0\n"}},
+	}
+	for _, f := range change {
+		f(job)
+	}
+	return job
+}
+
+func queueOf(n int32) func(*v1alpha1.HTCJob) {
+	return func(job *v1alpha1.HTCJob) { job.Spec.Script.Queue = &n }
+}
+
+// apply puts an HTCJob into the apiserver and lets the loop come to rest.
+func (w *world) apply(job *v1alpha1.HTCJob) *v1alpha1.HTCJob {
+	w.t.Helper()
+	require.NoError(w.t, w.store.Add(job))
+	w.queue.Add(job.Namespace + "/" + job.Name)
+	w.settle()
+	return w.job(job.Name)
+}
+
+func (w *world) job(name string) *v1alpha1.HTCJob {
+	w.t.Helper()
+	object, found, err := w.store.GetByKey("default/" + name)
+	require.NoError(w.t, err)
+	if !found {
+		return nil
+	}
+	return object.(*v1alpha1.HTCJob)
+}
+
+// settle works off the queues until nothing is due.
+func (w *world) settle() {
+	for w.queue.Len() > 0 || w.lane.Len() > 0 {
+		if w.queue.Len() > 0 {
+			key, _ := w.queue.Get()
+			w.syncOne(w.t.Context(), key)
+			w.queue.Done(key)
+			continue
+		}
+		key, _ := w.lane.Get()
+		w.actOne(w.t.Context(), key)
+		w.lane.Done(key)
+	}
+}
+
+// later lets time pass and everything be looked at again.
+func (w *world) later(d time.Duration) {
+	w.clock = w.clock.Add(d)
+	for _, object := range w.store.List() {
+		job := object.(*v1alpha1.HTCJob)
+		w.queue.Add(job.Namespace + "/" + job.Name)
+	}
+	w.settle()
+}
+
+// crosscheck is one pass and what follows from it.
+func (w *world) crosscheck() {
+	w.t.Helper()
+	require.NoError(w.t, w.Crosscheck(w.t.Context()))
+	w.settle()
+}
+
+// callback is what the wrapper of the newest run's job sends.
+func (w *world) callback(name string, proc, code int) error {
+	token := notify.Hash("the token of " + name)
+	var id string
+	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
+		run, err := tx.LatestRun("uid-" + name)
+		if err != nil {
+			return err
+		}
+		run.TokenHash = token
+		id = fmt.Sprintf("%d.%d", run.Cluster, proc)
+		return tx.UpdateRun(run)
+	}))
+	err := w.Record(w.t.Context(), notify.Callback{Namespace: "default", Name: name, JobID: id, Retcode: code}, token)
+	w.settle()
+	return err
+}
+
+func (w *world) write(job *v1alpha1.HTCJob) *v1alpha1.HTCJob {
+	if job.DeletionTimestamp != nil && len(job.Finalizers) == 0 {
+		_ = w.store.Delete(job)
+	} else {
+		_ = w.store.Update(job)
+	}
+	w.queue.Add(job.Namespace + "/" + job.Name)
+	return job
+}
+
+// delete is kubectl delete.
+func (w *world) delete(name string) {
+	job := w.job(name).DeepCopy()
+	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
+	w.write(job)
+	w.settle()
+}
+
+func (w *world) AddFinalizer(_ context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
+	current := w.job(job.Name).DeepCopy()
+	if !slices.Contains(current.Finalizers, v1alpha1.Finalizer) {
+		current.Finalizers = append(current.Finalizers, v1alpha1.Finalizer)
+	}
+	return w.write(current), nil
+}
+
+func (w *world) RemoveFinalizer(_ context.Context, job *v1alpha1.HTCJob) error {
+	current := w.job(job.Name).DeepCopy()
+	current.Finalizers = nil
+	w.write(current)
+	return nil
+}
+
+func (w *world) SetStatus(_ context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error) {
+	current := w.job(job.Name).DeepCopy()
+	current.Status = status
+	return w.write(current), nil
+}
+
+func (w *world) Exists(_ context.Context, _, name, uid string) (bool, error) {
+	job := w.job(name)
+	return job != nil && string(job.UID) == uid, nil
+}
+
+func (w *world) Normal(_ *v1alpha1.HTCJob, reason, message string) {
+	w.told = append(w.told, "Normal "+reason+": "+message)
+}
+
+func (w *world) Warning(_ *v1alpha1.HTCJob, reason, message string) {
+	w.told = append(w.told, "Warning "+reason+": "+message)
+}
+
+func (w *world) Identity(context.Context) (schedd.Identity, error) {
+	return schedd.Identity{CCache: "/nowhere"}, w.denied
+}
+
+var errUnreachable = &schedd.Error{Kind: schedd.Unreachable, Command: "condor_q", Stderr: "Can't find address of local schedd"}
+
+var errBroken = errors.New("the command was killed")
