@@ -104,7 +104,7 @@ func (s *sender) send(ctx context.Context, o SendOptions) error {
 func (s *sender) prepare(o SendOptions) (token string, body []byte, err error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-		return "", nil, fmt.Errorf("URL %q is not http://... or https://...", o.URL)
+		return "", nil, fmt.Errorf("URL %q is not one of http or https", o.URL)
 	}
 	if err := o.Callback.check(); err != nil {
 		return "", nil, err

@@ -74,7 +74,7 @@ func TestAnswersDecideWhetherToTryAgain(t *testing.T) {
 		"404 is final":                 {answers: []http.HandlerFunc{again(404, "")}, tries: 1, want: "refused the event: 404 Not Found"},
 		"a wait beyond the deadline":   {answers: []http.HandlerFunc{again(503, "61")}, tries: 1, want: "gave up after 1 tries in 1m0s: the receiver answered 503"},
 		"no end of 503 meets the end":  {answers: []http.HandlerFunc{again(503, "20")}, tries: 3, want: "gave up after 3 tries"},
-		"a redirect is not followed":   {answers: []http.HandlerFunc{http.RedirectHandler("https://elsewhere/x", 308).ServeHTTP}, tries: 1, want: `it is at "https://elsewhere/x"`},
+		"a redirect is not followed":   {answers: []http.HandlerFunc{http.RedirectHandler("https://elsewhere/x", http.StatusPermanentRedirect).ServeHTTP}, tries: 1, want: `it is at "https://elsewhere/x"`},
 		"success of another kind: 202": {answers: []http.HandlerFunc{again(202, "")}, tries: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
