@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -10,7 +11,7 @@ type Options struct {
 	BinDir       string        // directory of condor_submit and the others; empty: found in PATH
 	CondorConfig string        // CONDOR_CONFIG; empty: HTCondor's default places
 	Krb5Config   string        // KRB5_CONFIG; empty: /etc/krb5.conf
-	Pool         string        // -pool; empty: COLLECTOR_HOST of the configuration
+	Pool         string        // -pool, where the schedd is looked up; empty: COLLECTOR_HOST of the configuration
 	Schedd       string        // -name; empty: SCHEDD_HOST of the configuration, or the local one
 	Timeout      time.Duration // for each command; 0: 60 s. A submit gets 20 ms more per proc
 }
@@ -48,14 +49,18 @@ func New(o Options) *Client {
 	return &Client{o: o}
 }
 
-// target is the part of a command line that names the schedd.
-func (c *Client) target() []string {
-	var args []string
+// target is the part of a command line that names the schedd. It is the same for every
+// tool, and always holds a name where there is one: without it condor_q passes
+// over -pool and asks whatever schedd it finds, and condor_history reads a file on this
+// machine.
+func (c *Client) target(ctx context.Context, id Identity) ([]string, error) {
+	host, err := c.scheddHost(ctx, id)
+	if host == "" || err != nil {
+		return nil, err
+	}
+	args := []string{"-name", host}
 	if c.o.Pool != "" {
 		args = append(args, "-pool", c.o.Pool)
 	}
-	if c.o.Schedd != "" {
-		args = append(args, "-name", c.o.Schedd)
-	}
-	return args
+	return args, nil
 }

@@ -30,7 +30,7 @@ func (c *Client) run(ctx context.Context, cmd command) error {
 	if !errors.As(err, &f) {
 		return err
 	}
-	e := &Error{Command: cmd.name, ExitCode: f.ExitCode, Stderr: f.Words, err: f.Err}
+	e := &Error{Command: cmd.name, ExitCode: f.ExitCode, Stderr: plain(f.Words), err: f.Err}
 	switch f.Cause {
 	case tool.TimedOut:
 		e.Kind = Timeout
@@ -45,10 +45,9 @@ func (c *Client) run(ctx context.Context, cmd command) error {
 		if errors.As(f.Err, &own) {
 			return own.error
 		}
-		e.Kind = classify(f.Words)
-		e.Stderr = f.Err.Error()
-		if f.Words != "" {
-			e.Stderr += ": " + f.Words
+		// A tool that failed half-way says why; what it left unfinished does not.
+		if e.Kind = classify(f.Words); f.Words == "" {
+			e.Stderr = f.Err.Error()
 		}
 	}
 	return e

@@ -116,12 +116,20 @@ var rules = []struct {
 	{NotAuthorised, []string{"SECMAN:2010", "DENIED", "not authorized", "not a valid user account", "Permission denied"}},
 	{Refused, []string{"Failed to parse command file", "Parse error in expression", "Failed to commit job submission", "Invalid ", "invalid "}},
 	{Unreachable, []string{
-		"Can't find address", "Can't find schedd", "Failed to connect", "Failed to fetch ads", "Unable to locate", "Couldn't contact",
+		"Can't find address", "cannot get address", "Collector has no record", "(null)", "Can't find schedd", "Failed to connect", "Failed to fetch ads", "Unable to locate", "Couldn't contact",
 		"CEDAR:6001", "CEDAR:6002", "SECMAN:2003", "SECMAN:2007", "Failed to send", "Connection refused", "Connection closed",
 	}},
 }
 
-// nothingMatched tells condor_rm's two words for an empty set from trouble.
+// nothingMatched tells whether condor_rm found nothing to remove. It ends with the same
+// line after every trouble; here it stands alone.
 func nothingMatched(stderr string) bool {
-	return strings.Contains(stderr, "Couldn't find/remove all jobs matching constraint")
+	return strings.HasPrefix(stderr, "Couldn't find/remove all jobs matching constraint")
+}
+
+// plain shortens what a tool said to what helps: condor_q adds two paragraphs of advice to an
+// administrator of HTCondor, and without a collector some tools say nothing at all.
+func plain(words string) string {
+	words, _, _ = strings.Cut(words, " | Extra Info:")
+	return strings.ReplaceAll(words, "(null)", "no schedd was found")
 }

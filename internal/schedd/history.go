@@ -18,17 +18,9 @@ type HistoryBounds struct {
 // ends: older jobs are rotated away (3 files of 20 MB by default), and a remote query sees
 // at most the newest 50,000. Errors are those of Queue.
 func (c *Client) History(ctx context.Context, id Identity, constraint string, b HistoryBounds, fn func(Job) error) error {
-	// Without a name condor_history would read a file on this machine.
-	host, err := c.scheddHost(ctx, id)
+	args, err := c.target(ctx, id)
 	if err != nil {
 		return err
-	}
-	var args []string
-	if c.o.Pool != "" {
-		args = append(args, "-pool", c.o.Pool)
-	}
-	if host != "" {
-		args = append(args, "-name", host)
 	}
 	args = append(args, "-backwards", "-json", "-attributes", projection)
 	if constraint != "" {

@@ -15,8 +15,12 @@ import (
 // proves nothing about what it did not see. An error of fn ends the query and is
 // returned as it is.
 func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn func(Job) error) error {
+	args, err := c.target(ctx, id)
+	if err != nil {
+		return err
+	}
 	// -allusers: the mapped name of an identity need not be the jobs' Owner.
-	args := append(c.target(), "-allusers", "-json", "-attributes", projection)
+	args = append(args, "-allusers", "-json", "-attributes", projection)
 	if constraint != "" {
 		args = append(args, "-constraint", constraint)
 	}

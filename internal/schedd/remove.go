@@ -10,15 +10,20 @@ import (
 )
 
 // Remove removes the jobs that match, for a reason that their ads keep. That none
-// matched is no error. A completed job that still waits in the queue goes to the history
+// matched is no error; condor_rm says the same of jobs that this identity may not remove, so
+// only a query tells that nothing is left. A completed job that still waits in the queue goes to the history
 // as removed, LastJobStatus 4: it stays a completed one.
 func (c *Client) Remove(ctx context.Context, id Identity, constraint, reason string) error {
-	args := append(c.target(), "-constraint", constraint)
+	args, err := c.target(ctx, id)
+	if err != nil {
+		return err
+	}
+	args = append(args, "-constraint", constraint)
 	if reason = strings.Join(strings.Fields(reason), " "); reason != "" {
 		args = append(args, "-reason", reason)
 	}
 	var out bytes.Buffer
-	err := c.run(ctx, command{name: "condor_rm", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
+	err = c.run(ctx, command{name: "condor_rm", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
 	var e *Error
 	if errors.As(err, &e) && e.ExitCode == 1 && nothingMatched(e.Stderr) {
 		return nil

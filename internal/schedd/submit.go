@@ -32,7 +32,11 @@ func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, 
 	if err != nil {
 		return Cluster{}, err
 	}
-	args := append(c.target(), "-spool", "-terse", fileSubmit)
+	args, err := c.target(ctx, id)
+	if err != nil {
+		return Cluster{}, err
+	}
+	args = append(args, "-spool", "-terse", fileSubmit)
 	var out bytes.Buffer
 	err = c.run(ctx, command{
 		name: "condor_submit", args: args, dir: dir, id: id,

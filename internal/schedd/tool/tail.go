@@ -6,8 +6,8 @@ const (
 	// keptStderr bounds what is remembered of a tool's stderr: its end.
 	keptStderr = 8 << 10
 	// shownLines and shownBytes bound what an error shows of it.
-	shownLines = 8
-	shownBytes = 1500
+	shownLines = 30
+	shownBytes = 2000
 )
 
 // tail keeps the end of what is written to it.
