@@ -6,8 +6,12 @@ import (
 	"strings"
 )
 
+const namePart = `[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*`
+
 var (
-	imageRE = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@+-]*$`)
+	// imageRE: host:port/path/name:tag@digest, all but one name optional.
+	imageRE = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?` + namePart + `(/` + namePart + `)*` +
+		`(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@[A-Za-z0-9+._-]+:[A-Fa-f0-9]+)?$`)
 	pathRE  = regexp.MustCompile(`^/[A-Za-z0-9._/:@+=~-]+$`)
 )
 

@@ -2,12 +2,11 @@
 # From here on the text is the same for every job. All of it is one function, read before
 # it runs: the script of the job can write into this directory.
 main() {
-	umask 077
 	PATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin}
 	export PATH
 	scratch=${_CONDOR_SCRATCH_DIR:-$(pwd)}
 	cd "$scratch" || exit 125
-	mkdir -p .htcd
+	mkdir -m 700 .htcd
 
 	# The token is kept from the script: read now, gone from the disk.
 	secret=
@@ -52,7 +51,7 @@ run() {
 		return
 	fi
 
-	# A node without HOME has no place for image layers but this one.
+	# A job has no HOME, and so no place for image layers but this one.
 	APPTAINER_CACHEDIR=${APPTAINER_CACHEDIR:-$scratch/.htcd/cache}
 	SINGULARITY_CACHEDIR=${SINGULARITY_CACHEDIR:-$APPTAINER_CACHEDIR}
 	APPTAINER_TMPDIR=${APPTAINER_TMPDIR:-$scratch/.htcd}
@@ -65,7 +64,6 @@ run() {
 			set -- --bind "$dir" "$@"
 		fi
 	done
-	chmod 700 script
 	"$tool" --quiet exec --contain --ipc --pid --bind "$scratch" --pwd "$scratch" "$@" </dev/null &
 	child=$!
 
@@ -85,6 +83,9 @@ run() {
 # files only this account can read, never in arguments or the environment.
 call_back() {
 	started=$(date +%s)
+	umask 077
+	rm -rf .htcd # the script may have put something there
+	mkdir .htcd
 	printf '%s\n' "$secret" >.htcd/token
 	printf 'header = "Authorization: Bearer %s"\n' "$secret" >.htcd/curl
 	printf 'header = Authorization: Bearer %s\n' "$secret" >.htcd/wget

@@ -1,0 +1,47 @@
+package schedd
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
+)
+
+// keyOfLine is what every line of a description begins with.
+var keyOfLine = regexp.MustCompile(`^(My\.[A-Za-z_][A-Za-z0-9_]*|[a-z][a-z0-9_]*) = .|^queue [0-9]+$`)
+
+// Whatever the options hold, the description has our lines and allowed ones, no macro but
+// our own, and ends with our tag and one queue.
+func FuzzOptions(f *testing.F) {
+	ar, err := txtar.ParseFile("testdata/htcopts.txtar")
+	require.NoError(f, err)
+	for i := 0; i < len(ar.Files); i += 2 {
+		f.Add(string(ar.Files[i].Data))
+	}
+	f.Fuzz(func(t *testing.T, options string) {
+		d := description()
+		d.Options = options
+		text, err := d.Render()
+		if err != nil {
+			require.Equal(t, Refused, KindOf(err))
+			return
+		}
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		queues := 0
+		for i, l := range lines {
+			require.Regexp(t, keyOfLine, l)
+			require.False(t, strings.HasSuffix(l, `\`), l)
+			if strings.HasPrefix(l, "queue") {
+				queues++
+			}
+			if i >= 12 {
+				require.False(t, macro.MatchString(l), l)
+			}
+		}
+		require.Equal(t, 1, queues)
+		require.Equal(t, "queue 1", lines[len(lines)-1])
+		require.Equal(t, `My.HTCJobName = "zero"`, lines[len(lines)-2])
+	})
+}

@@ -1,0 +1,58 @@
+package schedd
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+func TestOutcome(t *testing.T) {
+	yes, no := true, false
+	n := func(i int) *int { return &i }
+	for name, c := range map[string]struct {
+		job    Job
+		state  OutcomeState
+		reason string
+		words  string
+	}{
+		"an idle job is open":                            {Job{Status: Idle}, OutcomeOpen, "", ""},
+		"a running job that failed before is open":       {Job{Status: Running, ExitBySignal: &no, ExitCode: n(5), NumJobStarts: 2}, OutcomeOpen, "", ""},
+		"a held job with an exit code is open":           {Job{Status: Held, HoldReasonCode: 12, ExitBySignal: &no, ExitCode: n(0)}, OutcomeOpen, "", ""},
+		"a job that transfers its output is open":        {Job{Status: TransferringOutput}, OutcomeOpen, "", ""},
+		"exit 0 succeeded":                               {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(0)}, OutcomeSucceeded, "Completed", "exit code 0"},
+		"exit 3 failed":                                  {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(3)}, OutcomeFailed, "ExitCode", "exit code 3"},
+		"the declared success code succeeded":            {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(3), SuccessExitCode: 3}, OutcomeSucceeded, "Completed", "exit code 3"},
+		"exit 0 fails where another code is success":     {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(0), SuccessExitCode: 3}, OutcomeFailed, "ExitCode", "exit code 0"},
+		"a signal failed":                                {Job{Status: Completed, ExitBySignal: &yes, ExitSignal: n(9)}, OutcomeFailed, "Signalled", "killed by signal 9"},
+		"completed without a code is no success":         {Job{Status: Completed}, OutcomeFailed, "NoExitCode", "completed, but its ad holds no ExitCode"},
+		"a completed job that was removed is completed":  {Job{Status: Removed, LastStatus: Completed, ExitBySignal: &no, ExitCode: n(0), RemoveReason: "via condor_rm"}, OutcomeSucceeded, "Completed", "exit code 0"},
+		"a removed job is removed, whatever its code":    {Job{Status: Removed, LastStatus: Running, ExitBySignal: &no, ExitCode: n(0), RemoveReason: "via condor_rm (by user alice)"}, OutcomeRemoved, "Removed", "via condor_rm (by user alice)"},
+		"a removed job without a reason says that":       {Job{Status: Removed, LastStatus: Idle}, OutcomeRemoved, "Removed", "removed from the queue; HTCondor gives no reason"},
+		"a cluster whose files never came is no failure": {Job{Status: Removed, LastStatus: Held, RemoveReason: "Staging of job files failed"}, OutcomeRemoved, "StagingFailed", "Staging of job files failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := c.job.Outcome()
+			require.Equal(t, c.state, o.State)
+			require.Equal(t, c.reason, o.Reason)
+			require.Equal(t, c.words, o.Message)
+		})
+	}
+}
+
+func TestSpoolingIsNotHeld(t *testing.T) {
+	require.True(t, Job{Status: Held, HoldReasonCode: 16}.Spooling())
+	require.False(t, Job{Status: Held, HoldReasonCode: 16}.Held())
+	require.True(t, Job{Status: Held, HoldReasonCode: 1}.Held())
+	require.False(t, Job{Status: Idle, HoldReasonCode: 16}.Spooling(), "a code that stayed behind says nothing")
+	require.True(t, Job{StageInFinish: 1}.Spooled())
+}
+
+func TestConstraintsAreExpressions(t *testing.T) {
+	for _, c := range []string{Tag{UID: `a"b\`, Attempt: 2}.Constraint(), UIDConstraint("x"), Tagged, ClusterConstraint(), ClusterConstraint(1, 2)} {
+		_, err := classad.ParseExpr(c)
+		require.NoError(t, err, c)
+	}
+	require.Equal(t, "HTCJobUID =!= undefined && member(ClusterId, {1,2})", ClusterConstraint(1, 2))
+}
