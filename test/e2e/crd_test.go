@@ -169,7 +169,7 @@ func argoManifest(t *testing.T, workflow *unstructured.Unstructured) *unstructur
 }
 
 func dynamicJobs(t *testing.T) dynamic.ResourceInterface {
-	_, namespace := ownNamespace(t)
+	namespace := ownNamespace(t)
 	client, err := dynamic.NewForConfig(kubeConfig(t))
 	require.NoError(t, err)
 	return client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(namespace)

@@ -14,7 +14,7 @@ import (
 
 func TestPodPassesTheRestrictedStandard(t *testing.T) {
 	t.Parallel()
-	_, namespace := ownNamespace(t)
+	namespace := ownNamespace(t)
 	client, err := kubernetes.NewForConfig(kubeConfig(t))
 	require.NoError(t, err)
 	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(),

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/lab"
 )
 
@@ -30,14 +29,11 @@ func kubeConfig(t *testing.T) *rest.Config {
 
 // ownNamespace makes a namespace that is gone when the test is over. Pods in
 // it are held to the strictest standard.
-func ownNamespace(t *testing.T) (*v1alpha1.Client, string) {
+func ownNamespace(t *testing.T) string {
 	t.Helper()
-	config := kubeConfig(t)
-	client, err := v1alpha1.NewClient(config)
+	client, err := kubernetes.NewForConfig(kubeConfig(t))
 	require.NoError(t, err)
-	plain, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
-	namespace, err := plain.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
+	namespace, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: "e2e-",
 			Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
@@ -47,7 +43,7 @@ func ownNamespace(t *testing.T) (*v1alpha1.Client, string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
-		require.NoError(t, plain.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{}))
+		require.NoError(t, client.CoreV1().Namespaces().Delete(ctx, namespace.Name, metav1.DeleteOptions{}))
 	})
-	return client, namespace.Name
+	return namespace.Name
 }
