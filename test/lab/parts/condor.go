@@ -10,8 +10,6 @@ import (
 	"syscall"
 	"text/template"
 	"time"
-
-	"htc.cern.ch/htcd/test/lab/root"
 )
 
 //go:embed condor_config.server
@@ -34,9 +32,6 @@ func Condor(w World) (*Process, error) {
 		}
 	}
 	if _, err := directory("root", 0o700, dir, "passwords.d"); err != nil {
-		return nil, err
-	}
-	if _, err := directory("robot", 0o755, root.UnpackedDir); err != nil {
 		return nil, err
 	}
 	if err := os.WriteFile(filepath.Join(dir, "passwords.d", "POOL"), []byte("lab"), 0o600); err != nil {
@@ -96,7 +91,7 @@ func render(file, text string, w World) error {
 	}
 	var b strings.Builder
 	err = t.Execute(&b, map[string]any{
-		"Unpacked": root.UnpackedDir, "Dir": w.Lab.Path("condor"), "Krb": w.Lab.Path("krb"),
+		"Dir": w.Lab.Path("condor"), "Krb": w.Lab.Path("krb"),
 		"Port": w.Ports.Condor, "Domain": Domain, "Realm": Realm,
 	})
 	if err != nil {

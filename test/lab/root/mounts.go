@@ -55,6 +55,10 @@ func enterNew(plan Plan) error {
 			return err
 		}
 	}
+	// For what this machine's own administrator would add.
+	if err := mount("tmpfs", at("/usr/local/bin"), "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
+		return err
+	}
 	if err := bind(plan.Unpacked, at(UnpackedDir), false); err != nil {
 		return err
 	}

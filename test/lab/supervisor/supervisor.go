@@ -86,7 +86,12 @@ func (s *Supervisor) startAll(ctx context.Context, progress func(string)) error 
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return start(gctx, "registry") })
+	g.Go(func() error {
+		if err := start(gctx, "registry"); err != nil {
+			return err
+		}
+		return step("images", func() error { return parts.Unpack(gctx, w) })
+	})
 	g.Go(func() error { return start(gctx, "receiver-net") })
 	g.Go(func() error {
 		if err := start(gctx, "kdc"); err != nil {
@@ -121,6 +126,9 @@ func (s *Supervisor) startAll(ctx context.Context, progress func(string)) error 
 func (s *Supervisor) configure(ctx context.Context) error {
 	w := s.world
 	if err := w.Record(); err != nil {
+		return err
+	}
+	if err := parts.Apptainer(); err != nil {
 		return err
 	}
 	apiserver, err := parts.APIServer(w)
