@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/events"
 
@@ -53,7 +54,8 @@ func newDaemon(o Options, log zerolog.Logger) (*daemon, error) {
 		o.KinitSecretNamespace = o.OwnSpace
 	}
 	config.UserAgent = "htcd/" + version
-	config.QPS = -1 // the apiserver's own priority and fairness decide
+	config.QPS = -1                           // the apiserver's own priority and fairness decide
+	config.WarningHandler = rest.NoWarnings{} // it would warn of the finalizer's name, which users know since the first operator
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes client: %w", err)
@@ -196,28 +198,34 @@ func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 	}
 }
 
-// crosscheck runs one pass at the start and then on schedule; a pass that is still running is not joined by another.
+// crosscheck asks the schedd at the start, then on schedule, and in between for what is in its queue. A pass that is
+// still running is not joined by another.
 func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Controller) error {
-	pass := cron.FuncJob(func() {
-		if err := c.Crosscheck(ctx); err != nil && ctx.Err() == nil {
-			d.log.Warn().Err(err).Msg("cross-check could not ask; nothing was changed")
+	alone := cron.SkipIfStillRunning(cron.DiscardLogger)
+	pass := func(ask func(context.Context) error) {
+		if err := ask(ctx); err != nil && ctx.Err() == nil {
+			d.log.Warn().Err(err).Msg("the schedd could not be asked; nothing was changed")
 		}
-	})
-	timer := cron.New(cron.WithChain(cron.SkipIfStillRunning(cron.DiscardLogger)))
-	if _, err := timer.AddJob(d.o.ReconcileSchedule, pass); err != nil {
+	}
+	timer := cron.New()
+	if _, err := timer.AddJob(d.o.ReconcileSchedule, alone(cron.FuncJob(func() { pass(c.Crosscheck) }))); err != nil {
 		return err
 	}
-	for !synced() {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(50 * time.Millisecond):
-		}
+	if !cache.WaitForCacheSync(ctx.Done(), synced) {
+		return nil
 	}
 	d.health.set(ready)
-	pass.Run()
+	pass(c.Crosscheck)
 	timer.Start()
-	<-ctx.Done()
-	<-timer.Stop().Done()
-	return nil
+	for pause := d.o.Refresh; ; {
+		select {
+		case <-ctx.Done():
+			<-timer.Stop().Done()
+			return nil
+		case <-time.After(pause):
+		}
+		began := time.Now()
+		pass(c.Refresh)
+		pause = max(d.o.Refresh, 20*time.Since(began))
+	}
 }

@@ -50,6 +50,7 @@ type Options struct {
 	Schedd            string
 	CommandTimeout    time.Duration
 	ReconcileSchedule string
+	Refresh           time.Duration
 
 	ShutdownTimeout time.Duration
 	LogLevel        string
@@ -91,6 +92,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Schedd, "schedd", "", "`name` of the schedd; empty: as HTCondor's configuration says")
 	f.DurationVar(&o.CommandTimeout, "command-timeout", time.Minute, "deadline of one HTCondor command; condor_submit gets 20 ms more for every proc")
 	f.StringVar(&o.ReconcileSchedule, "reconcile-schedule", "* * * * *", "cron `schedule` of the cross-check with condor_q and condor_history")
+	f.DurationVar(&o.Refresh, "refresh", 10*time.Second, "how often condor_q is asked in between what runs and what is held; less often where that takes more than 1/20 of the time")
 
 	f.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second, "how long work in flight may go on after SIGTERM")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
@@ -157,7 +159,7 @@ func (o *Options) check() error {
 		}
 	}
 	for flag, d := range map[string]time.Duration{
-		"--resync": o.Resync, "--command-timeout": o.CommandTimeout,
+		"--resync": o.Resync, "--refresh": o.Refresh, "--command-timeout": o.CommandTimeout,
 		"--callback-deadline": o.CallbackDeadline, "--shutdown-timeout": o.ShutdownTimeout,
 	} {
 		if d < time.Second {

@@ -20,16 +20,8 @@ const reasonStuck = "htcd: never completely spooled"
 // Crosscheck is one pass: it compares every run on which HTCondor has not said the last word with the schedd's queue,
 // and what left the queue with its history, and repairs the ledger. An error changes nothing.
 func (c *Controller) Crosscheck(ctx context.Context) error {
-	var runs []ledger.Run
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.Runs(ledger.RunFilter{State: ledger.Submitted, Unconfirmed: true})
-		return err
-	})
+	runs, id, err := c.unconfirmed(ctx)
 	if err != nil || len(runs) == 0 {
-		return err
-	}
-	id, err := c.Credentials.Identity(ctx)
-	if err != nil {
 		return err
 	}
 	began := c.Now()
@@ -37,11 +29,33 @@ func (c *Controller) Crosscheck(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.check(ctx, id, runs, c.marker.get()); err != nil {
+	if err := c.check(ctx, id, runs, pass{history: true, since: c.marker.get()}); err != nil {
 		return err
 	}
 	c.marker.set(mark{newest, began})
 	return nil
+}
+
+// Refresh asks the queue alone, so that what is idle, running or held is known between two cross-checks. It judges
+// nothing by its absence.
+func (c *Controller) Refresh(ctx context.Context) error {
+	runs, id, err := c.unconfirmed(ctx)
+	if err != nil || len(runs) == 0 {
+		return err
+	}
+	return c.check(ctx, id, runs, pass{})
+}
+
+// unconfirmed lists the runs to ask about, and as whom; as nobody when there are none.
+func (c *Controller) unconfirmed(ctx context.Context) (runs []ledger.Run, id schedd.Identity, err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		runs, err = tx.Runs(ledger.RunFilter{State: ledger.Submitted, Unconfirmed: true})
+		return err
+	})
+	if err == nil && len(runs) > 0 {
+		id, err = c.Credentials.Identity(ctx)
+	}
+	return runs, id, err
 }
 
 // checkOne asks about the one run that a callback hinted at. HTCondor needs a moment from the callback to the end in
@@ -60,7 +74,7 @@ func (c *Controller) checkOne(ctx context.Context, uid string) {
 		if err != nil {
 			return err
 		}
-		return c.check(ctx, id, []ledger.Run{run}, mark{})
+		return c.check(ctx, id, []ledger.Run{run}, pass{history: true})
 	}()
 	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		c.Log.Warn().Err(err).Str("uid", uid).Msg("check after a callback")
@@ -81,42 +95,47 @@ type checking struct {
 	stuck    bool // its files will never arrive, and it waits in the queue
 }
 
-// check asks queue, then history, about runs, and applies what they say. since bounds the history for runs that were
-// known to be in the queue at that mark.
-func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledger.Run, since mark) error {
+// pass says how far a check goes.
+type pass struct {
+	history bool // ask the history about what the queue does not show
+	since   mark // bounds the history for runs that were in the queue at that mark
+}
+
+// check asks queue, then history, about runs, and applies what they say.
+func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledger.Run, how pass) error {
 	at := c.Now()
-	pass, err := c.open(ctx, runs)
+	checked, err := c.open(ctx, runs)
 	if err != nil {
 		return err
 	}
-	err = c.asked(c.Schedd.Queue(ctx, id, constraint(slices.Sorted(maps.Keys(pass))), func(j schedd.Job) error {
-		take(pass, j, at)
+	err = c.asked(c.Schedd.Queue(ctx, id, constraint(slices.Sorted(maps.Keys(checked))), func(j schedd.Job) error {
+		take(checked, j, at)
 		return nil
 	}))
 	if err != nil {
 		return fmt.Errorf("cross-check queue: %w", err)
 	}
 	var gone []int
-	bound := schedd.HistoryBounds{Since: since.newest}
-	for cluster, k := range pass {
+	bound := schedd.HistoryBounds{Since: how.since.newest}
+	for cluster, k := range checked {
 		if len(k.open) == 0 {
 			continue
 		}
 		gone = append(gone, cluster)
-		if !k.sinceMark(since) {
+		if !k.sinceMark(how.since) {
 			bound.Since = ""
 		}
 	}
-	if len(gone) > 0 {
+	if how.history && len(gone) > 0 {
 		err := c.asked(c.Schedd.History(ctx, id, constraint(gone), bound, func(j schedd.Job) error {
-			take(pass, j, at)
+			take(checked, j, at)
 			return nil
 		}))
 		if err != nil {
 			return fmt.Errorf("cross-check history: %w", err)
 		}
 	}
-	for _, k := range pass {
+	for _, k := range checked {
 		if k.stuck {
 			tag := schedd.Tag{UID: k.run.UID, Attempt: k.run.Attempt}
 			if err := c.asked(c.Schedd.Remove(ctx, id, tag.Constraint(), reasonStuck)); err != nil {
@@ -124,6 +143,9 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 			}
 		}
 		for proc := range k.open {
+			if !how.history {
+				break
+			}
 			k.said[proc] = observation{source: fromCrosscheck, at: at, absent: true}
 		}
 		if err := c.apply(ctx, k, at); err != nil {
@@ -146,7 +168,7 @@ func constraint(clusters []int) string {
 
 // open reads the procs on which HTCondor has not said the last word, by cluster.
 func (c *Controller) open(ctx context.Context, runs []ledger.Run) (map[int]*checking, error) {
-	pass := make(map[int]*checking, len(runs))
+	checked := make(map[int]*checking, len(runs))
 	for _, run := range runs {
 		k := &checking{run: run, open: map[int]ledger.Proc{}, said: map[int]observation{}}
 		for from := 0; ; {
@@ -166,17 +188,17 @@ func (c *Controller) open(ctx context.Context, runs []ledger.Run) (map[int]*chec
 			}
 			from = page[len(page)-1].Proc + 1
 		}
-		pass[run.Cluster] = k
+		checked[run.Cluster] = k
 	}
-	return pass, nil
+	return checked, nil
 }
 
 // pageSize is how many rows one transaction reads or writes at most, so that callbacks do not wait long for it.
 const pageSize = 1000
 
 // take hands one ad to the run it belongs to. Cluster ids come again when a schedd is set up anew: the tag decides.
-func take(pass map[int]*checking, j schedd.Job, at time.Time) {
-	k := pass[j.Cluster]
+func take(checked map[int]*checking, j schedd.Job, at time.Time) {
+	k := checked[j.Cluster]
 	if k == nil || k.run.UID != j.Tag.UID || k.run.Attempt != j.Tag.Attempt {
 		return
 	}

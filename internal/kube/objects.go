@@ -3,12 +3,12 @@ package kube
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
@@ -18,18 +18,17 @@ type APIObjects struct{ Client *v1alpha1.Client }
 
 func (o APIObjects) AddFinalizer(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
 	if slices.Contains(job.Finalizers, v1alpha1.Finalizer) {
-		current, err := o.Client.HTCJobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
-		if err == nil && current.UID != job.UID {
-			err = fmt.Errorf("%s/%s was replaced meanwhile", job.Namespace, job.Name)
-		}
-		return current, err
+		return o.current(ctx, job)
 	}
-	return o.setFinalizers(ctx, job, append(slices.Clone(job.Finalizers), v1alpha1.Finalizer))
+	return o.setFinalizers(ctx, job, func(list []string) []string {
+		return append(slices.Clone(list), v1alpha1.Finalizer)
+	})
 }
 
 func (o APIObjects) RemoveFinalizer(ctx context.Context, job *v1alpha1.HTCJob) error {
-	rest := slices.DeleteFunc(slices.Clone(job.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer })
-	_, err := o.setFinalizers(ctx, job, rest)
+	_, err := o.setFinalizers(ctx, job, func(list []string) []string {
+		return slices.DeleteFunc(slices.Clone(list), func(f string) bool { return f == v1alpha1.Finalizer })
+	})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -37,14 +36,37 @@ func (o APIObjects) RemoveFinalizer(ctx context.Context, job *v1alpha1.HTCJob) e
 }
 
 // setFinalizers replaces the whole list, and so names the version it was read from: another's finalizer is never lost.
-func (o APIObjects) setFinalizers(ctx context.Context, job *v1alpha1.HTCJob, list []string) (*v1alpha1.HTCJob, error) {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": job.UID, "resourceVersion": job.ResourceVersion, "finalizers": list,
-	}})
-	if err != nil {
-		return nil, err
+// The first try is with the cached version, which is usually the present one.
+func (o APIObjects) setFinalizers(ctx context.Context, job *v1alpha1.HTCJob, change func([]string) []string) (*v1alpha1.HTCJob, error) {
+	var patched *v1alpha1.HTCJob
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+			"uid": job.UID, "resourceVersion": job.ResourceVersion, "finalizers": change(job.Finalizers),
+		}})
+		if err != nil {
+			return err
+		}
+		patched, err = o.Client.HTCJobs(job.Namespace).Patch(ctx, job.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		current, getErr := o.current(ctx, job)
+		if getErr != nil {
+			return getErr
+		}
+		job = current
+		return err
+	})
+	return patched, err
+}
+
+// current asks the apiserver for the same object; one that was replaced by another of its name is not found.
+func (o APIObjects) current(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
+	current, err := o.Client.HTCJobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
+	if err == nil && current.UID != job.UID {
+		return nil, apierrors.NewNotFound(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource).GroupResource(), job.Name)
 	}
-	return o.Client.HTCJobs(job.Namespace).Patch(ctx, job.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return current, err
 }
 
 // SetStatus replaces the whole status. htcd is its only writer, so the version does not matter.

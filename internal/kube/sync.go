@@ -28,13 +28,16 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	if d.action == actRest {
 		c.troubles.clear(key)
 		stuck = false
-	} else if !stuck || c.Now().After(difficulty.retry) {
+		if job.DeletionTimestamp != nil {
+			return nil
+		}
+	}
+	// The status comes first: the lane then works with the object as it stands afterwards.
+	err = c.report(ctx, s, view{decision: d, trouble: difficulty, stuck: stuck})
+	if d.action != actRest && (!stuck || c.Now().After(difficulty.retry)) {
 		c.lane.Add(key)
 	}
-	if d.action == actRest && job.DeletionTimestamp != nil {
-		return nil
-	}
-	return c.report(ctx, s, view{decision: d, trouble: difficulty, stuck: stuck})
+	return err
 }
 
 // syncGone hands a vanished HTCJob to the lane when the ledger still has something of it.
