@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"htc.cern.ch/htcd/internal/classad"
@@ -80,13 +82,7 @@ var fields = map[string]func(*Job, classad.Value){
 }
 
 // projection is the list of fields for -attributes.
-var projection = func() string {
-	var names []string
-	for n := range fields {
-		names = append(names, n)
-	}
-	return strings.Join(names, ",")
-}()
+var projection = strings.Join(slices.Sorted(maps.Keys(fields)), ",")
 
 // newJob reads an ad. One without a number or a state is no job's.
 func newJob(ad classad.Ad) (Job, error) {

@@ -1,0 +1,351 @@
+package schedd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// tools writes sh scripts that stand for HTCondor's tools, and a client that finds them.
+func tools(t *testing.T, timeout time.Duration, scripts map[string]string) *Client {
+	t.Helper()
+	dir := t.TempDir()
+	if _, ok := scripts["condor_config_val"]; !ok {
+		scripts["condor_config_val"] = `case $1 in SCHEDD_HOST) echo schedd.test ;; *) echo "Not defined: $1" >&2; exit 1 ;; esac`
+	}
+	for name, text := range scripts {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
+	}
+	return New(Options{BinDir: dir, CondorConfig: "/cfg", Krb5Config: "/krb5", Pool: "pool.test", Timeout: timeout})
+}
+
+// staged is a directory with a sandbox of n procs.
+func staged(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	d := description()
+	d.Queue = n
+	require.NoError(t, Stage(dir, d, "tok-0123456789"))
+	return dir
+}
+
+const long = 20 * time.Second
+
+func TestSubmit(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		want   Cluster
+		kind   Kind
+		words  string
+		made   *Cluster
+	}{
+		"the range is the cluster":             {`echo "9.0 - 9.2"`, Cluster{9, 3}, Unknown, "", nil},
+		"warnings on stderr are no failure":    {`echo "WARNING: odd" >&2; echo "9.0 - 9.2"`, Cluster{9, 3}, Unknown, "", nil},
+		"a range and exit 1 is half a cluster": {`echo "9.0 - 9.2"; echo "ERROR: Failed to spool job files." >&2; exit 1`, Cluster{}, Unknown, "condor_submit: ERROR: Failed to spool job files.", &Cluster{9, 3}},
+		"nothing and exit 0 is no cluster":     {`:`, Cluster{}, Unknown, `condor_submit: expected a range such as 9.0 - 9.2, found ""`, nil},
+		"another number of procs is told":      {`echo "9.0 - 9.1"`, Cluster{}, Unknown, "cluster 9 has 2 procs, expected 3", &Cluster{9, 2}},
+		"a silent failure is told":             {`exit 7`, Cluster{}, Unknown, "condor_submit: exit status 7", nil},
+		"a refusal keeps HTCondor's words":     {`printf 'ERROR: Parse error in expression: \n\tRequirements = (((\n\t\n' >&2; exit 1`, Cluster{}, Refused, "condor_submit: ERROR: Parse error in expression: | Requirements = (((", nil},
+		"an unknown command is refused":        {`printf '\nERROR: Failed to parse command file (line 2).\n' >&2; exit 1`, Cluster{}, Refused, "Failed to parse command file", nil},
+		"a site's requirement is a refusal": {`echo 'ERROR: Failed to commit job submission into the queue.
+ERROR: You must say +Project.' >&2; exit 1`, Cluster{}, Refused, "You must say +Project.", nil},
+		"a limit may pass":                    {`printf 'ERROR: Failed to create proc\nNumber of submitted jobs would exceed MAX_JOBS_PER_SUBMISSION\n' >&2; exit 1`, Cluster{}, Limit, "MAX_JOBS_PER_SUBMISSION", nil},
+		"no ticket is about credentials":      {`printf 'ERROR: Failed to connect to local queue manager\nAUTHENTICATE:1003:Failed to authenticate with any method\nAUTHENTICATE:1004:Failed to authenticate using KERBEROS\n' >&2; exit 1`, Cluster{}, Credentials, "AUTHENTICATE:1003", nil},
+		"an account the schedd does not have": {`printf 'ERROR: Failed to commit job submission into the queue.\nERROR: Setting owner to "ghost", which is not a valid user account\n' >&2; exit 1`, Cluster{}, NotAuthorised, "ghost", nil},
+		"a schedd that says no":               {`printf 'SECMAN:2010:Received "DENIED" from server for user x@y using method KERBEROS.\n' >&2; exit 1`, Cluster{}, NotAuthorised, "DENIED", nil},
+		"no schedd":                           {`printf "\nERROR: Can't find address of schedd nowhere\n" >&2; exit 1`, Cluster{}, Unreachable, "Can't find address", nil},
+		"two clusters are not one":            {`printf '9.0 - 9.0\n10.0 - 10.1\n'`, Cluster{}, Unknown, "expected a range", nil},
+		"a failure nobody has seen may pass":  {`echo "ERROR: the moon" >&2; exit 1`, Cluster{}, Unknown, "the moon", nil},
+		"killed from outside":                 {`kill -9 $$`, Cluster{}, Unknown, "condor_submit: signal: killed", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := tools(t, long, map[string]string{"condor_submit": c.script})
+			got, err := client.Submit(t.Context(), Identity{}, staged(t, 3))
+			require.Equal(t, c.want, got)
+			if c.words == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.words)
+			require.Equal(t, c.kind, KindOf(err))
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, c.made, e.Cluster)
+			require.Equal(t, "condor_submit", e.Command)
+		})
+	}
+}
+
+func TestSubmitKnowsOnlyWhatStageWrote(t *testing.T) {
+	_, err := tools(t, long, map[string]string{}).Submit(t.Context(), Identity{}, t.TempDir())
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func TestCommandLines(t *testing.T) {
+	record := `printf '%%s\n' "$@" >>` + "%[1]s" + `; echo "in $(pwd)" >>%[1]s; `
+	log := filepath.Join(t.TempDir(), "log")
+	client := tools(t, long, map[string]string{
+		"condor_submit":  fmt.Sprintf(record, log) + `echo "1.0 - 1.0"`,
+		"condor_q":       fmt.Sprintf(record, log),
+		"condor_history": fmt.Sprintf(record, log) + `printf '[\n]\n'`,
+		"condor_rm":      fmt.Sprintf(record, log),
+	})
+	dir := staged(t, 1)
+	none := func(Job) error { return nil }
+	for name, c := range map[string]struct {
+		call func() error
+		want string
+	}{
+		"submit": {func() error { _, err := client.Submit(t.Context(), Identity{}, dir); return err }, "-name schedd.test -pool pool.test -spool -terse job.sub in " + dir},
+		"queue":  {func() error { return client.Queue(t.Context(), Identity{}, "A == 1", none) }, "-name schedd.test -pool pool.test -allusers -json -attributes " + projection + " -constraint A == 1 in /"},
+		"history": {func() error {
+			return client.History(t.Context(), Identity{}, "A == 1", HistoryBounds{2, 3, "4.5"}, none)
+		}, "-name schedd.test -pool pool.test -backwards -json -attributes " + projection + " -constraint A == 1 -limit 2 -scanlimit 3 -since 4.5 in /"},
+		"remove": {func() error { return client.Remove(t.Context(), Identity{}, "A == 1", " because\nof it ") }, "-name schedd.test -pool pool.test -constraint A == 1 -reason because of it in /"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_ = os.Remove(log)
+			require.NoError(t, c.call())
+			got, err := os.ReadFile(log)
+			require.NoError(t, err)
+			require.Equal(t, c.want, strings.Join(strings.Fields(string(got)), " "))
+		})
+	}
+}
+
+func TestToolsSeeNothingOfOurEnvironment(t *testing.T) {
+	t.Setenv("HTCD_SECRET", "x")
+	t.Setenv("_CONDOR_TOOL_DEBUG", "D_ALL")
+	t.Setenv("KRB5CCNAME", "FILE:/root/other")
+	log := filepath.Join(t.TempDir(), "log")
+	client := tools(t, long, map[string]string{"condor_rm": "env >" + log})
+	require.NoError(t, client.Remove(t.Context(), Identity{CCache: "/dev/shm/cc"}, "true", ""))
+	got, err := os.ReadFile(log)
+	require.NoError(t, err)
+	var names []string
+	for l := range strings.Lines(string(got)) {
+		switch name, value, _ := strings.Cut(strings.TrimSpace(l), "="); name {
+		case "PWD", "OLDPWD", "SHLVL", "_": // the shell's own
+		case "KRB5CCNAME":
+			require.Equal(t, "FILE:/dev/shm/cc", value)
+			names = append(names, name)
+		default:
+			names = append(names, name)
+		}
+	}
+	require.ElementsMatch(t, []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "CONDOR_CONFIG", "KRB5_CONFIG", "KRB5CCNAME"}, names)
+}
+
+const twoJobs = `[
+{
+  "ClusterId": 9,
+  "ProcId": 0,
+  "JobStatus": 4,
+  "LastJobStatus": 2,
+  "ExitBySignal": false,
+  "ExitCode": 3,
+  "HTCJobUID": "u",
+  "HTCJobAttempt": 2,
+  "HoldReason": null,
+  "StageInFinish": 1795220850
+}
+,
+{
+  "ClusterId": 9,
+  "ProcId": 1,
+  "jobstatus": 5,
+  "HoldReasonCode": 16,
+  "HoldReason": "Spooling input data files"
+}
+]
+`
+
+func TestQueueReadsJobs(t *testing.T) {
+	client := tools(t, long, map[string]string{"condor_q": "cat <<'EOF'\n" + twoJobs + "EOF"})
+	var jobs []Job
+	require.NoError(t, client.Queue(t.Context(), Identity{}, "", func(j Job) error { jobs = append(jobs, j); return nil }))
+	no, three := false, 3
+	require.Equal(t, []Job{
+		{Cluster: 9, Proc: 0, Tag: Tag{UID: "u", Attempt: 2}, Status: Completed, LastStatus: Running, ExitBySignal: &no, ExitCode: &three, StageInFinish: 1795220850},
+		{Cluster: 9, Proc: 1, Status: Held, HoldReasonCode: 16, HoldReason: "Spooling input data files"},
+	}, jobs)
+	require.Equal(t, "9.1", jobs[1].ID())
+}
+
+func TestQueueAnswers(t *testing.T) {
+	stop := errors.New("enough")
+	for name, c := range map[string]struct {
+		script string
+		fn     error
+		kind   Kind
+		words  string
+	}{
+		"nothing at all is no jobs":                   {`:`, nil, Unknown, ""},
+		"an empty list is no jobs":                    {`printf '[\n]\n'`, nil, Unknown, ""},
+		"an answer that is cut short is none":         {`printf '[\n{"ClusterId":1,"ProcId":0,"JobStatus":1}\n'`, nil, Unknown, "cut short"},
+		"an answer that fails at its end is none":     {`printf '[\n{"ClusterId":1,"ProcId":0,"JobStatus":1}\n]\n'; echo "Failed to fetch ads" >&2; exit 1`, nil, Unreachable, "Failed to fetch ads"},
+		"a failure half-way is told by its own words": {`printf '[\n'; echo "Unable to locate remote schedd" >&2; exit 1`, nil, Unreachable, "condor_q: Unable to locate remote schedd"},
+		"an ad that is no job's is no answer":         {`echo '[{"ClusterId":1}]'`, nil, Unknown, "without ClusterId, ProcId or JobStatus"},
+		"advice to administrators is left out":        {`printf 'Error: (null)\n\nExtra Info: You probably saw this error because\nnot running\n' >&2; exit 1`, nil, Unreachable, "condor_q: Error: no schedd was found"},
+		"no record in the collector is no schedd":     {`echo "Error: Collector has no record of schedd/submitter" >&2; exit 1`, nil, Unreachable, "no record"},
+		"the caller's own error comes back as it is":  {`printf '[\n{"ClusterId":1,"ProcId":0,"JobStatus":1}\n,\n'; sleep 100`, stop, Unknown, "enough"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := tools(t, long, map[string]string{"condor_q": c.script})
+			err := client.Queue(t.Context(), Identity{}, "", func(Job) error { return c.fn })
+			if c.words == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.words)
+			require.NotContains(t, err.Error(), "Extra Info")
+			require.Equal(t, c.kind, KindOf(err))
+			if c.fn != nil {
+				require.Equal(t, c.fn, err)
+			}
+		})
+	}
+}
+
+func TestRemoveOfNothingIsNoError(t *testing.T) {
+	const last = `printf "\nCouldn't find/remove all jobs matching constraint (x)\n" >&2; exit 1`
+	for name, c := range map[string]struct {
+		script string
+		kind   Kind
+		ok     bool
+	}{
+		"jobs were marked": {`echo "All jobs matching constraint (x) have been marked for removal"`, Unknown, true},
+		"nothing matched":  {last, Unknown, true},
+		"the same line after an authentication failure": {`echo "AUTHENTICATE:1003:Failed to authenticate with any method" >&2; ` + last, Credentials, false},
+		"the same line after a refused constraint":      {`echo "DCSchedd::actOnJobs:1:Can't insert constraint into ClassAd" >&2; ` + last, Unknown, false},
+		"a tool that says (null)":                       {`echo "condor_rm: (null)" >&2; exit 1`, Unreachable, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := tools(t, long, map[string]string{"condor_rm": c.script})
+			err := client.Remove(t.Context(), Identity{}, "x", "y")
+			require.Equal(t, c.ok, err == nil, "%v", err)
+			require.Equal(t, c.kind, KindOf(err))
+		})
+	}
+}
+
+// hang is a tool that starts a child and waits for ever; both write their number.
+const hang = `echo $$ >>%[1]s; (echo "$(exec sh -c 'echo $PPID')" >>%[1]s; exec sleep 1000) & wait`
+
+func TestACommandIsKilledWithItsChildrenAtItsDeadline(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pids")
+	client := tools(t, 300*time.Millisecond, map[string]string{"condor_q": fmt.Sprintf(hang, pids)})
+	start := time.Now()
+	err := client.Queue(t.Context(), Identity{}, "", func(Job) error { return nil })
+	require.Equal(t, Timeout, KindOf(err))
+	require.ErrorContains(t, err, "condor_q: no answer within 300ms; it was killed")
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(start), 10*time.Second)
+	require.Eventually(t, func() bool { return allGone(t, pids, 2) }, 5*time.Second, 5*time.Millisecond)
+}
+
+func TestACommandIsKilledWhenItsCallerGivesUp(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pids")
+	client := tools(t, long, map[string]string{"condor_submit": fmt.Sprintf(hang, pids)})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		_, err := client.Submit(ctx, Identity{}, staged(t, 1))
+		done <- err
+	}()
+	require.Eventually(t, func() bool { b, _ := os.ReadFile(pids); return strings.Count(string(b), "\n") == 2 }, 5*time.Second, 5*time.Millisecond)
+	cancel()
+	err := <-done
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, Unknown, KindOf(err))
+	require.Eventually(t, func() bool { return allGone(t, pids, 2) }, 5*time.Second, 5*time.Millisecond)
+}
+
+func TestAChildThatLeftItsGroupDoesNotOutlastTheDeadline(t *testing.T) {
+	client := tools(t, 300*time.Millisecond, map[string]string{"condor_q": `setsid sleep 30 & printf '[\n'`})
+	start := time.Now()
+	err := client.Queue(t.Context(), Identity{}, "", func(Job) error { return nil })
+	require.Error(t, err)
+	require.Less(t, time.Since(start), 15*time.Second)
+}
+
+// allGone tells whether the n processes whose numbers stand in the file are dead.
+func allGone(t *testing.T, file string, n int) bool {
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	pids := strings.Fields(string(b))
+	if len(pids) < n {
+		return false
+	}
+	for _, p := range pids {
+		pid, err := strconv.Atoi(p)
+		require.NoError(t, err)
+		if stat, err := os.ReadFile("/proc/" + p + "/stat"); err == nil && !bytes.Contains(stat, []byte(") Z ")) && syscall.Kill(pid, 0) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+func TestWhatAToolSaysIsBounded(t *testing.T) {
+	client := tools(t, long, map[string]string{
+		"condor_submit": `i=0; while [ $i -lt 20000 ]; do echo "line $i of too many"; i=$((i+1)); done >&2; printf 'the \033[31mend\007\n' >&2; exit 1`,
+		"condor_rm":     `yes`,
+	})
+	_, err := client.Submit(t.Context(), Identity{}, staged(t, 1))
+	require.ErrorContains(t, err, "the [31mend")
+	require.NotContains(t, err.Error(), "\x1b")
+	require.Less(t, len(err.Error()), 3000)
+	require.ErrorContains(t, client.Remove(t.Context(), Identity{}, "x", ""), "an answer of more than")
+}
+
+func TestAToolThatIsNotThere(t *testing.T) {
+	client := New(Options{BinDir: t.TempDir(), Schedd: "s"})
+	err := client.Remove(t.Context(), Identity{}, "x", "")
+	require.ErrorContains(t, err, "condor_rm: cannot be started")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.Equal(t, Unknown, KindOf(err))
+}
+
+func TestScheddName(t *testing.T) {
+	name := func(o Options, script string) (string, error) {
+		c := tools(t, long, map[string]string{"condor_config_val": script})
+		c.o.Schedd = o.Schedd
+		return c.ScheddName(t.Context(), Identity{})
+	}
+	got, err := name(Options{Schedd: "given"}, "exit 1")
+	require.NoError(t, err)
+	require.Equal(t, "given", got)
+	got, err = name(Options{}, `echo "host.of.$1"`)
+	require.NoError(t, err)
+	require.Equal(t, "host.of.SCHEDD_HOST", got)
+	got, err = name(Options{}, `case $1 in FULL_HOSTNAME) echo here ;; *) echo "Not defined: $1" >&2; exit 1 ;; esac`)
+	require.NoError(t, err)
+	require.Equal(t, "here", got)
+	_, err = name(Options{}, `echo "Not defined: $1" >&2; exit 1`)
+	require.ErrorContains(t, err, "neither SCHEDD_HOST nor FULL_HOSTNAME is set")
+	_, err = name(Options{}, `echo "ERROR: cannot read the configuration" >&2; exit 1`)
+	require.ErrorContains(t, err, "cannot read the configuration")
+}
+
+func TestNoSecretReachesAToolOrAnError(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	client := tools(t, long, map[string]string{"condor_submit": `env >` + log + `; echo "$@" >>` + log + `; cat job.sub job.sh >>` + log + `; echo no >&2; exit 1`})
+	_, err := client.Submit(t.Context(), Identity{CCache: "/c"}, staged(t, 1))
+	require.Error(t, err)
+	require.NotContains(t, err.Error(), "tok-0123456789")
+	seen, rerr := os.ReadFile(log)
+	require.NoError(t, rerr)
+	require.NotEmpty(t, seen)
+	require.NotContains(t, string(seen), "tok-0123456789")
+}
