@@ -1,8 +1,9 @@
 # Where the lab of this clone lives; another directory is another lab beside it.
 LAB ?= .lab
-export LAB
+# The tests have one of their own unless LAB says otherwise.
+TEST_LAB := $(if $(filter file,$(origin LAB)),.lab-test,$(LAB))
 
-MODULES = . test
+include tools/tools.mk
 
 .DEFAULT_GOAL := help
 
@@ -25,19 +26,21 @@ build: ## build bin/htcd, one static binary
 .PHONY: test
 test: ## unit tests, then everything that runs against the real parts, in a lab of its own
 	go test ./...
-	./test/run-in-lab
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
+	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 30m ./...
+
+.PHONY: lint
+lint: vet staticcheck check-generated ## everything that reads the sources without running them
 
 .PHONY: clean
 clean: down ## end the lab and remove all that was built in this clone; the machine's cache stays
 	rm -rf $(LAB) bin
-
-.PHONY: help
-help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: lab
 lab: ## build the lab's own program, which up, down and demo use
 	@mkdir -p $(LAB)/bin
 	@cd test && CGO_ENABLED=0 go build -trimpath -o $(abspath $(LAB))/bin/lab ./cmd/lab
 
-include tools/tools.mk
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sort

@@ -24,6 +24,7 @@ const usage = `usage: lab COMMAND
 
   up [--clone DIR] [--without-htcd]   bring the lab up, or what has changed of it
   down                                end the lab
+  with [--clone DIR] COMMAND...       up, run a command, down; with LAB_KEEP set a lab that ran before is left
   demo                                run examples/retcode/zero.yaml and tell its end
   status                              a table of the parts
   stop|start|kill|freeze|thaw PART    disturb a part
@@ -34,17 +35,11 @@ const usage = `usage: lab COMMAND
 
 func main() {
 	code, err := run(os.Args)
-	var exit exitCode
-	if err != nil && !errors.As(err, &exit) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "lab:", err)
 	}
 	os.Exit(code)
 }
-
-// exitCode is the end of a program that has said itself what was wrong.
-type exitCode int
-
-func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 func run(argv []string) (int, error) {
 	self, err := os.Executable()
@@ -66,12 +61,32 @@ func run(argv []string) (int, error) {
 		return as(l, argv[2], argv[3], argv[4:])
 	}
 
+	if err := process(l, argv[1], argv[2:]); err != errNoProcess {
+		return 1, err
+	}
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
 	if err := command(ctx, l, argv[1], argv[2:]); err != nil {
 		return 1, err
 	}
 	return 0, nil
+}
+
+var errNoProcess = errors.New("not one of the lab's own processes")
+
+// process is this program as one of the processes that make up a lab. Signals do with them what they always do.
+func process(l *lab.Lab, name string, args []string) error {
+	switch name {
+	case "init":
+		return root.Init(args[1], l.Bin("lab"), "supervise", args[0])
+	case "supervise":
+		return supervise(l, args)
+	case "registry":
+		return parts.ServeRegistry(args[0])
+	case "receiver-net":
+		return parts.Relay(args[0], args[1])
+	}
+	return errNoProcess
 }
 
 func command(ctx context.Context, l *lab.Lab, name string, args []string) error {
@@ -82,22 +97,14 @@ func command(ctx context.Context, l *lab.Lab, name string, args []string) error 
 		return down(ctx, l)
 	case "demo":
 		return demo(ctx, l)
+	case "with":
+		return with(ctx, l, args)
 	case "status":
 		return status(ctx, l)
 	case "logs":
 		return logs(l, args)
 	case lab.OpStop, lab.OpStart, lab.OpKill, lab.OpFreeze, lab.OpThaw, lab.OpRestart:
 		return disturb(ctx, l, name, args)
-
-	// The lab's own processes.
-	case "init":
-		return root.Init(args[1], l.Bin("lab"), "supervise", args[0])
-	case "supervise":
-		return supervise(l, args)
-	case "registry":
-		return parts.ServeRegistry(args[0])
-	case "receiver-net":
-		return parts.Relay(args[0], args[1])
 	}
 	return fmt.Errorf("unknown command %q\n%s", name, usage)
 }
@@ -121,5 +128,5 @@ func supervise(l *lab.Lab, args []string) error {
 		return err
 	}
 	defer owner.Close()
-	return supervisor.Run(parts.World{Lab: l, Ports: numbers, Clone: clone}, plan.WithoutHTCd, owner)
+	return supervisor.Run(parts.World{Lab: l, Ports: numbers, Clone: clone}, plan, owner)
 }

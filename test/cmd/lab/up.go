@@ -20,7 +20,6 @@ import (
 
 	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/cache"
-	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
@@ -85,7 +84,7 @@ func up(ctx context.Context, l *lab.Lab, args []string) error {
 			return err
 		}
 	default:
-		return refresh(ctx, l, *clone, changed, p)
+		return refresh(ctx, l, *clone, changed, plan.HTCdArgs, p)
 	}
 	if err := begin(ctx, l, plan, lab.Identity{Fingerprint: fingerprint, Clone: *clone}, p); err != nil {
 		return err
@@ -122,6 +121,7 @@ func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error
 		return plan, false, err
 	}
 	plan = root.Plan{
+		Top: b.lab.Path("run", "root"), HTCdArgs: strings.Fields(os.Getenv("HTCD_ARGS")),
 		Images: map[string]string{}, Writable: []string{b.clone, b.lab.Dir},
 		Ports: filepath.Join(c.Dir, "ports"), Unpacked: filepath.Join(c.Dir, "apptainer"), WithoutHTCd: b.without,
 	}
@@ -247,42 +247,6 @@ func begin(ctx context.Context, l *lab.Lab, plan root.Plan, id lab.Identity, p *
 	}
 	conn.Close()
 	return errors.Join(err, kill(l, id))
-}
-
-// refresh brings a running lab up to date: parts that were stopped run again, htcd is the newest.
-func refresh(ctx context.Context, l *lab.Lab, clone string, changed bool, p *progress) error {
-	event, err := l.Ask(ctx, lab.Request{Op: lab.OpStatus}, nil)
-	if err != nil {
-		return err
-	}
-	for _, part := range event.Parts {
-		if part.State == "running" || part.Part == "htcd" {
-			continue
-		}
-		if err := l.Part(part.Part).Start(ctx); err != nil {
-			return err
-		}
-		p.printf("%s: was %s, started", part.Part, part.State)
-	}
-	if _, err := l.Run(ctx, "kubectl", "apply", "-k", parts.Kustomization(clone)); err != nil {
-		return err
-	}
-	for _, part := range event.Parts {
-		if part.Part != "htcd" {
-			continue
-		}
-		if changed {
-			if err := l.Part("htcd").Stop(ctx); err != nil {
-				return err
-			}
-		}
-		if err := l.Part("htcd").Start(ctx); err != nil {
-			return err
-		}
-		p.printf("htcd: %s", map[bool]string{true: "rebuilt, restarted", false: "unchanged, answers"}[changed])
-	}
-	p.printf("the lab is up: . %s", l.Path("env"))
-	return nil
 }
 
 // envFile is the file of variables that people source.

@@ -51,7 +51,7 @@ func APIServer(w World) (*Process, error) {
 			"--shutdown-delay-duration=0", "--v=1"},
 		Ready: httpReady(server(w)+"/readyz", admin),
 		// Asked to leave, it waits up to a minute for open watches.
-		Grace: 3 * time.Second,
+		Grace: time.Second,
 	}, nil
 }
 

@@ -13,14 +13,24 @@ func enterNew(plan Plan) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
-	// Any directory does: what is mounted here is seen by nobody else.
-	const top = "/mnt"
+	top := plan.Top
 	if err := mount("tmpfs", top, "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
 		return err
 	}
 	at := func(path string) string { return filepath.Join(top, path) }
 
-	for _, dir := range []string{"/usr", "/etc", "/var/lib", "/opt/image"} {
+	shown := []string{"/usr", "/etc", "/opt/image"}
+	// One by one, for a clone may well lie in a directory of its own beside them.
+	libraries, err := os.ReadDir(plan.Debian + "/var/lib")
+	if err != nil {
+		return err
+	}
+	for _, entry := range libraries {
+		if entry.IsDir() {
+			shown = append(shown, "/var/lib/"+entry.Name())
+		}
+	}
+	for _, dir := range shown {
 		if err := bind(plan.Debian+dir, at(dir), true); err != nil {
 			return err
 		}
@@ -68,13 +78,12 @@ func enterNew(plan Plan) error {
 		}
 	}
 
-	if err := bind("/dev", at("/dev"), false); err != nil {
-		return err
+	for _, dir := range []string{"/dev", "/dev/pts", "/sys"} {
+		if err := bind(dir, at(dir), false); err != nil {
+			return err
+		}
 	}
 	if err := mount("tmpfs", at("/dev/shm"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
-		return err
-	}
-	if err := bind("/sys", at("/sys"), false); err != nil {
 		return err
 	}
 	// A proc with nothing mounted over it: only then may a user namespace inside mount its own.
@@ -107,12 +116,12 @@ func mount(source, target, kind string, flags uintptr, data string) error {
 	return nil
 }
 
-// bind shows source, with all that is mounted below it, as target.
+// bind shows source as target, without what is mounted below it.
 func bind(source, target string, readOnly bool) error {
 	if err := os.MkdirAll(target, 0o755); err != nil {
-		return fmt.Errorf("%w: a lab cannot lie below /usr, /etc or /var/lib", err)
+		return fmt.Errorf("%w: a lab and its clone cannot lie below /usr or /etc", err)
 	}
-	if err := unix.Mount(source, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+	if err := unix.Mount(source, target, "", unix.MS_BIND, ""); err != nil {
 		return fmt.Errorf("bind %s: %w", source, err)
 	}
 	if readOnly {

@@ -9,6 +9,8 @@ import (
 
 // Plan is what the root is made of. All paths are absolute.
 type Plan struct {
+	// Top is a directory to build the new root on.
+	Top string
 	// Debian is the cached root, mounted read-only.
 	Debian string
 	// Kubernetes is the directory of its programs, seen as KubernetesDir.
@@ -24,6 +26,8 @@ type Plan struct {
 	Ports string
 	// WithoutHTCd leaves out htcd and what is installed for it.
 	WithoutHTCd bool
+	// HTCdArgs are flags added to htcd's own.
+	HTCdArgs []string
 }
 
 // Where parts of a Plan are seen inside.

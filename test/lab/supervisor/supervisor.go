@@ -15,13 +15,14 @@ import (
 
 	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/lab/root"
 )
 
 // Supervisor is the parent of all parts.
 type Supervisor struct {
-	world       parts.World
-	withoutHTCd bool
-	parts       map[string]parts.Part
+	world parts.World
+	plan  root.Plan
+	parts map[string]parts.Part
 	// order is that of the status table; parts are ended in its reverse.
 	order []string
 	htcd  *parts.Process
@@ -31,8 +32,8 @@ type Supervisor struct {
 
 // Run is the life of a supervisor. Until all parts answer it hangs on owner: it tells its progress there and ends
 // when it is closed. It returns when the lab is to end.
-func Run(world parts.World, withoutHTCd bool, owner net.Conn) error {
-	s := &Supervisor{world: world, withoutHTCd: withoutHTCd, parts: map[string]parts.Part{}, down: make(chan struct{})}
+func Run(world parts.World, plan root.Plan, owner net.Conn) error {
+	s := &Supervisor{world: world, plan: plan, parts: map[string]parts.Part{}, down: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
@@ -151,12 +152,13 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	s.add("schedd", parts.NewSchedd(w, condor))
 	s.add("registry", parts.Registry(w))
 	s.add("receiver-net", parts.ReceiverNet(w))
-	if s.withoutHTCd {
+	if s.plan.WithoutHTCd {
 		return nil
 	}
 	if s.htcd, err = parts.HTCd(w); err != nil {
 		return err
 	}
+	s.htcd.SetExtra(s.plan.HTCdArgs)
 	s.add("htcd", s.htcd)
 	return nil
 }
