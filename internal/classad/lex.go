@@ -10,6 +10,7 @@ import (
 // SyntaxError says where an expression stops making sense, and what would have.
 type SyntaxError struct {
 	Line, Column int    // from 1; the column counts characters
+	Offset       int    // in bytes, from 0
 	Found        string // the offending word, in quotes, or "the end"
 	Expected     string
 }
@@ -235,7 +236,7 @@ func unescape(s string, newSyntax bool) string {
 // fail makes the error for the place off.
 func (l *lexer) fail(off int, found, expected string) *SyntaxError {
 	line, col := Position(l.src, off)
-	return &SyntaxError{Line: line, Column: col, Found: found, Expected: expected}
+	return &SyntaxError{Line: line, Column: col, Offset: off, Found: found, Expected: expected}
 }
 
 // Position turns a byte offset into line and column, both from 1; columns count
