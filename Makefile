@@ -3,6 +3,9 @@ LAB ?= .lab
 # The tests have one of their own unless LAB says otherwise.
 TEST_LAB := $(if $(filter file,$(origin LAB)),.lab-test,$(LAB))
 
+# Go modules to look at.
+MODULES = . test
+
 include tools/tools.mk
 
 .DEFAULT_GOAL := help
@@ -28,9 +31,6 @@ test: ## unit tests, then everything that runs against the real parts, in a lab 
 	go test ./...
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 30m ./...
-
-.PHONY: lint
-lint: vet staticcheck check-generated ## everything that reads the sources without running them
 
 .PHONY: clean
 clean: down ## end the lab and remove all that was built in this clone; the machine's cache stays
