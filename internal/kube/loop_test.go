@@ -208,6 +208,20 @@ func TestALostLedgerIsRebuiltFromObjectsAndTags(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
 }
 
+func TestWhileALostLedgerIsRebuiltTheStatusStaysAsItWas(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	require.NoError(t, w.callback("one", 0, 1))
+	before := w.job("one").Status
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
+	w.schedd.Down(errUnreachable)
+	w.later(time.Minute)
+	after := w.job("one").Status
+	require.Equal(t, before.Phase, after.Phase)
+	require.Equal(t, before.Failures, after.Failures)
+	require.Equal(t, before.JobID, after.JobID)
+}
+
 func TestTheCrossCheckRepairsWhatCallbacksDidNotSay(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens   func(w *world)

@@ -40,8 +40,8 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 		describeRun(&status, s)
 	}
 	status.Phase = phase(s)
-	if s.run == nil && s.job.Status.Attempt > 0 {
-		// The ledger is being rebuilt: what was said before stands until HTCondor has been asked.
+	forgotten := s.run == nil && s.job.Status.Attempt > 0
+	if forgotten {
 		status = *s.job.Status.DeepCopy()
 	}
 	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
@@ -50,9 +50,12 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 			ObservedGeneration: s.job.Generation, LastTransitionTime: metav1.NewTime(seconds(v.now)),
 		})
 	}
-	submittedCondition(set, s, v)
-	endConditions(set, s, status.Phase)
-	heldCondition(set, &status, s)
+	// Of a run that the ledger has lost, or has just let go, stands what was said before until HTCondor has been asked.
+	if !forgotten {
+		submittedCondition(set, s, v)
+		endConditions(set, s, status.Phase)
+		heldCondition(set, &status, s)
+	}
 	if v.stuck && v.trouble.condition == v1alpha1.ConditionCredentials {
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.trouble.reason, v.trouble.message)
 	} else if s.run != nil && s.run.State == ledger.Submitted {

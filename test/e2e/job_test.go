@@ -288,7 +288,8 @@ func TestAWrongPasswordIsExplainedAndMendingTheSecretIsEnough(t *testing.T) {
 	write(t.Context(), base64.StdEncoding.EncodeToString([]byte("not it")))
 
 	// Secret and HTCJobs come by two watches: an HTCJob that was quicker still goes with the old ticket.
-	name, refused := "", func() bool {
+	var name string
+	refused := func() bool {
 		c := meta.FindStatusCondition(b.get(name).Status.Conditions, v1alpha1.ConditionCredentials)
 		return c != nil && c.Status == metav1.ConditionFalse
 	}
