@@ -118,15 +118,14 @@ func TestSecondLabRunsBesideTheFirstAndLeavesNothing(t *testing.T) {
 		_, err := second.RunAs(t.Context(), "root", "install", "-d", "-o", "robot", dir)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "job.sub"), []byte(`universe = vanilla
-executable = /usr/local/bin/apptainer
-arguments = exec --contain /opt/image/busybox id -u
-environment = "PATH=/usr/bin:/bin"
-transfer_executable = False
+executable = job.sh
 should_transfer_files = YES
 output = out
 error = err
 queue
 `), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "job.sh"),
+			[]byte("#!/bin/sh\napptainer exec --contain /opt/image/busybox id -u\n"), 0o755))
 		_, err = second.RunAs(t.Context(), "robot", "sh", "-c", "cd "+dir+" && condor_submit -spool -terse job.sub")
 		require.NoError(t, err)
 		require.Eventually(t, func() bool {
