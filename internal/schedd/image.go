@@ -12,7 +12,7 @@ var (
 	// imageRE: host:port/path/name:tag@digest, all but one name optional.
 	imageRE = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?` + namePart + `(/` + namePart + `)*` +
 		`(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@[A-Za-z0-9+._-]+:[A-Fa-f0-9]+)?$`)
-	pathRE  = regexp.MustCompile(`^/[A-Za-z0-9._/:@+=~-]+$`)
+	pathRE = regexp.MustCompile(`^/[A-Za-z0-9._/:@+=~-]+$`)
 )
 
 // ResolveImage turns the image of an HTCJob into what singularity takes: an

@@ -68,6 +68,7 @@ func node(t *testing.T, d Description, tools map[string]string) scratch {
 		require.NoError(t, os.Symlink(path, filepath.Join(s.bin, tool)))
 	}
 	for name, text := range tools {
+		_ = os.Remove(filepath.Join(s.bin, name))
 		if text == "" {
 			path, err := exec.LookPath(name)
 			require.NoError(t, err)
@@ -220,8 +221,12 @@ func TestWrapperEndsWithTheScriptsCodeWhateverTheCallbackDid(t *testing.T) {
 		"never heard, by wget": {map[string]string{"wget": ""}, nil, func(d *Description) {
 			d.CallbackURL, d.CallbackDeadline = "http://127.0.0.1:1/", 2*time.Second
 		}, 5, 0, "the callback was not delivered"},
-		"neither curl nor wget":     {nil, nil, nil, 5, 0, "neither curl nor GNU wget"},
-		"a wget that is busybox's":  {map[string]string{"wget": "#!/bin/sh\necho 'wget: unrecognized option' >&2; exit 1\n"}, nil, nil, 5, 0, "neither curl nor GNU wget"},
+		"neither curl nor wget":    {nil, nil, nil, 5, 0, "neither curl nor GNU wget"},
+		"a wget that is busybox's": {map[string]string{"wget": "#!/bin/sh\necho 'wget: unrecognized option' >&2; exit 1\n"}, nil, nil, 5, 0, "neither curl nor GNU wget"},
+		"a node without a clock":   {map[string]string{"date": "#!/bin/sh\nexit 1\n", "sleep": "#!/bin/sh\nexit 0\n"}, nil, nil, 5, 0, "neither curl nor GNU wget"},
+		"a node without a clock, where nobody hears": {map[string]string{"date": "#!/bin/sh\nexit 1\n", "sleep": "#!/bin/sh\nexit 0\n", "curl": ""}, nil, func(d *Description) {
+			d.CallbackURL = "http://127.0.0.1:1/"
+		}, 5, 0, "the callback was not delivered"},
 		"nobody wants to be called": {nil, nil, func(d *Description) { d.CallbackURL = "" }, 5, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -96,7 +96,10 @@ func Run(parent context.Context, c Command) error {
 	if err == nil {
 		err = x.Start()
 	}
-	if err != nil {
+	switch {
+	case err != nil && parent.Err() != nil:
+		return &Failure{Cause: Interrupted, ExitCode: -1, Words: "interrupted: " + parent.Err().Error(), Err: parent.Err()}
+	case err != nil:
 		return &Failure{Cause: NotStarted, ExitCode: -1, Words: "cannot be started: " + err.Error(), Err: err}
 	}
 	// A grandchild that left the group and kept the pipe must not outlast the deadline.

@@ -1,0 +1,155 @@
+package schedd_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/parts"
+)
+
+const (
+	patience = 2 * time.Minute
+	token    = "tok-0123456789abcdef"
+)
+
+// bench is one test's way to the schedd: a run of its own, with robot's ticket.
+type bench struct {
+	*schedd.Client
+	t     *testing.T
+	world parts.World
+	id    schedd.Identity
+	d     schedd.Description
+
+	mu     sync.Mutex
+	events []event
+}
+
+type event struct {
+	Type, Source, ID string
+	Data             struct {
+		Name, Namespace, JobID string
+		Retcode                int
+	}
+	authorization string
+}
+
+func world(t *testing.T) parts.World {
+	t.Helper()
+	running, err := lab.Open(os.Getenv("HTCD_LAB")) // whether it runs can be seen from outside only
+	require.NoError(t, err)
+	text, err := os.ReadFile(running.Path("run", "world.json"))
+	require.NoError(t, err)
+	var w parts.World
+	require.NoError(t, json.Unmarshal(text, &w))
+	return w
+}
+
+func keeper(t *testing.T, w parts.World) *krb.Keeper {
+	t.Helper()
+	k := krb.New(krb.Options{Dir: t.TempDir(), Krb5Config: w.Lab.Path("krb", "krb5.conf"), Lifetime: time.Hour, Renewable: 24 * time.Hour})
+	t.Cleanup(func() { require.NoError(t, k.Close()) })
+	return k
+}
+
+var robot = krb.Credential{Username: "robot", Password: parts.Passwords["robot"]}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t, world: world(t)}
+	b.Client = schedd.New(b.options())
+	ticket, err := keeper(t, b.world).Ticket(t.Context(), robot)
+	require.NoError(t, err)
+	b.id = schedd.Identity{CCache: ticket.CCache}
+	receiver := httptest.NewServer(http.HandlerFunc(b.receive))
+	t.Cleanup(receiver.Close)
+	b.d = schedd.Description{
+		Tag:       schedd.Tag{UID: "test-" + rand.Text(), Attempt: 1, Namespace: "default", Name: "conversation"},
+		BatchName: t.Name(), Queue: 1, Command: "bash", Source: "exit 0",
+		Image:       fmt.Sprintf("docker://127.0.0.1:%d/centos", b.world.Ports.Registry),
+		CallbackURL: receiver.URL, CallbackDeadline: 20 * time.Second,
+	}
+	return b
+}
+
+func (b *bench) options() schedd.Options {
+	return schedd.Options{CondorConfig: b.world.Lab.Path("condor", "client.conf"), Krb5Config: b.world.Lab.Path("krb", "krb5.conf")}
+}
+
+func (b *bench) receive(w http.ResponseWriter, r *http.Request) {
+	var e event
+	if err := json.NewDecoder(r.Body).Decode(&e); err != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	e.authorization = r.Header.Get("Authorization")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.events = append(b.events, e)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (b *bench) received() []event {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return append([]event(nil), b.events...)
+}
+
+// submit sends b.d and removes what is left of it when the test is over.
+func (b *bench) submit() schedd.Cluster {
+	b.t.Helper()
+	cluster, err := b.send()
+	require.NoError(b.t, err)
+	require.Equal(b.t, b.d.Queue, cluster.Procs)
+	b.t.Cleanup(func() {
+		require.NoError(b.t, b.Remove(context.WithoutCancel(b.t.Context()), b.id, b.d.Tag.Constraint(), "the test is over"))
+	})
+	return cluster
+}
+
+func (b *bench) send() (schedd.Cluster, error) {
+	dir := b.t.TempDir()
+	if err := schedd.Stage(dir, b.d, token); err != nil {
+		return schedd.Cluster{}, err
+	}
+	return b.Submit(b.t.Context(), b.id, dir)
+}
+
+// jobs asks for the run's jobs.
+func (b *bench) jobs() []schedd.Job {
+	b.t.Helper()
+	var jobs []schedd.Job
+	require.NoError(b.t, b.Queue(b.t.Context(), b.id, b.d.Tag.Constraint(), func(j schedd.Job) error {
+		jobs = append(jobs, j)
+		return nil
+	}))
+	return jobs
+}
+
+// until waits until every job of the run is as wanted.
+func (b *bench) until(wanted string, is func(schedd.Job) bool) []schedd.Job {
+	b.t.Helper()
+	var jobs []schedd.Job
+	require.Eventually(b.t, func() bool {
+		jobs = b.jobs()
+		for _, j := range jobs {
+			if !is(j) {
+				return false
+			}
+		}
+		return len(jobs) == b.d.Queue
+	}, patience, 200*time.Millisecond, wanted)
+	return jobs
+}

@@ -1,0 +1,78 @@
+// Package schedd_test holds internal/schedd and its ticket keeper against the real HTCondor, Kerberos and apptainer
+// of a running lab. The tools are inside the lab's Debian root, so the test binary runs itself there, as the account
+// that htcd has.
+package schedd_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"htc.cern.ch/htcd/test/lab"
+)
+
+const insideVariable = "HTCD_TEST_INSIDE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(insideVariable) != "" {
+		os.Exit(m.Run())
+	}
+	code, err := inside()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "run the tests inside the lab:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// inside runs this binary within the lab and returns its exit code.
+func inside() (int, error) {
+	running, err := lab.Find()
+	if err != nil {
+		return 1, err
+	}
+	dir, err := os.MkdirTemp(running.Dir, "schedd-test-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return 1, err
+	}
+	binary := filepath.Join(dir, "schedd.test")
+	if err := copyFile(binary, "/proc/self/exe"); err != nil {
+		return 1, err
+	}
+	args := []string{"as", "htcd", "env", insideVariable + "=1", "LAB=" + running.Dir, "HTCD_LAB=" + running.Dir, binary}
+	for _, a := range os.Args[1:] {
+		if !strings.HasPrefix(a, "-test.testlogfile") { // a file of the host's
+			args = append(args, a)
+		}
+	}
+	cmd := exec.Command(running.Bin("lab"), args...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	err = cmd.Run()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,168 @@
+package schedd_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
+
+	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+func TestKindsOfHTCondorsOwnWords(t *testing.T) {
+	t.Parallel()
+	none := func(schedd.Job) error { return nil }
+	for name, c := range map[string]struct {
+		call func(*bench) error
+		kind schedd.Kind
+	}{
+		"a bad expression that a site lets through": {func(b *bench) error {
+			b.d.Allow, b.d.Options = []string{"periodic_vacate"}, "periodic_vacate = ((("
+			_, err := b.send()
+			return err
+		}, schedd.Refused},
+		"a schedd nobody knows": {func(b *bench) error {
+			b.elsewhere(schedd.Options{Schedd: "nowhere"})
+			_, err := b.send()
+			return err
+		}, schedd.Unreachable},
+		"a schedd nobody knows, asked": {func(b *bench) error {
+			b.elsewhere(schedd.Options{Schedd: "nowhere"})
+			return b.Queue(b.t.Context(), b.id, "", none)
+		}, schedd.Unreachable},
+		"a schedd nobody knows, asked for its history": {func(b *bench) error {
+			b.elsewhere(schedd.Options{Schedd: "nowhere"})
+			return b.History(b.t.Context(), b.id, "", schedd.HistoryBounds{}, none)
+		}, schedd.Unreachable},
+		"a schedd nobody knows, told to remove": {func(b *bench) error {
+			b.elsewhere(schedd.Options{Schedd: "nowhere"})
+			return b.Remove(b.t.Context(), b.id, "false", "")
+		}, schedd.Unreachable},
+		"no collector": {func(b *bench) error {
+			b.elsewhere(schedd.Options{Pool: "127.0.0.1:1"})
+			return b.Queue(b.t.Context(), b.id, "", none)
+		}, schedd.Unreachable},
+		"no ticket, where the collector wants one too": {func(b *bench) error {
+			b.id = schedd.Identity{}
+			_, err := b.send()
+			return err
+		}, schedd.Unreachable},
+		"a constraint that is none": {func(b *bench) error { return b.Remove(b.t.Context(), b.id, "(((", "") }, schedd.Unknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := c.call(newBench(t))
+			var e *schedd.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, c.kind, e.Kind, e.Error())
+			require.NotEmpty(t, e.Stderr)
+			require.NotContains(t, e.Error(), token)
+		})
+	}
+	b := newBench(t)
+	require.NoError(t, b.Remove(t.Context(), b.id, b.d.Tag.Constraint(), "nothing there"))
+	name, err := b.ScheddName(t.Context(), b.id)
+	require.NoError(t, err)
+	require.NotEmpty(t, name)
+}
+
+// elsewhere gives the bench another schedd or pool.
+func (b *bench) elsewhere(o schedd.Options) {
+	o.CondorConfig, o.Krb5Config = b.options().CondorConfig, b.options().Krb5Config
+	b.Client = schedd.New(o)
+}
+
+// dryRun asks the real condor_submit what a description means, and returns the ad.
+func dryRun(ctx context.Context, dir string) (classad.Ad, error) {
+	cmd := exec.CommandContext(ctx, "condor_submit", "-dry-run", "-", "job.sub")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	// The ad stands between a greeting and a count, as Name=value.
+	var ad strings.Builder
+	for l := range strings.Lines(string(out)) {
+		if name, value, ok := strings.Cut(l, "="); ok && classad.IsName(name) {
+			ad.WriteString(name + " = " + value)
+		}
+	}
+	var got classad.Ad
+	return got, classad.ReadLong(strings.NewReader(ad.String()), func(a classad.Ad) error { got = a; return nil })
+}
+
+func goldens(t *testing.T, file string) []txtar.File {
+	t.Helper()
+	ar, err := txtar.ParseFile(filepath.Join("../../internal", file))
+	require.NoError(t, err)
+	return ar.Files
+}
+
+func TestEveryAcceptedOptionIsAcceptedByCondorSubmit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	files := goldens(t, "schedd/testdata/htcopts.txtar")
+	for i := 0; i < len(files); i += 2 {
+		if strings.HasPrefix(string(files[i+1].Data), "! ") {
+			continue
+		}
+		t.Run(files[i].Name, func(t *testing.T) {
+			d := b.d
+			d.Options, d.Allow = string(files[i].Data), []string{"batch_project", "+ProjectX"}
+			dir := t.TempDir()
+			require.NoError(t, schedd.Stage(dir, d, token))
+			ad, err := dryRun(t.Context(), dir)
+			require.NoError(t, err)
+			uid, _ := ad.Get("HTCJobUID").Str()
+			require.Equal(t, d.Tag.UID, uid)
+			for l := range strings.Lines(string(files[i+1].Data)) {
+				if name, ok := strings.CutPrefix(strings.Fields(l)[0], "My."); ok {
+					require.True(t, ad.Has(name), name)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryExpressionMeansTheSameToCondorSubmit(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "job.sh"), []byte("#!/bin/sh\n"), 0o755))
+	meaning := func(x string) string {
+		text := "executable = job.sh\nMy.X = " + x + "\nqueue\n"
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "job.sub"), []byte(text), 0o644))
+		ad, err := dryRun(t.Context(), dir)
+		require.NoError(t, err, x)
+		return ad.Get("X").String()
+	}
+	for _, f := range goldens(t, "classad/testdata/expr.txtar") {
+		lines := strings.Split(strings.TrimSuffix(string(f.Data), "\n"), "\n")
+		for i := 0; i < len(lines); i += 2 {
+			x, err := classad.ParseExpr(lines[i])
+			if err == nil {
+				require.Equal(t, meaning(lines[i]), meaning(x.String()), lines[i])
+			}
+		}
+	}
+}
+
+func TestQuotedTextComesBackAsItWas(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for _, text := range []string{`say "hi"`, `back\slash`, `\"`, `\\` + `"`, `'`, "ä€😀", `a\" == "b`, `%s $HOME #`, `$`} {
+		d := b.d
+		d.BatchName = text
+		dir := t.TempDir()
+		require.NoError(t, schedd.Stage(dir, d, token), text)
+		ad, err := dryRun(t.Context(), dir)
+		require.NoError(t, err)
+		got, _ := ad.Get("JobBatchName").Str()
+		require.Equal(t, text, got)
+	}
+}
