@@ -105,7 +105,8 @@ func classify(stderr string) Kind {
 	return Unknown
 }
 
-// rules are HTCondor 23.9's own words.
+// rules are HTCondor 23.9's own words. Only what was seen to be final is Refused: what is
+// not known is shown and tried again.
 var rules = []struct {
 	kind  Kind
 	words []string
@@ -113,8 +114,8 @@ var rules = []struct {
 	// The limits come as a refused commit.
 	{Limit, []string{"MAX_JOBS_PER_OWNER", "MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_SUBMITTED"}},
 	{Credentials, []string{"AUTHENTICATE:1003", "AUTHENTICATE:1004", "No credentials cache", "Ticket expired", "credentials have expired"}},
-	{NotAuthorised, []string{"SECMAN:2010", "DENIED", "not authorized", "not a valid user account", "Permission denied"}},
-	{Refused, []string{"Failed to parse command file", "Parse error in expression", "Failed to commit job submission", "Invalid ", "invalid "}},
+	{NotAuthorised, []string{"SECMAN:2010", "DENIED", "not authorized", "not a valid user account"}},
+	{Refused, []string{"Failed to parse command file", "Parse error in expression", "Failed to commit job submission"}},
 	{Unreachable, []string{
 		"Can't find address", "cannot get address", "Collector has no record", "(null)", "Can't find schedd", "Failed to connect", "Failed to fetch ads", "Unable to locate", "Couldn't contact",
 		"CEDAR:6001", "CEDAR:6002", "SECMAN:2003", "SECMAN:2007", "Failed to send", "Connection refused", "Connection closed",
