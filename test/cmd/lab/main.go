@@ -58,7 +58,7 @@ func run(argv []string) (int, error) {
 		return 2, nil
 	}
 	if argv[1] == "as" && len(argv) > 3 {
-		return as(l, argv[2], argv[3], argv[4:])
+		return as(l, argv[2], false, argv[3], argv[4:])
 	}
 
 	if err := process(l, argv[1], argv[2:]); err != errNoProcess {

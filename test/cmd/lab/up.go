@@ -255,7 +255,7 @@ func envFile(l *lab.Lab) string {
 	return "export HTCD_LAB=" + quote(l.Dir) + "\n" +
 		"export KUBECONFIG=" + quote(l.Kubeconfig()) + "\n" +
 		"export HTCD_LEDGER=" + quote(l.Ledger()) + "\n" +
-		"case :$PATH: in\n:" + quote(l.Path("bin")) + ":*) ;;\n*) export PATH=" + quote(l.Path("bin")) + ":\"$PATH\" ;;\nesac\n"
+		"export PATH=" + quote(l.Path("bin")) + ":\"$PATH\"\n"
 }
 
 // links makes the lab's commands and its env file.

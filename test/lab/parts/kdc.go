@@ -2,6 +2,7 @@ package parts
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,11 +14,18 @@ const (
 	Domain = "lab.htcd"
 )
 
-// Passwords of the people. robot's holds what shells, files of variables and JSON trip over.
-var Passwords = map[string]string{
-	"robot": `p w:$x#1"'\`,
-	"alice": "alicepw",
-	"admin": "adminpw",
+// Password of robot, which is htcd's account: all that shells, files of variables and JSON trip over.
+const Password = `p w:$x#1"'\`
+
+// person is an account of the root that has a ticket.
+type person struct{ account, principal, password string }
+
+// people: admin shows HTCondor a ticket of condor, which is who the daemons are, because the schedd takes anybody else
+// who has never submitted for anonymous, superuser or not.
+var people = []person{
+	{"robot", "robot", Password},
+	{"alice", "alice", "alicepw"},
+	{"admin", "condor", "condorpw"},
 }
 
 // KDC is the key distribution centre of the lab's own realm. Clients use krb5.conf beside its database.
@@ -74,9 +82,9 @@ func KDC(ctx context.Context, w World) (*Process, error) {
 	// A principal's maximum is the smaller of its own, krbtgt's and the realm's; the latter two are made with a day.
 	script += fmt.Sprintf("modprinc -maxlife 365d -maxrenewlife 365d krbtgt/%s\n", Realm)
 	script += fmt.Sprintf("modprinc -maxlife 365d %s\n", host)
-	for _, name := range []string{"robot", "alice", "admin"} {
-		script += fmt.Sprintf("addprinc -maxlife 365d -maxrenewlife 365d -pw %s %s\n", kadminQuote(Passwords[name]), name)
-		script += fmt.Sprintf("ktadd -norandkey -k %s/%s.keytab %s\n", dir, name, name)
+	for _, p := range people {
+		script += fmt.Sprintf("addprinc -maxlife 365d -maxrenewlife 365d -pw %s %s\n", kadminQuote(p.password), p.principal)
+		script += fmt.Sprintf("ktadd -norandkey -k %s/%s.keytab %s\n", dir, p.account, p.principal)
 	}
 	if out, err := command(ctx, env, script, "kadmin.local", "-r", Realm); err != nil {
 		return nil, fmt.Errorf("make the realm: %w: %s", err, out)
@@ -103,26 +111,24 @@ func kadminQuote(s string) string {
 // Tickets gives each person a ticket in a file of their own, valid for as long as any lab: the lab's commands must
 // work while the KDC is down.
 func Tickets(ctx context.Context, w World) error {
-	for name := range Passwords {
-		uid, gid, err := Account(name)
+	for _, p := range people {
+		uid, gid, err := Account(p.account)
 		if err != nil {
 			return err
 		}
-		cache := TicketFile(w, name)
-		keytab := w.Lab.Path("krb", name+".keytab")
+		cache := TicketFile(w, p.account)
+		keytab := w.Lab.Path("krb", p.account+".keytab")
 		env := []string{"KRB5_CONFIG=" + w.Lab.Path("krb", "krb5.conf")}
-		if _, err := command(ctx, env, "", "kinit", "-k", "-t", keytab, "-l", "365d", "-c", "FILE:"+cache, name); err != nil {
+		kinit := []string{"kinit", "-k", "-t", keytab, "-l", "365d", "-c", "FILE:" + cache, p.principal}
+		if _, err := command(ctx, env, "", kinit...); err != nil {
 			return err
 		}
-		if err := os.Chown(cache, int(uid), int(gid)); err != nil {
-			return err
-		}
-		if err := os.Chown(keytab, int(uid), int(gid)); err != nil {
+		if err := errors.Join(os.Chown(cache, int(uid), int(gid)), os.Chown(keytab, int(uid), int(gid))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// TicketFile is the credential cache of a person.
-func TicketFile(w World, name string) string { return w.Lab.Path("krb", name+".cc") }
+// TicketFile is the credential cache of an account.
+func TicketFile(w World, account string) string { return w.Lab.Path("krb", account+".cc") }

@@ -1,6 +1,8 @@
 package parts
 
 import (
+	"slices"
+
 	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/root"
 )
@@ -20,7 +22,7 @@ func Environment(l *lab.Lab, account string) []string {
 	if account == "admin" {
 		env = append(env, "_CONDOR_CONDOR_Q_ONLY_MY_JOBS=False")
 	}
-	if _, ok := Passwords[account]; ok {
+	if slices.ContainsFunc(people, func(p person) bool { return p.account == account }) {
 		env = append(env, "KRB5CCNAME=FILE:"+TicketFile(World{Lab: l}, account))
 	}
 	return env
