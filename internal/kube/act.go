@@ -62,6 +62,8 @@ func (c *Controller) act(ctx context.Context, key string) error {
 		return c.submit(ctx, job, d.attempt)
 	case actRecover:
 		return c.recover(ctx, job, s.run, d.attempt)
+	case actRestore:
+		return c.restore(ctx, job)
 	case actRemove:
 		return c.finalize(ctx, job)
 	}

@@ -208,18 +208,40 @@ func TestALostLedgerIsRebuiltFromObjectsAndTags(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
 }
 
-func TestWhileALostLedgerIsRebuiltTheStatusStaysAsItWas(t *testing.T) {
-	w := newWorld(t)
-	w.apply(htcjob("one"))
-	require.NoError(t, w.callback("one", 0, 1))
-	before := w.job("one").Status
-	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
-	w.schedd.Down(errUnreachable)
-	w.later(time.Minute)
-	after := w.job("one").Status
-	require.Equal(t, before.Phase, after.Phase)
-	require.Equal(t, before.Failures, after.Failures)
-	require.Equal(t, before.JobID, after.JobID)
+func TestWithALostLedgerTheStatusStaysAndNothingIsSentAgain(t *testing.T) {
+	for name, happens := range map[string]func(w *world){
+		"ended": func(w *world) {
+			require.NoError(t, w.callback("one", 0, 0))
+			require.NoError(t, w.callback("one", 1, 3))
+			require.NoError(t, w.callback("one", 2, 4))
+		},
+		"still open": func(w *world) { w.crosscheck() },
+		"refused": func(w *world) {
+			bad := w.job("one").DeepCopy()
+			require.NoError(t, w.callback("one", 0, 0))
+			require.NoError(t, w.callback("one", 1, 0))
+			require.NoError(t, w.callback("one", 2, 0))
+			bad.Generation, bad.Spec.HTCOpts = 2, "executable = /bin/sh"
+			w.apply(bad)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(htcjob("one", queueOf(3)))
+			happens(w)
+			before := w.job("one").Status
+			require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
+			w.schedd.Lose(1, -1) // not even the schedd knows it any more
+			w.restart()
+			w.settle()
+			w.later(time.Hour)
+			after := w.job("one").Status
+			before.Conditions, after.Conditions = nil, nil
+			before.Idle = 0 // not known until the schedd is asked again
+			require.Equal(t, before, after)
+			require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+		})
+	}
 }
 
 func TestTheCrossCheckRepairsWhatCallbacksDidNotSay(t *testing.T) {

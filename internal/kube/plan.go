@@ -22,6 +22,7 @@ const (
 	actRest    action = "rest"    // nothing to do for HTCondor
 	actSubmit  action = "submit"  // begin this attempt
 	actRecover action = "recover" // find out by the tag what became of this attempt
+	actRestore action = "restore" // write down again what the status says of a run that the ledger has lost
 	actRemove  action = "remove"  // take everything out of HTCondor, then let the object go
 )
 
@@ -42,7 +43,10 @@ func plan(s situation) decision {
 	case job.DeletionTimestamp != nil:
 		return decision{action: actRemove}
 
-	// The ledger knows nothing, but the object speaks of a run: the ledger was lost.
+	// The ledger knows nothing, but the object speaks of a run: the ledger was lost. What the object says was sent, or
+	// refused, is not asked about, so that it is never sent again; only an open intent is.
+	case run == nil && job.Status.Attempt > 0 && (job.Status.ClusterID > 0 || job.Status.Phase.Terminal()):
+		return decision{action: actRestore}
 	case run == nil && job.Status.Attempt > 0:
 		return decision{actRecover, int(job.Status.Attempt)}
 	// The finalizer is set just before the intent is written: htcd ended between the two, or the ledger was lost.

@@ -17,23 +17,25 @@ func TestPlan(t *testing.T) {
 	deleted := func(job *v1alpha1.HTCJob) { job.DeletionTimestamp = new(metav1.Now()) }
 	changed := func(job *v1alpha1.HTCJob) { job.Generation = 2 }
 	ran := func(job *v1alpha1.HTCJob) { job.Status.Attempt = 4 }
+	sent := func(job *v1alpha1.HTCJob) { job.Status.Attempt, job.Status.ClusterID = 4, 9 }
 	run := func(state ledger.RunState) *ledger.Run { return &ledger.Run{Attempt: 1, Generation: 1, State: state} }
 	for name, c := range map[string]struct {
 		s    situation
 		want decision
 	}{
-		"a new HTCJob is submitted":                             {situation{job: htcjob("a")}, decision{actSubmit, 1}},
-		"one with our finalizer and no row is asked about":      {situation{job: htcjob("a", finalized)}, decision{actRecover, 1}},
-		"one whose status knows more than the ledger as well":   {situation{job: htcjob("a", finalized, ran)}, decision{actRecover, 4}},
-		"an open intent is asked about":                         {situation{job: htcjob("a"), run: run(ledger.Intent)}, decision{actRecover, 1}},
-		"a submitted one is left alone":                         {situation{job: htcjob("a"), run: run(ledger.Submitted), counts: ledger.Counts{Active: 1}}, decision{action: actRest}},
-		"a changed spec waits for what is active":               {situation{job: htcjob("a", changed), run: run(ledger.Submitted), counts: ledger.Counts{Active: 1}}, decision{action: actRest}},
-		"a changed spec of an ended one runs again":             {situation{job: htcjob("a", changed), run: run(ledger.Submitted)}, decision{actSubmit, 2}},
-		"a refused one rests":                                   {situation{job: htcjob("a"), run: run(ledger.Refused)}, decision{action: actRest}},
-		"a refused one is tried again when changed":             {situation{job: htcjob("a", changed), run: run(ledger.Refused)}, decision{actSubmit, 2}},
-		"a run whose cluster never got its files is begun anew": {situation{job: htcjob("a"), run: run(ledger.Removed)}, decision{actSubmit, 2}},
-		"a deleted one is removed, whatever state it is in":     {situation{job: htcjob("a", finalized, deleted), run: run(ledger.Intent)}, decision{action: actRemove}},
-		"a deleted one that others hold back is none of ours":   {situation{job: htcjob("a", deleted)}, decision{action: actRest}},
+		"a new HTCJob is submitted":                              {situation{job: htcjob("a")}, decision{actSubmit, 1}},
+		"one with our finalizer and no row is asked about":       {situation{job: htcjob("a", finalized)}, decision{actRecover, 1}},
+		"one whose status knows of an open intent as well":       {situation{job: htcjob("a", finalized, ran)}, decision{actRecover, 4}},
+		"one whose status names its cluster is restored from it": {situation{job: htcjob("a", finalized, sent)}, decision{action: actRestore}},
+		"an open intent is asked about":                          {situation{job: htcjob("a"), run: run(ledger.Intent)}, decision{actRecover, 1}},
+		"a submitted one is left alone":                          {situation{job: htcjob("a"), run: run(ledger.Submitted), counts: ledger.Counts{Active: 1}}, decision{action: actRest}},
+		"a changed spec waits for what is active":                {situation{job: htcjob("a", changed), run: run(ledger.Submitted), counts: ledger.Counts{Active: 1}}, decision{action: actRest}},
+		"a changed spec of an ended one runs again":              {situation{job: htcjob("a", changed), run: run(ledger.Submitted)}, decision{actSubmit, 2}},
+		"a refused one rests":                                    {situation{job: htcjob("a"), run: run(ledger.Refused)}, decision{action: actRest}},
+		"a refused one is tried again when changed":              {situation{job: htcjob("a", changed), run: run(ledger.Refused)}, decision{actSubmit, 2}},
+		"a run whose cluster never got its files is begun anew":  {situation{job: htcjob("a"), run: run(ledger.Removed)}, decision{actSubmit, 2}},
+		"a deleted one is removed, whatever state it is in":      {situation{job: htcjob("a", finalized, deleted), run: run(ledger.Intent)}, decision{action: actRemove}},
+		"a deleted one that others hold back is none of ours":    {situation{job: htcjob("a", deleted)}, decision{action: actRest}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, plan(c.s)) })
 	}

@@ -35,10 +35,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return nil
 		}
 		forgotten := c.newRun(current, attempt, schedd.Description{})
-		if observed := current.Status.ObservedGeneration; observed > 0 {
-			forgotten.Generation = observed
-		}
-		forgotten.Deferred = true // the token is lost with the ledger: only HTCondor can say how its jobs ended
+		forgotten.Deferred = true // the token went with the ledger: only HTCondor can say how its jobs end
 		run = &forgotten
 		err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(forgotten) })
 		if errors.Is(err, ledger.ErrExists) {

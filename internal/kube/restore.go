@@ -1,0 +1,113 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// remembered is what the status of an HTCJob still says of its newest run when the ledger has lost it. Its jobs were
+// sent: whatever the schedd says now, they must not be sent again.
+func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc) {
+	status := job.Status
+	run := c.newRun(job, int(status.Attempt), schedd.Description{})
+	run.Generation, run.Procs = status.ObservedGeneration, int(status.Active+status.Succeeded+status.Failed)
+	run.Schedd, run.Cluster = status.Schedd, int(status.ClusterID)
+	run.Deferred = true // the token went with the ledger: only HTCondor can say how its jobs end
+	run.State = ledger.Submitted
+	if status.StartTime != nil {
+		run.Created, run.Submitted = status.StartTime.Time, status.StartTime.Time
+	}
+	if status.LastChecked != nil {
+		run.Checked = status.LastChecked.Time
+	}
+	if !status.Phase.Terminal() {
+		return run, nil
+	}
+	run.Confirmed, run.Ended = true, c.Now()
+	if status.CompletionTime != nil {
+		run.Ended = status.CompletionTime.Time
+	}
+	if run.Cluster == 0 {
+		run.State = ledger.Refused
+		if said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSubmitted); said != nil {
+			run.Reason, run.Message = said.Reason, said.Message
+		}
+		return run, nil
+	}
+	return run, endedProcs(run, status)
+}
+
+// endedProcs gives every proc of an ended run its end: first those that the status lists by name, then as many more as
+// its counts say.
+func endedProcs(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
+	procs := make([]ledger.Proc, run.Procs)
+	for i := range procs {
+		procs[i] = ledger.Proc{
+			UID: run.UID, Attempt: run.Attempt, Proc: i, Status: ledger.StatusSucceeded,
+			Reason: "Completed", Source: fromCrosscheck, Changed: run.Ended,
+		}
+	}
+	failed := int(status.Failed)
+	fail := func(p *ledger.Proc, reason, message string) {
+		p.Status, p.Reason, p.Message = ledger.StatusFailed, reason, message
+		failed--
+	}
+	for _, f := range status.Failures {
+		_, number, _ := strings.Cut(f.JobID, ".")
+		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(procs) && failed > 0 {
+			fail(&procs[i], f.Reason, f.Message)
+			procs[i].ExitCode, procs[i].Signal = intOrNil(f.ExitCode), intOrNil(f.Signal)
+		}
+	}
+	for i := range procs {
+		if failed > 0 && procs[i].Status == ledger.StatusSucceeded {
+			fail(&procs[i], "Forgotten", "failed; which of the jobs did was lost with the ledger")
+		}
+	}
+	return procs
+}
+
+// restore writes down again what the status says of a run that the ledger has lost.
+func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
+	run, procs := c.remembered(job)
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := tx.InsertRun(run); err != nil {
+			return err
+		}
+		if run.State == ledger.Submitted {
+			if err := tx.InsertProcs(run, run.Procs); err != nil {
+				return err
+			}
+		}
+		for _, p := range procs {
+			if err := tx.UpdateProc(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, ledger.ErrExists) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("restore attempt %d from the status: %w", run.Attempt, err)
+	}
+	c.Log.Warn().Str("job", job.Namespace+"/"+job.Name).Int("attempt", run.Attempt).Msg("the ledger had lost this run; restored from the object's status")
+	return nil
+}
+
+func intOrNil(n *int32) *int {
+	if n == nil {
+		return nil
+	}
+	return new(int(*n))
+}
