@@ -56,7 +56,7 @@ func Install(ctx context.Context, w World) error {
 	}
 	secret, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]string{"name": "kinit-secret", "namespace": "default"},
-		"stringData": map[string]string{"username": "robot", "password": Password},
+		"stringData": map[string]string{"username": "robot", "password": Passwords["robot"]},
 	})
 	if err != nil {
 		return err

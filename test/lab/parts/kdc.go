@@ -14,19 +14,20 @@ const (
 	Domain = "lab.htcd"
 )
 
-// Password of robot, which is htcd's account: all that shells, files of variables and JSON trip over.
-const Password = `p w:$x#1"'\`
+// Passwords by principal. robot's, which is htcd's account, holds all that shells, files of variables and JSON trip
+// over.
+var Passwords = map[string]string{
+	"robot":  `p w:$x#1"'\`,
+	"alice":  "alicepw",
+	"condor": "condorpw",
+}
 
 // person is an account of the root that has a ticket.
-type person struct{ account, principal, password string }
+type person struct{ account, principal string }
 
 // people: admin shows HTCondor a ticket of condor, which is who the daemons are, because the schedd takes anybody else
 // who has never submitted for anonymous, superuser or not.
-var people = []person{
-	{"robot", "robot", Password},
-	{"alice", "alice", "alicepw"},
-	{"admin", "condor", "condorpw"},
-}
+var people = []person{{"robot", "robot"}, {"alice", "alice"}, {"admin", "condor"}}
 
 // KDC is the key distribution centre of the lab's own realm. Clients use krb5.conf beside its database.
 func KDC(ctx context.Context, w World) (*Process, error) {
@@ -83,7 +84,7 @@ func KDC(ctx context.Context, w World) (*Process, error) {
 	script += fmt.Sprintf("modprinc -maxlife 365d -maxrenewlife 365d krbtgt/%s\n", Realm)
 	script += fmt.Sprintf("modprinc -maxlife 365d %s\n", host)
 	for _, p := range people {
-		script += fmt.Sprintf("addprinc -maxlife 365d -maxrenewlife 365d -pw %s %s\n", kadminQuote(p.password), p.principal)
+		script += fmt.Sprintf("addprinc -maxlife 365d -maxrenewlife 365d -pw %s %s\n", kadminQuote(Passwords[p.principal]), p.principal)
 		script += fmt.Sprintf("ktadd -norandkey -k %s/%s.keytab %s\n", dir, p.account, p.principal)
 	}
 	if out, err := command(ctx, env, script, "kadmin.local", "-r", Realm); err != nil {
