@@ -109,9 +109,9 @@ func (d *daemon) work(ctx context.Context) (err error) {
 	}
 	defer broadcaster.Shutdown()
 
-	secret := kube.NewSecretCredentials(d.core, d.o.KinitSecretNamespace, d.o.KinitSecret, krb.New(krb.Options{
-		BinDir: d.o.CondorBinDir, Krb5Config: d.o.Krb5Config, Dir: d.o.TicketDir,
-	}))
+	tickets := krb.New(krb.Options{BinDir: d.o.CondorBinDir, Krb5Config: d.o.Krb5Config, Dir: d.o.TicketDir})
+	defer func() { err = errors.Join(err, tickets.Close()) }()
+	secret := kube.NewSecretCredentials(d.core, d.o.KinitSecretNamespace, d.o.KinitSecret, tickets)
 	informer := d.jobs.NewInformer(d.o.Namespace, d.o.Resync)
 	controller, err := kube.New(kube.Options{
 		Site: kube.Site{

@@ -126,10 +126,10 @@ func (b *bench) condition(job *v1alpha1.HTCJob, kind string) metav1.Condition {
 	return *c
 }
 
-// condor asks the schedd for an attribute of jobs, one line each, in the order of their numbers.
+// condor asks the queue or the history for attributes of jobs: a line each, which begins with the job's id.
 func (b *bench) condor(tool, constraint string, attributes ...string) []string {
 	b.t.Helper()
-	args := append([]string{"-constraint", constraint, "-af:j"}, attributes...)
+	args := append([]string{"-constraint", constraint, "-af", `strcat(ClusterId, ".", ProcId)`}, attributes...)
 	if tool == "condor_q" {
 		args = append([]string{"-allusers"}, args...)
 	}
