@@ -31,6 +31,8 @@ func run(args, environ []string) int {
 	root := &cobra.Command{
 		Use:           "htcd",
 		Short:         "htcd runs HTCondor jobs for people who live in Kubernetes",
+		Args:          noArguments,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -53,11 +55,19 @@ func run(args, environ []string) int {
 // usageError is a mistake in how htcd was called; trying again unchanged cannot help.
 type usageError struct{ error }
 
+// noArguments refuses what is no command and no flag.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usageError{fmt.Errorf("%s: there is no %q; %s --help lists what there is", cmd.CommandPath(), args[0], cmd.CommandPath())}
+	}
+	return nil
+}
+
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), "htcd", version) },
 	}
 }

@@ -148,29 +148,35 @@ func (o *Options) check() error {
 	if o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0 {
 		return fmt.Errorf("--namespace %q is not a namespace's name", o.Namespace)
 	}
-	for flag, address := range map[string]string{"--listen": o.Listen, "--health-listen": o.HealthListen} {
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			return fmt.Errorf("%s %q: want host:port or :port", flag, address)
+	for _, f := range []struct{ flag, address string }{{"--listen", o.Listen}, {"--health-listen", o.HealthListen}} {
+		if _, _, err := net.SplitHostPort(f.address); err != nil {
+			return fmt.Errorf("%s %q: want host:port or :port", f.flag, f.address)
 		}
 	}
-	for flag, n := range map[string]int{"--workers": o.Workers, "--submitters": o.Submitters} {
-		if n < 1 {
-			return fmt.Errorf("%s %d: want 1 or more", flag, n)
+	for _, f := range []struct {
+		flag string
+		n    int
+	}{{"--workers", o.Workers}, {"--submitters", o.Submitters}} {
+		if f.n < 1 {
+			return fmt.Errorf("%s %d: want 1 or more", f.flag, f.n)
 		}
 	}
-	for flag, d := range map[string]time.Duration{
-		"--resync": o.Resync, "--refresh": o.Refresh, "--command-timeout": o.CommandTimeout,
-		"--callback-deadline": o.CallbackDeadline, "--shutdown-timeout": o.ShutdownTimeout,
+	for _, f := range []struct {
+		flag string
+		d    time.Duration
+	}{
+		{"--resync", o.Resync}, {"--refresh", o.Refresh}, {"--command-timeout", o.CommandTimeout},
+		{"--callback-deadline", o.CallbackDeadline}, {"--shutdown-timeout", o.ShutdownTimeout},
 	} {
-		if d < time.Second {
-			return fmt.Errorf("%s %s: want 1s or more", flag, d)
+		if f.d < time.Second {
+			return fmt.Errorf("%s %s: want 1s or more", f.flag, f.d)
 		}
 	}
-	for flag, path := range map[string]string{
-		"--data": o.Data, "--ledger": o.ledgerFile(), "--ticket-dir": o.TicketDir, "--ship-sender": o.ShipSender,
+	for _, f := range []struct{ flag, path string }{
+		{"--data", o.Data}, {"--ledger", o.Ledger}, {"--ticket-dir", o.TicketDir}, {"--ship-sender", o.ShipSender},
 	} {
-		if path != "" && !filepath.IsAbs(path) {
-			return fmt.Errorf("%s %q: want an absolute path", flag, path)
+		if f.path != "" && !filepath.IsAbs(f.path) {
+			return fmt.Errorf("%s %q: want an absolute path", f.flag, f.path)
 		}
 	}
 	for _, bind := range o.Binds {

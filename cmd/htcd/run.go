@@ -20,7 +20,7 @@ Every flag can be set in the environment instead, as HTCD_ and its name in capit
 (--callback-url is HTCD_CALLBACK_URL). A flag stands above the environment.
 
 SIGTERM and SIGINT stop it: what is in flight is finished, at most for --shutdown-timeout, and the exit code is 0.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 	}
 	o.flags(c.Flags())
 	c.RunE = func(cmd *cobra.Command, _ []string) error {

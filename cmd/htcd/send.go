@@ -26,7 +26,7 @@ Exit codes:
   0  the operator has it
   1  it could not be delivered in time, or was refused (the reason is on standard error)
   2  an argument is wrong or the token file cannot be used; nothing was sent`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := notify.Send(cmd.Context(), o)
 			if errors.Is(err, notify.ErrInvalid) {

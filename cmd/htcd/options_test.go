@@ -1,0 +1,85 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+// parsed is what flags and environment come to, as htcd run reads them.
+func parsed(t *testing.T, args []string, environ ...string) (Options, error) {
+	t.Helper()
+	var o Options
+	f := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	o.flags(f)
+	require.NoError(t, f.Parse(args))
+	if err := fromEnvironment(f, lookup(environ)); err != nil {
+		return o, err
+	}
+	return o, o.check()
+}
+
+const callback = "--callback-url=http://htcd.test/cloudevents"
+
+func TestAFlagStandsAboveTheEnvironmentAndThatAboveTheDefault(t *testing.T) {
+	o, err := parsed(t, []string{callback, "--workers=3"}, "HTCD_WORKERS=9", "HTCD_SUBMITTERS=7", "HTCD_BINDS=/cvmfs,/eos")
+	require.NoError(t, err)
+	require.Equal(t, 3, o.Workers)
+	require.Equal(t, 7, o.Submitters)
+	require.Equal(t, []string{"/cvmfs", "/eos"}, o.Binds)
+	require.Equal(t, 10*time.Second, o.Resync)
+	require.Equal(t, "/data/sqlite/htcjobs.db", o.ledgerFile())
+}
+
+func TestAWrongSettingIsNamed(t *testing.T) {
+	for name, c := range map[string]struct {
+		args    []string
+		environ []string
+		says    string
+	}{
+		"no callback URL":                    {nil, nil, "--callback-url is required"},
+		"a callback URL that is none":        {[]string{"--callback-url=htcd.test"}, nil, "--callback-url"},
+		"a namespace that cannot be":         {[]string{callback, "--namespace=A_b"}, nil, "--namespace"},
+		"an address without a port":          {[]string{callback, "--listen=localhost"}, nil, "--listen"},
+		"no workers":                         {[]string{callback, "--workers=0"}, nil, "--workers"},
+		"a time too short":                   {[]string{callback, "--resync=1ms"}, nil, "--resync"},
+		"a relative path":                    {[]string{callback, "--data=data"}, nil, "--data"},
+		"a bind that the wrapper cannot use": {[]string{callback, "--binds=/a b"}, nil, "--binds"},
+		"a sender that is not there":         {[]string{callback, "--ship-sender=/nowhere/htcd"}, nil, "--ship-sender"},
+		"a schedule that is none":            {[]string{callback, "--reconcile-schedule=often"}, nil, "--reconcile-schedule"},
+		"a number in the environment":        {[]string{callback}, []string{"HTCD_WORKERS=many"}, "HTCD_WORKERS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := parsed(t, c.args, c.environ...)
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+func TestAMisspeltVariableIsFoundAndAServicesAreNot(t *testing.T) {
+	var o Options
+	f := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	o.flags(f)
+	environ := []string{"PATH=/bin", "HTCD_WORKRES=1", "HTCD_WORKERS=1", "HTCD_SERVICE_HOST=10.0.0.1", "HTCD_PORT_80_TCP=x", "HTCD_PORT=x"}
+	require.Equal(t, []string{"HTCD_WORKRES"}, unknownEnvironment(f, environ))
+}
+
+func TestExitCodes(t *testing.T) {
+	for name, c := range map[string]struct {
+		args    []string
+		environ []string
+		want    int
+	}{
+		"version":              {[]string{"version"}, nil, 0},
+		"help":                 {[]string{"run", "--help"}, nil, 0},
+		"an unknown flag":      {[]string{"run", "--bogus"}, nil, exitUsage},
+		"an unknown command":   {[]string{"bogus"}, nil, exitUsage},
+		"an argument too many": {[]string{"run", "now"}, nil, exitUsage},
+		"an unknown variable":  {[]string{"run", callback}, []string{"HTCD_BOGUS=1"}, exitUsage},
+		"no kubeconfig":        {[]string{"run", callback, "--kubeconfig=/nowhere"}, nil, exitFailure},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, run(c.args, c.environ)) })
+	}
+}
