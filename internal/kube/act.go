@@ -57,6 +57,11 @@ func (c *Controller) act(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
+	if s.orphans {
+		if err := c.sweep(ctx, key); err != nil {
+			return err
+		}
+	}
 	switch d := plan(s); d.action {
 	case actSubmit:
 		return c.submit(ctx, job, d.attempt)

@@ -61,29 +61,35 @@ func (c *Controller) unconfirmed(ctx context.Context) (runs []ledger.Run, id sch
 // checkOne asks about the one run that a callback hinted at. HTCondor needs a moment from the callback to the end in
 // its queue, so it asks a few times; then the cron schedule takes over.
 func (c *Controller) checkOne(ctx context.Context, uid string) {
-	err := func() error {
-		var run ledger.Run
-		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			run, err = tx.LatestRun(uid)
-			return err
-		})
-		if err != nil || run.State != ledger.Submitted || run.Confirmed {
-			return err
-		}
-		id, err := c.Credentials.Identity(ctx)
-		if err != nil {
-			return err
-		}
-		return c.check(ctx, id, []ledger.Run{run}, pass{history: true})
-	}()
-	if err != nil && !errors.Is(err, ledger.ErrNotFound) {
+	over, err := c.checkRun(ctx, uid)
+	if err != nil {
 		c.Log.Warn().Err(err).Str("uid", uid).Msg("check after a callback")
 	}
-	if c.checks.NumRequeues(uid) < 3 {
-		c.checks.AddRateLimited(uid)
+	if over || c.checks.NumRequeues(uid) >= 3 {
+		c.checks.Forget(uid)
 		return
 	}
-	c.checks.Forget(uid)
+	c.checks.AddRateLimited(uid)
+}
+
+// checkRun asks about the newest run of an HTCJob, unless HTCondor has said the last word on it.
+func (c *Controller) checkRun(ctx context.Context, uid string) (over bool, err error) {
+	var run ledger.Run
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		run, err = tx.LatestRun(uid)
+		return err
+	})
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && (run.State != ledger.Submitted || run.Confirmed) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	id, err := c.Credentials.Identity(ctx)
+	if err != nil {
+		return false, err
+	}
+	return false, c.check(ctx, id, []ledger.Run{run}, pass{history: true})
 }
 
 // checking is one run during a pass.

@@ -194,6 +194,16 @@ func TestAnHTCJobThatVanishedWhileHtcdWasAwayTakesItsJobsWithIt(t *testing.T) {
 	require.Empty(t, w.schedd.Jobs())
 }
 
+func TestAnObjectThatReplacedAnotherOfItsNameDoesNotInheritItsJobs(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	job := w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.UID = "uid-younger" }))
+	require.Equal(t, []string{"2.0"}, job.Status.JobID)
+	jobs := w.schedd.Jobs()
+	require.Len(t, jobs, 1, "the older object's job is gone")
+	require.Equal(t, "uid-younger", jobs[0].Tag.UID)
+}
+
 func TestALostLedgerIsRebuiltFromObjectsAndTags(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))

@@ -14,6 +14,7 @@ type situation struct {
 	counts   ledger.Counts
 	failures []ledger.Proc // the first few that failed
 	held     *ledger.Proc  // one that is held
+	orphans  bool          // the ledger has runs of an older object of this name
 }
 
 type action string

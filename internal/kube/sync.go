@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -25,6 +24,9 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	}
 	d := plan(s)
 	difficulty, stuck := c.troubles.get(key)
+	if s.orphans && !stuck {
+		c.lane.Add(key)
+	}
 	if d.action == actRest {
 		c.troubles.clear(key)
 		stuck = false
@@ -65,14 +67,22 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situatio
 	s := situation{job: job}
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		s = situation{job: job}
-		run, err := tx.LatestRun(string(job.UID))
-		if errors.Is(err, ledger.ErrNotFound) {
-			return nil
-		}
+		runs, err := tx.Runs(ledger.RunFilter{Namespace: job.Namespace, Name: job.Name})
 		if err != nil {
 			return err
 		}
-		s.run = &run
+		for _, run := range runs {
+			switch {
+			case run.UID != string(job.UID):
+				s.orphans = true
+			case s.run == nil || run.Attempt > s.run.Attempt:
+				s.run = &run
+			}
+		}
+		if s.run == nil {
+			return nil
+		}
+		run := s.run
 		if s.counts, err = tx.Counts(run.UID, run.Attempt); err != nil {
 			return err
 		}
