@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
 )
 
 // A change is what a case does to a manifest that is accepted.
@@ -169,8 +170,8 @@ func argoManifest(t *testing.T, workflow *unstructured.Unstructured) *unstructur
 }
 
 func dynamicJobs(t *testing.T) dynamic.ResourceInterface {
-	namespace := ownNamespace(t)
-	client, err := dynamic.NewForConfig(kubeConfig(t))
+	namespace := trial.Namespace(t)
+	client, err := dynamic.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
 	return client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(namespace)
 }

@@ -10,12 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
+
+	"htc.cern.ch/htcd/test/trial"
 )
 
 func TestPodPassesTheRestrictedStandard(t *testing.T) {
 	t.Parallel()
-	namespace := ownNamespace(t)
-	client, err := kubernetes.NewForConfig(kubeConfig(t))
+	namespace := trial.Namespace(t)
+	client, err := kubernetes.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
 	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "htcd"}}, metav1.CreateOptions{})

@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
 )
 
 // These tests write status and spec as no user of htcd does, and the lab's own
@@ -26,7 +27,7 @@ import (
 
 func TestSpecCannotChangeWhileJobsAreActive(t *testing.T) {
 	t.Parallel()
-	job := newTrial(t)
+	job := newSample(t)
 
 	const refusal = "spec: Forbidden: the spec cannot change while jobs are active in HTCondor: wait until they end, or delete this HTCJob"
 	const early, late = `{"spec":{"htcopts":"priority = 1"}}`, `{"spec":{"htcopts":"priority = 2"}}`
@@ -53,7 +54,7 @@ func TestSpecCannotChangeWhileJobsAreActive(t *testing.T) {
 
 func TestCountsArePresentFromTheFirstMoment(t *testing.T) {
 	t.Parallel()
-	job := newTrial(t)
+	job := newSample(t)
 	require.Equal(t,
 		map[string]any{"active": int64(0), "succeeded": int64(0), "failed": int64(0), "phase": "Pending"},
 		job.get().Object["status"])
@@ -61,7 +62,7 @@ func TestCountsArePresentFromTheFirstMoment(t *testing.T) {
 
 func TestSpecAndStatusAreWrittenApart(t *testing.T) {
 	t.Parallel()
-	job := newTrial(t)
+	job := newSample(t)
 	const everything = `{"spec":{"name":"new"},"status":{"succeeded":7}}`
 
 	got, err := job.patch(everything, "status")
@@ -84,7 +85,7 @@ func TestSpecAndStatusAreWrittenApart(t *testing.T) {
 
 func TestKubectlGetShowsTheColumns(t *testing.T) {
 	t.Parallel()
-	client, err := kubernetes.NewForConfig(kubeConfig(t))
+	client, err := kubernetes.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
 
 	raw, err := client.RESTClient().Get().
@@ -110,30 +111,30 @@ func TestKubectlGetShowsTheColumns(t *testing.T) {
 	require.Equal(t, []string{"all"}, resources.APIResources[0].Categories)
 }
 
-// A trial is one object of a trial CRD.
-type trial struct {
+// A sample is one object of the CRD in trial.
+type sample struct {
 	t    *testing.T
 	jobs dynamic.ResourceInterface
 	name string
 }
 
-func (j trial) get() *unstructured.Unstructured {
+func (j sample) get() *unstructured.Unstructured {
 	j.t.Helper()
 	got, err := j.jobs.Get(j.t.Context(), j.name, metav1.GetOptions{})
 	require.NoError(j.t, err)
 	return got
 }
 
-func (j trial) patch(merge string, subresources ...string) (*unstructured.Unstructured, error) {
+func (j sample) patch(merge string, subresources ...string) (*unstructured.Unstructured, error) {
 	return j.jobs.Patch(j.t.Context(), j.name, types.MergePatchType, []byte(merge), metav1.PatchOptions{}, subresources...)
 }
 
-// newTrial installs the shipped CRD under a group of its own, which goes with
+// newSample installs the shipped CRD under a group of its own, which goes with
 // the test, and makes one object of it.
-func newTrial(t *testing.T) trial {
+func newSample(t *testing.T) sample {
 	t.Helper()
-	namespace := ownNamespace(t)
-	client, err := dynamic.NewForConfig(kubeConfig(t))
+	namespace := trial.Namespace(t)
+	client, err := dynamic.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
 
 	text, err := os.ReadFile("../../deploy/base/crd/htc.cern.ch_htcjobs.yaml")
@@ -171,5 +172,5 @@ func newTrial(t *testing.T) trial {
 		_, err := jobs.Create(t.Context(), job, metav1.CreateOptions{})
 		require.NoError(c, err)
 	}, 20*time.Second, 50*time.Millisecond)
-	return trial{t: t, jobs: jobs, name: "trial"}
+	return sample{t: t, jobs: jobs, name: "trial"}
 }

@@ -1,4 +1,4 @@
-package e2e
+package trial
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// kubeConfig is how to reach the lab's apiserver as its administrator.
-func kubeConfig(t *testing.T) *rest.Config {
+// Config is how to reach the lab's apiserver as its administrator.
+func Config(t *testing.T) *rest.Config {
 	t.Helper()
 	running, err := lab.Find()
 	require.NoError(t, err)
@@ -27,11 +27,11 @@ func kubeConfig(t *testing.T) *rest.Config {
 	return config
 }
 
-// ownNamespace makes a namespace that is gone when the test is over. Pods in
+// Namespace makes a namespace that is gone when the test is over. Pods in
 // it are held to the strictest standard.
-func ownNamespace(t *testing.T) string {
+func Namespace(t *testing.T) string {
 	t.Helper()
-	client, err := kubernetes.NewForConfig(kubeConfig(t))
+	client, err := kubernetes.NewForConfig(Config(t))
 	require.NoError(t, err)
 	namespace, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{

@@ -1,0 +1,171 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab"
+)
+
+// Patience is how long a test waits for something that takes seconds on an idle machine.
+const Patience = 2 * time.Minute
+
+// Bench is one test's place in the running lab: a namespace of its own.
+type Bench struct {
+	T         *testing.T
+	Lab       *lab.Lab
+	Namespace string
+}
+
+// New makes it; everything goes with the test.
+func New(t *testing.T) *Bench {
+	t.Helper()
+	running, err := lab.Find()
+	require.NoError(t, err)
+	return &Bench{t, running, Namespace(t)}
+}
+
+// Kubectl runs kubectl in the test's namespace and returns what it prints.
+func (b *Bench) Kubectl(args ...string) string {
+	b.T.Helper()
+	out, err := b.Lab.Run(b.T.Context(), "kubectl", append([]string{"-n", b.Namespace}, args...)...)
+	require.NoError(b.T, err)
+	return out
+}
+
+// Apply applies a manifest of the examples directory.
+func (b *Bench) Apply(example string) {
+	b.T.Helper()
+	path, err := filepath.Abs(filepath.Join("../../examples", example))
+	require.NoError(b.T, err)
+	b.Kubectl("apply", "-f", path)
+}
+
+// Script applies an HTCJob of the image centos; change may do more to it.
+func (b *Bench) Script(name, source string, change ...func(*v1alpha1.HTCJob)) {
+	b.T.Helper()
+	job := &v1alpha1.HTCJob{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Image: "centos", Command: "bash", Source: source}},
+	}
+	for _, f := range change {
+		f(job)
+	}
+	text, err := json.Marshal(job)
+	require.NoError(b.T, err)
+	var object map[string]any
+	require.NoError(b.T, json.Unmarshal(text, &object))
+	delete(object, "status")
+	text, err = json.Marshal(object)
+	require.NoError(b.T, err)
+	_, err = b.Lab.RunInput(b.T.Context(), string(text), "kubectl", "-n", b.Namespace, "apply", "-f", "-")
+	require.NoError(b.T, err)
+}
+
+// Queue gives an HTCJob n jobs.
+func Queue(n int32) func(*v1alpha1.HTCJob) {
+	return func(job *v1alpha1.HTCJob) { job.Spec.Script.Queue = &n }
+}
+
+// Get reads an HTCJob.
+func (b *Bench) Get(name string) *v1alpha1.HTCJob {
+	b.T.Helper()
+	var job v1alpha1.HTCJob
+	require.NoError(b.T, json.Unmarshal([]byte(b.Kubectl("get", "htcjob", name, "-o", "json")), &job))
+	return &job
+}
+
+// Until waits until the HTCJob is as wanted and returns it.
+func (b *Bench) Until(name, wanted string, is func(*v1alpha1.HTCJob) bool) *v1alpha1.HTCJob {
+	b.T.Helper()
+	var job *v1alpha1.HTCJob
+	b.Eventually(func() bool { job = b.Get(name); return is(job) }, func() string {
+		return fmt.Sprintf("%s never was %s:\n%s", name, wanted, b.Kubectl("describe", "htcjob", name))
+	})
+	return job
+}
+
+// Phase waits for a phase.
+func (b *Bench) Phase(name string, phase v1alpha1.Phase) *v1alpha1.HTCJob {
+	b.T.Helper()
+	return b.Until(name, string(phase), func(job *v1alpha1.HTCJob) bool { return job.Status.Phase == phase })
+}
+
+// Ended waits for a phase that is terminal.
+func (b *Bench) Ended(name string) *v1alpha1.HTCJob {
+	b.T.Helper()
+	return b.Until(name, "ended", func(job *v1alpha1.HTCJob) bool { return job.Status.Phase.Terminal() })
+}
+
+// Eventually asks again until it holds; what says why it matters when it never did.
+func (b *Bench) Eventually(holds func() bool, what func() string) {
+	b.T.Helper()
+	deadline := time.NewTimer(Patience)
+	defer deadline.Stop()
+	for tick := time.NewTicker(200 * time.Millisecond); !holds(); {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			require.FailNow(b.T, what())
+		}
+	}
+}
+
+// Condition returns one that must be there.
+func (b *Bench) Condition(job *v1alpha1.HTCJob, kind string) metav1.Condition {
+	b.T.Helper()
+	c := meta.FindStatusCondition(job.Status.Conditions, kind)
+	require.NotNil(b.T, c, "condition %s", kind)
+	return *c
+}
+
+// Condor asks the queue or the history for attributes of jobs: a line each, which begins with the job's id.
+func (b *Bench) Condor(tool, constraint string, attributes ...string) []string {
+	b.T.Helper()
+	args := append([]string{"-constraint", constraint, "-af", `strcat(ClusterId, ".", ProcId)`}, attributes...)
+	if tool == "condor_q" {
+		args = append([]string{"-allusers"}, args...)
+	}
+	out, err := b.Lab.Run(b.T.Context(), tool, args...)
+	require.NoError(b.T, err)
+	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
+}
+
+// Tagged is the constraint that finds the jobs of an HTCJob.
+func Tagged(job *v1alpha1.HTCJob) string { return fmt.Sprintf("HTCJobUID == %q", job.UID) }
+
+// Output reads what a job wrote from the schedd's spool.
+func (b *Bench) Output(job *v1alpha1.HTCJob, proc int) string {
+	b.T.Helper()
+	pattern := b.Lab.Path("condor", "spool", "*", "*", fmt.Sprintf("cluster%d.proc%d.subproc0", job.Status.ClusterID, proc), fmt.Sprintf("out.%d", proc))
+	found, err := filepath.Glob(pattern)
+	require.NoError(b.T, err)
+	require.Len(b.T, found, 1, pattern)
+	text, err := os.ReadFile(found[0])
+	require.NoError(b.T, err)
+	return string(text)
+}
+
+// Source is who ended the HTCJob's first proc: a callback comes seconds before a cross-check could.
+func (b *Bench) Source(job *v1alpha1.HTCJob) string {
+	b.T.Helper()
+	log, err := os.ReadFile(b.Lab.Log("htcd"))
+	require.NoError(b.T, err)
+	for line := range strings.Lines(string(log)) {
+		if strings.Contains(line, `"repaired"`) && strings.Contains(line, `"`+job.Status.JobID[0]+`"`) {
+			return "crosscheck"
+		}
+	}
+	return "callback"
+}
