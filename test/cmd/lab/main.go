@@ -84,7 +84,7 @@ func process(l *lab.Lab, name string, args []string) error {
 	case "registry":
 		return parts.ServeRegistry(args[0])
 	case "receiver-net":
-		return parts.Relay(args[0], args[1])
+		return parts.Relay(args[0], args[1], args[2])
 	}
 	return errNoProcess
 }

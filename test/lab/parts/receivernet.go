@@ -1,26 +1,32 @@
 package parts
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"log"
+	"math/rand/v2"
 	"net"
+	"time"
+
+	"htc.cern.ch/htcd/test/lab"
 )
 
 // ReceiverNet is the network between jobs and htcd's receiver: without it callbacks are lost. It is this program
-// itself, called with "receiver-net".
+// itself, called with "receiver-net". See lab.Callbacks for what it can be told to do.
 func ReceiverNet(w World) *Process {
 	return &Process{
 		Name: "receiver-net", Log: w.Lab.Log("receiver-net"), Port: w.Ports.ReceiverNet,
 		Args: []string{w.Lab.Bin("lab"), "receiver-net",
-			fmt.Sprintf("127.0.0.1:%d", w.Ports.ReceiverNet), fmt.Sprintf("127.0.0.1:%d", w.Ports.Receiver)},
+			fmt.Sprintf("127.0.0.1:%d", w.Ports.ReceiverNet), fmt.Sprintf("127.0.0.1:%d", w.Ports.Receiver),
+			w.Lab.CallbacksFile()},
 		Ready: tcpReady(w.Ports.ReceiverNet),
 	}
 }
 
-// Relay is receiver-net's program: it hands every connection on.
-func Relay(listen, to string) error {
+// Relay is receiver-net's program: it hands every connection on, disturbed as the file says at that time.
+func Relay(listen, to, file string) error {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
@@ -30,29 +36,81 @@ func Relay(listen, to string) error {
 		if err != nil {
 			return err
 		}
-		go relay(conn, to)
+		disturbed, err := lab.ReadCallbacks(file)
+		if err != nil {
+			return err
+		}
+		go relay(conn, to, disturbed)
 	}
 }
 
-func relay(in net.Conn, to string) {
+// relay carries one connection, which is one callback: the senders of htcd open one for each try.
+func relay(in net.Conn, to string, disturbed lab.Callbacks) {
 	defer in.Close()
+	if chance(disturbed.Delay) {
+		pause("delayed")
+	}
+	dropped := chance(disturbed.Drop)
+	if dropped && chance(0.5) {
+		log.Print("dropped")
+		return
+	}
 	out, err := net.Dial("tcp", to)
 	if err != nil {
 		log.Printf("dropped: %v", err)
 		return
 	}
 	defer out.Close()
+	var sent bytes.Buffer
 	done := make(chan struct{})
 	go func() {
-		copyHalf(out, in)
+		copyHalf(out, io.TeeReader(in, &sent))
 		close(done)
 	}()
-	copyHalf(in, out)
+	if dropped {
+		log.Print("answer dropped")
+		waitForAnswer(out)
+		in.Close()
+	} else {
+		copyHalf(in, out)
+	}
 	<-done
+	if sent.Len() > 0 && chance(disturbed.Double) {
+		pause("doubled")
+		again(to, sent.Bytes())
+	}
+}
+
+// again sends the same callback once more.
+func again(to string, sent []byte) {
+	out, err := net.Dial("tcp", to)
+	if err != nil {
+		log.Printf("not doubled: %v", err)
+		return
+	}
+	defer out.Close()
+	if _, err := out.Write(sent); err == nil {
+		waitForAnswer(out)
+	}
+}
+
+// waitForAnswer returns when the receiver has begun to answer: it has then dealt with the callback.
+func waitForAnswer(out net.Conn) {
+	_ = out.SetReadDeadline(time.Now().Add(lab.CallbackDelay))
+	_, _ = out.Read(make([]byte, 1))
+	_ = out.SetReadDeadline(time.Time{})
+}
+
+func chance(p float64) bool { return rand.Float64() < p }
+
+func pause(why string) {
+	d := rand.N(lab.CallbackDelay)
+	log.Printf("%s by %s", why, d)
+	time.Sleep(d)
 }
 
 // copyHalf passes the end of one direction on as well.
-func copyHalf(to, from net.Conn) {
+func copyHalf(to net.Conn, from io.Reader) {
 	if _, err := io.Copy(to, from); err != nil && !errors.Is(err, net.ErrClosed) {
 		log.Printf("cut: %v", err)
 	}
