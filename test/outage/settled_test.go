@@ -1,0 +1,143 @@
+package outage
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// outage is one test's place in the lab, whose parts all work again when the test is over.
+type outage struct{ *trial.Bench }
+
+// begin restarts htcd with these flags, where there are any.
+func begin(t *testing.T, flags ...string) outage {
+	t.Helper()
+	o := outage{trial.New(t)}
+	// It runs before the namespace is deleted.
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		for _, name := range []string{"etcd", "apiserver", "controller-manager", "kdc", "condor", "schedd", "receiver-net"} {
+			require.NoError(t, o.Lab.Part(name).Start(ctx))
+		}
+		if len(flags) > 0 {
+			require.NoError(t, o.Lab.Part("htcd").Restart(ctx))
+		}
+		require.NoError(t, o.Lab.Part("htcd").Start(ctx))
+	})
+	if len(flags) > 0 {
+		require.NoError(t, o.Lab.Part("htcd").Restart(t.Context(), flags...))
+	}
+	return o
+}
+
+// do is for what is done to a part.
+func (o outage) do(what func(context.Context) error) {
+	o.T.Helper()
+	require.NoError(o.T, what(o.T.Context()))
+}
+
+func (o outage) part(name string) lab.Part { return o.Lab.Part(name) }
+
+// status is how the lab sees a part.
+func (o outage) status(part string) lab.Status {
+	o.T.Helper()
+	event, err := o.Lab.Ask(o.T.Context(), lab.Request{Op: lab.OpStatus}, nil)
+	require.NoError(o.T, err)
+	for _, p := range event.Parts {
+		if p.Part == part {
+			return p
+		}
+	}
+	require.FailNow(o.T, "no part "+part)
+	return lab.Status{}
+}
+
+func (o outage) state(part string) string { return o.status(part).State }
+
+// never is a job that no machine takes.
+func never(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "requirements = false\n" }
+
+// says waits for a condition with that status and returns it.
+func (o outage) says(name, condition string, status metav1.ConditionStatus) metav1.Condition {
+	o.T.Helper()
+	job := o.Until(name, fmt.Sprintf("%s %s", condition, status), func(job *v1alpha1.HTCJob) bool {
+		return meta.IsStatusConditionPresentAndEqual(job.Status.Conditions, condition, status)
+	})
+	return o.Condition(job, condition)
+}
+
+// clusters are those of the HTCJob whose files all arrived, in the queue or in the history: the others can never run.
+func (o outage) clusters(job *v1alpha1.HTCJob) map[string]int {
+	o.T.Helper()
+	procs := map[string]int{}
+	for _, tool := range []string{"condor_q", "condor_history"} {
+		for _, line := range o.Condor(tool, trial.Tagged(job)+" && StageInFinish > 0") {
+			cluster, _, _ := strings.Cut(line, ".")
+			procs[cluster]++
+		}
+	}
+	return procs
+}
+
+// once holds when the HTCJob became exactly one cluster, the one its status names, with all its procs.
+func (o outage) once(job *v1alpha1.HTCJob) {
+	o.T.Helper()
+	require.Equal(o.T, map[string]int{fmt.Sprint(job.Status.ClusterID): job.Queue()}, o.clusters(job), "%s", job.Name)
+}
+
+// succeeded waits until the HTCJobs have ended well, and each did once.
+func (o outage) succeeded(names ...string) {
+	o.T.Helper()
+	for _, name := range names {
+		job := o.Ended(name)
+		require.Equal(o.T, v1alpha1.PhaseSucceeded, job.Status.Phase, "%s: %+v", name, job.Status)
+		require.EqualValues(o.T, []int32{0, int32(job.Queue()), 0}, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed}, name)
+		o.once(job)
+	}
+}
+
+// gone deletes every HTCJob and holds when nothing of them is left: no object, no job, no row, no staged file.
+func (o outage) gone() {
+	o.T.Helper()
+	list, err := o.Jobs.List(o.T.Context(), metav1.ListOptions{})
+	require.NoError(o.T, err)
+	for i := range list.Items {
+		require.NoError(o.T, ignoreGone(o.Jobs.Delete(o.T.Context(), list.Items[i].Name, metav1.DeleteOptions{})))
+	}
+	for _, job := range list.Items {
+		o.Eventually(func() bool {
+			_, err := o.Jobs.Get(o.T.Context(), job.Name, metav1.GetOptions{})
+			return apierrors.IsNotFound(err)
+		}, func() string { return "never gone:\n" + o.Kubectl("describe", "htcjob", job.Name) })
+		require.Empty(o.T, o.Condor("condor_q", trial.Tagged(&job), "JobStatus"))
+		staged, err := filepath.Glob(o.Lab.Path("htcd", "data", "staging", string(job.UID)+"*"))
+		require.NoError(o.T, err)
+		require.Empty(o.T, staged)
+	}
+	require.Equal(o.T, "0", o.sql(fmt.Sprintf("SELECT count(*) FROM runs WHERE namespace = '%s'", o.Namespace)))
+}
+
+func (o outage) sql(statement string) string {
+	o.T.Helper()
+	out, err := o.Lab.Run(o.T.Context(), "sqlite3", o.Lab.Ledger(), statement)
+	require.NoError(o.T, err)
+	return strings.TrimSpace(out)
+}
+
+func ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
