@@ -116,7 +116,7 @@ func (d *daemon) work(ctx context.Context) (err error) {
 	controller, err := kube.New(kube.Options{
 		Site: kube.Site{
 			ImageRegistry: strings.TrimSuffix(d.o.ImageRegistry, "/"), Binds: d.o.Binds,
-			CallbackURL: d.o.CallbackURL, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender,
+			CallbackURL: d.o.CallbackURL, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender, AllowOptions: d.o.AllowHTCOpts,
 		},
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Submitters: d.o.Submitters,

@@ -13,6 +13,8 @@ import (
 	"github.com/robfig/cron/v3"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // Options is everything that can be set about a daemon. Each field is one flag of htcd run.
@@ -38,6 +40,7 @@ type Options struct {
 	ImageRegistry string
 	Binds         []string
 	ShipSender    string
+	AllowHTCOpts  []string
 
 	KinitSecret          string
 	KinitSecretNamespace string
@@ -80,6 +83,8 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.ImageRegistry, "image-registry", "", "`host[:port][/path]` put before images that name no registry; empty: the container runtime's default")
 	f.StringSliceVar(&o.Binds, "binds", []string{"/cvmfs", "/afs", "/eos"}, "`directories` bound into the container where the node has them")
 	f.StringVar(&o.ShipSender, "ship-sender", "", "send this `file`, a static htcd, along with every job, for nodes with neither curl nor wget")
+
+	f.StringSliceVar(&o.AllowHTCOpts, "allow-htcopts", nil, "further submit `commands` and +Attributes that htcopts may hold, such as batch_project,+ProjectX; htcd cannot vouch for what they do")
 
 	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username and password, or keytab")
 	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")
@@ -183,6 +188,9 @@ func (o *Options) check() error {
 		if !filepath.IsAbs(bind) || strings.ContainsAny(bind, " \t\n'\",:\\") {
 			return fmt.Errorf("--binds %q: want absolute paths without spaces, quotes, commas or colons", bind)
 		}
+	}
+	if err := schedd.CheckAllow(o.AllowHTCOpts); err != nil {
+		return fmt.Errorf("--allow-htcopts: %w", err)
 	}
 	if o.ShipSender != "" {
 		if info, err := os.Stat(o.ShipSender); err != nil || !info.Mode().IsRegular() {

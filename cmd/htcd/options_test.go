@@ -48,6 +48,7 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 		"a relative path":                    {[]string{callback, "--data=data"}, nil, "--data"},
 		"a bind that the wrapper cannot use": {[]string{callback, "--binds=/a b"}, nil, "--binds"},
 		"a sender that is not there":         {[]string{callback, "--ship-sender=/nowhere/htcd"}, nil, "--ship-sender"},
+		"a command that htcd sets itself":    {[]string{callback, "--allow-htcopts=batch_project,Executable"}, nil, "--allow-htcopts: Executable is htcd's own"},
 		"a schedule that is none":            {[]string{callback, "--reconcile-schedule=often"}, nil, "--reconcile-schedule"},
 		"a number in the environment":        {[]string{callback}, []string{"HTCD_WORKERS=many"}, "HTCD_WORKERS"},
 	} {

@@ -13,7 +13,8 @@ type Site struct {
 	Binds            []string
 	CallbackURL      string
 	CallbackDeadline time.Duration
-	Sender           string // path of a binary to send along, usually empty
+	Sender           string   // path of a binary to send along, usually empty
+	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
 }
 
 // translate turns an HTCJob into the description of one attempt. Its errors are of kind schedd.Refused.
@@ -27,6 +28,7 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 		BatchName:        job.BatchName(),
 		Queue:            job.Queue(),
 		Options:          job.Spec.HTCOpts,
+		Allow:            s.AllowOptions,
 		Image:            image,
 		Command:          job.Spec.Script.Command,
 		Source:           job.Spec.Script.Source,

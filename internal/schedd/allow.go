@@ -64,6 +64,51 @@ var owned = map[string]string{
 	"notify_user": "mail goes to the account's owner", "accounting_group_user": "the account is the one of kinit-secret",
 	"should_transfer_files": "htcd always transfers files", "when_to_transfer_output": "htcd transfers output on exit",
 	"transfer_output_remaps": "output stays under the names the script gives it",
+	"transfer_executable":    "htcd sends its own executable", "output_destination": "output stays with the schedd until it is fetched",
+}
+
+// forSites are those of the owned commands that a site may allow: they take no file and
+// change no file's place. HTCondor's tools run with an environment of htcd's making.
+var forSites = []string{"environment", "env", "notify_user", "accounting_group_user"}
+
+// ownedAttributes are what the owned commands set, and who the job is: a +Attribute
+// would come after htcd's own line and win.
+var ownedAttributes = []string{
+	"Cmd", "Args", "Arguments", "JobUniverse", "JobBatchName", "ContainerImage", "DockerImage", "Iwd", "In", "Out", "Err", "UserLog",
+	"TransferInput", "TransferOutputRemaps", "TransferExecutable", "ShouldTransferFiles", "WhenToTransferOutput", "OutputDestination",
+	"SpooledOutputFiles", "LeaveJobInQueue", "Owner", "User", "ClusterId", "ProcId", "JobStatus", "MyType", "TargetType",
+}
+
+// CheckAllow says what is wrong with a site's list of further submit commands and
+// +Attributes: with those that htcd sets itself its promises would not hold.
+func CheckAllow(list []string) error {
+	for _, entry := range list {
+		if err := forSite(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var entryRE = regexp.MustCompile(`^\+?[A-Za-z_][A-Za-z0-9_]*$`)
+
+// forSite says why a site may not allow a command or +Attribute.
+func forSite(entry string) error {
+	name, attribute := strings.CutPrefix(strings.ToLower(entry), "+")
+	is := func(s string) bool { return strings.EqualFold(s, name) }
+	switch {
+	case !entryRE.MatchString(entry):
+		return fmt.Errorf("%q is neither a submit command nor a +Attribute", entry)
+	case strings.HasPrefix(name, "htcjob"), attribute && slices.ContainsFunc(ownedAttributes, is):
+		return fmt.Errorf("%s is htcd's own and cannot be allowed", entry)
+	case attribute:
+		return nil
+	case keywords[name] != "":
+		return fmt.Errorf("%s is no submit command", entry)
+	case owned[name] != "" && !slices.Contains(forSites, name):
+		return fmt.Errorf("%s is htcd's own and cannot be allowed", entry)
+	}
+	return nil
 }
 
 // words that begin a line of another kind, and what to write instead.

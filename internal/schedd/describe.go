@@ -43,7 +43,7 @@ const (
 )
 
 // sandboxFiles are the names a job may not ask back.
-var sandboxFiles = []string{fileJob, fileScript, fileToken, fileSender, ".htcd"}
+var sandboxFiles = []string{fileSubmit, fileJob, fileScript, fileToken, fileSender, ".htcd"}
 
 const (
 	defaultKeepCompleted    = 10 * 24 * time.Hour

@@ -161,12 +161,13 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 	has := func(list []string, n string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, n) })
 	}
+	site := func(n string) bool { return has(allow, n) && forSite(n) == nil }
 	isTag := strings.HasPrefix(command, "htcjob")
 	if attribute {
 		switch {
 		case isTag:
 			return nil, fmt.Sprintf("the attribute %s is htcd's own", name)
-		case has(allowedAttributes, name), has(allow, "+"+name):
+		case has(allowedAttributes, name), site("+" + name):
 			return expression, "My." + name
 		}
 		if c := commandOf(command); c != "" {
@@ -178,13 +179,13 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 		return a, command
 	}
 	switch {
-	case has(allow, name):
+	case site(name):
 		return text, command
 	case requestCustom.MatchString(command):
 		return quantity, command
 	case owned[command] != "":
 		return nil, fmt.Sprintf("%s is not allowed: %s", name, owned[command])
-	case has(allowedAttributes, name), has(allow, "+"+name):
+	case has(allowedAttributes, name), site("+" + name):
 		return nil, fmt.Sprintf("%s is no submit command: write +%s = ...", name, name)
 	}
 	return nil, fmt.Sprintf("the command %s is not allowed; see the list of allowed commands in the README", name)
