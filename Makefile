@@ -28,8 +28,9 @@ build: ## build bin/htcd, one static binary
 
 .PHONY: test
 test: ## unit tests, then everything that runs against the real parts, in a lab of its own
-	go test ./...
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
+	$(TEST_LAB)/bin/lab host
+	go test ./...
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 30m ./...
 
 .PHONY: clean

@@ -22,6 +22,7 @@ import (
 
 const usage = `usage: lab COMMAND
 
+  host                                install what the lab and the unit tests need of the host
   up [--clone DIR] [--without-htcd]   bring the lab up, or what has changed of it
   down                                end the lab
   with [--clone DIR] COMMAND...       up, run a command, down; with LAB_KEEP set a lab that ran before is left
@@ -91,6 +92,8 @@ func process(l *lab.Lab, name string, args []string) error {
 
 func command(ctx context.Context, l *lab.Lab, name string, args []string) error {
 	switch name {
+	case "host":
+		return host(ctx)
 	case "up":
 		return up(ctx, l, args)
 	case "down":

@@ -14,7 +14,7 @@ var debianRootScript string
 // DebianRoot returns the directory of a Debian root with HTCondor, apptainer, a KDC and etcd.
 func (c *Cache) DebianRoot(ctx context.Context) (string, error) {
 	return c.artifact(ctx, "debian", debianRootScript, func(ctx context.Context, dir string) error {
-		if err := c.hostPackages(ctx); err != nil {
+		if err := c.HostPackages(ctx); err != nil {
 			return err
 		}
 		mirror, err := debianMirror("/etc/apt", os.Getenv("HTCD_DEBIAN_MIRROR"))
@@ -28,11 +28,14 @@ func (c *Cache) DebianRoot(ctx context.Context) (string, error) {
 
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// hostPackages installs what the host lacks; nothing else of the host is changed.
-func (c *Cache) hostPackages(ctx context.Context) error {
+// HostPackages installs what the host lacks for the lab and for the unit tests, which run the wrapper's curl and wget.
+// Nothing else of the host is changed.
+func (c *Cache) HostPackages(ctx context.Context) error {
 	var missing []string
-	if _, err := exec.LookPath("debootstrap"); err != nil {
-		missing = append(missing, "debootstrap")
+	for _, program := range []string{"debootstrap", "curl", "wget"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing = append(missing, program)
+		}
 	}
 	if _, err := os.Stat(debianKeyring); err != nil {
 		missing = append(missing, "debian-archive-keyring")
