@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -89,11 +90,11 @@ func (c *Controller) runsOf(ctx context.Context, key string) ([]ledger.Run, erro
 	return runs, err
 }
 
-// find asks the queue and then the history for every job that matches, leaving out clusters whose files never
-// arrived: those ran nothing. Only a nil error is an answer.
+// find asks the queue and then the history for every job that matches, leaving out those that ran nothing and never
+// will. Only a nil error is an answer.
 func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint string, limit int) (queued, left []schedd.Job, err error) {
 	err = c.asked(c.Schedd.Queue(ctx, id, constraint, func(j schedd.Job) error {
-		if !j.StagingFailed() {
+		if !neverRan(j) {
 			queued = append(queued, j)
 		}
 		return nil
@@ -102,10 +103,15 @@ func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint st
 		return nil, nil, err
 	}
 	err = c.asked(c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Limit: limit}, func(j schedd.Job) error {
-		if !j.StagingFailed() {
+		if !neverRan(j) {
 			left = append(left, j)
 		}
 		return nil
 	}))
 	return queued, left, err
+}
+
+// neverRan tells whether the job is out of the queue because its files never arrived, by the schedd's own doing or by ours.
+func neverRan(j schedd.Job) bool {
+	return j.StagingFailed() || j.Status == schedd.Removed && strings.HasPrefix(j.RemoveReason, reasonStuck)
 }

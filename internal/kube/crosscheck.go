@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -214,7 +213,7 @@ func take(checked map[int]*checking, j schedd.Job, at time.Time) {
 	}
 	delete(k.open, j.Proc)
 	switch {
-	case j.StagingFailed(), j.Status == schedd.Removed && strings.HasPrefix(j.RemoveReason, reasonStuck):
+	case neverRan(j):
 		k.neverRan = true
 	case j.Spooling() && !j.Spooled() && at.Sub(time.Unix(j.QDate, 0)) > spoolTime(k.run.Procs):
 		k.stuck = true

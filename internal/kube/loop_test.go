@@ -115,6 +115,11 @@ func TestAHalfSpooledClusterIsRemovedBeforeItsRunIsSentAgain(t *testing.T) {
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit), "it may still be spooling")
 	w.later(2 * time.Minute)
 	require.Empty(t, w.schedd.Jobs())
+	for range 3 {
+		w.later(5 * time.Second)
+	}
+	require.EqualValues(t, 2, w.job("one").Status.ClusterID, "what was removed is not taken for the run")
+	require.EqualValues(t, 1, w.job("one").Status.Attempt)
 }
 
 func TestARefusedDescriptionIsShownAndNotTriedUntilTheSpecChanges(t *testing.T) {

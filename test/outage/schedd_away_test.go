@@ -1,0 +1,64 @@
+package outage
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+func TestAScheddThatIsDownIsWaitedFor(t *testing.T) {
+	o := begin(t)
+	o.Create("running", "sleep 8\n", trial.Queue(2))
+	o.Create("deleted", "sleep 1000\n")
+	o.Phase("running", v1alpha1.PhaseRunning)
+	o.Phase("deleted", v1alpha1.PhaseRunning)
+
+	o.do(o.part("schedd").Stop)
+	names := []string{"running"}
+	for i := range 6 {
+		name := fmt.Sprintf("waiting-%d", i)
+		names = append(names, name)
+		o.Create(name, "exit 0\n", trial.Queue(int32(i%3+1)))
+	}
+	require.NoError(t, o.Jobs.Delete(t.Context(), "deleted", metav1.DeleteOptions{}))
+	for _, name := range names[1:] {
+		unreachable := o.says(name, v1alpha1.ConditionBackendReachable, metav1.ConditionFalse)
+		require.Equal(t, "Unreachable", unreachable.Reason)
+		require.Zero(t, o.Get(name).Status.Failed)
+		require.False(t, o.Get(name).Status.Phase.Terminal())
+	}
+	require.Contains(t, o.says("deleted", v1alpha1.ConditionBackendReachable, metav1.ConditionFalse).Message, v1alpha1.AbandonAnnotation)
+
+	o.do(o.part("schedd").Start)
+	o.succeeded(names...)
+	o.gone()
+}
+
+// The hung schedd takes connections and says nothing: what asks it waits for a deadline of htcd's own.
+func TestAHungScheddHoldsUpNothingElse(t *testing.T) {
+	o := begin(t, "--command-timeout=5s")
+	o.Create("running", "sleep 6\n")
+	o.Phase("running", v1alpha1.PhaseRunning)
+
+	o.do(o.part("schedd").Freeze)
+	var names []string
+	for i := range 6 { // more than there are submitters
+		names = append(names, fmt.Sprintf("waiting-%d", i))
+		o.Create(names[i], "exit 0\n")
+	}
+	require.Equal(t, v1alpha1.PhaseSucceeded, o.Ended("running").Status.Phase, "its callback needs no schedd")
+	for _, name := range names {
+		require.Equal(t, "Timeout", o.says(name, v1alpha1.ConditionBackendReachable, metav1.ConditionFalse).Reason)
+		require.Zero(t, o.Get(name).Status.Failed)
+	}
+	require.Equal(t, "frozen", o.state("schedd"))
+
+	o.do(o.part("schedd").Thaw)
+	o.succeeded(append(names, "running")...)
+	o.gone()
+}
