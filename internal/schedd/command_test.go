@@ -198,6 +198,7 @@ func TestQueueAnswers(t *testing.T) {
 		"an ad that is no job's is no answer":         {`echo '[{"ClusterId":1}]'`, nil, Unknown, "without ClusterId, ProcId or JobStatus"},
 		"advice to administrators is left out":        {`printf 'Error: (null)\n\nExtra Info: You probably saw this error because\nnot running\n' >&2; exit 1`, nil, Unreachable, "condor_q: Error: no schedd was found"},
 		"no record in the collector is no schedd":     {`echo "Error: Collector has no record of schedd/submitter" >&2; exit 1`, nil, Unreachable, "no record"},
+		"a schedd that dies at the door is no schedd": {`printf 'AUTHENTICATE:1002:Failure performing handshake\nAUTHENTICATE:1004:Failed to authenticate using KERBEROS\n' >&2; exit 1`, nil, Unreachable, "AUTHENTICATE:1002"},
 		"the caller's own error comes back as it is":  {`printf '[\n{"ClusterId":1,"ProcId":0,"JobStatus":1}\n,\n'; sleep 100`, stop, Unknown, "enough"},
 	} {
 		t.Run(name, func(t *testing.T) {

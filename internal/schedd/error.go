@@ -113,6 +113,8 @@ var rules = []struct {
 }{
 	// The limits come as a refused commit.
 	{Limit, []string{"MAX_JOBS_PER_OWNER", "MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_SUBMITTED"}},
+	// The schedd went away in the middle of the handshake; the line after it speaks of authentication.
+	{Unreachable, []string{"AUTHENTICATE:1002"}},
 	{Credentials, []string{"AUTHENTICATE:1003", "AUTHENTICATE:1004", "No credentials cache", "Ticket expired", "credentials have expired"}},
 	{NotAuthorised, []string{"SECMAN:2010", "DENIED", "not authorized", "not a valid user account"}},
 	{Refused, []string{"Failed to parse command file", "Parse error in expression", "Failed to commit job submission"}},
