@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/keymutex"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
@@ -39,6 +40,7 @@ type Controller struct {
 	queue    workqueue.TypedRateLimitingInterface[string]
 	lane     workqueue.TypedRateLimitingInterface[string]
 	checks   workqueue.TypedRateLimitingInterface[string] // UIDs whose run HTCondor is asked about soon
+	syncing  keymutex.KeyMutex                            // one at a time reads the ledger and writes the status of an HTCJob
 	troubles troubles
 	backend  backend
 	absences absences
@@ -58,11 +60,11 @@ func New(o Options) (*Controller, error) {
 	}
 	fast := workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)
 	c := &Controller{
-		Options: o,
-		cache:   cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
-		queue:   workqueue.NewTypedRateLimitingQueue[string](fast),
-		lane:    workqueue.NewTypedRateLimitingQueue(limiter()),
-		checks:  workqueue.NewTypedRateLimitingQueue(limiter()),
+		Options: o, syncing: keymutex.NewHashed(256),
+		cache:  cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
+		queue:  workqueue.NewTypedRateLimitingQueue[string](fast),
+		lane:   workqueue.NewTypedRateLimitingQueue(limiter()),
+		checks: workqueue.NewTypedRateLimitingQueue(limiter()),
 	}
 	enqueue := func(object any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {

@@ -104,17 +104,43 @@ type checking struct {
 type pass struct {
 	history bool // ask the history about what the queue does not show
 	since   mark // bounds the history for runs that were in the queue at that mark
+
+	// What Reconcile adds.
+	all   bool             // look also at jobs on which HTCondor has said the last word
+	dry   bool             // change nothing, not even what is remembered of the schedd
+	found func(Difference) // hears of what differed; nil: nobody asks
 }
+
+// asker tells how the end of a command is taken note of.
+func (c *Controller) asker(how pass) func(error) error {
+	if how.dry {
+		return func(err error) error { return err }
+	}
+	return c.asked
+}
+
+// runKey names a run by what its ads carry. A cluster id alone comes again when a schedd is set up anew.
+type runKey struct {
+	cluster int
+	uid     string
+	attempt int
+}
+
+func keyOf(run ledger.Run) runKey { return runKey{run.Cluster, run.UID, run.Attempt} }
 
 // check asks queue, then history, about runs, and applies what they say.
 func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledger.Run, how pass) error {
-	at := c.Now()
-	checked, err := c.open(ctx, runs)
+	at, asked := c.Now(), c.asker(how)
+	checked, err := c.open(ctx, runs, how)
 	if err != nil {
 		return err
 	}
-	err = c.asked(c.Schedd.Queue(ctx, id, constraint(slices.Sorted(maps.Keys(checked))), func(j schedd.Job) error {
-		take(checked, j, at)
+	var clusters []int
+	for _, run := range runs {
+		clusters = append(clusters, run.Cluster)
+	}
+	err = asked(c.Schedd.Queue(ctx, id, constraint(clusters), func(j schedd.Job) error {
+		take(checked, j, at, "condor_q", how)
 		return nil
 	}))
 	if err != nil {
@@ -122,42 +148,55 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 	}
 	var gone []int
 	bound := schedd.HistoryBounds{Since: how.since.newest}
-	for cluster, k := range checked {
+	for _, k := range checked {
 		if len(k.open) == 0 {
 			continue
 		}
-		gone = append(gone, cluster)
+		gone = append(gone, k.run.Cluster)
 		if !k.sinceMark(how.since) {
 			bound.Since = ""
 		}
 	}
 	if how.history && len(gone) > 0 {
-		err := c.asked(c.Schedd.History(ctx, id, constraint(gone), bound, func(j schedd.Job) error {
-			take(checked, j, at)
+		err := asked(c.Schedd.History(ctx, id, constraint(gone), bound, func(j schedd.Job) error {
+			take(checked, j, at, "condor_history", how)
 			return nil
 		}))
 		if err != nil {
 			return fmt.Errorf("cross-check history: %w", err)
 		}
 	}
-	for _, k := range checked {
-		if k.stuck {
-			tag := schedd.Tag{UID: k.run.UID, Attempt: k.run.Attempt}
-			if err := c.asked(c.Schedd.Remove(ctx, id, tag.Constraint(), reasonStuck)); err != nil {
-				return fmt.Errorf("remove cluster %d: %w", k.run.Cluster, err)
+	for _, run := range runs {
+		k := checked[keyOf(run)]
+		if k.stuck && !how.dry {
+			tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
+			if err := asked(c.Schedd.Remove(ctx, id, tag.Constraint(), reasonStuck)); err != nil {
+				return fmt.Errorf("remove cluster %d: %w", run.Cluster, err)
 			}
 		}
-		for proc := range k.open {
-			if !how.history {
-				break
-			}
-			k.said[proc] = observation{source: fromCrosscheck, at: at, absent: true}
+		if how.history {
+			k.miss(at)
 		}
-		if err := c.apply(ctx, k, at); err != nil {
-			return err
+		if !how.dry && !(how.all && run.Confirmed && len(k.said) == 0) {
+			if err := c.apply(ctx, k, at, how); err != nil {
+				return err
+			}
+		}
+		if how.found != nil {
+			k.tell(how)
 		}
 	}
 	return nil
+}
+
+// miss takes note of the procs that neither queue nor history showed.
+func (k *checking) miss(at time.Time) {
+	for proc, p := range k.open {
+		o := observation{source: fromCrosscheck, at: at, absent: true, evidence: noTrace}
+		if _, changed := transition(p, o); changed {
+			k.said[proc] = o
+		}
+	}
 }
 
 // maxNamed is how many clusters a constraint names. A command line takes 128 KiB in one argument; past a few thousand
@@ -165,21 +204,23 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 const maxNamed = 2000
 
 func constraint(clusters []int) string {
+	slices.Sort(clusters)
+	clusters = slices.Compact(clusters)
 	if len(clusters) > maxNamed {
 		return schedd.Tagged
 	}
 	return schedd.ClusterConstraint(clusters...)
 }
 
-// open reads the procs on which HTCondor has not said the last word, by cluster.
-func (c *Controller) open(ctx context.Context, runs []ledger.Run) (map[int]*checking, error) {
-	checked := make(map[int]*checking, len(runs))
+// open reads the procs to ask about: usually those on which HTCondor has not said the last word.
+func (c *Controller) open(ctx context.Context, runs []ledger.Run, how pass) (map[runKey]*checking, error) {
+	checked := make(map[runKey]*checking, len(runs))
 	for _, run := range runs {
 		k := &checking{run: run, open: map[int]ledger.Proc{}, said: map[int]observation{}}
 		for from := 0; ; {
 			var page []ledger.Proc
 			err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-				page, err = tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unconfirmed: true, From: from, Limit: pageSize})
+				page, err = tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unconfirmed: !how.all, From: from, Limit: pageSize})
 				return err
 			})
 			if err != nil {
@@ -193,7 +234,7 @@ func (c *Controller) open(ctx context.Context, runs []ledger.Run) (map[int]*chec
 			}
 			from = page[len(page)-1].Proc + 1
 		}
-		checked[run.Cluster] = k
+		checked[keyOf(run)] = k
 	}
 	return checked, nil
 }
@@ -201,10 +242,10 @@ func (c *Controller) open(ctx context.Context, runs []ledger.Run) (map[int]*chec
 // pageSize is how many rows one transaction reads or writes at most, so that callbacks do not wait long for it.
 const pageSize = 1000
 
-// take hands one ad to the run it belongs to. Cluster ids come again when a schedd is set up anew: the tag decides.
-func take(checked map[int]*checking, j schedd.Job, at time.Time) {
-	k := checked[j.Cluster]
-	if k == nil || k.run.UID != j.Tag.UID || k.run.Attempt != j.Tag.Attempt {
+// take hands one ad, which tool showed, to the run it belongs to.
+func take(checked map[runKey]*checking, j schedd.Job, at time.Time, tool string, how pass) {
+	k := checked[runKey{j.Cluster, j.Tag.UID, j.Tag.Attempt}]
+	if k == nil {
 		return
 	}
 	p, wanted := k.open[j.Proc]
@@ -219,7 +260,11 @@ func take(checked map[int]*checking, j schedd.Job, at time.Time) {
 		k.stuck = true
 	default:
 		o := observed(j, at)
+		if how.all {
+			o.read = &p
+		}
 		if _, changed := transition(p, o); changed {
+			o.evidence = evidence(tool, j)
 			k.said[j.Proc] = o
 		}
 	}
@@ -236,7 +281,7 @@ func (k *checking) sinceMark(m mark) bool {
 }
 
 // apply writes what was found about one run.
-func (c *Controller) apply(ctx context.Context, k *checking, at time.Time) error {
+func (c *Controller) apply(ctx context.Context, k *checking, at time.Time, how pass) error {
 	uid, attempt := k.run.UID, k.run.Attempt
 	defer c.queue.Add(k.run.Namespace + "/" + k.run.Name)
 	if k.neverRan {
@@ -273,6 +318,11 @@ func (c *Controller) apply(ctx context.Context, k *checking, at time.Time) error
 			return fmt.Errorf("record cross-check: %w", err)
 		}
 		c.logRepairs(changes)
+		if how.found != nil {
+			for _, r := range changes {
+				tellChange(r, said[r.is.Proc], true, how.found)
+			}
+		}
 	}
 	return nil
 }

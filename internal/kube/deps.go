@@ -36,6 +36,8 @@ type Objects interface {
 	SetStatus(ctx context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error)
 	// Exists asks the apiserver whether the object with that UID is still there.
 	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
+	// Each calls fn for every HTCJob of that namespace and name, either empty for any, as they stand in the apiserver.
+	Each(ctx context.Context, namespace, name string, fn func(*v1alpha1.HTCJob) error) error
 }
 
 // Events tells the user what happened to an HTCJob.

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 
@@ -87,4 +88,28 @@ func (o APIObjects) Exists(ctx context.Context, namespace, name, uid string) (bo
 		return false, nil
 	}
 	return err == nil && string(job.UID) == uid, err
+}
+
+// listed is how many objects one answer of the apiserver holds at most; each may have 256 KiB of script.
+const listed = 200
+
+func (o APIObjects) Each(ctx context.Context, namespace, name string, fn func(*v1alpha1.HTCJob) error) error {
+	opts := metav1.ListOptions{Limit: listed}
+	if name != "" {
+		opts.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	}
+	for {
+		list, err := o.Client.HTCJobs(namespace).List(ctx, opts)
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			if err := fn(&list.Items[i]); err != nil {
+				return err
+			}
+		}
+		if opts.Continue = list.Continue; opts.Continue == "" {
+			return nil
+		}
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
@@ -36,6 +38,9 @@ type observation struct {
 	outcome   schedd.Outcome
 	hold      string    // why it is held
 	started   time.Time // when HTCondor last started it
+
+	read     *ledger.Proc // the row as it stood before HTCondor was asked; nil: not known
+	evidence string       // for people: who showed what
 }
 
 // observed is what an ad says about its proc.
@@ -60,6 +65,8 @@ func observed(j schedd.Job, at time.Time) observation {
 //  2. What HTCondor says of the end stands above what a callback said.
 //  3. A proc that a callback ended and that HTCondor then starts again, or holds or queues, is open again.
 //  4. Absent twice, apart in time, is lost. Any other answer begins the count anew.
+//  5. What ended otherwise stays so, unless the row was read, then HTCondor asked, and HTCondor still has the job: then
+//     it was not HTCondor who said so, but somebody's hand.
 func transition(p ledger.Proc, o observation) (ledger.Proc, bool) {
 	before := p
 	switch ended := p.Status != ledger.StatusOpen; {
@@ -78,8 +85,7 @@ func transition(p ledger.Proc, o observation) (ledger.Proc, bool) {
 	case o.outcome.State != schedd.OutcomeOpen:
 		p = end(p, o, ledger.StatusFailed, o.outcome)
 
-	case ended && p.Source == fromCrosscheck:
-	case ended && !again(p, o):
+	case ended && !denied(p, o) && (p.Source == fromCrosscheck || !again(p, o)):
 	default:
 		p.Status, p.JobStatus, p.Absent, p.Source = ledger.StatusOpen, int(o.jobStatus), 0, o.source
 		p.ExitCode, p.Signal, p.Reason, p.Message = nil, nil, "", ""
@@ -115,6 +121,11 @@ func again(p ledger.Proc, o observation) bool {
 	return false
 }
 
+// denied tells whether HTCondor has a job in its queue that had stood as ended, by no callback's word, before it was asked.
+func denied(p ledger.Proc, o observation) bool {
+	return o.read != nil && p.Source != fromCallback && o.jobStatus != 0 && (p == *o.read || same(p, *o.read))
+}
+
 // settling is how long HTCondor may take from a job's callback to what its queue says. It also covers clocks that differ.
 const settling = 10 * time.Second
 
@@ -130,7 +141,8 @@ func same(p, q ledger.Proc) bool {
 // the rows that changed, each as it was and as it is.
 func observe(tx *ledger.Tx, uid string, attempt int, said map[int]observation, at time.Time, checked bool) ([]change, error) {
 	var changes []change
-	for proc, o := range said {
+	for _, proc := range slices.Sorted(maps.Keys(said)) {
+		o := said[proc]
 		was, err := tx.Proc(uid, attempt, proc)
 		if err != nil {
 			return nil, err

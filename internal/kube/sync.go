@@ -18,6 +18,13 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	if job == nil {
 		return c.syncGone(ctx, key)
 	}
+	return c.syncObject(ctx, key, job)
+}
+
+// syncObject is sync for an object at hand. Only one at a time works on a key, or an older status might be written last.
+func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.HTCJob) error {
+	c.syncing.LockKey(key)
+	defer func() { _ = c.syncing.UnlockKey(key) }() // fails only where it is not locked
 	s, err := c.gather(ctx, job)
 	if err != nil {
 		return err

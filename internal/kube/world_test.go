@@ -32,6 +32,8 @@ type world struct {
 	clock  time.Time
 	told   []string // events, "type reason: message"
 	denied error    // what Credentials answers
+
+	unlisted error // what listing HTCJobs answers
 }
 
 func newWorld(t *testing.T) *world {
@@ -193,6 +195,18 @@ func (w *world) SetStatus(_ context.Context, job *v1alpha1.HTCJob, status v1alph
 func (w *world) Exists(_ context.Context, _, name, uid string) (bool, error) {
 	job := w.job(name)
 	return job != nil && string(job.UID) == uid, nil
+}
+
+func (w *world) Each(_ context.Context, namespace, name string, fn func(*v1alpha1.HTCJob) error) error {
+	for _, object := range w.store.List() {
+		job := object.(*v1alpha1.HTCJob)
+		if (namespace == "" || job.Namespace == namespace) && (name == "" || job.Name == name) {
+			if err := fn(job.DeepCopy()); err != nil {
+				return err
+			}
+		}
+	}
+	return w.unlisted
 }
 
 func (w *world) Normal(_ *v1alpha1.HTCJob, reason, message string) {

@@ -1,0 +1,309 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// ReconcileOptions says what a pass that somebody asked for looks at.
+type ReconcileOptions struct {
+	Namespace string `json:"namespace,omitempty"` // empty: every one
+	Name      string `json:"name,omitempty"`      // of the HTCJobs; empty: every one
+	DryRun    bool   `json:"dryRun,omitempty"`    // find out and change nothing
+}
+
+// Difference is one thing that was not as HTCondor, or the ledger, says.
+type Difference struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	JobID     string `json:"jobid,omitempty"` // empty: the HTCJob's status
+	Was       string `json:"was"`
+	Is        string `json:"is"`
+	Evidence  string `json:"evidence"`
+	Repaired  bool   `json:"repaired"`
+}
+
+// Report is what came of a pass.
+type Report struct {
+	Differences []Difference `json:"differences"` // never nil
+	Checked     int          `json:"checked"`     // jobs that were compared with HTCondor
+}
+
+// Reconcile compares everything that the ledger has in its scope with the schedd, ended jobs included as far as
+// queue or history still know them, then the status of the HTCJobs with the ledger, and repairs both. It sends nothing.
+// With an error the report holds what was done until then.
+func (c *Controller) Reconcile(ctx context.Context, o ReconcileOptions) (Report, error) {
+	report := Report{Differences: []Difference{}}
+	found := func(d Difference) { report.Differences = append(report.Differences, d) }
+	checked, err := c.reconcileJobs(ctx, o, found)
+	report.Checked = checked
+
+	differ := map[objectName]bool{}
+	for _, d := range report.Differences {
+		differ[objectName{d.Namespace, d.Name}] = true
+	}
+	if !o.DryRun {
+		for job := range differ {
+			err = errors.Join(err, c.Objects.Each(ctx, job.namespace, job.name, c.rewrite(ctx)))
+		}
+	}
+	if err != nil {
+		return report, err
+	}
+	return report, c.reconcileStatus(ctx, o, differ, found)
+}
+
+type objectName struct{ namespace, name string }
+
+// maxChecked bounds the procs whose rows are in memory at once, at some 400 bytes each.
+const maxChecked = 100_000
+
+// reconcileJobs is the cross-check of everything in the scope.
+func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, found func(Difference)) (checked int, err error) {
+	var runs []ledger.Run
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		runs, err = tx.Runs(ledger.RunFilter{Namespace: o.Namespace, Name: o.Name, State: ledger.Submitted})
+		return err
+	})
+	if err != nil || len(runs) == 0 {
+		return 0, err
+	}
+	id, err := c.Credentials.Identity(ctx)
+	if err != nil {
+		return 0, err
+	}
+	how := pass{history: true, all: true, dry: o.DryRun, found: found}
+	for len(runs) > 0 {
+		n, procs := 0, 0
+		for n < len(runs) && (n == 0 || procs+runs[n].Procs <= maxChecked) {
+			procs += runs[n].Procs
+			n++
+		}
+		if err := c.check(ctx, id, runs[:n], how); err != nil {
+			return checked, err
+		}
+		checked, runs = checked+procs, runs[n:]
+	}
+	return checked, nil
+}
+
+// tell says what differed about a run beside the rows that were changed, or, in a dry run, would have been.
+func (k *checking) tell(how pass) {
+	run := Difference{Namespace: k.run.Namespace, Name: k.run.Name, JobID: fmt.Sprint(k.run.Cluster), Was: "Submitted", Repaired: !how.dry}
+	switch {
+	case k.neverRan:
+		run.Is, run.Evidence = "NeverRan", "its files never arrived at the schedd, which has thrown it out; htcd sends it as the next attempt"
+		how.found(run)
+		return
+	case k.stuck:
+		run.Is, run.Evidence = "HalfSpooled", "condor_q: its files will never arrive (JobStatus 5, HoldReasonCode 16, no StageInFinish); to be removed and sent again"
+		how.found(run)
+	}
+	for _, proc := range slices.Sorted(maps.Keys(k.said)) {
+		if o := k.said[proc]; how.dry && !o.absent {
+			is, _ := transition(*o.read, o)
+			tellChange(change{*o.read, is}, o, false, how.found)
+		}
+	}
+	for _, proc := range slices.Sorted(maps.Keys(k.open)) {
+		p := k.open[proc]
+		o, changed := k.said[proc]
+		is := p
+		if changed {
+			is, _ = transition(p, o)
+		}
+		switch {
+		case p.Status != ledger.StatusOpen:
+		case is.Status == ledger.StatusOpen:
+			how.found(Difference{Namespace: k.run.Namespace, Name: k.run.Name, JobID: p.JobID(), Was: word(p), Is: "Absent",
+				Evidence: fmt.Sprintf("%s; still so after %s it is failed as Lost", noTrace, lostAfter)})
+		case how.dry:
+			tellChange(change{p, is}, o, false, how.found)
+		}
+	}
+}
+
+// tellChange says how a row changed, unless it says the same in other words.
+func tellChange(r change, o observation, repaired bool, found func(Difference)) {
+	d := Difference{
+		Namespace: r.is.Namespace, Name: r.is.Name, JobID: r.is.JobID(),
+		Was: word(r.was), Is: word(r.is), Evidence: o.evidence, Repaired: repaired,
+	}
+	unknown := r.was.Status == ledger.StatusOpen && r.was.JobStatus == 0 && r.is.JobStatus == int(schedd.Idle) // counts as idle already
+	if d.Was != d.Is && !unknown {
+		found(d)
+	}
+}
+
+// word is what a row says about its job.
+func word(p ledger.Proc) string {
+	switch p.Status {
+	case ledger.StatusOpen:
+		switch now := schedd.JobStatus(p.JobStatus); now {
+		case schedd.Idle, schedd.Running, schedd.Held, schedd.TransferringOutput, schedd.Suspended:
+			return now.String()
+		}
+		return "Active"
+	case ledger.StatusSucceeded:
+		return "Succeeded"
+	case ledger.StatusFailed:
+		switch {
+		case p.ExitCode != nil:
+			return fmt.Sprintf("Failed (exit code %d)", *p.ExitCode)
+		case p.Signal != nil:
+			return fmt.Sprintf("Failed (signal %d)", *p.Signal)
+		case p.Reason != "":
+			return "Failed (" + p.Reason + ")"
+		}
+		return "Failed"
+	}
+	return fmt.Sprintf("status %d", p.Status)
+}
+
+// noTrace is the evidence of an absence.
+const noTrace = "neither condor_q nor condor_history shows it"
+
+// evidence is what an ad, which tool showed, says about its job.
+func evidence(tool string, j schedd.Job) string {
+	s := fmt.Sprintf("%s: JobStatus %d (%s)", tool, j.Status, j.Status)
+	switch o := j.Outcome(); {
+	case j.Held():
+		s += ", " + observed(j, time.Time{}).hold
+	case o.State != schedd.OutcomeOpen:
+		s += ", " + o.Message
+	case j.RemoteHost != "":
+		s += ", on " + j.RemoteHost
+	}
+	return s
+}
+
+// statusSettles is how long a status that differs may take to become right by itself: a callback may be on its way from
+// the ledger to the apiserver.
+const statusSettles = time.Second
+
+// reconcileStatus compares what the HTCJobs say with the ledger. It leaves out those whose jobs differed, because their
+// status follows from these.
+func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, differ map[objectName]bool, found func(Difference)) error {
+	if o.Namespace == "" {
+		o.Namespace = c.Namespace
+	}
+	var suspects []objectName
+	err := c.Objects.Each(ctx, o.Namespace, o.Name, func(job *v1alpha1.HTCJob) error {
+		name := objectName{job.Namespace, job.Name}
+		if differ[name] {
+			return nil
+		}
+		was, _, err := c.compareStatus(ctx, job)
+		if was != "" {
+			suspects = append(suspects, name)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("compare the status of HTCJobs: %w", err)
+	}
+	if len(suspects) == 0 {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(statusSettles):
+	}
+	for _, name := range suspects {
+		err := c.Objects.Each(ctx, name.namespace, name.name, func(job *v1alpha1.HTCJob) error {
+			was, is, err := c.compareStatus(ctx, job)
+			if err != nil || was == "" {
+				return err
+			}
+			if !o.DryRun {
+				if err := c.rewrite(ctx)(job); err != nil {
+					return err
+				}
+			}
+			found(Difference{Namespace: job.Namespace, Name: job.Name, Was: was, Is: is,
+				Evidence: "status of the HTCJob, and what the ledger says", Repaired: !o.DryRun})
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("compare the status of HTCJobs: %w", err)
+		}
+	}
+	return nil
+}
+
+// rewrite brings the status of an HTCJob in line with the ledger.
+func (c *Controller) rewrite(ctx context.Context) func(*v1alpha1.HTCJob) error {
+	return func(job *v1alpha1.HTCJob) error { return c.syncObject(ctx, job.Namespace+"/"+job.Name, job) }
+}
+
+// compareStatus says where the status of an HTCJob differs from its run in the ledger; "" where it does not.
+func (c *Controller) compareStatus(ctx context.Context, job *v1alpha1.HTCJob) (was, is string, err error) {
+	s, err := c.gather(ctx, job)
+	if err != nil || s.run == nil || job.DeletionTimestamp != nil {
+		return "", "", err
+	}
+	was, is = statusWords(job.Status, newStatus(s, view{decision: plan(s), now: c.Now()}))
+	return was, is, nil
+}
+
+// statusWords lists the fields in which two statuses differ, as far as they come from the ledger. When the schedd was
+// asked last, and whether it answered, does not make a status wrong.
+func statusWords(was, is v1alpha1.HTCJobStatus) (string, string) {
+	var before, after []string
+	compare := func(field string, a, b any) {
+		if !reflect.DeepEqual(a, b) {
+			before, after = append(before, fmt.Sprintf("%s=%v", field, a)), append(after, fmt.Sprintf("%s=%v", field, b))
+		}
+	}
+	compare("phase", was.Phase, is.Phase)
+	compare("active", was.Active, is.Active)
+	compare("succeeded", was.Succeeded, is.Succeeded)
+	compare("failed", was.Failed, is.Failed)
+	compare("idle", was.Idle, is.Idle)
+	compare("running", was.Running, is.Running)
+	compare("held", was.Held, is.Held)
+	compare("attempt", was.Attempt, is.Attempt)
+	compare("observedGeneration", was.ObservedGeneration, is.ObservedGeneration)
+	compare("clusterId", was.ClusterID, is.ClusterID)
+	compare("schedd", was.Schedd, is.Schedd)
+	compare("jobid", shorten(strings.Join(was.JobID, ","), maxShown), shorten(strings.Join(is.JobID, ","), maxShown))
+	compare("startTime", timeWord(was.StartTime), timeWord(is.StartTime))
+	compare("completionTime", timeWord(was.CompletionTime), timeWord(is.CompletionTime))
+	compare("failures", failureWords(was.Failures), failureWords(is.Failures))
+	for _, kind := range []string{v1alpha1.ConditionComplete, v1alpha1.ConditionFailed, v1alpha1.ConditionHeld} {
+		compare(kind, meta.IsStatusConditionTrue(was.Conditions, kind), meta.IsStatusConditionTrue(is.Conditions, kind))
+	}
+	return strings.Join(before, " "), strings.Join(after, " ")
+}
+
+// maxShown keeps lists out of a table's way.
+const maxShown = 200
+
+func timeWord(t *metav1.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func failureWords(failures []v1alpha1.Failure) string {
+	var words []string
+	for _, f := range failures {
+		words = append(words, f.JobID+":"+f.Message)
+	}
+	return shorten(strings.Join(words, ","), maxShown)
+}
