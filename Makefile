@@ -26,12 +26,23 @@ demo: up ## bring up the lab and run examples/retcode/zero.yaml in it
 build: ## build bin/htcd, one static binary
 	CGO_ENABLED=0 go build -trimpath -o bin/htcd ./cmd/htcd
 
+# One package after the other: some of them take the lab's parts away.
 .PHONY: test
 test: ## unit tests, then everything that runs against the real parts, in a lab of its own
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	$(TEST_LAB)/bin/lab host
 	go test ./...
-	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 30m ./...
+	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -p 1 -timeout 30m ./...
+
+# How many HTCJobs chaos runs, and what decides everything else; 0 is the clock.
+N ?= 300
+CHAOS_SEED ?= 0
+
+.PHONY: chaos
+chaos: ## N HTCJobs while everything is killed and disturbed, then compared with HTCondor; CHAOS_SEED repeats a run
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
+	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
+		go test -count=1 -timeout 2h -v ./chaos -run TestNothingIsDoubledLostWrongOrLeftOver -trials $(N) -seed $(CHAOS_SEED)
 
 .PHONY: clean
 clean: down ## end the lab and remove all that was built in this clone; the machine's cache stays

@@ -25,7 +25,8 @@ const usage = `usage: lab COMMAND
   host                                install what the lab and the unit tests need of the host
   up [--clone DIR] [--without-htcd]   bring the lab up, or what has changed of it
   down                                end the lab
-  with [--clone DIR] COMMAND...       up, run a command, down; with LAB_KEEP set a lab that ran before is left
+  with [--clone DIR] COMMAND...       up, run a command, down; LAB_KEEP leaves a lab that ran before, or in
+                                      which the command failed
   demo                                run examples/retcode/zero.yaml and tell its end
   status                              a table of the parts
   stop|start|kill|freeze|thaw PART    disturb a part

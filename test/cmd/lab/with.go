@@ -13,7 +13,7 @@ import (
 )
 
 // with runs a command while the lab is up. The lab is taken down whatever becomes of the command, interrupts included,
-// unless it ran before and LAB_KEEP is set.
+// unless LAB_KEEP is set and it ran before, or the command failed.
 func with(ctx context.Context, l *lab.Lab, args []string) (err error) {
 	var upArgs []string
 	if len(args) > 1 && args[0] == "--clone" {
@@ -23,13 +23,14 @@ func with(ctx context.Context, l *lab.Lab, args []string) (err error) {
 		return errors.New("lab with: which command?")
 	}
 	_, before := l.Identity()
-	keep := before == nil && os.Getenv("LAB_KEEP") != ""
 	if err := up(ctx, l, upArgs); err != nil {
 		return err
 	}
-	if !keep {
-		defer func() { err = errors.Join(err, down(context.WithoutCancel(ctx), l)) }()
-	}
+	defer func() {
+		if os.Getenv("LAB_KEEP") == "" || before != nil && err == nil {
+			err = errors.Join(err, down(context.WithoutCancel(ctx), l))
+		}
+	}()
 
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), "HTCD_LAB="+l.Dir)

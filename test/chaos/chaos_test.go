@@ -1,0 +1,216 @@
+package chaos
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+var (
+	trials = flag.Int("trials", 24, "how many HTCJobs")
+	seed   = flag.Uint64("seed", 0, "what decides everything; 0: the clock")
+)
+
+// settling bounds the time from the last mending to rest. The longest thing that htcd waits for is the minute in which
+// a half-spooled cluster might still be completed.
+const settling = 4 * time.Minute
+
+func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
+	if *seed == 0 {
+		*seed = uint64(time.Now().UnixNano()) % 1_000_000
+	}
+	began := time.Now()
+	say := func(format string, args ...any) {
+		fmt.Printf("[%4.0fs] %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
+	}
+	p := newPlayer(t, began)
+	plan := NewPlan(*seed, *trials)
+	say("CHAOS_SEED=%d N=%d: %d disturbances; every step is in %s", *seed, *trials, len(plan.Disturbances), stepsFile(p.Lab))
+
+	telling, stop := context.WithCancel(t.Context())
+	told := make(chan struct{})
+	go func() { tell(telling, p, say); close(told) }()
+	err := p.Play(t.Context(), plan)
+	stop()
+	<-told
+	require.NoError(t, err)
+	say("all %d sent, %s; now everything is left alone", len(p.Sent()), p.Done())
+
+	e, err := rest(t.Context(), p, say)
+	require.NoError(t, err)
+	findings := Judge(e)
+	say("CHAOS_SEED=%d N=%d", *seed, *trials)
+	require.NoError(t, Print(os.Stdout, e.Sent, findings))
+	for _, f := range findings {
+		fmt.Printf("%s: %s (%s): %s\n", f.Fault, f.Trial, f.Shape, f.What)
+	}
+	explain(p, e, findings)
+	if len(findings) > 0 && os.Getenv("LAB_KEEP") != "" {
+		require.Empty(t, findings, "the namespace %s is left as it is", p.Namespace)
+	}
+
+	// Whatever ran is deleted in the end, so that nothing of any trial may be left.
+	left := deleteAll(t, p, e, say)
+	say("after the deletion of them all: %d left over", len(left))
+	for _, f := range left {
+		fmt.Printf("%s: %s (%s): %s\n", f.Fault, f.Trial, f.Shape, f.What)
+	}
+	require.Empty(t, append(findings, left...))
+}
+
+// newPlayer makes a namespace for the run. Both stay when something was found and the lab is to be kept.
+func newPlayer(t *testing.T, began time.Time) *Player {
+	t.Helper()
+	running, err := lab.Find()
+	require.NoError(t, err)
+	config := trial.Config(t)
+	core, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	jobs, err := v1alpha1.NewClient(config)
+	require.NoError(t, err)
+	namespace, err := core.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chaos-"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	steps, err := os.Create(stepsFile(running))
+	require.NoError(t, err)
+	p := &Player{
+		Lab: running, Jobs: jobs, Core: core, Namespace: namespace.Name,
+		Log: func(format string, args ...any) {
+			now := time.Now()
+			fmt.Fprintf(steps, "%s [%7.2fs] %s\n", now.UTC().Format(time.RFC3339Nano), now.Sub(began).Seconds(), fmt.Sprintf(format, args...))
+		},
+	}
+	t.Cleanup(func() {
+		defer steps.Close()
+		if t.Failed() && os.Getenv("LAB_KEEP") != "" {
+			return
+		}
+		ctx := context.WithoutCancel(t.Context())
+		require.NoError(t, p.Restore(ctx))
+		require.NoError(t, core.CoreV1().Namespaces().Delete(ctx, p.Namespace, metav1.DeleteOptions{}))
+	})
+	return p
+}
+
+func stepsFile(l *lab.Lab) string { return l.Log("chaos") }
+
+// tell prints how far it is, until ctx ends.
+func tell(ctx context.Context, p *Player, say func(string, ...any)) {
+	for tick := time.NewTicker(15 * time.Second); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		list, err := p.Jobs.HTCJobs(p.Namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			continue
+		}
+		phases := map[v1alpha1.Phase]int{}
+		for _, job := range list.Items {
+			phases[job.Status.Phase]++
+		}
+		say("%v; %s", phases, p.Done())
+	}
+}
+
+// rest waits until nothing moves, and returns what is then there: whatever moves too long is for the judge.
+func rest(ctx context.Context, p *Player, say func(string, ...any)) (Evidence, error) {
+	quiet := 0
+	for deadline := time.Now().Add(settling); ; {
+		e, err := gather(ctx, p.Lab, p.Jobs, p.Namespace)
+		if err != nil {
+			return e, err
+		}
+		e.Sent = p.Sent()
+		moving := settled(e)
+		// Twice, apart in time: one that is sent a second time would show only then.
+		if quiet++; moving != nil {
+			quiet = 0
+		}
+		if quiet == 2 || time.Now().After(deadline) {
+			return e, nil
+		}
+		if moving != nil {
+			say("%d are still moving: %.200s", strings.Count(moving.Error(), "\n")+1, strings.ReplaceAll(moving.Error(), "\n", ", "))
+		}
+		sleep(ctx, 5*time.Second)
+	}
+}
+
+// deleteAll deletes every HTCJob and returns what is left of them.
+func deleteAll(t *testing.T, p *Player, e Evidence, say func(string, ...any)) []Finding {
+	t.Helper()
+	for i := range e.Sent {
+		if e.Sent[i].Deleted {
+			continue
+		}
+		e.Sent[i].Deleted = true
+		require.NoError(t, p.Jobs.HTCJobs(p.Namespace).Delete(t.Context(), e.Sent[i].Trial.Name, metav1.DeleteOptions{}))
+	}
+	p.mu.Lock()
+	p.sent = e.Sent
+	p.mu.Unlock()
+	after, err := rest(t.Context(), p, say)
+	require.NoError(t, err)
+	var left []Finding
+	for _, f := range Judge(after) {
+		if f.Fault == LeftOver {
+			left = append(left, f)
+		}
+	}
+	return left
+}
+
+// explain prints what helps to look into findings: the ads, rows and log lines of each trial that has one.
+func explain(p *Player, e Evidence, findings []Finding) {
+	log, _ := os.ReadFile(p.Lab.Log("htcd"))
+	steps, _ := os.ReadFile(stepsFile(p.Lab))
+	told := map[string]bool{}
+	for _, f := range findings {
+		if told[f.Trial] {
+			continue
+		}
+		told[f.Trial] = true
+		fmt.Printf("\n%s (%s)\n", f.Trial, f.Shape)
+		uid := f.Trial
+		for _, s := range e.Sent {
+			if s.Trial.Name == f.Trial {
+				uid = s.UID
+			}
+		}
+		for _, ad := range e.Ads {
+			if ad.UID == uid {
+				fmt.Println("  job", ad)
+			}
+		}
+		for _, r := range e.Runs {
+			if r.UID == uid {
+				fmt.Printf("  run %+v\n", r)
+			}
+		}
+		for line := range strings.Lines(string(steps)) {
+			if strings.Contains(line, f.Trial+":") {
+				fmt.Print("  step ", line)
+			}
+		}
+		for line := range strings.Lines(string(log)) {
+			if strings.Contains(line, p.Namespace+"/"+f.Trial+`"`) || strings.Contains(line, uid) {
+				fmt.Print("  htcd ", line)
+			}
+		}
+	}
+}

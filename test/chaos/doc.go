@@ -1,0 +1,17 @@
+// Package chaos applies many HTCJobs while htcd, the schedd, the callbacks and the Secret are disturbed at random, then
+// mends everything, waits until nothing moves any more, and compares every HTCJob with what HTCondor says.
+//
+// What happens, and in which order, follows from one seed:
+//
+//	seed ─ plan.go ─> trials (shape.go) and disturbances
+//	                     │
+//	                  play.go      does them to the lab, each at its time
+//	                     │
+//	                  evidence.go  afterwards: objects, ledger, staged directories, condor_q, condor_history
+//	                     │
+//	                  judge.go     what is doubled, lost, wrong or left over; pure
+//	                     │
+//	                  table.go     per shape
+//
+// The judge reads HTCondor's ads by itself and shares no code with htcd, whose reading is what is on trial.
+package chaos

@@ -1,0 +1,131 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab"
+)
+
+const attributes = "ClusterId,ProcId,JobStatus,LastJobStatus,ExitBySignal,ExitCode,NumJobStarts,RemoveReason,HoldReason,HTCJobUID,HTCJobAttempt"
+
+// gather asks everybody about the HTCJobs of the namespace; it changes nothing.
+func gather(ctx context.Context, l *lab.Lab, jobs *v1alpha1.Client, namespace string) (Evidence, error) {
+	e := Evidence{Objects: map[string]v1alpha1.HTCJob{}}
+	list, err := jobs.HTCJobs(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return e, err
+	}
+	for _, job := range list.Items {
+		e.Objects[string(job.UID)] = job
+	}
+	if e.Ads, err = ads(ctx, l, namespace); err != nil {
+		return e, err
+	}
+	err = rows(ctx, l, &e.Runs, fmt.Sprintf(
+		`SELECT uid, attempt, generation, state, cluster FROM runs WHERE namespace = '%s'`, namespace))
+	if err != nil {
+		return e, err
+	}
+	err = rows(ctx, l, &e.Rows, fmt.Sprintf(
+		`SELECT r.uid, r.attempt, p.proc, p.status, p.reason, p.source FROM runs r JOIN htcjobs p ON p.run = r.id WHERE r.namespace = '%s'`, namespace))
+	if err != nil {
+		return e, err
+	}
+	staged, err := os.ReadDir(l.Path("htcd", "data", "staging"))
+	for _, dir := range staged {
+		e.Staged = append(e.Staged, dir.Name())
+	}
+	return e, err
+}
+
+// ads asks the queue first: what leaves it in between is then in both, and the history's word counts.
+func ads(ctx context.Context, l *lab.Lab, namespace string) ([]Ad, error) {
+	constraint := fmt.Sprintf("HTCJobNamespace == %q", namespace)
+	query := []string{"-constraint", constraint, "-json", "-attributes", attributes}
+	queue, err := ask(ctx, l, true, "condor_q", append([]string{"-allusers"}, query...)...)
+	if err != nil {
+		return nil, err
+	}
+	history, err := ask(ctx, l, false, "condor_history", query...)
+	if err != nil {
+		return nil, err
+	}
+	type id struct{ cluster, proc int }
+	known := map[id]bool{}
+	var all []Ad
+	for _, ad := range append(history, queue...) {
+		if !known[id{ad.ClusterID, ad.ProcID}] {
+			known[id{ad.ClusterID, ad.ProcID}] = true
+			all = append(all, ad)
+		}
+	}
+	return all, nil
+}
+
+func ask(ctx context.Context, l *lab.Lab, queued bool, tool string, args ...string) ([]Ad, error) {
+	text, err := l.Run(ctx, tool, args...)
+	if err != nil {
+		return nil, err
+	}
+	var found []Ad
+	if err := unmarshal(tool, text, &found); err != nil {
+		return nil, err
+	}
+	for i := range found {
+		found[i].Queued = queued
+	}
+	return found, nil
+}
+
+func rows(ctx context.Context, l *lab.Lab, into any, query string) error {
+	text, err := l.Run(ctx, "sqlite3", "-json", "-cmd", ".timeout 10000", l.Ledger(), query)
+	if err != nil {
+		return err
+	}
+	return unmarshal("sqlite3", text, into)
+}
+
+// unmarshal takes it that these tools print nothing at all when nothing matches.
+func unmarshal(tool, text string, into any) error {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		return fmt.Errorf("%s: %w", tool, err)
+	}
+	return nil
+}
+
+// errMoving says that something is still on its way.
+type errMoving struct{ what string }
+
+func (e errMoving) Error() string { return e.what }
+
+// settled returns an errMoving while anything is still on its way.
+func settled(e Evidence) error {
+	var errs []error
+	moving := func(format string, args ...any) { errs = append(errs, errMoving{fmt.Sprintf(format, args...)}) }
+	for _, s := range e.Sent {
+		job, found := e.Objects[s.UID]
+		switch {
+		case s.Deleted && found:
+			moving("%s is being deleted", s.Trial.Name)
+		case found && !s.Deleted && (!job.Status.Phase.Terminal() || job.Status.ObservedGeneration != job.Generation):
+			moving("%s is %s", s.Trial.Name, job.Status.Phase)
+		}
+	}
+	for _, ad := range e.Ads {
+		if ad.alive() {
+			moving("job %s", ad)
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,236 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab"
+)
+
+// htcdFlags make htcd fit for being killed all the time: a new process leads at once, as a restarted container does,
+// and what waits for minutes waits for seconds.
+var htcdFlags = []string{
+	"--identity=chaos", "--reconcile-schedule=@every 10s", "--refresh=3s", "--command-timeout=10s", "--callback-deadline=20s",
+}
+
+// Player does a plan to a lab.
+type Player struct {
+	Lab       *lab.Lab
+	Jobs      *v1alpha1.Client
+	Core      kubernetes.Interface
+	Namespace string
+	Log       func(format string, args ...any) // every single thing that is done
+
+	password []byte // the right one
+
+	mu   sync.Mutex
+	sent []Sent
+	done map[string]int
+}
+
+// Play returns when everything was done, mended and started again.
+func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
+	secret, err := p.Core.CoreV1().Secrets("default").Get(ctx, "kinit-secret", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	p.password, p.done = secret.Data["password"], map[string]int{}
+	if err := p.Lab.Part("htcd").Restart(ctx, htcdFlags...); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.mend(context.WithoutCancel(ctx))) }()
+
+	began := time.Now()
+	lanes := map[string][]Disturbance{}
+	for _, d := range plan.Disturbances {
+		lanes[d.Lane] = append(lanes[d.Lane], d)
+	}
+	var all sync.WaitGroup
+	errs := make(chan error, len(lanes)+len(plan.Trials))
+	for _, lane := range lanes {
+		all.Go(func() {
+			for _, d := range lane {
+				sleep(ctx, time.Until(began.Add(d.At)))
+				if err := p.disturb(ctx, d); err != nil {
+					errs <- fmt.Errorf("%s: %w", d, err)
+					return
+				}
+			}
+		})
+	}
+	for _, trial := range plan.Trials {
+		all.Go(func() {
+			sleep(ctx, time.Until(began.Add(trial.At)))
+			if err := p.try(ctx, trial); err != nil {
+				errs <- fmt.Errorf("%s: %w", trial.Name, err)
+			}
+		})
+	}
+	all.Wait()
+	close(errs)
+	for e := range errs {
+		err = errors.Join(err, e)
+	}
+	return err
+}
+
+// disturb does one disturbance and ends it.
+func (p *Player) disturb(ctx context.Context, d Disturbance) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	p.Log("%s", d)
+	p.count(d.Lane + " " + d.Do)
+	part := p.Lab.Part(d.Lane)
+	if d.Lane == callbacksLane {
+		part = p.Lab.Part("receiver-net")
+	}
+	begin, end := part.Kill, part.Start
+	switch d.Do {
+	case doStop, doLose:
+		begin = part.Stop
+	case doFreeze:
+		begin, end = part.Freeze, part.Thaw
+	case doMix:
+		begin = func(context.Context) error { return p.Lab.DisturbCallbacks(d.Callbacks) }
+		end = func(context.Context) error { return p.Lab.DisturbCallbacks(lab.Callbacks{}) }
+	case doWrong:
+		begin = func(ctx context.Context) error { return p.setPassword(ctx, []byte("not it")) }
+		end = func(ctx context.Context) error { return p.setPassword(ctx, p.password) }
+	}
+	if err := begin(ctx); err != nil {
+		return err
+	}
+	sleep(ctx, d.For)
+	err := end(ctx)
+	p.Log("%s: over", d)
+	return err
+}
+
+func (p *Player) setPassword(ctx context.Context, password []byte) error {
+	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{"password": password}})
+	if err != nil {
+		return err
+	}
+	_, err = p.Core.CoreV1().Secrets("default").Patch(ctx, "kinit-secret", types.MergePatchType, patch, metav1.PatchOptions{})
+	return err
+}
+
+// mend puts everything right again and starts what is away. htcd gets its own flags back at the very end, by Restore.
+func (p *Player) mend(ctx context.Context) error {
+	p.Log("mend")
+	return errors.Join(
+		p.setPassword(ctx, p.password),
+		p.Lab.DisturbCallbacks(lab.Callbacks{}),
+		p.Lab.Part("receiver-net").Start(ctx),
+		p.Lab.Part("schedd").Start(ctx),
+		p.Lab.Part("htcd").Start(ctx),
+	)
+}
+
+// Restore gives htcd its own flags back.
+func (p *Player) Restore(ctx context.Context) error { return p.Lab.Part("htcd").Restart(ctx) }
+
+// patience bounds how long an edit is tried; the apiserver refuses it while jobs are active.
+const patience = 5 * time.Minute
+
+// try is the life of one HTCJob, as far as people have a hand in it.
+func (p *Player) try(ctx context.Context, trial Trial) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	jobs := p.Jobs.HTCJobs(p.Namespace)
+	job, err := jobs.Create(ctx, &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{Name: trial.Name},
+		Spec:       trial.Shape.Spec.object(),
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return err
+	}
+	p.Log("%s: created %q as %s", trial.Name, trial.Shape.Name, job.UID)
+	sent := Sent{Trial: trial, UID: string(job.UID)}
+	defer func() { p.add(sent) }()
+	switch {
+	case trial.Shape.Deleted:
+		sleep(ctx, trial.Later)
+		p.Log("%s: delete", trial.Name)
+		p.count("HTCJob deleted")
+		sent.Deleted = true
+		return jobs.Delete(ctx, trial.Name, metav1.DeleteOptions{})
+	case trial.Shape.Edited != nil:
+		sleep(ctx, trial.Later)
+		if err := p.edit(ctx, trial); err != nil {
+			return err
+		}
+		sent.Edited = true
+	}
+	return nil
+}
+
+func (p *Player) edit(ctx context.Context, trial Trial) error {
+	// A JSON patch replaces the whole spec: a merge patch would leave in what the edit leaves out.
+	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": trial.Shape.Edited.object()}})
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(patience); ; {
+		_, err := p.Jobs.HTCJobs(p.Namespace).Patch(ctx, trial.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
+		if err == nil {
+			p.Log("%s: edited", trial.Name)
+			p.count("HTCJob edited")
+			return nil
+		}
+		if !apierrors.IsInvalid(err) || time.Now().After(deadline) || ctx.Err() != nil {
+			return err
+		}
+		sleep(ctx, 500*time.Millisecond)
+	}
+}
+
+func (p *Player) add(s Sent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = append(p.sent, s)
+}
+
+func (p *Player) count(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done[what]++
+}
+
+// Sent is what became of the trials so far.
+func (p *Player) Sent() []Sent {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]Sent(nil), p.sent...)
+}
+
+// Done counts what was done so far, in fmt's order of map keys.
+func (p *Player) Done() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return fmt.Sprint(p.done)
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
