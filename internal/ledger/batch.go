@@ -50,7 +50,7 @@ func (l *Ledger) Write(ctx context.Context, fn func(*Tx) error) error {
 	if w.panic != nil {
 		panic(w.panic)
 	}
-	return classify(w.err)
+	return l.explain(w.err)
 }
 
 // submit hands w to the writing goroutine. Close takes the lock for writing,

@@ -3,6 +3,10 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -16,6 +20,9 @@ var (
 	// ErrCorrupt: the file is no SQLite database, or is damaged. Trying again
 	// cannot help; the file must be put aside.
 	ErrCorrupt = errors.New("the ledger file is damaged")
+	// ErrLost: the file is not there any more, though its directory is: somebody
+	// removed it, or put it elsewhere. Trying again cannot help; Open makes a new one.
+	ErrLost = errors.New("the ledger file is lost")
 	// ErrClosed: Close was called.
 	ErrClosed = errors.New("the ledger is closed")
 )
@@ -25,6 +32,17 @@ var (
 // errors, or somebody else holds the lock. Nothing was written, trying again
 // later can help.
 func IsUnavailable(err error) bool {
+	if errors.Is(err, ErrLost) {
+		return false
+	}
+	var errno syscall.Errno // of the directory
+	if errors.As(err, &errno) {
+		switch errno {
+		case syscall.ENOENT, syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO,
+			syscall.ESTALE, syscall.ENOTCONN, syscall.ETIMEDOUT, syscall.EHOSTDOWN:
+			return true
+		}
+	}
 	switch code(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,
 		sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_NOMEM:
@@ -47,6 +65,21 @@ func classify(err error) error {
 	switch code(err) {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return err
+}
+
+// explain is classify for errors of a file that was there when the ledger was
+// opened. Without its directory, or with another in its place, the volume is away.
+func (l *Ledger) explain(err error) error {
+	if err = classify(err); !IsUnavailable(err) {
+		return err
+	}
+	if dir, statErr := os.Stat(filepath.Dir(l.path)); statErr != nil || !os.SameFile(dir, l.dir) {
+		return err
+	}
+	if _, statErr := os.Stat(l.path); errors.Is(statErr, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", ErrLost, err)
 	}
 	return err
 }

@@ -12,6 +12,9 @@ import (
 
 // Ledger is the open file. Its methods may be called from any goroutine.
 type Ledger struct {
+	path string
+	dir  os.FileInfo // the directory of path as it was at Open
+
 	writeDB, readDB *sql.DB
 	writer          *conn      // of the writing goroutine; nil after trouble, until the next batch
 	readers         chan *conn // nil stands for a connection still to be made
@@ -50,7 +53,12 @@ func open(ctx context.Context, path string) (_ *Ledger, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return nil, err
 	}
+	dir, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
 	l := &Ledger{
+		path: path, dir: dir,
 		readers: make(chan *conn, maxReaders),
 		writes:  make(chan *write, maxBatch),
 		drained: make(chan struct{}),
@@ -58,30 +66,36 @@ func open(ctx context.Context, path string) (_ *Ledger, err error) {
 	for range maxReaders {
 		l.readers <- nil
 	}
-	if l.writeDB, err = openDB(path, writerPragmas); err != nil {
+	if err := prepareFile(ctx, path); err != nil {
 		return nil, err
 	}
-	if l.readDB, err = openDB(path, readerPragmas); err != nil {
+	if l.writeDB, err = openDB(path, writerPragmas+"&mode=rw"); err != nil {
 		return nil, err
 	}
-	if l.writer, err = prepareFile(ctx, l.writeDB); err != nil {
+	if l.readDB, err = openDB(path, readerPragmas+"&mode=rw"); err != nil {
+		return nil, err
+	}
+	if l.writer, err = connect(ctx, l.writeDB); err != nil {
 		return nil, errors.Join(err, l.writeDB.Close())
 	}
 	go l.writeLoop()
 	return l, nil
 }
 
-// prepareFile makes the connection for writing and everything right for use.
-func prepareFile(ctx context.Context, db *sql.DB) (*conn, error) {
-	c, err := connect(ctx, db)
+// prepareFile makes the file and everything right for use. Only this connection
+// may make it: one that did so later would begin an empty ledger beside the
+// memory of a full one.
+func prepareFile(ctx context.Context, path string) error {
+	db, err := openDB(path, writerPragmas+"&mode=rwc")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err = migrate(ctx, c); err != nil {
+	c, err := connect(ctx, db)
+	if err == nil {
+		err = migrate(ctx, c)
 		c.discard()
-		return nil, err
 	}
-	return c, nil
+	return errors.Join(err, db.Close())
 }
 
 // Close takes no more writes, waits until those that were taken are durable
@@ -116,15 +130,15 @@ func (l *Ledger) Close() error {
 func (l *Ledger) Read(ctx context.Context, fn func(*Tx) error) error {
 	c, err := l.reader(ctx)
 	if err != nil {
-		return fmt.Errorf("read ledger: %w", classify(err))
+		return fmt.Errorf("read ledger: %w", l.explain(err))
 	}
 	l.commit.RLock()
 	defer l.commit.RUnlock()
 	defer l.giveBack(c)
 	if _, err := c.exec(ctx, `BEGIN`); err != nil {
-		return fmt.Errorf("read ledger: %w", classify(err))
+		return fmt.Errorf("read ledger: %w", l.explain(err))
 	}
-	return classify(fn(&Tx{ctx: ctx, conn: c}))
+	return l.explain(fn(&Tx{ctx: ctx, conn: c}))
 }
 
 // reader waits for a connection that nobody reads with.

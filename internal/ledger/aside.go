@@ -1,0 +1,33 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// PutAside renames a damaged file, and the journal beside it, and returns the new
+// name: path.damaged-20261120T154500Z. The journal keeps the name by which SQLite
+// finds it, so that the sqlite3 shell's .recover can make the most of both. Nobody
+// may have the file open.
+func PutAside(path string, now time.Time) (string, error) {
+	aside := path + ".damaged-" + now.UTC().Format("20060102T150405Z")
+	if _, err := os.Lstat(aside); err == nil {
+		return "", fmt.Errorf("put the damaged ledger aside: %s is there already", aside)
+	}
+	// The journal first: SQLite deletes one that it finds beside a new file.
+	if err := os.Rename(path+"-journal", aside+"-journal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("put the journal of the damaged ledger aside: %w", err)
+	}
+	if err := os.Rename(path, aside); err != nil {
+		return "", fmt.Errorf("put the damaged ledger aside: %w", err)
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return "", fmt.Errorf("put the damaged ledger aside: %w", err)
+	}
+	return aside, errors.Join(dir.Sync(), dir.Close())
+}
