@@ -67,6 +67,9 @@ func (c *Controller) act(ctx context.Context, key string) error {
 	case actSubmit:
 		return c.submit(ctx, job, d.attempt)
 	case actRecover:
+		if s.run != nil && s.run.Attempt != d.attempt {
+			s.run = nil
+		}
 		return c.recover(ctx, job, s.run, d.attempt)
 	case actRestore:
 		return c.restore(ctx, job)

@@ -31,7 +31,8 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 	case job.Abandoned():
 		c.Log.Warn().Str("job", key).Msg("abandoned: its HTCondor jobs, if any, are left as they are")
 		c.Events.Warning(job, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
-	case anySent(own) || len(own) == 0 && job.Status.Attempt > 0:
+	// Without a row the ledger may have been lost: the finalizer was set before anything was sent.
+	case anySent(own) || len(own) == 0:
 		err := c.removeAll(ctx, string(job.UID), own)
 		if _, pause := errors.AsType[*waiting](err); err != nil && !pause {
 			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
@@ -90,7 +91,7 @@ func anySent(runs []ledger.Run) bool {
 }
 
 // removeAll removes every job of an HTCJob by its tag and returns nil once the queue shows none of them. Where an
-// intent was left open the queue must show none twice, apart in time, since a cluster might still appear.
+// intent was left open, or may have been lost, the queue must show none twice, apart in time, since a cluster might still appear.
 func (c *Controller) removeAll(ctx context.Context, uid string, runs []ledger.Run) error {
 	id, err := c.Credentials.Identity(ctx)
 	if err != nil {
@@ -109,8 +110,12 @@ func (c *Controller) removeAll(ctx context.Context, uid string, runs []ledger.Ru
 		c.absences.clear(uid)
 		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", plural(alive, "job"))}
 	}
+	open := len(runs) == 0
 	for _, run := range runs {
-		if run.State == ledger.Intent && c.Now().Sub(c.absences.first(uid, c.Now())) < absentTwice {
+		open = open || run.State == ledger.Intent
+	}
+	if open {
+		if c.Now().Sub(c.absences.first(uid, c.Now())) < absentTwice {
 			return &waiting{absentTwice, "an unfinished submission is looked for once more"}
 		}
 	}

@@ -259,6 +259,58 @@ func TestWithALostLedgerTheStatusStaysAndNothingIsSentAgain(t *testing.T) {
 	}
 }
 
+func TestAfterALostLedgerALaterAttemptIsLookedForBeforeItIsSent(t *testing.T) {
+	for name, sends := range map[string]func(w *world) *v1alpha1.HTCJob{
+		"the status speaks of the attempt before": func(w *world) *v1alpha1.HTCJob {
+			require.NoError(t, w.callback("one", 0, 0))
+			return w.job("one").DeepCopy()
+		},
+		"the status speaks of no attempt": func(w *world) *v1alpha1.HTCJob {
+			require.NoError(t, w.callback("one", 0, 0))
+			early := w.job("one").DeepCopy()
+			early.Status = v1alpha1.HTCJobStatus{}
+			return early
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(htcjob("one"))
+			w.schedd.Complete(1, 0, 0)
+			stale := sends(w)
+			changed := w.job("one").DeepCopy()
+			changed.Generation, stale.Generation = 2, 2
+			require.EqualValues(t, 2, w.apply(changed).Status.Attempt)
+			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+
+			require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
+			require.NoError(t, w.store.Update(stale))
+			w.restart()
+			w.settle()
+			for range 3 {
+				w.later(5 * time.Second)
+			}
+			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+			require.EqualValues(t, 2, w.job("one").Status.Attempt)
+			require.Equal(t, []string{"2.0"}, w.job("one").Status.JobID)
+		})
+	}
+}
+
+func TestDeletingAnHTCJobThatALostLedgerForgotRemovesItsJobs(t *testing.T) {
+	w := newWorld(t)
+	early := w.apply(htcjob("one")).DeepCopy()
+	early.Status = v1alpha1.HTCJobStatus{} // it was sent just now
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
+	require.NoError(t, w.store.Update(early))
+	w.restart()
+	early.DeletionTimestamp = new(metav1.NewTime(w.clock))
+	w.write(early)
+	w.settle()
+	w.later(5 * time.Second)
+	require.Nil(t, w.job("one"))
+	require.Empty(t, w.schedd.Jobs())
+}
+
 func TestTheCrossCheckRepairsWhatCallbacksDidNotSay(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens   func(w *world)

@@ -60,16 +60,27 @@ func plan(s situation) decision {
 		return decision{actRecover, run.Attempt}
 	// A cluster whose files never arrived was taken out before it could run anything.
 	case run.State == ledger.Removed:
-		return decision{actSubmit, run.Attempt + 1}
+		return next(run)
 	// What was refused is refused again until the spec changes.
 	case run.State == ledger.Refused && run.Generation == job.Generation:
 		return decision{action: actRest}
 	case run.State == ledger.Refused:
-		return decision{actSubmit, run.Attempt + 1}
+		return next(run)
 
 	// A changed spec runs again, but only after every job of the present attempt has ended.
 	case s.counts.Active == 0 && run.Generation != job.Generation:
-		return decision{actSubmit, run.Attempt + 1}
+		return next(run)
 	}
 	return decision{action: actRest}
 }
+
+// next begins the attempt after run. Where the ledger was lost in between, that attempt may have been sent and lost too.
+func next(run *ledger.Run) decision {
+	if restored(run) {
+		return decision{actRecover, run.Attempt + 1}
+	}
+	return decision{actSubmit, run.Attempt + 1}
+}
+
+// restored tells a run that was written down again after the ledger had been lost: its token was lost for good.
+func restored(run *ledger.Run) bool { return run.Deferred && len(run.TokenHash) == 0 }

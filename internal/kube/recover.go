@@ -45,10 +45,18 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return fmt.Errorf("record intent: %w", err)
 		}
 	}
-	queued, left, err := c.find(ctx, id, tag(job, run.Attempt).Constraint(), 0)
+	constraint := tag(job, run.Attempt).Constraint()
+	if restored(run) {
+		constraint = schedd.UIDConstraint(run.UID)
+	}
+	queued, left, err := c.find(ctx, id, constraint, 0)
 	if err != nil {
 		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
 	}
+	if newest := newestAttempt(queued, left); restored(run) && newest > run.Attempt {
+		return c.supersede(ctx, job, *run, newest)
+	}
+	queued, left = ofAttempt(run.Attempt, queued), ofAttempt(run.Attempt, left)
 	switch f := judge(queued, left, c.Now()); f.verdict {
 	case whole:
 		c.absences.clear(run.UID)
@@ -77,6 +85,37 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		return &waiting{absentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
 	}
 	return c.sendAgain(ctx, id, job, *run)
+}
+
+// supersede goes on with a later attempt than the one that is remembered: both were lost with the ledger, and only the
+// schedd knows how far it went.
+func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, attempt int) error {
+	later := c.newRun(job, attempt, schedd.Description{})
+	later.Deferred = true
+	run.State, run.Reason, run.Message = ledger.Removed, "Superseded", fmt.Sprintf("the schedd has attempt %d", attempt)
+	run.Ended, run.Confirmed = c.Now(), true
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := tx.UpdateRun(run); err != nil {
+			return err
+		}
+		return tx.InsertRun(later)
+	})
+	if err != nil {
+		return fmt.Errorf("record attempt %d: %w", attempt, err)
+	}
+	return c.recover(ctx, job, &later, attempt)
+}
+
+func newestAttempt(lists ...[]schedd.Job) int {
+	newest := 0
+	for _, j := range slices.Concat(lists...) {
+		newest = max(newest, j.Tag.Attempt)
+	}
+	return newest
+}
+
+func ofAttempt(attempt int, jobs []schedd.Job) []schedd.Job {
+	return slices.DeleteFunc(jobs, func(j schedd.Job) bool { return j.Tag.Attempt != attempt })
 }
 
 // sendAgain sends an attempt that the schedd twice said it has not. The sandbox and the token are new.

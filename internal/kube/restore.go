@@ -102,6 +102,9 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 		return fmt.Errorf("restore attempt %d from the status: %w", run.Attempt, err)
 	}
 	c.Log.Warn().Str("job", job.Namespace+"/"+job.Name).Int("attempt", run.Attempt).Msg("the ledger had lost this run; restored from the object's status")
+	if !run.Confirmed {
+		c.checks.Add(run.UID)
+	}
 	return nil
 }
 
