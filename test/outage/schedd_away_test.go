@@ -15,8 +15,8 @@ func TestAScheddThatIsDownIsWaitedFor(t *testing.T) {
 	o := begin(t)
 	o.Create("running", "sleep 8\n", trial.Queue(2))
 	o.Create("deleted", "sleep 1000\n")
-	o.Phase("running", v1alpha1.PhaseRunning)
-	o.Phase("deleted", v1alpha1.PhaseRunning)
+	o.running("running")
+	o.running("deleted")
 
 	o.do(o.part("schedd").Stop)
 	names := []string{"running"}
@@ -43,7 +43,7 @@ func TestAScheddThatIsDownIsWaitedFor(t *testing.T) {
 func TestAHungScheddHoldsUpNothingElse(t *testing.T) {
 	o := begin(t, "--command-timeout=5s")
 	o.Create("running", "sleep 6\n")
-	o.Phase("running", v1alpha1.PhaseRunning)
+	o.running("running")
 
 	o.do(o.part("schedd").Freeze)
 	var names []string

@@ -3,6 +3,7 @@ package outage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,6 +69,14 @@ func (o outage) state(part string) string { return o.status(part).State }
 // never is a job that no machine takes.
 func never(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "requirements = false\n" }
 
+// running waits until HTCondor runs every job of an HTCJob.
+func (o outage) running(name string) {
+	o.T.Helper()
+	job := o.Until(name, "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
+	o.Eventually(func() bool { return len(o.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 2")) == job.Queue() },
+		func() string { return name + " never ran" })
+}
+
 // says waits for a condition with that status and returns it.
 func (o outage) says(name, condition string, status metav1.ConditionStatus) metav1.Condition {
 	o.T.Helper()
@@ -93,7 +102,15 @@ func (o outage) clusters(job *v1alpha1.HTCJob) map[string]int {
 // once holds when the HTCJob became exactly one cluster, the one its status names, with all its procs.
 func (o outage) once(job *v1alpha1.HTCJob) {
 	o.T.Helper()
-	require.Equal(o.T, map[string]int{fmt.Sprint(job.Status.ClusterID): job.Queue()}, o.clusters(job), "%s", job.Name)
+	wanted := map[string]int{fmt.Sprint(job.Status.ClusterID): job.Queue()}
+	var found map[string]int
+	// Files arrive up to a second after condor_submit has ended.
+	o.Eventually(func() bool {
+		found = o.clusters(job)
+		return len(found) > 0 && maps.Equal(found, wanted) || len(found) > 1
+	},
+		func() string { return fmt.Sprintf("%s: clusters %v instead of %v", job.Name, found, wanted) })
+	require.Equal(o.T, wanted, found, job.Name)
 }
 
 // succeeded waits until the HTCJobs have ended well, and each did once.
