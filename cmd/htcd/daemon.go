@@ -7,25 +7,20 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/robfig/cron/v3"
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/tools/events"
 
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
-	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/schedd/krb"
 )
 
 // daemon is the composition root: it builds the parts and knows in which order they begin and end.
@@ -99,45 +94,23 @@ func (d *daemon) work(ctx context.Context) (err error) {
 	}
 	defer listener.Close()
 
-	scheme := runtime.NewScheme()
-	if err := v1alpha1.AddToScheme(scheme); err != nil {
-		return err
+	control, err := listenControl(d.o.controlSocket())
+	if err != nil {
+		return fmt.Errorf("--control-socket: %w", err)
 	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: d.core.EventsV1()})
-	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		return fmt.Errorf("events: %w", err)
-	}
-	defer broadcaster.Shutdown()
-
-	tickets := krb.New(krb.Options{BinDir: d.o.CondorBinDir, Krb5Config: d.o.Krb5Config, Dir: d.o.TicketDir})
-	defer func() { err = errors.Join(err, tickets.Close()) }()
-	secret := kube.NewSecretCredentials(d.core, d.o.KinitSecretNamespace, d.o.KinitSecret, tickets)
-	informer := d.jobs.NewInformer(d.o.Namespace, d.o.Resync)
-	controller, err := kube.New(kube.Options{
-		Site: kube.Site{
-			ImageRegistry: strings.TrimSuffix(d.o.ImageRegistry, "/"), Binds: d.o.Binds,
-			CallbackURL: d.o.CallbackURL, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender, AllowOptions: d.o.AllowHTCOpts,
-		},
-		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
-		Workers: d.o.Workers, Submitters: d.o.Submitters,
-		Informer: informer, Objects: kube.APIObjects{Client: d.jobs},
-		Events: kube.RecordedEvents{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
-		Ledger: book, Credentials: secret,
-		Schedd: schedd.New(schedd.Options{
-			BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,
-			Pool: d.o.Pool, Schedd: d.o.Schedd, Timeout: d.o.CommandTimeout,
-		}),
-		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
-	})
+	defer control.Close()
+	loop, err := d.newLoop(ctx, book)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, loop.close()) }()
+	controller, informer := loop.controller, loop.informer
 
 	// Watching goes on until the work in flight is through, so that its last words still reach the objects.
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watch, parts errgroup.Group
 	watch.Go(func() error { informer.RunWithContext(watching); return nil })
-	watch.Go(func() error { return secret.Run(watching, controller.SecretChanged) })
+	watch.Go(func() error { return loop.secret.Run(watching, controller.SecretChanged) })
 	defer func() { stopWatching(); err = errors.Join(err, watch.Wait()) }()
 
 	ctx, stop := context.WithCancel(ctx)
@@ -154,6 +127,9 @@ func (d *daemon) work(ctx context.Context) (err error) {
 	part("controller", func() error { return controller.Run(ctx) })
 	part("receiver", func() error {
 		return notify.Serve(ctx, listener, notify.NewReceiver(controller, notify.Options{}, d.log), d.o.ShutdownTimeout, d.log)
+	})
+	part("control", func() error {
+		return serveControl(ctx, control, controller, informer.HasSynced, d.o.ShutdownTimeout)
 	})
 	part("cross-check", func() error { return d.crosscheck(ctx, informer.HasSynced, controller) })
 	d.log.Info().Str("receiver", listener.Addr().String()).Str("ledger", d.o.ledgerFile()).Msg("working")

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -22,16 +23,24 @@ const (
 // errLeaseLost ends the process at once: another htcd may be working already.
 var errLeaseLost = errors.New("the lease was lost to another htcd, or could not be renewed in time")
 
+// identity is the name by which this process holds the Lease.
+func (d *daemon) identity() (string, error) {
+	if d.o.Identity != "" {
+		return d.o.Identity, nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("--identity: %w", err)
+	}
+	// In a pod the process id stays the same over restarts, so that a restarted container leads again at once.
+	return fmt.Sprintf("%s_%d", host, os.Getpid()), nil
+}
+
 // lead runs work while holding the Lease. The Lease is given back only after work has ended.
 func (d *daemon) lead(ctx context.Context, work func(context.Context) error) error {
-	identity := d.o.Identity
-	if identity == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			return fmt.Errorf("--identity: %w", err)
-		}
-		// In a pod the process id stays the same over restarts, so that a restarted container leads again at once.
-		identity = fmt.Sprintf("%s_%d", host, os.Getpid())
+	identity, err := d.identity()
+	if err != nil {
+		return err
 	}
 	d.health.set("standing by: another htcd holds the lease " + d.o.OwnSpace + "/" + d.o.LeaseName)
 
@@ -76,4 +85,60 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 	release()
 	<-electing
 	return err
+}
+
+// leadOrLeave is lead for somebody who does not want to wait: while another htcd renews the Lease it is an error that
+// names the holder. A holder that has died is waited for, at most for the Lease's duration.
+func (d *daemon) leadOrLeave(ctx context.Context, work func(context.Context) error) error {
+	own, err := d.identity()
+	if err != nil {
+		return err
+	}
+	d.o.Identity = own + "-reconcile" // --identity may be that of the other, too
+	waiting, leave := context.WithCancelCause(ctx)
+	defer leave(nil)
+	begun := make(chan struct{})
+	go func() {
+		if err := d.watchHolder(waiting, begun); err != nil {
+			leave(err)
+		}
+	}()
+	err = d.lead(waiting, func(context.Context) error {
+		close(begun)
+		return work(ctx)
+	})
+	if err == nil {
+		select {
+		case <-begun:
+		default:
+			err = context.Cause(waiting)
+		}
+	}
+	return err
+}
+
+// watchHolder returns an error once the Lease is seen to be renewed by another, or cannot be read, before work has begun.
+func (d *daemon) watchHolder(ctx context.Context, begun <-chan struct{}) error {
+	var seen time.Time
+	for {
+		lease, err := d.core.CoordinationV1().Leases(d.o.OwnSpace).Get(ctx, d.o.LeaseName, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("read the lease %s/%s: %w", d.o.OwnSpace, d.o.LeaseName, err)
+		}
+		if err == nil && lease.Spec.HolderIdentity != nil && lease.Spec.RenewTime != nil {
+			holder, renewed := *lease.Spec.HolderIdentity, lease.Spec.RenewTime.Time
+			if holder != "" && holder != d.o.Identity && !seen.IsZero() && renewed.After(seen) {
+				return fmt.Errorf("%s is at work (it holds the lease %s/%s), and does not answer on %s: run this beside it",
+					holder, d.o.OwnSpace, d.o.LeaseName, d.o.controlSocket())
+			}
+			seen = renewed
+		}
+		select {
+		case <-begun:
+			return nil
+		case <-ctx.Done():
+			return nil
+		case <-time.After(retryPeriod / 2):
+		}
+	}
 }

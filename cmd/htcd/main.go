@@ -38,7 +38,7 @@ func run(args, environ []string) int {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(runCommand(environ), sendCommand(), versionCommand())
+	root.AddCommand(runCommand(environ), reconcileCommand(environ), sendCommand(), versionCommand())
 	root.SetArgs(args)
 
 	err := root.ExecuteContext(ctx)

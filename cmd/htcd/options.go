@@ -45,6 +45,7 @@ type Options struct {
 	KinitSecret          string
 	KinitSecretNamespace string
 	TicketDir            string
+	ControlSocket        string
 	Krb5Config           string
 
 	CondorConfig      string
@@ -89,6 +90,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username and password, or keytab")
 	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")
 	f.StringVar(&o.TicketDir, "ticket-dir", "/dev/shm/htcd", "memory-backed `directory` for Kerberos tickets")
+	f.StringVar(&o.ControlSocket, "control-socket", "", "Unix `socket` on which the working htcd answers htcd reconcile; empty: control.sock in --ticket-dir")
 	f.StringVar(&o.Krb5Config, "krb5-config", "", "krb5.conf `file`; empty: the system's")
 
 	f.StringVar(&o.CondorConfig, "condor-config", "", "HTCondor configuration `file`; empty: the system's")
@@ -120,6 +122,14 @@ func fromEnvironment(f *pflag.FlagSet, getenv func(string) string) error {
 	return errors.Join(errs...)
 }
 
+// complete adds what the environment says to flags that were parsed.
+func (o *Options) complete(f *pflag.FlagSet, environ []string) error {
+	if unknown := unknownEnvironment(f, environ); len(unknown) > 0 {
+		return fmt.Errorf("%s: no such setting; htcd run --help lists them", strings.Join(unknown, ", "))
+	}
+	return fromEnvironment(f, lookup(environ))
+}
+
 func environmentName(flag string) string {
 	return "HTCD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
@@ -141,8 +151,7 @@ func unknownEnvironment(f *pflag.FlagSet, environ []string) []string {
 	return unknown
 }
 
-// check says what is wrong with the options, each in words that name the flag.
-func (o *Options) check() error {
+func (o *Options) checkCallback() error {
 	if o.CallbackURL == "" {
 		return errors.New("--callback-url is required: without it no job can say how it ended")
 	}
@@ -150,6 +159,19 @@ func (o *Options) check() error {
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("--callback-url %q: want http://host:port/cloudevents or https://", o.CallbackURL)
 	}
+	return nil
+}
+
+// check says what is wrong with the options, each in words that name the flag.
+func (o *Options) check() error {
+	if err := o.checkCallback(); err != nil {
+		return err
+	}
+	return o.checkParts()
+}
+
+// checkParts is check for those who send no jobs.
+func (o *Options) checkParts() error {
 	if o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0 {
 		return fmt.Errorf("--namespace %q is not a namespace's name", o.Namespace)
 	}
@@ -179,6 +201,7 @@ func (o *Options) check() error {
 	}
 	for _, f := range []struct{ flag, path string }{
 		{"--data", o.Data}, {"--ledger", o.Ledger}, {"--ticket-dir", o.TicketDir}, {"--ship-sender", o.ShipSender},
+		{"--control-socket", o.ControlSocket},
 	} {
 		if f.path != "" && !filepath.IsAbs(f.path) {
 			return fmt.Errorf("%s %q: want an absolute path", f.flag, f.path)
@@ -188,6 +211,9 @@ func (o *Options) check() error {
 		if !filepath.IsAbs(bind) || strings.ContainsAny(bind, " \t\n'\",:\\") {
 			return fmt.Errorf("--binds %q: want absolute paths without spaces, quotes, commas or colons", bind)
 		}
+	}
+	if n := len(o.controlSocket()); n > maxSocketPath {
+		return fmt.Errorf("--control-socket %q: a socket's path has at most %d bytes, this one has %d", o.controlSocket(), maxSocketPath, n)
 	}
 	if err := schedd.CheckAllow(o.AllowHTCOpts); err != nil {
 		return fmt.Errorf("--allow-htcopts: %w", err)
@@ -208,6 +234,16 @@ func (o *Options) ledgerFile() string {
 		return o.Ledger
 	}
 	return filepath.Join(o.Data, "sqlite", "htcjobs.db")
+}
+
+// maxSocketPath is from unix(7): 108 bytes with the one that ends it.
+const maxSocketPath = 107
+
+func (o *Options) controlSocket() string {
+	if o.ControlSocket != "" {
+		return o.ControlSocket
+	}
+	return filepath.Join(o.TicketDir, "control.sock")
 }
 
 func (o *Options) stagingDir() string { return filepath.Join(o.Data, "staging") }

@@ -24,10 +24,7 @@ SIGTERM and SIGINT stop it: what is in flight is finished, at most for --shutdow
 	}
 	o.flags(c.Flags())
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if unknown := unknownEnvironment(c.Flags(), environ); len(unknown) > 0 {
-			return usageError{fmt.Errorf("run: %s: no such setting; htcd run --help lists them", strings.Join(unknown, ", "))}
-		}
-		if err := fromEnvironment(c.Flags(), lookup(environ)); err != nil {
+		if err := o.complete(c.Flags(), environ); err != nil {
 			return usageError{fmt.Errorf("run: %w", err)}
 		}
 		if err := o.check(); err != nil {

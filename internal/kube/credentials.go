@@ -64,6 +64,9 @@ func (s *SecretCredentials) Run(ctx context.Context, changed func()) error {
 	return nil
 }
 
+// HasSynced tells whether it is known what Secret there is.
+func (s *SecretCredentials) HasSynced() bool { return s.informer.HasSynced() }
+
 // Identity returns a ticket cache that is valid for a while yet.
 func (s *SecretCredentials) Identity(ctx context.Context) (schedd.Identity, error) {
 	if !s.informer.HasSynced() {

@@ -115,13 +115,18 @@ func (l *Ledger) Close() error {
 	if l.writer != nil {
 		l.writer.discard()
 	}
+	l.closeReaders()
+	return errors.Join(l.readDB.Close(), l.writeDB.Close())
+}
+
+// closeReaders waits for the reads in progress.
+func (l *Ledger) closeReaders() {
 	for range maxReaders {
 		if c := <-l.readers; c != nil {
 			c.discard()
 		}
 	}
 	close(l.readers)
-	return errors.Join(l.readDB.Close(), l.writeDB.Close())
 }
 
 // Read runs fn on one consistent state of the ledger; nothing it does can

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+
+	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+)
+
+// loop is the control loop over a ledger with what it stands on: the part that htcd run and htcd reconcile share.
+// Nothing of it watches or works yet.
+type loop struct {
+	controller *kube.Controller
+	informer   cache.SharedIndexInformer
+	secret     *kube.SecretCredentials
+	close      func() error
+}
+
+func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: d.core.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return nil, fmt.Errorf("events: %w", err)
+	}
+	tickets := krb.New(krb.Options{BinDir: d.o.CondorBinDir, Krb5Config: d.o.Krb5Config, Dir: d.o.TicketDir})
+	l := &loop{
+		informer: d.jobs.NewInformer(d.o.Namespace, d.o.Resync),
+		secret:   kube.NewSecretCredentials(d.core, d.o.KinitSecretNamespace, d.o.KinitSecret, tickets),
+		close:    func() error { defer broadcaster.Shutdown(); return tickets.Close() },
+	}
+	var err error
+	l.controller, err = kube.New(kube.Options{
+		Site: kube.Site{
+			ImageRegistry: strings.TrimSuffix(d.o.ImageRegistry, "/"), Binds: d.o.Binds,
+			CallbackURL: d.o.CallbackURL, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender, AllowOptions: d.o.AllowHTCOpts,
+		},
+		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
+		Workers: d.o.Workers, Submitters: d.o.Submitters,
+		Informer: l.informer, Objects: kube.APIObjects{Client: d.jobs},
+		Events: kube.RecordedEvents{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
+		Ledger: book, Credentials: l.secret,
+		Schedd: schedd.New(schedd.Options{
+			BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,
+			Pool: d.o.Pool, Schedd: d.o.Schedd, Timeout: d.o.CommandTimeout,
+		}),
+		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
+	})
+	if err != nil {
+		_ = l.close() // nothing was begun
+		return nil, err
+	}
+	return l, nil
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// reconcileCommand is one cross-check now, for whoever wants to see what comes of it.
+func reconcileCommand(environ []string) *cobra.Command {
+	var o Options
+	var once bool
+	var scope kube.ReconcileOptions
+	var format string
+	c := &cobra.Command{
+		Use:   "reconcile --once",
+		Short: "Compare ledger and HTCJobs with HTCondor now, repair what differs, and show it",
+		Long: `Compare everything in the ledger with HTCondor's queue and history, and the status of the HTCJobs with the
+ledger; repair what differs and print it. Nothing is submitted by it.
+
+The running htcd does it where one answers on --control-socket (in its pod: kubectl exec deploy/htcd -- htcd reconcile
+--once). Without one this process takes the Lease and does it itself, for which it needs what htcd run needs: the
+same flags, or the same HTCD_ variables. With --dry-run nothing is written and no Lease is taken.
+
+Exit codes:
+  0  the pass was made: what differed, if anything, was repaired (with --dry-run: shown)
+  1  HTCondor, Kubernetes or the ledger could not be asked; what is printed was done before
+  2  a mistake in the command line or the environment; nothing was done`,
+		Args: noArguments,
+	}
+	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+	o.flags(settings)
+	settings.Lookup("namespace").Usage = "only HTCJobs of this `namespace`; empty: all"
+	c.Flags().AddFlagSet(settings)
+	c.Flags().BoolVar(&once, "once", false, "one pass, now (required)")
+	c.Flags().BoolVar(&scope.DryRun, "dry-run", false, "show what differs and change nothing")
+	c.Flags().StringVar(&scope.Name, "name", "", "only HTCJobs of this `name`")
+	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		wrong := func(err error) error { return usageError{fmt.Errorf("reconcile: %w", err)} }
+		quiet := !settings.Changed("log-level")
+		switch err := o.complete(settings, environ); {
+		case err != nil:
+			return wrong(err)
+		case !once:
+			return wrong(errors.New("say --once, for one pass now; the schedule is that of htcd run (--reconcile-schedule)"))
+		case format != "table" && format != "json":
+			return wrong(fmt.Errorf("--output %q: want table or json", format))
+		}
+		if err := o.checkParts(); err != nil {
+			return wrong(err)
+		}
+		if quiet { // the environment is that of a daemon, whose log is not for a terminal
+			o.LogLevel, o.LogFormat = "error", "text"
+		}
+		scope.Namespace = o.Namespace
+		answer, err := reconcile(cmd.Context(), o, scope)
+		if err != nil {
+			answer.Error = err.Error()
+		}
+		if answer.Differences == nil {
+			answer.Differences = []kube.Difference{}
+		}
+		if err := printOutcome(cmd.OutOrStdout(), format, answer, scope.DryRun); err != nil {
+			return fmt.Errorf("reconcile: %w", err)
+		}
+		if answer.Error != "" {
+			return fmt.Errorf("reconcile: %s", answer.Error)
+		}
+		return nil
+	}
+	return c
+}
+
+// reconcile lets the running htcd do it, or does it where there is none.
+func reconcile(ctx context.Context, o Options, scope kube.ReconcileOptions) (outcome, error) {
+	answer, err := askDaemon(ctx, o.controlSocket(), scope)
+	if !errors.Is(err, errNoDaemon) {
+		return answer, err
+	}
+	log, err := newLogger(os.Stderr, o.LogLevel, o.LogFormat)
+	if err != nil {
+		return answer, usageError{err}
+	}
+	if _, err := os.Stat(o.ledgerFile()); err != nil {
+		return answer, fmt.Errorf("no htcd answers on %s, and there is no ledger here to do it without: %w", o.controlSocket(), err)
+	}
+	d, err := newDaemon(o, log)
+	if err != nil {
+		return answer, err
+	}
+	if err := d.reachable(ctx); err != nil {
+		return answer, err
+	}
+	if scope.DryRun {
+		book, err := ledger.OpenReader(ctx, o.ledgerFile())
+		if err != nil {
+			return answer, err
+		}
+		answer.Report, err = d.reconcile(ctx, book, scope)
+		err = errors.Join(err, book.Close())
+		return answer, err
+	}
+	pass := func(ctx context.Context) (err error) {
+		book, err := ledger.Open(ctx, o.ledgerFile())
+		if err != nil {
+			return err
+		}
+		answer.Report, err = d.reconcile(ctx, book, scope)
+		return errors.Join(err, book.Close())
+	}
+	if o.LeaderElect {
+		err = d.leadOrLeave(ctx, pass)
+	} else {
+		err = pass(ctx)
+	}
+	return answer, err
+}
+
+// reconcile is the pass over an open ledger that nobody else writes.
+func (d *daemon) reconcile(ctx context.Context, book kube.Ledger, scope kube.ReconcileOptions) (report kube.Report, err error) {
+	loop, err := d.newLoop(ctx, book)
+	if err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, loop.close()) }()
+	watching, stop := context.WithCancel(ctx)
+	watched := make(chan error, 1)
+	go func() { watched <- loop.secret.Run(watching, func() {}) }()
+	defer func() { stop(); err = errors.Join(err, <-watched) }()
+
+	bound, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	cache.WaitForCacheSync(bound.Done(), loop.secret.HasSynced) // without it, asking for a ticket says what is wrong
+	return loop.controller.Reconcile(ctx, scope)
+}
+
+// answerTime is how long the apiserver may take to answer something small.
+const answerTime = 15 * time.Second
+
+// reachable finds out at once what client-go would otherwise try for ever.
+func (d *daemon) reachable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	if _, err := d.jobs.HTCJobs(d.o.Namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+		return fmt.Errorf("the apiserver could not be asked: %w", err)
+	}
+	return nil
+}
