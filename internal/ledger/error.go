@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -23,6 +22,8 @@ var (
 	// ErrLost: the file is not there any more, though its directory is: somebody
 	// removed it, or put it elsewhere. Trying again cannot help; Open makes a new one.
 	ErrLost = errors.New("the ledger file is lost")
+	// errNoDirectory: the place where the file belongs cannot be reached or made.
+	errNoDirectory = errors.New("the ledger's directory is not available")
 	// ErrClosed: Close was called.
 	ErrClosed = errors.New("the ledger is closed")
 )
@@ -32,16 +33,11 @@ var (
 // errors, or somebody else holds the lock. Nothing was written, trying again
 // later can help.
 func IsUnavailable(err error) bool {
+	if errors.Is(err, errNoDirectory) {
+		return true
+	}
 	if errors.Is(err, ErrLost) {
 		return false
-	}
-	var errno syscall.Errno // of the directory
-	if errors.As(err, &errno) {
-		switch errno {
-		case syscall.ENOENT, syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO,
-			syscall.ESTALE, syscall.ENOTCONN, syscall.ETIMEDOUT, syscall.EHOSTDOWN:
-			return true
-		}
 	}
 	switch code(err) {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR,

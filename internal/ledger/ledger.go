@@ -51,11 +51,11 @@ func open(ctx context.Context, path string) (_ *Ledger, err error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNoDirectory, err)
 	}
 	dir, err := os.Stat(filepath.Dir(path))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", errNoDirectory, err)
 	}
 	l := &Ledger{
 		path: path, dir: dir,
