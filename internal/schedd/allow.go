@@ -22,15 +22,15 @@ var allowed = map[string]allowance{
 	"require_gpus": expression, "gpus_minimum_memory": quantity, "gpus_minimum_capability": number, "gpus_minimum_runtime": number,
 	"requirements": expression, "rank": expression, "preferences": expression,
 
-	"priority": expression, "nice_user": expression,
+	"priority": whole, "nice_user": oneOf("true", "false"),
 	"accounting_group": word, "concurrency_limits": words, "concurrency_limits_expr": expression,
 
-	"max_retries": number, "retry_until": expression, "success_exit_code": number,
+	"max_retries": count, "retry_until": until, "success_exit_code": count,
 	"on_exit_hold": expression, "on_exit_hold_reason": expression, "on_exit_hold_subcode": expression, "on_exit_remove": expression,
 	"periodic_hold": expression, "periodic_hold_reason": expression, "periodic_hold_subcode": expression,
 	"periodic_release": expression, "periodic_remove": expression,
 	"allowed_job_duration": expression, "allowed_execute_duration": expression,
-	"job_lease_duration": expression, "job_max_vacate_time": expression, "want_graceful_removal": expression,
+	"job_lease_duration": count, "job_max_vacate_time": expression, "want_graceful_removal": expression,
 
 	"notification": oneOf("never", "complete", "error", "always"), "transfer_output_files": outputFiles,
 }
@@ -136,7 +136,50 @@ func quantity(v string) (string, error) {
 	return expression(v)
 }
 
-var numberRE = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?$`)
+// until is an exit code or a condition. A condition that depends on nothing is evaluated by
+// condor_submit and then taken for an exit code.
+func until(v string) (string, error) {
+	if wholeRE.MatchString(v) {
+		return v, nil
+	}
+	x, err := classad.ParseExpr(v)
+	if err != nil {
+		return "", err
+	}
+	constant := classad.Walk(x, func(x classad.Expr) bool {
+		switch x.(type) {
+		case *classad.Ref, *classad.Call:
+			return false
+		}
+		return true
+	})
+	if constant {
+		return "", fmt.Errorf("found %q, expected an exit code or a condition such as ExitCode > 3", v)
+	}
+	return x.String(), nil
+}
+
+// wholeRE and countRE stop at what 32 bits hold: condor_submit cuts fractions off and wraps the rest around.
+var (
+	wholeRE = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,8})$`)
+	countRE = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
+)
+
+func whole(v string) (string, error) {
+	if !wholeRE.MatchString(v) {
+		return "", fmt.Errorf("found %q, expected a whole number of at most 9 digits", v)
+	}
+	return v, nil
+}
+
+func count(v string) (string, error) {
+	if !countRE.MatchString(v) {
+		return "", fmt.Errorf("found %q, expected a whole number of at most 9 digits, not below 0", v)
+	}
+	return v, nil
+}
+
+var numberRE = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?$`)
 
 func number(v string) (string, error) {
 	if !numberRE.MatchString(v) {

@@ -1,9 +1,7 @@
 package schedd_test
 
 import (
-	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -78,25 +76,6 @@ func (b *bench) elsewhere(o schedd.Options) {
 	b.Client = schedd.New(o)
 }
 
-// dryRun asks the real condor_submit what a description means, and returns the ad.
-func dryRun(ctx context.Context, dir string) (classad.Ad, error) {
-	cmd := exec.CommandContext(ctx, "condor_submit", "-dry-run", "-", "job.sub")
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, err
-	}
-	// The ad stands between a greeting and a count, as Name=value.
-	var ad strings.Builder
-	for l := range strings.Lines(string(out)) {
-		if name, value, ok := strings.Cut(l, "="); ok && classad.IsName(name) {
-			ad.WriteString(name + " = " + value)
-		}
-	}
-	var got classad.Ad
-	return got, classad.ReadLong(strings.NewReader(ad.String()), func(a classad.Ad) error { got = a; return nil })
-}
-
 func goldens(t *testing.T, file string) []txtar.File {
 	t.Helper()
 	ar, err := txtar.ParseFile(filepath.Join("../../internal", file))
@@ -117,8 +96,9 @@ func TestEveryAcceptedOptionIsAcceptedByCondorSubmit(t *testing.T) {
 			d.Options, d.Allow = string(files[i].Data), []string{"batch_project", "+ProjectX"}
 			dir := t.TempDir()
 			require.NoError(t, schedd.Stage(dir, d, token))
-			ad, err := dryRun(t.Context(), dir)
+			ads, err := dryRun(t.Context(), dir)
 			require.NoError(t, err)
+			ad := ads[0]
 			uid, _ := ad.Get("HTCJobUID").Str()
 			require.Equal(t, d.Tag.UID, uid)
 			for l := range strings.Lines(string(files[i+1].Data)) {
@@ -137,9 +117,9 @@ func TestEveryExpressionMeansTheSameToCondorSubmit(t *testing.T) {
 	meaning := func(x string) string {
 		text := "executable = job.sh\nMy.X = " + x + "\nqueue\n"
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "job.sub"), []byte(text), 0o644))
-		ad, err := dryRun(t.Context(), dir)
+		ads, err := dryRun(t.Context(), dir)
 		require.NoError(t, err, x)
-		return ad.Get("X").String()
+		return ads[0].Get("X").String()
 	}
 	for _, f := range goldens(t, "classad/testdata/expr.txtar") {
 		lines := strings.Split(strings.TrimSuffix(string(f.Data), "\n"), "\n")
@@ -160,9 +140,9 @@ func TestQuotedTextComesBackAsItWas(t *testing.T) {
 		d.BatchName = text
 		dir := t.TempDir()
 		require.NoError(t, schedd.Stage(dir, d, token), text)
-		ad, err := dryRun(t.Context(), dir)
+		ads, err := dryRun(t.Context(), dir)
 		require.NoError(t, err)
-		got, _ := ad.Get("JobBatchName").Str()
+		got, _ := ads[0].Get("JobBatchName").Str()
 		require.Equal(t, text, got)
 	}
 }

@@ -1,0 +1,259 @@
+package schedd_test
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+var (
+	specs = flag.Int("specs", 300, "how many specs are given to condor_submit")
+	seed  = flag.Uint64("seed", 1, "where the specs begin")
+)
+
+// Whatever the spec holds, the real condor_submit yields exactly the attributes we meant: those, HTCondor's own for an
+// empty spec, and nothing else.
+func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := newBench(t).d
+	require.NoError(t, schedd.Stage(dir, d, token))
+	usual, err := dryRun(t.Context(), dir)
+	require.NoError(t, err)
+	a := &author{}
+	for i, files := 0, goldens(t, "schedd/testdata/refused.txtar"); i < len(files); i += 2 {
+		a.hostile = append(a.hostile, string(files[i].Data))
+	}
+	accepted, differ := 0, 0
+	for i := range uint64(*specs) {
+		a.Rand = rand.New(rand.NewPCG(*seed, i))
+		s := a.spec(d)
+		text, err := s.Render()
+		if s.hostile != "" {
+			require.Equal(t, schedd.Refused, schedd.KindOf(err), "seed %d, spec %d: %q", *seed, i, s.hostile)
+			continue
+		}
+		if err == nil {
+			accepted++
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "job.sub"), []byte(text), 0o644))
+			var ads []classad.Ad
+			if ads, err = dryRun(t.Context(), dir); err == nil {
+				err = s.compare(usual[0], ads)
+			}
+		}
+		if err != nil {
+			differ++
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+				err = fmt.Errorf("%w: %s", err, exit.Stderr)
+			}
+			t.Errorf("seed %d, spec %d: %v\n%s", *seed, i, err, text)
+		}
+	}
+	t.Logf("%d specs: %d described and given to condor_submit, %d refused as they should be, %d differ", *specs, accepted, *specs-accepted, differ)
+	require.Greater(t, accepted, *specs/2)
+}
+
+// measured are attributes whose value is a time or a size.
+var measured = []string{"QDate", "EnteredCurrentStatus", "DiskUsage", "ImageSize", "ExecutableSize", "TransferInputSizeMB"}
+
+// compare says what differs between the ads and what s means.
+func (s spec) compare(usual classad.Ad, ads []classad.Ad) error {
+	if len(ads) != s.Queue {
+		return fmt.Errorf("%d procs instead of %d", len(ads), s.Queue)
+	}
+	want := map[string]string{}
+	for _, at := range usual {
+		want[at.Name] = at.Value.String()
+	}
+	maps.Copy(want, s.means)
+	want["HTCJobUID"] = classad.Quote(s.Tag.UID)
+	want["HTCJobAttempt"] = fmt.Sprint(s.Tag.Attempt)
+	want["HTCJobNamespace"] = classad.Quote(s.Tag.Namespace)
+	want["HTCJobName"] = classad.Quote(s.Tag.Name)
+	s.consequences(want)
+	var wrong []error
+	differ := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
+	left := map[string]string{} // by the name in small letters, as names have no case
+	for name, w := range want {
+		left[strings.ToLower(name)] = w
+	}
+	for _, at := range ads[0] {
+		w, meant := left[strings.ToLower(at.Name)]
+		delete(left, strings.ToLower(at.Name))
+		text, isText := at.Value.Str()
+		switch {
+		case !meant:
+			differ("%s = %s was not meant, or comes twice", at.Name, at.Value)
+		case slices.Contains(measured, at.Name), isText && text == content(w):
+		case at.Name == "Requirements":
+			if err := s.checkRequirements(at.Value); err != nil {
+				wrong = append(wrong, err)
+			}
+		case printed(at.Value.String()) != printed(w):
+			differ("%s = %s instead of %s", at.Name, at.Value, printed(w))
+		}
+	}
+	for name, w := range left {
+		differ("%s = %s is missing", name, w)
+	}
+	for i, ad := range ads[1:] {
+		for _, at := range ad {
+			if !slices.Contains([]string{"ProcId", "JobStatus", "Err", "Out", "Args", "UserLog"}, at.Name) {
+				wrong = append(wrong, fmt.Errorf("proc %d: %s = %s was not meant", i+1, at.Name, at.Value))
+			}
+		}
+		if args, _ := ad.Get("Args").Str(); args != fmt.Sprint(i+1) {
+			wrong = append(wrong, fmt.Errorf("proc %d: Args = %q", i+1, args))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// consequences are the attributes that several commands make together.
+func (s spec) consequences(want map[string]string) {
+	command := func(name string) string {
+		v := want["@"+name]
+		delete(want, "@"+name)
+		return v
+	}
+	put := func(name, value string) {
+		if value != "" {
+			want[name] = value
+		}
+	}
+	if p := command("preferences"); p != "" && s.means["Rank"] == "" {
+		put("Rank", p)
+	}
+	for name, value := range want {
+		if value == "" || strings.HasPrefix(name, "Request") && strings.EqualFold(value, "undefined") {
+			delete(want, name) // HTCondor writes none
+		}
+	}
+
+	retries, success, until := command("max_retries"), command("success_exit_code"), command("retry_until")
+	hold, remove := command("on_exit_hold"), command("on_exit_remove")
+	if retries+success+until != "" {
+		put("JobMaxRetries", cmp.Or(retries, "2"))
+		put("JobSuccessExitCode", success)
+		end := "NumJobCompletions > JobMaxRetries || ExitCode =?= 0"
+		if success != "" {
+			end = "NumJobCompletions > JobMaxRetries || ExitCode =?= JobSuccessExitCode"
+		}
+		for _, x := range []string{remove, until} {
+			if x != "" {
+				end += " || " + bound(x, "||")
+			}
+		}
+		put("OnExitRemove", end)
+		put("OnExitHold", cmp.Or(hold, "false"))
+	} else {
+		put("OnExitHold", hold)
+		put("OnExitRemove", remove)
+	}
+
+	group, nice := command("accounting_group"), command("nice_user") == "true"
+	if nice {
+		group = "nice-user" // HTCondor takes it for the group whatever else is said
+		put("MaxJobRetirementTime", "0")
+	}
+	if group != "" {
+		put("AcctGroup", classad.Quote(group))
+		put("AcctGroupUser", `"htcd"`)
+		put("AccountingGroup", classad.Quote(group+".htcd"))
+	}
+
+	require := command("require_gpus")
+	memory, capability, runtime := command("gpus_minimum_memory"), command("gpus_minimum_capability"), command("gpus_minimum_runtime")
+	if want["RequestGPUs"] == "" {
+		return
+	}
+	var clauses []string
+	if require != "" {
+		clauses = append(clauses, bound(require, "&&"))
+	}
+	for _, m := range []struct{ value, attribute, of string }{
+		{capability, "GPUsMinCapability", "Capability"}, {memory, "GPUsMinMemory", "GlobalMemoryMb"}, {runtime, "GPUsMinRuntime", "MaxSupportedVersion"},
+	} {
+		if put(m.attribute, m.value); m.value != "" {
+			clauses = append(clauses, m.of+" >= "+m.attribute)
+		}
+	}
+	if len(clauses) == 1 && require != "" {
+		clauses[0] = require
+	}
+	put("RequireGPUs", strings.Join(clauses, " && "))
+}
+
+// bound puts an expression in parentheses where the operator op would take a part of it.
+func bound(s, op string) string {
+	x, err := classad.ParseExpr(s)
+	if err != nil {
+		return s
+	}
+	switch x := x.(type) {
+	case *classad.Cond:
+		return "(" + s + ")"
+	case *classad.Binary:
+		if op == "&&" && x.Op == "||" {
+			return "(" + s + ")"
+		}
+	}
+	return s
+}
+
+// clauses are what HTCondor and-s to the requirements.
+var clauses = []string{
+	`(TARGET.Arch == "X86_64")`, `(TARGET.OpSys == "LINUX")`, `(TARGET.HasFileTransfer)`,
+	`(TARGET.Disk >= RequestDisk)`, `(TARGET.Disk >= DiskUsage)`, `(TARGET.Memory >= RequestMemory)`, `(TARGET.Cpus >= RequestCpus)`, `(TARGET.fpga >= Requestfpga)`,
+	`(TARGET.GPUs >= RequestGPUs)`, `(countMatches(MY.RequireGPUs, TARGET.AvailableGPUs) >= RequestGPUs)`,
+}
+
+func (s spec) checkRequirements(got classad.Value) error {
+	x, err := got.Expr()
+	if err != nil {
+		return err
+	}
+	for {
+		b, ok := x.(*classad.Binary)
+		if !ok || b.Op != "&&" || !slices.Contains(clauses, b.R.String()) {
+			break
+		}
+		x = b.L
+	}
+	if s.requirements == "" && slices.Contains(clauses, x.String()) || s.requirements != "" && x.String() == "("+printed(s.requirements)+")" {
+		return nil
+	}
+	return fmt.Errorf("Requirements = %s instead of (%s)", x, s.requirements)
+}
+
+func printed(s string) string {
+	x, err := classad.ParseExpr(s)
+	if err != nil {
+		return "! " + err.Error() + ": " + s
+	}
+	return x.String()
+}
+
+// content is the text in a string literal.
+func content(s string) string {
+	x, err := classad.ParseExpr(s)
+	if l, ok := x.(*classad.Literal); ok && err == nil {
+		text, _ := l.Value.Str()
+		return text
+	}
+	return ""
+}

@@ -1,0 +1,257 @@
+package schedd_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// spec is a description nobody has thought of, with what it means.
+type spec struct {
+	schedd.Description
+	// means is the value of each attribute that the description sets, as ClassAd text, and of each command whose
+	// effect depends on others, with an @ before it; see consequences. requirements is what is and-ed with HTCondor's
+	// own.
+	means        map[string]string
+	requirements string
+	// hostile says that a line was put in that must be refused.
+	hostile string
+}
+
+// author writes specs.
+type author struct {
+	*rand.Rand
+	hostile []string // lines that must be refused
+}
+
+func pick[T any](a *author, from ...T) T { return from[a.IntN(len(from))] }
+
+func (a *author) chance(percent int) bool { return a.IntN(100) < percent }
+
+// odd are pieces of text that mean something to a shell, a submit description or a ClassAd.
+var odd = []string{
+	`"`, `\`, `\\`, `\"`, `'`, "`", "$", "$ (X)", "#", "=", ";", "|", "&", "queue 5", "include : /etc/passwd", "+Cmd", "%s", "\t",
+	" ", "  ", "ä", "€", "😀", "\u0085", "\u2028", "\u202e", "\ufeff", "{", "}", "[", "]", "(", ")", "$)", "@=", "//", "/*", "<<EOF",
+	"true", "undefined", "MY.", "HTCJobUID", "\\n", "\\0", "a", "B", "7", "x=1,y=2", ":", "?", "*", "~", "!",
+}
+
+// never are pieces that no value may hold.
+var never = []string{"$(X)", "$$(Unknown)", "$ENV(HOME)", "$(DOLLAR)(X)", "$$([1])", "$INT(X)", "\r", "\x00", "\x1b[0m", "\x7f", "\x0b", "$F(x)"}
+
+// macro is what condor_submit would replace.
+var macro = regexp.MustCompile(`\$(\$|[A-Za-z0-9_]*[(\[])`)
+
+// text is any text without macros and the pieces of never; some are long.
+func (a *author) text() string {
+	n := a.IntN(8)
+	switch {
+	case a.chance(2):
+		n = a.IntN(1000)
+	case a.IntN(1000) < 2:
+		n = 15000 // about as much as htcopts may hold
+	}
+	var b strings.Builder
+	for range n {
+		b.WriteString(pick(a, odd...))
+	}
+	s := b.String()
+	for macro.MatchString(s) {
+		s = macro.ReplaceAllString(s, "$")
+	}
+	return s
+}
+
+// literal is a string literal, and the text in it.
+func (a *author) literal() (written, text string) {
+	text = strings.TrimRight(a.text(), `\`)
+	return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"`, text
+}
+
+// expr is an expression, no deeper than depth.
+func (a *author) expr(depth int) string {
+	if depth == 0 {
+		return pick(a,
+			func() string { return fmt.Sprint(a.IntN(100000)) },
+			func() string { return pick(a, "0.5", "1.25", "100.0", "0", "9223372036854775807") },
+			func() string { s, _ := a.literal(); return s },
+			func() string { return pick(a, "true", "FALSE", "Undefined", "error") },
+			func() string {
+				return pick(a, "Memory", "TARGET.OpSysAndVer", "MY.RequestCpus", "ExitCode", "NumJobStarts", "'odd name'", "HasSingularity", "target.Machine", ".x", "JobStatus")
+			},
+		)()
+	}
+	x := func() string { return a.expr(depth - 1) }
+	return pick(a,
+		func() string {
+			return x() + a.blank() + pick(a, "==", "!=", "=?=", "=!=", "<", "<=", ">", ">=", "&&", "||", "+", "-", "*", "/", "%", "|", "&", "^", "<<", ">>", ">>>", "is", "isnt") + a.blank() + x()
+		},
+		func() string { return "(" + x() + ")" },
+		func() string { return pick(a, "!", "-", "~", "+") + "(" + x() + ")" },
+		func() string { return x() + " ? " + x() + " : " + x() },
+		func() string { return x() + " ?: " + x() },
+		func() string {
+			return pick(a, "regexp", "strcat", "time", "ifThenElse", "member", "stringListMember", "nobodysFunction") + "(" + x() + ", " + x() + ")"
+		},
+		func() string { return "{" + x() + ", " + x() + "}" },
+		func() string { return "[a = " + x() + "; b = " + x() + "]" },
+		func() string { return "(" + x() + ")[" + x() + "]" },
+		x,
+	)()
+}
+
+// blank stands where a line may be continued.
+func (a *author) blank() string {
+	return pick(a, " ", " ", " ", "  ", "\t", " \\\n  ", " \\\n\t", " \\ \n")
+}
+
+// cased writes a name in any letters.
+func (a *author) cased(s string) string {
+	switch a.IntN(4) {
+	case 0:
+		return strings.ToUpper(s)
+	case 1:
+		return strings.ToUpper(s[:1]) + s[1:]
+	}
+	return s
+}
+
+// setting is one submit command with a value, and the attributes that they mean. Without attributes the value may be
+// refused, and means nothing otherwise.
+type setting func(a *author) (value string, means map[string]string)
+
+// one is a command that sets one attribute to an expression.
+func one(attribute string) setting {
+	return func(a *author) (string, map[string]string) {
+		v := a.expr(a.IntN(4))
+		return v, map[string]string{attribute: v}
+	}
+}
+
+// exactly is a command with a few values, written and meant.
+func exactly(attribute string, pairs ...string) setting {
+	return func(a *author) (string, map[string]string) {
+		i := 2 * a.IntN(len(pairs)/2)
+		return pairs[i], map[string]string{attribute: pairs[i+1]}
+	}
+}
+
+var settings = map[string]setting{
+	"request_cpus":             one("RequestCpus"),
+	"request_gpus":             exactly("RequestGPUs", "1", "1", "2", "2"),
+	"require_gpus":             one("@require_gpus"),
+	"gpus_minimum_memory":      exactly("@gpus_minimum_memory", "2GB", "2048", "100", "100"),
+	"gpus_minimum_capability":  exactly("@gpus_minimum_capability", "7", "7", "8.5", "8.5"),
+	"gpus_minimum_runtime":     exactly("@gpus_minimum_runtime", "12", "12000", "11.2", "11020"),
+	"max_retries":              exactly("@max_retries", "0", "0", "3", "3", "999999999", "999999999"),
+	"success_exit_code":        exactly("@success_exit_code", "0", "0", "42", "42"),
+	"retry_until":              exactly("@retry_until", "7", "ExitCode =?= 7", "ExitCode>5", "ExitCode > 5", "ExitCode > 5 ? true : false", "(ExitCode > 5 ? true : false)"),
+	"nice_user":                exactly("@nice_user", "true", "true", "False", "false"),
+	"accounting_group":         exactly("@accounting_group", "group_cms.prod", "group_cms.prod", "a-b@c..d", "a-b@c..d"),
+	"preferences":              one("@preferences"),
+	"request_memory":           exactly("RequestMemory", "512", "512", "2GB", "2048", "2 GB", "2048", "1.5G", "1536", "1.5", "2", "undefined", "", "100M", "100", "1t", "1048576", "2048 * 2", "2048 * 2"),
+	"request_disk":             exactly("RequestDisk", "512", "512", "2GB", "2097152", "2 MB", "2048", "1.5G", "1572864", "1.5", "2", "undefined", "", "100K", "100", "1024*1024", "1024*1024"),
+	"request_fpga":             exactly("Requestfpga", "1", "1", "3", "3"),
+	"rank":                     one("Rank"),
+	"priority":                 exactly("JobPrio", "5", "5", "-20", "-20", "0", "0"),
+	"concurrency_limits":       exactly("ConcurrencyLimits", "sw.matlab:2, db", `"db,sw.matlab:2"`, "one", `"one"`),
+	"on_exit_hold":             one("@on_exit_hold"),
+	"on_exit_hold_reason":      one("OnExitHoldReason"),
+	"on_exit_hold_subcode":     one("OnExitHoldSubCode"),
+	"on_exit_remove":           one("@on_exit_remove"),
+	"periodic_hold":            one("PeriodicHold"),
+	"periodic_hold_reason":     one("PeriodicHoldReason"),
+	"periodic_hold_subcode":    one("PeriodicHoldSubCode"),
+	"periodic_release":         one("PeriodicRelease"),
+	"periodic_remove":          one("PeriodicRemove"),
+	"allowed_job_duration":     exactly("AllowedJobDuration", "3600", "3600", "60 * 60", "60 * 60"),
+	"allowed_execute_duration": exactly("AllowedExecuteDuration", "3600", "3600", "60 * 60", "60 * 60"),
+	"job_lease_duration":       exactly("JobLeaseDuration", "3600", "3600", "0", "0", "20", "20"),
+	"job_max_vacate_time":      one("JobMaxVacateTime"),
+	"want_graceful_removal":    one("WantGracefulRemoval"),
+	"notification":             exactly("JobNotification", "never", "0", "Always", "1", "COMPLETE", "2", "error", "3"),
+	"transfer_output_files":    exactly("TransferOutput", "out.root", `"out.root"`, "a, b/c ,d/", `"a,b/c,d/"`, "x+y=z@1", `"x+y=z@1"`, `""`, `""`),
+}
+
+// attributes are the +Attributes of a spec.
+var attributes = []string{"JobFlavour", "MaxRuntime", "WantOS", "BigMemJob", "ProjectName", "DESIRED_Sites", "REQUIRED_OS", "Experiment", "JobDescription", "ProjectX"}
+
+// spec writes one.
+func (a *author) spec(d schedd.Description) spec {
+	s := spec{Description: d, means: map[string]string{}}
+	s.Allow = []string{"+ProjectX"}
+	s.Queue = 1 + a.IntN(3)
+	s.Tag.Attempt = 1 + a.IntN(1000)
+	s.Tag.Name = pick(a, "zero", "a.b-c", "0", strings.Repeat("x", 253))
+	s.BatchName = a.name()
+	s.means["JobBatchName"] = classad.Quote(s.BatchName)
+	if strings.HasSuffix(s.BatchName, `\`) {
+		s.hostile = "a name that ends in a backslash"
+	}
+	s.Command = "bash " + strings.ReplaceAll(a.text(), "\t", " ") + "x"
+
+	var text strings.Builder
+	for range a.IntN(6) {
+		text.WriteString(pick(a, "", "", "", "\n", "# "+strings.TrimRight(a.text(), `\ `+"\t")+"\n", " \t\n"))
+		text.WriteString(a.line(&s))
+		text.WriteString("\n")
+	}
+	if a.chance(10) {
+		s.hostile = pick(a, a.hostile...)
+		text.WriteString(s.hostile)
+	} else if a.chance(3) {
+		s.hostile = "+JobDescription = \"" + pick(a, never...) + "\""
+		text.WriteString(s.hostile)
+	}
+	s.Options = text.String()
+	return s
+}
+
+func (a *author) name() string {
+	if a.chance(2) {
+		return a.text() + `\`
+	}
+	for {
+		if s := strings.ReplaceAll(a.text(), "\t", " "); s != "" && !strings.HasSuffix(s, `\`) {
+			return s
+		}
+	}
+}
+
+// line writes one line and adds to what s means.
+func (a *author) line(s *spec) string {
+	equals := pick(a, " = ", "=", "\t=  ", " =")
+	indent := pick(a, "", "", "  ", "\t")
+	switch a.IntN(3) {
+	case 0:
+		name := pick(a, attributes...)
+		value, text := a.literal()
+		s.means[name] = classad.Quote(text)
+		if strings.Contains(text, "\t") || a.chance(50) { // Quote writes no tab
+			value = a.expr(a.IntN(5))
+			s.means[name] = joined(value)
+		}
+		return indent + pick(a, "+", "MY.", "my.", "My.") + a.cased(name) + equals + value
+	case 1:
+		value := a.expr(a.IntN(5))
+		s.requirements = joined(value)
+		return indent + a.cased("requirements") + equals + value
+	}
+	// A map has no order, and a seed must give the same spec twice.
+	name := pick(a, slices.Sorted(maps.Keys(settings))...)
+	value, means := settings[name](a)
+	for n, v := range means {
+		s.means[n] = joined(v)
+	}
+	return indent + a.cased(name) + equals + value
+}
+
+// joined is a value whose lines were continued.
+func joined(s string) string {
+	return strings.NewReplacer(" \\\n  ", " ", " \\\n\t", " ", " \\ \n", " ").Replace(s)
+}
