@@ -113,10 +113,12 @@ func (b *bench) submit() schedd.Cluster {
 	cluster, err := b.send()
 	require.NoError(b.t, err)
 	require.Equal(b.t, b.d.Queue, cluster.Procs)
-	b.t.Cleanup(func() {
-		require.NoError(b.t, b.Remove(context.WithoutCancel(b.t.Context()), b.id, b.d.Tag.Constraint(), "the test is over"))
-	})
+	b.t.Cleanup(b.remove)
 	return cluster
+}
+
+func (b *bench) remove() {
+	require.NoError(b.t, b.Remove(context.WithoutCancel(b.t.Context()), b.id, b.d.Tag.Constraint(), "the test is over"))
 }
 
 func (b *bench) send() (schedd.Cluster, error) {

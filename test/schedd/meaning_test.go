@@ -153,7 +153,7 @@ func (s spec) consequences(want map[string]string) {
 		if success != "" {
 			end = "NumJobCompletions > JobMaxRetries || ExitCode =?= JobSuccessExitCode"
 		}
-		for _, x := range []string{remove, until} {
+		for _, x := range []string{until, remove} {
 			if x != "" {
 				end += " || " + bound(x, "||")
 			}
