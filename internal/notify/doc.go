@@ -51,8 +51,9 @@
 //   - The limits (size of body and header, time to send them, events in hand at
 //     once) hold before the token is looked at, because looking costs a
 //     transaction. A slow client occupies its own connection and nothing more:
-//     a place among the events in hand is taken after its body has come.
+//     a place among the events in hand is taken after its body has come. One
+//     that floods takes its share of the places, never all of them.
 //   - Over plain HTTP everybody on the way can read the token and use it, until
 //     the run has ended, for that run. Across networks that are not one's own,
-//     put TLS in front.
+//     give Serve a listener with TLS, or put TLS in front.
 package notify

@@ -36,6 +36,7 @@ const Path = "/cloudevents"
 type Options struct {
 	MaxBody       int64         // bytes of one event, default 64 KiB
 	MaxConcurrent int           // events given to the Recorder at once, default 1024; more are answered 503
+	MaxPerClient  int           // of those from one address, default three quarters
 	Timeout       time.Duration // for the Recorder, default 20 s
 }
 
@@ -46,6 +47,9 @@ func (o Options) withDefaults() Options {
 	if o.MaxConcurrent == 0 {
 		o.MaxConcurrent = 1024
 	}
+	if o.MaxPerClient == 0 {
+		o.MaxPerClient = max(1, o.MaxConcurrent*3/4)
+	}
 	if o.Timeout == 0 {
 		o.Timeout = 20 * time.Second
 	}
@@ -55,7 +59,7 @@ func (o Options) withDefaults() Options {
 type receiver struct {
 	recorder Recorder
 	options  Options
-	places   chan struct{} // one element for each event in the Recorder's hands
+	places   *places
 	log      zerolog.Logger
 }
 
@@ -65,7 +69,7 @@ func NewReceiver(r Recorder, o Options, log zerolog.Logger) http.Handler {
 	return &receiver{
 		recorder: r,
 		options:  o,
-		places:   make(chan struct{}, o.MaxConcurrent),
+		places:   newPlaces(o.MaxConcurrent, o.MaxPerClient),
 		log:      log.With().Str("component", "notify").Logger(),
 	}
 }
@@ -123,16 +127,15 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) *refusa
 	if err != nil {
 		return &refusal{http.StatusBadRequest, err.Error()}
 	}
+	free, ok := r.places.take(request.RemoteAddr)
+	if !ok {
+		return &refusal{http.StatusServiceUnavailable, "too many events at once, try again"}
+	}
+	defer free()
 	return r.record(request.Context(), callback, Hash(token))
 }
 
 func (r *receiver) record(ctx context.Context, c Callback, tokenHash []byte) *refusal {
-	select {
-	case r.places <- struct{}{}:
-		defer func() { <-r.places }()
-	default:
-		return &refusal{http.StatusServiceUnavailable, "too many events at once, try again"}
-	}
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	err := r.recorder.Record(ctx, c, tokenHash)
