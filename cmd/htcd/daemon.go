@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -78,19 +79,28 @@ func (d *daemon) run(ctx context.Context) error {
 	return d.lead(ctx, d.work)
 }
 
-// work is everything that only one htcd at a time may do.
-func (d *daemon) work(ctx context.Context) (err error) {
+// work is everything that only one htcd at a time may do. Where it ends because the ledger is damaged, the file is out
+// of the way and htcd can begin anew.
+func (d *daemon) work(ctx context.Context) error {
 	book, err := d.openLedger(ctx)
 	if err != nil || book == nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, book.Close()) }()
-	if err := os.MkdirAll(d.o.stagingDir(), 0o700); err != nil {
-		return fmt.Errorf("--data: %w", err)
+	err = d.workWith(ctx, book)
+	err = errors.Join(err, book.Close())
+	switch {
+	case errors.Is(err, ledger.ErrLost):
+		d.log.Error().Err(err).Str("ledger", d.o.ledgerFile()).Msg("the ledger file is gone; beginning a new one, which is rebuilt from the HTCJobs and the schedd")
+	case errors.Is(err, ledger.ErrCorrupt):
+		err = errors.Join(err, d.putAside(err))
 	}
-	listener, err := net.Listen("tcp", d.o.Listen)
+	return err
+}
+
+func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) {
+	listener, err := d.listen()
 	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+		return err
 	}
 	defer listener.Close()
 
@@ -99,7 +109,8 @@ func (d *daemon) work(ctx context.Context) (err error) {
 		return fmt.Errorf("--control-socket: %w", err)
 	}
 	defer control.Close()
-	loop, err := d.newLoop(ctx, book)
+	watched := watchLedger(book)
+	loop, err := d.newLoop(ctx, watched)
 	if err != nil {
 		return err
 	}
@@ -132,8 +143,26 @@ func (d *daemon) work(ctx context.Context) (err error) {
 		return serveControl(ctx, control, controller, informer.HasSynced, d.o.ShutdownTimeout)
 	})
 	part("cross-check", func() error { return d.crosscheck(ctx, informer.HasSynced, controller) })
+	part("ledger", func() error { return watched.wait(ctx) })
 	d.log.Info().Str("receiver", listener.Addr().String()).Str("ledger", d.o.ledgerFile()).Msg("working")
-	return bounded(ctx, parts.Wait, d.o.ShutdownTimeout)
+	return errors.Join(bounded(ctx, parts.Wait, d.o.ShutdownTimeout), watched.verdict())
+}
+
+// listen is where the receiver takes callbacks, with TLS where there is a certificate.
+func (d *daemon) listen() (net.Listener, error) {
+	listener, err := net.Listen("tcp", d.o.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("--listen: %w", err)
+	}
+	if d.o.TLSCert == "" {
+		return listener, nil
+	}
+	config, err := notify.TLS(d.o.TLSCert, d.o.TLSKey, d.log)
+	if err != nil {
+		_ = listener.Close() // nobody has connected
+		return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
+	}
+	return tls.NewListener(listener, config), nil
 }
 
 // bounded waits for the parts to end; once ctx has ended, not longer than the grace time. What is broken off then is
@@ -154,15 +183,24 @@ func bounded(ctx context.Context, wait func() error, grace time.Duration) error 
 	}
 }
 
-// openLedger waits for a volume that is not there yet; a file that is damaged ends htcd.
+// openLedger waits for a volume that is not there yet, or cannot be written. A file that is damaged is put aside.
 func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 	for {
-		book, err := ledger.Open(ctx, d.o.ledgerFile())
+		err := os.MkdirAll(d.o.stagingDir(), 0o700)
 		if err == nil {
-			return book, nil
-		}
-		if !ledger.IsUnavailable(err) && !errors.Is(err, os.ErrPermission) && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
+			var book *ledger.Ledger
+			book, err = ledger.Open(ctx, d.o.ledgerFile())
+			switch {
+			case err == nil:
+				return book, nil
+			case errors.Is(err, ledger.ErrCorrupt):
+				if err := d.putAside(err); err != nil {
+					return nil, err
+				}
+				continue
+			case !ledger.IsUnavailable(err) && !errors.Is(err, os.ErrPermission) && !errors.Is(err, os.ErrNotExist):
+				return nil, err
+			}
 		}
 		d.health.set("the ledger cannot be opened: " + err.Error())
 		d.log.Error().Err(err).Str("directory", filepath.Dir(d.o.ledgerFile())).Msg("ledger not available, trying again")
@@ -172,6 +210,17 @@ func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 		case <-time.After(5 * time.Second):
 		}
 	}
+}
+
+// putAside takes a damaged file out of the way. What it knew comes back from the HTCJobs' statuses and the schedd's tags.
+func (d *daemon) putAside(why error) error {
+	aside, err := ledger.PutAside(d.o.ledgerFile(), time.Now())
+	if err != nil {
+		return err
+	}
+	d.log.Error().Err(why).Str("ledger", d.o.ledgerFile()).Str("aside", aside).
+		Msg("the ledger file is damaged and was put aside; beginning a new one, which is rebuilt from the HTCJobs and the schedd")
+	return nil
 }
 
 // crosscheck asks the schedd at the start, then on schedule, and in between for what is in its queue. A pass that is

@@ -36,6 +36,8 @@ type Options struct {
 	CallbackURL      string
 	CallbackDeadline time.Duration
 	HealthListen     string
+	TLSCert          string
+	TLSKey           string
 
 	ImageRegistry string
 	Binds         []string
@@ -79,6 +81,8 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Listen, "listen", ":8088", "`address` of the receiver, to which jobs send their return code")
 	f.StringVar(&o.CallbackURL, "callback-url", "", "`URL` at which jobs reach the receiver, such as http://host:port/cloudevents (required)")
 	f.DurationVar(&o.CallbackDeadline, "callback-deadline", time.Minute, "how long a job keeps trying to send its return code")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM `file` with the receiver's certificate, followed by those between it and its root: the receiver speaks https; read anew when it changes")
+	f.StringVar(&o.TLSKey, "tls-key", "", "PEM `file` with the key of --tls-cert")
 	f.StringVar(&o.HealthListen, "health-listen", ":8080", "`address` of /healthz and /readyz")
 
 	f.StringVar(&o.ImageRegistry, "image-registry", "", "`host[:port][/path]` put before images that name no registry; empty: the container runtime's default")
@@ -199,9 +203,12 @@ func (o *Options) checkParts() error {
 			return fmt.Errorf("%s %s: want 1s or more", f.flag, f.d)
 		}
 	}
+	if (o.TLSCert == "") != (o.TLSKey == "") {
+		return errors.New("--tls-cert and --tls-key go together: give both or neither")
+	}
 	for _, f := range []struct{ flag, path string }{
 		{"--data", o.Data}, {"--ledger", o.Ledger}, {"--ticket-dir", o.TicketDir}, {"--ship-sender", o.ShipSender},
-		{"--control-socket", o.ControlSocket},
+		{"--control-socket", o.ControlSocket}, {"--tls-cert", o.TLSCert}, {"--tls-key", o.TLSKey},
 	} {
 		if f.path != "" && !filepath.IsAbs(f.path) {
 			return fmt.Errorf("%s %q: want an absolute path", f.flag, f.path)

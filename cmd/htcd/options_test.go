@@ -49,6 +49,7 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 		"a bind that the wrapper cannot use": {[]string{callback, "--binds=/a b"}, nil, "--binds"},
 		"a sender that is not there":         {[]string{callback, "--ship-sender=/nowhere/htcd"}, nil, "--ship-sender"},
 		"a command that htcd sets itself":    {[]string{callback, "--allow-htcopts=batch_project,Executable"}, nil, "--allow-htcopts: Executable is htcd's own"},
+		"a certificate without its key":      {[]string{callback, "--tls-cert=/etc/htcd/tls.crt"}, nil, "--tls-cert and --tls-key go together"},
 		"a schedule that is none":            {[]string{callback, "--reconcile-schedule=often"}, nil, "--reconcile-schedule"},
 		"a number in the environment":        {[]string{callback}, []string{"HTCD_WORKERS=many"}, "HTCD_WORKERS"},
 	} {
