@@ -44,6 +44,7 @@ type Controller struct {
 	troubles troubles
 	backend  backend
 	absences absences
+	pace     pace
 	marker   marker
 }
 

@@ -51,6 +51,22 @@ func TestAnHTCJobBecomesOneClusterAndItsCallbacksEndIt(t *testing.T) {
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 }
 
+func TestCountsOfALargeQueueAreWrittenOnceASecond(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("many", queueOf(100)))
+	w.schedd.Run(1, -1)
+	w.crosscheck()
+	written := w.writes
+	at := w.clock
+	for proc := range 99 {
+		require.NoError(t, w.callback("many", proc, 0))
+		w.clock = at.Add(time.Duration(proc) * 10 * time.Millisecond)
+	}
+	require.LessOrEqual(t, w.writes-written, 3)
+	require.NoError(t, w.callback("many", 99, 0))
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("many").Status.Phase, "the end is told at once")
+}
+
 func TestACallbackWithAnothersTokenOrOfAnUnknownJobIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))

@@ -235,7 +235,7 @@ func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, di
 				}
 			}
 			found(Difference{Namespace: job.Namespace, Name: job.Name, Was: was, Is: is,
-				Evidence: "status of the HTCJob, and what the ledger says", Repaired: !o.DryRun})
+				Evidence: "the ledger says otherwise than .status", Repaired: !o.DryRun})
 			return nil
 		})
 		if err != nil {

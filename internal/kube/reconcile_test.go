@@ -120,7 +120,7 @@ func TestReconcileRepairsAStatusThatTheLedgerDoesNotShare(t *testing.T) {
 	wrong.Status.Phase, wrong.Status.Succeeded, wrong.Status.Failed = v1alpha1.PhaseFailed, 0, 1
 	require.NoError(t, w.store.Update(wrong))
 	want := Difference{Namespace: "default", Name: "one", Was: "phase=Failed succeeded=0 failed=1", Is: "phase=Succeeded succeeded=1 failed=0",
-		Evidence: "status of the HTCJob, and what the ledger says"}
+		Evidence: "the ledger says otherwise than .status"}
 	require.Equal(t, []Difference{want}, w.reconcile(ReconcileOptions{DryRun: true}).Differences)
 	require.Equal(t, wrong.Status, w.job("one").Status)
 	want.Repaired = true

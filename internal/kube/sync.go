@@ -16,6 +16,7 @@ import (
 func (c *Controller) sync(ctx context.Context, key string) error {
 	job := c.get(key)
 	if job == nil {
+		c.pace.forget(key)
 		return c.syncGone(ctx, key)
 	}
 	return c.syncObject(ctx, key, job)
@@ -124,13 +125,23 @@ func (c *Controller) report(ctx context.Context, s situation, v view) error {
 	if equality.Semantic.DeepEqual(status, s.job.Status) {
 		return nil
 	}
+	before, after, key := s.job.Status, status, s.job.Namespace+"/"+s.job.Name
+	turned := before.Phase != after.Phase || before.Attempt != after.Attempt
+	if wait := c.pace.wait(key, v.now); wait > 0 && onlyCounts(before, after) {
+		c.queue.AddAfter(key, wait)
+		return nil
+	}
 	written, err := c.Objects.SetStatus(ctx, s.job, status)
 	if err != nil {
 		return fmt.Errorf("write status: %w", err)
 	}
 	c.cache.Mutation(written)
-	before, after := s.job.Status, status
-	if before.Phase == after.Phase && before.Attempt == after.Attempt {
+	if after.Phase.Terminal() {
+		c.pace.forget(key)
+	} else {
+		c.pace.wrote(key, v.now)
+	}
+	if !turned {
 		return nil
 	}
 	switch reason, message := phaseNews(s, status); {
@@ -141,6 +152,14 @@ func (c *Controller) report(ctx context.Context, s situation, v view) error {
 		c.Events.Normal(s.job, reason, message)
 	}
 	return nil
+}
+
+// onlyCounts tells whether two statuses differ in nothing but how many jobs are in which state, and since when that is known.
+func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {
+	before.Active, before.Succeeded, before.Failed = after.Active, after.Succeeded, after.Failed
+	before.Idle, before.Running, before.Held = after.Idle, after.Running, after.Held
+	before.Failures, before.LastChecked = after.Failures, after.LastChecked
+	return equality.Semantic.DeepEqual(before, after)
 }
 
 // seconds cuts a time to what the API keeps.

@@ -32,6 +32,7 @@ type world struct {
 	clock  time.Time
 	told   []string // events, "type reason: message"
 	denied error    // what Credentials answers
+	writes int      // of a status
 
 	unlisted error // what listing HTCJobs answers
 }
@@ -135,8 +136,9 @@ func (w *world) crosscheck() {
 	w.settle()
 }
 
-// callback is what the wrapper of the newest run's job sends.
+// callback is what the wrapper of the newest run's job sends, long enough after whatever was before.
 func (w *world) callback(name string, proc, code int) error {
+	w.clock = w.clock.Add(betweenWrites)
 	token := notify.Hash("the token of " + name)
 	var id string
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
@@ -189,6 +191,7 @@ func (w *world) RemoveFinalizer(_ context.Context, job *v1alpha1.HTCJob) error {
 func (w *world) SetStatus(_ context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error) {
 	current := w.job(job.Name).DeepCopy()
 	current.Status = status
+	w.writes++
 	return w.write(current), nil
 }
 
