@@ -191,8 +191,8 @@ func evidence(tool string, j schedd.Job) string {
 }
 
 // statusSettles is how long a status that differs may take to become right by itself: a callback may be on its way from
-// the ledger to the apiserver.
-const statusSettles = time.Second
+// the ledger to the apiserver, and counts are not written at every change.
+const statusSettles = 2 * time.Second
 
 // reconcileStatus compares what the HTCJobs say with the ledger. It leaves out those whose jobs differed, because their
 // status follows from these.
