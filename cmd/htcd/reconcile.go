@@ -61,7 +61,7 @@ Exit codes:
 			return wrong(err)
 		}
 		if quiet { // the environment is that of a daemon, whose log is not for a terminal
-			o.LogLevel, o.LogFormat = "error", "text"
+			o.LogLevel, o.LogFormat = "warn", "text"
 		}
 		scope.Namespace = o.Namespace
 		answer, err := reconcile(cmd.Context(), o, scope)

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/kube"
+)
+
+// control is the socket of a working htcd whose passes are this function.
+type control func(kube.ReconcileOptions) (kube.Report, error)
+
+func (c control) Reconcile(_ context.Context, o kube.ReconcileOptions) (kube.Report, error) {
+	return c(o)
+}
+
+func (c control) serve(t *testing.T, synced bool) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "own", "control.sock")
+	listener, err := listenControl(socket)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- serveControl(ctx, listener, c, func() bool { return synced }, time.Minute) }()
+	t.Cleanup(func() { stop(); require.NoError(t, <-served) })
+	return socket
+}
+
+// reconcileWith runs htcd reconcile and returns what it prints.
+func reconcileWith(t *testing.T, environ []string, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	c := reconcileCommand(environ)
+	c.SetOut(&out)
+	c.SetErr(&out)
+	c.SilenceErrors, c.SilenceUsage = true, true
+	c.SetArgs(args)
+	err := c.ExecuteContext(t.Context())
+	return out.String(), err
+}
+
+func TestReconcileAsksTheWorkingHtcdAndPrintsATable(t *testing.T) {
+	var asked kube.ReconcileOptions
+	report := kube.Report{Checked: 1200, Differences: []kube.Difference{
+		{Namespace: "default", Name: "zero", JobID: "7.0", Was: "Running", Is: "Succeeded", Evidence: "condor_q: JobStatus 4 (Completed), exit code 0", Repaired: true},
+		{Namespace: "default", Name: "zero", JobID: "7.1", Was: "Running", Is: "Held", Evidence: "two\nlines\tand a \x1b[31mcolour", Repaired: true},
+		{Namespace: "other", Name: "one", Was: "phase=Failed", Is: "phase=Succeeded", Evidence: "ledger"},
+	}}
+	socket := control(func(o kube.ReconcileOptions) (kube.Report, error) { asked = o; return report, nil }).serve(t, true)
+
+	out, err := reconcileWith(t, []string{"HTCD_NAMESPACE=default", "HTCD_LOG_LEVEL=debug"}, "--once", "--name=zero", "--control-socket", socket)
+	require.NoError(t, err)
+	require.Equal(t, kube.ReconcileOptions{Namespace: "default", Name: "zero"}, asked)
+	require.Equal(t, `NAMESPACE/NAME  JOB  WAS           IS               EVIDENCE                                        REPAIRED
+default/zero    7.0  Running       Succeeded        condor_q: JobStatus 4 (Completed), exit code 0  yes
+default/zero    7.1  Running       Held             two lines and a  [31mcolour                     yes
+other/one       -    phase=Failed  phase=Succeeded  ledger                                          not yet
+1200 jobs checked, 3 differ, 2 repaired
+`, out)
+
+	out, err = reconcileWith(t, nil, "--once", "--dry-run", "-o", "json", "--namespace=other", "--ticket-dir", filepath.Dir(socket))
+	require.NoError(t, err)
+	require.Equal(t, kube.ReconcileOptions{Namespace: "other", DryRun: true}, asked)
+	var printed kube.Report
+	require.NoError(t, json.Unmarshal([]byte(out), &printed))
+	require.Equal(t, report, printed)
+
+	report = kube.Report{Checked: 1}
+	out, err = reconcileWith(t, nil, "--once", "--control-socket", socket)
+	require.NoError(t, err)
+	require.Equal(t, "1 job checked, nothing differs\n", out)
+	out, err = reconcileWith(t, nil, "--once", "-o=json", "--control-socket", socket)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"differences": [], "checked": 1}`, out)
+}
+
+func TestReconcileShowsWhatWasDoneBeforeItFailed(t *testing.T) {
+	socket := control(func(kube.ReconcileOptions) (kube.Report, error) {
+		return kube.Report{Checked: 2, Differences: []kube.Difference{{Namespace: "a", Name: "b", JobID: "1.0", Was: "Idle", Is: "Running", Repaired: true}}},
+			errors.New("condor_q: no answer within 1m0s")
+	}).serve(t, true)
+	out, err := reconcileWith(t, nil, "--once", "--control-socket", socket)
+	require.EqualError(t, err, "reconcile: condor_q: no answer within 1m0s")
+	require.Contains(t, out, "a/b")
+	require.Contains(t, out, "2 jobs checked, 1 differs, 1 repaired\n")
+
+	out, err = reconcileWith(t, nil, "--once", "-o=json", "--control-socket", socket)
+	require.Error(t, err)
+	require.Contains(t, out, `"error": "condor_q: no answer within 1m0s"`)
+}
+
+func TestReconcileSaysWhenHtcdIsNotReady(t *testing.T) {
+	socket := control(nil).serve(t, false)
+	out, err := reconcileWith(t, nil, "--once", "--control-socket", socket)
+	require.ErrorContains(t, err, "only just begun")
+	require.Empty(t, out)
+}
+
+func TestALongTableIsPrintedInBlocks(t *testing.T) {
+	report := kube.Report{Differences: make([]kube.Difference, 5*block+1)}
+	var out bytes.Buffer
+	require.NoError(t, printOutcome(&out, "table", outcome{Report: report}, true))
+	require.Equal(t, len(report.Differences)+2, bytes.Count(out.Bytes(), []byte("\n")))
+	require.Contains(t, out.String(), "0 jobs checked, 5001 differ; nothing was changed\n")
+}
+
+func TestTheControlSocketIsPrivateAndTakesTheOnlyPlaceOfAnotherSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "own", "control.sock")
+	first, err := listenControl(path)
+	require.NoError(t, err)
+	for name, want := range map[string]os.FileMode{path: 0o600 | os.ModeSocket, filepath.Dir(path): 0o700 | os.ModeDir} {
+		info, err := os.Lstat(name)
+		require.NoError(t, err)
+		require.Equal(t, want, info.Mode(), name)
+	}
+	first.(*net.UnixListener).SetUnlinkOnClose(false) // as when it is killed
+	require.NoError(t, first.Close())
+	_, err = askDaemon(t.Context(), path, kube.ReconcileOptions{})
+	require.ErrorIs(t, err, errNoDaemon)
+
+	second, err := listenControl(path)
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
+	require.NoError(t, os.WriteFile(path, []byte("a file"), 0o600))
+	_, err = listenControl(path)
+	require.ErrorContains(t, err, "no socket")
+}
+
+func TestExitCodesOfReconcile(t *testing.T) {
+	empty := t.TempDir()
+	for name, c := range map[string]struct {
+		args    []string
+		environ []string
+		want    int
+	}{
+		"help":                             {[]string{"--help"}, nil, 0},
+		"without --once":                   {nil, nil, exitUsage},
+		"an unknown format":                {[]string{"--once", "-o", "yaml"}, nil, exitUsage},
+		"an unknown variable":              {[]string{"--once"}, []string{"HTCD_ONCE=true"}, exitUsage},
+		"an argument too many":             {[]string{"--once", "zero"}, nil, exitUsage},
+		"a namespace that cannot be":       {[]string{"--once", "--namespace=A_b"}, nil, exitUsage},
+		"a socket's path that is too long": {[]string{"--once", "--control-socket=/" + string(bytes.Repeat([]byte("x"), 200))}, nil, exitUsage},
+		"neither an htcd nor a ledger":     {[]string{"--once", "--ticket-dir", empty, "--data", empty}, nil, exitFailure},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, run(append([]string{"reconcile"}, c.args...), c.environ))
+		})
+	}
+	left, err := os.ReadDir(empty)
+	require.NoError(t, err)
+	require.Empty(t, left, "no ledger was made by asking for one")
+}
