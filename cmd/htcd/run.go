@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -38,7 +39,12 @@ SIGTERM and SIGINT stop it: what is in flight is finished, at most for --shutdow
 		if err != nil {
 			return fmt.Errorf("run: %w", err)
 		}
-		return d.run(cmd.Context())
+		err = d.run(cmd.Context())
+		if beginsAnew(err) && cmd.Context().Err() == nil {
+			log.Error().Err(err).Msg("this process must not go on; beginning anew")
+			err = errors.Join(err, anew())
+		}
+		return err
 	}
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -57,31 +58,53 @@ func TestRun(t *testing.T) {
 	require.ErrorIs(t, f, context.Canceled)
 }
 
-const orphanVariable = "TOOL_TEST_PID_FILE"
+const (
+	orphanVariable = "TOOL_TEST_PID_FILE"
+	anewVariable   = "TOOL_TEST_ANEW" // a file that asks the parent to become another program
+)
 
-// TestHelperProcess is the process that TestAToolDiesWithItsParent kills.
+// TestHelperProcess is the process that TestAToolDiesWithItsParent ends.
 func TestHelperProcess(t *testing.T) {
-	if file := os.Getenv(orphanVariable); file != "" {
-		_ = Run(t.Context(), shell("echo $$ >"+file+".new; mv "+file+".new "+file+"; exec sleep 20"))
+	file := os.Getenv(orphanVariable)
+	if file == "" {
+		return
 	}
+	go func() {
+		for {
+			if _, err := os.Stat(os.Getenv(anewVariable)); err == nil {
+				_ = syscall.Exec("/bin/sleep", []string{"sleep", "20"}, nil)
+			}
+		}
+	}()
+	_ = Run(t.Context(), shell("echo $$ >"+file+".new; mv "+file+".new "+file+"; exec sleep 20"))
 }
 
 func TestAToolDiesWithItsParent(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "pid")
-	parent := exec.Command(os.Args[0], "-test.run", "^TestHelperProcess$")
-	parent.Env = append(os.Environ(), orphanVariable+"="+file)
-	require.NoError(t, parent.Start())
-	var pid string
-	require.Eventually(t, func() bool {
-		b, err := os.ReadFile(file)
-		pid = strings.TrimSpace(string(b))
-		return err == nil
-	}, 10*time.Second, 5*time.Millisecond)
-	require.DirExists(t, "/proc/"+pid)
-	require.NoError(t, parent.Process.Kill())
-	require.Error(t, parent.Wait())
-	require.Eventually(t, func() bool {
-		stat, err := os.ReadFile("/proc/" + pid + "/stat")
-		return err != nil || bytes.Contains(stat, []byte(") Z "))
-	}, 5*time.Second, 5*time.Millisecond)
+	for name, end := range map[string]func(parent *os.Process, anew string) error{
+		"that is killed":                 func(parent *os.Process, _ string) error { return parent.Kill() },
+		"that puts another in its place": func(_ *os.Process, anew string) error { return os.WriteFile(anew, nil, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			file, anew := filepath.Join(t.TempDir(), "pid"), filepath.Join(t.TempDir(), "anew")
+			parent := exec.Command(os.Args[0], "-test.run", "^TestHelperProcess$")
+			parent.Env = append(os.Environ(), orphanVariable+"="+file, anewVariable+"="+anew)
+			require.NoError(t, parent.Start())
+			t.Cleanup(func() {
+				_ = parent.Process.Kill()
+				_ = parent.Wait()
+			})
+			var pid string
+			require.Eventually(t, func() bool {
+				b, err := os.ReadFile(file)
+				pid = strings.TrimSpace(string(b))
+				return err == nil
+			}, 10*time.Second, 5*time.Millisecond)
+			require.DirExists(t, "/proc/"+pid)
+			require.NoError(t, end(parent.Process, anew))
+			require.Eventually(t, func() bool {
+				stat, err := os.ReadFile("/proc/" + pid + "/stat")
+				return err != nil || bytes.Contains(stat, []byte(") Z "))
+			}, 5*time.Second, 5*time.Millisecond)
+		})
+	}
 }
