@@ -18,7 +18,7 @@ type allowance func(value string) (written string, err error)
 // the site, is refused: most of the others read files or run commands on the
 // submitting host, or make promises of htcd's untrue.
 var allowed = map[string]allowance{
-	"request_cpus": quantity, "request_memory": quantity, "request_disk": quantity, "request_gpus": quantity,
+	"request_cpus": amount, "request_memory": quantity, "request_disk": quantity, "request_gpus": amount,
 	"require_gpus": expression, "gpus_minimum_memory": quantity, "gpus_minimum_capability": number, "gpus_minimum_runtime": number,
 	"requirements": expression, "rank": expression, "preferences": expression,
 
@@ -38,6 +38,13 @@ var allowed = map[string]allowance{
 // deferring are the allowed commands that let a job run on after an attempt of it ended,
 // or change what success is.
 var deferring = []string{"max_retries", "retry_until", "success_exit_code", "on_exit_hold", "on_exit_remove"}
+
+// exclusive are commands that condor_submit does not take together, or of which it ignores one.
+var exclusive = map[string]string{
+	"concurrency_limits": "concurrency_limits_expr", "concurrency_limits_expr": "concurrency_limits",
+	"accounting_group": "nice_user", "nice_user": "accounting_group",
+	"rank": "preferences", "preferences": "rank",
+}
 
 // allowedAttributes may be set with +Name or MY.Name: what sites document for their
 // users, and nothing that HTCondor itself acts upon.
@@ -126,14 +133,40 @@ func expression(v string) (string, error) {
 	return x.String(), nil
 }
 
-var quantityRE = regexp.MustCompile(`^[0-9]+(\.[0-9]+)? *[KMGTkmgt]?[Bb]?$`)
+var (
+	amountRE   = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?$`)
+	quantityRE = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?( *[KMGTkmgt][Bb]?)?$`)
+)
 
 // quantity is a number with a unit, such as 2GB, or an expression.
 func quantity(v string) (string, error) {
 	if quantityRE.MatchString(v) {
 		return v, nil
 	}
-	return expression(v)
+	return calculated(v, "a number of at most 9 digits with K, M, G or T behind it")
+}
+
+// amount is a number or an expression.
+func amount(v string) (string, error) {
+	if amountRE.MatchString(v) {
+		return v, nil
+	}
+	return calculated(v, "a number of at most 9 digits")
+}
+
+// calculated is an expression that is no number: condor_submit multiplies numbers with their unit, whether or not
+// the product fits into 64 bits.
+func calculated(v, number string) (string, error) {
+	x, err := classad.ParseExpr(v)
+	if err != nil {
+		return "", err
+	}
+	if l, ok := x.(*classad.Literal); ok {
+		if _, isNumber := l.Value.Real(); isNumber {
+			return "", fmt.Errorf("found %q, expected %s", v, number)
+		}
+	}
+	return x.String(), nil
 }
 
 // until is an exit code or a condition. A condition that depends on nothing is evaluated by
@@ -189,9 +222,12 @@ func number(v string) (string, error) {
 }
 
 var (
-	wordRE  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*$`)
-	wordsRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:, ]*$`)
+	wordRE  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_@-]*(\.[A-Za-z0-9_@-]+)*$`)
+	wordsRE = regexp.MustCompile(`^` + limit + `( *, *` + limit + `)*$`)
 )
+
+// limit is a name of one or two parts and how much of it the job takes.
+const limit = `[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?(:[0-9]{1,9}(\.[0-9]{1,9})?)?`
 
 func word(v string) (string, error) {
 	if !wordRE.MatchString(v) {

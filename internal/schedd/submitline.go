@@ -25,6 +25,11 @@ func parseOptions(options string, allow []string) ([]option, error) {
 		if err != nil {
 			return nil, err
 		}
+		for _, earlier := range os {
+			if other := exclusive[o.key]; other != "" && earlier.key == other {
+				return nil, l.refuse(0, "%s and %s cannot be used together: leave one out", other, o.key)
+			}
+		}
 		os = append(os, o)
 	}
 	return os, nil
@@ -182,7 +187,7 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 	case site(name):
 		return text, command
 	case requestCustom.MatchString(command):
-		return quantity, command
+		return amount, command
 	case owned[command] != "":
 		return nil, fmt.Sprintf("%s is not allowed: %s", name, owned[command])
 	case has(allowedAttributes, name), site("+" + name):

@@ -20,6 +20,8 @@ type spec struct {
 	// own.
 	means        map[string]string
 	requirements string
+	// written are the submit commands in it.
+	written map[string]bool
 	// hostile says that a line was put in that must be refused.
 	hostile string
 }
@@ -152,7 +154,7 @@ var settings = map[string]setting{
 	"success_exit_code":        exactly("@success_exit_code", "0", "0", "42", "42"),
 	"retry_until":              exactly("@retry_until", "7", "ExitCode =?= 7", "ExitCode>5", "ExitCode > 5", "ExitCode > 5 ? true : false", "(ExitCode > 5 ? true : false)"),
 	"nice_user":                exactly("@nice_user", "true", "true", "False", "false"),
-	"accounting_group":         exactly("@accounting_group", "group_cms.prod", "group_cms.prod", "a-b@c..d", "a-b@c..d"),
+	"accounting_group":         exactly("@accounting_group", "group_cms.prod", "group_cms.prod", "a-b@c.d", "a-b@c.d"),
 	"preferences":              one("@preferences"),
 	"request_memory":           exactly("RequestMemory", "512", "512", "2GB", "2048", "2 GB", "2048", "1.5G", "1536", "1.5", "2", "undefined", "", "100M", "100", "1t", "1048576", "2048 * 2", "2048 * 2"),
 	"request_disk":             exactly("RequestDisk", "512", "512", "2GB", "2097152", "2 MB", "2048", "1.5G", "1572864", "1.5", "2", "undefined", "", "100K", "100", "1024*1024", "1024*1024"),
@@ -160,6 +162,7 @@ var settings = map[string]setting{
 	"rank":                     one("Rank"),
 	"priority":                 exactly("JobPrio", "5", "5", "-20", "-20", "0", "0"),
 	"concurrency_limits":       exactly("ConcurrencyLimits", "sw.matlab:2, db", `"db,sw.matlab:2"`, "one", `"one"`),
+	"concurrency_limits_expr":  one("ConcurrencyLimits"),
 	"on_exit_hold":             one("@on_exit_hold"),
 	"on_exit_hold_reason":      one("OnExitHoldReason"),
 	"on_exit_hold_subcode":     one("OnExitHoldSubCode"),
@@ -178,12 +181,15 @@ var settings = map[string]setting{
 	"transfer_output_files":    exactly("TransferOutput", "out.root", `"out.root"`, "a, b/c ,d/", `"a,b/c,d/"`, "x+y=z@1", `"x+y=z@1"`, `""`, `""`),
 }
 
+// exclusive are commands that do not go together.
+var exclusive = map[string]string{"concurrency_limits": "concurrency_limits_expr", "accounting_group": "nice_user", "rank": "preferences"}
+
 // attributes are the +Attributes of a spec.
 var attributes = []string{"JobFlavour", "MaxRuntime", "WantOS", "BigMemJob", "ProjectName", "DESIRED_Sites", "REQUIRED_OS", "Experiment", "JobDescription", "ProjectX"}
 
 // spec writes one.
 func (a *author) spec(d schedd.Description) spec {
-	s := spec{Description: d, means: map[string]string{}}
+	s := spec{Description: d, means: map[string]string{}, written: map[string]bool{}}
 	s.Allow = []string{"+ProjectX"}
 	s.Queue = 1 + a.IntN(3)
 	s.Tag.Attempt = 1 + a.IntN(1000)
@@ -209,6 +215,11 @@ func (a *author) spec(d schedd.Description) spec {
 		text.WriteString(s.hostile)
 	}
 	s.Options = text.String()
+	for one, other := range exclusive {
+		if s.hostile == "" && s.written[one] && s.written[other] {
+			s.hostile = one + " and " + other
+		}
+	}
 	return s
 }
 
@@ -244,6 +255,7 @@ func (a *author) line(s *spec) string {
 	}
 	// A map has no order, and a seed must give the same spec twice.
 	name := pick(a, slices.Sorted(maps.Keys(settings))...)
+	s.written[name] = true
 	value, means := settings[name](a)
 	for n, v := range means {
 		s.means[n] = joined(v)
