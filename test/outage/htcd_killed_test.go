@@ -18,7 +18,7 @@ import (
 // A condor_submit of 500 takes about a second: staging, the cluster, its files. htcd alone is killed, not its children:
 // they must end by themselves.
 func TestHtcdKilledInTheMiddleOfASubmitLeavesOneCluster(t *testing.T) {
-	o := begin(t)
+	o := begin(t, "--identity=killed") // a restarted pod, too, has the name of the one before
 	var names []string
 	for _, after := range []time.Duration{100, 300, 600, 900} {
 		name := fmt.Sprintf("killed-after-%d", after)

@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,12 +22,18 @@ import (
 )
 
 // outage is one test's place in the lab, whose parts all work again when the test is over.
-type outage struct{ *trial.Bench }
+type outage struct {
+	*trial.Bench
+	logged int64 // how long htcd's log was when the test began
+}
 
 // begin restarts htcd with these flags, where there are any.
 func begin(t *testing.T, flags ...string) outage {
 	t.Helper()
-	o := outage{trial.New(t)}
+	o := outage{Bench: trial.New(t)}
+	if info, err := os.Stat(o.Lab.Log("htcd")); err == nil {
+		o.logged = info.Size()
+	}
 	// It runs before the namespace is deleted.
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
@@ -65,6 +74,25 @@ func (o outage) status(part string) lab.Status {
 }
 
 func (o outage) state(part string) string { return o.status(part).State }
+
+// log is what htcd has logged since the test began.
+func (o outage) log() string {
+	o.T.Helper()
+	text, err := os.ReadFile(o.Lab.Log("htcd"))
+	require.NoError(o.T, err)
+	return string(text[o.logged:])
+}
+
+// completed is when HTCondor says that the first job of an HTCJob ended.
+func (o outage) completed(job *v1alpha1.HTCJob) time.Time {
+	o.T.Helper()
+	said := o.Condor("condor_q", trial.Tagged(job)+" && ProcId == 0", "CompletionDate")
+	require.Len(o.T, said, 1)
+	_, second, _ := strings.Cut(said[0], " ")
+	seconds, err := strconv.ParseInt(second, 10, 64)
+	require.NoError(o.T, err)
+	return time.Unix(seconds, 0)
+}
 
 // never is a job that no machine takes.
 func never(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "requirements = false\n" }

@@ -1,0 +1,114 @@
+package outage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
+	for name, c := range map[string]struct {
+		volume     string // options of the tmpfs at the ledger's directory; empty: the lab's own disk
+		away, back func(outage)
+	}{
+		"the volume is full": {"size=256k", func(o outage) {
+			_, _ = o.Lab.RunAs(o.T.Context(), "root", "dd", "if=/dev/zero", "of="+fill(o), "bs=1k") // ends when nothing more goes in
+		}, func(o outage) {
+			_, err := o.Lab.RunAs(o.T.Context(), "root", "rm", fill(o))
+			require.NoError(o.T, err)
+		}},
+		// A mount with open files cannot be made read-only; to SQLite a journal that nobody may write is the same.
+		"the volume is read-only": {"", func(o outage) {
+			require.NoError(o.T, os.Chmod(o.Lab.Ledger()+"-journal", 0o400))
+		}, func(o outage) {
+			require.NoError(o.T, os.Chmod(o.Lab.Ledger()+"-journal", 0o600))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := begin(t, "--identity=away")
+			if c.volume != "" {
+				o.mount(c.volume)
+			}
+			o.Create("running", "sleep 5\n", trial.Queue(2))
+			o.running("running")
+
+			c.away(o)
+			var names []string
+			for i := range 3 {
+				names = append(names, fmt.Sprintf("waiting-%d", i))
+				o.Create(names[i], "exit 0\n", trial.Queue(2), func(job *v1alpha1.HTCJob) {
+					job.Spec.Script.Source += strings.Repeat("# a long script\n", 1000)
+				})
+			}
+			for _, name := range names {
+				require.Equal(t, "LedgerUnavailable", o.says(name, v1alpha1.ConditionSubmitted, metav1.ConditionFalse).Reason)
+				require.Empty(t, o.clusters(o.Get(name)), "nothing is sent without a durable intent")
+			}
+			require.Contains(t, o.Kubectl("describe", "htcjob", names[0]), "LedgerUnavailable")
+			o.Eventually(func() bool { return strings.Contains(o.log(), "callback not recorded") },
+				func() string { return "no callback was turned away" })
+
+			c.back(o)
+			o.succeeded(append(names, "running")...)
+			o.gone()
+		})
+	}
+}
+
+func TestAReadOnlyVolumeAtTheStartIsWaitedFor(t *testing.T) {
+	o := begin(t, "--identity=away")
+	o.mount("size=4m")
+	o.Create("running", "sleep 5\n")
+	o.running("running")
+	o.do(o.part("htcd").Stop)
+	o.remount("ro")
+	started := make(chan error, 1)
+	go func() { started <- o.part("htcd").Start(context.WithoutCancel(t.Context())) }()
+	o.Eventually(func() bool { return strings.Contains(o.log(), "ledger not available, trying again") },
+		func() string { return "htcd did not notice" })
+	o.Create("waiting", "exit 0\n")
+	o.remount("rw")
+	require.NoError(t, <-started)
+	o.succeeded("running", "waiting")
+	o.gone()
+}
+
+// mount lets the ledger begin anew in a volume of its own, for the time of the test.
+func (o outage) mount(options string) {
+	o.T.Helper()
+	dir := filepath.Dir(o.Lab.Ledger())
+	htcd := o.part("htcd")
+	as := func(ctx context.Context, name string, args ...string) string {
+		out, err := o.Lab.RunAs(ctx, "root", name, args...)
+		require.NoError(o.T, err)
+		return strings.TrimSpace(out)
+	}
+	ctx := o.T.Context()
+	require.NoError(o.T, htcd.Stop(ctx))
+	owner := as(ctx, "id", "-u", "htcd")
+	as(ctx, "mount", "-t", "tmpfs", "-o", options+",mode=700,uid="+owner, "tmpfs", dir)
+	o.T.Cleanup(func() {
+		ctx := context.WithoutCancel(o.T.Context())
+		require.NoError(o.T, htcd.Stop(ctx))
+		as(ctx, "umount", dir)
+		require.NoError(o.T, htcd.Start(ctx))
+	})
+	require.NoError(o.T, htcd.Start(ctx))
+}
+
+func (o outage) remount(how string) {
+	o.T.Helper()
+	_, err := o.Lab.RunAs(o.T.Context(), "root", "mount", "-o", "remount,"+how, filepath.Dir(o.Lab.Ledger()))
+	require.NoError(o.T, err)
+}
+
+func fill(o outage) string { return filepath.Join(filepath.Dir(o.Lab.Ledger()), "fill") }

@@ -1,0 +1,30 @@
+package outage
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// Only the cross-check can tell how these end, for the queue is not asked in between.
+func TestWithoutAReceiverAnHTCJobEndsWithinTwoPeriods(t *testing.T) {
+	const period = 10 * time.Second
+	o := begin(t, "--reconcile-schedule=@every "+period.String(), "--refresh=1h")
+	o.do(o.part("receiver-net").Stop)
+	o.Create("good", "exit 0\n")
+	o.Create("bad", "exit 7\n")
+	o.running("good")
+
+	for name, phase := range map[string]v1alpha1.Phase{"good": v1alpha1.PhaseSucceeded, "bad": v1alpha1.PhaseFailed} {
+		job := o.Ended(name)
+		require.Equal(t, phase, job.Status.Phase)
+		require.Equal(t, "crosscheck", o.Source(job))
+		require.WithinDuration(t, o.completed(job), job.Status.CompletionTime.Time, 2*period)
+		o.once(job)
+	}
+	require.EqualValues(t, 7, *o.Get("bad").Status.Failures[0].ExitCode)
+	o.gone()
+}

@@ -1,0 +1,99 @@
+package outage
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// The second one of a rolling update: it stands by until the first one ends, or is no longer heard of.
+func TestOfTwoHtcdsOneWorks(t *testing.T) {
+	o := begin(t)
+	second := o.second()
+	require.Equal(t, http.StatusServiceUnavailable, second.ready())
+	create := func(when string) []string {
+		var names []string
+		for i := range 6 {
+			names = append(names, fmt.Sprintf("%s-%d", when, i))
+			o.Create(names[i], "sleep 2\n", trial.Queue(int32(i%2+1)))
+		}
+		return names
+	}
+
+	names := create("stopped")
+	o.do(o.part("htcd").Stop)
+	o.Eventually(func() bool { return second.ready() == http.StatusOK }, func() string { return "the second never took over" })
+	o.succeeded(names...)
+
+	// And back: the first stands by, and takes over from one that was killed.
+	started := make(chan error, 1)
+	go func() { started <- o.part("htcd").Start(context.WithoutCancel(t.Context())) }()
+	names = create("killed")
+	second.kill()
+	require.NoError(t, <-started)
+	o.succeeded(names...)
+
+	// A leader that was asleep must not go on as if nothing had happened.
+	second = o.second()
+	names = create("frozen")
+	o.do(o.part("htcd").Freeze)
+	o.Eventually(func() bool { return second.ready() == http.StatusOK }, func() string { return "the second never took over" })
+	o.do(o.part("htcd").Thaw)
+	o.succeeded(names...)
+	require.Equal(t, http.StatusOK, second.ready(), "the second still leads")
+	second.kill()
+	o.gone()
+}
+
+// another is an htcd beside the lab's own, on ports of its own: the jobs' callbacks do not reach it.
+type another struct {
+	o      outage
+	cmd    *exec.Cmd
+	health string
+	gone   chan struct{}
+}
+
+func (o outage) second() *another {
+	o.T.Helper()
+	a := &another{o: o, health: freeAddress(o.T), gone: make(chan struct{})}
+	a.cmd = exec.Command(o.Lab.Bin("htcd"), "run", "--identity=second", "--listen="+freeAddress(o.T),
+		"--health-listen="+a.health, "--ticket-dir=/dev/shm/htcd-second", "--reconcile-schedule=@every 5s")
+	a.cmd.Dir = o.Lab.Dir
+	require.NoError(o.T, a.cmd.Start())
+	go func() { _ = a.cmd.Wait(); close(a.gone) }()
+	o.T.Cleanup(a.kill)
+	o.Eventually(func() bool { return a.ready() != 0 }, func() string { return "the second htcd does not answer" })
+	return a
+}
+
+// ready is what /readyz answers, 0 for nothing.
+func (a *another) ready() int {
+	response, err := http.Get("http://" + a.health + "/readyz")
+	if err != nil {
+		return 0
+	}
+	_ = response.Body.Close()
+	return response.StatusCode
+}
+
+// kill ends it without a word; its program dies with the one that runs it in the lab.
+func (a *another) kill() {
+	_ = a.cmd.Process.Signal(syscall.SIGKILL)
+	<-a.gone
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return l.Addr().String()
+}
