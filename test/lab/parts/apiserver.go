@@ -36,6 +36,10 @@ func APIServer(w World) (*Process, error) {
 	if err := os.WriteFile(w.Lab.Kubeconfig(), kubeconfig(w, admin), 0o600); err != nil {
 		return nil, err
 	}
+	audit := filepath.Join(dir, "audit.yaml")
+	if err := os.WriteFile(audit, []byte(auditPolicy), 0o644); err != nil {
+		return nil, err
+	}
 	return &Process{
 		Name: "apiserver", Log: w.Lab.Log("apiserver"), Port: w.Ports.APIServer,
 		Args: []string{root.KubernetesDir + "/kube-apiserver",
@@ -48,12 +52,26 @@ func APIServer(w World) (*Process, error) {
 			"--service-cluster-ip-range=10.96.0.0/16",
 			"--endpoint-reconciler-type=none",
 			"--authorization-mode=RBAC", "--token-auth-file=" + tokens,
+			"--audit-policy-file=" + audit, "--audit-log-path=" + w.Lab.Log("audit"), "--audit-log-maxsize=100", "--audit-log-maxbackup=1",
 			"--shutdown-delay-duration=0", "--v=1"},
 		Ready: httpReady(server(w)+"/readyz", admin),
 		// Asked to leave, it waits up to a minute for open watches.
 		Grace: time.Second,
 	}, nil
 }
+
+// auditPolicy writes down what htcd's account asks for, and nothing of what is in it.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  users: ["` + HTCdUser + `"]
+- level: None
+`
+
+// HTCdUser is who htcd is to the apiserver: the service account of deploy/base/rbac.
+const HTCdUser = "system:serviceaccount:default:htcd"
 
 // ControllerManager collects garbage, deletes namespaces' content and makes their default service accounts.
 func ControllerManager(w World) *Process {
