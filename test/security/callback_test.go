@@ -1,0 +1,196 @@
+package security
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// tokenOf is the token of a run, from the staging directory that only htcd's account can read.
+func tokenOf(b *trial.Bench, job *v1alpha1.HTCJob, attempt int) string {
+	b.T.Helper()
+	text, err := os.ReadFile(b.Lab.Path("htcd", "data", "staging", fmt.Sprintf("%s-%d", job.UID, attempt), "token"))
+	require.NoError(b.T, err)
+	return strings.TrimSpace(string(text))
+}
+
+// post sends a callback as a job would, and returns the answer's status.
+func post(b *trial.Bench, token, name, jobid string, retcode int) int {
+	b.T.Helper()
+	return postTo(b, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d", port(b, "htcd")), token, name, jobid, retcode)
+}
+
+func postTo(b *trial.Bench, client *http.Client, url, token, name, jobid string, retcode int) int {
+	b.T.Helper()
+	event, err := json.Marshal(map[string]any{
+		"specversion": "1.0", "type": "ch.cern.htc.job.ended", "source": "/job", "id": "1", "datacontenttype": "application/json",
+		"data": map[string]any{"name": name, "namespace": b.Namespace, "jobid": jobid, "retcode": retcode},
+	})
+	require.NoError(b.T, err)
+	request, err := http.NewRequestWithContext(b.T.Context(), http.MethodPost, url+"/cloudevents", bytes.NewReader(event))
+	require.NoError(b.T, err)
+	request.Header.Set("Content-Type", "application/cloudevents+json")
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	answer, err := client.Do(request)
+	require.NoError(b.T, err)
+	_, err = io.Copy(io.Discard, answer.Body)
+	require.NoError(b.T, err)
+	require.NoError(b.T, answer.Body.Close())
+	return answer.StatusCode
+}
+
+// verdicts is everything that is recorded about how jobs of the namespace ended, in the ledger and in the objects.
+func verdicts(b *trial.Bench) string {
+	b.T.Helper()
+	rows, err := b.Lab.Run(b.T.Context(), "sqlite3", b.Lab.Ledger(), fmt.Sprintf(
+		`SELECT htcjobName, jobId, status, exitCode, exitSignal, h.reason, h.changed, attempt, ended, quote(tokenHash)
+		FROM htcjobs h JOIN runs r ON h.run = r.id WHERE namespace = '%s' ORDER BY htcjobName, jobId`, b.Namespace))
+	require.NoError(b.T, err)
+	list, err := b.Jobs.List(b.T.Context(), metav1.ListOptions{})
+	require.NoError(b.T, err)
+	for i := range list.Items {
+		job := &list.Items[i]
+		s := job.Status
+		failures, err := json.Marshal(s.Failures)
+		require.NoError(b.T, err)
+		rows += fmt.Sprintln(job.Name, s.Phase, s.Attempt, s.JobID, s.Active, s.Succeeded, s.Failed, string(failures), s.CompletionTime)
+	}
+	return rows
+}
+
+func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
+	b := trial.New(t)
+	for _, name := range []string{"real", "other"} {
+		b.Create(name, "sleep 1000\n")
+	}
+	b.Create("ended", "exit 3\n")
+	b.Create("again", "exit 4\n")
+	first := b.Ended("again")
+	old := tokenOf(b, first, 1)
+	first.Spec.Script.Source = "sleep 1000\n"
+	_, err := b.Jobs.Update(t.Context(), first, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	running := func(job *v1alpha1.HTCJob) bool { return job.Status.Phase == v1alpha1.PhaseRunning }
+	real, other, ended := b.Until("real", "running", running), b.Until("other", "running", running), b.Ended("ended")
+	second := b.Until("again", "running again", func(job *v1alpha1.HTCJob) bool { return running(job) && job.Status.Attempt == 2 })
+	for _, job := range []*v1alpha1.HTCJob{ended, first} { // so that HTCondor's own word does not come in between
+		b.Eventually(func() bool {
+			out, err := b.Lab.Run(t.Context(), "sqlite3", b.Lab.Ledger(), fmt.Sprintf("SELECT confirmed FROM runs WHERE uid = '%s' AND attempt = 1", job.UID))
+			require.NoError(t, err)
+			return strings.TrimSpace(out) == "1"
+		}, func() string { return "never confirmed" })
+	}
+
+	token := tokenOf(b, real, 1)
+	guess := base64.RawURLEncoding.EncodeToString(sha256.New().Sum(nil))
+	hash := sha256.Sum256([]byte(token)) // which the ledger has
+	id := func(job *v1alpha1.HTCJob) string { return job.Status.JobID[0] }
+	before := verdicts(b)
+	for name, c := range map[string]struct {
+		token, name, jobid string
+		retcode, want      int
+	}{
+		"without a token":                              {"", "real", id(real), 0, http.StatusUnauthorized},
+		"with a guessed token":                         {guess, "real", id(real), 0, http.StatusForbidden},
+		"with the beginning of the token":              {token[:42], "real", id(real), 0, http.StatusForbidden},
+		"with the hash from the ledger, as hex":        {hex.EncodeToString(hash[:]), "real", id(real), 0, http.StatusForbidden},
+		"with the hash from the ledger, as the token":  {base64.RawURLEncoding.EncodeToString(hash[:]), "real", id(real), 0, http.StatusForbidden},
+		"with the token of another run":                {tokenOf(b, other, 1), "real", id(real), 0, http.StatusForbidden},
+		"for another HTCJob":                           {token, "other", id(other), 0, http.StatusForbidden},
+		"for another HTCJob under this one's name":     {token, "real", id(other), 0, http.StatusNotFound},
+		"for this one's job under another's name":      {token, "other", id(real), 0, http.StatusNotFound},
+		"for a proc that there is none":                {token, "real", strings.TrimSuffix(id(real), "0") + "1", 0, http.StatusNotFound},
+		"for an HTCJob that there is none":             {token, "nobody", id(real), 0, http.StatusNotFound},
+		"for the second attempt with the first's":      {old, "again", id(second), 0, http.StatusForbidden},
+		"replayed after the end":                       {tokenOf(b, ended, 1), "ended", id(ended), 3, http.StatusNoContent},
+		"after the end, with another return code":      {tokenOf(b, ended, 1), "ended", id(ended), 0, http.StatusNoContent},
+		"of the first attempt while the second runs":   {old, "again", id(first), 0, http.StatusNoContent},
+		"with a return code that no shell has":         {token, "real", id(real), 256, http.StatusBadRequest},
+		"with a job id that ends in another statement": {token, "real", "1.0'; DROP TABLE htcjobs", 0, http.StatusBadRequest},
+	} {
+		require.Equal(t, c.want, post(b, c.token, c.name, c.jobid, c.retcode), name)
+	}
+	// What was taken shows in the objects after a moment, if it shows.
+	b.Kubectl("annotate", "htcjob", "--all", "looked=at")
+	require.Never(t, func() bool { return verdicts(b) != before }, 3*time.Second, 500*time.Millisecond, before)
+
+	b.Kubectl("delete", "htcjob", "real", "--timeout=60s")
+	require.Equal(t, http.StatusNotFound, post(b, token, "real", id(real), 0))
+	_, err = b.Jobs.Get(t.Context(), "real", metav1.GetOptions{})
+	require.True(t, apierrors.IsNotFound(err))
+	require.NotContains(t, verdicts(b), "real")
+}
+
+// htcd's flags are everybody's: this test runs alone.
+func TestTheReceiverSpeaksHTTPSWithItsCertificateAndNothingElse(t *testing.T) {
+	b := trial.New(t)
+	htcd := b.Lab.Part("htcd")
+	dir := b.Lab.Path("run", "tls")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	certificate := writeCertificate(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
+	require.NoError(t, htcd.Restart(t.Context(), "--tls-cert="+filepath.Join(dir, "tls.crt"), "--tls-key="+filepath.Join(dir, "tls.key")))
+	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
+
+	b.Create("real", "sleep 1000\n")
+	real := b.Phase("real", v1alpha1.PhaseRunning)
+	roots := x509.NewCertPool()
+	roots.AddCert(certificate)
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
+	https := fmt.Sprintf("https://127.0.0.1:%d", port(b, "htcd"))
+	require.Equal(t, http.StatusNoContent, postTo(b, client, https, tokenOf(b, real, 1), "real", real.Status.JobID[0], 7))
+	failed := b.Phase("real", v1alpha1.PhaseFailed)
+	require.EqualValues(t, 7, *failed.Status.Failures[0].ExitCode)
+
+	require.Equal(t, http.StatusBadRequest, post(b, tokenOf(b, real, 1), "real", real.Status.JobID[0], 0), "plain HTTP")
+	_, err := http.Get(https)
+	require.ErrorContains(t, err, "certificate")
+}
+
+// writeCertificate makes one for 127.0.0.1 that is its own issuer.
+func writeCertificate(t *testing.T, certFile, keyFile string) *x509.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	secret, err := x509.MarshalECPrivateKey(key)
+	require.NoError(t, err)
+	// htcd runs as another account, which may read this key: it is good for nothing else.
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o644))
+	parsed, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return parsed
+}
