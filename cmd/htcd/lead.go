@@ -20,7 +20,7 @@ const (
 	retryPeriod   = 2 * time.Second
 )
 
-// errLeaseLost ends the process at once: another htcd may be working already.
+// errLeaseLost ends everything in this process at once (see anew): another htcd may be working already.
 var errLeaseLost = errors.New("the lease was lost to another htcd, or could not be renewed in time")
 
 // identity is the name by which this process holds the Lease.
@@ -117,10 +117,13 @@ func (d *daemon) leadOrLeave(ctx context.Context, work func(context.Context) err
 	return err
 }
 
+// silent is after how many looks at a Lease that nobody renews a word is said: it may take the Lease's whole duration.
+const silent = 3
+
 // watchHolder returns an error once the Lease is seen to be renewed by another, or cannot be read, before work has begun.
 func (d *daemon) watchHolder(ctx context.Context, begun <-chan struct{}) error {
 	var seen time.Time
-	for {
+	for tries := 0; ; tries++ {
 		lease, err := d.core.CoordinationV1().Leases(d.o.OwnSpace).Get(ctx, d.o.LeaseName, metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("read the lease %s/%s: %w", d.o.OwnSpace, d.o.LeaseName, err)
@@ -132,6 +135,9 @@ func (d *daemon) watchHolder(ctx context.Context, begun <-chan struct{}) error {
 					holder, d.o.OwnSpace, d.o.LeaseName, d.o.controlSocket())
 			}
 			seen = renewed
+			if tries == silent {
+				d.log.Warn().Str("holder", holder).Msg("the lease is held but not renewed: waiting until it runs out")
+			}
 		}
 		select {
 		case <-begun:
