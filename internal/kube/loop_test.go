@@ -102,6 +102,23 @@ func TestWhateverBreaksASubmitOffItIsSentOnce(t *testing.T) {
 	}
 }
 
+func TestNothingIsBegunWhileTheScheddDoesNotAnswer(t *testing.T) {
+	w := newWorld(t)
+	w.schedd.Down(errUnreachable)
+	job := w.apply(htcjob("early"))
+	require.Equal(t, v1alpha1.PhasePending, job.Status.Phase)
+	require.NoError(t, w.book.Read(t.Context(), func(tx *ledger.Tx) error {
+		runs, err := tx.Runs(ledger.RunFilter{})
+		require.Empty(t, runs)
+		return err
+	}))
+
+	w.schedd.Down(nil)
+	w.later(time.Minute)
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("early").Status.Phase)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+}
+
 func TestNothingIsSentAgainWhileTheScheddDoesNotAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.schedd.Down(errUnreachable)

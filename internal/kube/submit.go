@@ -25,6 +25,13 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt i
 	if err != nil {
 		return err
 	}
+	// Every intent that an outage leaves open costs two looks for its tag afterwards: while nobody answers none is begun.
+	if !c.backend.answers() {
+		nobody := func(schedd.Job) error { return nil }
+		if err := c.asked(c.Schedd.Queue(ctx, id, tag(job, attempt).Constraint(), nobody)); err != nil {
+			return fmt.Errorf("ask before the submission: %w", err)
+		}
+	}
 	current, err := c.Objects.AddFinalizer(ctx, job)
 	if err != nil {
 		return fmt.Errorf("add finalizer: %w", err)

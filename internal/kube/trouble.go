@@ -111,6 +111,12 @@ func (b *backend) note(err error) (changed bool) {
 	return changed
 }
 
+// answers tells whether the schedd is known to have answered when it was last asked.
+func (b *backend) answers() bool {
+	asked, down, _, _ := b.state()
+	return asked && !down
+}
+
 func (b *backend) state() (asked, down bool, reason, message string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
