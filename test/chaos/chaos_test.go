@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -24,9 +25,9 @@ var (
 	seed   = flag.Uint64("seed", 0, "what decides everything; 0: the clock")
 )
 
-// settling bounds the time from the last mending to rest. The longest thing that htcd waits for is the minute in which
-// a half-spooled cluster might still be completed.
-const settling = 4 * time.Minute
+// settling bounds how long nothing may come to its end while something still moves. The longest thing that htcd waits
+// for is the minute in which a half-spooled cluster might still be completed.
+const settling = 3 * time.Minute
 
 func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
 	if *seed == 0 {
@@ -129,23 +130,27 @@ func tell(ctx context.Context, p *Player, say func(string, ...any)) {
 
 // rest waits until nothing moves, and returns what is then there: whatever moves too long is for the judge.
 func rest(ctx context.Context, p *Player, say func(string, ...any)) (Evidence, error) {
-	quiet := 0
-	for deadline := time.Now().Add(settling); ; {
+	quiet, least := 0, math.MaxInt
+	for deadline := time.Now(); ; {
 		e, err := gather(ctx, p.Lab, p.Jobs, p.Namespace)
 		if err != nil {
 			return e, err
 		}
 		e.Sent = p.Sent()
 		moving := settled(e)
-		// Twice, apart in time: one that is sent a second time would show only then.
+		n := 0
+		// At rest twice, apart in time: one that is sent a second time would show only then.
 		if quiet++; moving != nil {
-			quiet = 0
+			quiet, n = 0, strings.Count(moving.Error(), "\n")+1
+		}
+		if n < least {
+			least, deadline = n, time.Now().Add(settling)
 		}
 		if quiet == 2 || time.Now().After(deadline) {
 			return e, nil
 		}
 		if moving != nil {
-			say("%d are still moving: %.200s", strings.Count(moving.Error(), "\n")+1, strings.ReplaceAll(moving.Error(), "\n", ", "))
+			say("%d are still moving: %.200s", n, strings.ReplaceAll(moving.Error(), "\n", ", "))
 		}
 		sleep(ctx, 5*time.Second)
 	}

@@ -75,7 +75,7 @@ func NewPlan(seed uint64, trials int) Plan {
 		at += between(draw, 0, 300*time.Millisecond)
 	}
 	end := at + 5*time.Second
-	p.lane(1, end, 2*time.Second, 9*time.Second, func(draw *rand.Rand, d *Disturbance) {
+	p.lane(1, end, 2*time.Second, 12*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = htcdLane, doKill, between(draw, 0, 3*time.Second)
 		// Half of them hit an HTCJob on its way to the schedd.
 		if draw.IntN(2) == 0 {

@@ -38,7 +38,7 @@ type Player struct {
 	done map[string]int
 }
 
-// Play returns when everything was done, mended and started again.
+// Play returns when everything was done, mended and started again, and the apiserver has taken every edit.
 func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 	secret, err := p.Core.CoreV1().Secrets("default").Get(ctx, "kinit-secret", metav1.GetOptions{})
 	if err != nil {
@@ -48,15 +48,13 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 	if err := p.Lab.Part("htcd").Restart(ctx, htcdFlags...); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.mend(context.WithoutCancel(ctx))) }()
-
 	began := time.Now()
 	lanes := map[string][]Disturbance{}
 	for _, d := range plan.Disturbances {
 		lanes[d.Lane] = append(lanes[d.Lane], d)
 	}
-	var all sync.WaitGroup
-	errs := make(chan error, len(lanes)+len(plan.Trials))
+	var all, edits sync.WaitGroup
+	errs := make(chan error, len(lanes)+2*len(plan.Trials))
 	for _, lane := range lanes {
 		all.Go(func() {
 			for _, d := range lane {
@@ -71,12 +69,23 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 	for _, trial := range plan.Trials {
 		all.Go(func() {
 			sleep(ctx, time.Until(began.Add(trial.At)))
-			if err := p.try(ctx, trial); err != nil {
+			err := p.try(ctx, trial)
+			if err == nil && trial.Shape.Edited != nil {
+				edits.Go(func() {
+					sleep(ctx, trial.Later)
+					if err := p.edit(ctx, trial); err != nil {
+						errs <- fmt.Errorf("edit %s: %w", trial.Name, err)
+					}
+				})
+			}
+			if err != nil {
 				errs <- fmt.Errorf("%s: %w", trial.Name, err)
 			}
 		})
 	}
 	all.Wait()
+	err = p.mend(context.WithoutCancel(ctx))
+	edits.Wait()
 	close(errs)
 	for e := range errs {
 		err = errors.Join(err, e)
@@ -141,8 +150,8 @@ func (p *Player) mend(ctx context.Context) error {
 // Restore gives htcd its own flags back.
 func (p *Player) Restore(ctx context.Context) error { return p.Lab.Part("htcd").Restart(ctx) }
 
-// patience bounds how long an edit is tried; the apiserver refuses it while jobs are active.
-const patience = 5 * time.Minute
+// patience bounds how long an edit is tried: the apiserver refuses it while jobs are active.
+const patience = 10 * time.Minute
 
 // try is the life of one HTCJob, as far as people have a hand in it.
 func (p *Player) try(ctx context.Context, trial Trial) error {
@@ -158,23 +167,14 @@ func (p *Player) try(ctx context.Context, trial Trial) error {
 		return err
 	}
 	p.Log("%s: created %q as %s", trial.Name, trial.Shape.Name, job.UID)
-	sent := Sent{Trial: trial, UID: string(job.UID)}
-	defer func() { p.add(sent) }()
-	switch {
-	case trial.Shape.Deleted:
+	if trial.Shape.Deleted {
 		sleep(ctx, trial.Later)
 		p.Log("%s: delete", trial.Name)
 		p.count("HTCJob deleted")
-		sent.Deleted = true
-		return jobs.Delete(ctx, trial.Name, metav1.DeleteOptions{})
-	case trial.Shape.Edited != nil:
-		sleep(ctx, trial.Later)
-		if err := p.edit(ctx, trial); err != nil {
-			return err
-		}
-		sent.Edited = true
+		err = jobs.Delete(ctx, trial.Name, metav1.DeleteOptions{})
 	}
-	return nil
+	p.add(Sent{Trial: trial, UID: string(job.UID), Deleted: trial.Shape.Deleted})
+	return err
 }
 
 func (p *Player) edit(ctx context.Context, trial Trial) error {
@@ -188,6 +188,7 @@ func (p *Player) edit(ctx context.Context, trial Trial) error {
 		if err == nil {
 			p.Log("%s: edited", trial.Name)
 			p.count("HTCJob edited")
+			p.edited(trial)
 			return nil
 		}
 		if !apierrors.IsInvalid(err) || time.Now().After(deadline) || ctx.Err() != nil {
@@ -201,6 +202,16 @@ func (p *Player) add(s Sent) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.sent = append(p.sent, s)
+}
+
+func (p *Player) edited(trial Trial) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.sent {
+		if p.sent[i].Trial.Name == trial.Name {
+			p.sent[i].Edited = true
+		}
+	}
 }
 
 func (p *Player) count(what string) {
