@@ -1,0 +1,186 @@
+package security
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/events"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// grant is one verb on one resource, with the object's name where the rule has one.
+type grant struct{ group, resource, verb, name string }
+
+// shipped reads what the files of deploy/base/rbac grant to htcd.
+func shipped(t *testing.T, files ...string) map[grant]bool {
+	t.Helper()
+	grants := map[grant]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile("../../deploy/base/rbac/" + file)
+		require.NoError(t, err)
+		var role rbacv1.ClusterRole
+		require.NoError(t, yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096).Decode(&role)) // the role comes first
+		require.NotEmpty(t, role.Rules)
+		for _, rule := range role.Rules {
+			names := rule.ResourceNames
+			if len(names) == 0 {
+				names = []string{""}
+			}
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, verb := range rule.Verbs {
+						for _, name := range names {
+							require.NotContains(t, group+resource+verb, "*", "%s grants what nobody has named", file)
+							grants[grant{group, resource, verb, name}] = true
+						}
+					}
+				}
+			}
+		}
+	}
+	return grants
+}
+
+// audited is a line of the apiserver's audit log, which has those of htcd's account only.
+type audited struct {
+	Verb      string `json:"verb"`
+	URI       string `json:"requestURI"`
+	ObjectRef struct {
+		APIGroup, Resource, Subresource, Name string
+	} `json:"objectRef"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+// asked is what htcd asked for since the log was that long.
+func asked(b *trial.Bench, since int) []audited {
+	b.T.Helper()
+	text, err := os.ReadFile(b.Lab.Log("audit"))
+	require.NoError(b.T, err)
+	require.Greater(b.T, len(text), since)
+	var all []audited
+	for line := range bytes.Lines(text[since:]) {
+		var a audited
+		if bytes.HasSuffix(line, []byte("\n")) { // the last may still be written
+			require.NoError(b.T, json.Unmarshal(line, &a))
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// htcd drives everything it does in Kubernetes, as the account and with the rules that deploy/base ships. Nothing is
+// forbidden to it, and it uses all that it may.
+func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
+	b := trial.New(t)
+	ctx := t.Context()
+	htcd := b.Lab.Part("htcd")
+	before, err := os.ReadFile(b.Lab.Log("audit"))
+	require.NoError(t, err)
+
+	// The Lease: made, renewed, given back.
+	require.NoError(t, htcd.Stop(ctx))
+	_, err = b.Lab.Run(ctx, "kubectl", "-n", "default", "delete", "lease", "htcd")
+	require.NoError(t, err)
+	require.NoError(t, htcd.Start(ctx))
+
+	// A job, refused, mended, run again, deleted while it runs.
+	b.Script("job", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "executable = /bin/id\n" })
+	b.Phase("job", v1alpha1.PhaseFailed)
+	b.Script("job", "exit 0\n")
+	b.Phase("job", v1alpha1.PhaseSucceeded)
+	b.Script("job", "sleep 1000\n")
+	b.Phase("job", v1alpha1.PhaseRunning)
+	b.Kubectl("delete", "htcjob", "job", "--timeout=60s")
+
+	// The Secret changes.
+	secret := func(ctx context.Context, args ...string) string {
+		out, err := b.Lab.Run(ctx, "kubectl", append([]string{"-n", "default"}, args...)...)
+		require.NoError(t, err)
+		return out
+	}
+	right := secret(ctx, "get", "secret", "kinit-secret", "-o", "jsonpath={.data.password}")
+	write := func(ctx context.Context, encoded string) {
+		secret(ctx, "patch", "secret", "kinit-secret", "-p", `{"data":{"password":"`+encoded+`"}}`)
+	}
+	t.Cleanup(func() { write(context.WithoutCancel(t.Context()), right) })
+	write(ctx, base64.StdEncoding.EncodeToString([]byte("not it")))
+	b.Eventually(func() bool {
+		name := fmt.Sprintf("try-%d", len(b.Kubectl("get", "htcjob", "-o", "name")))
+		b.Create(name, "exit 0\n")
+		job := b.Until(name, "submitted or refused", func(job *v1alpha1.HTCJob) bool {
+			return len(job.Status.JobID) > 0 || meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)
+		})
+		return len(job.Status.JobID) == 0
+	}, func() string { return "the wrong password was never noticed" })
+	write(ctx, right)
+
+	// htcd reconcile, beside the running one and without it. This one's client-go asks as one would whose apiserver
+	// cannot answer a list with a watch.
+	_, err = b.Lab.Run(ctx, "htcd", "reconcile", "--once")
+	require.NoError(t, err)
+	require.NoError(t, htcd.Stop(ctx))
+	_, err = b.Lab.RunAs(ctx, "htcd", "env", "KUBE_FEATURE_WatchListClient=false", b.Lab.Path("htcd", "bin", "htcd"), "reconcile", "--once",
+		"--kubeconfig="+b.Lab.Path("kube", "htcd.kubeconfig"), "--data="+b.Lab.Path("htcd", "data"), "--ticket-dir=/dev/shm/htcd",
+		"--condor-config="+b.Lab.Path("condor", "client.conf"), "--krb5-config="+b.Lab.Path("krb", "krb5.conf"), "--pod-namespace=default")
+	require.NoError(t, err)
+	require.NoError(t, htcd.Start(ctx))
+	repeatEvent(b)
+
+	used := map[grant]bool{}
+	for _, a := range asked(b, len(before)) {
+		require.Equal(t, "allow", a.Annotations["authorization.k8s.io/decision"], "%s %s: %v", a.Verb, a.URI, a.Annotations)
+		resource := a.ObjectRef.Resource
+		if a.ObjectRef.Subresource != "" {
+			resource += "/" + a.ObjectRef.Subresource
+		}
+		for _, name := range []string{"", a.ObjectRef.Name} {
+			used[grant{a.ObjectRef.APIGroup, resource, a.Verb, name}] = true
+		}
+	}
+	granted := shipped(t, "clusterrole.yaml", "role.yaml")
+	for _, g := range slices.Collect(maps.Keys(granted)) {
+		require.True(t, used[g], "granted and not used: %+v", g)
+	}
+}
+
+// repeatEvent tells the same of one object twice, as htcd would, and client-go makes it one Event with a count.
+func repeatEvent(b *trial.Bench) {
+	b.T.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", b.Lab.Path("kube", "htcd.kubeconfig"))
+	require.NoError(b.T, err)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(b.T, err)
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+	require.NoError(b.T, broadcaster.StartRecordingToSinkWithContext(b.T.Context()))
+	defer broadcaster.Shutdown()
+	scheme := runtime.NewScheme()
+	require.NoError(b.T, v1alpha1.AddToScheme(scheme))
+	recorder := broadcaster.NewRecorder(scheme, "htcd")
+	object := b.Create("told", "exit 0\n")
+	b.Ended("told")
+	for range 3 {
+		recorder.Eventf(object, nil, corev1.EventTypeNormal, "Repeated", "Run", "said again")
+	}
+	b.Eventually(func() bool {
+		out := b.Kubectl("get", "events.events.k8s.io", "-o", `jsonpath={range .items[?(@.reason=="Repeated")]}{.series.count}{end}`)
+		return strings.TrimSpace(out) != ""
+	}, func() string { return "the event was never counted" })
+}
