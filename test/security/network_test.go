@@ -1,0 +1,51 @@
+package security
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// No network plugin runs in the lab: what is tested is that the policy means htcd's pod, and each port of it by the
+// name that it has there, since a name that is wrong lets nobody in.
+func TestTheNetworkPolicyMeansThePodAndItsPorts(t *testing.T) {
+	b := trial.New(t)
+	read := func(file string, into any) {
+		text, err := os.ReadFile("../../deploy/base/manager/" + file)
+		require.NoError(t, err)
+		require.NoError(t, yaml.UnmarshalStrict(text, into))
+	}
+	var policy networkingv1.NetworkPolicy
+	var deployment appsv1.Deployment
+	read("networkpolicy.yaml", &policy)
+	read("deployment.yaml", &deployment)
+
+	selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
+	require.NoError(t, err)
+	require.True(t, selector.Matches(labels.Set(deployment.Spec.Template.Labels)))
+	var listens, letIn []string
+	for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
+		listens = append(listens, port.Name)
+	}
+	for _, rule := range policy.Spec.Ingress {
+		for _, port := range rule.Ports {
+			letIn = append(letIn, port.Port.StrVal)
+		}
+	}
+	require.ElementsMatch(t, listens, letIn)
+
+	client, err := kubernetes.NewForConfig(trial.Config(t))
+	require.NoError(t, err)
+	_, err = client.NetworkingV1().NetworkPolicies(b.Namespace).Create(t.Context(), &policy,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+	require.NoError(t, err)
+}
