@@ -1,0 +1,83 @@
+package security
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// sampler looks at all processes of the lab, again and again: their arguments and environments.
+type sampler struct {
+	end, ended chan struct{}
+
+	mu       sync.Mutex
+	seen     map[string]bool // arguments and environment, each ended by a NUL
+	programs map[string]bool
+}
+
+// pause is between two looks; condor_submit and kinit take tens of milliseconds on this machine.
+const pause = 5 * time.Millisecond
+
+func watchProcesses(b *trial.Bench) *sampler {
+	b.T.Helper()
+	id, err := b.Lab.Identity()
+	require.NoError(b.T, err)
+	s := &sampler{end: make(chan struct{}), ended: make(chan struct{}), seen: map[string]bool{}, programs: map[string]bool{}}
+	go func() {
+		defer close(s.ended)
+		for tick := time.NewTicker(pause); ; {
+			s.look(strconv.Itoa(id.Init))
+			select {
+			case <-s.end:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	b.T.Cleanup(func() { s.stop() })
+	return s
+}
+
+// look takes what the descendants of a process show of themselves.
+func (s *sampler) look(pid string) {
+	arguments, err := os.ReadFile("/proc/" + pid + "/cmdline")
+	environment, err2 := os.ReadFile("/proc/" + pid + "/environ")
+	if err == nil && err2 == nil && len(arguments) > 0 {
+		program, _, _ := strings.Cut(string(arguments), "\x00")
+		s.mu.Lock()
+		s.seen[string(arguments)+string(environment)] = true
+		s.programs[filepath.Base(program)] = true
+		s.mu.Unlock()
+	}
+	lists, _ := filepath.Glob("/proc/" + pid + "/task/*/children")
+	for _, list := range lists {
+		children, _ := os.ReadFile(list) // none: it has ended
+		for _, child := range strings.Fields(string(children)) {
+			s.look(child)
+		}
+	}
+}
+
+func (s *sampler) saw(program string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.programs[program]
+}
+
+// stop ends the looking and returns what was seen.
+func (s *sampler) stop() map[string]bool {
+	select {
+	case <-s.end:
+	default:
+		close(s.end)
+	}
+	<-s.ended
+	return s.seen
+}

@@ -1,0 +1,259 @@
+package security
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// secret is something that nobody may find, in the forms in which it could be written down.
+type secret struct {
+	name  string
+	forms [][]byte
+}
+
+func newSecret(name, value string) secret {
+	quoted := strconv.Quote(value)
+	var plain bytes.Buffer
+	encoder := json.NewEncoder(&plain)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value) // a string can be encoded
+	escaped := strings.Trim(strings.TrimSpace(plain.String()), `"`)
+	html, _ := json.Marshal(value)
+	s := secret{name: name}
+	for _, form := range []string{
+		value, quoted[1 : len(quoted)-1], escaped, string(html[1 : len(html)-1]), strings.ReplaceAll(value, " ", "\x00"),
+		base64.StdEncoding.EncodeToString([]byte(value)), hex.EncodeToString([]byte(value)), url.QueryEscape(value), url.PathEscape(value),
+	} {
+		s.forms = append(s.forms, []byte(form))
+	}
+	return s
+}
+
+func (s secret) in(text []byte) bool {
+	for _, form := range s.forms {
+		if bytes.Contains(text, form) {
+			return true
+		}
+	}
+	return false
+}
+
+// hunt looks for secrets and writes down where it found some.
+type hunt struct {
+	secrets []secret
+	found   []string
+	looked  int
+}
+
+func (h *hunt) look(where string, text []byte) {
+	h.looked++
+	for _, s := range h.secrets {
+		if s.in(text) {
+			h.found = append(h.found, fmt.Sprintf("%s in %s", s.name, where))
+		}
+	}
+}
+
+// looks is a script that prints every environment and command line that a job can see, and what lies in its directory.
+const looks = `env
+for p in /proc/[0-9]*; do tr '\0' '\n' <$p/environ; tr '\0' '\n' <$p/cmdline; done 2>/dev/null
+ls -la . "$_CONDOR_SCRATCH_DIR" "$(dirname "$_CONDOR_JOB_AD")"
+cat "$_CONDOR_JOB_AD" "$_CONDOR_MACHINE_AD"
+exit 3
+`
+
+// A whole life with everything that goes wrong with it: a job, its failure, a refusal, a wrong password, a KDC that is
+// silent, a deletion. The Secret is everybody's: this test runs alone.
+func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
+	b := trial.New(t)
+	ctx := t.Context()
+	client, err := kubernetes.NewForConfig(trial.Config(t))
+	require.NoError(t, err)
+	secrets := client.CoreV1().Secrets("default")
+	right, err := secrets.Get(ctx, "kinit-secret", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, parts.Passwords["robot"], string(right.Data["password"]))
+	const wrong = `not it, 31337 "$guess`
+	write := func(ctx context.Context, password string) {
+		current, err := secrets.Get(ctx, "kinit-secret", metav1.GetOptions{})
+		require.NoError(t, err)
+		current.Data["password"] = []byte(password)
+		_, err = secrets.Update(ctx, current, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	kdc := b.Lab.Part("kdc")
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		require.NoError(t, kdc.Thaw(ctx))
+		write(ctx, parts.Passwords["robot"])
+	})
+	processes := watchProcesses(b)
+
+	job := b.Create("job", looks)
+	kept := b.Create("kept", "sleep 1000\n", trial.Queue(20))
+	b.Phase("kept", v1alpha1.PhaseRunning)
+	b.Script("refused", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "+ProjectName = \"forbidden\"\n" })
+	b.Phase("refused", v1alpha1.PhaseFailed)
+	ended := b.Ended("job")
+	require.EqualValues(t, 3, *ended.Status.Failures[0].ExitCode)
+
+	require.NoError(t, kdc.Freeze(ctx))
+	write(ctx, wrong)
+	b.Create("silent", "exit 0\n")
+	b.Eventually(func() bool { return processes.saw("kinit") }, func() string { return "kinit was never seen" })
+	require.NoError(t, kdc.Thaw(ctx))
+	b.Until("silent", "refused by the KDC", func(job *v1alpha1.HTCJob) bool {
+		for _, c := range job.Status.Conditions {
+			if c.Reason == "BadPassword" {
+				return true
+			}
+		}
+		return false
+	})
+
+	h := &hunt{secrets: []secret{
+		newSecret("robot's password", parts.Passwords["robot"]), newSecret("the wrong password", wrong),
+		newSecret("a token", tokenOf(b, job, 1)), newSecret("another token", tokenOf(b, kept, 1)),
+	}}
+	require.Positive(t, len(b.Output(ended, 0)), "the job saw nothing")
+	h.look("what the job could see", []byte(b.Output(ended, 0)))
+	modes(b, kept)
+	health(b, h)
+	ads := func(tool string, args ...string) {
+		out, err := b.Lab.Run(ctx, tool, append(args, "-long")...)
+		require.NoError(t, err)
+		require.Contains(t, out, string(job.UID))
+		h.look(tool, []byte(out))
+	}
+	ads("condor_q", "-allusers")
+	ledger, err := b.Lab.Run(ctx, "sqlite3", b.Lab.Ledger(), ".dump")
+	require.NoError(t, err)
+	hash := sha256.Sum256([]byte(tokenOf(b, kept, 1)))
+	require.Contains(t, strings.ToLower(ledger), hex.EncodeToString(hash[:]), "only the hash is there")
+	h.look("the ledger's dump", []byte(ledger))
+	files(b, h)
+
+	write(ctx, parts.Passwords["robot"])
+	b.Ended("silent")
+	objects := b.Kubectl("get", "htcjobs,events", "-o", "json")
+	require.Contains(t, objects, "BadPassword")
+	require.Contains(t, objects, "Refused")
+	h.look("HTCJobs and Events", []byte(objects))
+	b.Kubectl("delete", "htcjob", "--all", "--timeout=90s")
+	ads("condor_history")
+	files(b, h)
+	health(b, h)
+	h.look("HTCJobs and Events", []byte(b.Kubectl("get", "htcjobs,events", "-o", "json")))
+
+	seen := processes.stop()
+	for _, program := range []string{"kinit", "condor_submit", "condor_q", "condor_rm", "curl"} {
+		require.True(t, processes.saw(program), "%s was never seen", program)
+	}
+	for process := range seen {
+		h.look("the arguments or the environment of a process: "+strconv.QuoteToASCII(process), []byte(process))
+	}
+	require.Empty(t, h.found)
+	t.Logf("looked at %d places, among them %d processes", h.looked, len(seen))
+}
+
+// modes holds when only htcd's account can reach what must be written down somewhere.
+func modes(b *trial.Bench, job *v1alpha1.HTCJob) {
+	b.T.Helper()
+	staging := b.Lab.Path("htcd", "data", "staging")
+	run := filepath.Join(staging, string(job.UID)+"-1")
+	for path, mode := range map[string]fs.FileMode{
+		staging: fs.ModeDir | 0o700, run: fs.ModeDir | 0o700, filepath.Join(run, "token"): 0o600,
+	} {
+		info, err := os.Stat(path)
+		require.NoError(b.T, err)
+		require.Equal(b.T, mode, info.Mode(), path)
+	}
+	out, err := b.Lab.RunAs(b.T.Context(), "root", "find", "/dev/shm/htcd", "-printf", "%y %m %u %p\\n")
+	require.NoError(b.T, err)
+	var caches int
+	for line := range strings.Lines(out) {
+		require.Regexp(b.T, "^(d 700|[fs] 600) htcd ", line)
+		if strings.HasPrefix(line, "f ") {
+			caches++
+		}
+	}
+	require.Positive(b.T, caches, out)
+	for _, account := range []string{"robot", "alice"} {
+		_, err := b.Lab.RunAs(b.T.Context(), account, "ls", "/dev/shm/htcd")
+		require.ErrorContains(b.T, err, "Permission denied")
+	}
+}
+
+// files looks through every file of the lab: logs, the ledger and its journal, HTCondor's queue, history and spool.
+// etcd has the Secret, of course. A token may lie in its own file, which nobody but its owner can read.
+func files(b *trial.Bench, h *hunt) {
+	b.T.Helper()
+	err := filepath.WalkDir(b.Lab.Dir, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case os.IsNotExist(err):
+			return nil // jobs come and go
+		case err != nil:
+			return err
+		case entry.IsDir() && (path == b.Lab.Path("etcd") || path == b.Lab.Path("run", "root") || path == b.Lab.Path("bin")):
+			return filepath.SkipDir
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if os.IsNotExist(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if name := entry.Name(); (name == "token" || filepath.Base(filepath.Dir(path)) == ".htcd") && info.Mode() == 0o600 {
+			return nil
+		}
+		h.look(path, text)
+		return nil
+	})
+	require.NoError(b.T, err)
+}
+
+func health(b *trial.Bench, h *hunt) {
+	b.T.Helper()
+	world, err := parts.Open(b.Lab)
+	require.NoError(b.T, err)
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/"} {
+		answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", world.Ports.Health, path))
+		require.NoError(b.T, err)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(b.T, err)
+		require.NoError(b.T, answer.Body.Close())
+		h.look(path, text)
+	}
+}
