@@ -120,7 +120,9 @@ func reconcile(ctx context.Context, o Options, scope kube.ReconcileOptions) (out
 		return errors.Join(err, book.Close())
 	}
 	if o.LeaderElect {
-		err = d.leadOrLeave(ctx, pass)
+		if err = d.leadOrLeave(ctx, pass); errors.Is(err, errLeaseLost) {
+			return outcome{}, err // the pass may still be at it, until this process ends
+		}
 	} else {
 		err = pass(ctx)
 	}
