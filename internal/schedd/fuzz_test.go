@@ -17,17 +17,30 @@ var keyOfLine = regexp.MustCompile(`^(My\.[A-Za-z_][A-Za-z0-9_]*|[a-z][a-z0-9_]*
 func FuzzOptions(f *testing.F) {
 	ar, err := txtar.ParseFile("testdata/htcopts.txtar")
 	require.NoError(f, err)
-	for i := 0; i < len(ar.Files); i += 2 {
-		f.Add(string(ar.Files[i].Data))
+	more, err := txtar.ParseFile("testdata/refused.txtar")
+	require.NoError(f, err)
+	for i, files := 0, append(ar.Files, more.Files...); i < len(files); i += 2 {
+		f.Add(string(files[i].Data))
 	}
 	f.Fuzz(func(t *testing.T, options string) {
 		d := description()
-		d.Options = options
+		d.Options, d.Allow = options, []string{"batch_project", "+ProjectX", "environment"}
 		text, err := d.Render()
 		if err != nil {
 			require.Equal(t, Refused, KindOf(err))
 			return
 		}
+		parsed, err := parseOptions(options, d.Allow)
+		require.NoError(t, err)
+		var printed strings.Builder
+		for _, o := range parsed {
+			printed.WriteString(o.String())
+		}
+		again, err := parseOptions(printed.String(), d.Allow)
+		require.NoError(t, err)
+		require.Equal(t, parsed, again)
+		require.Contains(t, text, printed.String())
+
 		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 		queues := 0
 		for i, l := range lines {
