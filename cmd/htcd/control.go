@@ -133,6 +133,9 @@ func askDaemon(ctx context.Context, socket string, o kube.ReconcileOptions) (out
 	if errors.Is(err, fs.ErrPermission) {
 		return outcome{}, fmt.Errorf("%s belongs to another account: run this as the one that htcd run has", socket)
 	}
+	if errors.Is(err, io.EOF) {
+		return outcome{}, errors.New("the running htcd went away before it had answered")
+	}
 	if err != nil {
 		return outcome{}, fmt.Errorf("ask the running htcd: %w", err)
 	}
