@@ -144,7 +144,7 @@ func exactly(attribute string, pairs ...string) setting {
 }
 
 var settings = map[string]setting{
-	"request_cpus":             one("RequestCpus"),
+	"request_cpus":             exactly("RequestCpus", "2", "2", "1.5", "1.5", "Undefined", "", "2 * 3", "2 * 3", "x ? 1 : 2", "x ? 1 : 2", "\"2\"", "\"2\""),
 	"request_gpus":             exactly("RequestGPUs", "1", "1", "2", "2"),
 	"require_gpus":             one("@require_gpus"),
 	"gpus_minimum_memory":      exactly("@gpus_minimum_memory", "2GB", "2048", "100", "100"),
