@@ -45,6 +45,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Site: kube.Site{
 			ImageRegistry: strings.TrimSuffix(d.o.ImageRegistry, "/"), Binds: d.o.Binds,
 			CallbackURL: d.o.CallbackURL, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender, AllowOptions: d.o.AllowHTCOpts,
+			AllowImages: d.o.AllowImages, MaxQueue: d.o.MaxQueue, MaxOpen: d.o.MaxOpen,
 		},
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Submitters: d.o.Submitters,

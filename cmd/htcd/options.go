@@ -43,6 +43,9 @@ type Options struct {
 	Binds         []string
 	ShipSender    string
 	AllowHTCOpts  []string
+	AllowImages   []string
+	MaxQueue      int
+	MaxOpen       int
 
 	KinitSecret          string
 	KinitSecretNamespace string
@@ -90,6 +93,10 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.ShipSender, "ship-sender", "", "send this `file`, a static htcd, along with every job, for nodes with neither curl nor wget")
 
 	f.StringSliceVar(&o.AllowHTCOpts, "allow-htcopts", nil, "further submit `commands` and +Attributes that htcopts may hold, such as batch_project,+ProjectX; htcd cannot vouch for what they do")
+
+	f.StringSliceVar(&o.AllowImages, "allow-images", nil, "`patterns` of the images that may be run, such as docker://registry.example.org/group/*,/cvmfs/unpacked.cern.ch/**; matched with the image as it is resolved; empty: all")
+	f.IntVar(&o.MaxQueue, "max-queue", 0, "jobs of one HTCJob at most; 0: no limit but the CRD's")
+	f.IntVar(&o.MaxOpen, "max-open-per-namespace", 0, "jobs of one namespace that have not ended at most; further HTCJobs wait until there is room; 0: no limit")
 
 	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username and password, or keytab")
 	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")
@@ -224,6 +231,17 @@ func (o *Options) checkParts() error {
 	}
 	if err := schedd.CheckAllow(o.AllowHTCOpts); err != nil {
 		return fmt.Errorf("--allow-htcopts: %w", err)
+	}
+	if err := schedd.CheckImagePatterns(o.AllowImages); err != nil {
+		return fmt.Errorf("--allow-images: %w", err)
+	}
+	for _, f := range []struct {
+		flag string
+		n    int
+	}{{"--max-queue", o.MaxQueue}, {"--max-open-per-namespace", o.MaxOpen}} {
+		if f.n < 0 {
+			return fmt.Errorf("%s %d: want 0, for no limit, or more", f.flag, f.n)
+		}
 	}
 	if o.ShipSender != "" {
 		if info, err := os.Stat(o.ShipSender); err != nil || !info.Mode().IsRegular() {

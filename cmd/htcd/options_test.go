@@ -50,6 +50,8 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 		"a sender that is not there":         {[]string{callback, "--ship-sender=/nowhere/htcd"}, nil, "--ship-sender"},
 		"a command that htcd sets itself":    {[]string{callback, "--allow-htcopts=batch_project,Executable"}, nil, "--allow-htcopts: Executable is htcd's own"},
 		"a certificate without its key":      {[]string{callback, "--tls-cert=/etc/htcd/tls.crt"}, nil, "--tls-cert and --tls-key go together"},
+		"an image pattern without a scheme":  {[]string{callback, "--allow-images=centos"}, nil, "--allow-images: \"centos\""},
+		"a limit below none":                 {[]string{callback, "--max-queue=-1"}, nil, "--max-queue -1"},
 		"a schedule that is none":            {[]string{callback, "--reconcile-schedule=often"}, nil, "--reconcile-schedule"},
 		"a number in the environment":        {[]string{callback}, []string{"HTCD_WORKERS=many"}, "HTCD_WORKERS"},
 	} {

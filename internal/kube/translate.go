@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"fmt"
 	"time"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -15,12 +16,21 @@ type Site struct {
 	CallbackDeadline time.Duration
 	Sender           string   // path of a binary to send along, usually empty
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
+	AllowImages      []string // patterns of schedd.AllowImage; none: every image
+	MaxQueue         int      // procs of one HTCJob; 0: no limit
+	MaxOpen          int      // open procs of one namespace; 0: no limit
 }
 
 // translate turns an HTCJob into the description of one attempt. Its errors are of kind schedd.Refused.
 func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, error) {
 	image, err := schedd.ResolveImage(job.Spec.Script.Image, s.ImageRegistry)
 	if err != nil {
+		return schedd.Description{}, err
+	}
+	if err := schedd.AllowImage(image, s.AllowImages); err != nil {
+		return schedd.Description{}, err
+	}
+	if err := s.fits(job.Queue()); err != nil {
 		return schedd.Description{}, err
 	}
 	d := schedd.Description{
@@ -42,6 +52,21 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 	}
 	_, err = d.Wrapper()
 	return d, err
+}
+
+// fits refuses an HTCJob of more procs than the site ever runs at once.
+func (s Site) fits(queue int) error {
+	refuse := func(format string, args ...any) error {
+		return &schedd.Error{Kind: schedd.Refused, Stderr: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case s.MaxQueue > 0 && queue > s.MaxQueue:
+		return refuse("queue %d is more than the %d jobs that one HTCJob may have here (--max-queue): make it several HTCJobs", queue, s.MaxQueue)
+	case s.MaxOpen > 0 && queue > s.MaxOpen:
+		return refuse("queue %d is more than the %d jobs that a namespace may have open here (--max-open-per-namespace): make it several HTCJobs",
+			queue, s.MaxOpen)
+	}
+	return nil
 }
 
 func tag(job *v1alpha1.HTCJob, attempt int) schedd.Tag {

@@ -1,0 +1,56 @@
+package schedd
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// AllowImage refuses an image, as ResolveImage returned it, that none of the
+// patterns matches; without patterns every image is allowed. In a pattern * and
+// ? stand for characters other than /, [a-z] for one of those, and a last
+// element ** for anything below:
+//
+//	docker://registry.example.org/physics/*    any image and tag of that group
+//	/cvmfs/unpacked.cern.ch/**                 everything unpacked there
+func AllowImage(image string, patterns []string) error {
+	for _, pattern := range patterns {
+		if matchImage(image, pattern) {
+			return nil
+		}
+	}
+	if len(patterns) == 0 {
+		return nil
+	}
+	return refused("image %s is none of those that the administrator of htcd allows: %s", image, strings.Join(patterns, ", "))
+}
+
+func matchImage(image, pattern string) bool {
+	if above, below := strings.CutSuffix(pattern, "/**"); below {
+		depth := strings.Count(above, "/") + 1
+		elements := strings.Split(strings.TrimSuffix(image, "/"), "/")
+		if len(elements) <= depth {
+			return false
+		}
+		image, pattern = strings.Join(elements[:depth], "/"), above
+	}
+	matched, err := path.Match(pattern, image)
+	return err == nil && matched
+}
+
+// CheckImagePatterns says which pattern can match no image.
+func CheckImagePatterns(patterns []string) error {
+	for _, p := range patterns {
+		if _, err := path.Match(strings.TrimSuffix(p, "/**"), ""); err != nil {
+			return fmt.Errorf("%q is no pattern: %w", p, err)
+		}
+		scheme, _, found := strings.Cut(p, "://")
+		switch {
+		case found && (scheme == "docker" || scheme == "oras" || scheme == "library"):
+		case !found && strings.HasPrefix(p, "/"):
+		default:
+			return fmt.Errorf("%q: want an absolute path, or docker://, oras:// or library:// in front, as images are resolved to that", p)
+		}
+	}
+	return nil
+}
