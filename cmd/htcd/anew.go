@@ -30,7 +30,7 @@ func beginsAnew(err error) bool {
 func anew() error {
 	program, err := os.Executable()
 	if err == nil {
-		err = syscall.Exec(program, os.Args, os.Environ())
+		err = syscall.Exec(program, os.Args, os.Environ()) // #nosec G204 -- this same program, with the arguments it was given
 	}
 	return fmt.Errorf("begin anew: %w", err)
 }

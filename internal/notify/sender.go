@@ -154,7 +154,7 @@ func (s *sender) post(ctx context.Context, to, token string, body []byte) (after
 // thousand jobs that met one outage do not come back together.
 func backoff(try int) time.Duration {
 	pause := min(firstWait<<min(try, 10), longestWait)
-	return pause - rand.N(pause/2)
+	return pause - rand.N(pause/2) // #nosec G404 -- spreads the tries over time, guards nothing
 }
 
 // retryAfter reads that header, in seconds or as a date; 0 when there is none.

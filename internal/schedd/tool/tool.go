@@ -78,7 +78,7 @@ func Run(parent context.Context, c Command) error {
 
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	x := exec.CommandContext(ctx, path, c.Args...)
+	x := exec.CommandContext(ctx, path, c.Args...) // #nosec G204 -- starting tools is what this package is for; no shell reads the arguments
 	x.Dir = c.Dir
 	if x.Dir == "" {
 		x.Dir = "/"
