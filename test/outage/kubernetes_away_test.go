@@ -16,8 +16,8 @@ func TestWithoutKubernetesCallbacksAreDurableAndTheStatusFollows(t *testing.T) {
 	for _, part := range []string{"apiserver", "etcd"} {
 		t.Run(part, func(t *testing.T) {
 			o := begin(t)
-			o.Create("running", "sleep 3\n", trial.Queue(2))
-			o.Create("late", "sleep 20\n")
+			o.Create("running", "sleep 12\n", trial.Queue(2))
+			o.Create("late", "sleep 25\n")
 			o.running("running")
 			o.running("late")
 			job := o.Get("running")

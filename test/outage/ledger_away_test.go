@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/trial"
@@ -23,11 +23,16 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 		"the volume is full": {"size=256k", func(o outage) {
 			_, _ = o.Lab.RunAs(o.T.Context(), "root", "dd", "if=/dev/zero", "of="+fill(o), "bs=1k") // ends when nothing more goes in
 		}, func(o outage) {
-			_, err := o.Lab.RunAs(o.T.Context(), "root", "rm", fill(o))
+			_, err := o.Lab.RunAs(context.WithoutCancel(o.T.Context()), "root", "rm", fill(o))
 			require.NoError(o.T, err)
 		}},
+		"the volume is read-only from the start": {"size=4m", func(o outage) {
+			o.do(o.part("htcd").Stop)
+			o.remount("ro")
+			o.do(o.part("htcd").Start)
+		}, func(o outage) { o.remount("rw") }},
 		// A mount with open files cannot be made read-only; to SQLite a journal that nobody may write is the same.
-		"the volume is read-only": {"", func(o outage) {
+		"the volume becomes read-only": {"", func(o outage) {
 			require.NoError(o.T, os.Chmod(o.Lab.Ledger()+"-journal", 0o400))
 		}, func(o outage) {
 			require.NoError(o.T, os.Chmod(o.Lab.Ledger()+"-journal", 0o600))
@@ -38,9 +43,11 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 			if c.volume != "" {
 				o.mount(c.volume)
 			}
-			o.Create("running", "sleep 5\n", trial.Queue(2))
+			o.Create("running", "sleep 12\n", trial.Queue(2))
 			o.running("running")
 
+			back := sync.OnceFunc(func() { c.back(o) })
+			t.Cleanup(back)
 			c.away(o)
 			var names []string
 			for i := range 3 {
@@ -50,36 +57,19 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 				})
 			}
 			for _, name := range names {
-				require.Equal(t, "LedgerUnavailable", o.says(name, v1alpha1.ConditionSubmitted, metav1.ConditionFalse).Reason)
+				o.says(name, v1alpha1.ConditionSubmitted, "LedgerUnavailable")
 				require.Empty(t, o.clusters(o.Get(name)), "nothing is sent without a durable intent")
 			}
-			require.Contains(t, o.Kubectl("describe", "htcjob", names[0]), "LedgerUnavailable")
+			_, events, _ := strings.Cut(o.Kubectl("describe", "htcjob", names[0]), "\nEvents:")
+			require.Contains(t, events, "LedgerUnavailable")
 			o.Eventually(func() bool { return strings.Contains(o.log(), "callback not recorded") },
 				func() string { return "no callback was turned away" })
 
-			c.back(o)
+			back()
 			o.succeeded(append(names, "running")...)
 			o.gone()
 		})
 	}
-}
-
-func TestAReadOnlyVolumeAtTheStartIsWaitedFor(t *testing.T) {
-	o := begin(t, "--identity=away")
-	o.mount("size=4m")
-	o.Create("running", "sleep 5\n")
-	o.running("running")
-	o.do(o.part("htcd").Stop)
-	o.remount("ro")
-	started := make(chan error, 1)
-	go func() { started <- o.part("htcd").Start(context.WithoutCancel(t.Context())) }()
-	o.Eventually(func() bool { return strings.Contains(o.log(), "ledger not available, trying again") },
-		func() string { return "htcd did not notice" })
-	o.Create("waiting", "exit 0\n")
-	o.remount("rw")
-	require.NoError(t, <-started)
-	o.succeeded("running", "waiting")
-	o.gone()
 }
 
 // mount lets the ledger begin anew in a volume of its own, for the time of the test.
@@ -107,7 +97,7 @@ func (o outage) mount(options string) {
 
 func (o outage) remount(how string) {
 	o.T.Helper()
-	_, err := o.Lab.RunAs(o.T.Context(), "root", "mount", "-o", "remount,"+how, filepath.Dir(o.Lab.Ledger()))
+	_, err := o.Lab.RunAs(context.WithoutCancel(o.T.Context()), "root", "mount", "-o", "remount,"+how, filepath.Dir(o.Lab.Ledger()))
 	require.NoError(o.T, err)
 }
 

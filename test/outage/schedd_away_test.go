@@ -2,6 +2,7 @@ package outage
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +14,7 @@ import (
 
 func TestAScheddThatIsDownIsWaitedFor(t *testing.T) {
 	o := begin(t)
-	o.Create("running", "sleep 8\n", trial.Queue(2))
+	o.Create("running", "sleep 15\n", trial.Queue(2))
 	o.Create("deleted", "sleep 1000\n")
 	o.running("running")
 	o.running("deleted")
@@ -27,12 +28,11 @@ func TestAScheddThatIsDownIsWaitedFor(t *testing.T) {
 	}
 	require.NoError(t, o.Jobs.Delete(t.Context(), "deleted", metav1.DeleteOptions{}))
 	for _, name := range names[1:] {
-		unreachable := o.says(name, v1alpha1.ConditionBackendReachable, metav1.ConditionFalse)
-		require.Equal(t, "Unreachable", unreachable.Reason)
-		require.Zero(t, o.Get(name).Status.Failed)
-		require.False(t, o.Get(name).Status.Phase.Terminal())
+		o.says(name, v1alpha1.ConditionBackendReachable, "Unreachable")
 	}
-	require.Contains(t, o.says("deleted", v1alpha1.ConditionBackendReachable, metav1.ConditionFalse).Message, v1alpha1.AbandonAnnotation)
+	o.Eventually(func() bool {
+		return strings.Contains(o.says("deleted", v1alpha1.ConditionBackendReachable, "Unreachable"), v1alpha1.AbandonAnnotation)
+	}, func() string { return o.Kubectl("describe", "htcjob", "deleted") })
 
 	o.do(o.part("schedd").Start)
 	o.succeeded(names...)
@@ -42,7 +42,7 @@ func TestAScheddThatIsDownIsWaitedFor(t *testing.T) {
 // The hung schedd takes connections and says nothing: what asks it waits for a deadline of htcd's own.
 func TestAHungScheddHoldsUpNothingElse(t *testing.T) {
 	o := begin(t, "--command-timeout=5s")
-	o.Create("running", "sleep 6\n")
+	o.Create("running", "sleep 15\n")
 	o.running("running")
 
 	o.do(o.part("schedd").Freeze)
@@ -53,8 +53,7 @@ func TestAHungScheddHoldsUpNothingElse(t *testing.T) {
 	}
 	require.Equal(t, v1alpha1.PhaseSucceeded, o.Ended("running").Status.Phase, "its callback needs no schedd")
 	for _, name := range names {
-		require.Equal(t, "Timeout", o.says(name, v1alpha1.ConditionBackendReachable, metav1.ConditionFalse).Reason)
-		require.Zero(t, o.Get(name).Status.Failed)
+		o.says(name, v1alpha1.ConditionBackendReachable, "Timeout")
 	}
 	require.Equal(t, "frozen", o.state("schedd"))
 

@@ -97,21 +97,26 @@ func (o outage) completed(job *v1alpha1.HTCJob) time.Time {
 // never is a job that no machine takes.
 func never(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "requirements = false\n" }
 
-// running waits until HTCondor runs every job of an HTCJob.
+// running waits until the script of every job of an HTCJob runs: before that, its shadow still needs the schedd.
 func (o outage) running(name string) {
 	o.T.Helper()
 	job := o.Until(name, "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
-	o.Eventually(func() bool { return len(o.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 2")) == job.Queue() },
+	o.Eventually(func() bool {
+		return len(o.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 2 && JobCurrentStartExecutingDate > 0")) == job.Queue()
+	},
 		func() string { return name + " never ran" })
 }
 
-// says waits for a condition with that status and returns it.
-func (o outage) says(name, condition string, status metav1.ConditionStatus) metav1.Condition {
+// says waits for a condition that is false for that reason and returns its message.
+func (o outage) says(name, condition, reason string) string {
 	o.T.Helper()
-	job := o.Until(name, fmt.Sprintf("%s %s", condition, status), func(job *v1alpha1.HTCJob) bool {
-		return meta.IsStatusConditionPresentAndEqual(job.Status.Conditions, condition, status)
+	job := o.Until(name, fmt.Sprintf("%s %s", condition, reason), func(job *v1alpha1.HTCJob) bool {
+		c := meta.FindStatusCondition(job.Status.Conditions, condition)
+		return c != nil && c.Status == metav1.ConditionFalse && c.Reason == reason
 	})
-	return o.Condition(job, condition)
+	require.Zero(o.T, job.Status.Failed)
+	require.False(o.T, job.Status.Phase.Terminal())
+	return o.Condition(job, condition).Message
 }
 
 // clusters are those of the HTCJob whose files all arrived, in the queue or in the history: the others can never run.
