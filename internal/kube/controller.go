@@ -46,6 +46,7 @@ type Controller struct {
 	absences absences
 	pace     pace
 	marker   marker
+	rooms    rooms
 }
 
 // Back-off of what failed, per HTCJob.
@@ -61,7 +62,7 @@ func New(o Options) (*Controller, error) {
 	}
 	fast := workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)
 	c := &Controller{
-		Options: o, syncing: keymutex.NewHashed(256),
+		Options: o, syncing: keymutex.NewHashed(256), rooms: newRooms(),
 		cache:  cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
 		queue:  workqueue.NewTypedRateLimitingQueue[string](fast),
 		lane:   workqueue.NewTypedRateLimitingQueue(limiter()),

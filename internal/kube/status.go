@@ -144,6 +144,9 @@ func allRemoved(s situation) bool {
 
 func submittedCondition(set setCondition, s situation, v view) {
 	switch run := s.run; {
+	// The run before has ended, and the changed spec waits.
+	case v.stuck && v.trouble.reason == reasonNamespaceLimit:
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.trouble.reason, v.trouble.message)
 	case run != nil && run.State == ledger.Submitted:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionTrue, "Submitted",
 			fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, plural(run.Procs, "job"), run.Schedd))

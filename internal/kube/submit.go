@@ -32,25 +32,40 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt i
 			return fmt.Errorf("ask before the submission: %w", err)
 		}
 	}
-	current, err := c.Objects.AddFinalizer(ctx, job)
-	if err != nil {
-		return fmt.Errorf("add finalizer: %w", err)
-	}
-	c.cache.Mutation(current)
-	if current.DeletionTimestamp != nil || current.Generation != job.Generation {
-		return nil // the cache was old; the queue will see the object as it is now
-	}
 	run := c.newRun(job, attempt, d)
 	token, hash := notify.NewToken()
 	run.TokenHash = hash
-	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(run) })
-	if errors.Is(err, ledger.ErrExists) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("record intent: %w", err)
+	begun, err := c.begin(ctx, job, run)
+	if err != nil || !begun {
+		return err
 	}
 	return c.send(ctx, id, job, run, d, token)
+}
+
+// begin sets the finalizer and writes the intent, unless the namespace has no room. It returns false when the object is
+// not what the cache said: the queue will see it as it is now.
+func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) (bool, error) {
+	leave, err := c.room(ctx, job)
+	if err != nil {
+		return false, err
+	}
+	defer leave()
+	current, err := c.Objects.AddFinalizer(ctx, job)
+	if err != nil {
+		return false, fmt.Errorf("add finalizer: %w", err)
+	}
+	c.cache.Mutation(current)
+	if current.DeletionTimestamp != nil || current.Generation != job.Generation {
+		return false, nil
+	}
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(run) })
+	if errors.Is(err, ledger.ErrExists) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("record intent: %w", err)
+	}
+	return true, nil
 }
 
 // newRun is the row of an attempt before anything was done for it.

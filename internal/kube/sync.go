@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -17,6 +18,8 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	job := c.get(key)
 	if job == nil {
 		c.pace.forget(key)
+		c.leaveRoom(key)
+		c.wakeNext(strings.Split(key, "/")[0])
 		return c.syncGone(ctx, key)
 	}
 	return c.syncObject(ctx, key, job)
@@ -31,6 +34,9 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		return err
 	}
 	d := plan(s)
+	if d.action != actSubmit {
+		c.leaveRoom(key)
+	}
 	difficulty, stuck := c.troubles.get(key)
 	if s.orphans && !stuck {
 		c.lane.Add(key)
@@ -136,6 +142,9 @@ func (c *Controller) report(ctx context.Context, s situation, v view) error {
 		return fmt.Errorf("write status: %w", err)
 	}
 	c.cache.Mutation(written)
+	if status.Active < s.job.Status.Active {
+		c.wakeNext(s.job.Namespace)
+	}
 	if after.Phase.Terminal() {
 		c.pace.forget(key)
 	} else {

@@ -25,6 +25,9 @@ func explain(err error) trouble {
 	if e, ok := errors.AsType[*CredentialError](err); ok {
 		return trouble{condition: v1alpha1.ConditionCredentials, reason: e.Reason, message: e.Message}
 	}
+	if e, ok := errors.AsType[*limitError](err); ok {
+		return trouble{condition: v1alpha1.ConditionSubmitted, reason: reasonNamespaceLimit, message: e.message}
+	}
 	if ledger.IsUnavailable(err) {
 		return trouble{condition: v1alpha1.ConditionSubmitted, reason: "LedgerUnavailable",
 			message: fmt.Sprintf("htcd cannot write its ledger, so nothing is sent: %v", err)}

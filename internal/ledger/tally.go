@@ -22,6 +22,19 @@ func (tx *Tx) Counts(uid string, attempt int) (Counts, error) {
 	return c, nil
 }
 
+// OpenProcs returns how many procs of a namespace have not ended; an intent
+// counts with all that it asks for.
+func (tx *Tx) OpenProcs(namespace string) (int, error) {
+	var n int
+	err := tx.queryRow(`SELECT coalesce(sum(CASE state WHEN 'Intent' THEN procs
+			ELSE (SELECT coalesce(sum(n), 0) FROM tallies WHERE run = runs.id AND status = 1) END), 0)
+		FROM runs WHERE namespace = ? AND ended = 0`, namespace).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count open procs of namespace %s: %w", namespace, err)
+	}
+	return n, nil
+}
+
 // HTCondor's JobStatus codes that are counted on their own.
 const (
 	jobIdle         = 1

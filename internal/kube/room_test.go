@@ -1,0 +1,96 @@
+package kube
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+func submitted(job *v1alpha1.HTCJob) metav1.Condition {
+	return *meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionSubmitted)
+}
+
+func TestHTCJobsWaitForRoomInTheirNamespaceOldestFirst(t *testing.T) {
+	w := newWorld(t)
+	w.Site.MaxOpen = 3
+	begun := w.clock
+	created := func(after time.Duration) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) { job.CreationTimestamp = metav1.NewTime(begun.Add(after)) }
+	}
+	w.apply(htcjob("running", queueOf(2)))
+	large := w.apply(htcjob("large", queueOf(3), created(time.Second)))
+	small := w.apply(htcjob("small", created(2*time.Second)))
+	for _, job := range []*v1alpha1.HTCJob{large, small} {
+		require.Equal(t, v1alpha1.PhasePending, job.Status.Phase)
+		require.Equal(t, metav1.ConditionFalse, submitted(job).Status)
+		require.Equal(t, "NamespaceLimit", submitted(job).Reason)
+		require.Contains(t, submitted(job).Message, "namespace default may have 3 jobs that have not ended")
+		require.Empty(t, job.Finalizers, "it can be deleted at once")
+	}
+	require.Contains(t, w.told, "Warning NamespaceLimit: "+submitted(small).Message)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+
+	require.NoError(t, w.callback("running", 0, 0))
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit), "one has room now, but it is not the oldest that waits")
+	require.NoError(t, w.callback("running", 1, 0))
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("large").Status.Phase)
+	require.Equal(t, v1alpha1.PhasePending, w.job("small").Status.Phase)
+	w.delete("large")
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("small").Status.Phase, "deleting makes room, too")
+}
+
+func TestOneThatIsDeletedWhileItWaitsHoldsUpNobody(t *testing.T) {
+	w := newWorld(t)
+	w.Site.MaxOpen = 2
+	w.apply(htcjob("a", queueOf(1)))
+	w.apply(htcjob("b", queueOf(2)))
+	w.apply(htcjob("c", queueOf(1)))
+	require.Equal(t, v1alpha1.PhasePending, w.job("c").Status.Phase)
+	w.delete("b")
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("c").Status.Phase)
+}
+
+func TestAChangedSpecWaitsForRoomAndSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.Site.MaxOpen = 1
+	first := w.apply(htcjob("again"))
+	require.NoError(t, w.callback("again", 0, 0))
+	w.apply(htcjob("other"))
+	first = w.job("again").DeepCopy()
+	first.Generation = 2
+	waits := w.apply(first)
+	require.Equal(t, "NamespaceLimit", submitted(waits).Reason)
+	require.NoError(t, w.callback("other", 0, 0))
+	require.EqualValues(t, 2, w.job("again").Status.Attempt)
+	require.Equal(t, metav1.ConditionTrue, submitted(w.job("again")).Status)
+}
+
+func TestOneThatCanNeverFitIsRefused(t *testing.T) {
+	for name, site := range map[string]Site{
+		"--max-queue": {MaxQueue: 3}, "--max-open-per-namespace": {MaxOpen: 3},
+	} {
+		w := newWorld(t)
+		w.Site.MaxQueue, w.Site.MaxOpen = site.MaxQueue, site.MaxOpen
+		require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("fits", queueOf(3))).Status.Phase)
+		refused := w.apply(htcjob("large", queueOf(4)))
+		require.Equal(t, v1alpha1.PhaseFailed, refused.Status.Phase)
+		require.Contains(t, submitted(refused).Message, name)
+	}
+}
+
+func TestAnImageThatIsNotAllowedIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.Site.ImageRegistry, w.Site.AllowImages = "registry.test", []string{"docker://registry.test/physics/*"}
+	refused := w.apply(htcjob("centos"))
+	require.Equal(t, v1alpha1.PhaseFailed, refused.Status.Phase)
+	require.Contains(t, submitted(refused).Message, "image docker://registry.test/centos is none of those")
+	require.Contains(t, submitted(refused).Message, "docker://registry.test/physics/*")
+	image := func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = "physics/root" }
+	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("root", image)).Status.Phase)
+}
