@@ -139,6 +139,8 @@ func (l *Ledger) runBatch(ctx context.Context, batch []*write) (joined []*write,
 		switch {
 		case err != nil:
 			return append(joined, batch[i:]...), err
+		case IsUnavailable(fnErr): // so it is for all, and this connection may never see it pass
+			return append(joined, batch[i:]...), fnErr
 		case fnErr != nil || w.panic != nil:
 			w.finish(fnErr)
 		default:

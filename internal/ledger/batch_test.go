@@ -114,6 +114,24 @@ func TestAReadOnlyFileIsUnavailableAndPasses(t *testing.T) {
 	mustWrite(t, l, insertRun("a"))
 }
 
+// A file that was read-only when a connection was made stays so to this connection.
+func TestAFileThatWasReadOnlyAtFirstPasses(t *testing.T) {
+	l, path := openTemp(t)
+	insert(t, l, testRun("a"))
+	db, err := openDB(path, writerPragmas+"&mode=ro")
+	require.NoError(t, err)
+	readOnly, err := connect(t.Context(), db)
+	require.NoError(t, err)
+	l.writer.discard()
+	l.writer = readOnly
+	write := func() error {
+		return l.Write(t.Context(), func(tx *Tx) error { return tx.InsertRun(testRun("b")) })
+	}
+	require.True(t, IsUnavailable(write()))
+	require.NoError(t, write())
+	require.NoError(t, db.Close())
+}
+
 func TestALockHeldElsewhereIsUnavailableAndPasses(t *testing.T) {
 	l, path := openTemp(t)
 	_, err := l.writer.sql.ExecContext(context.Background(), `PRAGMA busy_timeout = 1`)
