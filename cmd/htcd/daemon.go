@@ -229,7 +229,7 @@ func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Con
 	alone := cron.SkipIfStillRunning(cron.DiscardLogger)
 	pass := func(ask func(context.Context) error) {
 		if err := ask(ctx); err != nil && ctx.Err() == nil {
-			d.log.Warn().Err(err).Msg("the schedd could not be asked; nothing was changed")
+			d.log.Warn().Err(err).Msg("the cross-check was broken off; what it did not reach is unchanged")
 		}
 	}
 	timer := cron.New()
