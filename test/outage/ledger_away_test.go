@@ -18,21 +18,23 @@ import (
 func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 	for name, c := range map[string]struct {
 		volume     string // options of the tmpfs at the ledger's directory; empty: the lab's own disk
+		queue      int32
 		away, back func(outage)
 	}{
-		"the volume is full": {"size=256k", func(o outage) {
+		// SQLite keeps free pages: the rows of small HTCJobs may still find a place.
+		"the volume is full": {"size=256k", 1000, func(o outage) {
 			_, _ = o.Lab.RunAs(o.T.Context(), "root", "dd", "if=/dev/zero", "of="+fill(o), "bs=1k") // ends when nothing more goes in
 		}, func(o outage) {
 			_, err := o.Lab.RunAs(context.WithoutCancel(o.T.Context()), "root", "rm", fill(o))
 			require.NoError(o.T, err)
 		}},
-		"the volume is read-only from the start": {"size=4m", func(o outage) {
+		"the volume is read-only from the start": {"size=4m", 2, func(o outage) {
 			o.do(o.part("htcd").Stop)
 			o.remount("ro")
 			o.do(o.part("htcd").Start)
 		}, func(o outage) { o.remount("rw") }},
 		// A mount with open files cannot be made read-only; to SQLite a journal that nobody may write is the same.
-		"the volume becomes read-only": {"", func(o outage) {
+		"the volume becomes read-only": {"", 2, func(o outage) {
 			require.NoError(o.T, os.Chmod(o.Lab.Ledger()+"-journal", 0o400))
 		}, func(o outage) {
 			require.NoError(o.T, os.Chmod(o.Lab.Ledger()+"-journal", 0o600))
@@ -50,23 +52,28 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 			t.Cleanup(back)
 			c.away(o)
 			var names []string
-			for i := range 3 {
+			for i := range 2 {
 				names = append(names, fmt.Sprintf("waiting-%d", i))
-				o.Create(names[i], "exit 0\n", trial.Queue(2), func(job *v1alpha1.HTCJob) {
-					job.Spec.Script.Source += strings.Repeat("# a long script\n", 1000)
-				})
+				o.Create(names[i], "exit 0\n", trial.Queue(c.queue), never)
 			}
 			for _, name := range names {
 				o.says(name, v1alpha1.ConditionSubmitted, "LedgerUnavailable")
-				require.Empty(t, o.clusters(o.Get(name)), "nothing is sent without a durable intent")
+				job := o.Get(name)
+				intents := o.sql(fmt.Sprintf("SELECT count(*) FROM runs WHERE uid = '%s'", job.UID))
+				require.True(t, intents == "1" || len(o.clusters(job)) == 0, "nothing is sent without a durable intent")
 			}
 			_, events, _ := strings.Cut(o.Kubectl("describe", "htcjob", names[0]), "\nEvents:")
 			require.Contains(t, events, "LedgerUnavailable")
-			o.Eventually(func() bool { return strings.Contains(o.log(), "callback not recorded") },
-				func() string { return "no callback was turned away" })
+			if c.queue < 1000 { // an end is written over what stood there, which needs no place
+				o.Eventually(func() bool { return strings.Contains(o.log(), "callback not recorded") },
+					func() string { return "no callback was turned away" })
+			}
 
 			back()
-			o.succeeded(append(names, "running")...)
+			o.succeeded("running")
+			for _, name := range names {
+				o.once(o.Phase(name, v1alpha1.PhaseIdle))
+			}
 			o.gone()
 		})
 	}
