@@ -59,14 +59,16 @@ func TestSubmit(t *testing.T) {
 		"an unknown command is refused":        {`printf '\nERROR: Failed to parse command file (line 2).\n' >&2; exit 1`, Cluster{}, Refused, "Failed to parse command file", nil},
 		"a site's requirement is a refusal": {`echo 'ERROR: Failed to commit job submission into the queue.
 ERROR: You must say +Project.' >&2; exit 1`, Cluster{}, Refused, "You must say +Project.", nil},
-		"a limit may pass":                    {`printf 'ERROR: Failed to create proc\nNumber of submitted jobs would exceed MAX_JOBS_PER_SUBMISSION\n' >&2; exit 1`, Cluster{}, Limit, "MAX_JOBS_PER_SUBMISSION", nil},
-		"no ticket is about credentials":      {`printf 'ERROR: Failed to connect to local queue manager\nAUTHENTICATE:1003:Failed to authenticate with any method\nAUTHENTICATE:1004:Failed to authenticate using KERBEROS\n' >&2; exit 1`, Cluster{}, Credentials, "AUTHENTICATE:1003", nil},
-		"an account the schedd does not have": {`printf 'ERROR: Failed to commit job submission into the queue.\nERROR: Setting owner to "ghost", which is not a valid user account\n' >&2; exit 1`, Cluster{}, NotAuthorised, "ghost", nil},
-		"a schedd that says no":               {`printf 'SECMAN:2010:Received "DENIED" from server for user x@y using method KERBEROS.\n' >&2; exit 1`, Cluster{}, NotAuthorised, "DENIED", nil},
-		"no schedd":                           {`printf "\nERROR: Can't find address of schedd nowhere\n" >&2; exit 1`, Cluster{}, Unreachable, "Can't find address", nil},
-		"two clusters are not one":            {`printf '9.0 - 9.0\n10.0 - 10.1\n'`, Cluster{}, Unknown, "expected a range", nil},
-		"a failure nobody has seen may pass":  {`echo "ERROR: the moon" >&2; exit 1`, Cluster{}, Unknown, "the moon", nil},
-		"killed from outside":                 {`kill -9 $$`, Cluster{}, Unknown, "condor_submit: signal: killed", nil},
+		"a commit without an answer is no refusal: the schedd may have the jobs": {`printf '\nERROR: Failed to commit job submission into the queue.\n' >&2; exit 1`, Cluster{}, Unknown, "Failed to commit", nil},
+		"what has a cluster was not refused":                                     {`echo "9.0 - 9.2"; printf 'ERROR: Failed to commit job submission into the queue.\nERROR: no\n' >&2; exit 1`, Cluster{}, Unknown, "Failed to commit", &Cluster{9, 3}},
+		"a limit may pass":                                                       {`printf 'ERROR: Failed to create proc\nNumber of submitted jobs would exceed MAX_JOBS_PER_SUBMISSION\n' >&2; exit 1`, Cluster{}, Limit, "MAX_JOBS_PER_SUBMISSION", nil},
+		"no ticket is about credentials":                                         {`printf 'ERROR: Failed to connect to local queue manager\nAUTHENTICATE:1003:Failed to authenticate with any method\nAUTHENTICATE:1004:Failed to authenticate using KERBEROS\n' >&2; exit 1`, Cluster{}, Credentials, "AUTHENTICATE:1003", nil},
+		"an account the schedd does not have":                                    {`printf 'ERROR: Failed to commit job submission into the queue.\nERROR: Setting owner to "ghost", which is not a valid user account\n' >&2; exit 1`, Cluster{}, NotAuthorised, "ghost", nil},
+		"a schedd that says no":                                                  {`printf 'SECMAN:2010:Received "DENIED" from server for user x@y using method KERBEROS.\n' >&2; exit 1`, Cluster{}, NotAuthorised, "DENIED", nil},
+		"no schedd":                                                              {`printf "\nERROR: Can't find address of schedd nowhere\n" >&2; exit 1`, Cluster{}, Unreachable, "Can't find address", nil},
+		"two clusters are not one":                                               {`printf '9.0 - 9.0\n10.0 - 10.1\n'`, Cluster{}, Unknown, "expected a range", nil},
+		"a failure nobody has seen may pass":                                     {`echo "ERROR: the moon" >&2; exit 1`, Cluster{}, Unknown, "the moon", nil},
+		"killed from outside":                                                    {`kill -9 $$`, Cluster{}, Unknown, "condor_submit: signal: killed", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := tools(t, long, map[string]string{"condor_submit": c.script})

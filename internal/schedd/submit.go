@@ -50,6 +50,9 @@ func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, 
 		if known {
 			e.Cluster = &cluster
 		}
+		if known && e.Kind == Refused {
+			e.Kind = Unknown // nothing is refused that has a cluster
+		}
 		return Cluster{}, err
 	case err != nil:
 		return Cluster{}, err
