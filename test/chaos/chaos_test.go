@@ -130,7 +130,7 @@ func tell(ctx context.Context, p *Player, say func(string, ...any)) {
 
 // rest waits until nothing moves, and returns what is then there: whatever moves too long is for the judge.
 func rest(ctx context.Context, p *Player, say func(string, ...any)) (Evidence, error) {
-	quiet, least := 0, math.MaxInt
+	quiet, least, said := 0, math.MaxInt, time.Time{}
 	for deadline := time.Now(); ; {
 		e, err := gather(ctx, p.Lab, p.Jobs, p.Namespace)
 		if err != nil {
@@ -149,7 +149,8 @@ func rest(ctx context.Context, p *Player, say func(string, ...any)) (Evidence, e
 		if quiet == 2 || time.Now().After(deadline) {
 			return e, nil
 		}
-		if moving != nil {
+		if moving != nil && time.Since(said) > 14*time.Second {
+			said = time.Now()
 			say("%d are still moving: %.200s", n, strings.ReplaceAll(moving.Error(), "\n", ", "))
 		}
 		sleep(ctx, 5*time.Second)
