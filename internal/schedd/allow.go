@@ -83,7 +83,7 @@ var forSites = []string{"environment", "env", "notify_user", "accounting_group_u
 var ownedAttributes = []string{
 	"Cmd", "Args", "Arguments", "JobUniverse", "JobBatchName", "ContainerImage", "DockerImage", "Iwd", "In", "Out", "Err", "UserLog",
 	"TransferInput", "TransferOutputRemaps", "TransferExecutable", "ShouldTransferFiles", "WhenToTransferOutput", "OutputDestination",
-	"SpooledOutputFiles", "LeaveJobInQueue", "Owner", "User", "ClusterId", "ProcId", "JobStatus", "MyType", "TargetType",
+	"SpooledOutputFiles", "LeaveJobInQueue", "JobMaxRetries", "JobSuccessExitCode", "Owner", "User", "ClusterId", "ProcId", "JobStatus", "MyType", "TargetType",
 }
 
 // CheckAllow says what is wrong with a site's list of further submit commands and
@@ -108,6 +108,8 @@ func forSite(entry string) error {
 		return fmt.Errorf("%q is neither a submit command nor a +Attribute", entry)
 	case strings.HasPrefix(name, "htcjob"), attribute && slices.ContainsFunc(ownedAttributes, is):
 		return fmt.Errorf("%s is htcd's own and cannot be allowed", entry)
+	case attribute && commandOf(name) != "":
+		return fmt.Errorf("%s need not be allowed: %s sets it", entry, commandOf(name))
 	case attribute:
 		return nil
 	case keywords[name] != "":
