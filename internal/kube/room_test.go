@@ -59,10 +59,10 @@ func TestOneThatIsDeletedWhileItWaitsHoldsUpNobody(t *testing.T) {
 func TestAChangedSpecWaitsForRoomAndSaysSo(t *testing.T) {
 	w := newWorld(t)
 	w.Site.MaxOpen = 1
-	first := w.apply(htcjob("again"))
+	w.apply(htcjob("again"))
 	require.NoError(t, w.callback("again", 0, 0))
 	w.apply(htcjob("other"))
-	first = w.job("again").DeepCopy()
+	first := w.job("again").DeepCopy()
 	first.Generation = 2
 	waits := w.apply(first)
 	require.Equal(t, "NamespaceLimit", submitted(waits).Reason)
