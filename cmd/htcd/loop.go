@@ -37,8 +37,10 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	tickets := krb.New(krb.Options{BinDir: d.o.CondorBinDir, Krb5Config: d.o.Krb5Config, Dir: d.o.TicketDir})
 	l := &loop{
 		informer: d.jobs.NewInformer(d.o.Namespace, d.o.Resync),
-		secret:   kube.NewSecretCredentials(d.core, d.o.KinitSecretNamespace, d.o.KinitSecret, tickets),
-		close:    func() error { defer broadcaster.Shutdown(); return tickets.Close() },
+		secret: kube.NewSecretCredentials(d.core, kube.SecretOptions{
+			Namespace: d.o.KinitSecretNamespace, Name: d.o.KinitSecret, PerNamespace: d.o.NamespaceSecrets, Watched: d.o.Namespace,
+		}, tickets),
+		close: func() error { defer broadcaster.Shutdown(); return tickets.Close() },
 	}
 	var err error
 	l.controller, err = kube.New(kube.Options{

@@ -49,6 +49,7 @@ type Options struct {
 
 	KinitSecret          string
 	KinitSecretNamespace string
+	NamespaceSecrets     bool
 	TicketDir            string
 	ControlSocket        string
 	Krb5Config           string
@@ -100,6 +101,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 
 	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username and password, or keytab")
 	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")
+	f.BoolVar(&o.NamespaceSecrets, "namespace-secrets", false, "a namespace with a Secret named as --kinit-secret has its HTCJobs run as that account; needs deploy/components/namespace-secrets")
 	f.StringVar(&o.TicketDir, "ticket-dir", "/dev/shm/htcd", "memory-backed `directory` for Kerberos tickets")
 	f.StringVar(&o.ControlSocket, "control-socket", "", "Unix `socket` on which the working htcd answers htcd reconcile; empty: control.sock in --ticket-dir")
 	f.StringVar(&o.Krb5Config, "krb5-config", "", "krb5.conf `file`; empty: the system's")

@@ -52,7 +52,7 @@ func (c *Controller) unconfirmed(ctx context.Context) (runs []ledger.Run, id sch
 		return err
 	})
 	if err == nil && len(runs) > 0 {
-		id, err = c.Credentials.Identity(ctx)
+		id, err = c.Credentials.Any(ctx)
 	}
 	return runs, id, err
 }
@@ -84,7 +84,7 @@ func (c *Controller) checkRun(ctx context.Context, uid string) (over bool, err e
 	if err != nil {
 		return false, err
 	}
-	id, err := c.Credentials.Identity(ctx)
+	id, err := c.Credentials.Any(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -169,8 +169,7 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 	for _, run := range runs {
 		k := checked[keyOf(run)]
 		if k.stuck && !how.dry {
-			tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
-			if err := asked(c.Schedd.Remove(ctx, id, tag.Constraint(), reasonStuck)); err != nil {
+			if err := c.removeStuck(ctx, run); err != nil {
 				return fmt.Errorf("remove cluster %d: %w", run.Cluster, err)
 			}
 		}
@@ -187,6 +186,18 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 		}
 	}
 	return nil
+}
+
+// removeStuck removes a cluster that will never be completely spooled, as whom the namespace's jobs are sent. One
+// namespace whose credentials do not work must not keep the others from being checked.
+func (c *Controller) removeStuck(ctx context.Context, run ledger.Run) error {
+	id, err := c.Credentials.Identity(ctx, run.Namespace)
+	if err != nil {
+		c.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a half-spooled cluster cannot be removed")
+		return nil
+	}
+	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
+	return c.asked(c.Schedd.Remove(ctx, id, tag.Constraint(), reasonStuck))
 }
 
 // miss takes note of the procs that neither queue nor history showed.

@@ -23,9 +23,14 @@ type Ledger interface {
 	Write(ctx context.Context, fn func(*ledger.Tx) error) error
 }
 
-// Credentials gives the identity that HTCondor's commands run as. Its errors are *CredentialError.
+// Credentials gives the identities that HTCondor's commands run as. Its errors are *CredentialError.
 type Credentials interface {
-	Identity(ctx context.Context) (schedd.Identity, error)
+	// Identity is the one that the HTCJobs of a namespace are sent as: its own, or the common one.
+	Identity(ctx context.Context, namespace string) (schedd.Identity, error)
+	// Common is the identity of all namespaces that have none of their own.
+	Common(ctx context.Context) (schedd.Identity, error)
+	// Any is whichever works, for questions about everybody's jobs.
+	Any(ctx context.Context) (schedd.Identity, error)
 }
 
 // Objects changes HTCJobs in the apiserver.

@@ -33,7 +33,7 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 		c.Events.Warning(job, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
 	// Without a row the ledger may have been lost: the finalizer was set before anything was sent.
 	case anySent(own) || len(own) == 0:
-		err := c.removeAll(ctx, string(job.UID), own)
+		err := c.removeAll(ctx, job.Namespace, string(job.UID), own)
 		if _, pause := errors.AsType[*waiting](err); err != nil && !pause {
 			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
 		} else if err != nil {
@@ -69,7 +69,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 			continue
 		}
 		if anySent(own) {
-			if err := c.removeAll(ctx, uid, own); err != nil {
+			if err := c.removeAll(ctx, own[0].Namespace, uid, own); err != nil {
 				return err
 			}
 		}
@@ -92,23 +92,30 @@ func anySent(runs []ledger.Run) bool {
 
 // removeAll removes every job of an HTCJob by its tag and returns nil once the queue shows none of them. Where an
 // intent was left open, or may have been lost, the queue must show none twice, apart in time, since a cluster might still appear.
-func (c *Controller) removeAll(ctx context.Context, uid string, runs []ledger.Run) error {
-	id, err := c.Credentials.Identity(ctx)
+func (c *Controller) removeAll(ctx context.Context, namespace, uid string, runs []ledger.Run) error {
+	id, err := c.Credentials.Identity(ctx, namespace)
 	if err != nil {
 		return err
 	}
-	constraint := schedd.UIDConstraint(uid)
-	if err := c.asked(c.Schedd.Remove(ctx, id, constraint, "htcd: the HTCJob was deleted")); err != nil {
-		return err
-	}
-	alive := 0
-	err = c.asked(c.Schedd.Queue(ctx, id, constraint, func(schedd.Job) error { alive++; return nil }))
+	alive, err := c.removeAs(ctx, id, uid)
 	if err != nil {
 		return err
 	}
-	if alive > 0 {
+	// They may have been sent before the namespace had an account of its own.
+	if len(untouched(alive)) > 0 {
+		common, err := c.Credentials.Common(ctx)
+		if err == nil && common != id {
+			if alive, err = c.removeAs(ctx, common, uid); err != nil {
+				return err
+			}
+		}
+	}
+	if left := untouched(alive); len(left) > 0 {
+		return othersJobs(namespace, left)
+	}
+	if len(alive) > 0 {
 		c.absences.clear(uid)
-		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", plural(alive, "job"))}
+		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", plural(len(alive), "job"))}
 	}
 	open := len(runs) == 0
 	for _, run := range runs {
@@ -121,6 +128,35 @@ func (c *Controller) removeAll(ctx context.Context, uid string, runs []ledger.Ru
 	}
 	c.absences.clear(uid)
 	return nil
+}
+
+// removeAs removes what this identity may remove, and returns what is in the queue thereafter.
+func (c *Controller) removeAs(ctx context.Context, id schedd.Identity, uid string) (alive []schedd.Job, err error) {
+	constraint := schedd.UIDConstraint(uid)
+	err = c.asked(c.Schedd.Remove(ctx, id, constraint, "htcd: the HTCJob was deleted"))
+	if err != nil && schedd.KindOf(err) != schedd.NotAuthorised {
+		return nil, err
+	}
+	err = c.asked(c.Schedd.Queue(ctx, id, constraint, func(j schedd.Job) error { alive = append(alive, j); return nil }))
+	return alive, err
+}
+
+// untouched are the jobs that a condor_rm passed over: what it may remove is marked as removed when it returns.
+func untouched(alive []schedd.Job) []schedd.Job {
+	var left []schedd.Job
+	for _, j := range alive {
+		if j.Status != schedd.Removed {
+			left = append(left, j)
+		}
+	}
+	return left
+}
+
+// othersJobs says whose jobs are in the way of a deletion.
+func othersJobs(namespace string, left []schedd.Job) error {
+	return &CredentialError{"OtherAccount", fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials that namespace %s has now, "+
+		"because the schedd lets only their owner do it: put that account's credentials back into the secret, or have the schedd's administrator remove them "+
+		"(or let go of them with the annotation %s=true)", plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation)}
 }
 
 // forget drops the rows and the staged files of an HTCJob: files first, since the rows say where they are.

@@ -81,7 +81,7 @@ func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, foun
 	if err != nil || len(runs) == 0 {
 		return 0, err
 	}
-	id, err := c.Credentials.Identity(ctx)
+	id, err := c.Credentials.Any(ctx)
 	if err != nil {
 		return 0, err
 	}

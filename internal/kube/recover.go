@@ -22,7 +22,7 @@ const absentTwice = 3 * time.Second
 // recover finds out what became of an attempt that may or may not have been sent. run is nil when the ledger has
 // forgotten the attempt; it is written down again first, so that a second loss changes nothing.
 func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, attempt int) error {
-	id, err := c.Credentials.Identity(ctx)
+	id, err := c.Credentials.Identity(ctx, job.Namespace)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt i
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt, d), err)
 	}
-	id, err := c.Credentials.Identity(ctx)
+	id, err := c.Credentials.Identity(ctx, job.Namespace)
 	if err != nil {
 		return err
 	}

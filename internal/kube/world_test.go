@@ -32,7 +32,9 @@ type world struct {
 	clock  time.Time
 	told   []string // events, "type reason: message"
 	denied error    // what Credentials answers
-	writes int      // of a status
+
+	accounts map[string]string // of the namespaces that have one of their own
+	writes   int               // of a status
 
 	unlisted error // what listing HTCJobs answers
 }
@@ -42,7 +44,7 @@ func newWorld(t *testing.T) *world {
 	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, book.Close()) })
-	w := &world{t: t, schedd: scheddtest.New(), book: book, clock: time.Now()}
+	w := &world{t: t, schedd: scheddtest.New(), book: book, clock: time.Now(), accounts: map[string]string{}}
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, cache.Indexers{})
 	w.store = informer.GetStore()
 	w.Controller, err = New(Options{
@@ -220,9 +222,19 @@ func (w *world) Warning(_ *v1alpha1.HTCJob, reason, message string) {
 	w.told = append(w.told, "Warning "+reason+": "+message)
 }
 
-func (w *world) Identity(context.Context) (schedd.Identity, error) {
-	return schedd.Identity{CCache: "/nowhere"}, w.denied
+// Identity names the account in place of a ticket; scheddtest knows whose jobs it may remove by that.
+func (w *world) Identity(ctx context.Context, namespace string) (schedd.Identity, error) {
+	if account := w.accounts[namespace]; account != "" {
+		return schedd.Identity{CCache: account}, w.denied
+	}
+	return w.Common(ctx)
 }
+
+func (w *world) Common(context.Context) (schedd.Identity, error) {
+	return schedd.Identity{CCache: scheddtest.Robot}, w.denied
+}
+
+func (w *world) Any(ctx context.Context) (schedd.Identity, error) { return w.Common(ctx) }
 
 var errUnreachable = &schedd.Error{Kind: schedd.Unreachable, Command: "condor_q", Stderr: "Can't find address of local schedd"}
 

@@ -195,7 +195,7 @@ var (
 )
 
 // Submit reads tag and queue from dir's job.sub; the new jobs are idle and spooled.
-func (s *Schedd) Submit(ctx context.Context, _ schedd.Identity, dir string) (schedd.Cluster, error) {
+func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
 	f := s.call(ctx, Submit)
 	if f.Err != nil && !f.After {
 		return schedd.Cluster{}, f.Err
@@ -234,7 +234,7 @@ func (s *Schedd) Submit(ctx context.Context, _ schedd.Identity, dir string) (sch
 	now := s.now().Unix()
 	for p := range n {
 		s.queue = append(s.queue, schedd.Job{
-			Cluster: c.ID, Proc: p, Tag: tag, Owner: "robot", Status: schedd.Idle, LastStatus: schedd.Held,
+			Cluster: c.ID, Proc: p, Tag: tag, Owner: account(id), Status: schedd.Idle, LastStatus: schedd.Held,
 			QDate: now, StageInFinish: now, EnteredCurrentStatus: now,
 		})
 	}
@@ -271,8 +271,20 @@ func (s *Schedd) History(ctx context.Context, _ schedd.Identity, constraint stri
 	})
 }
 
-// Remove moves the matching jobs to the history as condor_rm does.
-func (s *Schedd) Remove(ctx context.Context, _ schedd.Identity, constraint, reason string) error {
+// Robot is whom the schedd takes an identity for that names nobody else.
+const Robot = "robot"
+
+// account is the name that an identity has in place of a ticket cache.
+func account(id schedd.Identity) string {
+	if id.CCache == "" || filepath.IsAbs(id.CCache) {
+		return Robot
+	}
+	return id.CCache
+}
+
+// Remove moves the matching jobs to the history as condor_rm does: those of the
+// same account, and passes the others over without a word.
+func (s *Schedd) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
 	f := s.call(ctx, Remove)
 	if f.Err != nil && !f.After {
 		return f.Err
@@ -285,7 +297,7 @@ func (s *Schedd) Remove(ctx context.Context, _ schedd.Identity, constraint, reas
 		if err != nil {
 			return err
 		}
-		if !hit {
+		if !hit || j.Owner != "" && j.Owner != account(id) {
 			rest = append(rest, j)
 			continue
 		}

@@ -1,0 +1,154 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+)
+
+func TestJobsAreSentAndRemovedAsTheNamespacesOwnAccount(t *testing.T) {
+	w := newWorld(t)
+	w.accounts["default"] = "alice"
+	w.apply(htcjob("hers"))
+	require.Equal(t, "alice", w.schedd.Jobs()[0].Owner)
+	w.delete("hers")
+	require.Empty(t, w.schedd.Jobs())
+	require.Nil(t, w.job("hers"))
+}
+
+func TestJobsOfBeforeTheNamespaceHadAnAccountAreRemovedAsTheCommonOne(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("early"))
+	w.accounts["default"] = "alice"
+	w.delete("early")
+	require.Empty(t, w.schedd.Jobs())
+	require.Nil(t, w.job("early"))
+}
+
+func TestADeletionThatNeedsAnotherAccountSaysWhose(t *testing.T) {
+	w := newWorld(t)
+	w.accounts["default"] = "alice"
+	w.apply(htcjob("hers"))
+	w.accounts["default"] = "bob"
+	w.delete("hers")
+	require.Len(t, w.schedd.Jobs(), 1)
+	w.later(0)
+	said := meta.FindStatusCondition(w.job("hers").Status.Conditions, v1alpha1.ConditionCredentials)
+	require.Equal(t, metav1.ConditionFalse, said.Status)
+	require.Equal(t, "OtherAccount", said.Reason)
+	require.Contains(t, said.Message, "1 job of the account alice, such as 1.0,")
+	require.Contains(t, said.Message, v1alpha1.AbandonAnnotation)
+
+	w.accounts["default"] = "alice"
+	w.SecretChanged()
+	w.settle()
+	require.Empty(t, w.schedd.Jobs())
+	require.Nil(t, w.job("hers"))
+}
+
+// ticketer gives every account a cache of its name, except those whose KDC or password fails.
+type ticketer map[string]error
+
+func (f ticketer) Ticket(_ context.Context, c krb.Credential) (krb.Ticket, error) {
+	return krb.Ticket{CCache: "/tickets/" + c.Username}, f[c.Username]
+}
+
+// secretsOf are credentials over these Secrets, "namespace/name" to user name.
+func secretsOf(t *testing.T, perNamespace bool, refused ticketer, secrets map[string]string) *SecretCredentials {
+	t.Helper()
+	client := fake.NewClientset()
+	for key, user := range secrets {
+		namespace, name, err := cache.SplitMetaNamespaceKey(key)
+		require.NoError(t, err)
+		_, err = client.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Data:       map[string][]byte{"username": []byte(user), "password": []byte("secret of " + user)},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	s := NewSecretCredentials(client, SecretOptions{Namespace: "htcd", Name: "kinit-secret", PerNamespace: perNamespace}, refused)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, func() {}) }()
+	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
+	require.True(t, cache.WaitForCacheSync(ctx.Done(), s.HasSynced))
+	return s
+}
+
+func TestWhoseTicketANamespaceGets(t *testing.T) {
+	secrets := map[string]string{"htcd/kinit-secret": "robot", "physics/kinit-secret": "alice", "chemistry/kinit-secret": "bob", "empty/other": "eve"}
+	badPassword := &krb.Error{Kind: krb.BadPassword, Message: "Password incorrect"}
+	for name, c := range map[string]struct {
+		without   bool // --namespace-secrets
+		namespace string
+		refused   ticketer
+		ccache    string
+		reason    string
+	}{
+		"its own where it has a Secret":                {namespace: "physics", ccache: "/tickets/alice"},
+		"another its own":                              {namespace: "chemistry", ccache: "/tickets/bob"},
+		"the common one where it has none":             {namespace: "empty", ccache: "/tickets/robot"},
+		"the common one in htcd's own namespace":       {namespace: "htcd", ccache: "/tickets/robot"},
+		"the common one where that is not switched on": {without: true, namespace: "physics", ccache: "/tickets/robot"},
+		"none when its own is refused":                 {namespace: "physics", refused: ticketer{"alice": badPassword}, reason: "BadPassword"},
+		"its own when the common one is refused":       {namespace: "physics", refused: ticketer{"robot": badPassword}, ccache: "/tickets/alice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id, err := secretsOf(t, !c.without, c.refused, secrets).Identity(t.Context(), c.namespace)
+			require.Equal(t, schedd.Identity{CCache: c.ccache}, id)
+			if c.reason == "" {
+				require.NoError(t, err)
+				return
+			}
+			var e *CredentialError
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, c.reason, e.Reason)
+			require.Contains(t, e.Message, "physics/kinit-secret")
+		})
+	}
+}
+
+func TestQuestionsAboutAllJobsGoAsWhoeverHasATicket(t *testing.T) {
+	secrets := map[string]string{"htcd/kinit-secret": "robot", "physics/kinit-secret": "alice", "chemistry/kinit-secret": "bob"}
+	badPassword := &krb.Error{Kind: krb.BadPassword, Message: "Password incorrect"}
+	silent := &krb.Error{Kind: krb.KDCUnreachable, Message: "Cannot contact any KDC"}
+	for name, c := range map[string]struct {
+		refused        ticketer
+		ccache, reason string
+	}{
+		"the common account first":           {nil, "/tickets/robot", ""},
+		"then the first namespace's":         {ticketer{"robot": badPassword}, "/tickets/bob", ""},
+		"then the next one's":                {ticketer{"robot": badPassword, "bob": badPassword}, "/tickets/alice", ""},
+		"nobody when the KDC answers nobody": {ticketer{"robot": badPassword, "bob": silent}, "", "KDCUnreachable"},
+		"nobody when all are refused":        {ticketer{"robot": badPassword, "bob": badPassword, "alice": badPassword}, "", "BadPassword"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id, err := secretsOf(t, true, c.refused, secrets).Any(t.Context())
+			require.Equal(t, schedd.Identity{CCache: c.ccache}, id)
+			if c.reason != "" {
+				var e *CredentialError
+				require.True(t, errors.As(err, &e))
+				require.Equal(t, c.reason, e.Reason)
+			}
+		})
+	}
+}
+
+// Before it is known whether the namespace has an account, nothing is sent as the common one.
+func TestSecretsThatCannotBeReadAreNotPassedOver(t *testing.T) {
+	s := NewSecretCredentials(fake.NewClientset(), SecretOptions{Namespace: "htcd", Name: "kinit-secret", PerNamespace: true}, ticketer{})
+	_, err := s.Identity(t.Context(), "physics")
+	require.ErrorContains(t, err, "deploy/components/namespace-secrets")
+	require.False(t, s.HasSynced())
+}
