@@ -137,8 +137,11 @@ func (c *Controller) syncOne(ctx context.Context, key string) {
 }
 
 // SecretChanged wakes every HTCJob that waits for credentials.
-func (c *Controller) SecretChanged() {
-	for _, key := range c.troubles.with(v1alpha1.ConditionCredentials) {
+func (c *Controller) SecretChanged() { c.retryNow(v1alpha1.ConditionCredentials) }
+
+// retryNow ends the back-off of every HTCJob whose trouble is about that condition.
+func (c *Controller) retryNow(condition string) {
+	for _, key := range c.troubles.with(condition) {
 		c.lane.Forget(key)
 		c.lane.Add(key)
 	}
@@ -156,6 +159,9 @@ func (c *Controller) wakeAll() {
 // asked takes note of how a command of HTCondor ended and hands its error on.
 func (c *Controller) asked(err error) error {
 	if c.backend.note(err) {
+		if err == nil {
+			c.retryNow(v1alpha1.ConditionBackendReachable)
+		}
 		c.wakeAll()
 	}
 	return err

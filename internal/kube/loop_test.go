@@ -137,6 +137,22 @@ func TestNothingIsSentAgainWhileTheScheddDoesNotAnswer(t *testing.T) {
 	require.Equal(t, metav1.ConditionTrue, condition(w.job("one"), v1alpha1.ConditionBackendReachable).Status)
 }
 
+func TestAScheddThatIsBackIsAskedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("open"))
+	w.schedd.Down(errUnreachable)
+	w.apply(htcjob("waiting"))
+	for range 8 { // until the back-off is long
+		w.later(time.Minute)
+	}
+	w.schedd.Down(nil)
+	w.clock = w.clock.Add(time.Second)
+	require.NoError(t, w.Refresh(t.Context()))
+	w.settle()
+	w.later(absentTwice + time.Second)
+	require.Len(t, w.schedd.Jobs(), 2)
+}
+
 func TestAHalfSpooledClusterIsRemovedBeforeItsRunIsSentAgain(t *testing.T) {
 	w := newWorld(t)
 	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
