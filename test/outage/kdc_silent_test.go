@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// htcd hands out a ticket until two minutes before its end (package krb): these last 20 s.
-const ticketLifetime = "140s"
+// htcd hands out a ticket until two minutes before its end (package krb): these last 10 s.
+const ticketLifetime = "130s"
 
 func TestWithoutAKDCATicketIsUsedToItsEnd(t *testing.T) {
 	for name, c := range map[string]struct {

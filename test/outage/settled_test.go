@@ -180,7 +180,7 @@ func (o outage) gone() {
 
 func (o outage) sql(statement string) string {
 	o.T.Helper()
-	out, err := o.Lab.Run(o.T.Context(), "sqlite3", o.Lab.Ledger(), statement)
+	out, err := o.Lab.Run(o.T.Context(), "sqlite3", "-cmd", ".timeout 10000", o.Lab.Ledger(), statement)
 	require.NoError(o.T, err)
 	return strings.TrimSpace(out)
 }
