@@ -30,7 +30,7 @@ func explain(err error) trouble {
 	}
 	if ledger.IsUnavailable(err) {
 		return trouble{condition: v1alpha1.ConditionSubmitted, reason: "LedgerUnavailable",
-			message: fmt.Sprintf("htcd cannot write its ledger, so nothing is sent: %v", err)}
+			message: fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err)}
 	}
 	switch kind := schedd.KindOf(err); kind {
 	case schedd.Credentials:
