@@ -22,7 +22,7 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 		away, back func(outage)
 	}{
 		// SQLite keeps free pages: the rows of small HTCJobs may still find a place.
-		"the volume is full": {"size=256k", 1000, func(o outage) {
+		"the volume is full": {"size=2m", 500, func(o outage) {
 			_, _ = o.Lab.RunAs(o.T.Context(), "root", "dd", "if=/dev/zero", "of="+fill(o), "bs=1k") // ends when nothing more goes in
 		}, func(o outage) {
 			_, err := o.Lab.RunAs(context.WithoutCancel(o.T.Context()), "root", "rm", fill(o))
@@ -64,7 +64,7 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 			}
 			_, events, _ := strings.Cut(o.Kubectl("describe", "htcjob", names[0]), "\nEvents:")
 			require.Contains(t, events, "LedgerUnavailable")
-			if c.queue < 1000 { // an end is written over what stood there, which needs no place
+			if c.queue < 500 { // an end is written over what stood there, which needs no place
 				o.Eventually(func() bool { return strings.Contains(o.log(), "callback not recorded") },
 					func() string { return "no callback was turned away" })
 			}
