@@ -1,0 +1,166 @@
+package security
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// restarted gives htcd these flags until the test is over. htcd is everybody's: such tests run alone.
+func restarted(t *testing.T, flags ...string) {
+	t.Helper()
+	htcd := trial.New(t).Lab.Part("htcd")
+	require.NoError(t, htcd.Restart(t.Context(), flags...))
+	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
+}
+
+// account gives the namespace a Secret of its own, and returns how to take it away.
+func account(b *trial.Bench, username, password string) (takeAway func()) {
+	b.T.Helper()
+	client, err := kubernetes.NewForConfig(trial.Config(b.T))
+	require.NoError(b.T, err)
+	secrets := client.CoreV1().Secrets(b.Namespace)
+	_, err = secrets.Create(b.T.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "kinit-secret"},
+		StringData: map[string]string{"username": username, "password": password},
+	}, metav1.CreateOptions{})
+	require.NoError(b.T, err)
+	return func() { require.NoError(b.T, secrets.Delete(b.T.Context(), "kinit-secret", metav1.DeleteOptions{})) }
+}
+
+func owners(b *trial.Bench, job *v1alpha1.HTCJob) []string {
+	b.T.Helper()
+	var found []string
+	for _, tool := range []string{"condor_q", "condor_history"} {
+		for _, line := range b.Condor(tool, trial.Tagged(job), "Owner") {
+			found = append(found, strings.Fields(line)[1])
+		}
+	}
+	return found
+}
+
+func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
+	common, hers, guesser := trial.New(t), trial.New(t), trial.New(t)
+	ctx := t.Context()
+	before, err := os.ReadFile(hers.Lab.Log("audit"))
+	require.NoError(t, err)
+	overlay, err := filepath.Abs("testdata/namespace-secrets")
+	require.NoError(t, err)
+	_, err = common.Lab.Run(ctx, "kubectl", "apply", "-k", overlay)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		for _, kind := range []string{"clusterrolebinding", "clusterrole"} {
+			_, err := common.Lab.Run(context.WithoutCancel(ctx), "kubectl", "delete", kind, "htcd-namespace-secrets")
+			require.NoError(t, err)
+		}
+	})
+	restarted(t, "--namespace-secrets")
+	takeAway := account(hers, "alice", parts.Passwords["alice"])
+	account(guesser, "alice", "a guess")
+
+	theirs := common.Create("job", "exit 3\n")
+	alices := hers.Create("job", "exit 3\n")
+	kept := hers.Create("kept", "sleep 1000\n")
+	guesser.Create("job", "exit 3\n")
+	for _, b := range []*trial.Bench{common, hers} {
+		ended := b.Ended("job")
+		require.EqualValues(t, 3, *ended.Status.Failures[0].ExitCode)
+		require.Equal(t, "callback", b.Source(ended))
+	}
+	hers.Phase("kept", v1alpha1.PhaseRunning)
+	require.Equal(t, []string{"robot"}, owners(common, theirs))
+	require.Equal(t, []string{"alice"}, owners(hers, alices))
+	require.Equal(t, []string{"alice"}, owners(hers, kept))
+
+	// Knowing her name is not enough, and is no way to the common account either.
+	guessed := guesser.Until("job", "refused", func(job *v1alpha1.HTCJob) bool {
+		return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)
+	})
+	require.Equal(t, "BadPassword", guesser.Condition(guessed, v1alpha1.ConditionCredentials).Reason)
+	require.Empty(t, owners(guesser, guessed))
+	caches(hers, "alice", "robot")
+
+	// Without her Secret htcd is the common account in her namespace, which may not touch her jobs.
+	takeAway()
+	require.NoError(t, hers.Jobs.Delete(ctx, "kept", metav1.DeleteOptions{}))
+	stuck := hers.Until("kept", "not removed", func(job *v1alpha1.HTCJob) bool {
+		return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)
+	})
+	said := hers.Condition(stuck, v1alpha1.ConditionCredentials)
+	require.Equal(t, "OtherAccount", said.Reason)
+	require.Contains(t, said.Message, "1 job of the account alice")
+	require.Contains(t, hers.Kubectl("describe", "htcjob", "kept"), "OtherAccount")
+	require.Len(t, hers.Condor("condor_q", trial.Tagged(kept)+" && JobStatus == 2"), 1)
+	// Back again, it goes by itself.
+	account(hers, "alice", parts.Passwords["alice"])
+	hers.Eventually(func() bool { return hers.Kubectl("get", "htcjob", "kept", "--ignore-not-found") == "" },
+		func() string { return hers.Kubectl("describe", "htcjob", "kept") })
+	require.Empty(t, hers.Condor("condor_q", trial.Tagged(kept)))
+
+	// The grant is for this one name.
+	for _, a := range asked(hers, len(before)) {
+		require.Equal(t, "allow", a.Annotations["authorization.k8s.io/decision"], "%s %s", a.Verb, a.URI)
+		if a.ObjectRef.Resource == "secrets" {
+			require.Equal(t, "kinit-secret", a.ObjectRef.Name, a.URI)
+		}
+	}
+	for _, what := range [][]string{{"list", "secrets", "-A"}, {"get", "secrets/kinit-secret"}, {"watch", "secrets/other"}} {
+		out, err := hers.Lab.Run(ctx, "kubectl", append([]string{"-n", hers.Namespace, "auth", "can-i", "--as=" + parts.HTCdUser}, what...)...)
+		require.Error(t, err)
+		require.Equal(t, "no", strings.TrimSpace(out), what)
+	}
+}
+
+// caches holds when there is a ticket cache for each of these accounts, and none holds two of them.
+func caches(b *trial.Bench, accounts ...string) {
+	b.T.Helper()
+	out, err := b.Lab.RunAs(b.T.Context(), "root", "find", "/dev/shm/htcd", "-type", "f", "-path", "*/keeper-*/*", "-not", "-name", "*lock*")
+	require.NoError(b.T, err)
+	found := map[string]bool{}
+	for _, file := range strings.Fields(out) {
+		list, err := b.Lab.RunAs(b.T.Context(), "root", "klist", "-c", "FILE:"+file)
+		if err != nil {
+			continue // not a cache
+		}
+		for _, account := range accounts {
+			found[account] = found[account] || strings.Contains(list, "Default principal: "+account+"@")
+		}
+	}
+	for _, account := range accounts {
+		require.True(b.T, found[account], "no cache of %s in %s", account, out)
+	}
+}
+
+func TestLimitsOfASite(t *testing.T) {
+	b := trial.New(t)
+	restarted(t, "--allow-images=docker://127.0.0.1:*/centos", "--max-queue=3", "--max-open-per-namespace=4")
+	b.Create("image", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = "python" })
+	b.Create("large", "exit 0\n", trial.Queue(4))
+	b.Create("first", "sleep 15\n", trial.Queue(3))
+	b.Until("first", "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
+	b.Create("second", "exit 0\n", trial.Queue(3))
+
+	require.Contains(t, b.Condition(b.Phase("image", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message, "docker://127.0.0.1:*/centos")
+	require.Contains(t, b.Condition(b.Phase("large", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message, "--max-queue")
+	waits := b.Until("second", "waiting", func(job *v1alpha1.HTCJob) bool {
+		c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionSubmitted)
+		return c != nil && c.Reason == "NamespaceLimit"
+	})
+	require.Equal(t, v1alpha1.PhasePending, waits.Status.Phase)
+	require.Contains(t, b.Kubectl("describe", "htcjob", "second"), "NamespaceLimit")
+	first, second := b.Ended("first"), b.Ended("second")
+	require.EqualValues(t, 3, second.Status.Succeeded)
+	require.False(t, second.Status.StartTime.Before(first.Status.CompletionTime), "it waited for room")
+}
