@@ -188,16 +188,16 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 	return nil
 }
 
-// removeStuck removes a cluster that will never be completely spooled, as whom the namespace's jobs are sent. One
-// namespace whose credentials do not work must not keep the others from being checked.
+// removeStuck removes a cluster that will never be completely spooled. One namespace whose credentials do not work must
+// not keep the others from being checked.
 func (c *Controller) removeStuck(ctx context.Context, run ledger.Run) error {
-	id, err := c.Credentials.Identity(ctx, run.Namespace)
-	if err != nil {
+	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
+	_, err := c.remove(ctx, run.Namespace, tag.Constraint(), reasonStuck)
+	if _, ok := errors.AsType[*CredentialError](err); ok {
 		c.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a half-spooled cluster cannot be removed")
 		return nil
 	}
-	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
-	return c.asked(c.Schedd.Remove(ctx, id, tag.Constraint(), reasonStuck))
+	return err
 }
 
 // miss takes note of the procs that neither queue nor history showed.

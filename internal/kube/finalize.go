@@ -93,25 +93,9 @@ func anySent(runs []ledger.Run) bool {
 // removeAll removes every job of an HTCJob by its tag and returns nil once the queue shows none of them. Where an
 // intent was left open, or may have been lost, the queue must show none twice, apart in time, since a cluster might still appear.
 func (c *Controller) removeAll(ctx context.Context, namespace, uid string, runs []ledger.Run) error {
-	id, err := c.Credentials.Identity(ctx, namespace)
+	alive, err := c.remove(ctx, namespace, schedd.UIDConstraint(uid), "htcd: the HTCJob was deleted")
 	if err != nil {
 		return err
-	}
-	alive, err := c.removeAs(ctx, id, uid)
-	if err != nil {
-		return err
-	}
-	// They may have been sent before the namespace had an account of its own.
-	if len(untouched(alive)) > 0 {
-		common, err := c.Credentials.Common(ctx)
-		if err == nil && common != id {
-			if alive, err = c.removeAs(ctx, common, uid); err != nil {
-				return err
-			}
-		}
-	}
-	if left := untouched(alive); len(left) > 0 {
-		return othersJobs(namespace, left)
 	}
 	if len(alive) > 0 {
 		c.absences.clear(uid)
@@ -130,10 +114,34 @@ func (c *Controller) removeAll(ctx context.Context, namespace, uid string, runs 
 	return nil
 }
 
+// remove removes jobs of a namespace's HTCJobs and returns those that have not left the queue yet. The error says so
+// when neither the namespace's account nor the common one may remove them.
+func (c *Controller) remove(ctx context.Context, namespace, constraint, reason string) (alive []schedd.Job, err error) {
+	id, err := c.Credentials.Identity(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if alive, err = c.removeAs(ctx, id, constraint, reason); err != nil {
+		return nil, err
+	}
+	// They may have been sent before the namespace had an account of its own.
+	if len(untouched(alive)) > 0 {
+		common, err := c.Credentials.Common(ctx)
+		if err == nil && common != id {
+			if alive, err = c.removeAs(ctx, common, constraint, reason); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if left := untouched(alive); len(left) > 0 {
+		return alive, othersJobs(namespace, left)
+	}
+	return alive, nil
+}
+
 // removeAs removes what this identity may remove, and returns what is in the queue thereafter.
-func (c *Controller) removeAs(ctx context.Context, id schedd.Identity, uid string) (alive []schedd.Job, err error) {
-	constraint := schedd.UIDConstraint(uid)
-	err = c.asked(c.Schedd.Remove(ctx, id, constraint, "htcd: the HTCJob was deleted"))
+func (c *Controller) removeAs(ctx context.Context, id schedd.Identity, constraint, reason string) (alive []schedd.Job, err error) {
+	err = c.asked(c.Schedd.Remove(ctx, id, constraint, reason))
 	if err != nil && schedd.KindOf(err) != schedd.NotAuthorised {
 		return nil, err
 	}
@@ -154,7 +162,7 @@ func untouched(alive []schedd.Job) []schedd.Job {
 
 // othersJobs says whose jobs are in the way of a deletion.
 func othersJobs(namespace string, left []schedd.Job) error {
-	return &CredentialError{"OtherAccount", fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials that namespace %s has now, "+
+	return &CredentialError{"OtherAccount", fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials of namespace %s, "+
 		"because the schedd lets only their owner do it: put that account's credentials back into the secret, or have the schedd's administrator remove them "+
 		"(or let go of them with the annotation %s=true)", plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation)}
 }

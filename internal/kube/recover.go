@@ -76,7 +76,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	case halfSpooled:
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("removing a half-spooled cluster")
-		if err := c.asked(c.Schedd.Remove(ctx, id, tag(job, run.Attempt).Constraint(), reasonStuck)); err != nil {
+		if _, err := c.remove(ctx, job.Namespace, tag(job, run.Attempt).Constraint(), reasonStuck); err != nil {
 			return fmt.Errorf("remove half-spooled cluster %d: %w", f.cluster.ID, err)
 		}
 		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.cluster.ID)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 func TestJobsAreSentAndRemovedAsTheNamespacesOwnAccount(t *testing.T) {
@@ -151,4 +153,20 @@ func TestSecretsThatCannotBeReadAreNotPassedOver(t *testing.T) {
 	_, err := s.Identity(t.Context(), "physics")
 	require.ErrorContains(t, err, "deploy/components/namespace-secrets")
 	require.False(t, s.HasSynced())
+}
+
+func TestAHalfSpooledClusterOfAnotherAccountIsNotWaitedForInSilence(t *testing.T) {
+	w := newWorld(t)
+	w.accounts["default"] = "alice"
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
+	w.apply(htcjob("hers"))
+	w.schedd.Edit(1, -1, func(j *schedd.Job) {
+		j.Status, j.HoldReasonCode, j.StageInFinish, j.QDate = schedd.Held, 16, 0, w.clock.Add(-time.Hour).Unix()
+	})
+	w.accounts["default"] = "bob"
+	w.later(time.Hour)
+	w.later(0)
+	said := meta.FindStatusCondition(w.job("hers").Status.Conditions, v1alpha1.ConditionCredentials)
+	require.NotNil(t, said)
+	require.Equal(t, "OtherAccount", said.Reason)
 }
