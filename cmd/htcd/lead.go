@@ -69,6 +69,7 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
+	d.sure = sureOf(elector)
 	electing := make(chan struct{})
 	go func() { elector.Run(holding); close(electing) }()
 	select {

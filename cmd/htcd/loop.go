@@ -42,6 +42,13 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		}, tickets),
 		close: func() error { defer broadcaster.Shutdown(); return tickets.Close() },
 	}
+	var condor kube.Schedd = schedd.New(schedd.Options{
+		BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,
+		Pool: d.o.Pool, Schedd: d.o.Schedd, Timeout: d.o.CommandTimeout,
+	})
+	if d.sure != nil {
+		condor = fencedSchedd{condor, d.sure}
+	}
 	var err error
 	l.controller, err = kube.New(kube.Options{
 		Site: kube.Site{
@@ -53,11 +60,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
 		Informer: l.informer, Objects: kube.APIObjects{Client: d.jobs},
 		Events: kube.RecordedEvents{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
-		Ledger: book, Credentials: l.secret,
-		Schedd: schedd.New(schedd.Options{
-			BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,
-			Pool: d.o.Pool, Schedd: d.o.Schedd, Timeout: d.o.CommandTimeout,
-		}),
+		Ledger: book, Credentials: l.secret, Schedd: condor,
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
 	})
 	if err != nil {
