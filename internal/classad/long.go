@@ -84,9 +84,9 @@ func parseLong(s string, line, size int) (Ad, error) {
 	for s != "" {
 		var l string
 		l, s, _ = strings.Cut(s, "\n")
-		if l = strings.TrimSuffix(l, "\r"); l != "" {
+		if l = strings.TrimRight(l, "\r"); l != "" {
 			name, value, ok := strings.Cut(l, " = ")
-			if !ok {
+			if !ok || name == "" {
 				return nil, fmt.Errorf("line %d: found %q, expected \"Name = value\"", line, clip(l))
 			}
 			if len(name) > 0 && name[0] == '\'' {

@@ -84,7 +84,7 @@ func (v Value) Real() (float64, bool) {
 // Str returns a string's content.
 func (v Value) Str() (string, bool) { return v.str, v.kind == String }
 
-// String prints the value as ClassAd source.
+// String prints the value as ClassAd source, on one line.
 func (v Value) String() string {
 	switch v.kind {
 	case ErrorValue:
@@ -101,10 +101,13 @@ func (v Value) String() string {
 	case String:
 		return Quote(v.str)
 	case Unevaluated:
-		return v.str
+		return lineBreaks.Replace(v.str)
 	}
 	return "undefined"
 }
+
+// lineBreaks keeps an ad's attribute on its line: JSON can hold an expression of several.
+var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
 
 // formatReal prints a number so that it is read back as a real, and the same one.
 func formatReal(f float64) string {
