@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	trials = flag.Int("trials", 24, "how many HTCJobs")
+	trials = flag.Int("trials", 20, "how many HTCJobs")
 	seed   = flag.Uint64("seed", 0, "what decides everything; 0: the clock")
 )
 
@@ -153,7 +153,7 @@ func rest(ctx context.Context, p *Player, say func(string, ...any)) (Evidence, e
 			said = time.Now()
 			say("%d are still moving: %.200s", n, strings.ReplaceAll(moving.Error(), "\n", ", "))
 		}
-		sleep(ctx, 5*time.Second)
+		sleep(ctx, 3*time.Second)
 	}
 }
 
