@@ -46,7 +46,7 @@ func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
 		before := o.Get("ended").Status
 		asides := o.aside()
 		running := fmt.Sprintf("running-%d", i)
-		o.Create(running, "sleep 20\n")
+		o.Create(running, "sleep 12\n")
 		o.running(running)
 		pid := o.status("htcd").Pid
 		if damage.stopped {
