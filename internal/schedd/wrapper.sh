@@ -77,6 +77,12 @@ run() {
 		wait "$child"
 		rc=$?
 	done
+	# A signal ends a wait, too. When the script ended at that moment its own code is still to be had.
+	if [ -n "$ended" ] && [ "$rc" -gt 128 ]; then
+		wait "$child" 2>/dev/null
+		code=$?
+		[ "$code" -eq 127 ] || rc=$code
+	fi
 	trap - TERM INT QUIT
 }
 
