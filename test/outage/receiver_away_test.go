@@ -16,7 +16,6 @@ func TestWithoutAReceiverAnHTCJobEndsWithinTwoPeriods(t *testing.T) {
 	o.do(o.part("receiver-net").Stop)
 	o.Create("good", "exit 0\n")
 	o.Create("bad", "exit 7\n")
-	o.running("good")
 
 	for name, phase := range map[string]v1alpha1.Phase{"good": v1alpha1.PhaseSucceeded, "bad": v1alpha1.PhaseFailed} {
 		job := o.Ended(name)
