@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -103,17 +104,27 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 		_, err = secrets.Update(ctx, current, metav1.UpdateOptions{})
 		require.NoError(t, err)
 	}
-	kdc := b.Lab.Part("kdc")
+	// What each of these does is held up until the program that waits for it has been looked at.
+	kdc, schedd, callbacks := b.Lab.Part("kdc"), b.Lab.Part("schedd"), b.Lab.Part("receiver-net")
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		require.NoError(t, kdc.Thaw(ctx))
+		for _, part := range []lab.Part{kdc, schedd, callbacks} {
+			require.NoError(t, part.Thaw(ctx))
+		}
 		write(ctx, parts.Passwords["robot"])
 	})
 	processes := watchProcesses(b)
 
+	seen := func(program string) {
+		b.Eventually(func() bool { return processes.saw(program) }, func() string { return program + " was never seen" })
+	}
+	kept := b.Create("kept", "exit 0\n", trial.Queue(200), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "requirements = false\n" })
+	seen("condor_submit")
+	b.Phase("kept", v1alpha1.PhaseIdle)
+	require.NoError(t, callbacks.Freeze(ctx))
 	job := b.Create("job", looks)
-	kept := b.Create("kept", "sleep 1000\n", trial.Queue(20))
-	b.Phase("kept", v1alpha1.PhaseRunning)
+	seen("curl")
+	require.NoError(t, callbacks.Thaw(ctx))
 	b.Script("refused", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "+ProjectName = \"forbidden\"\n" })
 	b.Phase("refused", v1alpha1.PhaseFailed)
 	ended := b.Ended("job")
@@ -122,7 +133,7 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	require.NoError(t, kdc.Freeze(ctx))
 	write(ctx, wrong)
 	b.Create("silent", "exit 0\n")
-	b.Eventually(func() bool { return processes.saw("kinit") }, func() string { return "kinit was never seen" })
+	seen("kinit")
 	require.NoError(t, kdc.Thaw(ctx))
 	b.Until("silent", "refused by the KDC", func(job *v1alpha1.HTCJob) bool {
 		for _, c := range job.Status.Conditions {
@@ -161,21 +172,24 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	require.Contains(t, objects, "BadPassword")
 	require.Contains(t, objects, "Refused")
 	h.look("HTCJobs and Events", []byte(objects))
-	b.Kubectl("delete", "htcjob", "--all", "--timeout=90s")
+	require.NoError(t, schedd.Freeze(ctx))
+	b.Kubectl("delete", "htcjob", "--all", "--wait=false")
+	seen("condor_rm")
+	seen("condor_q")
+	require.NoError(t, schedd.Thaw(ctx))
+	b.Eventually(func() bool { return b.Kubectl("get", "htcjob", "-o", "name") == "" },
+		func() string { return b.Kubectl("describe", "htcjob") })
 	ads("condor_history")
 	files(b, h)
 	health(b, h)
 	h.look("HTCJobs and Events", []byte(b.Kubectl("get", "htcjobs,events", "-o", "json")))
 
-	seen := processes.stop()
-	for _, program := range []string{"kinit", "condor_submit", "condor_q", "condor_rm", "curl"} {
-		require.True(t, processes.saw(program), "%s was never seen", program)
-	}
-	for process := range seen {
+	all := processes.stop()
+	for process := range all {
 		h.look("the arguments or the environment of a process: "+strconv.QuoteToASCII(process), []byte(process))
 	}
 	require.Empty(t, h.found)
-	t.Logf("looked at %d places, among them %d processes", h.looked, len(seen))
+	t.Logf("looked at %d places, among them %d processes", h.looked, len(all))
 }
 
 // modes holds when only htcd's account can reach what must be written down somewhere.
@@ -255,5 +269,19 @@ func health(b *trial.Bench, h *hunt) {
 		require.NoError(b.T, err)
 		require.NoError(b.T, answer.Body.Close())
 		h.look(path, text)
+	}
+}
+
+func TestTheHuntFindsWhatIsThere(t *testing.T) {
+	password := parts.Passwords["robot"]
+	encoded, err := json.Marshal(map[string]string{"password": password})
+	require.NoError(t, err)
+	for name, text := range map[string]string{
+		"plain": "kinit: " + password + "!", "in JSON": string(encoded), "quoted by Go": fmt.Sprintf("%q", password),
+		"in base64": base64.StdEncoding.EncodeToString([]byte(password)), "as several arguments": strings.ReplaceAll(password, " ", "\x00"),
+	} {
+		h := &hunt{secrets: []secret{newSecret("the password", password)}}
+		h.look(name, []byte(text))
+		require.Equal(t, []string{"the password in " + name}, h.found)
 	}
 }
