@@ -12,7 +12,7 @@ import (
 // Only the cross-check can tell how these end, for the queue is not asked in between.
 func TestWithoutAReceiverAnHTCJobEndsWithinTwoPeriods(t *testing.T) {
 	const period = 10 * time.Second
-	o := begin(t, "--reconcile-schedule=@every "+period.String(), "--refresh=1h")
+	o := begin(t, "--reconcile-schedule=@every "+period.String(), "--refresh=1h", "--callback-deadline=5s")
 	o.do(o.part("receiver-net").Stop)
 	o.Create("good", "exit 0\n")
 	o.Create("bad", "exit 7\n")
