@@ -16,7 +16,7 @@ import (
 
 // The second one of a rolling update: it stands by until the first one ends, or is no longer heard of.
 func TestOfTwoHtcdsOneWorks(t *testing.T) {
-	o := begin(t)
+	o := begin(t, "--callback-deadline=2s")
 	second := o.second()
 	require.Equal(t, http.StatusServiceUnavailable, second.ready())
 	create := func(when string) []string {
@@ -65,7 +65,7 @@ func (o outage) second() *another {
 	o.T.Helper()
 	a := &another{o: o, health: freeAddress(o.T), gone: make(chan struct{})}
 	a.cmd = exec.Command(o.Lab.Bin("htcd"), "run", "--identity=second", "--listen="+freeAddress(o.T),
-		"--health-listen="+a.health, "--ticket-dir=/dev/shm/htcd-second", "--reconcile-schedule=@every 5s")
+		"--health-listen="+a.health, "--ticket-dir=/dev/shm/htcd-second", "--reconcile-schedule=@every 5s", "--callback-deadline=2s")
 	a.cmd.Dir = o.Lab.Dir
 	require.NoError(o.T, a.cmd.Start())
 	go func() { _ = a.cmd.Wait(); close(a.gone) }()
