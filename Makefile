@@ -27,10 +27,13 @@ build: ## build bin/htcd, one static binary
 	CGO_ENABLED=0 go build -trimpath -o bin/htcd ./cmd/htcd
 
 # One package after the other: some of them take the lab's parts away.
-.PHONY: test
-test: ## unit tests, then everything that runs against the real parts, in a lab of its own
+.PHONY: host
+host: ## install the few packages that the host itself must have
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
-	$(TEST_LAB)/bin/lab host
+	@$(TEST_LAB)/bin/lab host
+
+.PHONY: test
+test: host ## unit tests, then everything that runs against the real parts, in a lab of its own
 	go test ./...
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -p 1 -timeout 30m ./...
 

@@ -28,11 +28,11 @@ func (c *Cache) DebianRoot(ctx context.Context) (string, error) {
 
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
-// HostPackages installs what the host lacks for the lab and for the unit tests, which run the wrapper's curl and wget.
-// Nothing else of the host is changed.
+// HostPackages installs what the host lacks: debootstrap for the lab, curl and wget, which the wrapper's unit tests run,
+// and shellcheck for make lint. Nothing else of the host is changed.
 func (c *Cache) HostPackages(ctx context.Context) error {
 	var missing []string
-	for _, program := range []string{"debootstrap", "curl", "wget"} {
+	for _, program := range []string{"debootstrap", "curl", "wget", "shellcheck"} {
 		if _, err := exec.LookPath(program); err != nil {
 			missing = append(missing, program)
 		}
