@@ -102,6 +102,31 @@ func TestWhateverBreaksASubmitOffItIsSentOnce(t *testing.T) {
 	}
 }
 
+func TestAFormerLeaderTakesNothingBackOfWhatTheNextHasRecorded(t *testing.T) {
+	w := newWorld(t)
+	job := w.apply(htcjob("one"))
+	var recorded ledger.Run
+	require.NoError(t, w.book.Read(t.Context(), func(tx *ledger.Tx) (err error) {
+		recorded, err = tx.LatestRun("uid-one")
+		return err
+	}))
+	asleep := recorded // as it was when the former leader decided
+	asleep.State, asleep.Cluster = ledger.Intent, 0
+	id, err := w.Identity(t.Context(), "default")
+	require.NoError(t, err)
+	require.ErrorIs(t, w.sendAgain(t.Context(), id, job, asleep), errWentOn)
+	require.ErrorIs(t, w.recordCluster(t.Context(), job, asleep, schedd.Cluster{ID: 9, Procs: 1}, "schedd"), errWentOn)
+	w.later(time.Minute)
+	require.Equal(t, []string{"1.0"}, w.job("one").Status.JobID)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+
+	// Where an older htcd has done so nevertheless, the cluster is found again and its rows serve on.
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(asleep) }))
+	w.later(time.Minute)
+	require.Equal(t, []string{"1.0"}, w.job("one").Status.JobID)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+}
+
 func TestNothingIsBegunWhileTheScheddDoesNotAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.schedd.Down(errUnreachable)

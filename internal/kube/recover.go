@@ -127,7 +127,7 @@ func (c *Controller) sendAgain(ctx context.Context, id schedd.Identity, job *v1a
 	fresh := c.newRun(job, run.Attempt, d)
 	token, hash := notify.NewToken()
 	fresh.TokenHash, fresh.Created = hash, run.Created
-	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.UpdateRun(fresh) }); err != nil {
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, fresh) }); err != nil {
 		return fmt.Errorf("record intent: %w", err)
 	}
 	c.absences.clear(run.UID)

@@ -107,16 +107,36 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
 	run.Cluster, run.Procs, run.Schedd, run.Submitted = cluster.ID, cluster.Procs, name, c.Now()
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := tx.UpdateRun(run); err != nil {
+		if err := updateIntent(tx, run); err != nil {
 			return err
 		}
-		return tx.InsertProcs(run, run.Procs)
+		// The rows are there when an htcd that no longer led has opened the intent once more: they stay as they are.
+		if err := tx.InsertProcs(run, run.Procs); !errors.Is(err, ledger.ErrExists) {
+			return err
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
 	}
 	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, plural(run.Procs, "job"), run.Schedd))
 	return nil
+}
+
+// errWentOn says that another htcd, which led meanwhile, has gone on with the run.
+var errWentOn = errors.New("another htcd has gone on with this attempt")
+
+// updateIntent writes a run only while the ledger has it as an open intent: who fell asleep before this write, and led
+// no longer when it woke, must not take back what the next leader has recorded.
+func updateIntent(tx *ledger.Tx, run ledger.Run) error {
+	now, err := tx.Run(run.UID, run.Attempt)
+	if err != nil {
+		return err
+	}
+	if now.State != ledger.Intent {
+		return errWentOn
+	}
+	return tx.UpdateRun(run)
 }
 
 // refuse records that the description is wrong. It is not tried again until the spec changes.
@@ -129,7 +149,7 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 		if err := tx.InsertRun(run); !errors.Is(err, ledger.ErrExists) {
 			return err
 		}
-		return tx.UpdateRun(run)
+		return updateIntent(tx, run)
 	})
 	if err != nil {
 		return fmt.Errorf("record refusal: %w", err)
