@@ -44,8 +44,9 @@ func (s *Schedd) Start(ctx context.Context) error {
 	if err := os.Remove(s.down); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if s.pid() != 0 {
-		if err := s.Thaw(); err != nil {
+	// What is found may be on its way out; the master then starts another.
+	if pid := s.pid(); pid != 0 {
+		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return err
 		}
 	}
