@@ -32,7 +32,7 @@ type daemon struct {
 	core   kubernetes.Interface
 	jobs   *v1alpha1.Client
 	health health
-	sure   func() error // that nobody else leads; nil without leader election
+	fence  *fence // nil without leader election
 }
 
 func newDaemon(o Options, log zerolog.Logger) (*daemon, error) {

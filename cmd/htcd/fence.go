@@ -3,33 +3,68 @@ package main
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"k8s.io/client-go/tools/leaderelection"
 
 	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// fencedSchedd sends nothing without being sure of the Lease. A leader that was asleep (a frozen container, a machine
-// without CPU) wakes up in the middle of whatever it was doing and learns only a moment later that the Lease has
-// run out: by then another htcd may have found the intent, asked the schedd twice, and sent it. Everything else that
-// it might still do goes through the ledger's transactions, or removes what is to be removed anyway.
-//
-// What is left is the time from this look to condor_submit's connection, a few milliseconds in which the process would
-// have to fall asleep for longer than the Lease lasts.
+// fence stands before whatever a leader must not do once another may lead. A leader that was asleep (a frozen container,
+// a machine without CPU) wakes up in the middle of what it was doing, and the election tells it only when its next
+// attempt to renew has failed, up to 10 s later (measured). By then another htcd may have found an open intent, asked
+// the schedd twice, and sent it. So every transaction and every submission looks by itself, and the first that finds the
+// Lease too old ends the process.
+type fence struct {
+	sure func() error
+	lost chan struct{} // closed when somebody was turned back
+	once sync.Once
+}
+
+func newFence(sure func() error) *fence { return &fence{sure: sure, lost: make(chan struct{})} }
+
+func (f *fence) check() error {
+	err := f.sure()
+	if err != nil {
+		f.once.Do(func() { close(f.lost) })
+	}
+	return err
+}
+
+// fencedLedger looks inside the transaction: who falls asleep after that holds the file's lock, so that nobody can have
+// written anything else when it wakes up and commits.
+type fencedLedger struct {
+	kube.Ledger
+	fence *fence
+}
+
+func (l fencedLedger) Write(ctx context.Context, fn func(*ledger.Tx) error) error {
+	return l.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := l.fence.check(); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+// fencedSchedd sends nothing without being sure of the Lease. What is left is the time from this look to
+// condor_submit's connection, a few milliseconds in which the process would have to fall asleep for longer than the Lease
+// lasts. To remove is no harm: what a leader wanted removed, the next one removes as well.
 type fencedSchedd struct {
 	kube.Schedd
-	sure func() error
+	fence *fence
 }
 
 func (f fencedSchedd) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
-	if err := f.sure(); err != nil {
+	if err := f.fence.check(); err != nil {
 		return schedd.Cluster{}, err
 	}
 	return f.Schedd.Submit(ctx, id, dir)
 }
 
-var errUnsure = errors.New("nothing is sent: the lease has not been renewed for too long, another htcd may be at work")
+var errUnsure = errors.New("nothing is done: the lease has not been renewed for too long, another htcd may be at work")
 
 // sureOf tells whether the Lease was renewed so lately that nobody else can have it.
 func sureOf(elector *leaderelection.LeaderElector) func() error {

@@ -69,7 +69,8 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	d.sure = sureOf(elector)
+	fence := newFence(sureOf(elector))
+	d.fence = fence
 	electing := make(chan struct{})
 	go func() { elector.Run(holding); close(electing) }()
 	select {
@@ -81,6 +82,8 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 		}
 	case err = <-worked:
 	case <-electing:
+		return errLeaseLost
+	case <-fence.lost:
 		return errLeaseLost
 	}
 	release()

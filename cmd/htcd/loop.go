@@ -46,8 +46,8 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,
 		Pool: d.o.Pool, Schedd: d.o.Schedd, Timeout: d.o.CommandTimeout,
 	})
-	if d.sure != nil {
-		condor = fencedSchedd{condor, d.sure}
+	if d.fence != nil {
+		condor, book = fencedSchedd{condor, d.fence}, fencedLedger{book, d.fence}
 	}
 	var err error
 	l.controller, err = kube.New(kube.Options{
