@@ -105,10 +105,8 @@ func (c *Controller) removeAll(ctx context.Context, namespace, uid string, runs 
 	for _, run := range runs {
 		open = open || run.State == ledger.Intent
 	}
-	if open {
-		if c.Now().Sub(c.absences.first(uid, c.Now())) < absentTwice {
-			return &waiting{absentTwice, "an unfinished submission is looked for once more"}
-		}
+	if open && c.Now().Sub(c.absences.first(uid, c.Now())) < absentTwice {
+		return &waiting{absentTwice, "an unfinished submission is looked for once more"}
 	}
 	c.absences.clear(uid)
 	return nil

@@ -49,7 +49,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if restored(run) {
 		constraint = schedd.UIDConstraint(run.UID)
 	}
-	queued, left, err := c.find(ctx, id, constraint, 0)
+	queued, left, err := c.find(ctx, id, constraint)
 	if err != nil {
 		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
 	}

@@ -162,7 +162,7 @@ func submittedCondition(set setCondition, s situation, v view) {
 }
 
 func endConditions(set setCondition, s situation, phase v1alpha1.Phase) {
-	reason, message := phaseNews(s, v1alpha1.HTCJobStatus{Phase: phase})
+	reason, message := phaseNews(s, phase)
 	switch phase {
 	case v1alpha1.PhaseSucceeded:
 		set(v1alpha1.ConditionComplete, metav1.ConditionTrue, reason, message)
@@ -187,9 +187,9 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s situation)
 }
 
 // phaseNews is the reason and message that stand in the condition and in the Event when a phase is reached.
-func phaseNews(s situation, status v1alpha1.HTCJobStatus) (reason, message string) {
+func phaseNews(s situation, phase v1alpha1.Phase) (reason, message string) {
 	n := s.counts
-	switch status.Phase {
+	switch phase {
 	case v1alpha1.PhaseSucceeded:
 		return "Succeeded", fmt.Sprintf("%s ended with return code 0", plural(n.Succeeded, "job"))
 	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
@@ -200,7 +200,7 @@ func phaseNews(s situation, status v1alpha1.HTCJobStatus) (reason, message strin
 		if len(s.failures) > 0 {
 			message += fmt.Sprintf("; %s: %s", s.failures[0].JobID(), s.failures[0].Message)
 		}
-		return string(status.Phase), message
+		return string(phase), message
 	case v1alpha1.PhaseHeld:
 		if s.held != nil {
 			return "Held", fmt.Sprintf("%s: %s", s.held.JobID(), s.held.Message)

@@ -142,7 +142,7 @@ func (c *Controller) report(ctx context.Context, s situation, v view) error {
 		return fmt.Errorf("write status: %w", err)
 	}
 	c.cache.Mutation(written)
-	if status.Active < s.job.Status.Active {
+	if after.Active < before.Active {
 		c.wakeNext(s.job.Namespace)
 	}
 	if after.Phase.Terminal() {
@@ -153,7 +153,7 @@ func (c *Controller) report(ctx context.Context, s situation, v view) error {
 	if !turned {
 		return nil
 	}
-	switch reason, message := phaseNews(s, status); {
+	switch reason, message := phaseNews(s, after.Phase); {
 	case reason == "":
 	case after.Phase == v1alpha1.PhaseFailed, after.Phase == v1alpha1.PhaseRemoved, after.Phase == v1alpha1.PhaseHeld:
 		c.Events.Warning(s.job, reason, message)
