@@ -27,6 +27,8 @@ type Proc struct {
 	Absent    int       // successful answers in a row that did not show it
 	Changed   time.Time // when Status changed last
 	Checked   time.Time // when Absent was counted or JobStatus seen last
+	Fetched   Fetched
+	Stderr    string // the end of its standard error, once fetched
 }
 
 // JobID is HTCondor's name of the proc, such as "884426.0".
@@ -39,6 +41,15 @@ const (
 	StatusOpen      Status = 1
 	StatusSucceeded Status = 4
 	StatusFailed    Status = 7
+)
+
+// Fetched says what became of a proc's output.
+type Fetched int
+
+const (
+	NotFetched Fetched = 0
+	IsFetched  Fetched = 1
+	GivenUp    Fetched = 2 // it cannot be had any more
 )
 
 // ProcFilter narrows Procs; the zero value means every proc of the run.
@@ -59,7 +70,7 @@ type Counts struct {
 
 const (
 	selectProc = `SELECT r.uid, r.attempt, r.namespace, r.name, r.cluster, p.proc, p.status, p.jobStatus, p.exitCode,
-	p.exitSignal, p.reason, p.message, p.source, p.absent, p.changed, p.checked FROM runs r JOIN htcjobs p ON p.run = r.id `
+	p.exitSignal, p.reason, p.message, p.source, p.absent, p.changed, p.checked, p.fetched, p.stderr FROM runs r JOIN htcjobs p ON p.run = r.id `
 
 	// runID finds the row id of a run by its uid and attempt.
 	runID = `(SELECT id FROM runs WHERE uid = ? AND attempt = ?)`
@@ -103,9 +114,9 @@ func (tx *Tx) insertProcs(r Run, n int) error {
 // ErrNotFound when there is no such row.
 func (tx *Tx) UpdateProc(p Proc) error {
 	n, err := tx.exec(`UPDATE htcjobs SET status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
-		message = ?, source = ?, absent = ?, changed = ?, checked = ? WHERE run = `+runID+` AND proc = ?`,
+		message = ?, source = ?, absent = ?, changed = ?, checked = ?, fetched = ?, stderr = ? WHERE run = `+runID+` AND proc = ?`,
 		int(p.Status), p.JobStatus, p.ExitCode, p.Signal, p.Reason, p.Message, p.Source, p.Absent,
-		millis(p.Changed), millis(p.Checked), p.UID, p.Attempt, p.Proc)
+		millis(p.Changed), millis(p.Checked), int(p.Fetched), p.Stderr, p.UID, p.Attempt, p.Proc)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -179,7 +190,7 @@ func scanProc(row scanner) (Proc, error) {
 	var p Proc
 	var changed, checked int64
 	err := row.Scan(&p.UID, &p.Attempt, &p.Namespace, &p.Name, &p.Cluster, &p.Proc, &p.Status, &p.JobStatus,
-		&p.ExitCode, &p.Signal, &p.Reason, &p.Message, &p.Source, &p.Absent, &changed, &checked)
+		&p.ExitCode, &p.Signal, &p.Reason, &p.Message, &p.Source, &p.Absent, &changed, &checked, &p.Fetched, &p.Stderr)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Proc{}, ErrNotFound
 	}

@@ -29,6 +29,12 @@ type Run struct {
 	Submitted  time.Time // zero until State is Submitted
 	Ended      time.Time // zero while the run is open
 	Checked    time.Time // last successful answer of the schedd about this run
+	SpecHash   string    // of what was sent; empty: an older htcd sent it, and Generation tells
+	Rerun      string    // the annotation's value when it was begun
+	Stop       string    // why htcd ends it, CamelCase; empty: it goes on
+	Collector  string    // of the pool it was sent to; empty: the usual one
+	Secret     string    // name of the Secret it was sent with, in its namespace; empty: the usual one
+	OutputDir  string    // its procs' output goes into directories under it; empty: it is not fetched
 }
 
 // RunState says how far a run has come. It is stored as text.
@@ -52,15 +58,15 @@ type RunFilter struct {
 }
 
 const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
-	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed`
+	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir`
 
 // InsertRun adds a run; ErrExists when its UID has that attempt already.
 func (tx *Tx) InsertRun(r Run) error {
 	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
 		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
 		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
-		millis(r.Checked), r.Deferred, r.Confirmed)
+		millis(r.Checked), r.Deferred, r.Confirmed, r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir)
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
@@ -76,9 +82,11 @@ func (tx *Tx) InsertRun(r Run) error {
 func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
 		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?,
-		deferred = ?, confirmed = ? WHERE uid = ? AND attempt = ?`,
+		deferred = ?, confirmed = ?, specHash = ?, rerun = ?, stop = ?, collector = ?, secret = ?, outputDir = ?
+		WHERE uid = ? AND attempt = ?`,
 		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
-		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed, r.UID, r.Attempt)
+		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed,
+		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.UID, r.Attempt)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -150,7 +158,7 @@ func scanRun(row scanner) (Run, error) {
 	var created, submitted, ended, checked int64
 	err := row.Scan(&r.UID, &r.Attempt, &r.Namespace, &r.Name, &r.Generation, &r.State, &r.Reason, &r.Message,
 		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked,
-		&r.Deferred, &r.Confirmed)
+		&r.Deferred, &r.Confirmed, &r.SpecHash, &r.Rerun, &r.Stop, &r.Collector, &r.Secret, &r.OutputDir)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, ErrNotFound
 	}

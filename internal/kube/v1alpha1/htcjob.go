@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // HTCJob is a script that runs in a container on an HTCondor pool, once or as
 // a numbered set. Its status follows the jobs in HTCondor.
@@ -17,7 +20,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Held,type=integer,priority=1,JSONPath=`.status.held`,description="How many are on hold in HTCondor."
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="self.spec == oldSelf.spec || !has(oldSelf.status) || !has(oldSelf.status.active) || oldSelf.status.active == 0",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, or delete this HTCJob (which removes them) and apply it again"
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.active) || oldSelf.status.active == 0 || (self.spec.script == oldSelf.spec.script && (has(self.spec.name) ? has(oldSelf.spec.name) && self.spec.name == oldSelf.spec.name : !has(oldSelf.spec.name)) && (has(self.spec.queue) ? has(oldSelf.spec.queue) && self.spec.queue == oldSelf.spec.queue : !has(oldSelf.spec.queue)) && (has(self.spec.htcopts) ? has(oldSelf.spec.htcopts) && self.spec.htcopts == oldSelf.spec.htcopts : !has(oldSelf.spec.htcopts)) && (has(self.spec.environment) ? has(oldSelf.spec.environment) && self.spec.environment == oldSelf.spec.environment : !has(oldSelf.spec.environment)) && (has(self.spec.resources) ? has(oldSelf.spec.resources) && self.spec.resources == oldSelf.spec.resources : !has(oldSelf.spec.resources)) && (has(self.spec.accountingGroup) ? has(oldSelf.spec.accountingGroup) && self.spec.accountingGroup == oldSelf.spec.accountingGroup : !has(oldSelf.spec.accountingGroup)) && (has(self.spec.requirements) ? has(oldSelf.spec.requirements) && self.spec.requirements == oldSelf.spec.requirements : !has(oldSelf.spec.requirements)) && (has(self.spec.retries) ? has(oldSelf.spec.retries) && self.spec.retries == oldSelf.spec.retries : !has(oldSelf.spec.retries)) && (has(self.spec.successExitCodes) ? has(oldSelf.spec.successExitCodes) && self.spec.successExitCodes == oldSelf.spec.successExitCodes : !has(oldSelf.spec.successExitCodes)) && (has(self.spec.memoryRetry) ? has(oldSelf.spec.memoryRetry) && self.spec.memoryRetry == oldSelf.spec.memoryRetry : !has(oldSelf.spec.memoryRetry)) && (has(self.spec.heldDeadlineSeconds) ? has(oldSelf.spec.heldDeadlineSeconds) && self.spec.heldDeadlineSeconds == oldSelf.spec.heldDeadlineSeconds : !has(oldSelf.spec.heldDeadlineSeconds)) && (has(self.spec.idleDeadlineSeconds) ? has(oldSelf.spec.idleDeadlineSeconds) && self.spec.idleDeadlineSeconds == oldSelf.spec.idleDeadlineSeconds : !has(oldSelf.spec.idleDeadlineSeconds)) && (has(self.spec.pool) ? has(oldSelf.spec.pool) && self.spec.pool == oldSelf.spec.pool : !has(oldSelf.spec.pool)))",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds and logsPod may change at any time"
 type HTCJob struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -45,7 +48,8 @@ type HTCJobList struct {
 }
 
 // HTCJobSpec says what to run. Changing it once the jobs have ended starts a
-// new attempt; changing it while they run is refused.
+// new attempt; changing it while they run is refused. Exempt from both are the
+// fields that Sent leaves out.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.queue) || !has(self.script.queue) || self.queue == self.script.queue",fieldPath=".queue",message="spec.queue and spec.script.queue differ: write the number once, in spec.script.queue"
 type HTCJobSpec struct {
@@ -76,6 +80,150 @@ type HTCJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x08\\\\x0b-\\\\x1f\\\\x7f]')",message="htcopts must not hold control characters other than tab and newline: save it with plain (Unix) line ends"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)(?:^|\\\\n)[ \\\\t]*queue(?:[ \\\\t\\\\n(]|$)')",message="htcopts must not hold a queue statement: write how many jobs you want in spec.script.queue"
 	HTCOpts string `json:"htcopts,omitempty"`
+
+	// Environment holds variables of the script. They are no place for secrets:
+	// every user of the pool can read them in the job's ad.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=128
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",message="a variable's name must be letters, digits and _, at most 128, and not begin with a digit"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !self[k].matches('[\\\\x00-\\\\x1f\\\\x7f]'))",message="a variable's value must be one line without control characters"
+	Environment map[string]EnvironmentValue `json:"environment,omitempty"`
+
+	// Resources is what each job asks for; what is absent is left to the pool.
+	// +optional
+	Resources *Resources `json:"resources,omitempty"`
+
+	// AccountingGroup is the group that the use of the pool is counted for.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][A-Za-z0-9_.@-]*$')",message="the accounting group must be letters, digits and . _ @ -, such as group_u_CMS.u_zh"
+	AccountingGroup string `json:"accountingGroup,omitempty"`
+
+	// Requirements is a ClassAd expression that a machine must fulfil, such as
+	// `OpSysMajorVer == 9 && HasSingularity`.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=8192
+	Requirements string `json:"requirements,omitempty"`
+
+	// Retries is how often HTCondor runs a job again that failed by its return code.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Retries *int32 `json:"retries,omitempty"`
+
+	// SuccessExitCodes are the return codes that count as success; 0 alone when
+	// absent. Written down, they replace 0.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=255
+	SuccessExitCodes []int32 `json:"successExitCodes,omitempty"`
+
+	// MemoryRetry lets a job that was put on hold for too little memory run again with more.
+	// +optional
+	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
+
+	// Suspend, while true, keeps the jobs out of HTCondor: what was not sent is
+	// not sent, what was sent is removed. Back at false they are sent, all of
+	// them anew where some had been sent.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// TTLSecondsAfterFinished is how long the HTCJob is kept after its end,
+	// with its output; for ever when absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+
+	// ActiveDeadlineSeconds is how long an attempt may take from its submission
+	// to its end. Its jobs are then removed, and it has failed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// HeldDeadlineSeconds is how long a job may be on hold before it is removed and has failed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=315360000
+	HeldDeadlineSeconds *int64 `json:"heldDeadlineSeconds,omitempty"`
+
+	// IdleDeadlineSeconds is how long a job may wait for a slot before it is removed and has failed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=315360000
+	IdleDeadlineSeconds *int64 `json:"idleDeadlineSeconds,omitempty"`
+
+	// LogsPod leaves a Pod of the HTCJob's name when it has ended, whose log is the jobs' output.
+	// +optional
+	LogsPod bool `json:"logsPod,omitempty"`
+
+	// Pool says where to send the jobs, where htcd's administrator allows a choice.
+	// +optional
+	Pool *Pool `json:"pool,omitempty"`
+}
+
+// EnvironmentValue is the value of one variable.
+//
+// +kubebuilder:validation:MaxLength=4096
+type EnvironmentValue string
+
+// Resources is what each job asks for, in Kubernetes' quantities.
+type Resources struct {
+	// CPUs is rounded up to whole cores.
+	// +optional
+	CPUs *resource.Quantity `json:"cpus,omitempty"`
+
+	// Memory is rounded up to whole MiB.
+	// +optional
+	Memory *resource.Quantity `json:"memory,omitempty"`
+
+	// Disk is rounded up to whole KiB.
+	// +optional
+	Disk *resource.Quantity `json:"disk,omitempty"`
+
+	// GPUs is a whole number.
+	// +optional
+	GPUs *resource.Quantity `json:"gpus,omitempty"`
+}
+
+// MemoryRetry bounds how much more memory a job gets that ran out of it.
+type MemoryRetry struct {
+	// MaxMemory is the most that is asked for; each time the request doubles until then.
+	// +required
+	MaxMemory resource.Quantity `json:"maxMemory"`
+
+	// MaxRetries is how often it is tried again.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	MaxRetries int32 `json:"maxRetries,omitempty"`
+}
+
+// Pool is a place that jobs are sent to.
+type Pool struct {
+	// Collector is the pool's central manager, host or host:port; htcd's own when absent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$')",message="the collector must be host or host:port"
+	Collector string `json:"collector,omitempty"`
+
+	// Schedd is the name of the schedd; the collector's or htcd's own when absent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_]([A-Za-z0-9_.@-]*[A-Za-z0-9])?$')",message="the schedd must be a name such as bigbird10.cern.ch or name@host"
+	Schedd string `json:"schedd,omitempty"`
+
+	// SecretName names the Secret of this HTCJob's namespace whose account the
+	// jobs are sent as; the usual one when absent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')",message="the Secret's name must be a Kubernetes name"
+	SecretName string `json:"secretName,omitempty"`
 }
 
 // Script is what every job runs: `command SCRIPTFILE NUMBER`, in a container

@@ -9,6 +9,9 @@ const (
 	// AbandonAnnotation, set to "true", lets a deleted HTCJob go although its
 	// jobs may still be alive in a schedd that does not answer.
 	AbandonAnnotation = "htc.cern.ch/abandon"
+
+	// RerunAnnotation runs an ended HTCJob once more whenever it gets a new value.
+	RerunAnnotation = "htc.cern.ch/rerun"
 )
 
 const (

@@ -57,6 +57,14 @@ type HTCJobStatus struct {
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
 
+	// SpecHash tells the spec of this attempt from others.
+	// +optional
+	SpecHash string `json:"specHash,omitempty"`
+
+	// Rerun is the value that the annotation htc.cern.ch/rerun had for this attempt.
+	// +optional
+	Rerun string `json:"rerun,omitempty"`
+
 	// ObservedGeneration is the metadata.generation this status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -106,11 +114,15 @@ type Failure struct {
 	// Message is the same in a sentence, with HTCondor's own words if it gave any.
 	// +optional
 	Message string `json:"message,omitempty"`
+
+	// Stderr is the end of the job's standard error, once its output was fetched.
+	// +optional
+	Stderr string `json:"stderr,omitempty"`
 }
 
 // Phase is one word for where an HTCJob stands.
 //
-// +kubebuilder:validation:Enum=Pending;Submitting;Idle;Running;Held;Succeeded;Failed;Removed
+// +kubebuilder:validation:Enum=Pending;Submitting;Idle;Running;Held;Suspended;Succeeded;Failed;Removed
 type Phase string
 
 const (
@@ -119,6 +131,7 @@ const (
 	PhaseIdle       Phase = "Idle"       // waits for a slot
 	PhaseRunning    Phase = "Running"    // at least one job runs
 	PhaseHeld       Phase = "Held"       // what is active is on hold
+	PhaseSuspended  Phase = "Suspended"  // kept out of HTCondor by spec.suspend
 	PhaseSucceeded  Phase = "Succeeded"  // every job ended with return code 0
 	PhaseFailed     Phase = "Failed"     // all ended, at least one otherwise; or the description was refused
 	PhaseRemoved    Phase = "Removed"    // taken out of HTCondor by somebody else
@@ -135,6 +148,8 @@ const (
 	ConditionComplete         = "Complete"         // every job ended with return code 0
 	ConditionFailed           = "Failed"           // the attempt is over and did not succeed
 	ConditionHeld             = "Held"             // at least one job is on hold, and why
+	ConditionSuspended        = "Suspended"        // spec.suspend keeps the jobs out of HTCondor
+	ConditionOutputFetched    = "OutputFetched"    // htcd has the output of every job that ran to its end
 	ConditionBackendReachable = "BackendReachable" // the schedd answered when last asked
 	ConditionCredentials      = "Credentials"      // there is a valid ticket to submit with
 )
