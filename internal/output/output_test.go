@@ -1,0 +1,192 @@
+package output
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var first = Attempt{Namespace: "physics", Name: "zero", Number: 1}
+
+// put writes a file of a proc's output.
+func put(t *testing.T, s Store, a Attempt, proc int, name, text string) {
+	t.Helper()
+	dir, err := s.ProcDir(a, proc)
+	require.NoError(t, err)
+	file := filepath.Join(dir, name)
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+}
+
+func read(t *testing.T, s Store, a Attempt, proc int, name string) (string, error) {
+	t.Helper()
+	f, err := s.Open(a, proc, name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	require.NoError(t, err)
+	return string(text), nil
+}
+
+func TestAFileOfAProcIsOpened(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	put(t, s, first, 0, Stdout, "hello\n")
+	put(t, s, first, 0, "plots/a.txt", "a")
+	text, err := read(t, s, first, 0, Stdout)
+	require.NoError(t, err)
+	require.Equal(t, "hello\n", text)
+	text, err = read(t, s, first, 0, "plots/a.txt")
+	require.NoError(t, err)
+	require.Equal(t, "a", text)
+	_, err = s.Open(first, 0, Stderr)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = s.Open(first, 1, Stdout)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
+func TestNoPathLeadsOutOfAProcsDirectory(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	put(t, s, first, 0, Stdout, "mine")
+	put(t, s, first, 1, "secret", "theirs")
+	secret := filepath.Join(t.TempDir(), "secret")
+	require.NoError(t, os.WriteFile(secret, []byte("the ledger"), 0o600))
+	dir, err := s.ProcDir(first, 0)
+	require.NoError(t, err)
+	for link, target := range map[string]string{
+		"absolute": secret, "sideways": "../1/secret", "folder": "../1", "chain": "sideways", "everything": "/", "inside": Stdout,
+	} {
+		require.NoError(t, os.Symlink(target, filepath.Join(dir, link)))
+	}
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+
+	for _, file := range []string{
+		"../1/secret", "/etc/passwd", secret, "absolute", "sideways", "folder/secret", "chain", "everything/etc/passwd", "pipe", ".", "..", "",
+	} {
+		f, err := s.Open(first, 0, file)
+		require.Error(t, err, file)
+		require.Nil(t, f, file)
+	}
+	text, err := read(t, s, first, 0, "inside")
+	require.NoError(t, err)
+	require.Equal(t, "mine", text)
+
+	var archive bytes.Buffer
+	require.NoError(t, s.Archive(t.Context(), &archive, first, 0))
+	require.Equal(t, map[string]string{"0/": "", "0/stdout": "mine"}, entries(t, &archive))
+}
+
+func entries(t *testing.T, r io.Reader) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for tr := tar.NewReader(r); ; {
+		h, err := tr.Next()
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		require.NoError(t, err)
+		text, err := io.ReadAll(tr)
+		require.NoError(t, err)
+		found[h.Name] = string(text)
+	}
+}
+
+func TestAnArchiveHoldsWholeTrees(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	put(t, s, first, 0, Stdout, "a")
+	put(t, s, first, 10, Stdout, "b")
+	put(t, s, first, 10, "x/y/z", "c")
+	var archive bytes.Buffer
+	require.NoError(t, s.Archive(t.Context(), &archive, first))
+	require.Equal(t, map[string]string{"0/": "", "0/stdout": "a", "10/": "", "10/stdout": "b", "10/x/": "", "10/x/y/": "", "10/x/y/z": "c"}, entries(t, &archive))
+	require.ErrorIs(t, s.Archive(t.Context(), io.Discard, first, 2), fs.ErrNotExist)
+}
+
+func TestNamesAreChecked(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	for _, a := range []Attempt{
+		{Namespace: "..", Name: "zero", Number: 1}, {Namespace: "physics", Name: "..", Number: 1}, {Namespace: "physics", Name: "", Number: 1},
+		{Namespace: "a/b", Name: "zero", Number: 1}, {Namespace: "physics", Name: "zero", Number: 0}, {Namespace: "physics", Name: ".zero", Number: 1},
+		{Namespace: "physics", Name: "zero\x00", Number: 1}, {Namespace: "", Name: "zero", Number: 1},
+	} {
+		_, err := s.AttemptDir(a)
+		require.Error(t, err, "%+v", a)
+		require.Error(t, s.RemoveAttempt(a), "%+v", a)
+		_, err = s.Open(a, 0, Stdout)
+		require.Error(t, err, "%+v", a)
+	}
+	require.Error(t, s.Remove("physics", ".."))
+	require.Error(t, s.Remove("", ""))
+	_, err := s.ProcDir(first, -1)
+	require.Error(t, err)
+}
+
+func TestTheNewestAttemptIsTheLastWithOutput(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	_, err := s.Newest("physics", "zero")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	put(t, s, first, 0, Stdout, "1")
+	second, third := first, first
+	second.Number, third.Number = 2, 10
+	put(t, s, second, 4, Stdout, "2")
+	dir, err := s.IncomingDir(third) // begun, nothing there yet
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "0"), 0o700))
+
+	newest, err := s.Newest("physics", "zero")
+	require.NoError(t, err)
+	require.Equal(t, second, newest)
+	attempts, err := s.Attempts("physics", "zero")
+	require.NoError(t, err)
+	require.Equal(t, []Attempt{first, second, third}, attempts)
+
+	require.NoError(t, s.RemoveAttempt(second))
+	newest, err = s.Newest("physics", "zero")
+	require.NoError(t, err)
+	require.Equal(t, first, newest)
+	require.NoError(t, s.Remove("physics", "zero"))
+	_, err = s.Newest("physics", "zero")
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, s.Remove("physics", "zero"))
+}
+
+func TestTail(t *testing.T) {
+	for name, c := range map[string]struct {
+		text        string
+		lines, size int
+		want        string
+	}{
+		"an empty file":                        {"", 3, 100, ""},
+		"fewer lines than asked":               {"a\nb\n", 3, 100, "a\nb"},
+		"as many lines":                        {"a\nb\nc\n", 3, 100, "a\nb\nc"},
+		"more lines":                           {"a\nb\nc\nd\n", 3, 100, "b\nc\nd"},
+		"no line break at the end":             {"a\nb\nc\nd", 2, 100, "c\nd"},
+		"any number of lines":                  {"a\nb\n", 0, 100, "a\nb"},
+		"a long line is cut at its beginning":  {strings.Repeat("x", 50) + "end\n", 3, 5, "xend"},
+		"a character is not cut":               {"ééééé", 3, 5, "éé"},
+		"what is no UTF-8 is shown as such":    {"a\xffb\n", 3, 100, "a?b"},
+		"a terminal's commands do nothing":     {"\x1b[31mred\x00\r\n", 3, 100, "?[31mred?"},
+		"characters that turn text are no use": {"a\u202eb", 3, 100, "a?b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "f")
+			require.NoError(t, os.WriteFile(file, []byte(c.text), 0o600))
+			f, err := os.Open(file)
+			require.NoError(t, err)
+			defer f.Close()
+			got, err := Tail(f, c.lines, c.size)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package output
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+)
+
+// numbered lists the children of a directory whose names are numbers, in order.
+func numbered(dir string) ([]int, error) {
+	d, err := os.Open(dir) // #nosec G304 -- below the root, of checked names
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	var numbers []int
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil && n >= 0 && strconv.Itoa(n) == name {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// Open opens a file of a proc's output for reading: Stdout, Stderr or any other path
+// below its directory. Only a regular file is opened, and no symbolic link that leads out of the
+// directory is followed. fs.ErrNotExist when the proc's output, or that file of it, is not there.
+func (s Store) Open(a Attempt, proc int, file string) (*os.File, error) {
+	dir, err := s.ProcDir(a, proc)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return regular(root, file)
+}
+
+// regular opens a regular file. It never blocks, not on a pipe either.
+func regular(root *os.Root, file string) (*os.File, error) {
+	f, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: file, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Archive writes the output of some procs, or of all when none is named, as a tar stream:
+// <proc>/<path>. Only directories and regular files go along: a symbolic link made by a job
+// would point to who knows where on the reader's machine.
+func (s Store) Archive(ctx context.Context, w io.Writer, a Attempt, procs ...int) error {
+	if len(procs) == 0 {
+		all, err := s.Procs(a)
+		if err != nil {
+			return err
+		}
+		procs = all
+	}
+	out := tar.NewWriter(w)
+	for _, proc := range procs {
+		if err := s.archive(ctx, out, a, proc); err != nil {
+			return fmt.Errorf("archive proc %d: %w", proc, err)
+		}
+	}
+	return out.Close()
+}
+
+func (s Store) archive(ctx context.Context, out *tar.Writer, a Attempt, proc int) error {
+	dir, err := s.ProcDir(a, proc)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return err
+		}
+		as := path.Join(strconv.Itoa(proc), name)
+		switch {
+		case entry.IsDir():
+			return out.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: as + "/", Mode: 0o755})
+		case !entry.Type().IsRegular():
+			return nil
+		}
+		f, err := regular(root, name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return err
+		}
+		mode := int64(0o644)
+		if info.Mode()&0o100 != 0 {
+			mode = 0o755
+		}
+		if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: as, Mode: mode, Size: info.Size(), ModTime: info.ModTime()}); err != nil {
+			return err
+		}
+		_, err = io.CopyN(out, f, info.Size())
+		return err
+	})
+}
+
+// Tail returns the end of a file: at most so many lines (0: any number) and bytes of it, as printable
+// UTF-8, without a line break at its end. A line that does not fit is cut at its beginning.
+func Tail(f *os.File, lines, size int) (string, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	from := max(0, info.Size()-int64(size))
+	buf := make([]byte, info.Size()-from)
+	n, err := f.ReadAt(buf, from)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", err
+	}
+	buf = buf[:n]
+	for from > 0 && len(buf) > 0 && !utf8.RuneStart(buf[0]) { // the cut went through a character
+		buf = buf[1:]
+	}
+	text := strings.TrimRight(strings.Map(printable, string(buf)), "\n ")
+	at := len(text)
+	for i := 0; i < lines && at >= 0; i++ {
+		at = strings.LastIndexByte(text[:at], '\n')
+	}
+	if lines > 0 {
+		text = text[at+1:]
+	}
+	return within(text, size), nil
+}
+
+// printable keeps what a terminal shows and does not act upon.
+func printable(r rune) rune {
+	switch {
+	case r == '\n', r == '\t', r != utf8.RuneError && unicode.IsPrint(r):
+		return r
+	case r == '\r':
+		return -1
+	}
+	return '?'
+}
+
+// within cuts what has no place from the beginning of a text.
+func within(text string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	text = text[len(text)-size:]
+	for text != "" && !utf8.RuneStart(text[0]) {
+		text = text[1:]
+	}
+	return text
+}

@@ -1,0 +1,138 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+)
+
+// The names of a job's two streams in its directory.
+const (
+	Stdout = "stdout"
+	Stderr = "stderr"
+)
+
+// incoming is where the procs of an attempt are fetched to.
+const incoming = ".incoming"
+
+// Store is the tree of all output.
+type Store struct{ Root string }
+
+// Attempt names one run of one HTCJob.
+type Attempt struct {
+	Namespace, Name string
+	Number          int // from 1
+}
+
+// nameRE is what Kubernetes lets a namespace or an HTCJob be called. It has neither a
+// slash nor a dot at its beginning.
+var nameRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+
+// rel is the attempt's directory below the root.
+func (a Attempt) rel() (string, error) {
+	if a.Number < 1 {
+		return "", fmt.Errorf("output: attempt %d: expected 1 or more", a.Number)
+	}
+	job, err := relJob(a.Namespace, a.Name)
+	return filepath.Join(job, strconv.Itoa(a.Number)), err
+}
+
+func relJob(namespace, name string) (string, error) {
+	for _, s := range []string{namespace, name} {
+		if !nameRE.MatchString(s) {
+			return "", fmt.Errorf("output: %q: expected a Kubernetes name", s)
+		}
+	}
+	return filepath.Join(namespace, name), nil
+}
+
+// AttemptDir is the directory of an attempt, which need not exist.
+func (s Store) AttemptDir(a Attempt) (string, error) {
+	rel, err := a.rel()
+	return filepath.Join(s.Root, rel), err
+}
+
+// ProcDir is the directory of a proc's output, which exists when that is whole.
+func (s Store) ProcDir(a Attempt, proc int) (string, error) {
+	dir, err := s.AttemptDir(a)
+	if err == nil && proc < 0 {
+		err = fmt.Errorf("output: proc %d: expected 0 or more", proc)
+	}
+	return filepath.Join(dir, strconv.Itoa(proc)), err
+}
+
+// IncomingDir is the directory whose children, named as their procs, are still being fetched.
+func (s Store) IncomingDir(a Attempt) (string, error) {
+	dir, err := s.AttemptDir(a)
+	return filepath.Join(dir, incoming), err
+}
+
+// Newest is the highest attempt of an HTCJob of which some proc's output is there;
+// fs.ErrNotExist when there is none.
+func (s Store) Newest(namespace, name string) (Attempt, error) {
+	attempts, err := s.Attempts(namespace, name)
+	if err != nil {
+		return Attempt{}, err
+	}
+	for i := len(attempts) - 1; i >= 0; i-- {
+		procs, err := s.Procs(attempts[i])
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return Attempt{}, err
+		}
+		if len(procs) > 0 {
+			return attempts[i], nil
+		}
+	}
+	return Attempt{}, fmt.Errorf("output of %s/%s: %w", namespace, name, fs.ErrNotExist)
+}
+
+// Attempts are the attempts of an HTCJob that have a directory, in order, whether or not
+// anything is in there.
+func (s Store) Attempts(namespace, name string) ([]Attempt, error) {
+	rel, err := relJob(namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	numbers, err := numbered(filepath.Join(s.Root, rel))
+	if err != nil {
+		return nil, err
+	}
+	attempts := make([]Attempt, 0, len(numbers))
+	for _, n := range numbers {
+		if n > 0 {
+			attempts = append(attempts, Attempt{Namespace: namespace, Name: name, Number: n})
+		}
+	}
+	return attempts, nil
+}
+
+// Procs are the numbers of the procs whose output is there, in order.
+func (s Store) Procs(a Attempt) ([]int, error) {
+	dir, err := s.AttemptDir(a)
+	if err != nil {
+		return nil, err
+	}
+	return numbered(dir)
+}
+
+// Remove drops all output of an HTCJob; none is no error.
+func (s Store) Remove(namespace, name string) error {
+	rel, err := relJob(namespace, name)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(filepath.Join(s.Root, rel))
+}
+
+// RemoveAttempt drops the output of one attempt; none is no error.
+func (s Store) RemoveAttempt(a Attempt) error {
+	dir, err := s.AttemptDir(a)
+	if err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
