@@ -2,15 +2,19 @@ package e2e
 
 import (
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/trial"
 )
 
@@ -40,4 +44,34 @@ func TestPodPassesTheRestrictedStandard(t *testing.T) {
 
 	pod.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil
 	require.ErrorContains(t, ask(), `violates PodSecurity "restricted:latest"`, "the standard was enforced")
+}
+
+// A site's overlay has its own namespace and adds a setting, which makes another name of the ConfigMap.
+func TestTheApiserverReadsTheLimitsWhereThePodDoes(t *testing.T) {
+	t.Parallel()
+	running, err := lab.Find()
+	require.NoError(t, err)
+	overlay, err := filepath.Abs("testdata/overlay")
+	require.NoError(t, err)
+	manifests, err := running.Run(t.Context(), "kubectl", "kustomize", overlay)
+	require.NoError(t, err)
+	var settings corev1.ConfigMap
+	var deployment appsv1.Deployment
+	var binding admissionv1.ValidatingAdmissionPolicyBinding
+	for _, manifest := range strings.Split(manifests, "\n---\n") {
+		switch {
+		case strings.Contains(manifest, "HTCD_MAX_QUEUE: "):
+			require.NoError(t, yaml.Unmarshal([]byte(manifest), &settings))
+		case strings.Contains(manifest, "kind: Deployment\n"):
+			require.NoError(t, yaml.Unmarshal([]byte(manifest), &deployment))
+		case strings.Contains(manifest, "kind: ValidatingAdmissionPolicyBinding\n"):
+			require.NoError(t, yaml.Unmarshal([]byte(manifest), &binding))
+		}
+	}
+	require.Equal(t, "3", settings.Data["HTCD_MAX_QUEUE"])
+	require.NotEqual(t, "htcd-settings", settings.Name)
+	require.Equal(t, settings.Name, deployment.Spec.Template.Spec.Containers[0].EnvFrom[0].ConfigMapRef.Name)
+	require.Equal(t, settings.Name, binding.Spec.ParamRef.Name)
+	require.Equal(t, "other", deployment.Namespace)
+	require.Equal(t, "other", binding.Spec.ParamRef.Namespace)
 }

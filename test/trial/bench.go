@@ -58,7 +58,7 @@ func (b *Bench) Apply(example string) {
 // Script applies an HTCJob of the image centos; change may do more to it.
 func (b *Bench) Script(name, source string, change ...func(*v1alpha1.HTCJob)) {
 	b.T.Helper()
-	text, err := json.Marshal(manifest(name, source, change))
+	text, err := json.Marshal(Manifest(name, source, change...))
 	require.NoError(b.T, err)
 	var object map[string]any
 	require.NoError(b.T, json.Unmarshal(text, &object))
@@ -72,12 +72,13 @@ func (b *Bench) Script(name, source string, change ...func(*v1alpha1.HTCJob)) {
 // Create is Script for an HTCJob that is not there yet, without the tens of milliseconds that kubectl takes.
 func (b *Bench) Create(name, source string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
 	b.T.Helper()
-	job, err := b.Jobs.Create(b.T.Context(), manifest(name, source, change), metav1.CreateOptions{})
+	job, err := b.Jobs.Create(b.T.Context(), Manifest(name, source, change...), metav1.CreateOptions{})
 	require.NoError(b.T, err)
 	return job
 }
 
-func manifest(name, source string, change []func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
+// Manifest is an HTCJob of the image centos.
+func Manifest(name, source string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
 	job := &v1alpha1.HTCJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
 		ObjectMeta: metav1.ObjectMeta{Name: name},

@@ -1,0 +1,102 @@
+package security
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// settings writes into the ConfigMap that the pod has its variables from, for the length of the test; nil takes a
+// setting away.
+func settings(t *testing.T, values map[string]any) {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(trial.Config(t))
+	require.NoError(t, err)
+	write := func(ctx context.Context, values map[string]any) {
+		patch, err := json.Marshal(map[string]any{"data": values})
+		require.NoError(t, err)
+		_, err = client.CoreV1().ConfigMaps("default").Patch(ctx, "htcd-settings", types.MergePatchType, patch, metav1.PatchOptions{})
+		require.NoError(t, err)
+	}
+	write(t.Context(), values)
+	t.Cleanup(func() {
+		for name := range values {
+			values[name] = nil
+		}
+		write(context.WithoutCancel(t.Context()), values)
+	})
+}
+
+func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
+	b := trial.New(t)
+	ctx := t.Context()
+	older := func(n int32) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) { job.Spec.Queue = &n }
+	}
+	try := func(change ...func(*v1alpha1.HTCJob)) error {
+		_, err := b.Jobs.Create(ctx, trial.Manifest("try", "exit 0\n", change...), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err
+	}
+	refuses := func(change ...func(*v1alpha1.HTCJob)) func() bool {
+		return func() bool {
+			err := try(change...)
+			require.True(t, err == nil || apierrors.IsForbidden(err), "%v", err)
+			return err != nil
+		}
+	}
+	b.Create("ended", "exit 0\n", trial.Queue(4))
+	b.Create("running", "sleep 1000\n", trial.Queue(4))
+	b.Phase("ended", v1alpha1.PhaseSucceeded)
+	b.Phase("running", v1alpha1.PhaseRunning)
+
+	// What htcd itself says when it gets one that is too large.
+	restarted(t, "--max-queue=3")
+	b.Create("large", "exit 0\n", trial.Queue(4))
+	said := b.Condition(b.Phase("large", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message
+	require.Contains(t, said, "queue 4 is more than the 3 jobs that one HTCJob may have here (--max-queue)")
+
+	settings(t, map[string]any{"HTCD_MAX_QUEUE": "3"})
+	b.Eventually(refuses(trial.Queue(4)), func() string { return "the apiserver never knew of the limit" })
+	for where, change := range map[string][]func(*v1alpha1.HTCJob){
+		"script.queue": {trial.Queue(4)}, "queue": {older(4)}, "both": {trial.Queue(4), older(4)},
+	} {
+		require.ErrorContains(t, try(change...), said, where)
+	}
+	text, err := json.Marshal(trial.Manifest("try", "exit 0\n", trial.Queue(4)))
+	require.NoError(t, err)
+	_, err = b.Lab.RunInput(ctx, string(text), "kubectl", "-n", b.Namespace, "apply", "-f", "-")
+	require.ErrorContains(t, err, said)
+	require.NoError(t, try())
+	require.NoError(t, try(trial.Queue(3)))
+	require.NoError(t, try(older(3)))
+
+	// What was accepted before can go on, in all but its queue, and go.
+	b.Kubectl("annotate", "htcjob", "ended", "running", "note=kept")
+	b.Kubectl("patch", "htcjob", "running", "--type=merge", "-p", `{"spec":{"activeDeadlineSeconds":100000}}`)
+	_, err = b.Lab.Run(ctx, "kubectl", "-n", b.Namespace, "patch", "htcjob", "ended", "--type=merge", "-p", `{"spec":{"script":{"queue":5}}}`)
+	require.ErrorContains(t, err, "queue 5 is more than the 3 jobs")
+	b.Kubectl("patch", "htcjob", "ended", "--type=merge", "-p", `{"spec":{"script":{"queue":3}}}`, "--dry-run=server")
+	b.Kubectl("delete", "htcjob", "running", "ended", "large", "--timeout=60s")
+
+	settings(t, map[string]any{"HTCD_MAX_QUEUE": nil, "HTCD_MAX_OPEN_PER_NAMESPACE": "9"})
+	b.Eventually(refuses(trial.Queue(10)), func() string { return "the apiserver never knew of the other limit" })
+	require.ErrorContains(t, try(trial.Queue(10)), "queue 10 is more than the 9 jobs that a namespace may have open here (--max-open-per-namespace): make it several HTCJobs")
+	require.NoError(t, try(trial.Queue(9)))
+
+	// No limit, and what only htcd can read.
+	for _, number := range []any{"0", "", "0x2", nil} {
+		settings(t, map[string]any{"HTCD_MAX_QUEUE": "3", "HTCD_MAX_OPEN_PER_NAMESPACE": nil})
+		b.Eventually(refuses(trial.Queue(4)), func() string { return "the limit was not noticed" })
+		settings(t, map[string]any{"HTCD_MAX_QUEUE": number})
+		b.Eventually(func() bool { return !refuses(trial.Queue(100_000))() }, func() string { return "it is no limit, and refused" })
+	}
+}
