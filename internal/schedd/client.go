@@ -2,7 +2,6 @@ package schedd
 
 import (
 	"context"
-	"sync"
 	"time"
 )
 
@@ -12,7 +11,8 @@ type Options struct {
 	CondorConfig string        // CONDOR_CONFIG; empty: HTCondor's default places
 	Krb5Config   string        // KRB5_CONFIG; empty: /etc/krb5.conf
 	Pool         string        // -pool, where the schedd is looked up; empty: COLLECTOR_HOST of the configuration
-	Schedd       string        // -name; empty: SCHEDD_HOST of the configuration, or the local one
+	Schedd       string        // -name; empty: what Command says, else SCHEDD_HOST of the configuration, or the local one
+	Command      string        // a site's command, words split at white space, that prints the schedd to use; empty: none
 	Timeout      time.Duration // for each command; 0: 60 s. A submit gets 20 ms more per proc
 }
 
@@ -21,9 +21,10 @@ type Options struct {
 // does not in 300 s.
 const DefaultTimeout = 60 * time.Second
 
-// Identity is who a command runs as.
+// Identity is who a command runs as, and where it goes.
 type Identity struct {
 	CCache string // path of a Kerberos credential cache; empty: none
+	Place  Place
 }
 
 // Cluster is what condor_submit made: procs 0 to Procs-1.
@@ -32,13 +33,11 @@ type Cluster struct {
 	Procs int
 }
 
-// Client talks to one schedd through HTCondor's command line tools. All methods may be
+// Client talks to schedds through HTCondor's command line tools. All methods may be
 // called concurrently.
 type Client struct {
-	o Options
-
-	hostMu sync.Mutex
-	host   *string // SCHEDD_HOST, once it is known: the configuration does not change while htcd runs
+	o     Options
+	usual usual
 }
 
 // New returns a client. It starts nothing.
@@ -54,13 +53,19 @@ func New(o Options) *Client {
 // over -pool and asks whatever schedd it finds, and condor_history reads a file on this
 // machine.
 func (c *Client) target(ctx context.Context, id Identity) ([]string, error) {
-	host, err := c.scheddHost(ctx, id)
-	if host == "" || err != nil {
-		return nil, err
+	name, pool := id.Place.Schedd, id.Place.Collector
+	if name == "" {
+		var err error
+		if name, err = c.scheddHost(ctx, id); name == "" || err != nil {
+			return nil, err
+		}
 	}
-	args := []string{"-name", host}
-	if c.o.Pool != "" {
-		args = append(args, "-pool", c.o.Pool)
+	if pool == "" {
+		pool = c.o.Pool
+	}
+	args := []string{"-name", name}
+	if pool != "" {
+		args = append(args, "-pool", pool)
 	}
 	return args, nil
 }

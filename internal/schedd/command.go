@@ -50,6 +50,9 @@ func (c *Client) run(ctx context.Context, cmd command) error {
 			e.Stderr = f.Err.Error()
 		}
 	}
+	if e.Kind == Unreachable || e.Kind == Timeout {
+		c.usual.doubt(cmd.id)
+	}
 	return e
 }
 
@@ -71,5 +74,14 @@ func (c *Client) environment(id Identity) []string {
 	if id.CCache != "" {
 		ccache = id.CCache
 	}
-	return append(env, "KRB5CCNAME=FILE:"+ccache)
+	env = append(env, "KRB5CCNAME=FILE:"+ccache)
+	// The command line says the same of the schedd. Settings that follow it, such as CREDD_HOST = $(SCHEDD_HOST), and a
+	// configuration that is made by a site's own command, hear of it like this.
+	if id.Place.Schedd != "" {
+		env = append(env, "_condor_SCHEDD_HOST="+id.Place.Schedd)
+	}
+	if id.Place.Collector != "" {
+		env = append(env, "_condor_COLLECTOR_HOST="+id.Place.Collector)
+	}
+	return env
 }

@@ -3,49 +3,188 @@ package schedd
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"regexp"
 	"strings"
+	"sync"
+	"time"
 
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// ScheddName is the name by which the schedd that the commands talk to is known, for a
-// person who wants to ask it: Options.Schedd, else the configuration's SCHEDD_HOST, else
-// the name of the schedd on this machine.
+// ScheddName is the schedd that new jobs of this identity go to where nobody names another:
+// Options.Schedd, else what Options.Command says, else the configuration's SCHEDD_HOST, else the
+// schedd on this machine. An answer of the last three is kept for a while, see usual.
 func (c *Client) ScheddName(ctx context.Context, id Identity) (string, error) {
 	host, err := c.scheddHost(ctx, id)
 	if host != "" || err != nil {
 		return host, err
 	}
-	for _, setting := range []string{"SCHEDD_NAME", "FULL_HOSTNAME"} {
-		if host, err = c.config(ctx, id, setting); host != "" || err != nil {
-			return host, err
-		}
+	here, err := c.config(ctx, id, "FULL_HOSTNAME")
+	if err != nil {
+		return "", err
 	}
-	return "", &Error{Command: "condor_config_val", Stderr: "neither SCHEDD_HOST nor FULL_HOSTNAME is set"}
+	name, err := c.config(ctx, id, "SCHEDD_NAME")
+	switch {
+	case err != nil:
+		return "", err
+	case name == "" && here == "":
+		return "", &Error{Command: "condor_config_val", Stderr: "neither SCHEDD_HOST nor FULL_HOSTNAME is set"}
+	case name == "":
+		return here, nil
+	case name == here || strings.Contains(strings.TrimSuffix(name, "@"), "@"):
+		return name, nil
+	}
+	// A schedd with a name of its own announces itself like this.
+	return strings.TrimSuffix(name, "@") + "@" + here, nil
 }
 
-// scheddHost is the name the commands use, empty for the schedd on this machine.
+// scheddHost is ScheddName, but empty for the schedd on this machine.
 func (c *Client) scheddHost(ctx context.Context, id Identity) (string, error) {
 	if c.o.Schedd != "" {
 		return c.o.Schedd, nil
 	}
-	c.hostMu.Lock()
-	defer c.hostMu.Unlock()
-	if c.host == nil {
-		host, err := c.config(ctx, id, "SCHEDD_HOST")
-		if err != nil {
-			return "", err
+	return c.usual.get(ctx, id, time.Now(), func() (string, error) {
+		if c.o.Command != "" {
+			return c.site(ctx, id)
 		}
-		c.host = &host
+		return c.config(ctx, id, "SCHEDD_HOST")
+	})
+}
+
+const (
+	// askAgain is how long an answer holds. A site's command answers from a service of the site's; CERN's is asked
+	// by every condor_* tool, so once in a while is no load.
+	askAgain = 5 * time.Minute
+	// doubted is how long it holds at least, also when the schedd that it named does not answer.
+	doubted = 20 * time.Second
+)
+
+// usual remembers which schedd is the usual one of each identity: a site may give every account its own.
+type usual struct {
+	mu sync.Mutex
+	m  map[string]*answer // by credential cache
+}
+
+type answer struct {
+	sem  chan struct{} // whoever asks
+	host string
+	have bool
+	till time.Time // when to ask again
+	last time.Time // when it was asked
+}
+
+func (u *usual) of(id Identity) *answer {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	a := u.m[id.CCache]
+	if a == nil {
+		if u.m == nil {
+			u.m = map[string]*answer{}
+		}
+		a = &answer{sem: make(chan struct{}, 1)}
+		u.m[id.CCache] = a
 	}
-	return *c.host, nil
+	return a
+}
+
+// get returns the answer that holds, or asks. An error changes nothing while there is an earlier answer: better the
+// schedd of a moment ago than none.
+func (u *usual) get(ctx context.Context, id Identity, now time.Time, ask func() (string, error)) (string, error) {
+	a := u.of(id)
+	select {
+	case a.sem <- struct{}{}:
+		defer func() { <-a.sem }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if a.have && now.Before(a.till) {
+		return a.host, nil
+	}
+	host, err := ask()
+	a.last = now
+	switch {
+	case err == nil:
+		a.host, a.have, a.till = host, true, now.Add(askAgain)
+	case a.have:
+		a.till = now.Add(doubted)
+	default:
+		return "", err
+	}
+	return a.host, nil
+}
+
+// doubt is called when a schedd did not answer: if it is the usual one, there may be another by now.
+func (u *usual) doubt(id Identity) {
+	a := u.of(id)
+	select {
+	case a.sem <- struct{}{}:
+		if id.Place.Collector == "" && (id.Place.Schedd == "" || id.Place.Schedd == a.host) {
+			a.till = a.last.Add(doubted)
+		}
+		<-a.sem
+	default: // it is being asked
+	}
+}
+
+// site asks the site's command.
+func (c *Client) site(ctx context.Context, id Identity) (string, error) {
+	words := strings.Fields(c.o.Command)
+	var out bytes.Buffer
+	err := c.run(ctx, command{name: words[0], args: words[1:], id: Identity{CCache: id.CCache}, timeout: c.o.Timeout, read: tool.Output(&out)})
+	if err == nil {
+		var name string
+		if name, err = namedSchedd(out.String()); err == nil {
+			return name, nil
+		}
+		err = &Error{Command: words[0], Stderr: err.Error()}
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		e.Kind = Unreachable // what it says is not HTCondor's, and without it no schedd can be asked
+	}
+	return "", err
+}
+
+// scheddName is what a schedd may be called.
+var scheddName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.@-]*[A-Za-z0-9])?$`)
+
+// namedSchedd reads the schedd's name from what a site's command printed, which may be
+//
+//	bigbird10.cern.ch                                        the name and nothing else
+//	SCHEDD_HOST = bigbird10.cern.ch                          HTCondor's configuration, other lines beside it
+//	export _condor_SCHEDD_HOST="bigbird10.cern.ch"; ...      for a shell, other variables beside it
+//	{"currentschedd": "bigbird10.cern.ch", ...}              CERN's myschedd show -j
+func namedSchedd(out string) (string, error) {
+	name := strings.TrimSpace(out)
+	if strings.HasPrefix(name, "{") {
+		var said struct {
+			CurrentSchedd string `json:"currentschedd"`
+		}
+		if err := json.Unmarshal([]byte(name), &said); err != nil {
+			return "", fmt.Errorf("its JSON cannot be read: %w", err)
+		}
+		name = said.CurrentSchedd
+	}
+	for _, line := range strings.FieldsFunc(out, func(r rune) bool { return r == '\n' || r == ';' }) {
+		key, value, set := strings.Cut(line, "=")
+		key = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(key), "export "))
+		if set && (strings.EqualFold(key, "SCHEDD_HOST") || strings.EqualFold(key, "_condor_SCHEDD_HOST")) {
+			name = strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	if !scheddName.MatchString(name) {
+		return "", fmt.Errorf("expected the schedd's name, or SCHEDD_HOST=name, found %q", clip(strings.TrimSpace(out)))
+	}
+	return name, nil
 }
 
 // config reads a setting of HTCondor's configuration; empty when it is not set.
 func (c *Client) config(ctx context.Context, id Identity, setting string) (string, error) {
 	var out bytes.Buffer
-	err := c.run(ctx, command{name: "condor_config_val", args: []string{setting}, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
+	err := c.run(ctx, command{name: "condor_config_val", args: []string{setting}, id: Identity{CCache: id.CCache}, timeout: c.o.Timeout, read: tool.Output(&out)})
 	var e *Error
 	if errors.As(err, &e) && e.ExitCode == 1 && strings.HasPrefix(e.Stderr, "Not defined: ") {
 		return "", nil

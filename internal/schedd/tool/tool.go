@@ -25,7 +25,7 @@ const lateOutput = 2 * time.Second
 // Command is one call of a tool.
 type Command struct {
 	Name   string // condor_submit
-	BinDir string // where it is; empty: found in PATH
+	BinDir string // where it is, unless its name is a path; empty: found in PATH
 	Args   []string
 	Env    []string // beyond PATH, HOME and the C locale
 	Dir    string   // working directory; empty: /
@@ -69,7 +69,10 @@ func Run(parent context.Context, c Command) error {
 	ctx, cancel := context.WithTimeout(parent, c.Timeout)
 	defer cancel()
 	path := filepath.Join(c.BinDir, c.Name)
-	if c.BinDir == "" {
+	switch {
+	case filepath.IsAbs(c.Name):
+		path = c.Name
+	case c.BinDir == "":
 		var err error
 		if path, err = exec.LookPath(c.Name); err != nil {
 			return &Failure{Cause: NotStarted, ExitCode: -1, Words: "not found in PATH", Err: err}
