@@ -72,7 +72,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty: the pod's service account")
 	f.StringVar(&o.Namespace, "namespace", "", "the one `namespace` whose HTCJobs are run; empty: all")
 	f.IntVar(&o.Workers, "workers", 4, "HTCJobs looked at in parallel")
-	f.IntVar(&o.Submitters, "submitters", 4, "HTCJobs whose jobs are submitted, recovered or removed in parallel")
+	f.IntVar(&o.Submitters, "submitters", 4, "HTCJobs whose jobs are submitted in parallel; as many are looked for, and as many removed")
 	f.DurationVar(&o.Resync, "resync", 10*time.Second, "how often every HTCJob is looked at even when nothing has happened")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the Lease, so that two htcd never work at once")
 	f.StringVar(&o.LeaseName, "lease-name", "htcd", "`name` of the Lease, in htcd's own namespace")

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -22,48 +23,69 @@ type waiting struct {
 func (w *waiting) Error() string { return w.message }
 
 // actOne is act with its back-off, and tells the user when something is in the way.
-func (c *Controller) actOne(ctx context.Context, key string) {
-	err := c.act(ctx, key)
+func (c *Controller) actOne(ctx context.Context, e errand, key string) {
+	if !c.lane.claim(key) {
+		return
+	}
+	needs, err := c.act(ctx, e, key)
+	c.lane.release(key)
+	if needs != e {
+		c.lane.add(needs, key)
+		return
+	}
 	defer c.queue.Add(key)
 	if err == nil {
-		c.lane.Forget(key)
+		c.lane.forget(key)
 		c.troubles.clear(key)
 		return
 	}
 	if pause, ok := errors.AsType[*waiting](err); ok {
-		c.lane.Forget(key)
-		c.troubles.set(key, trouble{reason: "AskingSchedd", message: pause.message, retry: c.Now().Add(pause.after)})
-		c.lane.AddAfter(key, pause.after)
+		c.lane.forget(key)
+		c.troubles.set(key, trouble{errand: e, reason: "AskingSchedd", message: pause.message, retry: c.Now().Add(pause.after)})
+		c.lane.addAfter(e, key, pause.after)
 		return
 	}
-	after := min(firstRetry<<min(c.lane.NumRequeues(key), 10), lastRetry)
+	after := min(firstRetry<<min(c.lane.tries(e, key), 10), lastRetry)
 	t := explain(err)
-	t.retry = c.Now().Add(after)
+	t.errand, t.retry = e, c.Now().Add(after)
 	if c.troubles.set(key, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.reason).Dur("retry", after).Msg("not done yet")
 		if job := c.get(key); job != nil {
 			c.Events.Warning(job, t.reason, t.message)
 		}
 	}
-	c.lane.AddRateLimited(key)
+	c.lane.again(e, key)
 }
 
-// act decides again, from the ledger as it is now, and does what needs HTCondor.
-func (c *Controller) act(ctx context.Context, key string) error {
+// act decides again, from the ledger as it is now, and does what needs HTCondor, if that is this kind of errand. Else it
+// does nothing and returns the kind that is needed.
+func (c *Controller) act(ctx context.Context, e errand, key string) (needs errand, err error) {
 	job := c.get(key)
 	if job == nil {
-		return c.sweep(ctx, key)
+		if e != removing {
+			return removing, nil
+		}
+		return e, c.sweep(ctx, key)
 	}
 	s, err := c.gather(ctx, job)
 	if err != nil {
-		return err
+		return e, err
+	}
+	d := plan(s)
+	if needs := errandOf(d.action); d.action != actRest && needs != e {
+		return needs, nil
 	}
 	if s.orphans {
 		if err := c.sweep(ctx, key); err != nil {
-			return err
+			return e, err
 		}
 	}
-	switch d := plan(s); d.action {
+	return e, c.do(ctx, job, s, d)
+}
+
+// do does what was decided.
+func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s situation, d decision) error {
+	switch d.action {
 	case actSubmit:
 		return c.submit(ctx, job, d.attempt)
 	case actRecover:

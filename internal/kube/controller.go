@@ -22,7 +22,7 @@ type Options struct {
 	Namespace   string // the one that the informer watches; empty: all
 	Staging     string // directory under which every run has one of its own
 	Workers     int    // HTCJobs looked at in parallel
-	Submitters  int    // HTCJobs for which HTCondor is asked in parallel
+	Submitters  int    // HTCJobs for which HTCondor is asked in parallel, for each kind of errand
 	Informer    cache.SharedIndexInformer
 	Objects     Objects
 	Events      Events
@@ -38,7 +38,7 @@ type Controller struct {
 	Options
 	cache    cache.MutationCache // the informer's, plus our own writes that it has not seen yet
 	queue    workqueue.TypedRateLimitingInterface[string]
-	lane     workqueue.TypedRateLimitingInterface[string]
+	lane     *lane
 	checks   workqueue.TypedRateLimitingInterface[string] // UIDs whose run HTCondor is asked about soon
 	syncing  keymutex.KeyMutex                            // one at a time reads the ledger and writes the status of an HTCJob
 	troubles troubles
@@ -64,8 +64,8 @@ func New(o Options) (*Controller, error) {
 	c := &Controller{
 		Options: o, syncing: keymutex.NewHashed(256), rooms: newRooms(),
 		cache:  cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
-		queue:  workqueue.NewTypedRateLimitingQueue[string](fast),
-		lane:   workqueue.NewTypedRateLimitingQueue(limiter()),
+		queue:  newTurns(fast),
+		lane:   newLane(limiter),
 		checks: workqueue.NewTypedRateLimitingQueue(limiter()),
 	}
 	enqueue := func(object any) {
@@ -98,13 +98,16 @@ func (c *Controller) Run(ctx context.Context) error {
 	for range c.Workers {
 		group.Go(func() error { c.drain(work, c.queue, c.syncOne); return nil })
 	}
-	for range c.Submitters {
-		group.Go(func() error { c.drain(work, c.lane, c.actOne); return nil })
+	for e, queue := range c.lane.queues {
+		act := func(ctx context.Context, key string) { c.actOne(ctx, errand(e), key) }
+		for range c.Submitters {
+			group.Go(func() error { c.drain(work, queue, act); return nil })
+		}
 	}
 	group.Go(func() error { c.drain(work, c.checks, c.checkOne); return nil })
 	<-ctx.Done()
 	c.queue.ShutDown()
-	c.lane.ShutDown()
+	c.lane.shutDown()
 	c.checks.ShutDown()
 	return group.Wait()
 }
@@ -141,9 +144,9 @@ func (c *Controller) SecretChanged() { c.retryNow(v1alpha1.ConditionCredentials)
 
 // retryNow ends the back-off of every HTCJob whose trouble is about that condition.
 func (c *Controller) retryNow(condition string) {
-	for _, key := range c.troubles.with(condition) {
-		c.lane.Forget(key)
-		c.lane.Add(key)
+	for key, e := range c.troubles.with(condition) {
+		c.lane.forget(key)
+		c.lane.add(e, key)
 	}
 }
 

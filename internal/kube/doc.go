@@ -2,7 +2,7 @@
 //
 //	informer ─> queue ─> sync: gather ─> plan ─> status          (never waits for HTCondor)
 //	                             │
-//	                             └─> lane: gather ─> plan ─> submit | recover | remove
+//	                             └─> lane: gather ─> plan ─> submit | ask | remove
 //
 //	receiver ─> Record ──┐
 //	                     ├─> observe ─> ledger ─> queue
@@ -10,7 +10,8 @@
 //
 // Two queues hold the keys of HTCJobs. The first is for what is fast: it reads the ledger, decides, and writes
 // .status. Whatever needs HTCondor is handed to the second, the lane, whose workers decide again from the ledger
-// before they act; a queue never hands one key to two workers, so at most one of them acts for an HTCJob.
+// before they act. The lane has a queue and workers of its own for submissions, questions and removals; at most one
+// worker acts for an HTCJob at a time. In every queue namespaces take turns.
 //
 // The ledger, not the informer's cache, decides whether something was sent: a cache may be seconds old.
 //

@@ -39,7 +39,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	}
 	difficulty, stuck := c.troubles.get(key)
 	if s.orphans && !stuck {
-		c.lane.Add(key)
+		c.lane.add(errandOf(d.action), key)
 	}
 	if d.action == actRest {
 		c.troubles.clear(key)
@@ -51,7 +51,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	// The status comes first: the lane then works with the object as it stands afterwards.
 	err = c.report(ctx, s, view{decision: d, trouble: difficulty, stuck: stuck})
 	if d.action != actRest && (!stuck || c.Now().After(difficulty.retry)) {
-		c.lane.Add(key)
+		c.lane.add(errandOf(d.action), key)
 	}
 	return err
 }
@@ -61,7 +61,7 @@ func (c *Controller) syncGone(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
 	if err == nil && len(runs) > 0 {
 		if difficulty, stuck := c.troubles.get(key); !stuck || c.Now().After(difficulty.retry) {
-			c.lane.Add(key)
+			c.lane.add(removing, key)
 		}
 	}
 	return err

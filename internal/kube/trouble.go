@@ -17,6 +17,7 @@ type trouble struct {
 	condition string // the condition that is False because of it
 	reason    string
 	message   string
+	errand    errand    // in which it was met
 	retry     time.Time // before this the lane is not asked again, except by an event
 }
 
@@ -75,14 +76,14 @@ func (t *troubles) clear(key string) {
 	delete(t.m, key)
 }
 
-// with lists the keys whose trouble is about that condition.
-func (t *troubles) with(condition string) []string {
+// with lists the keys whose trouble is about that condition, and in which errand they met it.
+func (t *troubles) with(condition string) map[string]errand {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var keys []string
+	keys := map[string]errand{}
 	for key, v := range t.m {
 		if v.condition == condition {
-			keys = append(keys, key)
+			keys[key] = v.errand
 		}
 	}
 	return keys

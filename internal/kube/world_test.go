@@ -108,17 +108,27 @@ func (w *world) job(name string) *v1alpha1.HTCJob {
 
 // settle works off the queues until nothing is due.
 func (w *world) settle() {
-	for w.queue.Len() > 0 || w.lane.Len() > 0 {
-		if w.queue.Len() > 0 {
-			key, _ := w.queue.Get()
-			w.syncOne(w.t.Context(), key)
-			w.queue.Done(key)
-			continue
-		}
-		key, _ := w.lane.Get()
-		w.actOne(w.t.Context(), key)
-		w.lane.Done(key)
+	for w.step() {
 	}
+}
+
+// step takes one key, if any is due.
+func (w *world) step() bool {
+	if w.queue.Len() > 0 {
+		key, _ := w.queue.Get()
+		w.syncOne(w.t.Context(), key)
+		w.queue.Done(key)
+		return true
+	}
+	for e, queue := range w.lane.queues {
+		if queue.Len() > 0 {
+			key, _ := queue.Get()
+			w.actOne(w.t.Context(), errand(e), key)
+			queue.Done(key)
+			return true
+		}
+	}
+	return false
 }
 
 // later lets time pass and everything be looked at again.
