@@ -1,9 +1,11 @@
 # htcd with HTCondor's client tools and kinit, and nothing else: no shell, no
-# package manager, no accounts. Any uid will do. Build with
+# package manager, no accounts. Any uid will do. `make image` builds it; so does
 #   docker build --build-arg VERSION=v0.1.0 -t htcd:v0.1.0 .
 
 FROM golang:1.26.8-trixie AS build
 WORKDIR /src
+# Where modules come from, when it is not the usual place.
+ARG GOPROXY
 COPY go.mod go.sum ./
 RUN go mod download
 COPY cmd cmd
@@ -11,9 +13,10 @@ COPY internal internal
 ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.version=$VERSION" -o /htcd ./cmd/htcd
 
-FROM debian:13-slim AS tools
+FROM debian:13.1-slim AS tools
+# The versions that htcd is tested with; Debian's fixes of them are taken as they come.
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-    condor krb5-user ca-certificates
+    'condor=23.9.*' 'krb5-user=1.21.*' ca-certificates
 COPY deploy/image/collect.sh /
 RUN mkdir /tree && sh /collect.sh /tree \
     condor_submit condor_q condor_history condor_rm condor_transfer_data \
@@ -28,3 +31,12 @@ USER 10001:10001
 EXPOSE 8080 8088
 ENTRYPOINT ["/usr/bin/htcd"]
 CMD ["run"]
+ARG VERSION=dev
+ARG REVISION=unknown
+ARG CREATED=unknown
+LABEL org.opencontainers.image.title="htcd" \
+      org.opencontainers.image.description="HTCondor jobs as Kubernetes resources" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.created="$CREATED"

@@ -26,6 +26,13 @@ demo: up ## bring up the lab and run examples/retcode/zero.yaml in it
 build: ## build bin/htcd, one static binary
 	CGO_ENABLED=0 go build -trimpath -o bin/htcd ./cmd/htcd
 
+# What the image calls itself.
+VERSION ?= dev
+
+.PHONY: image
+image: lab ## build htcd's image into bin/htcd-image.tar, and the list of what is in it
+	@$(LAB)/bin/lab image --clone $(CURDIR) --version $(VERSION) --revision $$(git rev-parse HEAD 2>/dev/null || echo unknown)
+
 # One package after the other: some of them take the lab's parts away.
 .PHONY: host
 host: ## install the few packages that the host itself must have

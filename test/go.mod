@@ -5,6 +5,7 @@ go 1.26.0
 replace htc.cern.ch/htcd => ../
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/stretchr/testify v1.12.1
 	golang.org/x/sync v0.24.0

@@ -1,6 +1,8 @@
 #!/bin/sh
 # Copies programs, the shared libraries they are linked to, and the libraries
-# that they load by name while running, into a tree of their own.
+# that they load by name while running, into a tree of their own, with what
+# Debian says of the packages they are from: their licences, and their state
+# where scanners for known flaws look for it.
 # usage: collect.sh DIR PROGRAM...
 set -eu
 dir=$1
@@ -13,12 +15,28 @@ loaded=$(ldconfig -p | sed -n 's/.* => \(.*\/lib\(krb5\|krb5support\|k5crypto\|c
 
 # Debian's /lib is a link to /usr/lib; the copy must not turn it into a directory.
 # shellcheck disable=SC2086 # lists of paths without spaces
-{
+files=$({
 	printf '%s\n' $programs $loaded
 	ldd $programs $loaded | sed -n 's/^\t\(.* => \)\{0,1\}\(\/[^ ]*\) (.*/\2/p'
-} | sed 's#^/\(lib\|lib64\|bin\)/#/usr/\1/#' | sort -u | xargs cp --parents -L -t "$dir"
+} | sed 's#^/\(lib\|lib64\|bin\)/#/usr/\1/#' | sort -u)
+# shellcheck disable=SC2086
+cp --parents -L -t "$dir" $files
+for link in lib lib64 bin; do
+	[ ! -d "$dir/usr/$link" ] || ln -s "usr/$link" "$dir/$link"
+done
 
-for link in lib lib64 bin; do ln -s "usr/$link" "$dir/$link"; done
+# A file may be known under the name that it had before /lib became a link, and its links' target by another.
+for file in $files; do
+	real=$(readlink -f "$file")
+	dpkg -S "$real" "${real#/usr}" 2>/dev/null || echo "no package has $file" >&2
+done | sed 's/: .*//; s/:.*//' | sort -u >/packages
+mkdir -p "$dir/var/lib/dpkg/status.d"
+while read -r package; do
+	dpkg-query -s "$package" >"$dir/var/lib/dpkg/status.d/$package"
+	cp --parents -L -t "$dir" "/usr/share/doc/$package/copyright"
+done </packages
+
 mkdir -p "$dir/etc" "$dir/tmp"
 chmod 1777 "$dir/tmp"
+cp --parents -L -t "$dir" /etc/os-release
 printf 'hosts: files dns\n' >"$dir/etc/nsswitch.conf"

@@ -23,6 +23,8 @@ import (
 const usage = `usage: lab COMMAND
 
   host                                install what the lab and the unit tests need of the host
+  image [--clone DIR] [--version V] [--revision R] [--archive FILE]
+                                      build htcd's image, and the list of what is in it
   up [--clone DIR] [--without-htcd]   bring the lab up, or what has changed of it
   down                                end the lab
   with [--clone DIR] COMMAND...       up, run a command, down; LAB_KEEP leaves a lab that ran before, or in
@@ -95,6 +97,8 @@ func command(ctx context.Context, l *lab.Lab, name string, args []string) error 
 	switch name {
 	case "host":
 		return host(ctx)
+	case "image":
+		return image(ctx, args)
 	case "up":
 		return up(ctx, l, args)
 	case "down":

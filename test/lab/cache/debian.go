@@ -43,8 +43,13 @@ func (c *Cache) HostPackages(ctx context.Context) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	c.Log("host: apt-get install %v", missing)
-	install := append([]string{"install", "-y", "--no-install-recommends"}, missing...)
+	return c.install(ctx, missing...)
+}
+
+// install installs Debian packages on the host.
+func (c *Cache) install(ctx context.Context, packages ...string) error {
+	c.Log("host: apt-get install %v", packages)
+	install := append([]string{"install", "-y", "--no-install-recommends"}, packages...)
 	if c.run(ctx, exec.Command("apt-get", install...), "host") == nil {
 		return nil
 	}

@@ -1,0 +1,157 @@
+package cache
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Operator is the image of htcd that is to be built.
+type Operator struct {
+	// Clone is the directory of htcd's sources, with the Dockerfile.
+	Clone string
+	// Version and Revision stand in the image's labels; Version is its tag, too.
+	Version, Revision string
+	// Archive is the file that the image is written to, in the form of docker save.
+	Archive string
+}
+
+// BuildOperator builds htcd's image by its Dockerfile. An image that the Dockerfile begins with, and that is neither here
+// nor to be had, is made from Debian's packages and this machine's Go.
+func (c *Cache) BuildOperator(ctx context.Context, o Operator) error {
+	dockerfile, err := os.ReadFile(filepath.Join(o.Clone, "Dockerfile"))
+	if err != nil {
+		return err
+	}
+	e, err := c.engine(ctx)
+	if err != nil {
+		return err
+	}
+	bases := baseImages(string(dockerfile))
+	// Debian first: Go's is built upon it.
+	slices.Sort(bases)
+	for _, base := range bases {
+		if e.has(ctx, base) {
+			continue
+		}
+		c.Log("image: %s cannot be pulled: made from Debian's packages", base)
+		if err := c.standIn(ctx, e, base, bases); err != nil {
+			return fmt.Errorf("make %s: %w", base, err)
+		}
+	}
+
+	args := []string{
+		"--build-arg", "VERSION=" + o.Version, "--build-arg", "REVISION=" + o.Revision,
+		"--build-arg", "CREATED=" + time.Now().UTC().Format(time.RFC3339),
+	}
+	if e.podman != nil {
+		caches, err := goCaches(ctx)
+		if err != nil {
+			return err
+		}
+		args = append(args, caches...)
+	}
+	tag := "htcd:" + o.Version
+	if err := e.build(ctx, tag, o.Clone, "", args...); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(o.Archive); err != nil {
+		return err
+	}
+	return c.run(ctx, e.command("save", "--output", o.Archive, tag), "image")
+}
+
+// baseImages returns what the stages of a Dockerfile begin with, each once, without scratch and without other stages.
+func baseImages(dockerfile string) []string {
+	var bases, stages []string
+	for line := range strings.Lines(dockerfile) {
+		f := strings.Fields(line)
+		if len(f) < 2 || !strings.EqualFold(f[0], "FROM") {
+			continue
+		}
+		if f[1] != "scratch" && !slices.Contains(stages, f[1]) && !slices.Contains(bases, f[1]) {
+			bases = append(bases, f[1])
+		}
+		if len(f) == 4 && strings.EqualFold(f[2], "AS") {
+			stages = append(stages, f[3])
+		}
+	}
+	return bases
+}
+
+//go:embed debian-base.sh
+var debianBaseScript string
+
+// baseSuite is the Debian release of both images.
+const baseSuite = "trixie"
+
+// standIn makes an image under the name of one that is not to be had.
+func (c *Cache) standIn(ctx context.Context, e *engine, image string, bases []string) error {
+	name, tag, _ := strings.Cut(image, ":")
+	switch name {
+	case "debian":
+		dir, err := c.debianBase(ctx)
+		if err != nil {
+			return err
+		}
+		return e.load(ctx, image, dir)
+	case "golang":
+		version, err := goEnv(ctx, "GOVERSION")
+		if err != nil {
+			return err
+		}
+		if !strings.HasPrefix("go"+tag, version+"-") {
+			return fmt.Errorf("this machine has %s", version)
+		}
+		root, err := goEnv(ctx, "GOROOT")
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(bases, func(b string) bool { return strings.HasPrefix(b, "debian:") })
+		if i < 0 {
+			return fmt.Errorf("no Debian among %v to put it on", bases)
+		}
+		return e.build(ctx, image, root, "FROM "+bases[i]+"\nCOPY . /usr/local/go\n"+
+			"ENV GOPATH=/go GOTOOLCHAIN=local PATH=/go/bin:/usr/local/go/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n")
+	}
+	return fmt.Errorf("no recipe for it")
+}
+
+func (c *Cache) debianBase(ctx context.Context) (string, error) {
+	return c.artifact(ctx, "debian-base", debianBaseScript+baseSuite, func(ctx context.Context, dir string) error {
+		if err := c.HostPackages(ctx); err != nil {
+			return err
+		}
+		mirror, err := debianMirror("/etc/apt", os.Getenv("HTCD_DEBIAN_MIRROR"))
+		if err != nil {
+			return err
+		}
+		cmd := exec.Command("/bin/sh", "-c", debianBaseScript, "debian-base", dir, baseSuite, mirror, debianKeyring)
+		return c.run(ctx, namespaced(cmd), "debian-base")
+	})
+}
+
+// goCaches lets the build use the modules and packages that are on this machine already.
+func goCaches(ctx context.Context) ([]string, error) {
+	var args []string
+	for variable, inside := range map[string]string{"GOMODCACHE": "/go/pkg/mod", "GOCACHE": "/root/.cache/go-build"} {
+		dir, err := goEnv(ctx, variable)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--volume", dir+":"+inside)
+	}
+	proxy, err := goEnv(ctx, "GOPROXY")
+	return append(args, "--build-arg", "GOPROXY="+proxy), err
+}
+
+func goEnv(ctx context.Context, variable string) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "env", variable).Output()
+	return strings.TrimSpace(string(out)), err
+}
