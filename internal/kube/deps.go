@@ -15,6 +15,7 @@ type Schedd interface {
 	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
 	Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	ScheddName(ctx context.Context, id schedd.Identity) (string, error)
+	Account(ctx context.Context, id schedd.Identity) (string, error)
 }
 
 // Ledger is where runs and procs are remembered.

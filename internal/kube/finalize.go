@@ -94,6 +94,13 @@ func anySent(runs []ledger.Run) bool {
 // intent was left open, or may have been lost, the queue must show none twice, apart in time, since a cluster might still appear.
 func (c *Controller) removeAll(ctx context.Context, namespace, uid string, runs []ledger.Run) error {
 	alive, err := c.remove(ctx, namespace, schedd.UIDConstraint(uid), "htcd: the HTCJob was deleted")
+	if sent, all := clusters(runs); all {
+		if strange := strangers(alive, sent); len(strange) > 0 && len(strange) == len(untouched(alive)) {
+			c.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
+				Msg("somebody else's jobs carry the tag of an HTCJob that is deleted; they are left as they are")
+			alive, err = removed(alive), nil
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,10 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if err != nil {
 		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
 	}
+	queued, left, others, err := c.own(ctx, id, queued, left)
+	if err != nil {
+		return fmt.Errorf("look whose the jobs of attempt %d are: %w", run.Attempt, err)
+	}
 	if newest := newestAttempt(queued, left); restored(run) && newest > run.Attempt {
 		return c.supersede(ctx, job, *run, newest)
 	}
@@ -80,6 +84,11 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return fmt.Errorf("remove half-spooled cluster %d: %w", f.cluster.ID, err)
 		}
 		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.cluster.ID)}
+	}
+	// Perhaps somebody wants to have them taken for this run; perhaps the credentials were others when they were sent. They
+	// are not adopted in the one case, and nothing is sent beside them in the other.
+	if others = ofAttempt(run.Attempt, others); len(others) > 0 {
+		return othersCluster(others[0])
 	}
 	if first := c.absences.first(run.UID, c.Now()); c.Now().Sub(first) < absentTwice {
 		return &waiting{absentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}

@@ -52,6 +52,7 @@ const (
 	History    = "History"
 	Remove     = "Remove"
 	ScheddName = "ScheddName"
+	Account    = "Account"
 )
 
 // Fail lets the next calls of a command meet these faults, one each, in order.
@@ -67,7 +68,7 @@ func (s *Schedd) Down(err error, commands ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(commands) == 0 {
-		commands = []string{Submit, Queue, History, Remove, ScheddName}
+		commands = []string{Submit, Queue, History, Remove, ScheddName, Account}
 	}
 	for _, c := range commands {
 		delete(s.faults, "down "+c)
@@ -331,4 +332,12 @@ func each(jobs []schedd.Job, constraint string, fn func(schedd.Job) error) error
 		}
 	}
 	return nil
+}
+
+// Account answers as whom Submit would let this identity submit.
+func (s *Schedd) Account(ctx context.Context, id schedd.Identity) (string, error) {
+	if f := s.call(ctx, Account); f.Err != nil {
+		return "", f.Err
+	}
+	return account(id), nil
 }
