@@ -73,6 +73,11 @@ func (d *daemon) run(ctx context.Context) error {
 	server := d.health.server()
 	go func() { _ = server.Serve(listener) }()
 	defer server.Close()
+	stop, err := d.profiles()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = stop() }()
 	d.log.Info().Str("version", version).Str("health", listener.Addr().String()).Msg("started")
 	if !d.o.LeaderElect {
 		return d.work(ctx)
@@ -228,20 +233,23 @@ func (d *daemon) putAside(why error) error {
 // still running is not joined by another.
 func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Controller) error {
 	alone := cron.SkipIfStillRunning(cron.DiscardLogger)
-	pass := func(ask func(context.Context) error) {
+	pass := func(name string, ask func(context.Context) error) {
+		began := time.Now()
 		if err := ask(ctx); err != nil && ctx.Err() == nil {
 			d.log.Warn().Err(err).Msg("the cross-check was broken off; what it did not reach is unchanged")
+			return
 		}
+		d.log.Debug().Str("pass", name).Dur("took", time.Since(began)).Msg("pass")
 	}
 	timer := cron.New()
-	if _, err := timer.AddJob(d.o.ReconcileSchedule, alone(cron.FuncJob(func() { pass(c.Crosscheck) }))); err != nil {
+	if _, err := timer.AddJob(d.o.ReconcileSchedule, alone(cron.FuncJob(func() { pass("crosscheck", c.Crosscheck) }))); err != nil {
 		return err
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced) {
 		return nil
 	}
 	d.health.set(ready)
-	pass(c.Crosscheck)
+	pass("crosscheck", c.Crosscheck)
 	timer.Start()
 	for pause := d.o.Refresh; ; {
 		select {
@@ -251,7 +259,7 @@ func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Con
 		case <-time.After(pause):
 		}
 		began := time.Now()
-		pass(c.Refresh)
+		pass("refresh", c.Refresh)
 		pause = max(d.o.Refresh, 20*time.Since(began))
 	}
 }

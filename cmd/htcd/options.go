@@ -36,6 +36,7 @@ type Options struct {
 	CallbackURL      string
 	CallbackDeadline time.Duration
 	HealthListen     string
+	PprofListen      string
 	TLSCert          string
 	TLSKey           string
 
@@ -88,6 +89,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM `file` with the receiver's certificate, followed by those between it and its root: the receiver speaks https; read anew when it changes")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM `file` with the key of --tls-cert")
 	f.StringVar(&o.HealthListen, "health-listen", ":8080", "`address` of /healthz and /readyz")
+	f.StringVar(&o.PprofListen, "pprof-listen", "", "`address` at which go tool pprof gets profiles, such as :6060, which without a host is loopback alone; empty: none")
 
 	f.StringVar(&o.ImageRegistry, "image-registry", "", "`host[:port][/path]` put before images that name no registry; empty: the container runtime's default")
 	f.StringSliceVar(&o.Binds, "binds", []string{"/cvmfs", "/afs", "/eos"}, "`directories` bound into the container where the node has them")
@@ -185,6 +187,9 @@ func (o *Options) check() error {
 
 // checkParts is check for those who send no jobs.
 func (o *Options) checkParts() error {
+	if _, _, err := net.SplitHostPort(o.PprofListen); err != nil && o.PprofListen != "" {
+		return fmt.Errorf("--pprof-listen %q: want host:port or :port", o.PprofListen)
+	}
 	if o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0 {
 		return fmt.Errorf("--namespace %q is not a namespace's name", o.Namespace)
 	}
