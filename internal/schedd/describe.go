@@ -31,6 +31,7 @@ type Description struct {
 	// KeepCompleted bounds how long a completed job waits in the queue for
 	// its output to be fetched; 0: 10 days, HTCondor's own default.
 	KeepCompleted time.Duration
+	MaxOutput     int64 // MiB that a job may leave behind, at most; HTCondor holds one with more. 0: no limit
 }
 
 // The names in a sandbox.
@@ -77,14 +78,17 @@ func (d Description) Render() (string, error) {
 	set("should_transfer_files", "YES")
 	set("when_to_transfer_output", "ON_EXIT")
 	set("transfer_input_files", strings.Join(inputs, ", "))
-	set("output", "out.$(ProcId)")
-	set("error", "err.$(ProcId)")
-	set("log", "log.$(ProcId)")
+	set("output", Stdout)
+	set("error", Stderr)
+	if d.MaxOutput > 0 {
+		set("max_transfer_output_mb", fmt.Sprint(d.MaxOutput))
+	}
 	set("My.JobBatchName", classad.Quote(d.BatchName))
 	set("notification", "never")
-	// Only a completed job stays: a removed one must not come back.
-	set("leave_in_queue", fmt.Sprintf("(JobStatus == %d) && (StageOutFinish =?= undefined) && ((time() - CompletionDate) < %d)",
-		Completed, int64(keep/time.Second)))
+	// Only a completed job stays: a removed one must not come back. It goes when htcd says that its output is safe;
+	// a transfer alone is no sign of that.
+	set("leave_in_queue", fmt.Sprintf("(JobStatus == %d) && (%s =!= true) && ((time() - CompletionDate) < %d)",
+		Completed, attrFetched, int64(keep/time.Second)))
 	for _, o := range options {
 		b.WriteString(o.String())
 	}

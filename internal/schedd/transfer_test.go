@@ -1,0 +1,72 @@
+package schedd
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestProcsAreNamedInRanges(t *testing.T) {
+	tag := Tag{UID: "u", Attempt: 2}
+	const head = `ClusterId == 7 && HTCJobUID =?= "u" && HTCJobAttempt =?= 2 && JobStatus == 4 && `
+	for name, c := range map[string]struct {
+		numbers []int
+		want    string
+	}{
+		"one":              {[]int{3}, "(ProcId >= 3 && ProcId <= 3)"},
+		"one after other":  {[]int{0, 1, 2}, "(ProcId >= 0 && ProcId <= 2)"},
+		"with gaps":        {[]int{0, 2, 3, 9}, "(ProcId >= 0 && ProcId <= 0 || ProcId >= 2 && ProcId <= 3 || ProcId >= 9 && ProcId <= 9)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, head+c.want, Procs{Tag: tag, Cluster: 7, Numbers: c.numbers}.constraint())
+		})
+	}
+}
+
+func TestTransfer(t *testing.T) {
+	const edited = `echo "Set attribute \"SUBMIT_Iwd\" for 2 matching jobs."`
+	const none = `printf 'Failed to set attribute "SUBMIT_Iwd" by constraint: ( (ClusterId == 99) )\nQueue transaction failed.  No attributes were set.\n' >&2; exit 1`
+	const away = `printf "\nERROR: Can't find address of schedd nowhere\n" >&2; exit 1`
+	for name, c := range map[string]struct {
+		edit, transfer string
+		kind           Kind
+		words          string
+		proc           int // of a TransferError; -1: none
+	}{
+		"what is there is brought":              {edited, `echo "Fetching data files..."`, Unknown, "", -1},
+		"where no job matches nothing is asked": {none, `exit 1`, Unknown, "", -1},
+		"no schedd at the edit":                 {away, `exit 1`, Unreachable, "condor_qedit: ERROR: Can't find address", -1},
+		"no schedd at the transfer":             {edited, away, Unreachable, "condor_transfer_data: ERROR: Can't find address", -1},
+		"a job whose files are gone is named": {edited, `printf 'DCSchedd::receiveJobSandbox:7003:File transfer failed for target job 7.1: SCHEDD at 127.0.0.1 failed to send file(s)\nERROR: Failed to spool job files.\n' >&2; exit 1`,
+			Unknown, "failed to send file(s)", 1},
+		"another cluster's job is not": {edited, `echo 'File transfer failed for target job 77.1: x' >&2; exit 1`, Unknown, "target job 77.1", -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := tools(t, long, map[string]string{"condor_qedit": c.edit, "condor_transfer_data": c.transfer})
+			err := client.Transfer(t.Context(), Identity{}, Procs{Tag: Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0, 1}}, "/out/x")
+			if c.words == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, c.words)
+			require.Equal(t, c.kind, KindOf(err))
+			proc := -1
+			var at *TransferError
+			if errors.As(err, &at) {
+				proc = at.Proc
+			}
+			require.Equal(t, c.proc, proc)
+		})
+	}
+}
+
+func TestRelease(t *testing.T) {
+	procs := Procs{Tag: Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0}}
+	client := tools(t, long, map[string]string{"condor_qedit": `case "$*" in *"HTCJobFetched true") ;; *) echo "$*" >&2; exit 1 ;; esac`})
+	require.NoError(t, client.Release(t.Context(), Identity{}, procs))
+	client = tools(t, long, map[string]string{"condor_qedit": `echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`})
+	require.NoError(t, client.Release(t.Context(), Identity{}, procs), "it has left already")
+	client = tools(t, long, map[string]string{"condor_qedit": `printf 'Failed to set attribute "HTCJobFetched" by constraint: (x)\nAUTHENTICATE:1003:no\n' >&2; exit 1`})
+	require.Equal(t, Credentials, KindOf(client.Release(t.Context(), Identity{}, procs)))
+}
