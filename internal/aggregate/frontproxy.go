@@ -1,0 +1,87 @@
+package aggregate
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// The ConfigMap in which the apiserver says by which certificates its front proxy is known.
+const (
+	proxyNamespace = "kube-system"
+	proxyName      = "extension-apiserver-authentication"
+)
+
+// trust is what that ConfigMap says.
+type trust struct {
+	roots *x509.CertPool
+	names []string // common names; none: any
+}
+
+// FrontProxy knows the apiserver when it calls. The zero value believes nobody.
+type FrontProxy struct{ trust atomic.Pointer[trust] }
+
+// Run follows the ConfigMap until ctx ends. One that is gone, or makes no sense, leaves nobody to be believed.
+func (p *FrontProxy) Run(ctx context.Context, client kubernetes.Interface) error {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(proxyNamespace),
+		informers.WithTweakListOptions(func(list *metav1.ListOptions) {
+			list.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, proxyName).String()
+		}))
+	informer := factory.Core().V1().ConfigMaps().Informer()
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { p.take(object.(*corev1.ConfigMap).Data) },
+		UpdateFunc: func(_, object any) { p.take(object.(*corev1.ConfigMap).Data) },
+		DeleteFunc: func(any) { p.trust.Store(nil) },
+	})
+	if err != nil {
+		return fmt.Errorf("watch ConfigMap %s/%s: %w", proxyNamespace, proxyName, err)
+	}
+	informer.RunWithContext(ctx)
+	return nil
+}
+
+func (p *FrontProxy) take(data map[string]string) {
+	t := trust{roots: x509.NewCertPool()}
+	if !t.roots.AppendCertsFromPEM([]byte(data["requestheader-client-ca-file"])) {
+		p.trust.Store(nil)
+		return
+	}
+	if names := data["requestheader-allowed-names"]; names != "" && json.Unmarshal([]byte(names), &t.names) != nil {
+		p.trust.Store(nil)
+		return
+	}
+	p.trust.Store(&t)
+}
+
+// errStranger is all that a stranger could learn, if TLS told it.
+var errStranger = errors.New("the connection does not come from the apiserver's front proxy")
+
+// verify is tls.Config.VerifyConnection.
+func (p *FrontProxy) verify(state tls.ConnectionState) error {
+	t := p.trust.Load()
+	if t == nil || len(state.PeerCertificates) == 0 {
+		return errStranger
+	}
+	between := x509.NewCertPool()
+	for _, c := range state.PeerCertificates[1:] {
+		between.AddCert(c)
+	}
+	leaf := state.PeerCertificates[0]
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: t.roots, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	if err != nil || len(t.names) > 0 && !slices.Contains(t.names, leaf.Subject.CommonName) {
+		return errStranger
+	}
+	return nil
+}

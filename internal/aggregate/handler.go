@@ -1,0 +1,151 @@
+package aggregate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/rs/zerolog"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Headers of an answer, by which a client whose connection broke can go on where it was.
+const (
+	HeaderAttempt = "Htcd-Attempt"
+	HeaderOffset  = "Htcd-Offset"
+)
+
+// NewHandler answers requests that were allowed already.
+func NewHandler(source Source, log zerolog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	serveDiscovery(mux)
+	const path = "/namespaces/{namespace}/htcjobs/{name}/log"
+	base := "GET /apis/" + GroupVersion.String() + path
+	mux.HandleFunc(base, answer(source.Log, log, "text/plain; charset=utf-8", "proc", "attempt", "stream", "follow", "tailLines", "offset"))
+	mux.HandleFunc(base+"/archive", answer(source.Archive, log, "application/x-tar", "proc", "attempt", "from"))
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource("htcjobs").GroupResource(), "",
+			"htcd serves the output of HTCJobs here: GET "+path+" and /log/archive", 0, true))
+	})
+	return mux
+}
+
+func answer(find func(context.Context, Query) (*Answer, error), log zerolog.Logger, contentType string, parameters ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		q, err := parse(r.URL.Query(), parameters)
+		if err != nil {
+			writeStatus(w, apierrors.NewBadRequest(err.Error()))
+			return
+		}
+		q.Namespace, q.Name = r.PathValue("namespace"), r.PathValue("name")
+		a, err := find(r.Context(), q)
+		if err != nil {
+			if r.Context().Err() == nil {
+				log.Debug().Err(err).Str("job", q.Namespace+"/"+q.Name).Msg("no output to show")
+			}
+			writeStatus(w, err)
+			return
+		}
+		defer a.Close()
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set(HeaderOffset, strconv.FormatInt(a.Offset, 10))
+		if a.Attempt > 0 {
+			w.Header().Set(HeaderAttempt, strconv.Itoa(a.Attempt))
+		}
+		w.WriteHeader(http.StatusOK)
+		flush := http.NewResponseController(w)
+		_ = flush.Flush() // so that who follows knows that there is something to follow
+		if err := a.Write(r.Context(), flushing{w, flush}); err != nil {
+			if r.Context().Err() == nil {
+				log.Warn().Err(err).Str("job", q.Namespace+"/"+q.Name).Msg("output broken off")
+			}
+			panic(http.ErrAbortHandler) // the reader must not take it for the end
+		}
+	}
+}
+
+// flushing hands on at once what is written.
+type flushing struct {
+	io.Writer
+	*http.ResponseController
+}
+
+func (f flushing) Write(p []byte) (int, error) {
+	n, err := f.Writer.Write(p)
+	if err == nil {
+		err = f.Flush()
+	}
+	return n, err
+}
+
+// parse reads the parameters, and refuses what it does not know: a misspelt one must not be ignored.
+func parse(values url.Values, known []string) (Query, error) {
+	q := Query{TailLines: -1, AllProcs: !values.Has("proc")}
+	number := func(value string, least, most int64) (int64, error) {
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < least || n > most {
+			return 0, fmt.Errorf("%q: want a number from %d on", value, least)
+		}
+		return n, nil
+	}
+	const most = 1 << 31
+	for _, name := range known {
+		if !values.Has(name) {
+			continue
+		}
+		value := values.Get(name)
+		var n int64
+		var err error
+		switch name {
+		case "proc", "from":
+			n, err = number(value, 0, most)
+			q.Proc = int(n)
+		case "attempt":
+			n, err = number(value, 0, most)
+			q.Attempt = int(n)
+		case "tailLines":
+			n, err = number(value, 0, most)
+			q.TailLines = int(n)
+		case "offset":
+			q.Offset, err = number(value, 0, 1<<62)
+		case "follow":
+			q.Follow, err = strconv.ParseBool(value)
+		case "stream":
+			q.Stderr = value == "stderr"
+			if value != "stdout" && value != "stderr" {
+				err = fmt.Errorf("%q: want stdout or stderr", value)
+			}
+		}
+		if err != nil {
+			return q, fmt.Errorf("%s: %w", name, err)
+		}
+		values.Del(name)
+	}
+	for name := range values {
+		return q, fmt.Errorf("there is no parameter %q here", name)
+	}
+	return q, nil
+}
+
+// writeStatus answers with an error as the Kubernetes API does.
+func writeStatus(w http.ResponseWriter, err error) {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		known = apierrors.NewInternalError(err)
+	}
+	status := known.Status()
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	w.Header().Set("Content-Type", "application/json")
+	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
+	}
+	w.WriteHeader(int(status.Code))
+	_ = json.NewEncoder(w).Encode(status) // whoever asked may have gone
+}

@@ -1,0 +1,101 @@
+package aggregate
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	stdlog "log"
+	"math/big"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+// Certificate is what the apiserver knows this process by. Its key never leaves the memory.
+type Certificate struct {
+	pair tls.Certificate
+	// PEM is what to believe it by.
+	PEM []byte
+}
+
+// lifetime is longer than any process lives: each makes a certificate of its own.
+const lifetime = 10 * 365 * 24 * time.Hour
+
+// NewCertificate makes one for the Services of a namespace.
+func NewCertificate(namespace string) (*Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("serving certificate: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("serving certificate: %w", err)
+	}
+	now := time.Now()
+	template := x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "htcd output"},
+		// The apiserver takes a Service's name for the host's. Whatever it is called here, it is in our namespace.
+		DNSNames:  []string{"*." + namespace + ".svc"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime),
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true, IsCA: true, MaxPathLenZero: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("serving certificate: %w", err)
+	}
+	return &Certificate{
+		pair: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+		PEM:  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+	}, nil
+}
+
+// Server are the parts of Serve.
+type Server struct {
+	Certificate *Certificate
+	FrontProxy  *FrontProxy
+	Source      Source
+	Log         zerolog.Logger
+}
+
+// Serve answers on the listener until ctx ends; what is being sent then is broken off, and the client comes again.
+func (s Server) Serve(ctx context.Context, listener net.Listener) error {
+	server := &http.Server{
+		Handler:           NewHandler(s.Source, s.Log),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute,
+		MaxHeaderBytes: 64 << 10,
+		BaseContext:    func(net.Listener) context.Context { return ctx },
+		ErrorLog:       stdlog.New(debug{s.Log}, "", 0),
+		TLSConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{s.Certificate.pair},
+			ClientAuth: tls.RequireAnyClientCert, VerifyConnection: s.FrontProxy.verify,
+			SessionTicketsDisabled: true, // every connection is looked at
+		},
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.ServeTLS(listener, "", "") }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	err := server.Close()
+	<-served // http.ErrServerClosed, by Close
+	return err
+}
+
+// debug is where strangers' handshakes and broken connections are written.
+type debug struct{ log zerolog.Logger }
+
+func (d debug) Write(p []byte) (int, error) {
+	d.log.Debug().Msg(string(p))
+	return len(p), nil
+}

@@ -1,0 +1,451 @@
+package follow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Schedd is what is asked of HTCondor.
+type Schedd interface {
+	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+	Tail(ctx context.Context, id schedd.Identity, t schedd.Tail, w io.Writer) error
+}
+
+// Options are the parts of a Reader.
+type Options struct {
+	HTCJobs cache.Store
+	Ledger  interface {
+		Read(ctx context.Context, fn func(*ledger.Tx) error) error
+	}
+	// Schedd is the one that has the run, and as whom it is asked.
+	Schedd func(ctx context.Context, run ledger.Run) (Schedd, schedd.Identity, error)
+	Store  output.Store
+	Dir    string        // for what a slow reader has not taken yet
+	Places int           // how many may read from nodes at once
+	Wait   time.Duration // how long a condor_tail that is to show what is there may take
+	Pause  time.Duration // between two looks at where a job is
+}
+
+// Limits of what is read from a node, where every byte costs the starter's time.
+const (
+	mostLive    = 256 << 20      // a stream that is longer is shown when the job has ended
+	mostBehind  = 1 << 30        // what a slow reader may leave lying
+	followGrows = 16 << 20       // between two looks of condor_tail
+	mostFollow  = 24 * time.Hour // one condor_tail; another goes on
+	freshness   = 3 * time.Second
+)
+
+// Reader answers what users ask about their jobs' output.
+type Reader struct {
+	o      Options
+	places chan struct{}
+}
+
+// New returns a reader. It starts nothing.
+func New(o Options) *Reader { return &Reader{o: o, places: make(chan struct{}, o.Places)} }
+
+var _ aggregate.Source = (*Reader)(nil)
+
+// find looks up what is asked for. The attempt is that of the ledger where there is one.
+func (r *Reader) find(ctx context.Context, q aggregate.Query) (job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc, err error) {
+	object, there, err := r.o.HTCJobs.GetByKey(q.Namespace + "/" + q.Name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if !there {
+		return nil, nil, nil, notFound(q, "there is no HTCJob %s in namespace %s", q.Name, q.Namespace)
+	}
+	job = object.(*v1alpha1.HTCJob)
+	err = r.o.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		run, proc = nil, nil
+		latest, err := latest(tx, string(job.UID), q.Attempt)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		run = &latest
+		p, err := tx.Proc(latest.UID, latest.Attempt, q.Proc)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return nil
+		}
+		proc = &p
+		return err
+	})
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("ask the ledger: %w", err)
+	}
+	jobs := job.Queue()
+	if run != nil {
+		jobs = run.Procs
+	}
+	if q.Proc >= jobs {
+		return nil, nil, nil, notFound(q, "HTCJob %s has no job %d: they are numbered 0 to %d", q.Name, q.Proc, jobs-1)
+	}
+	return job, run, proc, nil
+}
+
+func latest(tx *ledger.Tx, uid string, attempt int) (ledger.Run, error) {
+	if attempt > 0 {
+		return tx.Run(uid, attempt)
+	}
+	return tx.LatestRun(uid)
+}
+
+// Log finds one stream of one job.
+func (r *Reader) Log(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
+	f := &following{Reader: r, q: q}
+	if err := f.look(ctx); err != nil {
+		return nil, err
+	}
+	if f.at.place == waiting && f.run != nil && f.proc != nil && f.proc.Status == ledger.StatusOpen {
+		if err := f.ask(ctx); err == nil { // the ledger is some seconds behind
+			f.at = f.seen
+		}
+	}
+	switch {
+	case f.at.place == never:
+		return nil, notFound(q, "%s", f.at.why)
+	case (f.at.place == waiting || f.at.place == ending) && !q.Follow:
+		return nil, notYet(q, "%s: there is no output yet", f.at.why)
+	}
+	answer := &aggregate.Answer{Write: f.write, Close: f.close}
+	if f.run != nil {
+		answer.Attempt = f.run.Attempt
+		f.q.Attempt = f.run.Attempt // whatever is sent after this is another story
+	}
+	if err := f.begin(ctx); err != nil {
+		f.close()
+		return nil, err
+	}
+	answer.Offset = f.offset
+	return answer, nil
+}
+
+// begin takes hold of what is there, and finds out where the user wants it from.
+func (f *following) begin(ctx context.Context) (err error) {
+	f.offset = f.q.Offset
+	switch f.at.place {
+	case running:
+		err = f.snapshot(ctx)
+	case kept:
+		err = f.open()
+	}
+	if err != nil || f.file == nil {
+		return err
+	}
+	if f.offset = min(f.q.Offset, f.size); f.offset == 0 {
+		f.offset, err = from(f.file, f.size, f.q.TailLines)
+	}
+	return err
+}
+
+// following is one user's way through the places.
+type following struct {
+	*Reader
+	q aggregate.Query
+
+	at   whereabouts
+	job  *v1alpha1.HTCJob
+	run  *ledger.Run
+	proc *ledger.Proc
+
+	seen   whereabouts // as the schedd says
+	starts int         // how often HTCondor had started it then
+
+	place  bool     // one of Reader.places is ours
+	file   *os.File // what was there when we came: kept, or a copy
+	size   int64
+	offset int64 // what the user has
+}
+
+func (f *following) close() {
+	if f.file != nil {
+		_ = f.file.Close() // only read
+	}
+	if f.place {
+		<-f.places
+	}
+}
+
+// look asks the ledger where the output is.
+func (f *following) look(ctx context.Context) (err error) {
+	if f.job, f.run, f.proc, err = f.find(ctx, f.q); err == nil {
+		f.at = where(f.job, f.run, f.proc)
+	}
+	return err
+}
+
+// ask asks the schedd whether the job runs.
+func (f *following) ask(ctx context.Context) error {
+	condor, id, err := f.o.Schedd(ctx, *f.run)
+	if err != nil {
+		return err
+	}
+	f.seen = whereabouts{waiting, fmt.Sprintf("job %s is on its way", f.proc.JobID())}
+	one := fmt.Sprintf("ClusterId == %d && ProcId == %d", f.proc.Cluster, f.proc.Proc)
+	return condor.Queue(ctx, id, one, func(j schedd.Job) error {
+		proc := *f.proc
+		proc.JobStatus = int(j.Status)
+		f.seen = where(f.job, f.run, &proc)
+		f.starts = j.NumJobStarts
+		return nil
+	})
+}
+
+// open opens what was fetched.
+func (f *following) open() error {
+	name := output.Stdout
+	if f.q.Stderr {
+		name = output.Stderr
+	}
+	a := output.Attempt{Namespace: f.q.Namespace, Name: f.q.Name, Number: f.run.Attempt}
+	file, err := f.o.Store.Open(a, f.q.Proc, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return notFound(f.q, "the output of job %s is not kept any more", f.proc.JobID())
+	}
+	if err != nil {
+		return err
+	}
+	if f.file != nil {
+		_ = f.file.Close()
+	}
+	f.file = file
+	info, err := file.Stat()
+	if err == nil {
+		f.size = info.Size()
+	}
+	return err
+}
+
+// snapshot copies what a running job has written until now.
+func (f *following) snapshot(ctx context.Context) error {
+	select {
+	case f.places <- struct{}{}:
+		f.place = true
+	default:
+		return apierrors.NewTooManyRequests(fmt.Sprintf("%d users read the output of running jobs, which is as many as may at once", cap(f.places)), 5)
+	}
+	condor, id, err := f.o.Schedd(ctx, *f.run)
+	if err != nil {
+		return err
+	}
+	if err := f.ask(ctx); err != nil { // how often it was started
+		return apierrors.NewServiceUnavailable("HTCondor could not be asked: " + err.Error())
+	}
+	copied, err := newBacklog(f.o.Dir, mostLive)
+	if err != nil {
+		return err
+	}
+	tailing, stop := f.whileItRuns(ctx)
+	defer stop()
+	err = condor.Tail(tailing, id, schedd.Tail{
+		Cluster: f.proc.Cluster, Proc: f.proc.Proc, Stderr: f.q.Stderr, MaxBytes: mostLive, Timeout: f.o.Wait,
+	}, copied)
+	if err != nil && tailing.Err() != nil && ctx.Err() == nil && f.q.Follow { // it has ended just now
+		return copied.Close()
+	}
+	f.file, f.size = copied.file, copied.written
+	if err != nil {
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("job %s runs, but its node could not be asked for what it has written (%v); "+
+			"it can be read when the job has ended", f.proc.JobID(), err))
+	}
+	if f.size == mostLive {
+		return notYet(f.q, "job %s has written more than %d MiB: that can be read when it has ended", f.proc.JobID(), mostLive>>20)
+	}
+	return nil
+}
+
+// write sends what is there, and with Follow what comes, until the job has ended.
+func (f *following) write(ctx context.Context, w io.Writer) error {
+	if f.file != nil {
+		n, err := io.Copy(w, io.NewSectionReader(f.file, f.offset, f.size-f.offset))
+		f.offset += n
+		if err != nil || f.at.place == kept || !f.q.Follow {
+			return err
+		}
+	}
+	asked := time.Time{}
+	for {
+		if err := f.look(ctx); err != nil {
+			return err
+		}
+		switch f.at.place {
+		case kept:
+			if err := f.open(); err != nil {
+				return err
+			}
+			if f.offset > f.size { // it ended in another run of the job than the one that was seen
+				f.offset = 0
+			}
+			_, err := io.Copy(w, io.NewSectionReader(f.file, f.offset, f.size-f.offset))
+			return err
+		case never:
+			return nil
+		case running, waiting:
+			if f.proc == nil || f.proc.Status != ledger.StatusOpen || time.Since(asked) < freshness {
+				break
+			}
+			before := f.starts
+			if err := f.ask(ctx); err != nil {
+				break // it may answer the next time; the ledger knows when it has ended
+			}
+			asked = time.Now()
+			if f.seen.place != running {
+				break
+			}
+			if before != 0 && f.starts != before {
+				f.offset = 0
+			}
+			if err := f.live(ctx, w); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(f.o.Pause):
+		}
+	}
+}
+
+// live goes with a job that runs until it does not any more, as far as can be told: what it wrote last is in what is
+// fetched.
+func (f *following) live(ctx context.Context, w io.Writer) error {
+	if !f.place { // it was waited for: it is late for a refusal
+		select {
+		case f.places <- struct{}{}:
+			f.place = true
+		default:
+			return nil // perhaps the next time
+		}
+	}
+	condor, id, err := f.o.Schedd(ctx, *f.run)
+	if err != nil {
+		return nil // as above
+	}
+	behind, err := newBacklog(f.o.Dir, mostBehind)
+	if err != nil {
+		return err
+	}
+	defer behind.Close()
+	tailing, stop := f.whileItRuns(ctx)
+	defer stop()
+	tail := schedd.Tail{
+		Cluster: f.proc.Cluster, Proc: f.proc.Proc, Stderr: f.q.Stderr, Follow: true,
+		MaxBytes: mostLive + followGrows, Timeout: mostFollow,
+	}
+	rest := &skipping{behind, f.offset}
+	tailed := make(chan struct{})
+	go func() {
+		defer close(tailed)
+		err := condor.Tail(tailing, id, tail, rest)
+		if !errors.Is(err, errTooSlow) {
+			err = nil // whatever it is, what is missing will be there at the end
+		}
+		behind.end(err)
+	}()
+	n, err := io.Copy(w, behind)
+	f.offset += n
+	stop()
+	<-tailed
+	return err
+}
+
+// whileItRuns ends when the ledger knows the job to have ended: condor_tail itself does not say.
+func (f *following) whileItRuns(ctx context.Context) (context.Context, context.CancelFunc) {
+	running, stop := context.WithCancel(ctx)
+	ours := *f
+	go func() {
+		defer stop()
+		for ours.look(running) == nil && ours.proc != nil && ours.proc.Status == ledger.StatusOpen {
+			select {
+			case <-running.Done():
+			case <-time.After(ours.o.Pause):
+			}
+		}
+	}()
+	return running, stop
+}
+
+// skipping leaves out what the user has.
+type skipping struct {
+	to  io.Writer
+	had int64
+}
+
+func (s *skipping) Write(p []byte) (int, error) {
+	left := int(min(s.had, int64(len(p))))
+	s.had -= int64(left)
+	n, err := s.to.Write(p[left:])
+	return left + n, err
+}
+
+// Archive finds what ended jobs have brought back.
+func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
+	one := q
+	if q.AllProcs {
+		one.Proc = 0
+	}
+	job, run, proc, err := r.find(ctx, one)
+	if err != nil {
+		return nil, err
+	}
+	at := where(job, run, proc)
+	if run == nil {
+		return nil, notYet(q, "%s: there is no output yet", at.why)
+	}
+	a := output.Attempt{Namespace: q.Namespace, Name: q.Name, Number: run.Attempt}
+	procs := []int{q.Proc}
+	switch {
+	case q.AllProcs:
+		if procs, err = r.kept(a, q.Proc); err != nil {
+			return nil, err
+		}
+		if len(procs) == 0 && q.Proc == 0 && at.place != kept {
+			return nil, notYet(q, "%s: there is no output to fetch yet", at.why)
+		}
+	case at.place == never:
+		return nil, notFound(q, "%s", at.why)
+	case at.place != kept:
+		return nil, notYet(q, "%s: there is no output to fetch yet", at.why)
+	}
+	return &aggregate.Answer{
+		Attempt: run.Attempt, Close: func() {},
+		Write: func(ctx context.Context, w io.Writer) error {
+			if len(procs) == 0 { // which Store.Archive would take for all
+				return nil
+			}
+			return r.o.Store.Archive(ctx, w, a, procs...)
+		},
+	}, nil
+}
+
+// kept are the jobs of an attempt from one on whose output is there.
+func (r *Reader) kept(a output.Attempt, from int) ([]int, error) {
+	all, err := r.o.Store.Procs(a)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for i, proc := range all {
+		if proc >= from {
+			return all[i:], nil
+		}
+	}
+	return nil, nil
+}

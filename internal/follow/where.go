@@ -1,0 +1,108 @@
+package follow
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// place is where a job's output is.
+type place int
+
+const (
+	waiting place = iota // nowhere yet
+	running              // on the node that runs it
+	ending               // on its way to us
+	kept                 // with us
+	never                // there is none, and none will come
+)
+
+// whereabouts is a place, and for all but the last two of use why.
+type whereabouts struct {
+	place place
+	why   string
+}
+
+// where tells it from what the ledger has of the job; run and proc may be nil where it has nothing.
+func where(job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc) whereabouts {
+	id := "the job"
+	if proc != nil {
+		id = "job " + proc.JobID()
+	}
+	switch {
+	// Nothing is in HTCondor, or not for sure.
+	case run == nil && job.Status.Phase.Terminal():
+		return whereabouts{never, fmt.Sprintf("%s was not sent: %s", job.Name, explained(job, v1alpha1.ConditionFailed))}
+	case run != nil && run.State == ledger.Refused:
+		return whereabouts{never, fmt.Sprintf("%s was not sent: %s", job.Name, run.Message)}
+	case run == nil || proc == nil:
+		return whereabouts{waiting, fmt.Sprintf("%s is in phase %s: %s", job.Name, job.Status.Phase, explained(job, v1alpha1.ConditionSubmitted))}
+
+	case proc.Fetched == ledger.IsFetched:
+		return whereabouts{place: kept}
+	case proc.Fetched == ledger.GivenUp:
+		return whereabouts{never, fmt.Sprintf("the output of %s could not be fetched: %s", id, explained(job, v1alpha1.ConditionOutputFetched))}
+	case run.OutputDir == "":
+		return whereabouts{never, id + " was sent by an older htcd, which fetched no output: condor_transfer_data does"}
+
+	case proc.Status == ledger.StatusOpen && runs(proc.JobStatus):
+		return whereabouts{place: running}
+	case proc.Status == ledger.StatusOpen && schedd.JobStatus(proc.JobStatus) == schedd.Held:
+		return whereabouts{waiting, fmt.Sprintf("%s is on hold in HTCondor: %s", id, explained(job, v1alpha1.ConditionHeld))}
+	case proc.Status == ledger.StatusOpen:
+		return whereabouts{waiting, id + " waits in HTCondor for a slot"}
+
+	// HTCondor throws away what a removed job has written.
+	case run.State != ledger.Submitted || schedd.JobStatus(proc.JobStatus) == schedd.Removed:
+		return whereabouts{never, fmt.Sprintf("%s was removed before it had ended, and HTCondor keeps no output of such jobs: %s", id, proc.Message)}
+	case proc.Reason == "Lost":
+		return whereabouts{never, fmt.Sprintf("%s left HTCondor without a trace, and without output", id)}
+	default:
+		return whereabouts{ending, fmt.Sprintf("%s has ended, and its output is being fetched", id)}
+	}
+}
+
+// runs tells whether there is a starter that could be asked.
+func runs(status int) bool {
+	s := schedd.JobStatus(status)
+	return s == schedd.Running || s == schedd.Suspended
+}
+
+// explained is the sentence of a condition, or of whatever else is wrong.
+func explained(job *v1alpha1.HTCJob, condition string) string {
+	for _, kind := range []string{condition, v1alpha1.ConditionSuspended, v1alpha1.ConditionCredentials, v1alpha1.ConditionBackendReachable} {
+		c := meta.FindStatusCondition(job.Status.Conditions, kind)
+		bad := c != nil && (kind == condition || kind == v1alpha1.ConditionSuspended == (c.Status == metav1.ConditionTrue))
+		if bad && c.Message != "" {
+			return strings.TrimSpace(c.Message)
+		}
+	}
+	return "nothing more is known"
+}
+
+// A refusal is said as Kubernetes would.
+
+func notFound(q aggregate.Query, format string, args ...any) error {
+	return refuse(http.StatusNotFound, metav1.StatusReasonNotFound, q, format, args...)
+}
+
+// notYet is for what may be there later.
+func notYet(q aggregate.Query, format string, args ...any) error {
+	return refuse(http.StatusConflict, metav1.StatusReasonConflict, q, format, args...)
+}
+
+func refuse(code int32, reason metav1.StatusReason, q aggregate.Query, format string, args ...any) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: fmt.Sprintf(format, args...),
+		Details: &metav1.StatusDetails{Group: aggregate.GroupVersion.Group, Kind: "htcjobs", Name: q.Name},
+	}}
+}
