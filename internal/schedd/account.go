@@ -22,10 +22,14 @@ func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 		return "", err
 	}
 	var user string
-	err = classad.ReadLong(strings.NewReader(out.String()), func(ad classad.Ad) error {
-		user, _ = ad.Get("MyRemoteUserName").Str()
-		return nil
-	})
+	for line := range strings.Lines(out.String()) { // a sentence stands before the ad
+		if err == nil && strings.HasPrefix(line, "MyRemoteUserName ") {
+			err = classad.ReadLong(strings.NewReader(line), func(ad classad.Ad) error {
+				user, _ = ad.Get("MyRemoteUserName").Str()
+				return nil
+			})
+		}
+	}
 	account, _, _ := strings.Cut(user, "@")
 	if err != nil || account == "" {
 		return "", &Error{Command: "condor_ping", Stderr: "expected MyRemoteUserName, found " + clip(out.String())}

@@ -8,7 +8,7 @@ import (
 
 func TestWhoTheScheddTakesAnIdentityFor(t *testing.T) {
 	for name, c := range map[string]struct{ script, account, words string }{
-		"the name before the domain": {`[ "$*" = "-name schedd.test -pool pool.test -type SCHEDD -long WRITE" ] && printf 'Command = 60040\nMyRemoteUserName = "robot@pool.test"\nEncryption = "YES"\n'`, "robot", ""},
+		"the name before the domain": {`[ "$*" = "-name schedd.test -pool pool.test -type SCHEDD -long WRITE" ] && printf '# WRITE command to local schedd is ALLOWED\nCommand = 60040\nMyRemoteUserName = "robot@pool.test"\nEncryption = "YES"\n'`, "robot", ""},
 		"a name without one":         {`echo 'MyRemoteUserName = "robot"'`, "robot", ""},
 		"no answer":                  {`echo "ERROR: failed to make connection to <127.0.0.1:9618>" >&2; exit 1`, "", "failed to make connection"},
 		"no name":                    {`echo 'Command = 60040'`, "", "expected MyRemoteUserName"},

@@ -1,0 +1,80 @@
+package security
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// forge sends a job as alice that carries the tag of an HTCJob's first attempt, and returns its cluster when it runs.
+func forge(b *trial.Bench, job *v1alpha1.HTCJob) (cluster string) {
+	b.T.Helper()
+	description := fmt.Sprintf(`executable = /bin/sleep
+transfer_executable = false
+arguments = 1000
++HTCJobUID = "%s"
++HTCJobAttempt = 1
++HTCJobNamespace = "%s"
++HTCJobName = "%s"
+queue
+`, job.UID, job.Namespace, job.Name)
+	out, err := b.Lab.RunAs(b.T.Context(), "alice", "sh", "-c", `cd /tmp && printf %s "$1" | condor_submit -spool -terse`, "sh", description)
+	require.NoError(b.T, err)
+	cluster, _, _ = strings.Cut(out, ".")
+	b.T.Cleanup(func() {
+		_, err := b.Lab.RunAs(context.WithoutCancel(b.T.Context()), "alice", "condor_rm", cluster)
+		require.NoError(b.T, err)
+	})
+	b.Eventually(func() bool { return len(b.Condor("condor_q", "ClusterId == "+cluster+" && JobStatus == 2")) == 1 },
+		func() string { return "the forged job never ran" })
+	return cluster
+}
+
+func TestAForgedTagDoesNotHoldUpADeletion(t *testing.T) {
+	b := trial.New(t)
+	b.Create("job", "sleep 1000\n")
+	job := b.Phase("job", v1alpha1.PhaseRunning)
+	forged := forge(b, job)
+	b.Kubectl("delete", "htcjob", "job", "--timeout=60s")
+	require.Len(t, b.Condor("condor_q", trial.Tagged(job)), 1)
+	require.Len(t, b.Condor("condor_q", "ClusterId == "+forged), 1, "what is not ours is left alone")
+}
+
+// The finalizer says that htcd may have sent it, the ledger knows nothing, and the schedd has a job with its tag: all
+// that htcd would see if it had been interrupted.
+func TestAForgedTagIsNotAdopted(t *testing.T) {
+	b := trial.New(t)
+	ctx := t.Context()
+	htcd := b.Lab.Part("htcd")
+	require.NoError(t, htcd.Stop(ctx))
+	t.Cleanup(func() { require.NoError(t, htcd.Start(context.WithoutCancel(ctx))) })
+	var jobs []*v1alpha1.HTCJob
+	for _, name := range []string{"interrupted", "untouched"} {
+		jobs = append(jobs, b.Create(name, "exit 0\n", func(job *v1alpha1.HTCJob) { job.Finalizers = []string{v1alpha1.Finalizer} }))
+	}
+	forge(b, jobs[0])
+	require.NoError(t, htcd.Start(ctx))
+
+	require.EqualValues(t, 1, b.Ended("untouched").Status.Succeeded)
+	refused := b.Until("interrupted", "told apart", func(job *v1alpha1.HTCJob) bool {
+		return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)
+	})
+	said := b.Condition(refused, v1alpha1.ConditionCredentials)
+	require.Equal(t, "OtherAccount", said.Reason)
+	require.Contains(t, said.Message, "of the account alice carries this HTCJob's tag")
+	require.Empty(t, refused.Status.JobID)
+	require.Len(t, b.Condor("condor_q", trial.Tagged(jobs[0])), 1, "and nothing is sent beside it")
+
+	_, err := b.Jobs.Patch(ctx, "interrupted", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, v1alpha1.AbandonAnnotation), metav1.PatchOptions{})
+	require.NoError(t, err)
+	b.Kubectl("delete", "htcjob", "interrupted", "--timeout=60s")
+}
