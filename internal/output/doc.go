@@ -5,8 +5,9 @@
 // What stands in a proc's directory was made by a job, which is a stranger's program: every
 // read goes through an os.Root of that directory, so that no symbolic link leads out
 // of it, and nothing is opened that could block. A proc's directory exists only when its
-// output is whole; what is still being fetched stands in <attempt>/.incoming/<proc> until it
-// is moved with Keep.
+// output is whole: what is being fetched stands in a directory of its own below <root>/.incoming until
+// Keep moves it, and what is dropped is moved there before it is removed. Both are one rename, so
+// that a transaction of the ledger may do them.
 //
 // The package decides neither who may read nor what is to be fetched or dropped.
 package output

@@ -83,7 +83,7 @@ func TestNoPathLeadsOutOfAProcsDirectory(t *testing.T) {
 
 	var archive bytes.Buffer
 	require.NoError(t, s.Archive(t.Context(), &archive, first, 0))
-	require.Equal(t, map[string]string{"0/": "", "0/stdout": "mine"}, entries(t, &archive))
+	require.Equal(t, map[string]string{"0/": "", "0/_condor_stdout": "mine"}, entries(t, &archive))
 }
 
 func entries(t *testing.T, r io.Reader) map[string]string {
@@ -108,7 +108,7 @@ func TestAnArchiveHoldsWholeTrees(t *testing.T) {
 	put(t, s, first, 10, "x/y/z", "c")
 	var archive bytes.Buffer
 	require.NoError(t, s.Archive(t.Context(), &archive, first))
-	require.Equal(t, map[string]string{"0/": "", "0/stdout": "a", "10/": "", "10/stdout": "b", "10/x/": "", "10/x/y/": "", "10/x/y/z": "c"}, entries(t, &archive))
+	require.Equal(t, map[string]string{"0/": "", "0/_condor_stdout": "a", "10/": "", "10/_condor_stdout": "b", "10/x/": "", "10/x/y/": "", "10/x/y/z": "c"}, entries(t, &archive))
 	require.ErrorIs(t, s.Archive(t.Context(), io.Discard, first, 2), fs.ErrNotExist)
 }
 
@@ -121,12 +121,12 @@ func TestNamesAreChecked(t *testing.T) {
 	} {
 		_, err := s.AttemptDir(a)
 		require.Error(t, err, "%+v", a)
-		require.Error(t, s.RemoveAttempt(a), "%+v", a)
+		require.Error(t, s.DropAttempt(a), "%+v", a)
 		_, err = s.Open(a, 0, Stdout)
 		require.Error(t, err, "%+v", a)
 	}
-	require.Error(t, s.Remove("physics", ".."))
-	require.Error(t, s.Remove("", ""))
+	require.Error(t, s.Drop("physics", ".."))
+	require.Error(t, s.Drop("", ""))
 	_, err := s.ProcDir(first, -1)
 	require.Error(t, err)
 }
@@ -139,9 +139,9 @@ func TestTheNewestAttemptIsTheLastWithOutput(t *testing.T) {
 	second, third := first, first
 	second.Number, third.Number = 2, 10
 	put(t, s, second, 4, Stdout, "2")
-	dir, err := s.IncomingDir(third) // begun, nothing there yet
+	dir, err := s.AttemptDir(third) // nothing there yet
 	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "0"), 0o700))
+	require.NoError(t, os.MkdirAll(dir, 0o700))
 
 	newest, err := s.Newest("physics", "zero")
 	require.NoError(t, err)
@@ -150,14 +150,59 @@ func TestTheNewestAttemptIsTheLastWithOutput(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []Attempt{first, second, third}, attempts)
 
-	require.NoError(t, s.RemoveAttempt(second))
+	require.NoError(t, s.DropAttempt(second))
 	newest, err = s.Newest("physics", "zero")
 	require.NoError(t, err)
 	require.Equal(t, first, newest)
-	require.NoError(t, s.Remove("physics", "zero"))
+	require.NoError(t, s.Drop("physics", "zero"))
 	_, err = s.Newest("physics", "zero")
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	require.NoError(t, s.Remove("physics", "zero"))
+	require.NoError(t, s.Drop("physics", "zero"))
+
+	left, err := os.ReadDir(filepath.Join(s.Root, incoming))
+	require.NoError(t, err)
+	require.Len(t, left, 2)
+	require.NoError(t, s.Sweep(false))
+	left, err = os.ReadDir(filepath.Join(s.Root, incoming))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestAFetchIsKeptProcByProc(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	put(t, s, first, 1, Stdout, "of an earlier fetch")
+	fetch, err := s.Begin([]int{0, 1, 2})
+	require.NoError(t, err)
+	for _, proc := range []string{"0", "1"} {
+		require.NoError(t, os.WriteFile(filepath.Join(fetch, proc, Stdout), []byte("new "+proc), 0o600))
+	}
+	require.NoError(t, Sync(fetch))
+	for proc, want := range []bool{true, true, false} {
+		arrived, err := Arrived(fetch, proc)
+		require.NoError(t, err)
+		require.Equal(t, want, arrived)
+		if arrived {
+			require.NoError(t, s.Keep(fetch, first, proc))
+		}
+	}
+	for proc, want := range []bool{true, true, false} {
+		has, err := s.Has(first, proc)
+		require.NoError(t, err)
+		require.Equal(t, want, has)
+	}
+	text, err := read(t, s, first, 1, Stdout)
+	require.NoError(t, err)
+	require.Equal(t, "new 1", text)
+	again, err := s.Begin([]int{0})
+	require.NoError(t, err)
+	require.NotEqual(t, fetch, again)
+	require.NoError(t, s.Sweep(false))
+	require.DirExists(t, again)
+	require.NoError(t, s.Sweep(true))
+	require.NoDirExists(t, again)
+	free, err := s.Free()
+	require.NoError(t, err)
+	require.Positive(t, free)
 }
 
 func TestTail(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -12,12 +11,9 @@ import (
 
 // The names of a job's two streams in its directory.
 const (
-	Stdout = "stdout"
-	Stderr = "stderr"
+	Stdout = "_condor_stdout"
+	Stderr = "_condor_stderr"
 )
-
-// incoming is where the procs of an attempt are fetched to.
-const incoming = ".incoming"
 
 // Store is the tree of all output.
 type Store struct{ Root string }
@@ -63,12 +59,6 @@ func (s Store) ProcDir(a Attempt, proc int) (string, error) {
 		err = fmt.Errorf("output: proc %d: expected 0 or more", proc)
 	}
 	return filepath.Join(dir, strconv.Itoa(proc)), err
-}
-
-// IncomingDir is the directory whose children, named as their procs, are still being fetched.
-func (s Store) IncomingDir(a Attempt) (string, error) {
-	dir, err := s.AttemptDir(a)
-	return filepath.Join(dir, incoming), err
 }
 
 // Newest is the highest attempt of an HTCJob of which some proc's output is there;
@@ -117,22 +107,4 @@ func (s Store) Procs(a Attempt) ([]int, error) {
 		return nil, err
 	}
 	return numbered(dir)
-}
-
-// Remove drops all output of an HTCJob; none is no error.
-func (s Store) Remove(namespace, name string) error {
-	rel, err := relJob(namespace, name)
-	if err != nil {
-		return err
-	}
-	return os.RemoveAll(filepath.Join(s.Root, rel))
-}
-
-// RemoveAttempt drops the output of one attempt; none is no error.
-func (s Store) RemoveAttempt(a Attempt) error {
-	dir, err := s.AttemptDir(a)
-	if err != nil {
-		return err
-	}
-	return os.RemoveAll(dir)
 }

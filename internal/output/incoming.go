@@ -1,0 +1,159 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// incoming is where output is fetched to, and what was dropped waits for its removal. No namespace has such a name.
+const incoming = ".incoming"
+
+// Begin makes a new directory for one fetch, with an empty one in it for each proc, named by
+// its number. Nobody else knows it: what a broken-off fetch leaves there mixes with nothing.
+func (s Store) Begin(procs []int) (string, error) {
+	parent := filepath.Join(s.Root, incoming)
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(parent, "fetch-")
+	if err != nil {
+		return "", err
+	}
+	for _, proc := range procs {
+		if err := os.Mkdir(filepath.Join(dir, strconv.Itoa(proc)), 0o700); err != nil {
+			return "", errors.Join(err, os.RemoveAll(dir))
+		}
+	}
+	return dir, nil
+}
+
+// Arrived tells whether a fetch brought anything of a proc. A job that ran to its end has
+// at least its streams.
+func Arrived(fetch string, proc int) (bool, error) {
+	entries, err := os.ReadDir(filepath.Join(fetch, strconv.Itoa(proc)))
+	return len(entries) > 0, err
+}
+
+// Keep puts what was fetched of some procs into its place, each in one step, replaces what
+// stood there, and returns when that survives the loss of power. Sync the fetch before.
+func (s Store) Keep(fetch string, a Attempt, procs ...int) error {
+	attempt, err := s.AttemptDir(a)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(attempt, 0o700); err != nil {
+		return err
+	}
+	for _, proc := range procs {
+		to, err := s.ProcDir(a, proc)
+		if err != nil {
+			return err
+		}
+		if err := s.putAside(to); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(fetch, strconv.Itoa(proc)), to); err != nil {
+			return err
+		}
+	}
+	dir, err := os.Open(attempt) // #nosec G304 -- below the root, of checked names
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// Has tells whether a proc's output is in its place.
+func (s Store) Has(a Attempt, proc int) (bool, error) {
+	dir, err := s.ProcDir(a, proc)
+	if err != nil {
+		return false, err
+	}
+	_, err = os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Drop takes all output of an HTCJob away at once; its removal from the disk is Sweep's. None is no error.
+func (s Store) Drop(namespace, name string) error {
+	rel, err := relJob(namespace, name)
+	if err != nil {
+		return err
+	}
+	return s.putAside(filepath.Join(s.Root, rel))
+}
+
+// DropAttempt is Drop for one attempt.
+func (s Store) DropAttempt(a Attempt) error {
+	dir, err := s.AttemptDir(a)
+	if err != nil {
+		return err
+	}
+	return s.putAside(dir)
+}
+
+// putAside renames a directory, if it is there, to where nobody looks.
+func (s Store) putAside(dir string) error {
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	parent := filepath.Join(s.Root, incoming)
+	if err := os.MkdirAll(parent, 0o700); err != nil {
+		return err
+	}
+	aside, err := os.MkdirTemp(parent, dropped)
+	if err != nil {
+		return err
+	}
+	return os.Rename(dir, filepath.Join(aside, "it"))
+}
+
+const dropped = "dropped-"
+
+// Sweep removes from the disk what was dropped. With all, also what fetches have left, of which
+// none may be under way.
+func (s Store) Sweep(all bool) error {
+	parent := filepath.Join(s.Root, incoming)
+	pattern := dropped + "*"
+	if all {
+		pattern = "*"
+	}
+	left, err := filepath.Glob(filepath.Join(parent, pattern))
+	for _, dir := range left {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
+// Sync returns when everything on the volume that holds dir is on its disk.
+func Sync(dir string) error {
+	d, err := os.Open(dir) // #nosec G304 -- a directory of ours
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := unix.Syncfs(int(d.Fd())); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Free is how many bytes the volume has left for us.
+func (s Store) Free() (int64, error) {
+	if err := os.MkdirAll(s.Root, 0o700); err != nil {
+		return 0, err
+	}
+	var stat unix.Statfs_t
+	if err := unix.Statfs(s.Root, &stat); err != nil {
+		return 0, fmt.Errorf("free space of %s: %w", s.Root, err)
+	}
+	return int64(stat.Bavail) * stat.Bsize, nil // #nosec G115 -- no volume has 8 EiB
+}
