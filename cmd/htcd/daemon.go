@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -229,10 +230,9 @@ func (d *daemon) putAside(why error) error {
 	return nil
 }
 
-// crosscheck asks the schedd at the start, then on schedule, and in between for what is in its queue. A pass that is
-// still running is not joined by another.
+// crosscheck asks the schedds at the start, then on schedule, and in between for what is in their queues. Where a pass is
+// still running, the next leaves that schedd out: none waits for another.
 func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Controller) error {
-	alone := cron.SkipIfStillRunning(cron.DiscardLogger)
 	pass := func(name string, ask func(context.Context) error) {
 		began := time.Now()
 		if err := ask(ctx); err != nil && ctx.Err() == nil {
@@ -242,24 +242,26 @@ func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Con
 		d.log.Debug().Str("pass", name).Dur("took", time.Since(began)).Msg("pass")
 	}
 	timer := cron.New()
-	if _, err := timer.AddJob(d.o.ReconcileSchedule, alone(cron.FuncJob(func() { pass("crosscheck", c.Crosscheck) }))); err != nil {
+	if _, err := timer.AddJob(d.o.ReconcileSchedule, cron.FuncJob(func() { pass("crosscheck", c.Crosscheck) })); err != nil {
 		return err
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced) {
 		return nil
 	}
 	d.health.set(ready)
-	pass("crosscheck", c.Crosscheck)
+	var passes sync.WaitGroup
+	passes.Go(func() { pass("crosscheck", c.Crosscheck) })
 	timer.Start()
-	for pause := d.o.Refresh; ; {
+	tick := time.NewTicker(d.o.Refresh)
+	defer tick.Stop()
+	for {
 		select {
 		case <-ctx.Done():
 			<-timer.Stop().Done()
+			passes.Wait()
 			return nil
-		case <-time.After(pause):
+		case <-tick.C:
+			passes.Go(func() { pass("refresh", c.Refresh) })
 		}
-		began := time.Now()
-		pass("refresh", c.Refresh)
-		pause = max(d.o.Refresh, 20*time.Since(began))
 	}
 }

@@ -35,16 +35,18 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		return nil, fmt.Errorf("events: %w", err)
 	}
 	tickets := krb.New(krb.Options{BinDir: d.o.CondorBinDir, Krb5Config: d.o.Krb5Config, Dir: d.o.TicketDir})
+	secrets := kube.SecretOptions{
+		Namespace: d.o.KinitSecretNamespace, Name: d.o.KinitSecret,
+		PerNamespace: d.o.NamespaceSecrets, Watched: d.o.Namespace, Further: d.o.PoolSecrets,
+	}
 	l := &loop{
 		informer: d.jobs.NewInformer(d.o.Namespace, d.o.Resync),
-		secret: kube.NewSecretCredentials(d.core, kube.SecretOptions{
-			Namespace: d.o.KinitSecretNamespace, Name: d.o.KinitSecret, PerNamespace: d.o.NamespaceSecrets, Watched: d.o.Namespace,
-		}, tickets),
-		close: func() error { defer broadcaster.Shutdown(); return tickets.Close() },
+		secret:   kube.NewSecretCredentials(d.core, secrets, tickets),
+		close:    func() error { defer broadcaster.Shutdown(); return tickets.Close() },
 	}
 	var condor kube.Schedd = schedd.New(schedd.Options{
 		BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,
-		Pool: d.o.Pool, Schedd: d.o.Schedd, Timeout: d.o.CommandTimeout,
+		Pool: d.o.Pool, Schedd: d.o.Schedd, Command: d.o.ScheddCommand, Timeout: d.o.CommandTimeout,
 	})
 	if d.fence != nil {
 		condor, book = fencedSchedd{condor, d.fence}, fencedLedger{book, d.fence}
@@ -54,7 +56,8 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Site: kube.Site{
 			ImageRegistry: strings.TrimSuffix(d.o.ImageRegistry, "/"), Binds: d.o.Binds,
 			CallbackURL: d.o.CallbackURL, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender, AllowOptions: d.o.AllowHTCOpts,
-			AllowImages: d.o.AllowImages, MaxQueue: d.o.MaxQueue, MaxOpen: d.o.MaxOpen,
+			AllowImages: d.o.AllowImages, Collector: d.o.Pool, Schedd: d.o.Schedd, AllowPools: d.o.AllowPools, PoolSecrets: secrets.Named(),
+			MaxQueue: d.o.MaxQueue, MaxOpen: d.o.MaxOpen,
 		},
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Submitters: d.o.Submitters,

@@ -51,6 +51,7 @@ type Options struct {
 	KinitSecret          string
 	KinitSecretNamespace string
 	NamespaceSecrets     bool
+	PoolSecrets          []string
 	TicketDir            string
 	ControlSocket        string
 	Krb5Config           string
@@ -59,6 +60,8 @@ type Options struct {
 	CondorBinDir      string
 	Pool              string
 	Schedd            string
+	ScheddCommand     string
+	AllowPools        []string
 	CommandTimeout    time.Duration
 	ReconcileSchedule string
 	Refresh           time.Duration
@@ -104,6 +107,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username and password, or keytab")
 	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")
 	f.BoolVar(&o.NamespaceSecrets, "namespace-secrets", false, "a namespace with a Secret named as --kinit-secret has its HTCJobs run as that account; needs deploy/components/namespace-secrets")
+	f.StringSliceVar(&o.PoolSecrets, "pool-secrets", nil, "`names` of further Secrets that spec.pool.secretName may name, in its own namespace; with --namespace-secrets, whose rules must list them, too")
 	f.StringVar(&o.TicketDir, "ticket-dir", "/dev/shm/htcd", "memory-backed `directory` for Kerberos tickets")
 	f.StringVar(&o.ControlSocket, "control-socket", "", "Unix `socket` on which the working htcd answers htcd reconcile; empty: control.sock in --ticket-dir")
 	f.StringVar(&o.Krb5Config, "krb5-config", "", "krb5.conf `file`; empty: the system's")
@@ -111,7 +115,9 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.CondorConfig, "condor-config", "", "HTCondor configuration `file`; empty: the system's")
 	f.StringVar(&o.CondorBinDir, "condor-bin-dir", "", "`directory` of condor_submit and its like; empty: found on PATH")
 	f.StringVar(&o.Pool, "pool", "", "collector `host[:port]`; empty: as HTCondor's configuration says")
-	f.StringVar(&o.Schedd, "schedd", "", "`name` of the schedd; empty: as HTCondor's configuration says")
+	f.StringVar(&o.Schedd, "schedd", "", "`name` of the schedd; empty: as --schedd-command, or HTCondor's configuration, says")
+	f.StringVar(&o.ScheddCommand, "schedd-command", "", "a site's `command`, words split at spaces, that prints the schedd for new jobs, such as \"/usr/bin/myschedd show -j\"; asked with the account's ticket, every 5 minutes and when that schedd does not answer")
+	f.StringSliceVar(&o.AllowPools, "allow-pools", nil, "`patterns` of the schedds that spec.pool may name: SCHEDD in the usual pool, or COLLECTOR/SCHEDD, where * stands for anything; htcd shows them its ticket; empty: none")
 	f.DurationVar(&o.CommandTimeout, "command-timeout", time.Minute, "deadline of one HTCondor command; condor_submit gets 20 ms more for every proc")
 	f.StringVar(&o.ReconcileSchedule, "reconcile-schedule", "* * * * *", "cron `schedule` of the cross-check with condor_q and condor_history")
 	f.DurationVar(&o.Refresh, "refresh", 10*time.Second, "how often condor_q is asked in between what runs and what is held; less often where that takes more than 1/20 of the time")
@@ -242,6 +248,9 @@ func (o *Options) checkParts() error {
 	if err := schedd.CheckImagePatterns(o.AllowImages); err != nil {
 		return fmt.Errorf("--allow-images: %w", err)
 	}
+	if err := o.checkPools(); err != nil {
+		return err
+	}
 	for _, f := range []struct {
 		flag string
 		n    int
@@ -257,6 +266,31 @@ func (o *Options) checkParts() error {
 	}
 	if _, err := cron.ParseStandard(o.ReconcileSchedule); err != nil {
 		return fmt.Errorf("--reconcile-schedule %q: %w", o.ReconcileSchedule, err)
+	}
+	return nil
+}
+
+// checkPools is the part of checkParts about where jobs go.
+func (o *Options) checkPools() error {
+	if o.ScheddCommand != "" {
+		words := strings.Fields(o.ScheddCommand)
+		switch {
+		case o.Schedd != "":
+			return errors.New("--schedd and --schedd-command: give one of them")
+		case len(words) == 0 || !filepath.IsAbs(words[0]):
+			return fmt.Errorf("--schedd-command %q: want an absolute path, and arguments", o.ScheddCommand)
+		}
+	}
+	if err := schedd.CheckPlacePatterns(o.AllowPools); err != nil {
+		return fmt.Errorf("--allow-pools: %w", err)
+	}
+	if len(o.PoolSecrets) > 0 && !o.NamespaceSecrets {
+		return errors.New("--pool-secrets: Secrets of namespaces are read with --namespace-secrets only")
+	}
+	for _, name := range o.PoolSecrets {
+		if len(validation.IsDNS1123Subdomain(name)) > 0 {
+			return fmt.Errorf("--pool-secrets: %q is not a Secret's name", name)
+		}
 	}
 	return nil
 }

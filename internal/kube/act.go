@@ -97,6 +97,10 @@ func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s situation, 
 		return c.restore(ctx, job)
 	case actRemove:
 		return c.finalize(ctx, job)
+	case actSuspend:
+		return c.stop(ctx, job, s, stopSuspended)
+	case actExpire:
+		return c.stop(ctx, job, s, stopDeadline)
 	}
 	return nil
 }
@@ -118,7 +122,7 @@ func (c *Controller) runsOf(ctx context.Context, key string) ([]ledger.Run, erro
 // find asks the queue and then the history for every job that matches, leaving out those that ran nothing and never
 // will. Only a nil error is an answer.
 func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint string) (queued, left []schedd.Job, err error) {
-	err = c.asked(c.Schedd.Queue(ctx, id, constraint, func(j schedd.Job) error {
+	err = c.asked(id.Place, c.Schedd.Queue(ctx, id, constraint, func(j schedd.Job) error {
 		if !neverRan(j) {
 			queued = append(queued, j)
 		}
@@ -127,7 +131,7 @@ func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint st
 	if err != nil {
 		return nil, nil, err
 	}
-	err = c.asked(c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{}, func(j schedd.Job) error {
+	err = c.asked(id.Place, c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{}, func(j schedd.Job) error {
 		if !neverRan(j) {
 			left = append(left, j)
 		}

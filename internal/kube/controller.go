@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/keymutex"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // Options are the parts of a Controller.
@@ -42,10 +43,11 @@ type Controller struct {
 	checks   workqueue.TypedRateLimitingInterface[string] // UIDs whose run HTCondor is asked about soon
 	syncing  keymutex.KeyMutex                            // one at a time reads the ledger and writes the status of an HTCJob
 	troubles troubles
-	backend  backend
+	backends backends
+	usual    usual
 	absences absences
 	pace     pace
-	marker   marker
+	passes   passes
 	rooms    rooms
 }
 
@@ -140,11 +142,13 @@ func (c *Controller) syncOne(ctx context.Context, key string) {
 }
 
 // SecretChanged wakes every HTCJob that waits for credentials.
-func (c *Controller) SecretChanged() { c.retryNow(v1alpha1.ConditionCredentials) }
+func (c *Controller) SecretChanged() {
+	c.retryNow(func(t trouble) bool { return t.condition == v1alpha1.ConditionCredentials })
+}
 
-// retryNow ends the back-off of every HTCJob whose trouble is about that condition.
-func (c *Controller) retryNow(condition string) {
-	for key, e := range c.troubles.with(condition) {
+// retryNow ends the back-off of every HTCJob with such a trouble.
+func (c *Controller) retryNow(such func(trouble) bool) {
+	for key, e := range c.troubles.with(such) {
 		c.lane.forget(key)
 		c.lane.add(e, key)
 	}
@@ -159,13 +163,19 @@ func (c *Controller) wakeAll() {
 	}
 }
 
-// asked takes note of how a command of HTCondor ended and hands its error on.
-func (c *Controller) asked(err error) error {
-	if c.backend.note(err) {
+// asked takes note of how a command to a place ended and hands its error on.
+func (c *Controller) asked(place schedd.Place, err error) error {
+	if c.backends.note(place, err) {
 		if err == nil {
-			c.retryNow(v1alpha1.ConditionBackendReachable)
+			// Who did not even learn which schedd to ask may learn it now.
+			c.retryNow(func(t trouble) bool {
+				return t.condition == v1alpha1.ConditionBackendReachable && (t.place == place || t.place == schedd.Place{})
+			})
 		}
 		c.wakeAll()
+	}
+	if kind := schedd.KindOf(err); err != nil && (kind == schedd.Unreachable || kind == schedd.Timeout) {
+		return &placed{place, err}
 	}
 	return err
 }

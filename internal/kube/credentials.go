@@ -1,9 +1,11 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -36,28 +38,38 @@ type SecretOptions struct {
 	// where they are looked for; empty: all.
 	PerNamespace bool
 	Watched      string
+	// Further are names of Secrets beside it that HTCJobs may name, in their own namespace.
+	Further []string
+}
+
+// Named lists the names that HTCJobs may name.
+func (o SecretOptions) Named() []string {
+	if !o.PerNamespace {
+		return nil
+	}
+	return append([]string{o.Name}, slices.DeleteFunc(slices.Clone(o.Further), func(name string) bool { return name == o.Name })...)
 }
 
 // SecretCredentials takes name and password, or keytab, of the accounts from Secrets and keeps tickets for them.
 type SecretCredentials struct {
 	o       SecretOptions
 	common  cache.SharedIndexInformer
-	own     cache.SharedIndexInformer // the namespaces' own; nil: nobody looks at them
+	own     map[string]cache.SharedIndexInformer // the namespaces' own, by the Secrets' name; empty: nobody looks at them
 	tickets Tickets
 }
 
-// NewSecretCredentials watches Secrets of the one name; nothing else is read.
+// NewSecretCredentials watches Secrets of these names; nothing else is read.
 func NewSecretCredentials(client kubernetes.Interface, o SecretOptions, tickets Tickets) *SecretCredentials {
-	watch := func(namespace string) cache.SharedIndexInformer {
+	watch := func(namespace, name string) cache.SharedIndexInformer {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
 			informers.WithTweakListOptions(func(list *metav1.ListOptions) {
-				list.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, o.Name).String()
+				list.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 			}))
 		return factory.Core().V1().Secrets().Informer()
 	}
-	s := &SecretCredentials{o: o, common: watch(o.Namespace), tickets: tickets}
-	if o.PerNamespace {
-		s.own = watch(o.Watched)
+	s := &SecretCredentials{o: o, common: watch(o.Namespace, o.Name), own: map[string]cache.SharedIndexInformer{}, tickets: tickets}
+	for _, name := range o.Named() {
+		s.own[name] = watch(o.Watched, name)
 	}
 	return s
 }
@@ -76,7 +88,7 @@ func (s *SecretCredentials) Run(ctx context.Context, changed func()) error {
 			DeleteFunc: func(any) { changed() },
 		})
 		if err != nil {
-			return fmt.Errorf("watch secrets %s: %w", s.o.Name, err)
+			return fmt.Errorf("watch secrets: %w", err)
 		}
 		watching.Go(func() error { informer.RunWithContext(ctx); return nil })
 	}
@@ -84,10 +96,7 @@ func (s *SecretCredentials) Run(ctx context.Context, changed func()) error {
 }
 
 func (s *SecretCredentials) informers() []cache.SharedIndexInformer {
-	if s.own == nil {
-		return []cache.SharedIndexInformer{s.common}
-	}
-	return []cache.SharedIndexInformer{s.common, s.own}
+	return append(slices.Collect(maps.Values(s.own)), s.common)
 }
 
 // HasSynced tells whether it is known what Secrets there are.
@@ -95,22 +104,35 @@ func (s *SecretCredentials) HasSynced() bool {
 	return !slices.ContainsFunc(s.informers(), func(i cache.SharedIndexInformer) bool { return !i.HasSynced() })
 }
 
-// Identity returns a ticket cache that is valid for a while yet: of the namespace's own account where it has a Secret,
-// else of the common one. A Secret that cannot be used, or is not known yet, is never passed over in favour of the
-// common one: the jobs would run as somebody else.
-func (s *SecretCredentials) Identity(ctx context.Context, namespace string) (schedd.Identity, error) {
-	if s.own == nil {
+// Identity returns a ticket cache that is valid for a while yet: of the Secret of that name in the namespace, or where
+// none is named of the namespace's own account where it has a Secret, else of the common one. A Secret that is named,
+// cannot be used, or is not known yet, is never passed over in favour of the common one: the jobs would run as somebody else.
+func (s *SecretCredentials) Identity(ctx context.Context, namespace, secret string) (schedd.Identity, error) {
+	name := cmp.Or(secret, s.o.Name)
+	own := s.own[name]
+	switch {
+	case own == nil && secret == "":
 		return s.Common(ctx)
-	}
-	if !s.own.HasSynced() {
+	case own == nil:
 		return schedd.Identity{}, &CredentialError{"SecretUnreadable",
-			fmt.Sprintf("the secrets %s of the namespaces could not be read yet; with --namespace-secrets htcd needs list and watch on them (deploy/components/namespace-secrets)", s.o.Name)}
+			fmt.Sprintf("htcd may no longer read the secrets %s of the namespaces (--namespace-secrets, --pool-secrets)", secret)}
+	case !own.HasSynced():
+		return schedd.Identity{}, &CredentialError{"SecretUnreadable",
+			fmt.Sprintf("the secrets %s of the namespaces could not be read yet; with --namespace-secrets htcd needs list and watch on them (deploy/components/namespace-secrets)", name)}
 	}
-	object, found, err := s.own.GetStore().GetByKey(namespace + "/" + s.o.Name)
-	if err != nil || !found {
+	object, found, err := own.GetStore().GetByKey(namespace + "/" + name)
+	switch {
+	case (err != nil || !found) && secret == "":
 		return s.Common(ctx)
+	case err != nil || !found:
+		return schedd.Identity{}, missing(namespace, name)
 	}
 	return s.identity(ctx, object.(*corev1.Secret))
+}
+
+func missing(namespace, name string) error {
+	return &CredentialError{"SecretMissing",
+		fmt.Sprintf("there is no secret %s in namespace %s: create it with the keys username and password (or keytab)", name, namespace)}
 }
 
 // Common is the identity of those who have none of their own.
@@ -121,8 +143,7 @@ func (s *SecretCredentials) Common(ctx context.Context) (schedd.Identity, error)
 	}
 	object, found, err := s.common.GetStore().GetByKey(s.o.Namespace + "/" + s.o.Name)
 	if err != nil || !found {
-		return schedd.Identity{}, &CredentialError{"SecretMissing",
-			fmt.Sprintf("there is no secret %s in namespace %s: create it with the keys username and password (or keytab)", s.o.Name, s.o.Namespace)}
+		return schedd.Identity{}, missing(s.o.Namespace, s.o.Name)
 	}
 	return s.identity(ctx, object.(*corev1.Secret))
 }
@@ -131,10 +152,11 @@ func (s *SecretCredentials) Common(ctx context.Context) (schedd.Identity, error)
 // that the schedd answers to everybody.
 func (s *SecretCredentials) Any(ctx context.Context) (schedd.Identity, error) {
 	id, err := s.Common(ctx)
-	if err == nil || s.own == nil {
+	own := s.own[s.o.Name]
+	if err == nil || own == nil {
 		return id, err
 	}
-	secrets := s.own.GetStore().List()
+	secrets := own.GetStore().List()
 	slices.SortFunc(secrets, func(a, b any) int {
 		return strings.Compare(a.(*corev1.Secret).Namespace, b.(*corev1.Secret).Namespace)
 	})

@@ -16,45 +16,62 @@ import (
 // reasonStuck is what htcd itself gives as the reason when it removes a cluster that was never completely spooled.
 const reasonStuck = "htcd: never completely spooled"
 
-// Crosscheck is one pass: it compares every run on which HTCondor has not said the last word with the schedd's queue,
-// and what left the queue with its history, and repairs the ledger. An error changes nothing.
+// Crosscheck is one pass: it compares every run on which HTCondor has not said the last word with its schedd's queue,
+// and what left the queue with the history, and repairs the ledger. An error changes nothing of what it is about.
 func (c *Controller) Crosscheck(ctx context.Context) error {
-	runs, id, err := c.unconfirmed(ctx)
-	if err != nil || len(runs) == 0 {
-		return err
-	}
-	began := c.Now()
-	newest, err := c.newestHistory(ctx, id)
-	if err != nil {
-		return err
-	}
-	if err := c.check(ctx, id, runs, pass{history: true, since: c.marker.get()}); err != nil {
-		return err
-	}
-	c.marker.set(mark{newest, began})
-	return nil
+	return c.each(ctx, crosschecking, func(ctx context.Context, id schedd.Identity, k circle) error {
+		began := c.Now()
+		newest, err := c.newestHistory(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := c.check(ctx, id, k.runs, pass{history: true, since: c.passes.mark(k.home)}); err != nil {
+			return err
+		}
+		c.passes.setMark(k.home, mark{newest, began})
+		return nil
+	})
 }
 
-// Refresh asks the queue alone, so that what is idle, running or held is known between two cross-checks. It judges
+// Refresh asks the queues alone, so that what is idle, running or held is known between two cross-checks. It judges
 // nothing by its absence.
 func (c *Controller) Refresh(ctx context.Context) error {
-	runs, id, err := c.unconfirmed(ctx)
-	if err != nil || len(runs) == 0 {
-		return err
-	}
-	return c.check(ctx, id, runs, pass{})
+	return c.each(ctx, refreshing, func(ctx context.Context, id schedd.Identity, k circle) error {
+		return c.check(ctx, id, k.runs, pass{})
+	})
 }
 
-// unconfirmed lists the runs to ask about, and as whom; as nobody when there are none.
-func (c *Controller) unconfirmed(ctx context.Context) (runs []ledger.Run, id schedd.Identity, err error) {
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+// each asks all circles of the unconfirmed runs at once, so that none waits for another's schedd.
+func (c *Controller) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, circle) error) error {
+	var runs []ledger.Run
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		runs, err = tx.Runs(ledger.RunFilter{State: ledger.Submitted, Unconfirmed: true})
 		return err
 	})
-	if err == nil && len(runs) > 0 {
-		id, err = c.Credentials.Any(ctx)
+	if err != nil {
+		return err
 	}
-	return runs, id, err
+	all := circles(runs)
+	errs := make([]error, len(all))
+	var group sync.WaitGroup
+	for i, k := range all {
+		end, may := c.passes.begin(kind, k.home, c.Now)
+		if !may {
+			continue
+		}
+		group.Go(func() {
+			defer end()
+			id, err := c.questioner(ctx, k.home)
+			if err == nil {
+				err = ask(ctx, id, k)
+			}
+			if err != nil {
+				errs[i] = fmt.Errorf("schedd %s: %w", k.place, err)
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
 }
 
 // checkOne asks about the one run that a callback hinted at. HTCondor needs a moment from the callback to the end in
@@ -84,7 +101,7 @@ func (c *Controller) checkRun(ctx context.Context, uid string) (over bool, err e
 	if err != nil {
 		return false, err
 	}
-	id, err := c.Credentials.Any(ctx)
+	id, err := c.questioner(ctx, homeOf(run))
 	if err != nil {
 		return false, err
 	}
@@ -112,11 +129,11 @@ type pass struct {
 }
 
 // asker tells how the end of a command is taken note of.
-func (c *Controller) asker(how pass) func(error) error {
+func (c *Controller) asker(place schedd.Place, how pass) func(error) error {
 	if how.dry {
 		return func(err error) error { return err }
 	}
-	return c.asked
+	return func(err error) error { return c.asked(place, err) }
 }
 
 // runKey names a run by what its ads carry. A cluster id alone comes again when a schedd is set up anew.
@@ -130,7 +147,7 @@ func keyOf(run ledger.Run) runKey { return runKey{run.Cluster, run.UID, run.Atte
 
 // check asks queue, then history, about runs, and applies what they say.
 func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledger.Run, how pass) error {
-	at, asked := c.Now(), c.asker(how)
+	at, asked := c.Now(), c.asker(id.Place, how)
 	checked, err := c.open(ctx, runs, how)
 	if err != nil {
 		return err
@@ -192,7 +209,7 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 // not keep the others from being checked.
 func (c *Controller) removeStuck(ctx context.Context, run ledger.Run) error {
 	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
-	_, err := c.remove(ctx, run.Namespace, tag.Constraint(), reasonStuck)
+	_, err := c.remove(ctx, homeOf(run), tag.Constraint(), reasonStuck)
 	if _, ok := errors.AsType[*CredentialError](err); ok {
 		c.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a half-spooled cluster cannot be removed")
 		return nil
@@ -348,33 +365,10 @@ func (c *Controller) logRepairs(changes []change) {
 	}
 }
 
-// mark is the newest entry of the history at some time: what left the queue later stands before it.
-type mark struct {
-	newest string
-	at     time.Time
-}
-
-type marker struct {
-	mu sync.Mutex
-	m  mark
-}
-
-func (m *marker) get() mark {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.m
-}
-
-func (m *marker) set(to mark) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.m = to
-}
-
 // newestHistory returns the id of the job that left the queue last, "" when none ever did.
 func (c *Controller) newestHistory(ctx context.Context, id schedd.Identity) (string, error) {
 	var newest string
-	err := c.asked(c.Schedd.History(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j schedd.Job) error {
+	err := c.asked(id.Place, c.Schedd.History(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j schedd.Job) error {
 		newest = j.ID()
 		return nil
 	}))

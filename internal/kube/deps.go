@@ -14,6 +14,7 @@ type Schedd interface {
 	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
 	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
 	Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
+	// ScheddName is where new jobs of an identity go when nobody says where.
 	ScheddName(ctx context.Context, id schedd.Identity) (string, error)
 	Account(ctx context.Context, id schedd.Identity) (string, error)
 }
@@ -26,8 +27,9 @@ type Ledger interface {
 
 // Credentials gives the identities that HTCondor's commands run as. Its errors are *CredentialError.
 type Credentials interface {
-	// Identity is the one that the HTCJobs of a namespace are sent as: its own, or the common one.
-	Identity(ctx context.Context, namespace string) (schedd.Identity, error)
+	// Identity is the one that the HTCJobs of a namespace are sent as: that of a Secret which they name, else the
+	// namespace's own, else the common one.
+	Identity(ctx context.Context, namespace, secret string) (schedd.Identity, error)
 	// Common is the identity of all namespaces that have none of their own.
 	Common(ctx context.Context) (schedd.Identity, error)
 	// Any is whichever works, for questions about everybody's jobs.
@@ -40,6 +42,8 @@ type Objects interface {
 	AddFinalizer(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error)
 	RemoveFinalizer(ctx context.Context, job *v1alpha1.HTCJob) error
 	SetStatus(ctx context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error)
+	// Delete deletes the object as it is at hand; it is a conflict when it has changed since.
+	Delete(ctx context.Context, job *v1alpha1.HTCJob) error
 	// Exists asks the apiserver whether the object with that UID is still there.
 	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
 	// Each calls fn for every HTCJob of that namespace and name, either empty for any, as they stand in the apiserver.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -33,7 +34,7 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 		c.Events.Warning(job, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
 	// Without a row the ledger may have been lost: the finalizer was set before anything was sent.
 	case anySent(own) || len(own) == 0:
-		err := c.removeAll(ctx, job.Namespace, string(job.UID), own)
+		err := c.removeEverywhere(ctx, job, own)
 		if _, pause := errors.AsType[*waiting](err); err != nil && !pause {
 			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
 		} else if err != nil {
@@ -69,7 +70,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 			continue
 		}
 		if anySent(own) {
-			if err := c.removeAll(ctx, own[0].Namespace, uid, own); err != nil {
+			if err := c.removeAll(ctx, homesOf(own), uid, own); err != nil {
 				return err
 			}
 		}
@@ -90,23 +91,48 @@ func anySent(runs []ledger.Run) bool {
 	return false
 }
 
-// removeAll removes every job of an HTCJob by its tag and returns nil once the queue shows none of them. Where an
-// intent was left open, or may have been lost, the queue must show none twice, apart in time, since a cluster might still appear.
-func (c *Controller) removeAll(ctx context.Context, namespace, uid string, runs []ledger.Run) error {
-	alive, err := c.remove(ctx, namespace, schedd.UIDConstraint(uid), "htcd: the HTCJob was deleted")
-	if sent, all := clusters(runs); all {
-		if strange := strangers(alive, sent); len(strange) > 0 && len(strange) == len(untouched(alive)) {
-			c.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
-				Msg("somebody else's jobs carry the tag of an HTCJob that is deleted; they are left as they are")
-			alive, err = removed(alive), nil
+// removeEverywhere is removeAll wherever the runs were. What the ledger has lost is looked for where the status says, and
+// where it would be sent now.
+func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
+	homes := homesOf(own)
+	if len(homes) == 0 {
+		h, _, err := c.choose(ctx, job)
+		if err != nil {
+			return err
+		}
+		if homes = []home{h}; job.Status.Schedd != "" && job.Status.Schedd != h.place.Schedd {
+			h.place.Schedd = job.Status.Schedd
+			homes = append(homes, h)
 		}
 	}
-	if err != nil {
-		return err
+	return c.removeAll(ctx, homes, string(job.UID), own)
+}
+
+// homesOf lists the homes of the runs that may have been sent.
+func homesOf(runs []ledger.Run) []home {
+	var homes []home
+	for _, run := range runs {
+		if h := homeOf(run); run.State != ledger.Refused && !slices.Contains(homes, h) {
+			homes = append(homes, h)
+		}
 	}
-	if len(alive) > 0 {
+	return homes
+}
+
+// removeAll removes every job of an HTCJob by its tag and returns nil once the queues show none of them. Where an
+// intent was left open, or may have been lost, the queues must show none twice, apart in time, since a cluster might still appear.
+func (c *Controller) removeAll(ctx context.Context, homes []home, uid string, runs []ledger.Run) error {
+	alive := 0
+	for _, h := range homes {
+		left, err := c.removeAt(ctx, h, uid, runs)
+		if err != nil {
+			return err
+		}
+		alive += len(left)
+	}
+	if alive > 0 {
 		c.absences.clear(uid)
-		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", plural(len(alive), "job"))}
+		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", plural(alive, "job"))}
 	}
 	open := len(runs) == 0
 	for _, run := range runs {
@@ -119,10 +145,24 @@ func (c *Controller) removeAll(ctx context.Context, namespace, uid string, runs 
 	return nil
 }
 
-// remove removes jobs of a namespace's HTCJobs and returns those that have not left the queue yet. The error says so
-// when neither the namespace's account nor the common one may remove them.
-func (c *Controller) remove(ctx context.Context, namespace, constraint, reason string) (alive []schedd.Job, err error) {
-	id, err := c.Credentials.Identity(ctx, namespace)
+// removeAt removes what is at one home, and returns what has not left the queue yet.
+func (c *Controller) removeAt(ctx context.Context, h home, uid string, runs []ledger.Run) ([]schedd.Job, error) {
+	alive, err := c.remove(ctx, h, schedd.UIDConstraint(uid), "htcd: the HTCJob was deleted")
+	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return homeOf(run).place != h.place })
+	if sent, all := clusters(there); all {
+		if strange := strangers(alive, sent); len(strange) > 0 && len(strange) == len(untouched(alive)) {
+			c.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
+				Msg("somebody else's jobs carry the tag of an HTCJob that is deleted; they are left as they are")
+			alive, err = removed(alive), nil
+		}
+	}
+	return alive, err
+}
+
+// remove removes jobs of that home and returns those that have not left the queue yet. The error says so when neither
+// their account nor the common one may remove them.
+func (c *Controller) remove(ctx context.Context, h home, constraint, reason string) (alive []schedd.Job, err error) {
+	id, err := c.identity(ctx, h)
 	if err != nil {
 		return nil, err
 	}
@@ -130,8 +170,9 @@ func (c *Controller) remove(ctx context.Context, namespace, constraint, reason s
 		return nil, err
 	}
 	// They may have been sent before the namespace had an account of its own.
-	if len(untouched(alive)) > 0 {
+	if len(untouched(alive)) > 0 && h.secret == "" {
 		common, err := c.Credentials.Common(ctx)
+		common.Place = h.place
 		if err == nil && common != id {
 			if alive, err = c.removeAs(ctx, common, constraint, reason); err != nil {
 				return nil, err
@@ -139,18 +180,18 @@ func (c *Controller) remove(ctx context.Context, namespace, constraint, reason s
 		}
 	}
 	if left := untouched(alive); len(left) > 0 {
-		return alive, othersJobs(namespace, left)
+		return alive, othersJobs(h.namespace, left)
 	}
 	return alive, nil
 }
 
 // removeAs removes what this identity may remove, and returns what is in the queue thereafter.
 func (c *Controller) removeAs(ctx context.Context, id schedd.Identity, constraint, reason string) (alive []schedd.Job, err error) {
-	err = c.asked(c.Schedd.Remove(ctx, id, constraint, reason))
+	err = c.asked(id.Place, c.Schedd.Remove(ctx, id, constraint, reason))
 	if err != nil && schedd.KindOf(err) != schedd.NotAuthorised {
 		return nil, err
 	}
-	err = c.asked(c.Schedd.Queue(ctx, id, constraint, func(j schedd.Job) error { alive = append(alive, j); return nil }))
+	err = c.asked(id.Place, c.Schedd.Queue(ctx, id, constraint, func(j schedd.Job) error { alive = append(alive, j); return nil }))
 	return alive, err
 }
 

@@ -112,10 +112,8 @@ func TestAFormerLeaderTakesNothingBackOfWhatTheNextHasRecorded(t *testing.T) {
 	}))
 	asleep := recorded // as it was when the former leader decided
 	asleep.State, asleep.Cluster = ledger.Intent, 0
-	id, err := w.Identity(t.Context(), "default")
-	require.NoError(t, err)
-	require.ErrorIs(t, w.sendAgain(t.Context(), id, job, asleep), errWentOn)
-	require.ErrorIs(t, w.recordCluster(t.Context(), job, asleep, schedd.Cluster{ID: 9, Procs: 1}, "schedd"), errWentOn)
+	require.ErrorIs(t, w.sendAgain(t.Context(), job, asleep), errWentOn)
+	require.ErrorIs(t, w.recordCluster(t.Context(), job, asleep, schedd.Cluster{ID: 9, Procs: 1}), errWentOn)
 	w.later(time.Minute)
 	require.Equal(t, []string{"1.0"}, w.job("one").Status.JobID)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
@@ -211,7 +209,7 @@ func TestARefusedDescriptionIsShownAndNotTriedUntilTheSpecChanges(t *testing.T) 
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 
 	mended := w.job("bad").DeepCopy()
-	mended.Generation = 2
+	mended.Generation, mended.Spec.Script.Source = 2, "true\n"
 	job = w.apply(mended)
 	require.Equal(t, v1alpha1.PhaseIdle, job.Status.Phase)
 	require.EqualValues(t, 2, job.Status.Attempt)
@@ -353,6 +351,7 @@ func TestAfterALostLedgerALaterAttemptIsLookedForBeforeItIsSent(t *testing.T) {
 			stale := sends(w)
 			changed := w.job("one").DeepCopy()
 			changed.Generation, stale.Generation = 2, 2
+			changed.Spec.Script.Source, stale.Spec.Script.Source = "true\n", "true\n"
 			require.EqualValues(t, 2, w.apply(changed).Status.Attempt)
 			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
 
@@ -484,7 +483,7 @@ func TestAChangedSpecRunsAgainOnceEverythingHasEnded(t *testing.T) {
 	labelled.Labels = map[string]string{"a": "b"}
 	require.EqualValues(t, 1, w.apply(labelled).Status.Attempt, "metadata never reruns")
 	changed := w.job("one").DeepCopy()
-	changed.Generation = 2
+	changed.Generation, changed.Spec.Script.Source = 2, "true\n"
 	job := w.apply(changed)
 	require.EqualValues(t, 2, job.Status.Attempt)
 	require.Equal(t, []string{"2.0"}, job.Status.JobID)

@@ -14,20 +14,21 @@ import (
 // cannot write is a job's Owner and its cluster's number, which the schedd gives. Where the ledger knows the cluster, that
 // decides; where it does not, the Owner does.
 
-// own keeps, of jobs with the right tag, those of an account that htcd may have sent them as: this identity, or the
+// own keeps, of jobs with the right tag, those of an account that htcd may have sent them as: that of their home, or the
 // common one if the namespace had no other then.
-func (c *Controller) own(ctx context.Context, id schedd.Identity, queued, left []schedd.Job) (ours, gone, others []schedd.Job, err error) {
+func (c *Controller) own(ctx context.Context, h home, id schedd.Identity, queued, left []schedd.Job) (ours, gone, others []schedd.Job, err error) {
 	if len(queued)+len(left) == 0 {
 		return nil, nil, nil, nil
 	}
 	account, err := c.Schedd.Account(ctx, id)
-	if c.asked(err) != nil {
+	if err = c.asked(id.Place, err); err != nil {
 		return nil, nil, nil, err
 	}
 	accounts := []string{account}
-	if common, err := c.Credentials.Common(ctx); err == nil && common.CCache != id.CCache {
+	if common, err := c.Credentials.Common(ctx); err == nil && common.CCache != id.CCache && h.secret == "" {
 		common.Place = id.Place
-		if account, err = c.Schedd.Account(ctx, common); c.asked(err) != nil {
+		account, err = c.Schedd.Account(ctx, common)
+		if err = c.asked(id.Place, err); err != nil {
 			return nil, nil, nil, err
 		}
 		accounts = append(accounts, account)

@@ -81,12 +81,21 @@ func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, foun
 	if err != nil || len(runs) == 0 {
 		return 0, err
 	}
-	id, err := c.Credentials.Any(ctx)
+	how := pass{history: true, all: true, dry: o.DryRun, found: found}
+	for _, k := range circles(runs) {
+		n, another := c.reconcileCircle(ctx, k, how)
+		checked, err = checked+n, errors.Join(err, another)
+	}
+	return checked, err
+}
+
+// reconcileCircle is the cross-check of all runs of one circle.
+func (c *Controller) reconcileCircle(ctx context.Context, k circle, how pass) (checked int, err error) {
+	id, err := c.questioner(ctx, k.home)
 	if err != nil {
 		return 0, err
 	}
-	how := pass{history: true, all: true, dry: o.DryRun, found: found}
-	for len(runs) > 0 {
+	for runs := k.runs; len(runs) > 0; {
 		n, procs := 0, 0
 		for n < len(runs) && (n == 0 || procs+runs[n].Procs <= maxChecked) {
 			procs += runs[n].Procs

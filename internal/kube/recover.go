@@ -22,7 +22,17 @@ const absentTwice = 3 * time.Second
 // recover finds out what became of an attempt that may or may not have been sent. run is nil when the ledger has
 // forgotten the attempt; it is written down again first, so that a second loss changes nothing.
 func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, attempt int) error {
-	id, err := c.Credentials.Identity(ctx, job.Namespace)
+	// An htcd that did not write down where it sent an attempt sent it where its flags said.
+	chosen := run == nil || run.Schedd == ""
+	var h home
+	var id schedd.Identity
+	var err error
+	if chosen {
+		h, id, err = c.choose(ctx, job)
+	} else {
+		h = homeOf(*run)
+		id, err = c.identity(ctx, h)
+	}
 	if err != nil {
 		return err
 	}
@@ -34,7 +44,10 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		if current.DeletionTimestamp != nil {
 			return nil
 		}
-		forgotten := c.newRun(current, attempt, schedd.Description{})
+		forgotten := withHome(c.newRun(current, attempt, schedd.Description{}), h)
+		if int(job.Status.Attempt) == attempt {
+			forgotten.Rerun = job.Status.Rerun // the annotation may have a newer value by now
+		}
 		forgotten.Deferred = true // the token went with the ledger: only HTCondor can say how its jobs end
 		run = &forgotten
 		err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(forgotten) })
@@ -53,7 +66,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if err != nil {
 		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
 	}
-	queued, left, others, err := c.own(ctx, id, queued, left)
+	queued, left, others, err := c.own(ctx, h, id, queued, left)
 	if err != nil {
 		return fmt.Errorf("look whose the jobs of attempt %d are: %w", run.Attempt, err)
 	}
@@ -64,12 +77,8 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	switch f := judge(queued, left, c.Now()); f.verdict {
 	case whole:
 		c.absences.clear(run.UID)
-		name, err := c.Schedd.ScheddName(ctx, id)
-		if c.asked(err) != nil {
-			return err
-		}
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("adopted")
-		if err := c.recordCluster(ctx, job, *run, f.cluster, name); err != nil {
+		if err := c.recordCluster(ctx, job, withHome(*run, h), f.cluster); err != nil {
 			return err
 		}
 		c.checks.Add(run.UID)
@@ -80,7 +89,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	case halfSpooled:
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("removing a half-spooled cluster")
-		if _, err := c.remove(ctx, job.Namespace, tag(job, run.Attempt).Constraint(), reasonStuck); err != nil {
+		if _, err := c.remove(ctx, h, tag(job, run.Attempt).Constraint(), reasonStuck); err != nil {
 			return fmt.Errorf("remove half-spooled cluster %d: %w", f.cluster.ID, err)
 		}
 		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.cluster.ID)}
@@ -93,13 +102,16 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if first := c.absences.first(run.UID, c.Now()); c.Now().Sub(first) < absentTwice {
 		return &waiting{absentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
 	}
-	return c.sendAgain(ctx, id, job, *run)
+	if job.Spec.Suspend {
+		return c.withdraw(ctx, *run)
+	}
+	return c.sendAgain(ctx, job, *run)
 }
 
 // supersede goes on with a later attempt than the one that is remembered: both were lost with the ledger, and only the
 // schedd knows how far it went.
 func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, attempt int) error {
-	later := c.newRun(job, attempt, schedd.Description{})
+	later := withHome(c.newRun(job, attempt, schedd.Description{}), homeOf(run))
 	later.Deferred = true
 	run.State, run.Reason, run.Message = ledger.Removed, "Superseded", fmt.Sprintf("the schedd has attempt %d", attempt)
 	run.Ended, run.Confirmed = c.Now(), true
@@ -127,13 +139,18 @@ func ofAttempt(attempt int, jobs []schedd.Job) []schedd.Job {
 	return slices.DeleteFunc(jobs, func(j schedd.Job) bool { return j.Tag.Attempt != attempt })
 }
 
-// sendAgain sends an attempt that the schedd twice said it has not. The sandbox and the token are new.
-func (c *Controller) sendAgain(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run) error {
+// sendAgain sends an attempt that the schedd twice said it has not. The sandbox and the token are new, and the schedd is
+// chosen anew: the spec, or the site's command, may name another by now.
+func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
 	d, err := c.Site.translate(job, run.Attempt)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
-	fresh := c.newRun(job, run.Attempt, d)
+	h, id, err := c.choose(ctx, job)
+	if err != nil {
+		return err
+	}
+	fresh := withHome(c.newRun(job, run.Attempt, d), h)
 	token, hash := notify.NewToken()
 	fresh.TokenHash, fresh.Created = hash, run.Created
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, fresh) }); err != nil {

@@ -20,6 +20,11 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	status := job.Status
 	run := c.newRun(job, int(status.Attempt), schedd.Description{})
 	run.Generation, run.Procs = status.ObservedGeneration, int(status.Active+status.Succeeded+status.Failed)
+	run.SpecHash, run.Rerun = status.SpecHash, status.Rerun
+	// Of a pool that is not allowed any longer stands the schedd's name alone: then nobody is shown a ticket there.
+	if h, err := c.Site.home(job); err == nil {
+		run = withHome(run, h)
+	}
 	run.Schedd, run.Cluster = status.Schedd, int(status.ClusterID)
 	run.Deferred = true // the token went with the ledger: only HTCondor can say how its jobs end
 	run.State = ledger.Submitted
@@ -29,10 +34,21 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	if status.LastChecked != nil {
 		run.Checked = status.LastChecked.Time
 	}
+	if status.Phase == v1alpha1.PhaseSuspended {
+		run.State, run.Stop, run.Reason = ledger.Removed, stopSuspended, stopSuspended
+		run.Confirmed, run.Ended, run.Procs = true, c.Now(), max(job.Queue(), run.Procs)
+		if run.Cluster == 0 {
+			return run, nil
+		}
+		return run, endedProcs(run, status)
+	}
 	if !status.Phase.Terminal() {
 		return run, nil
 	}
 	run.Confirmed, run.Ended = true, c.Now()
+	if said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFailed); said != nil && said.Reason == stopDeadline {
+		run.Stop, run.Message = stopDeadline, "spec.activeDeadlineSeconds have passed since the submission"
+	}
 	if status.CompletionTime != nil {
 		run.Ended = status.CompletionTime.Time
 	}
@@ -65,7 +81,14 @@ func endedProcs(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 		_, number, _ := strings.Cut(f.JobID, ".")
 		if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(procs) && failed > 0 {
 			fail(&procs[i], f.Reason, f.Message)
-			procs[i].ExitCode, procs[i].Signal = intOrNil(f.ExitCode), intOrNil(f.Signal)
+			procs[i].ExitCode, procs[i].Signal, procs[i].Stderr = intOrNil(f.ExitCode), intOrNil(f.Signal), f.Stderr
+		}
+	}
+	stopped := run.Procs - int(status.Active+status.Succeeded+status.Failed) // of a suspended run
+	for i := len(procs) - 1; i >= 0 && stopped > 0; i-- {
+		if p := &procs[i]; p.Status == ledger.StatusSucceeded {
+			p.Status, p.Reason, p.Message = ledger.StatusFailed, stopSuspended, removeReasons[stopSuspended]
+			stopped--
 		}
 	}
 	for i := range procs {
@@ -83,7 +106,7 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 		if err := tx.InsertRun(run); err != nil {
 			return err
 		}
-		if run.State == ledger.Submitted {
+		if run.Cluster > 0 {
 			if err := tx.InsertProcs(run, run.Procs); err != nil {
 				return err
 			}

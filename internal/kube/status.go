@@ -20,8 +20,7 @@ type view struct {
 	trouble  trouble
 	stuck    bool // trouble is set
 
-	asked, down             bool
-	downReason, downMessage string
+	backend backend
 
 	now time.Time
 }
@@ -47,14 +46,16 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: kind, Status: is, Reason: reason, Message: shorten(message, maxConditionMessage),
-			ObservedGeneration: s.job.Generation, LastTransitionTime: metav1.NewTime(seconds(v.now)),
+			ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(seconds(v.now)),
 		})
 	}
 	// Of a run that the ledger has lost, or has just let go, stands what was said before until HTCondor has been asked.
 	if !forgotten {
 		submittedCondition(set, s, v)
 		endConditions(set, s, status.Phase)
+		progressConditions(set, &status, s)
 		heldCondition(set, &status, s)
+		suspendedCondition(set, &status, s)
 	}
 	if v.stuck && v.trouble.condition == v1alpha1.ConditionCredentials {
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.trouble.reason, v.trouble.message)
@@ -64,10 +65,10 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	switch {
 	case status.Phase.Terminal() && s.job.DeletionTimestamp == nil && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
 		// An ended HTCJob no longer depends on the schedd; a later outage must not rewrite it.
-	case v.asked && v.down:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.downReason, v.downMessage)
-	case v.asked:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.downReason, v.downMessage)
+	case v.backend.asked && v.backend.down:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.backend.reason, v.backend.message)
+	case v.backend.asked:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.backend.reason, v.backend.message)
 	}
 	if v.stuck && s.job.DeletionTimestamp != nil && v.trouble.condition == v1alpha1.ConditionBackendReachable {
 		set(v.trouble.condition, metav1.ConditionFalse, v.trouble.reason, v.trouble.message) // it names the way out
@@ -82,36 +83,72 @@ type setCondition func(kind string, is metav1.ConditionStatus, reason, message s
 
 // describeRun fills in everything that comes from the newest run.
 func describeRun(status *v1alpha1.HTCJobStatus, s situation) {
-	run := s.run
-	status.Attempt = int32(run.Attempt)
-	status.ObservedGeneration = run.Generation
+	run, back := s.run, withheld(s)
+	status.Attempt, status.SpecHash, status.Rerun = int32(run.Attempt), run.SpecHash, run.Rerun
 	status.LastChecked = timeOrNil(run.Checked)
-	switch run.State {
-	case ledger.Intent:
+	// Whoever waits for a condition of the changed spec must not be answered with the end of the attempt before.
+	if changed(s.job, run) && !back {
+		status.ObservedGeneration = max(run.Generation, s.job.Status.ObservedGeneration)
+	}
+	suspended := run.State == ledger.Removed && run.Stop == stopSuspended && run.Cluster > 0
+	switch {
+	case run.State == ledger.Intent:
 		status.Active = int32(run.Procs)
-	case ledger.Refused:
+	case back && !suspended: // what is kept back is another attempt than this one, which has ended
+	case run.State == ledger.Refused:
 		status.Failed = int32(run.Procs)
 		status.CompletionTime = timeOrNil(run.Ended)
-	case ledger.Submitted:
-		status.Active, status.Succeeded, status.Failed = int32(s.counts.Active), int32(s.counts.Succeeded), int32(s.counts.Failed)
-		status.Idle, status.Running, status.Held = int32(s.counts.Idle), int32(s.counts.Running), int32(s.counts.Held)
+	case run.State == ledger.Submitted || suspended && back:
+		n := s.counts
+		status.Active, status.Succeeded, status.Failed = int32(n.Active), int32(n.Succeeded), int32(n.Failed)
+		status.Idle, status.Running, status.Held = int32(n.Idle), int32(n.Running), int32(n.Held)
 		status.JobID = v1alpha1.JobIDs(run.Cluster, run.Procs)
 		status.ClusterID, status.Schedd = int32(run.Cluster), run.Schedd
-		status.StartTime = timeOrNil(run.Submitted)
-		status.CompletionTime = timeOrNil(run.Ended)
+		if run.Stop == stopSuspended {
+			status.Failed -= int32(s.stopped)
+		}
+		if !suspended {
+			status.StartTime = timeOrNil(run.Submitted)
+		}
+		if !suspended && !(stopping(s) && s.stopped > 0) {
+			status.CompletionTime = timeOrNil(run.Ended)
+		}
+		status.Failures = describeFailures(s.failures)
 	}
-	for _, p := range s.failures {
-		status.Failures = append(status.Failures, v1alpha1.Failure{
+}
+
+func describeFailures(failed []ledger.Proc) []v1alpha1.Failure {
+	var failures []v1alpha1.Failure
+	for _, p := range failed {
+		failures = append(failures, v1alpha1.Failure{
 			JobID: p.JobID(), ExitCode: int32OrNil(p.ExitCode), Signal: int32OrNil(p.Signal),
-			Reason: p.Reason, Message: shorten(p.Message, maxNote),
+			Reason: p.Reason, Message: shorten(p.Message, maxNote), Stderr: tail(p.Stderr, maxStderr),
 		})
 	}
+	return failures
+}
+
+// maxStderr keeps ten failures' last words at a size that every watcher can take.
+const maxStderr = 2000
+
+// tail is the end of s, at most limit bytes, from a character's edge on.
+func tail(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	cut := len(s) - limit
+	for cut < len(s) && s[cut]&0xC0 == 0x80 {
+		cut++
+	}
+	return s[cut:]
 }
 
 // phase puts it into one word, by the first rule that fits.
 func phase(s situation) v1alpha1.Phase {
 	run, n := s.run, s.counts
 	switch {
+	case withheld(s):
+		return v1alpha1.PhaseSuspended
 	case run == nil:
 		return v1alpha1.PhasePending
 	case run.State == ledger.Refused:
@@ -124,6 +161,8 @@ func phase(s situation) v1alpha1.Phase {
 		return v1alpha1.PhaseHeld
 	case n.Active > 0:
 		return v1alpha1.PhaseIdle
+	case stopping(s) && run.Stop == stopSuspended && s.stopped > 0:
+		return v1alpha1.PhaseSuspended
 	case n.Failed == 0:
 		return v1alpha1.PhaseSucceeded
 	case allRemoved(s):
@@ -147,6 +186,8 @@ func submittedCondition(set setCondition, s situation, v view) {
 	// The run before has ended, and the changed spec waits.
 	case v.stuck && v.trouble.reason == reasonNamespaceLimit:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.trouble.reason, v.trouble.message)
+	case withheld(s):
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Suspended", "spec.suspend is true")
 	case run != nil && run.State == ledger.Submitted:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionTrue, "Submitted",
 			fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, plural(run.Procs, "job"), run.Schedd))
@@ -171,9 +212,55 @@ func endConditions(set setCondition, s situation, phase v1alpha1.Phase) {
 		set(v1alpha1.ConditionComplete, metav1.ConditionFalse, reason, message)
 		set(v1alpha1.ConditionFailed, metav1.ConditionTrue, reason, message)
 	default:
-		set(v1alpha1.ConditionComplete, metav1.ConditionFalse, "NotEnded", "not every job has ended")
-		set(v1alpha1.ConditionFailed, metav1.ConditionFalse, "NotEnded", "not every job has ended")
+		set(v1alpha1.ConditionComplete, metav1.ConditionFalse, "NotEnded", notEnded)
+		set(v1alpha1.ConditionFailed, metav1.ConditionFalse, "NotEnded", notEnded)
 	}
+}
+
+const notEnded = "not every job has ended"
+
+// progressConditions are the two by which kstatus, and what is built on it, tell "in progress" and "failed" from
+// "current": present and true, or absent.
+func progressConditions(set setCondition, status *v1alpha1.HTCJobStatus, s situation) {
+	stays := ""
+	switch status.Phase {
+	case v1alpha1.PhaseSucceeded:
+	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
+		stays = v1alpha1.ConditionStalled
+		reason, message := phaseNews(s, status.Phase)
+		set(stays, metav1.ConditionTrue, reason, message)
+	case v1alpha1.PhaseSuspended:
+		if !stopping(s) {
+			break
+		}
+		fallthrough
+	default:
+		stays = v1alpha1.ConditionReconciling
+		set(stays, metav1.ConditionTrue, "NotEnded", notEnded)
+	}
+	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
+		if kind != stays {
+			meta.RemoveStatusCondition(&status.Conditions, kind)
+		}
+	}
+}
+
+func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s situation) {
+	is, reason, message := metav1.ConditionFalse, "NotSuspended", "spec.suspend is false"
+	switch run := s.run; {
+	case withheld(s):
+		is = metav1.ConditionTrue
+		reason, message = phaseNews(s, v1alpha1.PhaseSuspended)
+	case run != nil && run.Stop == stopSuspended && stopping(s):
+		reason, message = "Stopping", "the jobs are being removed from HTCondor"
+	case s.job.Spec.Suspend && status.Phase.Terminal():
+		reason, message = "Ended", "the jobs had ended before spec.suspend could stop them"
+	case s.job.Spec.Suspend:
+		reason, message = "Stopping", "the jobs are about to be removed from HTCondor"
+	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended) == nil:
+		return
+	}
+	set(v1alpha1.ConditionSuspended, is, reason, message)
 }
 
 func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s situation) {
@@ -184,31 +271,6 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s situation)
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")
 	}
-}
-
-// phaseNews is the reason and message that stand in the condition and in the Event when a phase is reached.
-func phaseNews(s situation, phase v1alpha1.Phase) (reason, message string) {
-	n := s.counts
-	switch phase {
-	case v1alpha1.PhaseSucceeded:
-		return "Succeeded", fmt.Sprintf("%s ended with return code 0", plural(n.Succeeded, "job"))
-	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
-		if s.run.State == ledger.Refused {
-			return s.run.Reason, s.run.Message
-		}
-		message = fmt.Sprintf("%d of %s failed", n.Failed, plural(n.Failed+n.Succeeded, "job"))
-		if len(s.failures) > 0 {
-			message += fmt.Sprintf("; %s: %s", s.failures[0].JobID(), s.failures[0].Message)
-		}
-		return string(phase), message
-	case v1alpha1.PhaseHeld:
-		if s.held != nil {
-			return "Held", fmt.Sprintf("%s: %s", s.held.JobID(), s.held.Message)
-		}
-	case v1alpha1.PhaseRunning:
-		return "Running", fmt.Sprintf("%s running", plural(n.Running, "job"))
-	}
-	return "", ""
 }
 
 func plural(n int, noun string) string {

@@ -21,18 +21,18 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt i
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt, d), err)
 	}
-	id, err := c.Credentials.Identity(ctx, job.Namespace)
+	h, id, err := c.choose(ctx, job)
 	if err != nil {
 		return err
 	}
 	// Every intent that an outage leaves open costs two looks for its tag afterwards: while nobody answers none is begun.
-	if !c.backend.answers() {
+	if !c.backends.answers(id.Place) {
 		nobody := func(schedd.Job) error { return nil }
-		if err := c.asked(c.Schedd.Queue(ctx, id, tag(job, attempt).Constraint(), nobody)); err != nil {
+		if err := c.asked(id.Place, c.Schedd.Queue(ctx, id, tag(job, attempt).Constraint(), nobody)); err != nil {
 			return fmt.Errorf("ask before the submission: %w", err)
 		}
 	}
-	run := c.newRun(job, attempt, d)
+	run := withHome(c.newRun(job, attempt, d), h)
 	token, hash := notify.NewToken()
 	run.TokenHash = hash
 	begun, err := c.begin(ctx, job, run)
@@ -72,6 +72,7 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int, d schedd.Description) ledger.Run {
 	return ledger.Run{
 		UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation,
+		SpecHash: job.SpecHash(), Rerun: job.Rerun(),
 		State: ledger.Intent, Procs: job.Queue(), Created: c.Now(), Deferred: d.Deferred(),
 		TempDir: filepath.Join(c.Staging, fmt.Sprintf("%s-%d", job.UID, attempt)),
 	}
@@ -82,16 +83,12 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	if err := stage(run.TempDir, d, token); err != nil {
 		return fmt.Errorf("stage %s/%s: %w", run.Namespace, run.Name, err)
 	}
-	name, err := c.Schedd.ScheddName(ctx, id)
-	if c.asked(err) != nil {
-		return err
-	}
 	began := c.Now()
 	cluster, err := c.Schedd.Submit(ctx, id, run.TempDir)
 	if schedd.KindOf(err) == schedd.Refused {
 		return c.refuse(ctx, job, run, err)
 	}
-	if c.asked(err) != nil {
+	if err = c.asked(id.Place, err); err != nil {
 		return fmt.Errorf("submit: %w", err)
 	}
 	if cluster.Procs != run.Procs {
@@ -99,13 +96,13 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	}
 	c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", cluster.ID).Int("procs", cluster.Procs).
 		Dur("took", c.Now().Sub(began)).Msg("submitted")
-	return c.recordCluster(ctx, job, run, cluster, name)
+	return c.recordCluster(ctx, job, run, cluster)
 }
 
 // recordCluster turns an intent into a submitted run with a row for every proc.
-func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, cluster schedd.Cluster, name string) error {
+func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, cluster schedd.Cluster) error {
 	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
-	run.Cluster, run.Procs, run.Schedd, run.Submitted = cluster.ID, cluster.Procs, name, c.Now()
+	run.Cluster, run.Procs, run.Submitted = cluster.ID, cluster.Procs, c.Now()
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := updateIntent(tx, run); err != nil {
 			return err

@@ -49,11 +49,24 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		}
 	}
 	// The status comes first: the lane then works with the object as it stands afterwards.
-	err = c.report(ctx, s, view{decision: d, trouble: difficulty, stuck: stuck})
+	written, err := c.report(ctx, s, view{decision: d, trouble: difficulty, stuck: stuck})
 	if d.action != actRest && (!stuck || c.Now().After(difficulty.retry)) {
 		c.lane.add(errandOf(d.action), key)
 	}
+	if at := expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
+		return c.expire(ctx, job)
+	}
+	c.wake(key, s)
 	return err
+}
+
+// wake looks at an HTCJob again when one of its times has come.
+func (c *Controller) wake(key string, s situation) {
+	for _, at := range []time.Time{deadline(s), expiry(s)} {
+		if wait := at.Sub(c.Now()); !at.IsZero() && wait > 0 {
+			c.queue.AddAfter(key, wait)
+		}
+	}
 }
 
 // syncGone hands a vanished HTCJob to the lane when the ledger still has something of it.
@@ -80,7 +93,7 @@ func (c *Controller) get(key string) *v1alpha1.HTCJob {
 func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situation, error) {
 	s := situation{job: job}
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		s = situation{job: job}
+		s = situation{job: job, now: c.Now()}
 		runs, err := tx.Runs(ledger.RunFilter{Namespace: job.Namespace, Name: job.Name})
 		if err != nil {
 			return err
@@ -101,10 +114,25 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situatio
 			return err
 		}
 		if s.counts.Failed > 0 {
-			s.failures, err = tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: ledger.StatusFailed, Limit: v1alpha1.MaxFailures})
+			filter := ledger.ProcFilter{Status: ledger.StatusFailed, Limit: v1alpha1.MaxFailures}
+			if run.Stop == stopSuspended {
+				filter.Besides = stopSuspended // they have not failed
+			}
+			if s.failures, err = tx.Procs(run.UID, run.Attempt, filter); err != nil {
+				return err
+			}
+		}
+		if run.Stop != "" {
+			if s.stopped, err = tx.CountReason(run.UID, run.Attempt, run.Stop); err != nil {
+				return err
+			}
+		}
+		if s.job.Spec.TTLSecondsAfterFinished != nil && run.OutputDir != "" {
+			unfetched, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unfetched: true, Limit: 1})
 			if err != nil {
 				return err
 			}
+			s.unfetched = !run.Confirmed || len(unfetched) > 0
 		}
 		if s.counts.Held > 0 {
 			held, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: jobHeld, Limit: 1})
@@ -123,23 +151,22 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situatio
 	return s, nil
 }
 
-// report writes the status when it differs from what the object says, and tells about the phase when that changed.
-func (c *Controller) report(ctx context.Context, s situation, v view) error {
+// report makes the object say what its status should be, and tells what happened. It returns whether there was a difference.
+func (c *Controller) report(ctx context.Context, s situation, v view) (differs bool, err error) {
 	v.now = c.Now()
-	v.asked, v.down, v.downReason, v.downMessage = c.backend.state()
+	v.backend = c.backends.state(c.placeOf(s, v))
 	status := newStatus(s, v)
 	if equality.Semantic.DeepEqual(status, s.job.Status) {
-		return nil
+		return false, nil
 	}
 	before, after, key := s.job.Status, status, s.job.Namespace+"/"+s.job.Name
-	turned := before.Phase != after.Phase || before.Attempt != after.Attempt
 	if wait := c.pace.wait(key, v.now); wait > 0 && onlyCounts(before, after) {
 		c.queue.AddAfter(key, wait)
-		return nil
+		return true, nil
 	}
 	written, err := c.Objects.SetStatus(ctx, s.job, status)
 	if err != nil {
-		return fmt.Errorf("write status: %w", err)
+		return true, fmt.Errorf("write status: %w", err)
 	}
 	c.cache.Mutation(written)
 	if after.Active < before.Active {
@@ -150,17 +177,8 @@ func (c *Controller) report(ctx context.Context, s situation, v view) error {
 	} else {
 		c.pace.wrote(key, v.now)
 	}
-	if !turned {
-		return nil
-	}
-	switch reason, message := phaseNews(s, after.Phase); {
-	case reason == "":
-	case after.Phase == v1alpha1.PhaseFailed, after.Phase == v1alpha1.PhaseRemoved, after.Phase == v1alpha1.PhaseHeld:
-		c.Events.Warning(s.job, reason, message)
-	default:
-		c.Events.Normal(s.job, reason, message)
-	}
-	return nil
+	c.tellNews(s.job, eventsOf(before, after, s))
+	return true, nil
 }
 
 // onlyCounts tells whether two statuses differ in nothing but how many jobs are in which state, and since when that is known.

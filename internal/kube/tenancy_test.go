@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -79,7 +80,7 @@ func secretsOf(t *testing.T, perNamespace bool, refused ticketer, secrets map[st
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
-	s := NewSecretCredentials(client, SecretOptions{Namespace: "htcd", Name: "kinit-secret", PerNamespace: perNamespace}, refused)
+	s := NewSecretCredentials(client, SecretOptions{Namespace: "htcd", Name: "kinit-secret", PerNamespace: perNamespace, Further: []string{"further"}}, refused)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, func() {}) }()
@@ -89,25 +90,32 @@ func secretsOf(t *testing.T, perNamespace bool, refused ticketer, secrets map[st
 }
 
 func TestWhoseTicketANamespaceGets(t *testing.T) {
-	secrets := map[string]string{"htcd/kinit-secret": "robot", "physics/kinit-secret": "alice", "chemistry/kinit-secret": "bob", "empty/other": "eve"}
+	secrets := map[string]string{"htcd/kinit-secret": "robot", "physics/kinit-secret": "alice", "chemistry/kinit-secret": "bob", "empty/other": "eve", "physics/further": "carol"}
 	badPassword := &krb.Error{Kind: krb.BadPassword, Message: "Password incorrect"}
 	for name, c := range map[string]struct {
 		without   bool // --namespace-secrets
 		namespace string
+		secret    string
 		refused   ticketer
 		ccache    string
 		reason    string
+		about     string
 	}{
 		"its own where it has a Secret":                {namespace: "physics", ccache: "/tickets/alice"},
 		"another its own":                              {namespace: "chemistry", ccache: "/tickets/bob"},
 		"the common one where it has none":             {namespace: "empty", ccache: "/tickets/robot"},
 		"the common one in htcd's own namespace":       {namespace: "htcd", ccache: "/tickets/robot"},
 		"the common one where that is not switched on": {without: true, namespace: "physics", ccache: "/tickets/robot"},
+		"that of the Secret which is named":            {namespace: "physics", secret: "further", ccache: "/tickets/carol"},
+		"its own by name":                              {namespace: "physics", secret: "kinit-secret", ccache: "/tickets/alice"},
+		"none when what is named is not there":         {namespace: "empty", secret: "kinit-secret", reason: "SecretMissing", about: "empty"},
+		"none when what is named may not be read":      {namespace: "empty", secret: "other", reason: "SecretUnreadable", about: "other"},
+		"none when nothing may be named":               {without: true, namespace: "physics", secret: "further", reason: "SecretUnreadable", about: "further"},
 		"none when its own is refused":                 {namespace: "physics", refused: ticketer{"alice": badPassword}, reason: "BadPassword"},
 		"its own when the common one is refused":       {namespace: "physics", refused: ticketer{"robot": badPassword}, ccache: "/tickets/alice"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			id, err := secretsOf(t, !c.without, c.refused, secrets).Identity(t.Context(), c.namespace)
+			id, err := secretsOf(t, !c.without, c.refused, secrets).Identity(t.Context(), c.namespace, c.secret)
 			require.Equal(t, schedd.Identity{CCache: c.ccache}, id)
 			if c.reason == "" {
 				require.NoError(t, err)
@@ -116,7 +124,7 @@ func TestWhoseTicketANamespaceGets(t *testing.T) {
 			var e *CredentialError
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, c.reason, e.Reason)
-			require.Contains(t, e.Message, "physics/kinit-secret")
+			require.Contains(t, e.Message, cmp.Or(c.about, "physics/kinit-secret"))
 		})
 	}
 }
@@ -150,7 +158,7 @@ func TestQuestionsAboutAllJobsGoAsWhoeverHasATicket(t *testing.T) {
 // Before it is known whether the namespace has an account, nothing is sent as the common one.
 func TestSecretsThatCannotBeReadAreNotPassedOver(t *testing.T) {
 	s := NewSecretCredentials(fake.NewClientset(), SecretOptions{Namespace: "htcd", Name: "kinit-secret", PerNamespace: true}, ticketer{})
-	_, err := s.Identity(t.Context(), "physics")
+	_, err := s.Identity(t.Context(), "physics", "")
 	require.ErrorContains(t, err, "deploy/components/namespace-secrets")
 	require.False(t, s.HasSynced())
 }

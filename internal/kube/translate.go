@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"fmt"
 	"time"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -17,6 +16,10 @@ type Site struct {
 	Sender           string   // path of a binary to send along, usually empty
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
 	AllowImages      []string // patterns of schedd.AllowImage; none: every image
+	Collector        string   // of the usual pool; empty: HTCondor's configuration says
+	Schedd           string   // the usual one; empty: the configuration, or a site's command, says
+	AllowPools       []string // patterns of schedd.AllowPlace for other schedds; none: no other
+	PoolSecrets      []string // names of the Secrets that HTCJobs may name; none: no Secret
 	MaxQueue         int      // procs of one HTCJob; 0: no limit
 	MaxOpen          int      // open procs of one namespace; 0: no limit
 }
@@ -33,12 +36,21 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 	if err := s.fits(job.Queue()); err != nil {
 		return schedd.Description{}, err
 	}
+	if _, err := s.home(job); err != nil {
+		return schedd.Description{}, err
+	}
+	terms, err := terms(job.Spec)
+	if err != nil {
+		return schedd.Description{}, err
+	}
 	d := schedd.Description{
 		Tag:              tag(job, attempt),
 		BatchName:        job.BatchName(),
 		Queue:            job.Queue(),
 		Options:          job.Spec.HTCOpts,
 		Allow:            s.AllowOptions,
+		Terms:            terms,
+		Environment:      environment(job.Spec),
 		Image:            image,
 		Command:          job.Spec.Script.Command,
 		Source:           job.Spec.Script.Source,
@@ -56,9 +68,6 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 
 // fits refuses an HTCJob of more procs than the site ever runs at once.
 func (s Site) fits(queue int) error {
-	refuse := func(format string, args ...any) error {
-		return &schedd.Error{Kind: schedd.Refused, Stderr: fmt.Sprintf(format, args...)}
-	}
 	switch {
 	case s.MaxQueue > 0 && queue > s.MaxQueue:
 		return refuse("queue %d is more than the %d jobs that one HTCJob may have here (--max-queue): make it several HTCJobs", queue, s.MaxQueue)
@@ -67,6 +76,14 @@ func (s Site) fits(queue int) error {
 			queue, s.MaxOpen)
 	}
 	return nil
+}
+
+func environment(spec v1alpha1.HTCJobSpec) map[string]string {
+	variables := make(map[string]string, len(spec.Environment))
+	for name, text := range spec.Environment {
+		variables[name] = string(text)
+	}
+	return variables
 }
 
 func tag(job *v1alpha1.HTCJob, attempt int) schedd.Tag {

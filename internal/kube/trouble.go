@@ -17,7 +17,8 @@ type trouble struct {
 	condition string // the condition that is False because of it
 	reason    string
 	message   string
-	errand    errand    // in which it was met
+	errand    errand // in which it was met
+	place     schedd.Place
 	retry     time.Time // before this the lane is not asked again, except by an event
 }
 
@@ -39,7 +40,11 @@ func explain(err error) trouble {
 	case schedd.Unknown:
 		return trouble{condition: v1alpha1.ConditionSubmitted, reason: "Retrying", message: err.Error()}
 	case schedd.Unreachable, schedd.Timeout:
-		return trouble{condition: v1alpha1.ConditionBackendReachable, reason: kind.String(), message: err.Error()}
+		t := trouble{condition: v1alpha1.ConditionBackendReachable, reason: kind.String(), message: err.Error()}
+		if p, ok := errors.AsType[*placed](err); ok {
+			t.place = p.place
+		}
+		return t
 	default:
 		return trouble{condition: v1alpha1.ConditionSubmitted, reason: kind.String(), message: err.Error()}
 	}
@@ -76,22 +81,26 @@ func (t *troubles) clear(key string) {
 	delete(t.m, key)
 }
 
-// with lists the keys whose trouble is about that condition, and in which errand they met it.
-func (t *troubles) with(condition string) map[string]errand {
+// with lists the keys whose trouble is such, and in which errand they met it.
+func (t *troubles) with(such func(trouble) bool) map[string]errand {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	keys := map[string]errand{}
 	for key, v := range t.m {
-		if v.condition == condition {
+		if such(v) {
 			keys[key] = v.errand
 		}
 	}
 	return keys
 }
 
-// backend remembers whether the schedd answered when it was last asked.
+// backends remembers of every place whether it answered when it was last asked.
+type backends struct {
+	mu sync.Mutex
+	m  map[schedd.Place]backend
+}
+
 type backend struct {
-	mu      sync.Mutex
 	asked   bool
 	down    bool
 	reason  string
@@ -99,30 +108,34 @@ type backend struct {
 }
 
 // note takes the result of one command and tells whether the answer to "reachable?" changed.
-func (b *backend) note(err error) (changed bool) {
+func (b *backends) note(place schedd.Place, err error) (changed bool) {
 	kind := schedd.KindOf(err)
 	down := err != nil && (kind == schedd.Unreachable || kind == schedd.Timeout)
 	if err != nil && !down {
 		return false // it answered, or the trouble is on this side: neither proves anything new
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	changed = !b.asked || b.down != down
-	b.asked, b.down, b.reason, b.message = true, down, "Answered", "the schedd answered when last asked"
+	now := backend{true, down, "Answered", "the schedd answered when last asked"}
 	if down {
-		b.reason, b.message = kind.String(), err.Error()
+		now.reason, now.message = kind.String(), err.Error()
 	}
-	return changed
-}
-
-// answers tells whether the schedd is known to have answered when it was last asked.
-func (b *backend) answers() bool {
-	asked, down, _, _ := b.state()
-	return asked && !down
-}
-
-func (b *backend) state() (asked, down bool, reason, message string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.asked, b.down, b.reason, b.message
+	if b.m == nil {
+		b.m = map[schedd.Place]backend{}
+	}
+	before := b.m[place]
+	b.m[place] = now
+	return !before.asked || before.down != down
+}
+
+// answers tells whether the place is known to have answered when it was last asked.
+func (b *backends) answers(place schedd.Place) bool {
+	s := b.state(place)
+	return s.asked && !s.down
+}
+
+func (b *backends) state(place schedd.Place) backend {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.m[place]
 }

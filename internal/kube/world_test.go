@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -207,6 +208,16 @@ func (w *world) SetStatus(_ context.Context, job *v1alpha1.HTCJob, status v1alph
 	return w.write(current), nil
 }
 
+func (w *world) Delete(_ context.Context, job *v1alpha1.HTCJob) error {
+	current := w.job(job.Name).DeepCopy()
+	if current.Generation != job.Generation {
+		return apierrors.NewConflict(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource).GroupResource(), job.Name, errBroken)
+	}
+	current.DeletionTimestamp = new(metav1.NewTime(w.clock))
+	w.write(current)
+	return nil
+}
+
 func (w *world) Exists(_ context.Context, _, name, uid string) (bool, error) {
 	job := w.job(name)
 	return job != nil && string(job.UID) == uid, nil
@@ -233,7 +244,10 @@ func (w *world) Warning(_ *v1alpha1.HTCJob, reason, message string) {
 }
 
 // Identity names the account in place of a ticket; scheddtest knows whose jobs it may remove by that.
-func (w *world) Identity(ctx context.Context, namespace string) (schedd.Identity, error) {
+func (w *world) Identity(ctx context.Context, namespace, secret string) (schedd.Identity, error) {
+	if secret != "" {
+		return schedd.Identity{CCache: secret}, w.denied
+	}
 	if account := w.accounts[namespace]; account != "" {
 		return schedd.Identity{CCache: account}, w.denied
 	}

@@ -68,7 +68,7 @@ func (s *Schedd) Down(err error, commands ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(commands) == 0 {
-		commands = []string{Submit, Queue, History, Remove, ScheddName, Account}
+		commands = []string{Submit, Queue, History, Remove, Account}
 	}
 	for _, c := range commands {
 		delete(s.faults, "down "+c)
