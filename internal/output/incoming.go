@@ -55,10 +55,16 @@ func (s Store) Keep(fetch string, a Attempt, procs ...int) error {
 		if err != nil {
 			return err
 		}
+		from := filepath.Join(fetch, strconv.Itoa(proc))
+		if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
+			if _, err := os.Lstat(to); err == nil {
+				continue // an earlier try has done it
+			}
+		}
 		if err := s.putAside(to); err != nil {
 			return err
 		}
-		if err := os.Rename(filepath.Join(fetch, strconv.Itoa(proc)), to); err != nil {
+		if err := os.Rename(from, to); err != nil {
 			return err
 		}
 	}

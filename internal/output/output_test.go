@@ -183,6 +183,7 @@ func TestAFetchIsKeptProcByProc(t *testing.T) {
 		require.Equal(t, want, arrived)
 		if arrived {
 			require.NoError(t, s.Keep(fetch, first, proc))
+			require.NoError(t, s.Keep(fetch, first, proc), "a transaction may do it twice")
 		}
 	}
 	for proc, want := range []bool{true, true, false} {
