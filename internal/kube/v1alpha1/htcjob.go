@@ -17,8 +17,10 @@ import (
 // +kubebuilder:printcolumn:name=Failed,type=integer,JSONPath=`.status.failed`,description="How many ended otherwise."
 // +kubebuilder:printcolumn:name=JobID,type=string,JSONPath=`.status.jobid[0]`,description="Id of the first job in HTCondor: cluster.proc."
 // +kubebuilder:printcolumn:name=Schedd,type=string,priority=1,JSONPath=`.status.schedd`,description="The schedd that holds the jobs."
+// +kubebuilder:printcolumn:name=Running,type=integer,priority=1,JSONPath=`.status.running`,description="How many run."
 // +kubebuilder:printcolumn:name=Held,type=integer,priority=1,JSONPath=`.status.held`,description="How many are on hold in HTCondor."
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
+// +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Stalled")].reason`,description="Why it has failed."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.status) || !has(oldSelf.status.active) || oldSelf.status.active == 0 || (self.spec.script == oldSelf.spec.script && (has(self.spec.name) ? has(oldSelf.spec.name) && self.spec.name == oldSelf.spec.name : !has(oldSelf.spec.name)) && (has(self.spec.queue) ? has(oldSelf.spec.queue) && self.spec.queue == oldSelf.spec.queue : !has(oldSelf.spec.queue)) && (has(self.spec.htcopts) ? has(oldSelf.spec.htcopts) && self.spec.htcopts == oldSelf.spec.htcopts : !has(oldSelf.spec.htcopts)) && (has(self.spec.environment) ? has(oldSelf.spec.environment) && self.spec.environment == oldSelf.spec.environment : !has(oldSelf.spec.environment)) && (has(self.spec.resources) ? has(oldSelf.spec.resources) && self.spec.resources == oldSelf.spec.resources : !has(oldSelf.spec.resources)) && (has(self.spec.accountingGroup) ? has(oldSelf.spec.accountingGroup) && self.spec.accountingGroup == oldSelf.spec.accountingGroup : !has(oldSelf.spec.accountingGroup)) && (has(self.spec.requirements) ? has(oldSelf.spec.requirements) && self.spec.requirements == oldSelf.spec.requirements : !has(oldSelf.spec.requirements)) && (has(self.spec.retries) ? has(oldSelf.spec.retries) && self.spec.retries == oldSelf.spec.retries : !has(oldSelf.spec.retries)) && (has(self.spec.successExitCodes) ? has(oldSelf.spec.successExitCodes) && self.spec.successExitCodes == oldSelf.spec.successExitCodes : !has(oldSelf.spec.successExitCodes)) && (has(self.spec.memoryRetry) ? has(oldSelf.spec.memoryRetry) && self.spec.memoryRetry == oldSelf.spec.memoryRetry : !has(oldSelf.spec.memoryRetry)) && (has(self.spec.heldDeadlineSeconds) ? has(oldSelf.spec.heldDeadlineSeconds) && self.spec.heldDeadlineSeconds == oldSelf.spec.heldDeadlineSeconds : !has(oldSelf.spec.heldDeadlineSeconds)) && (has(self.spec.idleDeadlineSeconds) ? has(oldSelf.spec.idleDeadlineSeconds) && self.spec.idleDeadlineSeconds == oldSelf.spec.idleDeadlineSeconds : !has(oldSelf.spec.idleDeadlineSeconds)) && (has(self.spec.pool) ? has(oldSelf.spec.pool) && self.spec.pool == oldSelf.spec.pool : !has(oldSelf.spec.pool)))",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds and logsPod may change at any time"
 type HTCJob struct {
@@ -31,9 +33,10 @@ type HTCJob struct {
 	Spec HTCJobSpec `json:"spec"`
 
 	// Status says what HTCondor has made of it. The default makes the counts
-	// readable from the first moment, before anybody has looked at the object.
+	// readable from the first moment, before anybody has looked at the object,
+	// and tells who goes by the generation that nobody has.
 	// +optional
-	// +kubebuilder:default={active: 0, succeeded: 0, failed: 0, phase: Pending}
+	// +kubebuilder:default={active: 0, succeeded: 0, failed: 0, phase: Pending, observedGeneration: 0}
 	Status HTCJobStatus `json:"status,omitempty"`
 }
 
@@ -52,6 +55,8 @@ type HTCJobList struct {
 // fields that Sent leaves out.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.queue) || !has(self.script.queue) || self.queue == self.script.queue",fieldPath=".queue",message="spec.queue and spec.script.queue differ: write the number once, in spec.script.queue"
+// +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || has(self.resources) && has(self.resources.memory) || has(self.htcopts) && self.htcopts.lowerAscii().contains('request_memory')",fieldPath=".memoryRetry",message="memoryRetry needs resources.memory, which it doubles"
+// +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || !has(self.resources) || !has(self.resources.memory) || quantity(string(self.memoryRetry.maxMemory)).isGreaterThan(quantity(string(self.resources.memory)))",fieldPath=".memoryRetry",message="memoryRetry.maxMemory must be more than resources.memory, which is asked for first"
 type HTCJobSpec struct {
 	// Name is the batch name that condor_q shows; metadata.name when absent.
 	// +optional
@@ -82,10 +87,11 @@ type HTCJobSpec struct {
 	HTCOpts string `json:"htcopts,omitempty"`
 
 	// Environment holds variables of the script. They are no place for secrets:
-	// every user of the pool can read them in the job's ad.
+	// whoever may read this HTCJob reads them.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=128
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",message="a variable's name must be letters, digits and _, at most 128, and not begin with a digit"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(HTCPROCID|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$'))",message="HTCPROCID, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !self[k].matches('[\\\\x00-\\\\x1f\\\\x7f]'))",message="a variable's value must be one line without control characters"
 	Environment map[string]EnvironmentValue `json:"environment,omitempty"`
 
@@ -97,7 +103,7 @@ type HTCJobSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][A-Za-z0-9_.@-]*$')",message="the accounting group must be letters, digits and . _ @ -, such as group_u_CMS.u_zh"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][A-Za-z0-9_@-]*([.][A-Za-z0-9_@-]+)*$')",message="the accounting group must be words of letters, digits and _ @ - with one dot between, such as group_u_CMS.u_zh"
 	AccountingGroup string `json:"accountingGroup,omitempty"`
 
 	// Requirements is a ClassAd expression that a machine must fulfil, such as
@@ -172,6 +178,11 @@ type HTCJobSpec struct {
 type EnvironmentValue string
 
 // Resources is what each job asks for, in Kubernetes' quantities.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || quantity(string(self.cpus)).isGreaterThan(quantity('0')) && quantity(string(self.cpus)).compareTo(quantity('1M')) <= 0",fieldPath=".cpus",message="the cpus must be more than 0 and at most 1M"
+// +kubebuilder:validation:XValidation:rule="!has(self.memory) || quantity(string(self.memory)).isGreaterThan(quantity('0')) && quantity(string(self.memory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".memory",message="the memory must be more than 0 and at most 1Pi"
+// +kubebuilder:validation:XValidation:rule="!has(self.disk) || quantity(string(self.disk)).isGreaterThan(quantity('0')) && quantity(string(self.disk)).compareTo(quantity('1Pi')) <= 0",fieldPath=".disk",message="the disk must be more than 0 and at most 1Pi"
+// +kubebuilder:validation:XValidation:rule="!has(self.gpus) || quantity(string(self.gpus)).isInteger() && quantity(string(self.gpus)).sign() >= 0 && quantity(string(self.gpus)).compareTo(quantity('1M')) <= 0",fieldPath=".gpus",message="the gpus must be a whole number, at least 0 and at most 1M"
 type Resources struct {
 	// CPUs is rounded up to whole cores.
 	// +optional
@@ -191,6 +202,8 @@ type Resources struct {
 }
 
 // MemoryRetry bounds how much more memory a job gets that ran out of it.
+//
+// +kubebuilder:validation:XValidation:rule="quantity(string(self.maxMemory)).isGreaterThan(quantity('0')) && quantity(string(self.maxMemory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".maxMemory",message="maxMemory must be more than 0 and at most 1Pi"
 type MemoryRetry struct {
 	// MaxMemory is the most that is asked for; each time the request doubles until then.
 	// +required

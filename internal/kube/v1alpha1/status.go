@@ -151,5 +151,7 @@ const (
 	ConditionSuspended        = "Suspended"        // spec.suspend keeps the jobs out of HTCondor
 	ConditionOutputFetched    = "OutputFetched"    // htcd has the output of every job that ran to its end
 	ConditionBackendReachable = "BackendReachable" // the schedd answered when last asked
+	ConditionReconciling      = "Reconciling"      // kstatus: in progress; absent when not
+	ConditionStalled          = "Stalled"          // kstatus: failed; absent when not
 	ConditionCredentials      = "Credentials"      // there is a valid ticket to submit with
 )
