@@ -64,7 +64,7 @@ var owned = map[string]string{
 	"docker_image": "write spec.script.image", "batch_name": "write spec.name", "jobbatchname": "write spec.name",
 	"transfer_input_files": "write what the script needs into spec.script.source, or let the script fetch it",
 	"input":                "write what the script reads into spec.script.source",
-	"environment":          "set variables in spec.script.source", "env": "set variables in spec.script.source", "getenv": "set variables in spec.script.source",
+	"environment":          "write spec.environment", "env": "write spec.environment", "getenv": "write spec.environment",
 	"output": "htcd keeps the output of every proc", "error": "htcd keeps the output of every proc", "log": "htcd says in the status what becomes of every proc",
 	"max_transfer_output_mb": "how much a job may leave behind is the site's choice (--max-output)",
 	"initialdir":             "htcd chooses the directory", "leave_in_queue": "htcd decides when a completed job leaves the queue",

@@ -18,10 +18,15 @@ type Description struct {
 	Queue     int      // procs, at least 1
 	Options   string   // the htcopts of the HTCJob: more submit commands
 	Allow     []string // submit commands and +Attributes a site allows beyond allow.go
+	Terms     Terms
 
 	Image   string // as ResolveImage returns it
 	Command string // words split at white space; no shell looks at them
 	Source  string // the script
+
+	// Environment are variables of the script. They travel in a file that only the job's account can read: an ad's
+	// environment is shown to everybody.
+	Environment map[string]string
 
 	Binds            []string      // directories bound into the container where the node has them
 	CallbackURL      string        // where the job posts its end; empty: it does not
@@ -41,10 +46,12 @@ const (
 	fileScript = "script"
 	fileToken  = "token"
 	fileSender = "htcd-send"
+
+	fileEnvironment = ".environment"
 )
 
 // sandboxFiles are the names a job may not ask back.
-var sandboxFiles = []string{fileSubmit, fileJob, fileScript, fileToken, fileSender, ".htcd"}
+var sandboxFiles = []string{fileSubmit, fileJob, fileScript, fileToken, fileSender, fileEnvironment, ".htcd"}
 
 const (
 	defaultKeepCompleted    = 10 * 24 * time.Hour
@@ -57,7 +64,7 @@ func (d Description) Render() (string, error) {
 	if err := d.check(); err != nil {
 		return "", err
 	}
-	options, err := parseOptions(d.Options, d.Allow)
+	options, err := d.options()
 	if err != nil {
 		return "", err
 	}
@@ -66,6 +73,9 @@ func (d Description) Render() (string, error) {
 		keep = defaultKeepCompleted
 	}
 	inputs := []string{fileScript, fileToken}
+	if len(d.Environment) > 0 {
+		inputs = append(inputs, fileEnvironment)
+	}
 	if d.Sender != "" {
 		inputs = append(inputs, fileSender)
 	}
@@ -93,6 +103,9 @@ func (d Description) Render() (string, error) {
 		b.WriteString(o.String())
 	}
 	// The last one wins, so these come after everything a user wrote.
+	for _, o := range d.Terms.attributes() {
+		b.WriteString(o.String())
+	}
 	set("My."+attrUID, classad.Quote(d.Tag.UID))
 	set("My."+attrAttempt, fmt.Sprint(d.Tag.Attempt))
 	set("My."+attrNamespace, classad.Quote(d.Tag.Namespace))
@@ -106,8 +119,11 @@ func (d Description) Render() (string, error) {
 // callback tells no more than how an attempt did. A command that the site allows counts:
 // nobody here knows what it does.
 func (d Description) Deferred() bool {
-	options, err := parseOptions(d.Options, d.Allow)
-	return err == nil && slices.ContainsFunc(options, func(o option) bool {
+	options, err := d.options()
+	if err != nil {
+		return false
+	}
+	return len(d.Terms.SuccessCodes) > 0 || d.Terms.MemoryRetry != nil || slices.ContainsFunc(options, func(o option) bool {
 		return !strings.HasPrefix(o.key, "My.") && (allowed[o.key] == nil && !requestCustom.MatchString(o.key) || slices.Contains(deferring, o.key))
 	})
 }
@@ -190,6 +206,12 @@ func (d Description) check() error {
 	}
 	if strings.HasPrefix(strings.TrimSpace(d.Command), "-") {
 		return refused("command %q: expected a program, not an option", d.Command)
+	}
+	if err := checkEnvironment(d.Environment); err != nil {
+		return err
+	}
+	if err := d.Terms.check(); err != nil {
+		return err
 	}
 	for _, dir := range d.Binds {
 		if !bindRE.MatchString(dir) {

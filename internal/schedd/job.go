@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,13 @@ const (
 	attrAttempt   = "HTCJobAttempt"
 	attrNamespace = "HTCJobNamespace"
 	attrName      = "HTCJobName"
+)
+
+// The names of what an ad says of the terms: return codes that are success, with commas between, and seconds.
+const (
+	attrSuccess      = "HTCJobSuccessCodes"
+	attrHeldDeadline = "HTCJobHeldDeadline"
+	attrIdleDeadline = "HTCJobIdleDeadline"
 )
 
 // Constraint matches the jobs of this one run.
@@ -81,6 +89,9 @@ const (
 	// reasonStagingFailed is the schedd's own RemoveReason for a cluster whose
 	// input files never arrived: it ran nothing and stands for no run.
 	reasonStagingFailed = "Staging of job files failed"
+
+	// reasonPeriodicRemove begins the RemoveReason of a job that its own PeriodicRemove took out.
+	reasonPeriodicRemove = "The job attribute PeriodicRemove expression"
 )
 
 // Job is what one ad of the queue or of the history says. Times are Unix
@@ -95,15 +106,19 @@ type Job struct {
 	// removed jobs carry these too: read Outcome, not them.
 	ExitBySignal         *bool
 	ExitCode, ExitSignal *int
-	SuccessExitCode      int // success_exit_code of the description, 0 by default
+	SuccessExitCode      int    // success_exit_code of the description, 0 by default
+	SuccessCodes         string // instead of it, where the spec lists them: "3,5"
+
+	HeldDeadline, IdleDeadline int64 // seconds, 0 where the description sets none
 
 	HoldReasonCode, HoldReasonSubCode int
 	HoldReason, RemoveReason          string
+	LastHoldReason                    string
 	RemoteHost, LastRemoteHost        string
 
 	QDate, StageInFinish, StageOutFinish int64
 	EnteredCurrentStatus, CompletionDate int64
-	JobStartDate                         int64
+	JobStartDate, JobCurrentStartDate    int64
 	NumJobStarts                         int
 }
 
@@ -162,8 +177,9 @@ type Outcome struct {
 //
 //  1. A job that ran to its end (see Done) succeeded when it exited by
 //     itself with the success code; else it failed, by code or by signal.
-//  2. A removed job is removed; its Exit attributes are left over from the kill.
-//  3. Everything else is open: held is not failed, and what an earlier
+//  2. A job that was removed because it was held or idle beyond its deadline failed.
+//  3. Another removed job is removed; its Exit attributes are left over from the kill.
+//  4. Everything else is open: held is not failed, and what an earlier
 //     attempt returned says nothing while retries are left.
 func (j Job) Outcome() Outcome {
 	switch {
@@ -171,6 +187,15 @@ func (j Job) Outcome() Outcome {
 		return j.ended()
 	case j.StagingFailed():
 		return Outcome{State: OutcomeRemoved, Reason: "StagingFailed", Message: j.RemoveReason}
+	case j.overdue(Held, j.HeldDeadline):
+		m := fmt.Sprintf("removed: on hold for more than %d s (heldDeadlineSeconds)", j.HeldDeadline)
+		if j.LastHoldReason != "" {
+			m += "; HTCondor held it because: " + j.LastHoldReason
+		}
+		return Outcome{State: OutcomeFailed, Reason: "HeldDeadlineExceeded", Message: m}
+	case j.overdue(Idle, j.IdleDeadline):
+		return Outcome{State: OutcomeFailed, Reason: "IdleDeadlineExceeded",
+			Message: fmt.Sprintf("removed: no slot within %d s (idleDeadlineSeconds)", j.IdleDeadline)}
 	case j.Status == Removed:
 		m := j.RemoveReason
 		if m == "" {
@@ -179,6 +204,22 @@ func (j Job) Outcome() Outcome {
 		return Outcome{State: OutcomeRemoved, Reason: "Removed", Message: m}
 	}
 	return Outcome{State: OutcomeOpen}
+}
+
+// overdue tells whether the job was removed by its own PeriodicRemove while in the state whose deadline is given. A
+// condition of the user's stands in the same expression; it was that one when the state cannot have lasted so long,
+// since it began after the files had come and after the last start.
+func (j Job) overdue(state JobStatus, deadline int64) bool {
+	return deadline > 0 && j.Status == Removed && j.LastStatus == state && strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove) &&
+		j.EnteredCurrentStatus-max(j.StageInFinish, j.JobCurrentStartDate) >= deadline
+}
+
+// succeeds tells whether a return code is a success.
+func (j Job) succeeds(code int) bool {
+	if j.SuccessCodes == "" {
+		return code == j.SuccessExitCode
+	}
+	return slices.Contains(strings.Split(j.SuccessCodes, ","), strconv.Itoa(code))
 }
 
 func (j Job) ended() Outcome {
@@ -191,7 +232,7 @@ func (j Job) ended() Outcome {
 		return o
 	case j.ExitCode == nil:
 		return Outcome{State: OutcomeFailed, Reason: "NoExitCode", Message: "completed, but its ad holds no ExitCode"}
-	case *j.ExitCode == j.SuccessExitCode:
+	case j.succeeds(*j.ExitCode):
 		return Outcome{State: OutcomeSucceeded, Reason: "Completed", Message: fmt.Sprintf("exit code %d", *j.ExitCode), ExitCode: j.ExitCode}
 	}
 	return Outcome{State: OutcomeFailed, Reason: "ExitCode", Message: fmt.Sprintf("exit code %d", *j.ExitCode), ExitCode: j.ExitCode}

@@ -30,6 +30,17 @@ func TestOutcome(t *testing.T) {
 		"a completed job that was removed is completed":  {Job{Status: Removed, LastStatus: Completed, ExitBySignal: &no, ExitCode: n(0), RemoveReason: "via condor_rm"}, OutcomeSucceeded, "Completed", "exit code 0"},
 		"a removed job is removed, whatever its code":    {Job{Status: Removed, LastStatus: Running, ExitBySignal: &no, ExitCode: n(0), RemoveReason: "via condor_rm (by user alice)"}, OutcomeRemoved, "Removed", "via condor_rm (by user alice)"},
 		"a removed job without a reason says that":       {Job{Status: Removed, LastStatus: Idle}, OutcomeRemoved, "Removed", "removed from the queue; HTCondor gives no reason"},
+		"a listed code succeeded":                        {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(5), SuccessCodes: "3,5"}, OutcomeSucceeded, "Completed", "exit code 5"},
+		"0 fails where it is not listed":                 {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(0), SuccessCodes: "3,5"}, OutcomeFailed, "ExitCode", "exit code 0"},
+		"a part of a listed code is none":                {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(3), SuccessCodes: "33,13"}, OutcomeFailed, "ExitCode", "exit code 3"},
+		"the list stands above HTCondor's own code":      {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(5), SuccessExitCode: 3, SuccessCodes: "3,5"}, OutcomeSucceeded, "Completed", "exit code 5"},
+		"held beyond its deadline failed":                {late(Held, 600), OutcomeFailed, "HeldDeadlineExceeded", "removed: on hold for more than 600 s (heldDeadlineSeconds); HTCondor held it because: no such file"},
+		"idle beyond its deadline failed":                {late(Idle, 86400), OutcomeFailed, "IdleDeadlineExceeded", "removed: no slot within 86400 s (idleDeadlineSeconds)"},
+		"removed by hand while held is removed":          {with(late(Held, 600), func(j *Job) { j.RemoveReason = "via condor_rm" }), OutcomeRemoved, "Removed", "via condor_rm"},
+		"held too shortly for it to be the deadline":     {with(late(Held, 600), func(j *Job) { j.JobCurrentStartDate++ }), OutcomeRemoved, "Removed", periodic},
+		"idle too shortly for it to be the deadline":     {with(late(Idle, 86400), func(j *Job) { j.StageInFinish++ }), OutcomeRemoved, "Removed", periodic},
+		"removed while it ran, whatever the deadlines":   {with(late(Held, 600), func(j *Job) { j.LastStatus = Running }), OutcomeRemoved, "Removed", periodic},
+		"removed by a condition without any deadline":    {with(late(Held, 600), func(j *Job) { j.HeldDeadline, j.IdleDeadline = 0, 0 }), OutcomeRemoved, "Removed", periodic},
 		"a cluster whose files never came is no failure": {Job{Status: Removed, LastStatus: Held, RemoveReason: "Staging of job files failed"}, OutcomeRemoved, "StagingFailed", "Staging of job files failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -39,6 +50,21 @@ func TestOutcome(t *testing.T) {
 			require.Equal(t, c.words, o.Message)
 		})
 	}
+}
+
+const periodic = "The job attribute PeriodicRemove expression 'x' evaluated to TRUE"
+
+// late is a job that PeriodicRemove took out when it had been in a state for just so long.
+func late(state JobStatus, seconds int64) Job {
+	return Job{
+		Status: Removed, LastStatus: state, RemoveReason: periodic, LastHoldReason: "no such file", HeldDeadline: 600, IdleDeadline: 86400,
+		StageInFinish: 1000, JobCurrentStartDate: 1000, EnteredCurrentStatus: 1000 + seconds,
+	}
+}
+
+func with(j Job, change func(*Job)) Job {
+	change(&j)
+	return j
 }
 
 func TestSpoolingIsNotHeld(t *testing.T) {

@@ -66,9 +66,13 @@ var fields = map[string]func(*Job, classad.Value){
 	"ExitCode":             func(j *Job, v classad.Value) { j.ExitCode = optionalInt(v) },
 	"ExitSignal":           func(j *Job, v classad.Value) { j.ExitSignal = optionalInt(v) },
 	"JobSuccessExitCode":   func(j *Job, v classad.Value) { j.SuccessExitCode = integer(v) },
+	attrSuccess:            func(j *Job, v classad.Value) { j.SuccessCodes, _ = v.Str() },
+	attrHeldDeadline:       func(j *Job, v classad.Value) { j.HeldDeadline = seconds(v) },
+	attrIdleDeadline:       func(j *Job, v classad.Value) { j.IdleDeadline = seconds(v) },
 	"HoldReasonCode":       func(j *Job, v classad.Value) { j.HoldReasonCode = integer(v) },
 	"HoldReasonSubCode":    func(j *Job, v classad.Value) { j.HoldReasonSubCode = integer(v) },
 	"HoldReason":           func(j *Job, v classad.Value) { j.HoldReason, _ = v.Str() },
+	"LastHoldReason":       func(j *Job, v classad.Value) { j.LastHoldReason, _ = v.Str() },
 	"RemoveReason":         func(j *Job, v classad.Value) { j.RemoveReason, _ = v.Str() },
 	"RemoteHost":           func(j *Job, v classad.Value) { j.RemoteHost, _ = v.Str() },
 	"LastRemoteHost":       func(j *Job, v classad.Value) { j.LastRemoteHost, _ = v.Str() },
@@ -78,6 +82,7 @@ var fields = map[string]func(*Job, classad.Value){
 	"EnteredCurrentStatus": func(j *Job, v classad.Value) { j.EnteredCurrentStatus = seconds(v) },
 	"CompletionDate":       func(j *Job, v classad.Value) { j.CompletionDate = seconds(v) },
 	"JobStartDate":         func(j *Job, v classad.Value) { j.JobStartDate = seconds(v) },
+	"JobCurrentStartDate":  func(j *Job, v classad.Value) { j.JobCurrentStartDate = seconds(v) },
 	"NumJobStarts":         func(j *Job, v classad.Value) { j.NumJobStarts = integer(v) },
 }
 

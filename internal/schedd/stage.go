@@ -10,7 +10,7 @@ import (
 )
 
 // Stage writes the sandbox of a run into dir, which must exist: job.sub, job.sh,
-// script, token (mode 0600) and, when d.Sender is set, htcd-send. What stood there under these
+// script, token (mode 0600) and, where d has them, .environment (mode 0600) and htcd-send. What stood there under these
 // names is replaced. Everything is on disk when it returns, so that condor_submit never
 // waits for a file while it holds up the schedd. Errors of kind Refused are about d,
 // others about dir.
@@ -34,6 +34,14 @@ func Stage(dir string, d Description, token string) error {
 			return err
 		}); err != nil {
 			return fmt.Errorf("stage %s: %w", f.name, err)
+		}
+	}
+	if len(d.Environment) > 0 {
+		if err := write(filepath.Join(dir, fileEnvironment), 0o600, func(w io.Writer) error {
+			_, err := io.WriteString(w, environmentFile(d.Environment))
+			return err
+		}); err != nil {
+			return fmt.Errorf("stage %s: %w", fileEnvironment, err)
 		}
 	}
 	if d.Sender != "" {

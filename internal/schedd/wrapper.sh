@@ -65,7 +65,7 @@ run() {
 			set -- --bind "$dir" "$@"
 		fi
 	done
-	"$tool" --quiet exec --contain --ipc --pid --bind "$scratch" --pwd "$scratch" "$@" </dev/null &
+	contained --quiet exec --contain --ipc --pid --bind "$scratch" --pwd "$scratch" "$@" </dev/null &
 	child=$!
 
 	# HTCondor asks a job to end with SIGTERM, when it is removed, held or moved to
@@ -84,6 +84,25 @@ run() {
 		[ "$code" -eq 127 ] || rc=$code
 	fi
 	trap - TERM INT QUIT
+}
+
+# contained becomes the tool. The variables of the HTCJob have names of which only the inside of the container sees the
+# end, so that none means anything to a program outside; and nothing in their values is replaced.
+contained() {
+	if [ -f .environment ]; then
+		case $tool in
+		apptainer) prefix=APPTAINERENV_ ;;
+		*) prefix=SINGULARITYENV_ ;;
+		esac
+		while IFS= read -r line; do
+			export "$prefix$line"
+		done <.environment
+		rm -f .environment
+		APPTAINER_NO_EVAL=1
+		SINGULARITY_NO_EVAL=1
+		export APPTAINER_NO_EVAL SINGULARITY_NO_EVAL
+	fi
+	exec "$tool" "$@"
 }
 
 # call_back tells htcd the return code, within $deadline seconds. The token stands in

@@ -178,6 +178,40 @@ func TestWrapper(t *testing.T) {
 	}
 }
 
+// A value comes to the container letter by letter, and to nothing outside by the name it has there.
+func TestWrapperHandsTheEnvironmentToTheContainerAlone(t *testing.T) {
+	for shell, argv := range shells(t) {
+		for _, tool := range []string{"apptainer", "singularity"} {
+			t.Run(shell+" "+tool, func(t *testing.T) {
+				t.Parallel()
+				r := receive(t)
+				d := r.description("ls -A\n")
+				d.Environment = map[string]string{
+					"LD_PRELOAD": "/evil.so", "PATH": "/nowhere", "IFS": "x", "ENV": "$(touch ran)", "EMPTY": "", "_": "a", "prefix": "p", "line": "l", "tool": "t",
+					"ODD": "  $HOME `id` \"q\" 'a' \\ \\n %s ä😀 x=1  ",
+				}
+				s := node(t, d, map[string]string{tool: fakeApptainer, "curl": spy, "sh": "", "ls": ""})
+				s.shell = argv
+				code, stdout, stderr := s.run(t)
+				require.Equal(t, 0, code, stderr)
+				require.Empty(t, stderr)
+				require.NotContains(t, stdout, ".environment", "it is gone before the script begins")
+				text, err := os.ReadFile(filepath.Join(s.dir, "..", "environment"))
+				require.NoError(t, err)
+				for name, value := range d.Environment {
+					require.Contains(t, "\n"+string(text), "\n"+strings.ToUpper(tool)+"ENV_"+name+"="+value+"\n")
+				}
+				require.Contains(t, string(text), strings.ToUpper(tool)+"_NO_EVAL=1\n")
+				require.NotContains(t, "\n"+string(text), "\nLD_PRELOAD=")
+				called, err := os.ReadFile(filepath.Join(s.dir, "..", "called"))
+				require.NoError(t, err)
+				require.NotContains(t, string(called), "evil", "what calls back does not see it")
+				require.NoFileExists(t, filepath.Join(s.dir, "ran"))
+			})
+		}
+	}
+}
+
 // spy stands before curl or wget, and writes down how it was called.
 const spy = `#!/bin/sh
 echo "$0 $*" >>"$_CONDOR_SCRATCH_DIR/../called"

@@ -1,0 +1,134 @@
+package schedd
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+// said is a submit command that stands for a field of the spec.
+type said struct {
+	field string
+	option
+}
+
+// said are the fields that are one submit command each.
+func (t Terms) said() ([]said, error) {
+	var all []said
+	add := func(field, key, value string) { all = append(all, said{field, option{key, value}}) }
+	for _, r := range []struct {
+		field, key string
+		asked      int64
+	}{
+		{"resources.cpus", "request_cpus", t.CPUs}, {"resources.memory", "request_memory", t.Memory},
+		{"resources.disk", "request_disk", t.Disk}, {"resources.gpus", "request_gpus", t.GPUs},
+	} {
+		if r.asked > 0 {
+			add(r.field, r.key, strconv.FormatInt(r.asked, 10))
+		}
+	}
+	if t.AccountingGroup != "" {
+		add("accountingGroup", "accounting_group", t.AccountingGroup)
+	}
+	if t.Requirements != "" {
+		written, err := requirements(t.Requirements)
+		if err != nil {
+			return nil, err
+		}
+		add("requirements", "requirements", written)
+	}
+	if t.Retries != nil {
+		add("retries", "max_retries", strconv.Itoa(*t.Retries))
+	}
+	return all, nil
+}
+
+// requirements reads the expression of spec.requirements. Line breaks in it are blanks.
+func requirements(x string) (string, error) {
+	if m := macro.FindString(x); m != "" {
+		return "", refused("spec.requirements: found the macro %q, expected its value: macros are not replaced here", m)
+	}
+	written, err := expression(x)
+	if syntax, ok := errors.AsType[*classad.SyntaxError](err); ok {
+		return "", refused("spec.requirements, line %d, column %d: found %s, expected %s", syntax.Line, syntax.Column, syntax.Found, syntax.Expected)
+	}
+	if err == nil {
+		err = oneLine("spec.requirements", written)
+	}
+	if err == nil && strings.HasSuffix(written, `\`) {
+		err = refused("spec.requirements: found a backslash at the end, expected none")
+	}
+	return written, err
+}
+
+// agree refuses the line of htcopts that says otherwise what a field of the spec says.
+func (d Description) agree(all []said) error {
+	for l, err := range logicalLines(d.Options) {
+		if err != nil {
+			return err
+		}
+		o, err := l.parse(d.Allow)
+		if err != nil {
+			return err
+		}
+		if field := d.contradicted(o, all); field != "" {
+			return l.refuse(0, "%s in htcopts and spec.%s do not say the same: write it once", strings.TrimPrefix(o.key, "My."), field)
+		}
+	}
+	return nil
+}
+
+// contradicted names the field that a line of htcopts contradicts, if any.
+func (d Description) contradicted(o option, all []said) string {
+	for _, s := range all {
+		if o.key == s.key && !same(o, s.option) || exclusive[s.key] == o.key {
+			return s.field
+		}
+	}
+	codes := d.Terms.SuccessCodes
+	switch {
+	case d.Terms.AccountingGroup != "" && strings.EqualFold(o.key, "My.AccountingGroup"):
+		return "accountingGroup"
+	case o.key == "success_exit_code" && len(codes) > 0 && (len(codes) > 1 || o.value != strconv.Itoa(codes[0])):
+		return "successExitCodes"
+	case len(d.Environment) > 0 && (o.key == "environment" || o.key == "env"):
+		return "environment"
+	}
+	return ""
+}
+
+// same tells whether two values of one command mean the same: numbers are compared with their units.
+func same(a, b option) bool {
+	if a.value == b.value {
+		return true
+	}
+	x, xIs := units(a)
+	y, yIs := units(b)
+	return xIs && yIs && x == y
+}
+
+var unitRE = regexp.MustCompile(`^([0-9.]+) *([KMGTkmgt]?)[Bb]?$`)
+
+// units is a number as condor_submit takes it: memory in MiB and disk in KiB, rounded up; the rest as it is. It is false
+// for an expression.
+func units(o option) (float64, bool) {
+	m := unitRE.FindStringSubmatch(o.value)
+	if m == nil {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return 0, false
+	}
+	own := map[string]string{"request_memory": "M", "request_disk": "K"}[o.key]
+	if own == "" {
+		return n, m[2] == ""
+	}
+	factor := map[string]float64{"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+	return math.Ceil(n * factor[cmp.Or(strings.ToUpper(m[2]), own)] / factor[own]), true
+}

@@ -1,0 +1,150 @@
+package schedd
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+// options are the submit lines of htcopts and of the terms. What both say must be the same.
+func (d Description) options() ([]option, error) {
+	options, err := parseOptions(d.Options, d.Allow)
+	if err != nil {
+		return nil, err
+	}
+	all, err := d.Terms.said()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.agree(all); err != nil {
+		return nil, err
+	}
+	for _, s := range all {
+		if _, there := value(options, s.key); !there {
+			options = append(options, s.option)
+		}
+	}
+	for _, more := range []func([]option) ([]option, error){d.Terms.moreMemory, d.Terms.deadlines, d.Terms.success} {
+		if options, err = more(options); err != nil {
+			return nil, err
+		}
+	}
+	return options, nil
+}
+
+// value is what the options say last of a command, which is what counts.
+func value(options []option, key string) (string, bool) {
+	for _, o := range slices.Backward(options) {
+		if o.key == key {
+			return o.value, true
+		}
+	}
+	return "", false
+}
+
+// replace gives a command one value instead of all it had.
+func replace(options []option, key, value string) []option {
+	options = slices.DeleteFunc(options, func(o option) bool { return o.key == key })
+	return append(options, option{key, value})
+}
+
+// either gives a command that is a condition one more way to be true. It stands first: what the user wrote may have no
+// value, and then nothing after it would count.
+func either(options []option, key, condition string) []option {
+	if before, there := value(options, key); there {
+		condition = "(" + condition + ") || (" + before + ")"
+	}
+	return replace(options, key, condition)
+}
+
+// memoryHolds counts how often a job was held for its memory. The starter's own hold is JobOutOfResources; a machine's
+// or a schedd's policy may hold for other reasons, too, and then this counts one too many.
+const memoryHolds = "((NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0) + (NumHoldsByReason.SystemPolicy ?: 0))"
+
+// memoryHeld tells that a job is held for its memory: 34 by the starter, 21 by a machine's policy and 26 by the schedd's,
+// with the subcode that HTCondor's own policies give.
+const memoryHeld = "JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode == 21 || HoldReasonCode == 26) && HoldReasonSubCode == 102)"
+
+// moreMemory doubles the request at each such hold, and releases the job while that helps.
+func (t Terms) moreMemory(options []option) ([]option, error) {
+	m := t.MemoryRetry
+	if m == nil {
+		return options, nil
+	}
+	first, there := value(options, "request_memory")
+	if !there {
+		return nil, refused("spec.memoryRetry: expected spec.resources.memory beside it, which it doubles")
+	}
+	asked, isNumber := units(option{"request_memory", first})
+	switch {
+	case !isNumber:
+		return nil, refused("spec.memoryRetry: expected a number in spec.resources.memory, which it doubles, found request_memory = %s in htcopts", first)
+	case asked < 1:
+		return nil, refused("spec.memoryRetry: expected a first request above 0, which it doubles, found request_memory = %s in htcopts", first)
+	case float64(m.Most) <= asked:
+		return nil, refused("spec.memoryRetry.maxMemory: expected more than the %.0f MiB that are asked for first, found %d MiB", asked, m.Most)
+	}
+	steps := 0
+	for most := asked; most < float64(m.Most); most *= 2 {
+		steps++
+	}
+	options = replace(options, "request_memory", fmt.Sprintf("%s < %d ? %.0f << %s : %d", memoryHolds, steps, asked, memoryHolds, m.Most))
+	return either(options, "periodic_release", fmt.Sprintf("%s && %s <= %d", memoryHeld, memoryHolds, min(m.Times, steps))), nil
+}
+
+// deadlines remove what was held or idle for too long. A job that waits for its files to be spooled is not held.
+func (t Terms) deadlines(options []option) ([]option, error) {
+	if t.IdleDeadline > 0 {
+		options = either(options, "periodic_remove", fmt.Sprintf("JobStatus == %d && time() - EnteredCurrentStatus > %d", Idle, t.IdleDeadline))
+	}
+	if t.HeldDeadline > 0 {
+		options = either(options, "periodic_remove",
+			fmt.Sprintf("JobStatus == %d && HoldReasonCode =!= %d && time() - EnteredCurrentStatus > %d", Held, holdCodeSpooling, t.HeldDeadline))
+	}
+	return options, nil
+}
+
+// success ends the retries at every code that is a success. Where nothing is tried again HTCondor need not know them, and
+// any of its commands would make it try again.
+func (t Terms) success(options []option) ([]option, error) {
+	tried := slices.ContainsFunc(options, func(o option) bool {
+		return o.key == "max_retries" || o.key == "retry_until" || o.key == "success_exit_code"
+	})
+	if len(t.SuccessCodes) == 0 || !tried {
+		return options, nil
+	}
+	options = replace(options, "success_exit_code", strconv.Itoa(t.SuccessCodes[0]))
+	var others []string
+	for _, code := range t.SuccessCodes[1:] {
+		others = append(others, fmt.Sprintf("ExitCode =?= %d", code))
+	}
+	if len(others) == 0 {
+		return options, nil
+	}
+	if until, there := value(options, "retry_until"); there && wholeRE.MatchString(until) {
+		options = replace(options, "retry_until", "ExitCode =?= "+until)
+	}
+	return either(options, "retry_until", strings.Join(others, " || ")), nil
+}
+
+// attributes are what Job.Outcome needs to know of the terms.
+func (t Terms) attributes() []option {
+	var all []option
+	if len(t.SuccessCodes) > 0 {
+		var codes []string
+		for _, code := range t.SuccessCodes {
+			codes = append(codes, strconv.Itoa(code))
+		}
+		all = append(all, option{"My." + attrSuccess, classad.Quote(strings.Join(codes, ","))})
+	}
+	if t.HeldDeadline > 0 {
+		all = append(all, option{"My." + attrHeldDeadline, strconv.FormatInt(t.HeldDeadline, 10)})
+	}
+	if t.IdleDeadline > 0 {
+		all = append(all, option{"My." + attrIdleDeadline, strconv.FormatInt(t.IdleDeadline, 10)})
+	}
+	return all
+}

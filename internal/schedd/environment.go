@@ -1,0 +1,49 @@
+package schedd
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// maxEnvironment is how many bytes all variables of a job may take: every proc spools its own copy.
+const maxEnvironment = 64 << 10
+
+var (
+	variableRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+	// takenRE are names that htcd or HTCondor set, and those that would not come through as written: to apptainer they mean
+	// something else, or the shell in which it prepares a container does not take them.
+	takenRE = regexp.MustCompile(`^(HTCPROCID|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$`)
+)
+
+// checkEnvironment refuses what the script would not see as it was written.
+func checkEnvironment(variables map[string]string) error {
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		text := variables[name]
+		size += len(name) + len(text) + 2
+		switch {
+		case !variableRE.MatchString(name):
+			return refused("spec.environment: expected a name of at most 128 letters, digits and _, which does not begin with a digit, found %q", name)
+		case takenRE.MatchString(name):
+			return refused("spec.environment: the variable %s is set by htcd, HTCondor or apptainer: choose another name, or set it in spec.script.source", name)
+		}
+		if err := oneLine("spec.environment."+name, text); err != nil {
+			return err
+		}
+	}
+	if size > maxEnvironment {
+		return refused("spec.environment: expected at most 64 KiB, found %d bytes: put them into a file that the script reads", size)
+	}
+	return nil
+}
+
+// environmentFile is the text of the file from which the wrapper reads the variables: one line for each.
+func environmentFile(variables map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		b.WriteString(name + "=" + variables[name] + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,66 @@
+package schedd
+
+// Terms are what an HTCJob says in fields of its own about the resources of its jobs, when they are tried again
+// and when they are given up. The zero value says nothing.
+type Terms struct {
+	CPUs, GPUs int64
+	Memory     int64 // MiB
+	Disk       int64 // KiB
+
+	AccountingGroup string
+	Requirements    string // a ClassAd expression
+
+	Retries      *int  // nil: not said
+	SuccessCodes []int // return codes that are success; none: not said
+
+	MemoryRetry *MemoryRetry
+
+	HeldDeadline, IdleDeadline int64 // seconds; 0: for ever
+}
+
+// MemoryRetry lets a job that was held for too little memory run again with more.
+type MemoryRetry struct {
+	Most  int64 // MiB
+	Times int
+}
+
+// The largest request. Beyond it is no machine, and condor_submit's arithmetic is near its end.
+const (
+	mostCount  = 1_000_000
+	mostMemory = 1 << 30 // MiB: 1 PiB
+	mostDisk   = 1 << 40 // KiB: 1 PiB
+)
+
+func (t Terms) check() error {
+	for _, r := range []struct {
+		field       string
+		asked, most int64
+	}{
+		{"resources.cpus", t.CPUs, mostCount}, {"resources.gpus", t.GPUs, mostCount},
+		{"resources.memory", t.Memory, mostMemory}, {"resources.disk", t.Disk, mostDisk},
+	} {
+		if r.asked < 0 || r.asked > r.most {
+			return refused("spec.%s: expected at least 0 and at most %d, found %d", r.field, r.most, r.asked)
+		}
+	}
+	if t.AccountingGroup != "" {
+		if _, err := word(t.AccountingGroup); err != nil {
+			return refused("spec.accountingGroup: %w", err)
+		}
+	}
+	if t.Retries != nil && (*t.Retries < 0 || *t.Retries > mostCount) {
+		return refused("spec.retries: expected at least 0 and at most %d, found %d", mostCount, *t.Retries)
+	}
+	for _, code := range t.SuccessCodes {
+		if code < 0 || code > 255 {
+			return refused("spec.successExitCodes: expected return codes from 0 to 255, found %d", code)
+		}
+	}
+	if m := t.MemoryRetry; m != nil && (m.Most < 1 || m.Most > mostMemory || m.Times < 1 || m.Times > 30) {
+		return refused("spec.memoryRetry: expected maxMemory up to 1 PiB and maxRetries from 1 to 30, found %d MiB and %d", m.Most, m.Times)
+	}
+	if t.HeldDeadline < 0 || t.IdleDeadline < 0 {
+		return refused("spec.heldDeadlineSeconds, spec.idleDeadlineSeconds: expected nothing below 0")
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package schedd
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+// Whatever the fields hold beside whatever htcopts, the description is refused or has one line for each command, and
+// ends with our tag; a variable of the environment stands in its file alone.
+func FuzzTerms(f *testing.F) {
+	f.Add("request_memory = 2GB", "Memory > 1", "group", "A", "x", int64(2048), int64(4096), 3, 5, int64(60))
+	f.Add("periodic_remove = error\nretry_until = 7\nmax_retries = 3", "a\n|| b", "a.b", "PATH", "$(id)", int64(1), int64(1<<30), 0, 255, int64(1))
+	f.Add("request_memory = 0.5K", "\"\\", "x..y", "LD_PRELOAD", "\x7f", int64(-1), int64(0), -1, -1, int64(-1))
+	f.Fuzz(func(t *testing.T, options, requirements, group, name, value string, memory, most int64, retries, code int, deadline int64) {
+		d := description()
+		d.Options, d.Environment = options, map[string]string{name: value}
+		d.Terms = Terms{
+			CPUs: memory, Memory: memory, Disk: most, Requirements: requirements, AccountingGroup: group, Retries: &retries, SuccessCodes: []int{code, 0},
+			HeldDeadline: deadline, IdleDeadline: deadline, MemoryRetry: &MemoryRetry{Most: most, Times: 2},
+		}
+		text, err := d.Render()
+		if err != nil {
+			require.Equal(t, Refused, KindOf(err))
+			return
+		}
+		require.True(t, d.Deferred())
+		require.Equal(t, name+"="+value+"\n", environmentFile(d.Environment))
+		require.Equal(t, 1, strings.Count(environmentFile(d.Environment), "\n"))
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		for _, l := range lines {
+			require.Regexp(t, keyOfLine, l)
+			require.False(t, strings.HasSuffix(l, `\`), l)
+			key, value, _ := strings.Cut(l, " = ")
+			if key == "request_memory" || strings.HasPrefix(key, "periodic_re") || key == "retry_until" || key == "requirements" {
+				_, err := classad.ParseExpr(value)
+				require.NoError(t, err, l)
+			}
+		}
+		for _, once := range []string{"request_memory", "periodic_release", "periodic_remove", "retry_until", "success_exit_code", "My.HTCJobSuccessCodes"} {
+			require.Equal(t, 1, strings.Count("\n"+text, "\n"+once+" = "), once)
+		}
+		require.Equal(t, "queue 1", lines[len(lines)-1])
+		require.Equal(t, `My.HTCJobName = "zero"`, lines[len(lines)-2])
+	})
+}
