@@ -23,7 +23,7 @@ func errandOf(a action) errand {
 	switch a {
 	case actSubmit:
 		return submitting
-	case actRemove:
+	case actRemove, actSuspend, actExpire:
 		return removing
 	}
 	return asking

@@ -82,6 +82,13 @@ func (o APIObjects) SetStatus(ctx context.Context, job *v1alpha1.HTCJob, status 
 	return o.Client.HTCJobs(job.Namespace).Patch(ctx, job.Name, types.JSONPatchType, patch, metav1.PatchOptions{}, "status")
 }
 
+func (o APIObjects) Delete(ctx context.Context, job *v1alpha1.HTCJob) error {
+	return o.Client.HTCJobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
+		Preconditions:     &metav1.Preconditions{UID: &job.UID, ResourceVersion: &job.ResourceVersion},
+		PropagationPolicy: new(metav1.DeletePropagationBackground),
+	})
+}
+
 func (o APIObjects) Exists(ctx context.Context, namespace, name, uid string) (bool, error) {
 	job, err := o.Client.HTCJobs(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -52,6 +52,9 @@ func observed(j schedd.Job, at time.Time) observation {
 	if j.Held() {
 		o.hold = fmt.Sprintf("%s (hold code %d/%d)", j.HoldReason, j.HoldReasonCode, j.HoldReasonSubCode)
 	}
+	if stop := stopOf(j); stop != "" && o.outcome.State == schedd.OutcomeRemoved {
+		o.outcome.Reason = stop
+	}
 	if j.JobStartDate > 0 {
 		o.started = time.Unix(j.JobStartDate, 0)
 	}
@@ -215,7 +218,8 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 			return notify.ErrForbidden
 		}
 		uid = run.UID
-		if run.Deferred {
+		// Of a run that is being stopped, a job says as its last word how it was killed.
+		if run.Deferred || run.Stop != "" {
 			check = true
 			return nil
 		}

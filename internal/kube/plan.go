@@ -2,6 +2,7 @@ package kube
 
 import (
 	"slices"
+	"time"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -15,6 +16,10 @@ type situation struct {
 	failures []ledger.Proc // the first few that failed
 	held     *ledger.Proc  // one that is held
 	orphans  bool          // the ledger has runs of an older object of this name
+
+	stopped   int  // how many of the failed ones htcd itself ended, for run.Stop
+	unfetched bool // output is still to be fetched
+	now       time.Time
 }
 
 type action string
@@ -25,9 +30,11 @@ const (
 	actRecover action = "recover" // find out by the tag what became of this attempt
 	actRestore action = "restore" // write down again what the status says of a run that the ledger has lost
 	actRemove  action = "remove"  // take everything out of HTCondor, then let the object go
+	actSuspend action = "suspend" // take the jobs of this attempt out of HTCondor, because of spec.suspend
+	actExpire  action = "expire"  // the same with those that have not ended, because of spec.activeDeadlineSeconds
 )
 
-// decision is what is to be done about an HTCJob. Attempt is meant by actSubmit and actRecover.
+// decision is what is to be done about an HTCJob. Attempt is meant by all that begin, look for or stop one.
 type decision struct {
 	action  action
 	attempt int
@@ -46,32 +53,73 @@ func plan(s situation) decision {
 
 	// The ledger knows nothing, but the object speaks of a run: the ledger was lost. What the object says was sent, or
 	// refused, is not asked about, so that it is never sent again; only an open intent is.
-	case run == nil && job.Status.Attempt > 0 && (job.Status.ClusterID > 0 || job.Status.Phase.Terminal()):
+	case run == nil && job.Status.Attempt > 0 && toldApart(job.Status):
 		return decision{action: actRestore}
 	case run == nil && job.Status.Attempt > 0:
 		return decision{actRecover, int(job.Status.Attempt)}
 	// The finalizer is set just before the intent is written: htcd ended between the two, or the ledger was lost.
 	case run == nil && ours:
 		return decision{actRecover, 1}
+	case withheld(s):
+		return decision{action: actRest}
 	case run == nil:
 		return decision{actSubmit, 1}
 
 	case run.State == ledger.Intent:
 		return decision{actRecover, run.Attempt}
-	// A cluster whose files never arrived was taken out before it could run anything.
-	case run.State == ledger.Removed:
-		return next(run)
-	// What was refused is refused again until the spec changes.
-	case run.State == ledger.Refused && run.Generation == job.Generation:
-		return decision{action: actRest}
-	case run.State == ledger.Refused:
-		return next(run)
-
-	// A changed spec runs again, but only after every job of the present attempt has ended.
-	case s.counts.Active == 0 && run.Generation != job.Generation:
+	// What htcd began to stop it stops, whatever was edited since.
+	case stopping(s) && run.Stop == stopSuspended:
+		return decision{actSuspend, run.Attempt}
+	case stopping(s):
+		return decision{actExpire, run.Attempt}
+	case job.Spec.Suspend && s.counts.Active > 0:
+		return decision{actSuspend, run.Attempt}
+	case overdue(s):
+		return decision{actExpire, run.Attempt}
+	case due(s):
 		return next(run)
 	}
 	return decision{action: actRest}
+}
+
+// toldApart tells whether a status says enough of its run to restore it: it was sent, or has ended without.
+func toldApart(status v1alpha1.HTCJobStatus) bool {
+	return status.ClusterID > 0 || status.Phase.Terminal() || status.Phase == v1alpha1.PhaseSuspended
+}
+
+// due tells whether the attempt after the present one, or the first, is to be begun.
+func due(s situation) bool {
+	switch run := s.run; {
+	case run == nil:
+		return s.job.Status.Attempt == 0
+	// A cluster whose files never arrived was taken out before it could run anything, or spec.suspend had it removed.
+	case run.State == ledger.Removed:
+		return true
+	// What was refused is refused again until the spec changes.
+	case run.State == ledger.Refused:
+		return changed(s.job, run)
+	// A changed spec runs again, but only after every job of the present attempt has ended.
+	case run.State == ledger.Submitted && s.counts.Active == 0:
+		return !stopping(s) && changed(s.job, run)
+	}
+	return false
+}
+
+// withheld tells whether spec.suspend keeps back an attempt that is due.
+func withheld(s situation) bool {
+	return s.job.Spec.Suspend && due(s) && !(s.run == nil && slices.Contains(s.job.Finalizers, v1alpha1.Finalizer))
+}
+
+// changed tells whether a run was not made of what the HTCJob now says, or is to be repeated. Edits of suspend and its
+// like change the generation, but nothing that was sent.
+func changed(job *v1alpha1.HTCJob, run *ledger.Run) bool {
+	if again := job.Rerun(); again != "" && again != run.Rerun {
+		return true
+	}
+	if run.Generation == job.Generation {
+		return false
+	}
+	return run.SpecHash == "" || run.SpecHash != job.SpecHash()
 }
 
 // next begins the attempt after run. Where the ledger was lost in between, that attempt may have been sent and lost too.

@@ -63,7 +63,7 @@ func TestAChangedSpecWaitsForRoomAndSaysSo(t *testing.T) {
 	require.NoError(t, w.callback("again", 0, 0))
 	w.apply(htcjob("other"))
 	first := w.job("again").DeepCopy()
-	first.Generation = 2
+	first.Generation, first.Spec.Script.Source = 2, "true\n"
 	waits := w.apply(first)
 	require.Equal(t, "NamespaceLimit", submitted(waits).Reason)
 	require.NoError(t, w.callback("other", 0, 0))

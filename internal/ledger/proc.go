@@ -57,6 +57,8 @@ type ProcFilter struct {
 	Status      Status // 0: any
 	JobStatus   int    // HTCondor's, 0: any
 	Unconfirmed bool   // only those open, or ended by nobody's word but a callback's
+	Unfetched   bool   // only completed ones whose output is still to be fetched
+	Besides     string // not those that have this reason; empty: any
 	From        int    // the first proc number wanted
 	Limit       int    // at most so many rows, 0: all
 }
@@ -169,6 +171,12 @@ func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
 	}
 	if f.Unconfirmed {
 		where += ` AND (p.status = 1 OR p.source = 'callback')`
+	}
+	if f.Unfetched {
+		where += ` AND p.jobStatus = 4 AND p.fetched = 0`
+	}
+	if f.Besides != "" {
+		where, args = where+` AND p.reason <> ?`, append(args, f.Besides)
 	}
 	limit := f.Limit
 	if limit <= 0 {

@@ -1,0 +1,159 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Why htcd itself ends a run: the stop column of the ledger, and the reason that its procs and conditions have.
+const (
+	stopSuspended = "Suspended"
+	stopDeadline  = "DeadlineExceeded"
+)
+
+// removeReasons is what HTCondor is told. It stands in the ads thereafter, and by it the procs are told from those that
+// somebody else removed, whoever reads the ads and when.
+var removeReasons = map[string]string{
+	stopSuspended: "htcd: spec.suspend is true",
+	stopDeadline:  "htcd: spec.activeDeadlineSeconds have passed",
+}
+
+// stopOf tells for which stop a job was removed, "" for none.
+func stopOf(j schedd.Job) string {
+	for stop, reason := range removeReasons {
+		if strings.HasPrefix(j.RemoveReason, reason) {
+			return stop
+		}
+	}
+	return ""
+}
+
+// stopping tells whether htcd has begun to stop the run, and HTCondor has not said yet how each of its procs ended, or
+// what is left of a suspended one still stands in the queue.
+func stopping(s situation) bool {
+	run := s.run
+	return run != nil && run.State == ledger.Submitted && run.Stop != "" && !(run.Confirmed && run.Stop == stopDeadline)
+}
+
+// stop takes the jobs of a run that have not ended out of HTCondor. That it shall be stopped is written down first, so that it
+// is, whatever happens to htcd or to the schedd in between:
+//
+//	Submitted ──> Submitted, Stop ──> condor_rm ──> gone from the queue ──> every proc has its end, from queue or history
+//	                   ▲                                     │                             │
+//	                   └───── killed or failed anywhere ─────┘               suspended: Removed; else as it is
+//
+// What ended by itself in the meantime keeps its verdict.
+func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation, why string) error {
+	run := *s.run
+	if run.Stop == "" {
+		var err error
+		if run, err = c.beginStop(ctx, job, run, why, s.counts.Active); err != nil {
+			return err
+		}
+	}
+	// Its cluster as well: the tag alone may stand in a stranger's jobs.
+	ofRun := fmt.Sprintf("%s && ClusterId =?= %d", tag(job, run.Attempt).Constraint(), run.Cluster)
+	alive, err := c.removeOf(ctx, run, ofRun+" && JobStatus =!= 4")
+	if err != nil {
+		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)
+	}
+	if len(alive) > 0 {
+		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", plural(len(alive), "job"))}
+	}
+	if _, err := c.checkRun(ctx, run.UID); err != nil {
+		return fmt.Errorf("ask how the jobs of attempt %d ended: %w", run.Attempt, err)
+	}
+	var stopped int
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		if run, err = tx.Run(run.UID, run.Attempt); err == nil {
+			stopped, err = tx.CountReason(run.UID, run.Attempt, run.Stop)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read what was stopped: %w", err)
+	}
+	switch {
+	case run.State != ledger.Submitted: // its files had never arrived
+		return nil
+	case !run.Confirmed:
+		return &waiting{5 * time.Second, "HTCondor has not said yet how every job ended"}
+	case run.Stop == stopDeadline:
+		return nil
+	case stopped == 0: // all had ended by themselves
+		return c.endStop(ctx, run, func(run *ledger.Run) { run.Stop, run.Message = "", "" })
+	}
+	// Nobody wants the output of an attempt that is run anew.
+	if alive, err := c.removeOf(ctx, run, ofRun); err != nil {
+		return fmt.Errorf("remove what attempt %d left: %w", run.Attempt, err)
+	} else if len(alive) > 0 {
+		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", plural(len(alive), "job"))}
+	}
+	return c.endStop(ctx, run, func(run *ledger.Run) { run.State, run.Reason = ledger.Removed, stopSuspended })
+}
+
+// removeOf is remove, said as the run's stop wants it.
+func (c *Controller) removeOf(ctx context.Context, run ledger.Run, constraint string) ([]schedd.Job, error) {
+	return c.remove(ctx, homeOf(run), constraint, removeReasons[run.Stop])
+}
+
+// errEnded says that there was nothing left to be stopped.
+var errEnded = errors.New("the attempt has ended")
+
+// beginStop writes down that a run is to be stopped, and why.
+func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, why string, active int) (ledger.Run, error) {
+	message := "spec.suspend is true"
+	if deadline := job.Spec.ActiveDeadlineSeconds; why == stopDeadline && deadline != nil {
+		message = fmt.Sprintf("%s have passed since the submission (spec.activeDeadlineSeconds)", plural(int(*deadline), "second"))
+	}
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+		if run, err = tx.Run(run.UID, run.Attempt); err != nil {
+			return err
+		}
+		if run.State != ledger.Submitted || run.Stop != "" {
+			return errEnded
+		}
+		run.Stop, run.Message, run.Confirmed = why, message, false
+		return tx.UpdateRun(run)
+	})
+	if err != nil {
+		return run, fmt.Errorf("record that attempt %d is stopped: %w", run.Attempt, err)
+	}
+	c.Events.Normal(job, "Stopping", fmt.Sprintf("%s: %s being removed from HTCondor", message, isOrAre(active, "job")))
+	return run, nil
+}
+
+// endStop writes down that nothing is left to be stopped.
+func (c *Controller) endStop(ctx context.Context, run ledger.Run, change func(*ledger.Run)) error {
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		now, err := tx.Run(run.UID, run.Attempt)
+		if err != nil || now.State != ledger.Submitted || now.Stop != run.Stop {
+			return err
+		}
+		change(&now)
+		return tx.UpdateRun(now)
+	})
+	if err != nil {
+		return fmt.Errorf("record that attempt %d was stopped: %w", run.Attempt, err)
+	}
+	return nil
+}
+
+// withdraw gives up an attempt of which the schedd twice said that it has nothing, because it must not be sent now.
+func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
+	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, stopSuspended, stopSuspended, "spec.suspend is true"
+	run.Ended, run.Confirmed = c.Now(), true
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, run) }); err != nil {
+		return fmt.Errorf("record that attempt %d is not sent: %w", run.Attempt, err)
+	}
+	c.absences.clear(run.UID)
+	return os.RemoveAll(run.TempDir)
+}
