@@ -1,0 +1,45 @@
+package ledger
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// OutputCounts say how far the output of a run has been fetched.
+type OutputCounts struct {
+	Completed int // procs that HTCondor says have run to their end
+	Waiting   int // those of them whose output is still to be fetched
+	GivenUp   int // those whose output cannot be had any more
+}
+
+// Output counts the procs of a run by what became of their output; ErrNotFound when there is no such run.
+func (tx *Tx) Output(uid string, attempt int) (OutputCounts, error) {
+	var c OutputCounts
+	err := tx.queryRow(`SELECT coalesce((SELECT sum(n) FROM tallies WHERE run = r.id AND jobStatus = 4), 0),
+			(SELECT count(*) FROM htcjobs WHERE run = r.id AND jobStatus = 4 AND fetched = 0),
+			(SELECT count(*) FROM htcjobs WHERE run = r.id AND fetched = 2)
+		FROM runs r WHERE r.uid = ? AND r.attempt = ?`, uid, attempt).Scan(&c.Completed, &c.Waiting, &c.GivenUp)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return OutputCounts{}, fmt.Errorf("count output of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return c, nil
+}
+
+// UnfetchedRuns returns the runs with completed procs whose output is still to be fetched, and has a place to go.
+func (tx *Tx) UnfetchedRuns() ([]Run, error) {
+	var runs []Run
+	err := tx.query(func(row scanner) error {
+		r, err := scanRun(row)
+		runs = append(runs, r)
+		return err
+	}, `SELECT `+runColumns+` FROM runs WHERE outputDir <> '' AND EXISTS
+		(SELECT 1 FROM htcjobs WHERE run = runs.id AND jobStatus = 4 AND fetched = 0) ORDER BY id`)
+	if err != nil {
+		return nil, fmt.Errorf("runs with unfetched output: %w", err)
+	}
+	return runs, nil
+}
