@@ -36,6 +36,7 @@ type Options struct {
 	CallbackURL      string
 	CallbackDeadline time.Duration
 	HealthListen     string
+	OutputListen     string
 	PprofListen      string
 	TLSCert          string
 	TLSKey           string
@@ -76,7 +77,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty: the pod's service account")
 	f.StringVar(&o.Namespace, "namespace", "", "the one `namespace` whose HTCJobs are run; empty: all")
 	f.IntVar(&o.Workers, "workers", 4, "HTCJobs looked at in parallel")
-	f.IntVar(&o.Submitters, "submitters", 4, "HTCJobs whose jobs are submitted in parallel; as many are looked for, and as many removed")
+	f.IntVar(&o.Submitters, "submitters", 4, "HTCJobs whose jobs are submitted in parallel at each schedd; as many are looked for, and as many removed")
 	f.DurationVar(&o.Resync, "resync", 10*time.Second, "how often every HTCJob is looked at even when nothing has happened")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the Lease, so that two htcd never work at once")
 	f.StringVar(&o.LeaseName, "lease-name", "htcd", "`name` of the Lease, in htcd's own namespace")
@@ -91,6 +92,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.CallbackDeadline, "callback-deadline", time.Minute, "how long a job keeps trying to send its return code")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM `file` with the receiver's certificate, followed by those between it and its root: the receiver speaks https; read anew when it changes")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM `file` with the key of --tls-cert")
+	f.StringVar(&o.OutputListen, "output-listen", ":8443", "`address` where the apiserver is answered that forwards users who read their jobs' output (deploy/base/output); empty: nowhere")
 	f.StringVar(&o.HealthListen, "health-listen", ":8080", "`address` of /healthz and /readyz")
 	f.StringVar(&o.PprofListen, "pprof-listen", "", "`address` at which go tool pprof gets profiles, such as :6060, which without a host is loopback alone; empty: none")
 
@@ -199,7 +201,10 @@ func (o *Options) checkParts() error {
 	if o.Namespace != "" && len(validation.IsDNS1123Label(o.Namespace)) > 0 {
 		return fmt.Errorf("--namespace %q is not a namespace's name", o.Namespace)
 	}
-	for _, f := range []struct{ flag, address string }{{"--listen", o.Listen}, {"--health-listen", o.HealthListen}} {
+	for _, f := range []struct{ flag, address string }{{"--listen", o.Listen}, {"--health-listen", o.HealthListen}, {"--output-listen", o.OutputListen}} {
+		if f.address == "" && f.flag == "--output-listen" {
+			continue
+		}
 		if _, _, err := net.SplitHostPort(f.address); err != nil {
 			return fmt.Errorf("%s %q: want host:port or :port", f.flag, f.address)
 		}

@@ -23,7 +23,7 @@ type Options struct {
 	Namespace   string // the one that the informer watches; empty: all
 	Staging     string // directory under which every run has one of its own
 	Workers     int    // HTCJobs looked at in parallel
-	Submitters  int    // HTCJobs for which HTCondor is asked in parallel, for each kind of errand
+	Submitters  int    // HTCJobs for which HTCondor is asked in parallel, for each kind of errand at each schedd
 	Informer    cache.SharedIndexInformer
 	Objects     Objects
 	Events      Events
@@ -102,11 +102,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	for e, queue := range c.lane.queues {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, errand(e), key) }
-		for range c.Submitters {
-			group.Go(func() error { c.drain(work, queue, act); return nil })
-		}
+		workers := desks{queue: queue, most: c.Submitters, where: c.deskOf(errand(e)), serve: act}
+		group.Go(func() error { workers.run(work); return nil })
 	}
-	group.Go(func() error { c.drain(work, c.checks, c.checkOne); return nil })
+	checkers := desks{queue: c.checks, most: 1, where: c.deskOfRun, serve: c.checkOne}
+	group.Go(func() error { checkers.run(work); return nil })
 	<-ctx.Done()
 	c.queue.ShutDown()
 	c.lane.shutDown()

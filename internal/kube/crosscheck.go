@@ -90,11 +90,7 @@ func (c *Controller) checkOne(ctx context.Context, uid string) {
 
 // checkRun asks about the newest run of an HTCJob, unless HTCondor has said the last word on it.
 func (c *Controller) checkRun(ctx context.Context, uid string) (over bool, err error) {
-	var run ledger.Run
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		run, err = tx.LatestRun(uid)
-		return err
-	})
+	run, err := c.latest(ctx, uid)
 	if errors.Is(err, ledger.ErrNotFound) || err == nil && (run.State != ledger.Submitted || run.Confirmed) {
 		return true, nil
 	}
@@ -106,6 +102,15 @@ func (c *Controller) checkRun(ctx context.Context, uid string) (over bool, err e
 		return false, err
 	}
 	return false, c.check(ctx, id, []ledger.Run{run}, pass{history: true})
+}
+
+// latest is the newest run of an HTCJob.
+func (c *Controller) latest(ctx context.Context, uid string) (run ledger.Run, err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		run, err = tx.LatestRun(uid)
+		return err
+	})
+	return run, err
 }
 
 // checking is one run during a pass.

@@ -1,0 +1,114 @@
+package kube
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// desks are the workers of a queue, so many for each place: a schedd whose commands run into their deadlines keeps nobody
+// waiting who goes to another. Keys leave the queue as they come and stand in the line of their place, where namespaces
+// take turns as they do in the queue. A worker goes when its line is empty.
+type desks struct {
+	queue workqueue.TypedRateLimitingInterface[string]
+	most  int // workers of one place
+	where func(ctx context.Context, key string) schedd.Place
+	serve func(ctx context.Context, key string)
+
+	mu    sync.Mutex
+	lines map[schedd.Place]*turns
+	busy  map[schedd.Place]int
+	work  sync.WaitGroup
+}
+
+// run works until the queue is shut down, then finishes what has been begun.
+func (d *desks) run(ctx context.Context) {
+	for {
+		key, shutdown := d.queue.Get()
+		if shutdown {
+			break
+		}
+		if d.queue.ShuttingDown() {
+			d.queue.Done(key)
+			continue
+		}
+		d.send(ctx, d.where(ctx, key), key)
+	}
+	d.work.Wait()
+}
+
+// send gives the key to a worker of the place, or lets it wait for one.
+func (d *desks) send(ctx context.Context, place schedd.Place, key string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lines == nil {
+		d.lines, d.busy = map[schedd.Place]*turns{}, map[schedd.Place]int{}
+	}
+	if d.busy[place] < d.most {
+		d.busy[place]++
+		d.work.Go(func() { d.sit(ctx, place, key) })
+		return
+	}
+	if d.lines[place] == nil {
+		d.lines[place] = &turns{waiting: map[string][]string{}}
+	}
+	d.lines[place].Push(key)
+}
+
+// sit is one worker.
+func (d *desks) sit(ctx context.Context, place schedd.Place, key string) {
+	for more := true; more; key, more = d.next(place) {
+		if !d.queue.ShuttingDown() {
+			d.serve(ctx, key)
+		}
+		d.queue.Done(key)
+	}
+}
+
+// next takes the key whose turn it is; without one the worker goes.
+func (d *desks) next(place schedd.Place) (key string, more bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if line := d.lines[place]; line != nil && line.Len() > 0 {
+		return line.Pop(), true
+	}
+	delete(d.lines, place)
+	if d.busy[place]--; d.busy[place] == 0 {
+		delete(d.busy, place)
+	}
+	return "", false
+}
+
+// deskOf is the place whose workers act for an HTCJob: where it is, or will be. Of several that do not all answer it is one
+// that does not, since that one will be waited for.
+func (c *Controller) deskOf(e errand) func(context.Context, string) schedd.Place {
+	return func(ctx context.Context, key string) schedd.Place {
+		var place schedd.Place
+		job := c.get(key)
+		if job != nil {
+			place = c.nextPlace(job)
+		}
+		runs, err := c.runsOf(ctx, key)
+		if err != nil || job != nil && e == submitting {
+			return place
+		}
+		for _, h := range homesOf(runs) {
+			if place = h.place; c.backends.state(place).down {
+				return place
+			}
+		}
+		return place
+	}
+}
+
+// deskOfRun is the same for the newest run of a UID.
+func (c *Controller) deskOfRun(ctx context.Context, uid string) schedd.Place {
+	run, err := c.latest(ctx, uid)
+	if err != nil {
+		return schedd.Place{}
+	}
+	return homeOf(run).place
+}
