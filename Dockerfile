@@ -19,7 +19,7 @@ RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-ins
     'condor=23.9.*' 'krb5-user=1.21.*' ca-certificates
 COPY deploy/image/collect.sh /
 RUN mkdir /tree && sh /collect.sh /tree \
-    condor_submit condor_q condor_history condor_rm condor_transfer_data \
+    condor_submit condor_q condor_history condor_rm condor_tail condor_transfer_data \
     condor_status condor_config_val condor_ping kinit klist \
  && cp --parents /etc/ssl/certs/ca-certificates.crt /tree
 
@@ -28,7 +28,7 @@ COPY --from=tools /tree /
 COPY --from=build /htcd /usr/bin/htcd
 ENV PATH=/usr/bin
 USER 10001:10001
-EXPOSE 8080 8088
+EXPOSE 8080 8088 8443
 ENTRYPOINT ["/usr/bin/htcd"]
 CMD ["run"]
 ARG VERSION=dev

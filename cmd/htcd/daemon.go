@@ -110,6 +110,10 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		return err
 	}
 	defer listener.Close()
+	outputs, err := d.listenOutput()
+	if err != nil {
+		return err
+	}
 
 	control, err := listenControl(d.o.controlSocket())
 	if err != nil {
@@ -146,6 +150,9 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	part("receiver", func() error {
 		return notify.Serve(ctx, listener, notify.NewReceiver(controller, notify.Options{}, d.log), d.o.ShutdownTimeout, d.log)
 	})
+	if outputs != nil {
+		part("output", func() error { return d.serveOutput(ctx, outputs, loop, watched) })
+	}
 	part("control", func() error {
 		return serveControl(ctx, control, controller, informer.HasSynced, d.o.ShutdownTimeout)
 	})

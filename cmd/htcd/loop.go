@@ -22,6 +22,7 @@ type loop struct {
 	controller *kube.Controller
 	informer   cache.SharedIndexInformer
 	secret     *kube.SecretCredentials
+	condor     *schedd.Client
 	close      func() error
 }
 
@@ -44,10 +45,11 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		secret:   kube.NewSecretCredentials(d.core, secrets, tickets),
 		close:    func() error { defer broadcaster.Shutdown(); return tickets.Close() },
 	}
-	var condor kube.Schedd = schedd.New(schedd.Options{
+	l.condor = schedd.New(schedd.Options{
 		BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,
 		Pool: d.o.Pool, Schedd: d.o.Schedd, Command: d.o.ScheddCommand, Timeout: d.o.CommandTimeout,
 	})
+	var condor kube.Schedd = l.condor
 	if d.fence != nil {
 		condor, book = fencedSchedd{condor, d.fence}, fencedLedger{book, d.fence}
 	}

@@ -31,13 +31,14 @@ type Options struct {
 	Ledger  interface {
 		Read(ctx context.Context, fn func(*ledger.Tx) error) error
 	}
-	// Schedd is the one that has the run, and as whom it is asked.
-	Schedd func(ctx context.Context, run ledger.Run) (Schedd, schedd.Identity, error)
-	Store  output.Store
-	Dir    string        // for what a slow reader has not taken yet
-	Places int           // how many may read from nodes at once
-	Wait   time.Duration // how long a condor_tail that is to show what is there may take
-	Pause  time.Duration // between two looks at where a job is
+	Schedd Schedd
+	// Identity is who asks about a run, and where.
+	Identity func(ctx context.Context, run ledger.Run) (schedd.Identity, error)
+	Store    output.Store
+	Dir      string        // for what a slow reader has not taken yet
+	Places   int           // how many may read from nodes at once
+	Wait     time.Duration // how long a condor_tail that is to show what is there may take
+	Pause    time.Duration // between two looks at where a job is
 }
 
 // Limits of what is read from a node, where every byte costs the starter's time.
@@ -193,13 +194,13 @@ func (f *following) look(ctx context.Context) (err error) {
 
 // ask asks the schedd whether the job runs.
 func (f *following) ask(ctx context.Context) error {
-	condor, id, err := f.o.Schedd(ctx, *f.run)
+	id, err := f.o.Identity(ctx, *f.run)
 	if err != nil {
 		return err
 	}
 	f.seen = whereabouts{waiting, fmt.Sprintf("job %s is on its way", f.proc.JobID())}
 	one := fmt.Sprintf("ClusterId == %d && ProcId == %d", f.proc.Cluster, f.proc.Proc)
-	return condor.Queue(ctx, id, one, func(j schedd.Job) error {
+	return f.o.Schedd.Queue(ctx, id, one, func(j schedd.Job) error {
 		proc := *f.proc
 		proc.JobStatus = int(j.Status)
 		f.seen = where(f.job, f.run, &proc)
@@ -241,7 +242,7 @@ func (f *following) snapshot(ctx context.Context) error {
 	default:
 		return apierrors.NewTooManyRequests(fmt.Sprintf("%d users read the output of running jobs, which is as many as may at once", cap(f.places)), 5)
 	}
-	condor, id, err := f.o.Schedd(ctx, *f.run)
+	id, err := f.o.Identity(ctx, *f.run)
 	if err != nil {
 		return err
 	}
@@ -254,7 +255,7 @@ func (f *following) snapshot(ctx context.Context) error {
 	}
 	tailing, stop := f.whileItRuns(ctx)
 	defer stop()
-	err = condor.Tail(tailing, id, schedd.Tail{
+	err = f.o.Schedd.Tail(tailing, id, schedd.Tail{
 		Cluster: f.proc.Cluster, Proc: f.proc.Proc, Stderr: f.q.Stderr, MaxBytes: mostLive, Timeout: f.o.Wait,
 	}, copied)
 	if err != nil && tailing.Err() != nil && ctx.Err() == nil && f.q.Follow { // it has ended just now
@@ -335,7 +336,7 @@ func (f *following) live(ctx context.Context, w io.Writer) error {
 			return nil // perhaps the next time
 		}
 	}
-	condor, id, err := f.o.Schedd(ctx, *f.run)
+	id, err := f.o.Identity(ctx, *f.run)
 	if err != nil {
 		return nil // as above
 	}
@@ -354,7 +355,7 @@ func (f *following) live(ctx context.Context, w io.Writer) error {
 	tailed := make(chan struct{})
 	go func() {
 		defer close(tailed)
-		err := condor.Tail(tailing, id, tail, rest)
+		err := f.o.Schedd.Tail(tailing, id, tail, rest)
 		if !errors.Is(err, errTooSlow) {
 			err = nil // whatever it is, what is missing will be there at the end
 		}

@@ -36,13 +36,17 @@ func APIServer(w World) (*Process, error) {
 	if err := os.WriteFile(w.Lab.Kubeconfig(), kubeconfig(w, admin), 0o600); err != nil {
 		return nil, err
 	}
+	proxy, err := frontProxy(dir)
+	if err != nil {
+		return nil, err
+	}
 	audit := filepath.Join(dir, "audit.yaml")
 	if err := os.WriteFile(audit, []byte(auditPolicy), 0o644); err != nil {
 		return nil, err
 	}
 	return &Process{
 		Name: "apiserver", Log: w.Lab.Log("apiserver"), Port: w.Ports.APIServer,
-		Args: []string{root.KubernetesDir + "/kube-apiserver",
+		Args: append([]string{root.KubernetesDir + "/kube-apiserver",
 			fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", w.Ports.EtcdClient),
 			"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 			fmt.Sprintf("--secure-port=%d", w.Ports.APIServer),
@@ -53,7 +57,7 @@ func APIServer(w World) (*Process, error) {
 			"--endpoint-reconciler-type=none",
 			"--authorization-mode=RBAC", "--token-auth-file=" + tokens,
 			"--audit-policy-file=" + audit, "--audit-log-path=" + w.Lab.Log("audit"), "--audit-log-maxsize=100", "--audit-log-maxbackup=1",
-			"--shutdown-delay-duration=0", "--v=1"},
+			"--shutdown-delay-duration=0", "--v=1"}, proxy...),
 		Ready: httpReady(server(w)+"/readyz", admin),
 		// Asked to leave, it waits up to a minute for open watches.
 		Grace: time.Second,

@@ -33,6 +33,7 @@ func HTCdEnv(w World) []string {
 		"HTCD_TICKET_DIR=/dev/shm/htcd",
 		fmt.Sprintf("HTCD_LISTEN=127.0.0.1:%d", w.Ports.Receiver),
 		fmt.Sprintf("HTCD_HEALTH_LISTEN=127.0.0.1:%d", w.Ports.Health),
+		fmt.Sprintf("HTCD_OUTPUT_LISTEN=127.0.0.1:%d", w.Ports.Output),
 		fmt.Sprintf("HTCD_CALLBACK_URL=http://127.0.0.1:%d/cloudevents", w.Ports.ReceiverNet),
 		fmt.Sprintf("HTCD_IMAGE_REGISTRY=127.0.0.1:%d", w.Ports.Registry),
 		"HTCD_CONDOR_CONFIG=" + w.Lab.Path("condor", "client.conf"),
@@ -52,6 +53,10 @@ func Install(ctx context.Context, w World) error {
 		return command(ctx, nil, input, args...)
 	}
 	if _, err := kubectl("", "apply", "-k", Kustomization(w.Clone)); err != nil {
+		return err
+	}
+	port := fmt.Sprintf(`{"spec":{"service":{"port":%d}}}`, w.Ports.Output)
+	if _, err := kubectl("", "patch", "apiservice", "v1alpha1.output.htc.cern.ch", "--type=merge", "-p", port); err != nil {
 		return err
 	}
 	secret, err := json.Marshal(map[string]any{

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/follow"
+	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// liveReaders is how many may read the output of running jobs at once: each is a condor_tail, which asks every 2 s.
+const liveReaders = 32
+
+// outputDir is where the output of jobs is kept.
+func (o *Options) outputDir() string { return filepath.Join(o.Data, "out") }
+
+// serveOutput lets users read through the apiserver what their jobs have written, until ctx ends.
+func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop, book kube.Ledger) error {
+	certificate, err := aggregate.NewCertificate(d.o.OwnSpace)
+	if err != nil {
+		return err
+	}
+	log := d.log.With().Str("component", "output").Logger()
+	server := aggregate.Server{
+		Certificate: certificate, FrontProxy: &aggregate.FrontProxy{}, Log: log,
+		Source: follow.New(follow.Options{
+			HTCJobs: l.informer.GetStore(), Ledger: book, Schedd: l.condor,
+			Identity: func(ctx context.Context, run ledger.Run) (schedd.Identity, error) {
+				id, err := l.secret.Identity(ctx, run.Namespace, run.Secret)
+				id.Place = schedd.Place{Collector: run.Collector, Schedd: run.Schedd}
+				return id, err
+			},
+			Store: output.Store{Root: d.o.outputDir()}, Dir: filepath.Join(d.o.Data, "following"),
+			Places: liveReaders, Wait: d.o.CommandTimeout, Pause: time.Second,
+		}),
+	}
+	parts, ctx := errgroup.WithContext(ctx)
+	parts.Go(func() error { return server.FrontProxy.Run(ctx, d.core) })
+	parts.Go(func() error { aggregate.Register(ctx, d.core.CoreV1().RESTClient(), certificate, log); return nil })
+	parts.Go(func() error { return server.Serve(ctx, listener) })
+	return parts.Wait()
+}
+
+// listenOutput is where the apiserver finds it; nil where nobody shall.
+func (d *daemon) listenOutput() (net.Listener, error) {
+	if d.o.OutputListen == "" {
+		return nil, nil
+	}
+	listener, err := net.Listen("tcp", d.o.OutputListen)
+	if err != nil {
+		return nil, fmt.Errorf("--output-listen: %w", err)
+	}
+	return listener, nil
+}
