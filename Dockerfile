@@ -20,8 +20,7 @@ RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-ins
 COPY deploy/image/collect.sh /
 RUN mkdir /tree && sh /collect.sh /tree \
     condor_submit condor_q condor_history condor_rm condor_tail condor_transfer_data \
-    condor_status condor_config_val condor_ping kinit klist \
- && cp --parents /etc/ssl/certs/ca-certificates.crt /tree
+    condor_status condor_config_val condor_ping kinit klist
 
 FROM scratch
 COPY --from=tools /tree /

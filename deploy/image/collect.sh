@@ -1,8 +1,9 @@
 #!/bin/sh
-# Copies programs, the shared libraries they are linked to, and the libraries
-# that they load by name while running, into a tree of their own, with what
-# Debian says of the packages they are from: their licences, and their state
-# where scanners for known flaws look for it.
+# Copies programs, the shared libraries they are linked to, the libraries that
+# they load by name while running, and the certificates of the public
+# authorities into a tree of their own, with what Debian says of the packages
+# they are from: their licences, and their state where scanners for known flaws
+# look for it.
 # usage: collect.sh DIR PROGRAM...
 set -eu
 dir=$1
@@ -25,11 +26,15 @@ for link in lib lib64 bin; do
 	[ ! -d "$dir/usr/$link" ] || ln -s "usr/$link" "$dir/$link"
 done
 
-# A file may be known under the name that it had before /lib became a link, and its links' target by another.
+cp --parents /etc/ssl/certs/ca-certificates.crt "$dir"
+
+# A package may know a file by the name that it had before /lib became a link.
 for file in $files; do
 	real=$(readlink -f "$file")
 	dpkg -S "$real" "${real#/usr}" 2>/dev/null || echo "no package has $file" >&2
-done | sed 's/: .*//; s/:.*//' | sort -u >/packages
+done | sed 's/:.*//' | sort -u >/packages
+# This file is made at installation: no package has it.
+echo ca-certificates >>/packages
 mkdir -p "$dir/var/lib/dpkg/status.d"
 while read -r package; do
 	dpkg-query -s "$package" >"$dir/var/lib/dpkg/status.d/$package"

@@ -30,4 +30,4 @@ cat >"$dir/etc/dpkg/dpkg.cfg.d/slim" <<-'EOF'
 	path-exclude=/usr/share/info/*
 	path-exclude=/usr/share/locale/*
 EOF
-rm -rf "$dir"/dev/* "$dir"/var/lib/apt/lists/* "$dir"/var/cache/apt/archives/*.deb
+rm -rf "${dir:?}"/dev/* "$dir"/var/lib/apt/lists/* "$dir"/var/cache/apt/archives/*.deb
