@@ -34,6 +34,7 @@ func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 	require.NoError(t, schedd.Stage(dir, d, token))
 	usual, err := dryRun(t.Context(), dir)
 	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, ".environment"), nil, 0o600))
 	a := &author{}
 	for i, files := 0, goldens(t, "schedd/testdata/refused.txtar"); i < len(files); i += 2 {
 		a.hostile = append(a.hostile, string(files[i].Data))

@@ -20,8 +20,8 @@ type spec struct {
 	// own.
 	means        map[string]string
 	requirements string
-	// written are the submit commands in it.
-	written map[string]bool
+	// written are the submit commands in its htcopts, with the meaning of each value.
+	written map[string][]string
 	// hostile says that a line was put in that must be refused.
 	hostile string
 }
@@ -189,7 +189,7 @@ var attributes = []string{"JobFlavour", "MaxRuntime", "WantOS", "BigMemJob", "Pr
 
 // spec writes one.
 func (a *author) spec(d schedd.Description) spec {
-	s := spec{Description: d, means: map[string]string{}, written: map[string]bool{}}
+	s := spec{Description: d, means: map[string]string{}, written: map[string][]string{}}
 	s.Allow = []string{"+ProjectX"}
 	s.Queue = 1 + a.IntN(3)
 	s.Tag.Attempt = 1 + a.IntN(1000)
@@ -216,10 +216,11 @@ func (a *author) spec(d schedd.Description) spec {
 	}
 	s.Options = text.String()
 	for one, other := range exclusive {
-		if s.hostile == "" && s.written[one] && s.written[other] {
+		if s.hostile == "" && s.written[one] != nil && s.written[other] != nil {
 			s.hostile = one + " and " + other
 		}
 	}
+	a.terms(&s)
 	return s
 }
 
@@ -251,12 +252,17 @@ func (a *author) line(s *spec) string {
 	case 1:
 		value := a.expr(a.IntN(5))
 		s.requirements = joined(value)
+		s.written["requirements"] = append(s.written["requirements"], s.requirements)
 		return indent + a.cased("requirements") + equals + value
 	}
 	// A map has no order, and a seed must give the same spec twice.
 	name := pick(a, slices.Sorted(maps.Keys(settings))...)
-	s.written[name] = true
 	value, means := settings[name](a)
+	meaning := ""
+	for _, v := range means {
+		meaning = joined(v)
+	}
+	s.written[name] = append(s.written[name], meaning)
 	for n, v := range means {
 		s.means[n] = joined(v)
 	}
