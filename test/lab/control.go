@@ -46,6 +46,8 @@ type Status struct {
 	Pid  int    `json:"pid"`
 	Port int    `json:"port"`
 	Log  string `json:"log"`
+	// Spare says that the lab comes up without it.
+	Spare bool `json:"spare,omitempty"`
 }
 
 // Part is one of the parts a test can disturb.
@@ -54,7 +56,7 @@ type Part struct {
 	name string
 }
 
-// Part names a part: etcd, apiserver, controller-manager, kdc, condor, schedd, registry, receiver-net or htcd.
+// Part names a part: etcd, apiserver, controller-manager, kdc, condor, schedd, schedd2, registry, receiver-net or htcd.
 func (l *Lab) Part(name string) Part { return Part{l, name} }
 
 // Stop ends the part in its orderly way and returns when it is gone. It stays away until Start.

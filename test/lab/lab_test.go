@@ -96,7 +96,7 @@ func TestSecondLabRunsBesideTheFirstAndLeavesNothing(t *testing.T) {
 	})
 
 	for _, part := range []string{
-		"etcd", "apiserver", "controller-manager", "kdc", "condor", "schedd", "registry", "receiver-net",
+		"etcd", "apiserver", "controller-manager", "kdc", "condor", "schedd", "schedd2", "registry", "receiver-net",
 	} {
 		t.Run(part+" stays away after stop and after kill and comes back on start", func(t *testing.T) {
 			p := second.Part(part)

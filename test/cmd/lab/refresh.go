@@ -19,7 +19,7 @@ func refresh(ctx context.Context, l *lab.Lab, clone string, changed bool, args [
 			withHTCd = true
 			continue
 		}
-		if part.State == "running" {
+		if part.State == "running" || part.Spare && part.State == "stopped" {
 			continue
 		}
 		if err := l.Part(part.Part).Start(ctx); err != nil {

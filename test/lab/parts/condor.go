@@ -92,7 +92,7 @@ func render(file, text string, w World) error {
 	var b strings.Builder
 	err = t.Execute(&b, map[string]any{
 		"Dir": w.Lab.Path("condor"), "Krb": w.Lab.Path("krb"),
-		"Port": w.Ports.Condor, "Domain": Domain, "Realm": Realm,
+		"Port": w.Ports.Condor, "Domain": Domain, "Realm": Realm, "Schedd2": Schedd2Name,
 	})
 	if err != nil {
 		return err

@@ -31,6 +31,8 @@ type Process struct {
 	// Orderly is the signal of Stop; SIGTERM when nil. Grace bounds it, then follows SIGKILL.
 	Orderly os.Signal
 	Grace   time.Duration
+	// Spare parts run only when asked for.
+	Spare bool
 
 	mu      sync.Mutex
 	extra   []string
@@ -199,7 +201,7 @@ func (p *Process) signal(s syscall.Signal) error {
 func (p *Process) Status() lab.Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := lab.Status{Part: p.Name, Port: p.Port, Log: p.Log, State: "exited"}
+	s := lab.Status{Part: p.Name, Port: p.Port, Log: p.Log, State: "exited", Spare: p.Spare}
 	switch {
 	case p.running():
 		s.State, s.Pid = "running", p.cmd.Process.Pid

@@ -144,12 +144,17 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	schedd2, err := parts.Schedd2(w)
+	if err != nil {
+		return err
+	}
 	s.add("etcd", parts.Etcd(w))
 	s.add("apiserver", apiserver)
 	s.add("controller-manager", parts.ControllerManager(w))
 	s.add("kdc", kdc)
 	s.add("condor", condor)
 	s.add("schedd", parts.NewSchedd(w, condor))
+	s.add("schedd2", schedd2)
 	s.add("registry", parts.Registry(w))
 	s.add("receiver-net", parts.ReceiverNet(w))
 	if s.plan.WithoutHTCd {
