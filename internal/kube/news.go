@@ -12,7 +12,7 @@ func phaseNews(s situation, phase v1alpha1.Phase) (reason, message string) {
 	n := s.counts
 	switch phase {
 	case v1alpha1.PhaseSucceeded:
-		return "Succeeded", fmt.Sprintf("%s ended with return code 0", plural(n.Succeeded, "job"))
+		return "Succeeded", fmt.Sprintf("%s succeeded", plural(n.Succeeded, "job"))
 	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
 		return failureNews(s, phase)
 	case v1alpha1.PhaseHeld:
