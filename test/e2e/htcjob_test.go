@@ -29,7 +29,7 @@ func TestSpecCannotChangeWhileJobsAreActive(t *testing.T) {
 	t.Parallel()
 	job := newSample(t)
 
-	const refusal = "spec: Forbidden: the spec cannot change while jobs are active in HTCondor: wait until they end, or delete this HTCJob"
+	const refusal = "spec: Forbidden: the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob"
 	const early, late = `{"spec":{"htcopts":"priority = 1"}}`, `{"spec":{"htcopts":"priority = 2"}}`
 
 	_, err := job.patch(early)
@@ -41,6 +41,8 @@ func TestSpecCannotChangeWhileJobsAreActive(t *testing.T) {
 	require.ErrorContains(t, err, refusal)
 	_, err = job.patch(early)
 	require.NoError(t, err, "a change to what stands there already is none")
+	_, err = job.patch(`{"spec":{"suspend":true,"ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5,"logsPod":true}}`)
+	require.NoError(t, err, "these are not sent")
 	_, err = job.patch(`{"metadata":{"labels":{"a":"b"},"finalizers":["` + v1alpha1.Finalizer + `"]}}`)
 	require.NoError(t, err, "metadata may change at any time")
 	_, err = job.patch(`{"metadata":{"finalizers":null}}`)
@@ -56,7 +58,7 @@ func TestCountsArePresentFromTheFirstMoment(t *testing.T) {
 	t.Parallel()
 	job := newSample(t)
 	require.Equal(t,
-		map[string]any{"active": int64(0), "succeeded": int64(0), "failed": int64(0), "phase": "Pending"},
+		map[string]any{"active": int64(0), "succeeded": int64(0), "failed": int64(0), "phase": "Pending", "observedGeneration": int64(0)},
 		job.get().Object["status"])
 }
 
@@ -103,7 +105,7 @@ func TestKubectlGetShowsTheColumns(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"Name", "Phase", "Active", "Succeeded", "Failed", "JobID", "Age"}, always)
-	require.Equal(t, []string{"Schedd", "Held", "Checked"}, wide)
+	require.Equal(t, []string{"Schedd", "Running", "Held", "Checked", "Reason"}, wide)
 
 	resources, err := client.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
 	require.NoError(t, err)
