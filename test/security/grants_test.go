@@ -110,6 +110,11 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	b.Phase("job", v1alpha1.PhaseRunning)
 	b.Kubectl("delete", "htcjob", "job", "--timeout=60s")
 
+	// One whose time is over.
+	b.Script("expired", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.TTLSecondsAfterFinished = new(int32(1)) })
+	b.Eventually(func() bool { return !strings.Contains(b.Kubectl("get", "htcjob", "-o", "name"), "expired") },
+		func() string { return b.Kubectl("describe", "htcjob", "expired") })
+
 	// The Secret changes.
 	secret := func(ctx context.Context, args ...string) string {
 		out, err := b.Lab.Run(ctx, "kubectl", append([]string{"-n", "default"}, args...)...)
