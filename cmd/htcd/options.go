@@ -12,8 +12,10 @@ import (
 
 	"github.com/robfig/cron/v3"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -48,6 +50,9 @@ type Options struct {
 	AllowImages   []string
 	MaxQueue      int
 	MaxOpen       int
+	MaxOutput     resource.QuantityValue
+	KeepFree      resource.QuantityValue
+	Fetchers      int
 
 	KinitSecret          string
 	KinitSecretNamespace string
@@ -105,6 +110,11 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.AllowImages, "allow-images", nil, "`patterns` of the images that may be run, such as docker://registry.example.org/group/*,/cvmfs/unpacked.cern.ch/**; matched with the image as it is resolved; empty: all")
 	f.IntVar(&o.MaxQueue, "max-queue", 0, "jobs of one HTCJob at most; 0: no limit but the CRD's")
 	f.IntVar(&o.MaxOpen, "max-open-per-namespace", 0, "jobs of one namespace that have not ended at most; further HTCJobs wait until there is room; 0: no limit")
+
+	o.MaxOutput.Quantity, o.KeepFree.Quantity = resource.MustParse("1Gi"), resource.MustParse("1Gi")
+	f.Var(&o.MaxOutput, "max-output", "`size` of the output of one job at most, in whole Mi: HTCondor holds a job that leaves more behind; 0: no limit")
+	f.Var(&o.KeepFree, "keep-free", "`size` that the output of jobs leaves free on the volume of --data: with less, nothing is fetched")
+	f.IntVar(&o.Fetchers, "fetchers", 2, "HTCJobs whose output is fetched in parallel, from each schedd")
 
 	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username and password, or keytab")
 	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")
@@ -212,7 +222,7 @@ func (o *Options) checkParts() error {
 	for _, f := range []struct {
 		flag string
 		n    int
-	}{{"--workers", o.Workers}, {"--submitters", o.Submitters}} {
+	}{{"--workers", o.Workers}, {"--submitters", o.Submitters}, {"--fetchers", o.Fetchers}} {
 		if f.n < 1 {
 			return fmt.Errorf("%s %d: want 1 or more", f.flag, f.n)
 		}
@@ -262,6 +272,14 @@ func (o *Options) checkParts() error {
 	}{{"--max-queue", o.MaxQueue}, {"--max-open-per-namespace", o.MaxOpen}} {
 		if f.n < 0 {
 			return fmt.Errorf("%s %d: want 0, for no limit, or more", f.flag, f.n)
+		}
+	}
+	for _, f := range []struct {
+		flag string
+		size resource.QuantityValue
+	}{{"--max-output", o.MaxOutput}, {"--keep-free", o.KeepFree}} {
+		if f.size.Sign() < 0 || f.size.Value()>>20<<20 != f.size.Value() {
+			return fmt.Errorf("%s %s: want 0 or more, in whole Mi, such as 500Mi or 2Gi", f.flag, f.size.String())
 		}
 	}
 	if o.ShipSender != "" {
@@ -318,3 +336,6 @@ func (o *Options) controlSocket() string {
 }
 
 func (o *Options) stagingDir() string { return filepath.Join(o.Data, "staging") }
+
+// store is where the output of jobs is kept.
+func (o *Options) store() output.Store { return output.Store{Root: filepath.Join(o.Data, "out")} }

@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/utils/keymutex"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -24,6 +26,9 @@ type Options struct {
 	Staging     string // directory under which every run has one of its own
 	Workers     int    // HTCJobs looked at in parallel
 	Submitters  int    // HTCJobs for which HTCondor is asked in parallel, for each kind of errand at each schedd
+	Output      output.Store // where the output of jobs is kept; without a root it is not fetched
+	Fetchers    int          // HTCJobs whose output is fetched in parallel, at each schedd
+	KeepFree    int64        // bytes that are left free on the volume of Output
 	Informer    cache.SharedIndexInformer
 	Objects     Objects
 	Events      Events
@@ -41,6 +46,7 @@ type Controller struct {
 	queue    workqueue.TypedRateLimitingInterface[string]
 	lane     *lane
 	checks   workqueue.TypedRateLimitingInterface[string] // UIDs whose run HTCondor is asked about soon
+	fetches  workqueue.TypedRateLimitingInterface[string] // keys of HTCJobs with output to be fetched
 	syncing  keymutex.KeyMutex                            // one at a time reads the ledger and writes the status of an HTCJob
 	troubles troubles
 	backends backends
@@ -49,6 +55,11 @@ type Controller struct {
 	pace     pace
 	passes   passes
 	rooms    rooms
+
+	unfetched  troubles // why output is not fetched
+	spoiled    spoiled
+	unreleased unreleased
+	released   atomic.Bool // what an earlier htcd has fetched has been let go
 }
 
 // Back-off of what failed, per HTCJob.
@@ -69,6 +80,8 @@ func New(o Options) (*Controller, error) {
 		queue:  newTurns(fast),
 		lane:   newLane(limiter),
 		checks: workqueue.NewTypedRateLimitingQueue(limiter()),
+
+		fetches: newTurns(limiter()),
 	}
 	enqueue := func(object any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
@@ -95,6 +108,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err := c.adoptOrphans(ctx); err != nil {
 		return err
 	}
+	if err := c.resumeFetches(ctx); err != nil {
+		return err
+	}
 	work := context.WithoutCancel(ctx)
 	var group errgroup.Group
 	for range c.Workers {
@@ -107,7 +123,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	checkers := desks{queue: c.checks, most: 1, where: c.deskOfRun, serve: c.checkOne}
 	group.Go(func() error { checkers.run(work); return nil })
+	fetchers := desks{queue: c.fetches, most: c.Fetchers, where: c.deskOf(asking), serve: c.fetchOne}
+	group.Go(func() error { fetchers.run(ctx); return nil }) // what a shutdown breaks off is fetched again
 	<-ctx.Done()
+	c.fetches.ShutDown()
 	c.queue.ShutDown()
 	c.lane.shutDown()
 	c.checks.ShutDown()

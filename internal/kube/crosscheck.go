@@ -19,7 +19,7 @@ const reasonStuck = "htcd: never completely spooled"
 // Crosscheck is one pass: it compares every run on which HTCondor has not said the last word with its schedd's queue,
 // and what left the queue with the history, and repairs the ledger. An error changes nothing of what it is about.
 func (c *Controller) Crosscheck(ctx context.Context) error {
-	return c.each(ctx, crosschecking, func(ctx context.Context, id schedd.Identity, k circle) error {
+	err := c.each(ctx, crosschecking, func(ctx context.Context, id schedd.Identity, k circle) error {
 		began := c.Now()
 		newest, err := c.newestHistory(ctx, id)
 		if err != nil {
@@ -31,6 +31,12 @@ func (c *Controller) Crosscheck(ctx context.Context) error {
 		c.passes.setMark(k.home, mark{newest, began})
 		return nil
 	})
+	if !c.released.Load() {
+		again := c.releaseForgotten(ctx)
+		c.released.Store(again == nil)
+		err = errors.Join(err, again)
+	}
+	return err
 }
 
 // Refresh asks the queues alone, so that what is idle, running or held is known between two cross-checks. It judges
@@ -351,6 +357,9 @@ func (c *Controller) apply(ctx context.Context, k *checking, at time.Time, how p
 			return fmt.Errorf("record cross-check: %w", err)
 		}
 		c.logRepairs(changes)
+		if len(changes) > 0 && c.fetchable(k.run) {
+			c.fetches.Add(k.run.Namespace + "/" + k.run.Name)
+		}
 		if how.found != nil {
 			for _, r := range changes {
 				tellChange(r, said[r.is.Proc], true, how.found)

@@ -17,6 +17,9 @@ type Schedd interface {
 	// ScheddName is where new jobs of an identity go when nobody says where.
 	ScheddName(ctx context.Context, id schedd.Identity) (string, error)
 	Account(ctx context.Context, id schedd.Identity) (string, error)
+	// Transfer brings the output of completed jobs, each to dir/<proc>; Release lets them leave the queue.
+	Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error
+	Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error
 }
 
 // Ledger is where runs and procs are remembered.

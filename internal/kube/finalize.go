@@ -41,7 +41,7 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 			return err
 		}
 	}
-	if err := c.forget(ctx, string(job.UID)); err != nil {
+	if err := c.forget(ctx, job.Namespace, job.Name, string(job.UID)); err != nil {
 		return err
 	}
 	if err := c.Objects.RemoveFinalizer(ctx, job); err != nil {
@@ -74,7 +74,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 				return err
 			}
 		}
-		if err := c.forget(ctx, uid); err != nil {
+		if err := c.forget(ctx, own[0].Namespace, own[0].Name, uid); err != nil {
 			return err
 		}
 	}
@@ -213,8 +213,9 @@ func othersJobs(namespace string, left []schedd.Job) error {
 		"(or let go of them with the annotation %s=true)", plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation)}
 }
 
-// forget drops the rows and the staged files of an HTCJob: files first, since the rows say where they are.
-func (c *Controller) forget(ctx context.Context, uid string) error {
+// forget drops the rows, the output and the staged files of an HTCJob: staged files first, since the rows say where
+// they are, and output with the rows, so that no fetch puts anything there any more.
+func (c *Controller) forget(ctx context.Context, namespace, name, uid string) error {
 	left, err := filepath.Glob(filepath.Join(c.Staging, uid+"-*"))
 	if err != nil {
 		return err
@@ -224,8 +225,17 @@ func (c *Controller) forget(ctx context.Context, uid string) error {
 			return fmt.Errorf("remove staged files: %w", err)
 		}
 	}
-	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.DeleteRuns(uid) }); err != nil {
-		return fmt.Errorf("drop rows: %w", err)
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := c.dropOutput(tx, namespace, name, uid); err != nil {
+			return err
+		}
+		return tx.DeleteRuns(uid)
+	})
+	if err != nil {
+		return fmt.Errorf("drop rows and output: %w", err)
+	}
+	if err := c.Output.Sweep(false); err != nil {
+		c.Log.Warn().Err(err).Str("job", namespace+"/"+name).Msg("dropped output is still on the disk")
 	}
 	return nil
 }

@@ -92,6 +92,7 @@ func transition(p ledger.Proc, o observation) (ledger.Proc, bool) {
 	default:
 		p.Status, p.JobStatus, p.Absent, p.Source = ledger.StatusOpen, int(o.jobStatus), 0, o.source
 		p.ExitCode, p.Signal, p.Reason, p.Message = nil, nil, "", ""
+		p.Fetched, p.Stderr = ledger.NotFetched, ""
 		if o.hold != "" {
 			p.Reason, p.Message = "Held", o.hold
 		}
@@ -200,9 +201,9 @@ func settle(tx *ledger.Tx, uid string, attempt int, at time.Time, checked bool) 
 // notify.Recorder.
 func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
 	var uid string
-	var check bool
+	var check, over bool
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		uid, check = "", false
+		uid, check, over = "", false, false
 		proc, err := tx.ProcByJobID(callback.Namespace, callback.Name, callback.JobID)
 		if errors.Is(err, ledger.ErrNotFound) {
 			return c.unknownJob(tx, callback, tokenHash)
@@ -224,7 +225,11 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 			return nil
 		}
 		at := c.Now()
-		_, err = observe(tx, run.UID, run.Attempt, map[int]observation{proc.Proc: said(callback, at)}, at, false)
+		if _, err = observe(tx, run.UID, run.Attempt, map[int]observation{proc.Proc: said(callback, at)}, at, false); err != nil {
+			return err
+		}
+		counts, err := tx.Counts(run.UID, run.Attempt)
+		over = counts.Active == 0
 		return err
 	})
 	if err != nil {
@@ -233,6 +238,10 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	if check {
 		c.checks.AddAfter(uid, firstRetry)
 		return nil
+	}
+	// Output is fetched when HTCondor says that the job is over.
+	if over {
+		c.checks.AddAfter(uid, firstRetry)
 	}
 	c.queue.Add(callback.Namespace + "/" + callback.Name)
 	return nil

@@ -38,6 +38,14 @@ func (p *pools) Remove(ctx context.Context, id schedd.Identity, constraint, reas
 	return p.at[id.Place].Remove(ctx, id, constraint, reason)
 }
 
+func (p *pools) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
+	return p.at[id.Place].Transfer(ctx, id, procs, dir)
+}
+
+func (p *pools) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error {
+	return p.at[id.Place].Release(ctx, id, procs)
+}
+
 func (p *pools) Account(ctx context.Context, id schedd.Identity) (string, error) {
 	return p.at[id.Place].Account(ctx, id)
 }

@@ -19,6 +19,7 @@ type situation struct {
 
 	stopped   int  // how many of the failed ones htcd itself ended, for run.Stop
 	unfetched bool // output is still to be fetched
+	output    ledger.OutputCounts
 	now       time.Time
 }
 

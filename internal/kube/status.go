@@ -20,6 +20,8 @@ type view struct {
 	trouble  trouble
 	stuck    bool // trouble is set
 
+	unfetched *trouble // why output is not fetched
+
 	backend backend
 
 	now time.Time
@@ -56,6 +58,7 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 		progressConditions(set, &status, s)
 		heldCondition(set, &status, s)
 		suspendedCondition(set, &status, s)
+		outputCondition(set, s, v)
 	}
 	if v.stuck && v.trouble.condition == v1alpha1.ConditionCredentials {
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.trouble.reason, v.trouble.message)

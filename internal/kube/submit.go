@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -70,16 +71,23 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 
 // newRun is the row of an attempt before anything was done for it.
 func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int, d schedd.Description) ledger.Run {
+	var outputDir string
+	if c.Output.Root != "" {
+		outputDir, _ = c.Output.AttemptDir(output.Attempt{Namespace: job.Namespace, Name: job.Name, Number: attempt}) // Kubernetes has checked the names
+	}
 	return ledger.Run{
 		UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation,
 		SpecHash: job.SpecHash(), Rerun: job.Rerun(),
 		State: ledger.Intent, Procs: job.Queue(), Created: c.Now(), Deferred: d.Deferred(),
-		TempDir: filepath.Join(c.Staging, fmt.Sprintf("%s-%d", job.UID, attempt)),
+		TempDir: filepath.Join(c.Staging, fmt.Sprintf("%s-%d", job.UID, attempt)), OutputDir: outputDir,
 	}
 }
 
 // send runs condor_submit for a run whose intent is in the ledger.
 func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run, d schedd.Description, token string) error {
+	if err := c.emptyOutput(run); err != nil {
+		return fmt.Errorf("drop the output of another run of this name: %w", err)
+	}
 	if err := stage(run.TempDir, d, token); err != nil {
 		return fmt.Errorf("stage %s/%s: %w", run.Namespace, run.Name, err)
 	}

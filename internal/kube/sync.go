@@ -49,7 +49,11 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		}
 	}
 	// The status comes first: the lane then works with the object as it stands afterwards.
-	written, err := c.report(ctx, s, view{decision: d, trouble: difficulty, stuck: stuck})
+	v := view{decision: d, trouble: difficulty, stuck: stuck}
+	if t, is := c.unfetched.get(key); is {
+		v.unfetched = &t
+	}
+	written, err := c.report(ctx, s, v)
 	if d.action != actRest && (!stuck || c.Now().After(difficulty.retry)) {
 		c.lane.add(errandOf(d.action), key)
 	}
@@ -127,12 +131,11 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situatio
 				return err
 			}
 		}
-		if s.job.Spec.TTLSecondsAfterFinished != nil && run.OutputDir != "" {
-			unfetched, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unfetched: true, Limit: 1})
-			if err != nil {
+		if run.OutputDir != "" {
+			if s.output, err = tx.Output(run.UID, run.Attempt); err != nil {
 				return err
 			}
-			s.unfetched = !run.Confirmed || len(unfetched) > 0
+			s.unfetched = run.State == ledger.Submitted && (!run.Confirmed || s.output.Waiting > 0)
 		}
 		if s.counts.Held > 0 {
 			held, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: jobHeld, Limit: 1})

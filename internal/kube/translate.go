@@ -22,6 +22,7 @@ type Site struct {
 	PoolSecrets      []string // names of the Secrets that HTCJobs may name; none: no Secret
 	MaxQueue         int      // procs of one HTCJob; 0: no limit
 	MaxOpen          int      // open procs of one namespace; 0: no limit
+	MaxOutput        int64    // MiB that one job may leave behind; 0: no limit
 }
 
 // translate turns an HTCJob into the description of one attempt. Its errors are of kind schedd.Refused.
@@ -58,6 +59,7 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 		CallbackURL:      s.CallbackURL,
 		CallbackDeadline: s.CallbackDeadline,
 		Sender:           s.Sender,
+		MaxOutput:        s.MaxOutput,
 	}
 	if _, err := d.Render(); err != nil {
 		return d, err

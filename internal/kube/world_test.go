@@ -19,6 +19,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
@@ -50,11 +51,18 @@ func newWorld(t *testing.T) *world {
 	w.store = informer.GetStore()
 	w.Controller, err = New(Options{
 		Site:    Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
-		Staging: t.TempDir(), Workers: 1, Submitters: 1,
+		Staging: t.TempDir(), Workers: 1, Submitters: 1, Fetchers: 1,
 		Informer: informer, Objects: w, Events: w, Ledger: book, Schedd: w.schedd, Credentials: w,
 		Log: zerolog.Nop(), Now: func() time.Time { return w.clock },
 	})
 	require.NoError(t, err)
+	return w
+}
+
+// newWorldWithOutput is one whose htcd fetches the output of jobs.
+func newWorldWithOutput(t *testing.T) *world {
+	w := newWorld(t)
+	w.Output = output.Store{Root: t.TempDir()}
 	return w
 }
 
@@ -119,6 +127,12 @@ func (w *world) step() bool {
 		key, _ := w.queue.Get()
 		w.syncOne(w.t.Context(), key)
 		w.queue.Done(key)
+		return true
+	}
+	if w.fetches.Len() > 0 {
+		key, _ := w.fetches.Get()
+		w.fetchOne(w.t.Context(), key)
+		w.fetches.Done(key)
 		return true
 	}
 	for e, queue := range w.lane.queues {

@@ -51,11 +51,11 @@ func (s Store) Open(a Attempt, proc int, file string) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return regular(root, file)
+	return Regular(root, file)
 }
 
-// regular opens a regular file. It never blocks, not on a pipe either.
-func regular(root *os.Root, file string) (*os.File, error) {
+// Regular opens a regular file below root for reading. It never blocks, not on a pipe either.
+func Regular(root *os.Root, file string) (*os.File, error) {
 	f, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (s Store) archive(ctx context.Context, out *tar.Writer, a Attempt, proc int
 		case !entry.Type().IsRegular():
 			return nil
 		}
-		f, err := regular(root, name)
+		f, err := Regular(root, name)
 		if err != nil {
 			return err
 		}

@@ -36,6 +36,9 @@ const (
 	maxTransferTime = 30 * time.Minute
 )
 
+// Waiting matches every completed job, sent by some htcd, that has not been let go.
+var Waiting = fmt.Sprintf("%s && JobStatus == %d && %s =!= true", Tagged, Completed, attrFetched)
+
 // Procs are jobs of one cluster.
 type Procs struct {
 	Tag     Tag

@@ -14,9 +14,9 @@ func TestProcsAreNamedInRanges(t *testing.T) {
 		numbers []int
 		want    string
 	}{
-		"one":              {[]int{3}, "(ProcId >= 3 && ProcId <= 3)"},
-		"one after other":  {[]int{0, 1, 2}, "(ProcId >= 0 && ProcId <= 2)"},
-		"with gaps":        {[]int{0, 2, 3, 9}, "(ProcId >= 0 && ProcId <= 0 || ProcId >= 2 && ProcId <= 3 || ProcId >= 9 && ProcId <= 9)"},
+		"one":             {[]int{3}, "(ProcId >= 3 && ProcId <= 3)"},
+		"one after other": {[]int{0, 1, 2}, "(ProcId >= 0 && ProcId <= 2)"},
+		"with gaps":       {[]int{0, 2, 3, 9}, "(ProcId >= 0 && ProcId <= 0 || ProcId >= 2 && ProcId <= 3 || ProcId >= 9 && ProcId <= 9)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, head+c.want, Procs{Tag: tag, Cluster: 7, Numbers: c.numbers}.constraint())

@@ -29,6 +29,7 @@ type Schedd struct {
 	history []schedd.Job // newest last
 	faults  map[string][]Fault
 	calls   map[string]int
+	files   map[string]map[string]string // what jobs leave behind, by their id
 }
 
 // Fault makes one call of a command fail. With After, what the command does is
@@ -68,7 +69,7 @@ func (s *Schedd) Down(err error, commands ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(commands) == 0 {
-		commands = []string{Submit, Queue, History, Remove, Account}
+		commands = []string{Submit, Queue, History, Remove, Account, Transfer, Release}
 	}
 	for _, c := range commands {
 		delete(s.faults, "down "+c)

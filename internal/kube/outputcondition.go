@@ -1,0 +1,41 @@
+package kube
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// reasonGivenUp is the reason, of the condition and the Event, that some output cannot be had.
+const reasonGivenUp = "GivenUp"
+
+// outputCondition says how far the output of the newest attempt has come. An attempt of an older htcd, whose output is
+// not fetched, has no such condition.
+func outputCondition(set setCondition, s situation, v view) {
+	run, n := s.run, s.output
+	if run == nil || run.OutputDir == "" || run.State != ledger.Submitted && run.State != ledger.Removed {
+		return
+	}
+	say := func(is metav1.ConditionStatus, reason, message string) {
+		set(v1alpha1.ConditionOutputFetched, is, reason, message)
+	}
+	switch fetched := n.Completed - n.GivenUp; {
+	case n.Waiting > 0 && v.unfetched != nil:
+		say(metav1.ConditionFalse, v.unfetched.reason, v.unfetched.message)
+	case s.counts.Active > 0:
+		say(metav1.ConditionFalse, "NotEnded", "not every job has ended; the output of each is fetched when it does")
+	case n.Waiting > 0, !run.Confirmed:
+		say(metav1.ConditionFalse, "Fetching", "the output of the jobs that ended is being fetched")
+	case n.GivenUp > 0:
+		say(metav1.ConditionFalse, reasonGivenUp, fmt.Sprintf("the output of %s is here, that of %s cannot be had", plural(fetched, "job"), plural(n.GivenUp, "other job")))
+	case restored(run) && n.Completed == 0:
+		// The ledger was lost, and what stood there is still true.
+	case n.Completed == 0:
+		say(metav1.ConditionTrue, "NothingToFetch", "no job ran to its end")
+	default:
+		say(metav1.ConditionTrue, "Fetched", fmt.Sprintf("the output of %s is here", plural(fetched, "job")))
+	}
+}

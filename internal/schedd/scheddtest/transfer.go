@@ -1,0 +1,81 @@
+package scheddtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// The commands that are about output.
+const (
+	Transfer = "Transfer"
+	Release  = "Release"
+)
+
+// Leaves says what a job leaves behind, by its id: file names and their text, beside its streams.
+func (s *Schedd) Leaves(id string, files map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files == nil {
+		s.files = map[string]map[string]string{}
+	}
+	s.files[id] = files
+}
+
+// picked are the completed jobs of procs that are this account's.
+func (s *Schedd) picked(id schedd.Identity, procs schedd.Procs) func(schedd.Job) bool {
+	return func(j schedd.Job) bool {
+		return j.Cluster == procs.Cluster && j.Tag.UID == procs.Tag.UID && j.Tag.Attempt == procs.Tag.Attempt &&
+			slices.Contains(procs.Numbers, j.Proc) && j.Status == schedd.Completed && (j.Owner == "" || j.Owner == account(id))
+	}
+}
+
+// Transfer writes what the jobs left behind.
+func (s *Schedd) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
+	f := s.call(ctx, Transfer)
+	if f.Err != nil && !f.After {
+		return f.Err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	is := s.picked(id, procs)
+	for _, j := range s.queue {
+		if !is(j) {
+			continue
+		}
+		files := map[string]string{schedd.Stdout: "out of " + j.ID() + "\n", schedd.Stderr: ""}
+		for name, text := range s.files[j.ID()] {
+			files[name] = text
+		}
+		for name, text := range files {
+			if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(j.Proc), name), []byte(text), 0o600); err != nil {
+				return errors.Join(f.Err, fmt.Errorf("job %s: %w", j.ID(), err))
+			}
+		}
+	}
+	return f.Err
+}
+
+// Release moves the completed jobs to the history.
+func (s *Schedd) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error {
+	f := s.call(ctx, Release)
+	if f.Err != nil && !f.After {
+		return f.Err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	is := s.picked(id, procs)
+	s.queue = slices.DeleteFunc(s.queue, func(j schedd.Job) bool {
+		if is(j) {
+			s.history = append(s.history, j)
+		}
+		return is(j)
+	})
+	return f.Err
+}
