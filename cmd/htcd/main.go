@@ -7,9 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"htc.cern.ch/htcd/internal/plugin"
 )
 
 // Exit codes of htcd: 0 done, 1 it could not do what was asked, 2 it was asked wrongly.
@@ -21,10 +25,14 @@ const (
 // version is set by the linker (-X main.version=...).
 var version = "dev"
 
-func main() { os.Exit(run(os.Args[1:], os.Environ())) }
+func main() { os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:], os.Environ())) }
 
-// run is the whole program: arguments and environment in, an exit code out. Nothing below it reads the environment.
-func run(args, environ []string) int {
+// pluginNames are those by which kubectl finds what users call; then there is nothing else of htcd.
+var pluginNames = []string{"kubectl-htcjob", "kubectl_htcjob"}
+
+// run is the whole program: arguments and environment in, an exit code out. Nothing below it reads the environment, but
+// for client-go, which looks for users' kubeconfigs.
+func run(name string, args, environ []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 
@@ -38,18 +46,38 @@ func run(args, environ []string) int {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(runCommand(environ), reconcileCommand(environ), sendCommand(), versionCommand())
+	if slices.Contains(pluginNames, name) {
+		root.Use, root.Short = "kubectl-htcjob", "HTCondor jobs: submit them and read what they have written"
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl htcjob"}
+		root.AddCommand(plugin.Commands()...)
+	} else {
+		root.AddGroup(&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"}, &cobra.Group{ID: "operators", Title: "For those who run htcd:"})
+		root.AddCommand(grouped("users", plugin.Commands()...)...)
+		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), sendCommand())...)
+	}
+	root.AddCommand(versionCommand())
 	root.SetArgs(args)
 
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(os.Stderr, "htcd:", err)
-	if _, wrong := errors.AsType[usageError](err); wrong {
+	if e, ok := errors.AsType[plugin.Exit](err); ok {
+		return e.Code
+	}
+	fmt.Fprintln(os.Stderr, name+":", err)
+	if errors.As(err, new(usageError)) || errors.As(err, new(plugin.Usage)) {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// grouped puts commands into a group of the root's help.
+func grouped(id string, commands ...*cobra.Command) []*cobra.Command {
+	for _, c := range commands {
+		c.GroupID = id
+	}
+	return commands
 }
 
 // usageError is a mistake in how htcd was called; trying again unchanged cannot help.

@@ -51,8 +51,6 @@ func where(job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc) whereabouts
 		return whereabouts{place: kept}
 	case proc.Fetched == ledger.GivenUp:
 		return whereabouts{never, fmt.Sprintf("the output of %s could not be fetched: %s", id, explained(job, v1alpha1.ConditionOutputFetched))}
-	case run.OutputDir == "":
-		return whereabouts{never, id + " was sent by an older htcd, which fetched no output: condor_transfer_data does"}
 
 	case proc.Status == ledger.StatusOpen && runs(proc.JobStatus):
 		return whereabouts{place: running}
@@ -61,6 +59,8 @@ func where(job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc) whereabouts
 	case proc.Status == ledger.StatusOpen:
 		return whereabouts{waiting, id + " waits in HTCondor for a slot"}
 
+	case run.OutputDir == "":
+		return whereabouts{never, id + " was sent by an older htcd, which fetched no output: condor_transfer_data does"}
 	// HTCondor throws away what a removed job has written.
 	case run.State != ledger.Submitted || schedd.JobStatus(proc.JobStatus) == schedd.Removed:
 		return whereabouts{never, fmt.Sprintf("%s was removed before it had ended, and HTCondor keeps no output of such jobs: %s", id, proc.Message)}

@@ -1,0 +1,156 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may name
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// Usage is a mistake in how a command was called.
+type Usage struct{ error }
+
+// Exit ends the program with a code of its own, and no more words.
+type Exit struct{ Code int }
+
+func (e Exit) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+
+// ExitInterrupted is what a shell makes of SIGINT.
+const ExitInterrupted = 130
+
+// Commands are all of them.
+func Commands() []*cobra.Command {
+	return []*cobra.Command{submitCommand(), logsCommand(), getOutputCommand()}
+}
+
+// connection is what a user says about where to go, as kubectl has it.
+type connection struct{ kubeconfig, context, namespace string }
+
+func (c *connection) flags(f *pflag.FlagSet) {
+	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty: $KUBECONFIG, else ~/.kube/config")
+	f.StringVar(&c.context, "context", "", "`name` of the kubeconfig's context to use")
+	f.StringVarP(&c.namespace, "namespace", "n", "", "`namespace`; empty: the context's")
+}
+
+// cluster is where the HTCJobs of a namespace are.
+type cluster struct {
+	namespace string
+	jobs      v1alpha1.Interface
+	base      *url.URL
+	http      *http.Client
+}
+
+func (c *connection) open() (*cluster, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = c.kubeconfig
+	overrides := clientcmd.ConfigOverrides{CurrentContext: c.context}
+	overrides.Context.Namespace = c.namespace
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides)
+	config, err := loader.ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := v1alpha1.NewClientForHTTP(config, client)
+	if err != nil {
+		return nil, err
+	}
+	return &cluster{namespace, jobs.HTCJobs(namespace), base, client}, nil
+}
+
+// output asks for a job's output. The caller closes what it gets.
+func (c *cluster) output(ctx context.Context, name, what string, parameters url.Values) (*http.Response, error) {
+	u := c.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version, "namespaces", c.namespace, "htcjobs", name, what)
+	u.RawQuery = parameters.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := c.http.Do(request)
+	if err != nil || response.StatusCode == http.StatusOK {
+		return response, err
+	}
+	defer response.Body.Close()
+	const mostWords = 64 << 10
+	words, _ := io.ReadAll(io.LimitReader(response.Body, mostWords))
+	return nil, refusal(response.StatusCode, words)
+}
+
+// refusal is what the apiserver or htcd said.
+func refusal(code int, words []byte) error {
+	var status metav1.Status
+	if json.Unmarshal(words, &status) != nil || status.Kind != "Status" || status.Message == "" {
+		status = metav1.Status{Message: strings.TrimSpace(string(words))}
+	}
+	status.Status, status.Code = metav1.StatusFailure, int32(code) // #nosec G115 -- three digits
+	switch {
+	case code == http.StatusNotFound && status.Reason != metav1.StatusReasonNotFound,
+		code == http.StatusNotFound && status.Details != nil && status.Details.Kind == "" && status.Details.Name == "":
+		status.Message = "this cluster serves no output of HTCJobs: its administrator applies deploy/base/output of htcd"
+	case code == http.StatusServiceUnavailable && status.Reason != metav1.StatusReasonServiceUnavailable || status.Message == "service unavailable":
+		status.Message = "no htcd is there to answer at present"
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// passing tells errors that may not be there the next time.
+func passing(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return !errors.Is(err, context.Canceled) && !errors.As(err, new(errHere))
+	}
+	code := status.Status().Code
+	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+}
+
+// named is the HTCJob that an argument means, which may be written as kubectl prints it.
+func named(argument string) (string, error) {
+	kind, name, both := strings.Cut(argument, "/")
+	if !both {
+		name = argument
+	} else if kind, _, _ = strings.Cut(kind, "."); kind != "htcjob" && kind != "htcjobs" && kind != "htcj" {
+		return "", Usage{fmt.Errorf("%q: want the name of an HTCJob", argument)}
+	}
+	if name == "" || strings.Contains(name, "/") {
+		return "", Usage{fmt.Errorf("%q: want the name of an HTCJob", argument)}
+	}
+	return name, nil
+}
+
+// arguments wants so many.
+func arguments(n int, names string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != n {
+			return Usage{fmt.Errorf("%s: want %s, not %d arguments", cmd.CommandPath(), names, len(args))}
+		}
+		return nil
+	}
+}

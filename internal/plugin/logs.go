@@ -1,0 +1,155 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// mostFollowed is how many jobs are followed at once.
+const mostFollowed = 16
+
+func logsCommand() *cobra.Command {
+	var at connection
+	var proc, tail int
+	var stderr, follow, all bool
+	c := &cobra.Command{
+		Use:   "logs NAME",
+		Short: "Print what a job of an HTCJob has written",
+		Long: `Print what a job of an HTCJob has written: from where htcd keeps it when the job has ended, from the node
+when it runs. With --follow wait for it, and go on until the job has ended.
+
+Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole htcjob-user has.`,
+		Args: arguments(1, "the name of an HTCJob"),
+	}
+	at.flags(c.Flags())
+	c.Flags().IntVarP(&proc, "proc", "p", 0, "`number` of the job, from 0")
+	c.Flags().BoolVar(&all, "all", false, "all jobs, each line with the number of its job before it")
+	c.Flags().BoolVar(&stderr, "stderr", false, "its standard error instead of its standard output")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job has ended")
+	c.Flags().IntVar(&tail, "tail", -1, "only the last so many `lines` of what is there; -1: all")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		name, err := named(args[0])
+		if err != nil {
+			return err
+		}
+		if proc < 0 || tail < -1 || all && cmd.Flags().Changed("proc") {
+			return Usage{errors.New("--proc: want a number from 0 on, and not --all; --tail: from -1 on")}
+		}
+		where, err := at.open()
+		if err != nil {
+			return err
+		}
+		parameters := func(proc int) url.Values {
+			values := url.Values{"proc": {strconv.Itoa(proc)}}
+			if stderr {
+				values.Set("stream", "stderr")
+			}
+			if follow {
+				values.Set("follow", "true")
+			}
+			if tail >= 0 {
+				values.Set("tailLines", strconv.Itoa(tail))
+			}
+			return values
+		}
+		if !all {
+			return ended(cmd.Context(), where.log(cmd.Context(), name, parameters(proc), cmd.OutOrStdout()))
+		}
+		return ended(cmd.Context(), where.logs(cmd.Context(), name, follow, parameters, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+	}
+	return c
+}
+
+// ended makes an interrupted command end as one.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return Exit{ExitInterrupted}
+	}
+	return err
+}
+
+// logs prints the output of all jobs, one after the other, or all at once where they are followed. A job without output
+// does not keep the others from being shown.
+func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters func(proc int) url.Values, w, warnings io.Writer) error {
+	job, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	atOnce := 1
+	if follow {
+		if atOnce = job.Queue(); atOnce > mostFollowed {
+			return Usage{fmt.Errorf("%s has %d jobs: at most %d can be followed at once; take one with --proc", name, atOnce, mostFollowed)}
+		}
+	}
+	var mu sync.Mutex
+	silent := 0
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for proc := range job.Queue() {
+		group.Go(func() error {
+			lines := &prefixed{w: w, mu: &mu, prefix: fmt.Sprintf("[%d] ", proc)}
+			err := c.log(ctx, name, parameters(proc), lines)
+			lines.finish()
+			if err == nil || ctx.Err() != nil || errors.As(err, new(errHere)) {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			silent++
+			fmt.Fprintf(warnings, "[%d] %v\n", proc, err)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	if silent > 0 {
+		return fmt.Errorf("%d of %d jobs could not be shown", silent, job.Queue())
+	}
+	return nil
+}
+
+// prefixed writes whole lines with something before them.
+type prefixed struct {
+	w      io.Writer
+	mu     *sync.Mutex
+	prefix string
+	rest   []byte
+}
+
+func (p *prefixed) Write(b []byte) (int, error) {
+	p.rest = append(p.rest, b...)
+	end := bytes.LastIndexByte(p.rest, '\n') + 1
+	if end == 0 {
+		return len(b), nil
+	}
+	var out bytes.Buffer
+	for line := range bytes.Lines(p.rest[:end]) {
+		out.WriteString(p.prefix)
+		out.Write(line)
+	}
+	p.rest = append(p.rest[:0], p.rest[end:]...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, err := p.w.Write(out.Bytes()); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// finish writes a last line that has no end.
+func (p *prefixed) finish() {
+	if len(p.rest) > 0 {
+		_, _ = p.Write([]byte("\n")) // who does not take it has not taken the rest either
+	}
+}

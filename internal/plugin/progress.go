@@ -1,0 +1,209 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// over tells whether the HTCJob has ended as it was submitted, not as it was before.
+func over(job *v1alpha1.HTCJob, generation int64) bool {
+	return job.Status.ObservedGeneration >= generation && job.Status.Phase.Terminal()
+}
+
+// follow calls fn with the HTCJob whenever it has changed, until it is over. A connection that breaks is made again.
+func (c *cluster) follow(ctx context.Context, submitted *v1alpha1.HTCJob, fn func(*v1alpha1.HTCJob), say func(string, ...any)) error {
+	lost := false
+	return again(ctx, func() (bool, error) {
+		job, err := c.jobs.Get(ctx, submitted.Name, metav1.GetOptions{})
+		if err == nil && job.UID != submitted.UID || apierrors.IsNotFound(err) {
+			return false, errHere{fmt.Errorf("HTCJob %s was deleted", submitted.Name)}
+		}
+		if err != nil {
+			if !lost && passing(err) && ctx.Err() == nil {
+				lost = true
+				say("the connection is lost (%v); the jobs go on, trying again", err)
+			}
+			return false, err
+		}
+		lost = false
+		for fn(job); !over(job, submitted.Generation); fn(job) {
+			if job, err = c.next(ctx, job); err != nil {
+				return true, err
+			}
+		}
+		return true, nil
+	})
+}
+
+// errWatchEnded is no trouble: the apiserver ends every watch after a while.
+var errWatchEnded = errors.New("the watch has ended")
+
+// watchTime bounds a watch that nothing comes through, over a connection that may be dead.
+const watchTime = 5 * time.Minute
+
+// next waits until the HTCJob is another than this one.
+func (c *cluster) next(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
+	seconds := int64(watchTime / time.Second)
+	changes, err := c.jobs.Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, job.Name).String(), ResourceVersion: job.ResourceVersion, TimeoutSeconds: &seconds,
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer changes.Stop()
+	for event := range changes.ResultChan() {
+		switch object := event.Object.(type) {
+		case *v1alpha1.HTCJob:
+			if event.Type == watch.Deleted {
+				return nil, errHere{fmt.Errorf("HTCJob %s was deleted", job.Name)}
+			}
+			return object, nil
+		default:
+			return nil, errWatchEnded // it is too old, say: look again
+		}
+	}
+	return nil, errWatchEnded
+}
+
+// display tells how jobs fare: on a terminal in one line that is written over.
+type display struct {
+	w    io.Writer
+	live bool
+
+	mu    sync.Mutex
+	jobs  []*v1alpha1.HTCJob
+	held  map[string]string // what was said last of why it is on hold
+	shown string
+}
+
+// show takes note of an HTCJob as it is now.
+func (d *display) show(i int, job *v1alpha1.HTCJob) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.jobs[i] = job
+	if d.held == nil {
+		d.held = map[string]string{}
+	}
+	why := onHold(job)
+	if why != d.held[job.Name] {
+		d.held[job.Name] = why
+		if why != "" {
+			d.line("%s: %s", job.Name, why)
+		}
+	}
+	if text := counts(d.jobs); d.live && text != d.shown {
+		d.shown = text
+		fmt.Fprintf(d.w, "\r\x1b[K%s", text)
+	}
+}
+
+// line writes a line that stays, above the one that changes.
+func (d *display) line(format string, args ...any) {
+	if d.live && d.shown != "" {
+		fmt.Fprint(d.w, "\r\x1b[K")
+		d.shown = ""
+	}
+	fmt.Fprintln(d.w, plain(fmt.Sprintf(format, args...)))
+}
+
+func (d *display) say(format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.line(format, args...)
+}
+
+// finish leaves the last counts standing, and says what has failed.
+func (d *display) finish() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.live && d.shown != "" {
+		fmt.Fprintln(d.w)
+		d.shown = ""
+	}
+	for _, job := range d.jobs {
+		if !job.Status.Phase.Terminal() || job.Status.Phase == v1alpha1.PhaseSucceeded {
+			continue
+		}
+		why := ""
+		if c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionFailed); c != nil {
+			why = ": " + c.Message
+		}
+		d.line("%s: %s%s", job.Name, job.Status.Phase, why)
+	}
+}
+
+// plain keeps a terminal from doing what a message says.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// onHold is why jobs are on hold; empty where none is.
+func onHold(job *v1alpha1.HTCJob) string {
+	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionHeld)
+	if c == nil || c.Status != metav1.ConditionTrue {
+		return ""
+	}
+	return c.Message
+}
+
+// counts is the line about all of them together.
+func counts(jobs []*v1alpha1.HTCJob) string {
+	var idle, running, done, failed, held, rest int32
+	for _, job := range jobs {
+		s := job.Status
+		idle, running, held, done, failed = idle+s.Idle, running+s.Running, held+s.Held, done+s.Succeeded, failed+s.Failed
+		rest += s.Active - s.Idle - s.Running - s.Held
+		if s.Active+s.Succeeded+s.Failed == 0 { // not sent yet
+			rest += int32(job.Queue()) // #nosec G115 -- 100,000 at most
+		}
+	}
+	text := fmt.Sprintf("%d idle, %d running, %d done, %d failed, %d held", idle, running, done, failed, held)
+	if rest > 0 {
+		text = fmt.Sprintf("%d on their way, ", rest) + text
+	}
+	if len(jobs) == 1 && jobs[0].Status.Phase != "" {
+		text = string(jobs[0].Status.Phase) + ": " + text
+	}
+	return text
+}
+
+// exitCode is how HTCJobs that have ended make the command end: as the script did where all that is known of failures
+// agrees.
+func exitCode(jobs []*v1alpha1.HTCJob) int {
+	code := 0
+	for _, job := range jobs {
+		if job.Status.Phase == v1alpha1.PhaseSucceeded {
+			continue
+		}
+		if len(job.Status.Failures) == 0 {
+			return 1
+		}
+		for _, failure := range job.Status.Failures {
+			switch {
+			case failure.ExitCode == nil || *failure.ExitCode < 1 || *failure.ExitCode > 255,
+				code != 0 && code != int(*failure.ExitCode):
+				return 1
+			}
+			code = int(*failure.ExitCode)
+		}
+	}
+	return code
+}

@@ -1,0 +1,91 @@
+package plugin
+
+import (
+	"context"
+	"io"
+	"net/url"
+	"strconv"
+	"time"
+
+	"htc.cern.ch/htcd/internal/aggregate"
+)
+
+// How long a broken connection is tried again, and how often.
+const (
+	patience    = 2 * time.Minute
+	firstPause  = 500 * time.Millisecond
+	longestRest = 5 * time.Second
+)
+
+// again calls try until it succeeds, or its error is none that passes, or nothing has succeeded for as long as patience
+// goes. try tells whether it got anywhere, which renews the patience.
+func again(ctx context.Context, try func() (progress bool, err error)) error {
+	pause, since := firstPause, time.Now()
+	for {
+		progress, err := try()
+		if err == nil || ctx.Err() != nil || !passing(err) {
+			return err
+		}
+		if progress {
+			pause, since = firstPause, time.Now()
+		}
+		if time.Since(since) > patience {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, longestRest)
+	}
+}
+
+// log copies one stream of a job to w. A connection that breaks is made again, and goes on where it broke.
+func (c *cluster) log(ctx context.Context, name string, parameters url.Values, w io.Writer) error {
+	var offset int64
+	begun := false
+	try := func() (bool, error) {
+		response, err := c.output(ctx, name, "log", parameters)
+		if err != nil {
+			return false, err
+		}
+		defer response.Body.Close()
+		if !begun {
+			begun = true
+			offset, _ = strconv.ParseInt(response.Header.Get(aggregate.HeaderOffset), 10, 64) // else it is 0
+			if attempt := response.Header.Get(aggregate.HeaderAttempt); attempt != "" {
+				parameters.Set("attempt", attempt)
+			}
+			parameters.Del("tailLines")
+		}
+		n, err := copyTo(w, response.Body)
+		offset += n
+		parameters.Set("offset", strconv.FormatInt(offset, 10))
+		return n > 0, err
+	}
+	if _, err := try(); err == nil || !begun {
+		return err
+	}
+	return again(ctx, try)
+}
+
+// errHere marks an error of this side, which asking again does not mend.
+type errHere struct{ error }
+
+func copyTo(w io.Writer, r io.Reader) (int64, error) {
+	var failed error
+	n, err := io.Copy(writerFunc(func(p []byte) (int, error) {
+		n, err := w.Write(p)
+		failed = err
+		return n, err
+	}), r)
+	if failed != nil {
+		return n, errHere{failed}
+	}
+	return n, err
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

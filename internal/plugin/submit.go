@@ -1,0 +1,169 @@
+package plugin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/term"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// manager is as whom fields are applied: the one who applies the same file again.
+const manager = "htcd-submit"
+
+func submitCommand() *cobra.Command {
+	var at connection
+	var watch bool
+	c := &cobra.Command{
+		Use:   "submit FILE",
+		Short: "Apply the HTCJobs of a file, and wait for their end",
+		Long: `Apply the HTCJobs of a YAML or JSON file, - for the standard input, as kubectl apply --server-side would. An
+object with generateName is made anew each time.
+
+With --watch wait until all have ended. On a terminal a line shows how many jobs are idle, running, done, failed and
+held; elsewhere only what is on hold and how it ended is told. An interrupt leaves the jobs as they are. Exit codes:
+
+  0    all have succeeded; without --watch: all are applied
+  N    jobs have failed, those that are known all with the return code N of the script
+  1    jobs have failed otherwise, or were removed, or something could not be done
+  2    a mistake in the command line
+  130  interrupted`,
+		Args: arguments(1, "a file"),
+	}
+	at.flags(c.Flags())
+	c.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the jobs have ended, and end as they did")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		text, err := read(args[0], cmd.InOrStdin())
+		if err != nil {
+			return err
+		}
+		manifests, err := split(text)
+		if err != nil {
+			return Usage{fmt.Errorf("%s: %w", args[0], err)}
+		}
+		where, err := at.open()
+		if err != nil {
+			return err
+		}
+		var jobs []*v1alpha1.HTCJob
+		for _, m := range manifests {
+			job, err := where.apply(cmd.Context(), m)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "htcjob.%s/%s submitted\n", v1alpha1.GroupVersion.Group, job.Name)
+			jobs = append(jobs, job)
+		}
+		if !watch {
+			return nil
+		}
+		out, isFile := cmd.ErrOrStderr().(*os.File)
+		return where.wait(cmd.Context(), jobs, &display{w: cmd.ErrOrStderr(), live: isFile && term.IsTerminal(int(out.Fd()))})
+	}
+	return c
+}
+
+func read(file string, stdin io.Reader) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(file) // #nosec G304 -- the user's own
+}
+
+// manifest is one HTCJob as it is to be sent.
+type manifest struct {
+	metav1.TypeMeta `json:",inline"`
+	Metadata        metav1.ObjectMeta `json:"metadata"`
+	text            []byte
+}
+
+// split takes the HTCJobs of a file apart. Anything else in there is a mistake: who meant it to be applied would miss it.
+func split(text []byte) ([]manifest, error) {
+	var all []manifest
+	for documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(text))); ; {
+		document := make([]byte, len(text)+1)
+		n, err := documents.Read(document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		object, err := yaml.YAMLToJSONStrict(document[:n])
+		if err != nil {
+			return nil, err
+		}
+		if string(object) == "null" {
+			continue
+		}
+		m := manifest{text: object}
+		if err := json.Unmarshal(object, &m); err != nil {
+			return nil, err
+		}
+		if m.APIVersion != v1alpha1.GroupVersion.String() || m.Kind != v1alpha1.Kind {
+			return nil, fmt.Errorf("%s %s: only HTCJobs of %s can be submitted", m.APIVersion, m.Kind, v1alpha1.GroupVersion)
+		}
+		if m.Metadata.Name == "" && m.Metadata.GenerateName == "" {
+			return nil, errors.New("an HTCJob without metadata.name or metadata.generateName")
+		}
+		all = append(all, m)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("no HTCJob is in there")
+	}
+	return all, nil
+}
+
+// apply makes the object what the manifest says.
+func (c *cluster) apply(ctx context.Context, m manifest) (*v1alpha1.HTCJob, error) {
+	if m.Metadata.Namespace != "" && m.Metadata.Namespace != c.namespace {
+		return nil, fmt.Errorf("HTCJob %s is of namespace %s: say -n %s", m.Metadata.Name, m.Metadata.Namespace, m.Metadata.Namespace)
+	}
+	if m.Metadata.Name == "" {
+		var job v1alpha1.HTCJob
+		if err := yaml.UnmarshalStrict(m.text, &job); err != nil {
+			return nil, err
+		}
+		return c.jobs.Create(ctx, &job, metav1.CreateOptions{FieldManager: manager})
+	}
+	force := true
+	return c.jobs.Patch(ctx, m.Metadata.Name, types.ApplyPatchType, m.text,
+		metav1.PatchOptions{FieldManager: manager, Force: &force, FieldValidation: metav1.FieldValidationStrict})
+}
+
+// wait shows how the jobs fare until all have ended, and ends as they did.
+func (c *cluster) wait(ctx context.Context, jobs []*v1alpha1.HTCJob, d *display) error {
+	d.jobs = slices.Clone(jobs)
+	group, watching := errgroup.WithContext(ctx)
+	for i, job := range jobs {
+		group.Go(func() error {
+			return c.follow(watching, job, func(now *v1alpha1.HTCJob) { d.show(i, now) }, d.say)
+		})
+	}
+	err := group.Wait()
+	d.finish()
+	switch {
+	case ctx.Err() != nil:
+		d.say("the jobs go on: kubectl get htcjobs -n %s shows them, kubectl delete htcjob removes them", c.namespace)
+		return Exit{ExitInterrupted}
+	case err != nil:
+		return err
+	}
+	if code := exitCode(d.jobs); code != 0 {
+		return Exit{code}
+	}
+	return nil
+}
