@@ -95,16 +95,25 @@ func (t Terms) moreMemory(options []option) ([]option, error) {
 	return either(options, "periodic_release", fmt.Sprintf("%s && %s <= %d", memoryHeld, memoryHolds, min(m.Times, steps))), nil
 }
 
-// deadlines remove what was held or idle for too long. A job that waits for its files to be spooled is not held.
+// deadlines remove what was held or idle for too long.
 func (t Terms) deadlines(options []option) ([]option, error) {
-	if t.IdleDeadline > 0 {
-		options = either(options, "periodic_remove", fmt.Sprintf("JobStatus == %d && time() - EnteredCurrentStatus > %d", Idle, t.IdleDeadline))
-	}
-	if t.HeldDeadline > 0 {
-		options = either(options, "periodic_remove",
-			fmt.Sprintf("JobStatus == %d && HoldReasonCode =!= %d && time() - EnteredCurrentStatus > %d", Held, holdCodeSpooling, t.HeldDeadline))
+	if late := late(t.HeldDeadline, t.IdleDeadline); late != "" {
+		options = either(options, "periodic_remove", late)
 	}
 	return options, nil
+}
+
+// late is true of a job beyond one of its deadlines, empty without any. A job that waits for its files to be spooled is
+// not held.
+func late(held, idle int64) string {
+	var conditions []string
+	if held > 0 {
+		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && HoldReasonCode =!= %d && time() - EnteredCurrentStatus > %d", Held, holdCodeSpooling, held))
+	}
+	if idle > 0 {
+		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && time() - EnteredCurrentStatus > %d", Idle, idle))
+	}
+	return strings.Join(conditions, " || ")
 }
 
 // success ends the retries at every code that is a success. Where nothing is tried again HTCondor need not know them, and

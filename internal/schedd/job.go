@@ -118,7 +118,7 @@ type Job struct {
 
 	QDate, StageInFinish, StageOutFinish int64
 	EnteredCurrentStatus, CompletionDate int64
-	JobStartDate, JobCurrentStartDate    int64
+	JobStartDate, JobFinishedHookDone    int64
 	NumJobStarts                         int
 }
 
@@ -206,12 +206,15 @@ func (j Job) Outcome() Outcome {
 	return Outcome{State: OutcomeOpen}
 }
 
-// overdue tells whether the job was removed by its own PeriodicRemove while in the state whose deadline is given. A
-// condition of the user's stands in the same expression; it was that one when the state cannot have lasted so long,
-// since it began after the files had come and after the last start.
+// overdue tells whether the job was removed by its own PeriodicRemove for having been in the state beyond the deadline.
+// Where that expression holds a condition of the user's, too, the time tells which one it was: EnteredCurrentStatus stays
+// what it was when PeriodicRemove takes a job out.
 func (j Job) overdue(state JobStatus, deadline int64) bool {
-	return deadline > 0 && j.Status == Removed && j.LastStatus == state && strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove) &&
-		j.EnteredCurrentStatus-max(j.StageInFinish, j.JobCurrentStartDate) >= deadline
+	if deadline == 0 || j.Status != Removed || j.LastStatus != state || !strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove) {
+		return false
+	}
+	alone := strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove+" '"+late(j.HeldDeadline, j.IdleDeadline)+"'")
+	return alone || j.JobFinishedHookDone-j.EnteredCurrentStatus >= deadline
 }
 
 // succeeds tells whether a return code is a success.

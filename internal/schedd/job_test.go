@@ -34,13 +34,14 @@ func TestOutcome(t *testing.T) {
 		"0 fails where it is not listed":                 {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(0), SuccessCodes: "3,5"}, OutcomeFailed, "ExitCode", "exit code 0"},
 		"a part of a listed code is none":                {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(3), SuccessCodes: "33,13"}, OutcomeFailed, "ExitCode", "exit code 3"},
 		"the list stands above HTCondor's own code":      {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(5), SuccessExitCode: 3, SuccessCodes: "3,5"}, OutcomeSucceeded, "Completed", "exit code 5"},
-		"held beyond its deadline failed":                {late(Held, 600), OutcomeFailed, "HeldDeadlineExceeded", "removed: on hold for more than 600 s (heldDeadlineSeconds); HTCondor held it because: no such file"},
-		"idle beyond its deadline failed":                {late(Idle, 86400), OutcomeFailed, "IdleDeadlineExceeded", "removed: no slot within 86400 s (idleDeadlineSeconds)"},
-		"removed by hand while held is removed":          {with(late(Held, 600), func(j *Job) { j.RemoveReason = "via condor_rm" }), OutcomeRemoved, "Removed", "via condor_rm"},
-		"held too shortly for it to be the deadline":     {with(late(Held, 600), func(j *Job) { j.JobCurrentStartDate++ }), OutcomeRemoved, "Removed", periodic},
-		"idle too shortly for it to be the deadline":     {with(late(Idle, 86400), func(j *Job) { j.StageInFinish++ }), OutcomeRemoved, "Removed", periodic},
-		"removed while it ran, whatever the deadlines":   {with(late(Held, 600), func(j *Job) { j.LastStatus = Running }), OutcomeRemoved, "Removed", periodic},
-		"removed by a condition without any deadline":    {with(late(Held, 600), func(j *Job) { j.HeldDeadline, j.IdleDeadline = 0, 0 }), OutcomeRemoved, "Removed", periodic},
+		"held beyond its deadline failed":                {tooLate(Held, 600), OutcomeFailed, "HeldDeadlineExceeded", "removed: on hold for more than 600 s (heldDeadlineSeconds); HTCondor held it because: no such file"},
+		"idle beyond its deadline failed":                {tooLate(Idle, 86400), OutcomeFailed, "IdleDeadlineExceeded", "removed: no slot within 86400 s (idleDeadlineSeconds)"},
+		"removed by hand while held is removed":          {with(tooLate(Held, 600), func(j *Job) { j.RemoveReason = "via condor_rm" }), OutcomeRemoved, "Removed", "via condor_rm"},
+		"the deadline alone can have removed it":         {with(tooLate(Idle, 7), func(j *Job) { j.HeldDeadline, j.RemoveReason = 0, alone }), OutcomeFailed, "IdleDeadlineExceeded", "removed: no slot within 86400 s (idleDeadlineSeconds)"},
+		"held too shortly for it to be the deadline":     {with(tooLate(Held, 600), func(j *Job) { j.JobFinishedHookDone-- }), OutcomeRemoved, "Removed", periodic},
+		"idle too shortly for it to be the deadline":     {with(tooLate(Idle, 86400), func(j *Job) { j.JobFinishedHookDone-- }), OutcomeRemoved, "Removed", periodic},
+		"removed while it ran, whatever the deadlines":   {with(tooLate(Held, 600), func(j *Job) { j.LastStatus = Running }), OutcomeRemoved, "Removed", periodic},
+		"removed by a condition without any deadline":    {with(tooLate(Held, 600), func(j *Job) { j.HeldDeadline, j.IdleDeadline = 0, 0 }), OutcomeRemoved, "Removed", periodic},
 		"a cluster whose files never came is no failure": {Job{Status: Removed, LastStatus: Held, RemoveReason: "Staging of job files failed"}, OutcomeRemoved, "StagingFailed", "Staging of job files failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,11 +55,13 @@ func TestOutcome(t *testing.T) {
 
 const periodic = "The job attribute PeriodicRemove expression 'x' evaluated to TRUE"
 
-// late is a job that PeriodicRemove took out when it had been in a state for just so long.
-func late(state JobStatus, seconds int64) Job {
+const alone = "The job attribute PeriodicRemove expression 'JobStatus == 1 && time() - EnteredCurrentStatus > 86400' evaluated to TRUE"
+
+// tooLate is a job that PeriodicRemove took out when it had been in a state for just so long.
+func tooLate(state JobStatus, seconds int64) Job {
 	return Job{
 		Status: Removed, LastStatus: state, RemoveReason: periodic, LastHoldReason: "no such file", HeldDeadline: 600, IdleDeadline: 86400,
-		StageInFinish: 1000, JobCurrentStartDate: 1000, EnteredCurrentStatus: 1000 + seconds,
+		EnteredCurrentStatus: 1000, JobFinishedHookDone: 1000 + seconds,
 	}
 }
 

@@ -82,7 +82,7 @@ var fields = map[string]func(*Job, classad.Value){
 	"EnteredCurrentStatus": func(j *Job, v classad.Value) { j.EnteredCurrentStatus = seconds(v) },
 	"CompletionDate":       func(j *Job, v classad.Value) { j.CompletionDate = seconds(v) },
 	"JobStartDate":         func(j *Job, v classad.Value) { j.JobStartDate = seconds(v) },
-	"JobCurrentStartDate":  func(j *Job, v classad.Value) { j.JobCurrentStartDate = seconds(v) },
+	"JobFinishedHookDone":  func(j *Job, v classad.Value) { j.JobFinishedHookDone = seconds(v) },
 	"NumJobStarts":         func(j *Job, v classad.Value) { j.NumJobStarts = integer(v) },
 }
 

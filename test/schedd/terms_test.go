@@ -48,15 +48,19 @@ func (a *author) terms(s *spec) {
 	if a.chance(20) {
 		a.moreMemory(s)
 	}
-	if a.chance(20) {
-		t.IdleDeadline = 1 + a.Int64N(315360000)
-		s.means["HTCJobIdleDeadline"] = fmt.Sprint(t.IdleDeadline)
-		s.orElse("PeriodicRemove", fmt.Sprintf("JobStatus == 1 && time() - EnteredCurrentStatus > %d", t.IdleDeadline))
-	}
+	var late []string
 	if a.chance(20) {
 		t.HeldDeadline = 1 + a.Int64N(315360000)
 		s.means["HTCJobHeldDeadline"] = fmt.Sprint(t.HeldDeadline)
-		s.orElse("PeriodicRemove", fmt.Sprintf("JobStatus == 5 && HoldReasonCode =!= 16 && time() - EnteredCurrentStatus > %d", t.HeldDeadline))
+		late = append(late, fmt.Sprintf("JobStatus == 5 && HoldReasonCode =!= 16 && time() - EnteredCurrentStatus > %d", t.HeldDeadline))
+	}
+	if a.chance(20) {
+		t.IdleDeadline = 1 + a.Int64N(315360000)
+		s.means["HTCJobIdleDeadline"] = fmt.Sprint(t.IdleDeadline)
+		late = append(late, fmt.Sprintf("JobStatus == 1 && time() - EnteredCurrentStatus > %d", t.IdleDeadline))
+	}
+	if len(late) > 0 {
+		s.orElse("PeriodicRemove", strings.Join(late, " || "))
 	}
 	if a.chance(20) {
 		a.environment(s)

@@ -1,0 +1,41 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+func TestWhatIsIdleOrHeldForTooLongIsRemoved(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	nowhere := func(job *v1alpha1.HTCJob) { job.Spec.Requirements = "Memory > 99999999" }
+	b.Script("idle", "exit 0\n", nowhere, func(job *v1alpha1.HTCJob) { job.Spec.IdleDeadlineSeconds = new(int64(3)) })
+	b.Script("held", "exit 0\n", func(job *v1alpha1.HTCJob) {
+		job.Spec.HeldDeadlineSeconds, job.Spec.HTCOpts = new(int64(3)), "on_exit_hold = true\n"
+	})
+	b.Script("own", "exit 0\n", nowhere, func(job *v1alpha1.HTCJob) {
+		job.Spec.IdleDeadlineSeconds, job.Spec.HTCOpts = new(int64(3600)), "periodic_remove = JobStatus == 1 && time() - EnteredCurrentStatus > 3\n"
+	})
+	// The deadline would have come later; it is the user's own condition that removed it.
+	b.Script("both", "exit 0\n", func(job *v1alpha1.HTCJob) {
+		job.Spec.HeldDeadlineSeconds, job.Spec.HTCOpts = new(int64(3600)), "on_exit_hold = true\nperiodic_remove = JobStatus == 5 && HoldReasonCode == 3\n"
+	})
+	for name, want := range map[string]struct {
+		phase           v1alpha1.Phase
+		reason, message string
+	}{
+		"idle": {v1alpha1.PhaseFailed, "IdleDeadlineExceeded", "removed: no slot within 3 s (idleDeadlineSeconds)"},
+		"held": {v1alpha1.PhaseFailed, "HeldDeadlineExceeded", "removed: on hold for more than 3 s (heldDeadlineSeconds); HTCondor held it because: The job attribute OnExitHold"},
+		"both": {v1alpha1.PhaseRemoved, "Removed", "The job attribute PeriodicRemove expression"},
+		"own":  {v1alpha1.PhaseRemoved, "Removed", "The job attribute PeriodicRemove expression"},
+	} {
+		job := b.Ended(name)
+		require.Equal(t, want.phase, job.Status.Phase, name)
+		require.Equal(t, want.reason, job.Status.Failures[0].Reason, name)
+		require.Contains(t, job.Status.Failures[0].Message, want.message, name)
+	}
+}

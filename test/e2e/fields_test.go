@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// variables are n of them.
+func variables(n int) map[string]any {
+	m := map[string]any{}
+	for i := range n {
+		m[fmt.Sprintf("V%d", i)] = "x"
+	}
+	return m
+}
+
+func variable(name, value string) change { return set("environment", map[string]any{name: value}) }
+
+// What the apiserver answers about the fields that stand for submit commands.
+var appliedFields = map[string]struct {
+	change  change
+	refusal string
+}{
+	"resources in Kubernetes' words":           {set("resources", map[string]any{"cpus": "500m", "memory": "1.5Gi", "disk": "10G", "gpus": int64(1)}), ""},
+	"resources as plain numbers":               {set("resources", map[string]any{"cpus": int64(4), "memory": int64(1 << 30)}), ""},
+	"no resources":                             {set("resources", map[string]any{}), ""},
+	"no cpus":                                  {set("resources.cpus", "0"), "the cpus must be more than 0 and at most 1M"},
+	"fewer cpus than none":                     {set("resources.cpus", int64(-1)), "the cpus must be more than 0"},
+	"less memory than none":                    {set("resources.memory", "-1Gi"), "the memory must be more than 0 and at most 1Pi"},
+	"more memory than there is":                {set("resources.memory", "2Pi"), "the memory must be more than 0 and at most 1Pi"},
+	"memory in nobody's unit":                  {set("resources.memory", "2GB"), "spec.resources.memory"},
+	"no disk":                                  {set("resources.disk", int64(0)), "the disk must be more than 0"},
+	"no gpus":                                  {set("resources.gpus", int64(0)), ""},
+	"half a gpu":                               {set("resources.gpus", "500m"), "the gpus must be a whole number"},
+	"fewer gpus than none":                     {set("resources.gpus", int64(-1)), "the gpus must be a whole number"},
+	"a resource that does not exist":           {set("resources.tapes", int64(1)), `unknown field "spec.resources.tapes"`},
+	"128 variables":                            {set("environment", variables(128)), ""},
+	"129 variables":                            {set("environment", variables(129)), "spec.environment: Too many"},
+	"a variable with odd text":                 {variable("A_1", `$HOME "x" 'y' \ ä😀 =`), ""},
+	"a variable with an odd name":              {variable("A-1", ""), "a variable's name must be letters, digits and _"},
+	"a variable of two lines":                  {variable("A", "x\ny"), "a variable's value must be one line"},
+	"a variable with a tab":                    {variable("A", "x\ty"), "a variable's value must be one line"},
+	"a variable that is too long":              {variable("A", strings.Repeat("x", 4097)), "Too long"},
+	"a variable that htcd sets":                {variable("HTCPROCID", "7"), "choose another name"},
+	"a variable that HTCondor sets":            {variable("_CONDOR_SCRATCH_DIR", "/"), "choose another name"},
+	"a variable that opens containers":         {variable("APPTAINER_BIND", "/etc"), "choose another name"},
+	"a variable that opens older containers":   {variable("SINGULARITYENV_X", "/etc"), "choose another name"},
+	"the path":                                 {variable("PATH", "/opt/bin:/bin"), ""},
+	"an accounting group":                      {set("accountingGroup", "group_u_CMS.u_zh"), ""},
+	"an accounting group with a blank":         {set("accountingGroup", "a b"), "the accounting group must be"},
+	"an accounting group that ends in a dot":   {set("accountingGroup", "a."), "the accounting group must be"},
+	"requirements":                             {set("requirements", "OpSysMajorVer == 9 && HasSingularity"), ""},
+	"empty requirements":                       {set("requirements", ""), "spec.requirements"},
+	"retries":                                  {set("retries", int64(3)), ""},
+	"fewer retries than none":                  {set("retries", int64(-1)), "should be greater than or equal to 0"},
+	"success codes":                            {set("successExitCodes", []any{int64(0), int64(3)}), ""},
+	"no success codes":                         {set("successExitCodes", []any{}), "spec.successExitCodes"},
+	"the same success code twice":              {set("successExitCodes", []any{int64(3), int64(3)}), "Duplicate value"},
+	"a success code that no process ends with": {set("successExitCodes", []any{int64(256)}), "should be less than or equal to 255"},
+	"more memory":                              {both(set("resources.memory", "1Gi"), set("memoryRetry.maxMemory", "4Gi")), ""},
+	"more memory than htcopts ask for":         {both(set("htcopts", "Request_Memory = 2GB\n"), set("memoryRetry.maxMemory", "4Gi")), ""},
+	"more memory than nobody asked for":        {set("memoryRetry.maxMemory", "4Gi"), "memoryRetry needs resources.memory, which it doubles"},
+	"no more memory than before":               {both(set("resources.memory", "4Gi"), set("memoryRetry.maxMemory", "4Gi")), "memoryRetry.maxMemory must be more than resources.memory"},
+	"more memory than there is, at last":       {both(set("resources.memory", "4Gi"), set("memoryRetry.maxMemory", "2Pi")), "maxMemory must be more than 0 and at most 1Pi"},
+	"more memory too often":                    {both(set("resources.memory", "1Gi"), set("memoryRetry", map[string]any{"maxMemory": "4Gi", "maxRetries": int64(11)})), "should be less than or equal to 10"},
+	"deadlines":                                {both(set("heldDeadlineSeconds", int64(600)), set("idleDeadlineSeconds", int64(86400))), ""},
+	"a deadline at once":                       {set("heldDeadlineSeconds", int64(0)), "should be greater than or equal to 1"},
+	"a deadline nobody lives to see":           {set("idleDeadlineSeconds", int64(315360001)), "should be less than or equal to"},
+}
+
+func TestApplyAnswersAboutFields(t *testing.T) {
+	t.Parallel()
+	jobs := dynamicJobs(t)
+	for name, tc := range appliedFields {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}}
+			tc.change(t, spec)
+			err := dryRun(t, jobs, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind,
+				"metadata": map[string]any{"generateName": "answer-"}, "spec": spec,
+			}})
+			if tc.refusal == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.refusal)
+		})
+	}
+}
