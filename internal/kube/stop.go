@@ -36,8 +36,8 @@ func stopOf(j schedd.Job) string {
 	return ""
 }
 
-// stopping tells whether htcd has begun to stop the run, and HTCondor has not said yet how each of its procs ended, or
-// what is left of a suspended one still stands in the queue.
+// stopping tells whether htcd has begun to stop the run and is not through with it: HTCondor has not said yet how each
+// of its procs ended.
 func stopping(s situation) bool {
 	run := s.run
 	return run != nil && run.State == ledger.Submitted && run.Stop != "" && !(run.Confirmed && run.Stop == stopDeadline)
@@ -50,18 +50,22 @@ func stopping(s situation) bool {
 //	                   ▲                                     │                             │
 //	                   └───── killed or failed anywhere ─────┘               suspended: Removed; else as it is
 //
-// What ended by itself in the meantime keeps its verdict.
+// What ended by itself in the meantime keeps its verdict, and stays in the queue until its output has been fetched.
 func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation, why string) error {
 	run := *s.run
 	if run.Stop == "" {
 		var err error
-		if run, err = c.beginStop(ctx, job, run, why, s.counts.Active); err != nil {
-			return err
+		run, err = c.beginStop(ctx, job, run, why, s.counts.Active)
+		if errors.Is(err, errEnded) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("record that attempt %d is stopped: %w", run.Attempt, err)
 		}
 	}
 	// Its cluster as well: the tag alone may stand in a stranger's jobs.
-	ofRun := fmt.Sprintf("%s && ClusterId =?= %d", tag(job, run.Attempt).Constraint(), run.Cluster)
-	alive, err := c.removeOf(ctx, run, ofRun+" && JobStatus =!= 4")
+	constraint := fmt.Sprintf("%s && ClusterId =?= %d && JobStatus =!= %d", tag(job, run.Attempt).Constraint(), run.Cluster, schedd.Completed)
+	alive, err := c.remove(ctx, homeOf(run), constraint, removeReasons[run.Stop])
 	if err != nil {
 		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)
 	}
@@ -91,18 +95,7 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation
 	case stopped == 0: // all had ended by themselves
 		return c.endStop(ctx, run, func(run *ledger.Run) { run.Stop, run.Message = "", "" })
 	}
-	// Nobody wants the output of an attempt that is run anew.
-	if alive, err := c.removeOf(ctx, run, ofRun); err != nil {
-		return fmt.Errorf("remove what attempt %d left: %w", run.Attempt, err)
-	} else if len(alive) > 0 {
-		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", plural(len(alive), "job"))}
-	}
 	return c.endStop(ctx, run, func(run *ledger.Run) { run.State, run.Reason = ledger.Removed, stopSuspended })
-}
-
-// removeOf is remove, said as the run's stop wants it.
-func (c *Controller) removeOf(ctx context.Context, run ledger.Run, constraint string) ([]schedd.Job, error) {
-	return c.remove(ctx, homeOf(run), constraint, removeReasons[run.Stop])
 }
 
 // errEnded says that there was nothing left to be stopped.
@@ -125,7 +118,7 @@ func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run le
 		return tx.UpdateRun(run)
 	})
 	if err != nil {
-		return run, fmt.Errorf("record that attempt %d is stopped: %w", run.Attempt, err)
+		return run, err
 	}
 	c.Events.Normal(job, "Stopping", fmt.Sprintf("%s: %s being removed from HTCondor", message, isOrAre(active, "job")))
 	return run, nil
