@@ -87,6 +87,9 @@ func (o outage) log() string {
 func (o outage) completed(job *v1alpha1.HTCJob) time.Time {
 	o.T.Helper()
 	said := o.Condor("condor_q", trial.Tagged(job)+" && ProcId == 0", "CompletionDate")
+	if len(said) == 0 { // its output has been fetched
+		said = o.Condor("condor_history", trial.Tagged(job)+" && ProcId == 0", "CompletionDate")
+	}
 	require.Len(o.T, said, 1)
 	_, second, _ := strings.Cut(said[0], " ")
 	seconds, err := strconv.ParseInt(second, 10, 64)
