@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/test/lab"
 )
 
@@ -162,16 +163,32 @@ func (b *Bench) Condor(tool, constraint string, attributes ...string) []string {
 // Tagged is the constraint that finds the jobs of an HTCJob.
 func Tagged(job *v1alpha1.HTCJob) string { return fmt.Sprintf("HTCJobUID == %q", job.UID) }
 
-// Output reads what a job wrote from the schedd's spool.
+// Output reads what a job wrote, from where htcd keeps it, as soon as it does.
 func (b *Bench) Output(job *v1alpha1.HTCJob, proc int) string {
 	b.T.Helper()
-	pattern := b.Lab.Path("condor", "spool", "*", "*", fmt.Sprintf("cluster%d.proc%d.subproc0", job.Status.ClusterID, proc), fmt.Sprintf("out.%d", proc))
-	found, err := filepath.Glob(pattern)
-	require.NoError(b.T, err)
-	require.Len(b.T, found, 1, pattern)
-	text, err := os.ReadFile(found[0])
+	return b.File(job, proc, output.Stdout)
+}
+
+// File is Output for any file that the job left behind.
+func (b *Bench) File(job *v1alpha1.HTCJob, proc int, name string) string {
+	b.T.Helper()
+	job = b.Fetched(job.Name)
+	text, err := os.ReadFile(filepath.Join(b.Kept(job), fmt.Sprint(proc), name))
 	require.NoError(b.T, err)
 	return string(text)
+}
+
+// Kept is the directory where htcd keeps the output of an attempt.
+func (b *Bench) Kept(job *v1alpha1.HTCJob) string {
+	return b.Lab.Path("htcd", "data", "out", job.Namespace, job.Name, fmt.Sprint(job.Status.Attempt))
+}
+
+// Fetched waits until an HTCJob has ended and all its output is here.
+func (b *Bench) Fetched(name string) *v1alpha1.HTCJob {
+	b.T.Helper()
+	return b.Until(name, "fetched", func(job *v1alpha1.HTCJob) bool {
+		return job.Status.Phase.Terminal() && meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
+	})
 }
 
 // Source is who ended the HTCJob's first proc: a callback comes seconds before a cross-check could.
