@@ -19,8 +19,8 @@ RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-ins
     'condor=23.9.*' 'krb5-user=1.21.*' ca-certificates
 COPY deploy/image/collect.sh /
 RUN mkdir /tree && sh /collect.sh /tree \
-    condor_submit condor_q condor_history condor_rm condor_tail condor_transfer_data \
-    condor_status condor_config_val condor_ping kinit klist
+    condor_submit condor_q condor_history condor_rm condor_qedit condor_tail \
+    condor_transfer_data condor_config_val condor_ping kinit
 
 FROM scratch
 COPY --from=tools /tree /

@@ -14,6 +14,10 @@ include tools/tools.mk
 up: lab ## bring up the real parts and htcd, or what has changed of them; then: . .lab/env
 	@$(LAB)/bin/lab up --clone $(CURDIR)
 
+.PHONY: up-node
+up-node: export LAB_NODE = 1
+up-node: up ## the same with a Kubernetes node, on which htcd is a pod of deploy/base; in a network of its own
+
 .PHONY: down
 down: ## end the lab; nothing of it keeps running
 	@if [ -x $(LAB)/bin/lab ]; then $(LAB)/bin/lab down; else echo "no lab in $(LAB)"; fi
@@ -31,7 +35,8 @@ VERSION ?= dev
 
 .PHONY: image
 image: lab ## build htcd's image into bin/htcd-image.tar, and the list of what is in it
-	@$(LAB)/bin/lab image --clone $(CURDIR) --version $(VERSION) --revision $$(git rev-parse HEAD 2>/dev/null || echo unknown)
+	@$(LAB)/bin/lab image --clone $(CURDIR) --version $(VERSION) \
+		$$(git log -1 --format='--revision %H --created %cI' 2>/dev/null)
 
 # One package after the other: some of them take the lab's parts away.
 .PHONY: host

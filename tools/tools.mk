@@ -11,6 +11,7 @@ lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksum
 	done
 	cd tools && go mod verify
 	cd test/parts/kubernetes && go mod verify
+	cd test/parts/containerd && go mod verify
 # What ships. The lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./cmd/... ./internal/...
 # The wrapper has no first line of its own: it follows the rendered head.

@@ -21,6 +21,8 @@ type Identity struct {
 	Fingerprint string `json:"fingerprint"`
 	// Clone is the directory of the sources that htcd is built from.
 	Clone string `json:"clone"`
+	// Node says that htcd is a pod on a node of the lab's, which is in a network of its own.
+	Node bool `json:"node,omitempty"`
 }
 
 // Identity returns ErrNotRunning unless the recorded process still lives.

@@ -83,6 +83,12 @@ func (l *Lab) Log(part string) string { return l.Path("log", part+".log") }
 // Kubeconfig is the administrator's.
 func (l *Lab) Kubeconfig() string { return l.Path("kube", "admin.kubeconfig") }
 
+// Cgroup is the name of the group that a node's pods are in.
+func (l *Lab) Cgroup() string {
+	sum := sha256.Sum256([]byte(l.Dir))
+	return "htcd-lab-" + hex.EncodeToString(sum[:4])
+}
+
 // Ledger is htcd's SQLite file.
 func (l *Lab) Ledger() string { return l.Path("htcd", "data", "sqlite", "htcjobs.db") }
 

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"context"
+	"net"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/root"
 )
 
 // Config is how to reach the lab's apiserver as its administrator.
@@ -23,6 +25,13 @@ func Config(t *testing.T) *rest.Config {
 	config, err := clientcmd.BuildConfigFromFlags("", running.Kubeconfig())
 	require.NoError(t, err)
 	config.QPS, config.Burst = -1, -1 // the tests are their own limit
+	id, err := running.Identity()
+	require.NoError(t, err)
+	if id.Node {
+		config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			return root.Dial(ctx, id.Init, network, address)
+		}
+	}
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	return config
 }

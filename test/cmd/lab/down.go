@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/root"
 )
 
 func down(ctx context.Context, l *lab.Lab) error {
@@ -39,7 +40,7 @@ func end(ctx context.Context, l *lab.Lab, p *progress) error {
 	if _, err := l.Ask(ctx, lab.Request{Op: lab.OpDown}, func(line string) { p.printf("%s", line) }); err != nil {
 		p.printf("%v: killing the lab", err)
 	}
-	return kill(l, id)
+	return errors.Join(kill(l, id), root.RemoveCgroup(l.Cgroup()))
 }
 
 // kill ends the first process of the lab, and with it all others. It returns when they are gone.

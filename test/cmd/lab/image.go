@@ -17,6 +17,7 @@ func image(ctx context.Context, args []string) error {
 	clone := flags.String("clone", ".", "directory of htcd's sources")
 	version := flags.String("version", "dev", "its tag")
 	revision := flags.String("revision", "unknown", "the commit it is built from")
+	created := flags.String("created", "unknown", "when that was")
 	archive := flags.String("archive", "bin/htcd-image.tar", "where to write it; what is in it is written beside")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -26,7 +27,7 @@ func image(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	o := cache.Operator{Version: *version, Revision: *revision}
+	o := cache.Operator{Version: *version, Revision: *revision, Created: *created}
 	if o.Clone, err = filepath.Abs(*clone); err != nil {
 		return err
 	}

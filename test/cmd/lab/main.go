@@ -23,7 +23,7 @@ import (
 const usage = `usage: lab COMMAND
 
   host                                install what the lab and the unit tests need of the host
-  image [--clone DIR] [--version V] [--revision R] [--archive FILE]
+  image [--clone DIR] [--version V] [--revision R] [--created TIME] [--archive FILE]
                                       build htcd's image, and the list of what is in it
   up [--clone DIR] [--without-htcd]   bring the lab up, or what has changed of it
   down                                end the lab
@@ -87,6 +87,9 @@ func process(l *lab.Lab, name string, args []string) error {
 		return supervise(l, args)
 	case "registry":
 		return parts.ServeRegistry(args[0])
+	case "pause":
+		parts.Pause()
+		return nil
 	case "receiver-net":
 		return parts.Relay(args[0], args[1], args[2])
 	}
@@ -136,5 +139,5 @@ func supervise(l *lab.Lab, args []string) error {
 		return err
 	}
 	defer owner.Close()
-	return supervisor.Run(parts.World{Lab: l, Ports: numbers, Clone: clone}, plan, owner)
+	return supervisor.Run(parts.NewWorld(l, numbers, clone, plan), plan, owner)
 }

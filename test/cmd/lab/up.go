@@ -64,7 +64,7 @@ func up(ctx context.Context, l *lab.Lab, args []string) error {
 	}
 	defer unlock()
 
-	b := build{lab: l, clone: *clone, without: *without, p: p}
+	b := build{lab: l, clone: *clone, without: *without, node: os.Getenv("LAB_NODE") != "", p: p}
 	plan, changed, err := b.run(ctx)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func up(ctx context.Context, l *lab.Lab, args []string) error {
 	case errors.Is(err, lab.ErrNotRunning):
 	case err != nil:
 		return err
-	case id.Fingerprint != fingerprint || id.Clone != *clone:
+	case id.Fingerprint != fingerprint || id.Clone != *clone || id.Node != b.node || b.node && changed:
 		p.printf("the lab itself has changed: ending the running one")
 		if err := end(ctx, l, p); err != nil {
 			return err
@@ -86,7 +86,7 @@ func up(ctx context.Context, l *lab.Lab, args []string) error {
 	default:
 		return refresh(ctx, l, *clone, changed, plan.HTCdArgs, p)
 	}
-	if err := begin(ctx, l, plan, lab.Identity{Fingerprint: fingerprint, Clone: *clone}, p); err != nil {
+	if err := begin(ctx, l, plan, lab.Identity{Fingerprint: fingerprint, Clone: *clone, Node: b.node}, p); err != nil {
 		return err
 	}
 	p.printf("the lab is up: . %s", l.Path("env"))
@@ -111,7 +111,9 @@ type build struct {
 	lab     *lab.Lab
 	clone   string
 	without bool
-	p       *progress
+	// node asks for a lab with a node, on which htcd is a pod.
+	node bool
+	p    *progress
 }
 
 // run returns what the root is made of, and whether htcd is another one than before.
@@ -152,8 +154,14 @@ func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error
 		plan.Kubernetes, err = c.Kubernetes(gctx, filepath.Join(b.clone, "test", "parts", "kubernetes"))
 		return err
 	})
+	if b.node {
+		g.Go(func() (err error) {
+			plan.Node, changed, err = b.runNode(gctx, c)
+			return err
+		})
+	}
 	g.Go(func() (err error) {
-		if !b.without {
+		if !b.without && !b.node {
 			changed, err = buildHTCd(gctx, b.lab, b.clone, b.p)
 		}
 		return err
@@ -189,7 +197,7 @@ func buildHTCd(ctx context.Context, l *lab.Lab, clone string, p *progress) (chan
 }
 
 // state is what does not outlive a lab.
-var state = []string{"run", "log", "kube", "etcd", "krb", "condor", "htcd/data"}
+var state = []string{"run", "log", "kube", "etcd", "krb", "condor", "htcd/data", "node"}
 
 // begin starts the lab and returns when it is ready. When it cannot become ready, or ctx ends, nothing is left
 // running: the lab hangs on the other end of the socket until then.
@@ -246,7 +254,7 @@ func begin(ctx context.Context, l *lab.Lab, plan root.Plan, id lab.Identity, p *
 		err = errors.Join(fmt.Errorf("%w\n%s", err, text), readErr)
 	}
 	conn.Close()
-	return errors.Join(err, kill(l, id))
+	return errors.Join(err, kill(l, id), root.RemoveCgroup(l.Cgroup()))
 }
 
 // envFile is the file of variables that people source.
@@ -270,7 +278,7 @@ func links(l *lab.Lab, plan root.Plan) error {
 	if err := os.WriteFile(l.Path("programs.json"), text, 0o644); err != nil {
 		return err
 	}
-	for _, name := range append([]string{"kubectl", "htcd", "sqlite3"}, condorTools...) {
+	for _, name := range append([]string{"kubectl", pluginName, "htcd", "sqlite3"}, condorTools...) {
 		err := os.Symlink("lab", l.Bin(name))
 		if err != nil && !errors.Is(err, os.ErrExist) {
 			return err

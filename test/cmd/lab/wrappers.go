@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,6 +25,8 @@ func wrapped(l *lab.Lab, name string, args []string) (int, error) {
 	switch {
 	case name == "kubectl":
 		return kubectl(l, args)
+	case name == pluginName, name == "htcd" && len(args) > 0 && slices.Contains(userCommands, args[0]):
+		return user(l, name, args)
 	case name == "htcd":
 		return htcd(l, args)
 	case name == "sqlite3":
@@ -38,7 +41,22 @@ func wrapped(l *lab.Lab, name string, args []string) (int, error) {
 	return 1, fmt.Errorf("no command %q", name)
 }
 
-// kubectl runs on the host, where the files are that it is to apply.
+// pluginName is what kubectl finds htcd by when a user says "kubectl htcjob".
+const pluginName = "kubectl-htcjob"
+
+// userCommands are those of htcd that know nothing of the operator. They run on the host, where the user's files are.
+var userCommands = []string{"submit", "logs", "get-output"}
+
+// user runs what users call, with the kubeconfig that they have, else the administrator's.
+func user(l *lab.Lab, name string, args []string) (int, error) {
+	kubeconfig := os.Getenv("KUBECONFIG")
+	if kubeconfig == "" {
+		kubeconfig = l.Kubeconfig()
+	}
+	return onHost(l, kubeconfig, l.Path("htcd", "bin", "htcd"), name, args)
+}
+
+// kubectl is always the administrator's.
 func kubectl(l *lab.Lab, args []string) (int, error) {
 	text, err := os.ReadFile(l.Path("programs.json"))
 	if err != nil {
@@ -48,9 +66,25 @@ func kubectl(l *lab.Lab, args []string) (int, error) {
 	if err := json.Unmarshal(text, &programs); err != nil {
 		return 1, err
 	}
-	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "KUBECONFIG=") })
-	env = append(env, "KUBECONFIG="+l.Kubeconfig())
-	return 1, syscall.Exec(programs["kubectl"], append([]string{"kubectl"}, args...), env)
+	return onHost(l, l.Kubeconfig(), programs["kubectl"], "kubectl", args)
+}
+
+// onHost runs a program in the lab's network, but where the files are that it is to read.
+func onHost(l *lab.Lab, kubeconfig, program, name string, args []string) (int, error) {
+	id, err := l.Identity()
+	if err != nil {
+		return 1, fmt.Errorf("lab %s: %w", l.Dir, err)
+	}
+	// What is executed next has the network of the thread that does it.
+	runtime.LockOSThread()
+	if err := root.JoinNetwork(id.Init); err != nil {
+		return 1, err
+	}
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "KUBECONFIG=") || strings.HasPrefix(v, "PATH=")
+	})
+	env = append(env, "KUBECONFIG="+kubeconfig, "PATH="+l.Path("bin")+":"+os.Getenv("PATH")) // for kubectl's plugins
+	return 1, syscall.Exec(program, append([]string{name}, args...), env)
 }
 
 // htcd runs as the running one does: same account, same configuration.

@@ -7,22 +7,28 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes (v1\.(\d+)\.\S+)( // indirect)?$`)
 
-// Kubernetes returns the directory of the programs that the module in source names as its tools.
+// Kubernetes returns the directory of the programs of a control plane, and kubectl, built by the module in source.
 func (c *Cache) Kubernetes(ctx context.Context, source string) (string, error) {
-	var recipe strings.Builder
-	for _, name := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(source, name))
-		if err != nil {
-			return "", err
-		}
-		recipe.Write(text)
+	return c.kubernetes(ctx, "kubernetes", source, "kube-apiserver", "kube-controller-manager", "kubectl")
+}
+
+// KubernetesNode returns the directory of the programs that only a lab with a node needs.
+func (c *Cache) KubernetesNode(ctx context.Context, source string) (string, error) {
+	return c.kubernetes(ctx, "kubernetes-node", source, "kubelet", "kube-proxy", "kube-scheduler")
+}
+
+func (c *Cache) kubernetes(ctx context.Context, name, source string, programs ...string) (string, error) {
+	mod, err := os.ReadFile(filepath.Join(source, "go.mod"))
+	if err != nil {
+		return "", err
 	}
-	match := kubernetesVersion.FindStringSubmatch(recipe.String())
+	match := kubernetesVersion.FindStringSubmatch(string(mod))
 	if match == nil {
 		return "", fmt.Errorf("%s/go.mod does not say which k8s.io/kubernetes", source)
 	}
@@ -33,11 +39,31 @@ func (c *Cache) Kubernetes(ctx context.Context, source string) (string, error) {
 		"gitCommit=" + match[1], "gitTreeState=clean"} {
 		ldflags += " -X " + pkg + v
 	}
-	recipe.WriteString(ldflags)
-	return c.artifact(ctx, "kubernetes", recipe.String(), func(ctx context.Context, dir string) error {
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags", ldflags, "-o", dir+"/", "tool")
+	for i, program := range programs {
+		programs[i] = "k8s.io/kubernetes/cmd/" + program
+	}
+	return c.programs(ctx, name, source, ldflags, programs...)
+}
+
+// Containerd returns the directory of the programs that the module in source names as its tools.
+func (c *Cache) Containerd(ctx context.Context, source string) (string, error) {
+	return c.programs(ctx, "containerd", source, "-s -w", "tool")
+}
+
+// programs builds packages of the module in source.
+func (c *Cache) programs(ctx context.Context, name, source, ldflags string, packages ...string) (string, error) {
+	recipe := ldflags + strings.Join(packages, " ")
+	for _, file := range []string{"go.mod", "go.sum"} {
+		text, err := os.ReadFile(filepath.Join(source, file))
+		if err != nil {
+			return "", err
+		}
+		recipe += string(text)
+	}
+	return c.artifact(ctx, name, recipe, func(ctx context.Context, dir string) error {
+		cmd := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-ldflags", ldflags, "-o", dir + "/"}, packages)...)
 		cmd.Dir = source
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-		return c.run(ctx, cmd, "kubernetes")
+		return c.run(ctx, cmd, name)
 	})
 }

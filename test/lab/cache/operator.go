@@ -9,15 +9,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Operator is the image of htcd that is to be built.
 type Operator struct {
 	// Clone is the directory of htcd's sources, with the Dockerfile.
 	Clone string
-	// Version and Revision stand in the image's labels; Version is its tag, too.
-	Version, Revision string
+	// Version, Revision and Created stand in the image's labels; Version is its tag, too.
+	Version, Revision, Created string
 	// Archive is the file that the image is written to, in the form of docker save.
 	Archive string
 }
@@ -48,7 +47,7 @@ func (c *Cache) BuildOperator(ctx context.Context, o Operator) error {
 
 	args := []string{
 		"--build-arg", "VERSION=" + o.Version, "--build-arg", "REVISION=" + o.Revision,
-		"--build-arg", "CREATED=" + time.Now().UTC().Format(time.RFC3339),
+		"--build-arg", "CREATED=" + o.Created,
 	}
 	if e.podman != nil {
 		caches, err := goCaches(ctx)

@@ -48,20 +48,26 @@ func APIServer(w World) (*Process, error) {
 		Name: "apiserver", Log: w.Lab.Log("apiserver"), Port: w.Ports.APIServer,
 		Args: append([]string{root.KubernetesDir + "/kube-apiserver",
 			fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", w.Ports.EtcdClient),
-			"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
 			fmt.Sprintf("--secure-port=%d", w.Ports.APIServer),
 			"--cert-dir=" + filepath.Join(dir, "certs"),
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + key, "--service-account-signing-key-file=" + key,
 			"--service-cluster-ip-range=10.96.0.0/16",
-			"--endpoint-reconciler-type=none",
 			"--authorization-mode=RBAC", "--token-auth-file=" + tokens,
 			"--audit-policy-file=" + audit, "--audit-log-path=" + w.Lab.Log("audit"), "--audit-log-maxsize=100", "--audit-log-maxbackup=1",
-			"--shutdown-delay-duration=0", "--v=1"}, proxy...),
+			"--shutdown-delay-duration=0", "--v=1"}, append(proxy, reached(w)...)...),
 		Ready: httpReady(server(w)+"/readyz", admin),
 		// Asked to leave, it waits up to a minute for open watches.
 		Grace: time.Second,
 	}, nil
+}
+
+// reached says where the apiserver can be reached: on loopback, which no pod could, or from the pods as well.
+func reached(w World) []string {
+	if w.Node == nil {
+		return []string{"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none"}
+	}
+	return []string{"--bind-address=0.0.0.0", "--advertise-address=" + w.Address, "--kubelet-preferred-address-types=InternalIP"}
 }
 
 // auditPolicy writes down what htcd's account asks for, and nothing of what is in it.
@@ -86,6 +92,8 @@ func ControllerManager(w World) *Process {
 			fmt.Sprintf("--secure-port=%d", w.Ports.ControllerManager),
 			"--cert-dir=" + w.Lab.Path("kube", "certs"),
 			"--service-account-private-key-file=" + w.Lab.Path("kube", "service-account.key"),
+			// By which pods know the apiserver: it has made both the certificate and the issuer's in this file.
+			"--root-ca-file=" + w.Lab.Path("kube", "certs", "apiserver.crt"),
 			"--use-service-account-credentials", "--leader-elect=false", "--v=1"},
 		Ready: httpReady(fmt.Sprintf("https://127.0.0.1:%d/healthz", w.Ports.ControllerManager), ""),
 		Grace: 3 * time.Second,

@@ -93,6 +93,7 @@ func render(file, text string, w World) error {
 	err = t.Execute(&b, map[string]any{
 		"Dir": w.Lab.Path("condor"), "Krb": w.Lab.Path("krb"),
 		"Port": w.Ports.Condor, "Domain": Domain, "Realm": Realm, "Schedd2": Schedd2Name,
+		"Address": w.Address, "Host": w.Host(),
 	})
 	if err != nil {
 		return err

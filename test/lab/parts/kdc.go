@@ -46,16 +46,16 @@ func KDC(ctx context.Context, w World) (*Process, error) {
     renew_lifetime = 7d
 [realms]
     %[1]s = {
-        kdc = 127.0.0.1:%[3]d
+        kdc = %[4]s:%[3]d
     }
 [domain_realm]
     .%[2]s = %[1]s
     %[2]s = %[1]s
     localhost = %[1]s
-`, Realm, Domain, w.Ports.KDC),
+`, Realm, Domain, w.Ports.KDC, w.Address),
 		"kdc.conf": fmt.Sprintf(`[kdcdefaults]
-    kdc_listen = 127.0.0.1:%[2]d
-    kdc_tcp_listen = 127.0.0.1:%[2]d
+    kdc_listen = %[4]s:%[2]d
+    kdc_tcp_listen = %[4]s:%[2]d
 [realms]
     %[1]s = {
         database_name = %[3]s/db/principal
@@ -65,7 +65,7 @@ func KDC(ctx context.Context, w World) (*Process, error) {
         max_renewable_life = 365d
         supported_enctypes = aes256-cts:normal aes128-cts:normal
     }
-`, Realm, w.Ports.KDC, dir),
+`, Realm, w.Ports.KDC, dir, w.Address),
 		"kerberos.map": Realm + " = " + Domain + "\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -77,8 +77,7 @@ func KDC(ctx context.Context, w World) (*Process, error) {
 		return nil, err
 	}
 
-	// With NO_DNS this is what HTCondor's clients take for the name of 127.0.0.1.
-	host := "host/127-0-0-1." + Domain
+	host := "host/" + w.Host()
 	script := fmt.Sprintf("addprinc -randkey %s\nktadd -k %s/schedd.keytab %s\n", host, dir, host)
 	// A principal's maximum is the smaller of its own, krbtgt's and the realm's; the latter two are made with a day.
 	script += fmt.Sprintf("modprinc -maxlife 365d -maxrenewlife 365d krbtgt/%s\n", Realm)
@@ -93,7 +92,7 @@ func KDC(ctx context.Context, w World) (*Process, error) {
 	return &Process{
 		Name: "kdc", Log: w.Lab.Log("kdc"), Port: w.Ports.KDC,
 		Args: []string{"/usr/sbin/krb5kdc", "-n", "-r", Realm}, Env: env,
-		Ready: tcpReady(w.Ports.KDC),
+		Ready: tcpReady(w.Address, w.Ports.KDC),
 	}, nil
 }
 

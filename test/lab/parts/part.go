@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strings"
 
 	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/ports"
+	"htc.cern.ch/htcd/test/lab/root"
 )
 
 // Part can be disturbed and comes back only when told so.
@@ -28,7 +30,23 @@ type World struct {
 	Ports ports.Ports
 	// Clone is the directory of htcd's sources.
 	Clone string
+	// Address is where those parts listen that a pod has to reach: loopback, unless the lab has a node.
+	Address string
+	// Node is nil for a lab without one.
+	Node *root.Node
 }
+
+// NewWorld returns the world of a lab that is made by plan.
+func NewWorld(l *lab.Lab, numbers ports.Ports, clone string, plan root.Plan) World {
+	w := World{Lab: l, Ports: numbers, Clone: clone, Address: "127.0.0.1", Node: plan.Node}
+	if w.Node != nil {
+		w.Address = root.NodeAddress
+	}
+	return w
+}
+
+// Host is what HTCondor's clients take for the name of the address, with NO_DNS.
+func (w World) Host() string { return strings.ReplaceAll(w.Address, ".", "-") + "." + Domain }
 
 // Record lets Open find the ports of a running lab.
 func (w World) Record() error {

@@ -36,10 +36,10 @@ func httpReady(url, bearer string) func(context.Context) error {
 }
 
 // tcpReady connects.
-func tcpReady(port int) func(context.Context) error {
+func tcpReady(address string, port int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		d := net.Dialer{Timeout: time.Second}
-		conn, err := d.DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		conn, err := d.DialContext(ctx, "tcp", fmt.Sprintf("%s:%d", address, port))
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ func ReceiverNet(w World) *Process {
 		Args: []string{w.Lab.Bin("lab"), "receiver-net",
 			fmt.Sprintf("127.0.0.1:%d", w.Ports.ReceiverNet), fmt.Sprintf("127.0.0.1:%d", w.Ports.Receiver),
 			w.Lab.CallbacksFile()},
-		Ready: tcpReady(w.Ports.ReceiverNet),
+		Ready: tcpReady("127.0.0.1", w.Ports.ReceiverNet),
 	}
 }
 

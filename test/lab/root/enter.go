@@ -70,7 +70,7 @@ func Enter(pid int, who Person, env []string, fallback, program string, args ...
 	return 0, err
 }
 
-// join puts this thread into the mount namespace of pid and its future children into the pid namespace.
+// join puts this thread into the network and the mount namespace of pid and its future children into the pid namespace.
 func join(pid int) error {
 	var fds [2]int
 	for i, kind := range []string{"pid", "mnt"} {
@@ -80,6 +80,9 @@ func join(pid int) error {
 		}
 		defer unix.Close(fd)
 		fds[i] = fd
+	}
+	if err := JoinNetwork(pid); err != nil {
+		return err
 	}
 	// A thread that shares its root and current directory with others may not change its mount namespace.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {

@@ -20,6 +20,11 @@ func Init(planText string, supervisor ...string) error {
 	if err := json.Unmarshal([]byte(planText), &plan); err != nil {
 		return err
 	}
+	if plan.Node != nil {
+		if err := loopback(); err != nil {
+			return err
+		}
+	}
 	block, err := ports.Take(plan.Ports)
 	if err != nil {
 		return err
@@ -30,6 +35,12 @@ func Init(planText string, supervisor ...string) error {
 	}
 	if err := enterNew(plan); err != nil {
 		return err
+	}
+
+	if plan.Node != nil {
+		if err := network(); err != nil {
+			return err
+		}
 	}
 
 	owner := os.NewFile(3, "owner")
@@ -56,4 +67,5 @@ func Init(planText string, supervisor ...string) error {
 }
 
 // Path is where programs are found inside.
-const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:" + KubernetesDir
+const Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:" + KubernetesDir + ":" +
+	KubernetesNodeDir + ":" + ContainerdDir

@@ -60,6 +60,16 @@ func enterNew(plan Plan) error {
 	if err := bind(plan.Kubernetes, at(KubernetesDir), true); err != nil {
 		return err
 	}
+	if node := plan.Node; node != nil {
+		for from, to := range map[string]string{node.Kubernetes: KubernetesNodeDir, node.Containerd: ContainerdDir} {
+			if err := bind(from, at(to), true); err != nil {
+				return err
+			}
+		}
+		if err := unix.Mount(node.Hosts, at("/etc/hosts"), "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("bind %s: %w", node.Hosts, err)
+		}
+	}
 	for name, file := range plan.Images {
 		if err := bind(filepath.Dir(file), at(filepath.Join(ImagesDir, name)), true); err != nil {
 			return err
@@ -78,10 +88,13 @@ func enterNew(plan Plan) error {
 		}
 	}
 
-	for _, dir := range []string{"/dev", "/dev/pts", "/sys"} {
+	for _, dir := range []string{"/dev", "/dev/pts"} {
 		if err := bind(dir, at(dir), false); err != nil {
 			return err
 		}
+	}
+	if err := mountSys(plan, at("/sys")); err != nil {
+		return err
 	}
 	if err := mount("tmpfs", at("/dev/shm"), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
 		return err
@@ -104,6 +117,21 @@ func enterNew(plan Plan) error {
 		return err
 	}
 	return os.Remove("/.old")
+}
+
+// mountSys shows the host's /sys, or for a lab with a node one of its own network, and the host's cgroups, in which its
+// pods are given a place.
+func mountSys(plan Plan, target string) error {
+	if plan.Node == nil {
+		return bind("/sys", target, false)
+	}
+	if err := mount("sysfs", target, "sysfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return err
+	}
+	if err := unix.Mount(CgroupDir, target+"/fs/cgroup", "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("bind %s: %w", CgroupDir, err)
+	}
+	return MakeCgroup(plan.Node.Cgroup)
 }
 
 func mount(source, target, kind string, flags uintptr, data string) error {

@@ -24,17 +24,35 @@ type Plan struct {
 	Writable []string
 	// Ports is a directory of reservations; see package ports.
 	Ports string
+	// Node makes the lab one with a node, in a network of its own; nil for a lab in the host's network.
+	Node *Node
 	// WithoutHTCd leaves out htcd and what is installed for it.
 	WithoutHTCd bool
 	// HTCdArgs are flags added to htcd's own.
 	HTCdArgs []string
 }
 
+// Node is what a lab with a node has besides.
+type Node struct {
+	// Kubernetes and Containerd are directories of programs, seen as KubernetesNodeDir and ContainerdDir.
+	Kubernetes, Containerd string
+	// Hosts is a file that is seen as /etc/hosts.
+	Hosts string
+	// Cgroup is the name of the cgroup that all pods are in.
+	Cgroup string
+}
+
+// NodeAddress is where the parts of a lab with a node are reached from its pods.
+const NodeAddress = "10.88.0.1"
+
 // Where parts of a Plan are seen inside.
 const (
 	KubernetesDir = "/opt/kubernetes"
 	ImagesDir     = "/opt/layers"
 	UnpackedDir   = "/var/cache/apptainer"
+
+	KubernetesNodeDir = "/opt/kubernetes-node"
+	ContainerdDir     = "/opt/containerd"
 )
 
 // Start begins a lab: program, called with args and the plan, is its first process, detached from this session. owner
@@ -51,6 +69,9 @@ func Start(plan Plan, owner, log *os.File, program string, args ...string) (pid 
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Setsid:     true,
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
+	}
+	if plan.Node != nil {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWNET
 	}
 	if err := cmd.Start(); err != nil {
 		return 0, err

@@ -117,10 +117,63 @@ func (s *Supervisor) startAll(ctx context.Context, progress func(string)) error 
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	if w.Node != nil {
+		return s.startNode(ctx, step, start)
+	}
 	if s.htcd == nil {
 		return nil
 	}
 	return start(ctx, "htcd")
+}
+
+// startNode makes the lab a node of its cluster, and htcd a pod on it.
+func (s *Supervisor) startNode(ctx context.Context, step func(string, func() error) error, start func(context.Context, string) error) error {
+	w := s.world
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return start(gctx, "scheduler") })
+	g.Go(func() error { return start(gctx, "proxy") })
+	g.Go(func() error {
+		if err := start(gctx, "containerd"); err != nil {
+			return err
+		}
+		if err := step("htcd's image", func() error { return parts.LoadImages(gctx, w) }); err != nil {
+			return err
+		}
+		return start(gctx, "kubelet")
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	if s.plan.WithoutHTCd {
+		return nil
+	}
+	if err := step("deploy/base", func() error { return parts.InstallPod(ctx, w) }); err != nil {
+		return err
+	}
+	if err := start(ctx, "ingress"); err != nil {
+		return err
+	}
+	return step("htcd's pod", func() error { return parts.PodReady(ctx, w) })
+}
+
+// configureNode writes the files of the parts that only a node needs.
+func (s *Supervisor) configureNode() error {
+	containerd, err := parts.Containerd(s.world)
+	if err != nil {
+		return err
+	}
+	kubelet, err := parts.Kubelet(s.world)
+	if err != nil {
+		return err
+	}
+	s.add("scheduler", parts.Scheduler(s.world))
+	s.add("proxy", parts.Proxy(s.world))
+	s.add("containerd", containerd)
+	s.add("kubelet", kubelet)
+	if !s.plan.WithoutHTCd {
+		s.add("ingress", parts.Ingress(s.world))
+	}
+	return nil
 }
 
 // configure writes every part's files; nothing runs yet.
@@ -157,6 +210,9 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	s.add("schedd2", schedd2)
 	s.add("registry", parts.Registry(w))
 	s.add("receiver-net", parts.ReceiverNet(w))
+	if w.Node != nil {
+		return s.configureNode()
+	}
 	if s.plan.WithoutHTCd {
 		return nil
 	}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"htc.cern.ch/htcd/test/lab/cache"
+	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/lab/root"
+)
+
+// runNode builds what a lab with a node has besides, and says whether htcd's image is another one than before.
+func (b build) runNode(ctx context.Context, c *cache.Cache) (node *root.Node, changed bool, err error) {
+	node = &root.Node{Hosts: b.lab.Path("hosts"), Cgroup: b.lab.Cgroup()}
+	// The name that deploy/base gives to htcd's Ingress.
+	hosts := "127.0.0.1 localhost\n" + root.NodeAddress + " htcd.example.org\n"
+	if err := os.WriteFile(node.Hosts, []byte(hosts), 0o644); err != nil {
+		return nil, false, err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		node.Kubernetes, err = c.KubernetesNode(gctx, filepath.Join(b.clone, "test", "parts", "kubernetes"))
+		return err
+	})
+	g.Go(func() (err error) {
+		node.Containerd, err = c.Containerd(gctx, filepath.Join(b.clone, "test", "parts", "containerd"))
+		return err
+	})
+	g.Go(func() (err error) {
+		changed, err = b.buildImage(gctx, c)
+		return err
+	})
+	return node, changed, g.Wait()
+}
+
+func (b build) buildImage(ctx context.Context, c *cache.Cache) (changed bool, err error) {
+	archive := parts.OperatorArchive(b.lab)
+	before, _ := os.ReadFile(archive)
+	if err := c.BuildOperator(ctx, cache.Operator{Clone: b.clone, Version: "dev", Revision: "lab", Created: "lab", Archive: archive}); err != nil {
+		return false, err
+	}
+	after, err := os.ReadFile(archive)
+	if err != nil {
+		return false, err
+	}
+	b.p.printf("htcd's image: %d MB", len(after)>>20)
+	return !bytes.Equal(before, after), nil
+}

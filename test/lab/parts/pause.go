@@ -1,0 +1,108 @@
+package parts
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"htc.cern.ch/htcd/test/lab"
+)
+
+// The images of a node's pods, under the host that stands for no registry.
+const (
+	pauseImage = "localhost/pause:lab"
+	htcdImage  = "localhost/htcd:dev"
+)
+
+// Pause is the program that holds a pod's namespaces. It is this program itself, called with "pause".
+func Pause() {
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
+	<-end
+}
+
+// LoadImages gives containerd the image of htcd, and one of this program to hold pods' namespaces.
+func LoadImages(ctx context.Context, w World) error {
+	htcd, err := tarball.ImageFromPath(OperatorArchive(w.Lab), nil)
+	if err != nil {
+		return err
+	}
+	if err := load(ctx, w, htcdImage, htcd); err != nil {
+		return err
+	}
+	pause, err := imageOf(w.Lab.Bin("lab"))
+	if err != nil {
+		return err
+	}
+	return load(ctx, w, pauseImage, pause)
+}
+
+// OperatorArchive is the file of htcd's image.
+func OperatorArchive(l *lab.Lab) string { return l.Path("htcd-image.tar") }
+
+func load(ctx context.Context, w World, tag string, image v1.Image) error {
+	ref, err := name.NewTag(tag)
+	if err != nil {
+		return err
+	}
+	file := w.Lab.Path("node", "image.tar")
+	if err := tarball.WriteToFile(file, ref, image); err != nil {
+		return err
+	}
+	if _, err := ctr(ctx, "images", "import", file); err != nil {
+		return err
+	}
+	return os.Remove(file)
+}
+
+// imageOf makes an image of nothing but the program, which is called with "pause".
+func imageOf(program string) (v1.Image, error) {
+	layer, err := fileLayer(program, "/lab")
+	if err != nil {
+		return nil, err
+	}
+	image, err := mutate.AppendLayers(empty.Image, layer)
+	if err != nil {
+		return nil, err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", runtime.GOARCH
+	config.Config.Entrypoint = []string{"/lab", "pause"}
+	config.Config.User = "65535:65535"
+	return mutate.ConfigFile(image, config)
+}
+
+// fileLayer is a layer of one program.
+func fileLayer(file, as string) (v1.Layer, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var tree bytes.Buffer
+	out := tar.NewWriter(&tree)
+	if err := out.WriteHeader(&tar.Header{Name: as, Mode: 0o755, Size: int64(len(text))}); err != nil {
+		return nil, err
+	}
+	if _, err := out.Write(text); err != nil {
+		return nil, err
+	}
+	if err := out.Close(); err != nil {
+		return nil, err
+	}
+	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(tree.Bytes())), nil })
+}

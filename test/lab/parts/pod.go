@@ -1,0 +1,119 @@
+package parts
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"htc.cern.ch/htcd/test/lab/root"
+)
+
+// PodNamespace is where deploy/base puts htcd.
+const PodNamespace = "htcd"
+
+// InstallPod installs htcd as README.md says: a Secret, and deploy/base with an overlay that holds what is the site's.
+func InstallPod(ctx context.Context, w World) error {
+	overlay, err := writeOverlay(w)
+	if err != nil {
+		return err
+	}
+	if _, err := kubectl(ctx, w, "", "create", "namespace", PodNamespace); err != nil {
+		return err
+	}
+	password := w.Lab.Path("node", "password")
+	if err := os.WriteFile(password, []byte(Passwords["robot"]), 0o600); err != nil {
+		return err
+	}
+	if _, err := kubectl(ctx, w, "", "-n", PodNamespace, "create", "secret", "generic", "kinit-secret",
+		"--from-literal=username=robot", "--from-file=password="+password); err != nil {
+		return err
+	}
+	if _, err := kubectl(ctx, w, "", "apply", "-k", overlay); err != nil {
+		return err
+	}
+	return ConfigureIngress(ctx, w)
+}
+
+// PodReady waits until htcd works.
+func PodReady(ctx context.Context, w World) error {
+	if _, err := kubectl(ctx, w, "", "-n", PodNamespace, "rollout", "status", "deployment/htcd", "--timeout=90s"); err != nil {
+		told, _ := kubectl(ctx, w, "", "-n", PodNamespace, "describe", "pods")
+		logs, _ := kubectl(ctx, w, "", "-n", PodNamespace, "logs", "deployment/htcd", "--tail=15")
+		return fmt.Errorf("%w\n%s\n%s", err, told, logs)
+	}
+	return nil
+}
+
+// writeOverlay writes what differs from deploy/base: the image's name, which schedd, its realm, and a volume.
+func writeOverlay(w World) (dir string, err error) {
+	dir = w.Lab.Path("node", "overlay")
+	data := w.Lab.Path("node", "data")
+	for _, d := range []string{dir, data} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return "", err
+		}
+	}
+	base, err := filepath.Rel(dir, filepath.Join(w.Clone, "deploy", "base"))
+	if err != nil {
+		return "", err
+	}
+	krb5, err := os.ReadFile(w.Lab.Path("krb", "krb5.conf"))
+	if err != nil {
+		return "", err
+	}
+	image, tag, _ := strings.Cut(htcdImage, ":")
+	files := map[string]string{
+		"kustomization.yaml": fmt.Sprintf(`apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+namespace: %s
+resources: [%q, volume.yaml]
+images:
+- {name: htcd, newName: %s, newTag: %s}
+configMapGenerator:
+- {name: htcd-config, behavior: merge, files: [condor_config, krb5.conf]}
+- {name: htcd-settings, behavior: merge, envs: [settings.env]}
+`, PodNamespace, base, image, tag),
+		"volume.yaml": fmt.Sprintf(`apiVersion: v1
+kind: PersistentVolume
+metadata: {name: htcd}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteMany]
+  storageClassName: csi-cephfs-cms
+  persistentVolumeReclaimPolicy: Retain
+  claimRef: {namespace: %s, name: pvc-cephfs-cms}
+  local: {path: %q}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]}]}}
+`, PodNamespace, data, NodeName),
+		"settings.env": fmt.Sprintf("HTCD_SCHEDD=%s\nHTCD_POOL=%s:%d\nHTCD_IMAGE_REGISTRY=127.0.0.1:%d\nHTCD_LOG_LEVEL=debug\n",
+			w.Host(), w.Address, w.Ports.Condor, w.Ports.Registry),
+		"krb5.conf": string(krb5),
+		"condor_config": fmt.Sprintf(`LOCAL_CONFIG_FILE =
+LOCAL_CONFIG_DIR =
+RELEASE_DIR = /usr
+LOCAL_DIR = /tmp
+UID_DOMAIN = %[1]s
+NO_DNS = True
+DEFAULT_DOMAIN_NAME = %[1]s
+ENABLE_IPV6 = False
+COLLECTOR_HOST = %[2]s:%[3]d
+SEC_CLIENT_AUTHENTICATION = REQUIRED
+SEC_CLIENT_AUTHENTICATION_METHODS = KERBEROS
+SEC_CLIENT_INTEGRITY = REQUIRED
+SEC_CLIENT_ENCRYPTION = REQUIRED
+`, Domain, w.Address, w.Ports.Condor),
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return "", err
+		}
+	}
+	return dir, nil
+}
+
+// kubectl runs it as the administrator.
+func kubectl(ctx context.Context, w World, input string, args ...string) (string, error) {
+	return command(ctx, nil, input, append([]string{root.KubernetesDir + "/kubectl", "--kubeconfig", w.Lab.Kubeconfig()}, args...)...)
+}
