@@ -455,7 +455,7 @@ func TestTheAnnotationRunsAnEndedHTCJobOnceMoreForEachValue(t *testing.T) {
 	require.EqualValues(t, 3, w.job("one").Status.Attempt)
 }
 
-func TestARunOfAnOlderHtcdIsToldByItsGeneration(t *testing.T) {
+func TestARunOfAnOlderHtcdIsToldByItsGenerationWhileItHasIt(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
 	require.NoError(t, w.callback("one", 0, 0))
@@ -464,8 +464,13 @@ func TestARunOfAnOlderHtcdIsToldByItsGeneration(t *testing.T) {
 	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(run) }))
 	w.restart()
 	w.later(time.Hour)
-	require.EqualValues(t, 1, w.job("one").Status.Attempt)
-	require.EqualValues(t, 2, w.edit("one", func(spec *v1alpha1.HTCJobSpec) { spec.Script.Source = "true\n" }).Status.Attempt)
+	require.EqualValues(t, 1, w.edit("one", func(spec *v1alpha1.HTCJobSpec) { spec.LogsPod = true }).Status.Attempt)
+
+	run = w.run("one")
+	run.SpecHash, run.Generation = "", 1
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(run) }))
+	w.later(time.Hour)
+	require.EqualValues(t, 2, w.job("one").Status.Attempt, "the HTCJob has another generation, and nobody knows what changed")
 }
 
 func TestAChangeThatWaitsIsNotAnsweredWithTheOldEnd(t *testing.T) {
@@ -564,4 +569,34 @@ func TestTheLastLinesOfAFailureAreShown(t *testing.T) {
 	}))
 	w.later(time.Second)
 	require.Equal(t, "no such file\n", w.job("one").Status.Failures[0].Stderr)
+}
+
+func TestTheReasonThatAllFailuresShareIsTheHTCJobs(t *testing.T) {
+	code := 1
+	failed := func(reasons ...string) situation {
+		s := situation{run: &ledger.Run{State: ledger.Submitted}, counts: ledger.Counts{Failed: len(reasons)}}
+		for _, reason := range reasons {
+			p := ledger.Proc{Reason: reason}
+			if reason == "ExitCode" {
+				p.ExitCode = &code
+			}
+			s.failures = append(s.failures, p)
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		s    situation
+		want string
+	}{
+		"one that waited too long":       {failed("IdleDeadlineExceeded"), "IdleDeadlineExceeded"},
+		"all held for too long":          {failed("HeldDeadlineExceeded", "HeldDeadlineExceeded"), "HeldDeadlineExceeded"},
+		"a return code says no more":     {failed("ExitCode"), "Failed"},
+		"different ones":                 {failed("Lost", "HeldDeadlineExceeded"), "Failed"},
+		"some by themselves, some taken": {failed("Removed", "ExitCode"), "Failed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reason, _ := phaseNews(c.s, v1alpha1.PhaseFailed)
+			require.Equal(t, c.want, reason)
+		})
+	}
 }

@@ -125,25 +125,10 @@ func describeFailures(failed []ledger.Proc) []v1alpha1.Failure {
 	for _, p := range failed {
 		failures = append(failures, v1alpha1.Failure{
 			JobID: p.JobID(), ExitCode: int32OrNil(p.ExitCode), Signal: int32OrNil(p.Signal),
-			Reason: p.Reason, Message: shorten(p.Message, maxNote), Stderr: tail(p.Stderr, maxStderr),
+			Reason: p.Reason, Message: shorten(p.Message, maxNote), Stderr: p.Stderr,
 		})
 	}
 	return failures
-}
-
-// maxStderr keeps ten failures' last words at a size that every watcher can take.
-const maxStderr = 2000
-
-// tail is the end of s, at most limit bytes, from a character's edge on.
-func tail(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	cut := len(s) - limit
-	for cut < len(s) && s[cut]&0xC0 == 0x80 {
-		cut++
-	}
-	return s[cut:]
 }
 
 // phase puts it into one word, by the first rule that fits.

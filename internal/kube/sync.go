@@ -33,6 +33,9 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	if err != nil {
 		return err
 	}
+	if err := c.nameSpec(ctx, s); err != nil {
+		return err
+	}
 	d := plan(s)
 	if d.action != actSubmit {
 		c.leaveRoom(key)
@@ -62,6 +65,27 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	}
 	c.wake(key, s)
 	return err
+}
+
+// nameSpec adds to a run of an older htcd by what its spec is told from others, as long as the generation shows that the
+// HTCJob still has it. Afterwards an edit of what is not sent is none of that run's business, either.
+func (c *Controller) nameSpec(ctx context.Context, s situation) error {
+	if s.run == nil || s.run.SpecHash != "" || s.run.Generation != s.job.Generation {
+		return nil
+	}
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		run, err := tx.Run(s.run.UID, s.run.Attempt)
+		if err != nil {
+			return err
+		}
+		run.SpecHash = s.job.SpecHash()
+		return tx.UpdateRun(run)
+	})
+	if err != nil {
+		return fmt.Errorf("name the spec of attempt %d: %w", s.run.Attempt, err)
+	}
+	s.run.SpecHash = s.job.SpecHash()
+	return nil
 }
 
 // wake looks at an HTCJob again when one of its times has come.
