@@ -114,50 +114,81 @@ func (d *jsonReader) cut(err error) error {
 // object reads from "{" to the "}" that belongs to it.
 func (d *jsonReader) object() (string, error) {
 	d.buf = d.buf[:0]
-	depth, inString, escaped := 0, false, false
+	var at place
+	lines := 0
 	for {
 		if _, err := d.br.Peek(1); err != nil {
 			return "", err
 		}
 		chunk, _ := d.br.Peek(d.br.Buffered())
-		end := -1
-	scan:
-		for i := 0; i < len(chunk); i++ {
-			c := chunk[i]
-			switch {
-			case escaped:
-				escaped = false
-			case inString:
-				switch c {
-				case '\\':
-					escaped = true
-				case '"':
-					inString = false
-				}
-			case c == '"':
-				inString = true
-			case c == '{' || c == '[':
-				depth++
-			case c == '}' || c == ']':
-				if depth--; depth == 0 {
-					end = i + 1
-					break scan
-				}
-			}
-		}
-		if end >= 0 {
-			chunk = chunk[:end]
-		}
-		if len(d.buf)+len(chunk) > maxAd {
+		end, ended := at.move(chunk)
+		if chunk = chunk[:end]; len(d.buf)+len(chunk) > maxAd {
 			return "", fmt.Errorf("line %d: an ad of more than %d bytes", d.line, maxAd)
 		}
-		d.buf = append(d.buf, chunk...)
+		lines += bytes.Count(chunk, []byte{'\n'})
+		var text string
+		switch {
+		case ended && len(d.buf) == 0: // usually the whole object is there
+			text = string(chunk)
+		default:
+			d.buf = append(d.buf, chunk...)
+			if ended {
+				text = string(d.buf)
+			}
+		}
 		_, _ = d.br.Discard(len(chunk))
-		if end >= 0 {
-			d.line += bytes.Count(d.buf, []byte{'\n'})
-			return string(d.buf), nil
+		if ended {
+			d.line += lines
+			return text, nil
 		}
 	}
+}
+
+// place is where in an object's text the reading is, as far as it matters to find the end.
+type place struct {
+	depth             int
+	inString, escaped bool
+}
+
+// What ends a run of bytes that mean nothing here, outside of strings and inside.
+var (
+	structure = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true}
+	inString  = [256]bool{'"': true, '\\': true}
+)
+
+// move goes through a chunk and returns the index after the object's last byte, if that is in it, else after the chunk.
+func (p *place) move(chunk []byte) (end int, ended bool) {
+	for i := 0; i < len(chunk); i++ {
+		switch {
+		case p.escaped:
+			p.escaped = false
+			continue
+		case p.inString:
+			for i < len(chunk) && !inString[chunk[i]] {
+				i++
+			}
+		default:
+			for i < len(chunk) && !structure[chunk[i]] {
+				i++
+			}
+		}
+		if i == len(chunk) {
+			break
+		}
+		switch c := chunk[i]; {
+		case c == '\\':
+			p.escaped = true
+		case c == '"':
+			p.inString = !p.inString
+		case c == '{' || c == '[':
+			p.depth++
+		default:
+			if p.depth--; p.depth == 0 {
+				return i + 1, true
+			}
+		}
+	}
+	return len(chunk), false
 }
 
 // jsonParser reads one object, whose strings it cuts from the object's own text.
@@ -340,6 +371,12 @@ func (p *jsonParser) string() (raw, s string, err error) {
 	start := p.i + 1
 	escaped := false
 	for i := start; i < len(p.s); i++ {
+		for i < len(p.s) && !inString[p.s[i]] {
+			i++
+		}
+		if i == len(p.s) {
+			break
+		}
 		switch p.s[i] {
 		case '\\':
 			escaped = true

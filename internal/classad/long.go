@@ -2,6 +2,7 @@ package classad
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,17 @@ func ReadLong(r io.Reader, fn func(Ad) error) error {
 	var text []byte
 	line, size := 0, 16
 	for {
+		if whole, ok := wholeAd(br); ok {
+			// What is odd about it, if anything, is found out below.
+			if ad, err := parseLong(string(whole), line+1, size); err == nil {
+				size, line = len(ad), line+len(ad)+1
+				_, _ = br.Discard(len(whole) + 1)
+				if err := fn(ad); err != nil {
+					return err
+				}
+				continue
+			}
+		}
 		// Gather one ad, so that all its strings share one allocation.
 		text = text[:0]
 		start := line + 1
@@ -70,6 +82,17 @@ func ReadLong(r io.Reader, fn func(Ad) error) error {
 	}
 }
 
+// wholeAd returns the ad that stands next in the buffer, without the empty line after it, if all of that is there already,
+// as nearly always.
+func wholeAd(br *bufio.Reader) ([]byte, bool) {
+	buffered, _ := br.Peek(br.Buffered())
+	n := bytes.Index(buffered, []byte("\n\n"))
+	if n <= 0 || bytes.IndexByte(buffered[:n], '\r') >= 0 {
+		return nil, false
+	}
+	return buffered[:n+1], true
+}
+
 func blank(b []byte) bool {
 	for _, c := range b {
 		if !isSpace(c) {
@@ -85,7 +108,7 @@ func parseLong(s string, line, size int) (Ad, error) {
 		var l string
 		l, s, _ = strings.Cut(s, "\n")
 		if l = strings.TrimRight(l, "\r"); l != "" {
-			name, value, ok := strings.Cut(l, " = ")
+			name, value, ok := cutLong(l)
 			if !ok || name == "" {
 				return nil, fmt.Errorf("line %d: found %q, expected \"Name = value\"", line, clip(l))
 			}
@@ -101,6 +124,14 @@ func parseLong(s string, line, size int) (Ad, error) {
 		line++
 	}
 	return ad, nil
+}
+
+// cutLong is strings.Cut at " = ", faster for a name without a space, as nearly all are.
+func cutLong(l string) (name, value string, ok bool) {
+	if i := strings.IndexByte(l, ' '); i >= 0 && strings.HasPrefix(l[i:], " = ") {
+		return l[:i], l[i+len(" = "):], true
+	}
+	return strings.Cut(l, " = ")
 }
 
 func clip(s string) string {
