@@ -198,9 +198,12 @@ func (f *following) ask(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.seen = whereabouts{waiting, fmt.Sprintf("job %s is on its way", f.proc.JobID())}
+	f.seen = whereabouts{waiting, fmt.Sprintf("job %s is on its way to HTCondor or back", f.proc.JobID())}
 	one := fmt.Sprintf("ClusterId == %d && ProcId == %d", f.proc.Cluster, f.proc.Proc)
 	return f.o.Schedd.Queue(ctx, id, one, func(j schedd.Job) error {
+		if j.Spooling() {
+			return nil
+		}
 		proc := *f.proc
 		proc.JobStatus = int(j.Status)
 		f.seen = where(f.job, f.run, &proc)

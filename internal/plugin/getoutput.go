@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/output"
 )
 
 func getOutputCommand() *cobra.Command {
@@ -302,9 +303,18 @@ func local(err error) error {
 	return nil
 }
 
-// land gives a complete job its name.
+// land gives a complete job its name, and its streams theirs where it has no files that are called so.
 func (l *landing) land(proc int) error {
 	name := strconv.Itoa(proc)
+	for from, to := range map[string]string{output.Stdout: "stdout", output.Stderr: "stderr"} {
+		from, to = filepath.Join(part(proc), from), filepath.Join(part(proc), to)
+		if _, err := l.root.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := l.root.Rename(from, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	if l.force {
 		if err := l.root.RemoveAll(name); err != nil {
 			return err

@@ -1,0 +1,241 @@
+package aggregate
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+// authority signs certificates of clients.
+type authority struct {
+	t           *testing.T
+	certificate *x509.Certificate
+	key         *ecdsa.PrivateKey
+	PEM         string
+}
+
+func newAuthority(t *testing.T) *authority {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	certificate, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	return &authority{t, certificate, key, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
+}
+
+func (a *authority) client(name string, use x509.ExtKeyUsage) []tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(a.t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, ExtKeyUsage: []x509.ExtKeyUsage{use},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	require.NoError(a.t, err)
+	return []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
+}
+
+// source answers with what it is given.
+type source struct {
+	log   func(Query) (*Answer, error)
+	asked []Query
+}
+
+func (s *source) Log(_ context.Context, q Query) (*Answer, error) {
+	s.asked = append(s.asked, q)
+	return s.log(q)
+}
+
+func (s *source) Archive(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
+
+func says(text string, err error) func(Query) (*Answer, error) {
+	return func(Query) (*Answer, error) {
+		return &Answer{Attempt: 2, Offset: 7, Close: func() {}, Write: func(_ context.Context, w io.Writer) error {
+			_, _ = io.WriteString(w, text)
+			return err
+		}}, nil
+	}
+}
+
+// served is a running server, and how to ask it.
+func served(t *testing.T, s *source, data map[string]string) (get func(path string, with []tls.Certificate) (*http.Response, string, error), kube *fake.Clientset) {
+	certificate, err := NewCertificate("here")
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	kube = fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: proxyNamespace, Name: proxyName}, Data: data})
+	proxy := &FrontProxy{}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	go func() { ended <- proxy.Run(ctx, kube) }()
+	go func() { ended <- Server{certificate, proxy, s, zerolog.Nop()}.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, <-ended)
+		require.NoError(t, <-ended)
+	})
+	require.Eventually(t, func() bool { return proxy.trust.Load() != nil || data["requestheader-client-ca-file"] == "" }, 5*time.Second, time.Millisecond)
+
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(certificate.PEM))
+	return func(path string, with []tls.Certificate) (*http.Response, string, error) {
+		transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "htcd-output.here.svc", Certificates: with}}
+		defer transport.CloseIdleConnections()
+		response, err := (&http.Client{Transport: transport}).Get("https://" + listener.Addr().String() + path)
+		if err != nil {
+			return nil, "", err
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		return response, string(body), err
+	}, kube
+}
+
+const logPath = "/apis/output.htc.cern.ch/v1alpha1/namespaces/ns/htcjobs/zero/log"
+
+func TestOnlyTheFrontProxyIsAnswered(t *testing.T) {
+	right, wrong := newAuthority(t), newAuthority(t)
+	s := &source{log: says("hello\n", nil)}
+	get, kube := served(t, s, map[string]string{
+		"client-ca-file": wrong.PEM, "requestheader-client-ca-file": right.PEM, "requestheader-allowed-names": `["front-proxy-client"]`,
+	})
+	_, body, err := get(logPath, right.client("front-proxy-client", x509.ExtKeyUsageClientAuth))
+	require.NoError(t, err)
+	require.Equal(t, "hello\n", body)
+
+	for name, with := range map[string][]tls.Certificate{
+		"nobody":                            nil,
+		"a client of another authority":     wrong.client("front-proxy-client", x509.ExtKeyUsageClientAuth),
+		"another client of the authority":   right.client("kubelet", x509.ExtKeyUsageClientAuth),
+		"a server of the authority":         right.client("front-proxy-client", x509.ExtKeyUsageServerAuth),
+		"one who signs for itself":          {{Certificate: [][]byte{right.certificate.Raw}, PrivateKey: wrong.key}},
+		"the user of a kubeconfig's own CA": wrong.client("admin", x509.ExtKeyUsageClientAuth),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, path := range []string{logPath, "/apis", "/"} {
+				_, _, err := get(path, with)
+				require.Error(t, err, path)
+			}
+		})
+	}
+	require.Len(t, s.asked, 1)
+
+	// The apiserver gets another authority, and then forgets its names.
+	change := func(data map[string]string) {
+		_, err := kube.CoreV1().ConfigMaps(proxyNamespace).Update(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: proxyNamespace, Name: proxyName}, Data: data}, metav1.UpdateOptions{})
+		require.NoError(t, err)
+	}
+	answered := func(with []tls.Certificate) func() bool {
+		return func() bool { _, _, err := get(logPath, with); return err == nil }
+	}
+	change(map[string]string{"requestheader-client-ca-file": wrong.PEM, "requestheader-allowed-names": `["front-proxy-client"]`})
+	require.Eventually(t, answered(wrong.client("front-proxy-client", x509.ExtKeyUsageClientAuth)), 5*time.Second, 10*time.Millisecond)
+	require.False(t, answered(right.client("front-proxy-client", x509.ExtKeyUsageClientAuth))())
+	change(map[string]string{"requestheader-client-ca-file": wrong.PEM})
+	require.Eventually(t, answered(wrong.client("any", x509.ExtKeyUsageClientAuth)), 5*time.Second, 10*time.Millisecond)
+	change(map[string]string{"requestheader-client-ca-file": "nonsense"})
+	require.Eventually(t, func() bool { return !answered(wrong.client("any", x509.ExtKeyUsageClientAuth))() }, 5*time.Second, 10*time.Millisecond)
+}
+
+func TestWithoutTheConfigMapNobodyIsAnswered(t *testing.T) {
+	a := newAuthority(t)
+	get, _ := served(t, &source{log: says("", nil)}, nil)
+	_, _, err := get(logPath, a.client("front-proxy-client", x509.ExtKeyUsageClientAuth))
+	require.Error(t, err)
+}
+
+func TestAnswers(t *testing.T) {
+	a := newAuthority(t)
+	s := &source{}
+	get, _ := served(t, s, map[string]string{"requestheader-client-ca-file": a.PEM})
+	proxy := a.client("any", x509.ExtKeyUsageClientAuth)
+
+	s.log = says("text", nil)
+	response, body, err := get(logPath+"?proc=3&stream=stderr&follow=true&tailLines=5&offset=9&attempt=1", proxy)
+	require.NoError(t, err)
+	require.Equal(t, "text", body)
+	require.Equal(t, []string{"2", "7"}, []string{response.Header.Get(HeaderAttempt), response.Header.Get(HeaderOffset)})
+	require.Equal(t, Query{Namespace: "ns", Name: "zero", Proc: 3, Attempt: 1, Stderr: true, Follow: true, TailLines: 5, Offset: 9}, s.asked[0])
+	_, _, err = get(logPath+"/archive?from=4", proxy)
+	require.NoError(t, err)
+	require.Equal(t, Query{Namespace: "ns", Name: "zero", Proc: 4, TailLines: -1, AllProcs: true}, s.asked[1])
+
+	s.log = says("half", errors.New("broken"))
+	_, _, err = get(logPath, proxy)
+	require.Error(t, err, "what is broken off must not look like the end")
+
+	asked := len(s.asked)
+	for name, c := range map[string]struct {
+		path string
+		log  error
+		code int
+		want string
+	}{
+		"a source's own refusal":        {logPath, apierrors.NewConflict(GroupVersion.WithResource("htcjobs").GroupResource(), "zero", errors.New("it waits")), 409, "it waits"},
+		"trouble of htcd":               {logPath, errors.New("disk"), 500, "disk"},
+		"too many at once":              {logPath, apierrors.NewTooManyRequests("many", 5), 429, "many"},
+		"a parameter that is not there": {logPath + "?tail=3", nil, 400, `no parameter \"tail\"`},
+		"another stream":                {logPath + "?stream=stdin", nil, 400, "want stdout or stderr"},
+		"a job before the first":        {logPath + "?proc=-1", nil, 400, "proc"},
+		"a log's parameter of archives": {logPath + "/archive?follow=true", nil, 400, "follow"},
+		"another subresource":           {strings.Replace(logPath, "/log", "/exec", 1), nil, 404, "htcd serves the output"},
+		"the HTCJob itself":             {strings.TrimSuffix(logPath, "/log"), nil, 404, "htcd serves the output"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s.log = func(Query) (*Answer, error) { return nil, c.log }
+			response, body, err := get(c.path, proxy)
+			require.NoError(t, err)
+			require.Equal(t, c.code, response.StatusCode, body)
+			var status metav1.Status
+			require.NoError(t, json.Unmarshal([]byte(body), &status))
+			require.Equal(t, []string{"Status", "v1", "Failure"}, []string{status.Kind, status.APIVersion, status.Status})
+			require.EqualValues(t, c.code, status.Code)
+			require.Contains(t, body, c.want)
+		})
+	}
+	require.Len(t, s.asked, asked+3)
+}
+
+func TestDiscoveryNamesTheSubresourceAlone(t *testing.T) {
+	a := newAuthority(t)
+	get, _ := served(t, &source{}, map[string]string{"requestheader-client-ca-file": a.PEM})
+	for path, want := range map[string]string{
+		"/apis":                             `"name":"output.htc.cern.ch"`,
+		"/apis/output.htc.cern.ch":          `"groupVersion":"output.htc.cern.ch/v1alpha1"`,
+		"/apis/output.htc.cern.ch/v1alpha1": `"resources":[{"name":"htcjobs/log","singularName":"","namespaced":true,"kind":"HTCJobLog","verbs":["get"]}]`,
+		"/openapi/v2":                       `"swagger":"2.0"`,
+		"/openapi/v3":                       `"paths":{}`,
+	} {
+		response, body, err := get(path, a.client("any", x509.ExtKeyUsageClientAuth))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		require.Contains(t, body, want)
+	}
+}
