@@ -1,0 +1,429 @@
+package kube
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+// completed runs every job of a cluster to its end, with the exit codes given for the first ones.
+func (w *world) completed(cluster int, codes ...int) {
+	w.schedd.Run(cluster, -1)
+	w.schedd.Complete(cluster, -1, 0)
+	for proc, code := range codes {
+		w.schedd.Complete(cluster, proc, code)
+	}
+}
+
+// kept is what stands in a file of a proc's output, "absent" when there is none.
+func (w *world) kept(name string, attempt, proc int, file string) string {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.Output.Root, "default", name, itoa(attempt), itoa(proc), file))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "absent"
+	}
+	require.NoError(w.t, err)
+	return string(text)
+}
+
+func itoa(n int) string { return string(rune('0' + n)) }
+
+// fetched is the condition OutputFetched, "status reason: message".
+func (w *world) fetched(name string) string {
+	w.t.Helper()
+	c := meta.FindStatusCondition(w.job(name).Status.Conditions, v1alpha1.ConditionOutputFetched)
+	if c == nil {
+		return ""
+	}
+	return string(c.Status) + " " + c.Reason + ": " + c.Message
+}
+
+// fetchAgain is what happens when the back-off of a fetch is over.
+func (w *world) fetchAgain(name string) {
+	w.fetches.Add("default/" + name)
+	w.settle()
+}
+
+func (w *world) proc(name string, attempt, proc int) (p ledger.Proc) {
+	w.t.Helper()
+	require.NoError(w.t, w.book.Read(w.t.Context(), func(tx *ledger.Tx) (err error) {
+		p, err = tx.Proc("uid-"+name, attempt, proc)
+		return err
+	}))
+	return p
+}
+
+func TestTheStreamsHaveOneName(t *testing.T) {
+	require.Equal(t, schedd.Stdout, output.Stdout)
+	require.Equal(t, schedd.Stderr, output.Stderr)
+}
+
+func TestTheOutputOfCompletedJobsIsFetchedAndTheyLeaveTheQueue(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one", queueOf(3)))
+	require.Equal(t, "False NotEnded: not every job has ended; the output of each is fetched when it does", w.fetched("one"))
+	w.schedd.Leaves("1.1", map[string]string{"plot.txt": "made by the script", schedd.Stderr: "warning\nno such file\n"})
+	w.schedd.Run(1, -1)
+	w.schedd.Complete(1, 1, 3)
+	w.crosscheck()
+	require.Equal(t, "out of 1.1\n", w.kept("one", 1, 1, output.Stdout), "the others still run")
+	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
+	require.Len(t, w.schedd.Jobs(), 2)
+	require.Len(t, w.schedd.Gone(), 1)
+
+	w.completed(1)
+	w.crosscheck()
+	require.Equal(t, "True Fetched: the output of 3 jobs is here", w.fetched("one"))
+	require.Equal(t, "made by the script", w.kept("one", 1, 1, "plot.txt"))
+	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
+	require.Equal(t, "out of 1.2\n", w.kept("one", 1, 2, output.Stdout))
+	require.Empty(t, w.schedd.Jobs())
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Transfer), "those that end together are fetched together")
+	status := w.job("one").Status
+	require.Equal(t, v1alpha1.PhaseFailed, status.Phase)
+	require.Len(t, status.Failures, 1)
+	require.Equal(t, "warning\nno such file", status.Failures[0].Stderr)
+	require.Empty(t, w.proc("one", 1, 0).Stderr, "only of those that failed")
+	left, err := os.ReadDir(filepath.Join(w.Output.Root, ".incoming"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	w.crosscheck()
+	w.later(time.Hour)
+	require.Equal(t, v1alpha1.PhaseFailed, w.job("one").Status.Phase)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Transfer))
+}
+
+func TestACallbackIsNotEnoughToFetch(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one"))
+	w.schedd.Run(1, 0)
+	require.NoError(t, w.callback("one", 0, 0))
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
+	require.Zero(t, w.schedd.Calls(scheddtest.Transfer), "HTCondor may still bring its files back from the node")
+	require.Contains(t, w.fetched("one"), "False Fetching")
+	w.schedd.Complete(1, 0, 0)
+	over, err := w.checkRun(t.Context(), "uid-one") // what the callback of the last job asks for
+	require.NoError(t, err)
+	require.False(t, over)
+	w.settle()
+	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
+}
+
+func TestWhereNoJobRanToItsEndThereIsNothingToFetch(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one"))
+	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, schedd.UIDConstraint("uid-one"), "enough"))
+	w.crosscheck()
+	require.Equal(t, "True NothingToFetch: no job ran to its end", w.fetched("one"))
+	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
+}
+
+func TestAFetchThatFailsIsToldOnceAndDoneAgain(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one"))
+	w.completed(1)
+	w.schedd.Down(errUnreachable, scheddtest.Transfer)
+	w.crosscheck()
+	require.Contains(t, w.fetched("one"), "False Unreachable: the output is not fetched yet: ")
+	w.fetchAgain("one")
+	told := 0
+	for _, event := range w.told {
+		if strings.Contains(event, "Warning Unreachable: the output is not fetched yet") {
+			told++
+		}
+	}
+	require.Equal(t, 1, told)
+	require.Len(t, w.schedd.Jobs(), 1)
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
+	w.schedd.Down(nil, scheddtest.Transfer)
+	w.fetchAgain("one")
+	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
+	require.Empty(t, w.schedd.Jobs())
+}
+
+func TestWhateverIsBrokenOffIsDoneAgain(t *testing.T) {
+	for name, c := range map[string]struct {
+		command   string
+		fault     scheddtest.Fault
+		transfers int
+	}{
+		"before anything came":                   {scheddtest.Transfer, scheddtest.Fault{Err: errBroken}, 2},
+		"when all was there, and not kept":       {scheddtest.Transfer, scheddtest.Fault{Err: errBroken, After: true}, 2},
+		"when it was kept, and not released":     {scheddtest.Release, scheddtest.Fault{Err: errBroken}, 1},
+		"when it was released, and nobody knew":  {scheddtest.Release, scheddtest.Fault{Err: errBroken, After: true}, 1},
+		"not at all, and the queue took no note": {scheddtest.Queue, scheddtest.Fault{}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldWithOutput(t)
+			w.apply(htcjob("one", queueOf(2)))
+			w.completed(1)
+			w.schedd.Fail(c.command, c.fault)
+			w.crosscheck()
+			// A fetch that was killed leaves its directory.
+			dir, err := w.Output.Begin([]int{0})
+			require.NoError(t, err)
+			w.restart()
+			require.NoError(t, w.resumeFetches(t.Context()))
+			w.settle()
+			w.crosscheck()
+			require.Equal(t, "True Fetched: the output of 2 jobs is here", w.fetched("one"))
+			require.Equal(t, "out of 1.1\n", w.kept("one", 1, 1, output.Stdout))
+			require.Empty(t, w.schedd.Jobs())
+			require.Equal(t, c.transfers, w.schedd.Calls(scheddtest.Transfer))
+			require.NoDirExists(t, dir)
+		})
+	}
+}
+
+func TestAReleaseThatFailedIsDoneWithoutARestart(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one"))
+	w.completed(1)
+	w.schedd.Fail(scheddtest.Release, scheddtest.Fault{Err: errBroken})
+	w.crosscheck()
+	require.Len(t, w.schedd.Jobs(), 1)
+	require.Equal(t, ledger.IsFetched, w.proc("one", 1, 0).Fetched)
+	w.fetchAgain("one")
+	require.Empty(t, w.schedd.Jobs())
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Transfer))
+}
+
+func TestWhatLeftTheQueueUnfetchedIsGivenUp(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one", queueOf(2)))
+	w.completed(1, 1)
+	w.schedd.Leave(1, 0)
+	w.crosscheck()
+	require.Equal(t, "False GivenUp: the output of 1 job is here, that of 1 other job cannot be had", w.fetched("one"))
+	require.Equal(t, "(no output: the job left the queue before its output was fetched)", w.job("one").Status.Failures[0].Stderr)
+	require.Contains(t, w.told, "Warning GivenUp: the output of 1 job cannot be had: the job left the queue before its output was fetched")
+	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
+	require.Equal(t, "out of 1.1\n", w.kept("one", 1, 1, output.Stdout))
+	w.crosscheck()
+	require.Equal(t, v1alpha1.PhaseFailed, w.job("one").Status.Phase)
+	require.Equal(t, ledger.GivenUp, w.proc("one", 1, 0).Fetched)
+}
+
+func TestAJobWhoseFilesCannotBeSentHoldsUpNoOther(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one", queueOf(3)))
+	w.completed(1)
+	gone := &schedd.TransferError{Proc: 1, Err: &schedd.Error{Command: "condor_transfer_data", Stderr: "SCHEDD failed to send file(s): reading from file x"}}
+	w.schedd.Fail(scheddtest.Transfer, scheddtest.Fault{Err: gone}, scheddtest.Fault{}, scheddtest.Fault{Err: gone}, scheddtest.Fault{Err: gone})
+	w.crosscheck()
+	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
+	require.Equal(t, "out of 1.2\n", w.kept("one", 1, 2, output.Stdout))
+	require.Contains(t, w.fetched("one"), "reading from file x")
+	w.fetchAgain("one")
+	require.Contains(t, w.fetched("one"), "False GivenUp: the output of 2 jobs is here, that of 1 other job cannot be had")
+	require.Empty(t, w.schedd.Jobs(), "it waits for nobody any more")
+}
+
+func TestTheToolsOwnTroubleToWriteIsNoJobsFault(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one"))
+	w.completed(1)
+	full := &schedd.TransferError{Proc: 0, Err: &schedd.Error{Command: "condor_transfer_data", Stderr: "TOOL |Error: writing to file x: (errno 28) No space left on device"}}
+	w.schedd.Down(full, scheddtest.Transfer)
+	w.crosscheck()
+	for range 2 * fetchTries {
+		w.fetchAgain("one")
+	}
+	require.Contains(t, w.fetched("one"), "False NoSpace: ")
+	w.schedd.Down(nil, scheddtest.Transfer)
+	w.fetchAgain("one")
+	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
+}
+
+func TestAVolumeThatIsNearlyFullGetsNoOutput(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.KeepFree = 1 << 60
+	w.apply(htcjob("one"))
+	w.completed(1)
+	w.crosscheck()
+	require.Contains(t, w.fetched("one"), "False NoSpace: the output is not fetched yet: the volume has ")
+	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
+	require.Len(t, w.schedd.Jobs(), 1)
+	w.KeepFree = 0
+	w.fetchAgain("one")
+	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
+}
+
+func TestAnEarlierAttemptsOutputIsKeptUntilItIsReplaced(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one"))
+	w.completed(1)
+	w.crosscheck()
+	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
+	job := w.job("one").DeepCopy()
+	job.Spec.Script.Source, job.Generation = "exit 1\n", 2
+	w.write(job)
+	w.settle()
+	require.EqualValues(t, 2, w.job("one").Status.Attempt)
+	require.Contains(t, w.fetched("one"), "False NotEnded")
+	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
+	w.completed(2, 1)
+	w.schedd.Down(errUnreachable, scheddtest.Transfer)
+	w.crosscheck()
+	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
+	w.schedd.Down(nil, scheddtest.Transfer)
+	w.fetchAgain("one")
+	require.Equal(t, "out of 2.0\n", w.kept("one", 2, 0, output.Stdout))
+	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
+}
+
+func TestDeletingAnHTCJobDropsItsOutput(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one"))
+	w.apply(htcjob("other"))
+	w.completed(1)
+	w.completed(2)
+	w.crosscheck()
+	w.delete("one")
+	require.Nil(t, w.job("one"))
+	require.NoDirExists(t, filepath.Join(w.Output.Root, "default", "one"))
+	require.Equal(t, "out of 2.0\n", w.kept("other", 1, 0, output.Stdout))
+	left, err := os.ReadDir(filepath.Join(w.Output.Root, ".incoming"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// underWay is a fetch that has brought everything and kept nothing.
+func (w *world) underWay(name string) (b batch, dir string) {
+	w.t.Helper()
+	b, found, err := w.nextBatch(w.t.Context(), "default/"+name)
+	require.NoError(w.t, err)
+	require.True(w.t, found)
+	dir, err = w.Output.Begin([]int{0})
+	require.NoError(w.t, err)
+	require.NoError(w.t, os.WriteFile(filepath.Join(dir, "0", output.Stdout), []byte("of the older one"), 0o600))
+	return b, dir
+}
+
+func TestAFetchThatIsUnderWayKeepsNothingOfADeletedHTCJob(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one"))
+	w.completed(1)
+	w.schedd.Down(errUnreachable, scheddtest.Transfer)
+	w.crosscheck()
+	b, dir := w.underWay("one")
+	w.delete("one")
+	require.Nil(t, w.job("one"))
+	require.NoError(t, w.keep(t.Context(), b, dir, []int{0}))
+	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
+}
+
+func TestTheOutputOfAnObjectThatIsGoneMixesWithNobodys(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one"))
+	w.completed(1)
+	w.schedd.Down(errUnreachable, scheddtest.Transfer)
+	w.crosscheck()
+	b, dir := w.underWay("one")
+	left := filepath.Join(w.Output.Root, "default", "one", "1", "7")
+	require.NoError(t, os.MkdirAll(left, 0o700))
+
+	// Its finalizer is taken away by hand, and another comes under its name: first attempt, again.
+	require.NoError(t, w.store.Delete(w.job("one")))
+	w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.UID = types.UID("uid-two") }))
+	require.NoDirExists(t, left)
+	require.NoError(t, w.keep(t.Context(), b, dir, []int{0}))
+	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
+	w.schedd.Down(nil, scheddtest.Transfer)
+	w.completed(2)
+	w.crosscheck()
+	require.Equal(t, "out of 2.0\n", w.kept("one", 1, 0, output.Stdout))
+	w.later(time.Minute)
+	require.Equal(t, "out of 2.0\n", w.kept("one", 1, 0, output.Stdout), "what is left of the older one goes without it")
+	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
+}
+
+func TestWhatAnOlderHtcdHasSentIsNotFetched(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	w.completed(1)
+	w.Output = output.Store{Root: t.TempDir()}
+	w.crosscheck()
+	require.NoError(t, w.resumeFetches(t.Context()))
+	w.fetchAgain("one")
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
+	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
+	require.Empty(t, w.fetched("one"))
+}
+
+func TestWhatIsInItsPlaceIsNotFetchedAgain(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one", queueOf(2)))
+	w.completed(1)
+	w.schedd.Leave(1, 0) // fetched by an htcd whose ledger was lost
+	dir, err := w.Output.Begin([]int{0})
+	require.NoError(t, err)
+	require.NoError(t, w.Output.Keep(dir, output.Attempt{Namespace: "default", Name: "one", Number: 1}, 0))
+	w.crosscheck()
+	require.Equal(t, "True Fetched: the output of 2 jobs is here", w.fetched("one"))
+}
+
+func TestOutputIsFetchedAsWhoSentTheJob(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("common"))
+	w.accounts["default"] = "physicist"
+	w.apply(htcjob("own"))
+	w.completed(1)
+	w.completed(2)
+	w.crosscheck()
+	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("common"))
+	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("own"))
+	require.Empty(t, w.schedd.Jobs())
+}
+
+func TestTheConditionOfOutput(t *testing.T) {
+	run := func(change func(*ledger.Run)) *ledger.Run {
+		r := ledger.Run{State: ledger.Submitted, OutputDir: "/out", Confirmed: true}
+		change(&r)
+		return &r
+	}
+	as := func(*ledger.Run) {}
+	for name, c := range map[string]struct {
+		s    situation
+		v    view
+		want string
+	}{
+		"nothing was sent":               {situation{}, view{}, ""},
+		"its output is not fetched":      {situation{run: run(func(r *ledger.Run) { r.OutputDir = "" })}, view{}, ""},
+		"it was refused":                 {situation{run: run(func(r *ledger.Run) { r.State = ledger.Refused })}, view{}, ""},
+		"some run":                       {situation{run: run(as), counts: ledger.Counts{Active: 1}, output: ledger.OutputCounts{Completed: 1}}, view{}, "False NotEnded"},
+		"some run, and there is trouble": {situation{run: run(as), counts: ledger.Counts{Active: 1}, output: ledger.OutputCounts{Completed: 1, Waiting: 1}}, view{unfetched: &trouble{reason: "NoSpace"}}, "False NoSpace"},
+		"all ended, says a callback":     {situation{run: run(func(r *ledger.Run) { r.Confirmed = false })}, view{}, "False Fetching"},
+		"all ended, some are fetched":    {situation{run: run(as), output: ledger.OutputCounts{Completed: 2, Waiting: 1}}, view{}, "False Fetching"},
+		"all are fetched":                {situation{run: run(as), output: ledger.OutputCounts{Completed: 2}}, view{}, "True Fetched"},
+		"trouble that is over":           {situation{run: run(as), output: ledger.OutputCounts{Completed: 2}}, view{unfetched: &trouble{reason: "NoSpace"}}, "True Fetched"},
+		"some are given up":              {situation{run: run(as), output: ledger.OutputCounts{Completed: 2, GivenUp: 1}}, view{}, "False GivenUp"},
+		"none ran to its end":            {situation{run: run(as)}, view{}, "True NothingToFetch"},
+		"the ledger was lost":            {situation{run: run(func(r *ledger.Run) { r.Deferred = true })}, view{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			outputCondition(func(kind string, is metav1.ConditionStatus, reason, _ string) {
+				require.Equal(t, v1alpha1.ConditionOutputFetched, kind)
+				got = string(is) + " " + reason
+			}, c.s, c.v)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
