@@ -51,6 +51,9 @@ func observed(j schedd.Job, at time.Time) observation {
 	}
 	if j.Held() {
 		o.hold = fmt.Sprintf("%s (hold code %d/%d)", j.HoldReason, j.HoldReasonCode, j.HoldReasonSubCode)
+		if j.HoldReasonCode == schedd.HoldTooMuchOutput {
+			o.hold += "; the site bounds what a job may leave behind (--max-output): leave less, or name what is wanted in transfer_output_files"
+		}
 	}
 	if stop := stopOf(j); stop != "" && o.outcome.State == schedd.OutcomeRemoved {
 		o.outcome.Reason = stop

@@ -36,6 +36,9 @@ const (
 	maxTransferTime = 30 * time.Minute
 )
 
+// HoldTooMuchOutput is the hold code of a job that left more behind than Description.MaxOutput.
+const HoldTooMuchOutput = 33
+
 // Waiting matches every completed job, sent by some htcd, that has not been let go.
 var Waiting = fmt.Sprintf("%s && JobStatus == %d && %s =!= true", Tagged, Completed, attrFetched)
 
