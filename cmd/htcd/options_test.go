@@ -88,6 +88,6 @@ func TestExitCodes(t *testing.T) {
 		"an unknown variable":  {[]string{"run", callback}, []string{"HTCD_BOGUS=1"}, exitUsage},
 		"no kubeconfig":        {[]string{"run", callback, "--kubeconfig=/nowhere"}, nil, exitFailure},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, run(c.args, c.environ)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, run("htcd", c.args, c.environ)) })
 	}
 }

@@ -152,7 +152,7 @@ func TestExitCodesOfReconcile(t *testing.T) {
 		"neither an htcd nor a ledger":     {[]string{"--once", "--ticket-dir", empty, "--data", empty}, nil, exitFailure},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, c.want, run(append([]string{"reconcile"}, c.args...), c.environ))
+			require.Equal(t, c.want, run("htcd", append([]string{"reconcile"}, c.args...), c.environ))
 		})
 	}
 	left, err := os.ReadDir(empty)

@@ -86,8 +86,11 @@ func (b *backlog) Close() error { return b.file.Close() }
 
 // from is where the last so many lines begin in the first size bytes of r. A last line need not have an end.
 func from(r io.ReaderAt, size int64, lines int) (int64, error) {
-	if lines < 0 {
+	switch {
+	case lines < 0:
 		return 0, nil
+	case lines == 0:
+		return size, nil
 	}
 	buf := make([]byte, 64<<10)
 	for end := size; end > 0; {
@@ -100,14 +103,11 @@ func from(r io.ReaderAt, size int64, lines int) (int64, error) {
 			if part[i] != '\n' || begin+int64(i) == size-1 {
 				continue
 			}
-			if lines--; lines <= 0 {
+			if lines--; lines == 0 {
 				return begin + int64(i) + 1, nil
 			}
 		}
 		end = begin
-	}
-	if lines == 0 {
-		return size, nil
 	}
 	return 0, nil
 }

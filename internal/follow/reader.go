@@ -38,7 +38,8 @@ type Options struct {
 	Dir      string        // for what a slow reader has not taken yet
 	Places   int           // how many may read from nodes at once
 	Wait     time.Duration // how long a condor_tail that is to show what is there may take
-	Pause    time.Duration // between two looks at where a job is
+	Pause    time.Duration // between two looks into the ledger at where a job is
+	Fresh    time.Duration // between two questions to the schedd about it
 }
 
 // Limits of what is read from a node, where every byte costs the starter's time.
@@ -47,7 +48,6 @@ const (
 	mostBehind  = 1 << 30        // what a slow reader may leave lying
 	followGrows = 16 << 20       // between two looks of condor_tail
 	mostFollow  = 24 * time.Hour // one condor_tail; another goes on
-	freshness   = 3 * time.Second
 )
 
 // Reader answers what users ask about their jobs' output.
@@ -302,7 +302,7 @@ func (f *following) write(ctx context.Context, w io.Writer) error {
 		case never:
 			return nil
 		case running, waiting:
-			if f.proc == nil || f.proc.Status != ledger.StatusOpen || time.Since(asked) < freshness {
+			if f.proc == nil || f.proc.Status != ledger.StatusOpen || time.Since(asked) < f.o.Fresh {
 				break
 			}
 			before := f.starts

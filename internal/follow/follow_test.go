@@ -1,0 +1,430 @@
+package follow
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// node is a pool with one job on one node, whose starter condor_tail asks.
+type node struct {
+	mu      sync.Mutex
+	more    sync.Cond
+	status  schedd.JobStatus
+	starts  int
+	written string
+	err     error
+	tails   int
+}
+
+func (n *node) set(change func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	change()
+	n.more.Broadcast()
+}
+
+func (n *node) Queue(_ context.Context, _ schedd.Identity, _ string, fn func(schedd.Job) error) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.status == 0 {
+		return nil
+	}
+	return fn(schedd.Job{Cluster: 7, Status: n.status, NumJobStarts: n.starts})
+}
+
+// Tail is as the real one: where the job does not run it never returns by itself, but when it has followed it until then.
+func (n *node) Tail(ctx context.Context, _ schedd.Identity, t schedd.Tail, w io.Writer) error {
+	defer context.AfterFunc(ctx, func() { n.set(func() {}) })()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.tails++
+	n.more.Broadcast()
+	if n.err != nil {
+		return n.err
+	}
+	asked := false
+	for sent := 0; ; n.more.Wait() {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if n.status != schedd.Running {
+			if t.Follow && asked {
+				return nil
+			}
+			continue
+		}
+		asked = true
+		sent = min(sent, len(n.written))
+		if _, err := io.WriteString(w, n.written[sent:]); err != nil {
+			return err
+		}
+		if sent = len(n.written); !t.Follow {
+			return nil
+		}
+	}
+}
+
+// world is one HTCJob of one job, whose output a Reader finds.
+type world struct {
+	t *testing.T
+	*Reader
+	*node
+	book  *ledger.Ledger
+	store output.Store
+	job   *v1alpha1.HTCJob
+}
+
+func newWorld(t *testing.T) *world {
+	dir := t.TempDir()
+	book, err := ledger.Open(t.Context(), filepath.Join(dir, "ledger"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, book.Close()) })
+	w := &world{t: t, node: &node{}, book: book, store: output.Store{Root: filepath.Join(dir, "out")}}
+	w.more.L = &w.mu
+	w.job = &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "zero", UID: "u"}}
+	w.job.Status.Phase = v1alpha1.PhasePending
+	jobs := cache.NewStore(cache.MetaNamespaceKeyFunc)
+	require.NoError(t, jobs.Add(w.job))
+	w.Reader = New(Options{
+		HTCJobs: jobs, Ledger: book, Schedd: w.node, Store: w.store, Dir: filepath.Join(dir, "following"),
+		Identity: func(context.Context, ledger.Run) (schedd.Identity, error) { return schedd.Identity{}, nil },
+		Places:   2, Wait: 10 * time.Second, Pause: time.Millisecond, Fresh: 2 * time.Millisecond,
+	})
+	return w
+}
+
+// sent records that an attempt was.
+func (w *world) sent(attempt int) {
+	w.write(func(tx *ledger.Tx) error {
+		run := ledger.Run{UID: "u", Attempt: attempt, Namespace: "ns", Name: "zero", State: ledger.Submitted, Cluster: 7, Procs: 1,
+			OutputDir: "/out", Submitted: time.Now()}
+		return errors.Join(tx.InsertRun(run), tx.InsertProcs(run, 1))
+	})
+}
+
+func (w *world) write(fn func(*ledger.Tx) error) {
+	require.NoError(w.t, w.book.Write(w.t.Context(), fn))
+}
+
+// proc changes what the ledger has of the job.
+func (w *world) proc(change func(*ledger.Proc)) {
+	w.write(func(tx *ledger.Tx) error {
+		p, err := tx.Proc("u", 1, 0)
+		change(&p)
+		return errors.Join(err, tx.UpdateProc(p))
+	})
+}
+
+// runs has the job run.
+func (w *world) runs() {
+	w.set(func() { w.status, w.starts = schedd.Running, w.starts+1 })
+	w.proc(func(p *ledger.Proc) { p.JobStatus = int(schedd.Running) })
+}
+
+// ends has the job end and its output fetched.
+func (w *world) ends() {
+	w.set(func() { w.status = schedd.Completed })
+	w.proc(func(p *ledger.Proc) { p.Status, p.JobStatus = ledger.StatusSucceeded, int(schedd.Completed) })
+	dir, err := w.store.ProcDir(output.Attempt{Namespace: "ns", Name: "zero", Number: 1}, 0)
+	require.NoError(w.t, err)
+	require.NoError(w.t, os.MkdirAll(dir, 0o700))
+	require.NoError(w.t, os.WriteFile(filepath.Join(dir, output.Stdout), []byte(w.written), 0o600))
+	w.proc(func(p *ledger.Proc) { p.Fetched = ledger.IsFetched })
+}
+
+func asks(change ...func(*aggregate.Query)) aggregate.Query {
+	q := aggregate.Query{Namespace: "ns", Name: "zero", TailLines: -1}
+	for _, f := range change {
+		f(&q)
+	}
+	return q
+}
+
+func toTheEnd(q *aggregate.Query) { q.Follow = true }
+
+func (w *world) reads(change ...func(*aggregate.Query)) (string, error) {
+	a, err := w.Log(w.t.Context(), asks(change...))
+	if err != nil {
+		return "", err
+	}
+	defer a.Close()
+	var b bytes.Buffer
+	err = a.Write(w.t.Context(), &b)
+	return b.String(), err
+}
+
+// reader is somebody who follows.
+type reader struct {
+	w    *world
+	mu   sync.Mutex
+	text strings.Builder
+	done chan error
+}
+
+func (r *reader) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(p)
+}
+
+func (r *reader) has() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
+}
+
+func (r *reader) sees(text string) {
+	r.w.t.Helper()
+	require.Eventually(r.w.t, func() bool { return r.has() == text }, 5*time.Second, time.Millisecond, "%q", r.has())
+}
+
+func (w *world) follows(change ...func(*aggregate.Query)) *reader {
+	a, err := w.Log(w.t.Context(), asks(append(change, toTheEnd)...))
+	require.NoError(w.t, err)
+	r := &reader{w: w, done: make(chan error, 1)}
+	go func() { defer a.Close(); r.done <- a.Write(w.t.Context(), r) }()
+	return r
+}
+
+func TestWhoFollowsGetsEveryByteOnce(t *testing.T) {
+	w := newWorld(t)
+	r := w.follows()
+	w.sent(1)
+	w.set(func() { w.status = schedd.Idle })
+	w.runs()
+	w.set(func() { w.written = "one\n" })
+	r.sees("one\n")
+	late := w.follows(func(q *aggregate.Query) { q.TailLines = 0 })
+	w.set(func() { w.written += "two\n" })
+	r.sees("one\ntwo\n")
+	late.sees("two\n")
+	w.set(func() { w.written += "the last words, which no condor_tail shows\n"; w.status = schedd.Completed })
+	w.ends()
+	require.NoError(t, <-r.done)
+	require.NoError(t, <-late.done)
+	require.Equal(t, w.written, r.has())
+	require.Equal(t, strings.TrimPrefix(w.written, "one\n"), late.has())
+
+	text, err := w.reads(toTheEnd)
+	require.NoError(t, err)
+	require.Equal(t, w.written, text)
+	require.Empty(t, w.places)
+}
+
+func TestWhoComesBackGetsTheRest(t *testing.T) {
+	w := newWorld(t)
+	w.sent(1)
+	w.runs()
+	w.set(func() { w.written = "one\ntwo\n" })
+	rest := func(q *aggregate.Query) { q.Offset, q.Attempt = 4, 1 }
+	text, err := w.reads(rest)
+	require.NoError(t, err)
+	require.Equal(t, "two\n", text)
+	r := w.follows(rest)
+	r.sees("two\n")
+	w.ends()
+	require.NoError(t, <-r.done)
+	require.Equal(t, "two\n", r.has())
+
+	w.write(func(tx *ledger.Tx) error { // the next attempt is another story
+		return tx.InsertRun(ledger.Run{UID: "u", Attempt: 2, Namespace: "ns", Name: "zero", State: ledger.Intent, Procs: 1})
+	})
+	text, err = w.reads(rest)
+	require.NoError(t, err)
+	require.Equal(t, "two\n", text)
+}
+
+func TestAJobThatBeginsAnewIsShownAnew(t *testing.T) {
+	w := newWorld(t)
+	w.sent(1)
+	w.runs()
+	w.set(func() { w.written = "first run\n" })
+	r := w.follows()
+	r.sees("first run\n")
+	w.set(func() { w.status = schedd.Idle })
+	w.proc(func(p *ledger.Proc) { p.JobStatus = int(schedd.Idle) })
+	w.set(func() { w.written = "second\n" })
+	w.runs()
+	r.sees("first run\nsecond\n")
+	w.ends()
+	require.NoError(t, <-r.done)
+	require.Equal(t, "first run\nsecond\n", r.has())
+}
+
+func TestAnInterruptedReaderLeavesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.sent(1)
+	w.runs()
+	w.set(func() { w.written = "a\n" })
+	ctx, leave := context.WithCancel(t.Context())
+	a, err := w.Log(ctx, asks(toTheEnd))
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() { defer a.Close(); done <- a.Write(ctx, io.Discard) }()
+	w.mu.Lock()
+	for w.tails < 2 {
+		w.more.Wait()
+	}
+	w.mu.Unlock()
+	leave()
+	require.ErrorIs(t, <-done, context.Canceled)
+	require.Eventually(t, func() bool { return len(w.places) == 0 }, 5*time.Second, time.Millisecond)
+	left, err := os.ReadDir(w.Reader.o.Dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestOnlySoManyReadFromNodes(t *testing.T) {
+	w := newWorld(t)
+	w.sent(1)
+	w.runs()
+	first, second := w.follows(), w.follows()
+	_, err := w.reads()
+	require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
+	w.ends()
+	require.NoError(t, <-first.done)
+	require.NoError(t, <-second.done)
+	_, err = w.reads()
+	require.NoError(t, err)
+}
+
+func TestANodeThatCannotBeReached(t *testing.T) {
+	w := newWorld(t)
+	w.sent(1)
+	w.runs()
+	w.set(func() { w.err = errors.New("Failed to connect to starter") })
+	_, err := w.reads()
+	require.True(t, apierrors.IsServiceUnavailable(err), "%v", err)
+	require.ErrorContains(t, err, "it can be read when the job has ended")
+}
+
+func TestWhere(t *testing.T) {
+	held := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Name: "zero"}, Status: v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseHeld,
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Message: "no such image"}}}}
+	refused := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Name: "zero"}, Status: v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseFailed,
+		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionFailed, Status: metav1.ConditionTrue, Message: "line 1: no"}}}}
+	run := &ledger.Run{State: ledger.Submitted, OutputDir: "/out"}
+	proc := func(status ledger.Status, job schedd.JobStatus, change ...func(*ledger.Proc)) *ledger.Proc {
+		p := &ledger.Proc{Cluster: 7, Status: status, JobStatus: int(job)}
+		for _, f := range change {
+			f(p)
+		}
+		return p
+	}
+	for name, c := range map[string]struct {
+		job  *v1alpha1.HTCJob
+		run  *ledger.Run
+		proc *ledger.Proc
+		want place
+		why  string
+	}{
+		"what was not sent yet waits":             {&v1alpha1.HTCJob{}, nil, nil, waiting, ""},
+		"what was refused never comes":            {refused, nil, nil, never, "line 1: no"},
+		"what HTCondor refused never comes":       {refused, &ledger.Run{State: ledger.Refused, Message: "no project"}, nil, never, "no project"},
+		"an idle job waits":                       {held, run, proc(ledger.StatusOpen, schedd.Idle), waiting, "waits in HTCondor for a slot"},
+		"a job on hold says why":                  {held, run, proc(ledger.StatusOpen, schedd.Held), waiting, "on hold in HTCondor: no such image"},
+		"a job that runs is asked":                {held, run, proc(ledger.StatusOpen, schedd.Running), running, ""},
+		"a job of an older htcd, too":             {held, &ledger.Run{State: ledger.Submitted}, proc(ledger.StatusOpen, schedd.Running), running, ""},
+		"what has ended is on its way":            {held, run, proc(ledger.StatusFailed, schedd.Completed), ending, "is being fetched"},
+		"what a callback ended, too":              {held, run, proc(ledger.StatusSucceeded, schedd.Running), ending, ""},
+		"what an older htcd sent is not fetched":  {held, &ledger.Run{State: ledger.Submitted}, proc(ledger.StatusFailed, schedd.Completed), never, "older htcd"},
+		"what is fetched is kept":                 {held, run, proc(ledger.StatusFailed, schedd.Completed, func(p *ledger.Proc) { p.Fetched = ledger.IsFetched }), kept, ""},
+		"what could not be fetched never comes":   {held, run, proc(ledger.StatusFailed, schedd.Completed, func(p *ledger.Proc) { p.Fetched = ledger.GivenUp }), never, "could not be fetched"},
+		"a removed job leaves nothing":            {held, run, proc(ledger.StatusFailed, schedd.Removed, func(p *ledger.Proc) { p.Message = "via condor_rm" }), never, "via condor_rm"},
+		"a job that was lost leaves nothing":      {held, run, proc(ledger.StatusFailed, 0, func(p *ledger.Proc) { p.Reason = "Lost" }), never, "without a trace"},
+		"a run that is being removed leaves none": {held, &ledger.Run{State: ledger.Removing, OutputDir: "/out"}, proc(ledger.StatusFailed, schedd.Running), never, "removed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := where(c.job, c.run, c.proc)
+			require.Equal(t, c.want, got.place, got.why)
+			require.Contains(t, got.why, c.why)
+		})
+	}
+}
+
+func TestRefusalsSayWhatToDo(t *testing.T) {
+	w := newWorld(t)
+	for name, q := range map[string]func(*aggregate.Query){
+		"another HTCJob":    func(q *aggregate.Query) { q.Name = "none" },
+		"another namespace": func(q *aggregate.Query) { q.Namespace = "other" },
+		"another job":       func(q *aggregate.Query) { q.Proc = 1 },
+	} {
+		_, err := w.reads(q)
+		require.True(t, apierrors.IsNotFound(err), "%s: %v", name, err)
+	}
+	_, err := w.reads()
+	require.True(t, apierrors.IsConflict(err), "%v", err)
+	_, err = w.Archive(t.Context(), asks(func(q *aggregate.Query) { q.AllProcs = true }))
+	require.True(t, apierrors.IsConflict(err), "%v", err)
+	w.sent(1)
+	_, err = w.Archive(t.Context(), asks())
+	require.True(t, apierrors.IsConflict(err), "%v", err)
+}
+
+func TestFrom(t *testing.T) {
+	long := strings.Repeat("x", 100_000) + "\n"
+	for name, c := range map[string]struct {
+		text  string
+		lines int
+		want  string
+	}{
+		"all":                          {"a\nb\n", -1, "a\nb\n"},
+		"none":                         {"a\nb\n", 0, ""},
+		"none of a line without end":   {"a\nb", 0, ""},
+		"one":                          {"a\nb\n", 1, "b\n"},
+		"one without an end":           {"a\nb", 1, "b"},
+		"as many as there are":         {"a\nb\n", 2, "a\nb\n"},
+		"more than there are":          {"a\nb\n", 5, "a\nb\n"},
+		"of nothing":                   {"", 3, ""},
+		"an empty line is a line":      {"a\n\n\n", 2, "\n\n"},
+		"lines longer than the buffer": {"a\n" + long + long, 2, long + long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			at, err := from(strings.NewReader(c.text), int64(len(c.text)), c.lines)
+			require.NoError(t, err)
+			require.Equal(t, c.want, c.text[at:])
+		})
+	}
+}
+
+func TestTheBacklog(t *testing.T) {
+	b, err := newBacklog(t.TempDir(), 10)
+	require.NoError(t, err)
+	defer b.Close()
+	_, err = b.Write([]byte("0123456789"))
+	require.NoError(t, err)
+	_, err = b.Write([]byte("x"))
+	require.ErrorIs(t, err, errTooSlow)
+	part := make([]byte, 4)
+	n, err := b.Read(part)
+	require.NoError(t, err)
+	require.Equal(t, "0123", string(part[:n]))
+	_, err = b.Write([]byte("abc"))
+	require.NoError(t, err)
+	b.end(nil)
+	rest, err := io.ReadAll(b)
+	require.NoError(t, err)
+	require.Equal(t, "456789abc", string(rest))
+	info, err := b.file.Stat()
+	require.NoError(t, err)
+	require.Zero(t, info.Size(), "what is read is not kept")
+}
