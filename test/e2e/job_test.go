@@ -26,6 +26,8 @@ func TestExamplesRunToTheirEnd(t *testing.T) {
 		{"retcode/notzero.yaml", "notzero", 0, 1},
 		{"queue.yaml", "queue", 3, 0},
 		{"command/python.yaml", "python", 1, 0},
+		{"resources.yaml", "resources", 1, 0},
+		{"retries.yaml", "retries", 1, 0},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
