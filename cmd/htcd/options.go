@@ -83,7 +83,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Namespace, "namespace", "", "the one `namespace` whose HTCJobs are run; empty: all")
 	f.IntVar(&o.Workers, "workers", 4, "HTCJobs looked at in parallel")
 	f.IntVar(&o.Submitters, "submitters", 4, "HTCJobs whose jobs are submitted in parallel at each schedd; as many are looked for, and as many removed")
-	f.DurationVar(&o.Resync, "resync", 10*time.Second, "how often every HTCJob is looked at even when nothing has happened")
+	f.DurationVar(&o.Resync, "resync", 10*time.Second, "how often every HTCJob that is not over is looked at even when nothing has happened")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the Lease, so that two htcd never work at once")
 	f.StringVar(&o.LeaseName, "lease-name", "htcd", "`name` of the Lease, in htcd's own namespace")
 	f.StringVar(&o.Identity, "identity", "", "this process's `name` in the Lease; empty: the host's name and the process id")

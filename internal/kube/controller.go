@@ -22,10 +22,10 @@ import (
 // Options are the parts of a Controller.
 type Options struct {
 	Site        Site
-	Namespace   string // the one that the informer watches; empty: all
-	Staging     string // directory under which every run has one of its own
-	Workers     int    // HTCJobs looked at in parallel
-	Submitters  int    // HTCJobs for which HTCondor is asked in parallel, for each kind of errand at each schedd
+	Namespace   string       // the one that the informer watches; empty: all
+	Staging     string       // directory under which every run has one of its own
+	Workers     int          // HTCJobs looked at in parallel
+	Submitters  int          // HTCJobs for which HTCondor is asked in parallel, for each kind of errand at each schedd
 	Output      output.Store // where the output of jobs is kept; without a root it is not fetched
 	Fetchers    int          // HTCJobs whose output is fetched in parallel, at each schedd
 	KeepFree    int64        // bytes that are left free on the volume of Output
@@ -44,6 +44,7 @@ type Controller struct {
 	Options
 	cache    cache.MutationCache // the informer's, plus our own writes that it has not seen yet
 	queue    workqueue.TypedRateLimitingInterface[string]
+	routine  workqueue.TypedRateLimitingInterface[string] // what is looked at although nothing is known to have happened
 	lane     *lane
 	checks   workqueue.TypedRateLimitingInterface[string] // UIDs whose run HTCondor is asked about soon
 	fetches  workqueue.TypedRateLimitingInterface[string] // keys of HTCJobs with output to be fetched
@@ -76,27 +77,47 @@ func New(o Options) (*Controller, error) {
 	fast := workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)
 	c := &Controller{
 		Options: o, syncing: keymutex.NewHashed(256), rooms: newRooms(),
-		cache:  cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
-		queue:  newTurns(fast),
-		lane:   newLane(limiter),
-		checks: workqueue.NewTypedRateLimitingQueue(limiter()),
+		cache:   cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
+		queue:   newTurns(fast),
+		routine: newTurns(limiter()),
+		lane:    newLane(limiter),
+		checks:  workqueue.NewTypedRateLimitingQueue(limiter()),
 
 		fetches: newTurns(limiter()),
 	}
-	enqueue := func(object any) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-			c.queue.Add(key)
-		}
-	}
-	_, err := o.Informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    enqueue,
-		UpdateFunc: func(_, now any) { enqueue(now) },
-		DeleteFunc: enqueue,
-	})
-	if err != nil {
+	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)
 	}
 	return c, nil
+}
+
+// events queues what the informer tells. What has changed goes first: however many HTCJobs there are, nobody's news waits for
+// the look at all of them at the start, or at every resync.
+func (c *Controller) events() cache.ResourceEventHandler {
+	enqueue := func(queue workqueue.TypedRateLimitingInterface[string], object any) {
+		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+			queue.Add(key)
+		}
+	}
+	return cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initially bool) {
+			if initially {
+				enqueue(c.routine, object)
+			} else {
+				enqueue(c.queue, object)
+			}
+		},
+		UpdateFunc: func(before, now any) {
+			was, is := before.(*v1alpha1.HTCJob), now.(*v1alpha1.HTCJob)
+			switch {
+			case was.ResourceVersion != is.ResourceVersion:
+				enqueue(c.queue, is)
+			case !is.Status.Phase.Terminal() || is.DeletionTimestamp != nil:
+				enqueue(c.routine, is)
+			}
+		},
+		DeleteFunc: func(object any) { enqueue(c.queue, object) },
+	}
 }
 
 // Run works until ctx ends, then finishes what is in flight: no condor_submit is broken off by a shutdown. Those who
@@ -105,7 +126,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.Informer.HasSynced) {
 		return nil
 	}
-	if err := c.adoptOrphans(ctx); err != nil {
+	if err := c.adoptOrphans(ctx); ctx.Err() != nil {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if err := c.resumeFetches(ctx); err != nil {
@@ -115,6 +138,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	var group errgroup.Group
 	for range c.Workers {
 		group.Go(func() error { c.drain(work, c.queue, c.syncOne); return nil })
+		group.Go(func() error { c.drain(work, c.routine, c.syncOne); return nil })
 	}
 	for e, queue := range c.lane.queues {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, errand(e), key) }
@@ -128,6 +152,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	<-ctx.Done()
 	c.fetches.ShutDown()
 	c.queue.ShutDown()
+	c.routine.ShutDown()
 	c.lane.shutDown()
 	c.checks.ShutDown()
 	return group.Wait()
@@ -177,7 +202,7 @@ func (c *Controller) retryNow(such func(trouble) bool) {
 func (c *Controller) wakeAll() {
 	for _, object := range c.Informer.GetStore().List() {
 		if job := object.(*v1alpha1.HTCJob); !job.Status.Phase.Terminal() {
-			c.queue.Add(job.Namespace + "/" + job.Name)
+			c.routine.Add(job.Namespace + "/" + job.Name)
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -122,10 +124,19 @@ func (c *Controller) latest(ctx context.Context, uid string) (run ledger.Run, er
 // checking is one run during a pass.
 type checking struct {
 	run      ledger.Run
-	open     map[int]ledger.Proc // not seen yet in this pass
+	open     map[int]ledger.Proc      // not seen yet in this pass
+	steady   map[int]schedd.JobStatus // not seen yet, either: open, in that state when last seen, and nothing else to tell
 	said     map[int]observation
+	still    bool // HTCondor has some proc as it was, and open
 	neverRan bool // its files never arrived, and it has left the queue
 	stuck    bool // its files will never arrive, and it waits in the queue
+}
+
+func (k *checking) unseen() int { return len(k.open) + len(k.steady) }
+
+// quiet tells whether nothing is to be written but that HTCondor was asked.
+func (k *checking) quiet() bool {
+	return k.still && len(k.said) == 0 && !k.neverRan && !k.stuck && !k.run.Confirmed && k.run.Ended.IsZero()
 }
 
 // pass says how far a check goes.
@@ -159,25 +170,14 @@ func keyOf(run ledger.Run) runKey { return runKey{run.Cluster, run.UID, run.Atte
 // check asks queue, then history, about runs, and applies what they say.
 func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledger.Run, how pass) error {
 	at, asked := c.Now(), c.asker(id.Place, how)
-	checked, err := c.open(ctx, runs, how)
+	checked, err := c.askQueue(ctx, id, runs, how, at)
 	if err != nil {
 		return err
-	}
-	var clusters []int
-	for _, run := range runs {
-		clusters = append(clusters, run.Cluster)
-	}
-	err = asked(c.Schedd.Queue(ctx, id, constraint(clusters), func(j schedd.Job) error {
-		take(checked, j, at, "condor_q", how)
-		return nil
-	}))
-	if err != nil {
-		return fmt.Errorf("cross-check queue: %w", err)
 	}
 	var gone []int
 	bound := schedd.HistoryBounds{Since: how.since.newest}
 	for _, k := range checked {
-		if len(k.open) == 0 {
+		if k.unseen() == 0 {
 			continue
 		}
 		gone = append(gone, k.run.Cluster)
@@ -194,23 +194,106 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 			return fmt.Errorf("cross-check history: %w", err)
 		}
 	}
+	return c.conclude(ctx, runs, checked, at, how)
+}
+
+// askQueue compares the queue with the procs to ask about. These are read while condor_q gathers its answer.
+func (c *Controller) askQueue(ctx context.Context, id schedd.Identity, runs []ledger.Run, how pass, at time.Time) (checked map[runKey]*checking, err error) {
+	var clusters []int
+	for _, run := range runs {
+		clusters = append(clusters, run.Cluster)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	opened := make(chan error, 1)
+	read := func() error {
+		checked, err = c.open(ctx, runs, how)
+		return err
+	}
+	if how.all { // what a row said before HTCondor was asked decides
+		opened <- read()
+	} else {
+		go func() { opened <- read() }()
+	}
+	wait := sync.OnceValue(func() error { return <-opened })
+	asked := c.asker(id.Place, how)(c.Schedd.Queue(ctx, id, constraint(clusters), func(j schedd.Job) error {
+		if err := wait(); err != nil {
+			return err
+		}
+		take(checked, j, at, "condor_q", how)
+		return nil
+	}))
+	if err := wait(); err != nil {
+		return nil, err
+	}
+	if asked != nil {
+		return nil, fmt.Errorf("cross-check queue: %w", asked)
+	}
+	return checked, nil
+}
+
+// conclude applies what was found about runs.
+func (c *Controller) conclude(ctx context.Context, runs []ledger.Run, checked map[runKey]*checking, at time.Time, how pass) error {
+	var quiet []*checking
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	if how.found != nil {
+		group.SetLimit(1) // in order
+	}
 	for _, run := range runs {
 		k := checked[keyOf(run)]
 		if k.stuck && !how.dry {
 			if err := c.removeStuck(ctx, run); err != nil {
-				return fmt.Errorf("remove cluster %d: %w", run.Cluster, err)
+				return errors.Join(fmt.Errorf("remove cluster %d: %w", run.Cluster, err), group.Wait())
 			}
 		}
 		if how.history {
 			k.miss(at)
 		}
-		if !how.dry && !(how.all && run.Confirmed && len(k.said) == 0) {
-			if err := c.apply(ctx, k, at, how); err != nil {
-				return err
-			}
+		if k.quiet() && !how.all && !how.dry {
+			quiet = append(quiet, k)
+			continue
 		}
-		if how.found != nil {
-			k.tell(how)
+		group.Go(func() error {
+			if !how.dry && !(how.all && run.Confirmed && len(k.said) == 0) {
+				if err := c.apply(ctx, k, at, how); err != nil {
+					return err
+				}
+			}
+			if how.found != nil {
+				k.tell(how)
+			}
+			return nil
+		})
+	}
+	return errors.Join(group.Wait(), c.applyQuiet(ctx, quiet, at, how))
+}
+
+// atOnce is how many runs are written at once: they share the ledger's commits.
+const atOnce = 64
+
+// betweenChecks is how often it is written down, in the ledger and in the status, that HTCondor was asked and had nothing
+// new. A cross-check is written in the ledger every time, since the history is read from there on.
+const betweenChecks = 50 * time.Second
+
+// applyQuiet takes note that HTCondor was asked about runs of which nothing has changed.
+func (c *Controller) applyQuiet(ctx context.Context, quiet []*checking, at time.Time, how pass) error {
+	quiet = slices.DeleteFunc(quiet, func(k *checking) bool { return !how.history && at.Sub(k.run.Checked) < betweenChecks })
+	for page := range slices.Chunk(quiet, pageSize) {
+		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+			for _, k := range page {
+				k.run.Checked = at
+				if err := tx.SetChecked(k.run); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("record cross-check: %w", err)
+		}
+		for _, k := range page {
+			c.routine.Add(k.run.Namespace + "/" + k.run.Name)
 		}
 	}
 	return nil
@@ -236,6 +319,9 @@ func (k *checking) miss(at time.Time) {
 			k.said[proc] = o
 		}
 	}
+	for proc := range k.steady {
+		k.said[proc] = observation{source: fromCrosscheck, at: at, absent: true, evidence: noTrace}
+	}
 }
 
 // maxNamed is how many clusters a constraint names. A command line takes 128 KiB in one argument; past a few thousand
@@ -255,27 +341,53 @@ func constraint(clusters []int) string {
 func (c *Controller) open(ctx context.Context, runs []ledger.Run, how pass) (map[runKey]*checking, error) {
 	checked := make(map[runKey]*checking, len(runs))
 	for _, run := range runs {
-		k := &checking{run: run, open: map[int]ledger.Proc{}, said: map[int]observation{}}
-		for from := 0; ; {
-			var page []ledger.Proc
-			err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-				page, err = tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unconfirmed: !how.all, From: from, Limit: pageSize})
-				return err
-			})
-			if err != nil {
-				return nil, err
+		checked[keyOf(run)] = &checking{run: run, open: map[int]ledger.Proc{}, said: map[int]observation{}}
+	}
+	for i, steady, from := 0, !how.all, 0; i < len(runs); {
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+			for left := pageSize; left > 0 && i < len(runs); {
+				k := checked[keyOf(runs[i])]
+				read, next, err := k.read(tx, how, steady, from, left)
+				if err != nil {
+					return err
+				}
+				switch {
+				case read == left: // there may be more of them
+					from = next
+				case steady:
+					steady, from = false, 0
+				default:
+					i, steady, from = i+1, !how.all, 0
+				}
+				left -= read
 			}
-			for _, p := range page {
-				k.open[p.Proc] = p
-			}
-			if len(page) < pageSize {
-				break
-			}
-			from = page[len(page)-1].Proc + 1
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		checked[keyOf(run)] = k
 	}
 	return checked, nil
+}
+
+// read adds a page of the run's procs, the steady ones or the others, and returns how many and where to go on.
+func (k *checking) read(tx *ledger.Tx, how pass, steady bool, from, limit int) (read, next int, err error) {
+	if steady {
+		err := tx.Steady(k.run.UID, k.run.Attempt, from, limit, func(proc, jobStatus int) {
+			if k.steady == nil {
+				k.steady = make(map[int]schedd.JobStatus, min(k.run.Procs, limit))
+			}
+			k.steady[proc] = schedd.JobStatus(jobStatus)
+			read, next = read+1, proc+1
+		})
+		return read, next, err
+	}
+	page, err := tx.Procs(k.run.UID, k.run.Attempt, ledger.ProcFilter{Unconfirmed: !how.all, Unsteady: !how.all, From: from, Limit: limit})
+	for _, p := range page {
+		k.open[p.Proc] = p
+		next = p.Proc + 1
+	}
+	return len(page), next, err
 }
 
 // pageSize is how many rows one transaction reads or writes at most, so that callbacks do not wait long for it.
@@ -288,10 +400,12 @@ func take(checked map[runKey]*checking, j schedd.Job, at time.Time, tool string,
 		return
 	}
 	p, wanted := k.open[j.Proc]
-	if !wanted {
+	was, steady := k.steady[j.Proc]
+	if !wanted && !steady {
 		return
 	}
 	delete(k.open, j.Proc)
+	delete(k.steady, j.Proc)
 	switch {
 	case neverRan(j):
 		k.neverRan = true
@@ -302,9 +416,16 @@ func take(checked map[runKey]*checking, j schedd.Job, at time.Time, tool string,
 		if how.all {
 			o.read = &p
 		}
-		if _, changed := transition(p, o); changed {
+		same := steady && o.asBefore(was)
+		if !steady {
+			_, changed := transition(p, o)
+			same = !changed
+		}
+		if !same {
 			o.evidence = evidence(tool, j)
 			k.said[j.Proc] = o
+		} else if steady {
+			k.still = true
 		}
 	}
 }

@@ -248,7 +248,7 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 			return fmt.Errorf("list runs: %w", err)
 		}
 		for _, run := range runs {
-			c.queue.Add(run.Namespace + "/" + run.Name)
+			c.routine.Add(run.Namespace + "/" + run.Name)
 		}
 		return nil
 	})

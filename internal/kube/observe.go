@@ -64,6 +64,12 @@ func observed(j schedd.Job, at time.Time) observation {
 	return o
 }
 
+// asBefore tells whether an ad says of an open proc in that state, of which nothing else is known, what is known already:
+// transition would change nothing.
+func (o observation) asBefore(was schedd.JobStatus) bool {
+	return o.outcome.State == schedd.OutcomeOpen && o.hold == "" && o.jobStatus == was
+}
+
 // transition is the one rule by which a proc's row changes. It is pure, idempotent, and does not care for the order in
 // which sources speak:
 //

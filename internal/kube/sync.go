@@ -187,6 +187,9 @@ func (c *Controller) report(ctx context.Context, s situation, v view) (differs b
 		return false, nil
 	}
 	before, after, key := s.job.Status, status, s.job.Namespace+"/"+s.job.Name
+	if onlyChecked(before, after) && after.LastChecked.Sub(before.LastChecked.Time) < betweenChecks {
+		return false, nil
+	}
 	if wait := c.pace.wait(key, v.now); wait > 0 && onlyCounts(before, after) {
 		c.queue.AddAfter(key, wait)
 		return true, nil
@@ -213,6 +216,15 @@ func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {
 	before.Active, before.Succeeded, before.Failed = after.Active, after.Succeeded, after.Failed
 	before.Idle, before.Running, before.Held = after.Idle, after.Running, after.Held
 	before.Failures, before.LastChecked = after.Failures, after.LastChecked
+	return equality.Semantic.DeepEqual(before, after)
+}
+
+// onlyChecked tells whether two statuses differ in nothing but when HTCondor was last asked.
+func onlyChecked(before, after v1alpha1.HTCJobStatus) bool {
+	if before.LastChecked == nil || after.LastChecked == nil {
+		return false
+	}
+	before.LastChecked = after.LastChecked
 	return equality.Semantic.DeepEqual(before, after)
 }
 

@@ -129,6 +129,12 @@ func (w *world) step() bool {
 		w.queue.Done(key)
 		return true
 	}
+	if w.routine.Len() > 0 {
+		key, _ := w.routine.Get()
+		w.syncOne(w.t.Context(), key)
+		w.routine.Done(key)
+		return true
+	}
 	if w.fetches.Len() > 0 {
 		key, _ := w.fetches.Get()
 		w.fetchOne(w.t.Context(), key)

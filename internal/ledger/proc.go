@@ -57,6 +57,7 @@ type ProcFilter struct {
 	Status      Status // 0: any
 	JobStatus   int    // HTCondor's, 0: any
 	Unconfirmed bool   // only those open, or ended by nobody's word but a callback's
+	Unsteady    bool   // only those that Steady does not show
 	Unfetched   bool   // only completed ones whose output is still to be fetched
 	Besides     string // not those that have this reason; empty: any
 	From        int    // the first proc number wanted
@@ -177,6 +178,9 @@ func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
 	}
 	if f.Besides != "" {
 		where, args = where+` AND p.reason <> ?`, append(args, f.Besides)
+	}
+	if f.Unsteady {
+		where += ` AND NOT ` + steady
 	}
 	limit := f.Limit
 	if limit <= 0 {

@@ -1,0 +1,61 @@
+package kube
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+func TestWhatAnAdSaysAgainOfASteadyProcChangesNothing(t *testing.T) {
+	for _, status := range []schedd.JobStatus{schedd.Idle, schedd.Running, schedd.TransferringOutput, schedd.Suspended} {
+		o := observed(schedd.Job{Cluster: 1, Status: status}, time.Now())
+		was := ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(status), Source: fromCrosscheck}
+		require.True(t, o.asBefore(status))
+		_, changed := transition(was, o)
+		require.False(t, changed, status)
+		require.False(t, o.asBefore(schedd.Held), "another state is news")
+	}
+	require.False(t, observed(schedd.Job{Cluster: 1, Status: schedd.Held, HoldReasonCode: 1}, time.Now()).asBefore(schedd.Held), "so is why it is held")
+	require.False(t, observed(schedd.Job{Cluster: 1, Status: schedd.Completed, ExitCode: new(int)}, time.Now()).asBefore(schedd.Completed))
+}
+
+func TestAQueueWithoutNewsIsWrittenDownOnceAMinute(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("many", queueOf(10)))
+	w.schedd.Run(1, -1)
+	w.crosscheck()
+	before, written := w.job("many").Status.LastChecked, w.writes
+	for range 4 {
+		w.clock = w.clock.Add(10 * time.Second)
+		require.NoError(t, w.Refresh(t.Context()))
+		w.settle()
+	}
+	require.Equal(t, written, w.writes)
+	w.clock = w.clock.Add(20 * time.Second)
+	w.crosscheck()
+	require.Equal(t, written+1, w.writes)
+	require.GreaterOrEqual(t, w.job("many").Status.LastChecked.Sub(before.Time), time.Minute-time.Second)
+}
+
+func TestAResyncLooksAtWhatIsNotOverAndNewsGoFirst(t *testing.T) {
+	w := newWorld(t)
+	running := htcjob("running")
+	over := htcjob("over", func(job *v1alpha1.HTCJob) { job.Status.Phase = v1alpha1.PhaseSucceeded })
+	changed := running.DeepCopy()
+	changed.ResourceVersion = "2"
+	events := w.events()
+	events.OnAdd(htcjob("old"), true)
+	events.OnUpdate(running, running)
+	events.OnUpdate(over, over)
+	require.Equal(t, []int{2, 0}, []int{w.routine.Len(), w.queue.Len()})
+	events.OnAdd(htcjob("new"), false)
+	events.OnUpdate(running, changed)
+	events.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/gone"})
+	require.Equal(t, []int{2, 3}, []int{w.routine.Len(), w.queue.Len()})
+}
