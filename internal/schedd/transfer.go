@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -93,9 +95,35 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 		return err
 	}
 	args = append(args, "-constraint", fmt.Sprintf("%s =?= %s && %s", attrFetch, mark, procs.constraint()))
+	err = c.transfer(ctx, id, args, procs)
+	// A script may have removed its own streams. Without them the rest is to be had, of one job at a time.
+	for range 2 {
+		var at *TransferError
+		if len(procs.Numbers) > 1 || !errors.As(err, &at) {
+			break
+		}
+		stream, attr := Stdout, "Out"
+		if strings.Contains(at.Error(), Stderr+": (errno 2)") {
+			stream, attr = Stderr, "Err"
+		} else if !strings.Contains(at.Error(), Stdout+": (errno 2)") {
+			break
+		}
+		if _, err := c.edit(ctx, id, procs.constraint(), attr, `"/dev/null"`); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(at.Proc), stream), nil, 0o600); err != nil {
+			return err
+		}
+		err = c.transfer(ctx, id, args, procs)
+	}
+	return err
+}
+
+// transfer runs condor_transfer_data.
+func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs Procs) error {
 	timeout := min(c.o.Timeout+time.Duration(len(procs.Numbers))*timePerTransfer, max(c.o.Timeout, maxTransferTime))
 	var out bytes.Buffer
-	err = c.run(ctx, command{name: "condor_transfer_data", args: args, id: id, timeout: timeout, read: tool.Output(&out)})
+	err := c.run(ctx, command{name: "condor_transfer_data", args: args, id: id, timeout: timeout, read: tool.Output(&out)})
 	var e *Error
 	if errors.As(err, &e) {
 		if m := targetJob.FindStringSubmatch(e.Stderr); m != nil && m[1] == strconv.Itoa(procs.Cluster) {

@@ -2,6 +2,8 @@ package schedd
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,4 +71,22 @@ func TestRelease(t *testing.T) {
 	require.NoError(t, client.Release(t.Context(), Identity{}, procs), "it has left already")
 	client = tools(t, long, map[string]string{"condor_qedit": `printf 'Failed to set attribute "HTCJobFetched" by constraint: (x)\nAUTHENTICATE:1003:no\n' >&2; exit 1`})
 	require.Equal(t, Credentials, KindOf(client.Release(t.Context(), Identity{}, procs)))
+}
+
+func TestAJobThatRemovedItsStreamsLeavesTheRest(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "1"), 0o700))
+	missing := func(stream string) string {
+		return `echo 'File transfer failed for target job 7.1: reading from file /spool/` + stream + `: (errno 2) No such file or directory' >&2; exit 1`
+	}
+	client := tools(t, long, map[string]string{
+		"condor_qedit": `case "$*" in *'Out "/dev/null"') touch ` + dir + `/noout ;; *'Err "/dev/null"') touch ` + dir + `/noerr ;; esac`,
+		"condor_transfer_data": `if [ ! -f ` + dir + `/noerr ]; then ` + missing(Stderr) + `; fi
+if [ ! -f ` + dir + `/noout ]; then ` + missing(Stdout) + `; fi`,
+	})
+	of := func(numbers ...int) Procs { return Procs{Tag: Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: numbers} }
+	require.Error(t, client.Transfer(t.Context(), Identity{}, of(0, 1), dir), "the others come without it")
+	require.NoError(t, client.Transfer(t.Context(), Identity{}, of(1), dir))
+	require.FileExists(t, filepath.Join(dir, "1", Stdout))
+	require.FileExists(t, filepath.Join(dir, "1", Stderr))
 }

@@ -1,0 +1,58 @@
+package outage
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// Fifty jobs with a megabyte each are fetched in about a second. htcd is killed while that goes on, three times: each
+// time everything that had no place yet is fetched again.
+func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
+	o := begin(t, "--identity=killed")
+	const procs = 50
+	o.Script("many", "echo \"I am $1\"; head -c 1000000 /dev/zero > big; echo \"end $1\" > end\n", trial.Queue(procs))
+	fetches := o.Lab.Path("htcd", "data", "out", ".incoming", "fetch-*")
+	for range 3 {
+		var seen []string
+		o.Eventually(func() bool {
+			seen, _ = filepath.Glob(filepath.Join(fetches, "*", "big")) // the pattern is well formed
+			return len(seen) > 0 || o.Get("many").Status.Phase.Terminal() && o.kept("many") == procs
+		}, func() string { return "nothing was ever fetched" })
+		_, err := o.Lab.RunAs(t.Context(), "root", "kill", "-9", strconv.Itoa(o.status("htcd").Pid))
+		require.NoError(t, err)
+		o.Eventually(func() bool { return o.status("htcd").Pid == 0 }, func() string { return "htcd did not die" })
+		o.do(o.part("htcd").Start)
+	}
+	job := o.Fetched("many")
+	for proc := range procs {
+		require.Equal(t, fmt.Sprintf("I am %d\n", proc), o.Output(job, proc))
+		require.Equal(t, fmt.Sprintf("end %d\n", proc), o.File(job, proc, "end"))
+		require.Len(t, o.File(job, proc, "big"), 1000000)
+	}
+	o.Eventually(func() bool { return len(o.Condor("condor_q", trial.Tagged(job))) == 0 },
+		func() string { return strings.Join(o.Condor("condor_q", trial.Tagged(job), "JobStatus", "HTCJobFetched"), "\n") })
+	left, err := filepath.Glob(fetches)
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.Equal(t, "50", o.sql("SELECT count(*) FROM htcjobs WHERE fetched = 1 AND run = (SELECT id FROM runs WHERE uid = '"+string(job.UID)+"')"))
+	o.gone()
+	require.NoDirExists(t, filepath.Dir(o.Kept(job)))
+}
+
+// kept is how many procs' output is in its place.
+func (o outage) kept(name string) int {
+	o.T.Helper()
+	dirs, err := os.ReadDir(o.Kept(o.Get(name)))
+	if err != nil {
+		return 0
+	}
+	return len(dirs)
+}
