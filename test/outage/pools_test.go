@@ -1,0 +1,181 @@
+package outage
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+const (
+	usual  = "127-0-0-1." + parts.Domain
+	second = parts.Schedd2Name
+)
+
+// site is a lab with a second schedd, whose command says which is the usual one.
+type site struct {
+	outage
+	named string // the file with the command's answer
+}
+
+func newSite(t *testing.T) site {
+	t.Helper()
+	running := trial.New(t).Lab
+	s := site{named: running.Path("run", "usual-schedd")}
+	command := running.Path("run", "myschedd")
+	require.NoError(t, os.WriteFile(command, []byte("#!/bin/sh\ntest \"$1\" = show && cat "+s.named+"\n"), 0o755))
+	s.answer(t, "export _condor_SCHEDD_HOST="+usual+"\n")
+	require.NoError(t, running.Part("schedd2").Start(t.Context()))
+	t.Cleanup(func() { require.NoError(t, running.Part("schedd2").Stop(context.WithoutCancel(t.Context()))) })
+	s.outage = begin(t, "--schedd-command="+command+" show", "--allow-pools="+second)
+	return s
+}
+
+func (s site) answer(t *testing.T, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(s.named, []byte(text), 0o644))
+}
+
+// atSecond is what its queue or history says.
+func (s site) atSecond(tool string, job *v1alpha1.HTCJob, attribute string) []string {
+	s.T.Helper()
+	args := []string{"-name", second, "-constraint", trial.Tagged(job), "-af", attribute}
+	out, err := s.Lab.Run(s.T.Context(), tool, args...)
+	require.NoError(s.T, err)
+	return strings.Fields(out)
+}
+
+// anew gives the second schedd an empty queue whose first cluster has that number.
+func (s site) anew(cluster int32) {
+	s.T.Helper()
+	s.do(s.part("schedd2").Stop)
+	left, err := filepath.Glob(s.Lab.Path("condor", "spool2", "job_queue.log*"))
+	require.NoError(s.T, err)
+	for _, file := range left {
+		require.NoError(s.T, os.Remove(file))
+	}
+	config, err := os.OpenFile(s.Lab.Path("condor", "schedd2.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(s.T, err)
+	_, err = config.WriteString("SCHEDD_CLUSTER_INITIAL_VALUE = " + strconv.Itoa(int(cluster)) + "\n")
+	require.NoError(s.T, err)
+	require.NoError(s.T, config.Close())
+	s.do(s.part("schedd2").Start)
+}
+
+func atSecond(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Schedd: second} }
+
+func TestHTCJobsGoToTheScheddTheyName(t *testing.T) {
+	s := newSite(t)
+	s.Create("here", "exit 0\n")
+	s.Create("there", "exit 3\n", atSecond, trial.Queue(2))
+	s.Create("kept", "sleep 1000\n", atSecond)
+	s.Create("nowhere", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Schedd: "third@lab"} })
+	here, there := s.Ended("here"), s.Ended("there")
+	require.Equal(t, usual, here.Status.Schedd)
+	require.Equal(t, second, there.Status.Schedd)
+	require.EqualValues(t, 2, there.Status.Failed)
+	require.EqualValues(t, 3, *there.Status.Failures[0].ExitCode)
+	require.Equal(t, "callback", s.Source(there))
+	require.Empty(t, s.Condor("condor_q", trial.Tagged(there)), "nothing of it is at the usual schedd")
+	refused := s.Ended("nowhere")
+	require.Contains(t, s.Condition(refused, v1alpha1.ConditionSubmitted).Message, "schedd third@lab is none that htcd may send jobs to")
+
+	kept := s.Until("kept", "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
+	require.NotEmpty(t, s.atSecond("condor_q", kept, "ClusterId"))
+	require.NoError(t, s.Jobs.Delete(t.Context(), "kept", metav1.DeleteOptions{}))
+	s.gone()
+	require.Empty(t, s.atSecond("condor_q", kept, "ClusterId"))
+	require.Empty(t, s.atSecond("condor_q", there, "ClusterId"))
+}
+
+func TestTheNextAttemptAtAnotherScheddMayHaveTheSameNumber(t *testing.T) {
+	s := newSite(t)
+	s.Create("moves", "exit 1\n")
+	first := s.Ended("moves")
+	require.Equal(t, v1alpha1.PhaseFailed, first.Status.Phase)
+	s.anew(first.Status.ClusterID)
+	s.Script("moves", "exit 0\n", atSecond)
+	again := s.Until("moves", "ended again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() })
+	require.Equal(t, v1alpha1.PhaseSucceeded, again.Status.Phase)
+	require.Equal(t, second, again.Status.Schedd)
+	require.Equal(t, first.Status.JobID, again.Status.JobID)
+
+	report, err := s.Lab.Run(t.Context(), "htcd", "reconcile", "--once", "--namespace", s.Namespace)
+	require.NoError(t, err)
+	require.NotContains(t, report, "moves", "each schedd is asked about its own")
+	s.gone()
+}
+
+func TestASecondScheddThatIsDownConcernsNobodyElse(t *testing.T) {
+	s := newSite(t)
+	s.Create("there", "exit 0\n", atSecond)
+	s.Ended("there")
+	s.do(s.part("schedd2").Kill)
+	var waiting []string
+	for i := range 6 { // more than there are submitters
+		waiting = append(waiting, fmt.Sprintf("there-%d", i))
+		s.Create(waiting[i], "exit 0\n", atSecond)
+	}
+	for _, name := range waiting {
+		s.says(name, v1alpha1.ConditionBackendReachable, "Unreachable")
+	}
+	s.Create("here", "exit 0\n")
+	here := s.Ended("here")
+	require.Equal(t, metav1.ConditionTrue, s.Condition(here, v1alpha1.ConditionBackendReachable).Status)
+	require.Equal(t, "stopped", s.state("schedd2"))
+
+	s.do(s.part("schedd2").Start)
+	for _, name := range waiting {
+		require.Equal(t, v1alpha1.PhaseSucceeded, s.Ended(name).Status.Phase)
+	}
+	s.gone()
+}
+
+// What htcd had not yet written down when it was killed is taken back from its ledger.
+func TestARunIsFoundAgainWhereItWasSent(t *testing.T) {
+	s := newSite(t)
+	s.Create("killed", "exit 0\n", trial.Queue(3), never, atSecond)
+	before := s.Phase("killed", v1alpha1.PhaseIdle)
+	s.do(s.part("htcd").Kill)
+	s.sql(fmt.Sprintf("UPDATE runs SET state = 'Intent', cluster = 0, submitted = 0, checked = 0 WHERE uid = '%s'", before.UID))
+	s.sql(fmt.Sprintf("DELETE FROM htcjobs WHERE run = (SELECT id FROM runs WHERE uid = '%s')", before.UID))
+	s.do(s.part("htcd").Start)
+
+	s.Eventually(func() bool {
+		return s.sql(fmt.Sprintf("SELECT state, cluster, schedd FROM runs WHERE uid = '%s'", before.UID)) ==
+			fmt.Sprintf("Submitted|%d|%s", before.Status.ClusterID, second)
+	}, func() string { return s.Kubectl("describe", "htcjob", "killed") })
+	require.Empty(t, s.Condor("condor_q", trial.Tagged(before)))
+	require.Len(t, s.atSecond("condor_q", before, "ProcId"), 3, "one cluster of it")
+	s.gone()
+}
+
+func TestWhenTheUsualScheddIsGoneTheSitesCommandMayNameAnother(t *testing.T) {
+	s := newSite(t)
+	s.Create("old", "sleep 30\n")
+	s.running("old")
+	s.do(s.part("schedd").Stop)
+	s.Create("caught", "exit 0\n") // its intent is written by the time that the schedd is known not to answer
+	s.says("caught", v1alpha1.ConditionBackendReachable, "Unreachable")
+	s.answer(t, `{"currentschedd": "`+second+`"}`)
+	s.Create("new", "exit 0\n")
+	// HTCondor starts it later: its negotiator waits for the schedd that is gone.
+	require.Equal(t, second, s.Phase("new", v1alpha1.PhaseIdle).Status.Schedd)
+
+	s.do(s.part("schedd").Start)
+	for _, name := range []string{"old", "caught", "new"} {
+		require.Equal(t, v1alpha1.PhaseSucceeded, s.Ended(name).Status.Phase)
+	}
+	require.Equal(t, usual, s.Get("old").Status.Schedd)
+	s.gone()
+}
