@@ -17,6 +17,7 @@ type command struct {
 	timeout time.Duration
 	id      Identity
 	read    func(io.Reader) error
+	writes  []string // where it may write; none: wherever the account may
 }
 
 // run runs a tool. Its error is an *Error, or the one that the caller's own function
@@ -24,7 +25,7 @@ type command struct {
 func (c *Client) run(ctx context.Context, cmd command) error {
 	err := tool.Run(ctx, tool.Command{
 		Name: cmd.name, BinDir: c.o.BinDir, Args: cmd.args, Dir: cmd.dir,
-		Env: c.environment(cmd.id), Timeout: cmd.timeout, Read: cmd.read,
+		Env: c.environment(cmd.id), Timeout: cmd.timeout, Read: cmd.read, Writes: cmd.writes,
 	})
 	var f *tool.Failure
 	if !errors.As(err, &f) {

@@ -65,6 +65,13 @@ func (p Procs) constraint() string {
 	return fmt.Sprintf("ClusterId == %d && %s && JobStatus == %d && (%s)", p.Cluster, p.Tag.Constraint(), Completed, strings.Join(numbers, " || "))
 }
 
+// ownPlaces takes out of an ad whatever else names a place for the tool to write to: who has the account of a job may have
+// edited it.
+var ownPlaces = []string{
+	"Out", classad.Quote(Stdout), "Err", classad.Quote(Stderr), "TransferOutputRemaps", "undefined",
+	"SUBMIT_Out", classad.Quote(Stdout), "SUBMIT_Err", classad.Quote(Stderr), "SUBMIT_TransferOutputRemaps", "undefined", "SUBMIT_UserLog", "undefined",
+}
+
 // TransferError says which job's output could not be had. The others may be had without it.
 type TransferError struct {
 	Proc int
@@ -86,7 +93,8 @@ func (e *TransferError) Unwrap() error { return e.Err }
 func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir string) error {
 	into := "strcat(" + classad.Quote(dir+"/") + ", ProcId)"
 	mark := classad.Quote(dir)
-	found, err := c.edit(ctx, id, procs.constraint(), "SUBMIT_Iwd", into, "SUBMIT_UserLog", "undefined", attrFetch, mark)
+	edits := append([]string{"SUBMIT_Iwd", into, attrFetch, mark}, ownPlaces...)
+	found, err := c.edit(ctx, id, procs.constraint(), edits...)
 	if err != nil || !found {
 		return err
 	}
@@ -95,7 +103,7 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 		return err
 	}
 	args = append(args, "-constraint", fmt.Sprintf("%s =?= %s && %s", attrFetch, mark, procs.constraint()))
-	err = c.transfer(ctx, id, args, procs)
+	err = c.transfer(ctx, id, args, procs, dir)
 	// A script may have removed its own streams. Without them the rest is to be had, of one job at a time.
 	for range 2 {
 		var at *TransferError
@@ -114,16 +122,21 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(at.Proc), stream), nil, 0o600); err != nil {
 			return err
 		}
-		err = c.transfer(ctx, id, args, procs)
+		err = c.transfer(ctx, id, args, procs, dir)
 	}
 	return err
 }
 
-// transfer runs condor_transfer_data.
-func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs Procs) error {
+// transfer runs condor_transfer_data. The ad may be edited again behind our back, so the kernel is asked, too, to let it
+// write nowhere else.
+func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs Procs, dir string) error {
 	timeout := min(c.o.Timeout+time.Duration(len(procs.Numbers))*timePerTransfer, max(c.o.Timeout, maxTransferTime))
+	writes := []string{dir, "/dev/null"}
+	if id.CCache != "" {
+		writes = append(writes, id.CCache) // Kerberos keeps the schedd's ticket there
+	}
 	var out bytes.Buffer
-	err := c.run(ctx, command{name: "condor_transfer_data", args: args, id: id, timeout: timeout, read: tool.Output(&out)})
+	err := c.run(ctx, command{name: "condor_transfer_data", args: args, id: id, timeout: timeout, read: tool.Output(&out), writes: writes})
 	var e *Error
 	if errors.As(err, &e) {
 		if m := targetJob.FindStringSubmatch(e.Stderr); m != nil && m[1] == strconv.Itoa(procs.Cluster) {

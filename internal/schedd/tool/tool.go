@@ -32,6 +32,9 @@ type Command struct {
 	Stdin  string
 	// Timeout is the deadline, counted from the start.
 	Timeout time.Duration
+	// Writes are the files, and directories with all below them, that the tool may write, remove or make, where the
+	// kernel can see to that (see Confined); none: all that this process may.
+	Writes []string
 	// Read gets the standard output; nil: nobody does. An error of it ends the tool.
 	Read func(io.Reader) error
 }
@@ -66,6 +69,24 @@ func (f *Failure) Unwrap() error { return f.Err }
 // The tool dies with this process: Linux sends its death signal when the thread that
 // started it ends, so this goroutine keeps its thread until the tool is gone.
 func Run(parent context.Context, c Command) error {
+	if len(c.Writes) == 0 {
+		return run(parent, c)
+	}
+	// What is taken from a thread it never gets back: this one ends with its goroutine, which has locked it once more
+	// than it unlocks it.
+	ended := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		if err := confine(c.Writes); err != nil {
+			ended <- &Failure{Cause: NotStarted, ExitCode: -1, Words: "cannot be confined: " + err.Error(), Err: err}
+			return
+		}
+		ended <- run(parent, c)
+	}()
+	return <-ended
+}
+
+func run(parent context.Context, c Command) error {
 	ctx, cancel := context.WithTimeout(parent, c.Timeout)
 	defer cancel()
 	path := filepath.Join(c.BinDir, c.Name)
