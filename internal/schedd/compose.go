@@ -68,7 +68,8 @@ const memoryHolds = "((NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByRea
 // with the subcode that HTCondor's own policies give.
 const memoryHeld = "JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode == 21 || HoldReasonCode == 26) && HoldReasonSubCode == 102)"
 
-// moreMemory doubles the request at each such hold, and releases the job while that helps.
+// moreMemory doubles the request at each such hold, and releases the job while that helps. A schedd before 9.2 counts no
+// holds: there the job stays held, and is not released with the same memory for ever.
 func (t Terms) moreMemory(options []option) ([]option, error) {
 	m := t.MemoryRetry
 	if m == nil {
@@ -92,7 +93,7 @@ func (t Terms) moreMemory(options []option) ([]option, error) {
 		steps++
 	}
 	options = replace(options, "request_memory", fmt.Sprintf("%s < %d ? %.0f << %s : %d", memoryHolds, steps, asked, memoryHolds, m.Most))
-	return either(options, "periodic_release", fmt.Sprintf("%s && %s <= %d", memoryHeld, memoryHolds, min(m.Times, steps))), nil
+	return either(options, "periodic_release", fmt.Sprintf("%s && %s >= 1 && %s <= %d", memoryHeld, memoryHolds, memoryHolds, min(m.Times, steps))), nil
 }
 
 // deadlines remove what was held or idle for too long.

@@ -140,8 +140,8 @@ func (a *author) moreMemory(s *spec) {
 	}
 	holds := "((NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0) + (NumHoldsByReason.SystemPolicy ?: 0))"
 	s.means["RequestMemory"] = fmt.Sprintf("%s < %d ? %d << %s : %d", holds, steps, first, holds, most)
-	s.orElse("PeriodicRelease", fmt.Sprintf("JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode == 21 || HoldReasonCode == 26) && HoldReasonSubCode == 102) && %s <= %d",
-		holds, min(steps, s.Terms.MemoryRetry.Times)))
+	s.orElse("PeriodicRelease", fmt.Sprintf("JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode == 21 || HoldReasonCode == 26) && HoldReasonSubCode == 102) && %s >= 1 && %s <= %d",
+		holds, holds, min(steps, s.Terms.MemoryRetry.Times)))
 }
 
 // environment leaves no trace in the ad but the name of a file.
