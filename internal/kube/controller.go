@@ -142,12 +142,12 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	for e, queue := range c.lane.queues {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, errand(e), key) }
-		workers := desks{queue: queue, most: c.Submitters, where: c.deskOf(errand(e)), serve: act}
+		workers := desks{queue: queue, most: c.Submitters, where: c.deskOf(errand(e)), serve: oneByOne(act)}
 		group.Go(func() error { workers.run(work); return nil })
 	}
-	checkers := desks{queue: c.checks, most: 1, where: c.deskOfRun, serve: c.checkOne}
+	checkers := desks{queue: c.checks, most: 1, batch: maxNamed, where: c.deskOfRun, serve: c.checkSome}
 	group.Go(func() error { checkers.run(work); return nil })
-	fetchers := desks{queue: c.fetches, most: c.Fetchers, where: c.deskOf(asking), serve: c.fetchOne}
+	fetchers := desks{queue: c.fetches, most: c.Fetchers, where: c.deskOf(asking), serve: oneByOne(c.fetchOne)}
 	group.Go(func() error { fetchers.run(ctx); return nil }) // what a shutdown breaks off is fetched again
 	<-ctx.Done()
 	c.fetches.ShutDown()

@@ -82,34 +82,56 @@ func (c *Controller) each(ctx context.Context, kind string, ask func(context.Con
 	return errors.Join(errs...)
 }
 
-// checkOne asks about the one run that a callback hinted at. HTCondor needs a moment from the callback to the end in
-// its queue, so it asks a few times; then the cron schedule takes over.
-func (c *Controller) checkOne(ctx context.Context, uid string) {
-	over, err := c.checkRun(ctx, uid)
-	if err != nil {
-		c.Log.Warn().Err(err).Str("uid", uid).Msg("check after a callback")
+// checkSome asks about the runs that callbacks hinted at, all those of one account with one question. HTCondor needs a moment
+// from the callback to the end in its queue, so it asks a few times; then the cron schedule takes over.
+func (c *Controller) checkSome(ctx context.Context, uids []string) {
+	var runs []ledger.Run
+	for _, uid := range uids {
+		run, over, err := c.latestOpen(ctx, uid)
+		if err != nil {
+			c.Log.Warn().Err(err).Str("uid", uid).Msg("check after a callback")
+		}
+		if over || c.checks.NumRequeues(uid) >= 3 {
+			c.checks.Forget(uid)
+		} else {
+			c.checks.AddRateLimited(uid)
+		}
+		if !over && err == nil {
+			runs = append(runs, run)
+		}
 	}
-	if over || c.checks.NumRequeues(uid) >= 3 {
-		c.checks.Forget(uid)
-		return
+	for _, k := range circles(runs) {
+		if err := c.checkCircle(ctx, k); err != nil {
+			c.Log.Warn().Err(err).Int("runs", len(k.runs)).Msg("check after a callback")
+		}
 	}
-	c.checks.AddRateLimited(uid)
 }
 
 // checkRun asks about the newest run of an HTCJob, unless HTCondor has said the last word on it.
 func (c *Controller) checkRun(ctx context.Context, uid string) (over bool, err error) {
-	run, err := c.latest(ctx, uid)
+	run, over, err := c.latestOpen(ctx, uid)
+	if over || err != nil {
+		return over, err
+	}
+	return false, c.checkCircle(ctx, circles([]ledger.Run{run})[0])
+}
+
+// checkCircle asks about runs of one account at one place.
+func (c *Controller) checkCircle(ctx context.Context, k circle) error {
+	id, err := c.questioner(ctx, k.home)
+	if err != nil {
+		return err
+	}
+	return c.check(ctx, id, k.runs, pass{history: true, since: c.passes.mark(k.home)})
+}
+
+// latestOpen is the newest run of an HTCJob; it is over when HTCondor has said the last word on it, or it is gone.
+func (c *Controller) latestOpen(ctx context.Context, uid string) (run ledger.Run, over bool, err error) {
+	run, err = c.latest(ctx, uid)
 	if errors.Is(err, ledger.ErrNotFound) || err == nil && (run.State != ledger.Submitted || run.Confirmed) {
-		return true, nil
+		return run, true, nil
 	}
-	if err != nil {
-		return false, err
-	}
-	id, err := c.questioner(ctx, homeOf(run))
-	if err != nil {
-		return false, err
-	}
-	return false, c.check(ctx, id, []ledger.Run{run}, pass{history: true})
+	return run, false, err
 }
 
 // latest is the newest run of an HTCJob.
@@ -430,14 +452,14 @@ func take(checked map[runKey]*checking, j schedd.Job, at time.Time, tool string,
 	}
 }
 
-// sinceMark tells whether whatever left the queue of this run left it after the mark.
+// sinceMark tells whether whatever left the queue of this run left it after the mark: it was asked about since, or sent since.
 func (k *checking) sinceMark(m mark) bool {
 	for _, p := range k.open {
 		if p.Absent > 0 {
 			return false
 		}
 	}
-	return !k.run.Checked.Before(m.at)
+	return !k.run.Checked.Before(m.at) || k.run.Submitted.After(m.at)
 }
 
 // apply writes what was found about one run.

@@ -15,8 +15,9 @@ import (
 type desks struct {
 	queue workqueue.TypedRateLimitingInterface[string]
 	most  int // workers of one place
+	batch int // keys of one place that are served together at most
 	where func(ctx context.Context, key string) schedd.Place
-	serve func(ctx context.Context, key string)
+	serve func(ctx context.Context, keys []string)
 
 	mu    sync.Mutex
 	lines map[schedd.Place]*turns
@@ -49,7 +50,7 @@ func (d *desks) send(ctx context.Context, place schedd.Place, key string) {
 	}
 	if d.busy[place] < d.most {
 		d.busy[place]++
-		d.work.Go(func() { d.sit(ctx, place, key) })
+		d.work.Go(func() { d.sit(ctx, place, []string{key}) })
 		return
 	}
 	if d.lines[place] == nil {
@@ -59,27 +60,42 @@ func (d *desks) send(ctx context.Context, place schedd.Place, key string) {
 }
 
 // sit is one worker.
-func (d *desks) sit(ctx context.Context, place schedd.Place, key string) {
-	for more := true; more; key, more = d.next(place) {
+func (d *desks) sit(ctx context.Context, place schedd.Place, keys []string) {
+	for ; len(keys) > 0; keys = d.next(place) {
 		if !d.queue.ShuttingDown() {
-			d.serve(ctx, key)
+			d.serve(ctx, keys)
 		}
-		d.queue.Done(key)
+		for _, key := range keys {
+			d.queue.Done(key)
+		}
 	}
 }
 
-// next takes the key whose turn it is; without one the worker goes.
-func (d *desks) next(place schedd.Place) (key string, more bool) {
+// next takes the keys whose turn it is; without one the worker goes.
+func (d *desks) next(place schedd.Place) (keys []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if line := d.lines[place]; line != nil && line.Len() > 0 {
-		return line.Pop(), true
+	line := d.lines[place]
+	for line != nil && line.Len() > 0 && len(keys) < max(d.batch, 1) {
+		keys = append(keys, line.Pop())
+	}
+	if len(keys) > 0 {
+		return keys
 	}
 	delete(d.lines, place)
 	if d.busy[place]--; d.busy[place] == 0 {
 		delete(d.busy, place)
 	}
-	return "", false
+	return nil
+}
+
+// oneByOne serves keys that are not served together.
+func oneByOne(serve func(ctx context.Context, key string)) func(context.Context, []string) {
+	return func(ctx context.Context, keys []string) {
+		for _, key := range keys {
+			serve(ctx, key)
+		}
+	}
 }
 
 // deskOf is the place whose workers act for an HTCJob: where it is, or will be. Of several that do not all answer it is one

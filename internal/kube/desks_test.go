@@ -29,7 +29,7 @@ func newBureau(t *testing.T, most int) *bureau {
 	b := &bureau{letGo: make(chan struct{}), ended: make(chan struct{}), inside: map[byte]int{}, worst: map[byte]int{}, reached: make(chan string, 100)}
 	b.queue, b.most = newTurns(workqueue.DefaultTypedControllerRateLimiter[string]()), most
 	b.where = func(_ context.Context, key string) schedd.Place { return schedd.Place{Schedd: key[:1]} }
-	b.serve = func(_ context.Context, key string) {
+	b.serve = oneByOne(func(_ context.Context, key string) {
 		b.mu.Lock()
 		b.inside[key[0]]++
 		b.worst[key[0]] = max(b.worst[key[0]], b.inside[key[0]])
@@ -42,7 +42,7 @@ func newBureau(t *testing.T, most int) *bureau {
 		b.mu.Lock()
 		b.inside[key[0]]--
 		b.mu.Unlock()
-	}
+	})
 	go func() { b.run(context.WithoutCancel(t.Context())); close(b.ended) }()
 	return b
 }
@@ -106,4 +106,29 @@ func TestWhatStandsInLineAtTheEndIsLeftForTheNextHtcd(t *testing.T) {
 	close(b.letGo)
 	<-b.ended
 	require.Equal(t, []string{"x/1"}, b.served)
+}
+
+func TestWhatGathersForAPlaceIsServedTogether(t *testing.T) {
+	queue := newTurns(workqueue.DefaultTypedControllerRateLimiter[string]())
+	began, letGo, served := make(chan struct{}), make(chan struct{}), make(chan []string, 9)
+	d := desks{queue: queue, most: 1, batch: 3, where: func(context.Context, string) schedd.Place { return schedd.Place{} }}
+	d.serve = func(_ context.Context, keys []string) {
+		if keys[0] == "first" {
+			close(began)
+			<-letGo
+		}
+		served <- keys
+	}
+	for _, key := range []string{"first", "a/1", "a/2", "b/1", "b/2"} {
+		d.send(t.Context(), schedd.Place{}, key)
+	}
+	<-began
+	close(letGo)
+	d.work.Wait()
+	close(served)
+	var batches [][]string
+	for keys := range served {
+		batches = append(batches, keys)
+	}
+	require.Equal(t, [][]string{{"first"}, {"a/1", "b/1", "a/2"}, {"b/2"}}, batches)
 }

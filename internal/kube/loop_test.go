@@ -456,7 +456,7 @@ func TestWithRetriesLeftACallbackOnlyAsksForACheck(t *testing.T) {
 	require.NoError(t, w.callback("one", 0, 5))
 	require.EqualValues(t, 1, w.job("one").Status.Active)
 	w.schedd.Complete(1, 0, 0)
-	w.checkOne(t.Context(), "uid-one")
+	w.checkSome(t.Context(), []string{"uid-one"})
 	w.settle()
 	require.EqualValues(t, 1, w.job("one").Status.Succeeded)
 }

@@ -169,22 +169,34 @@ func observe(tx *ledger.Tx, uid string, attempt int, said map[int]observation, a
 		}
 		changes = append(changes, change{was, is})
 	}
-	return changes, settle(tx, uid, attempt, at, checked)
+	run, err := tx.Run(uid, attempt)
+	if err != nil {
+		return nil, err
+	}
+	_, err = settle(tx, run, at, checked)
+	return changes, err
+}
+
+// observeRow is observe for one row of a run, both as they were just read in the same transaction. It returns how many of the
+// run's procs are open.
+func observeRow(tx *ledger.Tx, run ledger.Run, was ledger.Proc, o observation) (open int, err error) {
+	if is, changed := transition(was, o); changed {
+		if err := tx.UpdateProc(is); err != nil {
+			return 0, err
+		}
+	}
+	return settle(tx, run, o.at, false)
 }
 
 // change is one row as it was and as it is.
 type change struct{ was, is ledger.Proc }
 
-// settle brings the run's own row in line with its procs.
-func settle(tx *ledger.Tx, uid string, attempt int, at time.Time, checked bool) error {
-	run, err := tx.Run(uid, attempt)
-	if err != nil {
-		return err
-	}
+// settle brings the run's own row, which was just read, in line with its procs. It returns how many of these are open.
+func settle(tx *ledger.Tx, run ledger.Run, at time.Time, checked bool) (open int, err error) {
 	before := run
-	counts, err := tx.Counts(uid, attempt)
+	counts, err := tx.Counts(run.UID, run.Attempt)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	switch {
 	case counts.Active > 0:
@@ -194,16 +206,16 @@ func settle(tx *ledger.Tx, uid string, attempt int, at time.Time, checked bool) 
 	}
 	if checked {
 		run.Checked = at
-		unconfirmed, err := tx.Procs(uid, attempt, ledger.ProcFilter{Unconfirmed: true, Limit: 1})
+		unconfirmed, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unconfirmed: true, Limit: 1})
 		if err != nil {
-			return err
+			return 0, err
 		}
 		run.Confirmed = len(unconfirmed) == 0
 	}
 	if run.Ended.Equal(before.Ended) && run.Checked.Equal(before.Checked) && run.Confirmed == before.Confirmed {
-		return nil
+		return counts.Active, nil
 	}
-	return tx.UpdateRun(run)
+	return counts.Active, tx.UpdateRun(run)
 }
 
 // Record takes a job's own word about its end. It returns nil only when the ledger has it durably, and implements
@@ -233,12 +245,8 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 			check = true
 			return nil
 		}
-		at := c.Now()
-		if _, err = observe(tx, run.UID, run.Attempt, map[int]observation{proc.Proc: said(callback, at)}, at, false); err != nil {
-			return err
-		}
-		counts, err := tx.Counts(run.UID, run.Attempt)
-		over = counts.Active == 0
+		open, err := observeRow(tx, run, proc, said(callback, c.Now()))
+		over = open == 0
 		return err
 	})
 	if err != nil {
@@ -252,7 +260,13 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	if over {
 		c.checks.AddAfter(uid, firstRetry)
 	}
-	c.queue.Add(callback.Namespace + "/" + callback.Name)
+	// Counts are written once a second; that many looks in between would be in vain.
+	key := callback.Namespace + "/" + callback.Name
+	if wait := c.pace.wait(key, c.Now()); wait > 0 && !over {
+		c.queue.AddAfter(key, wait)
+	} else {
+		c.queue.Add(key)
+	}
 	return nil
 }
 
