@@ -49,6 +49,12 @@ test: host ## unit tests, then everything that runs against the real parts, in a
 	go test ./...
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -p 1 -timeout 30m ./...
 
+# A lab of its own for the tests of the pod, which change what everything else stands on.
+.PHONY: test-node
+test-node: ## build the image, bring up a node, and test htcd as the pod of deploy/base
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
+	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags node -count=1 -timeout 15m ./node
+
 # How many HTCJobs chaos runs, and what decides everything else; 0 is the clock.
 N ?= 300
 CHAOS_SEED ?= 0

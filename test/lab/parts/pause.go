@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/root"
 )
 
 // The images of a node's pods, under the host that stands for no registry.
@@ -105,4 +106,10 @@ func fileLayer(file, as string) (v1.Layer, error) {
 		return nil, err
 	}
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(tree.Bytes())), nil })
+}
+
+// TagImage gives htcd's image another name, as if it were another one.
+func TagImage(ctx context.Context, l *lab.Lab, tag string) error {
+	_, err := l.RunAs(ctx, "root", root.ContainerdDir+"/ctr", "--address", containerdSocket, "--namespace", "k8s.io", "images", "tag", "--force", htcdImage, tag)
+	return err
 }

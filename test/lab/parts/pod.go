@@ -49,7 +49,8 @@ func PodReady(ctx context.Context, w World) error {
 // writeOverlay writes what differs from deploy/base: the image's name, which schedd, its realm, and a volume.
 func writeOverlay(w World) (dir string, err error) {
 	dir = w.Lab.Path("node", "overlay")
-	data := w.Lab.Path("node", "data")
+	// Where a lab without a node has it, too.
+	data := w.Lab.Path("htcd", "data")
 	for _, d := range []string{dir, data} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return "", err

@@ -1,0 +1,226 @@
+//go:build node
+
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// bench is a test's namespace, and htcd's Deployment, which is everybody's.
+type bench struct {
+	*trial.Bench
+	client kubernetes.Interface
+}
+
+func newBench(t *testing.T) bench {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(trial.Config(t))
+	require.NoError(t, err)
+	return bench{trial.New(t), client}
+}
+
+// htcd runs kubectl in htcd's namespace.
+func (b bench) htcd(args ...string) string {
+	b.T.Helper()
+	out, err := b.Lab.Run(b.T.Context(), "kubectl", append([]string{"-n", parts.PodNamespace}, args...)...)
+	require.NoError(b.T, err)
+	return out
+}
+
+// pods are htcd's that are not on their way out.
+func (b bench) pods() (all []corev1.Pod) {
+	b.T.Helper()
+	list, err := b.client.CoreV1().Pods(parts.PodNamespace).List(b.T.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=htcd"})
+	require.NoError(b.T, err)
+	for _, pod := range list.Items {
+		if pod.DeletionTimestamp == nil {
+			all = append(all, pod)
+		}
+	}
+	return all
+}
+
+func ready(pod corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// leader waits until n pods run and one of them, which is not other, is ready, and returns that one.
+func (b bench) leader(n int, other string) corev1.Pod {
+	b.T.Helper()
+	var leader corev1.Pod
+	b.Eventually(func() bool {
+		var running, leading int
+		for _, pod := range b.pods() {
+			if pod.Status.Phase == corev1.PodRunning {
+				running++
+			}
+			if ready(pod) {
+				leading++
+				leader = pod
+			}
+		}
+		return running == n && leading == 1 && leader.Name != other
+	}, func() string { return b.htcd("describe", "pods") })
+	return leader
+}
+
+// process returns the host's pid of htcd in a pod.
+func (b bench) process(pod corev1.Pod) int {
+	b.T.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
+	require.NoError(b.T, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(text), b.Lab.Cgroup()) || !strings.Contains(string(text), "pod"+string(pod.UID)) {
+			continue
+		}
+		if program, err := os.Readlink(filepath.Join(filepath.Dir(file), "exe")); err == nil && strings.HasSuffix(program, "/usr/bin/htcd") {
+			var pid int
+			_, err := fmt.Sscanf(file, "/proc/%d/cgroup", &pid)
+			require.NoError(b.T, err)
+			return pid
+		}
+	}
+	require.FailNow(b.T, "htcd runs nowhere", pod.Name)
+	return 0
+}
+
+func TestExamplesRunThroughThePod(t *testing.T) {
+	for _, c := range []struct {
+		file, name        string
+		succeeded, failed int32
+	}{
+		{"retcode/zero.yaml", "zero", 1, 0},
+		{"retcode/notzero.yaml", "notzero", 0, 1},
+		{"queue.yaml", "queue", 3, 0},
+		{"command/python.yaml", "python", 1, 0},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.Apply(c.file)
+			job := b.Ended(c.name)
+			require.EqualValues(t, []int32{0, c.succeeded, c.failed}, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed})
+			require.Equal(t, v1alpha1.JobIDs(int(job.Status.ClusterID), job.Queue()), job.Status.JobID)
+		})
+	}
+}
+
+// A job's end comes through nginx, as the Ingress says, to the Service, and so to the pod that is ready. Everything
+// else of htcd is out of reach there.
+func TestCallbacksComeThroughTheIngressAndTheService(t *testing.T) {
+	b := newBench(t)
+	calls := func() int {
+		text, err := os.ReadFile(b.Lab.Log("ingress"))
+		require.NoError(t, err)
+		return strings.Count(string(text), `"POST /cloudevents HTTP/1.1" 204`)
+	}
+	before := calls()
+	b.Script("calls", "exit 0\n", trial.Queue(2))
+	b.Ended("calls")
+	require.GreaterOrEqual(t, calls(), before+2)
+
+	ask := func(path string) string {
+		out, err := b.Lab.RunAs(t.Context(), "robot", "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "http://htcd.example.org"+path)
+		require.NoError(t, err)
+		return out
+	}
+	require.Equal(t, "405", ask("/cloudevents"), "a GET of what takes POSTs")
+	for _, path := range []string{"/", "/readyz", "/metrics", "/cloudevents/x"} {
+		require.Equal(t, "404", ask(path), path)
+	}
+}
+
+func TestThePodHasNoMoreRightsThanItNeeds(t *testing.T) {
+	b := newBench(t)
+	pod := b.leader(1, "")
+	proc := fmt.Sprintf("/proc/%d/", b.process(pod))
+	text, err := os.ReadFile(proc + "status")
+	require.NoError(t, err)
+	status := string(text)
+	for _, line := range []string{"Uid:\t10001\t10001\t10001\t10001", "Gid:\t10001\t10001\t10001\t10001", "Groups:\t10001",
+		"CapEff:\t0000000000000000", "CapBnd:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"} {
+		require.Contains(t, status, line)
+	}
+
+	mounts, err := os.ReadFile(proc + "mountinfo")
+	require.NoError(t, err)
+	at := map[string]string{}
+	for line := range strings.Lines(string(mounts)) {
+		f := strings.Fields(line)
+		at[f[4]] = line
+	}
+	require.Contains(t, at["/"], " ro,", "the image is read-only")
+	require.Contains(t, at["/etc/htcd"], " ro,")
+	require.Contains(t, at["/tickets"], " - tmpfs ", "tickets are in memory")
+
+	require.Eventually(t, func() bool {
+		tickets, err := filepath.Glob(proc + "root/tickets/htcd/*")
+		return err == nil && len(tickets) > 0
+	}, trial.Patience, trial.Patience/500)
+	ledger, err := os.Stat(b.Lab.Ledger())
+	require.NoError(t, err, "the ledger is on the volume")
+	require.Zero(t, ledger.Mode()&0o002)
+}
+
+func TestProbesAreAnswered(t *testing.T) {
+	b := newBench(t)
+	pod := b.leader(1, "")
+	for _, path := range []string{"healthz", "readyz"} {
+		require.Contains(t, b.htcd("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/%s", parts.PodNamespace, pod.Name, path)), "ok")
+	}
+	require.NotContains(t, b.htcd("get", "events"), "Liveness probe failed")
+}
+
+func TestReconcileByHandInThePod(t *testing.T) {
+	b := newBench(t)
+	b.Script("edited", "exit 0\n")
+	job := b.Ended("edited")
+	_, err := b.Lab.Run(t.Context(), "sqlite3", b.Lab.Ledger(), fmt.Sprintf(
+		"UPDATE htcjobs SET status = 7 WHERE htcjobName = 'edited' AND jobId = '%s'", job.Status.JobID[0]))
+	require.NoError(t, err)
+	out := b.htcd("exec", "deploy/htcd", "--", "htcd", "reconcile", "--once", "--namespace", b.Namespace, "-o", "json")
+	var report struct {
+		Differences []struct {
+			Name, Was, Is string
+			Repaired      bool
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &report), out)
+	require.NotEmpty(t, report.Differences, out)
+	require.Equal(t, "edited", report.Differences[0].Name)
+	require.True(t, report.Differences[0].Repaired)
+	require.Contains(t, b.htcd("exec", "deploy/htcd", "--", "htcd", "reconcile", "--once", "--namespace", b.Namespace), "nothing differs")
+}
+
+// After a test that has changed the Deployment: as it was.
+func (b bench) restore() {
+	b.T.Helper()
+	b.T.Cleanup(func() {
+		ctx := context.WithoutCancel(b.T.Context())
+		_, err := b.Lab.Run(ctx, "kubectl", "-n", parts.PodNamespace, "scale", "deployment/htcd", "--replicas=1")
+		require.NoError(b.T, err)
+		_, err = b.Lab.Run(ctx, "kubectl", "-n", parts.PodNamespace, "rollout", "status", "deployment/htcd", "--timeout=60s")
+		require.NoError(b.T, err)
+	})
+}

@@ -1,0 +1,64 @@
+//go:build node
+
+package node
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/test/lab/parts"
+)
+
+// updatedJobs is how many HTCJobs there are while htcd is updated.
+const updatedJobs = 50
+
+// The jobs are in all states meanwhile: not yet applied, not yet sent, waiting, running, ending.
+func TestAnUpdateUnderLoadLosesAndDoublesNothing(t *testing.T) {
+	b := newBench(t)
+	before := b.leader(1, "")
+	require.NoError(t, parts.TagImage(t.Context(), b.Lab, "localhost/htcd:next"))
+	name := func(i int) string { return fmt.Sprintf("job-%d", i) }
+	for i := range updatedJobs {
+		b.Create(name(i), fmt.Sprintf("sleep %d\nexit %d\n", i%10, i%3))
+		switch i {
+		case updatedJobs / 3:
+			b.htcd("set", "image", "deployment/htcd", "htcd=localhost/htcd:next")
+		case updatedJobs * 2 / 3:
+			b.htcd("rollout", "status", "deployment/htcd", "--timeout=60s")
+			b.htcd("rollout", "restart", "deployment/htcd")
+		}
+	}
+	b.htcd("rollout", "status", "deployment/htcd", "--timeout=60s")
+	after := b.leader(1, before.Name)
+	require.Equal(t, "localhost/htcd:next", after.Spec.Containers[0].Image)
+
+	ids := map[string]bool{}
+	for i := range updatedJobs {
+		job := b.Ended(name(i))
+		want := []int32{0, 1, 0}
+		if i%3 != 0 {
+			want = []int32{0, 0, 1}
+			require.EqualValues(t, i%3, *job.Status.Failures[0].ExitCode)
+		}
+		require.EqualValues(t, want, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed}, name(i))
+		require.EqualValues(t, 1, job.Status.Attempt, name(i))
+		require.Len(t, job.Status.JobID, 1)
+		ids[job.Status.JobID[0]] = true
+	}
+	require.Len(t, ids, updatedJobs)
+
+	// What HTCondor has of this namespace, in the queue and out of it, is these and no other.
+	seen := map[string]bool{}
+	constraint := fmt.Sprintf("HTCJobNamespace == %q", b.Namespace)
+	for _, tool := range []string{"condor_q", "condor_history"} {
+		for _, line := range b.Condor(tool, constraint) {
+			seen[strings.TrimSpace(line)] = true
+		}
+	}
+	require.Equal(t, ids, seen)
+	b.Kubectl("delete", "htcjobs", "--all", "--timeout=60s")
+	require.Empty(t, b.Condor("condor_q", constraint))
+}
