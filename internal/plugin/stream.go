@@ -73,6 +73,8 @@ func (c *cluster) log(ctx context.Context, name string, parameters url.Values, w
 // errHere marks an error of this side, which asking again does not mend.
 type errHere struct{ error }
 
+func (e errHere) Unwrap() error { return e.error }
+
 func copyTo(w io.Writer, r io.Reader) (int64, error) {
 	var failed error
 	n, err := io.Copy(writerFunc(func(p []byte) (int, error) {

@@ -1,0 +1,355 @@
+package plugin
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// archived makes a tar of names and texts; a name that ends in / is a directory.
+func archived(t *testing.T, entries ...string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for i := 0; i < len(entries); i += 2 {
+		header := &tar.Header{Name: entries[i], Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(entries[i+1]))}
+		switch {
+		case strings.HasSuffix(entries[i], "/"):
+			header.Typeflag, header.Size = tar.TypeDir, 0
+		case strings.HasPrefix(entries[i+1], "-> "):
+			header.Typeflag, header.Linkname, header.Size = tar.TypeSymlink, entries[i+1][3:], 0
+		case strings.HasPrefix(entries[i+1], "=> "):
+			header.Typeflag, header.Linkname, header.Size = tar.TypeLink, entries[i+1][3:], 0
+		}
+		require.NoError(t, w.WriteHeader(header))
+		if header.Typeflag == tar.TypeReg {
+			_, err := io.WriteString(w, entries[i+1])
+			require.NoError(t, err)
+		}
+	}
+	require.NoError(t, w.Close())
+	return b.Bytes()
+}
+
+// land unpacks into a directory.
+func land(t *testing.T, dir string, archive []byte, change ...func(*landing)) (*landing, error) {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = root.Close() })
+	l := &landing{root: root, origin: origin{HTCJob: "ns/zero", UID: "u", Attempt: 1}}
+	for _, f := range change {
+		f(l)
+	}
+	if err := l.claim(); err != nil {
+		return l, err
+	}
+	return l, l.unpack(bytes.NewReader(archive))
+}
+
+// tree lists what is in a directory, files with their text.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Name() == originFile {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		found[name] = string(text)
+		return err
+	}))
+	return found
+}
+
+func TestAnArchiveLands(t *testing.T) {
+	dir := t.TempDir()
+	l, err := land(t, dir, archived(t, "0/", "", "0/_condor_stdout", "out", "0/a/", "", "0/a/b", "c", "10/", "", "10/_condor_stderr", "err", "10/stderr", "own"))
+	require.NoError(t, err)
+	require.Equal(t, 2, l.came)
+	want := map[string]string{"0/stdout": "out", "0/a/b": "c", "10/_condor_stderr": "err", "10/stderr": "own"}
+	require.Equal(t, want, tree(t, dir))
+
+	l, err = land(t, dir, archived(t, "0/", "", "0/x", "again", "11/", "", "11/y", "new"))
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 1}, []int{l.came, l.there})
+	want["11/y"] = "new"
+	require.Equal(t, want, tree(t, dir))
+
+	second := func(l *landing) { l.origin.Attempt = 2 }
+	_, err = land(t, dir, archived(t, "0/", "", "0/x", "2"), second)
+	require.ErrorContains(t, err, "other output")
+	require.Equal(t, want, tree(t, dir))
+	_, err = land(t, dir, archived(t, "0/", "", "0/x", "2"), second, func(l *landing) { l.force = true })
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"0/x": "2"}, tree(t, dir))
+}
+
+func TestWhatIsThereIsNotReplaced(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "0"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "0", "mine"), []byte("mine"), 0o644))
+	_, err := land(t, dir, archived(t, "0/", "", "0/x", "theirs"))
+	require.ErrorContains(t, err, "is there already")
+	require.Equal(t, map[string]string{"0/mine": "mine"}, tree(t, dir))
+}
+
+func TestNothingLandsOutside(t *testing.T) {
+	for name, entries := range map[string][]string{
+		"above":                      {"0/", "", "0/../../evil", "x"},
+		"an absolute path":           {"/etc/evil", "x"},
+		"beside the jobs":            {"evil", "x"},
+		"a job with a sign":          {"+1/x", "x"},
+		"a job with a zero":          {"01/x", "x"},
+		"a job below none":           {"-1/x", "x"},
+		"a job that is a file":       {"0", "x"},
+		"dots":                       {"../evil", "x"},
+		"the note of whose it is":    {originFile, "x"},
+		"a link out":                 {"0/", "", "0/link", "-> /etc"},
+		"a link and then through it": {"0/", "", "0/link", "-> ..", "0/link/evil", "x"},
+		"a hard link":                {"0/", "", "0/link", "=> /etc/passwd"},
+		"a file twice":               {"0/", "", "0/x", "1", "0/x", "2"},
+		"a job out of its turn":      {"1/", "", "1/x", "1", "0/", "", "0/x", "2"},
+		"a job once more":            {"1/", "", "2/", "", "1/", "", "1/x", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			around := t.TempDir()
+			dir := filepath.Join(around, "dir")
+			require.NoError(t, os.Mkdir(dir, 0o755))
+			_, err := land(t, dir, archived(t, entries...))
+			require.Error(t, err)
+			require.False(t, passing(err), "asking again does not mend it: %v", err)
+			for file := range tree(t, around) {
+				require.Regexp(t, `^dir/\d+/x$`, file, "what is complete may stay")
+			}
+			left, err := filepath.Glob(filepath.Join(dir, ".htcd-*.part"))
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+	// A link that was there before leads nowhere either.
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, part(0))))
+	_, err := land(t, dir, archived(t, "0/", "", "0/x", "x"))
+	require.NoError(t, err)
+	require.Empty(t, tree(t, elsewhere))
+}
+
+// serving is a cluster that is a function.
+func serving(t *testing.T, answer http.HandlerFunc) *cluster {
+	server := httptest.NewServer(answer)
+	t.Cleanup(server.Close)
+	base, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	return &cluster{namespace: "ns", base: base, http: server.Client()}
+}
+
+func TestABrokenStreamGoesOn(t *testing.T) {
+	const text = "zero\none\ntwo\nthree\n"
+	var asked []string
+	c := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.RawQuery)
+		switch from := r.FormValue("offset"); len(asked) {
+		case 1: // the tail, broken in a line
+			w.Header().Set(aggregate.HeaderOffset, "5")
+			w.Header().Set(aggregate.HeaderAttempt, "3")
+			_, _ = io.WriteString(w, text[5:11])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		case 2:
+			http.Error(w, "service unavailable", http.StatusServiceUnavailable)
+		default:
+			var at int
+			_, _ = fmt.Sscan(from, &at)
+			_, _ = io.WriteString(w, text[at:])
+		}
+	})
+	var got strings.Builder
+	require.NoError(t, c.log(t.Context(), "zero", url.Values{"tailLines": {"3"}, "follow": {"true"}}, &got))
+	require.Equal(t, text[5:], got.String())
+	require.Equal(t, []string{"follow=true&tailLines=3", "attempt=3&follow=true&offset=11", "attempt=3&follow=true&offset=11"}, asked)
+}
+
+func TestABrokenArchiveGoesOn(t *testing.T) {
+	first := archived(t, "0/", "", "0/x", "a", "1/", "", "1/x", strings.Repeat("b", 5000))
+	asked := 0
+	c := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		if asked++; asked == 1 {
+			w.Header().Set(aggregate.HeaderAttempt, "3")
+			_, _ = w.Write(first[:len(first)-4000])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		require.Equal(t, "attempt=3&from=1", r.URL.RawQuery)
+		_, _ = w.Write(archived(t, "1/", "", "1/x", "b", "2/", "", "2/x", "c"))
+	})
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer root.Close()
+	require.NoError(t, c.fetch(t.Context(), "zero", -1, &landing{root: root}))
+	require.Equal(t, map[string]string{"0/x": "a", "1/x": "b", "2/x": "c"}, tree(t, dir))
+}
+
+func TestARefusalIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		code int
+		body string
+		want string
+	}{
+		"in htcd's words":           {409, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"it waits","reason":"Conflict","code":409}`, "it waits"},
+		"a cluster without htcd":    {404, "404 page not found\n", "serves no output"},
+		"an apiserver without it":   {404, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the server could not find","reason":"NotFound","details":{},"code":404}`, "serves no output"},
+		"an HTCJob that is not":     {404, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"there is no HTCJob","reason":"NotFound","details":{"name":"zero","kind":"htcjobs"},"code":404}`, "there is no HTCJob"},
+		"an htcd that is not there": {503, "service unavailable\n", "no htcd is there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			cluster := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+				asked++
+				w.WriteHeader(c.code)
+				_, _ = io.WriteString(w, c.body)
+			})
+			err := cluster.log(t.Context(), "zero", url.Values{}, io.Discard)
+			require.ErrorContains(t, err, c.want)
+			require.Equal(t, 1, asked)
+		})
+	}
+}
+
+func TestWhoDoesNotReadOnEndsIt(t *testing.T) {
+	asked := 0
+	c := serving(t, func(w http.ResponseWriter, _ *http.Request) { asked++; _, _ = io.WriteString(w, "text") })
+	require.ErrorIs(t, c.log(t.Context(), "zero", url.Values{}, writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe })), io.ErrClosedPipe)
+	require.Equal(t, 1, asked)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Equal(t, Exit{ExitInterrupted}, ended(ctx, c.log(ctx, "zero", url.Values{}, io.Discard)))
+}
+
+func TestLinesHaveTheirJobBeforeThem(t *testing.T) {
+	var b strings.Builder
+	p := &prefixed{w: &b, mu: new(sync.Mutex), prefix: "[1] "}
+	for _, part := range []string{"a", "b\nc\n", "d"} {
+		_, err := io.WriteString(p, part)
+		require.NoError(t, err)
+	}
+	p.finish()
+	require.Equal(t, "[1] ab\n[1] c\n[1] d\n", b.String())
+}
+
+func TestNames(t *testing.T) {
+	for argument, want := range map[string]string{
+		"zero": "zero", "htcjob/zero": "zero", "htcjobs/zero": "zero", "htcj/zero": "zero", "htcjob.htc.cern.ch/zero": "zero",
+		"pod/zero": "", "": "", "htcjob/": "", "htcjob/a/b": "",
+	} {
+		got, err := named(argument)
+		require.Equal(t, want == "", err != nil, argument)
+		require.Equal(t, want, got)
+	}
+}
+
+func TestAFileIsTakenApart(t *testing.T) {
+	const one = "apiVersion: htc.cern.ch/v1alpha1\nkind: HTCJob\nmetadata: {name: a}\n"
+	for name, c := range map[string]struct {
+		text  string
+		n     int
+		wrong string
+	}{
+		"one":                    {one, 1, ""},
+		"two, and empty ones":    {"---\n" + one + "---\n# nothing\n---\n" + one, 2, ""},
+		"JSON":                   {`{"apiVersion":"htc.cern.ch/v1alpha1","kind":"HTCJob","metadata":{"generateName":"a-"}}`, 1, ""},
+		"none":                   {"# nothing\n", 0, "no HTCJob"},
+		"another kind":           {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", 0, "v1 Pod"},
+		"another version":        {strings.Replace(one, "v1alpha1", "v2", 1), 0, "htc.cern.ch/v2"},
+		"without a name":         {"apiVersion: htc.cern.ch/v1alpha1\nkind: HTCJob\n", 0, "without metadata.name"},
+		"a key twice":            {one + "kind: HTCJob\n", 0, "already set"},
+		"what is no YAML at all": {"a: b: c", 0, "mapping values"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := split([]byte(c.text))
+			if c.wrong != "" {
+				require.ErrorContains(t, err, c.wrong)
+				return
+			}
+			require.NoError(t, err)
+			require.Len(t, got, c.n)
+		})
+	}
+}
+
+func job(phase v1alpha1.Phase, codes ...int32) *v1alpha1.HTCJob {
+	j := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Name: "zero", Generation: 1}, Status: v1alpha1.HTCJobStatus{Phase: phase, ObservedGeneration: 1}}
+	for _, code := range codes {
+		failure := v1alpha1.Failure{}
+		if code >= 0 {
+			failure.ExitCode = &code
+		}
+		j.Status.Failures = append(j.Status.Failures, failure)
+	}
+	return j
+}
+
+func TestItEndsAsTheJobsDid(t *testing.T) {
+	for name, c := range map[string]struct {
+		jobs []*v1alpha1.HTCJob
+		want int
+	}{
+		"all succeeded":                   {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseSucceeded), job(v1alpha1.PhaseSucceeded)}, 0},
+		"one failed":                      {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseSucceeded), job(v1alpha1.PhaseFailed, 42)}, 42},
+		"all failed alike":                {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseFailed, 3, 3), job(v1alpha1.PhaseFailed, 3)}, 3},
+		"failures differ":                 {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseFailed, 3, 4)}, 1},
+		"HTCJobs differ":                  {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseFailed, 3), job(v1alpha1.PhaseFailed, 4)}, 1},
+		"a signal":                        {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseFailed, -1)}, 1},
+		"another code was to be success":  {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseFailed, 0)}, 1},
+		"refused":                         {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseFailed)}, 1},
+		"removed":                         {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseRemoved)}, 1},
+		"one removed after another fails": {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseFailed, 5), job(v1alpha1.PhaseRemoved)}, 1},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, exitCode(c.jobs)) })
+	}
+	require.False(t, over(job(v1alpha1.PhaseSucceeded), 2), "that was the spec before")
+	require.False(t, over(job(v1alpha1.PhaseRunning), 1))
+	require.True(t, over(job(v1alpha1.PhaseFailed), 1))
+}
+
+func TestTheLineOfATerminal(t *testing.T) {
+	j := job(v1alpha1.PhaseHeld)
+	j.Status.Active, j.Status.Idle, j.Status.Running, j.Status.Held, j.Status.Succeeded = 6, 1, 2, 2, 4
+	j.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, Message: "no such\x1b[2J image"}}
+	for live, want := range map[bool]string{
+		false: "zero: no such[2J image\n",
+		true:  "zero: no such[2J image\n\r\x1b[KHeld: 1 on their way, 1 idle, 2 running, 4 done, 0 failed, 2 held\n",
+	} {
+		var b strings.Builder
+		d := &display{w: &b, live: live, jobs: []*v1alpha1.HTCJob{j}}
+		d.show(0, j)
+		d.show(0, j)
+		d.finish()
+		require.Equal(t, want, b.String())
+	}
+	require.Equal(t, "Pending: 3 on their way, 0 idle, 0 running, 0 done, 0 failed, 0 held", counts([]*v1alpha1.HTCJob{pending(3)}))
+}
+
+func pending(n int32) *v1alpha1.HTCJob {
+	j := job(v1alpha1.PhasePending)
+	j.Spec.Script.Queue = &n
+	return j
+}

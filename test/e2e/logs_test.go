@@ -1,0 +1,236 @@
+package e2e
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+const outputPath = "/apis/output.htc.cern.ch/v1alpha1/namespaces/%s/htcjobs/%s/log"
+
+func TestOutputIsReadThroughTheApiserver(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	b.Script("talk", `echo "out of $1"; echo "err of $1" >&2; exit $1`+"\n", trial.Queue(2))
+	htcd := func(args ...string) string {
+		out, err := b.Lab.Run(t.Context(), "htcd", append(args, "-n", b.Namespace)...)
+		require.NoError(t, err)
+		return out
+	}
+	// Whoever follows waits for it, from before it was sent to its end.
+	require.Equal(t, "out of 1\n", htcd("logs", "talk", "--proc=1", "--follow"))
+	require.ElementsMatch(t, []string{"[0] out of 0\n", "[1] out of 1\n"}, slices.Collect(strings.Lines(htcd("logs", "talk", "--all", "--follow"))))
+	require.Equal(t, "err of 0\n", htcd("logs", "htcjob.htc.cern.ch/talk", "--stderr"))
+	plugin, err := b.Lab.Run(t.Context(), "kubectl", "htcjob", "logs", "talk", "--stderr", "--all", "-n", b.Namespace)
+	require.NoError(t, err)
+	require.Equal(t, "[0] err of 0\n[1] err of 1\n", plugin)
+	require.Equal(t, "out of 1\n", b.Kubectl("get", "--raw", fmt.Sprintf(outputPath, b.Namespace, "talk")+"?proc=1"))
+
+	dir := t.TempDir()
+	htcd("get-output", "talk", dir)
+	for file, text := range map[string]string{"0/stdout": "out of 0\n", "1/stdout": "out of 1\n", "1/stderr": "err of 1\n"} {
+		got, err := os.ReadFile(filepath.Join(dir, file))
+		require.NoError(t, err)
+		require.Equal(t, text, string(got))
+	}
+	htcd("get-output", "talk", dir)
+	b.Script("other", "true\n")
+	htcd("logs", "other", "--follow")
+	_, err = b.Lab.Run(t.Context(), "htcd", "get-output", "other", dir, "-n", b.Namespace)
+	require.ErrorContains(t, err, "holds other output")
+
+	for name, args := range map[string][]string{
+		"there is no HTCJob none": {"logs", "none"},
+		"has no job 2":            {"logs", "talk", "--proc=2"},
+		"want a number":           {"logs", "talk", "--proc=-1"},
+	} {
+		_, err := b.Lab.Run(t.Context(), "htcd", append(args, "-n", b.Namespace)...)
+		require.ErrorContains(t, err, name)
+	}
+	// kubectl takes htcjobs for the HTCJobs themselves.
+	require.Contains(t, b.Kubectl("get", "htcjobs"), "talk")
+}
+
+func TestARunningJobIsFollowedAcrossARestart(t *testing.T) {
+	b := trial.New(t)
+	b.Script("count", "for i in $(seq 20); do echo line $i; sleep 0.5; done\n")
+	var want strings.Builder
+	for i := range 20 {
+		fmt.Fprintf(&want, "line %d\n", i+1)
+	}
+	follow := exec.CommandContext(t.Context(), b.Lab.Bin("htcd"), "logs", "count", "-f", "-n", b.Namespace)
+	out, err := follow.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, follow.Start())
+	begun := make([]byte, len("line 1\n"))
+	_, err = io.ReadFull(out, begun)
+	require.NoError(t, err)
+
+	job := b.Phase("count", v1alpha1.PhaseRunning)
+	require.Zero(t, job.Status.Succeeded, "it is shown while it runs")
+	now, err := b.Lab.Run(t.Context(), "htcd", "logs", "count", "-n", b.Namespace)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(want.String(), now), now)
+	tail, err := b.Lab.Run(t.Context(), "htcd", "logs", "count", "--tail=1", "-n", b.Namespace)
+	require.NoError(t, err)
+	require.Equal(t, 1, strings.Count(tail, "\n"))
+
+	htcd := b.Lab.Part("htcd")
+	require.NoError(t, htcd.Stop(t.Context()))
+	require.NoError(t, htcd.Start(t.Context()))
+	rest, err := io.ReadAll(out)
+	require.NoError(t, err)
+	require.NoError(t, follow.Wait())
+	require.Equal(t, want.String(), string(begun)+string(rest))
+	b.Phase("count", v1alpha1.PhaseSucceeded)
+}
+
+// user is somebody with rights in one namespace, and the kubeconfig of theirs.
+func user(t *testing.T, namespace string) (kubeconfig, token string) {
+	t.Helper()
+	config := trial.Config(t)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "anna"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = client.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "anna"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "htcjob-user"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "anna", Namespace: namespace}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	request, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "anna", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
+		CurrentContext: "c", Contexts: map[string]*clientcmdapi.Context{"c": {Cluster: "c", AuthInfo: "anna", Namespace: namespace}},
+		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, InsecureSkipTLSVerify: true}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"anna": {Token: request.Status.Token}},
+	}, kubeconfig))
+	return kubeconfig, request.Status.Token
+}
+
+func TestOutputIsReadByWhoMayAndNobodyElse(t *testing.T) {
+	t.Parallel()
+	mine, theirs := trial.New(t), trial.New(t)
+	anna, token := user(t, mine.Namespace)
+	file := filepath.Join(t.TempDir(), "job.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`apiVersion: htc.cern.ch/v1alpha1
+kind: HTCJob
+metadata: {name: secret}
+spec:
+  script: {image: centos, command: bash, source: "echo what only we may read\n"}
+`), 0o644))
+	// The role is all that is needed, to submit and to wait and to read.
+	_, err := mine.Lab.Run(t.Context(), "htcd", "submit", file, "--watch", "--kubeconfig", anna)
+	require.NoError(t, err)
+	text, err := mine.Lab.Run(t.Context(), "htcd", "logs", "secret", "-f", "--kubeconfig", anna)
+	require.NoError(t, err)
+	require.Equal(t, "what only we may read\n", text)
+
+	theirs.Script("secret", "echo what only they may read\n")
+	theirs.Ended("secret")
+	for _, args := range [][]string{{"logs", "secret"}, {"get-output", "secret", t.TempDir()}} {
+		text, err = mine.Lab.Run(t.Context(), "htcd", append(args, "-n", theirs.Namespace, "--kubeconfig", anna)...)
+		require.ErrorContains(t, err, "forbidden")
+		require.Empty(t, text)
+	}
+	out, err := mine.Lab.Run(t.Context(), "kubectl", "--kubeconfig", anna, "get", "--raw", fmt.Sprintf(outputPath, theirs.Namespace, "secret")+"/archive")
+	require.ErrorContains(t, err, "orbidden")
+	require.Empty(t, out)
+
+	// Beside the apiserver nobody gets as far as saying who he is, whatever he has.
+	world, err := parts.Open(mine.Lab)
+	require.NoError(t, err)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+		fmt.Sprintf("https://127.0.0.1:%d", world.Ports.Output)+fmt.Sprintf(outputPath, mine.Namespace, "secret"), nil)
+	require.NoError(t, err)
+	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header.Set("X-Remote-User", "system:admin")
+	request.Header.Set("X-Remote-Group", "system:masters")
+	transport, err := rest.TransportFor(&rest.Config{TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	require.NoError(t, err)
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	require.Error(t, err)
+	require.Nil(t, response)
+	wrong, err := tls.LoadX509KeyPair(mine.Lab.Path("kube", "certs", "apiserver.crt"), mine.Lab.Path("kube", "certs", "apiserver.key"))
+	require.NoError(t, err)
+	transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{wrong}}}
+	response, err = (&http.Client{Transport: transport}).Do(request)
+	require.Error(t, err)
+	require.Nil(t, response)
+}
+
+func TestSubmitEndsAsTheJobsDo(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	const one = `apiVersion: htc.cern.ch/v1alpha1
+kind: HTCJob
+metadata: {name: %s}
+spec:
+  script: {image: centos, command: bash, source: %q, queue: %d}
+  htcopts: %q
+`
+	for name, c := range map[string]struct {
+		source  string
+		queue   int
+		options string
+		code    int
+		says    string
+	}{
+		"succeeds":  {"exit 0\n", 2, "", 0, ""},
+		"fails":     {"exit 42\n", 2, "", 42, "fails: Failed"},
+		"disagrees": {"exit $(($1 + 3))\n", 2, "", 1, "disagrees: Failed"},
+		"refused":   {"exit 0\n", 1, "executable = /bin/id\n", 1, "refused: Failed"},
+		"held":      {"exit 5\n", 1, "on_exit_hold = ExitCode == 5\non_exit_hold_reason = \"look at me\"\nperiodic_remove = JobStatus == 5 && time() - EnteredCurrentStatus > 12\n", 1, "look at me"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			submit := exec.CommandContext(t.Context(), b.Lab.Bin("htcd"), "submit", "-", "--watch", "-n", b.Namespace)
+			submit.Stdin = strings.NewReader(fmt.Sprintf(one, name, c.source, c.queue, c.options))
+			var stderr strings.Builder
+			submit.Stderr = &stderr
+			err := submit.Run()
+			code := 0
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+				code = exit.ExitCode()
+			} else {
+				require.NoError(t, err)
+			}
+			require.Equal(t, c.code, code, stderr.String())
+			require.Contains(t, stderr.String(), c.says)
+			require.NotContains(t, stderr.String(), "\r", "no line is written over where nobody looks")
+		})
+	}
+	for name, text := range map[string]string{
+		"only HTCJobs":                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
+		"field not declared in schema": strings.Replace(fmt.Sprintf(one, "x", "true\n", 1, ""), "htcopts:", "htcoptions:", 1),
+		"without metadata.name":        strings.Replace(fmt.Sprintf(one, "x", "true\n", 1, ""), "name: x", "labels: {a: b}", 1),
+		"no HTCJob is in there":        "# nothing\n",
+		"spec.script.image in body":    strings.Replace(fmt.Sprintf(one, "x", "true\n", 1, ""), "image: centos", `image: ""`, 1),
+	} {
+		_, err := b.Lab.RunInput(t.Context(), text, "htcd", "submit", "-", "-n", b.Namespace)
+		require.ErrorContains(t, err, name)
+	}
+}
