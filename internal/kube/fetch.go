@@ -223,12 +223,13 @@ func placeError(err error) error {
 // transfer fetches and says what has come. Jobs may have been sent before the namespace had an account of its own: what
 // is not that one's may be the common one's.
 func (c *Controller) transfer(ctx context.Context, b batch, wanted []int, dir string) (arrived, missing []int, err error) {
-	id, err := c.identity(ctx, homeOf(b.run))
+	h := homeOf(b.run)
+	id, err := c.identity(ctx, h)
 	if err != nil {
 		return nil, nil, err
 	}
 	missing = wanted
-	for _, as := range c.accounts(ctx, id) {
+	for _, as := range c.accounts(ctx, h, id) {
 		if err := c.asked(as.Place, c.Schedd.Transfer(ctx, as, b.of(missing), dir)); err != nil {
 			return nil, nil, err
 		}
@@ -252,11 +253,11 @@ func (c *Controller) transfer(ctx context.Context, b batch, wanted []int, dir st
 	return arrived, missing, nil
 }
 
-// accounts are those whose job it may be.
-func (c *Controller) accounts(ctx context.Context, id schedd.Identity) []schedd.Identity {
+// accounts are those whose job it may be. Who named a Secret had its account from the beginning.
+func (c *Controller) accounts(ctx context.Context, h home, id schedd.Identity) []schedd.Identity {
 	common, err := c.Credentials.Common(ctx)
 	common.Place = id.Place
-	if err != nil || common == id {
+	if err != nil || common == id || h.secret != "" {
 		return []schedd.Identity{id}
 	}
 	return []schedd.Identity{id, common}

@@ -117,9 +117,10 @@ func stderrEnd(dir string) string {
 // release lets jobs leave the queue. What does not succeed is done when the HTCJob's turn comes again.
 func (c *Controller) release(ctx context.Context, run ledger.Run, procs []int) error {
 	b := batch{run: run}
-	id, err := c.identity(ctx, homeOf(run))
+	h := homeOf(run)
+	id, err := c.identity(ctx, h)
 	if err == nil {
-		for _, as := range c.accounts(ctx, id) {
+		for _, as := range c.accounts(ctx, h, id) {
 			err = errors.Join(err, c.asked(as.Place, c.Schedd.Release(ctx, as, b.of(procs))))
 		}
 	}
@@ -154,24 +155,30 @@ func (c *Controller) releaseForgotten(ctx context.Context) error {
 		return err
 	}
 	for _, k := range circles(runs) {
-		id, err := c.questioner(ctx, k.home)
-		if err != nil {
-			return err
-		}
-		found := map[runKey][]int{}
-		err = c.asked(id.Place, c.Schedd.Queue(ctx, id, schedd.Waiting, func(j schedd.Job) error {
-			key := runKey{j.Cluster, j.Tag.UID, j.Tag.Attempt}
-			found[key] = append(found[key], j.Proc)
-			return nil
-		}))
-		if err != nil {
-			return err
-		}
-		for _, run := range k.runs {
-			if procs := found[keyOf(run)]; len(procs) > 0 && c.fetchable(run) {
-				if err := c.releaseFetched(ctx, run, procs); err != nil {
-					return err
-				}
+		err = errors.Join(err, c.releaseCircle(ctx, k))
+	}
+	return err
+}
+
+// releaseCircle is that for the runs of one circle.
+func (c *Controller) releaseCircle(ctx context.Context, k circle) error {
+	id, err := c.questioner(ctx, k.home)
+	if err != nil {
+		return err
+	}
+	found := map[runKey][]int{}
+	err = c.asked(id.Place, c.Schedd.Queue(ctx, id, schedd.Waiting, func(j schedd.Job) error {
+		key := runKey{j.Cluster, j.Tag.UID, j.Tag.Attempt}
+		found[key] = append(found[key], j.Proc)
+		return nil
+	}))
+	if err != nil {
+		return err
+	}
+	for _, run := range k.runs {
+		if procs := found[keyOf(run)]; len(procs) > 0 && c.fetchable(run) {
+			if err := c.releaseFetched(ctx, run, procs); err != nil {
+				return err
 			}
 		}
 	}
