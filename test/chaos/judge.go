@@ -222,13 +222,14 @@ func (t *trialOf) wholeClusters() map[int][]int {
 	return whole
 }
 
-// doubled holds each run to one cluster, and each spec to one run: an attempt more would be a way round the first.
+// doubled holds each run to one cluster, and each spec to one run, or two where the first was suspended: an attempt more
+// would be a way round the first.
 func (t *trialOf) doubled(whole map[int][]int) {
 	specs, clusters := 0, 0
 	if !t.Trial.Shape.Spec.refused() {
 		specs++
 	}
-	if t.Edited && !t.Trial.Shape.Edited.refused() {
+	if t.Edited && !t.Trial.Shape.Edited.refused() || t.Trial.Shape.Paused {
 		specs++
 	}
 	for attempt, ids := range whole {

@@ -89,8 +89,17 @@ func TestJudge(t *testing.T) {
 		"a cluster that was removed as half-spooled and yet had started is a run": {func(e *Evidence) {
 			another(e, 7, 1, halfSpooled, func(ad *Ad) { ad.NumJobStarts = 1 })
 		}, []Fault{Doubled}},
-		"two clusters of one attempt are doubled":          {func(e *Evidence) { another(e, 9, 1) }, []Fault{Doubled}},
-		"a second attempt of the same spec is doubled":     {func(e *Evidence) { another(e, 9, 2) }, []Fault{Doubled}},
+		"two clusters of one attempt are doubled":      {func(e *Evidence) { another(e, 9, 1) }, []Fault{Doubled}},
+		"a second attempt of the same spec is doubled": {func(e *Evidence) { another(e, 9, 2) }, []Fault{Doubled}},
+		"a second attempt after a suspension is sound": {func(e *Evidence) {
+			e.Sent[0].Trial.Shape.Paused = true
+			another(e, 7, 2, func(ad *Ad) { ad.Queued, ad.JobStatus = false, removed })
+		}, nil},
+		"a third attempt after one suspension is doubled": {func(e *Evidence) {
+			e.Sent[0].Trial.Shape.Paused = true
+			another(e, 9, 2)
+			another(e, 10, 3)
+		}, []Fault{Doubled}},
 		"a cluster of a refused HTCJob is doubled":         {func(e *Evidence) { refusedWith(e) }, []Fault{Doubled}},
 		"a refused HTCJob has no cluster":                  {refused, nil},
 		"a staged directory of a refused one is left over": {func(e *Evidence) { refused(e); e.Staged = []string{"u-1"} }, []Fault{LeftOver}},

@@ -78,6 +78,16 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 					}
 				})
 			}
+			if err == nil && trial.Shape.Paused {
+				edits.Go(func() {
+					for _, suspend := range []bool{true, false} {
+						sleep(ctx, trial.Later)
+						if err := p.suspend(ctx, trial, suspend); err != nil {
+							errs <- fmt.Errorf("suspend %s: %w", trial.Name, err)
+						}
+					}
+				})
+			}
 			if err != nil {
 				errs <- fmt.Errorf("%s: %w", trial.Name, err)
 			}
@@ -196,6 +206,14 @@ func (p *Player) edit(ctx context.Context, trial Trial) error {
 		}
 		sleep(ctx, 500*time.Millisecond)
 	}
+}
+
+func (p *Player) suspend(ctx context.Context, trial Trial, is bool) error {
+	patch := fmt.Appendf(nil, `{"spec":{"suspend":%t}}`, is)
+	_, err := p.Jobs.HTCJobs(p.Namespace).Patch(ctx, trial.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	p.Log("%s: suspend %t", trial.Name, is)
+	p.count(fmt.Sprintf("HTCJob suspended %t", is))
+	return err
 }
 
 func (p *Player) add(s Sent) {

@@ -12,6 +12,7 @@ type Shape struct {
 	Spec    Spec
 	Edited  *Spec // what it is changed to as soon as the apiserver takes it
 	Deleted bool  // while it is on its way or running
+	Paused  bool  // suspended while it is on its way or running, and resumed a while later
 }
 
 // Spec is what an HTCJob runs and how that must end.
@@ -56,6 +57,7 @@ var Shapes = []Shape{
 		Spec:   Spec{Queue: 1, Source: "exit 4", Codes: []int{4}},
 		Edited: &Spec{Queue: 2, Source: "sleep 1; exit $1", Codes: []int{0, 1}},
 	},
+	{Name: "suspended and resumed", Paused: true, Spec: Spec{Queue: 2, Source: "sleep 6; exit $1", Codes: []int{0, 1}}},
 	{Name: "deleted", Deleted: true, Spec: Spec{Queue: 3, Source: "sleep 300", Codes: []int{0, 0, 0}}},
 	{Name: "deleted at its end", Deleted: true, Spec: Spec{Queue: 1, Source: "sleep 1; exit 2", Codes: []int{2}}},
 }
