@@ -219,13 +219,13 @@ type MemoryRetry struct {
 
 // Pool is a place that jobs are sent to.
 type Pool struct {
-	// Collector is the pool's central manager, host or host:port; htcd's own when absent.
+	// Collector is the pool's central manager, host or host:port; htcd's own when absent. With it, schedd is needed, too.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$')",message="the collector must be host or host:port"
 	Collector string `json:"collector,omitempty"`
 
-	// Schedd is the name of the schedd; the collector's or htcd's own when absent.
+	// Schedd is the name of the schedd; the usual one when absent.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_]([A-Za-z0-9_.@-]*[A-Za-z0-9])?$')",message="the schedd must be a name such as bigbird10.cern.ch or name@host"
