@@ -225,7 +225,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	var check, over bool
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		uid, check, over = "", false, false
-		proc, err := tx.ProcByJobID(callback.Namespace, callback.Name, callback.JobID)
+		proc, err := tx.ProcByJobID(callback.Namespace, callback.Name, callback.JobID, tokenHash)
 		if errors.Is(err, ledger.ErrNotFound) {
 			return c.unknownJob(tx, callback, tokenHash)
 		}
@@ -237,6 +237,10 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 			return err
 		}
 		if !notify.Match(run.TokenHash, tokenHash) {
+			// Another schedd may have given the same number to an attempt whose cluster is not recorded yet.
+			if err := c.unknownJob(tx, callback, tokenHash); !errors.Is(err, notify.ErrUnknownJob) {
+				return err
+			}
 			return notify.ErrForbidden
 		}
 		uid = run.UID

@@ -24,7 +24,7 @@ func BenchmarkCallback(b *testing.B) {
 			parallel(b, writers, func() error {
 				jobID := fmt.Sprintf("100.%d", int(next.Add(1))%r.Procs)
 				return l.Write(context.Background(), func(tx *Tx) error {
-					p, err := tx.ProcByJobID("physics", "zero", jobID)
+					p, err := tx.ProcByJobID("physics", "zero", jobID, nil)
 					if err != nil {
 						return err
 					}
@@ -112,7 +112,7 @@ func BenchmarkMillion(b *testing.B) {
 	for name, fn := range map[string]func(*Tx) error{
 		"Counts":      func(tx *Tx) error { _, err := tx.Counts(uid, 1); return err },
 		"LatestRun":   func(tx *Tx) error { _, err := tx.LatestRun(uid); return err },
-		"ProcByJobID": func(tx *Tx) error { _, err := tx.ProcByJobID("physics", "analysis-77", "78.50"); return err },
+		"ProcByJobID": func(tx *Tx) error { _, err := tx.ProcByJobID("physics", "analysis-77", "78.50", nil); return err },
 		"OpenProcs":   func(tx *Tx) error { _, err := tx.Procs(uid, 1, ProcFilter{Status: StatusOpen}); return err },
 		"AllRuns":     func(tx *Tx) error { _, err := tx.Runs(RunFilter{Open: true}); return err },
 	} {

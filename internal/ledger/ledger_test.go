@@ -138,7 +138,7 @@ func TestAFileOfTheFirstOperatorIsCarriedOn(t *testing.T) {
 				l, err := Open(context.Background(), path)
 				require.NoError(t, err)
 				mustRead(t, l, func(tx *Tx) error {
-					_, err := tx.ProcByJobID("", "zero", "884426.0")
+					_, err := tx.ProcByJobID("", "zero", "884426.0", nil)
 					require.ErrorIs(t, err, ErrNotFound)
 					runs, err := tx.Runs(RunFilter{})
 					require.Empty(t, runs)
@@ -146,7 +146,7 @@ func TestAFileOfTheFirstOperatorIsCarriedOn(t *testing.T) {
 				})
 				insert(t, l, testRun("u1"))
 				mustRead(t, l, func(tx *Tx) error {
-					p, err := tx.ProcByJobID("physics", "zero", "100.0")
+					p, err := tx.ProcByJobID("physics", "zero", "100.0", nil)
 					require.Equal(t, "u1", p.UID)
 					require.Equal(t, StatusOpen, p.Status, "its own row, not the old one of the same job id")
 					return err

@@ -140,12 +140,13 @@ func (tx *Tx) Proc(uid string, attempt, proc int) (Proc, error) {
 
 // ProcByJobID finds a proc as a callback names it; ErrNotFound also when jobID
 // is no "cluster.proc". Where two schedds gave the same cluster id to runs of
-// one name, the newer run is meant.
-func (tx *Tx) ProcByJobID(namespace, name, jobID string) (Proc, error) {
+// one name, the run with that token is meant, else the newer one: whether the
+// token is right is for the caller to see.
+func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc, error) {
 	p, err := Proc{}, ErrNotFound
 	if cluster, proc, ok := splitJobID(jobID); ok {
 		p, err = scanProc(tx.queryRow(selectProc+`WHERE r.namespace = ? AND r.name = ? AND r.cluster = ? AND p.proc = ?
-			ORDER BY r.id DESC LIMIT 1`, namespace, name, cluster, proc))
+			ORDER BY r.tokenHash IS ? DESC, r.id DESC LIMIT 1`, namespace, name, cluster, proc, tokenHash))
 	}
 	if err != nil {
 		return Proc{}, fmt.Errorf("job %q of %s/%s: %w", jobID, namespace, name, err)

@@ -103,7 +103,7 @@ func TestAProcComesBackAsItWent(t *testing.T) {
 	want.Changed, want.Checked = noon.Add(time.Hour), noon.Add(2*time.Hour)
 	mustWrite(t, l, func(tx *Tx) error { return tx.UpdateProc(want) })
 	mustRead(t, l, func(tx *Tx) error {
-		got, err := tx.ProcByJobID("physics", "zero", "100.1")
+		got, err := tx.ProcByJobID("physics", "zero", "100.1", nil)
 		require.Equal(t, want, got)
 		return err
 	})
@@ -123,21 +123,26 @@ func TestAProcComesBackAsItWent(t *testing.T) {
 
 func TestProcByJobIDTakesOneSpellingOnly(t *testing.T) {
 	l, _ := openTemp(t)
-	insert(t, l, testRun("u1"))
-	newer := testRun("u2") // the same name and cluster id, from another schedd
+	older, newer := testRun("u1"), testRun("u2") // the same name and cluster id, from another schedd
+	older.TokenHash, newer.TokenHash = []byte("of the older"), []byte("of the newer")
 	newer.Schedd = "other.example"
+	insert(t, l, older)
 	insert(t, l, newer)
 	mustRead(t, l, func(tx *Tx) error {
-		p, err := tx.ProcByJobID("physics", "zero", "100.2")
+		p, err := tx.ProcByJobID("physics", "zero", "100.2", []byte("nobody's"))
 		require.Equal(t, "u2", p.UID)
+		for uid, token := range map[string]string{"u1": "of the older", "u2": "of the newer"} {
+			p, err = tx.ProcByJobID("physics", "zero", "100.2", []byte(token))
+			require.Equal(t, uid, p.UID)
+		}
 		for _, id := range []string{
 			"", "100", "100.", ".0", "100.3", "101.0", "0100.0", "100.00", "+100.0", "100.-1", " 100.0", "100.0 ", "100.0.0",
 			"1e2.0", "99999999999999999999.0", "ERROR", "100.%",
 		} {
-			_, err := tx.ProcByJobID("physics", "zero", id)
+			_, err := tx.ProcByJobID("physics", "zero", id, nil)
 			require.ErrorIs(t, err, ErrNotFound, id)
 		}
-		_, other := tx.ProcByJobID("chemistry", "zero", "100.0")
+		_, other := tx.ProcByJobID("chemistry", "zero", "100.0", nil)
 		require.ErrorIs(t, other, ErrNotFound)
 		return err
 	})
