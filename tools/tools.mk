@@ -7,7 +7,7 @@ CONTROLLER_GEN = $(TOOL) controller-gen object crd:crdVersions=v1 paths=./$(TYPE
 lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and that what is generated is current
 	@files=$$(gofmt -l cmd internal test) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
-		echo "lint $$m"; (cd $$m && go vet ./... && $(TOOL) staticcheck ./... && go mod verify) || exit 1; \
+		echo "lint $$m"; (cd $$m && go vet -tags node ./... && $(TOOL) staticcheck -tags node ./... && go mod verify) || exit 1; \
 	done
 	cd tools && go mod verify
 	cd test/parts/kubernetes && go mod verify

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -190,6 +191,17 @@ func TestProbesAreAnswered(t *testing.T) {
 		require.Contains(t, b.htcd("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/%s", parts.PodNamespace, pod.Name, path)), "ok")
 	}
 	require.NotContains(t, b.htcd("get", "events"), "Liveness probe failed")
+}
+
+// The way is the apiserver's own: through the Service htcd-output to the pod, with certificates that both have made.
+func TestOutputIsReadThroughTheApiserver(t *testing.T) {
+	b := newBench(t)
+	b.Script("talks", "echo out of the pod\n")
+	b.Until("talks", "fetched", func(job *v1alpha1.HTCJob) bool {
+		return meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
+	})
+	require.Equal(t, "out of the pod\n",
+		b.Kubectl("get", "--raw", "/apis/output.htc.cern.ch/v1alpha1/namespaces/"+b.Namespace+"/htcjobs/talks/log"))
 }
 
 func TestReconcileByHandInThePod(t *testing.T) {
