@@ -110,7 +110,7 @@ func (c *cluster) fetch(ctx context.Context, name string, proc int, into *landin
 		err = into.unpack(response.Body)
 		return into.next > before, err
 	}
-	if _, err := try(); err == nil || !begun {
+	if _, err := try(); err == nil || !begun || !passing(err) {
 		return err
 	}
 	return again(ctx, try)

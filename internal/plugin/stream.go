@@ -64,7 +64,7 @@ func (c *cluster) log(ctx context.Context, name string, parameters url.Values, w
 		parameters.Set("offset", strconv.FormatInt(offset, 10))
 		return n > 0, err
 	}
-	if _, err := try(); err == nil || !begun {
+	if _, err := try(); err == nil || !begun || !passing(err) {
 		return err
 	}
 	return again(ctx, try)
