@@ -196,6 +196,7 @@ func (c *Controller) retryNow(such func(trouble) bool) {
 		c.lane.forget(key)
 		c.lane.add(e, key)
 	}
+	c.fetchNow()
 }
 
 // wakeAll looks at every HTCJob that is not over, after something changed that concerns them all.

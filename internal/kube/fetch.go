@@ -82,6 +82,14 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 	c.fetches.AddRateLimited(key)
 }
 
+// fetchNow ends the back-off of every fetch.
+func (c *Controller) fetchNow() {
+	for key := range c.unfetched.with(func(trouble) bool { return true }) {
+		c.fetches.Forget(key)
+		c.fetches.Add(key)
+	}
+}
+
 // reasonNoSpace is a reason of the condition OutputFetched.
 const reasonNoSpace = "NoSpace"
 
