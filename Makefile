@@ -65,6 +65,26 @@ chaos: ## N HTCJobs while everything is killed and disturbed, then compared with
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
 		go test -count=1 -timeout 2h -v ./chaos -run TestNothingIsDoubledLostWrongOrLeftOver -trials $(N) -seed $(CHAOS_SEED)
 
+# What bench measures (all rows when empty; at three sizes where GROWTH is set), and how many minutes soak takes.
+ROW ?=
+GROWTH ?=
+T ?= 30
+
+.PHONY: bench
+bench: ## measure htcd beside the raw tools, in a lab of its own; ROW=name one row, GROWTH=1 each at three sizes
+	@$(MAKE) --no-print-directory measure WHAT="$(if $(ROW),-row $(ROW)) $(if $(GROWTH),-growth)"
+
+.PHONY: soak
+soak: ## a steady mix for T minutes; fails unless memory, file handles, goroutines and ledger level off
+	@$(MAKE) --no-print-directory measure WHAT="-soak $(T)"
+
+.PHONY: measure
+measure: ## build the program that measures and run it inside the lab; what bench and soak do
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
+	@cd test && CGO_ENABLED=0 go build -trimpath -o $(abspath $(TEST_LAB))/bin/bench ./bench
+	@$(TEST_LAB)/bin/lab with --clone $(CURDIR) $(abspath $(TEST_LAB))/bin/lab as root \
+		env HTCD_LAB=$(abspath $(TEST_LAB)) $(abspath $(TEST_LAB))/bin/bench $(WHAT)
+
 .PHONY: clean
 clean: down ## end the lab and remove all that was built in this clone; the machine's cache stays
 	rm -rf $(LAB) bin

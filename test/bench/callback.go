@@ -1,0 +1,308 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// firstCluster of runs that no schedd has.
+const firstCluster = 1_000_001
+
+// poster sends callbacks as jobs do.
+type poster struct {
+	url    string
+	client *http.Client
+}
+
+func (p *place) poster(connections int) *poster {
+	transport := &http.Transport{MaxIdleConnsPerHost: connections}
+	return &poster{fmt.Sprintf("http://127.0.0.1:%d/cloudevents", p.world.Ports.Receiver), &http.Client{Transport: transport, Timeout: 30 * time.Second}}
+}
+
+func (s *poster) post(ctx context.Context, namespace, name, jobID string) error {
+	event, err := json.Marshal(map[string]any{
+		"specversion": "1.0", "type": "ch.cern.htc.job.ended", "source": "/bench", "id": jobID, "datacontenttype": "application/json",
+		"data": map[string]any{"name": name, "namespace": namespace, "jobid": jobID, "retcode": 0},
+	})
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url, bytes.NewReader(event))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/cloudevents+json")
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer, err := s.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	said, err := io.ReadAll(answer.Body)
+	if err == nil && answer.StatusCode/100 != 2 {
+		err = fmt.Errorf("the receiver says %s: %s", answer.Status, said)
+	}
+	return err
+}
+
+// byHand is what a callback's way to the status costs at the least: one durable commit, one PUT.
+type byHand struct {
+	mu   sync.Mutex
+	conn *sql.Conn
+	jobs v1alpha1.Interface
+}
+
+func (p *place) byHand(ctx context.Context, rows int) (*byHand, error) {
+	dir, err := p.dir("root", "hand")
+	if err != nil {
+		return nil, err
+	}
+	conn, err := plainFile(ctx, filepath.Join(dir, "hand.db"), rows)
+	return &byHand{conn: conn, jobs: p.jobs.HTCJobs(p.other)}, err
+}
+
+// plainFile is a SQLite file as durable as the ledger, with one table of the ledger's columns.
+func plainFile(ctx context.Context, path string, rows int) (*sql.Conn, error) {
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(PERSIST)&_pragma=synchronous(FULL)&_pragma=cache_spill(0)")
+	if err != nil {
+		return nil, err
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, statement := range []string{
+		`CREATE TABLE procs (htcjobName, jobId, status, tempDir, run, proc, jobStatus, exitCode, exitSignal, reason, message, source, absent, changed, checked)`,
+		fmt.Sprintf(`WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < %d)
+			INSERT INTO procs SELECT 'name', '1.' || n, 1, '/data/staging', 1, n, 0, NULL, NULL, '', '', '', 0, 0, 0 FROM number`, max(rows, 1)),
+	} {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return nil, err
+		}
+	}
+	return conn, nil
+}
+
+// end commits and puts, and returns when both are answered.
+func (h *byHand) end(ctx context.Context, i int, job *v1alpha1.HTCJob) error {
+	h.mu.Lock()
+	_, err := h.conn.ExecContext(ctx, `UPDATE procs SET status = 4, exitCode = 0, reason = 'Completed', changed = ? WHERE rowid = ?`, time.Now().UnixMilli(), i+1)
+	h.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	job = job.DeepCopy()
+	job.Status.Phase, job.Status.Succeeded, job.Status.ObservedGeneration = v1alpha1.PhaseSucceeded, 1, job.Generation
+	_, err = h.jobs.UpdateStatus(ctx, job, metav1.UpdateOptions{})
+	return err
+}
+
+// callbackToStatus measures from the POST to the change seen by a watch, and the floor from the commit to the answer of
+// the PUT: 1 a second, then 200 a second for n in all, ours and the floor in turns of a second.
+func callbackToStatus(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	data, err := p.dir("htcd", "data")
+	if err != nil {
+		return nil, err
+	}
+	const slow = 15
+	ours, err := p.create(ctx, p.ours, "ours", n+slow, 1)
+	if err != nil {
+		return nil, err
+	}
+	floors, err := p.create(ctx, p.other, "floor", n+slow, 1)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.fill(ctx, data, ours, filling{cluster: func(i int) int { return firstCluster + i }, procs: 1}); err != nil {
+		return nil, err
+	}
+	d, err := p.startHtcd(ctx, data, append(silent, "--namespace", p.ours)...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	if err := d.settled(ctx, len(ours)); err != nil {
+		return nil, err
+	}
+	hand, err := p.byHand(ctx, n+slow)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	ended := map[string]time.Time{}
+	stop, err := p.follow(ctx, p.ours, func(job *v1alpha1.HTCJob) {
+		if job.Status.Phase == v1alpha1.PhaseSucceeded {
+			mu.Lock()
+			defer mu.Unlock()
+			if _, known := ended[job.Name]; !known {
+				ended[job.Name] = time.Now()
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+	sender := p.poster(64)
+
+	measure := func(from, to, rate int, profile string) (waits, floor []time.Duration, err error) {
+		began := make([]time.Time, len(ours))
+		var group errgroup.Group
+		done := func() {}
+		if profile != "" {
+			done = d.profile(profile, 10)
+		}
+		for block := from; block < to; block += rate {
+			tick := time.NewTicker(time.Second / time.Duration(rate))
+			for i := block; i < min(block+rate, to); i++ {
+				<-tick.C
+				group.Go(func() error {
+					began[i] = time.Now()
+					return sender.post(ctx, p.ours, ours[i].Name, fmt.Sprintf("%d.0", firstCluster+i))
+				})
+			}
+			for i := block; i < min(block+rate, to); i++ {
+				<-tick.C
+				group.Go(func() error {
+					at := time.Now()
+					err := hand.end(ctx, i, floors[i])
+					mu.Lock()
+					defer mu.Unlock()
+					floor = append(floor, time.Since(at))
+					return err
+				})
+			}
+			tick.Stop()
+		}
+		if err := group.Wait(); err != nil {
+			return nil, nil, err
+		}
+		done()
+		succeeded := func(job *v1alpha1.HTCJob) bool { return job.Status.Phase == v1alpha1.PhaseSucceeded }
+		if err := p.told(ctx, p.ours, to, succeeded); err != nil {
+			return nil, nil, err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for i := from; i < to; i++ {
+			waits = append(waits, ended[ours[i].Name].Sub(began[i]))
+		}
+		return waits, floor, nil
+	}
+	for _, c := range []struct {
+		from, to, rate int
+		profile        string
+	}{{0, slow, 1, ""}, {slow, slow + n, 200, "callback"}} {
+		waits, floor, err := measure(c.from, c.to, c.rate, c.profile)
+		if err != nil {
+			return figures, err
+		}
+		figures = append(figures,
+			figure{what: fmt.Sprintf("%d/s p50", c.rate), ours: 1000 * median(waits), floor: 1000 * median(floor), unit: "ms", aim: "2x"},
+			figure{what: fmt.Sprintf("%d/s p99", c.rate), ours: 1000 * quantile(waits, 0.99), floor: 1000 * quantile(floor, 0.99), unit: "ms", aim: "50 ms"})
+	}
+	return figures, nil
+}
+
+// callbacks are taken as fast as 64 senders bring them: one HTCJob of n. The floor writes the same rows into a table
+// without index or trigger, as many in one commit as there are senders.
+func callbacks(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	const senders = 64
+	data, err := p.dir("htcd", "data")
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := p.create(ctx, p.ours, "large", 1, n)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.fill(ctx, data, jobs, filling{cluster: func(int) int { return firstCluster }, procs: n}); err != nil {
+		return nil, err
+	}
+	d, err := p.startHtcd(ctx, data, append(silent, "--namespace", p.ours)...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	if err := d.settled(ctx, 1); err != nil {
+		return nil, err
+	}
+	sender := p.poster(senders)
+	dir, err := p.dir("root", "hand")
+	if err != nil {
+		return nil, err
+	}
+	plain, err := plainFile(ctx, filepath.Join(dir, "plain.db"), n)
+	if err != nil {
+		return nil, err
+	}
+	done := d.profile("callbacks", 5)
+	var took, floor time.Duration
+	const turns = 4
+	for turn := range turns { // ours and the floor in turns
+		from, to := n*turn/turns, n*(turn+1)/turns
+		var next atomic.Int64
+		next.Store(int64(from))
+		began := time.Now()
+		var group errgroup.Group
+		for range senders {
+			group.Go(func() error {
+				for i := int(next.Add(1)) - 1; i < to; i = int(next.Add(1)) - 1 {
+					if err := sender.post(ctx, p.ours, jobs[0].Name, fmt.Sprintf("%d.%d", firstCluster, i)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return nil, err
+		}
+		took += time.Since(began)
+		began = time.Now()
+		if err := insertByHand(ctx, plain, from, to, senders); err != nil {
+			return nil, err
+		}
+		floor += time.Since(began)
+	}
+	done()
+	return []figure{{ours: float64(n) / took.Seconds(), floor: float64(n) / floor.Seconds(), unit: "/s", aim: "0.5 and 5,000/s"}}, nil
+}
+
+// insertByHand writes rows, so many in a commit.
+func insertByHand(ctx context.Context, conn *sql.Conn, from, to, batch int) error {
+	statement, err := conn.PrepareContext(ctx, `INSERT INTO procs VALUES ('large', ?, 4, '/data/staging', 1, ?, 0, 0, NULL, 'Completed', 'exit code 0', 'callback', 0, ?, 0)`)
+	if err != nil {
+		return err
+	}
+	defer statement.Close()
+	for ; from < to; from += batch {
+		if _, err := conn.ExecContext(ctx, `BEGIN IMMEDIATE`); err != nil {
+			return err
+		}
+		for i := from; i < min(from+batch, to); i++ {
+			if _, err := statement.ExecContext(ctx, fmt.Sprintf("%d.%d", firstCluster, i), i, time.Now().UnixMilli()); err != nil {
+				return err
+			}
+		}
+		if _, err := conn.ExecContext(ctx, `COMMIT`); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// procsPerJob is how many procs the HTCJobs of the cross-check have.
+const procsPerJob = 100
+
+// known makes n procs in HTCJobs of 100 that the schedd has in its queue and the ledger has as open, and an htcd that
+// looks every period. The first pass is over when it returns.
+func (p *place) known(ctx context.Context, n int, period string) (*daemon, []int, error) {
+	data, err := p.dir("htcd", "data")
+	if err != nil {
+		return nil, nil, err
+	}
+	jobs, err := p.create(ctx, p.ours, "known", n/procsPerJob, procsPerJob)
+	if err != nil {
+		return nil, nil, err
+	}
+	clusters, err := p.inQueue(ctx, jobs, procsPerJob)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := p.fill(ctx, data, jobs, filling{cluster: func(i int) int { return clusters[i] }, procs: procsPerJob}); err != nil {
+		return nil, nil, err
+	}
+	d, err := p.startHtcd(ctx, data, "--namespace", p.ours, "--reconcile-schedule=@every "+period, "--refresh=1000h")
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := d.pass(ctx, 0); err != nil {
+		return nil, nil, errors.Join(err, d.stop())
+	}
+	if err := p.told(ctx, p.ours, len(jobs), func(job *v1alpha1.HTCJob) bool { return job.Status.Idle == procsPerJob }); err != nil {
+		return nil, nil, errors.Join(err, d.stop())
+	}
+	return d, clusters, nil
+}
+
+// crosscheck is a pass over n open procs of which 1 % has changed. The floor asks the same of the schedd between two passes.
+func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	d, _, err := p.known(ctx, n, "25s")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	if _, err := d.pass(ctx, d.passed()); err != nil { // the first by its schedule still writes what the status did not say
+		return nil, err
+	}
+	before, err := d.status("VmRSS")
+	if err != nil {
+		return nil, err
+	}
+	if err := d.forgetMaximum(); err != nil {
+		return nil, err
+	}
+	var ours, floor []time.Duration
+	done := d.profile("crosscheck", 100)
+	for turn := range 4 {
+		if _, err := p.as(ctx, "admin", "", nil, "condor_hold", "-constraint", fmt.Sprintf("ProcId == %d", turn)); err != nil {
+			return nil, err
+		}
+		took, err := d.pass(ctx, d.passed())
+		if err != nil {
+			return nil, err
+		}
+		ours = append(ours, took.took)
+		raw, err := p.timed(ctx, "admin", "condor_q", "-allusers", "-json", "-attributes", projection)
+		if err != nil {
+			return nil, err
+		}
+		floor = append(floor, raw)
+	}
+	done()
+	most, err := d.status("VmHWM")
+	if err != nil {
+		return nil, err
+	}
+	return []figure{
+		{what: "time", ours: median(ours), floor: median(floor), unit: "s", aim: "1.2x", note: "median of 4"},
+		{what: "memory growth", ours: (most - before) / 1e6, unit: "MB", aim: "50 MB", note: fmt.Sprintf("%.0f MB before", before/1e6)},
+	}, nil
+}
+
+// history is a pass after n procs have left the queue. The floor reads the same part of the history.
+func history(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	d, _, err := p.known(ctx, n, "40s")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	if _, err := d.pass(ctx, d.passed()); err != nil {
+		return nil, err
+	}
+	newest, err := p.as(ctx, "admin", "", nil, "condor_history", "-limit", "1", "-af", "ClusterId", "ProcId")
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.as(ctx, "admin", "", nil, "condor_rm", "-all"); err != nil {
+		return nil, err
+	}
+	for {
+		left, err := p.queued(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if left == 0 {
+			break
+		}
+	}
+	done := d.profile("history", 60)
+	took, err := d.pass(ctx, d.passed())
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"-backwards", "-json", "-attributes", projection, "-constraint", "HTCJobUID isnt undefined"}
+	if id := strings.Fields(newest); len(id) == 2 {
+		args = append(args, "-since", id[0]+"."+id[1])
+	}
+	var floor []time.Duration
+	for range 3 {
+		raw, err := p.timed(ctx, "admin", "condor_history", args...)
+		if err != nil {
+			return nil, err
+		}
+		floor = append(floor, raw)
+	}
+	done()
+	return []figure{{ours: took.took.Seconds(), floor: median(floor), unit: "s", aim: "1.2x", note: "ours reads, judges and records; the floor reads"}}, nil
+}
+
+// list is every HTCJob of a namespace.
+func (p *place) list(ctx context.Context, namespace string) (all []v1alpha1.HTCJob, err error) {
+	for next := ""; ; {
+		list, err := p.jobs.HTCJobs(namespace).List(ctx, metav1.ListOptions{Limit: 500, Continue: next})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, list.Items...)
+		if next = list.Continue; next == "" {
+			return all, nil
+		}
+	}
+}

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// quiet waits until htcd uses less than a tenth of a core for some seconds, and returns how much it then used.
+func (d *daemon) quiet(ctx context.Context) (float64, error) {
+	for {
+		before, err := d.cpu()
+		if err != nil {
+			return 0, err
+		}
+		at := time.Now()
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(5 * time.Second):
+		}
+		after, err := d.cpu()
+		if err != nil {
+			return 0, err
+		}
+		if used := (after - before).Seconds() / time.Since(at).Seconds(); used < 0.1 || time.Since(d.began) > 5*time.Minute {
+			return used, nil
+		}
+	}
+}
+
+// settled waits until htcd has looked at its HTCJobs and at the schedd and has nothing more to do.
+func (d *daemon) settled(ctx context.Context, jobs int) error {
+	if err := d.p.told(ctx, d.p.ours, jobs, hasPhase); err != nil {
+		return err
+	}
+	if _, err := d.pass(ctx, 0); err != nil {
+		return err
+	}
+	_, err := d.quiet(ctx)
+	return err
+}
+
+// memory is htcd's resident size: with nothing to do, then with n HTCJobs of 100 procs, a tenth of which are open. The
+// floor is the ledger's size.
+func memory(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	idle, err := p.dir("htcd", "data")
+	if err != nil {
+		return nil, err
+	}
+	d, err := p.startHtcd(ctx, idle, "--namespace", p.ours)
+	if err != nil {
+		return nil, err
+	}
+	_, err = d.quiet(ctx)
+	size, sizeErr := d.status("VmRSS")
+	if err = errors.Join(err, sizeErr, d.stop()); err != nil {
+		return nil, err
+	}
+	figures = append(figures, figure{what: "idle", ours: size / 1e6, unit: "MB", aim: "40 MB"})
+
+	data, err := p.dir("htcd", "data")
+	if err != nil {
+		return figures, err
+	}
+	jobs, err := p.create(ctx, p.ours, "known", n, procsPerJob)
+	if err != nil {
+		return figures, err
+	}
+	open, ended := jobs[:n/10], jobs[n/10:]
+	clusters, err := p.inQueue(ctx, open, procsPerJob)
+	if err != nil {
+		return figures, err
+	}
+	if err := p.fill(ctx, data, open, filling{cluster: func(i int) int { return clusters[i] }, procs: procsPerJob}); err != nil {
+		return figures, err
+	}
+	if err := p.fill(ctx, data, ended, filling{cluster: func(i int) int { return firstCluster + i }, procs: procsPerJob, ended: true}); err != nil {
+		return figures, err
+	}
+	if d, err = p.startHtcd(ctx, data, "--namespace", p.ours); err != nil {
+		return figures, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	if err := p.told(ctx, p.ours, n, hasPhase); err != nil {
+		return figures, err
+	}
+	if _, err := d.pass(ctx, d.passed()+1); err != nil {
+		return figures, err
+	}
+	used, err := d.quiet(ctx)
+	if err != nil {
+		return figures, err
+	}
+	done := d.profile("memory", 20)
+	if size, err = d.status("VmRSS"); err != nil {
+		return figures, err
+	}
+	most, err := d.status("VmHWM")
+	if err != nil {
+		return figures, err
+	}
+	if err := d.save("memory.heap.pprof", "heap"); err != nil {
+		return figures, err
+	}
+	done()
+	info, err := os.Stat(filepath.Join(data, "sqlite", "htcjobs.db"))
+	if err != nil {
+		return figures, err
+	}
+	return append(figures, figure{what: fmt.Sprintf("%d procs", n*procsPerJob), ours: size / 1e6, floor: float64(info.Size()) / 1e6, unit: "MB", aim: "600 MB",
+		note: fmt.Sprintf("at most %.0f MB; %.0f %% of a core at rest", most/1e6, 100*used)}), nil
+}
+
+// start is from exec to ready with n rows in HTCJobs of 100 procs. The floor opens and scans the file.
+func start(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	data, err := p.dir("htcd", "data")
+	if err != nil {
+		return nil, err
+	}
+	jobs, err := p.create(ctx, p.ours, "known", n/procsPerJob, procsPerJob)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.fill(ctx, data, jobs, filling{cluster: func(i int) int { return firstCluster + i }, procs: procsPerJob, ended: true}); err != nil {
+		return nil, err
+	}
+	d, err := p.startHtcd(ctx, data, append(silent, "--namespace", p.ours)...)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(p.told(ctx, p.ours, len(jobs), hasPhase), d.stop()); err != nil {
+		return nil, err
+	}
+	var ours, floor, bare []time.Duration
+	for range 5 {
+		d, err := p.startHtcd(ctx, data, append(silent, "--namespace", p.ours)...)
+		if err != nil {
+			return nil, err
+		}
+		ours = append(ours, d.took)
+		_, err = d.pass(ctx, 0)
+		if err := errors.Join(err, d.stop()); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		if err := scan(ctx, filepath.Join(data, "sqlite", "htcjobs.db"), n); err != nil {
+			return nil, err
+		}
+		floor = append(floor, time.Since(began))
+		took, err := p.timed(ctx, "htcd", p.lab.Path("htcd", "bin", "htcd"), "version")
+		if err != nil {
+			return nil, err
+		}
+		bare = append(bare, took)
+	}
+	return []figure{{ours: median(ours), floor: median(floor), unit: "s", aim: "3x",
+		note: fmt.Sprintf("median of 5, without a Lease; htcd version alone takes %.3f s", median(bare))}}, nil
+}
+
+// scan opens the file and reads every row.
+func scan(ctx context.Context, path string, want int) (err error) {
+	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	rows, err := db.QueryContext(ctx, `SELECT htcjobName, jobId, status, tempDir, proc, jobStatus, exitCode, reason, message, source, changed FROM htcjobs`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	n := 0
+	for rows.Next() {
+		var columns [11]any
+		var at [11]any
+		for i := range columns {
+			at[i] = &columns[i]
+		}
+		if err := rows.Scan(at[:]...); err != nil {
+			return err
+		}
+		n++
+	}
+	if n != want {
+		return fmt.Errorf("%d rows instead of %d", n, want)
+	}
+	return rows.Err()
+}
+
+// requests counts what the apiserver is asked per HTCJob from its creation to its end: as the apiserver itself counts,
+// less what this program asks.
+func requests(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	d, err := p.working(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	before, err := p.counted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jobs := p.jobs.HTCJobs(p.ours)
+	err = inParallel(n, 8, func(i int) error {
+		job := htcjob(fmt.Sprintf("run-%05d", i), 1)
+		job.Spec.HTCOpts = ""
+		_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	deadline, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	own, ended := 0, 0
+	for ended < n {
+		ended = 0
+		list, err := jobs.List(deadline, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		own++
+		for _, job := range list.Items {
+			if job.Status.Phase.Terminal() {
+				ended++
+			}
+		}
+		select {
+		case <-deadline.Done():
+			return nil, fmt.Errorf("%d of %d ended: %w", ended, n, deadline.Err())
+		case <-time.After(time.Second):
+		}
+	}
+	after, err := p.counted(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var words []string
+	sum := 0
+	for kind, count := range after {
+		count -= before[kind]
+		switch kind {
+		case "htcjobs POST":
+			count -= n
+		case "htcjobs LIST":
+			count -= own
+		}
+		if count > 0 {
+			sum += count
+			words = append(words, fmt.Sprintf("%s %.2f", kind, float64(count)/float64(n)))
+		}
+	}
+	return []figure{{ours: float64(sum) / float64(n), unit: "requests", aim: "counted", note: strings.Join(words, ", ")}}, nil
+}
+
+// counted reads apiserver_request_total of what htcd works with.
+func (p *place) counted(ctx context.Context) (map[string]int, error) {
+	body, err := p.core.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	counts := map[string]int{}
+	lines := bufio.NewScanner(body)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		labels, value, found := strings.Cut(strings.TrimPrefix(lines.Text(), "apiserver_request_total{"), "} ")
+		if !found || !strings.HasPrefix(lines.Text(), "apiserver_request_total{") {
+			continue
+		}
+		label := func(name string) string {
+			_, rest, _ := strings.Cut(","+labels, ","+name+`="`)
+			v, _, _ := strings.Cut(rest, `"`)
+			return v
+		}
+		resource := label("resource")
+		if resource != "htcjobs" && resource != "events" && resource != "secrets" {
+			continue
+		}
+		kind := resource
+		if sub := label("subresource"); sub != "" {
+			kind += "/" + sub
+		}
+		var n float64
+		if _, err := fmt.Sscan(value, &n); err != nil {
+			return nil, err
+		}
+		counts[kind+" "+label("verb")] += int(n)
+	}
+	return counts, lines.Err()
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// stage writes sandboxes like htcd's, n with so many procs each, and returns their directories.
+func (p *place) stage(n, procs int) ([]string, error) {
+	root, err := p.dir("robot", "raw")
+	if err != nil {
+		return nil, err
+	}
+	dirs := make([]string, n)
+	for i := range dirs {
+		dirs[i] = filepath.Join(root, fmt.Sprint(i))
+		if err := os.Mkdir(dirs[i], 0o755); err != nil {
+			return nil, err
+		}
+		d := schedd.Description{
+			Tag: schedd.Tag{UID: fmt.Sprintf("raw-%d", i), Attempt: 1, Namespace: p.other, Name: "raw"}, BatchName: "raw", Queue: procs,
+			Options: "requirements = false\n", Image: fmt.Sprintf("docker://127.0.0.1:%d/centos", p.world.Ports.Registry), Command: "bash", Source: "exit 0\n",
+			CallbackURL: fmt.Sprintf("http://127.0.0.1:%d/cloudevents", p.world.Ports.ReceiverNet), Binds: []string{"/cvmfs"},
+		}
+		if err := schedd.Stage(dirs[i], d, token); err != nil {
+			return nil, err
+		}
+	}
+	return dirs, p.give("robot", root)
+}
+
+// submitRaw runs condor_submit in every directory, so many at once.
+func (p *place) submitRaw(ctx context.Context, dirs []string, atOnce int) (time.Duration, error) {
+	began := time.Now()
+	err := inParallel(len(dirs), atOnce, func(i int) error {
+		_, err := p.as(ctx, "robot", dirs[i], nil, "condor_submit", "-spool", "-terse", "job.sub")
+		return err
+	})
+	return time.Since(began), err
+}
+
+// submitOurs creates HTCJobs and waits until the status of every one has its ids.
+func (p *place) submitOurs(ctx context.Context, prefix string, n, procs int) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
+	defer cancel()
+	var mu sync.Mutex
+	seen := map[string]bool{}
+	all := make(chan struct{})
+	stop, err := p.follow(ctx, p.ours, func(job *v1alpha1.HTCJob) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(job.Status.JobID) > 0 && len(job.Name) > len(prefix) && job.Name[:len(prefix)] == prefix && !seen[job.Name] {
+			seen[job.Name] = true
+			if len(seen) == n {
+				close(all)
+			}
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	defer stop()
+	began := time.Now()
+	if _, err := p.create(ctx, p.ours, prefix, n, procs); err != nil {
+		return 0, err
+	}
+	select {
+	case <-all:
+		return time.Since(began), nil
+	case <-ctx.Done():
+		return 0, fmt.Errorf("%d of %d have ids: %w", len(seen), n, ctx.Err())
+	}
+}
+
+// working is an htcd of ours over an empty ledger that has a ticket and has been answered by the schedd.
+func (p *place) working(ctx context.Context, flags ...string) (*daemon, error) {
+	data, err := p.dir("htcd", "data")
+	if err != nil {
+		return nil, err
+	}
+	d, err := p.startHtcd(ctx, data, append(flags, "--namespace", p.ours)...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.submitOurs(ctx, "warm", 1, 1); err != nil {
+		return nil, errors.Join(err, d.stop())
+	}
+	return d, nil
+}
+
+// submits compares n HTCJobs, created at once, with n times condor_submit -spool by the number of processes at once that
+// does it fastest.
+func submits(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	d, err := p.working(ctx, silent...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	best, took, atOnce := 0.0, []time.Duration{}, 0
+	done := d.profile("submits", 10)
+	for turn, parallel := range []int{4, 2, 4} {
+		mine, err := p.submitOurs(ctx, fmt.Sprintf("turn%d", turn), n, 1)
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, mine)
+		dirs, err := p.stage(n, 1)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := p.submitRaw(ctx, dirs, parallel)
+		if err != nil {
+			return nil, err
+		}
+		if rate := float64(n) / raw.Seconds(); rate > best {
+			best, atOnce = rate, parallel
+		}
+	}
+	done()
+	fastest := quantile(took, 0)
+	return []figure{{ours: float64(n) / fastest, floor: best, unit: "/s", aim: "0.95", note: fmt.Sprintf("best of 3 each; raw with %d at once", atOnce)}}, nil
+}
+
+// largeQueue compares one HTCJob of n with one raw condor_submit -spool of n.
+func largeQueue(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	d, err := p.working(ctx, silent...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	var ours, floor []time.Duration
+	done := d.profile("large", 20)
+	for turn := range 2 {
+		dirs, err := p.stage(1, n)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := p.submitRaw(ctx, dirs, 1)
+		if err != nil {
+			return nil, err
+		}
+		floor = append(floor, raw)
+		mine, err := p.submitOurs(ctx, fmt.Sprintf("turn%d", turn), 1, n)
+		if err != nil {
+			return nil, err
+		}
+		ours = append(ours, mine)
+	}
+	done()
+	return []figure{{ours: quantile(ours, 0), floor: quantile(floor, 0), unit: "s", aim: "1.05x", note: "best of 2 each"}}, nil
+}
+
+// fair creates n HTCJobs in one namespace and then one in another, and waits for that one's ids.
+func fair(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	data, err := p.dir("htcd", "data")
+	if err != nil {
+		return nil, err
+	}
+	d, err := p.startHtcd(ctx, data, silent...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	if _, err := p.submitOurs(ctx, "warm", 1, 1); err != nil {
+		return nil, err
+	}
+	if _, err := p.create(ctx, p.other, "burst", n, 1); err != nil {
+		return nil, err
+	}
+	var waits []time.Duration
+	for i := range 5 {
+		took, err := p.submitOurs(ctx, fmt.Sprintf("single%d", i), 1, 1)
+		if err != nil {
+			return nil, err
+		}
+		waits = append(waits, took)
+	}
+	list, err := p.waiting(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []figure{{ours: quantile(waits, 1), unit: "s", aim: "2 s", note: fmt.Sprintf("longest of 5, one after the other; %d of the others had no ids yet after that", list)}}, nil
+}
+
+// waiting is how many HTCJobs of the other namespace have no ids.
+func (p *place) waiting(ctx context.Context) (int, error) {
+	jobs, err := p.list(ctx, p.other)
+	n := 0
+	for _, job := range jobs {
+		if len(job.Status.JobID) == 0 {
+			n++
+		}
+	}
+	return n, err
+}
