@@ -284,6 +284,34 @@ func TestAKilledJobsLastWordsAreNoFailureOfASuspendedHTCJob(t *testing.T) {
 	require.NotContains(t, w.told, "143")
 }
 
+func TestAJobThatHasJustSaidItsEndIsLeftToEndInHTCondor(t *testing.T) {
+	for name, c := range map[string]struct {
+		ends bool
+		want []int32
+	}{
+		"it does":     {true, []int32{0, 1, 0}},
+		"it does not": {false, []int32{0, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(htcjob("two", queueOf(2)))
+			w.schedd.Run(1, -1)
+			require.NoError(t, w.callback("two", 0, 0))
+			job := w.suspend("two", true)
+			require.Equal(t, []int32{0, 1, 0}, counts(job))
+			require.Len(t, w.schedd.Jobs(), 1)
+			if c.ends {
+				w.schedd.Complete(1, 0, 0)
+			}
+			w.later(settling)
+			w.later(time.Minute)
+			require.Equal(t, v1alpha1.PhaseSuspended, w.job("two").Status.Phase)
+			require.Equal(t, metav1.ConditionTrue, condition(w.job("two"), v1alpha1.ConditionSuspended).Status)
+			require.Equal(t, c.want, counts(w.job("two")))
+		})
+	}
+}
+
 func deadlineOf(seconds int64) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) { job.Spec.ActiveDeadlineSeconds = &seconds }
 }

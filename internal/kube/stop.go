@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,6 +66,13 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation
 	}
 	// Its cluster as well: the tag alone may stand in a stranger's jobs.
 	constraint := fmt.Sprintf("%s && ClusterId =?= %d && JobStatus =!= %d", tag(job, run.Attempt).Constraint(), run.Cluster, schedd.Completed)
+	spared, err := c.justEnded(ctx, run)
+	if err != nil {
+		return fmt.Errorf("read what has ended: %w", err)
+	}
+	if len(spared) > 0 {
+		constraint += " && !member(ProcId, {" + strings.Join(spared, ",") + "})"
+	}
 	alive, err := c.remove(ctx, homeOf(run), constraint, removeReasons[run.Stop])
 	if err != nil {
 		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)
@@ -89,13 +97,38 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation
 	case run.State != ledger.Submitted: // its files had never arrived
 		return nil
 	case !run.Confirmed:
-		return &waiting{5 * time.Second, "HTCondor has not said yet how every job ended"}
+		return &waiting{2 * time.Second, "HTCondor has not said yet how every job ended"}
 	case run.Stop == stopDeadline:
 		return nil
 	case stopped == 0: // all had ended by themselves
 		return c.endStop(ctx, run, func(run *ledger.Run) { run.Stop, run.Message = "", "" })
 	}
 	return c.endStop(ctx, run, func(run *ledger.Run) { run.State, run.Reason = ledger.Removed, stopSuspended })
+}
+
+// maxSpared bounds a constraint.
+const maxSpared = 1000
+
+// justEnded lists the procs that their callbacks ended a moment ago. HTCondor still has them as running while it brings
+// back their output; they are left to end there, too.
+func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]string, error) {
+	var numbers []string
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		numbers = nil
+		for _, status := range []ledger.Status{ledger.StatusSucceeded, ledger.StatusFailed} {
+			procs, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: status, Unconfirmed: true, Limit: maxSpared})
+			if err != nil {
+				return err
+			}
+			for _, p := range procs {
+				if c.Now().Sub(p.Changed) < settling {
+					numbers = append(numbers, strconv.Itoa(p.Proc))
+				}
+			}
+		}
+		return nil
+	})
+	return numbers, err
 }
 
 // errEnded says that there was nothing left to be stopped.
