@@ -29,15 +29,20 @@ func restarted(t *testing.T, flags ...string) {
 // account gives the namespace a Secret of its own, and returns how to take it away.
 func account(b *trial.Bench, username, password string) (takeAway func()) {
 	b.T.Helper()
+	return accountNamed(b, "kinit-secret", username, password)
+}
+
+func accountNamed(b *trial.Bench, name, username, password string) (takeAway func()) {
+	b.T.Helper()
 	client, err := kubernetes.NewForConfig(trial.Config(b.T))
 	require.NoError(b.T, err)
 	secrets := client.CoreV1().Secrets(b.Namespace)
 	_, err = secrets.Create(b.T.Context(), &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: "kinit-secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
 		StringData: map[string]string{"username": username, "password": password},
 	}, metav1.CreateOptions{})
 	require.NoError(b.T, err)
-	return func() { require.NoError(b.T, secrets.Delete(b.T.Context(), "kinit-secret", metav1.DeleteOptions{})) }
+	return func() { require.NoError(b.T, secrets.Delete(b.T.Context(), name, metav1.DeleteOptions{})) }
 }
 
 func owners(b *trial.Bench, job *v1alpha1.HTCJob) []string {
@@ -66,14 +71,21 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 			require.NoError(t, err)
 		}
 	})
-	restarted(t, "--namespace-secrets")
+	restarted(t, "--namespace-secrets", "--pool-secrets=pool-account")
 	takeAway := account(hers, "alice", parts.Passwords["alice"])
 	account(guesser, "alice", "a guess")
+	accountNamed(common, "pool-account", "alice", parts.Passwords["alice"])
+	named := func(name string) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: name} }
+	}
 
 	theirs := common.Create("job", "exit 3\n")
 	alices := hers.Create("job", "exit 3\n")
 	kept := hers.Create("kept", "sleep 1000\n")
 	guesser.Create("job", "exit 3\n")
+	chosen := common.Create("chosen", "exit 3\n", named("pool-account"))
+	guesser.Create("chosen", "exit 3\n", named("pool-account"))
+	common.Create("another", "exit 3\n", named("token"))
 	for _, b := range []*trial.Bench{common, hers} {
 		ended := b.Ended("job")
 		require.EqualValues(t, 3, *ended.Status.Failures[0].ExitCode)
@@ -83,6 +95,15 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	require.Equal(t, []string{"robot"}, owners(common, theirs))
 	require.Equal(t, []string{"alice"}, owners(hers, alices))
 	require.Equal(t, []string{"alice"}, owners(hers, kept))
+
+	// A Secret that an HTCJob names is one of its own namespace, of a name that htcd may read.
+	common.Ended("chosen")
+	require.Equal(t, []string{"alice"}, owners(common, chosen))
+	absent := guesser.Until("chosen", "without a Secret", func(job *v1alpha1.HTCJob) bool {
+		return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)
+	})
+	require.Equal(t, "SecretMissing", guesser.Condition(absent, v1alpha1.ConditionCredentials).Reason)
+	require.Contains(t, common.Condition(common.Ended("another"), v1alpha1.ConditionSubmitted).Message, "kinit-secret, pool-account only")
 
 	// Knowing her name is not enough, and is no way to the common account either.
 	guessed := guesser.Until("job", "refused", func(job *v1alpha1.HTCJob) bool {
@@ -109,11 +130,11 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 		func() string { return hers.Kubectl("describe", "htcjob", "kept") })
 	require.Empty(t, hers.Condor("condor_q", trial.Tagged(kept)))
 
-	// The grant is for this one name.
+	// The grant is for these names.
 	for _, a := range asked(hers, len(before)) {
 		require.Equal(t, "allow", a.Annotations["authorization.k8s.io/decision"], "%s %s", a.Verb, a.URI)
 		if a.ObjectRef.Resource == "secrets" {
-			require.Equal(t, "kinit-secret", a.ObjectRef.Name, a.URI)
+			require.Contains(t, []string{"kinit-secret", "pool-account"}, a.ObjectRef.Name, a.URI)
 		}
 	}
 	for _, what := range [][]string{{"list", "secrets", "-A"}, {"get", "secrets/kinit-secret"}, {"watch", "secrets/other"}} {
