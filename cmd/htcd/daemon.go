@@ -23,6 +23,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
 // daemon is the composition root: it builds the parts and knows in which order they begin and end.
@@ -159,6 +160,9 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	part("cross-check", func() error { return d.crosscheck(ctx, informer.HasSynced, controller) })
 	part("ledger", func() error { return watched.wait(ctx) })
 	d.log.Info().Str("receiver", listener.Addr().String()).Str("ledger", d.o.ledgerFile()).Msg("working")
+	if !tool.Confined() {
+		d.log.Warn().Msg("the kernel has no Landlock: who has the account of a job might have its output written where htcd may write, see SECURITY.md")
+	}
 	return errors.Join(bounded(ctx, parts.Wait, d.o.ShutdownTimeout), watched.verdict())
 }
 
