@@ -60,12 +60,12 @@ func TestASuspendedHTCJobLeavesHTCondorAndComesBackWhole(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	b.Script("paused", "test $1 = 0 || sleep 1000\n", trial.Queue(3))
-	job := b.Until("paused", "done in part", func(job *v1alpha1.HTCJob) bool {
+	b.Until("paused", "done in part", func(job *v1alpha1.HTCJob) bool {
 		return job.Status.Succeeded == 1 && job.Status.Phase == v1alpha1.PhaseRunning
 	})
 	spec(b, "paused", `"suspend":true`)
 	b.Kubectl("wait", "--for=condition=Suspended", "htcjob/paused", "--timeout=60s")
-	job = b.Get("paused")
+	job := b.Get("paused")
 	require.Equal(t, v1alpha1.PhaseSuspended, job.Status.Phase)
 	require.Equal(t, []int32{0, 1, 0}, countsOf(job))
 	require.Empty(t, queued(b, job))
