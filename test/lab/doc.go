@@ -9,6 +9,10 @@
 //	                          ├─ registry, receiver-net
 //	                          └─ htcd
 //
+// With LAB_NODE set (make up-node) the lab also has a network namespace of its own, in which the supervisor starts
+// scheduler, proxy, containerd, kubelet and an nginx for the Ingress, and htcd is a pod of deploy/base instead. Pods reach
+// the other parts at root.NodeAddress; so do jobs reach htcd, by the Ingress. kubectl and client-go are led in there.
+//
 // When init goes, for whatever reason, the kernel ends every process of the namespace and drops its mounts: there is
 // nothing to clean up, and nothing of the host that could be hit by mistake. Until the lab is ready it hangs on a
 // socket to the "lab up" that started it and ends when that closes, so an interrupted start leaves nothing either.

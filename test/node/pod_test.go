@@ -187,8 +187,8 @@ func TestThePodHasNoMoreRightsThanItNeeds(t *testing.T) {
 func TestProbesAreAnswered(t *testing.T) {
 	b := newBench(t)
 	pod := b.leader(1, "")
-	for _, path := range []string{"healthz", "readyz"} {
-		require.Contains(t, b.htcd("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/%s", parts.PodNamespace, pod.Name, path)), "ok")
+	for path, answer := range map[string]string{"healthz": "ok\n", "readyz": "ready\n"} {
+		require.Equal(t, answer, b.htcd("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/%s", parts.PodNamespace, pod.Name, path)))
 	}
 	require.NotContains(t, b.htcd("get", "events"), "Liveness probe failed")
 }

@@ -66,6 +66,14 @@ func (e *engine) load(ctx context.Context, tag, dir string) error {
 	return errors.Join(e.cache.run(ctx, load, "image"), tar.Wait())
 }
 
+// forget removes what earlier builds have left behind. What docker keeps is its owner's.
+func (e *engine) forget(ctx context.Context) error {
+	if e.podman == nil {
+		return nil
+	}
+	return e.cache.run(ctx, e.command("image", "prune", "--force", "--filter", "until=24h"), "image")
+}
+
 // build makes an image of the tree dir by the Dockerfile there, or by one given as text.
 func (e *engine) build(ctx context.Context, tag, dir, dockerfile string, args ...string) error {
 	all := []string{"build", "--network", "host", "--tag", tag}

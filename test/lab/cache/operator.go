@@ -63,7 +63,10 @@ func (c *Cache) BuildOperator(ctx context.Context, o Operator) error {
 	if err := os.RemoveAll(o.Archive); err != nil {
 		return err
 	}
-	return c.run(ctx, e.command("save", "--output", o.Archive, tag), "image")
+	if err := c.run(ctx, e.command("save", "--output", o.Archive, tag), "image"); err != nil {
+		return err
+	}
+	return e.forget(ctx)
 }
 
 // baseImages returns what the stages of a Dockerfile begin with, each once, without scratch and without other stages.
