@@ -11,7 +11,8 @@
 // Two queues hold the keys of HTCJobs. The first is for what is fast: it reads the ledger, decides, and writes
 // .status. Whatever needs HTCondor is handed to the second, the lane, whose workers decide again from the ledger
 // before they act. The lane has a queue and workers of its own for submissions, questions and removals; at most one
-// worker acts for an HTCJob at a time. In every queue namespaces take turns.
+// worker acts for an HTCJob at a time. In every queue namespaces take turns. The workers of one schedd (desks.go) serve
+// no other, and everything that is asked about a run goes to its home (place.go).
 //
 // The ledger, not the informer's cache, decides whether something was sent: a cache may be seconds old.
 //
