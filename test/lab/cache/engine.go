@@ -6,6 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 // engine builds images: docker where its daemon answers, else podman, which needs none.
@@ -64,6 +67,28 @@ func (e *engine) load(ctx context.Context, tag, dir string) error {
 		return err
 	}
 	return errors.Join(e.cache.run(ctx, load, "image"), tar.Wait())
+}
+
+// save writes an image to a file in the form of docker save, compressed, and under the name that it was built by: podman
+// calls it localhost/NAME.
+func (e *engine) save(ctx context.Context, tag, file string) error {
+	raw := file + ".new"
+	if err := os.RemoveAll(raw); err != nil {
+		return err
+	}
+	defer os.RemoveAll(raw)
+	if err := e.cache.run(ctx, e.command("save", "--output", raw, tag), "image"); err != nil {
+		return err
+	}
+	image, err := tarball.ImageFromPath(raw, nil)
+	if err != nil {
+		return err
+	}
+	ref, err := name.NewTag(tag)
+	if err != nil {
+		return err
+	}
+	return tarball.WriteToFile(file, ref, image)
 }
 
 // forget removes what earlier builds have left behind. What docker keeps is its owner's.

@@ -60,10 +60,7 @@ func (c *Cache) BuildOperator(ctx context.Context, o Operator) error {
 	if err := e.build(ctx, tag, o.Clone, "", args...); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(o.Archive); err != nil {
-		return err
-	}
-	if err := c.run(ctx, e.command("save", "--output", o.Archive, tag), "image"); err != nil {
+	if err := e.save(ctx, tag, o.Archive); err != nil {
 		return err
 	}
 	return e.forget(ctx)
