@@ -381,7 +381,7 @@ func (c *Controller) open(ctx context.Context, runs []ledger.Run, how pass) (map
 				default:
 					i, steady, from = i+1, !how.all, 0
 				}
-				left -= read
+				left -= max(read, 10) // a question has its price, too
 			}
 			return nil
 		})

@@ -158,7 +158,8 @@ func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc
 // numbers. A run may have 100,000: ask in pages (From, Limit), each a Read of
 // its own, since a Read holds up commits while it lasts.
 func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
-	where := `WHERE r.uid = ? AND r.attempt = ? AND p.proc >= ?`
+	// With + 0 a number is none that SQLite plans by: it would prepare the statement anew whenever it changes.
+	where := `WHERE r.uid = ? AND r.attempt = ? AND p.proc >= ? + 0`
 	switch f.Status { // written out, not bound, so that the partial indexes can serve
 	case StatusOpen:
 		where += ` AND p.status = 1`
@@ -192,7 +193,7 @@ func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
 		p, err := scanProc(row)
 		procs = append(procs, p)
 		return err
-	}, selectProc+where+` ORDER BY p.proc LIMIT ?`, append(args, limit)...)
+	}, selectProc+where+` ORDER BY p.proc LIMIT ? + 0`, append(args, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("procs of run %s attempt %d: %w", uid, attempt, err)
 	}

@@ -15,7 +15,7 @@ func (tx *Tx) Steady(uid string, attempt, from, limit int, fn func(proc, jobStat
 		err := row.Scan(&proc, &jobStatus)
 		fn(proc, jobStatus)
 		return err
-	}, `SELECT p.proc, p.jobStatus FROM htcjobs p WHERE p.run = `+runID+` AND p.proc >= ? AND `+steady+` ORDER BY p.proc LIMIT ?`,
+	}, `SELECT p.proc, p.jobStatus FROM htcjobs p WHERE p.run = `+runID+` AND p.proc >= ? + 0 AND `+steady+` ORDER BY p.proc LIMIT ? + 0`,
 		uid, attempt, from, limit)
 	if err != nil {
 		return fmt.Errorf("steady procs of run %s attempt %d: %w", uid, attempt, err)
