@@ -366,6 +366,7 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	for name, q := range map[string]func(*aggregate.Query){
 		"another HTCJob":    func(q *aggregate.Query) { q.Name = "none" },
 		"another namespace": func(q *aggregate.Query) { q.Namespace = "other" },
+		"another attempt":   func(q *aggregate.Query) { q.Attempt = 3 },
 		"another job":       func(q *aggregate.Query) { q.Proc = 1 },
 	} {
 		_, err := w.reads(q)

@@ -91,6 +91,9 @@ func (r *Reader) find(ctx context.Context, q aggregate.Query) (job *v1alpha1.HTC
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("ask the ledger: %w", err)
 	}
+	if run == nil && q.Attempt > 0 {
+		return nil, nil, nil, notFound(q, "HTCJob %s has no attempt %d", q.Name, q.Attempt)
+	}
 	jobs := job.Queue()
 	if run != nil {
 		jobs = run.Procs
@@ -428,6 +431,10 @@ func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Ans
 		return nil, notFound(q, "%s", at.why)
 	case at.place != kept:
 		return nil, notYet(q, "%s: there is no output to fetch yet", at.why)
+	default:
+		if have, err := r.kept(a, q.Proc); err != nil || len(have) == 0 || have[0] != q.Proc {
+			return nil, errors.Join(err, notFound(q, "the output of job %s is not kept any more", proc.JobID()))
+		}
 	}
 	return &aggregate.Answer{
 		Attempt: run.Attempt, Close: func() {},

@@ -24,7 +24,7 @@ import (
 
 func getOutputCommand() *cobra.Command {
 	var at connection
-	var proc int
+	var proc, attempt int
 	var force bool
 	c := &cobra.Command{
 		Use:   "get-output NAME DIR",
@@ -38,14 +38,15 @@ appears when it is complete. What was there before, or is of an earlier attempt,
 	}
 	at.flags(c.Flags())
 	c.Flags().IntVarP(&proc, "proc", "p", -1, "`number` of the only job that is wanted; -1: all")
+	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`, while its output is kept; 0: the newest")
 	c.Flags().BoolVar(&force, "force", false, "replace what is there")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name, err := named(args[0])
 		if err != nil {
 			return err
 		}
-		if proc < -1 {
-			return Usage{errors.New("--proc: want a number from 0 on")}
+		if proc < -1 || attempt < 0 {
+			return Usage{errors.New("--proc: want a number from 0 on; --attempt: from 1 on")}
 		}
 		where, err := at.open()
 		if err != nil {
@@ -56,7 +57,7 @@ appears when it is complete. What was there before, or is of an earlier attempt,
 		if err != nil {
 			return err
 		}
-		if err := os.MkdirAll(args[1], 0o777); err != nil { // as the user's umask has it
+		if err := os.MkdirAll(args[1], 0o777); err != nil { // #nosec G301 -- as the user's umask has it
 			return err
 		}
 		root, err := os.OpenRoot(args[1])
@@ -65,7 +66,7 @@ appears when it is complete. What was there before, or is of an earlier attempt,
 		}
 		defer root.Close()
 		into := &landing{root: root, force: force, origin: origin{HTCJob: where.namespace + "/" + name, UID: string(job.UID)}}
-		if err := ended(ctx, where.fetch(ctx, name, proc, into)); err != nil {
+		if err := ended(ctx, where.fetch(ctx, name, proc, attempt, into)); err != nil {
 			return err
 		}
 		switch {
@@ -83,8 +84,8 @@ appears when it is complete. What was there before, or is of an earlier attempt,
 }
 
 // fetch lets the archive land, over as many connections as that takes.
-func (c *cluster) fetch(ctx context.Context, name string, proc int, into *landing) error {
-	parameters := url.Values{}
+func (c *cluster) fetch(ctx context.Context, name string, proc, attempt int, into *landing) error {
+	parameters := url.Values{"attempt": {strconv.Itoa(attempt)}}
 	if proc >= 0 {
 		parameters.Set("proc", strconv.Itoa(proc))
 	}

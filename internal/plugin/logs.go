@@ -20,7 +20,7 @@ const mostFollowed = 16
 
 func logsCommand() *cobra.Command {
 	var at connection
-	var proc, tail int
+	var proc, tail, attempt int
 	var stderr, follow, all bool
 	c := &cobra.Command{
 		Use:   "logs NAME",
@@ -34,6 +34,7 @@ Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole 
 	at.flags(c.Flags())
 	c.Flags().IntVarP(&proc, "proc", "p", 0, "`number` of the job, from 0")
 	c.Flags().BoolVar(&all, "all", false, "all jobs, each line with the number of its job before it")
+	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`, while its output is kept; 0: the newest")
 	c.Flags().BoolVar(&stderr, "stderr", false, "its standard error instead of its standard output")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job has ended")
 	c.Flags().IntVar(&tail, "tail", -1, "only the last so many `lines` of what is there; -1: all")
@@ -42,15 +43,15 @@ Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole 
 		if err != nil {
 			return err
 		}
-		if proc < 0 || tail < -1 || all && cmd.Flags().Changed("proc") {
-			return Usage{errors.New("--proc: want a number from 0 on, and not --all; --tail: from -1 on")}
+		if proc < 0 || tail < -1 || attempt < 0 || all && cmd.Flags().Changed("proc") {
+			return Usage{errors.New("--proc: want a number from 0 on, and not --all; --tail: from -1 on; --attempt: from 1 on")}
 		}
 		where, err := at.open()
 		if err != nil {
 			return err
 		}
 		parameters := func(proc int) url.Values {
-			values := url.Values{"proc": {strconv.Itoa(proc)}}
+			values := url.Values{"proc": {strconv.Itoa(proc)}, "attempt": {strconv.Itoa(attempt)}}
 			if stderr {
 				values.Set("stream", "stderr")
 			}

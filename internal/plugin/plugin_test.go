@@ -204,7 +204,7 @@ func TestABrokenArchiveGoesOn(t *testing.T) {
 	root, err := os.OpenRoot(dir)
 	require.NoError(t, err)
 	defer root.Close()
-	require.NoError(t, c.fetch(t.Context(), "zero", -1, &landing{root: root}))
+	require.NoError(t, c.fetch(t.Context(), "zero", -1, 0, &landing{root: root}))
 	require.Equal(t, map[string]string{"0/x": "a", "1/x": "b", "2/x": "c"}, tree(t, dir))
 }
 
