@@ -56,7 +56,8 @@ type Part struct {
 	name string
 }
 
-// Part names a part: etcd, apiserver, controller-manager, kdc, condor, schedd, schedd2, registry, receiver-net or htcd.
+// Part names a part: etcd, apiserver, controller-manager, kdc, condor, schedd, schedd2, registry, receiver-net,
+// prometheus or htcd.
 func (l *Lab) Part(name string) Part { return Part{l, name} }
 
 // Stop ends the part in its orderly way and returns when it is gone. It stays away until Start.

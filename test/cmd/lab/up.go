@@ -197,7 +197,7 @@ func buildHTCd(ctx context.Context, l *lab.Lab, clone string, p *progress) (chan
 }
 
 // state is what does not outlive a lab.
-var state = []string{"run", "log", "kube", "etcd", "krb", "condor", "htcd/data", "node"}
+var state = []string{"run", "log", "kube", "etcd", "krb", "condor", "htcd/data", "node", "prometheus"}
 
 // begin starts the lab and returns when it is ready. When it cannot become ready, or ctx ends, nothing is left
 // running: the lab hangs on the other end of the socket until then.

@@ -50,10 +50,10 @@ mount --rbind /dev "$dir/dev"
 mount -t proc proc "$dir/proc"
 in_root() { chroot "$dir" /usr/bin/env DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"; }
 
-step "install HTCondor, the KDC, etcd, what a node needs, and tools"
+step "install HTCondor, the KDC, etcd, what a node needs, Prometheus, and tools"
 in_root apt-get -q update
 in_root apt-get -qq -y install condor krb5-user krb5-kdc krb5-admin-server sqlite3 etcd-server etcd-client \
-	runc containernetworking-plugins iptables nginx \
+	runc containernetworking-plugins iptables nginx prometheus \
 	curl wget busybox-static iproute2 procps
 step "install apptainer"
 in_root apt-get -qq -y install apptainer/sid

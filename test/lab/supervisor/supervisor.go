@@ -201,6 +201,10 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	prometheus, err := parts.Prometheus(w)
+	if err != nil {
+		return err
+	}
 	s.add("etcd", parts.Etcd(w))
 	s.add("apiserver", apiserver)
 	s.add("controller-manager", parts.ControllerManager(w))
@@ -210,6 +214,7 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	s.add("schedd2", schedd2)
 	s.add("registry", parts.Registry(w))
 	s.add("receiver-net", parts.ReceiverNet(w))
+	s.add("prometheus", prometheus)
 	if w.Node != nil {
 		return s.configureNode()
 	}
