@@ -202,6 +202,7 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 	})
 	require.Equal(t, "out of the pod\n",
 		b.Kubectl("get", "--raw", "/apis/output.htc.cern.ch/v1alpha1/namespaces/"+b.Namespace+"/htcjobs/talks/log"))
+	require.Equal(t, "out of the pod\n", b.Kubectl("htcjob", "logs", "talks"))
 }
 
 func TestReconcileByHandInThePod(t *testing.T) {

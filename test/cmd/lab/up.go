@@ -161,8 +161,13 @@ func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error
 		})
 	}
 	g.Go(func() (err error) {
-		if !b.without && !b.node {
-			changed, err = buildHTCd(gctx, b.lab, b.clone, b.p)
+		if b.without {
+			return nil
+		}
+		// On a node it is the image that counts; this is what users call.
+		another, err := buildHTCd(gctx, b.lab, b.clone, b.p)
+		if !b.node {
+			changed = another
 		}
 		return err
 	})

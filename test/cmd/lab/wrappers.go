@@ -87,11 +87,14 @@ func onHost(l *lab.Lab, kubeconfig, program, name string, args []string) (int, e
 	return 1, syscall.Exec(program, append([]string{name}, args...), env)
 }
 
-// htcd runs as the running one does: same account, same configuration.
+// htcd runs as the running one does: same account, same configuration, or in the same pod.
 func htcd(l *lab.Lab, args []string) (int, error) {
 	world, err := parts.Open(l)
 	if err != nil {
 		return 1, err
+	}
+	if world.Node != nil {
+		return kubectl(l, append([]string{"-n", parts.PodNamespace, "exec", "deploy/htcd", "--", "htcd"}, args...))
 	}
 	env := append([]string{"PATH=" + root.Path, "LANG=C.UTF-8", "HOME=/nonexistent"}, parts.HTCdEnv(world)...)
 	return enter(l, "htcd", false, env, l.Path("htcd", "bin", "htcd"), args)

@@ -90,7 +90,8 @@ func (l *List) addModules(program io.Reader) error {
 	if err != nil {
 		return err
 	}
-	l.Modules = append(l.Modules, Part{"std", strings.TrimPrefix(info.GoVersion, "go"), ""})
+	version := strings.TrimPrefix(info.GoVersion, "go")
+	l.Modules = append(l.Modules, Part{"stdlib", version, "pkg:golang/stdlib@" + version})
 	for _, m := range info.Deps {
 		if m.Replace != nil {
 			m = m.Replace
