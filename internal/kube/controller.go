@@ -37,6 +37,7 @@ type Options struct {
 	Credentials Credentials
 	Log         zerolog.Logger
 	Now         func() time.Time
+	Told        Told // for whoever counts
 }
 
 // Controller turns HTCJobs into HTCondor jobs and keeps their status true.
@@ -48,7 +49,10 @@ type Controller struct {
 	lane     *lane
 	checks   workqueue.TypedRateLimitingInterface[string] // UIDs whose run HTCondor is asked about soon
 	fetches  workqueue.TypedRateLimitingInterface[string] // keys of HTCJobs with output to be fetched
-	syncing  keymutex.KeyMutex                            // one at a time reads the ledger and writes the status of an HTCJob
+	lanes    [errands]*desks                              // who works for each queue of the lane
+	checkers *desks
+	fetchers *desks
+	syncing  keymutex.KeyMutex // one at a time reads the ledger and writes the status of an HTCJob
 	troubles troubles
 	backends backends
 	usual    usual
@@ -85,6 +89,12 @@ func New(o Options) (*Controller, error) {
 
 		fetches: newTurns(limiter()),
 	}
+	for e, queue := range c.lane.queues {
+		act := func(ctx context.Context, key string) { c.actOne(ctx, errand(e), key) }
+		c.lanes[e] = &desks{queue: queue, most: c.Submitters, where: c.deskOf(errand(e)), serve: oneByOne(act)}
+	}
+	c.checkers = &desks{queue: c.checks, most: 1, batch: maxNamed, where: c.deskOfRun, serve: c.checkSome}
+	c.fetchers = &desks{queue: c.fetches, most: c.Fetchers, where: c.deskOf(asking), serve: oneByOne(c.fetchOne)}
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)
 	}
@@ -140,15 +150,11 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() error { c.drain(work, c.queue, c.syncOne); return nil })
 		group.Go(func() error { c.drain(work, c.routine, c.syncOne); return nil })
 	}
-	for e, queue := range c.lane.queues {
-		act := func(ctx context.Context, key string) { c.actOne(ctx, errand(e), key) }
-		workers := desks{queue: queue, most: c.Submitters, where: c.deskOf(errand(e)), serve: oneByOne(act)}
+	for _, workers := range c.lanes {
 		group.Go(func() error { workers.run(work); return nil })
 	}
-	checkers := desks{queue: c.checks, most: 1, batch: maxNamed, where: c.deskOfRun, serve: c.checkSome}
-	group.Go(func() error { checkers.run(work); return nil })
-	fetchers := desks{queue: c.fetches, most: c.Fetchers, where: c.deskOf(asking), serve: oneByOne(c.fetchOne)}
-	group.Go(func() error { fetchers.run(ctx); return nil }) // what a shutdown breaks off is fetched again
+	group.Go(func() error { c.checkers.run(work); return nil })
+	group.Go(func() error { c.fetchers.run(ctx); return nil }) // what a shutdown breaks off is fetched again
 	<-ctx.Done()
 	c.fetches.ShutDown()
 	c.queue.ShutDown()

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +41,8 @@ type SecretOptions struct {
 	Watched      string
 	// Further are names of Secrets beside it that HTCJobs may name, in their own namespace.
 	Further []string
+	// Asked hears how every question for a ticket ended: until when it lasts, or why there is none. nil: nobody asks.
+	Asked func(namespace, name string, expires time.Time, err error)
 }
 
 // Named lists the names that HTCJobs may name.
@@ -176,6 +179,9 @@ func (s *SecretCredentials) identity(ctx context.Context, secret *corev1.Secret)
 	ticket, err := s.tickets.Ticket(ctx, krb.Credential{
 		Username: string(secret.Data["username"]), Password: string(secret.Data["password"]), Keytab: secret.Data["keytab"],
 	})
+	if s.o.Asked != nil {
+		s.o.Asked(secret.Namespace, secret.Name, ticket.Expires, err)
+	}
 	if err != nil {
 		reason := krb.Unknown.String()
 		if e, ok := errors.AsType[*krb.Error](err); ok {

@@ -69,9 +69,13 @@ func (c *Controller) each(ctx context.Context, kind string, ask func(context.Con
 		}
 		group.Go(func() {
 			defer end()
+			began := c.Now()
 			id, err := c.questioner(ctx, k.home)
 			if err == nil {
 				err = ask(ctx, id, k)
+			}
+			if ctx.Err() == nil { // else it was htcd that broke it off
+				c.Told.passed(kind, k.place, c.Now().Sub(began), err)
 			}
 			if err != nil {
 				errs[i] = fmt.Errorf("schedd %s: %w", k.place, err)
@@ -326,6 +330,9 @@ func (c *Controller) applyQuiet(ctx context.Context, quiet []*checking, at time.
 func (c *Controller) removeStuck(ctx context.Context, run ledger.Run) error {
 	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
 	_, err := c.remove(ctx, homeOf(run), tag.Constraint(), reasonStuck)
+	if err == nil {
+		c.Told.repaired(HalfSpooled)
+	}
 	if _, ok := errors.AsType[*CredentialError](err); ok {
 		c.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a half-spooled cluster cannot be removed")
 		return nil
@@ -468,6 +475,7 @@ func (c *Controller) apply(ctx context.Context, k *checking, at time.Time, how p
 	defer c.queue.Add(k.run.Namespace + "/" + k.run.Name)
 	if k.neverRan {
 		c.Log.Warn().Str("job", k.run.Namespace+"/"+k.run.Name).Int("cluster", k.run.Cluster).Msg("the schedd lost its files before they arrived; sending it as a new attempt")
+		c.Told.repaired(Unstaged)
 		return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 			run, err := tx.Run(uid, attempt)
 			if err != nil {
@@ -499,7 +507,7 @@ func (c *Controller) apply(ctx context.Context, k *checking, at time.Time, how p
 		if err != nil {
 			return fmt.Errorf("record cross-check: %w", err)
 		}
-		c.logRepairs(changes)
+		c.tellRepairs(k.run, changes)
 		if len(changes) > 0 && c.fetchable(k.run) {
 			c.fetches.Add(k.run.Namespace + "/" + k.run.Name)
 		}
@@ -512,12 +520,13 @@ func (c *Controller) apply(ctx context.Context, k *checking, at time.Time, how p
 	return nil
 }
 
-// logRepairs tells of every proc whose end, or its undoing, only the cross-check brought to light.
-func (c *Controller) logRepairs(changes []change) {
+// tellRepairs tells of every proc whose end, or its undoing, only the cross-check brought to light.
+func (c *Controller) tellRepairs(run ledger.Run, changes []change) {
 	for _, r := range changes {
-		if r.was.Status != r.is.Status {
+		if kind, ok := repairOf(run, r); ok {
+			c.Told.repaired(kind)
 			c.Log.Info().Str("job", r.is.Namespace+"/"+r.is.Name).Str("jobid", r.is.JobID()).
-				Int("was", int(r.was.Status)).Int("is", int(r.is.Status)).Str("evidence", r.is.Message).Msg("repaired")
+				Int("was", int(r.was.Status)).Int("is", int(r.is.Status)).Str("kind", string(kind)).Str("evidence", r.is.Message).Msg("repaired")
 		}
 	}
 }

@@ -73,6 +73,7 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 		return
 	}
 	t := explainFetch(err)
+	c.Told.fetchFailed(t.reason)
 	if c.unfetched.set(key, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.reason).Msg("output not fetched yet")
 		if job := c.get(key); job != nil {

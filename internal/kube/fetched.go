@@ -34,6 +34,10 @@ func (c *Controller) keep(ctx context.Context, b batch, dir string, arrived []in
 			return err
 		}
 	}
+	var bytes int64
+	if dir != "" {
+		bytes = output.Size(dir)
+	}
 	ends := map[int]string{}
 	for _, p := range b.procs {
 		if p.Status == ledger.StatusFailed {
@@ -58,6 +62,7 @@ func (c *Controller) keep(ctx context.Context, b batch, dir string, arrived []in
 		return fmt.Errorf("keep output: %w", err)
 	}
 	c.Log.Debug().Str("job", b.run.Namespace+"/"+b.run.Name).Int("cluster", b.run.Cluster).Int("procs", len(arrived)).Msg("output fetched")
+	c.Told.fetched(len(arrived), bytes)
 	return c.release(ctx, b.run, arrived)
 }
 
@@ -265,6 +270,7 @@ func (c *Controller) giveUp(ctx context.Context, run ledger.Run, procs []int, wh
 	if err != nil {
 		return fmt.Errorf("give up output: %w", err)
 	}
+	c.Told.gaveUp(len(procs))
 	c.Log.Warn().Str("job", run.Namespace+"/"+run.Name).Int("cluster", run.Cluster).Ints("procs", procs).Msg("output given up: " + why)
 	if job := c.get(run.Namespace + "/" + run.Name); job != nil {
 		c.Events.Warning(job, reasonGivenUp, fmt.Sprintf("the output of %s cannot be had: %s", plural(len(procs), "job"), why))

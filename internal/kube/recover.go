@@ -78,6 +78,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	case whole:
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("adopted")
+		c.Told.repaired(Adopted)
 		if err := c.recordCluster(ctx, job, withHome(*run, h), f.cluster); err != nil {
 			return err
 		}
@@ -92,6 +93,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		if _, err := c.remove(ctx, h, tag(job, run.Attempt).Constraint(), reasonStuck); err != nil {
 			return fmt.Errorf("remove half-spooled cluster %d: %w", f.cluster.ID, err)
 		}
+		c.Told.repaired(HalfSpooled)
 		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.cluster.ID)}
 	}
 	// Perhaps somebody wants to have them taken for this run; perhaps the credentials were others when they were sent. They

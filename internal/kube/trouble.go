@@ -101,10 +101,11 @@ type backends struct {
 }
 
 type backend struct {
-	asked   bool
-	down    bool
-	reason  string
-	message string
+	asked    bool
+	answered bool // at some time
+	down     bool
+	reason   string
+	message  string
 }
 
 // note takes the result of one command and tells whether the answer to "reachable?" changed.
@@ -114,7 +115,7 @@ func (b *backends) note(place schedd.Place, err error) (changed bool) {
 	if err != nil && !down {
 		return false // it answered, or the trouble is on this side: neither proves anything new
 	}
-	now := backend{true, down, "Answered", "the schedd answered when last asked"}
+	now := backend{asked: true, answered: !down, down: down, reason: "Answered", message: "the schedd answered when last asked"}
 	if down {
 		now.reason, now.message = kind.String(), err.Error()
 	}
@@ -124,6 +125,7 @@ func (b *backends) note(place schedd.Place, err error) (changed bool) {
 		b.m = map[schedd.Place]backend{}
 	}
 	before := b.m[place]
+	now.answered = now.answered || before.answered
 	b.m[place] = now
 	return !before.asked || before.down != down
 }

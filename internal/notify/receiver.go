@@ -38,6 +38,8 @@ type Options struct {
 	MaxConcurrent int           // events given to the Recorder at once, default 1024; more are answered 503
 	MaxPerClient  int           // of those from one address, default three quarters
 	Timeout       time.Duration // for the Recorder, default 20 s
+	// Answered hears of every answer: its HTTP status, and how long it took. nil: nobody asks.
+	Answered func(status int, took time.Duration)
 }
 
 func (o Options) withDefaults() Options {
@@ -76,7 +78,11 @@ func NewReceiver(r Recorder, o Options, log zerolog.Logger) http.Handler {
 
 // ServeHTTP answers as the package comment lists.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	began := time.Now()
 	refused := r.receive(w, request)
+	if r.options.Answered != nil {
+		r.options.Answered(refused.code(), time.Since(began))
+	}
 	if refused == nil {
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -92,6 +98,14 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 type refusal struct {
 	status int
 	reason string // for the sender: nothing it must not know
+}
+
+// code is the status of the answer; that of no refusal is 204.
+func (r *refusal) code() int {
+	if r == nil {
+		return http.StatusNoContent
+	}
+	return r.status
 }
 
 // receive goes from the cheapest question to the dearest: address, token,

@@ -40,6 +40,21 @@ func Arrived(fetch string, proc int) (bool, error) {
 	return len(entries) > 0, err
 }
 
+// Size is how many bytes a fetch has brought. What cannot be looked at does not count.
+func Size(fetch string) int64 {
+	var sum int64
+	_ = filepath.WalkDir(fetch, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return nil
+		}
+		if info, err := entry.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}
+
 // Keep puts what was fetched of some procs into its place, each in one step, replaces what
 // stood there, and returns when that survives the loss of power. Sync the fetch before.
 func (s Store) Keep(fetch string, a Attempt, procs ...int) error {
@@ -157,9 +172,15 @@ func (s Store) Free() (int64, error) {
 	if err := os.MkdirAll(s.Root, 0o700); err != nil {
 		return 0, err
 	}
+	free, _, err := Volume(s.Root)
+	return free, err
+}
+
+// Volume is how many bytes the volume that holds dir has left for us, and how many in all.
+func Volume(dir string) (free, size int64, err error) {
 	var stat unix.Statfs_t
-	if err := unix.Statfs(s.Root, &stat); err != nil {
-		return 0, fmt.Errorf("free space of %s: %w", s.Root, err)
+	if err := unix.Statfs(dir, &stat); err != nil {
+		return 0, 0, fmt.Errorf("free space of %s: %w", dir, err)
 	}
-	return int64(stat.Bavail) * stat.Bsize, nil // #nosec G115 -- no volume has 8 EiB
+	return int64(stat.Bavail) * stat.Bsize, int64(stat.Blocks) * stat.Bsize, nil // #nosec G115 -- no volume has 8 EiB
 }

@@ -14,6 +14,8 @@ type Options struct {
 	Schedd       string        // -name; empty: what Command says, else SCHEDD_HOST of the configuration, or the local one
 	Command      string        // a site's command, words split at white space, that prints the schedd to use; empty: none
 	Timeout      time.Duration // for each command; 0: 60 s. A submit gets 20 ms more per proc
+	// Ran hears how every command ended; err is what run returns. nil: nobody asks.
+	Ran func(command string, took time.Duration, err error)
 }
 
 // DefaultTimeout is the deadline of a command when Options name none. condor_q

@@ -23,6 +23,15 @@ type command struct {
 // run runs a tool. Its error is an *Error, or the one that the caller's own function
 // returned when it was given what was read.
 func (c *Client) run(ctx context.Context, cmd command) error {
+	began := time.Now()
+	err := c.call(ctx, cmd)
+	if c.o.Ran != nil {
+		c.o.Ran(cmd.name, time.Since(began), err)
+	}
+	return err
+}
+
+func (c *Client) call(ctx context.Context, cmd command) error {
 	err := tool.Run(ctx, tool.Command{
 		Name: cmd.name, BinDir: c.o.BinDir, Args: cmd.args, Dir: cmd.dir,
 		Env: c.environment(cmd.id), Timeout: cmd.timeout, Read: cmd.read, Writes: cmd.writes,

@@ -1,0 +1,46 @@
+package kube
+
+import "htc.cern.ch/htcd/internal/schedd"
+
+// Queues lists the queues of Waiting.
+var Queues = []string{"changed", "routine", "submit", "ask", "remove", "check", "fetch"}
+
+// Waiting is how many HTCJobs wait in each queue for a worker: to be looked at, for a command of HTCondor, or for their
+// output to be fetched. Those that failed and come again later do not count.
+func (c *Controller) Waiting() map[string]int {
+	n := map[string]int{"changed": c.queue.Len(), "routine": c.routine.Len()}
+	for e, d := range c.lanes {
+		n[[errands]string{"submit", "ask", "remove"}[e]] = d.waiting()
+	}
+	n["check"], n["fetch"] = c.checkers.waiting(), c.fetchers.waiting()
+	return n
+}
+
+// waiting is how many keys wait, in the queue and in the lines.
+func (d *desks) waiting() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.queue.Len()
+	for _, line := range d.lines {
+		n += line.Len()
+	}
+	return n
+}
+
+// Backend is what is known of a schedd.
+type Backend struct {
+	Place    schedd.Place
+	Down     bool // it did not answer when it was last asked
+	Answered bool // it has answered since htcd began
+}
+
+// Backends lists the schedds that were asked anything. One that never answered may be somebody's slip of the pen.
+func (c *Controller) Backends() []Backend {
+	c.backends.mu.Lock()
+	defer c.backends.mu.Unlock()
+	all := make([]Backend, 0, len(c.backends.m))
+	for place, b := range c.backends.m {
+		all = append(all, Backend{Place: place, Down: b.down, Answered: b.answered})
+	}
+	return all
+}

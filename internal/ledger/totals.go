@@ -1,0 +1,62 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+)
+
+// Totals counts the procs of all runs. It reads the rows of the table tallies, a handful for each run.
+func (tx *Tx) Totals() (Counts, error) {
+	var c Counts
+	err := tx.query(func(row scanner) error {
+		var status Status
+		var jobStatus, n int
+		if err := row.Scan(&status, &jobStatus, &n); err != nil {
+			return err
+		}
+		c.add(status, jobStatus, n)
+		return nil
+	}, `SELECT status, jobStatus, sum(n) FROM tallies GROUP BY status, jobStatus`)
+	if err != nil {
+		return Counts{}, fmt.Errorf("count procs: %w", err)
+	}
+	return c, nil
+}
+
+// OpenAt is what HTCondor has not said the last word on at one schedd.
+type OpenAt struct {
+	Collector, Schedd string
+	Runs              int
+	Checked           time.Time // when the one among them was asked about that nobody has asked about for longest, or was submitted
+}
+
+// OpenRuns sums up the runs that were submitted and on which HTCondor has not said the last word, for every schedd.
+func (tx *Tx) OpenRuns() ([]OpenAt, error) {
+	var all []OpenAt
+	err := tx.query(func(row scanner) error {
+		var o OpenAt
+		var checked int64
+		if err := row.Scan(&o.Collector, &o.Schedd, &o.Runs, &checked); err != nil {
+			return err
+		}
+		o.Checked = fromMillis(checked)
+		all = append(all, o)
+		return nil
+	}, `SELECT collector, schedd, count(*), min(max(checked, submitted)) FROM runs
+		WHERE confirmed = 0 AND state = 'Submitted' GROUP BY collector, schedd ORDER BY collector, schedd`)
+	if err != nil {
+		return nil, fmt.Errorf("sum up open runs: %w", err)
+	}
+	return all, nil
+}
+
+// UnfetchedProcs counts the completed procs of all runs whose output is still to be fetched, and has a place to go.
+func (tx *Tx) UnfetchedProcs() (int, error) {
+	var n int
+	err := tx.queryRow(`SELECT count(*) FROM htcjobs p JOIN runs r ON r.id = p.run
+		WHERE p.jobStatus = 4 AND p.fetched = 0 AND p.run IS NOT NULL AND r.outputDir <> ''`).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count unfetched output: %w", err)
+	}
+	return n, nil
+}
