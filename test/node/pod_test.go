@@ -115,6 +115,8 @@ func TestExamplesRunThroughThePod(t *testing.T) {
 		{"retcode/notzero.yaml", "notzero", 0, 1},
 		{"queue.yaml", "queue", 3, 0},
 		{"command/python.yaml", "python", 1, 0},
+		{"resources.yaml", "resources", 1, 0},
+		{"retries.yaml", "retries", 1, 0},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
@@ -202,7 +204,9 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 	})
 	require.Equal(t, "out of the pod\n",
 		b.Kubectl("get", "--raw", "/apis/output.htc.cern.ch/v1alpha1/namespaces/"+b.Namespace+"/htcjobs/talks/log"))
-	require.Equal(t, "out of the pod\n", b.Kubectl("htcjob", "logs", "talks"))
+	out, err := b.Lab.Run(t.Context(), "kubectl", "htcjob", "logs", "talks", "-n", b.Namespace)
+	require.NoError(t, err)
+	require.Equal(t, "out of the pod\n", out)
 }
 
 func TestReconcileByHandInThePod(t *testing.T) {

@@ -30,7 +30,7 @@ func down(ctx context.Context, l *lab.Lab) error {
 func end(ctx context.Context, l *lab.Lab, p *progress) error {
 	id, err := l.Identity()
 	if errors.Is(err, lab.ErrNotRunning) {
-		return nil
+		return root.RemoveCgroup(l.Cgroup())
 	}
 	if err != nil {
 		return err
