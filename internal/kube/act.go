@@ -24,7 +24,7 @@ func (w *waiting) Error() string { return w.message }
 
 // actOne is act with its back-off, and tells the user when something is in the way.
 func (c *Controller) actOne(ctx context.Context, e errand, key string) {
-	if !c.lane.claim(key) {
+	if !c.lane.claim(key, c.Now()) {
 		return
 	}
 	needs, err := c.act(ctx, e, key)

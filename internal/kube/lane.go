@@ -35,11 +35,11 @@ type lane struct {
 	queues [errands]workqueue.TypedRateLimitingInterface[string]
 
 	mu      sync.Mutex
-	claimed map[string]bool
+	claimed map[string]time.Time // since when
 }
 
 func newLane(limiter func() workqueue.TypedRateLimiter[string]) *lane {
-	l := &lane{claimed: map[string]bool{}}
+	l := &lane{claimed: map[string]time.Time{}}
 	for e := range l.queues {
 		l.queues[e] = newTurns(limiter())
 	}
@@ -64,14 +64,22 @@ func (l *lane) forget(key string) {
 
 // claim returns false while another worker acts for the key. That one queues the key for sync when it is through, and
 // so whoever got false may drop it.
-func (l *lane) claim(key string) bool {
+func (l *lane) claim(key string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.claimed[key] {
+	if _, taken := l.claimed[key]; taken {
 		return false
 	}
-	l.claimed[key] = true
+	l.claimed[key] = now
 	return true
+}
+
+// since tells since when a worker acts for the key.
+func (l *lane) since(key string) (at time.Time, claimed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, claimed = l.claimed[key]
+	return at, claimed
 }
 
 func (l *lane) release(key string) {

@@ -94,7 +94,7 @@ func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
 	<-s.began
 
 	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("new")).Status.Phase)
-	require.False(t, w.lane.claim(key), "nobody else acts for what is being removed")
+	require.False(t, w.lane.claim(key, w.clock), "nobody else acts for what is being removed")
 	s.letGo <- struct{}{}
 	<-removed
 	w.lane.queues[removing].Done(key)
@@ -114,4 +114,30 @@ func TestWhatWasDecidedAnewGoesToItsOwnWorkers(t *testing.T) {
 	require.Equal(t, 1, w.lane.queues[removing].Len())
 	w.settle()
 	require.Nil(t, w.job("gone"))
+}
+
+func TestTheStatusOfASubmissionUnderWayIsWrittenWhenItIsThroughOrTakesLong(t *testing.T) {
+	w := newWorld(t)
+	var during []v1alpha1.Phase
+	w.Controller.Schedd = busy{w.schedd, func() {
+		for range 2 {
+			require.NoError(t, w.sync(t.Context(), "default/one"))
+			during = append(during, w.job("one").Status.Phase)
+			w.clock = w.clock.Add(betweenWrites)
+		}
+	}}
+	w.apply(htcjob("one"))
+	require.Equal(t, []v1alpha1.Phase{v1alpha1.PhasePending, v1alpha1.PhaseSubmitting}, during)
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("one").Status.Phase)
+}
+
+// busy is a schedd that something happens beside while condor_submit runs.
+type busy struct {
+	*scheddtest.Schedd
+	meanwhile func()
+}
+
+func (s busy) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
+	s.meanwhile()
+	return s.Schedd.Submit(ctx, id, dir)
 }

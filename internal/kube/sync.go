@@ -40,6 +40,11 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	if d.action != actSubmit {
 		c.leaveRoom(key)
 	}
+	// A submission under way looks like one that was broken off. What becomes of it is told when it is through: usually at once.
+	if since, claimed := c.lane.since(key); claimed && d.action == actRecover && c.Now().Sub(since) < betweenWrites {
+		c.queue.AddAfter(key, betweenWrites)
+		return nil
+	}
 	difficulty, stuck := c.troubles.get(key)
 	if s.orphans && !stuck {
 		c.lane.add(errandOf(d.action), key)
