@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -22,7 +23,9 @@ import (
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/metrics"
 	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
@@ -34,6 +37,7 @@ type daemon struct {
 	core   kubernetes.Interface
 	jobs   *v1alpha1.Client
 	health health
+	counts *metrics.Metrics
 	fence  *fence // nil without leader election
 }
 
@@ -63,7 +67,11 @@ func newDaemon(o Options, log zerolog.Logger) (*daemon, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes client: %w", err)
 	}
-	return &daemon{o: o, log: log, config: config, core: core, jobs: jobs}, nil
+	counts := metrics.New(metrics.Build{Version: version, Go: runtime.Version()})
+	return &daemon{
+		o: o, log: log, config: config, core: core, jobs: jobs,
+		counts: counts, health: health{metrics: counts.Handler()},
+	}, nil
 }
 
 // run works until ctx ends, then finishes what is in flight within the bound.
@@ -90,6 +98,8 @@ func (d *daemon) run(ctx context.Context) error {
 // work is everything that only one htcd at a time may do. Where it ends because the ledger is damaged, the file is out
 // of the way and htcd can begin anew.
 func (d *daemon) work(ctx context.Context) error {
+	d.counts.Leading(true)
+	defer d.counts.Leading(false)
 	book, err := d.openLedger(ctx)
 	if err != nil || book == nil {
 		return err
@@ -121,13 +131,21 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		return fmt.Errorf("--control-socket: %w", err)
 	}
 	defer control.Close()
-	watched := watchLedger(book)
+	watched := watchLedger(d.counts.Ledger(book))
 	loop, err := d.newLoop(ctx, watched)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, loop.close()) }()
 	controller, informer := loop.controller, loop.informer
+	err = d.counts.Working(metrics.Work{
+		Ledger: watched, Controller: controller, Informer: informer, Now: time.Now,
+		LedgerFile: d.o.ledgerFile(), Data: d.o.Data, KeepFree: d.o.KeepFree.Value(),
+		Usual: schedd.Place{Schedd: d.o.Schedd},
+	})
+	if err != nil {
+		return err
+	}
 
 	// Watching goes on until the work in flight is through, so that its last words still reach the objects.
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
@@ -149,7 +167,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	}
 	part("controller", func() error { return controller.Run(ctx) })
 	part("receiver", func() error {
-		return notify.Serve(ctx, listener, notify.NewReceiver(controller, notify.Options{}, d.log), d.o.ShutdownTimeout, d.log)
+		return notify.Serve(ctx, listener, notify.NewReceiver(controller, notify.Options{Answered: d.counts.Callback}, d.log), d.o.ShutdownTimeout, d.log)
 	})
 	if outputs != nil {
 		part("output", func() error { return d.serveOutput(ctx, outputs, loop, watched) })

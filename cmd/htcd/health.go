@@ -9,7 +9,10 @@ import (
 
 // health answers the probes. Alive is whoever can answer; ready is the one that works, so that a Service leads to the
 // holder of the Lease only.
-type health struct{ state atomic.Pointer[string] }
+type health struct {
+	state   atomic.Pointer[string]
+	metrics http.Handler // nil: none are shown
+}
 
 // ready is the one state that /readyz answers with 200.
 const ready = "ready"
@@ -29,6 +32,9 @@ func (h *health) handler() http.Handler {
 		}
 		fmt.Fprintln(w, state)
 	})
+	if h.metrics != nil {
+		mux.Handle("GET /metrics", h.metrics)
+	}
 	return mux
 }
 

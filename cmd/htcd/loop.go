@@ -39,6 +39,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	secrets := kube.SecretOptions{
 		Namespace: d.o.KinitSecretNamespace, Name: d.o.KinitSecret,
 		PerNamespace: d.o.NamespaceSecrets, Watched: d.o.Namespace, Further: d.o.PoolSecrets,
+		Asked: d.counts.Ticket,
 	}
 	l := &loop{
 		informer: d.jobs.NewInformer(d.o.Namespace, d.o.Resync),
@@ -48,8 +49,9 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	l.condor = schedd.New(schedd.Options{
 		BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,
 		Pool: d.o.Pool, Schedd: d.o.Schedd, Command: d.o.ScheddCommand, Timeout: d.o.CommandTimeout,
+		Ran: d.counts.Command,
 	})
-	var condor kube.Schedd = l.condor
+	condor := d.counts.Schedd(l.condor)
 	if d.fence != nil {
 		condor, book = fencedSchedd{condor, d.fence}, fencedLedger{book, d.fence}
 	}
@@ -68,6 +70,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Events: kube.RecordedEvents{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Credentials: l.secret, Schedd: condor,
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
+		Told: d.counts.Told(),
 	})
 	if err != nil {
 		_ = l.close() // nothing was begun

@@ -216,7 +216,7 @@ func (c *Controller) wakeAll() {
 
 // asked takes note of how a command to a place ended and hands its error on.
 func (c *Controller) asked(place schedd.Place, err error) error {
-	if c.backends.note(place, err) {
+	if c.backends.note(place, err, c.Now()) {
 		if err == nil {
 			// Who did not even learn which schedd to ask may learn it now.
 			c.retryNow(func(t trouble) bool {

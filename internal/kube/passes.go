@@ -29,6 +29,9 @@ const (
 	refreshing    = "refresh"
 )
 
+// Passes lists them.
+var Passes = []string{crosschecking, refreshing}
+
 // share is how much of the time passes of one kind may take: a slow schedd is not asked all the time.
 const share = 20
 

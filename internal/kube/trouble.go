@@ -102,6 +102,7 @@ type backends struct {
 
 type backend struct {
 	asked    bool
+	at       time.Time
 	answered bool // at some time
 	down     bool
 	reason   string
@@ -109,13 +110,13 @@ type backend struct {
 }
 
 // note takes the result of one command and tells whether the answer to "reachable?" changed.
-func (b *backends) note(place schedd.Place, err error) (changed bool) {
+func (b *backends) note(place schedd.Place, err error, at time.Time) (changed bool) {
 	kind := schedd.KindOf(err)
 	down := err != nil && (kind == schedd.Unreachable || kind == schedd.Timeout)
 	if err != nil && !down {
 		return false // it answered, or the trouble is on this side: neither proves anything new
 	}
-	now := backend{asked: true, answered: !down, down: down, reason: "Answered", message: "the schedd answered when last asked"}
+	now := backend{asked: true, at: at, answered: !down, down: down, reason: "Answered", message: "the schedd answered when last asked"}
 	if down {
 		now.reason, now.message = kind.String(), err.Error()
 	}

@@ -1,6 +1,10 @@
 package kube
 
-import "htc.cern.ch/htcd/internal/schedd"
+import (
+	"time"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
 
 // Queues lists the queues of Waiting.
 var Queues = []string{"changed", "routine", "submit", "ask", "remove", "check", "fetch"}
@@ -32,6 +36,7 @@ type Backend struct {
 	Place    schedd.Place
 	Down     bool // it did not answer when it was last asked
 	Answered bool // it has answered since htcd began
+	Asked    time.Time
 }
 
 // Backends lists the schedds that were asked anything. One that never answered may be somebody's slip of the pen.
@@ -40,7 +45,7 @@ func (c *Controller) Backends() []Backend {
 	defer c.backends.mu.Unlock()
 	all := make([]Backend, 0, len(c.backends.m))
 	for place, b := range c.backends.m {
-		all = append(all, Backend{Place: place, Down: b.down, Answered: b.answered})
+		all = append(all, Backend{Place: place, Down: b.down, Answered: b.answered, Asked: b.at})
 	}
 	return all
 }

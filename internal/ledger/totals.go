@@ -5,18 +5,14 @@ import (
 	"time"
 )
 
-// Totals counts the procs of all runs. It reads the rows of the table tallies, a handful for each run.
+// Totals counts the procs of all runs in one pass over the table tallies, which has a handful of rows for each run.
 func (tx *Tx) Totals() (Counts, error) {
 	var c Counts
-	err := tx.query(func(row scanner) error {
-		var status Status
-		var jobStatus, n int
-		if err := row.Scan(&status, &jobStatus, &n); err != nil {
-			return err
-		}
-		c.add(status, jobStatus, n)
-		return nil
-	}, `SELECT status, jobStatus, sum(n) FROM tallies GROUP BY status, jobStatus`)
+	err := tx.queryRow(`SELECT coalesce(sum(n) FILTER (WHERE status = 1), 0), coalesce(sum(n) FILTER (WHERE status = 4), 0),
+			coalesce(sum(n) FILTER (WHERE status = 7), 0), coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 1), 0),
+			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus IN (2, 6, 7)), 0),
+			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 5), 0) FROM tallies`).
+		Scan(&c.Active, &c.Succeeded, &c.Failed, &c.Idle, &c.Running, &c.Held)
 	if err != nil {
 		return Counts{}, fmt.Errorf("count procs: %w", err)
 	}

@@ -268,6 +268,9 @@ func health(b *trial.Bench, h *hunt) {
 		text, err := io.ReadAll(answer.Body)
 		require.NoError(b.T, err)
 		require.NoError(b.T, answer.Body.Close())
+		if path == "/metrics" {
+			require.Contains(b.T, string(text), `htcd_ticket_expiry_timestamp_seconds{secret="default/kinit-secret"}`)
+		}
 		h.look(path, text)
 	}
 }

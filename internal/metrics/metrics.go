@@ -1,0 +1,208 @@
+package metrics
+
+import (
+	"cmp"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Metrics is everything that is counted. Its methods may be called concurrently.
+type Metrics struct {
+	registry *prometheus.Registry
+	families []family
+
+	leader       *prometheus.GaugeVec
+	htcjobs      *prometheus.GaugeVec
+	submissions  *prometheus.CounterVec
+	submitTime   *prometheus.HistogramVec
+	submitted    *prometheus.CounterVec
+	callbacks    *prometheus.CounterVec
+	callbackTime *prometheus.HistogramVec
+	passes       *prometheus.CounterVec
+	passTime     *prometheus.HistogramVec
+	passSuccess  *prometheus.GaugeVec
+	repairs      *prometheus.CounterVec
+	fetched      *prometheus.CounterVec
+	fetchedBytes *prometheus.CounterVec
+	fetchErrors  *prometheus.CounterVec
+	commands     *prometheus.CounterVec
+	commandTime  *prometheus.HistogramVec
+	ticketAsks   *prometheus.CounterVec
+	writes       *prometheus.CounterVec
+	writeTime    *prometheus.HistogramVec
+
+	tickets *tickets
+	work    workDescs
+}
+
+// Buckets in seconds: of what waits for HTCondor, and of what waits for the disk.
+var (
+	slow = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
+	fast = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 20}
+)
+
+// Build says what this htcd is.
+type Build struct{ Version, Go string }
+
+// New returns the metrics of one htcd, all at their beginning: what has not happened yet is there as 0, so that the first
+// time shows as an increase.
+func New(build Build) *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+
+	m.gauges("build_info", "1; what this htcd is", "version", "goversion").
+		WithLabelValues(build.Version, build.Go).Set(1)
+	m.leader = m.gauges("leader", "1 while this htcd is the one that works, else 0")
+	m.leader.WithLabelValues().Set(0)
+
+	m.htcjobs = m.gauges("htcjobs", "HTCJobs there are, by `phase` of their status; only the one that works counts", "phase")
+	m.work.procs = m.lookedUp("procs", "jobs of all HTCJobs there are, by `state`: `unknown` (sent, the schedd has not been asked yet), `idle`, `running`, `held`, `succeeded`, `failed`", "state")
+	m.work.openRuns = m.lookedUp("open_runs", "submitted HTCJobs on which HTCondor has not said the last word, by `schedd`", "schedd")
+	m.work.openChecked = m.lookedUp("open_runs_checked_timestamp_seconds", "when the schedd was last asked with success about the open run that has waited longest for it (else its submission), as Unix time", "schedd")
+	m.work.reachable = m.lookedUp("schedd_reachable", "1 when the schedd answered when last asked, 0 when it did not", "schedd")
+
+	m.submissions = m.counters("submissions_total", "calls of condor_submit, by `result`: `OK`, or the kind of error as in the HTCJob's conditions", "result")
+	for kind := schedd.Unknown; kind <= schedd.Limit; kind++ {
+		m.submissions.WithLabelValues(kind.String())
+	}
+	m.submissions.WithLabelValues(ok)
+	m.submitTime = m.histograms("submission_duration_seconds", "how long condor_submit took, whatever came of it", slow)
+	m.submitTime.WithLabelValues()
+	m.submitted = m.counters("submitted_procs_total", "jobs that were submitted")
+	m.submitted.WithLabelValues()
+
+	m.callbacks = m.counters("callbacks_total", "answers to jobs' callbacks, by HTTP status `code`: 204 recorded, 401 without a token, 403 another run's token, 404 no such job, 503 not recorded (the job tries again), other 4xx malformed", "code")
+	for _, code := range []int{204, 400, 401, 403, 404, 503} {
+		m.callbacks.WithLabelValues(strconv.Itoa(code))
+	}
+	m.callbackTime = m.histograms("callback_duration_seconds", "from a callback's arrival to its answer, durable in the ledger by then", fast)
+	m.callbackTime.WithLabelValues()
+
+	m.passes = m.counters("passes_total", "passes over the open runs of one schedd, by `pass` (`cross-check` or `refresh`) and `result`: `OK` or `Error`", "pass", "result")
+	m.passTime = m.histograms("pass_duration_seconds", "how long such a pass took", slow, "pass")
+	m.passSuccess = m.gauges("pass_last_success_timestamp_seconds", "when such a pass last ended with success, as Unix time; there are none while no run is open", "pass", "schedd")
+	for _, pass := range kube.Passes {
+		m.passTime.WithLabelValues(pass)
+		m.passes.WithLabelValues(pass, ok)
+		m.passes.WithLabelValues(pass, failed)
+	}
+	m.repairs = m.counters("repairs_total", "what only the cross-check, or a look after an interruption, put right, by `kind`: see below", "kind")
+	for _, kind := range kube.Repairs {
+		m.repairs.WithLabelValues(string(kind))
+	}
+
+	m.fetched = m.counters("fetched_procs_total", "jobs whose output was fetched, by `result`: `OK`, or `GivenUp` when it cannot be had", "result")
+	m.fetched.WithLabelValues(ok)
+	m.fetched.WithLabelValues("GivenUp")
+	m.fetchedBytes = m.counters("fetched_bytes_total", "bytes of output that were fetched")
+	m.fetchedBytes.WithLabelValues()
+	m.fetchErrors = m.counters("fetch_errors_total", "fetches that failed and are tried again, by `reason` as in the condition OutputFetched", "reason")
+	m.fetchErrors.WithLabelValues("NoSpace")
+	m.work.unfetched = m.lookedUp("unfetched_procs", "completed jobs whose output is still to be fetched")
+
+	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed` and `routine` (to be looked at), `submit`, `ask`, `remove`, `check` (for a command of HTCondor), `fetch`", "queue")
+
+	m.commands = m.counters("condor_commands_total", "HTCondor's commands that were run, by `command` and `result`: `OK`, or the kind of error", "command", "result")
+	m.commandTime = m.histograms("condor_command_duration_seconds", "how long they took, whatever came of it", slow, "command")
+	m.ticketAsks = m.counters("ticket_requests_total", "questions for a Kerberos ticket, most of which a ticket at hand answers, by `result`: `OK`, or the reason as in the condition Credentials", "result")
+	m.ticketAsks.WithLabelValues(ok)
+	m.tickets = newTickets(m.lookedUp("ticket_expiry_timestamp_seconds", "when the Kerberos ticket of a `secret` (namespace/name) ends, as Unix time, 0 when there is none; only of those that were needed in the last 15 minutes", "secret"))
+	m.registry.MustRegister(m.tickets)
+
+	m.writes = m.counters("ledger_writes_total", "transactions that write the ledger, by `result`: `OK`, `Rejected` (by the one who began it: nothing is wrong), `TimedOut`, `Unavailable` (full, read-only, locked), `Damaged`", "result")
+	for _, result := range []string{ok, "Rejected", "TimedOut", "Unavailable", "Damaged"} {
+		m.writes.WithLabelValues(result)
+	}
+	m.writeTime = m.histograms("ledger_write_duration_seconds", "from the beginning of a write to its being durable; writes share commits", fast)
+	m.writeTime.WithLabelValues()
+	m.work.ledgerSize = m.lookedUp("ledger_size_bytes", "size of the ledger's file")
+	m.work.free = m.lookedUp("volume_free_bytes", "what the volume of --data has left for htcd")
+	m.work.size = m.lookedUp("volume_size_bytes", "size of the volume of --data")
+	m.work.keepFree = m.lookedUp("volume_keep_free_bytes", "what the output of jobs leaves free there (--keep-free): with less nothing is fetched")
+	m.work.errors = m.counters("scrape_errors_total", "times that the ledger or the volume could not be looked at for these metrics")
+	m.work.errors.WithLabelValues()
+	return m
+}
+
+// ok and failed are values of the label result.
+const (
+	ok     = "OK"
+	failed = "Error"
+)
+
+// maxScrapes is how many are answered at once: those that hang on a volume that is gone do not pile up.
+const maxScrapes = 4
+
+// Handler answers Prometheus.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, ErrorHandling: promhttp.ContinueOnError})
+}
+
+// Leading says whether this htcd is the one that works.
+func (m *Metrics) Leading(is bool) {
+	value := 0.0
+	if is {
+		value = 1
+	}
+	m.leader.WithLabelValues().Set(value)
+}
+
+// Callback is for notify.Options.
+func (m *Metrics) Callback(status int, took time.Duration) {
+	m.callbacks.WithLabelValues(strconv.Itoa(status)).Inc()
+	m.callbackTime.WithLabelValues().Observe(took.Seconds())
+}
+
+// Command is for schedd.Options.
+func (m *Metrics) Command(command string, took time.Duration, err error) {
+	m.commands.WithLabelValues(command, kindOf(err)).Inc()
+	m.commandTime.WithLabelValues(command).Observe(took.Seconds())
+}
+
+// kindOf is the result of something that was asked of HTCondor.
+func kindOf(err error) string {
+	if err == nil {
+		return ok
+	}
+	return schedd.KindOf(err).String()
+}
+
+// Told is for kube.Options.
+func (m *Metrics) Told() kube.Told {
+	return kube.Told{
+		Repaired: func(kind kube.Repair) { m.repairs.WithLabelValues(string(kind)).Inc() },
+		Passed: func(pass string, place schedd.Place, took time.Duration, err error) {
+			m.passTime.WithLabelValues(pass).Observe(took.Seconds())
+			if err != nil {
+				m.passes.WithLabelValues(pass, failed).Inc()
+				return
+			}
+			m.passes.WithLabelValues(pass, ok).Inc()
+			m.passSuccess.WithLabelValues(pass, placeName(place)).SetToCurrentTime()
+		},
+		Fetched: func(procs int, bytes int64) {
+			m.fetched.WithLabelValues(ok).Add(float64(procs))
+			m.fetchedBytes.WithLabelValues().Add(float64(bytes))
+		},
+		GaveUp:      func(procs int) { m.fetched.WithLabelValues("GivenUp").Add(float64(procs)) },
+		FetchFailed: func(reason string) { m.fetchErrors.WithLabelValues(reason).Inc() },
+	}
+}
+
+// placeName is a schedd as a label: with the collector where that is not the usual one, "usual" where nobody knows the
+// name.
+func placeName(p schedd.Place) string {
+	name := cmp.Or(p.Schedd, "usual")
+	if p.Collector != "" {
+		name = p.Collector + "/" + name
+	}
+	return name
+}

@@ -1,0 +1,320 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+)
+
+var update = flag.Bool("update", false, "write docs/metrics.md anew")
+
+const docs = "../../docs/metrics.md"
+
+// The page's first part is written by hand; the table stands between two marks.
+func TestThePageListsEveryMetric(t *testing.T) {
+	const begin, end = "<!-- from internal/metrics -->\n", "<!-- end -->\n"
+	page, err := os.ReadFile(docs)
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(page), begin)
+	require.True(t, ok, begin)
+	_, after, ok := strings.Cut(rest, end)
+	require.True(t, ok, end)
+	want := before + begin + New(Build{}).Markdown() + end + after
+	if *update {
+		require.NoError(t, os.WriteFile(docs, []byte(want), 0o644))
+		return
+	}
+	require.Equal(t, want, string(page), "go test ./internal/metrics -update")
+	for _, kind := range kube.Repairs {
+		require.Contains(t, after, "| `"+string(kind)+"` |")
+	}
+}
+
+// page is what Prometheus is answered.
+func page(t *testing.T, m *Metrics) string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	m.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	require.Equal(t, http.StatusOK, answer.Code)
+	return answer.Body.String()
+}
+
+// value is one line of the page.
+func value(t *testing.T, page, series string) string {
+	t.Helper()
+	for line := range strings.Lines(page) {
+		if v, ok := strings.CutPrefix(line, series+" "); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+func TestNamesFollowThePrometheusConventions(t *testing.T) {
+	m := New(Build{Version: "v", Go: "go"})
+	problems, err := testutil.GatherAndLint(m.registry)
+	require.NoError(t, err)
+	require.Empty(t, problems)
+	for _, f := range m.families {
+		require.Regexp(t, regexp.MustCompile(`^htcd_[a-z_]+$`), f.name)
+		require.Equal(t, f.kind == "counter", strings.HasSuffix(f.name, "_total"), f.name)
+		require.NotContains(t, f.labels, "namespace", "%s: grows with the users", f.name)
+		require.NotContains(t, f.labels, "name", f.name)
+	}
+}
+
+func TestWhatHappensIsCounted(t *testing.T) {
+	m := New(Build{Version: "v1", Go: "go1"})
+	unreachable := &schedd.Error{Kind: schedd.Unreachable}
+	m.Leading(true)
+	m.Callback(204, time.Millisecond)
+	m.Callback(413, time.Millisecond)
+	m.Command("condor_q", time.Second, nil)
+	m.Command("condor_rm", time.Second, unreachable)
+	told := m.Told()
+	told.Repaired(kube.LostCallback)
+	told.Passed("cross-check", schedd.Place{Schedd: "s"}, time.Second, nil)
+	told.Passed("refresh", schedd.Place{Collector: "c", Schedd: "s"}, time.Second, unreachable)
+	told.Fetched(3, 4096)
+	told.GaveUp(1)
+	told.FetchFailed("NoSpace")
+	got := page(t, m)
+	for series, want := range map[string]string{
+		`htcd_build_info{goversion="go1",version="v1"}`: "1",
+		`htcd_leader`:                                                           "1",
+		`htcd_callbacks_total{code="204"}`:                                      "1",
+		`htcd_callbacks_total{code="413"}`:                                      "1",
+		`htcd_callback_duration_seconds_count`:                                  "2",
+		`htcd_condor_commands_total{command="condor_q",result="OK"}`:            "1",
+		`htcd_condor_commands_total{command="condor_rm",result="Unreachable"}`:  "1",
+		`htcd_condor_command_duration_seconds_sum{command="condor_rm"}`:         "1",
+		`htcd_repairs_total{kind="lost_callback"}`:                              "1",
+		`htcd_repairs_total{kind="vanished"}`:                                   "0",
+		`htcd_passes_total{pass="cross-check",result="OK"}`:                     "1",
+		`htcd_passes_total{pass="refresh",result="Error"}`:                      "1",
+		`htcd_pass_last_success_timestamp_seconds{pass="refresh",schedd="c/s"}`: "",
+		`htcd_fetched_procs_total{result="OK"}`:                                 "3",
+		`htcd_fetched_procs_total{result="GivenUp"}`:                            "1",
+		`htcd_fetched_bytes_total`:                                              "4096",
+		`htcd_fetch_errors_total{reason="NoSpace"}`:                             "1",
+	} {
+		require.Equal(t, want, value(t, got, series), series)
+	}
+	require.NotEmpty(t, value(t, got, `htcd_pass_last_success_timestamp_seconds{pass="cross-check",schedd="s"}`))
+}
+
+// sender is a schedd that takes, or refuses, what is sent.
+type sender struct {
+	kube.Schedd
+	err error
+}
+
+func (s sender) Submit(context.Context, schedd.Identity, string) (schedd.Cluster, error) {
+	return schedd.Cluster{ID: 1, Procs: 5}, s.err
+}
+
+func TestSubmissionsAreCountedByTheirError(t *testing.T) {
+	m := New(Build{})
+	_, err := m.Schedd(sender{}).Submit(t.Context(), schedd.Identity{}, "")
+	require.NoError(t, err)
+	refused := &schedd.Error{Kind: schedd.Refused}
+	_, err = m.Schedd(sender{err: fmt.Errorf("submit: %w", refused)}).Submit(t.Context(), schedd.Identity{}, "")
+	require.ErrorIs(t, err, refused)
+	got := page(t, m)
+	require.Equal(t, "1", value(t, got, `htcd_submissions_total{result="OK"}`))
+	require.Equal(t, "1", value(t, got, `htcd_submissions_total{result="Refused"}`))
+	require.Equal(t, "5", value(t, got, `htcd_submitted_procs_total`))
+	require.Equal(t, "2", value(t, got, `htcd_submission_duration_seconds_count`))
+}
+
+func TestWritesOfTheLedgerAreCountedByWhoseFaultItIs(t *testing.T) {
+	own := errors.New("the caller's own")
+	for name, c := range map[string]struct {
+		err  error
+		want string
+	}{
+		"one that is durable":                    {nil, "OK"},
+		"one whose function said no":             {own, "Rejected"},
+		"one that waited for too long":           {fmt.Errorf("write ledger: %w", context.DeadlineExceeded), "TimedOut"},
+		"one into a file that is damaged":        {fmt.Errorf("x: %w", ledger.ErrCorrupt), "Damaged"},
+		"one into a file that is gone":           {ledger.ErrLost, "Damaged"},
+		"one whose caller went away before that": {context.Canceled, "Rejected"},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, writeResult(c.err)) })
+	}
+}
+
+func TestTicketsAreShownWhileSomebodyNeedsThem(t *testing.T) {
+	m := New(Build{})
+	now := time.Unix(1_000_000, 0)
+	m.tickets.now = func() time.Time { return now }
+	series := `htcd_ticket_expiry_timestamp_seconds{secret="ns/kinit-secret"}`
+
+	m.Ticket("ns", "kinit-secret", now.Add(time.Hour), nil)
+	require.Equal(t, "1.0036e+06", value(t, page(t, m), series))
+	now = now.Add(10 * time.Minute)
+	m.Ticket("ns", "kinit-secret", time.Time{}, &krb.Error{Kind: krb.KDCUnreachable})
+	require.Equal(t, "1.0036e+06", value(t, page(t, m), series), "the last one still holds")
+	require.Equal(t, "1", value(t, page(t, m), `htcd_ticket_requests_total{result="KDCUnreachable"}`))
+	m.Ticket("ns", "other", time.Time{}, &krb.Error{Kind: krb.BadPassword})
+	require.Equal(t, "0", value(t, page(t, m), `htcd_ticket_expiry_timestamp_seconds{secret="ns/other"}`), "there never was one")
+	now = now.Add(16 * time.Minute)
+	require.Empty(t, value(t, page(t, m), series), "nobody asks for it any more")
+	require.Empty(t, m.tickets.m)
+}
+
+// loop is a control loop that says what it is told.
+type loop struct {
+	waiting  map[string]int
+	backends []kube.Backend
+}
+
+func (l loop) Waiting() map[string]int  { return l.waiting }
+func (l loop) Backends() []kube.Backend { return l.backends }
+
+func openLedger(t testing.TB) (*ledger.Ledger, string) {
+	file := filepath.Join(t.TempDir(), "htcjobs.db")
+	book, err := ledger.Open(context.Background(), file)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, book.Close()) })
+	return book, file
+}
+
+func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
+	m := New(Build{})
+	book, file := openLedger(t)
+	submitted := time.Unix(1_000_000, 0)
+	run := ledger.Run{UID: "u", Attempt: 1, Namespace: "ns", Name: "j", State: ledger.Submitted, Schedd: "mine", Cluster: 7, Procs: 3, Submitted: submitted}
+	require.NoError(t, m.Ledger(book).Write(t.Context(), func(tx *ledger.Tx) error {
+		if err := tx.InsertRun(run); err != nil {
+			return err
+		}
+		return tx.InsertProcs(run, 3)
+	}))
+	now := submitted.Add(time.Hour)
+	long := now.Add(-needed - time.Second)
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, nil)
+	require.NoError(t, m.Working(Work{
+		Ledger: book, Informer: informer, LedgerFile: file, Data: filepath.Dir(file), KeepFree: 42,
+		Now: func() time.Time { return now }, Usual: schedd.Place{Schedd: "usually"},
+		Controller: loop{map[string]int{"fetch": 2}, []kube.Backend{
+			{Place: schedd.Place{Schedd: "mine"}, Down: true, Asked: long},
+			{Place: schedd.Place{Schedd: "usually"}, Asked: now, Answered: true},
+			{Place: schedd.Place{Schedd: "idle"}, Answered: true, Down: true, Asked: long},
+			{Place: schedd.Place{Schedd: "misspelt"}, Down: true, Asked: now},
+		}},
+	}))
+	got := page(t, m)
+	for series, want := range map[string]string{
+		`htcd_procs{state="unknown"}`:                             "3",
+		`htcd_procs{state="held"}`:                                "0",
+		`htcd_open_runs{schedd="mine"}`:                           "1",
+		`htcd_open_runs_checked_timestamp_seconds{schedd="mine"}`: "1e+06",
+		`htcd_unfetched_procs`:                                    "0",
+		`htcd_queue_depth{queue="fetch"}`:                         "2",
+		`htcd_volume_keep_free_bytes`:                             "42",
+		`htcd_schedd_reachable{schedd="mine"}`:                    "0",
+		`htcd_schedd_reachable{schedd="usually"}`:                 "1",
+		`htcd_schedd_reachable{schedd="idle"}`:                    "",
+		`htcd_schedd_reachable{schedd="misspelt"}`:                "",
+		`htcd_ledger_writes_total{result="OK"}`:                   "1",
+		`htcd_scrape_errors_total`:                                "0",
+	} {
+		require.Equal(t, want, value(t, got, series), series)
+	}
+	require.NotEmpty(t, value(t, got, "htcd_ledger_size_bytes"))
+	require.NotEmpty(t, value(t, got, "htcd_volume_free_bytes"))
+	require.NotContains(t, got, "\"ns\"")
+}
+
+func TestALedgerThatIsAwayHidesNothingElse(t *testing.T) {
+	m := New(Build{})
+	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
+	require.NoError(t, err)
+	require.NoError(t, book.Close())
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, nil)
+	require.NoError(t, m.Working(Work{
+		Ledger: book, Informer: informer, LedgerFile: "/nonexistent", Data: "/nonexistent", Now: time.Now, Controller: loop{},
+	}))
+	page(t, m)
+	got := page(t, m)
+	require.NotEqual(t, "0", value(t, got, "htcd_scrape_errors_total"))
+	require.Equal(t, "0", value(t, got, "htcd_leader"))
+}
+
+func TestHTCJobsAreCountedAsTheyComeChangeAndGo(t *testing.T) {
+	m := New(Build{})
+	seen := m.phases()
+	job := func(phase v1alpha1.Phase) *v1alpha1.HTCJob {
+		return &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Name: "j"}, Status: v1alpha1.HTCJobStatus{Phase: phase}}
+	}
+	of := func(phase string) string { return value(t, page(t, m), fmt.Sprintf("htcd_htcjobs{phase=%q}", phase)) }
+	seen.OnAdd(job(""), true)
+	seen.OnAdd(job("Running"), false)
+	require.Equal(t, "1", of("Pending"))
+	require.Equal(t, "1", of("Running"))
+	seen.OnUpdate(job(""), job("Running"))
+	require.Equal(t, "0", of("Pending"))
+	require.Equal(t, "2", of("Running"))
+	seen.OnDelete(job("Running"))
+	seen.OnDelete(cache.DeletedFinalStateUnknown{Obj: job("Running")})
+	require.Equal(t, "0", of("Running"))
+	require.Equal(t, "0", of("Held"))
+}
+
+// What a scrape costs with a hundred thousand HTCJobs in the ledger, a tenth of them open.
+func BenchmarkScrape(b *testing.B) {
+	book, file := openLedger(b)
+	const runs = 100_000
+	for from := 0; from < runs; from += 1000 {
+		require.NoError(b, book.Write(b.Context(), func(tx *ledger.Tx) error {
+			for i := from; i < from+1000; i++ {
+				run := ledger.Run{UID: fmt.Sprint(i), Attempt: 1, Namespace: "ns", Name: fmt.Sprint(i), State: ledger.Submitted, Schedd: "s", Cluster: i + 1, Procs: 1, Confirmed: i%10 > 0}
+				if err := tx.InsertRun(run); err != nil {
+					return err
+				}
+				if err := tx.InsertProcs(run, 1); err != nil {
+					return err
+				}
+			}
+			return nil
+		}))
+	}
+	now := time.Now()
+	w := &work{workDescs: New(Build{}).work, Work: Work{
+		Ledger: book, LedgerFile: file, Data: filepath.Dir(file), Controller: loop{},
+		Now: func() time.Time { now = now.Add(fresh); return now }, // read anew every time
+	}}
+	for b.Loop() {
+		metrics := make(chan prometheus.Metric, 100)
+		w.Collect(metrics)
+	}
+}
+
+func BenchmarkCallback(b *testing.B) {
+	m := New(Build{})
+	for b.Loop() {
+		m.Callback(204, time.Millisecond)
+	}
+}

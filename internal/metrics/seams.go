@@ -1,0 +1,61 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Schedd counts submissions to a schedd.
+func (m *Metrics) Schedd(s kube.Schedd) kube.Schedd { return countedSchedd{s, m} }
+
+type countedSchedd struct {
+	kube.Schedd
+	m *Metrics
+}
+
+func (s countedSchedd) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
+	began := time.Now()
+	cluster, err := s.Schedd.Submit(ctx, id, dir)
+	s.m.submitTime.WithLabelValues().Observe(time.Since(began).Seconds())
+	s.m.submissions.WithLabelValues(kindOf(err)).Inc()
+	if err == nil {
+		s.m.submitted.WithLabelValues().Add(float64(cluster.Procs))
+	}
+	return cluster, err
+}
+
+// Ledger counts writes of a ledger.
+func (m *Metrics) Ledger(book kube.Ledger) kube.Ledger { return countedLedger{book, m} }
+
+type countedLedger struct {
+	kube.Ledger
+	m *Metrics
+}
+
+func (l countedLedger) Write(ctx context.Context, fn func(*ledger.Tx) error) error {
+	began := time.Now()
+	err := l.Ledger.Write(ctx, fn)
+	l.m.writeTime.WithLabelValues().Observe(time.Since(began).Seconds())
+	l.m.writes.WithLabelValues(writeResult(err)).Inc()
+	return err
+}
+
+// writeResult tells trouble with the ledger from an error that the transaction's own function returned.
+func writeResult(err error) string {
+	switch {
+	case err == nil:
+		return ok
+	case errors.Is(err, ledger.ErrCorrupt), errors.Is(err, ledger.ErrLost):
+		return "Damaged"
+	case ledger.IsUnavailable(err):
+		return "Unavailable"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "TimedOut"
+	}
+	return "Rejected"
+}

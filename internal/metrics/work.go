@@ -1,0 +1,213 @@
+package metrics
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Controller is what is asked of the control loop.
+type Controller interface {
+	Waiting() map[string]int
+	Backends() []kube.Backend
+}
+
+// Work is what the htcd that works has, and one that stands by has not.
+type Work struct {
+	Ledger     kube.Ledger
+	Controller Controller
+	Informer   cache.SharedIndexInformer // of HTCJobs
+	LedgerFile string
+	Data       string       // a directory of the volume where output is kept
+	KeepFree   int64        // bytes
+	Usual      schedd.Place // where the flags say that jobs go
+	Now        func() time.Time
+}
+
+// patience is how long the ledger may take to be read.
+const patience = 3 * time.Second
+
+// workDescs are the metrics that are looked up.
+type workDescs struct {
+	procs, openRuns, openChecked, reachable, unfetched, queues *prometheus.Desc
+	ledgerSize, free, size, keepFree                           *prometheus.Desc
+	errors                                                     *prometheus.CounterVec
+}
+
+// Working shows from now on what w knows. The informer must not run yet.
+func (m *Metrics) Working(w Work) error {
+	// Resyncs of ten thousands of objects are of no interest here.
+	if _, err := w.Informer.AddEventHandlerWithResyncPeriod(m.phases(), 0); err != nil {
+		return fmt.Errorf("count HTCJobs: %w", err)
+	}
+	return m.registry.Register(&work{workDescs: m.work, Work: w})
+}
+
+// phases counts HTCJobs as they come, change and go.
+func (m *Metrics) phases() cache.ResourceEventHandler {
+	for _, phase := range []v1alpha1.Phase{
+		v1alpha1.PhasePending, v1alpha1.PhaseSubmitting, v1alpha1.PhaseIdle, v1alpha1.PhaseRunning, v1alpha1.PhaseHeld,
+		v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved,
+	} {
+		m.htcjobs.WithLabelValues(string(phase))
+	}
+	count := func(object any, n float64) {
+		if gone, is := object.(cache.DeletedFinalStateUnknown); is {
+			object = gone.Obj
+		}
+		if job, is := object.(*v1alpha1.HTCJob); is {
+			m.htcjobs.WithLabelValues(phaseOf(job)).Add(n)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { count(object, 1) },
+		UpdateFunc: func(before, now any) {
+			count(before, -1)
+			count(now, 1)
+		},
+		DeleteFunc: func(object any) { count(object, -1) },
+	}
+}
+
+// phaseOf is the phase of an HTCJob; that of one without a status is Pending.
+func phaseOf(job *v1alpha1.HTCJob) string {
+	if job.Status.Phase == "" {
+		return string(v1alpha1.PhasePending)
+	}
+	return string(job.Status.Phase)
+}
+
+// work looks up what is not counted as it happens.
+type work struct {
+	workDescs
+	Work
+
+	mu   sync.Mutex
+	last sums
+}
+
+// Describe implements prometheus.Collector.
+func (w *work) Describe(descs chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		w.procs, w.openRuns, w.openChecked, w.reachable, w.unfetched, w.queues, w.ledgerSize, w.free, w.size, w.keepFree,
+	} {
+		descs <- d
+	}
+}
+
+// Collect implements prometheus.Collector. What cannot be looked up is left out.
+func (w *work) Collect(metrics chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	for queue, n := range w.Controller.Waiting() {
+		gauge(w.queues, float64(n), queue)
+	}
+	open, err := w.fromLedger(gauge)
+	if err != nil {
+		w.errors.WithLabelValues().Inc()
+	}
+	for place, up := range w.places(open) {
+		gauge(w.reachable, up, placeName(place))
+	}
+	gauge(w.keepFree, float64(w.KeepFree))
+	if info, err := os.Stat(w.LedgerFile); err == nil {
+		gauge(w.ledgerSize, float64(info.Size()))
+	} else {
+		w.errors.WithLabelValues().Inc()
+	}
+	if free, size, err := output.Volume(w.Data); err == nil {
+		gauge(w.free, float64(free))
+		gauge(w.size, float64(size))
+	} else {
+		w.errors.WithLabelValues().Inc()
+	}
+}
+
+// fromLedger shows what the ledger has.
+func (w *work) fromLedger(gauge func(*prometheus.Desc, float64, ...string)) ([]ledger.OpenAt, error) {
+	sums, err := w.sums()
+	if err != nil {
+		return nil, err
+	}
+	c := sums.counts
+	for state, n := range map[string]int{
+		"unknown": c.Active - c.Idle - c.Running - c.Held, "idle": c.Idle, "running": c.Running, "held": c.Held,
+		"succeeded": c.Succeeded, "failed": c.Failed,
+	} {
+		gauge(w.procs, float64(n), state)
+	}
+	gauge(w.unfetched, float64(sums.unfetched))
+	for _, o := range sums.open {
+		name := placeName(schedd.Place{Collector: o.Collector, Schedd: o.Schedd})
+		gauge(w.openRuns, float64(o.Runs), name)
+		gauge(w.openChecked, unix(o.Checked), name)
+	}
+	return sums.open, nil
+}
+
+// sums is what the ledger is asked for.
+type sums struct {
+	at        time.Time
+	counts    ledger.Counts
+	open      []ledger.OpenAt
+	unfetched int
+}
+
+// fresh is how long what was read stands: with 100,000 HTCJobs, of which 10,000 are open, it takes some 45 ms (measured), in
+// which no callback becomes durable.
+const fresh = 5 * time.Second
+
+// sums reads the ledger, in three short reads rather than a long one.
+func (w *work) sums() (sums, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.Now()
+	if now.Sub(w.last.at) < fresh {
+		return w.last, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	next := sums{at: now}
+	for _, read := range []func(tx *ledger.Tx) error{
+		func(tx *ledger.Tx) (err error) { next.counts, err = tx.Totals(); return err },
+		func(tx *ledger.Tx) (err error) { next.open, err = tx.OpenRuns(); return err },
+		func(tx *ledger.Tx) (err error) { next.unfetched, err = tx.UnfetchedProcs(); return err },
+	} {
+		if err := w.Ledger.Read(ctx, read); err != nil {
+			return sums{}, err
+		}
+	}
+	w.last = next
+	return next, nil
+}
+
+// places says of every schedd that matters whether it answers: of those with open runs, and of those asked lately that
+// have ever answered, or that the flags name. Whatever else somebody wrote into an HTCJob is no schedd.
+func (w *work) places(open []ledger.OpenAt) map[schedd.Place]float64 {
+	up := map[schedd.Place]float64{}
+	for _, b := range w.Controller.Backends() {
+		matters := (b.Answered || b.Place == w.Usual || b.Place == schedd.Place{}) && w.Now().Sub(b.Asked) <= needed
+		for _, o := range open {
+			matters = matters || b.Place == schedd.Place{Collector: o.Collector, Schedd: o.Schedd}
+		}
+		switch {
+		case matters && b.Down:
+			up[b.Place] = 0
+		case matters:
+			up[b.Place] = 1
+		}
+	}
+	return up
+}
