@@ -45,9 +45,10 @@ host: ## install the few packages that the host itself must have
 	@$(TEST_LAB)/bin/lab host
 
 .PHONY: test
-test: host ## unit tests, then everything that runs against the real parts, in a lab of its own
+test: host ## every test: unit tests, then everything against the real parts in a lab of its own, then the pod on a node
 	go test ./...
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -p 1 -timeout 30m ./...
+	@$(MAKE) --no-print-directory test-node
 
 # A lab of its own for the tests of the pod, which change what everything else stands on.
 .PHONY: test-node
