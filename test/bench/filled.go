@@ -155,22 +155,34 @@ const projection = "ClusterId,CompletionDate,EnteredCurrentStatus,ExitBySignal,E
 
 // follow calls see for every change of an HTCJob in a namespace until stop is called.
 func (p *place) follow(ctx context.Context, namespace string, see func(*v1alpha1.HTCJob)) (stop func(), err error) {
-	list, err := p.jobs.HTCJobs(namespace).List(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil {
-		return nil, err
+	jobs := p.jobs.HTCJobs(namespace)
+	ctx, stop = context.WithCancel(ctx)
+	begin := func() (watch.Interface, error) {
+		list, err := jobs.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			see(&list.Items[i])
+		}
+		return jobs.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
 	}
-	changes, err := p.jobs.HTCJobs(namespace).Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion})
+	changes, err := begin()
 	if err != nil {
+		stop()
 		return nil, err
 	}
 	go func() {
-		for e := range changes.ResultChan() {
-			if job, ok := e.Object.(*v1alpha1.HTCJob); ok && e.Type != watch.Deleted {
-				see(job)
+		for again := error(nil); again == nil && ctx.Err() == nil; { // an apiserver under load ends the watch of who reads slowly
+			for e := range changes.ResultChan() {
+				if job, ok := e.Object.(*v1alpha1.HTCJob); ok && e.Type != watch.Deleted {
+					see(job)
+				}
 			}
+			changes, again = begin()
 		}
 	}()
-	return changes.Stop, nil
+	return stop, nil
 }
 
 // told waits until the status of all HTCJobs of a namespace is as wanted.
