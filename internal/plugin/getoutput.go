@@ -71,12 +71,12 @@ appears when it is complete. What was there before, or is of an earlier attempt,
 		}
 		switch {
 		case into.there > 0:
-			fmt.Fprintf(cmd.ErrOrStderr(), "the output of %d jobs is in %s, that of %d was there already\n", into.came, args[1], into.there)
+			fmt.Fprintf(cmd.ErrOrStderr(), "jobs whose output is in %[2]s now: %[1]d, there already: %[3]d\n", into.came, args[1], into.there)
 		default:
-			fmt.Fprintf(cmd.ErrOrStderr(), "the output of %d jobs is in %s\n", into.came, args[1])
+			fmt.Fprintf(cmd.ErrOrStderr(), "jobs whose output is in %[2]s now: %[1]d\n", into.came, args[1])
 		}
 		if open := job.Status.Active; open > 0 && proc < 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "%d jobs have not ended yet: call this again for what they will bring\n", open)
+			fmt.Fprintf(cmd.ErrOrStderr(), "jobs that have not ended yet: %d; call this again for what they will bring\n", open)
 		}
 		return nil
 	}
