@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"htc.cern.ch/htcd/internal/doctor"
+	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+)
+
+// doctorCommand looks at everything that htcd run stands on.
+func doctorCommand(environ []string) *cobra.Command {
+	var o Options
+	var format string
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check everything that htcd stands on, and say what to do",
+		Long: `Check, one after the other, what htcd run stands on: Kubernetes and the rights in it, the CRD, the volume, HTCondor's
+tools, the account and its ticket, the schedd, the way in for callbacks, and the way to users' output. What has a problem
+says what to do; what stands on it is skipped.
+
+It takes the flags and HTCD_ variables of htcd run. In htcd's pod: kubectl -n htcd exec deploy/htcd -- htcd doctor.
+It may run beside a working htcd: it takes no Lease and writes nothing but files that are gone when it ends.
+
+Exit codes:
+  0  no problem
+  1  at least one
+  2  a mistake in the command line or the environment; nothing was tried`,
+		Args: noArguments,
+	}
+	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+	o.flags(settings)
+	c.Flags().AddFlagSet(settings)
+	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		wrong := func(err error) error { return usageError{fmt.Errorf("doctor: %w", err)} }
+		if err := o.complete(settings, environ); err != nil {
+			return wrong(err)
+		}
+		if format != "table" && format != "json" {
+			return wrong(fmt.Errorf("--output %q: want table or json", format))
+		}
+		if err := o.check(); err != nil {
+			return wrong(err)
+		}
+		well, err := examine(cmd.Context(), o, cmd.OutOrStdout(), format)
+		if err == nil && !well {
+			err = errors.New("there are problems")
+		}
+		if err != nil {
+			return fmt.Errorf("doctor: %w", err)
+		}
+		return nil
+	}
+	return c
+}
+
+// checkTime is how long one check may take: a schedd that is away costs HTCondor's tools 20 s.
+const checkTime = 45 * time.Second
+
+// examine prints what each check finds, in a table as soon as it does.
+func examine(ctx context.Context, o Options, w io.Writer, format string) (well bool, err error) {
+	tickets := krb.New(krb.Options{BinDir: o.CondorBinDir, Krb5Config: o.Krb5Config, Dir: o.TicketDir})
+	defer func() { err = errors.Join(err, tickets.Close()) }()
+	checks := doctor.Checks(o.patient(tickets))
+	findings := []doctor.Finding{}
+	well = doctor.Run(ctx, checks, checkTime, func(f doctor.Finding) {
+		findings = append(findings, f)
+		if format == "table" {
+			_, printed := io.WriteString(w, row(f))
+			err = errors.Join(err, printed)
+		}
+	})
+	if format == "json" {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		err = errors.Join(err, e.Encode(map[string]any{"ok": well, "findings": findings}))
+	}
+	return well, err
+}
+
+// row is a finding for people: one line, and what to do below it.
+func row(f doctor.Finding) string {
+	line := fmt.Sprintf("%-8s %-14s %s\n", f.Verdict, f.Check, strings.ReplaceAll(f.Message, "\n", " "))
+	if f.Do != "" {
+		line += fmt.Sprintf("%-23s do: %s\n", "", f.Do)
+	}
+	return line
+}
+
+// patient is the installation that these options are of.
+func (o Options) patient(tickets *krb.Keeper) doctor.Patient {
+	p := doctor.Patient{
+		Volume: doctor.Volume{Data: o.Data, Ledger: o.ledgerFile(), KeepFree: o.KeepFree.Value()},
+		Condor: schedd.New(schedd.Options{
+			BinDir: o.CondorBinDir, CondorConfig: o.CondorConfig, Krb5Config: o.Krb5Config,
+			Pool: o.Pool, Schedd: o.Schedd, Command: o.ScheddCommand, Timeout: o.CommandTimeout,
+		}),
+		BinDir: o.CondorBinDir, Tickets: tickets, CallbackURL: o.CallbackURL, Now: time.Now,
+	}
+	d, err := newDaemon(o, zerolog.Nop())
+	if err != nil {
+		p.ConfigError = err
+		return p
+	}
+	p.Config, p.Core = d.config, d.core
+	secrets := kube.SecretOptions{Name: o.KinitSecret, PerNamespace: o.NamespaceSecrets, Further: o.PoolSecrets}
+	p.Place = doctor.Place{
+		Watched: o.Namespace, Own: d.o.OwnSpace, Lease: o.LeaseName, Elect: o.LeaderElect, Output: o.OutputListen != "",
+		Secret: o.KinitSecret, SecretNamespace: d.o.KinitSecretNamespace, NamespaceSecrets: secrets.Named(),
+	}
+	return p
+}

@@ -1,0 +1,60 @@
+package doctor
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+)
+
+// Patient is the installation that is looked at.
+type Patient struct {
+	// Config is how Kubernetes is reached; nil where ConfigError says why it is not known.
+	Config      *rest.Config
+	Core        kubernetes.Interface
+	ConfigError error
+
+	Place       Place
+	Volume      Volume
+	Condor      *schedd.Client
+	BinDir      string
+	Tickets     *krb.Keeper
+	CallbackURL string
+	Now         func() time.Time
+}
+
+// Checks are all of them, in the order in which a start of htcd would stumble over what they find.
+func Checks(p Patient) []Check {
+	var cred krb.Credential
+	var id schedd.Identity
+	config := Check{Name: "kubeconfig", Try: func(context.Context) (string, error) {
+		if p.ConfigError != nil {
+			return "", &Trouble{p.ConfigError.Error(), "give --kubeconfig, or run this in htcd's pod"}
+		}
+		return "account for " + p.Config.Host, nil
+	}}
+	all := []Check{config}
+	if p.Config == nil { // those that need it are skipped, by name
+		for _, name := range []string{"kubernetes", "clock", "rights", "crd"} {
+			all = append(all, Check{Name: name, Needs: []string{"kubeconfig"}})
+		}
+	} else {
+		client := p.Core.Discovery().RESTClient()
+		all = append(all, reached(client, p.Config.Host), clock(p.Config, p.Now), rights(p.Core, p.Place), crd(client))
+	}
+	all = append(all, volume(p.Volume), tools(p.Condor, p.BinDir))
+	if p.Config == nil {
+		all = append(all, Check{Name: "secret", Needs: []string{"kubeconfig"}})
+	} else {
+		all = append(all, secret(p.Core, p.Place, &cred))
+	}
+	all = append(all, ticket(p.Tickets, &cred, &id, p.Now), reachable(p.Condor, &id), writes(p.Condor, &id), receiver(p.CallbackURL))
+	if p.Config == nil {
+		return append(all, Check{Name: "output", Needs: []string{"kubeconfig"}})
+	}
+	return append(all, output(p.Core.Discovery().RESTClient(), p.Place.Output))
+}

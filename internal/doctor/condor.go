@@ -1,0 +1,126 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+)
+
+// tools looks for all programs that htcd starts, and asks HTCondor's for their version.
+func tools(condor *schedd.Client, binDir string) Check {
+	return Check{Name: "tools", Try: func(ctx context.Context) (string, error) {
+		const do = "use htcd's image (make image), or install condor and krb5-user, and set --condor-bin-dir where they are not on PATH"
+		var missing []string
+		for _, name := range append([]string{"kinit"}, schedd.Tools...) {
+			path := name
+			if binDir != "" {
+				path = filepath.Join(binDir, name)
+			}
+			if _, err := exec.LookPath(path); err != nil {
+				missing = append(missing, name)
+			}
+		}
+		if len(missing) > 0 {
+			return "", &Trouble{"not found: " + strings.Join(missing, ", "), do}
+		}
+		version, err := condor.Version(ctx)
+		if err != nil {
+			return "", &Trouble{err.Error(), "mend --condor-config: the tools do not start with it"}
+		}
+		if !tested(version) {
+			return "", &Trouble{"HTCondor " + version + " is older than what htcd is written for, " + oldest, do}
+		}
+		return fmt.Sprintf("HTCondor %s, kinit", version), nil
+	}}
+}
+
+// oldest has condor_q -json, condor_transfer_data and memory retries as htcd uses them.
+const oldest = "9.2"
+
+func tested(version string) bool {
+	var major, minor, wantMajor, wantMinor int
+	_, err := fmt.Sscanf(version, "%d.%d", &major, &minor)
+	_, _ = fmt.Sscanf(oldest, "%d.%d", &wantMajor, &wantMinor)
+	return err == nil && (major > wantMajor || major == wantMajor && minor >= wantMinor)
+}
+
+// ticket gets one for the account, into a cache that goes when the doctor does.
+func ticket(keeper *krb.Keeper, cred *krb.Credential, id *schedd.Identity, now func() time.Time) Check {
+	return Check{Name: "ticket", Needs: []string{"secret"}, Try: func(ctx context.Context) (string, error) {
+		t, err := keeper.Ticket(ctx, *cred)
+		if err != nil {
+			return "", ticketTrouble(err)
+		}
+		id.CCache = t.CCache
+		left := t.Expires.Sub(now()).Round(time.Minute)
+		if left < 30*time.Minute {
+			return "", &Trouble{fmt.Sprintf("a new ticket ends in %s: long submissions outlive it", left), "let the KDC give tickets of some hours, or set ticket_lifetime in krb5.conf"}
+		}
+		return fmt.Sprintf("kinit as %s, good for %s", cred.Username, left), nil
+	}}
+}
+
+func ticketTrouble(err error) error {
+	do := map[krb.Kind]string{
+		krb.Invalid:          "mend the Secret: username, and password or keytab",
+		krb.BadPassword:      "put the present password into the Secret; htcd sees the change by itself",
+		krb.UnknownPrincipal: "mend username in the Secret, or default_realm in krb5.conf",
+		krb.Expired:          "have the account unlocked, or its password renewed",
+		krb.KDCUnreachable:   "look at krb5.conf (--krb5-config) and at the network: port 88, TCP and UDP",
+	}
+	if e, ok := errors.AsType[*krb.Error](err); ok && do[e.Kind] != "" {
+		return &Trouble{e.Error(), do[e.Kind]}
+	}
+	return &Trouble{err.Error(), "see that --ticket-dir can be written, and krb5.conf be read"}
+}
+
+// reachable asks the schedd for jobs that do not exist.
+func reachable(condor *schedd.Client, id *schedd.Identity) Check {
+	return Check{Name: "schedd", Needs: []string{"tools", "ticket"}, Try: func(ctx context.Context) (string, error) {
+		name, err := condor.ScheddName(ctx, *id)
+		if err != nil {
+			return "", &Trouble{"which schedd is to be used cannot be found out: " + err.Error(), "set --schedd, or mend --schedd-command or --condor-config"}
+		}
+		if err := condor.Queue(ctx, *id, "false", func(schedd.Job) error { return nil }); err != nil {
+			return "", scheddTrouble("schedd "+name+": ", err)
+		}
+		return "condor_q is answered by " + name, nil
+	}}
+}
+
+// writes asks whether a submission would be let in, and whose it would be.
+func writes(condor *schedd.Client, id *schedd.Identity) Check {
+	return Check{Name: "authorisation", Needs: []string{"schedd"}, Try: func(ctx context.Context) (string, error) {
+		account, err := condor.Account(ctx, *id)
+		if err != nil {
+			if schedd.KindOf(err) == schedd.Unknown {
+				return "", &Trouble{err.Error(), notLetIn}
+			}
+			return "", scheddTrouble("", err)
+		}
+		if account == "unauthenticated" || account == "unmapped" {
+			return "", &Trouble{"the schedd takes this account for nobody (" + account + ")", notLetIn}
+		}
+		return "the schedd takes submissions, as those of " + account, nil
+	}}
+}
+
+const notLetIn = "have the schedd's administrator let the account write (ALLOW_WRITE, and the map file)"
+
+func scheddTrouble(about string, err error) error {
+	do := "see that the schedd is up, that its name is right, and that the network lets us through to port 9618 (--schedd, --pool, condor_config)"
+	switch schedd.KindOf(err) {
+	case schedd.NotAuthorised:
+		do = notLetIn
+	case schedd.Credentials:
+		do = "see SEC_CLIENT_AUTHENTICATION_METHODS in condor_config, and that the schedd takes tickets of this realm"
+	}
+	return &Trouble{about + err.Error(), do}
+}

@@ -1,0 +1,240 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+)
+
+func TestACheckThatStandsOnAProblemIsSkippedAndTheOthersAreMade(t *testing.T) {
+	says := func(message string, err error) func(context.Context) (string, error) {
+		return func(context.Context) (string, error) { return message, err }
+	}
+	var found []Finding
+	well := Run(t.Context(), []Check{
+		{Name: "a", Try: says("fine", nil)},
+		{Name: "b", Needs: []string{"a"}, Try: says("", &Trouble{"broken", "mend it"})},
+		{Name: "c", Needs: []string{"a", "b"}, Try: says("never said", nil)},
+		{Name: "d", Needs: []string{"c"}},
+		{Name: "e", Try: says("", notHere("not wanted"))},
+		{Name: "f", Try: says("", errors.New("something"))},
+	}, time.Second, func(f Finding) { found = append(found, f) })
+	require.False(t, well)
+	require.Equal(t, []Finding{
+		{"a", OK, "fine", ""},
+		{"b", Problem, "broken", "mend it"},
+		{"c", Skipped, "needs b", ""},
+		{"d", Skipped, "needs c", ""},
+		{"e", Skipped, "not wanted", ""},
+		{"f", Problem, "something", "see docs/troubleshoot.md"},
+	}, found)
+	require.True(t, Run(t.Context(), []Check{{Name: "e", Try: says("", notHere("not wanted"))}}, time.Second, func(Finding) {}))
+}
+
+func TestNoCheckTakesLongerThanTheBound(t *testing.T) {
+	hangs := Check{Name: "a", Try: func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }}
+	require.False(t, Run(t.Context(), []Check{hangs}, time.Millisecond, func(Finding) {}))
+}
+
+// shipped are the rights that a manifest grants, its Role or ClusterRole first.
+func shipped(t *testing.T, file string, namespace func(resource string) string) []Right {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../deploy", file))
+	require.NoError(t, err)
+	var role rbacv1.ClusterRole
+	require.NoError(t, yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096).Decode(&role))
+	var all []Right
+	for _, rule := range role.Rules {
+		names := rule.ResourceNames
+		if names == nil {
+			names = []string{""}
+		}
+		for _, resource := range rule.Resources {
+			resource, sub, _ := cut(resource)
+			for _, name := range names {
+				for _, verb := range rule.Verbs {
+					all = append(all, Right{verb, rule.APIGroups[0], resource, sub, namespace(resource), name})
+				}
+			}
+		}
+	}
+	return all
+}
+
+func cut(resource string) (string, string, bool) {
+	before, after, found := bytes.Cut([]byte(resource), []byte("/"))
+	return string(before), string(after), found
+}
+
+func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
+	everywhere := func(resource string) string {
+		if resource == "configmaps" {
+			return "kube-system" // where the one of that name is
+		}
+		return ""
+	}
+	granted := slices.Concat(
+		shipped(t, "base/rbac/clusterrole.yaml", everywhere),
+		shipped(t, "base/rbac/role.yaml", func(string) string { return "htcd" }),
+		shipped(t, "components/namespace-secrets/clusterrole.yaml", everywhere),
+	)
+	require.ElementsMatch(t, granted, Rights(Place{
+		Own: "htcd", Lease: "htcd", Secret: "kinit-secret", SecretNamespace: "htcd",
+		NamespaceSecrets: []string{"kinit-secret"}, Elect: true, Output: true,
+	}))
+	for _, r := range Rights(Place{}) {
+		require.NotContains(t, []string{"leases", "configmaps", "apiservices"}, r.Resource, "not needed without leader election and output")
+	}
+	require.Equal(t, "patch htcjobs.htc.cern.ch/status in physics", Right{"patch", "htc.cern.ch", "htcjobs", "status", "physics", ""}.String())
+}
+
+func TestFieldsThatACRDLacksAreNamed(t *testing.T) {
+	missing := missingFields(schema{Properties: map[string]schema{"apiVersion": {}, "kind": {}, "metadata": {}, "spec": {}}})
+	require.Contains(t, missing, "spec.script")
+	require.Contains(t, missing, "spec.suspend")
+	require.Contains(t, missing, "status")
+	require.NotContains(t, missing, "spec")
+	require.NotContains(t, missing, "metadata")
+}
+
+func TestAVolumeIsTriedAndLeftAsItWas(t *testing.T) {
+	data := t.TempDir()
+	ledger := filepath.Join(data, "sqlite", "htcjobs.db")
+	message, err := volume(Volume{data, ledger, 1}).Try(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, message, "can be written, keeps locks")
+	left, err := os.ReadDir(data)
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	_, err = volume(Volume{data, ledger, 1 << 60}).Try(t.Context())
+	require.ErrorContains(t, err, "less than --keep-free=1Ei")
+
+	_, err = volume(Volume{"/nowhere/data", "/nowhere/data/sqlite/htcjobs.db", 1}).Try(t.Context())
+	require.ErrorContains(t, err, "is not there")
+
+	_, err = volume(Volume{"/proc/self", "/proc/self/htcjobs.db", 1}).Try(t.Context())
+	require.ErrorContains(t, err, "cannot be written")
+}
+
+func TestAFileThatNobodyLocksIsSeenUnlocked(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, err := lockSeen(filepath.Join(filepath.Dir(file), "none"))
+	require.Error(t, err)
+}
+
+func TestWhoAnswersAtTheCallbackURLIsTold(t *testing.T) {
+	htcd := httptest.NewServer(notify.NewReceiver(nil, notify.Options{}, zerolog.Nop()))
+	defer htcd.Close()
+	message, err := receiver(htcd.URL + notify.Path).Try(t.Context())
+	require.NoError(t, err)
+	require.Contains(t, message, "not from the execute nodes")
+
+	_, err = receiver(htcd.URL + "/elsewhere").Try(t.Context())
+	require.ErrorContains(t, err, "404, and it is not htcd")
+
+	other := httptest.NewServer(http.RedirectHandler("https://login.example.org", http.StatusFound))
+	defer other.Close()
+	_, err = receiver(other.URL + notify.Path).Try(t.Context())
+	require.ErrorContains(t, err, "answers 302, and it is not htcd")
+
+	other.Close()
+	_, err = receiver(other.URL + notify.Path).Try(t.Context())
+	require.ErrorContains(t, err, "nobody answers")
+}
+
+func TestTheAPIServicesOwnWordsAreHandedOn(t *testing.T) {
+	message, err := available([]byte(`{"status":{"conditions":[{"type":"Available","status":"True"}]}}`))
+	require.NoError(t, err)
+	require.Contains(t, message, "forwards to htcd")
+	_, err = available([]byte(`{"status":{"conditions":[{"type":"Available","status":"False","reason":"MissingEndpoints","message":"no addresses"}]}}`))
+	require.ErrorContains(t, err, "MissingEndpoints: no addresses")
+	_, err = available([]byte(`{}`))
+	require.ErrorContains(t, err, "has not looked yet")
+}
+
+func TestClocksMayDifferAsKerberosAllows(t *testing.T) {
+	now := time.Date(2026, 11, 21, 5, 0, 0, 0, time.UTC)
+	for off, well := range map[time.Duration]bool{0: true, 4 * time.Minute: true, -4 * time.Minute: true, 6 * time.Minute: false, -6 * time.Minute: false} {
+		_, err := skew(now.Add(off).Format(http.TimeFormat), now)
+		require.Equal(t, well, err == nil, "%s: %v", off, err)
+	}
+	_, err := skew("", now)
+	require.ErrorAs(t, err, new(notHere))
+}
+
+func TestASecretWithoutItsKeysSaysWhich(t *testing.T) {
+	for name, c := range map[string]struct {
+		data map[string][]byte
+		well bool
+	}{
+		"username and password":  {map[string][]byte{"username": []byte("robot\n"), "password": []byte("x")}, true},
+		"username and keytab":    {map[string][]byte{"username": []byte("robot"), "keytab": {5, 2}}, true},
+		"no password, no keytab": {map[string][]byte{"username": []byte("robot")}, false},
+		"no username":            {map[string][]byte{"password": []byte("x")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cred, err := credential(&corev1.Secret{Data: c.data})
+			require.Equal(t, c.well, err == nil)
+			if c.well {
+				require.Equal(t, "robot", cred.Username)
+			} else {
+				require.ErrorContains(t, err, "username, and password or keytab")
+			}
+		})
+	}
+}
+
+func TestHTCondorsVersionIsComparedByNumber(t *testing.T) {
+	for version, well := range map[string]bool{"23.9.6": true, "10.0.1": true, "9.2.0": true, "9.1.9": false, "8.9.13": false, "new": false} {
+		require.Equal(t, well, tested(version), version)
+	}
+}
+
+func TestWhatToDoFollowsTheKindOfFailure(t *testing.T) {
+	do := func(err error) string {
+		trouble, ok := errors.AsType[*Trouble](err)
+		require.True(t, ok)
+		return trouble.Do
+	}
+	require.Contains(t, do(ticketTrouble(&krb.Error{Kind: krb.BadPassword, Message: "x"})), "present password")
+	require.Contains(t, do(ticketTrouble(&krb.Error{Kind: krb.KDCUnreachable, Message: "x"})), "port 88")
+	require.Contains(t, do(ticketTrouble(errors.New("x"))), "--ticket-dir")
+	require.Contains(t, do(scheddTrouble("", &schedd.Error{Kind: schedd.NotAuthorised})), "ALLOW_WRITE")
+	require.Contains(t, do(scheddTrouble("", &schedd.Error{Kind: schedd.Credentials})), "SEC_CLIENT_AUTHENTICATION_METHODS")
+	require.Contains(t, do(scheddTrouble("", &schedd.Error{Kind: schedd.Unreachable})), "9618")
+}
+
+func TestWithoutAKubeconfigTheRestIsStillLookedAt(t *testing.T) {
+	var found []Finding
+	require.False(t, Run(t.Context(), Checks(Patient{
+		ConfigError: errors.New("no such file"), Condor: schedd.New(schedd.Options{BinDir: "/nowhere"}), BinDir: "/nowhere",
+		Volume: Volume{t.TempDir(), filepath.Join(t.TempDir(), "htcjobs.db"), 0}, CallbackURL: "http://127.0.0.1:1/", Now: time.Now,
+	}), time.Minute, func(f Finding) { found = append(found, f) }))
+	var verdicts []string
+	for _, f := range found {
+		verdicts = append(verdicts, f.Check+" "+string(f.Verdict))
+	}
+	require.Equal(t, []string{
+		"kubeconfig problem", "kubernetes skipped", "clock skipped", "rights skipped", "crd skipped", "volume ok", "tools problem",
+		"secret skipped", "ticket skipped", "schedd skipped", "authorisation skipped", "receiver problem", "output skipped",
+	}, verdicts)
+}

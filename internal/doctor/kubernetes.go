@@ -1,0 +1,223 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+)
+
+// outputService is the name of deploy/base/output's APIService.
+const outputService = "v1alpha1.output.htc.cern.ch"
+
+// reached asks the apiserver something that everybody may know.
+func reached(client rest.Interface, host string) Check {
+	return Check{Name: "kubernetes", Needs: []string{"kubeconfig"}, Try: func(ctx context.Context) (string, error) {
+		text, err := client.Get().AbsPath("/version").DoRaw(ctx)
+		var v version.Info
+		if err == nil {
+			err = json.Unmarshal(text, &v)
+		}
+		switch {
+		case apierrors.IsUnauthorized(err):
+			return "", &Trouble{host + " does not know this account: " + err.Error(), "give it a valid token: htcd's ServiceAccount, or another --kubeconfig"}
+		case err != nil:
+			return "", &Trouble{host + " does not answer: " + err.Error(), "look at the network from here to there, and at --kubeconfig"}
+		}
+		return "Kubernetes " + v.GitVersion + " at " + host, nil
+	}}
+}
+
+// maxSkew is what Kerberos lets clocks differ at most (clockskew of krb5.conf).
+const maxSkew = 5 * time.Minute
+
+// clock compares this clock with the apiserver's. The KDC and the schedd look at it as closely as maxSkew.
+func clock(config *rest.Config, now func() time.Time) Check {
+	return Check{Name: "clock", Needs: []string{"kubernetes"}, Try: func(ctx context.Context) (string, error) {
+		client, err := rest.HTTPClientFor(config)
+		if err != nil {
+			return "", err
+		}
+		request, err := http.NewRequestWithContext(ctx, http.MethodHead, strings.TrimSuffix(config.Host, "/")+"/version", nil)
+		if err != nil {
+			return "", err
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			return "", err
+		}
+		_ = response.Body.Close() // a HEAD has none
+		return skew(response.Header.Get("Date"), now())
+	}}
+}
+
+func skew(date string, now time.Time) (string, error) {
+	theirs, err := http.ParseTime(date)
+	if err != nil {
+		return "", notHere("the apiserver did not say what time it is")
+	}
+	// The header has whole seconds, and was on its way.
+	off := now.Sub(theirs).Round(time.Second)
+	if off.Abs() > maxSkew {
+		return "", &Trouble{fmt.Sprintf("this clock is %s off the apiserver's; Kerberos allows %s", off, maxSkew), "set the node's clock (NTP)"}
+	}
+	return fmt.Sprintf("within %s of the apiserver's", max(off.Abs(), time.Second)), nil
+}
+
+// schema is what this check reads of an OpenAPI schema.
+type schema struct {
+	Properties map[string]schema `json:"properties"`
+}
+
+// crd looks whether the apiserver knows every field that this htcd does. An older CRD would drop them without a word.
+func crd(client rest.Interface) Check {
+	group := v1alpha1.GroupVersion
+	return Check{Name: "crd", Needs: []string{"kubernetes"}, Try: func(ctx context.Context) (string, error) {
+		const do = "kubectl apply -k deploy/base/crd, of the version that htcd has"
+		text, err := client.Get().AbsPath("/openapi/v3/apis/" + group.String()).DoRaw(ctx)
+		switch {
+		case apierrors.IsNotFound(err):
+			return "", &Trouble{fmt.Sprintf("the apiserver knows no %s of %s", v1alpha1.Kind, group), do}
+		case err != nil:
+			return "", &Trouble{"the apiserver does not tell the CRD's schema: " + err.Error(), "let this account read /openapi/* (ClusterRole system:discovery)"}
+		}
+		var document struct {
+			Components struct {
+				Schemas map[string]schema `json:"schemas"`
+			} `json:"components"`
+		}
+		if err := json.Unmarshal(text, &document); err != nil {
+			return "", err
+		}
+		for name, served := range document.Components.Schemas {
+			if strings.HasSuffix(name, "."+v1alpha1.Kind) {
+				if missing := missingFields(served); len(missing) > 0 {
+					return "", &Trouble{"the CRD is older than htcd: it has no " + strings.Join(missing, ", "), do}
+				}
+				return fmt.Sprintf("%s of %s, with every field of this htcd", v1alpha1.Kind, group), nil
+			}
+		}
+		return "", &Trouble{fmt.Sprintf("%s has no %s", group, v1alpha1.Kind), do}
+	}}
+}
+
+// missingFields are those of this htcd that a served schema has not, in the order of the types.
+func missingFields(served schema) []string {
+	var missing []string
+	var compare func(path string, t reflect.Type, s schema)
+	compare = func(path string, t reflect.Type, s schema) {
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		if t.Kind() != reflect.Struct || !strings.HasSuffix(t.PkgPath(), "/v1alpha1") {
+			return
+		}
+		for i := range t.NumField() {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			if name == "" || name == "-" || name == "metadata" {
+				continue
+			}
+			at := strings.TrimPrefix(path+"."+name, ".")
+			field, known := s.Properties[name]
+			if !known {
+				missing = append(missing, at)
+				continue
+			}
+			compare(at, t.Field(i).Type, field)
+		}
+	}
+	compare("", reflect.TypeFor[v1alpha1.HTCJob](), served)
+	return missing
+}
+
+// output looks whether the apiserver forwards users to htcd. A patch that changes nothing and is not kept shows the
+// APIService to an account that may only patch it.
+func output(client rest.Interface, listens bool) Check {
+	return Check{Name: "output", Needs: []string{"rights"}, Try: func(ctx context.Context) (string, error) {
+		if !listens {
+			return "", notHere("--output-listen is empty: users' output is not served")
+		}
+		text, err := client.Patch(types.MergePatchType).AbsPath("/apis/apiregistration.k8s.io/v1/apiservices/"+outputService).
+			Param("dryRun", metav1.DryRunAll).Body([]byte("{}")).DoRaw(ctx)
+		if apierrors.IsNotFound(err) {
+			return "", &Trouble{"there is no APIService " + outputService + ": htcd logs and get-output do not work",
+				"kubectl apply -k deploy/base/output, or set --output-listen= to do without it"}
+		}
+		if err != nil {
+			return "", err
+		}
+		return available(text)
+	}}
+}
+
+func available(apiservice []byte) (string, error) {
+	var service struct {
+		Status struct {
+			Conditions []metav1.Condition `json:"conditions"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(apiservice, &service); err != nil {
+		return "", err
+	}
+	said := "the apiserver has not looked yet"
+	for _, c := range service.Status.Conditions {
+		switch {
+		case c.Type == "Available" && c.Status == metav1.ConditionTrue:
+			return "the apiserver forwards to htcd (APIService " + outputService + ")", nil
+		case c.Type == "Available":
+			said = c.Reason + ": " + c.Message
+		}
+	}
+	return "", &Trouble{"APIService " + outputService + " is not available: " + said,
+		"see that a htcd works (kubectl -n htcd get pods), and that the apiserver reaches the Service htcd-output; when htcd is to stay away, kubectl delete apiservice " + outputService}
+}
+
+// secret reads the common account's Secret into cred.
+func secret(core kubernetes.Interface, p Place, cred *krb.Credential) Check {
+	return Check{Name: "secret", Needs: []string{"kubernetes"}, Try: func(ctx context.Context) (string, error) {
+		name := p.Secret + " in namespace " + p.SecretNamespace
+		list, err := core.CoreV1().Secrets(p.SecretNamespace).List(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, p.Secret).String(), // what htcd may ask
+		})
+		if err != nil {
+			return "", &Trouble{"secret " + name + " cannot be read: " + err.Error(), "apply deploy/base/rbac with the namespace that htcd is in"}
+		}
+		if len(list.Items) == 0 {
+			do := fmt.Sprintf("kubectl -n %s create secret generic %s --from-literal=username=ACCOUNT --from-file=password=FILE", p.SecretNamespace, p.Secret)
+			if len(p.NamespaceSecrets) > 0 {
+				return "", &Trouble{"there is no secret " + name + "; only namespaces with one of their own are served, which are not looked at here", do}
+			}
+			return "", &Trouble{"there is no secret " + name, do}
+		}
+		found, err := credential(&list.Items[0])
+		*cred = found
+		if err != nil {
+			return "", err
+		}
+		return "account " + found.Username + " of secret " + name, nil
+	}}
+}
+
+func credential(s *corev1.Secret) (krb.Credential, error) {
+	c := krb.Credential{Username: string(s.Data["username"]), Password: string(s.Data["password"]), Keytab: s.Data["keytab"]}
+	if c.Username == "" || (c.Password == "" && len(c.Keytab) == 0) {
+		return c, &Trouble{fmt.Sprintf("secret %s lacks a key: it has to have username, and password or keytab", s.Name), "put both into it; htcd sees the change by itself"}
+	}
+	c.Username = strings.TrimSpace(c.Username)
+	return c, nil
+}

@@ -1,0 +1,99 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Right is one verb on one resource, in a namespace (none: in all, or the resource is in none), of a name (none: of any).
+type Right struct{ Verb, Group, Resource, Subresource, Namespace, Name string }
+
+// Place is where htcd works: what the rules of deploy/base/rbac are bound to.
+type Place struct {
+	Watched         string // the namespace whose HTCJobs are run; empty: all
+	Own             string // htcd's own
+	Lease           string
+	Secret          string // the name of the common account's Secret
+	SecretNamespace string
+	// NamespaceSecrets are the names of Secrets that are read in the namespaces of HTCJobs.
+	NamespaceSecrets []string
+	Elect            bool // a Lease is taken
+	Output           bool // the output of jobs is served to the apiserver
+}
+
+// Rights are what htcd needs; a test holds them to deploy/base/rbac.
+func Rights(p Place) []Right {
+	var all []Right
+	add := func(group, resource, subresource, namespace, name string, verbs ...string) {
+		for _, verb := range verbs {
+			all = append(all, Right{verb, group, resource, subresource, namespace, name})
+		}
+	}
+	add("htc.cern.ch", "htcjobs", "", p.Watched, "", "get", "list", "watch", "patch", "delete")
+	add("htc.cern.ch", "htcjobs", "status", p.Watched, "", "patch")
+	add("events.k8s.io", "events", "", p.Watched, "", "create", "patch")
+	if p.Output {
+		add("", "configmaps", "", "kube-system", "extension-apiserver-authentication", "list", "watch")
+		add("apiregistration.k8s.io", "apiservices", "", "", outputService, "patch")
+	}
+	add("", "secrets", "", p.SecretNamespace, p.Secret, "list", "watch")
+	for _, name := range p.NamespaceSecrets {
+		add("", "secrets", "", p.Watched, name, "list", "watch")
+	}
+	if p.Elect {
+		add("coordination.k8s.io", "leases", "", p.Own, "", "create")
+		add("coordination.k8s.io", "leases", "", p.Own, p.Lease, "get", "update")
+	}
+	return all
+}
+
+// rights asks the apiserver of each; everybody may ask about themselves.
+func rights(core kubernetes.Interface, p Place) Check {
+	return Check{Name: "rights", Needs: []string{"kubernetes"}, Try: func(ctx context.Context) (string, error) {
+		var missing []string
+		wanted := Rights(p)
+		for _, r := range wanted {
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource, Namespace: r.Namespace, Name: r.Name,
+				},
+			}}
+			answer, err := core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			if err != nil {
+				return "", &Trouble{"the apiserver cannot be asked what this account may do: " + err.Error(),
+					"let it create selfsubjectaccessreviews (ClusterRole system:basic-user)"}
+			}
+			if !answer.Status.Allowed {
+				missing = append(missing, r.String())
+			}
+		}
+		if len(missing) > 0 {
+			return "", &Trouble{"not allowed: " + strings.Join(missing, "; "),
+				"apply deploy/base/rbac with the namespace that htcd is in; for Secrets of namespaces deploy/components/namespace-secrets"}
+		}
+		return fmt.Sprintf("all %d that htcd needs", len(wanted)), nil
+	}}
+}
+
+// String is how kubectl auth can-i is asked.
+func (r Right) String() string {
+	s := r.Verb + " " + r.Resource
+	if r.Group != "" {
+		s += "." + r.Group
+	}
+	if r.Subresource != "" {
+		s += "/" + r.Subresource
+	}
+	if r.Name != "" {
+		s += " " + r.Name
+	}
+	if r.Namespace != "" {
+		s += " in " + r.Namespace
+	}
+	return s
+}

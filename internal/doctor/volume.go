@@ -1,0 +1,128 @@
+package doctor
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/api/resource"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+// Volume is where the ledger and the output of jobs are.
+type Volume struct {
+	Data     string
+	Ledger   string // the file
+	KeepFree int64  // bytes
+}
+
+// sqliteLocked is the first byte of those that SQLite locks in a file (PENDING_BYTE), and how many there are
+// (https://www.sqlite.org/fileformat.html, 1.3.14 and os.h).
+const (
+	sqliteLocked = 0x40000000
+	sqliteLocks  = 512
+)
+
+// volume makes a database beside the ledger, locks it, and looks whether the lock is seen through another open file, as
+// another process would. The ledger itself is not touched: to close a file takes from its process all locks on it.
+func volume(v Volume) Check {
+	return Check{Name: "volume", Try: func(ctx context.Context) (string, error) {
+		dir, err := nearest(filepath.Dir(v.Ledger))
+		if err != nil {
+			return "", &Trouble{"the ledger's directory " + filepath.Dir(v.Ledger) + " is not there: " + err.Error(), "mount the volume of --data (deploy/base/manager/pvc.yaml)"}
+		}
+		probe, err := os.MkdirTemp(dir, ".doctor-")
+		if err != nil {
+			return "", &Trouble{"cannot be written: " + err.Error(), fmt.Sprintf("let uid %d write %s (fsGroup in the pod), and see that the volume is neither full nor read-only", os.Getuid(), dir)}
+		}
+		defer os.RemoveAll(probe)
+		if err := locks(ctx, filepath.Join(probe, "probe.db")); err != nil {
+			return "", err
+		}
+		free, err := room(v.Data, v.KeepFree)
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s can be written, keeps locks, and has %s free", dir, free), nil
+	}}
+}
+
+// nearest is the directory, or the one above that is there: htcd makes what is below at its first start.
+func nearest(dir string) (string, error) {
+	for range 2 { // the volume itself must be there
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			return dir, err
+		}
+		dir = filepath.Dir(dir)
+	}
+	_, err := os.Stat(dir)
+	return dir, err
+}
+
+func locks(ctx context.Context, file string) error {
+	const do = "use a volume whose file system keeps POSIX locks: CephFS, a local disk, NFS 4; not an object store or NFS with nolock"
+	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?_pragma=synchronous(FULL)")
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	first, err := db.Conn(ctx)
+	if err == nil {
+		defer first.Close()
+		_, err = first.ExecContext(ctx, "CREATE TABLE probe (n); BEGIN IMMEDIATE; INSERT INTO probe VALUES (1)")
+	}
+	if err != nil {
+		return &Trouble{"SQLite cannot write there: " + err.Error(), do}
+	}
+	second, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer second.Close()
+	if _, err := second.ExecContext(ctx, "BEGIN IMMEDIATE"); err == nil {
+		return &Trouble{"two connections got SQLite's write lock at once", do}
+	}
+	seen, err := lockSeen(file)
+	if err != nil || !seen {
+		return &Trouble{fmt.Sprintf("a lock is not seen through another open file (%v)", err), do}
+	}
+	if _, err := first.ExecContext(ctx, "COMMIT; BEGIN IMMEDIATE; ROLLBACK"); err != nil {
+		return &Trouble{"SQLite cannot commit there: " + err.Error(), do}
+	}
+	return nil
+}
+
+// lockSeen asks with a lock of its own open file (fcntl(2), "Open file description locks"), with which those of the
+// process conflict as those of another process do.
+func lockSeen(file string) (bool, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	lock := unix.Flock_t{Type: unix.F_RDLCK, Start: sqliteLocked, Len: sqliteLocks}
+	lock.Type = unix.F_WRLCK
+	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock)
+	return err == nil && lock.Type != unix.F_UNLCK, err
+}
+
+// room is what is free on the volume.
+func room(dir string, keep int64) (string, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return "", &Trouble{"--data: " + err.Error(), "mount the volume there"}
+	}
+	free := int64(s.Bavail) * s.Bsize // #nosec G115 -- a volume of 8 EiB is far
+	words := resource.NewQuantity(free>>20<<20, resource.BinarySI).String()
+	if free < keep {
+		return "", &Trouble{fmt.Sprintf("%s has %s free, less than --keep-free=%s: no output is fetched", dir, words, resource.NewQuantity(keep, resource.BinarySI)),
+			"delete HTCJobs whose output nobody needs, or enlarge the volume"}
+	}
+	return words, nil
+}
