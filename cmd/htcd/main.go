@@ -53,9 +53,9 @@ func run(name string, args, environ []string) int {
 	} else {
 		root.AddGroup(&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"}, &cobra.Group{ID: "operators", Title: "For those who run htcd:"})
 		root.AddCommand(grouped("users", plugin.Commands()...)...)
-		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), sendCommand())...)
+		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), sendCommand(), printCommand())...)
 	}
-	root.AddCommand(versionCommand())
+	root.AddCommand(versionCommand(), settingsCommand())
 	root.SetArgs(args)
 
 	err := root.ExecuteContext(ctx)

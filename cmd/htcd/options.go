@@ -53,6 +53,7 @@ type Options struct {
 	MaxOutput     resource.QuantityValue
 	KeepFree      resource.QuantityValue
 	Fetchers      int
+	LogsPodImage  string
 
 	KinitSecret          string
 	KinitSecretNamespace string
@@ -115,6 +116,8 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.Var(&o.MaxOutput, "max-output", "`size` of the output of one job at most, in whole Mi: HTCondor holds a job that leaves more behind; 0: no limit")
 	f.Var(&o.KeepFree, "keep-free", "`size` that the output of jobs leaves free on the volume of --data: with less, nothing is fetched")
 	f.IntVar(&o.Fetchers, "fetchers", 2, "HTCJobs whose output is fetched in parallel, from each schedd")
+
+	f.StringVar(&o.LogsPodImage, "logs-pod-image", "", "htcd's own `image`, for the Pods that spec.logsPod leaves, whose log is the jobs' output; needs deploy/components/logs-pod; empty: none are made")
 
 	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username and password, or keytab")
 	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")

@@ -29,6 +29,7 @@ type Options struct {
 	Output      output.Store // where the output of jobs is kept; without a root it is not fetched
 	Fetchers    int          // HTCJobs whose output is fetched in parallel, at each schedd
 	KeepFree    int64        // bytes that are left free on the volume of Output
+	LogsPods    LogsPods
 	Informer    cache.SharedIndexInformer
 	Objects     Objects
 	Events      Events
@@ -52,7 +53,8 @@ type Controller struct {
 	lanes    [errands]*desks                              // who works for each queue of the lane
 	checkers *desks
 	fetchers *desks
-	syncing  keymutex.KeyMutex // one at a time reads the ledger and writes the status of an HTCJob
+	logs     workqueue.TypedRateLimitingInterface[string] // keys of HTCJobs whose spec.logsPod is to be followed
+	syncing  keymutex.KeyMutex                            // one at a time reads the ledger and writes the status of an HTCJob
 	troubles troubles
 	backends backends
 	usual    usual
@@ -62,6 +64,7 @@ type Controller struct {
 	rooms    rooms
 
 	unfetched  troubles // why output is not fetched
+	leftLogs   logsOutcomes
 	spoiled    spoiled
 	unreleased unreleased
 	released   atomic.Bool // what an earlier htcd has fetched has been let go
@@ -88,6 +91,7 @@ func New(o Options) (*Controller, error) {
 		checks:  workqueue.NewTypedRateLimitingQueue(limiter()),
 
 		fetches: newTurns(limiter()),
+		logs:    newTurns(limiter()),
 	}
 	for e, queue := range c.lane.queues {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, errand(e), key) }
@@ -150,6 +154,9 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() error { c.drain(work, c.queue, c.syncOne); return nil })
 		group.Go(func() error { c.drain(work, c.routine, c.syncOne); return nil })
 	}
+	for range logsMakers {
+		group.Go(func() error { c.drain(work, c.logs, c.logsOne); return nil })
+	}
 	for _, workers := range c.lanes {
 		group.Go(func() error { workers.run(work); return nil })
 	}
@@ -157,6 +164,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	group.Go(func() error { c.fetchers.run(ctx); return nil }) // what a shutdown breaks off is fetched again
 	<-ctx.Done()
 	c.fetches.ShutDown()
+	c.logs.ShutDown()
 	c.queue.ShutDown()
 	c.routine.ShutDown()
 	c.lane.shutDown()

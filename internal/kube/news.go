@@ -92,6 +92,7 @@ func eventsOf(before, after v1alpha1.HTCJobStatus, s situation) []event {
 	tell := func(warning bool, reason, format string, args ...any) {
 		events = append(events, event{warning, reason, fmt.Sprintf(format, args...)})
 	}
+	events = append(events, logsNews(before, after)...)
 	again := after.Attempt > before.Attempt && before.Attempt > 0
 	turned := before.Phase != after.Phase || again
 	if before.Phase == v1alpha1.PhaseSuspended && after.Phase != v1alpha1.PhaseSuspended && !s.job.Spec.Suspend {

@@ -21,6 +21,7 @@ type view struct {
 	stuck    bool // trouble is set
 
 	unfetched *trouble // why output is not fetched
+	logs      logsView
 
 	backend backend
 
@@ -59,6 +60,7 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 		heldCondition(set, &status, s)
 		suspendedCondition(set, &status, s)
 		outputCondition(set, s, v)
+		logsCondition(set, &status, s, v.logs)
 	}
 	if v.stuck && v.trouble.condition == v1alpha1.ConditionCredentials {
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.trouble.reason, v.trouble.message)

@@ -19,6 +19,7 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	if job == nil {
 		c.pace.forget(key)
 		c.leaveRoom(key)
+		c.leftLogs.clear(key)
 		c.wakeNext(strings.Split(key, "/")[0])
 		return c.syncGone(ctx, key)
 	}
@@ -57,11 +58,14 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		}
 	}
 	// The status comes first: the lane then works with the object as it stands afterwards.
-	v := view{decision: d, trouble: difficulty, stuck: stuck}
+	v := view{decision: d, trouble: difficulty, stuck: stuck, logs: c.logsViewOf(key)}
 	if t, is := c.unfetched.get(key); is {
 		v.unfetched = &t
 	}
 	written, err := c.report(ctx, s, v)
+	if err == nil {
+		c.leaveLogs(key, s)
+	}
 	if d.action != actRest && (!stuck || c.Now().After(difficulty.retry)) {
 		c.lane.add(errandOf(d.action), key)
 	}

@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/ledger"
 )
 
 // patienceForOutput is how long an HTCJob outlives its time while its output is still to be fetched.
@@ -17,8 +16,7 @@ const patienceForOutput = time.Hour
 // expiry returns when an HTCJob that has ended is to be deleted, the zero time when it is kept.
 func expiry(s situation) time.Time {
 	run, ttl := s.run, s.job.Spec.TTLSecondsAfterFinished
-	ended := run != nil && (run.State == ledger.Refused || run.State == ledger.Submitted && s.counts.Active == 0 && !stopping(s))
-	if !ended || run.Ended.IsZero() || ttl == nil || s.job.DeletionTimestamp != nil || due(s) {
+	if !over(s) || run.Ended.IsZero() || ttl == nil || s.job.DeletionTimestamp != nil || due(s) {
 		return time.Time{}
 	}
 	at := after(run.Ended, int64(*ttl))

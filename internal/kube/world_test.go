@@ -141,6 +141,12 @@ func (w *world) step() bool {
 		w.fetches.Done(key)
 		return true
 	}
+	if w.logs.Len() > 0 {
+		key, _ := w.logs.Get()
+		w.logsOne(w.t.Context(), key)
+		w.logs.Done(key)
+		return true
+	}
 	for e, queue := range w.lane.queues {
 		if queue.Len() > 0 {
 			key, _ := queue.Get()

@@ -12,6 +12,9 @@ const (
 
 	// RerunAnnotation runs an ended HTCJob once more whenever it gets a new value.
 	RerunAnnotation = "htc.cern.ch/rerun"
+
+	// AttemptAnnotation on what spec.logsPod leaves says of which attempt it is.
+	AttemptAnnotation = "htc.cern.ch/attempt"
 )
 
 const (

@@ -150,6 +150,7 @@ const (
 	ConditionHeld             = "Held"             // at least one job is on hold, and why
 	ConditionSuspended        = "Suspended"        // spec.suspend keeps the jobs out of HTCondor
 	ConditionOutputFetched    = "OutputFetched"    // htcd has the output of every job that ran to its end
+	ConditionLogsPod          = "LogsPod"          // the Pod of spec.logsPod is there; absent when there is to be none
 	ConditionBackendReachable = "BackendReachable" // the schedd answered when last asked
 	ConditionReconciling      = "Reconciling"      // kstatus: in progress; absent when not
 	ConditionStalled          = "Stalled"          // kstatus: failed; absent when not

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"htc.cern.ch/htcd/internal/logspod"
+	"htc.cern.ch/htcd/internal/plugin"
+)
+
+// printCommand is what the Pod of spec.logsPod runs.
+func printCommand() *cobra.Command {
+	code := 0
+	c := &cobra.Command{
+		Use:    "print DIR",
+		Short:  "Print the output of jobs (run by the Pod that spec.logsPod leaves)",
+		Hidden: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := logspod.Print(args[0], cmd.OutOrStdout(), cmd.ErrOrStderr(), 10*time.Millisecond); err != nil {
+				return err
+			}
+			if code != 0 {
+				return plugin.Exit{Code: code}
+			}
+			return nil
+		},
+	}
+	c.Flags().IntVar(&code, "exit-code", 0, "end with this `CODE`, which says how the jobs did")
+	return c
+}

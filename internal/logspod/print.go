@@ -1,0 +1,45 @@
+package logspod
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// What the names of a text's files end with.
+const (
+	toStdout = "out"
+	toStderr = "err"
+)
+
+// Print writes a text to the two streams. At each turn from one to the other it waits that long: whoever writes the log
+// reads them through two pipes, and what comes at once might change places.
+func Print(dir string, stdout, stderr io.Writer, turn time.Duration) error {
+	files, err := filepath.Glob(filepath.Join(dir, "[0-9]*.*")) // sorted
+	if err != nil {
+		return err
+	}
+	before := ""
+	for _, file := range files {
+		suffix := strings.TrimPrefix(filepath.Ext(file), ".")
+		to, known := map[string]io.Writer{toStdout: stdout, toStderr: stderr}[suffix]
+		if !known {
+			return fmt.Errorf("%s: expected a name that ends with .%s or .%s", file, toStdout, toStderr)
+		}
+		text, err := os.ReadFile(file) // #nosec G304 -- what this is for
+		if err != nil {
+			return err
+		}
+		if before != "" && before != suffix {
+			time.Sleep(turn)
+		}
+		before = suffix
+		if _, err := to.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
