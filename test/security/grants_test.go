@@ -30,12 +30,12 @@ import (
 // grant is one verb on one resource, with the object's name where the rule has one.
 type grant struct{ group, resource, verb, name string }
 
-// shipped reads what the files of deploy/base/rbac grant to htcd.
+// shipped reads what files of deploy grant to htcd.
 func shipped(t *testing.T, files ...string) map[grant]bool {
 	t.Helper()
 	grants := map[grant]bool{}
 	for _, file := range files {
-		text, err := os.ReadFile("../../deploy/base/rbac/" + file)
+		text, err := os.ReadFile("../../deploy/" + file)
 		require.NoError(t, err)
 		var role rbacv1.ClusterRole
 		require.NoError(t, yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096).Decode(&role)) // the role comes first
@@ -116,6 +116,16 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	b.Eventually(func() bool { return !strings.Contains(b.Kubectl("get", "htcjob", "-o", "name"), "expired") },
 		func() string { return b.Kubectl("describe", "htcjob", "expired") })
 
+	// One that leaves a Pod, and then shall not.
+	b.Script("left", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.LogsPod = true })
+	b.Until("left", "left as a Pod", func(job *v1alpha1.HTCJob) bool {
+		return meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionLogsPod)
+	})
+	b.Kubectl("patch", "htcjob", "left", "--type=merge", "-p", `{"spec":{"logsPod":false}}`)
+	b.Until("left", "without its Pod", func(job *v1alpha1.HTCJob) bool {
+		return meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionLogsPod) == nil
+	})
+
 	// The Secret changes.
 	secret := func(ctx context.Context, args ...string) string {
 		out, err := b.Lab.Run(ctx, "kubectl", append([]string{"-n", "default"}, args...)...)
@@ -162,7 +172,7 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 			used[grant{a.ObjectRef.APIGroup, resource, a.Verb, name}] = true
 		}
 	}
-	granted := shipped(t, "clusterrole.yaml", "role.yaml")
+	granted := shipped(t, "base/rbac/clusterrole.yaml", "base/rbac/role.yaml", "components/logs-pod/clusterrole.yaml")
 	for _, g := range slices.Collect(maps.Keys(granted)) {
 		require.True(t, used[g], "granted and not used: %+v", g)
 	}

@@ -56,7 +56,7 @@ func writeOverlay(w World) (dir string, err error) {
 			return "", err
 		}
 	}
-	base, err := filepath.Rel(dir, filepath.Join(w.Clone, "deploy", "base"))
+	deploy, err := filepath.Rel(dir, filepath.Join(w.Clone, "deploy"))
 	if err != nil {
 		return "", err
 	}
@@ -70,12 +70,13 @@ func writeOverlay(w World) (dir string, err error) {
 kind: Kustomization
 namespace: %s
 resources: [%q, volume.yaml]
+components: [%q]
 images:
 - {name: htcd, newName: %s, newTag: %s}
 configMapGenerator:
 - {name: htcd-config, behavior: merge, files: [condor_config, krb5.conf]}
 - {name: htcd-settings, behavior: merge, envs: [settings.env]}
-`, PodNamespace, base, image, tag),
+`, PodNamespace, deploy+"/base", deploy+"/components/logs-pod", image, tag),
 		"volume.yaml": fmt.Sprintf(`apiVersion: v1
 kind: PersistentVolume
 metadata: {name: htcd}
@@ -88,8 +89,8 @@ spec:
   local: {path: %q}
   nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]}]}}
 `, PodNamespace, data, NodeName),
-		"settings.env": fmt.Sprintf("HTCD_SCHEDD=%s\nHTCD_POOL=%s:%d\nHTCD_IMAGE_REGISTRY=127.0.0.1:%d\nHTCD_LOG_LEVEL=debug\n",
-			w.Host(), w.Address, w.Ports.Condor, w.Ports.Registry),
+		"settings.env": fmt.Sprintf("HTCD_SCHEDD=%s\nHTCD_POOL=%s:%d\nHTCD_IMAGE_REGISTRY=127.0.0.1:%d\nHTCD_LOG_LEVEL=debug\nHTCD_LOGS_POD_IMAGE=%s\n",
+			w.Host(), w.Address, w.Ports.Condor, w.Ports.Registry, htcdImage),
 		"krb5.conf": string(krb5),
 		"condor_config": fmt.Sprintf(`LOCAL_CONFIG_FILE =
 LOCAL_CONFIG_DIR =
