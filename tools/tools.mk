@@ -18,13 +18,15 @@ lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksum
 	shellcheck --shell=sh --exclude=SC2154 internal/schedd/wrapper.sh
 
 .PHONY: generate
-generate: ## write the CRD and the deep copies anew from the API types
+generate: ## write the CRD and the deep copies anew from the API types, and docs/settings.md from the flags
 	$(CONTROLLER_GEN) output:crd:dir=deploy/base/crd
+	go run ./cmd/htcd settings >docs/settings.md
 
 .PHONY: check-generated
-check-generated: ## fail when the CRD or the deep copies are not what the types say
+check-generated: ## fail when what make generate writes is not current
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	$(CONTROLLER_GEN) output:crd:dir=$$dir output:object:dir=$$dir && \
 	diff -u $(TYPES)/zz_generated.deepcopy.go $$dir/zz_generated.deepcopy.go && \
-	diff -u deploy/base/crd/htc.cern.ch_htcjobs.yaml $$dir/htc.cern.ch_htcjobs.yaml || \
+	diff -u deploy/base/crd/htc.cern.ch_htcjobs.yaml $$dir/htc.cern.ch_htcjobs.yaml && \
+	go run ./cmd/htcd settings >$$dir/settings.md && diff -u docs/settings.md $$dir/settings.md || \
 	{ echo "what is generated is not current: run make generate" >&2; exit 1; }

@@ -1,0 +1,86 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// shim makes of commands for htcd's pod those for the htcd of a lab without a node.
+const shim = `set -euo pipefail
+kubectl() {
+	if [ "${1-} ${2-}" = "-n htcd" ]; then
+		shift 2
+		if [ "${1-} ${2-} ${3-}" = "exec deploy/htcd --" ]; then shift 3; "$@"; return; fi
+		set -- -n default "$@"
+	fi
+	command kubectl "$@"
+}
+set -x
+`
+
+// notInPlain are the marks of blocks that are not for a lab without a node.
+func notInPlain(b trial.Block) bool { return b.NotRun != "" || b.OnNode }
+
+// TestTheCommandsOfTheDocsWork runs each document from its beginning to its end.
+func TestTheCommandsOfTheDocsWork(t *testing.T) {
+	running, err := lab.Find()
+	require.NoError(t, err)
+	clone, err := lab.CloneAround(".")
+	require.NoError(t, err)
+	files, err := filepath.Glob(filepath.Join(clone, "docs", "*.md"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			var script strings.Builder
+			for _, block := range trial.Blocks(t, file) {
+				if !notInPlain(block) {
+					script.WriteString(block.Text)
+				}
+			}
+			if script.Len() == 0 {
+				return
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+			defer cancel()
+			c := exec.CommandContext(ctx, "bash", "-c", shim+script.String())
+			c.Dir = clone
+			c.Env = append(os.Environ(), "HTCD_LAB="+running.Dir, "KUBECONFIG="+running.Kubeconfig(), "HTCD_LEDGER="+running.Ledger(),
+				"PATH="+running.Path("bin")+":"+os.Getenv("PATH"))
+			out, err := c.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		})
+	}
+}
+
+// Whatever looks like a command in a document is run, or says why not.
+func TestNoCommandOfTheDocsIsLeftOut(t *testing.T) {
+	command := regexp.MustCompile(`(?m)^(kubectl|htcd|make|docker|curl|condor_\w+) `)
+	files, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	others := []string{"metrics.md", "performance.md"} // promtool's and the measurements' own tests run theirs
+	for _, file := range files {
+		if slices.Contains(others, filepath.Base(file)) {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		rest := string(text)
+		for _, block := range trial.Blocks(t, file) {
+			rest = strings.Replace(rest, block.Text, "", 1)
+		}
+		require.Empty(t, command.FindAllString(rest, -1), "%s: a command outside of a sh block", file)
+	}
+}
