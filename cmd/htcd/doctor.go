@@ -119,6 +119,7 @@ func (o Options) patient(tickets *krb.Keeper) doctor.Patient {
 	p.Place = doctor.Place{
 		Watched: o.Namespace, Own: d.o.OwnSpace, Lease: o.LeaseName, Elect: o.LeaderElect, Output: o.OutputListen != "",
 		Secret: o.KinitSecret, SecretNamespace: d.o.KinitSecretNamespace, NamespaceSecrets: secrets.Named(),
+		LogsPods: o.LogsPodImage != "",
 	}
 	return p
 }

@@ -84,23 +84,27 @@ func cut(resource string) (string, string, bool) {
 }
 
 func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
-	everywhere := func(resource string) string {
-		if resource == "configmaps" {
-			return "kube-system" // where the one of that name is
-		}
-		return ""
-	}
+	everywhere := func(string) string { return "" }
 	granted := slices.Concat(
 		shipped(t, "base/rbac/clusterrole.yaml", everywhere),
 		shipped(t, "base/rbac/role.yaml", func(string) string { return "htcd" }),
 		shipped(t, "components/namespace-secrets/clusterrole.yaml", everywhere),
+		shipped(t, "components/logs-pod/clusterrole.yaml", everywhere),
 	)
+	files, err := filepath.Glob("../../deploy/components/*")
+	require.NoError(t, err)
+	require.Len(t, files, 2, "another component may grant something, too")
+	for i, r := range granted {
+		if r.Name == "extension-apiserver-authentication" {
+			granted[i].Namespace = "kube-system" // where the one of that name is
+		}
+	}
 	require.ElementsMatch(t, granted, Rights(Place{
 		Own: "htcd", Lease: "htcd", Secret: "kinit-secret", SecretNamespace: "htcd",
-		NamespaceSecrets: []string{"kinit-secret"}, Elect: true, Output: true,
+		NamespaceSecrets: []string{"kinit-secret"}, Elect: true, Output: true, LogsPods: true,
 	}))
 	for _, r := range Rights(Place{}) {
-		require.NotContains(t, []string{"leases", "configmaps", "apiservices"}, r.Resource, "not needed without leader election and output")
+		require.NotContains(t, []string{"leases", "configmaps", "apiservices", "pods"}, r.Resource, "not needed without leader election, output and Pods")
 	}
 	require.Equal(t, "patch htcjobs.htc.cern.ch/status in physics", Right{"patch", "htc.cern.ch", "htcjobs", "status", "physics", ""}.String())
 }

@@ -24,9 +24,10 @@ type Place struct {
 	NamespaceSecrets []string
 	Elect            bool // a Lease is taken
 	Output           bool // the output of jobs is served to the apiserver
+	LogsPods         bool // spec.logsPod leaves Pods
 }
 
-// Rights are what htcd needs; a test holds them to deploy/base/rbac.
+// Rights are what htcd needs; a test holds them to deploy/.
 func Rights(p Place) []Right {
 	var all []Right
 	add := func(group, resource, subresource, namespace, name string, verbs ...string) {
@@ -44,6 +45,10 @@ func Rights(p Place) []Right {
 	add("", "secrets", "", p.SecretNamespace, p.Secret, "list", "watch")
 	for _, name := range p.NamespaceSecrets {
 		add("", "secrets", "", p.Watched, name, "list", "watch")
+	}
+	if p.LogsPods {
+		add("", "pods", "", p.Watched, "", "get", "create", "delete")
+		add("", "configmaps", "", p.Watched, "", "get", "create", "delete")
 	}
 	if p.Elect {
 		add("coordination.k8s.io", "leases", "", p.Own, "", "create")
@@ -74,7 +79,7 @@ func rights(core kubernetes.Interface, p Place) Check {
 		}
 		if len(missing) > 0 {
 			return "", &Trouble{"not allowed: " + strings.Join(missing, "; "),
-				"apply deploy/base/rbac with the namespace that htcd is in; for Secrets of namespaces deploy/components/namespace-secrets"}
+				"apply deploy/base/rbac with the namespace that htcd is in; for Secrets of namespaces, and Pods of spec.logsPod, what is in deploy/components"}
 		}
 		return fmt.Sprintf("all %d that htcd needs", len(wanted)), nil
 	}}
