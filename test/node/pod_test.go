@@ -117,6 +117,7 @@ func TestExamplesRunThroughThePod(t *testing.T) {
 		{"command/python.yaml", "python", 1, 0},
 		{"resources.yaml", "resources", 1, 0},
 		{"retries.yaml", "retries", 1, 0},
+		{"logspod.yaml", "logspod", 2, 0},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
