@@ -19,9 +19,10 @@ const (
 	// MaxJobs is how many jobs it shows at most.
 	MaxJobs = 1000
 
-	// besides is what head lines and notes may take of MaxSize.
-	besides = MaxJobs * 128
-	maxNote = 64 // of a job's note, where there are many jobs
+	// What the first line, and a job's head line and note, may take of MaxSize.
+	firstLine = 1024
+	besides   = 128
+	maxNote   = 64 // of a job's note, where there are many jobs
 )
 
 // Job is one of the jobs that a text shows.
@@ -53,7 +54,7 @@ func (t Text) Compose() (map[string][]byte, error) {
 	for _, of := range sizes {
 		all = append(all, of...)
 	}
-	most := share(all, MaxSize-besides)
+	most := share(all, MaxSize-firstLine-int64(len(t.Jobs))*besides)
 	var c chunks
 	if missing := t.missing(all, most); missing != "" {
 		c.add(toStderr, missing)
