@@ -35,7 +35,12 @@ type Check struct {
 	Needs []string // the names of earlier checks that must be ok
 	// Try returns what it found in words. Its error is a *Trouble where it is known what to do, or notHere.
 	Try func(ctx context.Context) (string, error)
+	// Settles is how long a problem may be that of a htcd which has just begun: it is tried again until then.
+	Settles time.Duration
 }
+
+// leads is how long Kubernetes may take to lead a Service to a pod that is ready (seen: 2 s).
+const leads = 5 * time.Second
 
 // Trouble is a problem and what to do about it.
 type Trouble struct{ What, Do string }
@@ -69,7 +74,7 @@ func try(ctx context.Context, c Check, good map[string]bool, bound time.Duration
 	}
 	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	message, err := c.Try(ctx)
+	message, err := settled(ctx, c)
 	if err == nil {
 		return Finding{c.Name, OK, message, ""}
 	}
@@ -81,4 +86,19 @@ func try(ctx context.Context, c Check, good map[string]bool, bound time.Duration
 		f.Do = t.Do
 	}
 	return f
+}
+
+// settled tries until there is no problem any more, or none that can pass by itself.
+func settled(ctx context.Context, c Check) (message string, err error) {
+	for end := time.Now().Add(c.Settles); ; {
+		message, err = c.Try(ctx)
+		if err == nil || errors.As(err, new(notHere)) || !time.Now().Before(end) {
+			return message, err
+		}
+		select {
+		case <-ctx.Done():
+			return message, err
+		case <-time.After(min(time.Second, c.Settles)):
+		}
+	}
 }

@@ -53,6 +53,23 @@ func TestNoCheckTakesLongerThanTheBound(t *testing.T) {
 	require.False(t, Run(t.Context(), []Check{hangs}, time.Millisecond, func(Finding) {}))
 }
 
+func TestWhatMaySettleIsTriedAgain(t *testing.T) {
+	tries := 0
+	settles := Check{Name: "a", Settles: time.Millisecond, Try: func(context.Context) (string, error) {
+		if tries++; tries == 1 {
+			return "", errors.New("not yet")
+		}
+		return "now", nil
+	}}
+	message, err := settled(t.Context(), settles)
+	require.NoError(t, err)
+	require.Equal(t, "now", message)
+
+	never := Check{Name: "a", Settles: time.Millisecond, Try: func(context.Context) (string, error) { return "", errors.New("never") }}
+	_, err = settled(t.Context(), never)
+	require.ErrorContains(t, err, "never")
+}
+
 // shipped are the rights that a manifest grants, its Role or ClusterRole first.
 func shipped(t *testing.T, file string, namespace func(resource string) string) []Right {
 	t.Helper()
@@ -231,7 +248,7 @@ func TestWithoutAKubeconfigTheRestIsStillLookedAt(t *testing.T) {
 	var found []Finding
 	require.False(t, Run(t.Context(), Checks(Patient{
 		ConfigError: errors.New("no such file"), Condor: schedd.New(schedd.Options{BinDir: "/nowhere"}), BinDir: "/nowhere",
-		Volume: Volume{t.TempDir(), filepath.Join(t.TempDir(), "htcjobs.db"), 0}, CallbackURL: "http://127.0.0.1:1/", Now: time.Now,
+		Volume: Volume{t.TempDir(), filepath.Join(t.TempDir(), "htcjobs.db"), 0}, CallbackURL: "http://127.0.0.1:1/cloudevents", Now: time.Now,
 	}), time.Minute, func(f Finding) { found = append(found, f) }))
 	var verdicts []string
 	for _, f := range found {

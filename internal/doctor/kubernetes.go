@@ -148,7 +148,7 @@ func missingFields(served schema) []string {
 // output looks whether the apiserver forwards users to htcd. A patch that changes nothing and is not kept shows the
 // APIService to an account that may only patch it.
 func output(client rest.Interface, listens bool) Check {
-	return Check{Name: "output", Needs: []string{"rights"}, Try: func(ctx context.Context) (string, error) {
+	return Check{Name: "output", Needs: []string{"rights"}, Settles: leads, Try: func(ctx context.Context) (string, error) {
 		if !listens {
 			return "", notHere("--output-listen is empty: users' output is not served")
 		}

@@ -11,7 +11,7 @@ import (
 
 // receiver goes where jobs go, and looks whether it is htcd that answers: it refuses all but POST in words of its own.
 func receiver(url string) Check {
-	return Check{Name: "receiver", Try: func(ctx context.Context) (string, error) {
+	return Check{Name: "receiver", Settles: leads, Try: func(ctx context.Context) (string, error) {
 		client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

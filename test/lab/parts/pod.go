@@ -76,7 +76,12 @@ images:
 configMapGenerator:
 - {name: htcd-config, behavior: merge, files: [condor_config, krb5.conf]}
 - {name: htcd-settings, behavior: merge, envs: [settings.env]}
-`, PodNamespace, deploy+"/base", deploy+"/components/logs-pod", image, tag),
+patches:
+# There is no DNS here; with this the pod, too, finds the way that jobs take to it.
+- target: {kind: Deployment, name: htcd}
+  patch: |
+    - {op: add, path: /spec/template/spec/hostAliases, value: [{ip: %s, hostnames: [htcd.example.org]}]}
+`, PodNamespace, deploy+"/base", deploy+"/components/logs-pod", image, tag, w.Address),
 		"volume.yaml": fmt.Sprintf(`apiVersion: v1
 kind: PersistentVolume
 metadata: {name: htcd}

@@ -1,0 +1,44 @@
+//go:build node
+
+package node
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// TestWhoFollowsTheDocsHasAnHTCdThatWorks goes through them line by line, with the lab's own site, over the htcd that is
+// there: each command can be said again.
+func TestWhoFollowsTheDocsHasAnHTCdThatWorks(t *testing.T) {
+	b := newBench(t)
+	clone, err := lab.CloneAround(".")
+	require.NoError(t, err)
+	for _, name := range []string{"install.md", "upgrade.md", "troubleshoot.md"} {
+		var script strings.Builder
+		for _, block := range trial.Blocks(t, filepath.Join(clone, "docs", name)) {
+			if block.NotRun == "" {
+				script.WriteString(block.Text)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		c := exec.CommandContext(ctx, "bash", "-c", "set -euxo pipefail\n"+script.String())
+		c.Dir = clone
+		c.Env = append(os.Environ(), "HTCD_LAB="+b.Lab.Dir, "KUBECONFIG="+b.Lab.Kubeconfig(), "HTCD_LEDGER="+b.Lab.Ledger(),
+			"PATH="+b.Lab.Path("bin")+":"+os.Getenv("PATH"),
+			"SITE="+b.Lab.Path("node", "overlay"), "ACCOUNT=robot", "PASSWORD_FILE="+b.Lab.Path("node", "password"))
+		out, err := c.CombinedOutput()
+		require.NoError(t, err, "%s: %s", name, out)
+		require.Contains(t, string(out), "ok       authorisation", "%s: what the doctor in the pod says", name)
+	}
+}
