@@ -98,7 +98,7 @@ func settled(ctx context.Context, c Check) (message string, err error) {
 		select {
 		case <-ctx.Done():
 			return message, err
-		case <-time.After(min(time.Second, c.Settles)):
+		case <-time.After(c.Settles / 5):
 		}
 	}
 }
