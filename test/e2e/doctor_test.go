@@ -85,7 +85,7 @@ func TestTheDoctorNamesWhatIsWrong(t *testing.T) {
 			"create leases.coordination.k8s.io in " + b.Namespace + "; get leases.coordination.k8s.io htcd", "deploy/base/rbac", []string{"output"},
 		},
 		"a component that is not installed": {
-			[]string{"--logs-pod-image", "htcd:dev", "--namespace", b.Namespace}, "rights", "create pods in " + b.Namespace, "deploy/components", nil,
+			[]string{"--namespace-secrets", "--pool-secrets", "another"}, "rights", "list secrets another", "deploy/components", nil,
 		},
 		"a password that is wrong": {
 			[]string{"--kinit-secret-namespace", b.Namespace}, "ticket", "Password incorrect", "present password", []string{"schedd", "authorisation"},
