@@ -205,13 +205,13 @@ func (c *chunks) add(suffix, text string) {
 	if n := len(c.suffix); n == 0 || c.suffix[n-1] != suffix {
 		c.suffix, c.text = append(c.suffix, suffix), append(c.text, &bytes.Buffer{})
 	}
-	c.text[len(c.text)-1].WriteString(text)
+	_, _ = c.text[len(c.text)-1].WriteString(text) // a buffer's never fails
 }
 
 // line adds a head line, after what is perhaps no whole line.
 func (c *chunks) line(text string) {
 	if n := len(c.text); n > 0 && !bytes.HasSuffix(c.text[n-1].Bytes(), []byte("\n")) {
-		c.text[n-1].WriteByte('\n')
+		_ = c.text[n-1].WriteByte('\n') // a buffer's never fails
 	}
 	c.add(toStdout, text)
 }

@@ -57,7 +57,8 @@ appears when it is complete. What was there before, or is of an earlier attempt,
 		if err != nil {
 			return err
 		}
-		if err := os.MkdirAll(args[1], 0o777); err != nil { // #nosec G301 -- as the user's umask has it
+		err = os.MkdirAll(args[1], 0o777) // #nosec G301 -- as the user's umask has it
+		if err != nil {
 			return err
 		}
 		root, err := os.OpenRoot(args[1])

@@ -38,7 +38,9 @@ func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
 		require.Len(t, o.File(job, proc, "big"), 1000000)
 	}
 	o.Eventually(func() bool { return len(o.Condor("condor_q", trial.Tagged(job))) == 0 },
-		func() string { return strings.Join(o.Condor("condor_q", trial.Tagged(job), "JobStatus", "HTCJobFetched"), "\n") })
+		func() string {
+			return strings.Join(o.Condor("condor_q", trial.Tagged(job), "JobStatus", "HTCJobFetched"), "\n")
+		})
 	left, err := filepath.Glob(fetches)
 	require.NoError(t, err)
 	require.Empty(t, left)
