@@ -126,22 +126,20 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 	require.NoError(t, err)
 	jobs := client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(b.Namespace)
 	versions := recorded(t, jobs)
-	for name, c := range cases {
-		job := manifest.DeepCopy()
-		job.SetGenerateName("")
-		job.SetName(name)
-		for path, value := range c.spec {
-			set(path, value)(t, job.Object["spec"].(map[string]any))
-		}
-		_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
-		require.NoError(t, err)
-	}
 	require.True(t, t.Run("acts", func(t *testing.T) {
 		for name, c := range cases {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				b := *b
 				b.T = t
+				job := manifest.DeepCopy()
+				job.SetGenerateName("")
+				job.SetName(name)
+				for path, value := range c.spec {
+					set(path, value)(t, job.Object["spec"].(map[string]any))
+				}
+				_, err := jobs.Create(ctx, job, metav1.CreateOptions{})
+				require.NoError(t, err)
 				for _, act := range c.acts {
 					act(&b, name)
 				}
