@@ -67,7 +67,7 @@ type another struct {
 func (o outage) second() *another {
 	o.T.Helper()
 	a := &another{o: o, health: freeAddress(o.T), gone: make(chan struct{})}
-	a.cmd = exec.Command(o.Lab.Bin("htcd"), "run", "--identity=second", "--listen="+freeAddress(o.T),
+	a.cmd = exec.Command(o.Lab.Bin("htcd"), "run", "--identity=second", "--listen="+freeAddress(o.T), "--output-listen="+freeAddress(o.T),
 		"--health-listen="+a.health, "--ticket-dir=/dev/shm/htcd-second", "--reconcile-schedule=@every 5s", "--callback-deadline=2s")
 	a.cmd.Dir = o.Lab.Dir
 	require.NoError(o.T, a.cmd.Start())
