@@ -90,6 +90,10 @@ func TestEachQueryOfTheDashboardHasAResult(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, part.Stop(context.WithoutCancel(t.Context()))) })
 	address := prometheus(t, b.Lab)
 
+	// A rate needs a sample from before.
+	b.Eventually(func() bool { return hasNumber(t, address, "htcd_submission_duration_seconds_count") },
+		func() string { return "Prometheus never had a sample of htcd's" })
+
 	// Some of the metrics are there only while a run is open.
 	b.Script("open", "sleep 600\n")
 	b.Phase("open", v1alpha1.PhaseRunning)
