@@ -47,6 +47,7 @@ func terms(spec v1alpha1.HTCJobSpec) (schedd.Terms, error) {
 			if t.GPUs, err = gpus(*r.GPUs); err != nil {
 				return t, err
 			}
+			t.NoGPUs = t.GPUs == 0
 		}
 	}
 	if m := spec.MemoryRetry; m != nil {

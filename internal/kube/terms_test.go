@@ -74,6 +74,11 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 		MemoryRetry: &schedd.MemoryRetry{Most: 4096, Times: 3}, HeldDeadline: 60, IdleDeadline: 70,
 	}, d.Terms)
 
+	none := job.DeepCopy()
+	none.Spec.Resources.GPUs, none.Spec.HTCOpts = quantity("0"), "request_gpus = 1\n"
+	_, err = Site{}.translate(none, 1)
+	require.EqualError(t, err, "htcopts, line 1, column 1: request_gpus in htcopts and spec.resources.gpus do not say the same: write it once")
+
 	job.Spec.HTCOpts = "request_cpus = 3\n"
 	_, err = Site{}.translate(job, 1)
 	require.EqualError(t, err, "htcopts, line 1, column 1: request_cpus in htcopts and spec.resources.cpus do not say the same: write it once")

@@ -92,6 +92,8 @@ func (d Description) contradicted(o option, all []said) string {
 	}
 	codes := d.Terms.SuccessCodes
 	switch {
+	case d.Terms.NoGPUs && o.key == "request_gpus" && !same(o, option{o.key, "0"}):
+		return "resources.gpus"
 	case d.Terms.AccountingGroup != "" && strings.EqualFold(o.key, "My.AccountingGroup"):
 		return "accountingGroup"
 	case o.key == "success_exit_code" && len(codes) > 0 && (len(codes) > 1 || o.value != strconv.Itoa(codes[0])):

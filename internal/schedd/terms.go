@@ -4,6 +4,7 @@ package schedd
 // and when they are given up. The zero value says nothing.
 type Terms struct {
 	CPUs, GPUs int64
+	NoGPUs     bool  // 0 GPUs are asked for, which is no line of its own but bears no other
 	Memory     int64 // MiB
 	Disk       int64 // KiB
 

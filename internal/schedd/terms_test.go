@@ -28,6 +28,8 @@ var termsOf = map[string]Terms{
 	"memory said otherwise":                    {Memory: 2000},
 	"memory said otherwise by an expression":   {Memory: 2000},
 	"the last of two says otherwise":           {CPUs: 2},
+	"gpus that there are to be none of":        {NoGPUs: true},
+	"no gpus, said twice":                      {NoGPUs: true},
 	"requirements said otherwise":              {Requirements: "Memory > 1"},
 	"retries said otherwise":                   {Retries: new(0)},
 	"a success code said otherwise":            {SuccessCodes: []int{3}},
