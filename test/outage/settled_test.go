@@ -37,7 +37,8 @@ func begin(t *testing.T, flags ...string) outage {
 	// It runs before the namespace is deleted.
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		for _, name := range []string{"etcd", "apiserver", "controller-manager", "kdc", "condor", "schedd", "receiver-net"} {
+		// The schedd before condor, which is not ready without it.
+		for _, name := range []string{"etcd", "apiserver", "controller-manager", "kdc", "schedd", "condor", "receiver-net"} {
 			require.NoError(t, o.Lab.Part(name).Start(ctx))
 		}
 		if len(flags) > 0 {

@@ -39,10 +39,13 @@ func (s *Schedd) pid() int {
 	return 0
 }
 
-// Start implements Part.
+// Start implements Part. Without condor it only opens the way: the schedd then comes with its master.
 func (s *Schedd) Start(ctx context.Context) error {
 	if err := os.Remove(s.down); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
+	}
+	if s.condor.Status().Pid == 0 {
+		return nil
 	}
 	// What is found may be on its way out; the master then starts another.
 	if pid := s.pid(); pid != 0 {
