@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"htc.cern.ch/htcd/internal/schedd/tool"
@@ -52,6 +53,10 @@ func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, 
 		}
 		if known && e.Kind == Refused {
 			e.Kind = Unknown // nothing is refused that has a cluster
+		}
+		// What is wrong with a job's credential it says where the range would stand.
+		if said := strings.Join(strings.Fields(out.String()), " "); !known && said != "" {
+			e.Stderr = strings.TrimSuffix(clip(said)+" | "+e.Stderr, " | ")
 		}
 		return Cluster{}, err
 	case err != nil:
