@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"htc.cern.ch/htcd/internal/notify"
-
-	_ "golang.org/x/crypto/x509roots/fallback" // nodes without CA certificates exist; where the node has some, those count
 )
 
 // sendCommand is what a job runs when it ended, where --ship-sender sent htcd along.
@@ -28,6 +26,9 @@ Exit codes:
   2  an argument is wrong or the token file cannot be used; nothing was sent`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := trustWithoutStore(); err != nil {
+				return fmt.Errorf("send: %w", err)
+			}
 			err := notify.Send(cmd.Context(), o)
 			if errors.Is(err, notify.ErrInvalid) {
 				return usageError{fmt.Errorf("send: %w", err)}

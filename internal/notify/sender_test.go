@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,6 +138,7 @@ func TestWhatCannotBeSentIsInvalid(t *testing.T) {
 		"no URL":                            func(o *SendOptions) { o.URL = "" },
 		"a URL that is no web address":      func(o *SendOptions) { o.URL = "ftp://host/" },
 		"no name":                           func(o *SendOptions) { o.Callback.Name = "" },
+		"a name no HTCJob may have so long": func(o *SendOptions) { o.Callback.Name = strings.Repeat("a", 254) },
 		"no namespace":                      func(o *SendOptions) { o.Callback.Namespace = "" },
 		"a job id without a proc":           func(o *SendOptions) { o.Callback.JobID = "100" },
 		"a return code no shell can give":   func(o *SendOptions) { o.Callback.Retcode = 256 },

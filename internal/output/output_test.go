@@ -118,6 +118,7 @@ func TestNamesAreChecked(t *testing.T) {
 		{Namespace: "..", Name: "zero", Number: 1}, {Namespace: "physics", Name: "..", Number: 1}, {Namespace: "physics", Name: "", Number: 1},
 		{Namespace: "a/b", Name: "zero", Number: 1}, {Namespace: "physics", Name: "zero", Number: 0}, {Namespace: "physics", Name: ".zero", Number: 1},
 		{Namespace: "physics", Name: "zero\x00", Number: 1}, {Namespace: "", Name: "zero", Number: 1},
+		{Namespace: "physics", Name: strings.Repeat("a", 254), Number: 1},
 	} {
 		_, err := s.AttemptDir(a)
 		require.Error(t, err, "%+v", a)

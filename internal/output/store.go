@@ -25,8 +25,10 @@ type Attempt struct {
 }
 
 // nameRE is what Kubernetes lets a namespace or an HTCJob be called. It has neither a
-// slash nor a dot at its beginning.
-var nameRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+// slash nor a dot at its beginning. It may have maxName letters: {0,251} within it would take 0.2 MB.
+var nameRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+
+const maxName = 253
 
 // rel is the attempt's directory below the root.
 func (a Attempt) rel() (string, error) {
@@ -39,7 +41,7 @@ func (a Attempt) rel() (string, error) {
 
 func relJob(namespace, name string) (string, error) {
 	for _, s := range []string{namespace, name} {
-		if !nameRE.MatchString(s) {
+		if len(s) > maxName || !nameRE.MatchString(s) {
 			return "", fmt.Errorf("output: %q: expected a Kubernetes name", s)
 		}
 	}

@@ -92,6 +92,7 @@ func TestDescriptionsThatCannotBeSentAreRefused(t *testing.T) {
 		"no attempt":                            {func(d *Description) { d.Tag.Attempt = 0 }, "attempt"},
 		"a namespace with a line break":         {func(d *Description) { d.Tag.Namespace = "a\nqueue" }, "namespace"},
 		"a name with a blank":                   {func(d *Description) { d.Tag.Name = "a b" }, "name"},
+		"a name of too many letters":            {func(d *Description) { d.Tag.Name = strings.Repeat("a", 254) }, "name"},
 		"nothing to queue":                      {func(d *Description) { d.Queue = 0 }, "queue 0"},
 		"a batch name of two lines":             {func(d *Description) { d.BatchName = "a\nqueue 5" }, "control character 0x0a at byte 2"},
 		"a batch name with a macro":             {func(d *Description) { d.BatchName = "$ENV(HOME)" }, "macro"},

@@ -116,6 +116,7 @@ var rows = []row{
 	{"history", 10_000, true, history},
 	{"callbacks", 40_000, true, callbacks},
 	{"ads", 40_000, true, readingAds},
+	{"idle", 0, false, idle},
 	{"memory", 10_000, true, memory},
 	{"start", 100_000, true, start},
 	{"fair", 5000, false, fair},

@@ -49,26 +49,34 @@ func (d *daemon) settled(ctx context.Context, jobs int) error {
 	return err
 }
 
-// memory is htcd's resident size: with nothing to do, then with n HTCJobs of 100 procs, a tenth of which are open. The
-// floor is the ledger's size.
-func memory(ctx context.Context, p *place, n int) (figures []figure, err error) {
-	idle, err := p.dir("htcd", "data")
+// idle is htcd's resident size with nothing to do.
+func idle(ctx context.Context, p *place, _ int) (figures []figure, err error) {
+	data, err := p.dir("htcd", "data")
 	if err != nil {
 		return nil, err
 	}
-	d, err := p.startHtcd(ctx, idle, "--namespace", p.ours)
+	d, err := p.startHtcd(ctx, data, "--namespace", p.ours)
 	if err != nil {
 		return nil, err
 	}
-	_, err = d.quiet(ctx)
+	defer func() { err = errors.Join(err, d.stop()) }()
+	if _, err := d.pass(ctx, 0); err != nil {
+		return nil, err
+	}
+	if _, err := d.quiet(ctx); err != nil {
+		return nil, err
+	}
 	size, sizeErr := d.status("VmRSS")
 	own, ownErr := d.status("RssAnon")
-	if err = errors.Join(err, sizeErr, ownErr, d.stop()); err != nil {
+	if err := errors.Join(sizeErr, ownErr, d.save("idle.heap.pprof", "heap")); err != nil {
 		return nil, err
 	}
-	figures = append(figures, figure{what: "idle", ours: size / 1e6, unit: "MB", aim: "40 MB",
-		note: fmt.Sprintf("%.1f MB of it its own, the rest pages of the program's file", own/1e6)})
+	return []figure{{ours: size / 1e6, unit: "MB", aim: "40 MB",
+		note: fmt.Sprintf("%.1f MB of it its own, the rest pages of the program's file", own/1e6)}}, nil
+}
 
+// memory is htcd's resident size with n HTCJobs of 100 procs, a tenth of which are open. The floor is the ledger's size.
+func memory(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
 		return figures, err
@@ -88,7 +96,8 @@ func memory(ctx context.Context, p *place, n int) (figures []figure, err error) 
 	if err := p.fill(ctx, data, ended, filling{cluster: func(i int) int { return firstCluster + i }, procs: procsPerJob, ended: true}); err != nil {
 		return figures, err
 	}
-	if d, err = p.startHtcd(ctx, data, "--namespace", p.ours); err != nil {
+	d, err := p.startHtcd(ctx, data, "--namespace", p.ours)
+	if err != nil {
 		return figures, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
@@ -103,7 +112,8 @@ func memory(ctx context.Context, p *place, n int) (figures []figure, err error) 
 		return figures, err
 	}
 	done := d.profile("memory", 20)
-	if size, err = d.status("VmRSS"); err != nil {
+	size, err := d.status("VmRSS")
+	if err != nil {
 		return figures, err
 	}
 	most, err := d.status("VmHWM")
