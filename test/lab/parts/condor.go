@@ -21,6 +21,9 @@ var clientConfig string
 //go:embed schedd-gate.sh
 var scheddGate string
 
+//go:embed credmon.sh
+var credmon string
+
 // Condor is a whole HTCondor on one machine: master, collector, negotiator, schedd and startd behind one port.
 func Condor(w World) (*Process, error) {
 	dir := w.Lab.Path("condor")
@@ -30,6 +33,9 @@ func Condor(w World) (*Process, error) {
 		if _, err := directory("condor", mode, dir, name); err != nil {
 			return nil, err
 		}
+	}
+	if _, err := directory("condor", 0o700, dir, "credentials"); err != nil {
+		return nil, err
 	}
 	if _, err := directory("root", 0o700, dir, "passwords.d"); err != nil {
 		return nil, err
@@ -42,8 +48,10 @@ func Condor(w World) (*Process, error) {
 			return nil, err
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "schedd-gate"), []byte(scheddGate), 0o755); err != nil {
-		return nil, err
+	for file, text := range map[string]string{"schedd-gate": scheddGate, "credmon": credmon} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil {
+			return nil, err
+		}
 	}
 	env := []string{"CONDOR_CONFIG=" + filepath.Join(dir, "server.conf"),
 		"KRB5_CONFIG=" + w.Lab.Path("krb", "krb5.conf")}

@@ -1,0 +1,62 @@
+package schedd_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// produces has condor_submit ask a site's program for the credential of jobs, as SEC_CREDENTIAL_PRODUCER does.
+func (b *bench) produces(program string) {
+	b.t.Helper()
+	usual, err := os.ReadFile(b.world.Lab.Path("condor", "client.conf"))
+	require.NoError(b.t, err)
+	config := filepath.Join(b.t.TempDir(), "client.conf")
+	require.NoError(b.t, os.WriteFile(config, fmt.Appendf(usual, "SEC_CREDENTIAL_PRODUCER = %s\nCREDD_HOST = $(SCHEDD_HOST)\n", program), 0o600))
+	o := b.options()
+	o.CondorConfig = config
+	b.Client = schedd.New(o)
+}
+
+// producer is such a program, which hands on the ticket that it is called with.
+func producer(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "producer")
+	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\ncat \"${KRB5CCNAME#FILE:}\"\n"), 0o700))
+	return program
+}
+
+func TestAJobHasTheTicketOfItsAccountWhereTheSiteProvidesForThat(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]string{
+		"asked for":     "MY.SendCredential = True\n",
+		"not asked for": "", // condor_submit asks the program for every submission, and then sends it along
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.produces(producer(t))
+			b.d.Options = options
+			b.d.Source = `test -s "${KRB5CCNAME#FILE:}" && test "${KRB5CCNAME%/*}" = "FILE:$_CONDOR_SCRATCH_DIR"`
+			b.submit()
+			jobs := b.until("ended", func(j schedd.Job) bool { return j.Done() })
+			require.Equal(t, schedd.OutcomeSucceeded, jobs[0].Outcome().State, "%+v", jobs[0])
+		})
+	}
+}
+
+func TestWithoutTheSitesProgramNothingIsSentAndItSaysSo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.produces("/usr/bin/not-in-this-image")
+	_, err := b.send()
+	require.ErrorContains(t, err, "condor_submit: Failed to process job credential requests")
+	require.ErrorContains(t, err, "/usr/bin/not-in-this-image")
+	require.Equal(t, schedd.Unknown, schedd.KindOf(err), "it is tried again")
+	require.Empty(t, b.jobs())
+}
