@@ -3,26 +3,27 @@ package schedd
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
+	"time"
 
 	"htc.cern.ch/htcd/internal/classad"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
 // Account is the Owner that the schedd gives to whatever this identity submits. Only the schedd knows: its map files
-// make it of the Kerberos name. condor_ping asks by the same handshake that a submission begins with.
+// make it of the name in the ticket or the token. condor_ping asks by the same handshake that a submission begins with.
 func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	args = append(args, "-type", "SCHEDD", "-long", "WRITE")
-	var out bytes.Buffer
-	if err := c.run(ctx, command{name: "condor_ping", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)}); err != nil {
+	out, err := c.ping(ctx, id, c.o.Timeout, append(args, "-type", "SCHEDD", "-long", "WRITE")...)
+	if err = c.ofToken(ctx, id, err); err != nil {
 		return "", err
 	}
 	var user string
-	for line := range strings.Lines(out.String()) { // a sentence stands before the ad
+	for line := range strings.Lines(out) { // a sentence stands before the ad
 		if err == nil && strings.HasPrefix(line, "MyRemoteUserName ") {
 			err = classad.ReadLong(strings.NewReader(line), func(ad classad.Ad) error {
 				user, _ = ad.Get("MyRemoteUserName").Str()
@@ -32,7 +33,19 @@ func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 	}
 	account, _, _ := strings.Cut(user, "@")
 	if err != nil || account == "" {
-		return "", &Error{Command: "condor_ping", Stderr: "expected MyRemoteUserName, found " + clip(out.String())}
+		return "", &Error{Command: "condor_ping", Stderr: "expected MyRemoteUserName, found " + clip(out)}
 	}
 	return account, nil
+}
+
+// ping runs condor_ping, which says on its standard output what went wrong.
+func (c *Client) ping(ctx context.Context, id Identity, timeout time.Duration, args ...string) (string, error) {
+	var out bytes.Buffer
+	err := c.once(ctx, command{name: "condor_ping", args: args, id: id, timeout: timeout, read: tool.Output(&out)})
+	var e *Error
+	if errors.As(err, &e) && e.Kind == Unknown && e.Stderr == "" {
+		words, _, _ := strings.Cut(strings.TrimPrefix(out.String(), "#"), "\n")
+		e.Stderr, e.Kind = clip(words), classify(words)
+	}
+	return out.String(), err
 }

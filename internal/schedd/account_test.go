@@ -10,6 +10,7 @@ func TestWhoTheScheddTakesAnIdentityFor(t *testing.T) {
 	for name, c := range map[string]struct{ script, account, words string }{
 		"the name before the domain": {`[ "$*" = "-name schedd.test -pool pool.test -type SCHEDD -long WRITE" ] && printf '# WRITE command to local schedd is ALLOWED\nCommand = 60040\nMyRemoteUserName = "robot@pool.test"\nEncryption = "YES"\n'`, "robot", ""},
 		"a name without one":         {`echo 'MyRemoteUserName = "robot"'`, "robot", ""},
+		"a refusal":                  {`printf '#SECMAN:2010:Received "DENIED" from server\n# WRITE is FAILED\n'; exit 1`, "", `SECMAN:2010:Received "DENIED"`},
 		"no answer":                  {`echo "ERROR: failed to make connection to <127.0.0.1:9618>" >&2; exit 1`, "", "failed to make connection"},
 		"no name":                    {`echo 'Command = 60040'`, "", "expected MyRemoteUserName"},
 		"no ad":                      {`echo 'WRITE command succeeded'`, "", "expected MyRemoteUserName"},

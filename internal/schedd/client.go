@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -23,10 +24,17 @@ type Options struct {
 // does not in 300 s.
 const DefaultTimeout = 60 * time.Second
 
-// Identity is who a command runs as, and where it goes.
+// Identity is who a command runs as, and where it goes. It has a ticket or a token.
 type Identity struct {
 	CCache string // path of a Kerberos credential cache; empty: none
+	Tokens string // directory with an IDTOKEN and nothing else; empty: none
 	Place  Place
+}
+
+// Who is the identity wherever it goes: what is remembered of an account has it for a key.
+func (id Identity) Who() Identity {
+	id.Place = Place{}
+	return id
 }
 
 // Cluster is what condor_submit made: procs 0 to Procs-1.
@@ -55,19 +63,19 @@ func New(o Options) *Client {
 // over -pool and asks whatever schedd it finds, and condor_history reads a file on this
 // machine.
 func (c *Client) target(ctx context.Context, id Identity) ([]string, error) {
-	name, pool := id.Place.Schedd, id.Place.Collector
+	name := id.Place.Schedd
 	if name == "" {
 		var err error
 		if name, err = c.scheddHost(ctx, id); name == "" || err != nil {
 			return nil, err
 		}
 	}
-	if pool == "" {
-		pool = c.o.Pool
-	}
 	args := []string{"-name", name}
-	if pool != "" {
+	if pool := c.pool(id); pool != "" {
 		args = append(args, "-pool", pool)
 	}
 	return args, nil
 }
+
+// pool is the collector to ask; empty: the configuration's.
+func (c *Client) pool(id Identity) string { return cmp.Or(id.Place.Collector, c.o.Pool) }

@@ -23,6 +23,11 @@ type command struct {
 // run runs a tool. Its error is an *Error, or the one that the caller's own function
 // returned when it was given what was read.
 func (c *Client) run(ctx context.Context, cmd command) error {
+	return c.ofToken(ctx, cmd.id, c.once(ctx, cmd))
+}
+
+// once is run without a look at why a token was not taken.
+func (c *Client) once(ctx context.Context, cmd command) error {
 	began := time.Now()
 	err := c.call(ctx, cmd)
 	if c.o.Ran != nil {
@@ -85,6 +90,13 @@ func (c *Client) environment(id Identity) []string {
 		ccache = id.CCache
 	}
 	env = append(env, "KRB5CCNAME=FILE:"+ccache)
+	// Nor may it come with a token of this machine's. Where this is set, SEC_TOKEN_SYSTEM_DIRECTORY is not looked at.
+	tokens := "/nonexistent"
+	if id.Tokens != "" {
+		tokens = id.Tokens
+		env = append(env, "_condor_SEC_CLIENT_AUTHENTICATION_METHODS=IDTOKENS")
+	}
+	env = append(env, "_condor_SEC_TOKEN_DIRECTORY="+tokens)
 	// The command line says the same of the schedd. Settings that follow it, such as CREDD_HOST = $(SCHEDD_HOST), and a
 	// configuration that is made by a site's own command, hear of it like this.
 	if id.Place.Schedd != "" {

@@ -147,7 +147,61 @@ func TestToolsSeeNothingOfOurEnvironment(t *testing.T) {
 			names = append(names, name)
 		}
 	}
-	require.ElementsMatch(t, []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "CONDOR_CONFIG", "KRB5_CONFIG", "KRB5CCNAME"}, names)
+	require.ElementsMatch(t, []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "CONDOR_CONFIG", "KRB5_CONFIG", "KRB5CCNAME", "_condor_SEC_TOKEN_DIRECTORY"}, names)
+}
+
+func TestAnIdentityShowsWhatIsItsAndNothingElse(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	client := tools(t, long, map[string]string{"condor_rm": "env >" + log})
+	for name, c := range map[string]struct {
+		id   Identity
+		want []string
+	}{
+		"a ticket": {Identity{CCache: "/shm/cc"}, []string{"KRB5CCNAME=FILE:/shm/cc", "_condor_SEC_TOKEN_DIRECTORY=/nonexistent"}},
+		"a token": {Identity{Tokens: "/shm/t"}, []string{"KRB5CCNAME=FILE:/nonexistent", "_condor_SEC_TOKEN_DIRECTORY=/shm/t",
+			"_condor_SEC_CLIENT_AUTHENTICATION_METHODS=IDTOKENS"}},
+		"neither": {Identity{}, []string{"KRB5CCNAME=FILE:/nonexistent", "_condor_SEC_TOKEN_DIRECTORY=/nonexistent"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, client.Remove(t.Context(), c.id, "true", ""))
+			env, err := os.ReadFile(log)
+			require.NoError(t, err)
+			var shown []string
+			for line := range strings.Lines(string(env)) {
+				if strings.HasPrefix(line, "KRB5CCNAME=") || strings.Contains(line, "_SEC_") {
+					shown = append(shown, strings.TrimSpace(line))
+				}
+			}
+			require.ElementsMatch(t, c.want, shown)
+		})
+	}
+}
+
+// Of a token that it does not take a collector says nothing to the tools, as if it were away.
+func TestATokenThatIsNotTakenIsToldFromAScheddThatIsAway(t *testing.T) {
+	const silent = `echo "Error: Couldn't contact the condor_collector on pool.test" >&2; exit 1`
+	const refused = `printf '#AUTHENTICATE:1003:Failed to authenticate with any method\n# READ command to collector is FAILED\n'; exit 1`
+	const asked = `[ "$*" = "-type COLLECTOR -pool pool.test -long READ" ] || exit 99; `
+	for name, c := range map[string]struct {
+		queue, ping string
+		id          Identity
+		kind        Kind
+		words       string
+	}{
+		"the collector refuses it":  {silent, asked + refused, Identity{Tokens: "/t"}, Credentials, "iss has to be the pool's TRUST_DOMAIN"},
+		"the collector takes it":    {silent, asked + "exit 0", Identity{Tokens: "/t"}, Unreachable, "Couldn't contact"},
+		"the collector is away":     {silent, asked + `echo "ERROR: failed to make connection to <pool.test>" >&2; exit 1`, Identity{Tokens: "/t"}, Unreachable, "Couldn't contact"},
+		"the schedd refuses it":     {`echo AUTHENTICATE:1004:Failed >&2; exit 1`, "exit 99", Identity{Tokens: "/t"}, Credentials, "AUTHENTICATE:1004"},
+		"the schedd says something": {`echo something >&2; exit 1`, "exit 99", Identity{Tokens: "/t"}, Unknown, "condor_q: something"},
+		"there is none":             {silent, "exit 99", Identity{CCache: "/cc"}, Unreachable, "Couldn't contact"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := tools(t, long, map[string]string{"condor_q": c.queue, "condor_ping": c.ping})
+			err := client.Queue(t.Context(), c.id, "true", func(Job) error { return nil })
+			require.Equal(t, c.kind, KindOf(err), "%v", err)
+			require.ErrorContains(t, err, c.words)
+		})
+	}
 }
 
 const twoJobs = `[

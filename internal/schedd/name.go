@@ -65,7 +65,7 @@ const (
 // usual remembers which schedd is the usual one of each identity: a site may give every account its own.
 type usual struct {
 	mu sync.Mutex
-	m  map[string]*answer // by credential cache
+	m  map[Identity]*answer // by Identity.Who
 }
 
 type answer struct {
@@ -79,13 +79,13 @@ type answer struct {
 func (u *usual) of(id Identity) *answer {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	a := u.m[id.CCache]
+	a := u.m[id.Who()]
 	if a == nil {
 		if u.m == nil {
-			u.m = map[string]*answer{}
+			u.m = map[Identity]*answer{}
 		}
 		a = &answer{sem: make(chan struct{}, 1)}
-		u.m[id.CCache] = a
+		u.m[id.Who()] = a
 	}
 	return a
 }
@@ -133,7 +133,7 @@ func (u *usual) doubt(id Identity) {
 func (c *Client) site(ctx context.Context, id Identity) (string, error) {
 	words := strings.Fields(c.o.Command)
 	var out bytes.Buffer
-	err := c.run(ctx, command{name: words[0], args: words[1:], id: Identity{CCache: id.CCache}, timeout: c.o.Timeout, read: tool.Output(&out)})
+	err := c.run(ctx, command{name: words[0], args: words[1:], id: id.Who(), timeout: c.o.Timeout, read: tool.Output(&out)})
 	if err == nil {
 		var name string
 		if name, err = namedSchedd(out.String()); err == nil {
@@ -184,7 +184,7 @@ func namedSchedd(out string) (string, error) {
 // config reads a setting of HTCondor's configuration; empty when it is not set.
 func (c *Client) config(ctx context.Context, id Identity, setting string) (string, error) {
 	var out bytes.Buffer
-	err := c.run(ctx, command{name: "condor_config_val", args: []string{setting}, id: Identity{CCache: id.CCache}, timeout: c.o.Timeout, read: tool.Output(&out)})
+	err := c.run(ctx, command{name: "condor_config_val", args: []string{setting}, id: id.Who(), timeout: c.o.Timeout, read: tool.Output(&out)})
 	var e *Error
 	if errors.As(err, &e) && e.ExitCode == 1 && strings.HasPrefix(e.Stderr, "Not defined: ") {
 		return "", nil

@@ -6,11 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
+	"htc.cern.ch/htcd/internal/schedd/private"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
@@ -50,8 +49,7 @@ type Keeper struct {
 	key [32]byte // names the caches
 
 	mu      sync.Mutex
-	dir     string // of this keeper alone, made at the first ticket
-	lock    *os.File
+	dir     *private.Dir // made at the first ticket
 	entries map[string]*entry
 }
 
@@ -252,58 +250,27 @@ func (k *Keeper) entry(cred Credential) (*entry, error) {
 		default: // in use
 		}
 	}
-	e = &entry{sem: make(chan struct{}, 1), path: filepath.Join(k.dir, id)}
+	e = &entry{sem: make(chan struct{}, 1), path: k.dir.Path(id)}
 	k.entries[id] = e
 	return e, nil
 }
 
-// open makes the keeper's own directory, and removes those of keepers that died: nobody
-// holds their lock. The caller holds k.mu.
-func (k *Keeper) open() error {
-	if k.dir != "" {
-		return nil
+// open makes the keeper's own directory. The caller holds k.mu.
+func (k *Keeper) open() (err error) {
+	if k.dir == nil {
+		k.dir, err = private.Make(k.o.Dir)
 	}
-	if err := os.MkdirAll(k.o.Dir, 0o700); err != nil {
-		return err
-	}
-	others, _ := filepath.Glob(filepath.Join(k.o.Dir, "keeper-*"))
-	for _, dir := range others {
-		if f, err := lockDir(dir); err == nil {
-			_ = os.RemoveAll(dir)
-			_ = f.Close()
-		}
-	}
-	dir, err := os.MkdirTemp(k.o.Dir, "keeper-") // mode 0700
-	if err != nil {
-		return err
-	}
-	if k.lock, err = lockDir(dir); err != nil {
-		return err
-	}
-	k.dir = dir
-	return nil
-}
-
-func lockDir(dir string) (*os.File, error) {
-	f, err := os.Open(dir) // #nosec G304 -- the administrator's --ticket-dir
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
+	return err
 }
 
 // Close removes every cache. No ticket may be in use.
 func (k *Keeper) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.dir == "" {
+	if k.dir == nil {
 		return nil
 	}
-	err := errors.Join(os.RemoveAll(k.dir), k.lock.Close())
-	k.dir, k.entries = "", map[string]*entry{}
+	err := k.dir.Remove()
+	k.dir, k.entries = nil, map[string]*entry{}
 	return err
 }
