@@ -22,7 +22,7 @@ func (c *Client) History(ctx context.Context, id Identity, constraint string, b 
 	if err != nil {
 		return err
 	}
-	args = append(args, "-backwards", "-json", "-attributes", projection)
+	args = append(args, "-backwards", "-json", "-attributes", Projection)
 	if constraint != "" {
 		args = append(args, "-constraint", constraint)
 	}

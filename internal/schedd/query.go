@@ -22,7 +22,7 @@ func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn f
 		return err
 	}
 	// -allusers: the mapped name of an identity need not be the jobs' Owner.
-	args = append(args, "-allusers", "-json", "-attributes", projection)
+	args = append(args, "-allusers", "-json", "-attributes", Projection)
 	if constraint != "" {
 		args = append(args, "-constraint", constraint)
 	}
@@ -86,8 +86,8 @@ var fields = map[string]func(*Job, classad.Value){
 	"NumJobStarts":         func(j *Job, v classad.Value) { j.NumJobStarts = integer(v) },
 }
 
-// projection is the list of fields for -attributes.
-var projection = strings.Join(slices.Sorted(maps.Keys(fields)), ",")
+// Projection is what every query asks of a job, as -attributes takes it.
+var Projection = strings.Join(slices.Sorted(maps.Keys(fields)), ",")
 
 // newJob reads an ad. One without a number or a state is no job's.
 func newJob(ad classad.Ad) (Job, error) {

@@ -148,11 +148,6 @@ func (p *place) queued(ctx context.Context) (int, error) {
 	return strings.Count(out, "\n"), err
 }
 
-// projection is what htcd asks of every job. It is not exported where it is used, so it stands in htcd's own command line.
-const projection = "ClusterId,CompletionDate,EnteredCurrentStatus,ExitBySignal,ExitCode,ExitSignal,HTCJobAttempt,HTCJobName,HTCJobNamespace," +
-	"HTCJobUID,HoldReason,HoldReasonCode,HoldReasonSubCode,JobStartDate,JobStatus,JobSuccessExitCode,LastJobStatus,LastRemoteHost,NumJobStarts," +
-	"Owner,ProcId,QDate,RemoteHost,RemoveReason,StageInFinish,StageOutFinish"
-
 // follow calls see for every change of an HTCJob in a namespace until stop is called.
 func (p *place) follow(ctx context.Context, namespace string, see func(*v1alpha1.HTCJob)) (stop func(), err error) {
 	jobs := p.jobs.HTCJobs(namespace)
