@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/doctor"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/schedd/krb"
 )
 
 // doctorCommand looks at everything that htcd run stands on.
@@ -27,7 +27,7 @@ func doctorCommand(environ []string) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check everything that htcd stands on, and say what to do",
 		Long: `Check, one after the other, what htcd run stands on: Kubernetes and the rights in it, the CRD, the volume, HTCondor's
-tools, the account and its ticket, the schedd, the way in for callbacks, and the way to users' output. What has a problem
+tools, the account and its ticket or token, the schedd, the way in for callbacks, and the way to users' output. What has a problem
 says what to do; what stands on it is skipped.
 
 It takes the flags and HTCD_ variables of htcd run. In htcd's pod: kubectl -n htcd exec deploy/htcd -- htcd doctor.
@@ -71,9 +71,9 @@ const checkTime = 45 * time.Second
 
 // examine prints what each check finds, in a table as soon as it does.
 func examine(ctx context.Context, o Options, w io.Writer, format string) (well bool, err error) {
-	tickets := krb.New(krb.Options{BinDir: o.CondorBinDir, Krb5Config: o.Krb5Config, Dir: o.TicketDir})
-	defer func() { err = errors.Join(err, tickets.Close()) }()
-	checks := doctor.Checks(o.patient(tickets))
+	proofs := o.proofs()
+	defer func() { err = errors.Join(err, proofs.Close()) }()
+	checks := doctor.Checks(o.patient(proofs))
 	findings := []doctor.Finding{}
 	well = doctor.Run(ctx, checks, checkTime, func(f doctor.Finding) {
 		findings = append(findings, f)
@@ -100,14 +100,14 @@ func row(f doctor.Finding) string {
 }
 
 // patient is the installation that these options are of.
-func (o Options) patient(tickets *krb.Keeper) doctor.Patient {
+func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 	p := doctor.Patient{
 		Volume: doctor.Volume{Data: o.Data, Ledger: o.ledgerFile(), KeepFree: o.KeepFree.Value()},
 		Condor: schedd.New(schedd.Options{
 			BinDir: o.CondorBinDir, CondorConfig: o.CondorConfig, Krb5Config: o.Krb5Config,
 			Pool: o.Pool, Schedd: o.Schedd, Command: o.ScheddCommand, Timeout: o.CommandTimeout,
 		}),
-		BinDir: o.CondorBinDir, Tickets: tickets, CallbackURL: o.CallbackURL, Now: time.Now,
+		BinDir: o.CondorBinDir, Proofs: proofs, CallbackURL: o.CallbackURL, Now: time.Now,
 	}
 	d, err := newDaemon(o, zerolog.Nop())
 	if err != nil {

@@ -10,10 +10,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 
+	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/schedd/token"
 )
 
 // loop is the control loop over a ledger with what it stands on: the part that htcd run and htcd reconcile share.
@@ -26,6 +28,14 @@ type loop struct {
 	close      func() error
 }
 
+// proofs keeps tickets and tokens, until it is closed.
+func (o Options) proofs() *credential.Keeper {
+	return &credential.Keeper{
+		Tickets: krb.New(krb.Options{BinDir: o.CondorBinDir, Krb5Config: o.Krb5Config, Dir: o.TicketDir}),
+		Tokens:  token.New(token.Options{Dir: o.TicketDir}),
+	}
+}
+
 func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -35,7 +45,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		return nil, fmt.Errorf("events: %w", err)
 	}
-	tickets := krb.New(krb.Options{BinDir: d.o.CondorBinDir, Krb5Config: d.o.Krb5Config, Dir: d.o.TicketDir})
+	proofs := d.o.proofs()
 	secrets := kube.SecretOptions{
 		Namespace: d.o.KinitSecretNamespace, Name: d.o.KinitSecret,
 		PerNamespace: d.o.NamespaceSecrets, Watched: d.o.Namespace, Further: d.o.PoolSecrets,
@@ -43,8 +53,8 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	}
 	l := &loop{
 		informer: d.jobs.NewInformer(d.o.Namespace, d.o.Resync),
-		secret:   kube.NewSecretCredentials(d.core, secrets, tickets),
-		close:    func() error { defer broadcaster.Shutdown(); return tickets.Close() },
+		secret:   kube.NewSecretCredentials(d.core, secrets, proofs),
+		close:    func() error { defer broadcaster.Shutdown(); return proofs.Close() },
 	}
 	l.condor = schedd.New(schedd.Options{
 		BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,

@@ -119,11 +119,11 @@ func (o *Options) flags(f *pflag.FlagSet) {
 
 	f.StringVar(&o.LogsPodImage, "logs-pod-image", "", "htcd's own `image`, for the Pods that spec.logsPod leaves, whose log is the jobs' output; needs deploy/components/logs-pod; empty: none are made")
 
-	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username and password, or keytab")
+	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username, and password or keytab; or with token alone")
 	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")
 	f.BoolVar(&o.NamespaceSecrets, "namespace-secrets", false, "a namespace with a Secret named as --kinit-secret has its HTCJobs run as that account; needs deploy/components/namespace-secrets")
 	f.StringSliceVar(&o.PoolSecrets, "pool-secrets", nil, "`names` of further Secrets that spec.pool.secretName may name, in its own namespace; with --namespace-secrets, whose rules must list them, too")
-	f.StringVar(&o.TicketDir, "ticket-dir", "/dev/shm/htcd", "memory-backed `directory` for Kerberos tickets")
+	f.StringVar(&o.TicketDir, "ticket-dir", "/dev/shm/htcd", "memory-backed `directory` for Kerberos tickets and tokens")
 	f.StringVar(&o.ControlSocket, "control-socket", "", "Unix `socket` on which the working htcd answers htcd reconcile; empty: control.sock in --ticket-dir")
 	f.StringVar(&o.Krb5Config, "krb5-config", "", "krb5.conf `file`; empty: the system's")
 
@@ -131,8 +131,8 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.CondorBinDir, "condor-bin-dir", "", "`directory` of condor_submit and its like; empty: found on PATH")
 	f.StringVar(&o.Pool, "pool", "", "collector `host[:port]`; empty: as HTCondor's configuration says")
 	f.StringVar(&o.Schedd, "schedd", "", "`name` of the schedd; empty: as --schedd-command, or HTCondor's configuration, says")
-	f.StringVar(&o.ScheddCommand, "schedd-command", "", "a site's `command`, words split at spaces, that prints the schedd for new jobs, such as \"/usr/bin/myschedd show -j\"; asked with the account's ticket, every 5 minutes and when that schedd does not answer")
-	f.StringSliceVar(&o.AllowPools, "allow-pools", nil, "`patterns` of the schedds that spec.pool may name: SCHEDD in the usual pool, or COLLECTOR/SCHEDD, where * stands for anything; htcd shows them its ticket; empty: none")
+	f.StringVar(&o.ScheddCommand, "schedd-command", "", "a site's `command`, words split at spaces, that prints the schedd for new jobs, such as \"/usr/bin/myschedd show -j\"; asked with the account's ticket or token, every 5 minutes and when that schedd does not answer")
+	f.StringSliceVar(&o.AllowPools, "allow-pools", nil, "`patterns` of the schedds that spec.pool may name: SCHEDD in the usual pool, or COLLECTOR/SCHEDD, where * stands for anything; htcd shows them its ticket, or its token; empty: none")
 	f.DurationVar(&o.CommandTimeout, "command-timeout", time.Minute, "deadline of one HTCondor command; condor_submit gets 20 ms more for every proc")
 	f.StringVar(&o.ReconcileSchedule, "reconcile-schedule", "* * * * *", "cron `schedule` of the cross-check with condor_q and condor_history")
 	f.DurationVar(&o.Refresh, "refresh", 10*time.Second, "how often condor_q is asked in between what runs and what is held; less often where that takes more than 1/20 of the time")

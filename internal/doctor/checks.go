@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/schedd/krb"
 )
 
 // Patient is the installation that is looked at.
@@ -22,14 +22,14 @@ type Patient struct {
 	Volume      Volume
 	Condor      *schedd.Client
 	BinDir      string
-	Tickets     *krb.Keeper
+	Proofs      *credential.Keeper
 	CallbackURL string
 	Now         func() time.Time
 }
 
 // Checks are all of them, in the order in which a start of htcd would stumble over what they find.
 func Checks(p Patient) []Check {
-	var cred krb.Credential
+	var cred credential.Credential
 	var id schedd.Identity
 	config := Check{Name: "kubeconfig", Try: func(context.Context) (string, error) {
 		if p.ConfigError != nil {
@@ -52,7 +52,7 @@ func Checks(p Patient) []Check {
 	} else {
 		all = append(all, secret(p.Core, p.Place, &cred))
 	}
-	all = append(all, ticket(p.Tickets, &cred, &id, p.Now), reachable(p.Condor, &id), writes(p.Condor, &id), receiver(p.CallbackURL))
+	all = append(all, ticket(p.Proofs, &cred, &id, p.Now), reachable(p.Condor, &id), writes(p.Condor, &id), receiver(p.CallbackURL))
 	if p.Config == nil {
 		return append(all, Check{Name: "output", Needs: []string{"kubeconfig"}})
 	}

@@ -9,8 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/schedd/token"
 )
 
 // tools looks for all programs that htcd starts, and asks HTCondor's for their version.
@@ -51,32 +53,40 @@ func tested(version string) bool {
 	return err == nil && (major > wantMajor || major == wantMajor && minor >= wantMinor)
 }
 
-// ticket gets one for the account, into a cache that goes when the doctor does.
-func ticket(keeper *krb.Keeper, cred *krb.Credential, id *schedd.Identity, now func() time.Time) Check {
+// ticket gets one for the account, or looks at its token; both go when the doctor does.
+func ticket(keeper *credential.Keeper, cred *credential.Credential, id *schedd.Identity, now func() time.Time) Check {
 	return Check{Name: "ticket", Needs: []string{"secret"}, Try: func(ctx context.Context) (string, error) {
-		t, err := keeper.Ticket(ctx, *cred)
+		proof, err := keeper.Proof(ctx, *cred)
 		if err != nil {
 			return "", ticketTrouble(err)
 		}
-		id.CCache = t.CCache
-		left := t.Expires.Sub(now()).Round(time.Minute)
-		if left < 30*time.Minute {
-			return "", &Trouble{fmt.Sprintf("a new ticket ends in %s: long submissions outlive it", left), "let the KDC give tickets of some hours, or set ticket_lifetime in krb5.conf"}
+		*id = proof.Identity
+		left := proof.Expires.Sub(now()).Round(time.Minute)
+		switch {
+		case proof.Expires.IsZero():
+			return proof.By + ", which has no end", nil
+		case left >= 30*time.Minute:
+			return fmt.Sprintf("%s, good for %s", proof.By, left), nil
+		case cred.IsToken():
+			return "", &Trouble{fmt.Sprintf("the %s ends in %s", proof.By, left), newToken}
 		}
-		return fmt.Sprintf("kinit as %s, good for %s", cred.Username, left), nil
+		return "", &Trouble{fmt.Sprintf("a new ticket ends in %s: long submissions outlive it", left), "let the KDC give tickets of some hours, or set ticket_lifetime in krb5.conf"}
 	}}
 }
 
+const newToken = "put a new token into the Secret (condor_token_create, by an administrator of the pool); htcd sees the change by itself"
+
 func ticketTrouble(err error) error {
-	do := map[krb.Kind]string{
-		krb.Invalid:          "mend the Secret: username, and password or keytab",
-		krb.BadPassword:      "put the present password into the Secret; htcd sees the change by itself",
-		krb.UnknownPrincipal: "mend username in the Secret, or default_realm in krb5.conf",
-		krb.Expired:          "have the account unlocked, or its password renewed",
-		krb.KDCUnreachable:   "look at krb5.conf (--krb5-config) and at the network: port 88, TCP and UDP",
+	do := map[string]string{
+		krb.Invalid.String():          "mend the Secret: it has to have " + credential.Keys,
+		krb.BadPassword.String():      "put the present password into the Secret; htcd sees the change by itself",
+		krb.UnknownPrincipal.String(): "mend username in the Secret, or default_realm in krb5.conf",
+		krb.Expired.String():          "have the account unlocked, or its password renewed",
+		krb.KDCUnreachable.String():   "look at krb5.conf (--krb5-config) and at the network: port 88, TCP and UDP",
+		token.Expired.String():        newToken,
 	}
-	if e, ok := errors.AsType[*krb.Error](err); ok && do[e.Kind] != "" {
-		return &Trouble{e.Error(), do[e.Kind]}
+	if e, ok := errors.AsType[*credential.Error](err); ok && do[e.Reason] != "" {
+		return &Trouble{e.Message, do[e.Reason]}
 	}
 	return &Trouble{err.Error(), "see that --ticket-dir can be written, and krb5.conf be read"}
 }
@@ -120,7 +130,7 @@ func scheddTrouble(about string, err error) error {
 	case schedd.NotAuthorised:
 		do = notLetIn
 	case schedd.Credentials:
-		do = "see SEC_CLIENT_AUTHENTICATION_METHODS in condor_config, and that the schedd takes tickets of this realm"
+		do = "see SEC_CLIENT_AUTHENTICATION_METHODS in condor_config, and that the schedd takes tickets of this realm, or tokens of this issuer and key"
 	}
 	return &Trouble{about + err.Error(), do}
 }

@@ -3,6 +3,7 @@ package doctor
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -16,11 +17,15 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/fake"
 
+	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/schedd/token"
 )
 
 func TestACheckThatStandsOnAProblemIsSkippedAndTheOthersAreMade(t *testing.T) {
@@ -202,23 +207,59 @@ func TestClocksMayDifferAsKerberosAllows(t *testing.T) {
 	require.ErrorAs(t, err, new(notHere))
 }
 
-func TestASecretWithoutItsKeysSaysWhich(t *testing.T) {
+func TestASecretIsReadAndATokenLookedAt(t *testing.T) {
+	encode := base64.RawURLEncoding.EncodeToString
+	now := time.Unix(1_800_000_000, 0)
+	made := func(payload string) string {
+		return encode([]byte(`{"kid":"POOL"}`)) + "." + encode([]byte(`{"iss":"i","sub":"alice@lab.htcd"`+payload+`}`)) + "." + encode([]byte("signed"))
+	}
 	for name, c := range map[string]struct {
-		data map[string][]byte
-		well bool
+		data       map[string]string
+		says, then string
+		do         string
 	}{
-		"username and password":  {map[string][]byte{"username": []byte("robot\n"), "password": []byte("x")}, true},
-		"username and keytab":    {map[string][]byte{"username": []byte("robot"), "keytab": {5, 2}}, true},
-		"no password, no keytab": {map[string][]byte{"username": []byte("robot")}, false},
-		"no username":            {map[string][]byte{"password": []byte("x")}, false},
+		"username alone":         {map[string]string{"username": "robot"}, credential.Keys, "", "nothing else"},
+		"a token and a password": {map[string]string{"token": "x", "password": "y"}, "beside", "", "nothing else"},
+		"something else":         {map[string]string{"token": "hush"}, "a token of secret", "none of HTCondor's", credential.Keys},
+		"a token that has ended": {map[string]string{"token": made(`,"exp":1799999999`)}, "a token of secret", "ended at", "condor_token_create"},
+		"a token about to end":   {map[string]string{"token": made(`,"exp":1800000600`)}, "a token of secret", "the token of alice@lab.htcd ends in 10m0s", "condor_token_create"},
+		"a token for a while":    {map[string]string{"token": made(`,"exp":1800007200`)}, "a token of secret", "token of alice@lab.htcd, good for 2h0m0s", ""},
+		"a token without an end": {map[string]string{"token": made("")}, "a token of secret", "has no end", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cred, err := credential(&corev1.Secret{Data: c.data})
-			require.Equal(t, c.well, err == nil)
-			if c.well {
-				require.Equal(t, "robot", cred.Username)
-			} else {
-				require.ErrorContains(t, err, "username, and password or keytab")
+			data := map[string][]byte{}
+			for key, value := range c.data {
+				data[key] = []byte(value)
+			}
+			core := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "htcd", Name: "condor-token"}, Data: data})
+			keeper := &credential.Keeper{
+				Tickets: krb.New(krb.Options{Dir: t.TempDir()}), Tokens: token.New(token.Options{Dir: t.TempDir(), Now: func() time.Time { return now }}),
+			}
+			t.Cleanup(func() { require.NoError(t, keeper.Close()) })
+			var cred credential.Credential
+			var id schedd.Identity
+			tell := func(message string, err error) string {
+				require.NotContains(t, message, "hush")
+				if err == nil {
+					return message
+				}
+				trouble, ok := errors.AsType[*Trouble](err)
+				require.True(t, ok)
+				require.Contains(t, trouble.Do, c.do)
+				return trouble.What
+			}
+			message, err := secret(core, Place{Secret: "condor-token", SecretNamespace: "htcd"}, &cred).Try(t.Context())
+			require.Contains(t, tell(message, err), c.says)
+			if c.then == "" {
+				require.Error(t, err)
+				return
+			}
+			require.NoError(t, err)
+			message, err = ticket(keeper, &cred, &id, func() time.Time { return now }).Try(t.Context())
+			require.Contains(t, tell(message, err), c.then)
+			require.Equal(t, c.do == "", err == nil)
+			if err == nil {
+				require.DirExists(t, id.Tokens)
 			}
 		})
 	}
@@ -236,8 +277,8 @@ func TestWhatToDoFollowsTheKindOfFailure(t *testing.T) {
 		require.True(t, ok)
 		return trouble.Do
 	}
-	require.Contains(t, do(ticketTrouble(&krb.Error{Kind: krb.BadPassword, Message: "x"})), "present password")
-	require.Contains(t, do(ticketTrouble(&krb.Error{Kind: krb.KDCUnreachable, Message: "x"})), "port 88")
+	require.Contains(t, do(ticketTrouble(&credential.Error{Reason: "BadPassword", Message: "x"})), "present password")
+	require.Contains(t, do(ticketTrouble(&credential.Error{Reason: "KDCUnreachable", Message: "x"})), "port 88")
 	require.Contains(t, do(ticketTrouble(errors.New("x"))), "--ticket-dir")
 	require.Contains(t, do(scheddTrouble("", &schedd.Error{Kind: schedd.NotAuthorised})), "ALLOW_WRITE")
 	require.Contains(t, do(scheddTrouble("", &schedd.Error{Kind: schedd.Credentials})), "SEC_CLIENT_AUTHENTICATION_METHODS")

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -18,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/schedd/krb"
 )
 
 // outputService is the name of deploy/base/output's APIService.
@@ -188,7 +187,7 @@ func available(apiservice []byte) (string, error) {
 }
 
 // secret reads the common account's Secret into cred.
-func secret(core kubernetes.Interface, p Place, cred *krb.Credential) Check {
+func secret(core kubernetes.Interface, p Place, cred *credential.Credential) Check {
 	return Check{Name: "secret", Needs: []string{"kubernetes"}, Try: func(ctx context.Context) (string, error) {
 		name := p.Secret + " in namespace " + p.SecretNamespace
 		list, err := core.CoreV1().Secrets(p.SecretNamespace).List(ctx, metav1.ListOptions{
@@ -198,26 +197,15 @@ func secret(core kubernetes.Interface, p Place, cred *krb.Credential) Check {
 			return "", &Trouble{"secret " + name + " cannot be read: " + err.Error(), "apply deploy/base/rbac with the namespace that htcd is in"}
 		}
 		if len(list.Items) == 0 {
-			do := fmt.Sprintf("kubectl -n %s create secret generic %s --from-literal=username=ACCOUNT --from-file=password=FILE", p.SecretNamespace, p.Secret)
+			do := fmt.Sprintf("kubectl -n %s create secret generic %s --from-literal=username=ACCOUNT --from-file=password=FILE, or --from-file=token=FILE", p.SecretNamespace, p.Secret)
 			if len(p.NamespaceSecrets) > 0 {
 				return "", &Trouble{"there is no secret " + name + "; only namespaces with one of their own are served, which are not looked at here", do}
 			}
 			return "", &Trouble{"there is no secret " + name, do}
 		}
-		found, err := credential(&list.Items[0])
-		*cred = found
-		if err != nil {
-			return "", err
+		if *cred, err = credential.Read(list.Items[0].Data); err != nil {
+			return "", &Trouble{"secret " + name + ": " + err.Error(), "put that into it and nothing else; htcd sees the change by itself"}
 		}
-		return "account " + found.Username + " of secret " + name, nil
+		return cred.String() + " of secret " + name, nil
 	}}
-}
-
-func credential(s *corev1.Secret) (krb.Credential, error) {
-	c := krb.Credential{Username: string(s.Data["username"]), Password: string(s.Data["password"]), Keytab: s.Data["keytab"]}
-	if c.Username == "" || (c.Password == "" && len(c.Keytab) == 0) {
-		return c, &Trouble{fmt.Sprintf("secret %s lacks a key: it has to have username, and password or keytab", s.Name), "put both into it; htcd sees the change by itself"}
-	}
-	c.Username = strings.TrimSpace(c.Username)
-	return c, nil
 }

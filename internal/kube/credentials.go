@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 )
@@ -27,9 +28,9 @@ type CredentialError struct{ Reason, Message string }
 
 func (e *CredentialError) Error() string { return e.Message }
 
-// Tickets is what SecretCredentials asks of Kerberos.
-type Tickets interface {
-	Ticket(ctx context.Context, c krb.Credential) (krb.Ticket, error)
+// Proofs is what SecretCredentials asks for identities.
+type Proofs interface {
+	Proof(ctx context.Context, c credential.Credential) (credential.Proof, error)
 }
 
 // SecretOptions say where the Secrets are.
@@ -41,7 +42,8 @@ type SecretOptions struct {
 	Watched      string
 	// Further are names of Secrets beside it that HTCJobs may name, in their own namespace.
 	Further []string
-	// Asked hears how every question for a ticket ended: until when it lasts, or why there is none. nil: nobody asks.
+	// Asked hears how every question for a ticket or a token ended: until when it lasts, zero for ever, or why there is none.
+	// nil: nobody asks.
 	Asked func(namespace, name string, expires time.Time, err error)
 }
 
@@ -53,16 +55,16 @@ func (o SecretOptions) Named() []string {
 	return append([]string{o.Name}, slices.DeleteFunc(slices.Clone(o.Further), func(name string) bool { return name == o.Name })...)
 }
 
-// SecretCredentials takes name and password, or keytab, of the accounts from Secrets and keeps tickets for them.
+// SecretCredentials makes identities of the Secrets of the accounts.
 type SecretCredentials struct {
-	o       SecretOptions
-	common  cache.SharedIndexInformer
-	own     map[string]cache.SharedIndexInformer // the namespaces' own, by the Secrets' name; empty: nobody looks at them
-	tickets Tickets
+	o      SecretOptions
+	common cache.SharedIndexInformer
+	own    map[string]cache.SharedIndexInformer // the namespaces' own, by the Secrets' name; empty: nobody looks at them
+	proofs Proofs
 }
 
 // NewSecretCredentials watches Secrets of these names; nothing else is read.
-func NewSecretCredentials(client kubernetes.Interface, o SecretOptions, tickets Tickets) *SecretCredentials {
+func NewSecretCredentials(client kubernetes.Interface, o SecretOptions, proofs Proofs) *SecretCredentials {
 	watch := func(namespace, name string) cache.SharedIndexInformer {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
 			informers.WithTweakListOptions(func(list *metav1.ListOptions) {
@@ -70,7 +72,7 @@ func NewSecretCredentials(client kubernetes.Interface, o SecretOptions, tickets 
 			}))
 		return factory.Core().V1().Secrets().Informer()
 	}
-	s := &SecretCredentials{o: o, common: watch(o.Namespace, o.Name), own: map[string]cache.SharedIndexInformer{}, tickets: tickets}
+	s := &SecretCredentials{o: o, common: watch(o.Namespace, o.Name), own: map[string]cache.SharedIndexInformer{}, proofs: proofs}
 	for _, name := range o.Named() {
 		s.own[name] = watch(o.Watched, name)
 	}
@@ -107,7 +109,7 @@ func (s *SecretCredentials) HasSynced() bool {
 	return !slices.ContainsFunc(s.informers(), func(i cache.SharedIndexInformer) bool { return !i.HasSynced() })
 }
 
-// Identity returns a ticket cache that is valid for a while yet: of the Secret of that name in the namespace, or where
+// Identity returns a ticket or a token that is valid for a while yet: of the Secret of that name in the namespace, or where
 // none is named of the namespace's own account where it has a Secret, else of the common one. A Secret that is named,
 // cannot be used, or is not known yet, is never passed over in favour of the common one: the jobs would run as somebody else.
 func (s *SecretCredentials) Identity(ctx context.Context, namespace, secret string) (schedd.Identity, error) {
@@ -135,7 +137,7 @@ func (s *SecretCredentials) Identity(ctx context.Context, namespace, secret stri
 
 func missing(namespace, name string) error {
 	return &CredentialError{"SecretMissing",
-		fmt.Sprintf("there is no secret %s in namespace %s: create it with the keys username and password (or keytab)", name, namespace)}
+		fmt.Sprintf("there is no secret %s in namespace %s: it has to have %s", name, namespace, credential.Keys)}
 }
 
 // Common is the identity of those who have none of their own.
@@ -163,32 +165,41 @@ func (s *SecretCredentials) Any(ctx context.Context) (schedd.Identity, error) {
 	slices.SortFunc(secrets, func(a, b any) int {
 		return strings.Compare(a.(*corev1.Secret).Namespace, b.(*corev1.Secret).Namespace)
 	})
-	for _, object := range secrets {
-		id, another := s.identity(ctx, object.(*corev1.Secret))
-		if another == nil {
-			return id, nil
-		}
-		if e, ok := errors.AsType[*CredentialError](another); ok && e.Reason == krb.KDCUnreachable.String() {
-			return id, another // nor will it answer for the others
+	// Tickets first: a KDC has looked at their accounts, and at tokens nobody yet.
+	for _, tokens := range []bool{false, true} {
+		for _, object := range secrets {
+			secret := object.(*corev1.Secret)
+			if _, is := secret.Data["token"]; is != tokens {
+				continue
+			}
+			found, another := s.identity(ctx, secret)
+			if another == nil {
+				return found, nil
+			}
+			if e, ok := errors.AsType[*CredentialError](another); ok && e.Reason == krb.KDCUnreachable.String() {
+				err = another
+				break // nor will it answer for the others
+			}
 		}
 	}
 	return id, err
 }
 
 func (s *SecretCredentials) identity(ctx context.Context, secret *corev1.Secret) (schedd.Identity, error) {
-	ticket, err := s.tickets.Ticket(ctx, krb.Credential{
-		Username: string(secret.Data["username"]), Password: string(secret.Data["password"]), Keytab: secret.Data["keytab"],
-	})
+	cred, err := credential.Read(secret.Data)
+	var proof credential.Proof
+	if err == nil {
+		proof, err = s.proofs.Proof(ctx, cred)
+	}
 	if s.o.Asked != nil {
-		s.o.Asked(secret.Namespace, secret.Name, ticket.Expires, err)
+		s.o.Asked(secret.Namespace, secret.Name, proof.Expires, err)
 	}
 	if err != nil {
 		reason := krb.Unknown.String()
-		if e, ok := errors.AsType[*krb.Error](err); ok {
-			reason = e.Kind.String()
+		if e, ok := errors.AsType[*credential.Error](err); ok {
+			reason = e.Reason
 		}
-		return schedd.Identity{}, &CredentialError{reason,
-			fmt.Sprintf("no Kerberos ticket with secret %s/%s: %v", secret.Namespace, secret.Name, err)}
+		return schedd.Identity{}, &CredentialError{reason, fmt.Sprintf("secret %s/%s: %v", secret.Namespace, secret.Name, err)}
 	}
-	return schedd.Identity{CCache: ticket.CCache}, nil
+	return proof.Identity, nil
 }

@@ -65,7 +65,7 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	if v.stuck && v.trouble.condition == v1alpha1.ConditionCredentials {
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.trouble.reason, v.trouble.message)
 	} else if s.run != nil && s.run.State == ledger.Submitted {
-		set(v1alpha1.ConditionCredentials, metav1.ConditionTrue, "TicketValid", "there is a ticket to submit with")
+		set(v1alpha1.ConditionCredentials, metav1.ConditionTrue, "TicketValid", "there is a ticket, or a token, to submit with")
 	}
 	switch {
 	case status.Phase.Terminal() && s.job.DeletionTimestamp == nil && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,9 +16,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/schedd/krb"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -60,23 +62,32 @@ func TestADeletionThatNeedsAnotherAccountSaysWhose(t *testing.T) {
 	require.Nil(t, w.job("hers"))
 }
 
-// ticketer gives every account a cache of its name, except those whose KDC or password fails.
+var badPassword = &credential.Error{Reason: "BadPassword", Message: "Password incorrect"}
+
+// ticketer gives every account a cache of its name, except those whose KDC or password fails, and every token a directory.
 type ticketer map[string]error
 
-func (f ticketer) Ticket(_ context.Context, c krb.Credential) (krb.Ticket, error) {
-	return krb.Ticket{CCache: "/tickets/" + c.Username}, f[c.Username]
+func (f ticketer) Proof(_ context.Context, c credential.Credential) (credential.Proof, error) {
+	if c.IsToken() {
+		return credential.Proof{Identity: schedd.Identity{Tokens: "/tokens"}}, f["token"]
+	}
+	user := strings.TrimPrefix(c.String(), "account ")
+	return credential.Proof{Identity: schedd.Identity{CCache: "/tickets/" + user}}, f[user]
 }
 
-// secretsOf are credentials over these Secrets, "namespace/name" to user name.
+// secretsOf are credentials over these Secrets, "namespace/name" to user name, or to "token".
 func secretsOf(t *testing.T, perNamespace bool, refused ticketer, secrets map[string]string) *SecretCredentials {
 	t.Helper()
 	client := fake.NewClientset()
 	for key, user := range secrets {
 		namespace, name, err := cache.SplitMetaNamespaceKey(key)
 		require.NoError(t, err)
+		data := map[string][]byte{"username": []byte(user), "password": []byte("secret of " + user)}
+		if user == "token" {
+			data = map[string][]byte{"token": []byte("secret")}
+		}
 		_, err = client.CoreV1().Secrets(namespace).Create(t.Context(), &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Data:       map[string][]byte{"username": []byte(user), "password": []byte("secret of " + user)},
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data,
 		}, metav1.CreateOptions{})
 		require.NoError(t, err)
 	}
@@ -90,14 +101,14 @@ func secretsOf(t *testing.T, perNamespace bool, refused ticketer, secrets map[st
 }
 
 func TestWhoseTicketANamespaceGets(t *testing.T) {
-	secrets := map[string]string{"htcd/kinit-secret": "robot", "physics/kinit-secret": "alice", "chemistry/kinit-secret": "bob", "empty/other": "eve", "physics/further": "carol"}
-	badPassword := &krb.Error{Kind: krb.BadPassword, Message: "Password incorrect"}
+	secrets := map[string]string{"htcd/kinit-secret": "robot", "physics/kinit-secret": "alice", "chemistry/kinit-secret": "bob", "empty/other": "eve", "physics/further": "carol", "biology/kinit-secret": "token"}
 	for name, c := range map[string]struct {
 		without   bool // --namespace-secrets
 		namespace string
 		secret    string
 		refused   ticketer
 		ccache    string
+		tokens    string
 		reason    string
 		about     string
 	}{
@@ -111,12 +122,15 @@ func TestWhoseTicketANamespaceGets(t *testing.T) {
 		"none when what is named is not there":         {namespace: "empty", secret: "kinit-secret", reason: "SecretMissing", about: "empty"},
 		"none when what is named may not be read":      {namespace: "empty", secret: "other", reason: "SecretUnreadable", about: "other"},
 		"none when nothing may be named":               {without: true, namespace: "physics", secret: "further", reason: "SecretUnreadable", about: "further"},
-		"none when its own is refused":                 {namespace: "physics", refused: ticketer{"alice": badPassword}, reason: "BadPassword"},
-		"its own when the common one is refused":       {namespace: "physics", refused: ticketer{"robot": badPassword}, ccache: "/tickets/alice"},
+		"its own token":                                {namespace: "biology", tokens: "/tokens"},
+		"none when its own token has ended": {namespace: "biology", refused: ticketer{"token": &credential.Error{Reason: "TokenExpired"}},
+			reason: "TokenExpired", about: "biology/kinit-secret"},
+		"none when its own is refused":           {namespace: "physics", refused: ticketer{"alice": badPassword}, reason: "BadPassword"},
+		"its own when the common one is refused": {namespace: "physics", refused: ticketer{"robot": badPassword}, ccache: "/tickets/alice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id, err := secretsOf(t, !c.without, c.refused, secrets).Identity(t.Context(), c.namespace, c.secret)
-			require.Equal(t, schedd.Identity{CCache: c.ccache}, id)
+			require.Equal(t, schedd.Identity{CCache: c.ccache, Tokens: c.tokens}, id)
 			if c.reason == "" {
 				require.NoError(t, err)
 				return
@@ -131,8 +145,7 @@ func TestWhoseTicketANamespaceGets(t *testing.T) {
 
 func TestQuestionsAboutAllJobsGoAsWhoeverHasATicket(t *testing.T) {
 	secrets := map[string]string{"htcd/kinit-secret": "robot", "physics/kinit-secret": "alice", "chemistry/kinit-secret": "bob"}
-	badPassword := &krb.Error{Kind: krb.BadPassword, Message: "Password incorrect"}
-	silent := &krb.Error{Kind: krb.KDCUnreachable, Message: "Cannot contact any KDC"}
+	silent := &credential.Error{Reason: "KDCUnreachable", Message: "Cannot contact any KDC"}
 	for name, c := range map[string]struct {
 		refused        ticketer
 		ccache, reason string
@@ -142,10 +155,15 @@ func TestQuestionsAboutAllJobsGoAsWhoeverHasATicket(t *testing.T) {
 		"then the next one's":                {ticketer{"robot": badPassword, "bob": badPassword}, "/tickets/alice", ""},
 		"nobody when the KDC answers nobody": {ticketer{"robot": badPassword, "bob": silent}, "", "KDCUnreachable"},
 		"nobody when all are refused":        {ticketer{"robot": badPassword, "bob": badPassword, "alice": badPassword}, "", "BadPassword"},
+		"a token after all tickets":          {ticketer{"robot": silent, "bob": silent, "token": nil}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			secrets, want := maps.Clone(secrets), schedd.Identity{CCache: c.ccache}
+			if _, has := c.refused["token"]; has {
+				secrets["astronomy/kinit-secret"], want.Tokens = "token", "/tokens"
+			}
 			id, err := secretsOf(t, true, c.refused, secrets).Any(t.Context())
-			require.Equal(t, schedd.Identity{CCache: c.ccache}, id)
+			require.Equal(t, want, id)
 			if c.reason != "" {
 				var e *CredentialError
 				require.True(t, errors.As(err, &e))

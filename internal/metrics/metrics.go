@@ -112,9 +112,9 @@ func New(build Build) *Metrics {
 
 	m.commands = m.counters("condor_commands_total", "HTCondor's commands that were run, by `command` and `result`: `OK`, or the kind of error", "command", "result")
 	m.commandTime = m.histograms("condor_command_duration_seconds", "how long they took, whatever came of it", slow, "command")
-	m.ticketAsks = m.counters("ticket_requests_total", "questions for a Kerberos ticket, most of which a ticket at hand answers, by `result`: `OK`, or the reason as in the condition Credentials", "result")
+	m.ticketAsks = m.counters("ticket_requests_total", "questions for a Kerberos ticket or an IDTOKEN, most of which one at hand answers, by `result`: `OK`, or the reason as in the condition Credentials", "result")
 	m.ticketAsks.WithLabelValues(ok)
-	m.tickets = newTickets(m.lookedUp("ticket_expiry_timestamp_seconds", "when the Kerberos ticket of a `secret` (namespace/name) ends, as Unix time, 0 when there is none; only of those that were needed in the last 15 minutes", "secret"))
+	m.tickets = newTickets(m.lookedUp("ticket_expiry_timestamp_seconds", "when the Kerberos ticket or the IDTOKEN of a `secret` (namespace/name) ends, as Unix time, 0 when there is none; only of those that were needed in the last 15 minutes, and of no token without an end", "secret"))
 	m.registry.MustRegister(m.tickets)
 
 	m.writes = m.counters("ledger_writes_total", "transactions that write the ledger, by `result`: `OK`, `Rejected` (by the one who began it: nothing is wrong), `TimedOut`, `Unavailable` (full, read-only, locked), `Damaged`", "result")

@@ -20,11 +20,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/schedd/krb"
 )
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
@@ -174,11 +174,13 @@ func TestTicketsAreShownWhileSomebodyNeedsThem(t *testing.T) {
 	m.Ticket("ns", "kinit-secret", now.Add(time.Hour), nil)
 	require.Equal(t, "1.0036e+06", value(t, page(t, m), series))
 	now = now.Add(10 * time.Minute)
-	m.Ticket("ns", "kinit-secret", time.Time{}, &krb.Error{Kind: krb.KDCUnreachable})
+	m.Ticket("ns", "kinit-secret", time.Time{}, &credential.Error{Reason: "KDCUnreachable"})
 	require.Equal(t, "1.0036e+06", value(t, page(t, m), series), "the last one still holds")
 	require.Equal(t, "1", value(t, page(t, m), `htcd_ticket_requests_total{result="KDCUnreachable"}`))
-	m.Ticket("ns", "other", time.Time{}, &krb.Error{Kind: krb.BadPassword})
+	m.Ticket("ns", "other", time.Time{}, &credential.Error{Reason: "BadPassword"})
 	require.Equal(t, "0", value(t, page(t, m), `htcd_ticket_expiry_timestamp_seconds{secret="ns/other"}`), "there never was one")
+	m.Ticket("ns", "token", time.Time{}, nil)
+	require.Empty(t, value(t, page(t, m), `htcd_ticket_expiry_timestamp_seconds{secret="ns/token"}`), "it never ends")
 	now = now.Add(16 * time.Minute)
 	require.Empty(t, value(t, page(t, m), series), "nobody asks for it any more")
 	require.Empty(t, m.tickets.m)

@@ -7,14 +7,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/credential"
 )
 
-// needed is how long a ticket counts as needed after somebody asked for it. One that nobody asks for is not renewed, and
+// needed is how long a ticket, or a token, counts as needed after somebody asked for it. One that nobody asks for is not renewed, and
 // its end is nobody's concern; and the ticket of a Secret that was deleted is forgotten.
 const needed = 15 * time.Minute
 
-// tickets shows until when the tickets last that are in use.
+// tickets shows until when the tickets and tokens last that are in use.
 type tickets struct {
 	desc *prometheus.Desc
 	now  func() time.Time
@@ -23,7 +23,10 @@ type tickets struct {
 	m  map[string]ticket // by namespace/name of the Secret
 }
 
-type ticket struct{ expires, asked time.Time }
+type ticket struct {
+	expires, asked time.Time
+	endless        bool // there is one, and it has no end
+}
 
 func newTickets(desc *prometheus.Desc) *tickets {
 	return &tickets{desc: desc, now: time.Now, m: map[string]ticket{}}
@@ -33,9 +36,9 @@ func newTickets(desc *prometheus.Desc) *tickets {
 func (m *Metrics) Ticket(namespace, name string, expires time.Time, err error) {
 	result := ok
 	if err != nil {
-		result = krb.Unknown.String()
-		if e, is := errors.AsType[*krb.Error](err); is {
-			result = e.Kind.String()
+		result = "Unknown"
+		if e, is := errors.AsType[*credential.Error](err); is {
+			result = e.Reason
 		}
 	}
 	m.ticketAsks.WithLabelValues(result).Inc()
@@ -48,7 +51,7 @@ func (t *tickets) note(secret string, expires time.Time, err error) {
 	defer t.mu.Unlock()
 	now := t.m[secret]
 	if now.asked = t.now(); err == nil {
-		now.expires = expires
+		now.expires, now.endless = expires, expires.IsZero()
 	}
 	t.m[secret] = now
 }
@@ -63,6 +66,9 @@ func (t *tickets) Collect(metrics chan<- prometheus.Metric) {
 	for secret, ticket := range t.m {
 		if t.now().Sub(ticket.asked) > needed {
 			delete(t.m, secret)
+			continue
+		}
+		if ticket.endless {
 			continue
 		}
 		metrics <- prometheus.MustNewConstMetric(t.desc, prometheus.GaugeValue, unix(ticket.expires), secret)

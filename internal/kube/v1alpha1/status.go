@@ -154,5 +154,5 @@ const (
 	ConditionBackendReachable = "BackendReachable" // the schedd answered when last asked
 	ConditionReconciling      = "Reconciling"      // kstatus: in progress; absent when not
 	ConditionStalled          = "Stalled"          // kstatus: failed; absent when not
-	ConditionCredentials      = "Credentials"      // there is a valid ticket to submit with
+	ConditionCredentials      = "Credentials"      // there is a valid ticket or token to submit with
 )

@@ -1,0 +1,103 @@
+// Package credential makes of what a Secret holds an identity that HTCondor's commands can run as: of a user name with a
+// password or a keytab by Kerberos, of a token with nothing but itself.
+package credential
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/schedd/token"
+)
+
+// Keys says what a Secret has to hold.
+const Keys = "username, and password or keytab; or token alone"
+
+// Credential is what a Secret holds: one or the other.
+type Credential struct {
+	kerberos krb.Credential
+	token    string
+	isToken  bool
+}
+
+// Read finds it among a Secret's data. Its errors are *Error.
+func Read(data map[string][]byte) (Credential, error) {
+	has := func(key string) bool { return len(data[key]) > 0 }
+	_, isToken := data["token"]
+	switch {
+	case isToken && (has("username") || has("password") || has("keytab")):
+		return Credential{}, incomplete("it has token beside username, password or keytab, and which of them is meant is not known: it has to have " + Keys)
+	case !isToken && !(has("username") && (has("password") || has("keytab"))):
+		return Credential{}, incomplete("it has to have " + Keys)
+	}
+	return Credential{
+		kerberos: krb.Credential{Username: string(data["username"]), Password: string(data["password"]), Keytab: data["keytab"]},
+		token:    string(data["token"]), isToken: isToken,
+	}, nil
+}
+
+func incomplete(message string) error { return &Error{krb.Invalid.String(), message} }
+
+// IsToken tells whether it is a token.
+func (c Credential) IsToken() bool { return c.isToken }
+
+// String says whose it is, as far as that is known without a look at it. It never shows a secret.
+func (c Credential) String() string {
+	if c.isToken {
+		return "a token"
+	}
+	return "account " + strings.TrimSpace(c.kerberos.Username)
+}
+
+// Error says why there is no identity. It never holds a secret.
+type Error struct {
+	Reason  string // CamelCase, fit for a condition
+	Message string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Proof is an identity and what it rests on.
+type Proof struct {
+	Identity schedd.Identity
+	By       string    // for people: how it is proved, and as whom
+	Expires  time.Time // zero: never
+}
+
+// Keeper keeps tickets and tokens. All methods may be called concurrently.
+type Keeper struct {
+	Tickets *krb.Keeper
+	Tokens  *token.Keeper
+}
+
+// Proof returns an identity that holds for a while yet. Errors are *Error, or the context's.
+func (k *Keeper) Proof(ctx context.Context, c Credential) (Proof, error) {
+	if c.isToken {
+		t, err := k.Tokens.Token(c.token)
+		if err != nil {
+			return Proof{}, explain("", err)
+		}
+		return Proof{schedd.Identity{Tokens: t.Dir}, "token of " + t.Subject, t.Expires}, nil
+	}
+	t, err := k.Tickets.Ticket(ctx, c.kerberos)
+	if err != nil {
+		return Proof{}, explain("no Kerberos ticket: ", err)
+	}
+	return Proof{schedd.Identity{CCache: t.CCache}, "kinit as " + strings.TrimSpace(c.kerberos.Username), t.Expires}, nil
+}
+
+func explain(what string, err error) error {
+	if e, ok := errors.AsType[*krb.Error](err); ok {
+		return &Error{e.Kind.String(), what + e.Message}
+	}
+	if e, ok := errors.AsType[*token.Error](err); ok {
+		return &Error{e.Kind.String(), what + e.Message}
+	}
+	return err
+}
+
+// Close removes every ticket and token. None may be in use.
+func (k *Keeper) Close() error { return errors.Join(k.Tickets.Close(), k.Tokens.Close()) }
