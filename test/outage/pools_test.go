@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -28,7 +29,7 @@ type site struct {
 	named string // the file with the command's answer
 }
 
-func newSite(t *testing.T) site {
+func newSite(t *testing.T, flags ...string) site {
 	t.Helper()
 	running := trial.New(t).Lab
 	s := site{named: running.Path("run", "usual-schedd")}
@@ -37,7 +38,7 @@ func newSite(t *testing.T) site {
 	s.answer(t, "export _condor_SCHEDD_HOST="+usual+"\n")
 	require.NoError(t, running.Part("schedd2").Start(t.Context()))
 	t.Cleanup(func() { require.NoError(t, running.Part("schedd2").Stop(context.WithoutCancel(t.Context()))) })
-	s.outage = begin(t, "--schedd-command="+command+" show", "--allow-pools="+second)
+	s.outage = begin(t, append(flags, "--schedd-command="+command+" show", "--allow-pools="+second)...)
 	return s
 }
 
@@ -177,5 +178,34 @@ func TestWhenTheUsualScheddIsGoneTheSitesCommandMayNameAnother(t *testing.T) {
 		require.Equal(t, v1alpha1.PhaseSucceeded, s.Ended(name).Status.Phase)
 	}
 	require.Equal(t, usual, s.Get("old").Status.Schedd)
+	s.gone()
+}
+
+// credentials is HTCondor's configuration at a site where condor_submit asks a program for what jobs need elsewhere.
+func credentials(t *testing.T) string {
+	t.Helper()
+	running := trial.New(t).Lab
+	usual, err := os.ReadFile(running.Path("condor", "client.conf"))
+	require.NoError(t, err)
+	producer, config := running.Path("run", "producer"), running.Path("run", "site.conf")
+	require.NoError(t, os.WriteFile(producer, []byte("#!/bin/sh\ncat \"${KRB5CCNAME#FILE:}\"\n"), 0o755))
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(usual, "SEC_CREDENTIAL_PRODUCER = %s\nCREDD_HOST = $(SCHEDD_HOST)\n", producer), 0o644))
+	return config
+}
+
+func TestWhereTheSiteGivesJobsATicketTheyHaveItAndNobodyElse(t *testing.T) {
+	s := newSite(t, "--condor-config="+credentials(t))
+	s.answer(t, `{"currentschedd": "`+usual+`"}`)
+	s.Create("elsewhere", `test -s "${KRB5CCNAME#FILE:}"`+"\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "MY.SendCredential = True\n" })
+	s.succeeded("elsewhere")
+	job := s.Until("elsewhere", "fetched", func(job *v1alpha1.HTCJob) bool {
+		return meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
+	})
+	kept, err := filepath.Glob(s.Lab.Path("htcd", "data", "out", s.Namespace, job.Name, "1", "0", "*"))
+	require.NoError(t, err)
+	for i, file := range kept {
+		kept[i] = filepath.Base(file)
+	}
+	require.ElementsMatch(t, []string{"_condor_stdout", "_condor_stderr"}, kept, "the ticket is none of its output")
 	s.gone()
 }
