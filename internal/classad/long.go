@@ -22,20 +22,20 @@ const maxAd = 16 << 20
 func ReadLong(r io.Reader, fn func(Ad) error) error {
 	br := bufio.NewReaderSize(r, 64<<10)
 	var text []byte
-	line, size := 0, 16
+	line := 0
+	var ends []int
 	for {
-		if whole, ok := wholeAd(br); ok {
+		if ends = wholeAd(br, ends[:0]); len(ends) > 0 {
 			// What is odd about it, if anything, is found out below.
-			if ad, err := parseLong(string(whole), line+1, size); err == nil {
-				size, line = len(ad), line+len(ad)+1
-				_, _ = br.Discard(len(whole) + 1)
+			if ad, err := parseWhole(br, ends); err == nil {
+				line += len(ends) + 1
 				if err := fn(ad); err != nil {
 					return err
 				}
 				continue
 			}
 		}
-		// Gather one ad, so that all its strings share one allocation.
+		// Gather one ad.
 		text = text[:0]
 		start := line + 1
 		ended := false
@@ -67,11 +67,10 @@ func ReadLong(r io.Reader, fn func(Ad) error) error {
 			}
 		}
 		if len(text) > 0 {
-			ad, err := parseLong(string(text), start, size)
+			ad, err := parseLong(string(text), start)
 			if err != nil {
 				return err
 			}
-			size = len(ad)
 			if err := fn(ad); err != nil {
 				return err
 			}
@@ -82,15 +81,38 @@ func ReadLong(r io.Reader, fn func(Ad) error) error {
 	}
 }
 
-// wholeAd returns the ad that stands next in the buffer, without the empty line after it, if all of that is there already,
-// as nearly always.
-func wholeAd(br *bufio.Reader) ([]byte, bool) {
+// wholeAd finds the ends of the lines of the ad that stands next in the buffer, without the empty line after it, if all of
+// that is there already, as nearly always.
+func wholeAd(br *bufio.Reader, ends []int) []int {
 	buffered, _ := br.Peek(br.Buffered())
-	n := bytes.Index(buffered, []byte("\n\n"))
-	if n <= 0 || bytes.IndexByte(buffered[:n], '\r') >= 0 {
-		return nil, false
+	for end := 0; ; {
+		n := bytes.IndexByte(buffered[end:], '\n')
+		switch {
+		case n == 0:
+			return ends
+		case n < 0 || buffered[end+n-1] == '\r':
+			return nil
+		}
+		end += n + 1
+		ends = append(ends, end)
 	}
-	return buffered[:n+1], true
+}
+
+// parseWhole takes the ad that wholeAd found. On an error it takes nothing.
+func parseWhole(br *bufio.Reader, ends []int) (Ad, error) {
+	size := ends[len(ends)-1]
+	buffered, _ := br.Peek(size)
+	text, begin := string(buffered), 0 // all its strings share one allocation
+	ad := make(Ad, len(ends))
+	for i, end := range ends {
+		var err error
+		if ad[i], err = attribute(text[begin:end-1], 0); err != nil {
+			return nil, err
+		}
+		begin = end
+	}
+	_, err := br.Discard(size + 1)
+	return ad, err
 }
 
 func blank(b []byte) bool {
@@ -102,28 +124,34 @@ func blank(b []byte) bool {
 	return true
 }
 
-func parseLong(s string, line, size int) (Ad, error) {
-	ad := make(Ad, 0, size)
-	for s != "" {
-		var l string
-		l, s, _ = strings.Cut(s, "\n")
+func parseLong(s string, line int) (ad Ad, err error) {
+	for l := range strings.SplitSeq(s, "\n") {
 		if l = strings.TrimRight(l, "\r"); l != "" {
-			name, value, ok := cutLong(l)
-			if !ok || name == "" {
-				return nil, fmt.Errorf("line %d: found %q, expected \"Name = value\"", line, clip(l))
+			a, err := attribute(l, line)
+			if err != nil {
+				return nil, err
 			}
-			if len(name) > 0 && name[0] == '\'' {
-				if n, raw, esc := endOfQuoted(name, '\'', true); n == len(name) {
-					if name = raw; esc {
-						name = unescape(raw, true)
-					}
-				}
-			}
-			ad = append(ad, Attr{Name: name, Value: literal(value)})
+			ad = append(ad, a)
 		}
 		line++
 	}
 	return ad, nil
+}
+
+// attribute reads a line, which has a number in what is said of it.
+func attribute(l string, line int) (Attr, error) {
+	name, value, ok := cutLong(l)
+	if !ok || name == "" {
+		return Attr{}, fmt.Errorf("line %d: found %q, expected \"Name = value\"", line, clip(l))
+	}
+	if name[0] == '\'' {
+		if n, raw, esc := endOfQuoted(name, '\'', true); n == len(name) {
+			if name = raw; esc {
+				name = unescape(raw, true)
+			}
+		}
+	}
+	return Attr{Name: name, Value: literal(value)}, nil
 }
 
 // cutLong is strings.Cut at " = ", faster for a name without a space, as nearly all are.
