@@ -307,6 +307,37 @@ func TestOnlySoManyReadFromNodes(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestWhatEndedAMomentAgoIsToBeAskedForAgain(t *testing.T) {
+	w := newWorld(t)
+	w.sent(1)
+	w.runs()
+	w.set(func() { w.written, w.status = "all\n", schedd.Completed })
+	onItsWay := func() {
+		t.Helper()
+		_, err := w.reads()
+		require.True(t, apierrors.IsConflict(err), "%v", err)
+		seconds, later := apierrors.SuggestsClientDelay(err)
+		require.True(t, later)
+		require.Equal(t, 1, seconds)
+	}
+	onItsWay() // the ledger has it running
+	r := w.follows()
+	w.proc(func(p *ledger.Proc) { p.Status, p.JobStatus = ledger.StatusSucceeded, int(schedd.Completed) })
+	onItsWay()
+	w.ends()
+	require.NoError(t, <-r.done)
+	require.Equal(t, "all\n", r.has())
+
+	text, err := w.reads()
+	require.NoError(t, err)
+	require.Equal(t, "all\n", text)
+	w.sent(2)
+	w.set(func() { w.status = schedd.Idle })
+	_, err = w.reads()
+	_, later := apierrors.SuggestsClientDelay(err)
+	require.False(t, later, "a job that waits may wait for days: %v", err)
+}
+
 func TestANodeThatCannotBeReached(t *testing.T) {
 	w := newWorld(t)
 	w.sent(1)
@@ -344,6 +375,8 @@ func TestWhere(t *testing.T) {
 		"a job on hold says why":                  {held, run, proc(ledger.StatusOpen, schedd.Held), waiting, "on hold in HTCondor: no such image"},
 		"a job that runs is asked":                {held, run, proc(ledger.StatusOpen, schedd.Running), running, ""},
 		"a job of an older htcd, too":             {held, &ledger.Run{State: ledger.Submitted}, proc(ledger.StatusOpen, schedd.Running), running, ""},
+		"what sends its output is on its way":     {held, run, proc(ledger.StatusOpen, schedd.TransferringOutput), ending, "has ended"},
+		"what the schedd says to have ended, too": {held, run, proc(ledger.StatusOpen, schedd.Completed), ending, "has ended"},
 		"what has ended is on its way":            {held, run, proc(ledger.StatusFailed, schedd.Completed), ending, "is being fetched"},
 		"what a callback ended, too":              {held, run, proc(ledger.StatusSucceeded, schedd.Running), ending, ""},
 		"what an older htcd sent is not fetched":  {held, &ledger.Run{State: ledger.Submitted}, proc(ledger.StatusFailed, schedd.Completed), never, "older htcd"},

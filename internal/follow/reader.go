@@ -126,7 +126,7 @@ func (r *Reader) Log(ctx context.Context, q aggregate.Query) (*aggregate.Answer,
 	case f.at.place == never:
 		return nil, notFound(q, "%s", f.at.why)
 	case (f.at.place == waiting || f.at.place == ending) && !q.Follow:
-		return nil, notYet(q, "%s: there is no output yet", f.at.why)
+		return nil, absent(q, f.at)
 	}
 	answer := &aggregate.Answer{Write: f.write, Close: f.close}
 	if f.run != nil {
@@ -254,6 +254,12 @@ func (f *following) snapshot(ctx context.Context) error {
 	}
 	if err := f.ask(ctx); err != nil { // how often it was started
 		return apierrors.NewServiceUnavailable("HTCondor could not be asked: " + err.Error())
+	}
+	if f.seen.place == ending { // the ledger is some seconds behind
+		if f.q.Follow {
+			return nil
+		}
+		return absent(f.q, f.seen)
 	}
 	copied, err := newBacklog(f.o.Dir, mostLive)
 	if err != nil {
@@ -415,7 +421,7 @@ func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Ans
 	}
 	at := where(job, run, proc)
 	if run == nil {
-		return nil, notYet(q, "%s: there is no output yet", at.why)
+		return nil, absent(q, at)
 	}
 	a := output.Attempt{Namespace: q.Namespace, Name: q.Name, Number: run.Attempt}
 	procs := []int{q.Proc}
@@ -425,12 +431,12 @@ func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Ans
 			return nil, err
 		}
 		if len(procs) == 0 && q.Proc == 0 && at.place != kept {
-			return nil, notYet(q, "%s: there is no output to fetch yet", at.why)
+			return nil, absent(q, at)
 		}
 	case at.place == never:
 		return nil, notFound(q, "%s", at.why)
 	case at.place != kept:
-		return nil, notYet(q, "%s: there is no output to fetch yet", at.why)
+		return nil, absent(q, at)
 	default:
 		if have, err := r.kept(a, q.Proc); err != nil || len(have) == 0 || have[0] != q.Proc {
 			return nil, errors.Join(err, notFound(q, "the output of job %s is not kept any more", proc.JobID()))

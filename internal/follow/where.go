@@ -56,6 +56,8 @@ func where(job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc) whereabouts
 		return whereabouts{place: running}
 	case proc.Status == ledger.StatusOpen && schedd.JobStatus(proc.JobStatus) == schedd.Held:
 		return whereabouts{waiting, fmt.Sprintf("%s is on hold in HTCondor: %s", id, explained(job, v1alpha1.ConditionHeld))}
+	case proc.Status == ledger.StatusOpen && over(proc.JobStatus): // the schedd said so just now, and not yet to the ledger
+		return whereabouts{ending, id + " has ended, and its output is being fetched"}
 	case proc.Status == ledger.StatusOpen:
 		return whereabouts{waiting, id + " waits in HTCondor for a slot"}
 
@@ -75,6 +77,12 @@ func where(job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc) whereabouts
 func runs(status int) bool {
 	s := schedd.JobStatus(status)
 	return s == schedd.Running || s == schedd.Suspended
+}
+
+// over tells whether the script has ended.
+func over(status int) bool {
+	s := schedd.JobStatus(status)
+	return s == schedd.TransferringOutput || s == schedd.Completed
 }
 
 // explained is the sentence of a condition, or of whatever else is wrong.
@@ -100,7 +108,16 @@ func notYet(q aggregate.Query, format string, args ...any) error {
 	return refuse(http.StatusConflict, metav1.StatusReasonConflict, q, format, args...)
 }
 
-func refuse(code int32, reason metav1.StatusReason, q aggregate.Query, format string, args ...any) error {
+// absent is for what is nowhere to be read yet. What is on its way comes in seconds, and this says when to ask again.
+func absent(q aggregate.Query, at whereabouts) error {
+	err := refuse(http.StatusConflict, metav1.StatusReasonConflict, q, "%s: there is no output yet", at.why)
+	if at.place == ending {
+		err.ErrStatus.Details.RetryAfterSeconds = 1
+	}
+	return err
+}
+
+func refuse(code int32, reason metav1.StatusReason, q aggregate.Query, format string, args ...any) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: fmt.Sprintf(format, args...),
 		Details: &metav1.StatusDetails{Group: aggregate.GroupVersion.Group, Kind: "htcjobs", Name: q.Name},

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -53,9 +55,11 @@ type cluster struct {
 	jobs      v1alpha1.Interface
 	base      *url.URL
 	http      *http.Client
+	coming    delay // with output that is on its way
 }
 
-func (c *connection) open() (*cluster, error) {
+// open returns the cluster that is meant. While a command waits there, it says so on warnings.
+func (c *connection) open(warnings io.Writer) (*cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
 	overrides := clientcmd.ConfigOverrides{CurrentContext: c.context}
@@ -83,11 +87,48 @@ func (c *connection) open() (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{namespace, jobs.HTCJobs(namespace), base, client}, nil
+	return &cluster{namespace: namespace, jobs: jobs.HTCJobs(namespace), base: base, http: client,
+		coming: delay{most: fetchTakes, warnings: warnings}}, nil
 }
 
-// output asks for a job's output. The caller closes what it gets.
+// fetchTakes is how long a command waits at most until the output of a job that has ended is fetched, usually 2 s.
+const fetchTakes = 30 * time.Second
+
+// delay is what a command puts up with, once, however many jobs it asks about.
+type delay struct {
+	most     time.Duration
+	warnings io.Writer
+	begin    sync.Once
+	until    time.Time
+}
+
+// left tells whether there is some.
+func (d *delay) left(name string) bool {
+	d.begin.Do(func() {
+		if d.until = time.Now().Add(d.most); d.most > 0 {
+			fmt.Fprintf(d.warnings, "a job of %s has ended and its output is being fetched: waiting up to %s\n", name, d.most)
+		}
+	})
+	return time.Now().Before(d.until)
+}
+
+// output asks for a job's output, again while that is on its way. The caller closes what it gets.
 func (c *cluster) output(ctx context.Context, name, what string, parameters url.Values) (*http.Response, error) {
+	for {
+		response, err := c.ask(ctx, name, what, parameters)
+		seconds, later := apierrors.SuggestsClientDelay(err)
+		if err == nil || !later || !apierrors.IsConflict(err) || !c.coming.left(name) {
+			return response, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(time.Duration(seconds) * time.Second):
+		}
+	}
+}
+
+func (c *cluster) ask(ctx context.Context, name, what string, parameters url.Values) (*http.Response, error) {
 	u := c.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version, "namespaces", c.namespace, "htcjobs", name, what)
 	u.RawQuery = parameters.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)

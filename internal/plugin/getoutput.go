@@ -48,7 +48,7 @@ appears when it is complete. What was there before, or is of an earlier attempt,
 		if proc < -1 || attempt < 0 {
 			return Usage{errors.New("--proc: want a number from 0 on; --attempt: from 1 on")}
 		}
-		where, err := at.open()
+		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}

@@ -46,7 +46,7 @@ Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole 
 		if proc < 0 || tail < -1 || attempt < 0 || all && cmd.Flags().Changed("proc") {
 			return Usage{errors.New("--proc: want a number from 0 on, and not --all; --tail: from -1 on; --attempt: from 1 on")}
 		}
-		where, err := at.open()
+		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}

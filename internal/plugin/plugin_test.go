@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -232,6 +233,38 @@ func TestARefusalIsTold(t *testing.T) {
 			require.Equal(t, 1, asked)
 		})
 	}
+}
+
+const onItsWay = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"it is being fetched","reason":"Conflict","details":{"name":"zero","kind":"htcjobs","retryAfterSeconds":1},"code":409}`
+
+func TestOutputThatIsOnItsWayIsWaitedFor(t *testing.T) {
+	asked := 0
+	var warnings, got strings.Builder
+	c := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked == 1 {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, onItsWay)
+			return
+		}
+		_, _ = io.WriteString(w, "text")
+	})
+	c.coming = delay{most: time.Minute, warnings: &warnings}
+	require.NoError(t, c.log(t.Context(), "zero", url.Values{}, &got))
+	require.Equal(t, "text", got.String())
+	require.Equal(t, "a job of zero has ended and its output is being fetched: waiting up to 1m0s\n", warnings.String())
+}
+
+func TestOutputThatDoesNotComeIsNotWaitedForLonger(t *testing.T) {
+	asked := 0
+	c := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, onItsWay)
+	})
+	c.coming = delay{most: time.Nanosecond, warnings: io.Discard}
+	require.ErrorContains(t, c.log(t.Context(), "zero", url.Values{}, io.Discard), "it is being fetched")
+	require.ErrorContains(t, c.log(t.Context(), "zero", url.Values{}, io.Discard), "it is being fetched")
+	require.Equal(t, 2, asked)
 }
 
 func TestWhoDoesNotReadOnEndsIt(t *testing.T) {

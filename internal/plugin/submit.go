@@ -54,7 +54,7 @@ held; elsewhere only what is on hold and how it ended is told. An interrupt leav
 		if err != nil {
 			return Usage{fmt.Errorf("%s: %w", args[0], err)}
 		}
-		where, err := at.open()
+		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}

@@ -61,6 +61,11 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 	_, err = b.Lab.Run(t.Context(), "htcd", "get-output", "other", dir, "-n", b.Namespace)
 	require.ErrorContains(t, err, "holds other output")
 
+	// The output of what has ended is fetched a moment later.
+	b.Create("short", "echo said\n")
+	b.Ended("short")
+	require.Equal(t, "said\n", htcd("logs", "short"))
+
 	for name, args := range map[string][]string{
 		"there is no HTCJob none": {"logs", "none"},
 		"has no job 2":            {"logs", "talk", "--proc=2"},
