@@ -120,7 +120,7 @@ var rules = []struct {
 	// Without a reason after it the failed commit is a lost answer: the schedd died, and may have the jobs all the same.
 	{Refused, []string{"Failed to parse command file", "Parse error in expression", "Failed to commit job submission into the queue. | ERROR: "}},
 	{Unreachable, []string{
-		"Can't find address", "couldn't locate", "failed to make connection", "cannot get address", "Collector has no record", "(null)", "Can't find schedd", "Failed to connect", "Failed to fetch ads", "Unable to locate", "Couldn't contact",
+		"Can't find address", "couldn't locate", "failed to make connection", "cannot get address", "Collector has no record", "No such schedd named", "(null)", "Can't find schedd", "Failed to connect", "Failed to fetch ads", "Unable to locate", "Couldn't contact",
 		"CEDAR:6001", "CEDAR:6002", "SECMAN:2003", "SECMAN:2007", "Failed to send", "Connection refused", "Connection closed",
 	}},
 }

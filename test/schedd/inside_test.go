@@ -4,6 +4,7 @@
 package schedd_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,11 +13,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-const insideVariable = "HTCD_TEST_INSIDE"
+const (
+	insideVariable = "HTCD_TEST_INSIDE"
+	// tokenVariable names a file with a token of alice's: inside, the pool's key cannot be read.
+	tokenVariable = "HTCD_TEST_TOKEN"
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(insideVariable) != "" {
@@ -48,7 +55,15 @@ func inside() (int, error) {
 	if err := copyFile(binary, "/proc/self/exe"); err != nil {
 		return 1, err
 	}
-	args := []string{"as", "htcd", "env", insideVariable + "=1", "LAB=" + running.Dir, "HTCD_LAB=" + running.Dir, binary}
+	alice, err := parts.Token(context.Background(), running, parts.TokenAsk{Account: "alice", Life: time.Hour})
+	if err != nil {
+		return 1, err
+	}
+	token := filepath.Join(dir, "token")
+	if err := os.WriteFile(token, []byte(alice), 0o644); err != nil {
+		return 1, err
+	}
+	args := []string{"as", "htcd", "env", insideVariable + "=1", tokenVariable + "=" + token, "LAB=" + running.Dir, "HTCD_LAB=" + running.Dir, binary}
 	for _, a := range os.Args[1:] {
 		if !strings.HasPrefix(a, "-test.testlogfile") { // a file of the host's
 			args = append(args, a)
