@@ -2,7 +2,11 @@
 # package manager, no accounts. Any uid will do. `make image` builds it; so does
 #   docker build --build-arg VERSION=v0.1.0 -t htcd:v0.1.0 .
 
-FROM golang:1.26.8-trixie AS build
+# What the stages begin with. With --build-arg DEBIAN=NAME@sha256:... it is one image and no other.
+ARG GOLANG=golang:1.26.8-trixie
+ARG DEBIAN=debian:13.1-slim
+
+FROM $GOLANG AS build
 WORKDIR /src
 # Where modules come from, when it is not the usual place.
 ARG GOPROXY
@@ -13,10 +17,12 @@ COPY internal internal
 ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.version=$VERSION" -o /htcd ./cmd/htcd
 
-FROM debian:13.1-slim AS tools
-# The versions that htcd is tested with; Debian's fixes of them are taken as they come.
+FROM $DEBIAN AS tools
+# The versions that htcd is tested with; Debian's fixes of them are taken as they come, unless these say all of a version.
+ARG CONDOR=23.9.*
+ARG KRB5=1.21.*
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-    'condor=23.9.*' 'krb5-user=1.21.*' ca-certificates
+    "condor=$CONDOR" "krb5-user=$KRB5" ca-certificates
 COPY deploy/image/collect.sh /
 RUN mkdir /tree && sh /collect.sh /tree \
     condor_submit condor_q condor_history condor_rm condor_qedit condor_tail \

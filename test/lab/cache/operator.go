@@ -66,14 +66,21 @@ func (c *Cache) BuildOperator(ctx context.Context, o Operator) error {
 	return e.forget(ctx)
 }
 
-// baseImages returns what the stages of a Dockerfile begin with, each once, without scratch and without other stages.
+// baseImages returns what the stages of a Dockerfile begin with when it is built without arguments, each once, without
+// scratch and without other stages.
 func baseImages(dockerfile string) []string {
 	var bases, stages []string
+	defaults := map[string]string{}
 	for line := range strings.Lines(dockerfile) {
 		f := strings.Fields(line)
+		if len(f) == 2 && strings.EqualFold(f[0], "ARG") {
+			name, value, _ := strings.Cut(f[1], "=")
+			defaults[name] = value
+		}
 		if len(f) < 2 || !strings.EqualFold(f[0], "FROM") {
 			continue
 		}
+		f[1] = os.Expand(f[1], func(name string) string { return defaults[name] })
 		if f[1] != "scratch" && !slices.Contains(stages, f[1]) && !slices.Contains(bases, f[1]) {
 			bases = append(bases, f[1])
 		}

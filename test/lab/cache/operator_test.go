@@ -11,10 +11,11 @@ func TestBaseImages(t *testing.T) {
 		dockerfile string
 		bases      []string
 	}{
-		"one stage":                      {"FROM debian:13\nRUN true\n", []string{"debian:13"}},
-		"a stage that is used again":     {"FROM a:1 AS build\nFROM build AS more\nFROM b:2\n", []string{"a:1", "b:2"}},
-		"the same twice, in small print": {"from a:1 as x\nfrom a:1 as y\n", []string{"a:1"}},
-		"nothing at all":                 {"FROM scratch\nCOPY --from=x / /\n", nil},
+		"one stage":                       {"FROM debian:13\nRUN true\n", []string{"debian:13"}},
+		"a stage that is used again":      {"FROM a:1 AS build\nFROM build AS more\nFROM b:2\n", []string{"a:1", "b:2"}},
+		"the same twice, in small print":  {"from a:1 as x\nfrom a:1 as y\n", []string{"a:1"}},
+		"images by the name of arguments": {"ARG X=a:1\nFROM $X AS x\nFROM ${X}\nARG Y=b\nRUN true\n", []string{"a:1"}},
+		"nothing at all":                  {"FROM scratch\nCOPY --from=x / /\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.bases, baseImages(c.dockerfile)) })
 	}
