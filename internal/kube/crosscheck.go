@@ -156,6 +156,7 @@ type checking struct {
 	still    bool // HTCondor has some proc as it was, and open
 	neverRan bool // its files never arrived, and it has left the queue
 	stuck    bool // its files will never arrive, and it waits in the queue
+	applied  bool // what was said is being written, or is
 }
 
 func (k *checking) unseen() int { return len(k.open) + len(k.steady) }
@@ -175,6 +176,9 @@ type pass struct {
 	dry   bool             // change nothing, not even what is remembered of the schedd
 	found func(Difference) // hears of what differed; nil: nobody asks
 }
+
+// plain tells that the pass is to write what it finds, in no order, and that is all.
+func (p pass) plain() bool { return !p.all && !p.dry && p.found == nil }
 
 // asker tells how the end of a command is taken note of.
 func (c *Controller) asker(place schedd.Place, how pass) func(error) error {
@@ -212,12 +216,21 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 		}
 	}
 	if how.history && len(gone) > 0 {
+		var group errgroup.Group
+		group.SetLimit(atOnce)
 		err := asked(c.Schedd.History(ctx, id, constraint(gone), bound, func(j schedd.Job) error {
-			take(checked, j, at, "condor_history", how)
+			// What it tells holds whatever comes after it, and is written while the schedd reads on.
+			if k := take(checked, j, at, "condor_history", how); k != nil && k.unseen() == 0 && how.plain() && !k.quiet() && !k.stuck {
+				k.applied = true
+				group.Go(func() error { return c.apply(ctx, k, at, how) })
+			}
 			return nil
 		}))
 		if err != nil {
-			return fmt.Errorf("cross-check history: %w", err)
+			err = fmt.Errorf("cross-check history: %w", err)
+		}
+		if err := errors.Join(err, group.Wait()); err != nil {
+			return err
 		}
 	}
 	return c.conclude(ctx, runs, checked, at, how)
@@ -268,6 +281,9 @@ func (c *Controller) conclude(ctx context.Context, runs []ledger.Run, checked ma
 	}
 	for _, run := range runs {
 		k := checked[keyOf(run)]
+		if k.applied {
+			continue
+		}
 		if k.stuck && !how.dry {
 			if err := c.removeStuck(ctx, run); err != nil {
 				return errors.Join(fmt.Errorf("remove cluster %d: %w", run.Cluster, err), group.Wait())
@@ -422,16 +438,16 @@ func (k *checking) read(tx *ledger.Tx, how pass, steady bool, from, limit int) (
 // pageSize is how many rows one transaction reads or writes at most, so that callbacks do not wait long for it.
 const pageSize = 1000
 
-// take hands one ad, which tool showed, to the run it belongs to.
-func take(checked map[runKey]*checking, j schedd.Job, at time.Time, tool string, how pass) {
+// take hands one ad, which tool showed, to the run it belongs to, and returns that; nil when nobody asked about it.
+func take(checked map[runKey]*checking, j schedd.Job, at time.Time, tool string, how pass) *checking {
 	k := checked[runKey{j.Cluster, j.Tag.UID, j.Tag.Attempt}]
 	if k == nil {
-		return
+		return nil
 	}
 	p, wanted := k.open[j.Proc]
 	was, steady := k.steady[j.Proc]
 	if !wanted && !steady {
-		return
+		return nil
 	}
 	delete(k.open, j.Proc)
 	delete(k.steady, j.Proc)
@@ -457,6 +473,7 @@ func take(checked map[runKey]*checking, j schedd.Job, at time.Time, tool string,
 			k.still = true
 		}
 	}
+	return k
 }
 
 // sinceMark tells whether whatever left the queue of this run left it after the mark: it was asked about since, or sent since.

@@ -154,13 +154,12 @@ func same(p, q ledger.Proc) bool {
 // the rows that changed, each as it was and as it is.
 func observe(tx *ledger.Tx, uid string, attempt int, said map[int]observation, at time.Time, checked bool) ([]change, error) {
 	var changes []change
-	for _, proc := range slices.Sorted(maps.Keys(said)) {
-		o := said[proc]
-		was, err := tx.Proc(uid, attempt, proc)
-		if err != nil {
-			return nil, err
-		}
-		is, changed := transition(was, o)
+	rows, err := rowsOf(tx, uid, attempt, slices.Sorted(maps.Keys(said)))
+	if err != nil {
+		return nil, err
+	}
+	for _, was := range rows {
+		is, changed := transition(was, said[was.Proc])
 		if !changed {
 			continue
 		}
@@ -175,6 +174,29 @@ func observe(tx *ledger.Tx, uid string, attempt int, said map[int]observation, a
 	}
 	_, err = settle(tx, run, at, checked)
 	return changes, err
+}
+
+// rowsOf reads rows of one run, in order: those that stand close together at once.
+func rowsOf(tx *ledger.Tx, uid string, attempt int, procs []int) (rows []ledger.Proc, err error) {
+	if n := len(procs); n > 1 && procs[n-1]-procs[0] < 2*n {
+		rows, err = tx.Procs(uid, attempt, ledger.ProcFilter{From: procs[0], Limit: procs[n-1] - procs[0] + 1})
+		rows = slices.DeleteFunc(rows, func(p ledger.Proc) bool {
+			_, wanted := slices.BinarySearch(procs, p.Proc)
+			return !wanted
+		})
+		if err == nil && len(rows) < n {
+			err = fmt.Errorf("procs of run %s attempt %d: %w", uid, attempt, ledger.ErrNotFound)
+		}
+		return rows, err
+	}
+	for _, proc := range procs {
+		p, err := tx.Proc(uid, attempt, proc)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, p)
+	}
+	return rows, nil
 }
 
 // observeRow is observe for one row of a run, both as they were just read in the same transaction. It returns how many of the
