@@ -199,9 +199,11 @@ func (c *Controller) syncOne(ctx context.Context, key string) {
 	c.queue.AddRateLimited(key)
 }
 
-// SecretChanged wakes every HTCJob that waits for credentials.
+// SecretChanged wakes every HTCJob that waits for credentials, or whose account may not do what it has to.
 func (c *Controller) SecretChanged() {
-	c.retryNow(func(t trouble) bool { return t.condition == v1alpha1.ConditionCredentials })
+	c.retryNow(func(t trouble) bool {
+		return t.condition == v1alpha1.ConditionCredentials || t.reason == schedd.NotAuthorised.String()
+	})
 }
 
 // retryNow ends the back-off of every HTCJob with such a trouble.

@@ -1,0 +1,265 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// condorToken is the Secret of deploy/overlays/generic.
+const condorToken = "condor-token"
+
+// tokenOf has the lab's pool make a token.
+func tokenOf(b *trial.Bench, ask parts.TokenAsk) string {
+	b.T.Helper()
+	text, err := parts.Token(b.T.Context(), b.Lab, ask)
+	require.NoError(b.T, err)
+	return text
+}
+
+// keep writes a Secret, whatever stands there, and returns how to delete it.
+func keep(b *trial.Bench, namespace, name string, data map[string]string) (remove func(context.Context)) {
+	b.T.Helper()
+	client, err := kubernetes.NewForConfig(trial.Config(b.T))
+	require.NoError(b.T, err)
+	secrets := client.CoreV1().Secrets(namespace)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{}}
+	for key, value := range data {
+		secret.Data[key] = []byte(value)
+	}
+	_, err = secrets.Create(b.T.Context(), secret, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = secrets.Update(b.T.Context(), secret, metav1.UpdateOptions{})
+	}
+	require.NoError(b.T, err)
+	return func(ctx context.Context) { require.NoError(b.T, secrets.Delete(ctx, name, metav1.DeleteOptions{})) }
+}
+
+// generic are the flags that make the lab's htcd the one of deploy/overlays/generic, but for what the lab decides: where
+// it listens, its directories and its namespace.
+func generic(b *trial.Bench) []string {
+	b.T.Helper()
+	d := deploy(b.T, "../../deploy/overlays/generic")
+	var settings, config corev1.ConfigMap
+	var deployment appsv1.Deployment
+	d.object("ConfigMap", "htcd-settings-", &settings)
+	d.object("ConfigMap", "htcd-config-", &config)
+	d.object("Deployment", "htcd", &deployment)
+	for _, v := range deployment.Spec.Template.Spec.Containers[0].Env {
+		settings.Data[v.Name] = v.Value
+	}
+	require.NotContains(b.T, settings.Data, "HTCD_KRB5_CONFIG")
+	require.Equal(b.T, condorToken, settings.Data["HTCD_KINIT_SECRET"])
+	require.Equal(b.T, "/etc/htcd/condor_config", settings.Data["HTCD_CONDOR_CONFIG"])
+	require.Len(b.T, config.Data, 1, "and no krb5.conf")
+	for _, own := range []string{
+		"DATA", "TICKET_DIR", "LISTEN", "HEALTH_LISTEN", "OUTPUT_LISTEN", "POD_NAMESPACE", "CALLBACK_URL",
+	} {
+		require.Contains(b.T, settings.Data, "HTCD_"+own)
+		delete(settings.Data, "HTCD_"+own)
+	}
+
+	world, err := parts.Open(b.Lab)
+	require.NoError(b.T, err)
+	file := b.Lab.Path("condor", "generic.conf")
+	// What a site writes in there, and what takes the place of the DNS.
+	site := fmt.Sprintf("\nCOLLECTOR_HOST = %[1]s:%[2]d\nUID_DOMAIN = %[3]s\nNO_DNS = True\nDEFAULT_DOMAIN_NAME = %[3]s\nENABLE_IPV6 = False\n",
+		world.Address, world.Ports.Condor, parts.Domain)
+	require.NoError(b.T, os.WriteFile(file, []byte(config.Data["condor_config"]+site), 0o644))
+	settings.Data["HTCD_CONDOR_CONFIG"] = file
+	settings.Data["HTCD_SCHEDD"] = world.Host()
+	settings.Data["HTCD_POOL"] = fmt.Sprintf("%s:%d", world.Address, world.Ports.Condor)
+	flags := []string{"--krb5-config="}
+	for name, value := range settings.Data {
+		flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "HTCD_"), "_", "-"))
+		flags = append(flags, "--"+flag+"="+value)
+	}
+	return flags
+}
+
+func TestTheOverlayForAnyPoolGrantsItsOwnSecretAlone(t *testing.T) {
+	t.Parallel()
+	var role rbacv1.Role
+	deploy(t, "../../deploy/overlays/generic").object("Role", "htcd", &role)
+	for _, rule := range role.Rules {
+		if rule.Resources[0] == "secrets" {
+			require.Equal(t, []string{condorToken}, rule.ResourceNames)
+		}
+	}
+}
+
+// The flags of htcd and the KDC are everybody's: this test runs alone. Nothing in it is done with Kerberos.
+func TestAPoolWithTokensAndWithoutKerberos(t *testing.T) {
+	all := trial.New(t)
+	ctx := t.Context()
+	rules, err := filepath.Abs("testdata/tokens/rbac.yaml")
+	require.NoError(t, err)
+	_, err = all.Lab.Run(ctx, "kubectl", "apply", "-f", rules)
+	require.NoError(t, err)
+	common := keep(all, "default", condorToken, map[string]string{"token": tokenOf(all, parts.TokenAsk{Account: "robot", Life: time.Hour}) + "\n"})
+	flags := append(generic(all), "--namespace-secrets", "--pool-secrets=another-token")
+	htcd, kdc := all.Lab.Part("htcd"), all.Lab.Part("kdc")
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(ctx)
+		require.NoError(t, kdc.Start(ctx))
+		require.NoError(t, htcd.Restart(ctx))
+		common(ctx)
+		_, err := all.Lab.Run(ctx, "kubectl", "delete", "-f", rules)
+		require.NoError(t, err)
+	})
+	all.Condor("condor_q", "false") // from now on the lab's own tools have their ticket for the schedd
+	require.NoError(t, kdc.Stop(ctx))
+	require.NoError(t, htcd.Restart(ctx, flags...))
+
+	t.Run("accounts", func(t *testing.T) {
+		t.Run("run their HTCJobs from beginning to end", func(t *testing.T) { t.Parallel(); accounts(t) })
+		for name, c := range spoilt {
+			t.Run(name, func(t *testing.T) { t.Parallel(); c.isExplained(t) })
+		}
+		t.Run("the doctor looks at", func(t *testing.T) {
+			t.Parallel()
+			found := doctor(t, all.Lab, flags...)
+			require.Empty(t, problems(found), "%+v", found)
+			require.Contains(t, found["ticket"].Message, "token of robot@"+parts.Domain+", good for")
+			require.Contains(t, found["authorisation"].Message, "as those of robot")
+		})
+	})
+}
+
+func accounts(t *testing.T) {
+	theirs, hers := trial.New(t), trial.New(t)
+	alice := tokenOf(hers, parts.TokenAsk{Account: "alice"}) // without an end
+	keep(hers, hers.Namespace, condorToken, map[string]string{"token": alice})
+	keep(theirs, theirs.Namespace, "another-token", map[string]string{"token": alice})
+
+	const source = "echo \"I am $1\"; echo made > made; exit 3\n"
+	ran := map[string]*v1alpha1.HTCJob{
+		"robot":                         theirs.Create("job", source),
+		"alice":                         hers.Create("job", source),
+		"alice, whose Secret was named": theirs.Create("chosen", source, func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: "another-token"} }),
+	}
+	kept := hers.Create("kept", "sleep 1000\n")
+	for account, job := range ran {
+		b := hers
+		if job.Namespace == theirs.Namespace {
+			b = theirs
+		}
+		ended := b.Fetched(job.Name)
+		require.EqualValues(t, 3, *ended.Status.Failures[0].ExitCode)
+		require.Equal(t, "callback", b.Source(ended))
+		require.Equal(t, "I am 0\n", b.Output(ended, 0))
+		require.Equal(t, "made\n", b.File(ended, 0, "made"))
+		owner, _, _ := strings.Cut(account, ",")
+		require.Equal(t, []string{ended.Status.JobID[0] + " " + owner}, left(b, ended, "Owner"), account)
+	}
+
+	running := hers.Phase("kept", v1alpha1.PhaseRunning)
+	require.Equal(t, []string{running.Status.JobID[0] + " alice"}, hers.Condor("condor_q", trial.Tagged(kept), "Owner"))
+	hers.Kubectl("delete", "htcjob", "kept", "--timeout=60s")
+	require.Empty(t, hers.Condor("condor_q", trial.Tagged(kept)))
+}
+
+// spoiltToken is what is wrong with a token, and what is said of it.
+type spoiltToken struct {
+	secret            func(*trial.Bench) map[string]string
+	condition, reason string
+	says              string
+}
+
+func asked(ask parts.TokenAsk) func(*trial.Bench) map[string]string {
+	return func(b *trial.Bench) map[string]string { return map[string]string{"token": tokenOf(b, ask)} }
+}
+
+var spoilt = map[string]spoiltToken{
+	"whose token is something else": {
+		func(*trial.Bench) map[string]string { return map[string]string{"token": "hush.hush"} },
+		v1alpha1.ConditionCredentials, "InvalidCredential", "three parts",
+	},
+	"whose Secret has a password, too": {
+		func(b *trial.Bench) map[string]string {
+			return map[string]string{"token": tokenOf(b, parts.TokenAsk{Account: "alice"}), "username": "alice", "password": parts.Passwords["alice"]}
+		},
+		v1alpha1.ConditionCredentials, "InvalidCredential", "token beside username",
+	},
+	"whose token has ended": {
+		func(b *trial.Bench) map[string]string {
+			data := asked(parts.TokenAsk{Account: "alice", Life: time.Second})(b)
+			end := time.Now().Add(2 * time.Second) // its times are whole seconds
+			b.Eventually(func() bool { return time.Now().After(end) }, func() string { return "the time stands still" })
+			return data
+		},
+		v1alpha1.ConditionCredentials, "TokenExpired", "the token of alice@" + parts.Domain + " ended at",
+	},
+	"whose token is of another pool": {
+		asked(parts.TokenAsk{Account: "alice", Issuer: "elsewhere.invalid"}),
+		v1alpha1.ConditionCredentials, "Credentials", "TRUST_DOMAIN",
+	},
+	"whose token is for reading": {
+		asked(parts.TokenAsk{Account: "alice", Only: "READ"}),
+		v1alpha1.ConditionSubmitted, "NotAuthorised", "DENIED",
+	},
+}
+
+func (s spoiltToken) isExplained(t *testing.T) {
+	b := trial.New(t)
+	data := s.secret(b)
+	keep(b, b.Namespace, condorToken, data)
+	// Secret and HTCJobs come by two watches: an HTCJob that was quicker still goes as the common account.
+	var job *v1alpha1.HTCJob
+	for i := 0; job == nil; i++ {
+		name := fmt.Sprintf("try-%d", i)
+		b.Create(name, "exit 0\n")
+		now := b.Until(name, "submitted or refused", func(job *v1alpha1.HTCJob) bool {
+			return len(job.Status.JobID) > 0 || s.told(job)
+		})
+		if s.told(now) {
+			job = now
+		}
+	}
+	said := b.Condition(job, s.condition)
+	require.Contains(t, said.Message, s.says)
+	described := b.Kubectl("describe", "htcjob", job.Name)
+	require.Contains(t, described, s.reason)
+	require.NotContains(t, described, data["token"])
+	require.NotEqual(t, "False", string(conditionStatus(job, v1alpha1.ConditionBackendReachable)), "the schedd is where it was")
+
+	keep(b, b.Namespace, condorToken, map[string]string{"token": tokenOf(b, parts.TokenAsk{Account: "alice", Life: time.Hour})})
+	ended := b.Ended(job.Name)
+	require.Equal(t, v1alpha1.PhaseSucceeded, ended.Status.Phase)
+	require.Equal(t, []string{ended.Status.JobID[0] + " alice"}, left(b, ended, "Owner"))
+}
+
+// told tells whether an HTCJob says what is wrong.
+func (s spoiltToken) told(job *v1alpha1.HTCJob) bool {
+	for _, c := range job.Status.Conditions {
+		if c.Type == s.condition && c.Status == metav1.ConditionFalse && c.Reason == s.reason {
+			return true
+		}
+	}
+	return false
+}
+
+func conditionStatus(job *v1alpha1.HTCJob, kind string) metav1.ConditionStatus {
+	for _, c := range job.Status.Conditions {
+		if c.Type == kind {
+			return c.Status
+		}
+	}
+	return metav1.ConditionUnknown
+}
