@@ -17,15 +17,18 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// TestWhoFollowsTheDocsHasAnHTCdThatWorks goes through them line by line, with the lab's own site, over the htcd that is
-// there: each command can be said again.
+// TestWhoFollowsTheDocsHasAnHTCdThatWorks goes through them line by line, with the lab's own site: away with the htcd that is
+// there, and from nothing to one that works.
 func TestWhoFollowsTheDocsHasAnHTCdThatWorks(t *testing.T) {
 	b := newBench(t)
 	clone, err := lab.CloneAround(".")
 	require.NoError(t, err)
-	for _, name := range []string{"install.md", "upgrade.md", "troubleshoot.md"} {
+	works := "ok       authorisation" // as the doctor in the pod says
+	for _, document := range []struct{ name, says string }{
+		{"uninstall.md", `namespace "htcd" deleted`}, {"install.md", works}, {"upgrade.md", works}, {"troubleshoot.md", works},
+	} {
 		var script strings.Builder
-		for _, block := range trial.Blocks(t, filepath.Join(clone, "docs", name)) {
+		for _, block := range trial.Blocks(t, filepath.Join(clone, "docs", document.name)) {
 			if block.NotRun == "" {
 				script.WriteString(block.Text)
 			}
@@ -38,7 +41,7 @@ func TestWhoFollowsTheDocsHasAnHTCdThatWorks(t *testing.T) {
 			"PATH="+b.Lab.Path("bin")+":"+os.Getenv("PATH"),
 			"SITE="+b.Lab.Path("node", "overlay"), "ACCOUNT=robot", "PASSWORD_FILE="+b.Lab.Path("node", "password"))
 		out, err := c.CombinedOutput()
-		require.NoError(t, err, "%s: %s", name, out)
-		require.Contains(t, string(out), "ok       authorisation", "%s: what the doctor in the pod says", name)
+		require.NoError(t, err, "%s: %s", document.name, out)
+		require.Contains(t, string(out), document.says, document.name)
 	}
 }

@@ -81,6 +81,10 @@ patches:
 - target: {kind: Deployment, name: htcd}
   patch: |
     - {op: add, path: /spec/template/spec/hostAliases, value: [{ip: %s, hostnames: [htcd.example.org]}]}
+# The ingress hears once where the Service is.
+- target: {kind: Service, name: htcd}
+  patch: |
+    - {op: add, path: /spec/clusterIP, value: 10.96.80.80}
 `, PodNamespace, deploy+"/base", deploy+"/components/logs-pod", image, tag, w.Address),
 		"volume.yaml": fmt.Sprintf(`apiVersion: v1
 kind: PersistentVolume
