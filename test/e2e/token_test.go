@@ -150,11 +150,11 @@ func accounts(t *testing.T) {
 
 	const source = "echo \"I am $1\"; echo made > made; exit 3\n"
 	ran := map[string]*v1alpha1.HTCJob{
-		"robot":                         theirs.Create("job", source),
-		"alice":                         hers.Create("job", source),
-		"alice, whose Secret was named": theirs.Create("chosen", source, func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: "another-token"} }),
+		"robot":                         theirs.Create("job", source, trial.Unpacked),
+		"alice":                         hers.Create("job", source, trial.Unpacked),
+		"alice, whose Secret was named": theirs.Create("chosen", source, trial.Unpacked, func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: "another-token"} }),
 	}
-	kept := hers.Create("kept", "sleep 1000\n")
+	kept := hers.Create("kept", "sleep 1000\n", trial.Unpacked)
 	for account, job := range ran {
 		b := hers
 		if job.Namespace == theirs.Namespace {
@@ -171,8 +171,15 @@ func accounts(t *testing.T) {
 
 	running := hers.Phase("kept", v1alpha1.PhaseRunning)
 	require.Equal(t, []string{running.Status.JobID[0] + " alice"}, hers.Condor("condor_q", trial.Tagged(kept), "Owner"))
-	hers.Kubectl("delete", "htcjob", "kept", "--timeout=60s")
+	gone(hers)
+	gone(theirs)
 	require.Empty(t, hers.Condor("condor_q", trial.Tagged(kept)))
+}
+
+// gone deletes the HTCJobs while their accounts are still there.
+func gone(b *trial.Bench) {
+	b.T.Helper()
+	b.Kubectl("delete", "htcjob", "--all", "--timeout=60s")
 }
 
 // spoiltToken is what is wrong with a token, and what is said of it.
@@ -224,7 +231,7 @@ func (s spoiltToken) isExplained(t *testing.T) {
 	var job *v1alpha1.HTCJob
 	for i := 0; job == nil; i++ {
 		name := fmt.Sprintf("try-%d", i)
-		b.Create(name, "exit 0\n")
+		b.Create(name, "exit 0\n", trial.Unpacked)
 		now := b.Until(name, "submitted or refused", func(job *v1alpha1.HTCJob) bool {
 			return len(job.Status.JobID) > 0 || s.told(job)
 		})
@@ -243,6 +250,7 @@ func (s spoiltToken) isExplained(t *testing.T) {
 	ended := b.Ended(job.Name)
 	require.Equal(t, v1alpha1.PhaseSucceeded, ended.Status.Phase)
 	require.Equal(t, []string{ended.Status.JobID[0] + " alice"}, left(b, ended, "Owner"))
+	gone(b)
 }
 
 // told tells whether an HTCJob says what is wrong.

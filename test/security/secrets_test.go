@@ -14,9 +14,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +52,11 @@ func newSecret(name, value string) secret {
 		s.forms = append(s.forms, []byte(form))
 	}
 	return s
+}
+
+// signature is what makes a token one. The rest of it, its claims, is shown to everybody who asks.
+func signature(name, token string) secret {
+	return newSecret(name, token[strings.LastIndexByte(token, '.')+1:])
 }
 
 func (s secret) in(text []byte) bool {
@@ -86,7 +93,7 @@ exit 3
 `
 
 // A whole life with everything that goes wrong with it: a job, its failure, a refusal, a wrong password, a KDC that is
-// silent, a deletion. The Secret is everybody's: this test runs alone.
+// silent, a token that is not taken and one that is, a deletion. The Secret is everybody's: this test runs alone.
 func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()
@@ -97,13 +104,20 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, parts.Passwords["robot"], string(right.Data["password"]))
 	const wrong = `not it, 31337 "$guess`
-	write := func(ctx context.Context, password string) {
+	replace := func(ctx context.Context, data map[string][]byte) {
 		current, err := secrets.Get(ctx, "kinit-secret", metav1.GetOptions{})
 		require.NoError(t, err)
-		current.Data["password"] = []byte(password)
+		current.Data = data
 		_, err = secrets.Update(ctx, current, metav1.UpdateOptions{})
 		require.NoError(t, err)
 	}
+	write := func(ctx context.Context, password string) {
+		replace(ctx, map[string][]byte{"username": []byte("robot"), "password": []byte(password)})
+	}
+	foreign, err := parts.Token(ctx, b.Lab, parts.TokenAsk{Account: "robot", Issuer: "elsewhere.invalid", Life: time.Hour})
+	require.NoError(t, err)
+	token, err := parts.Token(ctx, b.Lab, parts.TokenAsk{Account: "robot", Life: time.Hour})
+	require.NoError(t, err)
 	// What each of these does is held up until the program that waits for it has been looked at.
 	kdc, schedd, callbacks := b.Lab.Part("kdc"), b.Lab.Part("schedd"), b.Lab.Part("receiver-net")
 	t.Cleanup(func() {
@@ -136,17 +150,18 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	b.Create("silent", "exit 0\n")
 	seen("kinit")
 	require.NoError(t, kdc.Thaw(ctx))
-	b.Until("silent", "refused by the KDC", func(job *v1alpha1.HTCJob) bool {
-		for _, c := range job.Status.Conditions {
-			if c.Reason == "BadPassword" {
-				return true
-			}
-		}
-		return false
-	})
+	refused := func(by, reason string) {
+		b.Until("silent", "refused by "+by, func(job *v1alpha1.HTCJob) bool {
+			return slices.ContainsFunc(job.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == reason })
+		})
+	}
+	refused("the KDC", "BadPassword")
+	replace(ctx, map[string][]byte{"token": []byte(foreign)})
+	refused("the pool", "Credentials")
 
 	h := &hunt{secrets: []secret{
 		newSecret("robot's password", parts.Passwords["robot"]), newSecret("the wrong password", wrong),
+		signature("robot's token", token), signature("the token that is not taken", foreign),
 		newSecret("a token", tokenOf(b, job, 1)), newSecret("another token", tokenOf(b, kept, 1)),
 	}}
 	require.NotEmpty(t, looked, "the job saw nothing")
@@ -167,8 +182,9 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	h.look("the ledger's dump", []byte(ledger))
 	files(b, h)
 
-	write(ctx, parts.Passwords["robot"])
-	b.Ended("silent")
+	replace(ctx, map[string][]byte{"token": []byte(token)})
+	require.Empty(t, b.Output(b.Ended("silent"), 0))
+	modes(b, kept)
 	objects := b.Kubectl("get", "htcjobs,events", "-o", "json")
 	require.Contains(t, objects, "BadPassword")
 	require.Contains(t, objects, "Refused")

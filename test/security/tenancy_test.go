@@ -80,10 +80,10 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	}
 
 	theirs := common.Create("job", "exit 3\n")
-	alices := hers.Create("job", "exit 3\n")
-	kept := hers.Create("kept", "sleep 1000\n")
+	alices := hers.Create("job", "exit 3\n", trial.Unpacked)
+	kept := hers.Create("kept", "sleep 1000\n", trial.Unpacked)
 	guesser.Create("job", "exit 3\n")
-	chosen := common.Create("chosen", "exit 3\n", named("pool-account"))
+	chosen := common.Create("chosen", "exit 3\n", trial.Unpacked, named("pool-account"))
 	guesser.Create("chosen", "exit 3\n", named("pool-account"))
 	common.Create("another", "exit 3\n", named("token"))
 	for _, b := range []*trial.Bench{common, hers} {
