@@ -218,7 +218,7 @@ var spoilt = map[string]spoiltToken{
 		v1alpha1.ConditionCredentials, "Credentials", "TRUST_DOMAIN",
 	},
 	"whose token is for reading": {
-		asked(parts.TokenAsk{Account: "alice", Only: "READ"}),
+		asked(parts.TokenAsk{Account: "alice", Only: []string{"READ"}}),
 		v1alpha1.ConditionSubmitted, "NotAuthorised", "DENIED",
 	},
 }

@@ -55,7 +55,7 @@ func inside() (int, error) {
 	if err := copyFile(binary, "/proc/self/exe"); err != nil {
 		return 1, err
 	}
-	alice, err := parts.Token(context.Background(), running, parts.TokenAsk{Account: "alice", Life: time.Hour})
+	alice, err := parts.Token(context.Background(), running, parts.TokenAsk{Account: "alice", Life: time.Hour, Only: []string{"READ", "WRITE"}})
 	if err != nil {
 		return 1, err
 	}

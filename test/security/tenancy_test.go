@@ -129,6 +129,7 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	hers.Eventually(func() bool { return hers.Kubectl("get", "htcjob", "kept", "--ignore-not-found") == "" },
 		func() string { return hers.Kubectl("describe", "htcjob", "kept") })
 	require.Empty(t, hers.Condor("condor_q", trial.Tagged(kept)))
+	common.Kubectl("delete", "htcjob", "--all", "--timeout=60s") // while the Secret that one of them names may be read
 
 	// The grant is for these names.
 	for _, a := range asked(hers, len(before)) {

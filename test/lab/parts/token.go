@@ -14,7 +14,7 @@ type TokenAsk struct {
 	Account string        // of the lab's domain
 	Life    time.Duration // whole seconds; 0: no end
 	Issuer  string        // another TRUST_DOMAIN than the pool's; empty: that
-	Only    string        // the one authorisation that it is for, such as READ; empty: whatever the account may
+	Only    []string      // the authorisations that it is for, such as READ; none: whatever the account may
 }
 
 // Token makes an IDTOKEN as the pool's administrator would, signed with the pool's key. It is on the standard output
@@ -28,8 +28,8 @@ func Token(ctx context.Context, l *lab.Lab, ask TokenAsk) (string, error) {
 	if ask.Life > 0 {
 		args = append(args, "-lifetime", strconv.Itoa(int(ask.Life/time.Second)))
 	}
-	if ask.Only != "" {
-		args = append(args, "-authz", ask.Only)
+	for _, authz := range ask.Only {
+		args = append(args, "-authz", authz)
 	}
 	out, err := l.RunAs(ctx, "root", "env", args...)
 	return strings.TrimSpace(out), err
