@@ -214,6 +214,33 @@ func (d *daemon) status(name string) (float64, error) {
 	return 0, fmt.Errorf("no %s", name)
 }
 
+// asking is for how long its condor_q and condor_history ran, as its metrics have it.
+func (d *daemon) asking(ctx context.Context) (time.Duration, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", d.p.world.Ports.Health), nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	var sum time.Duration
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		for _, name := range []string{"condor_q", "condor_history"} {
+			if value, found := strings.CutPrefix(lines.Text(), fmt.Sprintf("htcd_condor_command_duration_seconds_sum{command=%q} ", name)); found {
+				seconds, err := strconv.ParseFloat(value, 64)
+				if err != nil {
+					return 0, err
+				}
+				sum += time.Duration(seconds * float64(time.Second))
+			}
+		}
+	}
+	return sum, lines.Err()
+}
+
 // forgetMaximum makes VmHWM begin anew.
 func (d *daemon) forgetMaximum() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", d.cmd.Process.Pid), []byte("5"), 0o200)

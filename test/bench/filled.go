@@ -168,13 +168,16 @@ func (p *place) follow(ctx context.Context, namespace string, see func(*v1alpha1
 		return nil, err
 	}
 	go func() {
-		for again := error(nil); again == nil && ctx.Err() == nil; { // an apiserver under load ends the watch of who reads slowly
+		for ctx.Err() == nil { // an apiserver under load ends the watch of who reads slowly
 			for e := range changes.ResultChan() {
 				if job, ok := e.Object.(*v1alpha1.HTCJob); ok && e.Type != watch.Deleted {
 					see(job)
 				}
 			}
-			changes, again = begin()
+			for changes, err = begin(); err != nil && ctx.Err() == nil; changes, err = begin() {
+				fmt.Fprintln(os.Stderr, "bench: watch:", err)
+				time.Sleep(time.Second)
+			}
 		}
 	}()
 	return stop, nil

@@ -105,9 +105,24 @@ func submits(ctx context.Context, p *place, n int) (figures []figure, err error)
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
 	best, took, atOnce := 0.0, []time.Duration{}, 0
+	turns := []int{4, 2, 4}
+	used := [2]usage{{}, {}}
+	half := func(i int, f func() (time.Duration, error)) (time.Duration, error) {
+		before, err := cpuUsage()
+		if err != nil {
+			return 0, err
+		}
+		took, err := f()
+		if err != nil {
+			return 0, err
+		}
+		after, err := cpuUsage()
+		used[i].add(after.since(before))
+		return took, err
+	}
 	done := d.profile("submits", 10)
-	for turn, parallel := range []int{4, 2, 4} {
-		mine, err := p.submitOurs(ctx, fmt.Sprintf("turn%d", turn), n, 1)
+	for turn, parallel := range turns {
+		mine, err := half(0, func() (time.Duration, error) { return p.submitOurs(ctx, fmt.Sprintf("turn%d", turn), n, 1) })
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +131,7 @@ func submits(ctx context.Context, p *place, n int) (figures []figure, err error)
 		if err != nil {
 			return nil, err
 		}
-		raw, err := p.submitRaw(ctx, dirs, parallel)
+		raw, err := half(1, func() (time.Duration, error) { return p.submitRaw(ctx, dirs, parallel) })
 		if err != nil {
 			return nil, err
 		}
@@ -125,6 +140,7 @@ func submits(ctx context.Context, p *place, n int) (figures []figure, err error)
 		}
 	}
 	done()
+	fmt.Println(perItem("one of submits", used[0], used[1], len(turns)*n))
 	fastest := quantile(took, 0)
 	return []figure{{ours: float64(n) / fastest, floor: best, unit: "/s", aim: "0.95", note: fmt.Sprintf("best of 3 each; raw with %d at once", atOnce)}}, nil
 }
