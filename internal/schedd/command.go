@@ -17,7 +17,8 @@ type command struct {
 	timeout time.Duration
 	id      Identity
 	read    func(io.Reader) error
-	writes  []string // where it may write; none: wherever the account may
+	writes  []string          // where it may write; none: wherever the account may
+	answers func(*Error) bool // which failures are none, but an answer; nil: none
 }
 
 // run runs a tool. Its error is an *Error, or the one that the caller's own function
@@ -64,6 +65,9 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 		if e.Kind = classify(f.Words); f.Words == "" {
 			e.Stderr = f.Err.Error()
 		}
+	}
+	if cmd.answers != nil && cmd.answers(e) {
+		return nil
 	}
 	if e.Kind == Unreachable || e.Kind == Timeout {
 		c.usual.doubt(cmd.id)

@@ -291,8 +291,11 @@ func TestRemoveOfNothingIsNoError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := tools(t, long, map[string]string{"condor_rm": c.script})
+			counted := map[string]error{}
+			client.o.Ran = func(command string, _ time.Duration, err error) { counted[command] = err }
 			err := client.Remove(t.Context(), Identity{}, "x", "y")
 			require.Equal(t, c.ok, err == nil, "%v", err)
+			require.Equal(t, c.ok, counted["condor_rm"] == nil, "what the metrics count as an error")
 			require.Equal(t, c.kind, KindOf(err))
 		})
 	}

@@ -184,10 +184,9 @@ func namedSchedd(out string) (string, error) {
 // config reads a setting of HTCondor's configuration; empty when it is not set.
 func (c *Client) config(ctx context.Context, id Identity, setting string) (string, error) {
 	var out bytes.Buffer
-	err := c.run(ctx, command{name: "condor_config_val", args: []string{setting}, id: id.Who(), timeout: c.o.Timeout, read: tool.Output(&out)})
-	var e *Error
-	if errors.As(err, &e) && e.ExitCode == 1 && strings.HasPrefix(e.Stderr, "Not defined: ") {
-		return "", nil
-	}
+	err := c.run(ctx, command{
+		name: "condor_config_val", args: []string{setting}, id: id.Who(), timeout: c.o.Timeout, read: tool.Output(&out),
+		answers: func(e *Error) bool { return e.ExitCode == 1 && strings.HasPrefix(e.Stderr, "Not defined: ") },
+	})
 	return strings.TrimSpace(out.String()), err
 }

@@ -3,7 +3,6 @@ package schedd
 import (
 	"bytes"
 	"context"
-	"errors"
 	"strings"
 
 	"htc.cern.ch/htcd/internal/schedd/tool"
@@ -23,10 +22,8 @@ func (c *Client) Remove(ctx context.Context, id Identity, constraint, reason str
 		args = append(args, "-reason", reason)
 	}
 	var out bytes.Buffer
-	err = c.run(ctx, command{name: "condor_rm", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
-	var e *Error
-	if errors.As(err, &e) && e.ExitCode == 1 && nothingMatched(e.Stderr) {
-		return nil
-	}
-	return err
+	return c.run(ctx, command{
+		name: "condor_rm", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out),
+		answers: func(e *Error) bool { return e.ExitCode == 1 && nothingMatched(e.Stderr) },
+	})
 }
