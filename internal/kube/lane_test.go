@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -127,8 +128,28 @@ func TestTheStatusOfASubmissionUnderWayIsWrittenWhenItIsThroughOrTakesLong(t *te
 		}
 	}}
 	w.apply(htcjob("one"))
-	require.Equal(t, []v1alpha1.Phase{v1alpha1.PhasePending, v1alpha1.PhaseSubmitting}, during)
+	require.Equal(t, []v1alpha1.Phase{"", v1alpha1.PhaseSubmitting}, during)
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("one").Status.Phase)
+}
+
+func TestTheFirstStatusOfWhatIsSubmittedAtOnceHasItsIds(t *testing.T) {
+	w := newWorld(t)
+	status := w.apply(htcjob("one")).Status
+	require.Equal(t, []string{"1.0"}, status.JobID)
+	require.Equal(t, 1, w.writes)
+}
+
+func TestWhatWaitsForItsTurnIsToldToWait(t *testing.T) {
+	w := newWorld(t)
+	require.NoError(t, w.store.Add(htcjob("behind")))
+	require.NoError(t, w.sync(t.Context(), "default/behind"))
+	require.Zero(t, w.writes)
+	require.Equal(t, 1, w.lane.queues[submitting].Len())
+	w.clock = w.clock.Add(betweenWrites)
+	require.NoError(t, w.sync(t.Context(), "default/behind"))
+	status := w.job("behind").Status
+	require.Equal(t, v1alpha1.PhasePending, status.Phase)
+	require.Equal(t, "Waiting", meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSubmitted).Reason)
 }
 
 // busy is a schedd that something happens beside while condor_submit runs.

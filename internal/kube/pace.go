@@ -22,6 +22,17 @@ func (p *pace) wait(key string, now time.Time) time.Duration {
 	return p.m[key].Add(betweenWrites).Sub(now)
 }
 
+// begin is wait for the first write: it counts from the first look.
+func (p *pace) begin(key string, now time.Time) time.Duration {
+	p.mu.Lock()
+	_, seen := p.m[key]
+	p.mu.Unlock()
+	if !seen {
+		p.wrote(key, now)
+	}
+	return p.wait(key, now)
+}
+
 func (p *pace) wrote(key string, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

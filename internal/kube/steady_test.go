@@ -43,6 +43,23 @@ func TestAQueueWithoutNewsIsWrittenDownOnceAMinute(t *testing.T) {
 	require.GreaterOrEqual(t, w.job("many").Status.LastChecked.Sub(before.Time), time.Minute-time.Second)
 }
 
+func TestWhatHasEndedIsNotWrittenAgainToSayThatHTCondorWasAsked(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	w.schedd.Run(1, -1)
+	w.crosscheck()
+	require.NoError(t, w.callback("one", 0, 0))
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
+	written := w.writes
+	w.schedd.Complete(1, 0, 0)
+	w.clock = w.clock.Add(betweenChecks)
+	w.crosscheck()
+	run, err := w.latest(t.Context(), "uid-one")
+	require.NoError(t, err)
+	require.True(t, run.Confirmed)
+	require.Equal(t, written, w.writes)
+}
+
 func TestAResyncLooksAtWhatIsNotOverAndNewsGoFirst(t *testing.T) {
 	w := newWorld(t)
 	running := htcjob("running")

@@ -47,6 +47,14 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		return nil
 	}
 	difficulty, stuck := c.troubles.get(key)
+	// Of a new HTCJob nothing is said for a moment, either: usually its ids can be.
+	if d.action == actSubmit && job.Status.Phase == "" && !stuck {
+		if wait := c.pace.begin(key, c.Now()); wait > 0 {
+			c.lane.add(submitting, key)
+			c.queue.AddAfter(key, wait)
+			return nil
+		}
+	}
 	if s.orphans && !stuck {
 		c.lane.add(errandOf(d.action), key)
 	}
@@ -196,7 +204,7 @@ func (c *Controller) report(ctx context.Context, s situation, v view) (differs b
 		return false, nil
 	}
 	before, after, key := s.job.Status, status, s.job.Namespace+"/"+s.job.Name
-	if onlyChecked(before, after) && after.LastChecked.Sub(before.LastChecked.Time) < betweenChecks {
+	if onlyChecked(before, after) && (after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < betweenChecks) {
 		return false, nil
 	}
 	if wait := c.pace.wait(key, v.now); wait > 0 && onlyCounts(before, after) {

@@ -77,7 +77,8 @@ type HTCJobStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// LastChecked is when the schedd last confirmed what stands here.
+	// LastChecked is when the schedd last confirmed what stands here, to the
+	// minute. It stays as it was when the last job ended.
 	// +optional
 	LastChecked *metav1.Time `json:"lastChecked,omitempty"`
 
