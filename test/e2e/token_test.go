@@ -78,10 +78,7 @@ func generic(b *trial.Bench) []string {
 	world, err := parts.Open(b.Lab)
 	require.NoError(b.T, err)
 	file := b.Lab.Path("condor", "generic.conf")
-	// What a site writes in there, and what takes the place of the DNS.
-	site := fmt.Sprintf("\nCOLLECTOR_HOST = %[1]s:%[2]d\nUID_DOMAIN = %[3]s\nNO_DNS = True\nDEFAULT_DOMAIN_NAME = %[3]s\nENABLE_IPV6 = False\n",
-		world.Address, world.Ports.Condor, parts.Domain)
-	require.NoError(b.T, os.WriteFile(file, []byte(config.Data["condor_config"]+site), 0o644))
+	require.NoError(b.T, os.WriteFile(file, []byte(config.Data["condor_config"]+parts.SiteOf(world)), 0o644))
 	settings.Data["HTCD_CONDOR_CONFIG"] = file
 	settings.Data["HTCD_SCHEDD"] = world.Host()
 	settings.Data["HTCD_POOL"] = fmt.Sprintf("%s:%d", world.Address, world.Ports.Condor)

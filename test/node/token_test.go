@@ -4,7 +4,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,10 +40,7 @@ func genericSite(b bench) (dir string) {
 		"kustomization.yaml": kustomization,
 		"volume.yaml":        read(filepath.Join(over, "volume.yaml")),
 		"settings.env":       read(filepath.Join(over, "settings.env")),
-		// What a site writes in there, and what takes the place of the DNS.
-		"condor_config": read(filepath.Join(clone, "deploy", "overlays", "generic", "condor_config")) +
-			fmt.Sprintf("\nCOLLECTOR_HOST = %[1]s:%[2]d\nUID_DOMAIN = %[3]s\nNO_DNS = True\nDEFAULT_DOMAIN_NAME = %[3]s\nENABLE_IPV6 = False\n",
-				world.Address, world.Ports.Condor, parts.Domain),
+		"condor_config":      read(filepath.Join(clone, "deploy", "overlays", "generic", "condor_config")) + parts.SiteOf(world),
 	} {
 		require.NoError(b.T, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}

@@ -267,10 +267,7 @@ func (k *Keeper) open() (err error) {
 func (k *Keeper) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.dir == nil {
-		return nil
-	}
-	err := k.dir.Remove()
+	dir := k.dir
 	k.dir, k.entries = nil, map[string]*entry{}
-	return err
+	return dir.Remove()
 }

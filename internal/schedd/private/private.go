@@ -60,5 +60,10 @@ func lock(dir string, how int) (*os.File, error) {
 // Path joins a name to the directory's.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
 
-// Remove removes the directory with all that is in it.
-func (d *Dir) Remove() error { return errors.Join(os.RemoveAll(d.path), d.lock.Close()) }
+// Remove removes the directory with all that is in it. No directory, nil, is removed already.
+func (d *Dir) Remove() error {
+	if d == nil {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(d.path), d.lock.Close())
+}

@@ -125,10 +125,7 @@ func write(dir, text string) error {
 func (k *Keeper) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.dir == nil {
-		return nil
-	}
-	err := k.dir.Remove()
+	dir := k.dir
 	k.dir, k.entries = nil, map[string]*entry{}
-	return err
+	return dir.Remove()
 }

@@ -101,20 +101,15 @@ spec:
 		"settings.env": fmt.Sprintf("HTCD_SCHEDD=%s\nHTCD_POOL=%s:%d\nHTCD_IMAGE_REGISTRY=127.0.0.1:%d\nHTCD_LOG_LEVEL=debug\nHTCD_LOGS_POD_IMAGE=%s\n",
 			w.Host(), w.Address, w.Ports.Condor, w.Ports.Registry, htcdImage),
 		"krb5.conf": string(krb5),
-		"condor_config": fmt.Sprintf(`LOCAL_CONFIG_FILE =
+		"condor_config": `LOCAL_CONFIG_FILE =
 LOCAL_CONFIG_DIR =
 RELEASE_DIR = /usr
 LOCAL_DIR = /tmp
-UID_DOMAIN = %[1]s
-NO_DNS = True
-DEFAULT_DOMAIN_NAME = %[1]s
-ENABLE_IPV6 = False
-COLLECTOR_HOST = %[2]s:%[3]d
 SEC_CLIENT_AUTHENTICATION = REQUIRED
 SEC_CLIENT_AUTHENTICATION_METHODS = KERBEROS
 SEC_CLIENT_INTEGRITY = REQUIRED
 SEC_CLIENT_ENCRYPTION = REQUIRED
-`, Domain, w.Address, w.Ports.Condor),
+` + SiteOf(w),
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
@@ -122,6 +117,17 @@ SEC_CLIENT_ENCRYPTION = REQUIRED
 		}
 	}
 	return dir, nil
+}
+
+// SiteOf are the lines in which the lab's condor_config differs from another site's, and what takes the place of the DNS.
+func SiteOf(w World) string {
+	return fmt.Sprintf(`
+COLLECTOR_HOST = %[2]s:%[3]d
+UID_DOMAIN = %[1]s
+NO_DNS = True
+DEFAULT_DOMAIN_NAME = %[1]s
+ENABLE_IPV6 = False
+`, Domain, w.Address, w.Ports.Condor)
 }
 
 // kubectl runs it as the administrator.
