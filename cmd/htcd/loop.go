@@ -41,7 +41,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: d.core.EventsV1()})
+	broadcaster := events.NewBroadcaster(kube.NewPacedEvents(&events.EventSinkImpl{Interface: d.core.EventsV1()}))
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		return nil, fmt.Errorf("events: %w", err)
 	}
