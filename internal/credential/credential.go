@@ -75,6 +75,7 @@ type Keeper struct {
 
 // Proof returns an identity that holds for a while yet. Errors are *Error, or the context's.
 func (k *Keeper) Proof(ctx context.Context, c Credential) (Proof, error) {
+	k.Tokens.Forget() // also where all that is asked for from now on is tickets
 	if c.isToken {
 		t, err := k.Tokens.Token(c.token)
 		if err != nil {

@@ -137,7 +137,7 @@ func (s *SecretCredentials) Identity(ctx context.Context, namespace, secret stri
 
 func missing(namespace, name string) error {
 	return &CredentialError{"SecretMissing",
-		fmt.Sprintf("there is no secret %s in namespace %s: it has to have %s", name, namespace, credential.Keys)}
+		fmt.Sprintf("there is no secret %s in namespace %s: create it with the keys %s", name, namespace, credential.Keys)}
 }
 
 // Common is the identity of those who have none of their own.

@@ -93,7 +93,13 @@ func (k *Keeper) id(text string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// forget removes the tokens that ended, or that nobody asked for.
+// Forget removes the tokens that have ended, and those that nobody asks for any more.
+func (k *Keeper) Forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.forget(k.o.Now())
+}
+
 func (k *Keeper) forget(now time.Time) {
 	for id, e := range k.entries {
 		if ended(e.expires, now) || now.Sub(e.asked) > unused {
