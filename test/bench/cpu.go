@@ -27,9 +27,9 @@ func cpuUsage() (usage, error) {
 		if err != nil {
 			continue // it has ended
 		}
-		program, rest, _ := strings.Cut(string(text), "(")
+		_, rest, _ := strings.Cut(string(text), "(")
 		end := strings.LastIndexByte(rest, ')')
-		program, rest = rest[:end], rest[end+1:]
+		program, rest := rest[:end], rest[end+1:]
 		fields := strings.Fields(rest)
 		for i, name := range map[int]string{11: program, 12: program, 13: program + " children", 14: program + " children"} {
 			ticks, err := strconv.Atoi(fields[i])
