@@ -68,13 +68,13 @@ func ticket(keeper *credential.Keeper, cred *credential.Credential, id *schedd.I
 		case left >= 30*time.Minute:
 			return fmt.Sprintf("%s, good for %s", proof.By, left), nil
 		case cred.IsToken():
-			return "", &Trouble{fmt.Sprintf("the %s ends in %s", proof.By, left), newToken}
+			return "", &Trouble{fmt.Sprintf("the %s ends in %s", proof.By, left), askAnew}
 		}
 		return "", &Trouble{fmt.Sprintf("a new ticket ends in %s: long submissions outlive it", left), "let the KDC give tickets of some hours, or set ticket_lifetime in krb5.conf"}
 	}}
 }
 
-const newToken = "put a new token into the Secret (condor_token_create, by an administrator of the pool); htcd sees the change by itself"
+const askAnew = "put a new token into the Secret (condor_token_create, by an administrator of the pool); htcd sees the change by itself"
 
 func ticketTrouble(err error) error {
 	do := map[string]string{
@@ -83,7 +83,7 @@ func ticketTrouble(err error) error {
 		krb.UnknownPrincipal.String(): "mend username in the Secret, or default_realm in krb5.conf",
 		krb.Expired.String():          "have the account unlocked, or its password renewed",
 		krb.KDCUnreachable.String():   "look at krb5.conf (--krb5-config) and at the network: port 88, TCP and UDP",
-		token.Expired.String():        newToken,
+		token.Expired.String():        askAnew,
 	}
 	if e, ok := errors.AsType[*credential.Error](err); ok && do[e.Reason] != "" {
 		return &Trouble{e.Message, do[e.Reason]}
