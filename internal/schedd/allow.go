@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -56,6 +57,54 @@ var allowedAttributes = []string{
 
 // requestCustom are the requests for a pool's own resources.
 var requestCustom = regexp.MustCompile(`^request_[a-z][a-z0-9_]*$`)
+
+// resource is how much of a resource of the pool's own: a number without a unit.
+func resource(v string) (string, error) {
+	if quantityRE.MatchString(v) && !amountRE.MatchString(v) {
+		return "", fmt.Errorf("it is taken for a resource of the pool's own, whose value is a number; found %q", v)
+	}
+	return amount(v)
+}
+
+// meant is the allowed command that a name is near enough to for a slip of the hand, or empty. Of request_ and a
+// resource's name only the latter is looked at, or all short names would be near each other.
+func meant(command string) string {
+	best, least := "", 3
+	for _, c := range slices.Sorted(maps.Keys(allowed)) {
+		is, was := c, command
+		if strings.HasPrefix(is, "request_") && strings.HasPrefix(was, "request_") {
+			is, was = is[len("request_"):], was[len("request_"):]
+		}
+		if d := edits(was, is); d <= len(is)/3 && d < least {
+			best, least = c, d
+		}
+	}
+	return best
+}
+
+// edits counts the letters to leave out, put in, replace, or swap with their neighbour that make b of a.
+func edits(a, b string) int {
+	d := make([][]int, len(a)+1)
+	for i := range d {
+		d[i] = make([]int, len(b)+1)
+		d[i][0] = i
+		for j := 1; j <= len(b); j++ {
+			if i == 0 {
+				d[i][j] = j
+				continue
+			}
+			other := 1
+			if a[i-1] == b[j-1] {
+				other = 0
+			}
+			d[i][j] = min(d[i-1][j]+1, d[i][j-1]+1, d[i-1][j-1]+other)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
+			}
+		}
+	}
+	return d[len(a)][len(b)]
+}
 
 // owned are the commands htcd sets itself, and what to write instead.
 var owned = map[string]string{

@@ -87,3 +87,38 @@ func TestWhatASiteAllowsIsStillOneLineWithoutMacros(t *testing.T) {
 		require.ErrorContains(t, err, words)
 	}
 }
+
+func TestASlipOfTheHandIsAskedAbout(t *testing.T) {
+	for line, words := range map[string]string{
+		"request_memry = 2048":   "request_memry is taken for a resource of the pool's own: is request_memory meant?",
+		"Request_Memroy = 2GB":   "is request_memory meant? If the pool has it, the operator of htcd can allow request_memroy",
+		"request_cpu = 2":        "is request_cpus meant?",
+		"request_dsik = 2GB":     "is request_disk meant?",
+		"request_fpga = 2GB":     `request_fpga: it is taken for a resource of the pool's own, whose value is a number; found "2GB"`,
+		"requst_memory = 2GB":    "the command requst_memory is not allowed: is request_memory meant?",
+		"notificaton = never":    "the command notificaton is not allowed: is notification meant?",
+		"cron_minute = 1":        "the command cron_minute is not allowed; see the list",
+		"request_fpga = 2":       "",
+		"request_licenses = 1":   "",
+		"request_tpu = 1":        "",
+		"request_tapes = 2 + 1":  "",
+		"request_gpus = 1":       "",
+		"request_memory = 2GB":   "",
+		"request_mem = 1":        "",
+		"request_npus = 1":       "is request_cpus meant?",
+		"request_quota = (1 + 1": "request_quota",
+	} {
+		d := description()
+		d.Options = line
+		_, err := d.Render()
+		if words == "" {
+			require.NoError(t, err, line)
+			continue
+		}
+		require.ErrorContains(t, err, words, line)
+	}
+	d := description()
+	d.Options, d.Allow = "request_npus = 1", []string{"request_npus"}
+	_, err := d.Render()
+	require.NoError(t, err, "the operator says that the pool has it")
+}

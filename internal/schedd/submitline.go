@@ -187,11 +187,17 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 	case site(name):
 		return text, command
 	case requestCustom.MatchString(command):
-		return amount, command
+		if c := meant(command); strings.HasPrefix(c, "request_") {
+			return nil, fmt.Sprintf("%s is taken for a resource of the pool's own: is %s meant? If the pool has it, the operator of htcd can allow %s (--allow-htcopts)", name, c, command)
+		}
+		return resource, command
 	case owned[command] != "":
 		return nil, fmt.Sprintf("%s is not allowed: %s", name, owned[command])
 	case has(allowedAttributes, name), site("+" + name):
 		return nil, fmt.Sprintf("%s is no submit command: write +%s = ...", name, name)
+	}
+	if c := meant(command); c != "" {
+		return nil, fmt.Sprintf("the command %s is not allowed: is %s meant?", name, c)
 	}
 	return nil, fmt.Sprintf("the command %s is not allowed; see the list of allowed commands in the README", name)
 }
