@@ -83,6 +83,8 @@ var applied = map[string]struct {
 	"a blank command":                            {set("script.command", "  "), "the command must not be blank: write what runs the script"},
 	"a command with an argument":                 {set("script.command", "python3 -u"), ""},
 	"a command of two lines":                     {set("script.command", "bash\nid"), "the command must be one line without control characters: put more lines into script.source"},
+	"a command with quotes":                      {set("script.command", "bash -c 'echo hi'"), "the command must not hold quotes: it is split into words at white space"},
+	"a command with double quotes":               {set("script.command", `bash -c "id"`), "write what needs quotes into script.source"},
 	"a command as a list":                        {set("script.command", []any{"bash"}), "must be of type string"},
 	"no source":                                  {drop("script.source"), "spec.script.source: Required value"},
 	"an empty source":                            {set("script.source", ""), "spec.script.source"},

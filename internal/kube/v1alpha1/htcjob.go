@@ -13,7 +13,7 @@ import (
 // +kubebuilder:resource:path=htcjobs,singular=htcjob,shortName=htcj,categories=all,scope=Namespaced
 // +kubebuilder:printcolumn:name=Phase,type=string,JSONPath=`.status.phase`,description="Where the job stands."
 // +kubebuilder:printcolumn:name=Active,type=integer,JSONPath=`.status.active`,description="How many of its jobs have not ended."
-// +kubebuilder:printcolumn:name=Succeeded,type=integer,JSONPath=`.status.succeeded`,description="How many ended with return code 0."
+// +kubebuilder:printcolumn:name=Succeeded,type=integer,JSONPath=`.status.succeeded`,description="How many have succeeded: return code 0, or one of successExitCodes."
 // +kubebuilder:printcolumn:name=Failed,type=integer,JSONPath=`.status.failed`,description="How many ended otherwise."
 // +kubebuilder:printcolumn:name=JobID,type=string,JSONPath=`.status.jobid[0]`,description="Id of the first job in HTCondor: cluster.proc."
 // +kubebuilder:printcolumn:name=Schedd,type=string,priority=1,JSONPath=`.status.schedd`,description="The schedd that holds the jobs."
@@ -209,7 +209,7 @@ type MemoryRetry struct {
 	// +required
 	MaxMemory resource.Quantity `json:"maxMemory"`
 
-	// MaxRetries is how often it is tried again.
+	// MaxRetries is how often it is tried again, 3 times when absent.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -254,12 +254,14 @@ type Script struct {
 
 	// Command runs in the container, with the script's path as its first
 	// argument and the job's number (0 to queue-1) as its second: bash,
-	// python3, Rscript.
+	// python3, Rscript. It is split into words at white space; no shell looks at
+	// it, and quotes are refused.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x1f\\\\x7f]')",message="the command must be one line without control characters: put more lines into script.source"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[^ ]')",message="the command must not be blank: write what runs the script, such as bash or python3"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x22\\\\x27]')",message="the command must not hold quotes: it is split into words at white space, and no shell looks at it; write what needs quotes into script.source"
 	Command string `json:"command"`
 
 	// Source is the text of the script, at most 256 KiB: every job spools its

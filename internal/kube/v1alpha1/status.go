@@ -12,7 +12,8 @@ type HTCJobStatus struct {
 	// +kubebuilder:default=0
 	Active int32 `json:"active"`
 
-	// Succeeded counts the jobs that ended with return code 0.
+	// Succeeded counts the jobs that ended with return code 0, or with one of
+	// successExitCodes where those are set.
 	// +required
 	// +kubebuilder:default=0
 	Succeeded int32 `json:"succeeded"`
@@ -133,7 +134,7 @@ const (
 	PhaseRunning    Phase = "Running"    // at least one job runs
 	PhaseHeld       Phase = "Held"       // what is active is on hold
 	PhaseSuspended  Phase = "Suspended"  // kept out of HTCondor by spec.suspend
-	PhaseSucceeded  Phase = "Succeeded"  // every job ended with return code 0
+	PhaseSucceeded  Phase = "Succeeded"  // every job has succeeded
 	PhaseFailed     Phase = "Failed"     // all ended, at least one otherwise; or the description was refused
 	PhaseRemoved    Phase = "Removed"    // taken out of HTCondor by somebody else
 )
@@ -146,7 +147,7 @@ func (p Phase) Terminal() bool {
 // The types of an HTCJob's conditions.
 const (
 	ConditionSubmitted        = "Submitted"        // the schedd has the jobs of this attempt
-	ConditionComplete         = "Complete"         // every job ended with return code 0
+	ConditionComplete         = "Complete"         // every job has succeeded
 	ConditionFailed           = "Failed"           // the attempt is over and did not succeed
 	ConditionHeld             = "Held"             // at least one job is on hold, and why
 	ConditionSuspended        = "Suspended"        // spec.suspend keeps the jobs out of HTCondor
