@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 
@@ -28,12 +29,13 @@ func submitCommand() *cobra.Command {
 	var at connection
 	var watch bool
 	c := &cobra.Command{
-		Use:   "submit FILE",
+		Use:   "submit FILE | -f FILE",
 		Short: "Apply the HTCJobs of a file, and wait for their end",
 		Long: `Apply the HTCJobs of a YAML or JSON file, - for the standard input, as kubectl apply --server-side would. An
-object with generateName is made anew each time.
+object with generateName is made anew each time. One that is as the file says already is called unchanged: nothing
+is run again because of it.
 
-With --watch wait until all have ended. On a terminal a line shows how many jobs are idle, running, done, failed and
+With --watch wait until all have ended; what had ended and is unchanged counts as it did then. On a terminal a line shows how many jobs are idle, running, done, failed and
 held; elsewhere only what is on hold and how it ended is told. An interrupt leaves the jobs as they are. Exit codes:
 
   0    all have succeeded; without --watch: all are applied
@@ -41,18 +43,28 @@ held; elsewhere only what is on hold and how it ended is told. An interrupt leav
   1    jobs have failed otherwise, or were removed, or something could not be done
   2    a mistake in the command line
   130  interrupted`,
-		Args: arguments(1, "a file"),
+	}
+	var file string
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if file != "" {
+			return arguments(0, "no argument beside -f")(cmd, args)
+		}
+		return arguments(1, "a file")(cmd, args)
 	}
 	at.flags(c.Flags())
+	c.Flags().StringVarP(&file, "filename", "f", "", "the file, as kubectl has it")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the jobs have ended, and end as they did")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		text, err := read(args[0], cmd.InOrStdin())
+		if len(args) > 0 {
+			file = args[0]
+		}
+		text, err := read(file, cmd.InOrStdin())
 		if err != nil {
 			return err
 		}
 		manifests, err := split(text)
 		if err != nil {
-			return Usage{fmt.Errorf("%s: %w", args[0], err)}
+			return Usage{fmt.Errorf("%s: %w", file, err)}
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
@@ -60,11 +72,20 @@ held; elsewhere only what is on hold and how it ended is told. An interrupt leav
 		}
 		var jobs []*v1alpha1.HTCJob
 		for _, m := range manifests {
+			before := where.before(cmd.Context(), m)
 			job, err := where.apply(cmd.Context(), m)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "htcjob.%s/%s submitted\n", v1alpha1.GroupVersion.Group, job.Name)
+			done := "submitted"
+			if same(before, job) {
+				done = "unchanged"
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "htcjob.%s/%s %s\n", v1alpha1.GroupVersion.Group, job.Name, done)
+			if watch && done == "unchanged" && over(job, job.Generation) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s has ended already; to run it again: kubectl annotate htcjob -n %s %s --overwrite %s=\"$(date)\"\n",
+					job.Name, where.namespace, job.Name, v1alpha1.RerunAnnotation)
+			}
 			jobs = append(jobs, job)
 		}
 		if !watch {
@@ -125,6 +146,25 @@ func split(text []byte) ([]manifest, error) {
 		return nil, errors.New("no HTCJob is in there")
 	}
 	return all, nil
+}
+
+// before is the object as it is ahead of being applied; nil where there is none, or none that may be read.
+func (c *cluster) before(ctx context.Context, m manifest) *v1alpha1.HTCJob {
+	if m.Metadata.Name == "" {
+		return nil
+	}
+	job, err := c.jobs.Get(ctx, m.Metadata.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil // apply says what the trouble is
+	}
+	return job
+}
+
+// same tells whether applying has changed nothing that a user writes. The resourceVersion does not: the status is
+// written meanwhile.
+func same(before, after *v1alpha1.HTCJob) bool {
+	return before != nil && before.UID == after.UID && before.Generation == after.Generation &&
+		maps.Equal(before.Labels, after.Labels) && maps.Equal(before.Annotations, after.Annotations)
 }
 
 // apply makes the object what the manifest says.

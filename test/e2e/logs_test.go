@@ -153,6 +153,13 @@ spec:
 	text, err := mine.Lab.Run(t.Context(), "htcd", "logs", "secret", "-f", "--kubeconfig", anna)
 	require.NoError(t, err)
 	require.Equal(t, "what only we may read\n", text)
+	described, err := mine.Lab.Run(t.Context(), "kubectl", "--kubeconfig", anna, "describe", "htcjob", "secret")
+	require.NoError(t, err)
+	require.Regexp(t, `(?s)Events:\n.*Submitted`, described)
+
+	again, err := mine.Lab.Run(t.Context(), "htcd", "submit", "-f", file, "--kubeconfig", anna)
+	require.NoError(t, err)
+	require.Equal(t, "htcjob.htc.cern.ch/secret unchanged\n", again)
 
 	theirs.Script("secret", "echo what only they may read\n")
 	theirs.Ended("secret")
@@ -208,7 +215,7 @@ spec:
 		"fails":     {"exit 42\n", 2, "", 42, "fails: Failed"},
 		"disagrees": {"exit $(($1 + 3))\n", 2, "", 1, "disagrees: Failed"},
 		"refused":   {"exit 0\n", 1, "executable = /bin/id\n", 1, "refused: Failed"},
-		"held":      {"exit 5\n", 1, "on_exit_hold = ExitCode == 5\non_exit_hold_reason = \"look at me\"\nperiodic_remove = JobStatus == 5 && time() - EnteredCurrentStatus > 12\n", 1, "look at me"},
+		"held":      {"exit 5\n", 1, "on_exit_hold = ExitCode == 5\non_exit_hold_reason = \"look at me\"\nperiodic_remove = JobStatus == 5 && time() - EnteredCurrentStatus > 12\n", 1, "look at me.* set spec.suspend to true and, when Suspended, to false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,8 +231,17 @@ spec:
 				require.NoError(t, err)
 			}
 			require.Equal(t, c.code, code, stderr.String())
-			require.Contains(t, stderr.String(), c.says)
+			require.Regexp(t, c.says, stderr.String())
 			require.NotContains(t, stderr.String(), "\r", "no line is written over where nobody looks")
+
+			again := exec.CommandContext(t.Context(), b.Lab.Bin("htcd"), "submit", "-f", "-", "--watch", "-n", b.Namespace)
+			again.Stdin = strings.NewReader(fmt.Sprintf(one, name, c.source, c.queue, c.options))
+			var said strings.Builder
+			again.Stdout, again.Stderr = &said, &said
+			_ = again.Run()
+			require.Equal(t, c.code, again.ProcessState.ExitCode(), said.String())
+			require.Contains(t, said.String(), name+" unchanged\n")
+			require.Contains(t, said.String(), "has ended already; to run it again: kubectl annotate")
 		})
 	}
 	for name, text := range map[string]string{
