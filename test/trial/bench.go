@@ -202,8 +202,9 @@ func (b *Bench) Source(job *v1alpha1.HTCJob) string {
 	b.T.Helper()
 	log, err := os.ReadFile(b.Lab.Log("htcd"))
 	require.NoError(b.T, err)
+	which := fmt.Sprintf(`"job":"%s/%s","jobid":"%s"`, job.Namespace, job.Name, job.Status.JobID[0]) // two schedds have the same numbers
 	for line := range strings.Lines(string(log)) {
-		if strings.Contains(line, `"repaired"`) && strings.Contains(line, `"`+job.Status.JobID[0]+`"`) {
+		if strings.Contains(line, `"repaired"`) && strings.Contains(line, which) {
 			return "crosscheck"
 		}
 	}
