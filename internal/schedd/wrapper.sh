@@ -28,6 +28,7 @@ main() {
 	jobid=$cluster.$number
 
 	run "$@"
+	leave_files
 	if [ -z "$ended" ] && [ -n "$url" ]; then
 		# In a shell of its own: whatever breaks in it, the return code stays the script's.
 		(call_back) || echo "htcd: the callback was not delivered; the cross-check will find the return code" >&2
@@ -103,6 +104,12 @@ contained() {
 		export APPTAINER_NO_EVAL SINGULARITY_NO_EVAL
 	fi
 	exec "$tool" "$@"
+}
+
+# leave_files removes what is no file, and links to such: HTCondor would read a FIFO for ever, and keep the slot.
+leave_files() {
+	find . -xdev ! -type f ! -type d -exec sh -c \
+		'for f; do [ ! -e "$f" ] || [ -f "$f" ] || [ -d "$f" ] || rm -f "$f"; done' sh {} + 2>/dev/null || :
 }
 
 # call_back tells htcd the return code, within $deadline seconds. The token stands in

@@ -85,6 +85,19 @@ echo done`+"\n")
 	require.Len(t, entries, 1, "only the proc's own directory")
 }
 
+// HTCondor would read a FIFO until somebody wrote into it, and the job would keep its slot.
+func TestWhatIsNoFileDoesNotHoldUpTheRest(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	b.Script("fifo", `mkfifo p .hidden; mkdir d; mkfifo d/p; ln -s p link; ln -s /dev/zero zero; ln -s /nonexistent dangling
+echo good > "it's \"a\", b;"$'\n'ü`+"\n")
+	job := b.Fetched("fifo")
+	require.Equal(t, "good\n", b.File(job, 0, "it's \"a\", b;\nü"))
+	for _, ad := range left(b, job, "JobStatus") {
+		require.Equal(t, "4", strings.Fields(ad)[1])
+	}
+}
+
 func TestAJobWithTooMuchOutputIsHeldAndSaysSo(t *testing.T) {
 	b := trial.New(t)
 	htcd := b.Lab.Part("htcd")
