@@ -358,9 +358,18 @@ func TestItEndsAsTheJobsDid(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, exitCode(c.jobs)) })
 	}
-	require.False(t, over(job(v1alpha1.PhaseSucceeded), 2), "that was the spec before")
-	require.False(t, over(job(v1alpha1.PhaseRunning), 1))
-	require.True(t, over(job(v1alpha1.PhaseFailed), 1))
+	submitted := func(generation int64, rerun string) *v1alpha1.HTCJob {
+		return &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Generation: generation, Annotations: map[string]string{v1alpha1.RerunAnnotation: rerun}}}
+	}
+	require.False(t, over(job(v1alpha1.PhaseSucceeded), submitted(2, "")), "that was the spec before")
+	require.False(t, over(job(v1alpha1.PhaseRunning), submitted(1, "")))
+	require.True(t, over(job(v1alpha1.PhaseFailed), submitted(1, "")))
+	again := job(v1alpha1.PhaseSucceeded)
+	again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "now"}
+	require.False(t, over(again, submitted(1, "now")), "that was the attempt before")
+	require.True(t, over(again, submitted(1, "before")), "somebody has asked for yet another one")
+	again.Status.Rerun = "now"
+	require.True(t, over(again, submitted(1, "now")))
 }
 
 func TestTheLineOfATerminal(t *testing.T) {

@@ -19,8 +19,10 @@ import (
 )
 
 // over tells whether the HTCJob has ended as it was submitted, not as it was before.
-func over(job *v1alpha1.HTCJob, generation int64) bool {
-	return job.Status.ObservedGeneration >= generation && job.Status.Phase.Terminal()
+func over(job, submitted *v1alpha1.HTCJob) bool {
+	again := submitted.Rerun()
+	return job.Status.ObservedGeneration >= submitted.Generation && job.Status.Phase.Terminal() &&
+		(again == "" || again != job.Rerun() || again == job.Status.Rerun)
 }
 
 // follow calls fn with the HTCJob whenever it has changed, until it is over. A connection that breaks is made again.
@@ -39,7 +41,7 @@ func (c *cluster) follow(ctx context.Context, submitted *v1alpha1.HTCJob, fn fun
 			return false, err
 		}
 		lost = false
-		for fn(job); !over(job, submitted.Generation); fn(job) {
+		for fn(job); !over(job, submitted); fn(job) {
 			if job, err = c.next(ctx, job); err != nil {
 				return true, err
 			}

@@ -82,7 +82,7 @@ held; elsewhere only what is on hold and how it ended is told. An interrupt leav
 				done = "unchanged"
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "htcjob.%s/%s %s\n", v1alpha1.GroupVersion.Group, job.Name, done)
-			if watch && done == "unchanged" && over(job, job.Generation) {
+			if watch && done == "unchanged" && over(job, job) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s has ended already; to run it again: kubectl annotate htcjob -n %s %s --overwrite %s=\"$(date)\"\n",
 					job.Name, where.namespace, job.Name, v1alpha1.RerunAnnotation)
 			}
