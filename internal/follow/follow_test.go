@@ -61,18 +61,18 @@ func (n *node) Tail(ctx context.Context, _ schedd.Identity, t schedd.Tail, w io.
 	if n.err != nil {
 		return n.err
 	}
-	asked := false
+	start := 0 // the one that is followed; the next has another starter
 	for sent := 0; ; n.more.Wait() {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if t.Follow && start != 0 && (n.status != schedd.Running || n.starts != start) {
+			return nil
+		}
 		if n.status != schedd.Running {
-			if t.Follow && asked {
-				return nil
-			}
 			continue
 		}
-		asked = true
+		start = n.starts
 		sent = min(sent, len(n.written))
 		if _, err := io.WriteString(w, n.written[sent:]); err != nil {
 			return err
@@ -138,6 +138,15 @@ func (w *world) proc(change func(*ledger.Proc)) {
 func (w *world) runs() {
 	w.set(func() { w.status, w.starts = schedd.Running, w.starts+1 })
 	w.proc(func(p *ledger.Proc) { p.JobStatus = int(schedd.Running) })
+}
+
+// tailed waits until so many condor_tails have begun.
+func (w *world) tailed(times int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for w.tails < times {
+		w.more.Wait()
+	}
 }
 
 // ends has the job end and its output fetched.
@@ -260,6 +269,7 @@ func TestAJobThatBeginsAnewIsShownAnew(t *testing.T) {
 	w.set(func() { w.written = "first run\n" })
 	r := w.follows()
 	r.sees("first run\n")
+	w.tailed(2) // what was there, and what comes
 	w.set(func() { w.status = schedd.Idle })
 	w.proc(func(p *ledger.Proc) { p.JobStatus = int(schedd.Idle) })
 	w.set(func() { w.written = "second\n" })
@@ -280,11 +290,7 @@ func TestAnInterruptedReaderLeavesNothing(t *testing.T) {
 	require.NoError(t, err)
 	done := make(chan error, 1)
 	go func() { defer a.Close(); done <- a.Write(ctx, io.Discard) }()
-	w.mu.Lock()
-	for w.tails < 2 {
-		w.more.Wait()
-	}
-	w.mu.Unlock()
+	w.tailed(2)
 	leave()
 	require.ErrorIs(t, <-done, context.Canceled)
 	require.Eventually(t, func() bool { return len(w.places) == 0 }, 5*time.Second, time.Millisecond)
