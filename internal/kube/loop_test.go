@@ -250,6 +250,20 @@ func TestDeletingRemovesTheJobsThenTheRowsThenTheFinalizer(t *testing.T) {
 	require.Empty(t, staged)
 }
 
+func TestDeletingTakesBackNoEndThatWasTold(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	require.NoError(t, w.callback("one", 0, 0))
+	job := w.job("one").DeepCopy()
+	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
+	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
+	run := &ledger.Run{State: ledger.Submitted, Attempt: 1, Cluster: 1, Procs: 1}
+	removed := situation{job: job, run: run, counts: ledger.Counts{Failed: 1}, failures: []ledger.Proc{{Reason: reasonRemoved}}}
+	require.Equal(t, v1alpha1.PhaseSucceeded, newStatus(removed, view{now: w.clock}).Phase, "its output was on its way")
+	run.Attempt = 2
+	require.Equal(t, v1alpha1.PhaseRemoved, newStatus(removed, view{now: w.clock}).Phase)
+}
+
 func TestAnAbandonedHTCJobGoesAlthoughTheScheddDoesNotAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))

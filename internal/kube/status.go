@@ -43,7 +43,8 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	}
 	status.Phase = phase(s)
 	forgotten := s.run == nil && s.job.Status.Attempt > 0
-	if forgotten {
+	kept := forgotten || endedBeforeDeletion(s)
+	if kept {
 		status = *s.job.Status.DeepCopy()
 	}
 	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
@@ -53,7 +54,7 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 		})
 	}
 	// Of a run that the ledger has lost, or has just let go, stands what was said before until HTCondor has been asked.
-	if !forgotten {
+	if !kept {
 		submittedCondition(set, s, v)
 		endConditions(set, s, status.Phase)
 		progressConditions(set, &status, s)
@@ -79,6 +80,13 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 		set(v.trouble.condition, metav1.ConditionFalse, v.trouble.reason, v.trouble.message) // it names the way out
 	}
 	return status
+}
+
+// endedBeforeDeletion tells whether the end was told before the HTCJob was deleted. It stays: the deletion takes jobs out of HTCondor
+// whose callbacks have come and whose output is still on its way, and that says nothing about how they ended.
+func endedBeforeDeletion(s situation) bool {
+	return s.job.DeletionTimestamp != nil && s.job.Status.Phase.Terminal() &&
+		s.run != nil && s.run.Attempt == int(s.job.Status.Attempt)
 }
 
 // maxConditionMessage keeps conditions far under the API's own limit of 32,768 bytes.
