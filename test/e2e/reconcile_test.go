@@ -79,7 +79,7 @@ func (b repairs) rows(t *testing.T, name string) string {
 
 func (b repairs) sqlite(t *testing.T, query string) string {
 	t.Helper()
-	out, err := b.Lab.Run(t.Context(), "sqlite3", b.Lab.Ledger(), query)
+	out, err := b.Lab.Run(t.Context(), "sqlite3", "-cmd", ".timeout 10000", b.Lab.Ledger(), query)
 	require.NoError(t, err)
 	return strings.TrimSpace(out)
 }

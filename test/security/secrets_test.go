@@ -175,7 +175,7 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 		h.look(tool, []byte(out))
 	}
 	ads("condor_q", "-allusers")
-	ledger, err := b.Lab.Run(ctx, "sqlite3", b.Lab.Ledger(), ".dump")
+	ledger, err := b.Lab.Run(ctx, "sqlite3", "-cmd", ".timeout 10000", b.Lab.Ledger(), ".dump")
 	require.NoError(t, err)
 	hash := sha256.Sum256([]byte(tokenOf(b, kept, 1)))
 	require.Contains(t, strings.ToLower(ledger), hex.EncodeToString(hash[:]), "only the hash is there")
