@@ -300,7 +300,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 func said(callback notify.Callback, at time.Time) observation {
 	code := callback.Retcode
 	o := observation{source: fromCallback, at: at, outcome: schedd.Outcome{
-		State: schedd.OutcomeSucceeded, Reason: "Completed", ExitCode: &code, Message: fmt.Sprintf("exit code %d", code),
+		State: schedd.OutcomeSucceeded, Reason: "Completed", ExitCode: &code, Message: schedd.ExitMessage(code),
 	}}
 	if code != 0 {
 		o.outcome.State, o.outcome.Reason = schedd.OutcomeFailed, "ExitCode"

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"htc.cern.ch/htcd/internal/classad"
 )
@@ -236,7 +239,16 @@ func (j Job) ended() Outcome {
 	case j.ExitCode == nil:
 		return Outcome{State: OutcomeFailed, Reason: "NoExitCode", Message: "completed, but its ad holds no ExitCode"}
 	case j.succeeds(*j.ExitCode):
-		return Outcome{State: OutcomeSucceeded, Reason: "Completed", Message: fmt.Sprintf("exit code %d", *j.ExitCode), ExitCode: j.ExitCode}
+		return Outcome{State: OutcomeSucceeded, Reason: "Completed", Message: ExitMessage(*j.ExitCode), ExitCode: j.ExitCode}
 	}
-	return Outcome{State: OutcomeFailed, Reason: "ExitCode", Message: fmt.Sprintf("exit code %d", *j.ExitCode), ExitCode: j.ExitCode}
+	return Outcome{State: OutcomeFailed, Reason: "ExitCode", Message: ExitMessage(*j.ExitCode), ExitCode: j.ExitCode}
+}
+
+// ExitMessage is what an exit code says. A shell and the container tools say 128 and the signal's number of what a signal
+// ended, but a program may choose such a code itself.
+func ExitMessage(code int) string {
+	if name := unix.SignalName(syscall.Signal(code - 128)); code > 128 && name != "" {
+		return fmt.Sprintf("exit code %d (128 and %d, as after %s)", code, code-128, name)
+	}
+	return fmt.Sprintf("exit code %d", code)
 }
