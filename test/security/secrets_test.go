@@ -168,13 +168,13 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	h.look("what the job could see", []byte(looked))
 	modes(b, kept)
 	health(b, h)
-	ads := func(tool string, args ...string) {
+	ads := func(of *v1alpha1.HTCJob, tool string, args ...string) {
 		out, err := b.Lab.Run(ctx, tool, append(args, "-long")...)
 		require.NoError(t, err)
-		require.Contains(t, out, string(job.UID))
+		require.True(t, strings.Contains(out, string(of.UID)), tool)
 		h.look(tool, []byte(out))
 	}
-	ads("condor_q", "-allusers")
+	ads(kept, "condor_q", "-allusers") // job leaves the queue once its output is fetched
 	ledger, err := b.Lab.Run(ctx, "sqlite3", "-cmd", ".timeout 10000", b.Lab.Ledger(), ".dump")
 	require.NoError(t, err)
 	hash := sha256.Sum256([]byte(tokenOf(b, kept, 1)))
@@ -196,7 +196,7 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	require.NoError(t, schedd.Thaw(ctx))
 	b.Eventually(func() bool { return b.Kubectl("get", "htcjob", "-o", "name") == "" },
 		func() string { return b.Kubectl("describe", "htcjob") })
-	ads("condor_history")
+	ads(job, "condor_history")
 	files(b, h)
 	health(b, h)
 	h.look("HTCJobs and Events", []byte(b.Kubectl("get", "htcjobs,events", "-o", "json")))
