@@ -156,7 +156,8 @@ func TestTheReceiverSpeaksHTTPSWithItsCertificateAndNothingElse(t *testing.T) {
 	dir := b.Lab.Path("run", "tls")
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	certificate := writeCertificate(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	require.NoError(t, htcd.Restart(t.Context(), "--tls-cert="+filepath.Join(dir, "tls.crt"), "--tls-key="+filepath.Join(dir, "tls.key")))
+	require.NoError(t, htcd.Restart(t.Context(), "--tls-cert="+filepath.Join(dir, "tls.crt"), "--tls-key="+filepath.Join(dir, "tls.key"),
+		fmt.Sprintf("--callback-url=https://127.0.0.1:%d/cloudevents", port(b, "receiver-net"))))
 	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
 
 	b.Create("real", "sleep 1000\n")
@@ -172,6 +173,12 @@ func TestTheReceiverSpeaksHTTPSWithItsCertificateAndNothingElse(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, post(b, tokenOf(b, real, 1), "real", real.Status.JobID[0], 0), "plain HTTP")
 	_, err := http.Get(https)
 	require.ErrorContains(t, err, "certificate")
+
+	trusted := b.Lab.Path("condor", "trusted.crt") // by the execute node
+	require.NoError(t, os.Link(filepath.Join(dir, "tls.crt"), trusted))
+	t.Cleanup(func() { require.NoError(t, os.Remove(trusted)) })
+	b.Create("trusting", "exit 5\n")
+	require.Equal(t, "callback", b.Source(b.Phase("trusting", v1alpha1.PhaseFailed)))
 }
 
 // writeCertificate makes one for 127.0.0.1 that is its own issuer.
