@@ -114,13 +114,14 @@ func (h *byHand) end(ctx context.Context, i int, job *v1alpha1.HTCJob) error {
 }
 
 // callbackToStatus measures from the POST to the change seen by a watch, and the floor from the commit to the answer of
-// the PUT: 1 a second, then 200 a second for n in all, ours and the floor in turns of a second.
-func callbackToStatus(ctx context.Context, p *place, n int) (figures []figure, err error) {
+// the PUT: 1 a second, then rate a second, ours and the floor in turns of a second.
+func callbackToStatus(ctx context.Context, p *place, rate int) (figures []figure, err error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
 		return nil, err
 	}
 	const slow = 15
+	n := 10 * rate
 	ours, err := p.create(ctx, p.ours, "ours", n+slow, 1)
 	if err != nil {
 		return nil, err
@@ -208,7 +209,7 @@ func callbackToStatus(ctx context.Context, p *place, n int) (figures []figure, e
 	for _, c := range []struct {
 		from, to, rate int
 		profile        string
-	}{{0, slow, 1, ""}, {slow, slow + n, 200, "callback"}} {
+	}{{0, slow, 1, ""}, {slow, slow + n, rate, "callback"}} {
 		waits, floor, err := measure(c.from, c.to, c.rate, c.profile)
 		if err != nil {
 			return figures, err
