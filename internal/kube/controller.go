@@ -97,7 +97,7 @@ func New(o Options) (*Controller, error) {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, errand(e), key) }
 		c.lanes[e] = &desks{queue: queue, most: c.Submitters, where: c.deskOf(errand(e)), serve: oneByOne(act)}
 	}
-	c.checkers = &desks{queue: c.checks, most: 1, batch: maxNamed, where: c.deskOfRun, serve: c.checkSome}
+	c.checkers = &desks{queue: c.checks, most: 1, batch: maxNamed, where: c.deskOfRun, serve: c.checkSome, rest: rest}
 	c.fetchers = &desks{queue: c.fetches, most: c.Fetchers, where: c.deskOf(asking), serve: oneByOne(c.fetchOne)}
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)

@@ -132,3 +132,22 @@ func TestWhatGathersForAPlaceIsServedTogether(t *testing.T) {
 	}
 	require.Equal(t, [][]string{{"first"}, {"a/1", "b/1", "a/2"}, {"b/2"}}, batches)
 }
+
+func TestWhatComesWhileAWorkerRestsIsServedTogether(t *testing.T) {
+	queue := newTurns(workqueue.DefaultTypedControllerRateLimiter[string]())
+	resting, rested, served := make(chan struct{}), make(chan struct{}), make(chan []string, 9)
+	d := desks{queue: queue, most: 1, batch: 9, where: func(context.Context, string) schedd.Place { return schedd.Place{} }}
+	d.serve = func(_ context.Context, keys []string) { served <- keys }
+	d.rest = func(time.Duration) { resting <- struct{}{}; <-rested }
+	d.send(t.Context(), schedd.Place{}, "first")
+	<-resting
+	for _, key := range []string{"a/1", "a/2", "b/1"} {
+		d.send(t.Context(), schedd.Place{}, key)
+	}
+	rested <- struct{}{}
+	<-resting
+	close(rested)
+	d.work.Wait()
+	require.Equal(t, []string{"first"}, <-served)
+	require.Equal(t, []string{"a/1", "b/1", "a/2"}, <-served)
+}
