@@ -210,7 +210,11 @@ func (w *world) follows(change ...func(*aggregate.Query)) *reader {
 	a, err := w.Log(w.t.Context(), asks(append(change, toTheEnd)...))
 	require.NoError(w.t, err)
 	r := &reader{w: w, done: make(chan error, 1)}
-	go func() { defer a.Close(); r.done <- a.Write(w.t.Context(), r) }()
+	go func() {
+		err := a.Write(w.t.Context(), r)
+		a.Close()
+		r.done <- err
+	}()
 	return r
 }
 

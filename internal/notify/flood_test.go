@@ -26,7 +26,7 @@ func from(t *testing.T, client, address string) net.Conn {
 }
 
 func TestOneClientNeverTakesEveryPlace(t *testing.T) {
-	end := make(chan struct{})
+	end, refused := make(chan struct{}), make(chan struct{}, 1)
 	var held sync.WaitGroup
 	held.Add(3)
 	address := serve(t, NewReceiver(recorderFunc(func(_ context.Context, c Callback, _ []byte) error {
@@ -35,7 +35,11 @@ func TestOneClientNeverTakesEveryPlace(t *testing.T) {
 			<-end
 		}
 		return nil
-	}), Options{MaxConcurrent: 4}, zerolog.Nop()))
+	}), Options{MaxConcurrent: 4, Answered: func(code int, _ time.Duration) {
+		if code == http.StatusServiceUnavailable {
+			refused <- struct{}{}
+		}
+	}}, zerolog.Nop()))
 	honest, _ := golden(t, "testdata/structured.http")
 	flood := wire(strings.Replace(honest, `"zero"`, `"flood"`, 1))
 	require.NotEqual(t, wire(honest), flood)
@@ -47,6 +51,7 @@ func TestOneClientNeverTakesEveryPlace(t *testing.T) {
 		require.NoError(t, err)
 	}
 	held.Wait()
+	<-refused
 	answer, _ := exchange(t, address, honest)
 	require.Equal(t, http.StatusNoContent, answer.StatusCode)
 	close(end)
