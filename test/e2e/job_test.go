@@ -68,10 +68,8 @@ func TestExitCodesAgreeWithHTCondor(t *testing.T) {
 		func() string { return "the jobs never reached the history" })
 	require.ElementsMatch(t, []string{id(0) + " 0 false", id(1) + " 11 false", id(2) + " 0 false", id(3) + " 13 false", id(4) + " 0 false"},
 		b.Condor("condor_history", trial.Tagged(job), "ExitCode", "ExitBySignal"))
-	rows, err := b.Lab.Run(t.Context(), "sqlite3", "-cmd", ".timeout 10000", b.Lab.Ledger(),
-		fmt.Sprintf("SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs WHERE jobId LIKE '%d.%%' AND htcjobName = 'odd' ORDER BY proc)", job.Status.ClusterID))
-	require.NoError(t, err)
-	require.Equal(t, "4 7 4 7 4", strings.TrimSpace(rows))
+	require.Equal(t, "4 7 4 7 4", b.SQL(fmt.Sprintf(
+		"SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs WHERE jobId LIKE '%d.%%' AND htcjobName = 'odd' ORDER BY proc)", job.Status.ClusterID)))
 }
 
 func TestAnEndedHTCJobReadsWell(t *testing.T) {
@@ -97,9 +95,7 @@ func TestDeletingARunningHTCJobRemovesItsJobs(t *testing.T) {
 		func() string { return "two jobs never ran" })
 	b.Kubectl("delete", "htcjob", "long", "--timeout=60s")
 	require.Empty(t, b.Condor("condor_q", trial.Tagged(job), "JobStatus"))
-	rows, err := b.Lab.Run(t.Context(), "sqlite3", "-cmd", ".timeout 10000", b.Lab.Ledger(), "SELECT count(*) FROM runs WHERE uid = '"+string(job.UID)+"'")
-	require.NoError(t, err)
-	require.Equal(t, "0", strings.TrimSpace(rows))
+	require.Equal(t, "0", b.SQL("SELECT count(*) FROM runs WHERE uid = '"+string(job.UID)+"'"))
 	staged, err := filepath.Glob(b.Lab.Path("htcd", "data", "staging", string(job.UID)+"*"))
 	require.NoError(t, err)
 	require.Empty(t, staged)

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -73,15 +72,8 @@ func (b repairs) report(t *testing.T, args ...string) report {
 // rows are the statuses in the ledger, in the order of the procs.
 func (b repairs) rows(t *testing.T, name string) string {
 	t.Helper()
-	return b.sqlite(t, fmt.Sprintf(`SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs JOIN runs ON runs.id = run
+	return b.SQL(fmt.Sprintf(`SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs JOIN runs ON runs.id = run
 		WHERE namespace = '%s' AND name = '%s' ORDER BY htcjobs.proc)`, b.Namespace, name))
-}
-
-func (b repairs) sqlite(t *testing.T, query string) string {
-	t.Helper()
-	out, err := b.Lab.Run(t.Context(), "sqlite3", "-cmd", ".timeout 10000", b.Lab.Ledger(), query)
-	require.NoError(t, err)
-	return strings.TrimSpace(out)
 }
 
 func (b repairs) completed(t *testing.T, name string, n int) *v1alpha1.HTCJob {
@@ -107,7 +99,7 @@ func TestReconcileOnceShowsAndRepairs(t *testing.T) {
 		return []difference{row(0, "Active", "Succeeded", repaired), row(1, "Active", "Failed (exit code 1)", repaired), row(2, "Active", "Failed (exit code 2)", repaired)}
 	}
 	handBreaks := func(t *testing.T, proc int, status int) {
-		b.sqlite(t, fmt.Sprintf("UPDATE htcjobs SET status = %d WHERE htcjobName = 'lost' AND jobId = '%s'", status, id(proc)))
+		b.SQL(fmt.Sprintf("UPDATE htcjobs SET status = %d WHERE htcjobName = 'lost' AND jobId = '%s'", status, id(proc)))
 	}
 
 	t.Run("a dry run shows what the callbacks did not say, and changes nothing", func(t *testing.T) {
@@ -156,7 +148,7 @@ func TestReconcileOnceShowsAndRepairs(t *testing.T) {
 		},
 			func() string { return "long never ran" })
 		require.Equal(t, "Running", b.report(t, "--name", "long").Differences[0].Is)
-		b.sqlite(t, "UPDATE htcjobs SET status = 4 WHERE jobId = '"+long.Status.JobID[0]+"'")
+		b.SQL("UPDATE htcjobs SET status = 4 WHERE jobId = '" + long.Status.JobID[0] + "'")
 		found := b.report(t, "--name", "long").Differences
 		require.Len(t, found, 1)
 		require.Equal(t, []string{"Succeeded", "Running"}, []string{found[0].Was, found[0].Is})

@@ -214,9 +214,7 @@ func TestReconcileByHandInThePod(t *testing.T) {
 	b := newBench(t)
 	b.Script("edited", "exit 0\n")
 	job := b.Ended("edited")
-	_, err := b.Lab.Run(t.Context(), "sqlite3", "-cmd", ".timeout 10000", b.Lab.Ledger(), fmt.Sprintf(
-		"UPDATE htcjobs SET status = 7 WHERE htcjobName = 'edited' AND jobId = '%s'", job.Status.JobID[0]))
-	require.NoError(t, err)
+	b.SQL(fmt.Sprintf("UPDATE htcjobs SET status = 7 WHERE htcjobName = 'edited' AND jobId = '%s'", job.Status.JobID[0]))
 	out := b.htcd("exec", "deploy/htcd", "--", "htcd", "reconcile", "--once", "--namespace", b.Namespace, "-o", "json")
 	var report struct {
 		Differences []struct {

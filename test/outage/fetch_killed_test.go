@@ -44,7 +44,7 @@ func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
 	left, err := filepath.Glob(fetches)
 	require.NoError(t, err)
 	require.Empty(t, left)
-	require.Equal(t, "50", o.sql("SELECT count(*) FROM htcjobs WHERE fetched = 1 AND run = (SELECT id FROM runs WHERE uid = '"+string(job.UID)+"')"))
+	require.Equal(t, "50", o.SQL("SELECT count(*) FROM htcjobs WHERE fetched = 1 AND run = (SELECT id FROM runs WHERE uid = '"+string(job.UID)+"')"))
 	o.gone()
 	require.NoDirExists(t, filepath.Dir(o.Kept(job)))
 }

@@ -23,7 +23,7 @@ func TestWithoutKubernetesCallbacksAreDurableAndTheStatusFollows(t *testing.T) {
 			job := o.Until("one-by-one", "begun to end", func(job *v1alpha1.HTCJob) bool { return job.Status.Succeeded > 0 })
 			pid := o.status("htcd").Pid
 			ended := func() int {
-				n, err := strconv.Atoi(o.sql(fmt.Sprintf("SELECT count(*) FROM htcjobs WHERE jobId LIKE '%d.%%' AND status = 4", job.Status.ClusterID)))
+				n, err := strconv.Atoi(o.SQL(fmt.Sprintf("SELECT count(*) FROM htcjobs WHERE jobId LIKE '%d.%%' AND status = 4", job.Status.ClusterID)))
 				require.NoError(t, err)
 				return n
 			}

@@ -59,7 +59,7 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 			for _, name := range names {
 				o.says(name, v1alpha1.ConditionSubmitted, "LedgerUnavailable")
 				job := o.Get(name)
-				intents := o.sql(fmt.Sprintf("SELECT count(*) FROM runs WHERE uid = '%s'", job.UID))
+				intents := o.SQL(fmt.Sprintf("SELECT count(*) FROM runs WHERE uid = '%s'", job.UID))
 				require.True(t, intents == "1" || len(o.clusters(job)) == 0, "nothing is sent without a durable intent")
 			}
 			_, events, _ := strings.Cut(o.Kubectl("describe", "htcjob", names[0]), "\nEvents:")

@@ -74,7 +74,7 @@ func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
 		require.Equal(t, before.JobID, after.JobID)
 		require.Equal(t, before.Failures, after.Failures)
 		require.EqualValues(t, []int32{0, 1, 1}, []int32{after.Active, after.Succeeded, after.Failed})
-		require.Equal(t, "7 4", o.sql(fmt.Sprintf(
+		require.Equal(t, "7 4", o.SQL(fmt.Sprintf(
 			"SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs WHERE jobId LIKE '%d.%%' ORDER BY proc DESC)", after.ClusterID)))
 	}
 	for _, file := range o.aside() {

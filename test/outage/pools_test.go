@@ -148,12 +148,12 @@ func TestARunIsFoundAgainWhereItWasSent(t *testing.T) {
 	s.Create("killed", "exit 0\n", trial.Queue(3), never, atSecond)
 	before := s.Phase("killed", v1alpha1.PhaseIdle)
 	s.do(s.part("htcd").Kill)
-	s.sql(fmt.Sprintf("UPDATE runs SET state = 'Intent', cluster = 0, submitted = 0, checked = 0 WHERE uid = '%s'", before.UID))
-	s.sql(fmt.Sprintf("DELETE FROM htcjobs WHERE run = (SELECT id FROM runs WHERE uid = '%s')", before.UID))
+	s.SQL(fmt.Sprintf("UPDATE runs SET state = 'Intent', cluster = 0, submitted = 0, checked = 0 WHERE uid = '%s'", before.UID))
+	s.SQL(fmt.Sprintf("DELETE FROM htcjobs WHERE run = (SELECT id FROM runs WHERE uid = '%s')", before.UID))
 	s.do(s.part("htcd").Start)
 
 	s.Eventually(func() bool {
-		return s.sql(fmt.Sprintf("SELECT state, cluster, schedd FROM runs WHERE uid = '%s'", before.UID)) ==
+		return s.SQL(fmt.Sprintf("SELECT state, cluster, schedd FROM runs WHERE uid = '%s'", before.UID)) ==
 			fmt.Sprintf("Submitted|%d|%s", before.Status.ClusterID, second)
 	}, func() string { return s.Kubectl("describe", "htcjob", "killed") })
 	require.Empty(t, s.Condor("condor_q", trial.Tagged(before)))

@@ -179,14 +179,7 @@ func (o outage) gone() {
 		require.NoError(o.T, err)
 		require.Empty(o.T, staged)
 	}
-	require.Equal(o.T, "0", o.sql(fmt.Sprintf("SELECT count(*) FROM runs WHERE namespace = '%s'", o.Namespace)))
-}
-
-func (o outage) sql(statement string) string {
-	o.T.Helper()
-	out, err := o.Lab.Run(o.T.Context(), "sqlite3", "-cmd", ".timeout 10000", o.Lab.Ledger(), statement)
-	require.NoError(o.T, err)
-	return strings.TrimSpace(out)
+	require.Equal(o.T, "0", o.SQL(fmt.Sprintf("SELECT count(*) FROM runs WHERE namespace = '%s'", o.Namespace)))
 }
 
 func ignoreGone(err error) error {

@@ -70,10 +70,9 @@ func postTo(b *trial.Bench, client *http.Client, url, token, name, jobid string,
 // verdicts is everything that is recorded about how jobs of the namespace ended, in the ledger and in the objects.
 func verdicts(b *trial.Bench) string {
 	b.T.Helper()
-	rows, err := b.Lab.Run(b.T.Context(), "sqlite3", "-cmd", ".timeout 10000", b.Lab.Ledger(), fmt.Sprintf(
+	rows := b.SQL(fmt.Sprintf(
 		`SELECT htcjobName, jobId, status, exitCode, exitSignal, h.reason, h.changed, attempt, ended, quote(tokenHash)
 		FROM htcjobs h JOIN runs r ON h.run = r.id WHERE namespace = '%s' ORDER BY htcjobName, jobId`, b.Namespace))
-	require.NoError(b.T, err)
 	list, err := b.Jobs.List(b.T.Context(), metav1.ListOptions{})
 	require.NoError(b.T, err)
 	for i := range list.Items {
@@ -103,9 +102,7 @@ func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 	second := b.Until("again", "running again", func(job *v1alpha1.HTCJob) bool { return running(job) && job.Status.Attempt == 2 })
 	for _, job := range []*v1alpha1.HTCJob{ended, first} { // so that HTCondor's own word does not come in between
 		b.Eventually(func() bool {
-			out, err := b.Lab.Run(t.Context(), "sqlite3", "-cmd", ".timeout 10000", b.Lab.Ledger(), fmt.Sprintf("SELECT confirmed FROM runs WHERE uid = '%s' AND attempt = 1", job.UID))
-			require.NoError(t, err)
-			return strings.TrimSpace(out) == "1"
+			return b.SQL(fmt.Sprintf("SELECT confirmed FROM runs WHERE uid = '%s' AND attempt = 1", job.UID)) == "1"
 		}, func() string { return "never confirmed" })
 	}
 

@@ -154,6 +154,14 @@ func (b *Bench) Condition(job *v1alpha1.HTCJob, kind string) metav1.Condition {
 	return *c
 }
 
+// SQL runs a statement on the ledger in sqlite3's own shell, which waits its turn, and returns what it prints.
+func (b *Bench) SQL(statement string) string {
+	b.T.Helper()
+	out, err := b.Lab.Run(b.T.Context(), "sqlite3", "-cmd", ".timeout 10000", b.Lab.Ledger(), statement)
+	require.NoError(b.T, err)
+	return strings.TrimSpace(out)
+}
+
 // Condor asks the queue or the history for attributes of jobs: a line each, which begins with the job's id.
 func (b *Bench) Condor(tool, constraint string, attributes ...string) []string {
 	b.T.Helper()
