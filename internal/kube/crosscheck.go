@@ -222,7 +222,7 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 			// What it tells holds whatever comes after it, and is written while the schedd reads on.
 			if k := take(checked, j, at, "condor_history", how); k != nil && k.unseen() == 0 && how.plain() && !k.quiet() && !k.stuck {
 				k.applied = true
-				group.Go(func() error { return c.record(ctx, k, at, how) })
+				group.Go(func() error { return c.apply(ctx, k, at, how) })
 			}
 			return nil
 		}))
@@ -305,7 +305,7 @@ func (c *Controller) conclude(ctx context.Context, runs []ledger.Run, checked ma
 		group.Go(func() error {
 			if !how.dry && !(how.all && run.Confirmed && len(k.said) == 0) {
 				defer c.look(k.run)
-				if err := c.record(ctx, k, at, how); err != nil {
+				if err := c.apply(ctx, k, at, how); err != nil {
 					return err
 				}
 			}
@@ -496,8 +496,8 @@ func (k *checking) sinceMark(m mark) bool {
 // look has an HTCJob's status written anew.
 func (c *Controller) look(run ledger.Run) { c.queue.Add(run.Namespace + "/" + run.Name) }
 
-// record writes what was found about one run into the ledger.
-func (c *Controller) record(ctx context.Context, k *checking, at time.Time, how pass) error {
+// apply writes what was found about one run into the ledger.
+func (c *Controller) apply(ctx context.Context, k *checking, at time.Time, how pass) error {
 	uid, attempt := k.run.UID, k.run.Attempt
 	if k.neverRan {
 		c.Log.Warn().Str("job", k.run.Namespace+"/"+k.run.Name).Int("cluster", k.run.Cluster).Msg("the schedd lost its files before they arrived; sending it as a new attempt")
