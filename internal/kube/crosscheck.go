@@ -365,14 +365,14 @@ func (c *Controller) removeStuck(ctx context.Context, run ledger.Run) error {
 
 // miss takes note of the procs that neither queue nor history showed.
 func (k *checking) miss(at time.Time) {
+	o := observation{source: fromCrosscheck, at: at, absent: true, stop: k.run.Stop, evidence: noTrace}
 	for proc, p := range k.open {
-		o := observation{source: fromCrosscheck, at: at, absent: true, evidence: noTrace}
 		if _, changed := transition(p, o); changed {
 			k.said[proc] = o
 		}
 	}
 	for proc := range k.steady {
-		k.said[proc] = observation{source: fromCrosscheck, at: at, absent: true, evidence: noTrace}
+		k.said[proc] = o
 	}
 }
 

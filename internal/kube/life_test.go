@@ -102,6 +102,23 @@ func TestSuspendTakesActiveJobsOutAndResumeSendsAllAnew(t *testing.T) {
 	require.Equal(t, "2.0", job.Status.JobID[0])
 }
 
+func TestWhatTheHistoryCouldNotKeepOfASuspendedHTCJobHasNotFailed(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("three", queueOf(3)))
+	w.schedd.Run(1, -1)
+	w.schedd.Complete(1, 1, 0)
+	w.crosscheck()
+	w.schedd.Lose(1, 2) // condor_rm took it out, and the history has rotated it away
+	w.suspend("three", true)
+	w.later(lostAfter)
+	w.later(lostAfter)
+	job := w.job("three")
+	require.Equal(t, v1alpha1.PhaseSuspended, job.Status.Phase)
+	require.Equal(t, []int32{0, 1, 0}, counts(job))
+	require.Empty(t, job.Status.Failures)
+	require.Contains(t, condition(job, v1alpha1.ConditionSuspended).Message, "2 jobs were removed from HTCondor")
+}
+
 func TestSuspendOfAnEndedHTCJobChangesNothing(t *testing.T) {
 	for name, ends := range map[string]func(w *world){
 		"succeeded": func(w *world) { require.NoError(w.t, w.callback("one", 0, 0)) },

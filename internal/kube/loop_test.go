@@ -309,6 +309,26 @@ func TestALostLedgerIsRebuiltFromObjectsAndTags(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
 }
 
+func TestAnAdoptedClusterHasRunSinceTheScheddTookIt(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.Spec.ActiveDeadlineSeconds = new(int64(3600)) }))
+	sent := w.clock.Truncate(time.Second)
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
+	job := w.job("one").DeepCopy()
+	job.Status = v1alpha1.HTCJobStatus{}
+	require.NoError(t, w.store.Update(job))
+	w.clock = w.clock.Add(50 * time.Minute)
+	w.restart()
+	w.settle()
+	require.Equal(t, []string{"1.0"}, w.job("one").Status.JobID)
+	require.True(t, w.job("one").Status.StartTime.Time.Equal(sent), "%s instead of %s", w.job("one").Status.StartTime, sent)
+	w.later(11 * time.Minute)
+	require.Equal(t, "DeadlineExceeded", condition(w.job("one"), v1alpha1.ConditionFailed).Reason)
+
+	require.Equal(t, w.clock, finding{qdate: w.clock.Unix() + 60}.since(w.clock), "the schedd's clock is ahead")
+	require.Equal(t, w.clock, finding{}.since(w.clock))
+}
+
 func TestWithALostLedgerTheStatusStaysAndNothingIsSentAgain(t *testing.T) {
 	for name, happens := range map[string]func(w *world){
 		"ended": func(w *world) {

@@ -33,7 +33,8 @@ const lostAfter = 30 * time.Second
 type observation struct {
 	source    string
 	at        time.Time
-	absent    bool // a successful answer of queue and history showed no such job; nothing below is set
+	absent    bool   // a successful answer of queue and history showed no such job; of what is below only stop is set
+	stop      string // why htcd has this run's jobs removed, "" when it does not
 	jobStatus schedd.JobStatus
 	outcome   schedd.Outcome
 	hold      string    // why it is held
@@ -76,7 +77,7 @@ func (o observation) asBefore(was schedd.JobStatus) bool {
 //  1. A callback ends an open proc and says nothing about an ended one.
 //  2. What HTCondor says of the end stands above what a callback said.
 //  3. A proc that a callback ended and that HTCondor then starts again, or holds or queues, is open again.
-//  4. Absent twice, apart in time, is lost. Any other answer begins the count anew.
+//  4. Absent twice, apart in time, is lost, or removed where htcd stops the run. Any other answer begins the count anew.
 //  5. What ended otherwise stays so, unless the row was read, then HTCondor asked, and HTCondor still has the job: then
 //     it was not HTCondor who said so, but somebody's hand.
 func transition(p ledger.Proc, o observation) (ledger.Proc, bool) {
@@ -86,8 +87,7 @@ func transition(p ledger.Proc, o observation) (ledger.Proc, bool) {
 	case o.absent && p.Absent == 0:
 		p.Absent, p.Checked = 1, o.at
 	case o.absent && o.at.Sub(p.Checked) >= lostAfter:
-		p = end(p, o, ledger.StatusFailed, schedd.Outcome{Reason: reasonLost,
-			Message: "neither the queue nor the history of the schedd shows this job any more"})
+		p = end(p, o, ledger.StatusFailed, vanished(o.stop))
 		p.Absent++
 	case o.absent:
 
@@ -110,6 +110,16 @@ func transition(p ledger.Proc, o observation) (ledger.Proc, bool) {
 		}
 	}
 	return p, p != before && !same(p, before)
+}
+
+// vanished is the end of a job that HTCondor shows nowhere any more. Of a run that htcd stops it was removed, like those that
+// the history still shows: it keeps only so many, and a large cluster that is removed at once may be more.
+func vanished(stop string) schedd.Outcome {
+	const nowhere = "neither the queue nor the history of the schedd shows this job any more"
+	if stop != "" {
+		return schedd.Outcome{Reason: stop, Message: removeReasons[stop] + "; " + nowhere}
+	}
+	return schedd.Outcome{Reason: reasonLost, Message: nowhere}
 }
 
 // end closes a proc. A verdict that only confirms the standing one keeps its time.

@@ -79,7 +79,9 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("adopted")
 		c.Told.repaired(Adopted)
-		if err := c.recordCluster(ctx, job, withHome(*run, h), f.cluster); err != nil {
+		adopted := withHome(*run, h)
+		adopted.Submitted = f.since(c.Now())
+		if err := c.recordCluster(ctx, job, adopted, f.cluster); err != nil {
 			return err
 		}
 		c.checks.Add(run.UID)
@@ -174,6 +176,16 @@ const (
 type finding struct {
 	verdict verdict
 	cluster schedd.Cluster
+	qdate   int64 // when the schedd took the oldest of its jobs, 0 when no ad says so
+}
+
+// since is when the cluster was submitted: start time and deadlines count from there, however long nobody knew of it. The
+// schedd's clock may be ahead of ours.
+func (f finding) since(now time.Time) time.Time {
+	if sent := time.Unix(f.qdate, 0); f.qdate > 0 && sent.Before(now) {
+		return sent
+	}
+	return now
 }
 
 // judge says what the jobs found under one tag amount to. All procs of a cluster share one fate (measured over 90
@@ -188,6 +200,9 @@ func judge(queued, left []schedd.Job, now time.Time) finding {
 			clusters[j.Cluster] = f
 		}
 		f.cluster.Procs = max(f.cluster.Procs, j.Proc+1)
+		if j.QDate > 0 && (f.qdate == 0 || j.QDate < f.qdate) {
+			f.qdate = j.QDate
+		}
 		if j.Spooled() || !j.Spooling() {
 			f.verdict = whole
 		}

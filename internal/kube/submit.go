@@ -107,10 +107,13 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	return c.recordCluster(ctx, job, run, cluster)
 }
 
-// recordCluster turns an intent into a submitted run with a row for every proc.
+// recordCluster turns an intent into a submitted run with a row for every proc. It was submitted now, unless the run says when.
 func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, cluster schedd.Cluster) error {
 	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
-	run.Cluster, run.Procs, run.Submitted = cluster.ID, cluster.Procs, c.Now()
+	run.Cluster, run.Procs = cluster.ID, cluster.Procs
+	if run.Submitted.IsZero() {
+		run.Submitted = c.Now()
+	}
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := updateIntent(tx, run); err != nil {
 			return err
