@@ -10,8 +10,11 @@ include tools/tools.mk
 
 .DEFAULT_GOAL := help
 
+# CONDOR in the environment is the major version of the lab's HTCondor: 23 (of Debian trixie) unless it says 25 (of forky).
+# A lab with the other one is ended, and begun anew.
+
 .PHONY: up
-up: lab ## bring up the real parts and htcd, or what has changed of them; then: . .lab/env
+up: lab ## bring up the real parts and htcd, or what has changed of them; then: . .lab/env; CONDOR=25 for HTCondor 25.14
 	@$(LAB)/bin/lab up --clone $(CURDIR)
 
 .PHONY: up-node
@@ -45,7 +48,7 @@ host: ## install the few packages that the host itself must have
 	@$(TEST_LAB)/bin/lab host
 
 .PHONY: test
-test: host ## every test: unit tests, then everything against the real parts in a lab of its own, then the pod on a node
+test: host ## every test: unit tests, then everything against the real parts in a lab of its own, then the pod on a node; CONDOR=25 for HTCondor 25.14
 	go test ./...
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -p 1 -parallel 8 -timeout 30m ./...
 	@$(MAKE) --no-print-directory test-node

@@ -23,6 +23,8 @@ type Identity struct {
 	Clone string `json:"clone"`
 	// Node says that htcd is a pod on a node of the lab's, which is in a network of its own.
 	Node bool `json:"node,omitempty"`
+	// Condor is the major version of its HTCondor.
+	Condor string `json:"condor"`
 }
 
 // Identity returns ErrNotRunning unless the recorded process still lives.

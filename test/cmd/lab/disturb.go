@@ -37,6 +37,11 @@ func status(ctx context.Context, l *lab.Lab) error {
 	if err != nil {
 		return err
 	}
+	condor, err := condorVersion(ctx, l)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("HTCondor %s\n", condor)
 	outside := hostPids(id.Init)
 	table := tabwriter.NewWriter(os.Stdout, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "PART\tPID\tPORT\tSTATE\tLOG")
@@ -48,6 +53,19 @@ func status(ctx context.Context, l *lab.Lab) error {
 		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\n", p.Part, pid, p.Port, p.State, p.Log)
 	}
 	return table.Flush()
+}
+
+// condorVersion returns the version of the lab's HTCondor, such as 23.9.6.
+func condorVersion(ctx context.Context, l *lab.Lab) (string, error) {
+	out, err := l.RunAs(ctx, "admin", "condor_version")
+	if err != nil {
+		return "", err
+	}
+	words := strings.Fields(out) // $CondorVersion: 23.9.6 2026-07-12 ...
+	if len(words) < 2 {
+		return "", fmt.Errorf("condor_version said %q", out)
+	}
+	return words[1], nil
 }
 
 // hostPids maps pids of the namespace of init to those that the host knows them by.

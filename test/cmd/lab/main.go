@@ -25,12 +25,13 @@ const usage = `usage: lab COMMAND
   host                                install what the lab and the unit tests need of the host
   image [--clone DIR] [--version V] [--revision R] [--created TIME] [--archive FILE]
                                       build htcd's image, and the list of what is in it
-  up [--clone DIR] [--without-htcd]   bring the lab up, or what has changed of it
+  up [--clone DIR] [--without-htcd]   bring the lab up, or what has changed of it; CONDOR is the major version of its
+                                      HTCondor
   down                                end the lab
   with [--clone DIR] COMMAND...       up, run a command, down; LAB_KEEP leaves a lab that ran before, or in
                                       which the command failed
   demo                                run examples/retcode/zero.yaml and tell its end
-  status                              a table of the parts
+  status                              the version of HTCondor, and a table of the parts
   stop|start|kill|freeze|thaw PART    disturb a part
   restart PART [-- FLAGS]             stop and start; FLAGS are added to htcd's
   as ACCOUNT PROGRAM...               run a program of the Debian root as root, htcd, robot, alice or admin

@@ -64,7 +64,11 @@ func up(ctx context.Context, l *lab.Lab, args []string) error {
 	}
 	defer unlock()
 
-	b := build{lab: l, clone: *clone, without: *without, node: os.Getenv("LAB_NODE") != "", p: p}
+	condor, err := cache.CondorVersion(os.Getenv("CONDOR"))
+	if err != nil {
+		return err
+	}
+	b := build{lab: l, clone: *clone, without: *without, node: os.Getenv("LAB_NODE") != "", condor: condor, p: p}
 	plan, changed, err := b.run(ctx)
 	if err != nil {
 		return err
@@ -78,7 +82,7 @@ func up(ctx context.Context, l *lab.Lab, args []string) error {
 	case errors.Is(err, lab.ErrNotRunning):
 	case err != nil:
 		return err
-	case id.Fingerprint != fingerprint || id.Clone != *clone || id.Node != b.node || b.node && changed:
+	case id.Fingerprint != fingerprint || id.Clone != *clone || id.Node != b.node || id.Condor != condor || b.node && changed:
 		p.printf("the lab itself has changed: ending the running one")
 		if err := end(ctx, l, p); err != nil {
 			return err
@@ -86,7 +90,8 @@ func up(ctx context.Context, l *lab.Lab, args []string) error {
 	default:
 		return refresh(ctx, l, *clone, changed, plan.HTCdArgs, p)
 	}
-	if err := begin(ctx, l, plan, lab.Identity{Fingerprint: fingerprint, Clone: *clone, Node: b.node}, p); err != nil {
+	next := lab.Identity{Fingerprint: fingerprint, Clone: *clone, Node: b.node, Condor: condor}
+	if err := begin(ctx, l, plan, next, p); err != nil {
 		return err
 	}
 	p.printf("the lab is up: . %s", l.Path("env"))
@@ -113,7 +118,9 @@ type build struct {
 	without bool
 	// node asks for a lab with a node, on which htcd is a pod.
 	node bool
-	p    *progress
+	// condor is the major version of HTCondor.
+	condor string
+	p      *progress
 }
 
 // run returns what the root is made of, and whether htcd is another one than before.
@@ -136,7 +143,7 @@ func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		if plan.Debian, err = c.DebianRoot(gctx); err != nil {
+		if plan.Debian, err = c.DebianRoot(gctx, b.condor); err != nil {
 			return err
 		}
 		for _, image := range images {

@@ -1,10 +1,10 @@
 #!/bin/sh
 # Builds the Debian root that every lab shares read-only: HTCondor, apptainer, a KDC, etcd and the small tools.
-# usage: debian-root.sh DIR MIRROR [KEYRING]
+# usage: debian-root.sh DIR SUITE CONDOR MIRROR [KEYRING]
+# CONDOR is the major version of HTCondor that SUITE is expected to have.
 # Runs as the init of its own mount and pid namespaces, so that ending it leaves neither mount nor process behind.
 set -eu
-dir=$1 mirror=$2 keyring=${3:-}
-suite=trixie
+dir=$1 suite=$2 condor=$3 mirror=$4 keyring=${5:-}
 
 step() { echo "step $*"; }
 
@@ -12,7 +12,9 @@ mount --make-rprivate /
 mount -t proc proc /proc
 
 step "bootstrap Debian $suite from $mirror"
-debootstrap --variant=minbase ${keyring:+--keyring="$keyring"} "$suite" "$dir" "$mirror"
+# The script of sid serves every release since, also one whose name is younger than the host's debootstrap.
+debootstrap --variant=minbase ${keyring:+--keyring="$keyring"} "$suite" "$dir" "$mirror" \
+	/usr/share/debootstrap/scripts/sid
 
 # The proxy and certificate settings of the host's apt hold for this apt too, through files and the environment.
 apt-config dump | grep -iE '^Acquire::[a-z:]*(proxy|CAInfo|Verify)' >"$dir/etc/apt/apt.conf.d/10host" || true
@@ -55,6 +57,11 @@ in_root apt-get -q update
 in_root apt-get -qq -y install condor krb5-user krb5-kdc krb5-admin-server sqlite3 etcd-server etcd-client \
 	runc containernetworking-plugins iptables nginx prometheus \
 	curl wget busybox-static iproute2 procps
+version=$(in_root condor_version | sed -n 's/^.CondorVersion: \([^ ]*\).*/\1/p')
+case $version in
+"$condor".*) step "HTCondor is $version" ;;
+*) echo "Debian $suite has HTCondor $version and no longer $condor" && exit 1 ;;
+esac
 step "install apptainer"
 in_root apt-get -qq -y install apptainer/sid
 

@@ -3,17 +3,39 @@ package cache
 import (
 	"context"
 	_ "embed"
+	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 //go:embed debian-root.sh
 var debianRootScript string
 
-// DebianRoot returns the directory of a Debian root with HTCondor, apptainer, a KDC and etcd.
-func (c *Cache) DebianRoot(ctx context.Context) (string, error) {
-	return c.artifact(ctx, "debian", debianRootScript, func(ctx context.Context, dir string) error {
+// DefaultCondor is the HTCondor of a lab that asks for none.
+const DefaultCondor = "23"
+
+// condorSuites are the releases of Debian by the major version of HTCondor that is in them.
+var condorSuites = map[string]string{"23": "trixie", "25": "forky"}
+
+// CondorVersion returns the major version of HTCondor that is asked for, or the default.
+func CondorVersion(asked string) (string, error) {
+	if asked == "" {
+		return DefaultCondor, nil
+	}
+	if _, ok := condorSuites[asked]; !ok {
+		return "", fmt.Errorf("CONDOR=%s: a lab has HTCondor %s", asked, strings.Join(slices.Sorted(maps.Keys(condorSuites)), " or "))
+	}
+	return asked, nil
+}
+
+// DebianRoot returns the directory of a Debian root with that HTCondor, apptainer, a KDC and etcd.
+func (c *Cache) DebianRoot(ctx context.Context, condor string) (string, error) {
+	suite := condorSuites[condor]
+	return c.artifact(ctx, "debian-"+suite, debianRootScript+suite+condor, func(ctx context.Context, dir string) error {
 		if err := c.HostPackages(ctx); err != nil {
 			return err
 		}
@@ -21,7 +43,7 @@ func (c *Cache) DebianRoot(ctx context.Context) (string, error) {
 		if err != nil {
 			return err
 		}
-		cmd := exec.Command("/bin/sh", "-c", debianRootScript, "debian-root", dir, mirror, debianKeyring)
+		cmd := exec.Command("/bin/sh", "-c", debianRootScript, "debian-root", dir, suite, condor, mirror, debianKeyring)
 		return c.run(ctx, namespaced(cmd), "debian")
 	})
 }
