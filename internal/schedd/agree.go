@@ -53,17 +53,17 @@ func requirements(x string) (string, error) {
 	if m := macro.FindString(x); m != "" {
 		return "", refused("spec.requirements: found the macro %q, expected its value: macros are not replaced here", m)
 	}
-	written, err := expression(x)
+	if err := short("requirements", x); err != nil {
+		return "", refused("spec.requirements: %w", err)
+	}
+	written, err := enclosed(x)
 	if syntax, ok := errors.AsType[*classad.SyntaxError](err); ok {
 		return "", refused("spec.requirements, line %d, column %d: found %s, expected %s", syntax.Line, syntax.Column, syntax.Found, syntax.Expected)
 	}
-	if err == nil {
-		err = oneLine("spec.requirements", written)
+	if err != nil {
+		return "", refused("spec.requirements: %w", err)
 	}
-	if err == nil && strings.HasSuffix(written, `\`) {
-		err = refused("spec.requirements: found a backslash at the end, expected none")
-	}
-	return written, err
+	return written, oneLine("spec.requirements", written)
 }
 
 // agree refuses the line of htcopts that says otherwise what a field of the spec says.

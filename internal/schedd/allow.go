@@ -20,15 +20,15 @@ type allowance func(value string) (written string, err error)
 // submitting host, or make promises of htcd's untrue.
 var allowed = map[string]allowance{
 	"request_cpus": amount, "request_memory": quantity, "request_disk": quantity, "request_gpus": amount,
-	"require_gpus": expression, "gpus_minimum_memory": quantity, "gpus_minimum_capability": number, "gpus_minimum_runtime": number,
-	"requirements": expression, "rank": expression, "preferences": expression,
+	"require_gpus": enclosed, "gpus_minimum_memory": quantity, "gpus_minimum_capability": number, "gpus_minimum_runtime": number,
+	"requirements": enclosed, "rank": expression, "preferences": expression,
 
 	"priority": whole, "nice_user": oneOf("true", "false"),
 	"accounting_group": word, "concurrency_limits": words, "concurrency_limits_expr": expression,
 
 	"max_retries": count, "retry_until": until, "success_exit_code": count,
-	"on_exit_hold": expression, "on_exit_hold_reason": expression, "on_exit_hold_subcode": expression, "on_exit_remove": expression,
-	"periodic_hold": expression, "periodic_hold_reason": expression, "periodic_hold_subcode": expression,
+	"on_exit_hold": expression, "on_exit_hold_reason": reason, "on_exit_hold_subcode": expression, "on_exit_remove": enclosed,
+	"periodic_hold": expression, "periodic_hold_reason": reason, "periodic_hold_subcode": expression,
 	"periodic_release": expression, "periodic_remove": expression,
 	"allowed_job_duration": expression, "allowed_execute_duration": expression,
 	"job_lease_duration": count, "job_max_vacate_time": expression, "want_graceful_removal": expression,
@@ -177,14 +177,6 @@ var keywords = map[string]string{
 	"else": "write the lines that apply", "endif": "write the lines that apply", "error": "leave it out", "warning": "leave it out",
 }
 
-func expression(v string) (string, error) {
-	x, err := classad.ParseExpr(v)
-	if err != nil {
-		return "", err
-	}
-	return x.String(), nil
-}
-
 var (
 	amountRE   = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?$`)
 	quantityRE = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?( *[KMGTkmgt][Bb]?)?$`)
@@ -209,7 +201,7 @@ func amount(v string) (string, error) {
 // calculated is an expression that is no number: condor_submit multiplies numbers with their unit, whether or not
 // the product fits into 64 bits.
 func calculated(v, number string) (string, error) {
-	x, err := classad.ParseExpr(v)
+	x, err := parsed(v)
 	if err != nil {
 		return "", err
 	}
@@ -227,7 +219,7 @@ func until(v string) (string, error) {
 	if wholeRE.MatchString(v) {
 		return v, nil
 	}
-	x, err := classad.ParseExpr(v)
+	x, err := parsed(v)
 	if err != nil {
 		return "", err
 	}
@@ -241,7 +233,7 @@ func until(v string) (string, error) {
 	if constant {
 		return "", fmt.Errorf("found %q, expected an exit code or a condition such as ExitCode > 3", v)
 	}
-	return x.String(), nil
+	return enclosed(v)
 }
 
 // wholeRE and countRE stop at what 32 bits hold: condor_submit cuts fractions off and wraps the rest around.
@@ -323,6 +315,29 @@ func outputFiles(v string) (string, error) {
 		}
 	}
 	return strings.Join(files, ", "), nil
+}
+
+// maxReason is how many bytes of a reason's text are kept with the job, and shown to everybody who asks for it.
+const maxReason = 1 << 10
+
+// reason is the text that a hold is explained with. An expression could make more of it than the schedd can answer with.
+func reason(v string) (string, error) {
+	x, err := parsed(v)
+	if err != nil {
+		return "", err
+	}
+	l, isLiteral := x.(*classad.Literal)
+	if !isLiteral {
+		return "", fmt.Errorf("found %q, expected a text in double quotes", clip(v))
+	}
+	said, isText := l.Value.Str()
+	switch {
+	case !isText:
+		return "", fmt.Errorf("found %q, expected a text in double quotes", clip(v))
+	case len(said) > maxReason:
+		return "", fmt.Errorf("found a text of %d bytes, expected at most 1 KiB", len(said))
+	}
+	return x.String(), nil
 }
 
 // text is what a command allowed by the site may hold: one line without macros.

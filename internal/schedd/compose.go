@@ -51,13 +51,17 @@ func replace(options []option, key, value string) []option {
 	return append(options, option{key, value})
 }
 
-// either gives a command that is a condition one more way to be true. It stands first: what the user wrote may have no
+// orElse gives a command that is a condition one more way to be true. It stands first: what the user wrote may have no
 // value, and then nothing after it would count.
-func either(options []option, key, condition string) []option {
+func orElse(options []option, key, condition string) ([]option, error) {
 	if before, there := value(options, key); there {
-		condition = "(" + condition + ") || (" + before + ")"
+		both, err := either(condition, before)
+		if err != nil {
+			return nil, refused("%s: %w", key, err)
+		}
+		condition = both
 	}
-	return replace(options, key, condition)
+	return replace(options, key, condition), nil
 }
 
 // memoryHolds counts how often a job was held for its memory. The starter's own hold is JobOutOfResources; a machine's
@@ -93,13 +97,13 @@ func (t Terms) moreMemory(options []option) ([]option, error) {
 		steps++
 	}
 	options = replace(options, "request_memory", fmt.Sprintf("%s < %d ? %.0f << %s : %d", memoryHolds, steps, asked, memoryHolds, m.Most))
-	return either(options, "periodic_release", fmt.Sprintf("%s && %s >= 1 && %s <= %d", memoryHeld, memoryHolds, memoryHolds, min(m.Times, steps))), nil
+	return orElse(options, "periodic_release", fmt.Sprintf("%s && %s >= 1 && %s <= %d", memoryHeld, memoryHolds, memoryHolds, min(m.Times, steps)))
 }
 
 // deadlines remove what was held or idle for too long.
 func (t Terms) deadlines(options []option) ([]option, error) {
 	if late := late(t.HeldDeadline, t.IdleDeadline); late != "" {
-		options = either(options, "periodic_remove", late)
+		return orElse(options, "periodic_remove", late)
 	}
 	return options, nil
 }
@@ -137,7 +141,7 @@ func (t Terms) success(options []option) ([]option, error) {
 	if until, there := value(options, "retry_until"); there && wholeRE.MatchString(until) {
 		options = replace(options, "retry_until", "ExitCode =?= "+until)
 	}
-	return either(options, "retry_until", strings.Join(others, " || ")), nil
+	return orElse(options, "retry_until", strings.Join(others, " || "))
 }
 
 // attributes are what Job.Outcome needs to know of the terms.

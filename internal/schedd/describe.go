@@ -84,7 +84,7 @@ func (d Description) Render() (string, error) {
 	set := func(key, value string) { b.WriteString(key + " = " + value + "\n") }
 	set("universe", "vanilla")
 	set("executable", fileJob)
-	set("arguments", "$(ProcId)")
+	b.WriteString(procArgument + "\n")
 	set("should_transfer_files", "YES")
 	set("when_to_transfer_output", "ON_EXIT")
 	set("transfer_input_files", strings.Join(inputs, ", "))
@@ -111,7 +111,7 @@ func (d Description) Render() (string, error) {
 	set("My."+attrNamespace, classad.Quote(d.Tag.Namespace))
 	set("My."+attrName, classad.Quote(d.Tag.Name))
 	fmt.Fprintf(&b, "queue %d\n", d.Queue)
-	return b.String(), nil
+	return b.String(), checkWritten(b.String())
 }
 
 // Deferred tells whether an attempt of a job may end without the job being over, or
@@ -227,10 +227,12 @@ func (d Description) check() error {
 }
 
 func oneLine(what, s string) error {
-	for i, c := range s {
-		if c < ' ' || c == 0x7f {
-			return refused("%s %q: expected one line of plain text, found the control character 0x%02x at byte %d", what, s, c, i+1)
-		}
+	at, found := unplain(s)
+	if i := strings.IndexByte(s, '\t'); i >= 0 && (found == "" || i < at) {
+		at, found = i, "a tab"
+	}
+	if found != "" {
+		return refused("%s %q: expected one line of plain text, found %s at byte %d", what, s, found, at+1)
 	}
 	return nil
 }

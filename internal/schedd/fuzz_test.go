@@ -13,7 +13,7 @@ import (
 var keyOfLine = regexp.MustCompile(`^(My\.[A-Za-z_][A-Za-z0-9_]*|[a-z][a-z0-9_]*) = .|^queue [0-9]+$`)
 
 // Whatever the options hold, the description has our lines and allowed ones, no macro but
-// our own, and ends with our tag and one queue.
+// our own, and ends with our tag and one queue. What it must not hold is found where it was written.
 func FuzzOptions(f *testing.F) {
 	ar, err := txtar.ParseFile("testdata/htcopts.txtar")
 	require.NoError(f, err)
@@ -28,6 +28,7 @@ func FuzzOptions(f *testing.F) {
 		text, err := d.Render()
 		if err != nil {
 			require.Equal(t, Refused, KindOf(err))
+			require.NotContains(t, err.Error(), "of the submit description", "found too late to say where")
 			return
 		}
 		parsed, err := parseOptions(options, d.Allow)

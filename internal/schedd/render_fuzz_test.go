@@ -32,6 +32,7 @@ func FuzzRender(f *testing.F) {
 		require.Equal(t, err, jobErr)
 		if err != nil {
 			require.Equal(t, Refused, KindOf(err))
+			require.NotContains(t, err.Error(), "of the submit description", "found too late to say where")
 			return
 		}
 

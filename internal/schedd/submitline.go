@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"htc.cern.ch/htcd/internal/classad"
 )
@@ -120,10 +121,8 @@ var (
 
 // parse checks one line and returns it as it is to be written.
 func (l logicalLine) parse(allow []string) (option, error) {
-	for i := 0; i < len(l.text); i++ {
-		if c := l.text[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return option{}, l.refuse(i, "found the control character 0x%02x, expected plain text", c)
-		}
+	if at, what := unplain(l.text); what != "" {
+		return option{}, l.refuse(at, "found %s, expected plain text", what)
 	}
 	if m := macro.FindStringIndex(l.text); m != nil {
 		return option{}, l.refuse(m[0], "found the macro %q, expected its value: macros are not replaced here", l.text[m[0]:m[1]])
@@ -146,6 +145,9 @@ func (l logicalLine) parse(allow []string) (option, error) {
 	if write == nil {
 		return option{}, l.refuse(m[0], "%s", key)
 	}
+	if err := short(key, value); err != nil {
+		return option{}, l.refuse(valueAt, "%s: %w", name, err)
+	}
 	written, err := write(value)
 	var syntax *classad.SyntaxError
 	switch {
@@ -157,6 +159,24 @@ func (l logicalLine) parse(allow []string) (option, error) {
 		return option{}, l.refuse(len(l.text), "found a backslash at the end of %s, expected none", name)
 	}
 	return option{key: key, value: written}, nil
+}
+
+const (
+	maxValue        = 4 << 10 // bytes
+	maxRequirements = 8192    // characters, as in spec.requirements
+)
+
+// short bounds what one line adds to the ad: the schedd holds it for every job, and evaluates what refers to it.
+func short(key, value string) error {
+	switch {
+	case key == "requirements":
+		if n := utf8.RuneCountInString(value); n > maxRequirements {
+			return fmt.Errorf("found %d characters, expected at most %d", n, maxRequirements)
+		}
+	case len(value) > maxValue:
+		return fmt.Errorf("found a value of %d bytes, expected at most 4 KiB", len(value))
+	}
+	return nil
 }
 
 // rule finds what the value of name may be and the key to write it with. A nil allowance

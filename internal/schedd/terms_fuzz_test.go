@@ -15,6 +15,8 @@ func FuzzTerms(f *testing.F) {
 	f.Add("request_memory = 2GB", "Memory > 1", "group", "A", "x", int64(2048), int64(4096), 3, 5, int64(60))
 	f.Add("periodic_remove = error\nretry_until = 7\nmax_retries = 3", "a\n|| b", "a.b", "PATH", "$(id)", int64(1), int64(1<<30), 0, 255, int64(1))
 	f.Add("request_memory = 0.5K", "\"\\", "x..y", "LD_PRELOAD", "\x7f", int64(-1), int64(0), -1, -1, int64(-1))
+	f.Add("periodic_remove = Owner == \"x\\\"", `'$ENV\50PATH)' =!= '\33[2J' || x`, "x", "_", "", int64(1), int64(2), 1, 2, int64(3))
+	f.Add("periodic_remove = 'odd name'", `'odd\40name' =!= 'MY'.'\122ank' || x`, "x", "_", "", int64(1), int64(2), 1, 2, int64(3))
 	f.Fuzz(func(t *testing.T, options, requirements, group, name, value string, memory, most int64, retries, code int, deadline int64) {
 		d := description()
 		d.Options, d.Environment = options, map[string]string{name: value}
@@ -25,6 +27,7 @@ func FuzzTerms(f *testing.F) {
 		text, err := d.Render()
 		if err != nil {
 			require.Equal(t, Refused, KindOf(err))
+			require.NotContains(t, err.Error(), "of the submit description", "found too late to say where")
 			return
 		}
 		require.True(t, d.Deferred())

@@ -45,7 +45,7 @@ func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 		s := a.spec(d)
 		text, err := s.Render()
 		if s.hostile != "" {
-			require.Equal(t, schedd.Refused, schedd.KindOf(err), "seed %d, spec %d: %q", *seed, i, s.hostile)
+			require.Equal(t, schedd.Refused, schedd.KindOf(err), "seed %d, spec %d: %q\n%s", *seed, i, s.hostile, s.Options)
 			continue
 		}
 		if err == nil {

@@ -115,6 +115,24 @@ func TestWhatANaiveDescriptionLetsCondorSubmitDo(t *testing.T) {
 			b.refuses(c.lines)
 		})
 	}
+	// Nobody finds these in what the user wrote: the escapes are gone only when the name is written.
+	for source, c := range map[string]struct {
+		written string
+		effect  func(*testing.T, []classad.Ad)
+	}{
+		`+JobDescription = '$ENV\50SECRET)'`:   {"+JobDescription = '$ENV(SECRET)'", says("JobDescription", secret)},
+		`+JobDescription = '$\44(Unknown)'`:    {"+JobDescription = '$$(Unknown)'", says("JobDescription", "$$(Unknown)")},
+		`requirements = '$ENV\50SECRET)' is x`: {"requirements = '$ENV(SECRET)' is x", says("Requirements", secret)},
+		`+WantOS = MY.'\33[2J'`:                {"+WantOS = MY.'\x1b[2J'", says("WantOS", "[2J")},
+	} {
+		t.Run(source, func(t *testing.T) {
+			b.naive(dir, c.written)
+			ads, err := dryRun(t.Context(), dir, "SECRET="+secret)
+			require.NoError(t, err)
+			c.effect(t, ads)
+			b.refuses(source)
+		})
+	}
 	t.Run("a backslash at the end takes the queue statement away", func(t *testing.T) {
 		b.naive(dir, `+X = 1 \`)
 		_, err := dryRun(t.Context(), dir)

@@ -30,6 +30,10 @@ type spec struct {
 type author struct {
 	*rand.Rand
 	hostile []string // lines that must be refused
+	// names are the quoted names that were written since the spec began, and each as it is meant; bad says that one of them
+	// must be refused.
+	names map[string]string
+	bad   bool
 }
 
 func pick[T any](a *author, from ...T) T { return from[a.IntN(len(from))] }
@@ -39,12 +43,24 @@ func (a *author) chance(percent int) bool { return a.IntN(100) < percent }
 // odd are pieces of text that mean something to a shell, a submit description or a ClassAd.
 var odd = []string{
 	`"`, `\`, `\\`, `\"`, `'`, "`", "$", "$ (X)", "#", "=", ";", "|", "&", "queue 5", "include : /etc/passwd", "+Cmd", "%s", "\t",
-	" ", "  ", "ä", "€", "😀", "\u0085", "\u2028", "\u202e", "\ufeff", "{", "}", "[", "]", "(", ")", "$)", "@=", "//", "/*", "<<EOF",
+	" ", "  ", "ä", "€", "😀", "\u2028", "\u202e", "\ufeff", "{", "}", "[", "]", "(", ")", "$)", "@=", "//", "/*", "<<EOF",
 	"true", "undefined", "MY.", "HTCJobUID", "\\n", "\\0", "a", "B", "7", "x=1,y=2", ":", "?", "*", "~", "!",
 }
 
 // never are pieces that no value may hold.
-var never = []string{"$(X)", "$$(Unknown)", "$ENV(HOME)", "$(DOLLAR)(X)", "$$([1])", "$INT(X)", "\r", "\x00", "\x1b[0m", "\x7f", "\x0b", "$F(x)"}
+var never = []string{"$(X)", "$$(Unknown)", "$ENV(HOME)", "$(DOLLAR)(X)", "$$([1])", "$INT(X)", "\r", "\x00", "\x1b[0m", "\x7f", "\x0b", "$F(x)", "\u0085", "\u009b2J", "\xff"}
+
+// plainNames are quoted names as they are written, and what that means.
+var plainNames = map[string]string{
+	`'odd name'`: `'odd name'`, `'odd\40name'`: `'odd name'`, `'\157dd name'`: `'odd name'`, `'ä€😀'`: `'ä€😀'`, `'\303\244'`: `'ä'`, `'x\y'`: "xy",
+	`'\122equestCpus'`: "RequestCpus", `'true'`: `'true'`, `'tru\145'`: `'true'`, `'isnt'`: `'isnt'`, `'5 && x'`: `'5 && x'`, `'#('`: `'#('`, `'\x'`: "x",
+}
+
+// badNames are quoted names that must be refused.
+var badNames = []string{
+	`'$\50X)'`, `'\44(X)'`, `'\44\50X\51'`, `'$ENV\50HOME)'`, `'$\44(Unknown)'`, `'$'`, `'\33[2J'`, `'\302\2332J'`, `'\377'`, `'a\303'`, `'\177'`, `'\0'`, `'a\nb'`, `'\r'`,
+	`'a\\b'`, `'it\'s'`, `'a\"b'`, `'a"b'`, `'a\tb'`, `'\\'`, `'\12queue 5'`,
+}
 
 // macro is what condor_submit would replace.
 var macro = regexp.MustCompile(`\$(\$|[A-Za-z0-9_]*[(\[])`)
@@ -56,7 +72,7 @@ func (a *author) text() string {
 	case a.chance(2):
 		n = a.IntN(1000)
 	case a.IntN(1000) < 2:
-		n = 15000 // about as much as htcopts may hold
+		n = pick(a, 800, 1500, 15000) // up to about as much as htcopts may hold
 	}
 	var b strings.Builder
 	for range n {
@@ -84,8 +100,9 @@ func (a *author) expr(depth int) string {
 			func() string { s, _ := a.literal(); return s },
 			func() string { return pick(a, "true", "FALSE", "Undefined", "error") },
 			func() string {
-				return pick(a, "Memory", "TARGET.OpSysAndVer", "MY.RequestCpus", "ExitCode", "NumJobStarts", "'odd name'", "HasSingularity", "target.Machine", ".x", "JobStatus")
+				return pick(a, "Memory", "TARGET.OpSysAndVer", "MY.RequestCpus", "ExitCode", "NumJobStarts", "HasSingularity", "target.Machine", ".x", "JobStatus")
 			},
+			a.quoted,
 		)()
 	}
 	x := func() string { return a.expr(depth - 1) }
@@ -107,6 +124,41 @@ func (a *author) expr(depth int) string {
 	)()
 }
 
+// condition is an expression, which may end in a string that ends in a backslash.
+func (a *author) condition(depth int) string {
+	if a.chance(4) {
+		return "(" + a.expr(depth) + ")" + a.blank() + `== "a\b\"`
+	}
+	return a.expr(depth)
+}
+
+// joins are the commands that condor_submit makes a part of a longer expression.
+var joins = []string{"requirements", "require_gpus", "on_exit_remove"}
+
+// unjoinable says that a spec must be refused if a value takes along what comes behind it.
+func (s *spec) unjoinable(command, value string) {
+	if slices.Contains(joins, command) && strings.HasSuffix(value, `\"`) {
+		s.hostile = "a string that ends in a backslash"
+	}
+}
+
+// quoted is an expression with a name in quotes.
+func (a *author) quoted() string {
+	name := pick(a, slices.Sorted(maps.Keys(plainNames))...)
+	place := pick(a, "%s", ".%s", "%s.x", "[%s = 1].x")
+	behindDot := pick(a, "MY.%s", "target.%s", "(x).%s", "{1}[0].%s")
+	switch {
+	case a.chance(3):
+		name, a.bad = pick(a, badNames...), true
+	case classad.IsName(plainNames[name]):
+		place = pick(a, place, behindDot)
+	case a.chance(3):
+		place, a.bad = behindDot, true // HTCondor leaves out its quotes there
+	}
+	a.names[name] = plainNames[name]
+	return fmt.Sprintf(place, name)
+}
+
 // blank stands where a line may be continued.
 func (a *author) blank() string {
 	return pick(a, " ", " ", " ", "  ", "\t", " \\\n  ", " \\\n\t", " \\ \n")
@@ -125,21 +177,35 @@ func (a *author) cased(s string) string {
 
 // setting is one submit command with a value, and the attributes that they mean. Without attributes the value may be
 // refused, and means nothing otherwise.
-type setting func(a *author) (value string, means map[string]string)
+type setting func(a *author, s *spec) (value string, means map[string]string)
 
 // one is a command that sets one attribute to an expression.
 func one(attribute string) setting {
-	return func(a *author) (string, map[string]string) {
-		v := a.expr(a.IntN(4))
+	return func(a *author, _ *spec) (string, map[string]string) {
+		v := a.condition(a.IntN(4))
 		return v, map[string]string{attribute: v}
 	}
 }
 
 // exactly is a command with a few values, written and meant.
 func exactly(attribute string, pairs ...string) setting {
-	return func(a *author) (string, map[string]string) {
+	return func(a *author, _ *spec) (string, map[string]string) {
 		i := 2 * a.IntN(len(pairs)/2)
 		return pairs[i], map[string]string{attribute: pairs[i+1]}
+	}
+}
+
+// reason is a text of at most 1 KiB, or an attempt to be more.
+func reason(attribute string) setting {
+	return func(a *author, s *spec) (string, map[string]string) {
+		v, text := a.literal()
+		if a.chance(5) {
+			v = pick(a, "strcat("+v+", WantOS)", "WantOS", "("+v+")", "5", "undefined")
+		}
+		if !strings.HasPrefix(v, `"`) || len(text) > 1024 {
+			s.hostile = "a reason that is no short text"
+		}
+		return v, map[string]string{attribute: v}
 	}
 }
 
@@ -164,11 +230,11 @@ var settings = map[string]setting{
 	"concurrency_limits":       exactly("ConcurrencyLimits", "sw.matlab:2, db", `"db,sw.matlab:2"`, "one", `"one"`),
 	"concurrency_limits_expr":  one("ConcurrencyLimits"),
 	"on_exit_hold":             one("@on_exit_hold"),
-	"on_exit_hold_reason":      one("OnExitHoldReason"),
+	"on_exit_hold_reason":      reason("OnExitHoldReason"),
 	"on_exit_hold_subcode":     one("OnExitHoldSubCode"),
 	"on_exit_remove":           one("@on_exit_remove"),
 	"periodic_hold":            one("PeriodicHold"),
-	"periodic_hold_reason":     one("PeriodicHoldReason"),
+	"periodic_hold_reason":     reason("PeriodicHoldReason"),
 	"periodic_hold_subcode":    one("PeriodicHoldSubCode"),
 	"periodic_release":         one("PeriodicRelease"),
 	"periodic_remove":          one("PeriodicRemove"),
@@ -191,6 +257,7 @@ var attributes = []string{"JobFlavour", "MaxRuntime", "WantOS", "BigMemJob", "Pr
 func (a *author) spec(d schedd.Description) spec {
 	s := spec{Description: d, means: map[string]string{}, written: map[string][]string{}}
 	s.Allow = []string{"+ProjectX"}
+	a.names, a.bad = map[string]string{}, false
 	s.Queue = 1 + a.IntN(3)
 	s.Tag.Attempt = 1 + a.IntN(1000)
 	s.Tag.Name = pick(a, "zero", "a.b-c", "0", strings.Repeat("x", 253))
@@ -221,6 +288,9 @@ func (a *author) spec(d schedd.Description) spec {
 		}
 	}
 	a.terms(&s)
+	if a.bad {
+		s.hostile = "a name that must not be written"
+	}
 	return s
 }
 
@@ -245,31 +315,52 @@ func (a *author) line(s *spec) string {
 		value, text := a.literal()
 		s.means[name] = classad.Quote(text)
 		if strings.Contains(text, "\t") || a.chance(50) { // Quote writes no tab
-			value = a.expr(a.IntN(5))
-			s.means[name] = joined(value)
+			value = a.condition(a.IntN(5))
+			s.means[name] = a.meant(value)
 		}
+		s.bounded(value, 4096)
 		return indent + pick(a, "+", "MY.", "my.", "My.") + a.cased(name) + equals + value
 	case 1:
-		value := a.expr(a.IntN(5))
-		s.requirements = joined(value)
+		value := a.condition(a.IntN(5))
+		s.unjoinable("requirements", value)
+		s.requirements = a.meant(value)
+		s.bounded(value, 8192)
 		s.written["requirements"] = append(s.written["requirements"], s.requirements)
 		return indent + a.cased("requirements") + equals + value
 	}
 	// A map has no order, and a seed must give the same spec twice.
 	name := pick(a, slices.Sorted(maps.Keys(settings))...)
-	value, means := settings[name](a)
+	value, means := settings[name](a, s)
 	meaning := ""
 	for _, v := range means {
-		meaning = joined(v)
+		meaning = a.meant(v)
 	}
 	s.written[name] = append(s.written[name], meaning)
 	for n, v := range means {
-		s.means[n] = joined(v)
+		s.means[n] = a.meant(v)
 	}
+	s.bounded(value, 4096)
+	s.unjoinable(name, value)
 	return indent + a.cased(name) + equals + value
+}
+
+// bounded says that a spec must be refused if a value is longer than that.
+func (s *spec) bounded(value string, most int) {
+	if len(joined(value)) > most {
+		s.hostile = "a value that is too long"
+	}
 }
 
 // joined is a value whose lines were continued.
 func joined(s string) string {
 	return strings.NewReplacer(" \\\n  ", " ", " \\\n\t", " ", " \\ \n", " ").Replace(s)
+}
+
+// meant is a value whose lines were continued, with every name as it is meant.
+func (a *author) meant(value string) string {
+	value = joined(value)
+	for _, name := range slices.Sorted(maps.Keys(a.names)) {
+		value = strings.ReplaceAll(value, name, a.names[name])
+	}
+	return value
 }

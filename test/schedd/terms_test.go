@@ -21,14 +21,17 @@ func (a *author) terms(s *spec) {
 	a.number(s, "request_disk", "RequestDisk", &t.Disk, 2, 512, 2048, 2097152, 1<<40)
 	a.number(s, "request_gpus", "RequestGPUs", &t.GPUs, 1, 2)
 	if a.chance(15) {
-		t.Requirements = a.expr(a.IntN(4))
 		if w := s.written["requirements"]; w != nil && a.chance(70) {
 			t.Requirements = w[len(w)-1]
+		} else {
+			t.Requirements = joined(a.condition(a.IntN(4)))
+			s.unjoinable("requirements", t.Requirements)
 		}
-		t.Requirements = strings.ReplaceAll(joined(t.Requirements), "\t", " ")
-		s.requirements = t.Requirements
+		t.Requirements = strings.ReplaceAll(t.Requirements, "\t", " ")
+		s.bounded(t.Requirements, 8192)
+		s.requirements = a.meant(t.Requirements)
 		for _, w := range s.written["requirements"] {
-			s.contradicts(printed(w) != printed(t.Requirements), "requirements")
+			s.contradicts(printed(w) != printed(s.requirements), "requirements")
 		}
 	}
 	if a.chance(10) {
@@ -82,9 +85,26 @@ func (s *spec) agree(command, value string) {
 // orElse gives an expression one more way to be true.
 func (s *spec) orElse(attribute, condition string) {
 	if before := s.means[attribute]; before != "" {
-		condition = "(" + condition + ") || (" + before + ")"
+		condition = printed(condition) + " || " + grouped(before)
 	}
 	s.means[attribute] = condition
+}
+
+// grouped is an expression as it stands behind ||.
+func grouped(s string) string {
+	x, err := classad.ParseExpr(s)
+	if err != nil {
+		return s
+	}
+	switch x := x.(type) {
+	case *classad.Cond:
+		return "(" + s + ")"
+	case *classad.Binary:
+		if x.Op == "||" {
+			return "(" + s + ")"
+		}
+	}
+	return s
 }
 
 // number asks for so much of something, often for what htcopts say.

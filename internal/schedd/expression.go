@@ -1,0 +1,100 @@
+package schedd
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+// parsed reads an expression of a user's. Escapes in quoted names are resolved by then, so that what the names hold
+// was not seen by those who looked at the text.
+func parsed(v string) (classad.Expr, error) {
+	x, err := classad.ParseExpr(v)
+	if err != nil {
+		return nil, err
+	}
+	classad.Walk(x, func(x classad.Expr) bool {
+		err = checkNames(x)
+		return err == nil
+	})
+	return x, err
+}
+
+// checkNames looks at the names that a node of an expression holds itself.
+func checkNames(x classad.Expr) error {
+	switch x := x.(type) {
+	case *classad.Ref:
+		if x.Scope == "" {
+			return quotable(x.Name)
+		}
+		if err := quotable(x.Scope); err != nil {
+			return err
+		}
+		return bare(x.Name)
+	case *classad.Select:
+		return bare(x.Name)
+	case *classad.Record:
+		for _, f := range x.Fields {
+			if err := quotable(f.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// quotable refuses a quoted name that could only be written with an escape, or that is more than a name to condor_submit,
+// to the schedd or to a terminal.
+func quotable(name string) error {
+	at, what := unplain(name)
+	if i := strings.IndexAny(name, "\t\\'\"$"); i >= 0 && (what == "" || i < at) {
+		what = fmt.Sprintf("%q", name[i])
+	}
+	if what != "" {
+		return fmt.Errorf(`found the name %q, expected one without tabs, control characters and \ ' " $: there is %s in it`, clip(name), what)
+	}
+	return nil
+}
+
+// bare refuses a name behind a dot that needs its quotes: HTCondor leaves them out when it prints the ad.
+func bare(name string) error {
+	if err := quotable(name); err != nil || classad.IsName(name) {
+		return err
+	}
+	return fmt.Errorf("found the name %q behind a dot, expected one of letters, digits and _: HTCondor leaves out its quotes there", clip(name))
+}
+
+func expression(v string) (string, error) {
+	x, err := parsed(v)
+	if err != nil {
+		return "", err
+	}
+	return x.String(), nil
+}
+
+// enclosed is an expression that condor_submit makes a part of another one. In the middle of one no string can end in a
+// backslash, which would take the closing quote with it.
+func enclosed(v string) (string, error) {
+	written, err := expression(v)
+	if err == nil && strings.HasSuffix(written, `\"`) {
+		err = fmt.Errorf("found a string that ends in a backslash at the end of %q, expected none there: HTCondor adds more conditions", clip(v))
+	}
+	return written, err
+}
+
+// either is an expression that is true where one of two is. The second one is a user's and may end in a string that ends
+// in a backslash, which only the end of an expression can hold.
+func either(ours, users string) (string, error) {
+	l, lErr := classad.ParseExpr(ours)
+	r, rErr := classad.ParseExpr(users)
+	if err := errors.Join(lErr, rErr); err != nil {
+		return "", err
+	}
+	both := (&classad.Binary{Op: "||", L: l, R: r}).String()
+	if again, err := classad.ParseExpr(both); err != nil || again.String() != both {
+		return "", fmt.Errorf("found %q, which cannot stand beside %q: expected no string that ends in a backslash, and fewer parentheses", clip(users), ours)
+	}
+	return both, nil
+}

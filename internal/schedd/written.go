@@ -1,0 +1,63 @@
+package schedd
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// checkWritten looks at a finished description line by line, as condor_submit will, whoever wrote a line: what was
+// harmless where a user wrote it may be something else where it stands now. A refusal here is the last resort, as it
+// cannot say where the user wrote it.
+func checkWritten(description string) error {
+	lines := strings.Split(strings.TrimSuffix(description, "\n"), "\n")
+	for i, line := range lines {
+		last := i == len(lines)-1
+		if err := checkLine(line, last); err != nil {
+			return refused("line %d of the submit description: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+var (
+	writtenRE   = regexp.MustCompile(`^(My\.[A-Za-z_][A-Za-z0-9_]*|[a-z_][a-z0-9_]*) = [^ \t]`)
+	queueLineRE = regexp.MustCompile(`^queue [1-9][0-9]*$`)
+)
+
+// procArgument is the only macro that htcd writes.
+const procArgument = "arguments = $(ProcId)"
+
+func checkLine(line string, last bool) error {
+	if at, what := unplain(line); what != "" {
+		return fmt.Errorf("found %s at byte %d, expected plain text", what, at+1)
+	}
+	switch {
+	case last && !queueLineRE.MatchString(line):
+		return fmt.Errorf("found %q, expected the queue statement", clip(line))
+	case !last && !writtenRE.MatchString(line):
+		return fmt.Errorf("found %q, expected a command and its value", clip(line))
+	case strings.HasSuffix(strings.TrimRight(line, " \t"), `\`):
+		return fmt.Errorf("found a backslash at the end, expected none")
+	}
+	if m := macro.FindString(line); m != "" && line != procArgument {
+		return fmt.Errorf("found the macro %q, expected its value", m)
+	}
+	return nil
+}
+
+// unplain finds the first character that could be more than text to a reader of the description or to a terminal: what
+// is empty when there is none. A tab is text.
+func unplain(s string) (at int, what string) {
+	for i, r := range s {
+		switch {
+		case unicode.IsControl(r) && r != '\t':
+			return i, fmt.Sprintf("the control character 0x%02x", r)
+		case r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError)):
+			return i, fmt.Sprintf("the byte 0x%02x, which is no UTF-8,", s[i])
+		}
+	}
+	return 0, ""
+}
