@@ -40,7 +40,7 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 				return id, err
 			},
 			Store: output.Store{Root: d.o.outputDir()}, Dir: filepath.Join(d.o.Data, "following"),
-			Places: liveReaders, Wait: d.o.CommandTimeout, Pause: time.Second, Fresh: 3 * time.Second,
+			KeepFree: d.o.KeepFree.Value(), Places: liveReaders, Wait: d.o.CommandTimeout, Pause: time.Second, Fresh: 3 * time.Second,
 		}),
 	}
 	parts, ctx := errgroup.WithContext(ctx)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"sync/atomic"
 
@@ -28,6 +29,7 @@ const (
 type trust struct {
 	roots *x509.CertPool
 	names []string // common names; none: any
+	users []string // the headers of a request that may say who asks
 }
 
 // FrontProxy knows the apiserver when it calls. The zero value believes nobody.
@@ -62,7 +64,25 @@ func (p *FrontProxy) take(data map[string]string) {
 		p.trust.Store(nil)
 		return
 	}
+	if headers := data["requestheader-username-headers"]; headers != "" && json.Unmarshal([]byte(headers), &t.users) != nil {
+		p.trust.Store(nil)
+		return
+	}
 	p.trust.Store(&t)
+}
+
+// user is who asks, in the apiserver's words: it sets these headers itself, whatever the user has sent.
+func (p *FrontProxy) user(header http.Header) string {
+	t := p.trust.Load()
+	if t == nil {
+		return ""
+	}
+	for _, name := range t.users {
+		if user := header.Get(name); user != "" {
+			return user
+		}
+	}
+	return ""
 }
 
 // errStranger is all that a stranger could learn, if TLS told it.

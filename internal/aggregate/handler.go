@@ -15,20 +15,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Headers of an answer, by which a client whose connection broke can go on where it was.
+// Headers of an answer, by which a client whose connection broke can go on where it was, and knows what is missing.
 const (
 	HeaderAttempt = "Htcd-Attempt"
 	HeaderOffset  = "Htcd-Offset"
+	HeaderJobs    = "Htcd-Jobs"
 )
 
 // NewHandler answers requests that were allowed already.
-func NewHandler(source Source, log zerolog.Logger) http.Handler {
+func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	serveDiscovery(mux)
 	const path = "/namespaces/{namespace}/htcjobs/{name}/log"
 	base := "GET /apis/" + GroupVersion.String() + path
-	mux.HandleFunc(base, answer(source.Log, log, "text/plain; charset=utf-8", "proc", "attempt", "stream", "follow", "tailLines", "offset"))
-	mux.HandleFunc(base+"/archive", answer(source.Archive, log, "application/x-tar", "proc", "attempt", "from"))
+	mux.HandleFunc(base, answer(source.Log, proxy, log, "text/plain; charset=utf-8", "proc", "attempt", "stream", "follow", "tailLines", "offset"))
+	mux.HandleFunc(base+"/archive", answer(source.Archive, proxy, log, "application/x-tar", "proc", "attempt", "from"))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource("htcjobs").GroupResource(), "",
 			"htcd serves the output of HTCJobs here: GET "+path+" and /log/archive", 0, true))
@@ -36,14 +37,14 @@ func NewHandler(source Source, log zerolog.Logger) http.Handler {
 	return mux
 }
 
-func answer(find func(context.Context, Query) (*Answer, error), log zerolog.Logger, contentType string, parameters ...string) http.HandlerFunc {
+func answer(find func(context.Context, Query) (*Answer, error), proxy *FrontProxy, log zerolog.Logger, contentType string, parameters ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q, err := parse(r.URL.Query(), parameters)
 		if err != nil {
 			writeStatus(w, apierrors.NewBadRequest(err.Error()))
 			return
 		}
-		q.Namespace, q.Name = r.PathValue("namespace"), r.PathValue("name")
+		q.Namespace, q.Name, q.User = r.PathValue("namespace"), r.PathValue("name"), proxy.user(r.Header)
 		a, err := find(r.Context(), q)
 		if err != nil {
 			if r.Context().Err() == nil {
@@ -58,6 +59,9 @@ func answer(find func(context.Context, Query) (*Answer, error), log zerolog.Logg
 		w.Header().Set(HeaderOffset, strconv.FormatInt(a.Offset, 10))
 		if a.Attempt > 0 {
 			w.Header().Set(HeaderAttempt, strconv.Itoa(a.Attempt))
+		}
+		if a.Jobs > 0 {
+			w.Header().Set(HeaderJobs, strconv.Itoa(a.Jobs))
 		}
 		w.WriteHeader(http.StatusOK)
 		flush := http.NewResponseController(w)

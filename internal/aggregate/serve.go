@@ -69,7 +69,7 @@ type Server struct {
 // Serve answers on the listener until ctx ends; what is being sent then is broken off, and the client comes again.
 func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
-		Handler:           NewHandler(s.Source, s.Log),
+		Handler:           NewHandler(s.Source, s.FrontProxy, s.Log),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute,
 		MaxHeaderBytes: 64 << 10,
 		BaseContext:    func(net.Listener) context.Context { return ctx },

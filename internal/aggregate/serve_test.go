@@ -84,7 +84,7 @@ func says(text string, err error) func(Query) (*Answer, error) {
 }
 
 // served is a running server, and how to ask it.
-func served(t *testing.T, s *source, data map[string]string) (get func(path string, with []tls.Certificate) (*http.Response, string, error), kube *fake.Clientset) {
+func served(t *testing.T, s *source, data map[string]string) (get func(path string, with []tls.Certificate, headers ...string) (*http.Response, string, error), kube *fake.Clientset) {
 	certificate, err := NewCertificate("here")
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -104,10 +104,15 @@ func served(t *testing.T, s *source, data map[string]string) (get func(path stri
 
 	roots := x509.NewCertPool()
 	require.True(t, roots.AppendCertsFromPEM(certificate.PEM))
-	return func(path string, with []tls.Certificate) (*http.Response, string, error) {
+	return func(path string, with []tls.Certificate, headers ...string) (*http.Response, string, error) {
 		transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "htcd-output.here.svc", Certificates: with}}
 		defer transport.CloseIdleConnections()
-		response, err := (&http.Client{Transport: transport}).Get("https://" + listener.Addr().String() + path)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+listener.Addr().String()+path, nil)
+		require.NoError(t, err)
+		for i := 0; i < len(headers); i += 2 {
+			request.Header.Set(headers[i], headers[i+1])
+		}
+		response, err := (&http.Client{Transport: transport}).Do(request)
 		if err != nil {
 			return nil, "", err
 		}
@@ -174,15 +179,17 @@ func TestWithoutTheConfigMapNobodyIsAnswered(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	a := newAuthority(t)
 	s := &source{}
-	get, _ := served(t, s, map[string]string{"requestheader-client-ca-file": a.PEM})
+	get, _ := served(t, s, map[string]string{
+		"requestheader-client-ca-file": a.PEM, "requestheader-username-headers": `["X-Remote-User","X-Person"]`,
+	})
 	proxy := a.client("any", x509.ExtKeyUsageClientAuth)
 
 	s.log = says("text", nil)
-	response, body, err := get(logPath+"?proc=3&stream=stderr&follow=true&tailLines=5&offset=9&attempt=1", proxy)
+	response, body, err := get(logPath+"?proc=3&stream=stderr&follow=true&tailLines=5&offset=9&attempt=1", proxy, "X-Person", "anna")
 	require.NoError(t, err)
 	require.Equal(t, "text", body)
 	require.Equal(t, []string{"2", "7"}, []string{response.Header.Get(HeaderAttempt), response.Header.Get(HeaderOffset)})
-	require.Equal(t, Query{Namespace: "ns", Name: "zero", Proc: 3, Attempt: 1, Stderr: true, Follow: true, TailLines: 5, Offset: 9}, s.asked[0])
+	require.Equal(t, Query{Namespace: "ns", Name: "zero", User: "anna", Proc: 3, Attempt: 1, Stderr: true, Follow: true, TailLines: 5, Offset: 9}, s.asked[0])
 	_, _, err = get(logPath+"/archive?from=4", proxy)
 	require.NoError(t, err)
 	require.Equal(t, Query{Namespace: "ns", Name: "zero", Proc: 4, TailLines: -1, AllProcs: true}, s.asked[1])

@@ -8,6 +8,7 @@ import (
 // Query is what a user asks for.
 type Query struct {
 	Namespace, Name string
+	User            string // who asks, as the apiserver knows him
 	Proc            int
 	Attempt         int // 0: the newest
 
@@ -24,6 +25,7 @@ type Query struct {
 // Answer is what there is. Its Write is called once, and Close always.
 type Answer struct {
 	Attempt int   // 0: not known yet
+	Jobs    int   // how many the attempt has, those without output included; 0: not told
 	Offset  int64 // of the first byte that Write writes
 	Write   func(ctx context.Context, w io.Writer) error
 	Close   func()

@@ -11,29 +11,34 @@ import (
 // errTooSlow is for a reader that has fallen too far behind.
 var errTooSlow = errors.New("the reader takes less than the job writes")
 
-// backlog is what was written and not read yet, in a file without a name. Writing never waits for reading.
+// backlog is what was written and not read yet, in a file without a name. Writing never waits for reading. The file is a
+// ring: it never grows beyond most, however long somebody reads from it.
 type backlog struct {
 	file *os.File
 	most int64 // bytes
+	room *room
+	of   party
 
 	mu            sync.Mutex
 	more          sync.Cond
-	read, written int64
+	read, written int64 // what lies in between is there, at these offsets modulo most
+	taken         int64 // of the room
+	broken        error // why nothing more could be written
 	ended         error // io.EOF, or why nothing more comes
 }
 
-func newBacklog(dir string, most int64) (*backlog, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func newBacklog(room *room, of party, most int64) (*backlog, error) {
+	if err := os.MkdirAll(room.dir, 0o700); err != nil {
 		return nil, err
 	}
-	file, err := os.CreateTemp(dir, ".follow-*")
+	file, err := os.CreateTemp(room.dir, ".follow-*")
 	if err != nil {
 		return nil, err
 	}
 	if err := os.Remove(file.Name()); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	b := &backlog{file: file, most: most}
+	b := &backlog{file: file, most: most, room: room, of: of}
 	b.more.L = &b.mu
 	return b, nil
 }
@@ -41,13 +46,45 @@ func newBacklog(dir string, most int64) (*backlog, error) {
 func (b *backlog) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.written-b.read+int64(len(p)) > b.most {
-		return 0, errTooSlow
+	defer b.more.Broadcast()
+	if b.broken == nil {
+		b.broken = b.grow(int64(len(p)))
 	}
-	n, err := b.file.WriteAt(p, b.written)
-	b.written += int64(n)
-	b.more.Broadcast()
-	return n, err
+	if b.broken != nil { // for good: there would be a gap
+		return 0, b.broken
+	}
+	done := 0
+	for done < len(p) {
+		at := b.written % b.most
+		n, err := b.file.WriteAt(p[done:min(int64(len(p)), int64(done)+b.most-at)], at)
+		b.written += int64(n)
+		done += n
+		if err != nil {
+			b.broken = err
+			return done, err
+		}
+	}
+	return done, nil
+}
+
+// growsBy is what a file takes of the room at once.
+const growsBy = 1 << 20
+
+// grow has room for n bytes more.
+func (b *backlog) grow(n int64) error {
+	if b.written-b.read+n > b.most {
+		return errTooSlow
+	}
+	wants := min(b.written+n, b.most) - b.taken
+	if wants <= 0 {
+		return nil
+	}
+	wants = min((wants+growsBy-1)/growsBy*growsBy, b.most-b.taken)
+	if err := b.room.take(b.of, wants); err != nil {
+		return err
+	}
+	b.taken += wants
+	return nil
 }
 
 // Read waits until there is something.
@@ -60,11 +97,13 @@ func (b *backlog) Read(p []byte) (int, error) {
 	if b.read == b.written {
 		return 0, b.ended
 	}
-	n, err := b.file.ReadAt(p[:min(int64(len(p)), b.written-b.read)], b.read)
+	at := b.read % b.most
+	n, err := b.file.ReadAt(p[:min(int64(len(p)), b.written-b.read, b.most-at)], at)
 	b.read += int64(n)
-	if b.read == b.written { // caught up: the file need not grow for ever
+	if b.read == b.written { // caught up: others may have the room
 		b.read, b.written = 0, 0
 		err = errors.Join(err, b.file.Truncate(0))
+		b.leave()
 	}
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("read back %d bytes: %w", len(p), io.ErrUnexpectedEOF)
@@ -73,16 +112,26 @@ func (b *backlog) Read(p []byte) (int, error) {
 }
 
 // end says that nothing more will be written.
-func (b *backlog) end(err error) {
+func (b *backlog) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.ended = err; err == nil {
+	if b.ended = b.broken; b.ended == nil {
 		b.ended = io.EOF
 	}
 	b.more.Broadcast()
 }
 
-func (b *backlog) Close() error { return b.file.Close() }
+func (b *backlog) leave() {
+	b.room.bytes.give(b.of, b.taken)
+	b.taken = 0
+}
+
+func (b *backlog) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.leave()
+	return b.file.Close()
+}
 
 // from is where the last so many lines begin in the first size bytes of r. A last line need not have an end.
 func from(r io.ReaderAt, size int64, lines int) (int64, error) {

@@ -107,7 +107,7 @@ func newWorld(t *testing.T) *world {
 	w.Reader = New(Options{
 		HTCJobs: jobs, Ledger: book, Schedd: w.node, Store: w.store, Dir: filepath.Join(dir, "following"),
 		Identity: func(context.Context, ledger.Run) (schedd.Identity, error) { return schedd.Identity{}, nil },
-		Places:   2, Wait: 10 * time.Second, Pause: time.Millisecond, Fresh: 2 * time.Millisecond,
+		Places:   4, Wait: 10 * time.Second, Pause: time.Millisecond, Fresh: 2 * time.Millisecond,
 	})
 	return w
 }
@@ -240,7 +240,8 @@ func TestWhoFollowsGetsEveryByteOnce(t *testing.T) {
 	text, err := w.reads(toTheEnd)
 	require.NoError(t, err)
 	require.Equal(t, w.written, text)
-	require.Empty(t, w.places)
+	require.Zero(t, w.places.held)
+	require.Zero(t, w.room.bytes.held)
 }
 
 func TestWhoComesBackGetsTheRest(t *testing.T) {
@@ -297,7 +298,9 @@ func TestAnInterruptedReaderLeavesNothing(t *testing.T) {
 	w.tailed(2)
 	leave()
 	require.ErrorIs(t, <-done, context.Canceled)
-	require.Eventually(t, func() bool { return len(w.places) == 0 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return w.places.take(party{}, 1) }, 5*time.Second, time.Millisecond)
+	w.places.give(party{}, 1)
+	require.Zero(t, w.places.held)
 	left, err := os.ReadDir(w.Reader.o.Dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
@@ -451,24 +454,137 @@ func TestFrom(t *testing.T) {
 }
 
 func TestTheBacklog(t *testing.T) {
-	b, err := newBacklog(t.TempDir(), 10)
+	room := &room{dir: t.TempDir(), bytes: newShares(100)}
+	b, err := newBacklog(room, party{}, 10)
 	require.NoError(t, err)
-	defer b.Close()
-	_, err = b.Write([]byte("0123456789"))
-	require.NoError(t, err)
+	part := make([]byte, 4)
+	write := func(text string) {
+		t.Helper()
+		n, err := io.WriteString(b, text)
+		require.NoError(t, err)
+		require.Len(t, text, n)
+	}
+	read := func(text string) {
+		t.Helper()
+		_, err := io.ReadFull(b, part[:len(text)])
+		require.NoError(t, err)
+		require.Equal(t, text, string(part[:len(text)]))
+	}
+	size := func() int64 {
+		info, err := b.file.Stat()
+		require.NoError(t, err)
+		return info.Size()
+	}
+	write("0123456789")
+	read("0123")
+	write("abcd")
+	for _, text := range []string{"45", "67", "89", "ab", "cd", "ef", "ef"} { // round and round in the same file
+		read(text)
+		write("ef")
+	}
+	require.EqualValues(t, 10, size())
+	require.EqualValues(t, 10, room.bytes.held)
+	read("efef")
+	read("efef")
+	read("ef")
+	require.Zero(t, size(), "what is read is not kept")
+	require.Zero(t, room.bytes.held)
+
+	write("0123456789")
 	_, err = b.Write([]byte("x"))
 	require.ErrorIs(t, err, errTooSlow)
-	part := make([]byte, 4)
-	n, err := b.Read(part)
-	require.NoError(t, err)
-	require.Equal(t, "0123", string(part[:n]))
-	_, err = b.Write([]byte("abc"))
-	require.NoError(t, err)
-	b.end(nil)
+	read("0123")
+	_, err = b.Write([]byte("y"))
+	require.ErrorIs(t, err, errTooSlow, "there would be a gap")
+	b.end()
 	rest, err := io.ReadAll(b)
+	require.ErrorIs(t, err, errTooSlow)
+	require.Equal(t, "456789", string(rest))
+	require.NoError(t, b.Close())
+	require.Zero(t, room.bytes.held)
+}
+
+func TestNobodyHasMoreThanIsLeftForTheOthers(t *testing.T) {
+	s := newShares(32)
+	takes := func(user, namespace string) (n int64) {
+		for s.take(party{user, namespace}, 1) {
+			n++
+		}
+		return n
+	}
+	require.EqualValues(t, 16, takes("anna", "a"))
+	require.EqualValues(t, 0, takes("anna", "b"), "a user is the same in each namespace")
+	require.EqualValues(t, 8, takes("bert", "a"))
+	require.EqualValues(t, 0, takes("carl", "a"), "whose namespace has three quarters")
+	require.EqualValues(t, 4, takes("carl", "b"))
+	require.EqualValues(t, 2, takes("dora", "b"))
+	require.EqualValues(t, 1, takes("emil", "c"))
+	require.EqualValues(t, 1, takes("fred", "c"), "the last one")
+	require.EqualValues(t, 0, takes("gina", "d"))
+	s.give(party{"anna", "a"}, 16)
+	s.give(party{"bert", "a"}, 8)
+	require.EqualValues(t, 12, takes("gina", "d"))
+	for of, n := range map[party]int64{{"gina", "d"}: 12, {"carl", "b"}: 4, {"dora", "b"}: 2, {"emil", "c"}: 1, {"fred", "c"}: 1} {
+		s.give(of, n)
+	}
+	require.Zero(t, s.held)
+	require.Empty(t, s.by)
+}
+
+func TestAReaderOfManyLeavesPlacesToOthers(t *testing.T) {
+	w := newWorld(t)
+	w.sent(1)
+	w.runs()
+	w.set(func() { w.written = "text\n" })
+	anna, bert := func(q *aggregate.Query) { q.User = "anna" }, func(q *aggregate.Query) { q.User = "bert" }
+	readers := []*reader{w.follows(anna), w.follows(anna)}
+	_, err := w.reads(anna)
+	require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
+	text, err := w.reads(bert)
 	require.NoError(t, err)
-	require.Equal(t, "456789abc", string(rest))
-	info, err := b.file.Stat()
-	require.NoError(t, err)
-	require.Zero(t, info.Size(), "what is read is not kept")
+	require.Equal(t, "text\n", text)
+	w.ends()
+	for _, r := range readers {
+		require.NoError(t, <-r.done)
+	}
+	require.Zero(t, w.places.held)
+}
+
+func TestCopiesLeaveTheVolumeItsRoom(t *testing.T) {
+	for name, full := range map[string]func(*world){
+		"keep-free":  func(w *world) { w.room.keepFree = 1 << 62 },
+		"your share": func(w *world) { w.room.bytes.most = 1 << 10 },
+		"meanwhile":  nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.sent(1)
+			w.runs()
+			w.set(func() { w.written = "text\n" })
+			if full == nil {
+				r := w.follows()
+				r.sees("text\n")
+				w.tailed(2)
+				full = func(w *world) {
+					w.room.bytes.mu.Lock()
+					defer w.room.bytes.mu.Unlock()
+					w.room.bytes.most = 0
+				}
+				full(w)
+				w.set(func() { w.written += "more\n" })
+				var none *noRoomError
+				require.ErrorAs(t, <-r.done, &none, "who comes again is told")
+			}
+			full(w)
+			_, err := w.reads()
+			require.True(t, apierrors.IsServiceUnavailable(err), "%v", err)
+			require.ErrorContains(t, err, "it can be read when the job has ended")
+			w.ends()
+			text, err := w.reads()
+			require.NoError(t, err)
+			require.Equal(t, w.written, text)
+			require.Zero(t, w.room.bytes.held)
+			require.Zero(t, w.places.held)
+		})
+	}
 }

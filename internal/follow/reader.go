@@ -35,7 +35,8 @@ type Options struct {
 	// Identity is who asks about a run, and where.
 	Identity func(ctx context.Context, run ledger.Run) (schedd.Identity, error)
 	Store    output.Store
-	Dir      string        // for what a slow reader has not taken yet
+	Dir      string        // for copies, and what a slow reader has not taken yet
+	KeepFree int64         // bytes that these leave free on its volume
 	Places   int           // how many may read from nodes at once
 	Wait     time.Duration // how long a condor_tail that is to show what is there may take
 	Pause    time.Duration // between two looks into the ledger at where a job is
@@ -45,7 +46,7 @@ type Options struct {
 // Limits of what is read from a node, where every byte costs the starter's time.
 const (
 	mostLive    = 256 << 20      // a stream that is longer is shown when the job has ended
-	mostBehind  = 1 << 30        // what a slow reader may leave lying
+	mostBehind  = 256 << 20      // what a slow reader may leave lying
 	followGrows = 16 << 20       // between two looks of condor_tail
 	mostFollow  = 24 * time.Hour // one condor_tail; another goes on
 )
@@ -53,11 +54,14 @@ const (
 // Reader answers what users ask about their jobs' output.
 type Reader struct {
 	o      Options
-	places chan struct{}
+	places *shares
+	room   *room
 }
 
 // New returns a reader. It starts nothing.
-func New(o Options) *Reader { return &Reader{o: o, places: make(chan struct{}, o.Places)} }
+func New(o Options) *Reader {
+	return &Reader{o: o, places: newShares(int64(o.Places)), room: &room{dir: o.Dir, keepFree: o.KeepFree, bytes: newShares(mostCopied)}}
+}
 
 var _ aggregate.Source = (*Reader)(nil)
 
@@ -173,18 +177,37 @@ type following struct {
 	starts int         // how often HTCondor had started it then
 
 	place  bool     // one of Reader.places is ours
-	file   *os.File // what was there when we came: kept, or a copy
+	copied *backlog // what a running job had written when we came
+	file   *os.File // what was there when we came: kept, or that copy
 	size   int64
 	offset int64 // what the user has
 }
 
 func (f *following) close() {
-	if f.file != nil {
+	f.drop()
+	if f.place {
+		f.places.give(f.party(), 1)
+	}
+}
+
+// drop lets go of what was there.
+func (f *following) drop() {
+	if f.copied != nil {
+		_ = f.copied.Close()
+	} else if f.file != nil {
 		_ = f.file.Close() // only read
 	}
-	if f.place {
-		<-f.places
+	f.copied, f.file = nil, nil
+}
+
+func (f *following) party() party { return party{f.q.User, f.q.Namespace} }
+
+// sit takes a place, if there is one.
+func (f *following) sit() bool {
+	if !f.place {
+		f.place = f.places.take(f.party(), 1)
 	}
+	return f.place
 }
 
 // look asks the ledger where the output is.
@@ -229,9 +252,7 @@ func (f *following) open() error {
 	if err != nil {
 		return err
 	}
-	if f.file != nil {
-		_ = f.file.Close()
-	}
+	f.drop()
 	f.file = file
 	info, err := file.Stat()
 	if err == nil {
@@ -242,11 +263,9 @@ func (f *following) open() error {
 
 // snapshot copies what a running job has written until now.
 func (f *following) snapshot(ctx context.Context) error {
-	select {
-	case f.places <- struct{}{}:
-		f.place = true
-	default:
-		return apierrors.NewTooManyRequests(fmt.Sprintf("%d users read the output of running jobs, which is as many as may at once", cap(f.places)), 5)
+	if !f.sit() {
+		return apierrors.NewTooManyRequests(fmt.Sprintf("the output of running jobs may be read by %d at once, "+
+			"and your share of that, or that of namespace %s, is used up", f.places.most, f.q.Namespace), 5)
 	}
 	id, err := f.o.Identity(ctx, *f.run)
 	if err != nil {
@@ -261,7 +280,7 @@ func (f *following) snapshot(ctx context.Context) error {
 		}
 		return absent(f.q, f.seen)
 	}
-	copied, err := newBacklog(f.o.Dir, mostLive)
+	copied, err := newBacklog(f.room, f.party(), mostLive)
 	if err != nil {
 		return err
 	}
@@ -273,7 +292,11 @@ func (f *following) snapshot(ctx context.Context) error {
 	if err != nil && tailing.Err() != nil && ctx.Err() == nil && f.q.Follow { // it has ended just now
 		return copied.Close()
 	}
-	f.file, f.size = copied.file, copied.written
+	f.copied, f.file, f.size = copied, copied.file, copied.written
+	if copied.broken != nil {
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("job %s runs, but what it has written cannot be copied now: %v; "+
+			"it can be read when the job has ended", f.proc.JobID(), copied.broken))
+	}
 	if err != nil {
 		return apierrors.NewServiceUnavailable(fmt.Sprintf("job %s runs, but its node could not be asked for what it has written (%v); "+
 			"it can be read when the job has ended", f.proc.JobID(), err))
@@ -292,6 +315,7 @@ func (f *following) write(ctx context.Context, w io.Writer) error {
 		if err != nil || f.at.place == kept || !f.q.Follow {
 			return err
 		}
+		f.drop()
 	}
 	asked := time.Time{}
 	for {
@@ -340,19 +364,14 @@ func (f *following) write(ctx context.Context, w io.Writer) error {
 // live goes with a job that runs until it does not any more, as far as can be told: what it wrote last is in what is
 // fetched.
 func (f *following) live(ctx context.Context, w io.Writer) error {
-	if !f.place { // it was waited for: it is late for a refusal
-		select {
-		case f.places <- struct{}{}:
-			f.place = true
-		default:
-			return nil // perhaps the next time
-		}
+	if !f.sit() { // it was waited for: it is late for a refusal
+		return nil // perhaps the next time
 	}
 	id, err := f.o.Identity(ctx, *f.run)
 	if err != nil {
 		return nil // as above
 	}
-	behind, err := newBacklog(f.o.Dir, mostBehind)
+	behind, err := newBacklog(f.room, f.party(), mostBehind)
 	if err != nil {
 		return err
 	}
@@ -367,11 +386,8 @@ func (f *following) live(ctx context.Context, w io.Writer) error {
 	tailed := make(chan struct{})
 	go func() {
 		defer close(tailed)
-		err := f.o.Schedd.Tail(tailing, id, tail, rest)
-		if !errors.Is(err, errTooSlow) {
-			err = nil // whatever it is, what is missing will be there at the end
-		}
-		behind.end(err)
+		_ = f.o.Schedd.Tail(tailing, id, tail, rest) // whatever it is, what is missing will be there at the end
+		behind.end()
 	}()
 	n, err := io.Copy(w, behind)
 	f.offset += n
@@ -443,7 +459,7 @@ func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Ans
 		}
 	}
 	return &aggregate.Answer{
-		Attempt: run.Attempt, Close: func() {},
+		Attempt: run.Attempt, Jobs: run.Procs, Close: func() {},
 		Write: func(ctx context.Context, w io.Writer) error {
 			if len(procs) == 0 { // which Store.Archive would take for all
 				return nil

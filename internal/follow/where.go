@@ -53,7 +53,7 @@ func where(job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc) whereabouts
 		return whereabouts{never, fmt.Sprintf("the output of %s could not be fetched: %s", id, explained(job, v1alpha1.ConditionOutputFetched))}
 
 	case proc.Status == ledger.StatusOpen && runs(proc.JobStatus):
-		return whereabouts{place: running}
+		return whereabouts{running, id + " runs"}
 	case proc.Status == ledger.StatusOpen && schedd.JobStatus(proc.JobStatus) == schedd.Held:
 		return whereabouts{waiting, fmt.Sprintf("%s is on hold in HTCondor: %s", id, explained(job, v1alpha1.ConditionHeld))}
 	case proc.Status == ledger.StatusOpen && over(proc.JobStatus): // the schedd said so just now, and not yet to the ledger

@@ -1,0 +1,52 @@
+package follow
+
+import "sync"
+
+// party is who reads, and in which namespace.
+type party struct{ user, namespace string }
+
+// shares divides something scarce among those who read: no user has more of it than is left for the others, and no
+// namespace more than three quarters. So one who comes later finds something, however many readers another has.
+type shares struct {
+	most int64
+
+	mu   sync.Mutex
+	held int64
+	by   map[any]int64
+}
+
+// The keys of shares.by.
+type (
+	byUser      string
+	byNamespace string
+)
+
+func newShares(most int64) *shares { return &shares{most: most, by: map[any]int64{}} }
+
+// take reports whether p may have n more, and has them then.
+func (s *shares) take(p party, n int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := s.most - s.held
+	if n > left || s.by[byUser(p.user)]+n > left || s.by[byNamespace(p.namespace)]+n > s.most/4*3 {
+		return false
+	}
+	s.add(p, n)
+	return true
+}
+
+// give takes n back.
+func (s *shares) give(p party, n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.add(p, -n)
+}
+
+func (s *shares) add(p party, n int64) {
+	s.held += n
+	for _, key := range []any{byUser(p.user), byNamespace(p.namespace)} {
+		if s.by[key] += n; s.by[key] == 0 {
+			delete(s.by, key)
+		}
+	}
+}
