@@ -65,7 +65,7 @@ func run(name string, args, environ []string) int {
 	if e, ok := errors.AsType[plugin.Exit](err); ok {
 		return e.Code
 	}
-	fmt.Fprintln(os.Stderr, name+":", err)
+	fmt.Fprintln(os.Stderr, name+":", plugin.Plain(err.Error()))
 	if errors.As(err, new(usageError)) || errors.As(err, new(plugin.Usage)) {
 		return exitUsage
 	}

@@ -26,7 +26,8 @@ func logsCommand() *cobra.Command {
 		Use:   "logs NAME",
 		Short: "Print what a job of an HTCJob has written",
 		Long: `Print what a job of an HTCJob has written: from where htcd keeps it when the job has ended, from the node
-when it runs. With --follow wait for it, and go on until the job has ended.
+when it runs. With --follow wait for it, and go on until the job has ended. With --all a line longer than 64 KiB is
+shown as several.
 
 Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole htcjob-user has.`,
 		Args: arguments(1, "the name of an HTCJob"),
@@ -107,7 +108,7 @@ func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters
 			mu.Lock()
 			defer mu.Unlock()
 			silent++
-			fmt.Fprintf(warnings, "[%d] %v\n", proc, err)
+			fmt.Fprintf(warnings, "[%d] %s\n", proc, Plain(err.Error()))
 			return nil
 		})
 	}
@@ -120,6 +121,9 @@ func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters
 	return nil
 }
 
+// longestLine is how many bytes are kept until the line that they belong to has an end. A longer line is shown as several.
+const longestLine = 64 << 10
+
 // prefixed writes whole lines with something before them.
 type prefixed struct {
 	w      io.Writer
@@ -129,10 +133,26 @@ type prefixed struct {
 }
 
 func (p *prefixed) Write(b []byte) (int, error) {
+	for n := 0; n < len(b); {
+		some := b[n:min(len(b), n+longestLine-len(p.rest))]
+		if err := p.add(some); err != nil {
+			return n, err
+		}
+		n += len(some)
+	}
+	return len(b), nil
+}
+
+// add writes the lines that are whole with this, at most longestLine bytes of which may be kept.
+func (p *prefixed) add(b []byte) error {
 	p.rest = append(p.rest, b...)
 	end := bytes.LastIndexByte(p.rest, '\n') + 1
+	if end == 0 && len(p.rest) < longestLine {
+		return nil
+	}
 	if end == 0 {
-		return len(b), nil
+		p.rest = append(p.rest, '\n')
+		end = len(p.rest)
 	}
 	var out bytes.Buffer
 	for line := range bytes.Lines(p.rest[:end]) {
@@ -142,10 +162,8 @@ func (p *prefixed) Write(b []byte) (int, error) {
 	p.rest = append(p.rest[:0], p.rest[end:]...)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, err := p.w.Write(out.Bytes()); err != nil {
-		return 0, err
-	}
-	return len(b), nil
+	_, err := p.w.Write(out.Bytes())
+	return err
 }
 
 // finish writes a last line that has no end.

@@ -94,22 +94,79 @@ func TestAnArchiveLands(t *testing.T) {
 	want["11/y"] = "new"
 	require.Equal(t, want, tree(t, dir))
 
-	second := func(l *landing) { l.origin.Attempt = 2 }
-	_, err = land(t, dir, archived(t, "0/", "", "0/x", "2"), second)
-	require.ErrorContains(t, err, "other output")
-	require.Equal(t, want, tree(t, dir))
-	_, err = land(t, dir, archived(t, "0/", "", "0/x", "2"), second, func(l *landing) { l.force = true })
-	require.NoError(t, err)
-	require.Equal(t, map[string]string{"0/x": "2"}, tree(t, dir))
+	require.Equal(t, []int{1}, func() []int { l.jobs, l.only = 12, 1; return l.missing() }())
+	l.only = -1
+	require.Equal(t, "1-10", ranges(l.missing()))
+
+	for _, force := range []bool{false, true} {
+		for name, other := range map[string]origin{
+			"another attempt": {HTCJob: "ns/zero", UID: "u", Attempt: 2}, "another HTCJob": {HTCJob: "ns/one", UID: "v", Attempt: 1},
+			"a later one of the name": {HTCJob: "ns/zero", UID: "v", Attempt: 1},
+		} {
+			_, err = land(t, dir, archived(t, "0/", "", "0/x", "2"), func(l *landing) { l.origin, l.force = other, force })
+			require.ErrorContains(t, err, "other output", name)
+			require.Equal(t, want, tree(t, dir), name)
+		}
+	}
 }
 
 func TestWhatIsThereIsNotReplaced(t *testing.T) {
+	for _, force := range []bool{false, true} {
+		dir := t.TempDir()
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "0"), 0o755))
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "2024"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "0", "mine"), []byte("mine"), 0o644))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "2024", "thesis"), []byte("mine"), 0o644))
+		for range 2 { // the second time the directory is taken for this attempt
+			_, err := land(t, dir, archived(t, "0/", "", "0/x", "theirs"), func(l *landing) { l.force = force })
+			require.ErrorContains(t, err, "is there already")
+			require.Equal(t, map[string]string{"0/mine": "mine", "2024/thesis": "mine"}, tree(t, dir))
+		}
+	}
+}
+
+func TestForceReplacesWhatWasBroughtAndNothingElse(t *testing.T) {
 	dir := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "0"), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "0", "mine"), []byte("mine"), 0o644))
-	_, err := land(t, dir, archived(t, "0/", "", "0/x", "theirs"))
-	require.ErrorContains(t, err, "is there already")
-	require.Equal(t, map[string]string{"0/mine": "mine"}, tree(t, dir))
+	odd := "a,b \xff\n\"-ü"
+	archive := archived(t, "0/", "", "0/_condor_stdout", "out", "0/sub/", "", "0/sub/"+odd, "odd", "1/", "", "1/x", "one")
+	_, err := land(t, dir, archive)
+	require.NoError(t, err)
+	put := func(name, text string) {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	for _, name := range []string{"0/mine", "0/sub/mine", "2024/mine", "mine"} {
+		put(name, "mine")
+	}
+	put("0/stdout", "spoilt")
+	require.NoError(t, os.Remove(filepath.Join(dir, "0", "sub", odd)))
+	want := map[string]string{
+		"0/stdout": "out", "0/sub/" + odd: "odd", "1/x": "one", "0/mine": "mine", "0/sub/mine": "mine", "2024/mine": "mine", "mine": "mine",
+	}
+	for range 2 {
+		l, err := land(t, dir, archive, func(l *landing) { l.force = true })
+		require.NoError(t, err)
+		require.Equal(t, 2, l.came)
+		require.Equal(t, want, tree(t, dir))
+	}
+
+	// A file of somebody's whose name the job uses now is in the way, and all stays as it is.
+	_, err = land(t, dir, archived(t, "0/", "", "0/_condor_stdout", "new", "0/mine", "theirs"), func(l *landing) { l.force = true })
+	require.ErrorContains(t, err, "0/mine is there already")
+	require.Equal(t, want, tree(t, dir))
+
+	// A manifest that was broken off in a line is good up to there.
+	manifest, err := os.OpenFile(filepath.Join(dir, originFile), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = manifest.WriteString(`"0/mi`)
+	require.NoError(t, err)
+	require.NoError(t, manifest.Close())
+	_, err = land(t, dir, archived(t, "2/", "", "2/x", "two"))
+	require.NoError(t, err)
+	l, err := land(t, dir, archive)
+	require.NoError(t, err)
+	require.True(t, l.wrote["2/x"])
+	require.Equal(t, 2, l.there)
 }
 
 func TestNothingLandsOutside(t *testing.T) {
@@ -205,7 +262,7 @@ func TestABrokenArchiveGoesOn(t *testing.T) {
 	root, err := os.OpenRoot(dir)
 	require.NoError(t, err)
 	defer root.Close()
-	require.NoError(t, c.fetch(t.Context(), "zero", -1, 0, &landing{root: root}))
+	require.NoError(t, c.fetch(t.Context(), "zero", -1, 0, &landing{root: root, only: -1}))
 	require.Equal(t, map[string]string{"0/x": "a", "1/x": "b", "2/x": "c"}, tree(t, dir))
 }
 
@@ -286,6 +343,95 @@ func TestLinesHaveTheirJobBeforeThem(t *testing.T) {
 	}
 	p.finish()
 	require.Equal(t, "[1] ab\n[1] c\n[1] d\n", b.String())
+}
+
+func TestALineWithoutAnEndIsNotKept(t *testing.T) {
+	var b strings.Builder
+	p := &prefixed{w: &b, mu: new(sync.Mutex), prefix: "[1] "}
+	piece := []byte(strings.Repeat("x", 50_000))
+	for range 100 {
+		_, err := p.Write(piece)
+		require.NoError(t, err)
+		require.LessOrEqual(t, cap(p.rest), 4*longestLine)
+	}
+	p.finish()
+	require.Equal(t, 100*len(piece), strings.Count(b.String(), "x"))
+	for line := range strings.Lines(b.String()) {
+		require.Regexp(t, `^\[1\] x+\n$`, line)
+	}
+}
+
+func TestAnErrorDoesNothingToATerminal(t *testing.T) {
+	c := serving(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, "it waits\x1b[2J\x1b]0;title\a \u009b31m\u202e \x9b\r\n\tfor a slot, \u00fc")
+	})
+	err := c.log(t.Context(), "zero", url.Values{}, io.Discard)
+	require.Equal(t, "it waits[2J]0;title 31m \ufffd\n\tfor a slot, ü", Plain(err.Error()))
+}
+
+func TestWhatIsMissingIsToldAndNoSuccess(t *testing.T) {
+	const waits = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"job 7.2 waits\u001b[2J","reason":"Conflict","details":{"name":"zero","kind":"htcjobs"},"code":409}`
+	for name, c := range map[string]struct {
+		answer func(w http.ResponseWriter, proc string)
+		only   int
+		code   int
+		said   string
+	}{
+		"all are there": {func(w http.ResponseWriter, _ string) {
+			_, _ = w.Write(archived(t, "0/", "", "1/", "", "2/", ""))
+		}, -1, 0, "now: 3\n"},
+		"the one that is wanted is there": {func(w http.ResponseWriter, _ string) { _, _ = w.Write(archived(t, "1/", "")) }, 1, 0, "now: 1\n"},
+		"one has not ended": {func(w http.ResponseWriter, proc string) {
+			if proc == "2" {
+				w.WriteHeader(http.StatusConflict)
+				_, _ = io.WriteString(w, waits)
+				return
+			}
+			_, _ = w.Write(archived(t, "0/", "", "1/", ""))
+		}, -1, ExitIncomplete, "now: 2\njobs whose output is missing: 2\njob 7.2 waits[2J\n"},
+		"one ends meanwhile": {func(w http.ResponseWriter, proc string) {
+			if proc == "1" {
+				_, _ = w.Write(archived(t, "1/", "", "1/x", "late"))
+				return
+			}
+			_, _ = w.Write(archived(t, "0/", "", "2/", ""))
+		}, -1, 0, "now: 3\n"},
+		"none has ended": {func(w http.ResponseWriter, _ string) {
+			w.WriteHeader(http.StatusConflict)
+			_, _ = io.WriteString(w, waits)
+		}, -1, ExitIncomplete, "now: 0\njobs whose output is missing: 0-2\njob 7.2 waits[2J\n"},
+		"it is broken off for good": {func(w http.ResponseWriter, from string) {
+			if from == "1" {
+				http.Error(w, "not any more", http.StatusForbidden)
+				return
+			}
+			_, _ = w.Write(archived(t, "0/", "", "0/x", "all", "1/", "", "1/x", strings.Repeat("b", 5000))[:3500])
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, -1, ExitIncomplete, "now: 1\njobs whose output is missing: 1-2\nnot any more\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := serving(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set(aggregate.HeaderAttempt, "1")
+				w.Header().Set(aggregate.HeaderJobs, "3")
+				c.answer(w, r.FormValue("proc")+r.FormValue("from"))
+			})
+			root, err := os.OpenRoot(t.TempDir())
+			require.NoError(t, err)
+			defer root.Close()
+			var said strings.Builder
+			into := &landing{root: root, only: c.only, jobs: 3}
+			reasons, err := cluster.bring(t.Context(), "zero", 0, into)
+			err = told(t.Context(), &said, into, reasons, err)
+			if c.code == 0 {
+				require.NoError(t, err)
+			} else {
+				require.Equal(t, Exit{c.code}, err)
+			}
+			require.Equal(t, "jobs whose output is in "+root.Name()+" "+c.said, said.String())
+		})
+	}
 }
 
 func TestNames(t *testing.T) {

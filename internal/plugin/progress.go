@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -118,7 +117,7 @@ func (d *display) line(format string, args ...any) {
 		fmt.Fprint(d.w, "\r\x1b[K")
 		d.shown = ""
 	}
-	fmt.Fprintln(d.w, plain(fmt.Sprintf(format, args...)))
+	fmt.Fprintln(d.w, Plain(fmt.Sprintf(format, args...)))
 }
 
 func (d *display) say(format string, args ...any) {
@@ -145,16 +144,6 @@ func (d *display) finish() {
 		}
 		d.line("%s: %s%s", job.Name, job.Status.Phase, why)
 	}
-}
-
-// plain keeps a terminal from doing what a message says.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
 }
 
 // onHold is why jobs are on hold; empty where none is.

@@ -61,6 +61,22 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 	_, err = b.Lab.Run(t.Context(), "htcd", "get-output", "other", dir, "-n", b.Namespace)
 	require.ErrorContains(t, err, "holds other output")
 
+	// What is replaced is what was brought, and nothing else.
+	mine := []string{filepath.Join(dir, "0", "mine"), filepath.Join(dir, "2024", "mine")}
+	for _, file := range mine {
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte("mine"), 0o644))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "0", "stdout"), []byte("spoilt"), 0o644))
+	htcd("get-output", "talk", dir, "--force")
+	_, err = b.Lab.Run(t.Context(), "htcd", "get-output", "other", dir, "--force", "-n", b.Namespace)
+	require.ErrorContains(t, err, "holds other output")
+	for file, text := range map[string]string{"0/stdout": "out of 0\n", "1/stderr": "err of 1\n", "0/mine": "mine", "2024/mine": "mine"} {
+		got, err := os.ReadFile(filepath.Join(dir, file))
+		require.NoError(t, err)
+		require.Equal(t, text, string(got))
+	}
+
 	// The output of what has ended is fetched a moment later.
 	b.Create("short", "echo said\n")
 	b.Ended("short")
@@ -76,6 +92,34 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 	}
 	// kubectl takes htcjobs for the HTCJobs themselves.
 	require.Contains(t, b.Kubectl("get", "htcjobs"), "talk")
+}
+
+func TestGetOutputThatLacksJobsIsNoSuccess(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	b.Script("some", "[ $1 != 1 ] || sleep 600; exit $(($1 / 2))\n", trial.Queue(3))
+	get := func(args ...string) (code int, said string) {
+		c := exec.CommandContext(t.Context(), b.Lab.Bin("htcd"), append([]string{"get-output", "some", "-n", b.Namespace}, args...)...)
+		out, err := c.CombinedOutput()
+		if _, exited := errors.AsType[*exec.ExitError](err); !exited {
+			require.NoError(t, err)
+		}
+		return c.ProcessState.ExitCode(), string(out)
+	}
+	dir := t.TempDir()
+	b.Until("some", "one running and two ended", func(job *v1alpha1.HTCJob) bool {
+		return job.Status.Succeeded == 1 && job.Status.Failed == 1 && job.Status.Running == 1
+	})
+	code, said := get(dir)
+	require.Equal(t, 3, code, said)
+	require.Regexp(t, `jobs whose output is missing: 1\njob \d+\.1 runs: there is no output yet\n`, said)
+	code, said = get(t.TempDir(), "--proc=1")
+	require.Equal(t, 3, code, said)
+	require.Regexp(t, `job \d+\.1 runs: there is no output yet\n`, said)
+	require.FileExists(t, filepath.Join(dir, "2", "stdout"))
+	require.NoDirExists(t, filepath.Join(dir, "1"))
+	code, said = get(t.TempDir(), "--proc=2")
+	require.Zero(t, code, said)
 }
 
 func TestARunningJobIsFollowedAcrossARestart(t *testing.T) {
@@ -192,6 +236,40 @@ spec:
 	response, err = (&http.Client{Transport: transport}).Do(request)
 	require.Error(t, err)
 	require.Nil(t, response)
+}
+
+func TestAReaderOfManyLeavesPlacesToOthers(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	b.Script("long", "echo begun; sleep 600\n")
+	b.Phase("long", v1alpha1.PhaseRunning)
+	// read begins to read as somebody, and goes on until the test ends.
+	read := func(user, parameters string) (code int, said string) {
+		config := trial.Config(t)
+		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
+		client, err := rest.HTTPClientFor(config)
+		require.NoError(t, err)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+fmt.Sprintf(outputPath, b.Namespace, "long")+parameters, nil)
+		require.NoError(t, err)
+		response, err := client.Do(request)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = response.Body.Close() })
+		begin := make([]byte, len("begun\n"))
+		_, err = io.ReadFull(response.Body, begin)
+		require.NoError(t, err)
+		return response.StatusCode, string(begin)
+	}
+	code, readers := 0, 0
+	for ; readers < 32; readers++ {
+		if code, _ = read("anna", "?follow=true"); code != http.StatusOK {
+			break
+		}
+	}
+	require.Equal(t, http.StatusTooManyRequests, code, "%d readers", readers)
+	require.LessOrEqual(t, readers, 16)
+	code, said := read("bert", "")
+	require.Equal(t, http.StatusOK, code, said)
+	require.Equal(t, "begun\n", said)
 }
 
 func TestSubmitEndsAsTheJobsDo(t *testing.T) {

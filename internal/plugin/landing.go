@@ -1,0 +1,268 @@
+package plugin
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/output"
+)
+
+// landing is the directory where an archive is unpacked. Nothing lands outside of it, whatever the archive says: the jobs'
+// programs have chosen the names.
+type landing struct {
+	root   *os.Root
+	force  bool
+	origin origin
+	only   int // the job that is wanted; -1: all
+	jobs   int // how many the attempt has
+
+	claimed bool
+	wrote   map[string]bool // what this command has put there for this attempt, by its path in root
+	placed  []landed        // of the job that is landing
+	has     map[int]bool    // the jobs whose output is there
+
+	next        int // everything below is through
+	came, there int
+}
+
+// landed is a file or directory of the job that is landing, by its path in the job's directory.
+type landed struct {
+	path string
+	dir  bool
+}
+
+// missing are the jobs that are wanted and not there.
+func (l *landing) missing() []int {
+	var missing []int
+	for proc := range l.jobs {
+		if !l.has[proc] && (l.only < 0 || l.only == proc) {
+			missing = append(missing, proc)
+		}
+	}
+	return missing
+}
+
+func (l *landing) arrived(proc int) {
+	if l.has == nil {
+		l.has = map[int]bool{}
+	}
+	l.has[proc] = true
+}
+
+// unpack takes an archive in which the jobs come in order, each with all its files. Each lands in a directory of another
+// name first, which gets its own when it is complete.
+func (l *landing) unpack(r io.Reader) (err error) {
+	archive := tar.NewReader(r)
+	current := -1 // the job that is landing
+	skip := false
+	defer func() {
+		if current >= 0 && !skip {
+			err = errors.Join(err, l.root.RemoveAll(part(current)))
+		}
+	}()
+	for {
+		header, err := archive.Next()
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		proc, rest, atEnd := -1, "", err != nil
+		if !atEnd {
+			if proc, rest, err = entry(header); err != nil {
+				return errHere{err}
+			}
+		}
+		if proc != current {
+			if current >= 0 && !skip {
+				if err := l.land(current); err != nil {
+					return errHere{err}
+				}
+			}
+			if current >= 0 {
+				l.next = current + 1
+			}
+			if atEnd {
+				current = -1
+				return nil
+			}
+			if current, skip = proc, false; proc < l.next {
+				return errHere{fmt.Errorf("the archive has job %d out of its turn", proc)}
+			}
+			if skip, err = l.begin(proc); err != nil {
+				return errHere{err}
+			}
+		}
+		if atEnd {
+			return nil
+		}
+		if skip {
+			continue
+		}
+		if err := l.place(proc, rest, header, archive); err != nil {
+			return err
+		}
+	}
+}
+
+func part(proc int) string { return fmt.Sprintf(".htcd-%d.part", proc) }
+
+// entry tells whose an entry is. Only files and directories are taken: a link could lead anywhere.
+func entry(header *tar.Header) (proc int, rest string, err error) {
+	first, rest, _ := strings.Cut(strings.TrimSuffix(header.Name, "/"), "/")
+	proc, err = strconv.Atoi(first)
+	switch {
+	case err != nil || proc < 0 || strconv.Itoa(proc) != first:
+		return 0, "", fmt.Errorf("the archive has %q, which is no job's", header.Name)
+	case rest != "" && !filepath.IsLocal(filepath.FromSlash(rest)):
+		return 0, "", fmt.Errorf("the archive has %q, which would lead out of the directory", header.Name)
+	case header.Typeflag != tar.TypeReg && header.Typeflag != tar.TypeDir || header.Typeflag == tar.TypeReg && rest == "":
+		return 0, "", fmt.Errorf("the archive has %q, which is neither a file nor a directory", header.Name)
+	}
+	return proc, filepath.FromSlash(rest), nil
+}
+
+// begin tells whether a job is there already.
+func (l *landing) begin(proc int) (skip bool, err error) {
+	name := strconv.Itoa(proc)
+	_, err = l.root.Lstat(name)
+	switch {
+	case err == nil && !l.wrote[name]:
+		return false, l.notOurs(name)
+	case err == nil && !l.force:
+		l.there++
+		l.arrived(proc)
+		return true, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	}
+	l.placed = nil
+	if err := l.root.RemoveAll(part(proc)); err != nil {
+		return false, err
+	}
+	return false, l.root.Mkdir(part(proc), 0o777)
+}
+
+func (l *landing) notOurs(path string) error {
+	return fmt.Errorf("%s is there already, and not as output of %s, attempt %d: choose another directory, or move it away",
+		filepath.Join(l.root.Name(), path), l.origin.HTCJob, l.origin.Attempt)
+}
+
+// place writes one file or directory of a job.
+func (l *landing) place(proc int, rest string, header *tar.Header, r io.Reader) error {
+	name := filepath.Join(part(proc), rest)
+	if header.Typeflag == tar.TypeDir {
+		l.placed = append(l.placed, landed{rest, true})
+		return local(l.root.MkdirAll(name, 0o777))
+	}
+	l.placed = append(l.placed, landed{rest, false})
+	if err := l.root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+		return errHere{err}
+	}
+	mode := fs.FileMode(0o666)
+	if header.Mode&0o100 != 0 {
+		mode = 0o777
+	}
+	file, err := l.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+	if err != nil {
+		return errHere{err}
+	}
+	_, err = copyTo(file, r)
+	if closing := file.Close(); err == nil {
+		err = local(closing)
+	}
+	if err == nil {
+		err = local(l.root.Chtimes(name, header.ModTime, header.ModTime))
+	}
+	return err
+}
+
+// local marks an error of this side, if it is one.
+func local(err error) error {
+	if err != nil {
+		return errHere{err}
+	}
+	return nil
+}
+
+// land gives a complete job its name, and its streams theirs where it has no files that are called so.
+func (l *landing) land(proc int) error {
+	if err := l.nameStreams(proc); err != nil {
+		return err
+	}
+	name := strconv.Itoa(proc)
+	paths := []string{name}
+	for _, p := range l.placed {
+		paths = append(paths, filepath.Join(name, p.path))
+	}
+	_, err := l.root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if err := l.record(paths); err != nil {
+			return err
+		}
+		err = l.root.Rename(part(proc), name)
+	case err == nil:
+		err = l.replace(proc, paths)
+	}
+	if err != nil {
+		return err
+	}
+	l.came++
+	l.arrived(proc)
+	return nil
+}
+
+func (l *landing) nameStreams(proc int) error {
+	for from, to := range map[string]string{output.Stdout: "stdout", output.Stderr: "stderr"} {
+		if _, err := l.root.Lstat(filepath.Join(part(proc), to)); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		for i := range l.placed {
+			if l.placed[i].path != from {
+				continue
+			}
+			if err := l.root.Rename(filepath.Join(part(proc), from), filepath.Join(part(proc), to)); err != nil {
+				return err
+			}
+			l.placed[i].path = to
+		}
+	}
+	return nil
+}
+
+// replace puts a complete job where it is already. Whatever else somebody has put there stays; a file of the job that has
+// the name of such a one is refused before anything changes.
+func (l *landing) replace(proc int, paths []string) error {
+	name := strconv.Itoa(proc)
+	for _, p := range l.placed {
+		path := filepath.Join(name, p.path)
+		if _, err := l.root.Lstat(path); err == nil && !p.dir && !l.wrote[path] {
+			return l.notOurs(path)
+		}
+	}
+	if err := l.record(paths); err != nil {
+		return err
+	}
+	for _, p := range l.placed {
+		to := filepath.Join(name, p.path)
+		if p.dir {
+			if err := l.root.MkdirAll(to, 0o777); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := l.root.MkdirAll(filepath.Dir(to), 0o777); err != nil {
+			return err
+		}
+		if err := l.root.Rename(filepath.Join(part(proc), p.path), to); err != nil {
+			return err
+		}
+	}
+	return l.root.RemoveAll(part(proc))
+}
