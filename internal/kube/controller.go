@@ -99,6 +99,7 @@ func New(o Options) (*Controller, error) {
 	}
 	c.checkers = &desks{queue: c.checks, most: 1, batch: maxNamed, where: c.deskOfRun, serve: c.checkSome, rest: rest}
 	c.fetchers = &desks{queue: c.fetches, most: c.Fetchers, where: c.deskOf(asking), serve: oneByOne(c.fetchOne)}
+	c.Schedd = &answering{Schedd: o.Schedd, backends: &c.backends, now: o.Now, any: o.Credentials.Any, turned: c.placeTurned}
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)
 	}
@@ -222,21 +223,4 @@ func (c *Controller) wakeAll() {
 			c.routine.Add(job.Namespace + "/" + job.Name)
 		}
 	}
-}
-
-// asked takes note of how a command to a place ended and hands its error on.
-func (c *Controller) asked(place schedd.Place, err error) error {
-	if c.backends.note(place, err, c.Now()) {
-		if err == nil {
-			// Who did not even learn which schedd to ask may learn it now.
-			c.retryNow(func(t trouble) bool {
-				return t.condition == v1alpha1.ConditionBackendReachable && (t.place == place || t.place == schedd.Place{})
-			})
-		}
-		c.wakeAll()
-	}
-	if kind := schedd.KindOf(err); err != nil && (kind == schedd.Unreachable || kind == schedd.Timeout) {
-		return &placed{place, err}
-	}
-	return err
 }

@@ -180,14 +180,6 @@ type pass struct {
 // plain tells that the pass is to write what it finds, in no order, and that is all.
 func (p pass) plain() bool { return !p.all && !p.dry && p.found == nil }
 
-// asker tells how the end of a command is taken note of.
-func (c *Controller) asker(place schedd.Place, how pass) func(error) error {
-	if how.dry {
-		return func(err error) error { return err }
-	}
-	return func(err error) error { return c.asked(place, err) }
-}
-
 // runKey names a run by what its ads carry. A cluster id alone comes again when a schedd is set up anew.
 type runKey struct {
 	cluster int
@@ -199,7 +191,7 @@ func keyOf(run ledger.Run) runKey { return runKey{run.Cluster, run.UID, run.Atte
 
 // check asks queue, then history, about runs, and applies what they say.
 func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledger.Run, how pass) error {
-	at, asked := c.Now(), c.asker(id.Place, how)
+	at := c.Now()
 	checked, err := c.askQueue(ctx, id, runs, how, at)
 	if err != nil {
 		return err
@@ -218,14 +210,14 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 	if how.history && len(gone) > 0 {
 		var group errgroup.Group
 		group.SetLimit(atOnce)
-		err := asked(c.Schedd.History(ctx, id, constraint(gone), bound, func(j schedd.Job) error {
+		err := c.to(how).History(ctx, id, constraint(gone), bound, func(j schedd.Job) error {
 			// What it tells holds whatever comes after it, and is written while the schedd reads on.
 			if k := take(checked, j, at, "condor_history", how); k != nil && k.unseen() == 0 && how.plain() && !k.quiet() && !k.stuck {
 				k.applied = true
 				group.Go(func() error { return c.apply(ctx, k, at, how) })
 			}
 			return nil
-		}))
+		})
 		if err != nil {
 			err = fmt.Errorf("cross-check history: %w", err)
 		}
@@ -261,13 +253,13 @@ func (c *Controller) askQueue(ctx context.Context, id schedd.Identity, runs []le
 		go func() { opened <- read() }()
 	}
 	wait := sync.OnceValue(func() error { return <-opened })
-	asked := c.asker(id.Place, how)(c.Schedd.Queue(ctx, id, constraint(clusters), func(j schedd.Job) error {
+	asked := c.to(how).Queue(ctx, id, constraint(clusters), func(j schedd.Job) error {
 		if err := wait(); err != nil {
 			return err
 		}
 		take(checked, j, at, "condor_q", how)
 		return nil
-	}))
+	})
 	if err := wait(); err != nil {
 		return nil, err
 	}
@@ -560,10 +552,10 @@ func (c *Controller) tellRepairs(run ledger.Run, changes []change) {
 // newestHistory returns the id of the job that left the queue last, "" when none ever did.
 func (c *Controller) newestHistory(ctx context.Context, id schedd.Identity) (string, error) {
 	var newest string
-	err := c.asked(id.Place, c.Schedd.History(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j schedd.Job) error {
+	err := c.Schedd.History(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j schedd.Job) error {
 		newest = j.ID()
 		return nil
-	}))
+	})
 	if err != nil {
 		return "", fmt.Errorf("cross-check history: %w", err)
 	}

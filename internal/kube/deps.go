@@ -14,6 +14,8 @@ type Schedd interface {
 	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
 	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
 	Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
+	// Answers is the smallest question that only a schedd which answers can answer.
+	Answers(ctx context.Context, id schedd.Identity) error
 	// ScheddName is where new jobs of an identity go when nobody says where.
 	ScheddName(ctx context.Context, id schedd.Identity) (string, error)
 	Account(ctx context.Context, id schedd.Identity) (string, error)

@@ -239,7 +239,7 @@ func (c *Controller) transfer(ctx context.Context, b batch, wanted []int, dir st
 	}
 	missing = wanted
 	for _, as := range c.accounts(ctx, h, id) {
-		if err := c.asked(as.Place, c.Schedd.Transfer(ctx, as, b.of(missing), dir)); err != nil {
+		if err := c.Schedd.Transfer(ctx, as, b.of(missing), dir); err != nil {
 			return nil, nil, err
 		}
 		ask := missing

@@ -126,7 +126,7 @@ func (c *Controller) release(ctx context.Context, run ledger.Run, procs []int) e
 	id, err := c.identity(ctx, h)
 	if err == nil {
 		for _, as := range c.accounts(ctx, h, id) {
-			err = errors.Join(err, c.asked(as.Place, c.Schedd.Release(ctx, as, b.of(procs))))
+			err = errors.Join(err, c.Schedd.Release(ctx, as, b.of(procs)))
 		}
 	}
 	if err != nil {
@@ -172,11 +172,11 @@ func (c *Controller) releaseCircle(ctx context.Context, k circle) error {
 		return err
 	}
 	found := map[runKey][]int{}
-	err = c.asked(id.Place, c.Schedd.Queue(ctx, id, schedd.Waiting, func(j schedd.Job) error {
+	err = c.Schedd.Queue(ctx, id, schedd.Waiting, func(j schedd.Job) error {
 		key := runKey{j.Cluster, j.Tag.UID, j.Tag.Attempt}
 		found[key] = append(found[key], j.Proc)
 		return nil
-	}))
+	})
 	if err != nil {
 		return err
 	}
@@ -220,12 +220,12 @@ func (c *Controller) giveUpGone(ctx context.Context, b batch, missing []int) err
 		return err
 	}
 	queued := map[int]schedd.Job{}
-	err = c.asked(id.Place, c.Schedd.Queue(ctx, id, b.of(nil).Tag.Constraint(), func(j schedd.Job) error {
+	err = c.Schedd.Queue(ctx, id, b.of(nil).Tag.Constraint(), func(j schedd.Job) error {
 		if j.Cluster == b.run.Cluster {
 			queued[j.Proc] = j
 		}
 		return nil
-	}))
+	})
 	if err != nil {
 		return err
 	}

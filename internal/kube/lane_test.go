@@ -81,7 +81,7 @@ func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("gone"))
 	s := slow{w.schedd, make(chan struct{}), make(chan struct{})}
-	w.Controller.Schedd = s
+	w.asks(s)
 
 	job := w.job("gone").DeepCopy()
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
@@ -120,13 +120,13 @@ func TestWhatWasDecidedAnewGoesToItsOwnWorkers(t *testing.T) {
 func TestTheStatusOfASubmissionUnderWayIsWrittenWhenItIsThroughOrTakesLong(t *testing.T) {
 	w := newWorld(t)
 	var during []v1alpha1.Phase
-	w.Controller.Schedd = busy{w.schedd, func() {
+	w.asks(busy{w.schedd, func() {
 		for range 2 {
 			require.NoError(t, w.sync(t.Context(), "default/one"))
 			during = append(during, w.job("one").Status.Phase)
 			w.clock = w.clock.Add(betweenWrites)
 		}
-	}}
+	}})
 	w.apply(htcjob("one"))
 	require.Equal(t, []v1alpha1.Phase{"", v1alpha1.PhaseSubmitting}, during)
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("one").Status.Phase)

@@ -21,14 +21,14 @@ func (c *Controller) own(ctx context.Context, h home, id schedd.Identity, queued
 		return nil, nil, nil, nil
 	}
 	account, err := c.Schedd.Account(ctx, id)
-	if err = c.asked(id.Place, err); err != nil {
+	if err != nil {
 		return nil, nil, nil, err
 	}
 	accounts := []string{account}
 	if common, err := c.Credentials.Common(ctx); err == nil && common.Who() != id.Who() && h.secret == "" {
 		common.Place = id.Place
 		account, err = c.Schedd.Account(ctx, common)
-		if err = c.asked(id.Place, err); err != nil {
+		if err != nil {
 			return nil, nil, nil, err
 		}
 		accounts = append(accounts, account)

@@ -84,7 +84,7 @@ func (c *Controller) choose(ctx context.Context, job *v1alpha1.HTCJob) (home, sc
 		return h, id, err
 	}
 	name, err := c.Schedd.ScheddName(ctx, id)
-	if err = c.asked(id.Place, err); err != nil {
+	if err != nil {
 		return h, id, err
 	}
 	h.place.Schedd, id.Place.Schedd = name, name
@@ -164,11 +164,3 @@ func (c *Controller) questioner(ctx context.Context, h home) (schedd.Identity, e
 	id.Place = h.place
 	return id, err
 }
-
-// placed is an error of the command that a place did not answer.
-type placed struct {
-	place schedd.Place
-	error
-}
-
-func (p *placed) Unwrap() error { return p.error }

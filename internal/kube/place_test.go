@@ -50,6 +50,10 @@ func (p *pools) Account(ctx context.Context, id schedd.Identity) (string, error)
 	return p.at[id.Place].Account(ctx, id)
 }
 
+func (p *pools) Answers(ctx context.Context, id schedd.Identity) error {
+	return p.at[id.Place].Answers(ctx, id)
+}
+
 func (p *pools) ScheddName(context.Context, schedd.Identity) (string, error) { return p.usual, nil }
 
 // newWorldOfPools has the usual schedd "first", "second" beside it, and "first" of a pool "far", all of which spec.pool may name.
@@ -60,7 +64,8 @@ func newWorldOfPools(t *testing.T) (w *world, p *pools, first, second, far *sche
 	p = &pools{"first", map[schedd.Place]*scheddtest.Schedd{
 		{Schedd: "first"}: first, {Schedd: "second"}: second, {Collector: "far", Schedd: "first"}: far,
 	}}
-	w.Controller.Schedd, w.Controller.Site.AllowPools = p, []string{"second", "far/*"}
+	w.asks(p)
+	w.Controller.Site.AllowPools = []string{"second", "far/*"}
 	w.Controller.Site.Collector = "near"
 	return w, p, first, second, far
 }

@@ -28,8 +28,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt i
 	}
 	// Every intent that an outage leaves open costs two looks for its tag afterwards: while nobody answers none is begun.
 	if !c.backends.answers(id.Place) {
-		nobody := func(schedd.Job) error { return nil }
-		if err := c.asked(id.Place, c.Schedd.Queue(ctx, id, tag(job, attempt).Constraint(), nobody)); err != nil {
+		if err := c.Schedd.Answers(ctx, id); err != nil {
 			return fmt.Errorf("ask before the submission: %w", err)
 		}
 	}
@@ -96,7 +95,7 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	if schedd.KindOf(err) == schedd.Refused {
 		return c.refuse(ctx, job, run, err)
 	}
-	if err = c.asked(id.Place, err); err != nil {
+	if err != nil {
 		return fmt.Errorf("submit: %w", err)
 	}
 	if cluster.Procs != run.Procs {

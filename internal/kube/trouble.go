@@ -34,17 +34,15 @@ func explain(err error) trouble {
 		return trouble{condition: v1alpha1.ConditionSubmitted, reason: "LedgerUnavailable",
 			message: fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err)}
 	}
-	switch kind := schedd.KindOf(err); kind {
+	kind := schedd.KindOf(err)
+	if p, ok := errors.AsType[*placed](err); ok {
+		return trouble{condition: v1alpha1.ConditionBackendReachable, reason: kind.String(), message: err.Error(), place: p.place}
+	}
+	switch kind {
 	case schedd.Credentials:
 		return trouble{condition: v1alpha1.ConditionCredentials, reason: kind.String(), message: err.Error()}
 	case schedd.Unknown:
 		return trouble{condition: v1alpha1.ConditionSubmitted, reason: "Retrying", message: err.Error()}
-	case schedd.Unreachable, schedd.Timeout:
-		t := trouble{condition: v1alpha1.ConditionBackendReachable, reason: kind.String(), message: err.Error()}
-		if p, ok := errors.AsType[*placed](err); ok {
-			t.place = p.place
-		}
-		return t
 	default:
 		return trouble{condition: v1alpha1.ConditionSubmitted, reason: kind.String(), message: err.Error()}
 	}
@@ -92,53 +90,4 @@ func (t *troubles) with(such func(trouble) bool) map[string]errand {
 		}
 	}
 	return keys
-}
-
-// backends remembers of every place whether it answered when it was last asked.
-type backends struct {
-	mu sync.Mutex
-	m  map[schedd.Place]backend
-}
-
-type backend struct {
-	asked    bool
-	at       time.Time
-	answered bool // at some time
-	down     bool
-	reason   string
-	message  string
-}
-
-// note takes the result of one command and tells whether the answer to "reachable?" changed.
-func (b *backends) note(place schedd.Place, err error, at time.Time) (changed bool) {
-	kind := schedd.KindOf(err)
-	down := err != nil && (kind == schedd.Unreachable || kind == schedd.Timeout)
-	if err != nil && !down {
-		return false // it answered, or the trouble is on this side: neither proves anything new
-	}
-	now := backend{asked: true, at: at, answered: !down, down: down, reason: "Answered", message: "the schedd answered when last asked"}
-	if down {
-		now.reason, now.message = kind.String(), err.Error()
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.m == nil {
-		b.m = map[schedd.Place]backend{}
-	}
-	before := b.m[place]
-	now.answered = now.answered || before.answered
-	b.m[place] = now
-	return !before.asked || before.down != down
-}
-
-// answers tells whether the place is known to have answered when it was last asked.
-func (b *backends) answers(place schedd.Place) bool {
-	s := b.state(place)
-	return s.asked && !s.down
-}
-
-func (b *backends) state(place schedd.Place) backend {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.m[place]
 }

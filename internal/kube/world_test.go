@@ -66,10 +66,14 @@ func newWorldWithOutput(t *testing.T) *world {
 	return w
 }
 
+// asks lets the controller talk to another schedd.
+func (w *world) asks(s Schedd) { w.Controller.Schedd.(*answering).Schedd = s }
+
 // restart is a new htcd over the same ledger, schedd and apiserver.
 func (w *world) restart() {
 	w.t.Helper()
 	var err error
+	w.Options.Schedd = w.Options.Schedd.(*answering).Schedd
 	w.Controller, err = New(w.Options)
 	require.NoError(w.t, err)
 	require.NoError(w.t, w.adoptOrphans(w.t.Context()))

@@ -38,6 +38,20 @@ func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 	return account, nil
 }
 
+// answerTime is how long a schedd that works may take to answer: a client of others that stalls in the middle of a
+// submission stops it for 20 s (measured).
+const answerTime = 25 * time.Second
+
+// Answers asks the schedd the smallest question there is, a handshake; a nil error means that it answers.
+func (c *Client) Answers(ctx context.Context, id Identity) error {
+	args, err := c.target(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = c.ping(ctx, id, min(answerTime, c.o.Timeout), append(args, "-type", "SCHEDD", "READ")...)
+	return c.ofToken(ctx, id, err)
+}
+
 // ping runs condor_ping, which says on its standard output what went wrong.
 func (c *Client) ping(ctx context.Context, id Identity, timeout time.Duration, args ...string) (string, error) {
 	var out bytes.Buffer

@@ -54,6 +54,7 @@ const (
 	Remove     = "Remove"
 	ScheddName = "ScheddName"
 	Account    = "Account"
+	Answers    = "Answers"
 )
 
 // Fail lets the next calls of a command meet these faults, one each, in order.
@@ -69,7 +70,7 @@ func (s *Schedd) Down(err error, commands ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(commands) == 0 {
-		commands = []string{Submit, Queue, History, Remove, Account, Transfer, Release}
+		commands = []string{Submit, Queue, History, Remove, Account, Answers, Transfer, Release}
 	}
 	for _, c := range commands {
 		delete(s.faults, "down "+c)
@@ -341,4 +342,9 @@ func (s *Schedd) Account(ctx context.Context, id schedd.Identity) (string, error
 		return "", f.Err
 	}
 	return account(id), nil
+}
+
+// Answers answers.
+func (s *Schedd) Answers(ctx context.Context, _ schedd.Identity) error {
+	return s.call(ctx, Answers).Err
 }
