@@ -45,7 +45,11 @@ func (c *Controller) actOne(ctx context.Context, e errand, key string) {
 		c.lane.addAfter(e, key, pause.after)
 		return
 	}
+	pause, own := errors.AsType[*paused](err)
 	after := min(firstRetry<<min(c.lane.tries(e, key), 10), lastRetry)
+	if own {
+		after = pause.after
+	}
 	t := explain(err)
 	t.errand, t.retry = e, c.Now().Add(after)
 	if c.troubles.set(key, t) {
@@ -53,6 +57,10 @@ func (c *Controller) actOne(ctx context.Context, e errand, key string) {
 		if job := c.get(key); job != nil {
 			c.Events.Warning(job, t.reason, t.message)
 		}
+	}
+	if own {
+		c.lane.addAfter(e, key, after)
+		return
 	}
 	c.lane.again(e, key)
 }
@@ -120,8 +128,8 @@ func (c *Controller) runsOf(ctx context.Context, key string) ([]ledger.Run, erro
 }
 
 // find asks the queue and then the history for every job that matches, leaving out those that ran nothing and never
-// will. Only a nil error is an answer.
-func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint string) (queued, left []schedd.Job, err error) {
+// will. What left the queue before the job since is not looked at. Only a nil error is an answer.
+func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint, since string) (queued, left []schedd.Job, err error) {
 	err = c.Schedd.Queue(ctx, id, constraint, func(j schedd.Job) error {
 		if !neverRan(j) {
 			queued = append(queued, j)
@@ -131,7 +139,7 @@ func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint st
 	if err != nil {
 		return nil, nil, err
 	}
-	err = c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{}, func(j schedd.Job) error {
+	err = c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Since: since}, func(j schedd.Job) error {
 		if !neverRan(j) {
 			left = append(left, j)
 		}

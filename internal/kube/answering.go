@@ -36,7 +36,7 @@ func (a *answering) about(ctx context.Context, id schedd.Identity, command func(
 	switch {
 	case err == nil:
 		a.note(id.Place, nil)
-	case unanswered(err) && ctx.Err() == nil && unanswered(a.Answers(ctx, id)):
+	case unanswered(err) && ctx.Err() == nil && silent(a.Answers(ctx, id)):
 		return &placed{id.Place, err}
 	}
 	return err
@@ -50,11 +50,17 @@ func (a *answering) Answers(ctx context.Context, id schedd.Identity) error {
 	switch {
 	case err == nil:
 		a.note(id.Place, nil)
-	case unanswered(err) && ctx.Err() == nil:
+	case silent(err) && ctx.Err() == nil:
 		a.note(id.Place, err)
 		return &placed{id.Place, err}
 	}
 	return err
+}
+
+// silent reports whether an answer to the small question is none. To be turned away is one.
+func silent(err error) bool {
+	kind := schedd.KindOf(err)
+	return err != nil && kind != schedd.Credentials && kind != schedd.NotAuthorised
 }
 
 // question is asked as an account that works elsewhere first: that of one namespace must not make a place seem away for all.

@@ -59,6 +59,8 @@ type Controller struct {
 	backends backends
 	usual    usual
 	absences absences
+	tries    tries
+	limits   limits
 	pace     pace
 	passes   passes
 	rooms    rooms

@@ -130,15 +130,20 @@ type circle struct {
 	runs []ledger.Run
 }
 
+// circle is the home by which such runs are asked about together.
+func (h home) circle() home {
+	if h.secret == "" {
+		h.namespace = ""
+	}
+	return h
+}
+
 // circles sorts runs. Those with the usual account of their namespace are asked about together, as whoever has a ticket:
 // the schedd shows everybody's jobs to everybody.
 func circles(runs []ledger.Run) []circle {
 	sorted := map[home]*circle{}
 	for _, run := range runs {
-		h := homeOf(run)
-		if h.secret == "" {
-			h.namespace = ""
-		}
+		h := homeOf(run).circle()
 		if sorted[h] == nil {
 			sorted[h] = &circle{home: h}
 		}

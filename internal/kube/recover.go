@@ -36,6 +36,9 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if err != nil {
 		return err
 	}
+	if run != nil && c.tries.get(*run).unsent {
+		return c.goOn(ctx, job, *run)
+	}
 	if run == nil {
 		current, err := c.Objects.AddFinalizer(ctx, job)
 		if err != nil {
@@ -62,7 +65,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if restored(run) {
 		constraint = schedd.UIDConstraint(run.UID)
 	}
-	queued, left, err := c.find(ctx, id, constraint)
+	queued, left, err := c.find(ctx, id, constraint, c.tries.get(*run).since)
 	if err != nil {
 		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
 	}
@@ -106,10 +109,15 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if first := c.absences.first(run.UID, c.Now()); c.Now().Sub(first) < absentTwice {
 		return &waiting{absentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
 	}
+	return c.goOn(ctx, job, *run)
+}
+
+// goOn sends an attempt of which the schedd has nothing, unless it is not to be sent any more.
+func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
 	if job.Spec.Suspend {
-		return c.withdraw(ctx, *run)
+		return c.withdraw(ctx, run)
 	}
-	return c.sendAgain(ctx, job, *run)
+	return c.sendAgain(ctx, job, run)
 }
 
 // supersede goes on with a later attempt than the one that is remembered: both were lost with the ledger, and only the
@@ -152,6 +160,9 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	}
 	h, id, err := c.choose(ctx, job)
 	if err != nil {
+		return err
+	}
+	if err := c.limits.ask(limitKey{id.Place, id.Who()}, c.Now()); err != nil {
 		return err
 	}
 	fresh := withHome(c.newRun(job, run.Attempt, d), h)

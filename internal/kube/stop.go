@@ -181,5 +181,6 @@ func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
 		return fmt.Errorf("record that attempt %d is not sent: %w", run.Attempt, err)
 	}
 	c.absences.clear(run.UID)
+	c.tries.clear(run)
 	return os.RemoveAll(run.TempDir)
 }

@@ -17,7 +17,13 @@ import (
 
 // submit begins an attempt: finalizer, intent, sandbox, condor_submit, rows, in that order. Whatever breaks it off, the
 // intent row stays and recover takes over; only a refusal of the description is final.
-func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt int) error {
+func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt int) (err error) {
+	// Who cannot go for another reason keeps no place in front of those who could.
+	defer func() {
+		if _, waits := errors.AsType[*limitError](err); !waits {
+			c.leaveRoom(job.Namespace + "/" + job.Name)
+		}
+	}()
 	d, err := c.Site.translate(job, attempt)
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt, d), err)
@@ -31,6 +37,9 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt i
 		if err := c.Schedd.Answers(ctx, id); err != nil {
 			return fmt.Errorf("ask before the submission: %w", err)
 		}
+	}
+	if err := c.limits.ask(limitKey{id.Place, id.Who()}, c.Now()); err != nil {
+		return err
 	}
 	run := withHome(c.newRun(job, attempt, d), h)
 	token, hash := notify.NewToken()
@@ -91,19 +100,42 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 		return fmt.Errorf("stage %s/%s: %w", run.Namespace, run.Name, err)
 	}
 	began := c.Now()
-	cluster, err := c.Schedd.Submit(ctx, id, run.TempDir)
+	c.tries.begin(run, c.since(ctx, id, run))
+	cluster, err := c.transmit(ctx, id, run)
+	if err != nil && schedd.KindOf(err) != schedd.Refused {
+		err = c.unsuccessful(id, run, err)
+	}
 	if schedd.KindOf(err) == schedd.Refused {
 		return c.refuse(ctx, job, run, err)
 	}
 	if err != nil {
-		return fmt.Errorf("submit: %w", err)
+		return err
 	}
+	c.limits.over(limitKey{id.Place, id.Who()})
+	c.wakeLimited()
 	if cluster.Procs != run.Procs {
 		return fmt.Errorf("submit: cluster %d has %d procs instead of %d", cluster.ID, cluster.Procs, run.Procs)
 	}
 	c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", cluster.ID).Int("procs", cluster.Procs).
 		Dur("took", c.Now().Sub(began)).Msg("submitted")
 	return c.recordCluster(ctx, job, run, cluster)
+}
+
+// transmit runs condor_submit. What the schedd says at the commit may be about another client's transaction that was broken off
+// before, so it is asked once more, and believed when it repeats itself.
+func (c *Controller) transmit(ctx context.Context, id schedd.Identity, run ledger.Run) (schedd.Cluster, error) {
+	cluster, err := c.Schedd.Submit(ctx, id, run.TempDir)
+	first, ok := errors.AsType[*schedd.Error](err)
+	if !ok || !first.AtCommit || first.Kind != schedd.Refused {
+		return cluster, err
+	}
+	cluster, err = c.Schedd.Submit(ctx, id, run.TempDir)
+	if second, ok := errors.AsType[*schedd.Error](err); ok && second.AtCommit && !second.Repeats(first) {
+		doubted := *second
+		doubted.Kind = schedd.Unknown
+		err = &doubted
+	}
+	return cluster, err
 }
 
 // recordCluster turns an intent into a submitted run with a row for every proc. It was submitted now, unless the run says when.
@@ -126,6 +158,7 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 	if err != nil {
 		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
 	}
+	c.tries.clear(run)
 	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, plural(run.Procs, "job"), run.Schedd))
 	return nil
 }
@@ -161,6 +194,7 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 	if err != nil {
 		return fmt.Errorf("record refusal: %w", err)
 	}
+	c.tries.clear(run)
 	return os.RemoveAll(run.TempDir)
 }
 

@@ -48,7 +48,7 @@ func (c *Client) Answers(ctx context.Context, id Identity) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.ping(ctx, id, min(answerTime, c.o.Timeout), append(args, "-type", "SCHEDD", "READ")...)
+	_, err = c.ping(ctx, id, min(answerTime, c.o.Timeout), append(args, "-type", "SCHEDD", "-long", "READ")...)
 	return c.ofToken(ctx, id, err)
 }
 
@@ -59,7 +59,7 @@ func (c *Client) ping(ctx context.Context, id Identity, timeout time.Duration, a
 	var e *Error
 	if errors.As(err, &e) && e.Kind == Unknown && e.Stderr == "" {
 		words, _, _ := strings.Cut(strings.TrimPrefix(out.String(), "#"), "\n")
-		e.Stderr, e.Kind = clip(words), classify(words)
+		e.Stderr, e.Kind = clip(words), classify([]string{words}, false)
 	}
 	return out.String(), err
 }

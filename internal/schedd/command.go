@@ -18,6 +18,7 @@ type command struct {
 	id      Identity
 	read    func(io.Reader) error
 	writes  []string          // where it may write; none: wherever the account may
+	echoes  bool              // what it says of a failure may hold what users wrote
 	answers func(*Error) bool // which failures are none, but an answer; nil: none
 }
 
@@ -51,7 +52,10 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 	case tool.TimedOut:
 		e.Kind = Timeout
 	case tool.Exited:
-		e.Kind = classify(f.Words)
+		e.Kind = classify(f.Lines, cmd.echoes)
+		if kind, is := atCommit(f.Lines); is {
+			e.Kind, e.AtCommit = kind, true
+		}
 	case tool.Interrupted:
 		if errors.Is(f.Err, context.DeadlineExceeded) {
 			e.Kind = Timeout
@@ -62,7 +66,7 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 			return own.error
 		}
 		// A tool that failed half-way says why; what it left unfinished does not.
-		if e.Kind = classify(f.Words); f.Words == "" {
+		if e.Kind = classify(f.Lines, cmd.echoes); f.Words == "" {
 			e.Stderr = f.Err.Error()
 		}
 	}

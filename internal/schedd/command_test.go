@@ -61,6 +61,12 @@ func TestSubmit(t *testing.T) {
 		"an unknown command is refused":    {`printf '\nERROR: Failed to parse command file (line 2).\n' >&2; exit 1`, Cluster{}, Refused, "Failed to parse command file", nil},
 		"a site's requirement is a refusal": {`echo 'ERROR: Failed to commit job submission into the queue.
 ERROR: You must say +Project.' >&2; exit 1`, Cluster{}, Refused, "You must say +Project.", nil},
+		"what a user wrote is no outage": {`printf 'ERROR: retry_until = int(strcat("9", "Connection refused")) is invalid\n' >&2; exit 1`, Cluster{}, Unknown, "Connection refused", nil},
+		"nor a lack of rights":           {`printf '\nERROR: x = "SECMAN:2010 DENIED | CEDAR:6001: | AUTHENTICATE:1004:" | ERROR: Failed to connect\n' >&2; exit 1`, Cluster{}, Unknown, "SECMAN", nil},
+		"nor in a site's reason": {`echo 'ERROR: Failed to commit job submission into the queue.
+ERROR: there is no project Connection refused DENIED MAX_JOBS_PER_OWNER' >&2; exit 1`, Cluster{}, Refused, "no project", nil},
+		"a limit at the commit": {`echo 'ERROR: Failed to commit job submission into the queue.
+ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER' >&2; exit 1`, Cluster{}, Limit, "MAX_JOBS_PER_OWNER", nil},
 		"a commit without an answer is no refusal: the schedd may have the jobs": {`printf '\nERROR: Failed to commit job submission into the queue.\n' >&2; exit 1`, Cluster{}, Unknown, "Failed to commit", nil},
 		"what has a cluster was not refused":                                     {`echo "9.0 - 9.2"; printf 'ERROR: Failed to commit job submission into the queue.\nERROR: no\n' >&2; exit 1`, Cluster{}, Unknown, "Failed to commit", &Cluster{9, 3}},
 		"a limit may pass":                                                       {`printf 'ERROR: Failed to create proc\nNumber of submitted jobs would exceed MAX_JOBS_PER_SUBMISSION\n' >&2; exit 1`, Cluster{}, Limit, "MAX_JOBS_PER_SUBMISSION", nil},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -50,6 +52,8 @@ type Error struct {
 	// Cluster is set when condor_submit printed a cluster and yet failed. That
 	// cluster may stand in the queue half-spooled: ask for it before sending again.
 	Cluster *Cluster
+	// AtCommit is set when the schedd refused the whole submission at its end, and so took nothing.
+	AtCommit bool
 
 	err error
 }
@@ -92,12 +96,13 @@ func refused(format string, args ...any) *Error {
 	return &Error{Kind: Refused, ExitCode: -1, Stderr: err.Error(), err: errors.Unwrap(err)}
 }
 
-// classify finds the kind of failure in what a tool said. The rules are in order: a
-// message of several lines holds the effect of one cause in the words of another.
-func classify(stderr string) Kind {
-	for _, r := range rules {
-		for _, w := range r.words {
-			if strings.Contains(stderr, w) {
+// classify finds the kind of failure in the lines that a tool printed. They are in order: several lines hold the effect of
+// one cause in the words of another. Some tools echo what users wrote, expressions and names of files: of those only the beginning
+// of a line is HTCondor's own.
+func classify(lines []string, echoes bool) Kind {
+	for _, r := range signs {
+		for _, line := range lines {
+			if r.says(line, echoes) {
 				return r.kind
 			}
 		}
@@ -105,25 +110,72 @@ func classify(stderr string) Kind {
 	return Unknown
 }
 
-// rules are HTCondor 23.9's own words. Only what was seen to be final is Refused: what is
-// not known is shown and tried again.
-var rules = []struct {
+type sign struct {
 	kind  Kind
 	words []string
-}{
-	// The limits come as a refused commit.
-	{Limit, []string{"MAX_JOBS_PER_OWNER", "MAX_JOBS_PER_SUBMISSION", "MAX_JOBS_SUBMITTED"}},
+}
+
+func (r sign) says(line string, echoes bool) bool {
+	line = strings.TrimPrefix(line, "ERROR: ")
+	for _, w := range r.words {
+		if strings.HasPrefix(line, w) || strings.Contains(line, w) && (!echoes || ownLine.MatchString(line)) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownLine is one of those in which HTCondor says how a connection failed. Nothing of a job stands in them.
+var ownLine = regexp.MustCompile(`^(AUTHENTICATE|SECMAN|CEDAR):[0-9]+:`)
+
+// signs are HTCondor 23.9's own words. Only what was seen to be final is Refused: what is
+// not known is shown and tried again.
+var signs = []sign{
+	{Limit, []string{"Number of submitted jobs would exceed MAX_JOBS", "Number of jobs submitted would exceed MAX_JOBS"}},
 	// The schedd went away in the middle of the handshake; the line after it speaks of authentication.
 	{Unreachable, []string{"AUTHENTICATE:1002"}},
 	{Credentials, []string{"AUTHENTICATE:1003", "AUTHENTICATE:1004", "No credentials cache", "Ticket expired", "credentials have expired"}},
 	{NotAuthorised, []string{"SECMAN:2010", "DENIED", "not authorized", "not a valid user account"}},
-	// Without a reason after it the failed commit is a lost answer: the schedd died, and may have the jobs all the same.
-	{Refused, []string{"Failed to parse command file", "Parse error in expression", "Failed to commit job submission into the queue. | ERROR: "}},
+	{Refused, []string{"Failed to parse command file", "Parse error in expression"}},
 	{Unreachable, []string{
 		"Can't find address", "couldn't locate", "failed to make connection", "cannot get address", "Collector has no record", "No such schedd named", "(null)", "Can't find schedd", "Failed to connect", "Failed to fetch ads", "Unable to locate", "Couldn't contact",
 		"CEDAR:6001", "CEDAR:6002", "SECMAN:2003", "SECMAN:2007", "Failed to send", "Connection refused", "Connection closed",
 	}},
 }
+
+// commitFailed begins what condor_submit says when the schedd does not take the whole submission.
+const commitFailed = "ERROR: Failed to commit job submission into the queue."
+
+// atCommit finds the kind of a failed commit in the lines after it. Without any it is a lost answer: the schedd died, and may have
+// the jobs all the same. The reason may be a site's own, with what users wrote anywhere in it.
+func atCommit(lines []string) (kind Kind, is bool) {
+	at := slices.Index(lines, commitFailed)
+	if at < 0 || at+1 == len(lines) {
+		return Unknown, false
+	}
+	for _, line := range lines[at+1:] {
+		switch {
+		case signs[0].says(line, true):
+			return Limit, true
+		case notAnAccount.MatchString(line):
+			return NotAuthorised, true
+		}
+	}
+	return Refused, true
+}
+
+var notAnAccount = regexp.MustCompile(`^ERROR: Setting owner to "[^"]*", which is not a valid user account`)
+
+// Repeats reports whether a refusal at the commit is the same as one before it, of another try of the same. Every try has a
+// cluster of its own: a reason that names the same job twice is about somebody else's.
+func (e *Error) Repeats(before *Error) bool {
+	if e.Stderr == before.Stderr {
+		return !someJob.MatchString(e.Stderr)
+	}
+	return someJob.ReplaceAllString(e.Stderr, "job") == someJob.ReplaceAllString(before.Stderr, "job")
+}
+
+var someJob = regexp.MustCompile(`\bjob [0-9]+\.-?[0-9]+`)
 
 // nothingMatched tells whether condor_rm found nothing to remove. It ends with the same
 // line after every trouble; here it stands alone.

@@ -42,6 +42,7 @@ func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, 
 	err = c.run(ctx, command{
 		name: "condor_submit", args: args, dir: dir, id: id,
 		timeout: c.o.Timeout + time.Duration(procs)*timePerProc, read: tool.Output(&out),
+		echoes: true,
 	})
 	cluster, known := parseRange(out.String())
 	var e *Error
@@ -52,7 +53,7 @@ func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, 
 			e.Cluster = &cluster
 		}
 		if known && e.Kind == Refused {
-			e.Kind = Unknown // nothing is refused that has a cluster
+			e.Kind, e.AtCommit = Unknown, false // nothing is refused that has a cluster
 		}
 		// What is wrong with a job's credential it says where the range would stand.
 		if said := strings.Join(strings.Fields(out.String()), " "); !known && said != "" {

@@ -136,7 +136,7 @@ func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs
 		writes = append(writes, id.CCache) // Kerberos keeps the schedd's ticket there
 	}
 	var out bytes.Buffer
-	err := c.run(ctx, command{name: "condor_transfer_data", args: args, id: id, timeout: timeout, read: tool.Output(&out), writes: writes})
+	err := c.run(ctx, command{name: "condor_transfer_data", args: args, id: id, timeout: timeout, read: tool.Output(&out), writes: writes, echoes: true})
 	var e *Error
 	if errors.As(err, &e) {
 		if m := targetJob.FindStringSubmatch(e.Stderr); m != nil && m[1] == strconv.Itoa(procs.Cluster) {

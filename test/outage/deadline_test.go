@@ -1,8 +1,6 @@
 package outage
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,27 +8,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/test/trial"
 )
 
-// slowCredentials is HTCondor's configuration at a site where condor_submit waits for a program when a job asks for credentials.
-func slowCredentials(t *testing.T) string {
-	t.Helper()
-	running := trial.New(t).Lab
-	usual, err := os.ReadFile(running.Path("condor", "client.conf"))
-	require.NoError(t, err)
-	producer, config := running.Path("run", "slow-producer"), running.Path("run", "slow.conf")
-	require.NoError(t, os.WriteFile(producer, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o755))
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(usual, "SEC_CREDENTIAL_PRODUCER = %s\n", producer), 0o644))
-	return config
-}
+// slow is a program of a site's, that condor_submit runs where the description is, and that does not end for one HTCJob.
+const slow = `grep -q '"slow"' job.sub && exec sleep 1000
+cat "${KRB5CCNAME#FILE:}"
+`
 
 func TestADeadlineOfOneUsersSubmissionIsNobodyElsesOutage(t *testing.T) {
-	o := begin(t, "--command-timeout=5s", "--condor-config="+slowCredentials(t))
+	o := begin(t, "--command-timeout=5s", "--condor-config="+credentials(t, slow))
 	o.Create("other", "sleep 1000\n")
 	o.running("other")
 	before := o.Get("other").Status
-	o.Create("slow", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "MY.SendCredential = True\n" })
+	o.Create("slow", "exit 0\n")
 	o.says("slow", v1alpha1.ConditionSubmitted, "Timeout")
 	reachable := func(job *v1alpha1.HTCJob) *metav1.Condition {
 		return meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionBackendReachable)

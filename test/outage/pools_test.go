@@ -182,19 +182,19 @@ func TestWhenTheUsualScheddIsGoneTheSitesCommandMayNameAnother(t *testing.T) {
 }
 
 // credentials is HTCondor's configuration at a site where condor_submit asks a program for what jobs need elsewhere.
-func credentials(t *testing.T) string {
+func credentials(t *testing.T, script string) string {
 	t.Helper()
 	running := trial.New(t).Lab
 	usual, err := os.ReadFile(running.Path("condor", "client.conf"))
 	require.NoError(t, err)
 	producer, config := running.Path("run", "producer"), running.Path("run", "site.conf")
-	require.NoError(t, os.WriteFile(producer, []byte("#!/bin/sh\ncat \"${KRB5CCNAME#FILE:}\"\n"), 0o755))
+	require.NoError(t, os.WriteFile(producer, []byte("#!/bin/sh\n"+script), 0o755))
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(usual, "SEC_CREDENTIAL_PRODUCER = %s\nCREDD_HOST = $(SCHEDD_HOST)\n", producer), 0o644))
 	return config
 }
 
 func TestWhereTheSiteGivesJobsATicketTheyHaveItAndNobodyElse(t *testing.T) {
-	s := newSite(t, "--condor-config="+credentials(t))
+	s := newSite(t, "--condor-config="+credentials(t, `cat "${KRB5CCNAME#FILE:}"`+"\n"))
 	s.answer(t, `{"currentschedd": "`+usual+`"}`)
 	s.Create("elsewhere", `test -s "${KRB5CCNAME#FILE:}"`+"\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "MY.SendCredential = True\n" })
 	s.succeeded("elsewhere")

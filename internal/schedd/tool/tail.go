@@ -21,18 +21,20 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// words are the last lines, without empty ones, blanks and control characters, as one.
-func (t *tail) words() string {
+// lines are the last ones, without empty ones, blanks and control characters.
+func (t *tail) lines() []string {
 	var lines []string
 	for l := range strings.Lines(strings.ToValidUTF8(string(t.b), "?")) {
 		if l = oneLine(l); l != "" {
 			lines = append(lines, l)
 		}
 	}
-	if len(lines) > shownLines {
-		lines = lines[len(lines)-shownLines:]
-	}
-	s := strings.Join(lines, " | ")
+	return lines[max(0, len(lines)-shownLines):]
+}
+
+// words are the lines as one.
+func (t *tail) words() string {
+	s := strings.Join(t.lines(), " | ")
 	if len(s) > shownBytes {
 		s = "..." + strings.ToValidUTF8(s[len(s)-shownBytes:], "")
 	}

@@ -54,8 +54,9 @@ const (
 // Failure is the error of Run.
 type Failure struct {
 	Cause    Cause
-	ExitCode int    // -1 when it did not exit by itself
-	Words    string // the last lines of its stderr, or ours, on one line
+	ExitCode int      // -1 when it did not exit by itself
+	Words    string   // the last lines of its stderr, or ours, on one line
+	Lines    []string // the last lines of its stderr
 	Err      error
 }
 
@@ -145,7 +146,7 @@ func run(parent context.Context, c Command) error {
 	waitErr := x.Wait()
 	timedOut = timedOut || errors.Is(ctx.Err(), context.DeadlineExceeded)
 
-	f := &Failure{ExitCode: x.ProcessState.ExitCode(), Words: stderr.words()}
+	f := &Failure{ExitCode: x.ProcessState.ExitCode(), Words: stderr.words(), Lines: stderr.lines()}
 	switch {
 	case readErr == nil && waitErr == nil:
 		return nil
