@@ -15,25 +15,44 @@ main() {
 		rm -f token
 	fi
 
+	# And so is the sender, which runs outside the container: what stands under its name when the script has
+	# ended may be the script's. Open, it stays what it was.
+	sender=
+	if [ -f htcd-send ]; then
+		chmod 700 htcd-send
+		exec 8<htcd-send
+		rm -f htcd-send
+		sender=/proc/self/fd/8
+	fi
+
 	cluster=0
 	number=$proc
+	outputs=
+	named=
+	max_output=0
 	if [ -r "${_CONDOR_JOB_AD:-}" ]; then
 		while read -r key _ value; do
 			case $key in
 			ClusterId) cluster=$value ;;
 			ProcId) number=$value ;;
+			MaxTransferOutputMB) max_output=$value ;;
+			TransferOutput) # "a, b/c,d/": letters, digits and signs that mean nothing to a shell
+				named=1
+				outputs=$(printf '%s\n' "$value" | sed 's/[",]/ /g')
+				;;
 			esac
 		done <"$_CONDOR_JOB_AD"
 	fi
 	jobid=$cluster.$number
 
 	run "$@"
+	clear_away
 	leave_files
-	if [ -z "$ended" ] && [ -n "$url" ]; then
+	if [ -z "$ended" ] && [ -n "$url" ] && deliverable; then
 		# In a shell of its own: whatever breaks in it, the return code stays the script's.
 		(call_back) || echo "htcd: the callback was not delivered; the cross-check will find the return code" >&2
 	fi
-	rm -rf .htcd
+	clear_away
 	exit "$rc"
 }
 
@@ -58,7 +77,11 @@ run() {
 	SINGULARITY_CACHEDIR=${SINGULARITY_CACHEDIR:-$APPTAINER_CACHEDIR}
 	APPTAINER_TMPDIR=${APPTAINER_TMPDIR:-$scratch/.htcd}
 	SINGULARITY_TMPDIR=${SINGULARITY_TMPDIR:-$APPTAINER_TMPDIR}
-	export APPTAINER_CACHEDIR SINGULARITY_CACHEDIR APPTAINER_TMPDIR SINGULARITY_TMPDIR
+	# /tmp, /var/tmp and HOME: in memory, and small, unless they have a place.
+	mkdir .htcd/work
+	APPTAINER_WORKDIR=$scratch/.htcd/work
+	SINGULARITY_WORKDIR=$APPTAINER_WORKDIR
+	export APPTAINER_CACHEDIR SINGULARITY_CACHEDIR APPTAINER_TMPDIR SINGULARITY_TMPDIR APPTAINER_WORKDIR SINGULARITY_WORKDIR
 
 	set -- --env "HTCPROCID=$proc" "$image" "$@" "$scratch/script" "$proc"
 	for dir in $binds; do
@@ -66,7 +89,14 @@ run() {
 			set -- --bind "$dir" "$@"
 		fi
 	done
-	contained --quiet exec --contain --ipc --pid --bind "$scratch" --pwd "$scratch" "$@" </dev/null &
+	if has_gpus; then
+		if [ -e /dev/kfd ] && [ ! -e /dev/nvidiactl ]; then
+			set -- --rocm "$@"
+		else
+			set -- --nv "$@"
+		fi
+	fi
+	contained --quiet exec --contain --ipc --pid --bind "$scratch" --pwd "$scratch" "$@" </dev/null 8<&- &
 	child=$!
 
 	# HTCondor asks a job to end with SIGTERM, when it is removed, held or moved to
@@ -106,14 +136,76 @@ contained() {
 	exec "$tool" "$@"
 }
 
+# has_gpus reports whether HTCondor gave this job GPUs. The machine's ad says so; where there is none, the environment
+# does, in which 10000 or none stands for none.
+has_gpus() {
+	gpus=
+	if [ -r "${_CONDOR_MACHINE_AD:-}" ]; then
+		while read -r key _ value; do
+			case $key in
+			AssignedG[Pp][Uu][Ss]) gpus=$value ;;
+			esac
+		done <"$_CONDOR_MACHINE_AD"
+	else
+		gpus=${_CONDOR_AssignedGPUs:-${CUDA_VISIBLE_DEVICES:-}}
+	fi
+	case $gpus in
+	'' | '""' | undefined | 10000 | none) return 1 ;;
+	esac
+}
+
+# clear_away removes the wrapper's own directory, with what the script left in /tmp, /var/tmp and HOME. Some programs,
+# such as Go, leave directories there that nobody may write to.
+clear_away() {
+	rm -rf .htcd 2>/dev/null || {
+		chmod -R u+rwX .htcd
+		rm -rf .htcd
+	} 2>/dev/null || :
+}
+
 # leave_files removes what is no file, and links to such: HTCondor would read a FIFO for ever, and keep the slot.
 leave_files() {
 	find . -xdev ! -type f ! -type d -exec sh -c \
 		'for f; do [ ! -e "$f" ] || [ -f "$f" ] || [ -d "$f" ] || rm -f "$f"; done' sh {} + 2>/dev/null || :
 }
 
-# call_back tells htcd the return code, within $deadline seconds. The token stands in
-# files only this account can read, never in arguments or the environment.
+# deliverable reports whether HTCondor can bring back what the job leaves, by what the job's ad says. If it cannot, it holds
+# the job: then this is no end that htcd should be told of.
+deliverable() {
+	for file in $outputs; do
+		if [ ! -e "$file" ]; then
+			echo "htcd: there is no $file, which transfer_output_files names: HTCondor will hold this job" >&2
+			return 1
+		fi
+	done
+	case $max_output in
+	0 | *[!0-9]*) return 0 ;;
+	esac
+	bytes=0
+	for size in $(sizes 2>/dev/null); do
+		bytes=$((bytes + size))
+	done
+	if [ "$bytes" -gt $((max_output * 1048576)) ]; then
+		echo "htcd: this job leaves $bytes bytes, and the site allows $max_output MiB: HTCondor will hold it" >&2
+		return 1
+	fi
+}
+
+# sizes lists the sizes of the files that HTCondor will bring back.
+sizes() {
+	if [ -n "$named" ]; then
+		for file in _condor_stdout _condor_stderr $outputs; do
+			find -H "$file" ! -type d -exec stat -L -c %s {} +
+		done
+	else
+		# Not what came with the job, nor what HTCondor keeps here itself.
+		find . ! -name . -prune ! -type d ! -name script ! -name job.sh ! -name condor_exec.exe \
+			! -name '.*.ad' ! -name .chirp.config -exec stat -L -c %s {} +
+	fi
+}
+
+# call_back tells htcd the return code, within $deadline seconds. The token goes through a pipe or
+# files only this account can read, never through arguments or the environment; no redirect is followed with it.
 call_back() {
 	started=$(seconds)
 	tries=0
@@ -121,15 +213,13 @@ call_back() {
 	rm -rf .htcd # the script may have put something there
 	mkdir .htcd
 	printf '%s\n' "$secret" >.htcd/token
-	printf 'header = "Authorization: Bearer %s"\n' "$secret" >.htcd/curl
 	printf 'header = Authorization: Bearer %s\n' "$secret" >.htcd/wget
-	printf '{"specversion":"1.0","id":"%s-%s-%s","source":"/htcd/job/%s","type":"ch.cern.htc.job.ended","datacontenttype":"application/json","data":{"name":"%s","namespace":"%s","jobid":"%s","retcode":%d}}\n' \
-		"$jobid" "$started" "$$" "$jobid" "$name" "$namespace" "$jobid" "$rc" >.htcd/event
+	event=$(printf '{"specversion":"1.0","id":"%s-%s-%s","source":"/htcd/job/%s","type":"ch.cern.htc.job.ended","datacontenttype":"application/json","data":{"name":"%s","namespace":"%s","jobid":"%s","retcode":%d}}' \
+		"$jobid" "$started" "$$" "$jobid" "$name" "$namespace" "$jobid" "$rc")
 
 	# The sender tries again by itself; only one that cannot run here is passed over.
-	if [ -f htcd-send ]; then
-		chmod 700 htcd-send
-		./htcd-send send --name "$name" --namespace "$namespace" --jobid "$jobid" --retcode "$rc" \
+	if [ -n "$sender" ]; then
+		"$sender" send --name "$name" --namespace "$namespace" --jobid "$jobid" --retcode "$rc" \
 			--url "$url" --token-file .htcd/token --deadline "${deadline}s"
 		case $? in
 		0) return 0 ;;
@@ -146,7 +236,7 @@ call_back() {
 		answer=
 		post && return 0
 		case $answer in
-		400 | 401 | 403 | 405 | 413 | 415)
+		3?? | 400 | 401 | 403 | 405 | 413 | 415)
 			echo "htcd: the receiver refused the callback with $answer" >&2
 			return 1
 			;;
@@ -169,12 +259,13 @@ seconds() {
 # post tries once, for at most $left seconds, and sets answer to the HTTP status.
 post() {
 	if command -v curl >/dev/null 2>&1; then
-		answer=$(curl -q --config .htcd/curl --silent --show-error --globoff --max-time "$left" \
-			--header 'Content-Type: application/cloudevents+json' --data-binary @.htcd/event \
-			--output /dev/null --write-out '%{http_code}' "$url")
+		answer=$(printf 'header = "Authorization: Bearer %s"\n' "$secret" |
+			curl -q --config - --silent --show-error --globoff --max-time "$left" \
+				--header 'Content-Type: application/cloudevents+json' --data-binary "$event" \
+				--output /dev/null --write-out '%{http_code}' "$url")
 	elif wget --version 2>/dev/null | grep -q 'GNU Wget'; then
 		answer=$(LC_ALL=C wget --config=.htcd/wget --quiet --server-response --tries=1 --timeout="$left" \
-			--header='Content-Type: application/cloudevents+json' --post-file=.htcd/event \
+			--max-redirect=0 --header='Content-Type: application/cloudevents+json' --post-data="$event" \
 			--output-document=/dev/null "$url" 2>&1 | sed -n 's|^ *HTTP/[0-9.]* \([0-9]*\).*|\1|p' | tail -n 1)
 	else
 		answer=none

@@ -104,7 +104,7 @@ func TestAJobWithTooMuchOutputIsHeldAndSaysSo(t *testing.T) {
 	require.NoError(t, htcd.Restart(t.Context(), "--max-output=1Mi"))
 	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
 	b.Script("big", "head -c 3000000 /dev/zero > big\n")
-	job := b.Until("big", "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held == 1 })
+	job := neverSucceeded(b, "big")
 	require.Contains(t, b.Condition(job, v1alpha1.ConditionHeld).Message, "--max-output")
 }
 
