@@ -29,7 +29,7 @@ func (c *Controller) actOne(ctx context.Context, e errand, key string) {
 	}
 	needs, err := c.act(ctx, e, key)
 	c.lane.release(key)
-	if needs != e {
+	if needs != e && err == nil {
 		c.lane.add(needs, key)
 		return
 	}
@@ -80,6 +80,12 @@ func (c *Controller) act(ctx context.Context, e errand, key string) (needs erran
 		return e, err
 	}
 	d := plan(s)
+	if tooEarly(s, d) {
+		if e == asking {
+			return errandOf(d.action), c.confirm(ctx, *s.run)
+		}
+		return asking, nil
+	}
 	if needs := errandOf(d.action); d.action != actRest && needs != e {
 		return needs, nil
 	}
@@ -89,6 +95,25 @@ func (c *Controller) act(ctx context.Context, e errand, key string) (needs erran
 		}
 	}
 	return e, c.do(ctx, job, s, d)
+}
+
+// tooEarly tells whether an attempt is to be begun of which only callbacks say that the one before has ended. HTCondor may
+// have put a job of that on hold since, or run it again, and both attempts would be under way.
+func tooEarly(s situation, d decision) bool {
+	begins := d.action == actSubmit || d.action == actRecover
+	return begins && s.run != nil && s.run.Attempt < d.attempt && s.run.State == ledger.Submitted && !s.run.Confirmed
+}
+
+// confirm asks HTCondor how the jobs of a run ended. It returns nil when HTCondor has said so of all of them.
+func (c *Controller) confirm(ctx context.Context, run ledger.Run) error {
+	if _, err := c.checkRun(ctx, run.UID); err != nil {
+		return fmt.Errorf("ask how attempt %d ended: %w", run.Attempt, err)
+	}
+	_, over, err := c.latestOpen(ctx, run.UID)
+	if err != nil || over {
+		return err
+	}
+	return &waiting{firstRetry, fmt.Sprintf("HTCondor has not confirmed yet that attempt %d has ended", run.Attempt)}
 }
 
 // do does what was decided.

@@ -267,7 +267,7 @@ func TestASuspendedHTCJobWithALostLedgerStaysSuspended(t *testing.T) {
 func TestAnAttemptThatWouldFollowAnEndIsWithheld(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
-	require.NoError(t, w.callback("one", 0, 1))
+	require.NoError(t, w.ends("one", 0, 1))
 	job := w.edit("one", func(spec *v1alpha1.HTCJobSpec) { spec.Suspend, spec.Script.Source = true, "true\n" })
 	require.Equal(t, v1alpha1.PhaseSuspended, job.Status.Phase)
 	require.Equal(t, []int32{0, 0, 0}, counts(job))
@@ -419,7 +419,7 @@ func TestARefusedHTCJobIsDeletedWhenItsTimeIsOver(t *testing.T) {
 func TestAnHTCJobThatRunsAgainOrIsSuspendedDoesNotExpire(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("again", ttlOf(60)))
-	require.NoError(t, w.callback("again", 0, 0))
+	require.NoError(t, w.ends("again", 0, 0))
 	w.clock = w.clock.Add(time.Hour)
 	w.edit("again", func(spec *v1alpha1.HTCJobSpec) { spec.Script.Source = "true\n" })
 	require.EqualValues(t, 2, w.job("again").Status.Attempt)
@@ -481,11 +481,11 @@ func TestTheAnnotationRunsAnEndedHTCJobOnceMoreForEachValue(t *testing.T) {
 	w.apply(htcjob("one"))
 	job := w.annotate("one", v1alpha1.RerunAnnotation, "a")
 	require.EqualValues(t, 1, job.Status.Attempt, "not while it is active")
-	require.NoError(t, w.callback("one", 0, 0))
+	require.NoError(t, w.ends("one", 0, 0))
 	job = w.job("one")
 	require.EqualValues(t, 2, job.Status.Attempt)
 	require.Equal(t, "a", job.Status.Rerun)
-	require.NoError(t, w.callback("one", 0, 1))
+	require.NoError(t, w.ends("one", 0, 1))
 	require.EqualValues(t, 2, w.job("one").Status.Attempt)
 	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
 	w.restart()
@@ -500,10 +500,59 @@ func TestTheAnnotationRunsAnEndedHTCJobOnceMoreForEachValue(t *testing.T) {
 	require.EqualValues(t, 3, w.job("one").Status.Attempt)
 }
 
+func TestTheNextAttemptWaitsUntilHTCondorHasConfirmedTheEnd(t *testing.T) {
+	for name, next := range map[string]func(w *world){
+		"an edit": func(w *world) {
+			w.edit("two", func(spec *v1alpha1.HTCJobSpec) { spec.Script.Source = "true\n" })
+		},
+		"a rerun": func(w *world) { w.annotate("two", v1alpha1.RerunAnnotation, "a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(htcjob("two", queueOf(2)))
+			w.schedd.Run(1, -1)
+			require.NoError(t, w.ends("two", 0, 0))
+			require.NoError(t, w.callback("two", 1, 0))
+			require.Equal(t, v1alpha1.PhaseSucceeded, w.job("two").Status.Phase)
+			next(w)
+			w.later(time.Second)
+			require.EqualValues(t, 1, w.job("two").Status.Attempt, "1.1 still runs, as far as HTCondor knows")
+			w.restart()
+			w.schedd.Hold(1, 1, schedd.HoldTooMuchOutput, "too much")
+			w.later(time.Minute)
+			job := w.job("two")
+			require.EqualValues(t, 1, job.Status.Attempt)
+			require.Equal(t, []int32{1, 1, 0}, counts(job))
+			require.EqualValues(t, 1, job.Status.Held)
+			require.Contains(t, w.told, "Warning SuccessCorrected: 1 job had told of a success, but HTCondor says otherwise: 1 active, 0 failed")
+
+			w.schedd.Complete(1, 1, 0)
+			w.later(time.Minute)
+			w.crosscheck()
+			w.later(time.Minute)
+			require.EqualValues(t, 2, w.job("two").Status.Attempt)
+			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+		})
+	}
+}
+
+func TestTheEndIsAskedForWhileTheScheddIsAway(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	require.NoError(t, w.ends("one", 0, 0))
+	w.schedd.Down(errUnreachable)
+	w.edit("one", func(spec *v1alpha1.HTCJobSpec) { spec.Script.Source = "true\n" })
+	w.later(time.Hour)
+	require.EqualValues(t, 1, w.job("one").Status.Attempt)
+	w.schedd.Down(nil)
+	w.later(time.Hour)
+	require.EqualValues(t, 2, w.job("one").Status.Attempt)
+}
+
 func TestARunOfAnOlderHtcdIsToldByItsGenerationWhileItHasIt(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
-	require.NoError(t, w.callback("one", 0, 0))
+	require.NoError(t, w.ends("one", 0, 0))
 	run := w.run("one")
 	run.SpecHash = ""
 	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(run) }))
@@ -542,11 +591,11 @@ func TestKstatusCanTellHowItStands(t *testing.T) {
 	}
 	w.apply(htcjob("good"))
 	require.Equal(t, "InProgress", stands("good"))
-	require.NoError(t, w.callback("good", 0, 0))
+	require.NoError(t, w.ends("good", 0, 0))
 	require.Equal(t, "Current", stands("good"))
 	w.edit("good", func(spec *v1alpha1.HTCJobSpec) { spec.Script.Source = "false\n" })
 	require.Equal(t, "InProgress", stands("good"))
-	require.NoError(t, w.callback("good", 0, 1))
+	require.NoError(t, w.ends("good", 0, 1))
 	require.Equal(t, "Failed", stands("good"))
 	w.apply(htcjob("kept", suspended))
 	require.Equal(t, "Current", stands("kept"))

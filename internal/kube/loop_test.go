@@ -332,16 +332,16 @@ func TestAnAdoptedClusterHasRunSinceTheScheddTookIt(t *testing.T) {
 func TestWithALostLedgerTheStatusStaysAndNothingIsSentAgain(t *testing.T) {
 	for name, happens := range map[string]func(w *world){
 		"ended": func(w *world) {
-			require.NoError(t, w.callback("one", 0, 0))
-			require.NoError(t, w.callback("one", 1, 3))
-			require.NoError(t, w.callback("one", 2, 4))
+			require.NoError(t, w.ends("one", 0, 0))
+			require.NoError(t, w.ends("one", 1, 3))
+			require.NoError(t, w.ends("one", 2, 4))
 		},
 		"still open": func(w *world) { w.crosscheck() },
 		"refused": func(w *world) {
 			bad := w.job("one").DeepCopy()
-			require.NoError(t, w.callback("one", 0, 0))
-			require.NoError(t, w.callback("one", 1, 0))
-			require.NoError(t, w.callback("one", 2, 0))
+			require.NoError(t, w.ends("one", 0, 0))
+			require.NoError(t, w.ends("one", 1, 0))
+			require.NoError(t, w.ends("one", 2, 0))
 			bad.Generation, bad.Spec.HTCOpts = 2, "executable = /bin/sh"
 			w.apply(bad)
 		},
@@ -512,7 +512,7 @@ func TestAClusterThatLostItsFilesIsSentAsANewAttempt(t *testing.T) {
 func TestAChangedSpecRunsAgainOnceEverythingHasEnded(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
-	require.NoError(t, w.callback("one", 0, 1))
+	require.NoError(t, w.ends("one", 0, 1))
 	labelled := w.job("one").DeepCopy()
 	labelled.Labels = map[string]string{"a": "b"}
 	require.EqualValues(t, 1, w.apply(labelled).Status.Attempt, "metadata never reruns")

@@ -101,6 +101,10 @@ func eventsOf(before, after v1alpha1.HTCJobStatus, s situation) []event {
 	if again {
 		tell(false, "NextAttempt", "attempt %d begins: %s", after.Attempt, whyAgain(before, after))
 	}
+	if n := corrected(before, s); n > 0 {
+		tell(true, "SuccessCorrected", "%s had told of a success, but HTCondor says otherwise: %d active, %d failed",
+			plural(n, "job"), s.counts.Active, s.counts.Failed)
+	}
 	switch {
 	case before.Held == 0 && after.Held > 0:
 		reason, message := phaseNews(s, v1alpha1.PhaseHeld)
@@ -126,6 +130,14 @@ func eventsOf(before, after v1alpha1.HTCJobStatus, s situation) []event {
 		tell(after.Phase == v1alpha1.PhaseFailed || after.Phase == v1alpha1.PhaseRemoved, reason, "%s", message)
 	}
 	return events
+}
+
+// corrected is how many jobs had counted as succeeded by their own word before HTCondor said otherwise.
+func corrected(before v1alpha1.HTCJobStatus, s situation) int {
+	if s.run == nil || s.run.State != ledger.Submitted || s.run.Attempt != int(before.Attempt) {
+		return 0
+	}
+	return int(before.Succeeded) - s.counts.Succeeded
 }
 
 func waits(n int) string {

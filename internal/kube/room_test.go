@@ -60,13 +60,13 @@ func TestAChangedSpecWaitsForRoomAndSaysSo(t *testing.T) {
 	w := newWorld(t)
 	w.Site.MaxOpen = 1
 	w.apply(htcjob("again"))
-	require.NoError(t, w.callback("again", 0, 0))
+	require.NoError(t, w.ends("again", 0, 0))
 	w.apply(htcjob("other"))
 	first := w.job("again").DeepCopy()
 	first.Generation, first.Spec.Script.Source = 2, "true\n"
 	waits := w.apply(first)
 	require.Equal(t, "NamespaceLimit", submitted(waits).Reason)
-	require.NoError(t, w.callback("other", 0, 0))
+	require.NoError(t, w.ends("other", 0, 0))
 	require.EqualValues(t, 2, w.job("again").Status.Attempt)
 	require.Equal(t, metav1.ConditionTrue, submitted(w.job("again")).Status)
 }

@@ -198,6 +198,12 @@ func (w *world) callback(name string, proc, code int) error {
 	return err
 }
 
+// ends is callback for a job whose end HTCondor confirms when it is asked.
+func (w *world) ends(name string, proc, code int) error {
+	w.schedd.Complete(w.run(name).Cluster, proc, code)
+	return w.callback(name, proc, code)
+}
+
 func (w *world) write(job *v1alpha1.HTCJob) *v1alpha1.HTCJob {
 	if job.DeletionTimestamp != nil && len(job.Finalizers) == 0 {
 		_ = w.store.Delete(job)
