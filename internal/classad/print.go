@@ -109,14 +109,19 @@ func (x *Binary) print(b *strings.Builder) {
 
 func (x *Cond) print(b *strings.Builder) {
 	operand(b, x.If, 1)
-	if x.Then == nil {
-		b.WriteString(" ?: ")
-	} else {
+	if x.Then != nil {
 		b.WriteString(" ? ")
 		x.Then.print(b)
 		b.WriteString(" : ")
+		x.Else.print(b)
+		return
 	}
-	x.Else.print(b)
+	b.WriteString(" ?: ")
+	other := text(x.Else)
+	if strings.ContainsRune("!~+-", rune(other[0])) {
+		other = "(" + other + ")" // HTCondor 25.14 reads no such operator behind ?:
+	}
+	b.WriteString(other)
 }
 
 func (x *Call) print(b *strings.Builder) {

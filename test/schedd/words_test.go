@@ -114,19 +114,27 @@ func TestEveryExpressionMeansTheSameToCondorSubmit(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "job.sh"), []byte("#!/bin/sh\n"), 0o755))
-	meaning := func(x string) string {
+	meaning := func(x string) (string, error) {
 		text := "executable = job.sh\nMy.X = " + x + "\nqueue\n"
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "job.sub"), []byte(text), 0o644))
 		ads, err := dryRun(t.Context(), dir)
-		require.NoError(t, err, x)
-		return ads[0].Get("X").String()
+		if err != nil {
+			return "", err
+		}
+		return ads[0].Get("X").String(), nil
 	}
 	for _, f := range goldens(t, "classad/testdata/expr.txtar") {
 		lines := strings.Split(strings.TrimSuffix(string(f.Data), "\n"), "\n")
 		for i := 0; i < len(lines); i += 2 {
 			x, err := classad.ParseExpr(lines[i])
-			if err == nil {
-				require.Equal(t, meaning(lines[i]), meaning(x.String()), lines[i])
+			if err != nil {
+				continue
+			}
+			written, err := meaning(x.String())
+			require.NoError(t, err, lines[i])
+			// What we write is read by every HTCondor; 25.14 does not read all that users write, such as x ?: !y.
+			if meant, err := meaning(lines[i]); err == nil {
+				require.Equal(t, printed(meant), printed(written), lines[i])
 			}
 		}
 	}
