@@ -147,7 +147,8 @@ func rest(ctx context.Context, p *Player, say func(string, ...any)) (Evidence, e
 			least, deadline = n, time.Now().Add(settling)
 		}
 		if quiet == 2 || time.Now().After(deadline) {
-			return e, nil
+			e.Kept, err = kept(ctx, p.Lab, p.Namespace)
+			return e, err
 		}
 		if moving != nil && time.Since(said) > 14*time.Second {
 			said = time.Now()

@@ -1,5 +1,7 @@
-// Package chaos applies many HTCJobs while htcd, the schedd, the callbacks and the Secret are disturbed at random, then
-// mends everything, waits until nothing moves any more, and compares every HTCJob with what HTCondor says.
+// Package chaos applies many HTCJobs while htcd, the schedd, the callbacks and the Secret are disturbed at random, htcd's
+// volume is nearly full, an older ledger is put back and somebody else has a job with a huge HoldReason. Then it mends
+// everything, waits until nothing moves any more, and compares every HTCJob with what HTCondor says, and what was fetched
+// with what the jobs have left.
 //
 // What happens, and in which order, follows from one seed:
 //

@@ -1,13 +1,15 @@
 package chaos
 
 import (
+	"archive/tar"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -39,11 +41,32 @@ func gather(ctx context.Context, l *lab.Lab, jobs *v1alpha1.Client, namespace st
 	if err != nil {
 		return e, err
 	}
-	staged, err := os.ReadDir(l.Path("htcd", "data", "staging"))
-	for _, dir := range staged {
-		e.Staged = append(e.Staged, dir.Name())
-	}
+	staged, err := l.RunAs(ctx, "root", "ls", l.Path("htcd", "data", "staging")) // on a volume that only the lab sees
+	e.Staged = strings.Fields(staged)
 	return e, err
+}
+
+// kept reads all files that htcd has fetched for the HTCJobs of the namespace.
+func kept(ctx context.Context, l *lab.Lab, namespace string) (map[string]string, error) {
+	files := map[string]string{}
+	text, err := l.RunAs(ctx, "root", "sh", "-c", `cd "$1" && mkdir -p "$2" && tar -c "$2"`, "sh", l.Path("htcd", "data", "out"), namespace)
+	if err != nil {
+		return nil, err
+	}
+	for archive := tar.NewReader(strings.NewReader(text)); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		content, err := io.ReadAll(archive)
+		if err != nil {
+			return nil, err
+		}
+		files[strings.TrimPrefix(header.Name, namespace+"/")] = string(content)
+	}
 }
 
 // ads asks the queue first: what leaves it in between is then in both, and the history's word counts.
@@ -109,6 +132,12 @@ type errMoving struct{ what string }
 
 func (e errMoving) Error() string { return e.what }
 
+// fetched reports whether htcd has all output that it will ever have.
+func fetched(job v1alpha1.HTCJob) bool {
+	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
+	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == "GivenUp")
+}
+
 // settled returns an errMoving while anything is still on its way.
 func settled(e Evidence) error {
 	var errs []error
@@ -120,6 +149,8 @@ func settled(e Evidence) error {
 			moving("%s is being deleted", s.Trial.Name)
 		case found && !s.Deleted && (!job.Status.Phase.Terminal() || job.Status.ObservedGeneration != job.Generation):
 			moving("%s is %s", s.Trial.Name, job.Status.Phase)
+		case found && !s.Deleted && len(s.spec().Leaves) > 0 && !fetched(job):
+			moving("the output of %s is to be fetched", s.Trial.Name)
 		}
 	}
 	for _, ad := range e.Ads {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
@@ -35,6 +37,8 @@ type Evidence struct {
 	Runs    []Run
 	Rows    []Row
 	Staged  []string // names of the directories, UID-ATTEMPT
+	// Kept are the texts of the files that htcd has fetched, by NAME/ATTEMPT/PROC/FILE. It is nil until all have settled.
+	Kept map[string]string
 }
 
 // Sent is what was done with a trial.
@@ -329,6 +333,9 @@ func (t *trialOf) compare(job v1alpha1.HTCJob, cluster int) {
 			t.find(Wrong, "the script of proc %d exits with %d, but job %s", proc, spec.Codes[proc], ad)
 		}
 	}
+	for proc := range spec.Queue {
+		t.kept(job, proc)
+	}
 	phase := v1alpha1.PhaseSucceeded
 	if failed > 0 {
 		phase = v1alpha1.PhaseFailed
@@ -336,6 +343,29 @@ func (t *trialOf) compare(job v1alpha1.HTCJob, cluster int) {
 	if got, want := counts(job), fmt.Sprint([]int{0, succeeded, failed}); got != want || job.Status.Phase != phase {
 		t.find(Wrong, "the status says %s %s instead of %s %s", job.Status.Phase, got, phase, want)
 	}
+}
+
+// kept holds what was fetched against what the script leaves.
+func (t *trialOf) kept(job v1alpha1.HTCJob, proc int) {
+	if t.e.Kept == nil {
+		return
+	}
+	fetched := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
+	for _, leaf := range t.spec().Leaves {
+		text, found := t.e.Kept[fmt.Sprintf("%s/%d/%d/%s", t.Trial.Name, job.Status.Attempt, proc, leaf.Name)]
+		switch {
+		case found && (text == leaf.Text || leaf.Begins && strings.HasPrefix(text, leaf.Text)), !found && leaf.MayLack && told(job):
+		case !found:
+			t.find(Lost, "the file %q of proc %d; OutputFetched is %+v", leaf.Name, proc, fetched)
+		default:
+			t.find(Wrong, "the file %q of proc %d has %d bytes instead of %d", leaf.Name, proc, len(text), len(leaf.Text))
+		}
+	}
+}
+
+// told reports whether the HTCJob says that some output is not kept.
+func told(job v1alpha1.HTCJob) bool {
+	return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
 }
 
 func counts(job v1alpha1.HTCJob) string {

@@ -145,6 +145,27 @@ func TestJudge(t *testing.T) {
 		"a job that still runs though the HTCJob has ended is left over": {func(e *Evidence) {
 			another(e, 7, 1, halfSpooled, func(ad *Ad) { ad.JobStatus = 5 })
 		}, []Fault{Doubled, LeftOver, LeftOver}},
+		"a file that is kept whole is sound":   {func(e *Evidence) { leaves(e, "text", "text") }, nil},
+		"a file that is kept in part is wrong": {func(e *Evidence) { leaves(e, "text", "te") }, []Fault{Wrong, Wrong}},
+		"something may follow where it is said so": {func(e *Evidence) {
+			leaves(e, "text", "text, and more")
+			e.Sent[0].Trial.Shape.Spec.Leaves[0].Begins = true
+		}, nil},
+		"a file that is not kept is lost": {func(e *Evidence) {
+			leaves(e, "text", "text")
+			delete(e.Kept, "trial-000/1/0/a b")
+		}, []Fault{Lost}},
+		"a file that HTCondor cannot send may be missing where that is told": {func(e *Evidence) {
+			leaves(e, "text", "text")
+			delete(e.Kept, "trial-000/1/0/a,b")
+			status(e, func(job *v1alpha1.HTCJob) {
+				job.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionFalse, Reason: "GivenUp"}}
+			})
+		}, nil},
+		"and where that is not told it is lost": {func(e *Evidence) {
+			leaves(e, "text", "text")
+			delete(e.Kept, "trial-000/1/0/a,b")
+		}, []Fault{Lost}},
 		"a deleted one of which nothing is left is sound": {deleted, nil},
 		"what is left of a deleted one is told thing by thing": {func(e *Evidence) {
 			deleted(e)
@@ -165,6 +186,15 @@ func TestJudge(t *testing.T) {
 			}
 			require.Equal(t, c.is, is, "%v", Judge(e))
 		})
+	}
+}
+
+// leaves has each job leave two files of a text, of which another is kept.
+func leaves(e *Evidence, text, is string) {
+	files := []Leaf{{Name: "a b", Text: text}, {Name: "a,b", Text: text, MayLack: true}}
+	e.Sent[0].Trial.Shape.Spec.Leaves = files
+	e.Kept = map[string]string{
+		"trial-000/1/0/a b": is, "trial-000/1/0/a,b": text, "trial-000/1/1/a b": is, "trial-000/1/1/a,b": text,
 	}
 }
 

@@ -34,6 +34,8 @@ type Disturbance struct {
 	Do      string
 	// Callbacks is how receiver-net disturbs them.
 	Callbacks lab.Callbacks
+	// Leaves is how many KiB of htcd's volume stay free.
+	Leaves int
 }
 
 func (d Disturbance) String() string { return fmt.Sprintf("%s: %s for %s", d.Lane, d.Do, d.For) }
@@ -44,6 +46,8 @@ const (
 	scheddLane    = "schedd"
 	callbacksLane = "callbacks"
 	secretLane    = "secret"
+	volumeLane    = "volume"
+	foreignLane   = "foreigner"
 
 	doKill   = "kill"
 	doStop   = "stop"
@@ -51,6 +55,9 @@ const (
 	doLose   = "stop receiver-net"
 	doMix    = "drop, delay and double"
 	doWrong  = "wrong password"
+	doRevert = "an older ledger"
+	doFill   = "nearly full"
+	doBigAd  = "a job of another account with a huge HoldReason"
 )
 
 // NewPlan decides everything by the seed alone. The shapes take turns in a random order, so that each has its share.
@@ -77,6 +84,9 @@ func NewPlan(seed uint64, trials int) Plan {
 	end := at + 5*time.Second
 	p.lane(1, end, 2*time.Second, 12*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = htcdLane, doKill, between(draw, 0, 3*time.Second)
+		if draw.IntN(8) == 0 { // as old as this takes
+			d.Do, d.For = doRevert, between(draw, 2*time.Second, 20*time.Second)
+		}
 		// Half of them hit an HTCJob on its way to the schedd.
 		if draw.IntN(2) == 0 {
 			if i := slices.IndexFunc(p.Trials, func(t Trial) bool { return t.At >= d.At }); i >= 0 {
@@ -95,6 +105,12 @@ func NewPlan(seed uint64, trials int) Plan {
 	})
 	p.lane(4, end, 10*time.Second, 40*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = secretLane, doWrong, between(draw, 2*time.Second, 8*time.Second)
+	})
+	p.lane(5, end, 8*time.Second, 30*time.Second, func(draw *rand.Rand, d *Disturbance) {
+		d.Lane, d.Do, d.For, d.Leaves = volumeLane, doFill, between(draw, 3*time.Second, 15*time.Second), 512<<draw.IntN(6)
+	})
+	p.lane(6, end, 8*time.Second, 30*time.Second, func(draw *rand.Rand, d *Disturbance) {
+		d.Lane, d.Do, d.For = foreignLane, doBigAd, between(draw, 8*time.Second, 20*time.Second)
 	})
 	slices.SortStableFunc(p.Disturbances, func(a, b Disturbance) int { return cmp.Compare(a.At, b.At) })
 	return p

@@ -21,6 +21,7 @@ import (
 // and what waits for minutes waits for seconds.
 var htcdFlags = []string{
 	"--identity=chaos", "--reconcile-schedule=@every 10s", "--refresh=3s", "--command-timeout=10s", "--callback-deadline=20s",
+	"--keep-free=16Mi", // of a small volume
 }
 
 // Player does a plan to a lab.
@@ -32,6 +33,7 @@ type Player struct {
 	Log       func(format string, args ...any) // every single thing that is done
 
 	password []byte // the right one
+	onSmall  bool   // htcd has the small volume
 
 	mu   sync.Mutex
 	sent []Sent
@@ -45,6 +47,9 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 		return err
 	}
 	p.password, p.done = secret.Data["password"], map[string]int{}
+	if err := p.small(ctx); err != nil {
+		return err
+	}
 	if err := p.Lab.Part("htcd").Restart(ctx, htcdFlags...); err != nil {
 		return err
 	}
@@ -110,6 +115,9 @@ func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 	}
 	p.Log("%s", d)
 	p.count(d.Lane + " " + d.Do)
+	if d.Do == doRevert {
+		return p.revert(ctx, d)
+	}
 	part := p.Lab.Part(d.Lane)
 	if d.Lane == callbacksLane {
 		part = p.Lab.Part("receiver-net")
@@ -126,6 +134,10 @@ func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 	case doWrong:
 		begin = func(ctx context.Context) error { return p.setPassword(ctx, []byte("not it")) }
 		end = func(ctx context.Context) error { return p.setPassword(ctx, p.password) }
+	case doFill:
+		begin, end = func(ctx context.Context) error { return p.fill(ctx, d.Leaves) }, p.empty
+	case doBigAd:
+		begin, end = p.send, p.remove
 	}
 	if err := begin(ctx); err != nil {
 		return err
@@ -153,12 +165,15 @@ func (p *Player) mend(ctx context.Context) error {
 		p.Lab.DisturbCallbacks(lab.Callbacks{}),
 		p.Lab.Part("receiver-net").Start(ctx),
 		p.Lab.Part("schedd").Start(ctx),
+		p.empty(ctx),
 		p.Lab.Part("htcd").Start(ctx),
 	)
 }
 
-// Restore gives htcd its own flags back.
-func (p *Player) Restore(ctx context.Context) error { return p.Lab.Part("htcd").Restart(ctx) }
+// Restore gives htcd its own volume and flags back.
+func (p *Player) Restore(ctx context.Context) error {
+	return errors.Join(p.large(ctx), p.Lab.Part("htcd").Restart(ctx))
+}
 
 // patience bounds how long an edit is tried: the apiserver refuses it while jobs are active.
 const patience = 10 * time.Minute

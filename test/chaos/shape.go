@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"strings"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
@@ -24,6 +25,18 @@ type Spec struct {
 	Codes []int
 	// Success is the code that counts as success.
 	Success int
+	// Leaves are what each job leaves behind: it must be kept whole.
+	Leaves []Leaf
+}
+
+// Leaf is a file that a job leaves behind.
+type Leaf struct {
+	Name string
+	Text string
+	// MayLack is for what HTCondor cannot send: that it is not kept must at least be told.
+	MayLack bool
+	// Begins is for what htcd's wrapper may write something after, as it does when no callback comes through.
+	Begins bool
 }
 
 func (s Spec) refused() bool { return len(s.Codes) == 0 }
@@ -57,9 +70,37 @@ var Shapes = []Shape{
 		Spec:   Spec{Queue: 1, Source: "exit 4", Codes: []int{4}},
 		Edited: &Spec{Queue: 2, Source: "sleep 1; exit $1", Codes: []int{0, 1}},
 	},
+	{Name: "odd names", Spec: leaving(
+		Leaf{Name: "a b", Text: "1"}, Leaf{Name: "it's", Text: "2"}, Leaf{Name: `say "hi"`, Text: "3"}, Leaf{Name: "größe 数据 🙂", Text: "4"},
+		Leaf{Name: "-rf", Text: "5"}, Leaf{Name: "#x;y&z|w", Text: "6"}, Leaf{Name: "$(HOME) $ENV(X) $$(Y)", Text: "7"},
+		Leaf{Name: "%s%n", Text: "8"}, Leaf{Name: "[a]*?", Text: "9"}, Leaf{Name: "=x", Text: "10"},
+	)},
+	// It is held when it ends, and released, until it has been started twice.
+	{Name: "big ads", Spec: Spec{
+		Queue: 2, Source: "head -c 300000 /dev/zero | tr '\\0' x >&2; exit $1", Codes: []int{0, 1},
+		Options: "+JobDescription = \"" + strings.Repeat("d", 3500) + "\"\n+WantOS = \"" + strings.Repeat("w", 3500) + "\"\n" +
+			"on_exit_hold = NumJobStarts < 2\non_exit_hold_reason = \"" + strings.Repeat("r", 1000) + "\"\nperiodic_release = true\n",
+		Leaves: []Leaf{{Name: stderr, Text: strings.Repeat("x", 300000), Begins: true}},
+	}},
 	{Name: "suspended and resumed", Paused: true, Spec: Spec{Queue: 2, Source: "sleep 6; exit $1", Codes: []int{0, 1}}},
 	{Name: "deleted", Deleted: true, Spec: Spec{Queue: 3, Source: "sleep 300", Codes: []int{0, 0, 0}}},
 	{Name: "deleted at its end", Deleted: true, Spec: Spec{Queue: 1, Source: "sleep 1; exit 2", Codes: []int{2}}},
+}
+
+// The streams of a job among its files.
+const (
+	stdout = "_condor_stdout"
+	stderr = "_condor_stderr"
+)
+
+// leaving is two jobs that leave files, each of a text.
+func leaving(files ...Leaf) Spec {
+	var source strings.Builder
+	for _, f := range files {
+		fmt.Fprintf(&source, "printf %%s '%s' > './%s'\n", f.Text, strings.ReplaceAll(f.Name, "'", `'\''`))
+	}
+	source.WriteString("echo written")
+	return Spec{Queue: 2, Source: source.String(), Codes: []int{0, 0}, Leaves: append(files, Leaf{Name: stdout, Text: "written\n"})}
 }
 
 func every(n int, code func(proc int) int) []int {
