@@ -34,6 +34,10 @@ func (c *Controller) actOne(ctx context.Context, e errand, key string) {
 		return
 	}
 	defer c.queue.Add(key)
+	// Who cannot go for another reason keeps no place in front of those of the namespace who could.
+	if _, waits := errors.AsType[*limitError](err); !waits {
+		c.leaveRoom(key)
+	}
 	if err == nil {
 		c.lane.forget(key)
 		c.troubles.clear(key)

@@ -17,13 +17,7 @@ import (
 
 // submit begins an attempt: finalizer, intent, sandbox, condor_submit, rows, in that order. Whatever breaks it off, the
 // intent row stays and recover takes over; only a refusal of the description is final.
-func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt int) (err error) {
-	// Who cannot go for another reason keeps no place in front of those who could.
-	defer func() {
-		if _, waits := errors.AsType[*limitError](err); !waits {
-			c.leaveRoom(job.Namespace + "/" + job.Name)
-		}
-	}()
+func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt int) error {
 	d, err := c.Site.translate(job, attempt)
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt, d), err)

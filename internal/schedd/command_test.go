@@ -61,7 +61,7 @@ func TestSubmit(t *testing.T) {
 		"an unknown command is refused":    {`printf '\nERROR: Failed to parse command file (line 2).\n' >&2; exit 1`, Cluster{}, Refused, "Failed to parse command file", nil},
 		"a site's requirement is a refusal": {`echo 'ERROR: Failed to commit job submission into the queue.
 ERROR: You must say +Project.' >&2; exit 1`, Cluster{}, Refused, "You must say +Project.", nil},
-		"what a user wrote is no outage": {`printf 'ERROR: retry_until = int(strcat("9", "Connection refused")) is invalid\n' >&2; exit 1`, Cluster{}, Unknown, "Connection refused", nil},
+		"what a user wrote is no outage": {`printf 'ERROR: retry_until=int(strcat("9", "Connection refused")) is invalid, it must be an integer or boolean expression.\n' >&2; exit 1`, Cluster{}, Refused, "Connection refused", nil},
 		"nor a lack of rights":           {`printf '\nERROR: x = "SECMAN:2010 DENIED | CEDAR:6001: | AUTHENTICATE:1004:" | ERROR: Failed to connect\n' >&2; exit 1`, Cluster{}, Unknown, "SECMAN", nil},
 		"nor in a site's reason": {`echo 'ERROR: Failed to commit job submission into the queue.
 ERROR: there is no project Connection refused DENIED MAX_JOBS_PER_OWNER' >&2; exit 1`, Cluster{}, Refused, "no project", nil},

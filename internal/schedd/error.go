@@ -107,8 +107,14 @@ func classify(lines []string, echoes bool) Kind {
 			}
 		}
 	}
+	if echoes && slices.ContainsFunc(lines, badValue.MatchString) {
+		return Refused
+	}
 	return Unknown
 }
+
+// badValue is what condor_submit says of a command's value before it asks anybody anything.
+var badValue = regexp.MustCompile(`^ERROR: [a-z_]+=.* is invalid, (it )?must `)
 
 type sign struct {
 	kind  Kind

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -65,11 +66,18 @@ func (s site) anew(cluster int32) {
 	for _, file := range left {
 		require.NoError(s.T, os.Remove(file))
 	}
-	config, err := os.OpenFile(s.Lab.Path("condor", "schedd2.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	s.configure("SCHEDD_CLUSTER_INITIAL_VALUE = " + strconv.Itoa(int(cluster)) + "\n")
+}
+
+// configure starts the second schedd again with another setting, for the length of the test.
+func (s site) configure(line string) {
+	s.T.Helper()
+	file := s.Lab.Path("condor", "schedd2.conf")
+	before, err := os.ReadFile(file)
 	require.NoError(s.T, err)
-	_, err = config.WriteString("SCHEDD_CLUSTER_INITIAL_VALUE = " + strconv.Itoa(int(cluster)) + "\n")
-	require.NoError(s.T, err)
-	require.NoError(s.T, config.Close())
+	s.do(s.part("schedd2").Stop)
+	require.NoError(s.T, os.WriteFile(file, append(slices.Clone(before), line...), 0o644))
+	s.T.Cleanup(func() { require.NoError(s.T, os.WriteFile(file, before, 0o644)) })
 	s.do(s.part("schedd2").Start)
 }
 
@@ -207,5 +215,25 @@ func TestWhereTheSiteGivesJobsATicketTheyHaveItAndNobodyElse(t *testing.T) {
 		kept[i] = filepath.Base(file)
 	}
 	require.ElementsMatch(t, []string{"_condor_stdout", "_condor_stderr"}, kept, "the ticket is none of its output")
+	s.gone()
+}
+
+func TestAtAScheddsLimitOneHTCJobAsksAndTheOthersWait(t *testing.T) {
+	s := newSite(t)
+	s.configure("MAX_JOBS_PER_OWNER = 2\n")
+	s.Create("first", "sleep 1000\n", atSecond, trial.Queue(2))
+	s.Until("first", "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
+	waiting := []string{"second", "third", "fourth"}
+	for _, name := range waiting {
+		s.Create(name, "exit 0\n", atSecond)
+	}
+	for _, name := range waiting {
+		require.Contains(t, s.says(name, v1alpha1.ConditionSubmitted, "LimitReached"), "MAX_JOBS_PER_OWNER")
+	}
+	require.Equal(t, metav1.ConditionTrue, s.Condition(s.Get("second"), v1alpha1.ConditionBackendReachable).Status)
+	require.NoError(t, s.Jobs.Delete(t.Context(), "first", metav1.DeleteOptions{}))
+	for _, name := range waiting {
+		require.Equal(t, v1alpha1.PhaseSucceeded, s.Ended(name).Status.Phase)
+	}
 	s.gone()
 }

@@ -25,6 +25,11 @@ func TestKindsOfHTCondorsOwnWords(t *testing.T) {
 			_, err := b.send()
 			return err
 		}, schedd.Refused},
+		"words of an outage that a user wrote": {func(b *bench) error {
+			b.d.Options = `retry_until = int(strcat("99999999999", substr("Connection refused",0,0)))` + "\n"
+			_, err := b.send()
+			return err
+		}, schedd.Refused},
 		"a schedd nobody knows": {func(b *bench) error {
 			b.elsewhere(schedd.Options{Schedd: "nowhere"})
 			_, err := b.send()
@@ -65,6 +70,10 @@ func TestKindsOfHTCondorsOwnWords(t *testing.T) {
 	}
 	b := newBench(t)
 	require.NoError(t, b.Remove(t.Context(), b.id, b.d.Tag.Constraint(), "nothing there"))
+	require.NoError(t, b.Answers(t.Context(), b.id))
+	b.elsewhere(schedd.Options{Schedd: "nowhere"})
+	require.Equal(t, schedd.Unreachable, schedd.KindOf(b.Answers(t.Context(), b.id)))
+	b = newBench(t)
 	name, err := b.ScheddName(t.Context(), b.id)
 	require.NoError(t, err)
 	require.NotEmpty(t, name)
