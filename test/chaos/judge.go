@@ -354,18 +354,13 @@ func (t *trialOf) kept(job v1alpha1.HTCJob, proc int) {
 	for _, leaf := range t.spec().Leaves {
 		text, found := t.e.Kept[fmt.Sprintf("%s/%d/%d/%s", t.Trial.Name, job.Status.Attempt, proc, leaf.Name)]
 		switch {
-		case found && (text == leaf.Text || leaf.Begins && strings.HasPrefix(text, leaf.Text)), !found && leaf.MayLack && told(job):
+		case found && (text == leaf.Text || leaf.Begins && strings.HasPrefix(text, leaf.Text)):
 		case !found:
 			t.find(Lost, "the file %q of proc %d; OutputFetched is %+v", leaf.Name, proc, fetched)
 		default:
 			t.find(Wrong, "the file %q of proc %d has %d bytes instead of %d", leaf.Name, proc, len(text), len(leaf.Text))
 		}
 	}
-}
-
-// told reports whether the HTCJob says that some output is not kept.
-func told(job v1alpha1.HTCJob) bool {
-	return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
 }
 
 func counts(job v1alpha1.HTCJob) string {

@@ -155,17 +155,6 @@ func TestJudge(t *testing.T) {
 			leaves(e, "text", "text")
 			delete(e.Kept, "trial-000/1/0/a b")
 		}, []Fault{Lost}},
-		"a file that HTCondor cannot send may be missing where that is told": {func(e *Evidence) {
-			leaves(e, "text", "text")
-			delete(e.Kept, "trial-000/1/0/a,b")
-			status(e, func(job *v1alpha1.HTCJob) {
-				job.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionFalse, Reason: "GivenUp"}}
-			})
-		}, nil},
-		"and where that is not told it is lost": {func(e *Evidence) {
-			leaves(e, "text", "text")
-			delete(e.Kept, "trial-000/1/0/a,b")
-		}, []Fault{Lost}},
 		"a deleted one of which nothing is left is sound": {deleted, nil},
 		"what is left of a deleted one is told thing by thing": {func(e *Evidence) {
 			deleted(e)
@@ -189,13 +178,10 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// leaves has each job leave two files of a text, of which another is kept.
+// leaves has each job leave a file of a text, and another text be kept of it.
 func leaves(e *Evidence, text, is string) {
-	files := []Leaf{{Name: "a b", Text: text}, {Name: "a,b", Text: text, MayLack: true}}
-	e.Sent[0].Trial.Shape.Spec.Leaves = files
-	e.Kept = map[string]string{
-		"trial-000/1/0/a b": is, "trial-000/1/0/a,b": text, "trial-000/1/1/a b": is, "trial-000/1/1/a,b": text,
-	}
+	e.Sent[0].Trial.Shape.Spec.Leaves = []Leaf{{Name: "a b", Text: text}}
+	e.Kept = map[string]string{"trial-000/1/0/a b": is, "trial-000/1/1/a b": is}
 }
 
 // refusedWith is refused, but HTCondor has ads all the same.

@@ -33,8 +33,6 @@ type Spec struct {
 type Leaf struct {
 	Name string
 	Text string
-	// MayLack is for what HTCondor cannot send: that it is not kept must at least be told.
-	MayLack bool
 	// Begins is for what htcd's wrapper may write something after, as it does when no callback comes through.
 	Begins bool
 }
