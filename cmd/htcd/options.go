@@ -112,9 +112,9 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxQueue, "max-queue", 0, "jobs of one HTCJob at most; 0: no limit but the CRD's")
 	f.IntVar(&o.MaxOpen, "max-open-per-namespace", 0, "jobs of one namespace that have not ended at most; further HTCJobs wait until there is room; 0: no limit")
 
-	o.MaxOutput.Quantity, o.KeepFree.Quantity = resource.MustParse("1Gi"), resource.MustParse("1Gi")
+	o.MaxOutput.Quantity = resource.MustParse("1Gi")
 	f.Var(&o.MaxOutput, "max-output", "`size` of the output of one job at most, in whole Mi: HTCondor holds a job that leaves more behind; 0: no limit")
-	f.Var(&o.KeepFree, "keep-free", "`size` that the output of jobs leaves free on the volume of --data: with less, nothing is fetched")
+	f.Var(&o.KeepFree, "keep-free", "`size` that the output of jobs leaves free on the volume of --data; 0: a tenth of it, 1Gi at most")
 	f.IntVar(&o.Fetchers, "fetchers", 2, "HTCJobs whose output is fetched in parallel, from each schedd")
 
 	f.StringVar(&o.LogsPodImage, "logs-pod-image", "", "htcd's own `image`, for the Pods that spec.logsPod leaves, whose log is the jobs' output; needs deploy/components/logs-pod; empty: none are made")

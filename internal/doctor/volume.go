@@ -13,13 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/api/resource"
 	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	outputs "htc.cern.ch/htcd/internal/output"
 )
 
 // Volume is where the ledger and the output of jobs are.
 type Volume struct {
 	Data     string
 	Ledger   string // the file
-	KeepFree int64  // bytes
+	KeepFree int64  // bytes; 0: see output.Reserve
 }
 
 // sqliteLocked is the first byte of those that SQLite locks in a file (PENDING_BYTE), and how many there are
@@ -113,15 +115,18 @@ func lockSeen(file string) (bool, error) {
 
 // room is what is free on the volume.
 func room(dir string, keep int64) (string, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
+	free, size, err := outputs.Volume(dir)
+	if err != nil {
 		return "", &Trouble{"--data: " + err.Error(), "mount the volume there"}
 	}
-	free := int64(s.Bavail) * s.Bsize // #nosec G115 -- a volume of 8 EiB is far
-	words := resource.NewQuantity(free>>20<<20, resource.BinarySI).String()
-	if free < keep {
-		return "", &Trouble{fmt.Sprintf("%s has %s free, less than --keep-free=%s: no output is fetched", dir, words, resource.NewQuantity(keep, resource.BinarySI)),
-			"delete HTCJobs whose output nobody needs, or enlarge the volume"}
+	reserve := outputs.Reserve(keep, size)
+	words := resource.NewQuantity(free.Bytes>>20<<20, resource.BinarySI).String()
+	const cure = "delete HTCJobs whose output nobody needs, or enlarge the volume"
+	if free.Bytes < reserve.Bytes {
+		return "", &Trouble{fmt.Sprintf("%s has %s free, less than --keep-free=%s: no output is fetched", dir, words, resource.NewQuantity(reserve.Bytes>>20<<20, resource.BinarySI)), cure}
+	}
+	if free.Files < reserve.Files {
+		return "", &Trouble{fmt.Sprintf("%s has a place for %d files more, and %d stay free: no output is fetched", dir, free.Files, reserve.Files), cure}
 	}
 	return words, nil
 }

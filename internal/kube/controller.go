@@ -28,7 +28,7 @@ type Options struct {
 	Submitters  int          // HTCJobs for which HTCondor is asked in parallel, for each kind of errand at each schedd
 	Output      output.Store // where the output of jobs is kept; without a root it is not fetched
 	Fetchers    int          // HTCJobs whose output is fetched in parallel, at each schedd
-	KeepFree    int64        // bytes that are left free on the volume of Output
+	KeepFree    int64        // bytes that are left free on the volume of Output; 0: see output.Reserve
 	LogsPods    LogsPods
 	Informer    cache.SharedIndexInformer
 	Objects     Objects
@@ -68,8 +68,9 @@ type Controller struct {
 	unfetched  troubles // why output is not fetched
 	leftLogs   logsOutcomes
 	spoiled    spoiled
+	bookings   bookings
 	unreleased unreleased
-	released   atomic.Bool // what an earlier htcd has fetched has been let go
+	resumed    atomic.Bool // what waits in the queue from before has been taken up
 }
 
 // Back-off of what failed, per HTCJob.

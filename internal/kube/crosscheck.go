@@ -33,10 +33,11 @@ func (c *Controller) Crosscheck(ctx context.Context) error {
 		c.passes.setMark(k.home, mark{newest, began})
 		return nil
 	})
-	if !c.released.Load() {
-		again := c.releaseForgotten(ctx)
-		c.released.Store(again == nil)
-		err = errors.Join(err, again)
+	if !c.resumed.Swap(true) {
+		if again := c.resumeWaiting(ctx); again != nil {
+			c.resumed.Store(false)
+			err = errors.Join(err, again)
+		}
 	}
 	return err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"sync"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -22,18 +21,10 @@ import (
 //
 // Until Release the job waits in the queue with its output: whatever is broken off before is done again, and what a
 // broken-off fetch has left is removed at the next start. Broken off after the transaction, the job is released by
-// releaseForgotten.
+// resumeWaiting.
 //
 // A fetch is for a number of procs of one run. Its keys have a queue and workers of their own, so that nothing waits for
 // it, and namespaces take turns.
-
-const (
-	// fetchedAtOnce is how many procs one fetch is for: 50 small ones take half a second, of which the commands
-	// themselves are a tenth (measured).
-	fetchedAtOnce = 50
-	// fetchTries is how often a job's output is asked for whose files the schedd cannot send.
-	fetchTries = 3
-)
 
 // fetchable tells whether the output of a run is fetched. What an older htcd has sent has no place to go.
 func (c *Controller) fetchable(run ledger.Run) bool {
@@ -80,6 +71,11 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 			c.Events.Warning(job, t.reason, t.message)
 		}
 	}
+	if paused, ok := errors.AsType[*pausedError](err); ok {
+		c.fetches.Forget(key)
+		c.fetches.AddAfter(key, paused.until.Sub(c.Now()))
+		return
+	}
 	c.fetches.AddRateLimited(key)
 }
 
@@ -90,14 +86,6 @@ func (c *Controller) fetchNow() {
 		c.fetches.Add(key)
 	}
 }
-
-// reasonNoSpace is a reason of the condition OutputFetched.
-const reasonNoSpace = "NoSpace"
-
-// noSpaceError says that the volume has no place for output.
-type noSpaceError struct{ message string }
-
-func (e *noSpaceError) Error() string { return e.message }
 
 // explainFetch is explain for what is in the way of a fetch.
 func explainFetch(err error) trouble {
@@ -142,17 +130,23 @@ func (c *Controller) fetch(ctx context.Context, key string) (more bool, err erro
 	if len(here) > 0 {
 		return true, c.keep(ctx, b, "", here)
 	}
-	if err := c.space(); err != nil {
+	fit, release, err := c.book(ctx, b, wanted)
+	if err != nil {
 		return false, err
 	}
-	dir, err := c.Output.Begin(wanted)
+	defer release()
+	dir, err := c.Output.Begin(fit)
 	if err != nil {
 		return false, placeError(fmt.Errorf("begin a fetch: %w", err))
 	}
 	defer os.RemoveAll(dir) // what stays is swept at the next start
-	arrived, missing, err := c.transfer(ctx, b, wanted, dir)
+	var arrived, missing []int
+	err = c.guarded(ctx, func(ctx context.Context) (err error) {
+		arrived, missing, err = c.transfer(ctx, b, fit, dir)
+		return err
+	})
 	if err != nil {
-		return c.spoil(ctx, b, err)
+		return c.spoil(ctx, b, fit, err)
 	}
 	if len(arrived) > 0 {
 		if err := output.Sync(dir); err != nil {
@@ -168,30 +162,57 @@ func (c *Controller) fetch(ctx context.Context, key string) (more bool, err erro
 	return true, nil
 }
 
-// nextBatch finds what to fetch next. Jobs whose files could not be sent once come after the others, one by one.
+// nextBatch finds what to fetch next. Jobs whose files could not be sent once come after the others, one by one, each when
+// its pause is over: until then there is a pausedError.
 func (c *Controller) nextBatch(ctx context.Context, key string) (b batch, found bool, err error) {
 	runs, err := c.runsOf(ctx, key)
 	if err != nil {
 		return b, false, err
 	}
+	var next *failing
 	for i := len(runs) - 1; i >= 0; i-- {
 		run := runs[i]
 		if !c.fetchable(run) || run.UID != runs[len(runs)-1].UID {
 			continue // an object that is gone shall keep nothing in the place of the one that has its name
 		}
-		var procs []ledger.Proc
-		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			procs, err = tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unfetched: true, Limit: 2 * fetchedAtOnce})
-			return err
-		})
+		procs, paused, err := c.nextOf(ctx, run)
 		if err != nil {
 			return b, false, err
 		}
-		if procs = c.spoiled.choose(run, procs); len(procs) > 0 {
+		if len(procs) > 0 {
 			return batch{run, procs}, true, nil
 		}
+		if paused != nil && (next == nil || paused.next.Before(next.next)) {
+			next = paused
+		}
 	}
+	if next != nil {
+		return b, false, &pausedError{next.next, next.err}
+	}
+	c.spoiled.forget(key)
 	return b, false, nil
+}
+
+// nextOf takes the next procs of a run, or says which of them comes next.
+func (c *Controller) nextOf(ctx context.Context, run ledger.Run) (chosen []ledger.Proc, next *failing, err error) {
+	for from := 0; ; {
+		var page []ledger.Proc
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			page, err = tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unfetched: true, From: from, Limit: 2 * fetchedAtOnce})
+			return err
+		})
+		if err != nil || len(page) == 0 {
+			return nil, next, err
+		}
+		procs, paused := c.spoiled.choose(run, page, c.Now())
+		if len(procs) > 0 {
+			return procs, nil, nil
+		}
+		if next == nil || paused.next.Before(next.next) {
+			next = paused
+		}
+		from = page[len(page)-1].Proc + 1
+	}
 }
 
 // arrivedBefore sorts out what is in its place already, and so whole: the ledger has been lost since, or the
@@ -209,16 +230,6 @@ func (c *Controller) arrivedBefore(b batch) (here, wanted []int, err error) {
 		}
 	}
 	return here, wanted, nil
-}
-
-// space looks whether there is some: the same volume holds the ledger.
-func (c *Controller) space() error {
-	free, err := c.Output.Free()
-	if err == nil && free < c.KeepFree {
-		err = &noSpaceError{fmt.Sprintf("the volume has %d MiB left, and %d MiB stay free (--keep-free): delete HTCJobs whose output is not needed any more, or have the volume enlarged",
-			free>>20, c.KeepFree>>20)}
-	}
-	return err
 }
 
 // placeError tells a full volume from other trouble with it.
@@ -272,59 +283,35 @@ func (c *Controller) accounts(ctx context.Context, h home, id schedd.Identity) [
 	return []schedd.Identity{id, common}
 }
 
-// spoil decides what a failed transfer means. Where the schedd cannot send the files of one job, the others are fetched
-// without it, and it is given up in the end.
-func (c *Controller) spoil(ctx context.Context, b batch, why error) (more bool, err error) {
-	bad, ok := errors.AsType[*schedd.TransferError](why)
-	// The tool's own trouble to write is not the job's fault.
-	if !ok || strings.Contains(bad.Error(), "writing to file") {
-		return false, placeError(fmt.Errorf("fetch: %w", why))
+// spoil decides what a failed transfer means. A job whose files the schedd fails to send does not hold up the others: it
+// is asked for again after growing pauses, and stays in the queue. Only what the schedd says it does not have is given
+// up, after hours.
+func (c *Controller) spoil(ctx context.Context, b batch, asked []int, why error) (more bool, err error) {
+	key := b.run.Namespace + "/" + b.run.Name
+	why = placeError(why)
+	if _, full := errors.AsType[*noSpaceError](why); full {
+		c.spoiled.smaller(key, len(asked))
+		return false, why
 	}
-	if c.spoiled.again(b.run, bad.Proc) < fetchTries {
-		if len(b.procs) > 1 {
-			return true, nil
-		}
+	bad, named := errors.AsType[*schedd.TransferError](why)
+	proc := -1
+	switch kind := schedd.KindOf(why); {
+	case named && strings.Contains(bad.Error(), "writing to file"): // the tool's own trouble, not the job's
+	case named:
+		proc = bad.Proc
+	case kind != schedd.Unknown && kind != schedd.Timeout:
+	case len(asked) > 1: // one of them may be the reason, or there are too many of them
+		c.spoiled.smaller(key, len(asked))
+	case kind == schedd.Unknown:
+		proc = asked[0]
+	}
+	if proc < 0 {
 		return false, fmt.Errorf("fetch: %w", why)
 	}
-	return true, c.giveUp(ctx, b.run, []int{bad.Proc}, "the schedd cannot send the output: "+bad.Error())
-}
-
-// spoiled counts, for jobs whose files could not be sent, how often. It is kept in memory only. Safe for concurrent use.
-type spoiled struct {
-	mu sync.Mutex
-	m  map[spoiledProc]int
-}
-
-type spoiledProc struct {
-	uid           string
-	attempt, proc int
-}
-
-func (s *spoiled) again(run ledger.Run, proc int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.m == nil {
-		s.m = map[spoiledProc]int{}
+	now := c.Now()
+	f := c.spoiled.failed(b.run, proc, why, now)
+	if named && bad.Gone() && now.Sub(f.since) >= giveUpAfter {
+		return true, c.giveUp(ctx, b.run, []int{proc}, "the schedd does not have the output any more: "+bad.Error())
 	}
-	key := spoiledProc{run.UID, run.Attempt, proc}
-	s.m[key]++
-	return s.m[key]
-}
-
-// choose takes the procs of one fetch.
-func (s *spoiled) choose(run ledger.Run, procs []ledger.Proc) []ledger.Proc {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var good, bad []ledger.Proc
-	for _, p := range procs {
-		if s.m[spoiledProc{run.UID, run.Attempt, p.Proc}] == 0 {
-			good = append(good, p)
-		} else {
-			bad = append(bad, p)
-		}
-	}
-	if len(good) > 0 {
-		return good[:min(len(good), fetchedAtOnce)]
-	}
-	return bad[:min(len(bad), 1)]
+	return true, nil
 }

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -221,19 +222,96 @@ func TestWhatLeftTheQueueUnfetchedIsGivenUp(t *testing.T) {
 	require.Equal(t, ledger.GivenUp, w.proc("one", 1, 0).Fetched)
 }
 
+// unsendable is what a transfer says of a job whose files the schedd fails to send.
+func unsendable(proc int, why string) *schedd.TransferError {
+	return &schedd.TransferError{Proc: proc, Err: &schedd.Error{Command: "condor_transfer_data", Stderr: "SCHEDD failed to send file(s): reading from file x: " + why}}
+}
+
 func TestAJobWhoseFilesCannotBeSentHoldsUpNoOther(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("one", queueOf(3)))
 	w.completed(1)
-	gone := &schedd.TransferError{Proc: 1, Err: &schedd.Error{Command: "condor_transfer_data", Stderr: "SCHEDD failed to send file(s): reading from file x"}}
-	w.schedd.Fail(scheddtest.Transfer, scheddtest.Fault{Err: gone}, scheddtest.Fault{}, scheddtest.Fault{Err: gone}, scheddtest.Fault{Err: gone})
+	passing := scheddtest.Fault{Err: unsendable(1, "(errno 5) Input/output error")}
+	w.schedd.Fail(scheddtest.Transfer, passing, scheddtest.Fault{}, passing)
 	w.crosscheck()
+	w.later(firstPause)
+	w.fetchAgain("one")
 	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
 	require.Equal(t, "out of 1.2\n", w.kept("one", 1, 2, output.Stdout))
-	require.Contains(t, w.fetched("one"), "reading from file x")
+	require.Contains(t, w.fetched("one"), "Input/output error")
+	require.Equal(t, 3, w.schedd.Calls(scheddtest.Transfer))
 	w.fetchAgain("one")
-	require.Contains(t, w.fetched("one"), "False GivenUp: the output of 2 jobs is here, that of 1 other job cannot be had")
-	require.Empty(t, w.schedd.Jobs(), "it waits for nobody any more")
+	require.Equal(t, 3, w.schedd.Calls(scheddtest.Transfer), "its pause is not over")
+	w.later(2 * firstPause)
+	w.fetchAgain("one")
+	require.Equal(t, "True Fetched: the output of 3 jobs is here", w.fetched("one"))
+	require.Empty(t, w.schedd.Jobs())
+	require.Empty(t, w.spoiled.m, "nothing of it is remembered")
+}
+
+func TestOutputIsGivenUpOverHoursAndOnlyWhereItIsGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		why  error
+		want string
+		left int
+	}{
+		"what fails for a day stays in the queue": {unsendable(0, "(errno 116) Stale file handle"), "False Retrying: ", 1},
+		"what no transfer says a word about, too": {&schedd.Error{Command: "condor_transfer_data", Stderr: "the connection was cut"}, "False Retrying: ", 1},
+		"what is gone is given up":                {unsendable(0, "(errno 2) No such file or directory"), "False GivenUp: ", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldWithOutput(t)
+			w.apply(htcjob("one"))
+			w.completed(1)
+			w.schedd.Down(c.why, scheddtest.Transfer)
+			w.crosscheck()
+			for range 40 {
+				w.later(time.Minute)
+				w.fetchAgain("one")
+			}
+			require.Contains(t, w.fetched("one"), "False Retrying: ")
+			require.Len(t, w.schedd.Jobs(), 1)
+			require.Less(t, w.schedd.Calls(scheddtest.Transfer), 15, "the pauses grow")
+			for range 24 {
+				w.later(time.Hour)
+				w.fetchAgain("one")
+			}
+			require.Contains(t, w.fetched("one"), c.want)
+			require.Len(t, w.schedd.Jobs(), c.left)
+			w.schedd.Down(nil, scheddtest.Transfer)
+			w.later(time.Hour)
+			w.fetchAgain("one")
+			require.Empty(t, w.schedd.Jobs())
+			require.Empty(t, w.spoiled.m)
+		})
+	}
+}
+
+func TestABatchThatFailsWithoutANameIsMadeSmaller(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one", queueOf(5)))
+	w.completed(1)
+	cut := scheddtest.Fault{Err: errBroken}
+	w.schedd.Fail(scheddtest.Transfer, cut, cut)
+	w.crosscheck()
+	w.fetchAgain("one")
+	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout), "five failed, then two")
+	w.fetchAgain("one")
+	require.Equal(t, "True Fetched: the output of 5 jobs is here", w.fetched("one"))
+	require.Equal(t, 4, w.schedd.Calls(scheddtest.Transfer), "one alone, then the other four")
+}
+
+func TestDeletingAnHTCJobForgetsWhatCouldNotBeSent(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one"))
+	w.completed(1)
+	w.schedd.Down(unsendable(0, "(errno 5) Input/output error"), scheddtest.Transfer)
+	w.crosscheck()
+	require.NotEmpty(t, w.spoiled.m)
+	w.delete("one")
+	w.later(lastPause)
+	w.fetchAgain("one")
+	require.Empty(t, w.spoiled.m)
 }
 
 func TestTheToolsOwnTroubleToWriteIsNoJobsFault(t *testing.T) {
@@ -243,7 +321,7 @@ func TestTheToolsOwnTroubleToWriteIsNoJobsFault(t *testing.T) {
 	full := &schedd.TransferError{Proc: 0, Err: &schedd.Error{Command: "condor_transfer_data", Stderr: "TOOL |Error: writing to file x: (errno 28) No space left on device"}}
 	w.schedd.Down(full, scheddtest.Transfer)
 	w.crosscheck()
-	for range 2 * fetchTries {
+	for range 6 {
 		w.fetchAgain("one")
 	}
 	require.Contains(t, w.fetched("one"), "False NoSpace: ")
@@ -258,12 +336,66 @@ func TestAVolumeThatIsNearlyFullGetsNoOutput(t *testing.T) {
 	w.apply(htcjob("one"))
 	w.completed(1)
 	w.crosscheck()
-	require.Contains(t, w.fetched("one"), "False NoSpace: the output is not fetched yet: the volume has ")
+	require.Contains(t, w.fetched("one"), "False NoSpace: the output is not fetched yet: job 1.0 left 1 MiB; the volume has ")
 	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
 	require.Len(t, w.schedd.Jobs(), 1)
 	w.KeepFree = 0
 	w.fetchAgain("one")
 	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
+}
+
+func TestAFetchIsForWhatFits(t *testing.T) {
+	w := newWorldWithOutput(t)
+	free, _, err := w.Output.Volume()
+	require.NoError(t, err)
+	w.KeepFree = free.Bytes - 100<<20
+	w.apply(htcjob("one", queueOf(3)))
+	w.completed(1)
+	for proc, size := range []int64{60 << 20, 200 << 20, 20 << 20} {
+		w.schedd.Edit(1, proc, func(j *schedd.Job) { j.BytesSent = size })
+	}
+	w.crosscheck()
+	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
+	require.Equal(t, "absent", w.kept("one", 1, 1, output.Stdout))
+	require.Equal(t, "out of 1.2\n", w.kept("one", 1, 2, output.Stdout))
+	require.Contains(t, w.fetched("one"), "False NoSpace: the output is not fetched yet: job 1.1 left 201 MiB; the volume has ")
+	require.Len(t, w.schedd.Jobs(), 1)
+	require.Zero(t, w.bookings.now(), "nothing stays booked")
+
+	w.KeepFree = 1
+	w.fetchAgain("one")
+	require.Equal(t, "True Fetched: the output of 3 jobs is here", w.fetched("one"))
+}
+
+func TestFetchesUnderWayShareWhatIsFree(t *testing.T) {
+	w := newWorldWithOutput(t)
+	free, _, err := w.Output.Volume()
+	require.NoError(t, err)
+	w.KeepFree = free.Bytes - 100<<20
+	w.bookings.sum = output.Room{Bytes: 90 << 20}
+	w.apply(htcjob("one"))
+	w.completed(1)
+	w.schedd.Edit(1, 0, func(j *schedd.Job) { j.BytesSent = 20 << 20 })
+	w.crosscheck()
+	require.Contains(t, w.fetched("one"), "90 MiB are being fetched")
+	w.bookings.sum = output.Room{}
+	w.fetchAgain("one")
+	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
+}
+
+func TestAFetchThatBringsMoreThanWasReportedIsBrokenOff(t *testing.T) {
+	w := newWorldWithOutput(t)
+	block := make(chan struct{})
+	defer close(block)
+	w.apply(htcjob("one"))
+	w.completed(1)
+	w.schedd.Fail(scheddtest.Transfer, scheddtest.Fault{Block: block})
+	err := w.guarded(t.Context(), func(ctx context.Context) error {
+		w.KeepFree = 1 << 60 // as if it had filled the volume
+		return w.Schedd.Transfer(ctx, schedd.Identity{}, schedd.Procs{}, t.TempDir())
+	})
+	require.ErrorContains(t, err, "a fetch was broken off")
+	require.Equal(t, reasonNoSpace, explainFetch(err).reason)
 }
 
 func TestAnEarlierAttemptsOutputIsKeptUntilItIsReplaced(t *testing.T) {

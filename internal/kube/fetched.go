@@ -63,6 +63,7 @@ func (c *Controller) keep(ctx context.Context, b batch, dir string, arrived []in
 	}
 	c.Log.Debug().Str("job", b.run.Namespace+"/"+b.run.Name).Int("cluster", b.run.Cluster).Int("procs", len(arrived)).Msg("output fetched")
 	c.Told.fetched(len(arrived), bytes)
+	c.spoiled.done(b.run, arrived)
 	return c.release(ctx, b.run, arrived)
 }
 
@@ -145,73 +146,6 @@ func (c *Controller) releaseAgain(ctx context.Context, key string) error {
 	return errors.Join(errs...)
 }
 
-// releaseForgotten lets those jobs leave the queue that the ledger has as fetched: htcd ended between the two. It asks
-// once, at the start.
-func (c *Controller) releaseForgotten(ctx context.Context) error {
-	if c.Output.Root == "" {
-		return nil
-	}
-	var runs []ledger.Run
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.Runs(ledger.RunFilter{State: ledger.Submitted})
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, k := range circles(runs) {
-		err = errors.Join(err, c.releaseCircle(ctx, k))
-	}
-	return err
-}
-
-// releaseCircle is that for the runs of one circle.
-func (c *Controller) releaseCircle(ctx context.Context, k circle) error {
-	id, err := c.questioner(ctx, k.home)
-	if err != nil {
-		return err
-	}
-	found := map[runKey][]int{}
-	err = c.Schedd.Queue(ctx, id, schedd.Waiting, func(j schedd.Job) error {
-		key := runKey{j.Cluster, j.Tag.UID, j.Tag.Attempt}
-		found[key] = append(found[key], j.Proc)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, run := range k.runs {
-		if procs := found[keyOf(run)]; len(procs) > 0 && c.fetchable(run) {
-			if err := c.releaseFetched(ctx, run, procs); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// releaseFetched releases those of the procs that are not to be fetched.
-func (c *Controller) releaseFetched(ctx context.Context, run ledger.Run, procs []int) error {
-	var done []int
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		done = nil
-		for _, proc := range procs {
-			p, err := tx.Proc(run.UID, run.Attempt, proc)
-			if err != nil {
-				return err
-			}
-			if p.Fetched != ledger.NotFetched {
-				done = append(done, proc)
-			}
-		}
-		return nil
-	})
-	if err != nil || len(done) == 0 {
-		return err
-	}
-	return c.release(ctx, run, done)
-}
-
 // giveUpGone gives up the output of jobs that have left the queue. Those that are there still are somebody else's, or
 // run again.
 func (c *Controller) giveUpGone(ctx context.Context, b batch, missing []int) error {
@@ -271,6 +205,7 @@ func (c *Controller) giveUp(ctx context.Context, run ledger.Run, procs []int, wh
 		return fmt.Errorf("give up output: %w", err)
 	}
 	c.Told.gaveUp(len(procs))
+	c.spoiled.done(run, procs)
 	c.Log.Warn().Str("job", run.Namespace+"/"+run.Name).Int("cluster", run.Cluster).Ints("procs", procs).Msg("output given up: " + why)
 	if job := c.get(run.Namespace + "/" + run.Name); job != nil {
 		c.Events.Warning(job, reasonGivenUp, fmt.Sprintf("the output of %s cannot be had: %s", plural(len(procs), "job"), why))

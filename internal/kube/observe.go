@@ -77,19 +77,26 @@ func (o observation) asBefore(was schedd.JobStatus) bool {
 //  1. A callback ends an open proc and says nothing about an ended one.
 //  2. What HTCondor says of the end stands above what a callback said.
 //  3. A proc that a callback ended and that HTCondor then starts again, or holds or queues, is open again.
-//  4. Absent twice, apart in time, is lost, or removed where htcd stops the run. Any other answer begins the count anew.
+//  4. Absent twice, apart in time, is lost, or removed where htcd stops the run; what a callback ended stays ended, and
+//     HTCondor will say no more of it. Any other answer begins the count anew.
 //  5. What ended otherwise stays so, unless the row was read, then HTCondor asked, and HTCondor still has the job: then
 //     it was not HTCondor who said so, but somebody's hand.
 func transition(p ledger.Proc, o observation) (ledger.Proc, bool) {
 	before := p
 	switch ended := p.Status != ledger.StatusOpen; {
-	case o.absent && ended:
+	case o.absent && ended && p.Source != fromCallback:
 	case o.absent && p.Absent == 0:
 		p.Absent, p.Checked = 1, o.at
-	case o.absent && o.at.Sub(p.Checked) >= lostAfter:
-		p = end(p, o, ledger.StatusFailed, vanished(o.stop))
+	case o.absent && o.at.Sub(p.Checked) < lostAfter:
+	case o.absent && ended:
+		p.Source = o.source
+		if p.ExitCode != nil || p.Status == ledger.StatusSucceeded {
+			p.JobStatus = int(schedd.Completed) // it ran to its end: what was fetched is in its place, or cannot be had
+		}
 		p.Absent++
 	case o.absent:
+		p = end(p, o, ledger.StatusFailed, vanished(o.stop))
+		p.Absent++
 
 	case o.source == fromCallback && ended:
 	case o.outcome.State == schedd.OutcomeSucceeded:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -45,7 +46,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	if !status.Phase.Terminal() {
 		return run, nil
 	}
-	run.Confirmed, run.Ended = true, c.Now()
+	run.Confirmed, run.Ended = !owesOutput(status), c.Now()
 	if said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFailed); said != nil && said.Reason == stopDeadline {
 		run.Stop, run.Message = stopDeadline, "spec.activeDeadlineSeconds have passed since the submission"
 	}
@@ -53,7 +54,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 		run.Ended = status.CompletionTime.Time
 	}
 	if run.Cluster == 0 {
-		run.State = ledger.Refused
+		run.State, run.Confirmed = ledger.Refused, true
 		if said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSubmitted); said != nil {
 			run.Reason, run.Message = said.Reason, said.Message
 		}
@@ -62,14 +63,25 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	return run, endedProcs(run, status)
 }
 
+// owesOutput reports whether output of an ended run was still to be fetched when its status was written. Then HTCondor is
+// asked once more how its jobs ended: those that did by themselves are fetched.
+func owesOutput(status v1alpha1.HTCJobStatus) bool {
+	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionOutputFetched)
+	return said != nil && said.Status != metav1.ConditionTrue && said.Reason != reasonGivenUp
+}
+
 // endedProcs gives every proc of an ended run its end: first those that the status lists by name, then as many more as
-// its counts say.
+// its counts say. Where output is owed, their ends are no more than what a callback says: HTCondor's word stands above it.
 func endedProcs(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
+	source := fromCrosscheck
+	if !run.Confirmed {
+		source = fromCallback
+	}
 	procs := make([]ledger.Proc, run.Procs)
 	for i := range procs {
 		procs[i] = ledger.Proc{
 			UID: run.UID, Attempt: run.Attempt, Proc: i, Status: ledger.StatusSucceeded,
-			Reason: "Completed", Source: fromCrosscheck, Changed: run.Ended,
+			Reason: "Completed", Source: source, Changed: run.Ended,
 		}
 	}
 	failed := int(status.Failed)
@@ -127,6 +139,9 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 	c.Log.Warn().Str("job", job.Namespace+"/"+job.Name).Int("attempt", run.Attempt).Msg("the ledger had lost this run; restored from the object's status")
 	if !run.Confirmed {
 		c.checks.Add(run.UID)
+	}
+	if run.State == ledger.Removed {
+		c.resumed.Store(false) // what ended before it was suspended may wait in the queue
 	}
 	return nil
 }

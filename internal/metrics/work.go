@@ -30,7 +30,7 @@ type Work struct {
 	Informer   cache.SharedIndexInformer // of HTCJobs
 	LedgerFile string
 	Data       string       // a directory of the volume where output is kept
-	KeepFree   int64        // bytes
+	KeepFree   int64        // bytes; 0: see output.Reserve
 	Usual      schedd.Place // where the flags say that jobs go
 	Now        func() time.Time
 }
@@ -121,15 +121,15 @@ func (w *work) Collect(metrics chan<- prometheus.Metric) {
 	for place, up := range w.places(open) {
 		gauge(w.reachable, up, placeName(place))
 	}
-	gauge(w.keepFree, float64(w.KeepFree))
 	if info, err := os.Stat(w.LedgerFile); err == nil {
 		gauge(w.ledgerSize, float64(info.Size()))
 	} else {
 		w.errors.WithLabelValues().Inc()
 	}
 	if free, size, err := output.Volume(w.Data); err == nil {
-		gauge(w.free, float64(free))
-		gauge(w.size, float64(size))
+		gauge(w.free, float64(free.Bytes))
+		gauge(w.size, float64(size.Bytes))
+		gauge(w.keepFree, float64(output.Reserve(w.KeepFree, size).Bytes))
 	} else {
 		w.errors.WithLabelValues().Inc()
 	}

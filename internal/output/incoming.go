@@ -166,21 +166,3 @@ func Sync(dir string) error {
 	}
 	return nil
 }
-
-// Free is how many bytes the volume has left for us.
-func (s Store) Free() (int64, error) {
-	if err := os.MkdirAll(s.Root, 0o700); err != nil {
-		return 0, err
-	}
-	free, _, err := Volume(s.Root)
-	return free, err
-}
-
-// Volume is how many bytes the volume that holds dir has left for us, and how many in all.
-func Volume(dir string) (free, size int64, err error) {
-	var stat unix.Statfs_t
-	if err := unix.Statfs(dir, &stat); err != nil {
-		return 0, 0, fmt.Errorf("free space of %s: %w", dir, err)
-	}
-	return int64(stat.Bavail) * stat.Bsize, int64(stat.Blocks) * stat.Bsize, nil // #nosec G115 -- no volume has 8 EiB
-}

@@ -202,9 +202,24 @@ func TestAFetchIsKeptProcByProc(t *testing.T) {
 	require.DirExists(t, again)
 	require.NoError(t, s.Sweep(true))
 	require.NoDirExists(t, again)
-	free, err := s.Free()
+	free, size, err := s.Volume()
 	require.NoError(t, err)
-	require.Positive(t, free)
+	require.True(t, size.Holds(free))
+	require.True(t, free.Holds(Room{1, 1}))
+}
+
+func TestWhatOutputLeavesFree(t *testing.T) {
+	for name, c := range map[string]struct {
+		bytes int64
+		size  Room
+		want  Room
+	}{
+		"of a small volume a tenth":    {0, Room{1 << 30, 1000}, Room{1 << 30 / 10, 100}},
+		"of a great one no more":       {0, Room{1 << 40, 1 << 30}, Room{1 << 30, 10_000}},
+		"what the administrator wants": {5 << 30, Room{6 << 30, 1000}, Room{5 << 30, 100}},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, Reserve(c.bytes, c.size)) })
+	}
 }
 
 func TestTail(t *testing.T) {

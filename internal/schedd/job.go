@@ -123,6 +123,9 @@ type Job struct {
 	EnteredCurrentStatus, CompletionDate int64
 	JobStartDate, JobFinishedHookDone    int64
 	NumJobStarts                         int
+
+	BytesSent    int64 // what its sandbox sent back, of all its starts
+	ScratchFiles int64 // files in its sandbox when HTCondor last looked
 }
 
 // ID is the job's number as HTCondor prints it, "cluster.proc".

@@ -83,6 +83,8 @@ var fields = map[string]func(*Job, classad.Value){
 	"CompletionDate":       func(j *Job, v classad.Value) { j.CompletionDate = seconds(v) },
 	"JobStartDate":         func(j *Job, v classad.Value) { j.JobStartDate = seconds(v) },
 	"JobFinishedHookDone":  func(j *Job, v classad.Value) { j.JobFinishedHookDone = seconds(v) },
+	"BytesSent":            func(j *Job, v classad.Value) { j.BytesSent = size(v) },
+	"ScratchDirFileCount":  func(j *Job, v classad.Value) { j.ScratchFiles = size(v) },
 	"NumJobStarts":         func(j *Job, v classad.Value) { j.NumJobStarts = integer(v) },
 }
 
@@ -111,6 +113,14 @@ func newJob(ad classad.Ad) (Job, error) {
 
 func integer(v classad.Value) int   { i, _ := v.Int(); return int(i) }
 func seconds(v classad.Value) int64 { i, _ := v.Int(); return i }
+
+// size reads a number of bytes, which HTCondor counts as a real number.
+func size(v classad.Value) int64 {
+	if n, ok := v.Real(); ok && n > 0 { // a user may have written anything
+		return int64(min(n, 1<<50))
+	}
+	return 0
+}
 
 func optionalInt(v classad.Value) *int {
 	i, ok := v.Int()

@@ -51,8 +51,8 @@ type Procs struct {
 	Numbers []int
 }
 
-// constraint matches those of them that have completed. A range costs the schedd two comparisons.
-func (p Procs) constraint() string {
+// Constraint matches those of them that have completed. A range costs the schedd two comparisons.
+func (p Procs) Constraint() string {
 	var numbers []string
 	for i := 0; i < len(p.Numbers); {
 		last := i
@@ -80,6 +80,9 @@ type TransferError struct {
 
 func (e *TransferError) Error() string { return e.Err.Error() }
 
+// Gone reports whether the schedd says that a file is not there.
+func (e *TransferError) Gone() bool { return strings.Contains(e.Err.Stderr, "(errno 2)") }
+
 // Unwrap gives the error of the command.
 func (e *TransferError) Unwrap() error { return e.Err }
 
@@ -94,7 +97,7 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 	into := "strcat(" + classad.Quote(dir+"/") + ", ProcId)"
 	mark := classad.Quote(dir)
 	edits := append([]string{"SUBMIT_Iwd", into, attrFetch, mark}, ownPlaces...)
-	found, err := c.edit(ctx, id, procs.constraint(), edits...)
+	found, err := c.edit(ctx, id, procs.Constraint(), edits...)
 	if err != nil || !found {
 		return err
 	}
@@ -102,7 +105,7 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 	if err != nil {
 		return err
 	}
-	args = append(args, "-constraint", fmt.Sprintf("%s =?= %s && %s", attrFetch, mark, procs.constraint()))
+	args = append(args, "-constraint", fmt.Sprintf("%s =?= %s && %s", attrFetch, mark, procs.Constraint()))
 	err = c.transfer(ctx, id, args, procs, dir)
 	// A script may have removed its own streams. Without them the rest is to be had, of one job at a time.
 	for range 2 {
@@ -116,7 +119,7 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 		} else if !strings.Contains(at.Error(), Stdout+": (errno 2)") {
 			break
 		}
-		if _, err := c.edit(ctx, id, procs.constraint(), attr, `"/dev/null"`); err != nil {
+		if _, err := c.edit(ctx, id, procs.Constraint(), attr, `"/dev/null"`); err != nil {
 			return err
 		}
 		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(at.Proc), stream), nil, 0o600); err != nil {
@@ -152,7 +155,7 @@ var targetJob = regexp.MustCompile(`File transfer failed for target job ([0-9]+)
 // Release lets completed jobs leave the queue, into the history; it takes the schedd up to PERIODIC_EXPR_INTERVAL, 60 s.
 // That none is there is no error.
 func (c *Client) Release(ctx context.Context, id Identity, procs Procs) error {
-	_, err := c.edit(ctx, id, procs.constraint(), attrFetched, "true")
+	_, err := c.edit(ctx, id, procs.Constraint(), attrFetched, "true")
 	return err
 }
 

@@ -21,7 +21,7 @@ func TestProcsAreNamedInRanges(t *testing.T) {
 		"with gaps":       {[]int{0, 2, 3, 9}, "(ProcId >= 0 && ProcId <= 0 || ProcId >= 2 && ProcId <= 3 || ProcId >= 9 && ProcId <= 9)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, head+c.want, Procs{Tag: tag, Cluster: 7, Numbers: c.numbers}.constraint())
+			require.Equal(t, head+c.want, Procs{Tag: tag, Cluster: 7, Numbers: c.numbers}.Constraint())
 		})
 	}
 }

@@ -1,0 +1,144 @@
+package kube
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+const (
+	// fetchedAtOnce is how many procs one fetch is for: 50 small ones take half a second, of which the commands
+	// themselves are a tenth (measured).
+	fetchedAtOnce = 50
+	// The pauses between tries to fetch the output of one job that the schedd fails to send: what passes, such as a
+	// file server that is away, takes minutes or hours.
+	firstPause = 5 * time.Second
+	lastPause  = time.Hour
+	// giveUpAfter is how long such output is asked for when the schedd says that its files are not there.
+	giveUpAfter = 12 * time.Hour
+)
+
+// spoiled remembers which jobs' output could not be sent, by the key of their HTCJob, and how many jobs of one are
+// fetched at once. It is kept in memory only, and forgotten when nothing of the HTCJob is left to be fetched. Safe for
+// concurrent use.
+type spoiled struct {
+	mu sync.Mutex
+	m  map[string]*spoiledJob
+}
+
+type spoiledJob struct {
+	batch int // at most so many at once; 0: fetchedAtOnce
+	procs map[spoiledProc]failing
+}
+
+type spoiledProc struct {
+	uid           string
+	attempt, proc int
+}
+
+// failing is a job whose output has been asked for in vain.
+type failing struct {
+	since, next time.Time
+	pause       time.Duration
+	err         error
+}
+
+func (s *spoiled) job(key string) *spoiledJob {
+	if s.m == nil {
+		s.m = map[string]*spoiledJob{}
+	}
+	if s.m[key] == nil {
+		s.m[key] = &spoiledJob{procs: map[spoiledProc]failing{}}
+	}
+	return s.m[key]
+}
+
+// failed takes note that the output of a proc did not come. Each time the pause before the next try doubles.
+func (s *spoiled) failed(run ledger.Run, proc int, err error, now time.Time) failing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	procs := s.job(run.Namespace + "/" + run.Name).procs
+	key := spoiledProc{run.UID, run.Attempt, proc}
+	f, again := procs[key]
+	if !again {
+		f = failing{since: now, pause: firstPause / 2}
+	}
+	f.pause = min(2*f.pause, lastPause)
+	f.next, f.err = now.Add(f.pause), err
+	procs[key] = f
+	return f
+}
+
+// done forgets procs of which nothing is to be fetched any more, and a whole batch that came is a reason to fetch many
+// at once again.
+func (s *spoiled) done(run ledger.Run, procs []int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if job := s.m[run.Namespace+"/"+run.Name]; job != nil {
+		job.batch = 0
+		for _, proc := range procs {
+			delete(job.procs, spoiledProc{run.UID, run.Attempt, proc})
+		}
+	}
+}
+
+// smaller halves how many jobs of an HTCJob are fetched at once.
+func (s *spoiled) smaller(key string, batch int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.job(key).batch = max(batch/2, 1)
+}
+
+func (s *spoiled) forget(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.m, key)
+}
+
+// choose takes the procs of one fetch: as many as there may be of those that never failed, else one whose pause is over.
+// Where there is neither, it returns the one that comes next, if any.
+func (s *spoiled) choose(run ledger.Run, procs []ledger.Proc, now time.Time) (chosen []ledger.Proc, next *failing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	job := s.m[run.Namespace+"/"+run.Name]
+	if job == nil {
+		return procs[:min(len(procs), fetchedAtOnce)], nil
+	}
+	var good, due []ledger.Proc
+	for _, p := range procs {
+		f, bad := job.procs[spoiledProc{run.UID, run.Attempt, p.Proc}]
+		switch {
+		case !bad:
+			good = append(good, p)
+		case !now.Before(f.next):
+			due = append(due, p)
+		case next == nil || f.next.Before(next.next):
+			next = &f
+		}
+	}
+	most := fetchedAtOnce
+	if job.batch > 0 {
+		most = job.batch
+	}
+	if len(good) > 0 {
+		return good[:min(len(good), most)], nil
+	}
+	if len(due) > 0 {
+		return due[:1], nil
+	}
+	return nil, next
+}
+
+// pausedError says that what is left of an HTCJob's output is asked for later.
+type pausedError struct {
+	until time.Time
+	err   error
+}
+
+func (e *pausedError) Error() string {
+	return fmt.Sprintf("asked again at %s: %v", e.until.UTC().Format(time.RFC3339), e.err)
+}
+
+func (e *pausedError) Unwrap() error { return e.err }

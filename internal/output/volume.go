@@ -1,0 +1,61 @@
+package output
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Room is how much of a volume is free, taken or wanted.
+type Room struct{ Bytes, Files int64 }
+
+// Plus is both together.
+func (r Room) Plus(other Room) Room { return Room{r.Bytes + other.Bytes, r.Files + other.Files} }
+
+// Minus is what is left without other.
+func (r Room) Minus(other Room) Room { return Room{r.Bytes - other.Bytes, r.Files - other.Files} }
+
+// Holds reports whether other has a place in it.
+func (r Room) Holds(other Room) bool { return r.Bytes >= other.Bytes && r.Files >= other.Files }
+
+// Volume is what the volume that holds dir has left for us, and what it has in all. A file system that does not
+// count its files has a great many.
+func Volume(dir string) (free, size Room, err error) {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(dir, &stat); err != nil {
+		return Room{}, Room{}, fmt.Errorf("free space of %s: %w", dir, err)
+	}
+	// #nosec G115 -- no volume has 8 EiB, or as many files
+	free = Room{int64(stat.Bavail) * stat.Bsize, int64(stat.Ffree)}
+	size = Room{int64(stat.Blocks) * stat.Bsize, int64(stat.Files)} // #nosec G115
+	if size.Files == 0 {
+		free.Files, size.Files = uncounted, uncounted
+	}
+	return free, size, nil
+}
+
+const uncounted = 1 << 40
+
+// What output leaves free of a volume where nobody says how much: a tenth, and no more than this.
+const (
+	mostKept      = 1 << 30
+	mostFilesKept = 10_000
+)
+
+// Reserve is what output leaves free of a volume of that size: so many bytes, or with 0 a share of it. The same volume
+// holds the ledger and what is about to be sent.
+func Reserve(bytes int64, size Room) Room {
+	if bytes == 0 {
+		bytes = min(size.Bytes/10, mostKept)
+	}
+	return Room{bytes, min(size.Files/10, mostFilesKept)}
+}
+
+// Volume is what the volume of the store has left, and what it has in all.
+func (s Store) Volume() (free, size Room, err error) {
+	if err := os.MkdirAll(s.Root, 0o700); err != nil {
+		return Room{}, Room{}, err
+	}
+	return Volume(s.Root)
+}
