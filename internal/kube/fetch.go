@@ -148,6 +148,11 @@ func (c *Controller) fetch(ctx context.Context, key string) (more bool, err erro
 	if err != nil {
 		return c.spoil(ctx, b, fit, err)
 	}
+	for _, proc := range arrived {
+		if err := output.RestoreNames(dir, proc); err != nil {
+			return false, placeError(err)
+		}
+	}
 	if len(arrived) > 0 {
 		if err := output.Sync(dir); err != nil {
 			return false, err

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -251,4 +252,32 @@ func TestTail(t *testing.T) {
 			require.Equal(t, c.want, got)
 		})
 	}
+}
+
+func TestNamesThatHTCondorDoesNotBringAreGivenBack(t *testing.T) {
+	s := Store{t.TempDir()}
+	fetch, err := s.Begin([]int{0, 1})
+	require.NoError(t, err)
+	write := func(name, text string) {
+		require.NoError(t, os.WriteFile(filepath.Join(fetch, "0", name), []byte(text), 0o600))
+	}
+	write("there", "as it was")
+	names := []string{"a,b", "c\nd", "../out", "/tmp/out", "", "..", "there", strings.Repeat("x", 256), "last"}
+	for i := range names {
+		write(shelteredFile+strconv.Itoa(i), strconv.Itoa(i))
+	}
+	write(shelteredNames, strings.Join(names, "\x00")+"\x00and one without a file\x00")
+	require.NoError(t, RestoreNames(fetch, 0))
+	require.NoError(t, RestoreNames(fetch, 1), "nothing was renamed there")
+	entries, err := os.ReadDir(filepath.Join(fetch, "0"))
+	require.NoError(t, err)
+	var found []string
+	for _, entry := range entries {
+		found = append(found, entry.Name())
+	}
+	require.ElementsMatch(t, []string{"a,b", "c\nd", "last", "there", shelteredFile + "2", shelteredFile + "3", shelteredFile + "4",
+		shelteredFile + "5", shelteredFile + "6", shelteredFile + "7"}, found)
+	text, err := os.ReadFile(filepath.Join(fetch, "0", "there"))
+	require.NoError(t, err)
+	require.Equal(t, "as it was", string(text))
 }

@@ -48,6 +48,7 @@ main() {
 	run "$@"
 	clear_away
 	leave_files
+	[ -n "$named" ] || shelter_names
 	if [ -z "$ended" ] && [ -n "$url" ] && deliverable; then
 		# In a shell of its own: whatever breaks in it, the return code stays the script's.
 		(call_back) || echo "htcd: the callback was not delivered; the cross-check will find the return code" >&2
@@ -167,6 +168,23 @@ clear_away() {
 leave_files() {
 	find . -xdev ! -type f ! -type d -exec sh -c \
 		'for f; do [ ! -e "$f" ] || [ -f "$f" ] || [ -d "$f" ] || rm -f "$f"; done' sh {} + 2>/dev/null || :
+}
+
+# shelter_names gives other names to files that HTCondor would not bring back: it joins names with commas, in one line,
+# and takes the blanks off their ends. What they are called goes along in a list, and htcd gives the names back.
+shelter_names() {
+	rm -rf .htcd-names .htcd-name-* # the script may have made such
+	n=0
+	for f in ./* ./.[!.]* ./..?*; do
+		case $f in
+		*,* | *[[:cntrl:]]* | './ '* | *' ') ;;
+		*) continue ;;
+		esac
+		if [ -f "$f" ] && mv -f "$f" ".htcd-name-$n"; then
+			printf '%s\0' "${f#./}" >>.htcd-names
+			n=$((n + 1))
+		fi
+	done
 }
 
 # deliverable reports whether HTCondor can bring back what the job leaves, by what the job's ad says. If it cannot, it holds

@@ -1,0 +1,58 @@
+package output
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Files whose names HTCondor would not bring back travel under other ones, and the names in a list: wrapper.sh in
+// internal/schedd makes both.
+const (
+	shelteredNames = ".htcd-names"
+	shelteredFile  = ".htcd-name-" // and a number from 0
+)
+
+// maxNames bounds how much of such a list is read.
+const maxNames = 16 << 20
+
+// RestoreNames gives the files of one proc in a fetch their names back. What is no name of a file in that directory
+// keeps the one under which it came.
+func RestoreNames(fetch string, proc int) error {
+	root, err := os.OpenRoot(filepath.Join(fetch, strconv.Itoa(proc)))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	list, err := Regular(root, shelteredNames)
+	if err != nil {
+		return nil // there is none, or the script has made something of that name
+	}
+	names, err := io.ReadAll(io.LimitReader(list, maxNames))
+	if err = errors.Join(err, list.Close()); err != nil {
+		return fmt.Errorf("list of names: %w", err)
+	}
+	for i, name := range strings.Split(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+		from := shelteredFile + strconv.Itoa(i)
+		if _, err := root.Lstat(from); err != nil || !oneName(name) {
+			continue
+		}
+		if _, err := root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := root.Rename(from, name); err != nil {
+			return err
+		}
+	}
+	return root.Remove(shelteredNames)
+}
+
+// oneName reports whether a file may be called so, in the directory where it is.
+func oneName(name string) bool {
+	return name != "" && name != "." && name != ".." && len(name) <= 255 && !strings.ContainsAny(name, "/\x00")
+}
