@@ -176,7 +176,8 @@ func TestAShippedSenderCallsBackWhereTheNodeHasNoOther(t *testing.T) {
 	htcd := b.Lab.Part("htcd")
 	require.NoError(t, htcd.Restart(t.Context(), "--ship-sender="+b.Lab.Path("htcd", "bin", "htcd")))
 	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
-	b.Script("shipped", "exit 7\n")
+	// One that the script puts in its place does not run: it would say nothing.
+	b.Script("shipped", "printf '#!/bin/sh\\nexit 0\\n' > htcd-send; chmod 755 htcd-send; exit 7\n")
 	job := b.Ended("shipped")
 	require.EqualValues(t, 7, *job.Status.Failures[0].ExitCode)
 	require.Equal(t, "callback", b.Source(job))

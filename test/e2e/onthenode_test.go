@@ -87,3 +87,20 @@ func TestAJobWithoutTheFilesItIsToLeaveHasNotSucceeded(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, there.Status.Phase)
 	require.Equal(t, "callback", b.Source(there), "an end that HTCondor will confirm is told at once")
 }
+
+// What only HTCondor finds, such as a file that cannot be read, takes a success back; an attempt that is asked for meanwhile waits.
+func TestASuccessThatHTCondorTakesBackIsToldAndBeginsNoOtherAttempt(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	b.Script("unreadable", "mkdir made; echo 1 > made/secret; chmod 0 made/secret\n", func(job *v1alpha1.HTCJob) {
+		job.Spec.HTCOpts = "transfer_output_files = made\n"
+		job.Annotations = map[string]string{v1alpha1.RerunAnnotation: "first"}
+	})
+	b.Phase("unreadable", v1alpha1.PhaseSucceeded)
+	b.Kubectl("annotate", "--overwrite", "htcjob", "unreadable", v1alpha1.RerunAnnotation+"=again")
+	job := b.Until("unreadable", "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held > 0 || job.Status.Attempt > 1 })
+	require.EqualValues(t, 1, job.Status.Attempt, "attempt 1 is on hold")
+	b.Eventually(func() bool {
+		return strings.Contains(b.Kubectl("get", "events", "--field-selector=involvedObject.name=unreadable"), "SuccessCorrected")
+	}, func() string { return "no Event tells that the success was taken back" })
+}
