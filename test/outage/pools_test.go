@@ -221,7 +221,7 @@ func TestWhereTheSiteGivesJobsATicketTheyHaveItAndNobodyElse(t *testing.T) {
 func TestAtAScheddsLimitOneHTCJobAsksAndTheOthersWait(t *testing.T) {
 	s := newSite(t)
 	s.configure("MAX_JOBS_PER_OWNER = 2\n")
-	s.Create("first", "sleep 1000\n", atSecond, trial.Queue(2))
+	s.Create("first", "exit 0\n", atSecond, never, trial.Queue(2)) // idle jobs leave the queue at once
 	s.Until("first", "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
 	waiting := []string{"second", "third", "fourth"}
 	for _, name := range waiting {
