@@ -72,6 +72,7 @@ var Shapes = []Shape{
 		Leaf{Name: "a b", Text: "1"}, Leaf{Name: "it's", Text: "2"}, Leaf{Name: `say "hi"`, Text: "3"}, Leaf{Name: "größe 数据 🙂", Text: "4"},
 		Leaf{Name: "-rf", Text: "5"}, Leaf{Name: "#x;y&z|w", Text: "6"}, Leaf{Name: "$(HOME) $ENV(X) $$(Y)", Text: "7"},
 		Leaf{Name: "%s%n", Text: "8"}, Leaf{Name: "[a]*?", Text: "9"}, Leaf{Name: "=x", Text: "10"},
+		Leaf{Name: "a,b", Text: "11"}, Leaf{Name: ", ", Text: "12"}, Leaf{Name: "two\nlines", Text: "13"},
 	)},
 	// It is held when it ends, and released, until it has been started twice.
 	{Name: "big ads", Spec: Spec{
