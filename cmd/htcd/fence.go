@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	"k8s.io/client-go/tools/leaderelection"
-
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -15,8 +13,8 @@ import (
 // fence stands before whatever a leader must not do once another may lead. A leader that was asleep (a frozen container,
 // a machine without CPU) wakes up in the middle of what it was doing, and the election tells it only when its next
 // attempt to renew has failed, up to 10 s later (measured). By then another htcd may have found an open intent, asked
-// the schedd twice, and sent it. So every transaction and every submission looks by itself, and the first that finds the
-// Lease too old ends the process.
+// the schedd twice, and sent it. So every transaction and every command that changes something in HTCondor looks by
+// itself, and the first that finds the Lease too old ends the process.
 type fence struct {
 	sure func() error
 	lost chan struct{} // closed when somebody was turned back
@@ -49,9 +47,9 @@ func (l fencedLedger) Write(ctx context.Context, fn func(*ledger.Tx) error) erro
 	})
 }
 
-// fencedSchedd sends nothing without being sure of the Lease. What is left is the time from this look to
-// condor_submit's connection, a few milliseconds in which the process would have to fall asleep for longer than the Lease
-// lasts. To remove is no harm: what a leader wanted removed, the next one removes as well.
+// fencedSchedd changes nothing in HTCondor without being sure of the Lease; it may always ask. What is left is the time
+// from this look to the command's connection, a few milliseconds in which the process would have to fall asleep for longer
+// than the Lease lasts.
 type fencedSchedd struct {
 	kube.Schedd
 	fence *fence
@@ -64,12 +62,33 @@ func (f fencedSchedd) Submit(ctx context.Context, id schedd.Identity, dir string
 	return f.Schedd.Submit(ctx, id, dir)
 }
 
+func (f fencedSchedd) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	if err := f.fence.check(); err != nil {
+		return err
+	}
+	return f.Schedd.Remove(ctx, id, constraint, reason)
+}
+
+func (f fencedSchedd) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
+	if err := f.fence.check(); err != nil {
+		return err
+	}
+	return f.Schedd.Transfer(ctx, id, procs, dir)
+}
+
+func (f fencedSchedd) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error {
+	if err := f.fence.check(); err != nil {
+		return err
+	}
+	return f.Schedd.Release(ctx, id, procs)
+}
+
 var errUnsure = errors.New("nothing is done: the lease has not been renewed for too long, another htcd may be at work")
 
-// sureOf tells whether the Lease was renewed so lately that nobody else can have it.
-func sureOf(elector *leaderelection.LeaderElector) func() error {
+// sureOf reports whether the Lease was renewed so lately that nobody else can have it.
+func sureOf(leads func() bool, renewed *renewals) func() error {
 	return func() error {
-		if !elector.IsLeader() || elector.Check(renewDeadline-leaseDuration) != nil {
+		if !leads() || renewed.age() > renewDeadline {
 			return errUnsure
 		}
 		return nil

@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-func TestALeaderThatIsNotSureOfItsLeaseSendsAndRecordsNothing(t *testing.T) {
+func TestALeaderThatIsNotSureOfItsLeaseChangesAndRecordsNothing(t *testing.T) {
 	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
 	require.NoError(t, err)
 	pool := scheddtest.New()
@@ -26,8 +26,19 @@ func TestALeaderThatIsNotSureOfItsLeaseSendsAndRecordsNothing(t *testing.T) {
 	ran, err := write()
 	require.NoError(t, err)
 	require.True(t, ran)
-	_, _ = fencedPool.Submit(t.Context(), schedd.Identity{}, t.TempDir())
-	require.Equal(t, 1, pool.Calls(scheddtest.Submit))
+	change := map[string]func() error{
+		scheddtest.Submit: func() error {
+			_, err := fencedPool.Submit(t.Context(), schedd.Identity{}, t.TempDir())
+			return err
+		},
+		scheddtest.Remove:   func() error { return fencedPool.Remove(t.Context(), schedd.Identity{}, "ClusterId =?= 1", "") },
+		scheddtest.Transfer: func() error { return fencedPool.Transfer(t.Context(), schedd.Identity{}, schedd.Procs{}, t.TempDir()) },
+		scheddtest.Release:  func() error { return fencedPool.Release(t.Context(), schedd.Identity{}, schedd.Procs{}) },
+	}
+	for name, do := range change {
+		_ = do()
+		require.Equal(t, 1, pool.Calls(name), name)
+	}
 	select {
 	case <-fence.lost:
 		require.Fail(t, "nobody was turned back")
@@ -38,9 +49,10 @@ func TestALeaderThatIsNotSureOfItsLeaseSendsAndRecordsNothing(t *testing.T) {
 	ran, err = write()
 	require.ErrorIs(t, err, errUnsure)
 	require.False(t, ran)
-	_, err = fencedPool.Submit(t.Context(), schedd.Identity{}, t.TempDir())
-	require.ErrorIs(t, err, errUnsure)
-	require.Equal(t, 1, pool.Calls(scheddtest.Submit))
+	for name, do := range change {
+		require.ErrorIs(t, do(), errUnsure)
+		require.Equal(t, 1, pool.Calls(name), name)
+	}
 	<-fence.lost
 	require.NoError(t, book.Close())
 }

@@ -48,12 +48,13 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 	defer release()
 	worked := make(chan error, 1)
 	begun := make(chan struct{})
+	renewed := &renewals{clock: sinceBoot, Interface: &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: d.o.OwnSpace, Name: d.o.LeaseName},
+		Client:     d.core.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta:  metav1.ObjectMeta{Namespace: d.o.OwnSpace, Name: d.o.LeaseName},
-			Client:     d.core.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-		},
+		Lock:          renewed,
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		ReleaseOnCancel: true,
 		Name:            d.o.LeaseName,
@@ -69,7 +70,7 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	fence := newFence(sureOf(elector))
+	fence := newFence(sureOf(elector.IsLeader, renewed))
 	d.fence = fence
 	electing := make(chan struct{})
 	go func() { elector.Run(holding); close(electing) }()
