@@ -124,7 +124,7 @@ func (c *Controller) confirm(ctx context.Context, run ledger.Run) error {
 func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s situation, d decision) error {
 	switch d.action {
 	case actSubmit:
-		return c.submit(ctx, job, d.attempt)
+		return c.submit(ctx, job, s.run, d.attempt)
 	case actRecover:
 		if s.run != nil && s.run.Attempt != d.attempt {
 			s.run = nil

@@ -64,6 +64,7 @@ type Controller struct {
 	pace     pace
 	passes   passes
 	rooms    rooms
+	began    time.Time // in the ledger's precision
 
 	unfetched  troubles // why output is not fetched
 	leftLogs   logsOutcomes
@@ -86,7 +87,7 @@ func New(o Options) (*Controller, error) {
 	}
 	fast := workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)
 	c := &Controller{
-		Options: o, syncing: keymutex.NewHashed(256), rooms: newRooms(),
+		Options: o, syncing: keymutex.NewHashed(256), rooms: newRooms(), began: o.Now().Truncate(time.Millisecond),
 		cache:   cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
 		queue:   newTurns(fast),
 		routine: newTurns(limiter()),

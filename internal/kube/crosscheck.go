@@ -345,7 +345,7 @@ func (c *Controller) applyQuiet(ctx context.Context, quiet []*checking, at time.
 // not keep the others from being checked.
 func (c *Controller) removeStuck(ctx context.Context, run ledger.Run) error {
 	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
-	_, err := c.remove(ctx, homeOf(run), tag.Constraint(), reasonStuck)
+	_, err := c.remove(ctx, homeOf(run), schedd.In(run.Cluster, tag.Constraint()), reasonStuck)
 	if err == nil {
 		c.Told.repaired(HalfSpooled)
 	}

@@ -32,8 +32,8 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 	case job.Abandoned():
 		c.Log.Warn().Str("job", key).Msg("abandoned: its HTCondor jobs, if any, are left as they are")
 		c.Events.Warning(job, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
-	// Without a row the ledger may have been lost: the finalizer was set before anything was sent.
-	case anySent(own) || len(own) == 0:
+	// Without a row of what was sent the ledger may have been lost: the finalizer was set before anything was sent.
+	case anySent(own) || forgotten(job, own):
 		err := c.removeEverywhere(ctx, job, own)
 		if _, pause := errors.AsType[*waiting](err); err != nil && !pause {
 			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
@@ -95,14 +95,21 @@ func anySent(runs []ledger.Run) bool {
 // where it would be sent now.
 func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
 	homes := homesOf(own)
-	if len(homes) == 0 {
+	if forgotten(job, own) {
+		own = nil // what it has says nothing about the rest
 		h, _, err := c.choose(ctx, job)
 		if err != nil {
 			return err
 		}
-		if homes = []home{h}; job.Status.Schedd != "" && job.Status.Schedd != h.place.Schedd {
+		lost := []home{h}
+		if job.Status.Schedd != "" && job.Status.Schedd != h.place.Schedd {
 			h.place.Schedd = job.Status.Schedd
-			homes = append(homes, h)
+			lost = append(lost, h)
+		}
+		for _, h := range lost {
+			if !slices.Contains(homes, h) {
+				homes = append(homes, h)
+			}
 		}
 	}
 	return c.removeAll(ctx, homes, string(job.UID), own)

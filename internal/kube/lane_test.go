@@ -128,7 +128,7 @@ func TestTheStatusOfASubmissionUnderWayIsWrittenWhenItIsThroughOrTakesLong(t *te
 		}
 	}})
 	w.apply(htcjob("one"))
-	require.Equal(t, []v1alpha1.Phase{"", v1alpha1.PhaseSubmitting}, during)
+	require.Equal(t, []v1alpha1.Phase{v1alpha1.PhasePending, v1alpha1.PhaseSubmitting}, during)
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("one").Status.Phase)
 }
 

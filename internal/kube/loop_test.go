@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -192,6 +193,45 @@ func TestAHalfSpooledClusterIsRemovedBeforeItsRunIsSentAgain(t *testing.T) {
 	}
 	require.EqualValues(t, 2, w.job("one").Status.ClusterID, "what was removed is not taken for the run")
 	require.EqualValues(t, 1, w.job("one").Status.Attempt)
+}
+
+// overtaken is a schedd at which something happens between the look at a cluster and its removal.
+type overtaken struct {
+	*scheddtest.Schedd
+	meanwhile func()
+}
+
+func (s overtaken) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	s.meanwhile()
+	return s.Schedd.Remove(ctx, id, constraint, reason)
+}
+
+func TestAFormerLeaderRemovesNothingThatTheNextHasSent(t *testing.T) {
+	for name, look := range map[string]struct {
+		submit []scheddtest.Fault // what breaks the submission off
+		look   func(w *world)
+	}{
+		"while it looks for an attempt": {[]scheddtest.Fault{{Err: errBroken, After: true}}, func(w *world) { w.later(2 * time.Minute) }},
+		"during a cross-check":          {nil, func(w *world) { w.clock = w.clock.Add(2 * time.Minute); w.crosscheck() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.schedd.Fail(scheddtest.Submit, look.submit...)
+			w.apply(htcjob("one"))
+			w.schedd.Edit(1, -1, func(j *schedd.Job) {
+				j.Status, j.HoldReasonCode, j.StageInFinish = schedd.Held, 16, 0
+			})
+			w.Controller.Schedd = overtaken{w.schedd, func() {
+				again := schedd.Tag{UID: "uid-one", Attempt: 1, Namespace: "default", Name: "one"}
+				w.schedd.Put(schedd.Job{Cluster: 7, Tag: again, Owner: scheddtest.Robot, Status: schedd.Idle, StageInFinish: 1})
+			}}
+			look.look(w)
+			require.NotEmpty(t, w.schedd.Jobs())
+			for _, j := range w.schedd.Jobs() {
+				require.Equal(t, 7, j.Cluster)
+			}
+		})
+	}
 }
 
 func TestARefusedDescriptionIsShownAndNotTriedUntilTheSpecChanges(t *testing.T) {

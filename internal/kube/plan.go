@@ -114,13 +114,17 @@ func withheld(s situation) bool {
 // changed tells whether a run was not made of what the HTCJob now says, or is to be repeated. Edits of suspend and its
 // like change the generation, but nothing that was sent.
 func changed(job *v1alpha1.HTCJob, run *ledger.Run) bool {
-	if again := job.Rerun(); again != "" && again != run.Rerun {
-		return true
+	again := job.Rerun()
+	return again != "" && again != run.Rerun || edited(job, run)
+}
+
+// edited tells whether a run was made of another spec. The generation alone does not: it counts anew from an older one
+// when etcd is restored, and then another spec has the same. It decides where an older htcd has left nothing else.
+func edited(job *v1alpha1.HTCJob, run *ledger.Run) bool {
+	if run.SpecHash == "" {
+		return run.Generation != job.Generation
 	}
-	if run.Generation == job.Generation {
-		return false
-	}
-	return run.SpecHash == "" || run.SpecHash != job.SpecHash()
+	return run.SpecHash != job.SpecHash()
 }
 
 // next begins the attempt after run. Where the ledger was lost in between, that attempt may have been sent and lost too.

@@ -95,7 +95,8 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	case halfSpooled:
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("removing a half-spooled cluster")
-		if _, err := c.remove(ctx, h, tag(job, run.Attempt).Constraint(), reasonStuck); err != nil {
+		// The cluster as well as the tag: the next leader may have sent one with the same tag in the meantime.
+		if _, err := c.remove(ctx, h, schedd.In(f.cluster.ID, tag(job, run.Attempt).Constraint()), reasonStuck); err != nil {
 			return fmt.Errorf("remove half-spooled cluster %d: %w", f.cluster.ID, err)
 		}
 		c.Told.repaired(HalfSpooled)
@@ -114,6 +115,9 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 
 // goOn sends an attempt of which the schedd has nothing, unless it is not to be sent any more.
 func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
+	if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
+		return err
+	}
 	if job.Spec.Suspend {
 		return c.withdraw(ctx, run)
 	}

@@ -115,7 +115,11 @@ func endedProcs(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 	run, procs := c.remembered(job)
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := tx.InsertRun(run); err != nil {
+		err := tx.InsertRun(run)
+		if errors.Is(err, ledger.ErrExists) { // an older ledger may have it as an intent
+			err = updateIntent(tx, run)
+		}
+		if err != nil {
 			return err
 		}
 		if run.Cluster > 0 {
@@ -130,7 +134,7 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 		}
 		return nil
 	})
-	if errors.Is(err, ledger.ErrExists) {
+	if errors.Is(err, errWentOn) {
 		return nil
 	}
 	if err != nil {

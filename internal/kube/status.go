@@ -102,6 +102,9 @@ func describeRun(status *v1alpha1.HTCJobStatus, s situation) {
 	// Whoever waits for a condition of the changed spec must not be answered with the end of the attempt before.
 	if changed(s.job, run) && !back {
 		status.ObservedGeneration = max(run.Generation, s.job.Status.ObservedGeneration)
+		if edited(s.job, run) { // they may be as high, or higher, after a restore of etcd
+			status.ObservedGeneration = min(status.ObservedGeneration, s.job.Generation-1)
+		}
 	}
 	suspended := run.State == ledger.Removed && run.Stop == stopSuspended && run.Cluster > 0
 	switch {

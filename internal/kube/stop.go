@@ -55,7 +55,10 @@ func stopping(s situation) bool {
 func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation, why string) error {
 	run := *s.run
 	if run.Stop == "" {
-		var err error
+		fresh, err := c.fresh(ctx, job)
+		if err != nil || !fresh {
+			return err
+		}
 		run, err = c.beginStop(ctx, job, run, why, s.counts.Active)
 		if errors.Is(err, errEnded) {
 			return nil
@@ -65,7 +68,7 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation
 		}
 	}
 	// Its cluster as well: the tag alone may stand in a stranger's jobs.
-	constraint := fmt.Sprintf("%s && ClusterId =?= %d && JobStatus =!= %d", tag(job, run.Attempt).Constraint(), run.Cluster, schedd.Completed)
+	constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d", tag(job, run.Attempt).Constraint(), schedd.Completed))
 	spared, err := c.justEnded(ctx, run)
 	if err != nil {
 		return fmt.Errorf("read what has ended: %w", err)

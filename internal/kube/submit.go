@@ -15,9 +15,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// submit begins an attempt: finalizer, intent, sandbox, condor_submit, rows, in that order. Whatever breaks it off, the
-// intent row stays and recover takes over; only a refusal of the description is final.
-func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt int) error {
+// submit begins an attempt after the newest that the ledger has: finalizer, intent, sandbox, condor_submit, rows, in that
+// order. Whatever breaks it off, the intent row stays and recover takes over; only a refusal of the description is final.
+func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *ledger.Run, attempt int) error {
 	d, err := c.Site.translate(job, attempt)
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt, d), err)
@@ -34,6 +34,11 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, attempt i
 	}
 	if err := c.limits.ask(limitKey{id.Place, id.Who()}, c.Now()); err != nil {
 		return err
+	}
+	if later, err := c.sentLater(ctx, job, h, id, newest); err != nil {
+		return err
+	} else if later {
+		return c.recover(ctx, job, nil, attempt)
 	}
 	run := withHome(c.newRun(job, attempt, d), h)
 	token, hash := notify.NewToken()
@@ -53,13 +58,8 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 		return false, err
 	}
 	defer leave()
-	current, err := c.Objects.AddFinalizer(ctx, job)
-	if err != nil {
-		return false, fmt.Errorf("add finalizer: %w", err)
-	}
-	c.cache.Mutation(current)
-	if current.DeletionTimestamp != nil || current.Generation != job.Generation {
-		return false, nil
+	if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
+		return false, err
 	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(run) })
 	if errors.Is(err, ledger.ErrExists) {
@@ -69,6 +69,19 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 		return false, fmt.Errorf("record intent: %w", err)
 	}
 	return true, nil
+}
+
+// fresh sees to the finalizer and reports whether the object is still what the cache said, in all that an attempt is
+// begun, sent or stopped for. What is answered comes from the apiserver itself: the informer of an htcd that has just
+// begun to lead may show what has long been replaced.
+func (c *Controller) fresh(ctx context.Context, job *v1alpha1.HTCJob) (bool, error) {
+	current, err := c.Objects.AddFinalizer(ctx, job)
+	if err != nil {
+		return false, fmt.Errorf("add finalizer: %w", err)
+	}
+	c.cache.Mutation(current)
+	return current.DeletionTimestamp == nil && current.Generation == job.Generation &&
+		current.Rerun() == job.Rerun() && current.SpecHash() == job.SpecHash(), nil
 }
 
 // newRun is the row of an attempt before anything was done for it.

@@ -48,7 +48,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	}
 	difficulty, stuck := c.troubles.get(key)
 	// Of a new HTCJob nothing is said for a moment, either: usually its ids can be.
-	if d.action == actSubmit && job.Status.Phase == "" && !stuck {
+	if d.action == actSubmit && job.Status.ObservedGeneration == 0 && !stuck {
 		if wait := c.pace.begin(key, c.Now()); wait > 0 {
 			c.lane.add(submitting, key)
 			c.queue.AddAfter(key, wait)
@@ -150,6 +150,9 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situatio
 			case s.run == nil || run.Attempt > s.run.Attempt:
 				s.run = &run
 			}
+		}
+		if s.run != nil && ahead(job.Status, *s.run) {
+			s.run = nil // as if that attempt had been lost
 		}
 		if s.run == nil {
 			return nil

@@ -88,7 +88,8 @@ func htcjob(name string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: name, UID: types.UID("uid-" + name), Generation: 1, ResourceVersion: "1",
 		},
-		Spec: v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Image: "centos", Command: "bash", Source: "exit 0\n"}},
+		Spec:   v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Image: "centos", Command: "bash", Source: "exit 0\n"}},
+		Status: v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending}, // as the CRD has it from the first moment
 	}
 	for _, f := range change {
 		f(job)

@@ -46,6 +46,16 @@ func UIDConstraint(uid string) string {
 	return attrUID + " =?= " + classad.Quote(uid)
 }
 
+// In narrows a constraint to one cluster.
+func In(cluster int, constraint string) string {
+	return fmt.Sprintf("ClusterId =?= %d && (%s)", cluster, constraint)
+}
+
+// LaterConstraint matches the jobs of an HTCJob's attempts after that one.
+func LaterConstraint(uid string, attempt int) string {
+	return fmt.Sprintf("%s && %s > %d", UIDConstraint(uid), attrAttempt, attempt)
+}
+
 // Tagged matches every job that some htcd sent.
 const Tagged = attrUID + " =!= undefined"
 

@@ -261,3 +261,34 @@ func TestKubectlGetFitsTheTerminal(t *testing.T) {
 	}
 	require.Regexp(t, `bbb .* Failed +\d+s`, b.Kubectl("get", "htcjob", "-o", "wide"))
 }
+
+// What the CRD has from the first moment is no status of htcd's. A submission that takes longer than a second is told
+// before its end, so that on a busy machine not every one is as quick as this is about.
+func TestTheFirstStatusOfAQuickSubmissionNamesItsJobs(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	events, err := b.Jobs.Watch(t.Context(), metav1.ListOptions{})
+	require.NoError(t, err)
+	defer events.Stop()
+	late := time.After(trial.Patience)
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("quick-%d", i)
+		b.Create(name, "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "requirements = false\n" })
+		var first *v1alpha1.HTCJob
+		for first == nil {
+			select {
+			case event := <-events.ResultChan():
+				job, is := event.Object.(*v1alpha1.HTCJob)
+				require.True(t, is, "%+v", event)
+				if job.Name == name && job.Status.ObservedGeneration > 0 {
+					first = job
+				}
+			case <-late:
+				require.FailNow(t, "the first status never had the ids of the jobs")
+			}
+		}
+		if len(first.Status.JobID) > 0 {
+			return
+		}
+	}
+}

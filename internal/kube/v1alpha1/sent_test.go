@@ -59,6 +59,8 @@ func TestWhatIsSentIsWhatMayNotChangeWhileJobsAreActive(t *testing.T) {
 func TestTheHashTellsWhatIsSent(t *testing.T) {
 	job := v1alpha1.HTCJob{Spec: v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Image: "a", Command: "b", Source: "c"}}}
 	was := job.SpecHash()
+	// Another hash of the same spec would run every HTCJob again when htcd is updated.
+	require.Equal(t, "5c5fda5aee9e6aafd1c2df8b89d3a461", was)
 	job.Spec.Suspend, job.Spec.TTLSecondsAfterFinished = true, new(int32(5))
 	require.Equal(t, was, job.SpecHash())
 	job.Spec.Retries = new(int32(0))

@@ -1,0 +1,200 @@
+package kube
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+// rows are what the ledger has of an HTCJob.
+type rows struct {
+	runs  []ledger.Run
+	procs []ledger.Proc
+}
+
+func (w *world) rows(name string) (all rows) {
+	w.t.Helper()
+	require.NoError(w.t, w.book.Read(w.t.Context(), func(tx *ledger.Tx) (err error) {
+		if all.runs, err = tx.Runs(ledger.RunFilter{Name: name}); err != nil {
+			return err
+		}
+		for _, run := range all.runs {
+			procs, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{})
+			if err != nil {
+				return err
+			}
+			all.procs = append(all.procs, procs...)
+		}
+		return nil
+	}))
+	return all
+}
+
+// putBack makes the ledger of an HTCJob what it was, for a new htcd.
+func (w *world) putBack(old rows) {
+	w.t.Helper()
+	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
+		if err := tx.DeleteRuns(old.runs[0].UID); err != nil {
+			return err
+		}
+		for _, run := range old.runs {
+			if err := tx.InsertRun(run); err != nil {
+				return err
+			}
+			if run.State == ledger.Submitted {
+				if err := tx.InsertProcs(run, run.Procs); err != nil {
+					return err
+				}
+			}
+		}
+		for _, p := range old.procs {
+			if err := tx.UpdateProc(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	w.clock = w.clock.Add(time.Minute)
+	w.restart()
+}
+
+// ranTwice is an HTCJob whose second attempt has just begun, and what the ledger had before that.
+func ranTwice(t *testing.T, spec ...func(*v1alpha1.HTCJob)) (*world, rows) {
+	t.Helper()
+	w := newWorld(t)
+	w.apply(htcjob("one", spec...))
+	w.completes(1)
+	old := w.rows("one")
+	w.annotate("one", v1alpha1.RerunAnnotation, "again")
+	require.EqualValues(t, 2, w.job("one").Status.ClusterID)
+	return w, old
+}
+
+func TestAnOlderLedgerRepeatsNothing(t *testing.T) {
+	ends := func(w *world, _ *rows) {
+		w.schedd.Complete(2, 0, 3)
+		w.crosscheck()
+		w.schedd.Leave(2, 0)
+	}
+	wipes := func(w *world, _ *rows) {
+		job := w.job("one").DeepCopy()
+		job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending}
+		require.NoError(w.t, w.store.Update(job))
+	}
+	for name, happens := range map[string][]func(*world, *rows){
+		"the second attempt runs":                             nil,
+		"it has ended":                                        {ends},
+		"it runs, and the status is lost":                     {wipes},
+		"it has ended, and the status is lost":                {ends, wipes},
+		"the ledger has it as an intent, and it has ended":    {intends, ends},
+		"the ledger has it as an intent, and status is lost":  {intends, wipes},
+		"the ledger has it as an intent, and nobody knows it": {intends, ends, func(w *world, _ *rows) { w.schedd.Lose(2, 0) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, old := ranTwice(t)
+			for _, f := range happens {
+				f(w, &old)
+			}
+			phase := w.job("one").Status.Phase
+			w.putBack(old)
+			for range 3 {
+				w.settle()
+				w.later(5 * time.Second)
+				if phase != v1alpha1.PhasePending {
+					require.EqualValues(t, 2, w.job("one").Status.Attempt, "the status takes nothing back")
+					require.Equal(t, phase, w.job("one").Status.Phase)
+				}
+			}
+			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+			require.EqualValues(t, 2, w.job("one").Status.Attempt)
+			require.Equal(t, []string{"2.0"}, w.job("one").Status.JobID)
+			require.Equal(t, "again", w.run("one").Rerun)
+		})
+	}
+}
+
+// intends makes the backup one of the moment at which the second attempt was about to be sent.
+func intends(_ *world, old *rows) {
+	run := old.runs[0]
+	run.Attempt, run.State, run.Cluster, run.Rerun = 2, ledger.Intent, 0, "again"
+	run.Confirmed, run.Submitted, run.Ended = false, time.Time{}, time.Time{}
+	old.runs = append(old.runs, run)
+}
+
+func TestAnHTCJobDoesNotExpireByTheEndThatAnOlderLedgerKnows(t *testing.T) {
+	w, old := ranTwice(t, func(job *v1alpha1.HTCJob) { job.Spec.TTLSecondsAfterFinished = new(int32(1)) })
+	w.putBack(old)
+	w.later(time.Hour)
+	require.NotNil(t, w.job("one"))
+}
+
+func TestDeletingRemovesWhatAnOlderLedgerDoesNotKnow(t *testing.T) {
+	w, old := ranTwice(t)
+	w.putBack(old)
+	job := w.job("one").DeepCopy()
+	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
+	w.write(job)
+	w.settle()
+	w.later(5 * time.Second)
+	require.Nil(t, w.job("one"))
+	for _, j := range w.schedd.Jobs() {
+		require.Equal(t, schedd.Completed, j.Status)
+	}
+}
+
+func TestWhatThisHtcdHasBegunItNeedNotLookFor(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	w.completes(1)
+	asked := w.schedd.Calls(scheddtest.History)
+	w.annotate("one", v1alpha1.RerunAnnotation, "again")
+	require.EqualValues(t, 2, w.job("one").Status.ClusterID)
+	require.Equal(t, asked, w.schedd.Calls(scheddtest.History))
+}
+
+// What an informer shows may be older than what has been done for the object since.
+func TestAStaleObjectBeginsAndStopsNothing(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	suspended := w.suspend("one", true).DeepCopy()
+	require.Equal(t, v1alpha1.PhaseSuspended, suspended.Status.Phase)
+	w.suspend("one", false)
+	w.completes(2)
+	older := w.annotate("one", v1alpha1.RerunAnnotation, "a").DeepCopy()
+	w.completes(3)
+	w.annotate("one", v1alpha1.RerunAnnotation, "b")
+	run, sent := w.run("one"), w.schedd.Calls(scheddtest.Submit)
+	require.Equal(t, []any{4, 4, "b"}, []any{run.Attempt, run.Cluster, run.Rerun})
+
+	require.NoError(t, w.submit(t.Context(), older, &run, 5))
+	require.NoError(t, w.stop(t.Context(), suspended, situation{job: suspended, run: &run}, stopSuspended))
+	require.Equal(t, sent, w.schedd.Calls(scheddtest.Submit))
+	require.Equal(t, run, w.run("one"))
+	require.Equal(t, schedd.Idle, w.schedd.Jobs()[len(w.schedd.Jobs())-1].Status)
+}
+
+// completes lets a cluster of one job end well.
+func (w *world) completes(cluster int) {
+	w.t.Helper()
+	w.schedd.Complete(cluster, 0, 0)
+	w.crosscheck()
+}
+
+func TestAnEditIsSeenThoughTheGenerationIsTheSame(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	restored := w.job("one").DeepCopy() // etcd was, and then the spec edited: the generation has been there before
+	restored.Spec.Script.Source = "exit 3\n"
+	w.apply(restored)
+	w.completes(1)
+	job := w.job("one")
+	require.EqualValues(t, 2, job.Status.Attempt)
+	require.Equal(t, job.Generation, job.Status.ObservedGeneration)
+}
