@@ -1,0 +1,106 @@
+package outage
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/output"
+)
+
+// A backup of the volume is older than what was sent since. What the HTCJobs and the schedd know stands above it.
+func TestAnOlderLedgerThatIsPutBackRepeatsNothing(t *testing.T) {
+	o := begin(t, "--reconcile-schedule=@every 5s", "--identity=restoring")
+	htcd := o.part("htcd")
+	names := []string{"ended", "wiped", "running"}
+	for _, name := range names {
+		o.Script(name, "echo first\n")
+	}
+	for _, name := range names {
+		o.Fetched(name)
+	}
+	o.do(htcd.Stop)
+	backup := o.ledgerFiles()
+	o.do(htcd.Start)
+
+	o.Script("ended", "echo second\n")
+	o.Script("wiped", "echo second\n")
+	o.Script("running", "sleep 600\n")
+	before := map[string]v1alpha1.HTCJobStatus{}
+	for _, name := range names {
+		o.Until(name, "sent again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 })
+		if name == "running" {
+			o.running(name)
+			before[name] = o.Phase(name, v1alpha1.PhaseRunning).Status
+		} else {
+			before[name] = o.Fetched(name).Status
+		}
+	}
+
+	o.do(htcd.Stop)
+	for path := range o.ledgerFiles() {
+		if _, kept := backup[path]; !kept {
+			require.NoError(t, os.Remove(path))
+		}
+	}
+	for path, content := range backup { // into the files that are there, which stay htcd's own
+		require.NoError(t, os.WriteFile(path, content, 0o600))
+	}
+	_, err := o.Jobs.Patch(t.Context(), "wiped", types.MergePatchType, []byte(`{"status":null}`), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	o.do(htcd.Start)
+
+	for _, name := range names {
+		job := o.Until(name, "told as before", func(job *v1alpha1.HTCJob) bool {
+			return job.Status.Attempt == 2 && job.Status.Phase == before[name].Phase && o.attempts(job) == "1 2"
+		})
+		require.Equal(t, before[name].JobID, job.Status.JobID, name)
+		require.Equal(t, before[name].Succeeded, job.Status.Succeeded, name)
+		require.Len(t, o.clusters(job), 2, "%s: one cluster for each attempt", name)
+	}
+	for _, name := range []string{"ended", "wiped"} {
+		text, err := os.ReadFile(filepath.Join(o.Kept(o.Get(name)), "0", output.Stdout))
+		require.NoError(t, err)
+		require.Equal(t, "second\n", string(text), "%s: its output stays", name)
+	}
+
+	// What comes after it has a number, a cluster and output of its own.
+	o.Script("ended", "echo third\n")
+	third := o.Until("ended", "sent once more", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt > 2 })
+	require.EqualValues(t, 3, third.Status.Attempt)
+	require.Equal(t, "third\n", o.Output(third, 0))
+	require.Len(t, o.clusters(third), 3)
+	o.gone()
+}
+
+// ledgerFiles are the ledger and what SQLite keeps beside it. htcd must not be at work.
+func (o outage) ledgerFiles() map[string][]byte {
+	o.T.Helper()
+	paths, err := filepath.Glob(o.Lab.Ledger() + "*")
+	require.NoError(o.T, err)
+	files := map[string][]byte{}
+	for _, path := range paths {
+		if strings.Contains(path, ".damaged-") { // another test's
+			continue
+		}
+		files[path], err = os.ReadFile(path)
+		require.NoError(o.T, err)
+	}
+	require.Contains(o.T, slices.Collect(maps.Keys(files)), o.Lab.Ledger())
+	return files
+}
+
+// attempts are those of an HTCJob that the ledger has.
+func (o outage) attempts(job *v1alpha1.HTCJob) string {
+	o.T.Helper()
+	return o.SQL(fmt.Sprintf("SELECT group_concat(attempt, ' ') FROM (SELECT attempt FROM runs WHERE uid = '%s' ORDER BY attempt)", job.UID))
+}
