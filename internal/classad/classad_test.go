@@ -3,9 +3,11 @@ package classad
 import (
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
@@ -186,4 +188,31 @@ func TestReaderErrorsArePassedOn(t *testing.T) {
 	require.ErrorIs(t, ReadJSON(r, func(Ad) error { return nil }), broken)
 	r = io.MultiReader(strings.NewReader("A = 1\n"), iotest.ErrReader(broken))
 	require.ErrorIs(t, ReadLong(r, func(Ad) error { return nil }), broken)
+}
+
+func TestALongStringIsCutWhereItIsRead(t *testing.T) {
+	for name, unit := range map[string]string{"plain": "x", "letters of three bytes": "\u20ac", "escapes": `\n`, "quotes": `\"`, "backslashes": `\\`, "numbers": `\u20ac`} {
+		for _, n := range []int{maxString - 1, maxString, maxString + 1, 300_000} {
+			text := `[{"A":"` + strings.Repeat(unit, n) + `","B":7,"C":"` + strings.Repeat("y", 100_000) + `"},{"A":"short"}]`
+			var ads []Ad
+			require.NoError(t, ReadJSON(strings.NewReader(text), func(ad Ad) error { ads = append(ads, ad); return nil }), name)
+			require.Len(t, ads, 2)
+			a, _ := ads[0].Get("A").Str()
+			require.LessOrEqual(t, len(a), maxString)
+			require.Greater(t, len(a), min(n, maxString-8)-1)
+			require.True(t, utf8.ValidString(a), name)
+			require.Equal(t, IntValue(7), ads[0].Get("B"))
+			short, _ := ads[1].Get("A").Str()
+			require.Equal(t, "short", short)
+		}
+	}
+}
+
+func TestMemoryDoesNotGrowWithAString(t *testing.T) {
+	text := `[{"A":"` + strings.Repeat("x", 64<<20) + `"}]`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.NoError(t, ReadJSON(strings.NewReader(text), func(Ad) error { return nil }))
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(2<<20))
 }

@@ -15,7 +15,7 @@ import (
 // ReadJSON reads ads in the form of condor_q -json and condor_history -json: one array of
 // objects. Nothing at all is no ads, as condor_q prints it. An undefined attribute is
 // null, an expression the string "\/Expr(...)\/". It calls fn for every ad, which
-// fn may keep. An error of fn ends the reading and is returned as it is. An array that
+// fn may keep. A string is cut after maxString bytes, so that memory does not grow with what is read. An error of fn ends the reading and is returned as it is. An array that
 // is not closed is an error, io.ErrUnexpectedEOF, after fn saw what was whole.
 func ReadJSON(r io.Reader, fn func(Ad) error) error {
 	d := &jsonReader{br: bufio.NewReaderSize(r, 64<<10), line: 1}
@@ -80,6 +80,7 @@ type jsonReader struct {
 	br   *bufio.Reader
 	line int
 	buf  []byte
+	kept keeper
 }
 
 // peek returns the next byte that is no space, and leaves it there.
@@ -113,7 +114,7 @@ func (d *jsonReader) cut(err error) error {
 
 // object reads from "{" to the "}" that belongs to it.
 func (d *jsonReader) object() (string, error) {
-	d.buf = d.buf[:0]
+	d.buf, d.kept = d.buf[:0], keeper{}
 	var at place
 	lines := 0
 	for {
@@ -122,16 +123,16 @@ func (d *jsonReader) object() (string, error) {
 		}
 		chunk, _ := d.br.Peek(d.br.Buffered())
 		end, ended := at.move(chunk)
-		if chunk = chunk[:end]; len(d.buf)+len(chunk) > maxAd {
-			return "", fmt.Errorf("line %d: an ad of more than %d bytes", d.line, maxAd)
-		}
+		chunk = chunk[:end]
 		lines += bytes.Count(chunk, []byte{'\n'})
 		var text string
 		switch {
 		case ended && len(d.buf) == 0: // usually the whole object is there
 			text = string(chunk)
 		default:
-			d.buf = append(d.buf, chunk...)
+			if d.buf = d.kept.keep(d.buf, chunk); len(d.buf) > maxAd {
+				return "", fmt.Errorf("line %d: an ad of more than %d bytes", d.line, maxAd)
+			}
 			if ended {
 				text = string(d.buf)
 			}
@@ -279,7 +280,7 @@ func (p *jsonParser) value() (Value, error) {
 		if strings.HasPrefix(raw, exprOpen) && strings.HasSuffix(raw, exprClose) && len(raw) >= len(exprOpen)+len(exprClose) {
 			return Value{kind: Unevaluated, num: newText, str: strings.TrimSpace(s[len("/Expr(") : len(s)-len(")/")])}, nil
 		}
-		return StringValue(s), nil
+		return StringValue(cutString(s)), nil
 	case 't':
 		return BoolValue(true), p.word("true")
 	case 'f':

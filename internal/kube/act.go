@@ -159,21 +159,21 @@ func (c *Controller) runsOf(ctx context.Context, key string) ([]ledger.Run, erro
 // find asks the queue and then the history for every job that matches, leaving out those that ran nothing and never
 // will. What left the queue before the job since is not looked at. Only a nil error is an answer.
 func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint, since string) (queued, left []schedd.Job, err error) {
-	err = c.Schedd.Queue(ctx, id, constraint, func(j schedd.Job) error {
-		if !neverRan(j) {
-			queued = append(queued, j)
+	into := func(list *[]schedd.Job) func(schedd.Job) error {
+		return func(j schedd.Job) error {
+			if j.Status == schedd.Removed && !j.Reasoned {
+				return schedd.ErrReasons
+			}
+			if !neverRan(j) {
+				*list = append(*list, j)
+			}
+			return nil
 		}
-		return nil
-	})
-	if err != nil {
+	}
+	if err := c.Schedd.Queue(ctx, id, constraint, into(&queued)); err != nil {
 		return nil, nil, err
 	}
-	err = c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Since: since}, func(j schedd.Job) error {
-		if !neverRan(j) {
-			left = append(left, j)
-		}
-		return nil
-	})
+	err = c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Since: since}, into(&left))
 	return queued, left, err
 }
 

@@ -70,6 +70,7 @@ type Controller struct {
 	leftLogs   logsOutcomes
 	spoiled    spoiled
 	bookings   bookings
+	unread     troubles // what ads cannot be had or read
 	unreleased unreleased
 	resumed    atomic.Bool // what waits in the queue from before has been taken up
 }

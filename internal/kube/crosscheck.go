@@ -154,10 +154,11 @@ type checking struct {
 	open     map[int]ledger.Proc      // not seen yet in this pass
 	steady   map[int]schedd.JobStatus // not seen yet, either: open, in that state when last seen, and nothing else to tell
 	said     map[int]observation
-	still    bool // HTCondor has some proc as it was, and open
-	neverRan bool // its files never arrived, and it has left the queue
-	stuck    bool // its files will never arrive, and it waits in the queue
-	applied  bool // what was said is being written, or is
+	unread   []string // jobs whose ads cannot be had or read: there, and nothing more is known
+	still    bool     // HTCondor has some proc as it was, and open
+	neverRan bool     // its files never arrived, and it has left the queue
+	stuck    bool     // its files will never arrive, and it waits in the queue
+	applied  bool     // what was said is being written, or is
 }
 
 func (k *checking) unseen() int { return len(k.open) + len(k.steady) }
@@ -212,6 +213,9 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 		var group errgroup.Group
 		group.SetLimit(atOnce)
 		err := c.to(how).History(ctx, id, constraint(gone), bound, func(j schedd.Job) error {
+			if unjudged(checked, j, how) {
+				return schedd.ErrReasons
+			}
 			// What it tells holds whatever comes after it, and is written while the schedd reads on.
 			if k := take(checked, j, at, "condor_history", how); k != nil && k.unseen() == 0 && how.plain() && !k.quiet() && !k.stuck {
 				k.applied = true
@@ -258,6 +262,9 @@ func (c *Controller) askQueue(ctx context.Context, id schedd.Identity, runs []le
 		if err := wait(); err != nil {
 			return err
 		}
+		if unjudged(checked, j, how) {
+			return schedd.ErrReasons
+		}
 		take(checked, j, at, "condor_q", how)
 		return nil
 	})
@@ -280,6 +287,7 @@ func (c *Controller) conclude(ctx context.Context, runs []ledger.Run, checked ma
 	}
 	for _, run := range runs {
 		k := checked[keyOf(run)]
+		c.tellUnread(k)
 		if k.applied {
 			continue
 		}
@@ -452,12 +460,17 @@ func take(checked map[runKey]*checking, j schedd.Job, at time.Time, tool string,
 	delete(k.open, j.Proc)
 	delete(k.steady, j.Proc)
 	switch {
+	case j.Unread:
+		k.unread, k.still = append(k.unread, j.ID()), true
 	case neverRan(j):
 		k.neverRan = true
 	case j.Spooling() && !j.Spooled() && at.Sub(time.Unix(j.QDate, 0)) > spoolTime(k.run.Procs):
 		k.stuck = true
 	default:
 		o := observed(j, at)
+		if !j.Reasoned && o.hold != "" {
+			o.hold = p.Message // as it was: see unjudged
+		}
 		if how.all {
 			o.read = &p
 		}

@@ -51,7 +51,7 @@ func observed(j schedd.Job, at time.Time) observation {
 		o.jobStatus = 0 // held only until its files have arrived: nobody needs to act
 	}
 	if j.Held() {
-		o.hold = fmt.Sprintf("%s (hold code %d/%d)", j.HoldReason, j.HoldReasonCode, j.HoldReasonSubCode)
+		o.hold = j.HoldReason + holdCode(j)
 		if j.HoldReasonCode == schedd.HoldTooMuchOutput {
 			o.hold += "; the site bounds what a job may leave behind (--max-output): leave less, or name what is wanted in transfer_output_files"
 		}

@@ -13,6 +13,8 @@ type Told struct {
 	Repaired func(Repair)
 	// Passed: one pass over the runs at a place, a cross-check or a refresh, has ended.
 	Passed func(pass string, place schedd.Place, took time.Duration, err error)
+	// Unread: the ads of so many jobs could not be had or read.
+	Unread func(jobs int)
 	// Fetched: the output of so many procs is here.
 	Fetched func(procs int, bytes int64)
 	// GaveUp: the output of so many procs cannot be had.
@@ -75,6 +77,12 @@ func (t Told) repaired(kind Repair) {
 func (t Told) passed(pass string, place schedd.Place, took time.Duration, err error) {
 	if t.Passed != nil {
 		t.Passed(pass, place, took, err)
+	}
+}
+
+func (t Told) unread(jobs int) {
+	if t.Unread != nil {
+		t.Unread(jobs)
 	}
 }
 

@@ -30,6 +30,7 @@ type Metrics struct {
 	passTime     *prometheus.HistogramVec
 	passSuccess  *prometheus.GaugeVec
 	repairs      *prometheus.CounterVec
+	unread       *prometheus.CounterVec
 	fetched      *prometheus.CounterVec
 	fetchedBytes *prometheus.CounterVec
 	fetchErrors  *prometheus.CounterVec
@@ -98,6 +99,9 @@ func New(build Build) *Metrics {
 	for _, kind := range kube.Repairs {
 		m.repairs.WithLabelValues(string(kind))
 	}
+
+	m.unread = m.counters("unread_ads_total", "times that a pass could not have or read the ad of a job, and left that job out; the HTCJob has an Event AdUnreadable")
+	m.unread.WithLabelValues()
 
 	m.fetched = m.counters("fetched_procs_total", "jobs whose output was fetched, by `result`: `OK`, or `GivenUp` when it cannot be had", "result")
 	m.fetched.WithLabelValues(ok)
@@ -188,6 +192,7 @@ func (m *Metrics) Told() kube.Told {
 			m.passes.WithLabelValues(pass, ok).Inc()
 			m.passSuccess.WithLabelValues(pass, placeName(place)).SetToCurrentTime()
 		},
+		Unread: func(jobs int) { m.unread.WithLabelValues().Add(float64(jobs)) },
 		Fetched: func(procs int, bytes int64) {
 			m.fetched.WithLabelValues(ok).Add(float64(procs))
 			m.fetchedBytes.WithLabelValues().Add(float64(bytes))

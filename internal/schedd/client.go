@@ -46,8 +46,9 @@ type Cluster struct {
 // Client talks to schedds through HTCondor's command line tools. All methods may be
 // called concurrently.
 type Client struct {
-	o     Options
-	usual usual
+	o         Options
+	usual     usual
+	longLines longLines
 }
 
 // New returns a client. It starts nothing.

@@ -120,7 +120,7 @@ func TestCommandLines(t *testing.T) {
 		"queue":  {func() error { return client.Queue(t.Context(), Identity{}, "A == 1", none) }, "-name schedd.test -pool pool.test -allusers -json -attributes " + Projection + " -constraint A == 1 in /"},
 		"history": {func() error {
 			return client.History(t.Context(), Identity{}, "A == 1", HistoryBounds{2, 3, "4.5"}, none)
-		}, "-name schedd.test -pool pool.test -backwards -json -attributes " + Projection + " -constraint A == 1 -limit 2 -scanlimit 3 -since 4.5 in /"},
+		}, "-name schedd.test -pool pool.test -backwards -json -attributes " + Projection + " -constraint A == 1 -since 4.5 -limit 2 -scanlimit 3 in /"},
 		"remove": {func() error { return client.Remove(t.Context(), Identity{}, "A == 1", " because\nof it ") }, "-name schedd.test -pool pool.test -constraint A == 1 -reason because of it in /"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -419,4 +419,42 @@ func TestNoSecretReachesAToolOrAnError(t *testing.T) {
 	require.NoError(t, rerr)
 	require.NotEmpty(t, seen)
 	require.NotContains(t, string(seen), "tok-0123456789")
+}
+
+// hostile answers for job 1.0, but with jobs 2.0 and 2.1 in it only what nobody can make long; what is small leaves 2.1 out.
+const hostile = `case "$*" in
+*"ProcId,JobStatus,Owner"*) echo '[{"ClusterId":1,"ProcId":0,"JobStatus":2},{"ClusterId":2,"ProcId":0,"JobStatus":2,"HTCJobUID":"u"},{"ClusterId":2,"ProcId":1,"JobStatus":5,"HTCJobUID":"u"}]' ;;
+*"ClusterId >= 2 && ClusterId <= 2 && ProcId >= 0 && ProcId <= 0"*) echo "Failed to fetch ads" >&2; exit 1 ;;
+*"ClusterId >= 2"*unparse*) echo '[{"ClusterId":2,"ProcId":0,"JobStatus":2}]' ;;
+*"ClusterId >= 1 && ClusterId <= 1 "*unparse*) echo '[{"ClusterId":1,"ProcId":0,"JobStatus":2}]' ;;
+*) printf '[{"ClusterId":1,"ProcId":0,"JobStatus":2}\n'; echo "Failed to fetch ads" >&2; exit 1 ;;
+esac`
+
+func TestWhatOneJobsAdSpoilsIsNarrowedDownToThatJob(t *testing.T) {
+	client := tools(t, long, map[string]string{"condor_q": hostile})
+	var jobs []Job
+	require.NoError(t, client.Queue(t.Context(), Identity{}, "A", func(j Job) error { jobs = append(jobs, j); return nil }))
+	require.Len(t, jobs, 3, "each once")
+	require.Equal(t, Job{Cluster: 1, Status: Running}, jobs[0])
+	for _, j := range jobs[1:] {
+		require.True(t, j.Unread == (j.Proc == 1 || j.Status == Running && j.Reasoned), j.ID())
+	}
+	require.Equal(t, Job{Cluster: 2, Proc: 1, Status: Held, Tag: Tag{UID: "u"}, Unread: true, Reasoned: true}, jobs[2])
+}
+
+func TestReasonsAreAskedForWhereTheyAreNeeded(t *testing.T) {
+	client := tools(t, long, map[string]string{"condor_q": `case "$*" in
+*HoldReason,*"member(ProcId, {1,2})"*"size(unparse(HoldReason)) > 4096"*) echo '[{"ClusterId":1,"ProcId":1,"JobStatus":5,"HoldReason":"why"}]' ;;
+*"Reason,"*|*"Reason "*) exit 1 ;;
+*) echo '[{"ClusterId":1,"ProcId":0,"JobStatus":2},{"ClusterId":1,"ProcId":1,"JobStatus":5},{"ClusterId":1,"ProcId":2,"JobStatus":5}]' ;;
+esac`})
+	said := map[int]string{}
+	require.NoError(t, client.Queue(t.Context(), Identity{}, "A", func(j Job) error {
+		if j.Held() && !j.Reasoned {
+			return ErrReasons
+		}
+		said[j.Proc] = j.HoldReason
+		return nil
+	}))
+	require.Equal(t, map[int]string{0: "", 1: "why", 2: noReason}, said)
 }

@@ -125,14 +125,20 @@ type Job struct {
 	HeldDeadline, IdleDeadline int64 // seconds, 0 where the description sets none
 
 	HoldReasonCode, HoldReasonSubCode int
-	HoldReason, RemoveReason          string
-	LastHoldReason                    string
-	RemoteHost, LastRemoteHost        string
+	RemoteHost                        string
 
-	QDate, StageInFinish, StageOutFinish int64
-	EnteredCurrentStatus, CompletionDate int64
-	JobStartDate, JobFinishedHookDone    int64
-	NumJobStarts                         int
+	// Why, in HTCondor's words; asked for where ErrReasons says that they matter, which sets Reasoned.
+	HoldReason, LastHoldReason, RemoveReason string
+	Reasoned                                 bool
+
+	// Unread: the job is there, but its ad could not be had or read. Number, Status, Owner, and UID and Attempt of the
+	// tag are all that is known of it.
+	Unread bool
+
+	QDate, StageInFinish              int64
+	EnteredCurrentStatus              int64
+	JobStartDate, JobFinishedHookDone int64
+	NumJobStarts                      int
 
 	BytesSent    int64 // what its sandbox sent back, of all its starts
 	ScratchFiles int64 // files in its sandbox when HTCondor last looked

@@ -128,8 +128,7 @@ func (s *Schedd) Complete(cluster, proc, code int) {
 		exited := false
 		j.LastStatus, j.Status = j.Status, schedd.Completed
 		j.ExitBySignal, j.ExitCode, j.ExitSignal = &exited, &code, nil
-		j.CompletionDate = j.EnteredCurrentStatus
-		j.LastRemoteHost, j.RemoteHost = "slot1@node.test", ""
+		j.RemoteHost = ""
 	})
 }
 
@@ -328,6 +327,7 @@ func each(jobs []schedd.Job, constraint string, fn func(schedd.Job) error) error
 			return err
 		}
 		if hit {
+			j.Reasoned = true
 			if err := fn(j); err != nil {
 				return err
 			}

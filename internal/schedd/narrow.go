@@ -1,0 +1,113 @@
+package schedd
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// all asks for every job that matches. When the answer cannot be had or read, one ad may be the cause: what its owner
+// wrote into it must not keep the others from being seen. Then it is asked which jobs there are, which takes nothing of what a
+// user can make long; then for those that are small; and where that fails, too, for ever fewer of them, until what is
+// left are the jobs that it fails for. These are reported as Unread.
+func (c *Client) all(ctx context.Context, q question, fn func(Job) error) error {
+	var seen []jobNumber
+	failure := c.ask(ctx, q.limited(Projection), func(j Job) error {
+		seen = append(seen, j.number())
+		return fn(j)
+	})
+	e, ok := errors.AsType[*Error](failure)
+	if !ok || e.Kind != Unreachable && e.Kind != Unknown || ctx.Err() != nil {
+		return failure
+	}
+	there, err := c.census(ctx, q)
+	if err != nil {
+		return failure // it is not about one job
+	}
+	n := narrowing{client: c, q: q, fn: fn, failure: failure, seen: map[jobNumber]bool{}}
+	for _, number := range seen {
+		n.seen[number] = true
+	}
+	return n.within(ctx, there)
+}
+
+// identifying are the attributes by which a job is known at all. One whose tag has a long text is none of htcd's.
+var identifying = map[string]bool{"ClusterId": true, "ProcId": true, "JobStatus": true, "Owner": true, attrUID: true, attrAttempt: true}
+
+// census lists the jobs that match, in the order of their numbers.
+func (c *Client) census(ctx context.Context, q question) ([]Job, error) {
+	var there []Job
+	projection := "ClusterId,ProcId,JobStatus,Owner," + attrUID + "," + attrAttempt
+	err := c.ask(ctx, q.limited(projection, small(identifying)), func(j Job) error {
+		there = append(there, j)
+		return nil
+	})
+	slices.SortFunc(there, func(a, b Job) int { return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Proc, b.Proc)) })
+	return there, err
+}
+
+// narrowing is what is known while the jobs are looked for that a question fails for.
+type narrowing struct {
+	client   *Client
+	q        question
+	fn       func(Job) error
+	failure  error // of the whole question
+	failures int   // of parts of it
+	seen     map[jobNumber]bool
+}
+
+// maxFailures bounds how many commands a narrowing takes. One job is found among a million with 20 that fail.
+const maxFailures = 100
+
+// within asks for some jobs that are there, in the order of their numbers.
+func (n *narrowing) within(ctx context.Context, there []Job) error {
+	if len(there) == 0 {
+		return nil
+	}
+	err := n.client.ask(ctx, n.q.about(Projection, span(there), small(fields)), func(j Job) error {
+		if n.seen[j.number()] {
+			return nil
+		}
+		n.seen[j.number()] = true
+		return n.fn(j)
+	})
+	e, failed := errors.AsType[*Error](err)
+	switch {
+	case err != nil && !failed:
+		return err // of fn
+	case failed && (e.Kind != Unreachable && e.Kind != Unknown || ctx.Err() != nil):
+		return err
+	case failed && len(there) > 1:
+		if n.failures++; n.failures > maxFailures {
+			return n.failure
+		}
+		half := len(there) / 2
+		if err := n.within(ctx, there[:half]); err != nil {
+			return err
+		}
+		return n.within(ctx, there[half:])
+	}
+	for _, j := range there {
+		if n.seen[j.number()] {
+			continue
+		}
+		n.seen[j.number()] = true
+		j.Unread, j.Reasoned = true, true
+		if err := n.fn(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// span matches the jobs from the first to the last, and perhaps some more of their clusters.
+func span(jobs []Job) string {
+	first, last := jobs[0], jobs[len(jobs)-1]
+	s := fmt.Sprintf("ClusterId >= %d && ClusterId <= %d", first.Cluster, last.Cluster)
+	if first.Cluster == last.Cluster {
+		s += fmt.Sprintf(" && ProcId >= %d && ProcId <= %d", first.Proc, last.Proc)
+	}
+	return s
+}

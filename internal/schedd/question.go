@@ -1,0 +1,132 @@
+package schedd
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// question is one of condor_q or condor_history.
+type question struct {
+	command
+	constraint string
+	limits     []string // -limit and the like: how many jobs of those that match
+	bounds     []string // -since: where to stop, whatever is asked for
+}
+
+// about is the command line for some attributes of the jobs that match all of the constraints.
+func (q question) about(projection string, constraints ...string) command {
+	cmd := q.command
+	cmd.args = append(slices.Clone(cmd.args), "-attributes", projection)
+	constraints = slices.DeleteFunc(append([]string{q.constraint}, constraints...), func(c string) bool { return c == "" })
+	if len(constraints) > 1 {
+		for i, c := range constraints {
+			constraints[i] = "(" + c + ")"
+		}
+	}
+	if len(constraints) > 0 {
+		cmd.args = append(cmd.args, "-constraint", strings.Join(constraints, " && "))
+	}
+	cmd.args = append(cmd.args, q.bounds...)
+	return cmd
+}
+
+// limited is about for as many jobs as the question is for.
+func (q question) limited(projection string, constraints ...string) command {
+	cmd := q.about(projection, constraints...)
+	cmd.args = append(cmd.args, q.limits...)
+	return cmd
+}
+
+// ErrReasons is what fn returns for a job that it cannot judge without HoldReason, LastHoldReason and RemoveReason. It is
+// then called for that job once more, with the reasons, after all others. They are asked for on their own, a few at a
+// time, and only those of a size that people read: a job's owner decides how long they are, and an answer with one of 17
+// MB in it fails as a whole.
+var ErrReasons = errors.New("the job's reasons are needed")
+
+// answer calls fn for every job that matches.
+func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) error {
+	var unjudged []Job
+	err := c.all(ctx, q, func(j Job) error {
+		err := fn(j)
+		if errors.Is(err, ErrReasons) {
+			unjudged = append(unjudged, j)
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for some := range slices.Chunk(unjudged, reasonsAtOnce) {
+		if err := c.reasons(ctx, q, some, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	reasonsAtOnce = 500
+	// maxText is how long the text of an attribute may be, in bytes: what is longer the schedd leaves out.
+	maxText = 4 << 10
+
+	noReason = "HTCondor gives no reason, or one of more than 4096 bytes, which is not asked for"
+)
+
+// reasons asks for the reasons of some jobs.
+func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Job) error) error {
+	left := map[jobNumber]Job{}
+	var clusters, procs []string
+	for _, j := range jobs {
+		left[j.number()] = j
+		clusters = append(clusters, strconv.Itoa(j.Cluster))
+		procs = append(procs, strconv.Itoa(j.Proc))
+	}
+	cmd := q.about("ClusterId,ProcId,JobStatus,"+attributes(reasons), anyOf("ClusterId", clusters), anyOf("ProcId", procs), small(reasons))
+	err := c.ask(ctx, cmd, func(said Job) error {
+		j, asked := left[said.number()]
+		if !asked {
+			return nil
+		}
+		delete(left, said.number())
+		j.HoldReason, j.LastHoldReason, j.RemoveReason, j.Reasoned = said.HoldReason, said.LastHoldReason, said.RemoveReason, true
+		return fn(j)
+	})
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if _, silent := left[j.number()]; silent {
+			j.HoldReason, j.LastHoldReason, j.RemoveReason, j.Reasoned = noReason, noReason, noReason, true
+			if err := fn(j); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// anyOf matches jobs of which the attribute is one of the values.
+func anyOf(attribute string, values []string) string {
+	slices.Sort(values)
+	return "member(" + attribute + ", {" + strings.Join(slices.Compact(values), ",") + "})"
+}
+
+// small matches jobs of which none of the attributes has a long text, be it a string or an expression. The schedd takes
+// some microseconds per job for it.
+func small[T any](of map[string]T) string {
+	var all []string
+	for name := range of {
+		all = append(all, "(size(unparse("+name+")) > "+strconv.Itoa(maxText)+") =!= true")
+	}
+	slices.Sort(all)
+	return strings.Join(all, " && ")
+}
+
+// jobNumber is a job's number at its schedd.
+type jobNumber struct{ cluster, proc int }
+
+func (j Job) number() jobNumber { return jobNumber{j.Cluster, j.Proc} }
