@@ -300,8 +300,19 @@ func TestDeletingTakesBackNoEndThatWasTold(t *testing.T) {
 	run := &ledger.Run{State: ledger.Submitted, Attempt: 1, Cluster: 1, Procs: 1}
 	removed := situation{job: job, run: run, counts: ledger.Counts{Failed: 1}, failures: []ledger.Proc{{Reason: reasonRemoved}}}
 	require.Equal(t, v1alpha1.PhaseSucceeded, newStatus(removed, view{now: w.clock}).Phase, "its output was on its way")
-	run.Attempt = 2
-	require.Equal(t, v1alpha1.PhaseRemoved, newStatus(removed, view{now: w.clock}).Phase)
+}
+
+func TestWhatADeletionRemovesHasNotFailed(t *testing.T) {
+	w := newWorld(t)
+	before := w.apply(htcjob("one", queueOf(2))).Status
+	require.EqualValues(t, 2, before.Active)
+	job := w.job("one").DeepCopy()
+	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
+	for _, attempt := range []int{1, 2} { // also where the status had not yet said that it was sent
+		run := &ledger.Run{State: ledger.Submitted, Attempt: attempt, Cluster: 1, Procs: 2}
+		removed := situation{job: job, run: run, counts: ledger.Counts{Failed: 2}, failures: []ledger.Proc{{Reason: reasonRemoved}}}
+		require.Equal(t, before, newStatus(removed, view{now: w.clock}))
+	}
 }
 
 func TestAnAbandonedHTCJobGoesAlthoughTheScheddDoesNotAnswer(t *testing.T) {

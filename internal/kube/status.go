@@ -43,7 +43,7 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	}
 	status.Phase = phase(s)
 	forgotten := s.run == nil && s.job.Status.Attempt > 0
-	kept := forgotten || endedBeforeDeletion(s)
+	kept := forgotten || toldBeforeDeletion(s)
 	if kept {
 		status = *s.job.Status.DeepCopy()
 	}
@@ -82,11 +82,11 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	return status
 }
 
-// endedBeforeDeletion tells whether the end was told before the HTCJob was deleted. It stays: the deletion takes jobs out of HTCondor
-// whose callbacks have come and whose output is still on its way, and that says nothing about how they ended.
-func endedBeforeDeletion(s situation) bool {
-	return s.job.DeletionTimestamp != nil && s.job.Status.Phase.Terminal() &&
-		s.run != nil && s.run.Attempt == int(s.job.Status.Attempt)
+// toldBeforeDeletion tells whether what was told before the HTCJob was deleted stays: the deletion takes its jobs out of HTCondor,
+// and that is neither a failure nor does it say anything about how those ended whose callbacks have come.
+func toldBeforeDeletion(s situation) bool {
+	ended := s.job.Status.Phase.Terminal() && s.run != nil && s.run.Attempt == int(s.job.Status.Attempt)
+	return s.job.DeletionTimestamp != nil && (ended || s.run != nil && s.run.State == ledger.Submitted)
 }
 
 // maxConditionMessage keeps conditions far under the API's own limit of 32,768 bytes.

@@ -120,6 +120,9 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 		"suspended-while-running": {spec: map[string]any{"script.source": "sleep 8\n"},
 			acts: acts{started, suspend(true), phase(v1alpha1.PhaseSuspended), suspend(false)}, end: "success"},
 		"deleted": {spec: map[string]any{"script.source": "sleep 1000\n"}, acts: acts{started}, end: neither},
+		// It stays in the queue for a while as removed, and can be seen there.
+		"deleted-and-slow-to-go": {spec: map[string]any{"script.source": "trap '' TERM; while :; do sleep 1; done\n",
+			"htcopts": "want_graceful_removal = true\njob_max_vacate_time = 6\n"}, acts: acts{started}, end: neither},
 	}
 
 	client, err := dynamic.NewForConfig(trial.Config(t))
