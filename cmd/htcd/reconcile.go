@@ -28,6 +28,9 @@ func reconcileCommand(environ []string) *cobra.Command {
 		Long: `Compare everything in the ledger with HTCondor's queue and history, and the status of the HTCJobs with the
 ledger; repair what differs and print it. Nothing is submitted by it.
 
+When many HTCJobs vanish at once and were not deleted (an older state of etcd put back), their jobs and output are kept, and
+shown as Orphan. With --remove-orphans they are removed.
+
 The running htcd does it where one answers on --control-socket (in its pod: kubectl exec deploy/htcd -- htcd reconcile
 --once). Without one this process takes the Lease and does it itself, for which it needs what htcd run needs: the
 same flags, or the same HTCD_ variables. With --dry-run nothing is written and no Lease is taken.
@@ -44,6 +47,7 @@ Exit codes:
 	c.Flags().AddFlagSet(settings)
 	c.Flags().BoolVar(&once, "once", false, "one pass, now (required)")
 	c.Flags().BoolVar(&scope.DryRun, "dry-run", false, "show what differs and change nothing")
+	c.Flags().BoolVar(&scope.RemoveOrphans, "remove-orphans", false, "say that the jobs and the output of HTCJobs whose objects vanished, many at once, are to be removed")
 	c.Flags().StringVar(&scope.Name, "name", "", "only HTCJobs of this `name`")
 	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -94,7 +94,8 @@ func (c *Controller) act(ctx context.Context, e errand, key string) (needs erran
 		return needs, nil
 	}
 	if s.orphans {
-		if err := c.sweep(ctx, key); err != nil {
+		// A deletion waits for nobody's word about another object of its name.
+		if err := c.sweep(ctx, key); err != nil && !(isKept(err) && d.action == actRemove) {
 			return e, err
 		}
 	}

@@ -72,6 +72,8 @@ type Controller struct {
 	bookings   bookings
 	unread     troubles // what ads cannot be had or read
 	unreleased unreleased
+	deletions  deletions
+	judged     judged
 	resumed    atomic.Bool // what waits in the queue from before has been taken up
 }
 
@@ -136,7 +138,10 @@ func (c *Controller) events() cache.ResourceEventHandler {
 				enqueue(c.routine, is)
 			}
 		},
-		DeleteFunc: func(object any) { enqueue(c.queue, object) },
+		DeleteFunc: func(object any) {
+			c.deletions.note(object)
+			enqueue(c.queue, object)
+		},
 	}
 }
 

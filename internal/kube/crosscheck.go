@@ -33,6 +33,7 @@ func (c *Controller) Crosscheck(ctx context.Context) error {
 		c.passes.setMark(k.home, mark{newest, began})
 		return nil
 	})
+	err = errors.Join(err, c.watchOrphans(ctx))
 	if !c.resumed.Swap(true) {
 		if again := c.resumeWaiting(ctx); again != nil {
 			c.resumed.Store(false)

@@ -61,6 +61,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 	for _, run := range runs {
 		byUID[run.UID] = append(byUID[run.UID], run)
 	}
+	var kept error
 	for uid, own := range byUID {
 		exists, err := c.Objects.Exists(ctx, own[0].Namespace, own[0].Name, uid)
 		if err != nil {
@@ -70,6 +71,14 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 			continue
 		}
 		if anySent(own) {
+			err := c.mayRemove(ctx, key, uid)
+			if isKept(err) {
+				kept = err
+				continue
+			}
+			if err != nil {
+				return err
+			}
 			if err := c.removeAll(ctx, homesOf(own), uid, own); err != nil {
 				return err
 			}
@@ -78,7 +87,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	return nil
+	return kept
 }
 
 // anySent tells whether condor_submit may have run for any of them.

@@ -23,6 +23,8 @@ type ReconcileOptions struct {
 	Namespace string `json:"namespace,omitempty"` // empty: every one
 	Name      string `json:"name,omitempty"`      // of the HTCJobs; empty: every one
 	DryRun    bool   `json:"dryRun,omitempty"`    // find out and change nothing
+
+	RemoveOrphans bool `json:"removeOrphans,omitempty"` // say that what has lost its object is to be removed
 }
 
 // Difference is one thing that was not as HTCondor, or the ledger, says.
@@ -63,7 +65,10 @@ func (c *Controller) Reconcile(ctx context.Context, o ReconcileOptions) (Report,
 	if err != nil {
 		return report, err
 	}
-	return report, c.reconcileStatus(ctx, o, differ, found)
+	if err := c.reconcileStatus(ctx, o, differ, found); err != nil {
+		return report, err
+	}
+	return report, c.reconcileOrphans(ctx, o, found)
 }
 
 type objectName struct{ namespace, name string }

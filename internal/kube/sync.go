@@ -117,6 +117,9 @@ func (c *Controller) wake(key string, s situation) {
 // syncGone hands a vanished HTCJob to the lane when the ledger still has something of it.
 func (c *Controller) syncGone(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
+	if err == nil && len(runs) == 0 {
+		c.deletions.forget(key)
+	}
 	if err == nil && len(runs) > 0 {
 		if difficulty, stuck := c.troubles.get(key); !stuck || c.Now().After(difficulty.retry) {
 			c.lane.add(removing, key)

@@ -30,6 +30,9 @@ func explain(err error) trouble {
 	if e, ok := errors.AsType[*limitError](err); ok {
 		return trouble{condition: v1alpha1.ConditionSubmitted, reason: reasonNamespaceLimit, message: e.message}
 	}
+	if e, ok := errors.AsType[*keptError](err); ok {
+		return trouble{condition: v1alpha1.ConditionSubmitted, reason: reasonOrphansKept, message: e.Error()}
+	}
 	if ledger.IsUnavailable(err) {
 		return trouble{condition: v1alpha1.ConditionSubmitted, reason: "LedgerUnavailable",
 			message: fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err)}

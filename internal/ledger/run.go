@@ -150,7 +150,7 @@ func (tx *Tx) DeleteRuns(uid string) error {
 	if _, err := tx.exec(`DELETE FROM runs WHERE uid = ?`, uid); err != nil {
 		return fmt.Errorf("delete runs of %s: %w", uid, err)
 	}
-	return nil
+	return tx.ForgetOrphan(uid)
 }
 
 func scanRun(row scanner) (Run, error) {

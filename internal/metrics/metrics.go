@@ -112,6 +112,8 @@ func New(build Build) *Metrics {
 	m.fetchErrors.WithLabelValues("NoSpace")
 	m.work.unfetched = m.lookedUp("unfetched_procs", "completed jobs whose output is still to be fetched")
 
+	m.work.orphans = m.lookedUp("orphans_kept", "HTCJobs that vanished many at once without having been deleted, and whose jobs and output are kept until `htcd reconcile --once --remove-orphans`")
+
 	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed` and `routine` (to be looked at), `submit`, `ask`, `remove`, `check` (for a command of HTCondor), `fetch`", "queue")
 
 	m.commands = m.counters("condor_commands_total", "HTCondor's commands that were run, by `command` and `result`: `OK`, or the kind of error", "command", "result")

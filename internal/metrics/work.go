@@ -40,9 +40,9 @@ const patience = 3 * time.Second
 
 // workDescs are the metrics that are looked up.
 type workDescs struct {
-	procs, openRuns, openChecked, reachable, unfetched, queues *prometheus.Desc
-	ledgerSize, free, size, keepFree                           *prometheus.Desc
-	errors                                                     *prometheus.CounterVec
+	procs, openRuns, openChecked, reachable, unfetched, queues, orphans *prometheus.Desc
+	ledgerSize, free, size, keepFree                                    *prometheus.Desc
+	errors                                                              *prometheus.CounterVec
 }
 
 // Working shows from now on what w knows. The informer must not run yet.
@@ -100,7 +100,7 @@ type work struct {
 // Describe implements prometheus.Collector.
 func (w *work) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		w.procs, w.openRuns, w.openChecked, w.reachable, w.unfetched, w.queues, w.ledgerSize, w.free, w.size, w.keepFree,
+		w.procs, w.openRuns, w.openChecked, w.reachable, w.unfetched, w.queues, w.orphans, w.ledgerSize, w.free, w.size, w.keepFree,
 	} {
 		descs <- d
 	}
@@ -149,6 +149,7 @@ func (w *work) fromLedger(gauge func(*prometheus.Desc, float64, ...string)) ([]l
 		gauge(w.procs, float64(n), state)
 	}
 	gauge(w.unfetched, float64(sums.unfetched))
+	gauge(w.orphans, float64(sums.orphans))
 	for _, o := range sums.open {
 		name := placeName(schedd.Place{Collector: o.Collector, Schedd: o.Schedd})
 		gauge(w.openRuns, float64(o.Runs), name)
@@ -163,13 +164,14 @@ type sums struct {
 	counts    ledger.Counts
 	open      []ledger.OpenAt
 	unfetched int
+	orphans   int
 }
 
 // fresh is how long what was read stands: with 100,000 HTCJobs, of which 10,000 are open, it takes some 45 ms (measured), in
 // which no callback becomes durable.
 const fresh = 5 * time.Second
 
-// sums reads the ledger, in three short reads rather than a long one.
+// sums reads the ledger, in short reads rather than a long one.
 func (w *work) sums() (sums, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -184,6 +186,7 @@ func (w *work) sums() (sums, error) {
 		func(tx *ledger.Tx) (err error) { next.counts, err = tx.Totals(); return err },
 		func(tx *ledger.Tx) (err error) { next.open, err = tx.OpenRuns(); return err },
 		func(tx *ledger.Tx) (err error) { next.unfetched, err = tx.UnfetchedProcs(); return err },
+		func(tx *ledger.Tx) (err error) { next.orphans, err = tx.KeptOrphans(); return err },
 	} {
 		if err := w.Ledger.Read(ctx, read); err != nil {
 			return sums{}, err

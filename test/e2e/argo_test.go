@@ -82,6 +82,12 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 		running := trial.Tagged(b.Get(name)) + " && JobStatus == 2"
 		b.Eventually(func() bool { return len(b.Condor("condor_q", running)) == 1 }, func() string { return name + " never ran" })
 	}
+	deaf := func(b *trial.Bench, name string) {
+		b.Eventually(func() bool {
+			out, err := b.Lab.Run(ctx, "htcd", "logs", name, "-n", b.Namespace)
+			return err == nil && out == "deaf\n"
+		}, func() string { return name + " never ran" })
+	}
 	condor := func(tool string) func(*trial.Bench, string) {
 		return func(b *trial.Bench, name string) {
 			_, err := b.Lab.Run(ctx, tool, "-constraint", trial.Tagged(b.Get(name)))
@@ -121,8 +127,8 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 			acts: acts{started, suspend(true), phase(v1alpha1.PhaseSuspended), suspend(false)}, end: "success"},
 		"deleted": {spec: map[string]any{"script.source": "sleep 1000\n"}, acts: acts{started}, end: neither},
 		// It stays in the queue for a while as removed, and can be seen there.
-		"deleted-and-slow-to-go": {spec: map[string]any{"script.source": "trap '' TERM; while :; do sleep 1; done\n",
-			"htcopts": "want_graceful_removal = true\njob_max_vacate_time = 6\n"}, acts: acts{started}, end: neither},
+		"deleted-and-slow-to-go": {spec: map[string]any{"script.source": "trap '' TERM; echo deaf; while :; do sleep 1; done\n",
+			"htcopts": "want_graceful_removal = true\njob_max_vacate_time = 20\n"}, acts: acts{deaf}, end: neither},
 	}
 
 	client, err := dynamic.NewForConfig(trial.Config(t))
