@@ -336,7 +336,7 @@ func TestAVolumeThatIsNearlyFullGetsNoOutput(t *testing.T) {
 	w.apply(htcjob("one"))
 	w.completed(1)
 	w.crosscheck()
-	require.Contains(t, w.fetched("one"), "False NoSpace: the output is not fetched yet: job 1.0 left 1 MiB; the volume has ")
+	require.Contains(t, w.fetched("one"), "False NoSpace: the output is not fetched yet: job 1.0 left 1 MiB, for which the volume has no room beside the ")
 	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
 	require.Len(t, w.schedd.Jobs(), 1)
 	w.KeepFree = 0
@@ -358,7 +358,7 @@ func TestAFetchIsForWhatFits(t *testing.T) {
 	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
 	require.Equal(t, "absent", w.kept("one", 1, 1, output.Stdout))
 	require.Equal(t, "out of 1.2\n", w.kept("one", 1, 2, output.Stdout))
-	require.Contains(t, w.fetched("one"), "False NoSpace: the output is not fetched yet: job 1.1 left 201 MiB; the volume has ")
+	require.Contains(t, w.fetched("one"), "False NoSpace: the output is not fetched yet: job 1.1 left 201 MiB, for which the volume has no room beside the ")
 	require.Len(t, w.schedd.Jobs(), 1)
 	require.Zero(t, w.bookings.now(), "nothing stays booked")
 
@@ -377,7 +377,7 @@ func TestFetchesUnderWayShareWhatIsFree(t *testing.T) {
 	w.completed(1)
 	w.schedd.Edit(1, 0, func(j *schedd.Job) { j.BytesSent = 20 << 20 })
 	w.crosscheck()
-	require.Contains(t, w.fetched("one"), "90 MiB are being fetched")
+	require.Contains(t, w.fetched("one"), "job 1.0 left 21 MiB, for which the volume has no room until other fetches are over")
 	w.bookings.sum = output.Room{}
 	w.fetchAgain("one")
 	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -53,7 +52,7 @@ func (c *Controller) book(ctx context.Context, b batch, wanted []int) (fit []int
 		}
 	}
 	if len(fit) == 0 {
-		return nil, nil, noSpace(free, reserve, c.bookings.sum, sizes[wanted[0]], fmt.Sprintf("%d.%d", b.run.Cluster, wanted[0]))
+		return nil, nil, noSpace(free, reserve, sizes[wanted[0]], fmt.Sprintf("%d.%d", b.run.Cluster, wanted[0]))
 	}
 	c.bookings.sum = c.bookings.sum.Plus(sum)
 	return fit, func() {
@@ -63,20 +62,21 @@ func (c *Controller) book(ctx context.Context, b batch, wanted []int) (fit []int
 	}, nil
 }
 
-// noSpace says why nothing is fetched, and what helps.
-func noSpace(free, reserve, booked, size output.Room, job string) error {
+// noSpace says why nothing is fetched, and what helps. How much is free changes all the time, and is not told anew each time.
+func noSpace(free, reserve, size output.Room, job string) error {
 	const cure = "delete HTCJobs whose output is not needed any more, or have the volume enlarged"
-	if free.Minus(reserve).Minus(booked).Bytes >= size.Bytes {
-		return &noSpaceError{fmt.Sprintf("job %s left %d files or so, the volume has room for %d more, of which %d stay free: %s",
-			job, size.Files, free.Files, reserve.Files, cure)}
+	left := free.Minus(reserve)
+	switch {
+	case left.Holds(size):
+		return &noSpaceError{fmt.Sprintf("job %s left %d MiB, for which the volume has no room until other fetches are over", job, mebibytes(size))}
+	case left.Bytes >= size.Bytes:
+		return &noSpaceError{fmt.Sprintf("the volume has no room for more files beside the %d that stay free: %s", reserve.Files, cure)}
 	}
-	others := ""
-	if booked.Bytes > 0 {
-		others = fmt.Sprintf(", %d MiB are being fetched", booked.Bytes>>20)
-	}
-	return &noSpaceError{fmt.Sprintf("job %s left %d MiB; the volume has %d MiB free, of which %d MiB stay free (--keep-free)%s: %s",
-		job, (size.Bytes+1<<20-1)>>20, free.Bytes>>20, reserve.Bytes>>20, others, cure)}
+	return &noSpaceError{fmt.Sprintf("job %s left %d MiB, for which the volume has no room beside the %d MiB that stay free (--keep-free): %s",
+		job, mebibytes(size), mebibytes(reserve), cure)}
 }
+
+func mebibytes(r output.Room) int64 { return (r.Bytes + 1<<20 - 1) >> 20 }
 
 // volume is what the volume has free, and how much of that output leaves free.
 func (c *Controller) volume() (free, reserve output.Room, err error) {
@@ -85,7 +85,8 @@ func (c *Controller) volume() (free, reserve output.Room, err error) {
 }
 
 // outputSizes is how much the output of some jobs takes, by HTCondor's word. It is not asked where there is room for
-// the most that they may have left behind.
+// the most that they may have left behind. How many files they left it does not say: its ScratchDirFileCount counts those
+// of an image that was being unpacked, too. A fetch of too many is broken off.
 func (c *Controller) outputSizes(ctx context.Context, b batch, wanted []int) (map[int]output.Room, error) {
 	sizes := map[int]output.Room{}
 	free, reserve, err := c.volume()
@@ -107,10 +108,9 @@ func (c *Controller) outputSizes(ctx context.Context, b batch, wanted []int) (ma
 	for _, proc := range wanted {
 		sizes[proc] = leastOutput // of one that is not there nothing will come
 	}
-	const block = 4 << 10
 	err = c.Schedd.Queue(ctx, id, b.of(wanted).Constraint(), func(j schedd.Job) error {
 		if j.Cluster == b.run.Cluster && slices.Contains(wanted, j.Proc) {
-			sizes[j.Proc] = leastOutput.Plus(output.Room{Bytes: j.BytesSent + block*j.ScratchFiles, Files: j.ScratchFiles})
+			sizes[j.Proc] = leastOutput.Plus(output.Room{Bytes: j.BytesSent})
 		}
 		return nil
 	})
@@ -144,8 +144,7 @@ func (c *Controller) guarded(ctx context.Context, fetch func(context.Context) er
 			if err != nil || free.Holds(output.Room{Bytes: reserve.Bytes / 2, Files: reserve.Files / 2}) {
 				continue
 			}
-			full := &noSpaceError{"a fetch was broken off: its jobs left more behind than HTCondor reports, and the volume has only " +
-				strconv.FormatInt(free.Bytes>>20, 10) + " MiB and " + strconv.FormatInt(free.Files, 10) + " files left"}
+			full := &noSpaceError{"a fetch was broken off: its jobs left more behind than HTCondor reports, and it took of what stays free on the volume (--keep-free)"}
 			stop(full)
 			<-done
 			return full

@@ -140,8 +140,7 @@ type Job struct {
 	JobStartDate, JobFinishedHookDone int64
 	NumJobStarts                      int
 
-	BytesSent    int64 // what its sandbox sent back, of all its starts
-	ScratchFiles int64 // files in its sandbox when HTCondor last looked
+	BytesSent int64 // what its sandbox sent back, of all its starts
 }
 
 // ID is the job's number as HTCondor prints it, "cluster.proc".

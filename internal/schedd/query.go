@@ -74,7 +74,6 @@ var fields = map[string]func(*Job, classad.Value){
 	"JobStartDate":         func(j *Job, v classad.Value) { j.JobStartDate = seconds(v) },
 	"JobFinishedHookDone":  func(j *Job, v classad.Value) { j.JobFinishedHookDone = seconds(v) },
 	"BytesSent":            func(j *Job, v classad.Value) { j.BytesSent = size(v) },
-	"ScratchDirFileCount":  func(j *Job, v classad.Value) { j.ScratchFiles = size(v) },
 	"NumJobStarts":         func(j *Job, v classad.Value) { j.NumJobStarts = integer(v) },
 }
 

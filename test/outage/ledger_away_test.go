@@ -43,7 +43,7 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := begin(t, "--identity=away")
 			if c.volume != "" {
-				o.mount(c.volume)
+				o.mount(filepath.Dir(o.Lab.Ledger()), c.volume)
 			}
 			o.Create("running", "sleep 12\n", trial.Queue(2))
 			o.running("running")
@@ -79,10 +79,9 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 	}
 }
 
-// mount lets the ledger begin anew in a volume of its own, for the time of the test.
-func (o outage) mount(options string) {
+// mount lets htcd begin anew with an empty tmpfs on one of its directories, for the time of the test.
+func (o outage) mount(dir, options string) {
 	o.T.Helper()
-	dir := filepath.Dir(o.Lab.Ledger())
 	htcd := o.part("htcd")
 	as := func(ctx context.Context, name string, args ...string) string {
 		out, err := o.Lab.RunAs(ctx, "root", name, args...)
