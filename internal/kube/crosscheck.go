@@ -242,10 +242,6 @@ func (c *Controller) check(ctx context.Context, id schedd.Identity, runs []ledge
 
 // askQueue compares the queue with the procs to ask about. These are read while condor_q gathers its answer.
 func (c *Controller) askQueue(ctx context.Context, id schedd.Identity, runs []ledger.Run, how pass, at time.Time) (checked map[runKey]*checking, err error) {
-	var clusters []int
-	for _, run := range runs {
-		clusters = append(clusters, run.Cluster)
-	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	opened := make(chan error, 1)
@@ -259,7 +255,7 @@ func (c *Controller) askQueue(ctx context.Context, id schedd.Identity, runs []le
 		go func() { opened <- read() }()
 	}
 	wait := sync.OnceValue(func() error { return <-opened })
-	asked := c.to(how).Queue(ctx, id, constraint(clusters), func(j schedd.Job) error {
+	hear := func(j schedd.Job) error {
 		if err := wait(); err != nil {
 			return err
 		}
@@ -268,7 +264,13 @@ func (c *Controller) askQueue(ctx context.Context, id schedd.Identity, runs []le
 		}
 		take(checked, j, at, "condor_q", how)
 		return nil
-	})
+	}
+	var asked error
+	for _, some := range questions(runs) {
+		if asked = c.to(how).Queue(ctx, id, some, hear); asked != nil {
+			break
+		}
+	}
 	if err := wait(); err != nil {
 		return nil, err
 	}
@@ -376,19 +378,6 @@ func (k *checking) miss(at time.Time) {
 	for proc := range k.steady {
 		k.said[proc] = o
 	}
-}
-
-// maxNamed is how many clusters a constraint names. A command line takes 128 KiB in one argument; past a few thousand
-// clusters the schedd is faster with one comparison per job, and take leaves out what was not asked about.
-const maxNamed = 2000
-
-func constraint(clusters []int) string {
-	slices.Sort(clusters)
-	clusters = slices.Compact(clusters)
-	if len(clusters) > maxNamed {
-		return schedd.Tagged
-	}
-	return schedd.ClusterConstraint(clusters...)
 }
 
 // open reads the procs to ask about: usually those on which HTCondor has not said the last word.

@@ -536,6 +536,59 @@ func TestTheNextAttemptWaitsUntilHTCondorHasConfirmedTheEnd(t *testing.T) {
 	}
 }
 
+func TestAnEndThatHTCondorNeverShowsIsWhatItsCallbackSaid(t *testing.T) {
+	lost := func(t *testing.T) *world {
+		w := newWorld(t)
+		w.apply(htcjob("two", queueOf(2)))
+		w.schedd.Run(1, -1)
+		require.NoError(t, w.ends("two", 0, 0))
+		require.NoError(t, w.callback("two", 1, 3))
+		w.schedd.Lose(1, 1)
+		return w
+	}
+	t.Run("the next attempt", func(t *testing.T) {
+		w := lost(t)
+		w.edit("two", func(spec *v1alpha1.HTCJobSpec) { spec.Script.Source = "true\n" })
+		w.later(lostAfter - time.Second)
+		require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+		require.Equal(t, []int32{0, 1, 1}, counts(w.job("two")))
+		w.later(lostAfter)
+		require.EqualValues(t, 2, w.job("two").Status.Attempt)
+	})
+	t.Run("a stop", func(t *testing.T) {
+		w := newWorld(t)
+		w.apply(htcjob("two", queueOf(2)))
+		w.schedd.Run(1, -1)
+		require.NoError(t, w.callback("two", 1, 0))
+		w.schedd.Lose(1, 1)
+		w.later(settling)
+		w.suspend("two", true)
+		w.later(lostAfter)
+		w.later(lostAfter)
+		job := w.job("two")
+		require.Equal(t, v1alpha1.PhaseSuspended, job.Status.Phase)
+		require.Equal(t, []int32{0, 1, 0}, counts(job))
+	})
+	t.Run("two answers in a row", func(t *testing.T) {
+		w := lost(t)
+		job := w.schedd.Jobs()[0]
+		job.Proc, job.Status = 1, schedd.Running
+		w.crosscheck()
+		w.schedd.Put(job) // it had been missing for a moment
+		w.clock = w.clock.Add(lostAfter)
+		w.crosscheck()
+		w.schedd.Lose(1, 1)
+		w.clock = w.clock.Add(lostAfter)
+		w.crosscheck()
+		require.False(t, w.run("two").Confirmed)
+		w.clock = w.clock.Add(lostAfter)
+		w.crosscheck()
+		require.True(t, w.run("two").Confirmed)
+		require.Equal(t, []int32{0, 1, 1}, counts(w.job("two")))
+		require.EqualValues(t, 3, *w.job("two").Status.Failures[0].ExitCode)
+	})
+}
+
 func TestTheEndIsAskedForWhileTheScheddIsAway(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))

@@ -105,6 +105,9 @@ func transition(p ledger.Proc, o observation) (ledger.Proc, bool) {
 		p = end(p, o, ledger.StatusFailed, o.outcome)
 
 	case ended && !denied(p, o) && (p.Source == fromCrosscheck || !again(p, o)):
+		if p.Source == fromCallback {
+			p.Absent = 0
+		}
 	default:
 		p.Status, p.JobStatus, p.Absent, p.Source = ledger.StatusOpen, int(o.jobStatus), 0, o.source
 		p.ExitCode, p.Signal, p.Reason, p.Message = nil, nil, "", ""

@@ -1,0 +1,74 @@
+package kube
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+func TestAQuestionIsForSoManyJobsAtMost(t *testing.T) {
+	runs := func(from, n, procs int) (all []ledger.Run) {
+		for i := range n {
+			all = append(all, ledger.Run{Cluster: from + n - 1 - i, Procs: procs})
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		runs []ledger.Run
+		want []string
+	}{
+		"none":                          {nil, nil},
+		"few":                           {runs(7, 2, 3), []string{schedd.Tagged + " && member(ClusterId, {7,8})"}},
+		"as many as one question takes": {runs(7, 1, procsAtOnce), []string{schedd.Tagged + " && member(ClusterId, {7})"}},
+		"one HTCJob of more": {runs(7, 1, 2*procsAtOnce), []string{
+			schedd.Tagged + " && member(ClusterId, {7}) && ProcId >= 0 && ProcId < 50000",
+			schedd.Tagged + " && member(ClusterId, {7}) && ProcId >= 50000",
+		}},
+		"300,000 jobs in 3,000 HTCJobs, and two large ones": {append(runs(11, 3000, 100), runs(9, 2, 30_000)...), []string{
+			schedd.Tagged + " && member(ClusterId, {9})",
+			schedd.Tagged + " && " + named(10, 210),
+			schedd.Tagged + " && " + named(211, 710), schedd.Tagged + " && " + named(711, 1210), schedd.Tagged + " && " + named(1211, 1710),
+			schedd.Tagged + " && " + named(1711, 2210), schedd.Tagged + " && " + named(2211, 2710), schedd.Tagged + " && " + named(2711, 3010),
+		}},
+		"of very many HTCJobs none is named": {runs(1, procsAtOnce+1, 1), []string{
+			schedd.Tagged + " && ClusterId >= 1 && ClusterId <= 50000", schedd.Tagged + " && member(ClusterId, {50001})",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, questions(c.runs)) })
+	}
+}
+
+// named is how clusters are named, each of them.
+func named(from, to int) string {
+	text := "member(ClusterId, {"
+	for i := from; i <= to; i++ {
+		text += strconv.Itoa(i)
+		if i < to {
+			text += ","
+		}
+	}
+	return text + "})"
+}
+
+func TestWhatTakesSeveralQuestionsIsCheckedWhole(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"one", "two", "three"} {
+		w.apply(htcjob(name))
+		run := w.run(name)
+		run.Procs = procsAtOnce - 1 // as far as a question is concerned
+		require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(run) }))
+		w.schedd.Complete(run.Cluster, 0, 0)
+	}
+	asked := w.schedd.Calls(scheddtest.Queue)
+	w.crosscheck()
+	require.Equal(t, asked+3, w.schedd.Calls(scheddtest.Queue))
+	for _, name := range []string{"one", "two", "three"} {
+		require.Equal(t, v1alpha1.PhaseSucceeded, w.job(name).Status.Phase)
+	}
+}
