@@ -18,25 +18,49 @@ import (
 // forge sends a job as alice that carries the tag of an HTCJob's first attempt, and returns its cluster when it runs.
 func forge(b *trial.Bench, job *v1alpha1.HTCJob) (cluster string) {
 	b.T.Helper()
+	cluster = sendForged(b, job, "arguments = 1000")
+	b.T.Cleanup(func() { asAlice(b, "condor_rm", cluster) })
+	b.Eventually(func() bool { return len(b.Condor("condor_q", "ClusterId == "+cluster+" && JobStatus == 2")) == 1 },
+		func() string { return "the forged job never ran" })
+	return cluster
+}
+
+// forgeHuge is forge for a job that waits, and of which HTCondor sends nobody what htcd asks of every job: it is too long.
+func forgeHuge(b *trial.Bench, job *v1alpha1.HTCJob) (cluster string) {
+	b.T.Helper()
+	cluster = sendForged(b, job, "requirements = false", `+HTCJobSuccessCodes = "`+strings.Repeat("x", 17_000_000)+`"`)
+	b.T.Cleanup(func() {
+		asAlice(b, "condor_qedit", cluster, "HTCJobSuccessCodes", `""`) // the history would be slow to read for all
+		asAlice(b, "condor_rm", cluster)
+	})
+	_, err := b.Lab.Run(b.T.Context(), "condor_q", "-allusers", "-json", "-attributes", "ClusterId,HTCJobSuccessCodes")
+	require.ErrorContains(b.T, err, "Failed to fetch ads")
+	return cluster
+}
+
+// sendForged sends a job as alice that carries the tag of an HTCJob's first attempt, and returns its cluster.
+func sendForged(b *trial.Bench, job *v1alpha1.HTCJob, lines ...string) (cluster string) {
+	b.T.Helper()
 	description := fmt.Sprintf(`executable = /bin/sleep
 transfer_executable = false
-arguments = 1000
 +HTCJobUID = "%s"
 +HTCJobAttempt = 1
 +HTCJobNamespace = "%s"
 +HTCJobName = "%s"
+%s
 queue
-`, job.UID, job.Namespace, job.Name)
-	out, err := b.Lab.RunAs(b.T.Context(), "alice", "sh", "-c", `cd /tmp && printf %s "$1" | condor_submit -spool -terse`, "sh", description)
+`, job.UID, job.Namespace, job.Name, strings.Join(lines, "\n"))
+	out, err := b.Lab.RunInput(b.T.Context(), description, "lab", "as", "alice", "sh", "-c", "cd /tmp && condor_submit -spool -terse")
 	require.NoError(b.T, err)
 	cluster, _, _ = strings.Cut(out, ".")
-	b.T.Cleanup(func() {
-		_, err := b.Lab.RunAs(context.WithoutCancel(b.T.Context()), "alice", "condor_rm", cluster)
-		require.NoError(b.T, err)
-	})
-	b.Eventually(func() bool { return len(b.Condor("condor_q", "ClusterId == "+cluster+" && JobStatus == 2")) == 1 },
-		func() string { return "the forged job never ran" })
 	return cluster
+}
+
+// asAlice runs one of HTCondor's commands as alice, after the test, too.
+func asAlice(b *trial.Bench, command string, args ...string) {
+	b.T.Helper()
+	_, err := b.Lab.RunAs(context.WithoutCancel(b.T.Context()), "alice", command, args...)
+	require.NoError(b.T, err)
 }
 
 func TestAForgedTagDoesNotHoldUpADeletion(t *testing.T) {
@@ -47,6 +71,22 @@ func TestAForgedTagDoesNotHoldUpADeletion(t *testing.T) {
 	b.Kubectl("delete", "htcjob", "job", "--timeout=60s")
 	require.Len(t, b.Condor("condor_q", trial.Tagged(job)), 1)
 	require.Len(t, b.Condor("condor_q", "ClusterId == "+forged), 1, "what is not ours is left alone")
+}
+
+func TestAHugeForgedAdHidesNothing(t *testing.T) {
+	b := trial.New(t)
+	b.Create("deleted", "sleep 1000\n")
+	b.Create("silent", "sleep 1000\n")
+	deleted, silent := b.Phase("deleted", v1alpha1.PhaseRunning), b.Phase("silent", v1alpha1.PhaseRunning)
+	forged := []string{forgeHuge(b, deleted), forgeHuge(b, silent)}
+
+	_, err := b.Lab.RunAs(t.Context(), "robot", "condor_rm", silent.Status.JobID[0])
+	require.NoError(t, err)
+	b.Phase("silent", v1alpha1.PhaseRemoved) // nothing but a cross-check can tell
+	b.Kubectl("delete", "htcjob", "deleted", "silent", "--timeout=60s")
+	for i, job := range []*v1alpha1.HTCJob{deleted, silent} {
+		require.Equal(t, []string{forged[i] + ".0"}, b.Condor("condor_q", trial.Tagged(job)), "what is not ours is left alone")
+	}
 }
 
 // The finalizer says that htcd may have sent it, the ledger knows nothing, and the schedd has a job with its tag: all

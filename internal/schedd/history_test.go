@@ -1,0 +1,54 @@
+package schedd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// slow answers from the beginning of the history, oldest first, and never from its end. What it is asked it writes down.
+const slow = `echo "$*" >>%s
+case "$*" in
+*-backwards*) exec sleep 1000 ;;
+*"-attributes ClusterId,ProcId,JobStatus") echo '['; yes '{"ClusterId":1,"ProcId":0,"JobStatus":4},' | head -n %d; echo '{"ClusterId":1,"ProcId":0,"JobStatus":4}]' ;;
+*) echo '[{"ClusterId":1,"ProcId":0,"JobStatus":4},{"ClusterId":2,"ProcId":0,"JobStatus":4},{"ClusterId":3,"ProcId":0,"JobStatus":4}]' ;;
+esac`
+
+func TestAHistoryThatIsNotReadFromItsEndIsReadFromItsBeginning(t *testing.T) {
+	for name, c := range map[string]struct {
+		length int
+		kind   Kind
+	}{
+		"and so from then on":                     {length: 3},
+		"unless it is longer than a schedd shows": {length: maxForwards, kind: Timeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // each waits for the same deadline
+			asked := filepath.Join(t.TempDir(), "asked")
+			client := tools(t, 5*time.Second, map[string]string{"condor_history": fmt.Sprintf(slow, asked, c.length), "condor_ping": ""})
+			seen := func(b HistoryBounds) (clusters []int, err error) {
+				err = client.History(t.Context(), Identity{}, "", b, func(j Job) error { clusters = append(clusters, j.Cluster); return nil })
+				return clusters, err
+			}
+			all, err := seen(HistoryBounds{Since: "2.0"})
+			if c.kind != 0 {
+				require.Equal(t, c.kind, KindOf(err))
+				require.Empty(t, all)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, []int{1, 2, 3}, all)
+			newest, err := seen(HistoryBounds{Limit: 1})
+			require.NoError(t, err)
+			require.Equal(t, []int{3}, newest)
+			text, err := os.ReadFile(asked)
+			require.NoError(t, err)
+			require.Equal(t, 1, strings.Count(string(text), "-backwards"), "it is not tried each time")
+		})
+	}
+}
