@@ -7,16 +7,16 @@ import (
 )
 
 // Queues lists the queues of Waiting.
-var Queues = []string{"changed", "routine", "submit", "ask", "remove", "check", "fetch"}
+var Queues = []string{"changed", "routine", "submit", "ask", "remove", "check", "fetch", "logs"}
 
-// Waiting is how many HTCJobs wait in each queue for a worker: to be looked at, for a command of HTCondor, or for their
-// output to be fetched. Those that failed and come again later do not count.
+// Waiting is how many HTCJobs wait in each queue for a worker: to be looked at, for a command of HTCondor, for their
+// output to be fetched, or for the Pod of spec.logsPod. Those that failed and come again later do not count.
 func (c *Controller) Waiting() map[string]int {
 	n := map[string]int{"changed": c.queue.Len(), "routine": c.routine.Len()}
 	for e, d := range c.lanes {
 		n[[errands]string{"submit", "ask", "remove"}[e]] = d.waiting()
 	}
-	n["check"], n["fetch"] = c.checkers.waiting(), c.fetchers.waiting()
+	n["check"], n["fetch"], n["logs"] = c.checkers.waiting(), c.fetchers.waiting(), c.logs.Len()
 	return n
 }
 

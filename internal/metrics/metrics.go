@@ -114,7 +114,7 @@ func New(build Build) *Metrics {
 
 	m.work.orphans = m.lookedUp("orphans_kept", "HTCJobs that vanished many at once without having been deleted, and whose jobs and output are kept until `htcd reconcile --once --remove-orphans`")
 
-	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed` and `routine` (to be looked at), `submit`, `ask`, `remove`, `check` (for a command of HTCondor), `fetch`", "queue")
+	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed` and `routine` (to be looked at), `submit`, `ask`, `remove`, `check` (for a command of HTCondor), `fetch`, `logs` (for the Pod of `spec.logsPod`)", "queue")
 
 	m.commands = m.counters("condor_commands_total", "HTCondor's commands that were run, by `command` and `result`: `OK`, or the kind of error", "command", "result")
 	m.commandTime = m.histograms("condor_command_duration_seconds", "how long they took, whatever came of it", slow, "command")
