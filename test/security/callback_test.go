@@ -85,6 +85,31 @@ func verdicts(b *trial.Bench) string {
 	return rows
 }
 
+// It left the queue and the history before it was asked about, so all that is known of its end is what it said itself. The next
+// attempt waits for no more than that.
+func TestWhatAJobSaysOfItsEndStandsWhereHTCondorHasForgottenIt(t *testing.T) {
+	b := trial.New(t)
+	ctx := t.Context()
+	b.Create("forgotten", "sleep 1000\n")
+	job := b.Phase("forgotten", v1alpha1.PhaseRunning)
+	require.Equal(t, http.StatusNoContent, post(b, tokenOf(b, job, 1), "forgotten", job.Status.JobID[0], 3))
+	b.Phase("forgotten", v1alpha1.PhaseFailed)
+
+	htcd := b.Lab.Part("htcd")
+	require.NoError(t, htcd.Stop(ctx))
+	t.Cleanup(func() { require.NoError(t, htcd.Start(context.WithoutCancel(ctx))) })
+	_, err := b.Lab.RunAs(ctx, "robot", "condor_rm", job.Status.JobID[0])
+	require.NoError(t, err)
+	b.Eventually(func() bool { return len(b.Condor("condor_history", trial.Tagged(job))) == 1 }, func() string { return "still in the queue" })
+	require.NoError(t, os.Truncate(b.Lab.Path("condor", "spool", "history"), 0))
+	b.Kubectl("annotate", "htcjob", "forgotten", v1alpha1.RerunAnnotation+"=once")
+	require.NoError(t, htcd.Start(ctx))
+
+	b.Until("forgotten", "told as it said", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 })
+	said := b.SQL(fmt.Sprintf("SELECT status, exitCode, source FROM htcjobs h JOIN runs r ON h.run = r.id WHERE uid = '%s' AND attempt = 1", job.UID))
+	require.Equal(t, "7|3|crosscheck", said)
+}
+
 func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 	b := trial.New(t)
 	for _, name := range []string{"real", "other"} {
