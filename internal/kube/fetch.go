@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -316,7 +317,17 @@ func (c *Controller) spoil(ctx context.Context, b batch, asked []int, why error)
 	now := c.Now()
 	f := c.spoiled.failed(b.run, proc, why, now)
 	if named && bad.Gone() && now.Sub(f.since) >= giveUpAfter {
-		return true, c.giveUp(ctx, b.run, []int{proc}, "the schedd does not have the output any more: "+bad.Error())
+		return true, c.giveUp(ctx, b.run, []int{proc}, goneMessage(bad))
 	}
 	return true, nil
+}
+
+// goneMessage says which file the schedd does not have. Of a job whose wrapper was killed it may be a part of a name:
+// HTCondor takes every comma in a name for the end of one.
+func goneMessage(bad *schedd.TransferError) string {
+	file := bad.Missing()
+	if file == "" {
+		return "the schedd does not have the output any more: " + bad.Error()
+	}
+	return fmt.Sprintf("the schedd has no file %q, which is the job's output or the part of a name up to a comma: %s", filepath.Base(file), bad)
 }

@@ -278,6 +278,9 @@ func TestOutputIsGivenUpOverHoursAndOnlyWhereItIsGone(t *testing.T) {
 			}
 			require.Contains(t, w.fetched("one"), c.want)
 			require.Len(t, w.schedd.Jobs(), c.left)
+			if c.left == 0 {
+				require.Contains(t, strings.Join(w.told, "\n"), `cannot be had: the schedd has no file "x", which is`)
+			}
 			w.schedd.Down(nil, scheddtest.Transfer)
 			w.later(time.Hour)
 			w.fetchAgain("one")

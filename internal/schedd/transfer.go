@@ -83,6 +83,16 @@ func (e *TransferError) Error() string { return e.Err.Error() }
 // Gone reports whether the schedd says that a file is not there.
 func (e *TransferError) Gone() bool { return strings.Contains(e.Err.Stderr, "(errno 2)") }
 
+// Missing is the path of the first file that the schedd says is not there.
+func (e *TransferError) Missing() string {
+	if m := missingFile.FindStringSubmatch(e.Err.Stderr); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
+var missingFile = regexp.MustCompile(`reading from file (\S[^\n]*?): \(errno 2\)`)
+
 // Unwrap gives the error of the command.
 func (e *TransferError) Unwrap() error { return e.Err }
 

@@ -63,6 +63,16 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
+func TestWhichFileTheScheddDoesNotHave(t *testing.T) {
+	for said, want := range map[string]string{
+		"|Error: 3 total failures: first failure: reading from file /spool/12/0/cluster12.proc0.subproc0/a: (errno 2) No such file or directory; TOOL failed": "/spool/12/0/cluster12.proc0.subproc0/a",
+		"|Error: reading from file /spool/12/it's (errno 2) here: (errno 2) No such file or directory":                                                        "/spool/12/it's (errno 2) here",
+		"|Error: reading from file /spool/12/a: (errno 5) Input/output error":                                                                                 "",
+	} {
+		require.Equal(t, want, (&TransferError{Err: &Error{Stderr: said}}).Missing())
+	}
+}
+
 func TestRelease(t *testing.T) {
 	procs := Procs{Tag: Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0}}
 	client := tools(t, long, map[string]string{"condor_qedit": `case "$*" in *"HTCJobFetched true") ;; *) echo "$*" >&2; exit 1 ;; esac`})

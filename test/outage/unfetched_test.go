@@ -44,7 +44,7 @@ func TestWhatWaitsWithItsOutputIsFoundAgain(t *testing.T) {
 	kept := o.Get("kept")
 	o.SQL(fmt.Sprintf("UPDATE htcjobs SET fetched = 1 WHERE proc = 0 AND run = (SELECT id FROM runs WHERE uid = '%s')", kept.UID))
 	o.do(htcd.Start)
-	o.Eventually(func() bool { return len(o.Condor("condor_q", trial.Tagged(kept))) == 0 },
+	o.Eventually(func() bool { return len(o.Condor("condor_q", trial.Tagged(kept)+" && JobStatus == 4")) == 0 },
 		func() string {
 			return fmt.Sprint(o.Condor("condor_q", trial.Tagged(kept), "JobStatus", "HTCJobFetched"))
 		})
@@ -69,7 +69,7 @@ func TestWhatWaitsWithItsOutputIsFoundAgain(t *testing.T) {
 		require.Equal(t, before[name].Succeeded, job.Status.Succeeded)
 		require.Equal(t, before[name].Failed, job.Status.Failed)
 		require.Equal(t, before[name].ClusterID, job.Status.ClusterID)
-		o.Eventually(func() bool { return len(o.Condor("condor_q", trial.Tagged(job))) == 0 },
+		o.Eventually(func() bool { return len(o.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 4")) == 0 },
 			func() string {
 				return fmt.Sprint(o.Condor("condor_q", trial.Tagged(job), "JobStatus", "HTCJobFetched"))
 			})
