@@ -142,7 +142,8 @@ func (d *daemon) reconcile(ctx context.Context, book kube.Ledger, scope kube.Rec
 	defer func() { err = errors.Join(err, loop.close()) }()
 	watching, stop := context.WithCancel(ctx)
 	watched := make(chan error, 1)
-	go func() { watched <- loop.secret.Run(watching, func() {}) }()
+	nobody := func(string) {}
+	go func() { watched <- loop.secret.Run(watching, nobody, nobody) }()
 	defer func() { stop(); err = errors.Join(err, <-watched) }()
 
 	bound, cancel := context.WithTimeout(ctx, answerTime)

@@ -44,7 +44,7 @@ func Rights(p Place) []Right {
 	}
 	add("", "secrets", "", p.SecretNamespace, p.Secret, "list", "watch")
 	for _, name := range p.NamespaceSecrets {
-		add("", "secrets", "", p.Watched, name, "list", "watch")
+		add("", "secrets", "", p.Watched, name, "list", "watch", "patch")
 	}
 	if p.LogsPods {
 		add("", "pods", "", p.Watched, "", "get", "create", "delete")

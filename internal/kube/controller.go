@@ -54,6 +54,7 @@ type Controller struct {
 	checkers *desks
 	fetchers *desks
 	logs     workqueue.TypedRateLimitingInterface[string] // keys of HTCJobs whose spec.logsPod is to be followed
+	secrets  workqueue.TypedRateLimitingInterface[string] // namespaces of whose Secrets it is to be found out whether they are in use
 	syncing  keymutex.KeyMutex                            // one at a time reads the ledger and writes the status of an HTCJob
 	troubles troubles
 	backends backends
@@ -68,6 +69,7 @@ type Controller struct {
 
 	unfetched  troubles // why output is not fetched
 	leftLogs   logsOutcomes
+	secretUse  secretUse
 	spoiled    spoiled
 	bookings   bookings
 	unread     troubles // what ads cannot be had or read
@@ -99,6 +101,7 @@ func New(o Options) (*Controller, error) {
 
 		fetches: newTurns(limiter()),
 		logs:    newTurns(limiter()),
+		secrets: workqueue.NewTypedRateLimitingQueue(limiter()),
 	}
 	for e, queue := range c.lane.queues {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, errand(e), key) }
@@ -141,6 +144,7 @@ func (c *Controller) events() cache.ResourceEventHandler {
 		DeleteFunc: func(object any) {
 			c.deletions.note(object)
 			enqueue(c.queue, object)
+			c.lookAtSecrets(object)
 		},
 	}
 }
@@ -168,6 +172,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	for range logsMakers {
 		group.Go(func() error { c.drain(work, c.logs, c.logsOne); return nil })
 	}
+	group.Go(func() error { c.drain(work, c.secrets, c.secretsOne); return nil })
 	for _, workers := range c.lanes {
 		group.Go(func() error { workers.run(work); return nil })
 	}
@@ -176,6 +181,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	<-ctx.Done()
 	c.fetches.ShutDown()
 	c.logs.ShutDown()
+	c.secrets.ShutDown()
 	c.queue.ShutDown()
 	c.routine.ShutDown()
 	c.lane.shutDown()
@@ -211,11 +217,15 @@ func (c *Controller) syncOne(ctx context.Context, key string) {
 }
 
 // SecretChanged wakes every HTCJob that waits for credentials, or whose account may not do what it has to.
-func (c *Controller) SecretChanged() {
+func (c *Controller) SecretChanged(namespace string) {
+	c.SecretTouched(namespace)
 	c.retryNow(func(t trouble) bool {
 		return t.condition == v1alpha1.ConditionCredentials || t.reason == schedd.NotAuthorised.String()
 	})
 }
+
+// SecretTouched looks whether the Secrets of a namespace are in use: one may be about to be deleted.
+func (c *Controller) SecretTouched(namespace string) { c.secrets.Add(namespace) }
 
 // retryNow ends the back-off of every HTCJob with such a trouble.
 func (c *Controller) retryNow(such func(trouble) bool) {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -57,10 +59,12 @@ func (o SecretOptions) Named() []string {
 
 // SecretCredentials makes identities of the Secrets of the accounts.
 type SecretCredentials struct {
-	o      SecretOptions
-	common cache.SharedIndexInformer
-	own    map[string]cache.SharedIndexInformer // the namespaces' own, by the Secrets' name; empty: nobody looks at them
-	proofs Proofs
+	o       SecretOptions
+	client  kubernetes.Interface
+	common  cache.SharedIndexInformer
+	own     map[string]cache.SharedIndexInformer // the namespaces' own, by the Secrets' name; empty: nobody looks at them
+	written map[string]cache.MutationCache       // the same, plus our own writes that the informers have not seen yet
+	proofs  Proofs
 }
 
 // NewSecretCredentials watches Secrets of these names; nothing else is read.
@@ -72,25 +76,41 @@ func NewSecretCredentials(client kubernetes.Interface, o SecretOptions, proofs P
 			}))
 		return factory.Core().V1().Secrets().Informer()
 	}
-	s := &SecretCredentials{o: o, common: watch(o.Namespace, o.Name), own: map[string]cache.SharedIndexInformer{}, proofs: proofs}
+	s := &SecretCredentials{
+		o: o, client: client, common: watch(o.Namespace, o.Name), proofs: proofs,
+		own: map[string]cache.SharedIndexInformer{}, written: map[string]cache.MutationCache{},
+	}
 	for _, name := range o.Named() {
-		s.own[name] = watch(o.Watched, name)
+		own := watch(o.Watched, name)
+		s.own[name] = own
+		s.written[name] = cache.NewIntegerResourceVersionMutationCache(klog.Background(), own.GetStore(), own.GetIndexer(), time.Minute, false)
 	}
 	return s
 }
 
-// Run watches until ctx ends. changed is called whenever a Secret is not what it was.
-func (s *SecretCredentials) Run(ctx context.Context, changed func()) error {
+// Run watches until ctx ends. changed is called with the namespace of a Secret that comes, goes, or holds something else;
+// touched when anything else of one is not what it was.
+func (s *SecretCredentials) Run(ctx context.Context, changed, touched func(namespace string)) error {
+	tell := func(object any) {
+		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+			namespace, _, _ := cache.SplitMetaNamespaceKey(key) // of a key that was just made
+			changed(namespace)
+		}
+	}
 	var watching errgroup.Group
 	for _, informer := range s.informers() {
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(any) { changed() },
+			AddFunc: tell,
 			UpdateFunc: func(before, after any) {
-				if before.(*corev1.Secret).ResourceVersion != after.(*corev1.Secret).ResourceVersion {
-					changed()
+				was, is := before.(*corev1.Secret), after.(*corev1.Secret)
+				switch {
+				case !maps.EqualFunc(was.Data, is.Data, bytes.Equal):
+					changed(is.Namespace)
+				case was.ResourceVersion != is.ResourceVersion:
+					touched(is.Namespace)
 				}
 			},
-			DeleteFunc: func(any) { changed() },
+			DeleteFunc: tell,
 		})
 		if err != nil {
 			return fmt.Errorf("watch secrets: %w", err)

@@ -39,6 +39,11 @@ type Credentials interface {
 	Common(ctx context.Context) (schedd.Identity, error)
 	// Any is whichever works, for questions about everybody's jobs.
 	Any(ctx context.Context) (schedd.Identity, error)
+	// Own lists the Secrets of that namespace that HTCJobs there are sent with; the common one is not among them.
+	Own(namespace string) []OwnSecret
+	// Hold puts our finalizer on a Secret of that list, LetGo takes it off.
+	Hold(ctx context.Context, s OwnSecret) error
+	LetGo(ctx context.Context, s OwnSecret) error
 }
 
 // Objects changes HTCJobs in the apiserver.

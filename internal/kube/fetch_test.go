@@ -153,7 +153,7 @@ func TestAFetchThatFailsIsToldOnceAndDoneAgain(t *testing.T) {
 	require.Len(t, w.schedd.Jobs(), 1)
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
 	w.schedd.Down(nil, scheddtest.Transfer)
-	w.SecretChanged() // or whatever else ends everybody's back-off
+	w.SecretChanged("default") // or whatever else ends everybody's back-off
 	w.settle()
 	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
 	require.Empty(t, w.schedd.Jobs())

@@ -251,6 +251,7 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 		return fmt.Errorf("drop rows and output: %w", err)
 	}
 	c.tries.forget(uid)
+	c.secrets.Add(namespace)
 	if err := c.Output.Sweep(false); err != nil {
 		c.Log.Warn().Err(err).Str("job", namespace+"/"+name).Msg("dropped output is still on the disk")
 	}

@@ -263,7 +263,7 @@ func TestAWrongPasswordIsShownAndAMendedSecretIsEnough(t *testing.T) {
 	require.Equal(t, "BadPassword", condition(job, v1alpha1.ConditionCredentials).Reason)
 	require.Zero(t, w.schedd.Calls(scheddtest.Submit))
 	w.denied = nil
-	w.SecretChanged()
+	w.SecretChanged("default")
 	w.settle()
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("one").Status.Phase)
 	require.Equal(t, metav1.ConditionTrue, condition(w.job("one"), v1alpha1.ConditionCredentials).Status)

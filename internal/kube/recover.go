@@ -40,25 +40,8 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		return c.goOn(ctx, job, *run)
 	}
 	if run == nil {
-		current, err := c.Objects.AddFinalizer(ctx, job)
-		if err != nil {
-			return fmt.Errorf("add finalizer: %w", err)
-		}
-		if current.DeletionTimestamp != nil {
-			return nil
-		}
-		forgotten := withHome(c.newRun(current, attempt, schedd.Description{}), h)
-		if int(job.Status.Attempt) == attempt {
-			forgotten.Rerun = job.Status.Rerun // the annotation may have a newer value by now
-		}
-		forgotten.Deferred = true // the token went with the ledger: only HTCondor can say how its jobs end
-		run = &forgotten
-		err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(forgotten) })
-		if errors.Is(err, ledger.ErrExists) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("record intent: %w", err)
+		if run, err = c.writeAgain(ctx, job, h, attempt); err != nil || run == nil {
+			return err
 		}
 	}
 	constraint := tag(job, run.Attempt).Constraint()
@@ -111,6 +94,35 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		return &waiting{absentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
 	}
 	return c.goOn(ctx, job, *run)
+}
+
+// writeAgain writes down an attempt that the ledger has forgotten. It returns nil when nothing is to be done about it now.
+func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, h home, attempt int) (*ledger.Run, error) {
+	held, err := c.holdSecret(ctx, h)
+	if err != nil {
+		return nil, err
+	}
+	defer held()
+	current, err := c.Objects.AddFinalizer(ctx, job)
+	if err != nil {
+		return nil, fmt.Errorf("add finalizer: %w", err)
+	}
+	if current.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	run := withHome(c.newRun(current, attempt, schedd.Description{}), h)
+	if int(job.Status.Attempt) == attempt {
+		run.Rerun = job.Status.Rerun // the annotation may have a newer value by now
+	}
+	run.Deferred = true // the token went with the ledger: only HTCondor can say how its jobs end
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(run) })
+	if errors.Is(err, ledger.ErrExists) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record intent: %w", err)
+	}
+	return &run, nil
 }
 
 // goOn sends an attempt of which the schedd has nothing, unless it is not to be sent any more.

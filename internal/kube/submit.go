@@ -23,6 +23,9 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 		return c.refuse(ctx, job, c.newRun(job, attempt, d), err)
 	}
 	h, id, err := c.choose(ctx, job)
+	if err == nil {
+		err = c.mayBegin(h)
+	}
 	if err != nil {
 		return err
 	}
@@ -50,7 +53,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	return c.send(ctx, id, job, run, d, token)
 }
 
-// begin sets the finalizer and writes the intent, unless the namespace has no room. It returns false when the object is
+// begin sets the finalizers and writes the intent, unless the namespace has no room. It returns false when the object is
 // not what the cache said: the queue will see it as it is now.
 func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) (bool, error) {
 	leave, err := c.room(ctx, job)
@@ -58,6 +61,11 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 		return false, err
 	}
 	defer leave()
+	held, err := c.holdSecret(ctx, homeOf(run))
+	if err != nil {
+		return false, err
+	}
+	defer held()
 	if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
 		return false, err
 	}

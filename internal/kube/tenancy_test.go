@@ -56,7 +56,7 @@ func TestADeletionThatNeedsAnotherAccountSaysWhose(t *testing.T) {
 	require.Contains(t, said.Message, v1alpha1.AbandonAnnotation)
 
 	w.accounts["default"] = "alice"
-	w.SecretChanged()
+	w.SecretChanged("default")
 	w.settle()
 	require.Empty(t, w.schedd.Jobs())
 	require.Nil(t, w.job("hers"))
@@ -94,7 +94,7 @@ func secretsOf(t *testing.T, perNamespace bool, refused ticketer, secrets map[st
 	s := NewSecretCredentials(client, SecretOptions{Namespace: "htcd", Name: "kinit-secret", PerNamespace: perNamespace, Further: []string{"further"}}, refused)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx, func() {}) }()
+	go func() { ended <- s.Run(ctx, func(string) {}, func(string) {}) }()
 	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
 	require.True(t, cache.WaitForCacheSync(ctx.Done(), s.HasSynced))
 	return s

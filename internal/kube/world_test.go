@@ -37,8 +37,11 @@ type world struct {
 
 	accounts map[string]string // of the namespaces that have one of their own
 	writes   int               // of a status
+	patches  int               // of a Secret
 
-	unlisted error // what listing HTCJobs answers
+	own      []OwnSecret // what Credentials says of the namespace's own
+	unheld   error       // what Hold and LetGo answer
+	unlisted error       // what listing HTCJobs answers
 }
 
 func newWorld(t *testing.T) *world {
@@ -150,6 +153,12 @@ func (w *world) step() bool {
 		key, _ := w.logs.Get()
 		w.logsOne(w.t.Context(), key)
 		w.logs.Done(key)
+		return true
+	}
+	if w.secrets.Len() > 0 {
+		namespace, _ := w.secrets.Get()
+		w.secretsOne(w.t.Context(), namespace)
+		w.secrets.Done(namespace)
 		return true
 	}
 	for e, queue := range w.lane.queues {
@@ -293,6 +302,25 @@ func (w *world) Identity(ctx context.Context, namespace, secret string) (schedd.
 
 func (w *world) Common(context.Context) (schedd.Identity, error) {
 	return schedd.Identity{CCache: scheddtest.Robot}, w.denied
+}
+
+func (w *world) Own(string) []OwnSecret { return slices.Clone(w.own) }
+
+func (w *world) Hold(_ context.Context, s OwnSecret) error { return w.hold(s, true) }
+
+func (w *world) LetGo(_ context.Context, s OwnSecret) error { return w.hold(s, false) }
+
+// hold is what the apiserver does: what is being deleted goes with its last finalizer.
+func (w *world) hold(s OwnSecret, held bool) error {
+	i := slices.Index(w.own, s)
+	if i < 0 || w.unheld != nil {
+		return w.unheld
+	}
+	w.patches++
+	if w.own[i].Held = held; s.Deleting && !held {
+		w.own = slices.Delete(w.own, i, i+1)
+	}
+	return nil
 }
 
 func (w *world) Any(ctx context.Context) (schedd.Identity, error) { return w.Common(ctx) }

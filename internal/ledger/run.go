@@ -144,6 +144,16 @@ func (tx *Tx) Runs(f RunFilter) ([]Run, error) {
 	return runs, nil
 }
 
+// SentWith reports whether a run of that namespace that is no refusal was sent with the Secret; usual: also those that name none.
+func (tx *Tx) SentWith(namespace, secret string, usual bool) (sent bool, err error) {
+	err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM runs WHERE namespace = ? AND state <> ? AND (secret = ? OR ? AND secret = ''))`,
+		namespace, string(Refused), secret, usual).Scan(&sent)
+	if err != nil {
+		return false, fmt.Errorf("look for runs with secret %s/%s: %w", namespace, secret, err)
+	}
+	return sent, nil
+}
+
 // DeleteRuns drops every run of that UID together with the rows of its procs;
 // no run is no error.
 func (tx *Tx) DeleteRuns(uid string) error {

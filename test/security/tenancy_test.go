@@ -9,8 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -26,7 +28,7 @@ func restarted(t *testing.T, flags ...string) {
 	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
 }
 
-// account gives the namespace a Secret of its own, and returns how to take it away.
+// account gives the namespace a Secret of its own, and returns how to take it away by force.
 func account(b *trial.Bench, username, password string) (takeAway func()) {
 	b.T.Helper()
 	return accountNamed(b, "kinit-secret", username, password)
@@ -42,7 +44,26 @@ func accountNamed(b *trial.Bench, name, username, password string) (takeAway fun
 		StringData: map[string]string{"username": username, "password": password},
 	}, metav1.CreateOptions{})
 	require.NoError(b.T, err)
-	return func() { require.NoError(b.T, secrets.Delete(b.T.Context(), name, metav1.DeleteOptions{})) }
+	return func() {
+		require.NoError(b.T, secrets.Delete(b.T.Context(), name, metav1.DeleteOptions{}))
+		_, err := secrets.Patch(b.T.Context(), name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		require.True(b.T, err == nil || apierrors.IsNotFound(err), "%v", err)
+	}
+}
+
+// granted gives htcd deploy/components/namespace-secrets until the test is over.
+func granted(b *trial.Bench) {
+	b.T.Helper()
+	overlay, err := filepath.Abs("testdata/namespace-secrets")
+	require.NoError(b.T, err)
+	_, err = b.Lab.Run(b.T.Context(), "kubectl", "apply", "-k", overlay)
+	require.NoError(b.T, err)
+	b.T.Cleanup(func() {
+		for _, kind := range []string{"clusterrolebinding", "clusterrole"} {
+			_, err := b.Lab.Run(context.WithoutCancel(b.T.Context()), "kubectl", "delete", kind, "htcd-namespace-secrets")
+			require.NoError(b.T, err)
+		}
+	})
 }
 
 func owners(b *trial.Bench, job *v1alpha1.HTCJob) []string {
@@ -61,16 +82,7 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	ctx := t.Context()
 	before, err := os.ReadFile(hers.Lab.Log("audit"))
 	require.NoError(t, err)
-	overlay, err := filepath.Abs("testdata/namespace-secrets")
-	require.NoError(t, err)
-	_, err = common.Lab.Run(ctx, "kubectl", "apply", "-k", overlay)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		for _, kind := range []string{"clusterrolebinding", "clusterrole"} {
-			_, err := common.Lab.Run(context.WithoutCancel(ctx), "kubectl", "delete", kind, "htcd-namespace-secrets")
-			require.NoError(t, err)
-		}
-	})
+	granted(common)
 	restarted(t, "--namespace-secrets", "--pool-secrets=pool-account")
 	takeAway := account(hers, "alice", parts.Passwords["alice"])
 	account(guesser, "alice", "a guess")
@@ -129,7 +141,14 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	hers.Eventually(func() bool { return hers.Kubectl("get", "htcjob", "kept", "--ignore-not-found") == "" },
 		func() string { return hers.Kubectl("describe", "htcjob", "kept") })
 	require.Empty(t, hers.Condor("condor_q", trial.Tagged(kept)))
-	common.Kubectl("delete", "htcjob", "--all", "--timeout=60s") // while the Secret that one of them names may be read
+	// While htcd may read the Secrets, and so lets go of them.
+	for _, b := range []*trial.Bench{common, hers} {
+		b.Kubectl("delete", "htcjob", "--all", "--timeout=60s")
+		b.Eventually(func() bool {
+			return !strings.Contains(b.Kubectl("get", "secrets", "-o", "yaml"), v1alpha1.InUseFinalizer)
+		},
+			func() string { return b.Kubectl("get", "secrets", "-o", "yaml") })
+	}
 
 	// The grant is for these names.
 	for _, a := range asked(hers, len(before)) {
@@ -142,6 +161,47 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 		out, err := hers.Lab.Run(ctx, "kubectl", append([]string{"-n", hers.Namespace, "auth", "can-i", "--as=" + parts.HTCdUser}, what...)...)
 		require.Error(t, err)
 		require.Equal(t, "no", strings.TrimSpace(out), what)
+	}
+}
+
+// Kubernetes deletes what is in a namespace in no order, and only her account may remove her jobs.
+func TestANamespaceWithAnAccountOfItsOwnCanBeDeleted(t *testing.T) {
+	b := trial.New(t)
+	ctx := t.Context()
+	client, err := kubernetes.NewForConfig(trial.Config(t))
+	require.NoError(t, err)
+	jobs, err := v1alpha1.NewClient(trial.Config(t))
+	require.NoError(t, err)
+	hers, err := client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "hers-"}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	granted(b)
+	restarted(t, "--namespace-secrets", "--pool-secrets=pool-account")
+	b.Namespace, b.Jobs = hers.Name, jobs.HTCJobs(hers.Name)
+	account(b, "alice", parts.Passwords["alice"])
+	accountNamed(b, "pool-account", "alice", parts.Passwords["alice"])
+
+	usual := b.Create("usual", "sleep 1000\n", trial.Unpacked)
+	named := b.Create("named", "sleep 1000\n", trial.Unpacked, func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: "pool-account"} })
+	b.Phase("usual", v1alpha1.PhaseRunning)
+	b.Phase("named", v1alpha1.PhaseRunning)
+	require.Equal(t, []string{"alice"}, owners(b, usual))
+
+	// The Secret alone waits for them, and nothing new is sent with it.
+	b.Kubectl("delete", "secret", "kinit-secret", "--wait=false")
+	b.Create("late", "exit 0\n", trial.Unpacked)
+	refused := b.Until("late", "refused", func(job *v1alpha1.HTCJob) bool {
+		return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)
+	})
+	require.Equal(t, "SecretBeingDeleted", b.Condition(refused, v1alpha1.ConditionCredentials).Reason)
+	require.Len(t, b.Condor("condor_q", trial.Tagged(usual)+" && JobStatus == 2"), 1)
+
+	require.NoError(t, client.CoreV1().Namespaces().Delete(ctx, hers.Name, metav1.DeleteOptions{}))
+	b.Eventually(func() bool {
+		_, err := client.CoreV1().Namespaces().Get(ctx, hers.Name, metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	}, func() string { return b.Kubectl("get", "htcjobs,secrets", "-o", "yaml") })
+	for _, job := range []*v1alpha1.HTCJob{usual, named} {
+		require.Empty(t, b.Condor("condor_q", trial.Tagged(job)), job.Name)
 	}
 }
 
