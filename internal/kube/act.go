@@ -102,7 +102,7 @@ func (c *Controller) act(ctx context.Context, e errand, key string) (needs erran
 	return e, c.do(ctx, job, s, d)
 }
 
-// tooEarly tells whether an attempt is to be begun of which only callbacks say that the one before has ended. HTCondor may
+// tooEarly reports whether an attempt is about to begin although only callbacks say that the one before has ended. HTCondor may
 // have put a job of that on hold since, or run it again, and both attempts would be under way.
 func tooEarly(s situation, d decision) bool {
 	begins := d.action == actSubmit || d.action == actRecover

@@ -195,7 +195,7 @@ func (b *backends) state(place schedd.Place) backend {
 	return b.m[place]
 }
 
-// placeTurned looks anew at all who may depend on a place.
+// placeTurned queues every HTCJob that may depend on a place.
 func (c *Controller) placeTurned(place schedd.Place, answers bool) {
 	if answers {
 		// Who did not even learn which schedd to ask may learn it now.

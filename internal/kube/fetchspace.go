@@ -62,7 +62,7 @@ func (c *Controller) book(ctx context.Context, b batch, wanted []int) (fit []int
 	}, nil
 }
 
-// noSpace says why nothing is fetched, and what helps. How much is free changes all the time, and is not told anew each time.
+// noSpace says why nothing is fetched, and what helps. How much is free changes all the time, so the text leaves it out.
 func noSpace(free, reserve, size output.Room, job string) error {
 	const cure = "delete HTCJobs whose output is not needed any more, or have the volume enlarged"
 	left := free.Minus(reserve)

@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// loseLedger begins anew with an empty one.
+// loseLedger starts again with an empty ledger.
 func (w *world) loseLedger() {
 	w.t.Helper()
 	book, err := ledger.Open(w.t.Context(), filepath.Join(w.t.TempDir(), "htcjobs.db"))

@@ -16,7 +16,7 @@ import (
 
 // A namespace's own Secret has our finalizer from before the first attempt that is sent with it until no HTCJob is left that
 // was. Kubernetes deletes a namespace's objects in no order: without the finalizer the Secret is gone first, and the jobs,
-// which only its account may remove, keep the HTCJobs and so the namespace for ever.
+// which only its account may remove, keep the HTCJobs, and so the namespace, from ever going.
 
 const reasonSecretDeleting = "SecretBeingDeleted"
 

@@ -277,7 +277,7 @@ func (d *deletions) note(object any) {
 	d.m[key] = append(d.m[key], string(job.UID))
 }
 
-// wasDeleted tells whether an object that was last seen so was deleted by somebody. One with our finalizer does not go at once.
+// wasDeleted reports whether an object that was last seen so was deleted by somebody. One with our finalizer does not go at once.
 func wasDeleted(last *v1alpha1.HTCJob, missed bool) bool {
 	return last.DeletionTimestamp != nil || !missed && !slices.Contains(last.Finalizers, v1alpha1.Finalizer)
 }

@@ -82,7 +82,7 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	return status
 }
 
-// toldBeforeDeletion tells whether what was told before the HTCJob was deleted stays: the deletion takes its jobs out of HTCondor,
+// toldBeforeDeletion reports whether what was told before the HTCJob was deleted stays: the deletion takes its jobs out of HTCondor,
 // and that is neither a failure nor does it say anything about how those ended whose callbacks have come.
 func toldBeforeDeletion(s situation) bool {
 	ended := s.job.Status.Phase.Terminal() && s.run != nil && s.run.Attempt == int(s.job.Status.Attempt)

@@ -21,7 +21,7 @@ const (
 	mostAlike = 100
 )
 
-// tries remembers what the submissions of open intents have shown. Memory is enough: an htcd that starts anew asks the schedd.
+// tries remembers what the submissions of open intents have shown. Memory is enough: a restarted htcd asks the schedd.
 type tries struct {
 	mu sync.Mutex
 	m  map[tryKey]try

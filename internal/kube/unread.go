@@ -12,7 +12,7 @@ import (
 // What a job's owner writes into its ad decides how long HTCondor's reasons are, and may make the ad unreadable. Reasons are asked
 // for where they are news; of an ad that cannot be read its own HTCJob alone hears.
 
-// unjudged tells whether a job that is asked about cannot be judged without HTCondor's reasons: one that was removed, or one
+// unjudged reports whether a job that is asked about cannot be judged without HTCondor's reasons: one that was removed, or one
 // that is held and was not when it was last asked about, or was for something else.
 func unjudged(checked map[runKey]*checking, j schedd.Job, how pass) bool {
 	k := checked[runKey{j.Cluster, j.Tag.UID, j.Tag.Attempt}]
@@ -26,7 +26,7 @@ func unjudged(checked map[runKey]*checking, j schedd.Job, how pass) bool {
 	return !(j.Held() && !how.all && heldAsBefore(p, j) && time.Unix(j.EnteredCurrentStatus, 0).Before(k.run.Checked.Add(-settling)))
 }
 
-// heldAsBefore tells whether the ledger says that the job is held with the same code.
+// heldAsBefore reports whether the ledger says that the job is held with the same code.
 func heldAsBefore(p ledger.Proc, j schedd.Job) bool {
 	return p.Status == ledger.StatusOpen && p.JobStatus == jobHeld && p.Reason == "Held" && strings.Contains(p.Message, holdCode(j))
 }

@@ -127,7 +127,7 @@ func entry(header *tar.Header) (proc int, rest string, err error) {
 	return proc, filepath.FromSlash(rest), nil
 }
 
-// begin tells whether a job is there already.
+// begin reports whether a job is there already.
 func (l *landing) begin(proc int) (skip bool, err error) {
 	name := strconv.Itoa(proc)
 	_, err = l.root.Lstat(name)

@@ -43,7 +43,7 @@ func (c *Client) History(ctx context.Context, id Identity, constraint string, b 
 // would show the oldest.
 const maxForwards = 40_000
 
-// short tells whether the history can be read as a whole from its beginning.
+// short reports whether the history can be read as a whole from its beginning.
 func (c *Client) short(ctx context.Context, q question) bool {
 	n := 0
 	q.args, q.constraint = append(slices.Clone(q.args), "-forwards", "-json"), ""
