@@ -43,8 +43,12 @@ func FuzzTerms(f *testing.F) {
 				require.NoError(t, err, l)
 			}
 		}
-		for _, once := range []string{"request_memory", "periodic_release", "periodic_remove", "retry_until", "success_exit_code", "My.HTCJobSuccessCodes"} {
-			require.Equal(t, 1, strings.Count("\n"+text, "\n"+once+" = "), once)
+		times := func(key string) int { return strings.Count("\n"+text, "\n"+key+" = ") }
+		for _, once := range []string{"request_memory", "periodic_release", "retry_until", "success_exit_code", "My.HTCJobSuccessCodes"} {
+			require.Equal(t, 1, times(once), once)
+		}
+		if deadline > 0 || times("periodic_remove") > 0 {
+			require.Equal(t, 1, times("periodic_remove"), "periodic_remove")
 		}
 		require.Equal(t, "queue 1", lines[len(lines)-1])
 		require.Equal(t, `My.HTCJobName = "zero"`, lines[len(lines)-2])
