@@ -33,7 +33,7 @@ func TestJobsRunAndCallBack(t *testing.T) {
 
 			jobs := b.until("ended", func(j schedd.Job) bool { return j.Done() })
 			for _, j := range jobs {
-				require.Equal(t, b.d.Tag, j.Tag)
+				require.Equal(t, schedd.Tag{UID: b.d.Tag.UID, Attempt: b.d.Tag.Attempt}, j.Tag)
 				require.Equal(t, cluster.ID, j.Cluster)
 				require.True(t, j.Spooled())
 				require.NotNil(t, j.ExitCode)
@@ -107,6 +107,9 @@ func TestARemovedJobSaysWhoAndWhyAndDoesNotCallBack(t *testing.T) {
 	require.Eventually(t, func() bool {
 		gone = nil
 		require.NoError(t, b.History(t.Context(), b.id, schedd.ClusterConstraint(cluster.ID), schedd.HistoryBounds{Limit: 10}, func(j schedd.Job) error {
+			if !j.Reasoned {
+				return schedd.ErrReasons
+			}
 			gone = append(gone, j)
 			return nil
 		}))
