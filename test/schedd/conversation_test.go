@@ -57,6 +57,9 @@ func TestJobsRunAndCallBack(t *testing.T) {
 			require.Eventually(t, func() bool { return len(b.jobs()) == 0 }, patience, 200*time.Millisecond)
 			gone := 0
 			require.NoError(t, b.History(t.Context(), b.id, b.d.Tag.Constraint(), schedd.HistoryBounds{Limit: 10, ScanLimit: 10000}, func(j schedd.Job) error {
+				if !j.Reasoned {
+					return schedd.ErrReasons
+				}
 				gone++
 				require.True(t, j.Done(), "a completed job stays one when it is removed")
 				require.Equal(t, j.Proc*20, *j.Outcome().ExitCode)
