@@ -85,7 +85,8 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Jo
 		clusters = append(clusters, strconv.Itoa(j.Cluster))
 		procs = append(procs, strconv.Itoa(j.Proc))
 	}
-	cmd := q.about("ClusterId,ProcId,JobStatus,"+attributes(reasons), anyOf("ClusterId", clusters), anyOf("ProcId", procs), small(reasons))
+	ofCluster, ofProc := anyOf("ClusterId", clusters), anyOf("ProcId", procs)
+	cmd := q.about("ClusterId,ProcId,JobStatus,"+attributes(reasons), ofCluster, ofProc, small(reasons))
 	err := c.ask(ctx, cmd, func(said Job) error {
 		j, asked := left[said.number()]
 		if !asked {
@@ -98,15 +99,20 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Jo
 	if err != nil {
 		return err
 	}
-	for _, j := range jobs {
-		if _, silent := left[j.number()]; silent {
-			j.HoldReason, j.LastHoldReason, j.RemoveReason, j.Reasoned = noReason, noReason, noReason, true
-			if err := fn(j); err != nil {
-				return err
-			}
-		}
+	if len(left) == 0 {
+		return nil
 	}
-	return nil
+	// A job that has left the queue since is in this answer no more: the history, which is asked after the queue, has its reasons.
+	cmd = q.about("ClusterId,ProcId,JobStatus", ofCluster, ofProc)
+	return c.ask(ctx, cmd, func(there Job) error {
+		j, silent := left[there.number()]
+		if !silent {
+			return nil
+		}
+		delete(left, there.number())
+		j.HoldReason, j.LastHoldReason, j.RemoveReason, j.Reasoned = noReason, noReason, noReason, true
+		return fn(j)
+	})
 }
 
 // anyOf matches jobs of which the attribute is one of the values.
