@@ -60,12 +60,13 @@ func TestAJobThatIsGivenGPUsSeesThemAndNoOtherDoes(t *testing.T) {
 		require.NoError(t, err)
 	})
 	script := "echo \"$CUDA_VISIBLE_DEVICES $(nvidia-smi 2>/dev/null)\"\n"
+	// First: the schedd gives the slot of a job that has ended to the account's next one, with the GPUs that are in it.
+	b.Script("none", script)
+	require.Equal(t, "10000 \n", b.Output(b.Ended("none"), 0))
 	b.Script("two", script, func(job *v1alpha1.HTCJob) {
 		job.Spec.Resources = &v1alpha1.Resources{GPUs: new(resource.MustParse("2"))}
 	})
-	b.Script("none", script)
 	require.Equal(t, "CUDA0,CUDA1 shown\n", b.Output(b.Ended("two"), 0))
-	require.Equal(t, "10000 \n", b.Output(b.Ended("none"), 0))
 }
 
 // neverSucceeded waits until an HTCJob is held, and fails if it was said to have succeeded before.
