@@ -78,7 +78,7 @@ func (o observation) asBefore(was schedd.JobStatus) bool {
 //  2. What HTCondor says of the end stands above what a callback said.
 //  3. A proc that a callback ended and that HTCondor then starts again, or holds or queues, is open again.
 //  4. Absent twice, apart in time, is lost, or removed where htcd stops the run; what a callback ended stays ended, and
-//     HTCondor will say no more of it. Any other answer begins the count anew.
+//     HTCondor will say no more of it. Any other answer restarts the count.
 //  5. What ended otherwise stays so, unless the row was read, then HTCondor asked, and HTCondor still has the job: then
 //     it was not HTCondor who said so, but somebody's hand.
 func transition(p ledger.Proc, o observation) (ledger.Proc, bool) {

@@ -59,7 +59,7 @@ func (c *Controller) mayRemove(ctx context.Context, key, uid string) error {
 	return nil
 }
 
-// judgeOrphan looks at all of them at once, and not for each of a few anew.
+// judgeOrphan looks at all of them at once, not once for each.
 func (c *Controller) judgeOrphan(ctx context.Context, uid string) error {
 	c.judged.Lock()
 	defer c.judged.Unlock()

@@ -118,7 +118,7 @@ func changed(job *v1alpha1.HTCJob, run *ledger.Run) bool {
 	return again != "" && again != run.Rerun || edited(job, run)
 }
 
-// edited reports whether a run was made of another spec. The generation alone does not: it counts anew from an older one
+// edited reports whether a run was made of another spec. The generation alone does not: it restarts from an older one
 // when etcd is restored, and then another spec has the same. It decides where an older htcd has left nothing else.
 func edited(job *v1alpha1.HTCJob, run *ledger.Run) bool {
 	if run.SpecHash == "" {
