@@ -14,7 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// waiting is returned by what the lane does when nothing is wrong but HTCondor needs time: the key is looked at again then.
+// waiting is returned by an action when nothing is wrong but HTCondor needs time: the key is looked at again then.
 type waiting struct {
 	after   time.Duration
 	message string
@@ -23,14 +23,14 @@ type waiting struct {
 func (w *waiting) Error() string { return w.message }
 
 // actOne is act with its back-off, and tells the user when something is in the way.
-func (c *Controller) actOne(ctx context.Context, e errand, key string) {
-	if !c.lane.claim(key, c.Now()) {
+func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
+	if !c.actions.Claim(key, c.Now()) {
 		return
 	}
 	needs, err := c.act(ctx, e, key)
-	c.lane.release(key)
+	c.actions.Release(key)
 	if needs != e && err == nil {
-		c.lane.add(needs, key)
+		c.actions.add(needs, key)
 		return
 	}
 	defer c.queue.Add(key)
@@ -39,23 +39,23 @@ func (c *Controller) actOne(ctx context.Context, e errand, key string) {
 		c.leaveRoom(key)
 	}
 	if err == nil {
-		c.lane.forget(key)
+		c.actions.forget(key)
 		c.troubles.clear(key)
 		return
 	}
 	if pause, ok := errors.AsType[*waiting](err); ok {
-		c.lane.forget(key)
-		c.troubles.set(key, trouble{errand: e, reason: "AskingSchedd", message: pause.message, retry: c.Now().Add(pause.after)})
-		c.lane.addAfter(e, key, pause.after)
+		c.actions.forget(key)
+		c.troubles.set(key, trouble{class: e, reason: "AskingSchedd", message: pause.message, retry: c.Now().Add(pause.after)})
+		c.actions.addAfter(e, key, pause.after)
 		return
 	}
 	pause, own := errors.AsType[*paused](err)
-	after := min(firstRetry<<min(c.lane.tries(e, key), 10), lastRetry)
+	after := min(firstRetry<<min(c.actions.tries(e, key), 10), lastRetry)
 	if own {
 		after = pause.after
 	}
 	t := explain(err)
-	t.errand, t.retry = e, c.Now().Add(after)
+	t.class, t.retry = e, c.Now().Add(after)
 	if c.troubles.set(key, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.reason).Dur("retry", after).Msg("not done yet")
 		if job := c.get(key); job != nil {
@@ -63,15 +63,15 @@ func (c *Controller) actOne(ctx context.Context, e errand, key string) {
 		}
 	}
 	if own {
-		c.lane.addAfter(e, key, after)
+		c.actions.addAfter(e, key, after)
 		return
 	}
-	c.lane.again(e, key)
+	c.actions.again(e, key)
 }
 
-// act decides again, from the ledger as it is now, and does what needs HTCondor, if that is this kind of errand. Else it
-// does nothing and returns the kind that is needed.
-func (c *Controller) act(ctx context.Context, e errand, key string) (needs errand, err error) {
+// act decides again, from the ledger as it is now, and does what needs HTCondor, if that is of this class. Otherwise it
+// does nothing and returns the class that is needed.
+func (c *Controller) act(ctx context.Context, e actionClass, key string) (needs actionClass, err error) {
 	job := c.get(key)
 	if job == nil {
 		if e != removing {
@@ -86,11 +86,11 @@ func (c *Controller) act(ctx context.Context, e errand, key string) (needs erran
 	d := plan(s)
 	if tooEarly(s, d) {
 		if e == asking {
-			return errandOf(d.action), c.confirm(ctx, *s.run)
+			return classOf(d.action), c.confirm(ctx, *s.run)
 		}
 		return asking, nil
 	}
-	if needs := errandOf(d.action); d.action != actRest && needs != e {
+	if needs := classOf(d.action); d.action != actRest && needs != e {
 		return needs, nil
 	}
 	if s.orphans {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/keymutex"
 
+	"htc.cern.ch/htcd/internal/fairqueue"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -25,7 +26,7 @@ type Options struct {
 	Namespace   string       // the one that the informer watches; empty: all
 	Staging     string       // directory under which every run has one of its own
 	Workers     int          // HTCJobs looked at in parallel
-	Submitters  int          // HTCJobs for which HTCondor is asked in parallel, for each kind of errand at each schedd
+	Submitters  int          // HTCJobs for which HTCondor is asked in parallel, for each class of actions at each schedd
 	Output      output.Store // where the output of jobs is kept; without a root it is not fetched
 	Fetchers    int          // HTCJobs whose output is fetched in parallel, at each schedd
 	KeepFree    int64        // bytes that are left free on the volume of Output; 0: see output.Reserve
@@ -45,17 +46,17 @@ type Options struct {
 type Controller struct {
 	Options
 	cache    cache.MutationCache // the informer's, plus our own writes that it has not seen yet
-	queue    workqueue.TypedRateLimitingInterface[string]
-	routine  workqueue.TypedRateLimitingInterface[string] // what is looked at although nothing is known to have happened
-	lane     *lane
-	checks   workqueue.TypedRateLimitingInterface[string] // UIDs whose run HTCondor is asked about soon
-	fetches  workqueue.TypedRateLimitingInterface[string] // keys of HTCJobs with output to be fetched
-	lanes    [errands]*desks                              // who works for each queue of the lane
-	checkers *desks
-	fetchers *desks
-	logs     workqueue.TypedRateLimitingInterface[string] // keys of HTCJobs whose spec.logsPod is to be followed
-	secrets  workqueue.TypedRateLimitingInterface[string] // namespaces of whose Secrets it is to be found out whether they are in use
-	syncing  keymutex.KeyMutex                            // one at a time reads the ledger and writes the status of an HTCJob
+	queue    fairqueue.Queue
+	routine  fairqueue.Queue // what is looked at although nothing is known to have happened
+	actions  *actionQueues
+	checks   fairqueue.Queue                              // UIDs whose run HTCondor is asked about soon
+	fetches  fairqueue.Queue                              // keys of HTCJobs with output to be fetched
+	actors   [actionClasses]*fairqueue.Pool[schedd.Place] // who serves the queues of actions
+	checkers *fairqueue.Pool[schedd.Place]
+	fetchers *fairqueue.Pool[schedd.Place]
+	logs     fairqueue.Queue   // keys of HTCJobs whose spec.logsPod is to be followed
+	secrets  fairqueue.Queue   // namespaces of whose Secrets it is to be found out whether they are in use
+	syncing  keymutex.KeyMutex // one at a time reads the ledger and writes the status of an HTCJob
 	troubles troubles
 	backends backends
 	usual    usual
@@ -94,21 +95,21 @@ func New(o Options) (*Controller, error) {
 	c := &Controller{
 		Options: o, syncing: keymutex.NewHashed(256), rooms: newRooms(), began: o.Now().Truncate(time.Millisecond),
 		cache:   cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
-		queue:   newTurns(fast),
-		routine: newTurns(limiter()),
-		lane:    newLane(limiter),
+		queue:   fairqueue.New(fast),
+		routine: fairqueue.New(limiter()),
+		actions: newActionQueues(limiter),
 		checks:  workqueue.NewTypedRateLimitingQueue(limiter()),
 
-		fetches: newTurns(limiter()),
-		logs:    newTurns(limiter()),
+		fetches: fairqueue.New(limiter()),
+		logs:    fairqueue.New(limiter()),
 		secrets: workqueue.NewTypedRateLimitingQueue(limiter()),
 	}
-	for e, queue := range c.lane.queues {
-		act := func(ctx context.Context, key string) { c.actOne(ctx, errand(e), key) }
-		c.lanes[e] = &desks{queue: queue, most: c.Submitters, where: c.deskOf(errand(e)), serve: oneByOne(act)}
+	for e, queue := range c.actions.queues {
+		act := func(ctx context.Context, key string) { c.actOne(ctx, actionClass(e), key) }
+		c.actors[e] = &fairqueue.Pool[schedd.Place]{Queue: queue, Size: c.Submitters, Backend: c.backendOf(actionClass(e)), Serve: fairqueue.Each(act)}
 	}
-	c.checkers = &desks{queue: c.checks, most: 1, batch: maxNamed, where: c.deskOfRun, serve: c.checkSome, rest: rest}
-	c.fetchers = &desks{queue: c.fetches, most: c.Fetchers, where: c.deskOf(asking), serve: oneByOne(c.fetchOne)}
+	c.checkers = &fairqueue.Pool[schedd.Place]{Queue: c.checks, Size: 1, Batch: maxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
+	c.fetchers = &fairqueue.Pool[schedd.Place]{Queue: c.fetches, Size: c.Fetchers, Backend: c.backendOf(asking), Serve: fairqueue.Each(c.fetchOne)}
 	c.Schedd = &answering{Schedd: o.Schedd, backends: &c.backends, now: o.Now, any: o.Credentials.Any, turned: c.placeTurned}
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)
@@ -119,7 +120,7 @@ func New(o Options) (*Controller, error) {
 // events queues what the informer tells. What has changed goes first: however many HTCJobs there are, nobody's news waits for
 // the look at all of them at the start, or at every resync.
 func (c *Controller) events() cache.ResourceEventHandler {
-	enqueue := func(queue workqueue.TypedRateLimitingInterface[string], object any) {
+	enqueue := func(queue fairqueue.Queue, object any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
 			queue.Add(key)
 		}
@@ -173,24 +174,24 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() error { c.drain(work, c.logs, c.logsOne); return nil })
 	}
 	group.Go(func() error { c.drain(work, c.secrets, c.secretsOne); return nil })
-	for _, workers := range c.lanes {
-		group.Go(func() error { workers.run(work); return nil })
+	for _, workers := range c.actors {
+		group.Go(func() error { workers.Run(work); return nil })
 	}
-	group.Go(func() error { c.checkers.run(work); return nil })
-	group.Go(func() error { c.fetchers.run(ctx); return nil }) // what a shutdown breaks off is fetched again
+	group.Go(func() error { c.checkers.Run(work); return nil })
+	group.Go(func() error { c.fetchers.Run(ctx); return nil }) // what a shutdown breaks off is fetched again
 	<-ctx.Done()
 	c.fetches.ShutDown()
 	c.logs.ShutDown()
 	c.secrets.ShutDown()
 	c.queue.ShutDown()
 	c.routine.ShutDown()
-	c.lane.shutDown()
+	c.actions.shutDown()
 	c.checks.ShutDown()
 	return group.Wait()
 }
 
 // drain is one worker of one queue.
-func (c *Controller) drain(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string], one func(context.Context, string)) {
+func (c *Controller) drain(ctx context.Context, queue fairqueue.Queue, one func(context.Context, string)) {
 	for {
 		key, shutdown := queue.Get()
 		if shutdown {
@@ -230,8 +231,8 @@ func (c *Controller) SecretTouched(namespace string) { c.secrets.Add(namespace) 
 // retryNow ends the back-off of every HTCJob with such a trouble.
 func (c *Controller) retryNow(such func(trouble) bool) {
 	for key, e := range c.troubles.with(such) {
-		c.lane.forget(key)
-		c.lane.add(e, key)
+		c.actions.forget(key)
+		c.actions.add(e, key)
 	}
 	c.fetchNow()
 }

@@ -2,18 +2,18 @@
 //
 //	informer ─> queue ─> sync: gather ─> plan ─> status          (never waits for HTCondor)
 //	                             │
-//	                             └─> lane: gather ─> plan ─> submit | ask | remove
+//	                             └─> actions: gather ─> plan ─> submit | ask | remove
 //
 //	receiver ─> Record ──┐
 //	                     ├─> observe ─> ledger ─> queue
 //	cron ─> Crosscheck ──┘
 //
 // Queues hold the keys of HTCJobs. One is for what is fast: it reads the ledger, decides, and writes .status; what comes
-// without news has one beside it. Whatever needs HTCondor is handed to the lane, whose workers decide again from the
-// ledger before they act. The lane has a queue and workers of its own for submissions, questions and removals; at most
-// one worker acts for an HTCJob at a time. Checks after callbacks, fetches and the Pods of spec.logsPod have queues, too.
-// In every queue namespaces take turns. The workers of one schedd (desks.go) serve no other, and everything that is asked
-// about a run goes to its home (place.go).
+// without news has one beside it. Whatever needs HTCondor goes to the action queues (actions.go), whose workers decide again
+// from the ledger before they act. Submissions, questions and removals have a queue and workers each; at most one worker
+// acts on an HTCJob at a time. Checks after callbacks, fetches and the Pods of spec.logsPod have queues, too.
+// In every queue namespaces take turns, and the workers of one schedd serve no other (package fairqueue). Everything that
+// is asked about a run goes to its home (place.go).
 //
 // The ledger, not the informer's cache, decides whether something was sent: a cache may be seconds old.
 //

@@ -70,7 +70,7 @@ func (c *Controller) wakeLimited() {
 		if woken++; woken > 2 {
 			return
 		}
-		c.lane.forget(key)
-		c.lane.add(e, key)
+		c.actions.forget(key)
+		c.actions.add(e, key)
 	}
 }

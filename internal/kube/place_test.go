@@ -234,9 +234,9 @@ func TestADeadScheddTaintsNobodyElsesHTCJob(t *testing.T) {
 
 	w.delete("there")
 	require.NotNil(t, w.job("there"), "it waits for its schedd")
-	require.Equal(t, schedd.Place{Schedd: "second"}, w.deskOf(removing)(t.Context(), "default/there"))
-	require.Equal(t, schedd.Place{Schedd: "second"}, w.deskOf(submitting)(t.Context(), "default/later-there"))
-	require.Equal(t, schedd.Place{Schedd: "first"}, w.deskOf(asking)(t.Context(), "default/later-here"))
+	require.Equal(t, schedd.Place{Schedd: "second"}, w.backendOf(removing)(t.Context(), "default/there"))
+	require.Equal(t, schedd.Place{Schedd: "second"}, w.backendOf(submitting)(t.Context(), "default/later-there"))
+	require.Equal(t, schedd.Place{Schedd: "first"}, w.backendOf(asking)(t.Context(), "default/later-here"))
 
 	second.Down(nil)
 	require.NoError(t, w.Refresh(t.Context()))

@@ -113,7 +113,7 @@ func (c *Controller) leaveRoom(key string) {
 // wakeNext lets the HTCJob that has waited longest in a namespace ask again.
 func (c *Controller) wakeNext(namespace string) {
 	if key, waits := c.rooms.first(namespace); waits {
-		c.lane.forget(key)
-		c.lane.add(submitting, key)
+		c.actions.forget(key)
+		c.actions.add(submitting, key)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// sync makes the status of one HTCJob true and hands to the lane what only HTCondor can do. It may run at any
+// sync makes the status of one HTCJob true and queues what only HTCondor can do. It may run at any
 // moment, any number of times.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	job := c.get(key)
@@ -42,7 +42,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		c.leaveRoom(key)
 	}
 	// A submission under way looks like one that was broken off. What becomes of it is told when it is through: usually at once.
-	if since, claimed := c.lane.since(key); claimed && d.action == actRecover && c.Now().Sub(since) < betweenWrites {
+	if since, claimed := c.actions.Since(key); claimed && d.action == actRecover && c.Now().Sub(since) < betweenWrites {
 		c.queue.AddAfter(key, betweenWrites)
 		return nil
 	}
@@ -50,13 +50,13 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	// Of a new HTCJob nothing is said for a moment, either: usually its ids can be.
 	if d.action == actSubmit && job.Status.ObservedGeneration == 0 && !stuck {
 		if wait := c.pace.begin(key, c.Now()); wait > 0 {
-			c.lane.add(submitting, key)
+			c.actions.add(submitting, key)
 			c.queue.AddAfter(key, wait)
 			return nil
 		}
 	}
 	if s.orphans && !stuck {
-		c.lane.add(errandOf(d.action), key)
+		c.actions.add(classOf(d.action), key)
 	}
 	if d.action == actRest {
 		c.troubles.clear(key)
@@ -65,7 +65,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 			return nil
 		}
 	}
-	// The status comes first: the lane then works with the object as it stands afterwards.
+	// The status comes first: the action then works with the object as it stands afterwards.
 	v := view{decision: d, trouble: difficulty, stuck: stuck, logs: c.logsViewOf(key)}
 	if t, is := c.unfetched.get(key); is {
 		v.unfetched = &t
@@ -75,7 +75,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		c.leaveLogs(key, s)
 	}
 	if d.action != actRest && (!stuck || c.Now().After(difficulty.retry)) {
-		c.lane.add(errandOf(d.action), key)
+		c.actions.add(classOf(d.action), key)
 	}
 	if at := expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
 		return c.expire(ctx, job)
@@ -114,7 +114,7 @@ func (c *Controller) wake(key string, s situation) {
 	}
 }
 
-// syncGone hands a vanished HTCJob to the lane when the ledger still has something of it.
+// syncGone queues the removal of a vanished HTCJob when the ledger still has something of it.
 func (c *Controller) syncGone(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
 	if err == nil && len(runs) == 0 {
@@ -122,7 +122,7 @@ func (c *Controller) syncGone(ctx context.Context, key string) error {
 	}
 	if err == nil && len(runs) > 0 {
 		if difficulty, stuck := c.troubles.get(key); !stuck || c.Now().After(difficulty.retry) {
-			c.lane.add(removing, key)
+			c.actions.add(removing, key)
 		}
 	}
 	return err

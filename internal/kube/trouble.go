@@ -17,12 +17,12 @@ type trouble struct {
 	condition string // the condition that is False because of it
 	reason    string
 	message   string
-	errand    errand // in which it was met
+	class     actionClass // in which it was met
 	place     schedd.Place
-	retry     time.Time // before this the lane is not asked again, except by an event
+	retry     time.Time // before this nothing is tried again, except by an event
 }
 
-// explain turns an error of the lane into what the user is told.
+// explain turns an error of an action into what the user is told.
 func explain(err error) trouble {
 	if e, ok := errors.AsType[*CredentialError](err); ok {
 		return trouble{condition: v1alpha1.ConditionCredentials, reason: e.Reason, message: e.Message}
@@ -82,14 +82,14 @@ func (t *troubles) clear(key string) {
 	delete(t.m, key)
 }
 
-// with lists the keys whose trouble is such, and in which errand they met it.
-func (t *troubles) with(such func(trouble) bool) map[string]errand {
+// with lists the keys whose trouble is such, and in which class of actions they met it.
+func (t *troubles) with(such func(trouble) bool) map[string]actionClass {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	keys := map[string]errand{}
+	keys := map[string]actionClass{}
 	for key, v := range t.m {
 		if such(v) {
-			keys[key] = v.errand
+			keys[key] = v.class
 		}
 	}
 	return keys

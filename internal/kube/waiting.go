@@ -13,21 +13,10 @@ var Queues = []string{"changed", "routine", "submit", "ask", "remove", "check", 
 // output to be fetched, or for the Pod of spec.logsPod. Those that failed and come again later do not count.
 func (c *Controller) Waiting() map[string]int {
 	n := map[string]int{"changed": c.queue.Len(), "routine": c.routine.Len()}
-	for e, d := range c.lanes {
-		n[[errands]string{"submit", "ask", "remove"}[e]] = d.waiting()
+	for e, d := range c.actors {
+		n[[actionClasses]string{"submit", "ask", "remove"}[e]] = d.Waiting()
 	}
-	n["check"], n["fetch"], n["logs"] = c.checkers.waiting(), c.fetchers.waiting(), c.logs.Len()
-	return n
-}
-
-// waiting is how many keys wait, in the queue and in the lines.
-func (d *desks) waiting() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := d.queue.Len()
-	for _, line := range d.lines {
-		n += line.Len()
-	}
+	n["check"], n["fetch"], n["logs"] = c.checkers.Waiting(), c.fetchers.Waiting(), c.logs.Len()
 	return n
 }
 

@@ -161,10 +161,10 @@ func (w *world) step() bool {
 		w.secrets.Done(namespace)
 		return true
 	}
-	for e, queue := range w.lane.queues {
+	for e, queue := range w.actions.queues {
 		if queue.Len() > 0 {
 			key, _ := queue.Get()
-			w.actOne(w.t.Context(), errand(e), key)
+			w.actOne(w.t.Context(), actionClass(e), key)
 			queue.Done(key)
 			return true
 		}

@@ -14,49 +14,17 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-func TestNamespacesTakeTurns(t *testing.T) {
-	for name, c := range map[string]struct{ pushed, popped []string }{
-		"one namespace: first come, first served":     {[]string{"a/1", "a/2", "a/3"}, []string{"a/1", "a/2", "a/3"}},
-		"a single one waits for one turn":             {[]string{"a/1", "a/2", "a/3", "b/1"}, []string{"a/1", "b/1", "a/2", "a/3"}},
-		"three namespaces go round":                   {[]string{"a/1", "a/2", "b/1", "b/2", "c/1"}, []string{"a/1", "b/1", "c/1", "a/2", "b/2"}},
-		"a key without a namespace is one of its own": {[]string{"a/1", "a/2", "uid"}, []string{"a/1", "uid", "a/2"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			q := &turns{waiting: map[string][]string{}}
-			for _, key := range c.pushed {
-				q.Push(key)
-			}
-			var popped []string
-			for q.Len() > 0 {
-				popped = append(popped, q.Pop())
-			}
-			require.Equal(t, c.popped, popped)
-			require.Empty(t, q.waiting, "nothing is kept of who was served")
-		})
-	}
-}
-
-func TestWhoComesAgainTakesTheLastTurn(t *testing.T) {
-	q := &turns{waiting: map[string][]string{}}
-	q.Push("a/1")
-	q.Push("b/1")
-	require.Equal(t, "a/1", q.Pop())
-	q.Push("a/2")
-	require.Equal(t, "b/1", q.Pop())
-	require.Equal(t, "a/2", q.Pop())
-}
-
 func TestABurstOfOneNamespaceCostsAnotherOneTurnInEveryQueue(t *testing.T) {
 	w := newWorld(t)
 	for i := range 5000 {
 		w.queue.Add(fmt.Sprintf("burst/%d", i))
-		w.lane.add(submitting, fmt.Sprintf("burst/%d", i))
+		w.actions.add(submitting, fmt.Sprintf("burst/%d", i))
 	}
 	w.queue.Add("other/single")
-	w.lane.add(submitting, "other/single")
+	w.actions.add(submitting, "other/single")
 	for range 2 {
 		key, _ := w.queue.Get()
-		sent, _ := w.lane.queues[submitting].Get()
+		sent, _ := w.actions.queues[submitting].Get()
 		if key == "other/single" {
 			require.Equal(t, key, sent)
 			return
@@ -89,16 +57,16 @@ func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
 	key, _ := w.queue.Get()
 	w.syncOne(t.Context(), key)
 	w.queue.Done(key)
-	key, _ = w.lane.queues[removing].Get()
+	key, _ = w.actions.queues[removing].Get()
 	removed := make(chan struct{})
 	go func() { w.actOne(t.Context(), removing, key); close(removed) }()
 	<-s.began
 
 	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("new")).Status.Phase)
-	require.False(t, w.lane.claim(key, w.clock), "nobody else acts for what is being removed")
+	require.False(t, w.actions.Claim(key, w.clock), "nobody else acts for what is being removed")
 	s.letGo <- struct{}{}
 	<-removed
-	w.lane.queues[removing].Done(key)
+	w.actions.queues[removing].Done(key)
 	w.settle()
 	require.Nil(t, w.job("gone"))
 }
@@ -112,7 +80,7 @@ func TestWhatWasDecidedAnewGoesToItsOwnWorkers(t *testing.T) {
 
 	w.actOne(t.Context(), submitting, "default/gone")
 	require.Zero(t, w.schedd.Calls(scheddtest.Remove))
-	require.Equal(t, 1, w.lane.queues[removing].Len())
+	require.Equal(t, 1, w.actions.queues[removing].Len())
 	w.settle()
 	require.Nil(t, w.job("gone"))
 }
@@ -144,7 +112,7 @@ func TestWhatWaitsForItsTurnIsToldToWait(t *testing.T) {
 	require.NoError(t, w.store.Add(htcjob("behind")))
 	require.NoError(t, w.sync(t.Context(), "default/behind"))
 	require.Zero(t, w.writes)
-	require.Equal(t, 1, w.lane.queues[submitting].Len())
+	require.Equal(t, 1, w.actions.queues[submitting].Len())
 	w.clock = w.clock.Add(betweenWrites)
 	require.NoError(t, w.sync(t.Context(), "default/behind"))
 	status := w.job("behind").Status

@@ -1,0 +1,111 @@
+package kube
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"htc.cern.ch/htcd/internal/fairqueue"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// actionClass is a class of actions that need HTCondor. Each has a queue and workers of its own, so that nobody's submission
+// waits for another's slow removal, nor the other way round.
+type actionClass int
+
+const (
+	submitting    actionClass = iota
+	asking                    // what became of an attempt
+	removing                  // jobs, from HTCondor
+	actionClasses             // how many there are
+)
+
+// classOf is the class of an action.
+func classOf(a action) actionClass {
+	switch a {
+	case actSubmit:
+		return submitting
+	case actRemove, actSuspend, actExpire:
+		return removing
+	}
+	return asking
+}
+
+// actionQueues hold the keys of HTCJobs that need HTCondor. A key may wait in more than one of them, since what is decided
+// about it changes. It is claimed while a worker acts on it: whoever finds it claimed may drop it, because the claimant
+// queues it for sync afterwards.
+type actionQueues struct {
+	fairqueue.Claims
+	queues [actionClasses]fairqueue.Queue
+}
+
+func newActionQueues(limiter func() workqueue.TypedRateLimiter[string]) *actionQueues {
+	a := &actionQueues{}
+	for class := range a.queues {
+		a.queues[class] = fairqueue.New(limiter())
+	}
+	return a
+}
+
+func (a *actionQueues) add(c actionClass, key string) { a.queues[c].Add(key) }
+
+func (a *actionQueues) addAfter(c actionClass, key string, d time.Duration) {
+	a.queues[c].AddAfter(key, d)
+}
+
+// again adds a key after its back-off, which grows with every time.
+func (a *actionQueues) again(c actionClass, key string) { a.queues[c].AddRateLimited(key) }
+
+// tries is how often a key was added again since it was last forgotten.
+func (a *actionQueues) tries(c actionClass, key string) int { return a.queues[c].NumRequeues(key) }
+
+// forget ends the back-off of a key.
+func (a *actionQueues) forget(key string) {
+	for _, queue := range a.queues {
+		queue.Forget(key)
+	}
+}
+
+func (a *actionQueues) shutDown() {
+	for _, queue := range a.queues {
+		queue.ShutDown()
+	}
+}
+
+// backendOf returns the schedd that the actions of a class on an HTCJob go to: where it is, or will be. Of several that do
+// not all answer it is one that does not, since the action will wait for that one.
+func (c *Controller) backendOf(class actionClass) func(context.Context, string) schedd.Place {
+	return func(ctx context.Context, key string) schedd.Place {
+		var place schedd.Place
+		job := c.get(key)
+		if job != nil {
+			place = c.nextPlace(job)
+		}
+		runs, err := c.runsOf(ctx, key)
+		if err != nil || job != nil && class == submitting {
+			return place
+		}
+		for _, h := range homesOf(runs) {
+			if place = h.place; c.backends.state(place).down {
+				return place
+			}
+		}
+		return place
+	}
+}
+
+// backendOfRun returns the schedd of the newest run of a UID.
+func (c *Controller) backendOfRun(ctx context.Context, uid string) schedd.Place {
+	run, err := c.latest(ctx, uid)
+	if err != nil {
+		return schedd.Place{}
+	}
+	return homeOf(run).place
+}
+
+// maxRest bounds by how much rest delays the news of a job that ended, and a shutdown.
+const maxRest = time.Second
+
+// rest leaves a schedd nine tenths of the time.
+func rest(took time.Duration) { time.Sleep(min(9*took, maxRest)) }
