@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/fairqueue"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -86,8 +87,8 @@ func (c *Controller) backendOf(class actionClass) func(context.Context, string) 
 		if err != nil || job != nil && class == submitting {
 			return place
 		}
-		for _, h := range homesOf(runs) {
-			if place = h.place; c.backends.state(place).down {
+		for _, t := range backend.Targets(runs) {
+			if place = t.Place; c.backends.state(place).down {
 				return place
 			}
 		}
@@ -101,7 +102,7 @@ func (c *Controller) backendOfRun(ctx context.Context, uid string) schedd.Place 
 	if err != nil {
 		return schedd.Place{}
 	}
-	return homeOf(run).place
+	return backend.TargetOf(run).Place
 }
 
 // maxRest bounds by how much rest delays the news of a job that ended, and a shutdown.

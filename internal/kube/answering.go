@@ -154,10 +154,10 @@ func (p *placed) Unwrap() error { return p.error }
 // backends remembers of every place whether it answered when it was last asked.
 type backends struct {
 	mu sync.Mutex
-	m  map[schedd.Place]backend
+	m  map[schedd.Place]reachability
 }
 
-type backend struct {
+type reachability struct {
 	asked    bool
 	at       time.Time
 	answered bool // at some time
@@ -168,14 +168,14 @@ type backend struct {
 
 // note takes down that a place answered, or why not, and reports whether that is new.
 func (b *backends) note(place schedd.Place, err error, at time.Time) (changed bool) {
-	now := backend{asked: true, at: at, answered: err == nil, down: err != nil, reason: "Answered", message: "the schedd answered when last asked"}
+	now := reachability{asked: true, at: at, answered: err == nil, down: err != nil, reason: "Answered", message: "the schedd answered when last asked"}
 	if err != nil {
 		now.reason, now.message = schedd.KindOf(err).String(), err.Error()
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.m == nil {
-		b.m = map[schedd.Place]backend{}
+		b.m = map[schedd.Place]reachability{}
 	}
 	before := b.m[place]
 	now.answered = now.answered || before.answered
@@ -189,7 +189,7 @@ func (b *backends) answers(place schedd.Place) bool {
 	return s.asked && !s.down
 }
 
-func (b *backends) state(place schedd.Place) backend {
+func (b *backends) state(place schedd.Place) reachability {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.m[place]

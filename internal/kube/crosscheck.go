@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -21,16 +22,16 @@ const reasonStuck = "htcd: never completely spooled"
 // Crosscheck is one pass: it compares every run on which HTCondor has not said the last word with its schedd's queue,
 // and what left the queue with the history, and repairs the ledger. An error changes nothing of what it is about.
 func (c *Controller) Crosscheck(ctx context.Context) error {
-	err := c.each(ctx, crosschecking, func(ctx context.Context, id schedd.Identity, k circle) error {
+	err := c.each(ctx, crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		began := c.Now()
 		newest, err := c.newestHistory(ctx, id)
 		if err != nil {
 			return err
 		}
-		if err := c.check(ctx, id, k.runs, pass{history: true, since: c.passes.mark(k.home)}); err != nil {
+		if err := c.check(ctx, id, g.Runs, pass{history: true, since: c.passes.mark(g.Target)}); err != nil {
 			return err
 		}
-		c.passes.setMark(k.home, mark{newest, began})
+		c.passes.setMark(g.Target, mark{newest, began})
 		return nil
 	})
 	err = errors.Join(err, c.watchOrphans(ctx))
@@ -46,13 +47,13 @@ func (c *Controller) Crosscheck(ctx context.Context) error {
 // Refresh asks the queues alone, so that what is idle, running or held is known between two cross-checks. It judges
 // nothing by its absence.
 func (c *Controller) Refresh(ctx context.Context) error {
-	return c.each(ctx, refreshing, func(ctx context.Context, id schedd.Identity, k circle) error {
-		return c.check(ctx, id, k.runs, pass{})
+	return c.each(ctx, refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+		return c.check(ctx, id, g.Runs, pass{})
 	})
 }
 
-// each asks all circles of the unconfirmed runs at once, so that none waits for another's schedd.
-func (c *Controller) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, circle) error) error {
+// each asks all groups of the unconfirmed runs at once, so that none waits for another's schedd.
+func (c *Controller) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
 	var runs []ledger.Run
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		runs, err = tx.Runs(ledger.RunFilter{State: ledger.Submitted, Unconfirmed: true})
@@ -61,26 +62,26 @@ func (c *Controller) each(ctx context.Context, kind string, ask func(context.Con
 	if err != nil {
 		return err
 	}
-	all := circles(runs)
+	all := backend.Groups(runs)
 	errs := make([]error, len(all))
 	var group sync.WaitGroup
-	for i, k := range all {
-		end, may := c.passes.begin(kind, k.home, c.Now)
+	for i, g := range all {
+		end, may := c.passes.begin(kind, g.Target, c.Now)
 		if !may {
 			continue
 		}
 		group.Go(func() {
 			defer end()
 			began := c.Now()
-			id, err := c.questioner(ctx, k.home)
+			id, err := c.questioner(ctx, g.Target)
 			if err == nil {
-				err = ask(ctx, id, k)
+				err = ask(ctx, id, g)
 			}
 			if ctx.Err() == nil { // else it was htcd that broke it off
-				c.Told.passed(kind, k.place, c.Now().Sub(began), err)
+				c.Told.passed(kind, g.Place, c.Now().Sub(began), err)
 			}
 			if err != nil {
-				errs[i] = fmt.Errorf("schedd %s: %w", k.place, err)
+				errs[i] = fmt.Errorf("schedd %s: %w", g.Place, err)
 			}
 		})
 	}
@@ -106,9 +107,9 @@ func (c *Controller) checkSome(ctx context.Context, uids []string) {
 			runs = append(runs, run)
 		}
 	}
-	for _, k := range circles(runs) {
-		if err := c.checkCircle(ctx, k); err != nil {
-			c.Log.Warn().Err(err).Int("runs", len(k.runs)).Msg("check after a callback")
+	for _, g := range backend.Groups(runs) {
+		if err := c.checkGroup(ctx, g); err != nil {
+			c.Log.Warn().Err(err).Int("runs", len(g.Runs)).Msg("check after a callback")
 		}
 	}
 }
@@ -119,16 +120,16 @@ func (c *Controller) checkRun(ctx context.Context, uid string) (over bool, err e
 	if over || err != nil {
 		return over, err
 	}
-	return false, c.checkCircle(ctx, circles([]ledger.Run{run})[0])
+	return false, c.checkGroup(ctx, backend.Groups([]ledger.Run{run})[0])
 }
 
-// checkCircle asks about runs of one account at one place.
-func (c *Controller) checkCircle(ctx context.Context, k circle) error {
-	id, err := c.questioner(ctx, k.home)
+// checkGroup asks about runs of one account at one place.
+func (c *Controller) checkGroup(ctx context.Context, g backend.Group) error {
+	id, err := c.questioner(ctx, g.Target)
 	if err != nil {
 		return err
 	}
-	return c.check(ctx, id, k.runs, pass{history: true, since: c.passes.mark(k.home)})
+	return c.check(ctx, id, g.Runs, pass{history: true, since: c.passes.mark(g.Target)})
 }
 
 // latestOpen is the newest run of an HTCJob; it is over when HTCondor has said the last word on it, or it is gone.
@@ -356,7 +357,7 @@ func (c *Controller) applyQuiet(ctx context.Context, quiet []*checking, at time.
 // not keep the others from being checked.
 func (c *Controller) removeStuck(ctx context.Context, run ledger.Run) error {
 	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
-	_, err := c.remove(ctx, homeOf(run), schedd.In(run.Cluster, tag.Constraint()), reasonStuck)
+	_, err := c.remove(ctx, backend.TargetOf(run), schedd.In(run.Cluster, tag.Constraint()), reasonStuck)
 	if err == nil {
 		c.Told.repaired(HalfSpooled)
 	}

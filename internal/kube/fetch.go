@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
@@ -249,13 +250,13 @@ func placeError(err error) error {
 // transfer fetches and says what has come. Jobs may have been sent before the namespace had an account of its own: what
 // is not that one's may be the common one's.
 func (c *Controller) transfer(ctx context.Context, b batch, wanted []int, dir string) (arrived, missing []int, err error) {
-	h := homeOf(b.run)
-	id, err := c.identity(ctx, h)
+	t := backend.TargetOf(b.run)
+	id, err := c.identity(ctx, t)
 	if err != nil {
 		return nil, nil, err
 	}
 	missing = wanted
-	for _, as := range c.accounts(ctx, h, id) {
+	for _, as := range c.accounts(ctx, t, id) {
 		if err := c.Schedd.Transfer(ctx, as, b.of(missing), dir); err != nil {
 			return nil, nil, err
 		}
@@ -280,10 +281,10 @@ func (c *Controller) transfer(ctx context.Context, b batch, wanted []int, dir st
 }
 
 // accounts are those whose job it may be. Who named a Secret had its account from the beginning.
-func (c *Controller) accounts(ctx context.Context, h home, id schedd.Identity) []schedd.Identity {
+func (c *Controller) accounts(ctx context.Context, t backend.Target, id schedd.Identity) []schedd.Identity {
 	common, err := c.Credentials.Common(ctx)
 	common.Place = id.Place
-	if err != nil || common == id || h.secret != "" {
+	if err != nil || common == id || t.Secret != "" {
 		return []schedd.Identity{id}
 	}
 	return []schedd.Identity{id, common}

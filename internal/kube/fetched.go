@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -123,10 +124,10 @@ func stderrEnd(dir string) string {
 // release lets jobs leave the queue. What does not succeed is done when the HTCJob's turn comes again.
 func (c *Controller) release(ctx context.Context, run ledger.Run, procs []int) error {
 	b := batch{run: run}
-	h := homeOf(run)
-	id, err := c.identity(ctx, h)
+	t := backend.TargetOf(run)
+	id, err := c.identity(ctx, t)
 	if err == nil {
-		for _, as := range c.accounts(ctx, h, id) {
+		for _, as := range c.accounts(ctx, t, id) {
 			err = errors.Join(err, c.Schedd.Release(ctx, as, b.of(procs)))
 		}
 	}
@@ -149,7 +150,7 @@ func (c *Controller) releaseAgain(ctx context.Context, key string) error {
 // giveUpGone gives up the output of jobs that have left the queue. Those that are there still are somebody else's, or
 // run again.
 func (c *Controller) giveUpGone(ctx context.Context, b batch, missing []int) error {
-	id, err := c.questioner(ctx, homeOf(b.run))
+	id, err := c.questioner(ctx, backend.TargetOf(b.run))
 	if err != nil {
 		return err
 	}

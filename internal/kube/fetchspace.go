@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -101,7 +102,7 @@ func (c *Controller) outputSizes(ctx context.Context, b batch, wanted []int) (ma
 		}
 		return sizes, nil
 	}
-	id, err := c.questioner(ctx, homeOf(b.run))
+	id, err := c.questioner(ctx, backend.TargetOf(b.run))
 	if err != nil {
 		return nil, err
 	}

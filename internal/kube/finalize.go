@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -79,7 +80,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 			if err != nil {
 				return err
 			}
-			if err := c.removeAll(ctx, homesOf(own), uid, own); err != nil {
+			if err := c.removeAll(ctx, backend.Targets(own), uid, own); err != nil {
 				return err
 			}
 		}
@@ -103,44 +104,33 @@ func anySent(runs []ledger.Run) bool {
 // removeEverywhere is removeAll wherever the runs were. What the ledger has lost is looked for where the status says, and
 // where it would be sent now.
 func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
-	homes := homesOf(own)
+	targets := backend.Targets(own)
 	if forgotten(job, own) {
 		own = nil // what it has says nothing about the rest
-		h, _, err := c.choose(ctx, job)
+		t, _, err := c.choose(ctx, job)
 		if err != nil {
 			return err
 		}
-		lost := []home{h}
-		if job.Status.Schedd != "" && job.Status.Schedd != h.place.Schedd {
-			h.place.Schedd = job.Status.Schedd
-			lost = append(lost, h)
+		lost := []backend.Target{t}
+		if job.Status.Schedd != "" && job.Status.Schedd != t.Place.Schedd {
+			t.Place.Schedd = job.Status.Schedd
+			lost = append(lost, t)
 		}
-		for _, h := range lost {
-			if !slices.Contains(homes, h) {
-				homes = append(homes, h)
+		for _, t := range lost {
+			if !slices.Contains(targets, t) {
+				targets = append(targets, t)
 			}
 		}
 	}
-	return c.removeAll(ctx, homes, string(job.UID), own)
-}
-
-// homesOf lists the homes of the runs that may have been sent.
-func homesOf(runs []ledger.Run) []home {
-	var homes []home
-	for _, run := range runs {
-		if h := homeOf(run); run.State != ledger.Refused && !slices.Contains(homes, h) {
-			homes = append(homes, h)
-		}
-	}
-	return homes
+	return c.removeAll(ctx, targets, string(job.UID), own)
 }
 
 // removeAll removes every job of an HTCJob by its tag and returns nil once the queues show none of them. Where an
 // intent was left open, or may have been lost, the queues must show none twice, apart in time, since a cluster might still appear.
-func (c *Controller) removeAll(ctx context.Context, homes []home, uid string, runs []ledger.Run) error {
+func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
 	alive := 0
-	for _, h := range homes {
-		left, err := c.removeAt(ctx, h, uid, runs)
+	for _, t := range targets {
+		left, err := c.removeAt(ctx, t, uid, runs)
 		if err != nil {
 			return err
 		}
@@ -161,10 +151,10 @@ func (c *Controller) removeAll(ctx context.Context, homes []home, uid string, ru
 	return nil
 }
 
-// removeAt removes what is at one home, and returns what has not left the queue yet.
-func (c *Controller) removeAt(ctx context.Context, h home, uid string, runs []ledger.Run) ([]schedd.Job, error) {
-	alive, err := c.remove(ctx, h, schedd.UIDConstraint(uid), "htcd: the HTCJob was deleted")
-	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return homeOf(run).place != h.place })
+// removeAt removes what is at one target, and returns what has not left the queue yet.
+func (c *Controller) removeAt(ctx context.Context, t backend.Target, uid string, runs []ledger.Run) ([]schedd.Job, error) {
+	alive, err := c.remove(ctx, t, schedd.UIDConstraint(uid), "htcd: the HTCJob was deleted")
+	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Place != t.Place })
 	if sent, all := clusters(there); all {
 		if strange := strangers(alive, sent); len(strange) > 0 && len(strange) == len(untouched(alive)) {
 			c.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
@@ -175,10 +165,10 @@ func (c *Controller) removeAt(ctx context.Context, h home, uid string, runs []le
 	return alive, err
 }
 
-// remove removes jobs of that home and returns those that have not left the queue yet. The error says so when neither
+// remove removes jobs of that target and returns those that have not left the queue yet. The error says so when neither
 // their account nor the common one may remove them.
-func (c *Controller) remove(ctx context.Context, h home, constraint, reason string) (alive []schedd.Job, err error) {
-	id, err := c.identity(ctx, h)
+func (c *Controller) remove(ctx context.Context, t backend.Target, constraint, reason string) (alive []schedd.Job, err error) {
+	id, err := c.identity(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -186,9 +176,9 @@ func (c *Controller) remove(ctx context.Context, h home, constraint, reason stri
 		return nil, err
 	}
 	// They may have been sent before the namespace had an account of its own.
-	if len(untouched(alive)) > 0 && h.secret == "" {
+	if len(untouched(alive)) > 0 && t.Secret == "" {
 		common, err := c.Credentials.Common(ctx)
-		common.Place = h.place
+		common.Place = t.Place
 		if err == nil && common != id {
 			if alive, err = c.removeAs(ctx, common, constraint, reason); err != nil {
 				return nil, err
@@ -196,7 +186,7 @@ func (c *Controller) remove(ctx context.Context, h home, constraint, reason stri
 		}
 	}
 	if left := untouched(alive); len(left) > 0 {
-		return alive, othersJobs(h.namespace, left)
+		return alive, othersJobs(t.Namespace, left)
 	}
 	return alive, nil
 }

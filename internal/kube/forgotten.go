@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -32,15 +33,15 @@ func (c *Controller) resumeWaiting(ctx context.Context) error {
 		}
 	}
 	var err error
-	for _, k := range circles(runs) {
-		err = errors.Join(err, c.resumeCircle(ctx, k))
+	for _, g := range backend.Groups(runs) {
+		err = errors.Join(err, c.resumeGroup(ctx, g))
 	}
 	return err
 }
 
-// resumeCircle is that for the runs of one circle.
-func (c *Controller) resumeCircle(ctx context.Context, k circle) error {
-	id, err := c.questioner(ctx, k.home)
+// resumeGroup is that for the runs of one group.
+func (c *Controller) resumeGroup(ctx context.Context, g backend.Group) error {
+	id, err := c.questioner(ctx, g.Target)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (c *Controller) resumeCircle(ctx context.Context, k circle) error {
 	if err != nil {
 		return err
 	}
-	for _, run := range k.runs {
+	for _, run := range g.Runs {
 		if said := found[keyOf(run)]; len(said) > 0 {
 			if err := c.resumeRun(ctx, run, said); err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 )
@@ -26,9 +27,9 @@ type secretUse struct {
 	denied atomic.Bool // the rules of an earlier release do not let htcd patch Secrets; it was said
 }
 
-// mayBegin returns an error when the Secret of that home is being deleted. What has been sent with it, or perhaps, goes on.
-func (c *Controller) mayBegin(h home) error {
-	own, found := c.ownSecret(h)
+// mayBegin returns an error when the Secret of that target is being deleted. What has been sent with it, or perhaps, goes on.
+func (c *Controller) mayBegin(t backend.Target) error {
+	own, found := c.ownSecret(t)
 	if !found || !own.Deleting {
 		return nil
 	}
@@ -36,10 +37,10 @@ func (c *Controller) mayBegin(h home) error {
 		"are deleted, and nothing new is sent with it", own.Namespace, own.Name, v1alpha1.InUseFinalizer)}
 }
 
-// ownSecret is the Secret that runs of that home are sent with, unless it is the common one.
-func (c *Controller) ownSecret(h home) (OwnSecret, bool) {
-	own := c.Credentials.Own(h.namespace)
-	i := slices.IndexFunc(own, func(s OwnSecret) bool { return s.sends(h.secret) })
+// ownSecret is the Secret that runs of that target are sent with, unless it is the common one.
+func (c *Controller) ownSecret(t backend.Target) (OwnSecret, bool) {
+	own := c.Credentials.Own(t.Namespace)
+	i := slices.IndexFunc(own, func(s OwnSecret) bool { return s.sends(t.Secret) })
 	if i < 0 {
 		return OwnSecret{}, false
 	}
@@ -47,9 +48,9 @@ func (c *Controller) ownSecret(h home) (OwnSecret, bool) {
 }
 
 // holdSecret sees to the finalizer before a run is written down. Until leave is called, none is taken off.
-func (c *Controller) holdSecret(ctx context.Context, h home) (leave func(), err error) {
+func (c *Controller) holdSecret(ctx context.Context, t backend.Target) (leave func(), err error) {
 	c.secretUse.RLock()
-	if own, found := c.ownSecret(h); found && own.due(true) {
+	if own, found := c.ownSecret(t); found && own.due(true) {
 		err = c.allowed(c.Credentials.Hold(ctx, own), own)
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -26,7 +27,7 @@ func forgotten(job *v1alpha1.HTCJob, own []ledger.Run) bool {
 
 // sentLater asks whether the schedd has a later attempt than the newest that the ledger knows. What this process has begun
 // itself is in the ledger; of what it has found there, later attempts may be missing.
-func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, h home, id schedd.Identity, newest *ledger.Run) (bool, error) {
+func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, id schedd.Identity, newest *ledger.Run) (bool, error) {
 	if newest == nil || !newest.Created.Before(c.began) {
 		return false, nil
 	}
@@ -34,7 +35,7 @@ func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, h home
 	if err != nil {
 		return false, fmt.Errorf("look for attempts after %d: %w", newest.Attempt, err)
 	}
-	queued, left, _, err = c.own(ctx, h, id, queued, left)
+	queued, left, _, err = c.own(ctx, t, id, queued, left)
 	if err != nil {
 		return false, fmt.Errorf("look whose the jobs after attempt %d are: %w", newest.Attempt, err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -14,9 +15,9 @@ import (
 // cannot write is a job's Owner and its cluster's number, which the schedd gives. Where the ledger knows the cluster, that
 // decides; where it does not, the Owner does.
 
-// own keeps, of jobs with the right tag, those of an account that htcd may have sent them as: that of their home, or the
+// own keeps, of jobs with the right tag, those of an account that htcd may have sent them as: that of their target, or the
 // common one if the namespace had no other then.
-func (c *Controller) own(ctx context.Context, h home, id schedd.Identity, queued, left []schedd.Job) (ours, gone, others []schedd.Job, err error) {
+func (c *Controller) own(ctx context.Context, t backend.Target, id schedd.Identity, queued, left []schedd.Job) (ours, gone, others []schedd.Job, err error) {
 	if len(queued)+len(left) == 0 {
 		return nil, nil, nil, nil
 	}
@@ -25,7 +26,7 @@ func (c *Controller) own(ctx context.Context, h home, id schedd.Identity, queued
 		return nil, nil, nil, err
 	}
 	accounts := []string{account}
-	if common, err := c.Credentials.Common(ctx); err == nil && common.Who() != id.Who() && h.secret == "" {
+	if common, err := c.Credentials.Common(ctx); err == nil && common.Who() != id.Who() && t.Secret == "" {
 		common.Place = id.Place
 		account, err = c.Schedd.Account(ctx, common)
 		if err != nil {

@@ -3,19 +3,21 @@ package kube
 import (
 	"sync"
 	"time"
+
+	"htc.cern.ch/htcd/internal/backend"
 )
 
-// passes keeps the passes over the circles apart: one that is still running is not joined by another of its kind, and a
+// passes keeps the passes over the groups apart: one that is still running is not joined by another of its kind, and a
 // slow one does not come again at once.
 type passes struct {
 	mu    sync.Mutex
 	begun map[passKey]turn
-	marks map[home]mark
+	marks map[backend.Target]mark
 }
 
 type passKey struct {
-	kind string
-	home home
+	kind   string
+	target backend.Target
 }
 
 type turn struct {
@@ -36,10 +38,10 @@ var Passes = []string{crosschecking, refreshing}
 const share = 20
 
 // begin tells whether a pass may begin; whoever was told so calls end when it is through.
-func (p *passes) begin(kind string, h home, now func() time.Time) (end func(), may bool) {
+func (p *passes) begin(kind string, t backend.Target, now func() time.Time) (end func(), may bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key, began := passKey{kind, h}, now()
+	key, began := passKey{kind, t}, now()
 	if t := p.begun[key]; t.running || kind == refreshing && began.Before(t.next) {
 		return nil, false
 	}
@@ -61,17 +63,17 @@ type mark struct {
 	at     time.Time
 }
 
-func (p *passes) mark(h home) mark {
+func (p *passes) mark(t backend.Target) mark {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.marks[h]
+	return p.marks[t]
 }
 
-func (p *passes) setMark(h home, m mark) {
+func (p *passes) setMark(t backend.Target, m mark) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.marks == nil {
-		p.marks = map[home]mark{}
+		p.marks = map[backend.Target]mark{}
 	}
-	p.marks[h] = m
+	p.marks[t] = m
 }

@@ -1,95 +1,83 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// home is where a run is in HTCondor, and whose it is. It stands in the ledger with the intent: every later question
-// about the run goes there, as that account, whatever the flags or the site's command say by then.
-type home struct {
-	place     schedd.Place
-	namespace string
-	secret    string // the Secret that its HTCJob names; empty: the usual account of its namespace
-}
-
-func homeOf(run ledger.Run) home {
-	return home{schedd.Place{Collector: run.Collector, Schedd: run.Schedd}, run.Namespace, run.Secret}
-}
-
-// withHome gives a run its home.
-func withHome(run ledger.Run, h home) ledger.Run {
-	run.Collector, run.Schedd, run.Secret = h.place.Collector, h.place.Schedd, h.secret
+// withTarget gives a run its target.
+func withTarget(run ledger.Run, t backend.Target) ledger.Run {
+	t.Set(&run)
 	return run
 }
 
-// home is the one that the spec asks for; without a schedd where that is the usual one. Its errors are of kind schedd.Refused.
-func (s Site) home(job *v1alpha1.HTCJob) (home, error) {
-	h := home{namespace: job.Namespace}
+// target returns where the spec asks for; without a schedd where that is the usual one. Its errors are of kind schedd.Refused.
+func (s Site) target(job *v1alpha1.HTCJob) (backend.Target, error) {
+	t := backend.Target{Namespace: job.Namespace}
 	pool := job.Spec.Pool
 	if pool == nil {
-		return h, nil
+		return t, nil
 	}
-	h.place, h.secret = schedd.Place{Collector: pool.Collector, Schedd: pool.Schedd}, pool.SecretName
-	if h.place.Collector == s.Collector {
-		h.place.Collector = ""
+	t.Place, t.Secret = schedd.Place{Collector: pool.Collector, Schedd: pool.Schedd}, pool.SecretName
+	if t.Place.Collector == s.Collector {
+		t.Place.Collector = ""
 	}
-	if h.place == (schedd.Place{Schedd: s.Schedd}) {
-		h.place.Schedd = ""
+	if t.Place == (schedd.Place{Schedd: s.Schedd}) {
+		t.Place.Schedd = ""
 	}
 	switch {
-	case h.place.Collector != "" && h.place.Schedd == "":
-		return h, refuse("spec.pool.collector names another pool: write in spec.pool.schedd which of its schedds is meant")
-	case h.place.Schedd != "":
-		if err := schedd.AllowPlace(h.place, s.AllowPools); err != nil {
-			return h, err
+	case t.Place.Collector != "" && t.Place.Schedd == "":
+		return t, refuse("spec.pool.collector names another pool: write in spec.pool.schedd which of its schedds is meant")
+	case t.Place.Schedd != "":
+		if err := schedd.AllowPlace(t.Place, s.AllowPools); err != nil {
+			return t, err
 		}
 	}
 	switch {
-	case h.secret == "" || slices.Contains(s.PoolSecrets, h.secret):
-		return h, nil
+	case t.Secret == "" || slices.Contains(s.PoolSecrets, t.Secret):
+		return t, nil
 	case len(s.PoolSecrets) == 0:
-		return h, refuse("spec.pool.secretName: this htcd reads no Secrets of namespaces (--namespace-secrets is not set): leave it out")
+		return t, refuse("spec.pool.secretName: this htcd reads no Secrets of namespaces (--namespace-secrets is not set): leave it out")
 	}
-	return h, refuse("spec.pool.secretName: htcd may read Secrets of the names %s only (--pool-secrets)", strings.Join(s.PoolSecrets, ", "))
+	return t, refuse("spec.pool.secretName: htcd may read Secrets of the names %s only (--pool-secrets)", strings.Join(s.PoolSecrets, ", "))
 }
 
 func refuse(format string, args ...any) error {
 	return &schedd.Error{Kind: schedd.Refused, Stderr: fmt.Sprintf(format, args...)}
 }
 
-// identity is as whom, and where, a command about a run of that home goes.
-func (c *Controller) identity(ctx context.Context, h home) (schedd.Identity, error) {
-	id, err := c.Credentials.Identity(ctx, h.namespace, h.secret)
-	id.Place = h.place
+// identity is as whom, and where, a command about a run with that target goes.
+func (c *Controller) identity(ctx context.Context, t backend.Target) (schedd.Identity, error) {
+	id, err := c.Credentials.Identity(ctx, t.Namespace, t.Secret)
+	id.Place = t.Place
 	return id, err
 }
 
 // choose says where an attempt that begins now goes.
-func (c *Controller) choose(ctx context.Context, job *v1alpha1.HTCJob) (home, schedd.Identity, error) {
-	h, err := c.Site.home(job)
+func (c *Controller) choose(ctx context.Context, job *v1alpha1.HTCJob) (backend.Target, schedd.Identity, error) {
+	t, err := c.Site.target(job)
 	if err != nil {
-		return h, schedd.Identity{}, err
+		return t, schedd.Identity{}, err
 	}
-	id, err := c.identity(ctx, h)
-	if err != nil || h.place.Schedd != "" {
-		return h, id, err
+	id, err := c.identity(ctx, t)
+	if err != nil || t.Place.Schedd != "" {
+		return t, id, err
 	}
 	name, err := c.Schedd.ScheddName(ctx, id)
 	if err != nil {
-		return h, id, err
+		return t, id, err
 	}
-	h.place.Schedd, id.Place.Schedd = name, name
-	c.usual.set(job.Namespace, h.place)
-	return h, id, nil
+	t.Place.Schedd, id.Place.Schedd = name, name
+	c.usual.set(job.Namespace, t.Place)
+	return t, id, nil
 }
 
 // usual remembers which schedd was chosen last for those of a namespace who name none. An account may have a schedd of
@@ -106,66 +94,30 @@ func (u *usual) get(namespace string) schedd.Place {
 
 // nextPlace is where the next attempt of an HTCJob goes, as far as that is known.
 func (c *Controller) nextPlace(job *v1alpha1.HTCJob) schedd.Place {
-	h, err := c.Site.home(job)
-	if err != nil || h.place.Schedd == "" {
+	t, err := c.Site.target(job)
+	if err != nil || t.Place.Schedd == "" {
 		return c.usual.get(job.Namespace)
 	}
-	return h.place
+	return t.Place
 }
 
 // placeOf is the schedd that an HTCJob depends on at present.
 func (c *Controller) placeOf(s situation, v view) schedd.Place {
 	switch {
 	case s.run != nil && s.run.Schedd != "" && v.decision.action != actSubmit:
-		return homeOf(*s.run).place
+		return backend.TargetOf(*s.run).Place
 	case v.stuck && v.trouble.condition == v1alpha1.ConditionBackendReachable:
 		return v.trouble.place
 	}
 	return c.nextPlace(s.job)
 }
 
-// circle is the runs that are asked about together: at one place, with one account.
-type circle struct {
-	home
-	runs []ledger.Run
-}
-
-// circle is the home by which such runs are asked about together.
-func (h home) circle() home {
-	if h.secret == "" {
-		h.namespace = ""
-	}
-	return h
-}
-
-// circles sorts runs. Those with the usual account of their namespace are asked about together, as whoever has a ticket:
-// the schedd shows everybody's jobs to everybody.
-func circles(runs []ledger.Run) []circle {
-	sorted := map[home]*circle{}
-	for _, run := range runs {
-		h := homeOf(run).circle()
-		if sorted[h] == nil {
-			sorted[h] = &circle{home: h}
-		}
-		sorted[h].runs = append(sorted[h].runs, run)
-	}
-	all := make([]circle, 0, len(sorted))
-	for _, k := range sorted {
-		all = append(all, *k)
-	}
-	slices.SortFunc(all, func(a, b circle) int {
-		return cmp.Or(cmp.Compare(a.place.Collector, b.place.Collector), cmp.Compare(a.place.Schedd, b.place.Schedd),
-			cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.secret, b.secret))
-	})
-	return all
-}
-
-// questioner is as whom, and where, a circle is asked about.
-func (c *Controller) questioner(ctx context.Context, h home) (schedd.Identity, error) {
-	if h.secret != "" {
-		return c.identity(ctx, h)
+// questioner is as whom, and where, a group is asked about.
+func (c *Controller) questioner(ctx context.Context, t backend.Target) (schedd.Identity, error) {
+	if t.Secret != "" {
+		return c.identity(ctx, t)
 	}
 	id, err := c.Credentials.Any(ctx)
-	id.Place = h.place
+	id.Place = t.Place
 	return id, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
@@ -86,20 +87,20 @@ func (w *world) latestRun(name string) ledger.Run {
 func TestAnHTCJobGoesWhereItsSpecSays(t *testing.T) {
 	w, _, first, second, far := newWorldOfPools(t)
 	for name, c := range map[string]struct {
-		pool []func(*v1alpha1.HTCJob)
-		at   *scheddtest.Schedd
-		home home
+		pool   []func(*v1alpha1.HTCJob)
+		at     *scheddtest.Schedd
+		target backend.Target
 	}{
-		"nowhere":           {nil, first, home{schedd.Place{Schedd: "first"}, "default", ""}},
-		"to-the-second":     {[]func(*v1alpha1.HTCJob){poolOf("", "second", "")}, second, home{schedd.Place{Schedd: "second"}, "default", ""}},
-		"to-the-usual-pool": {[]func(*v1alpha1.HTCJob){poolOf("near", "second", "")}, second, home{schedd.Place{Schedd: "second"}, "default", ""}},
-		"far-away":          {[]func(*v1alpha1.HTCJob){poolOf("far", "first", "")}, far, home{schedd.Place{Collector: "far", Schedd: "first"}, "default", ""}},
+		"nowhere":           {nil, first, backend.Target{Place: schedd.Place{Schedd: "first"}, Namespace: "default"}},
+		"to-the-second":     {[]func(*v1alpha1.HTCJob){poolOf("", "second", "")}, second, backend.Target{Place: schedd.Place{Schedd: "second"}, Namespace: "default"}},
+		"to-the-usual-pool": {[]func(*v1alpha1.HTCJob){poolOf("near", "second", "")}, second, backend.Target{Place: schedd.Place{Schedd: "second"}, Namespace: "default"}},
+		"far-away":          {[]func(*v1alpha1.HTCJob){poolOf("far", "first", "")}, far, backend.Target{Place: schedd.Place{Collector: "far", Schedd: "first"}, Namespace: "default"}},
 	} {
 		before := len(c.at.Jobs())
 		job := w.apply(htcjob(name, c.pool...))
 		require.Len(t, c.at.Jobs(), before+1, name)
-		require.Equal(t, c.home.place.Schedd, job.Status.Schedd, name)
-		require.Equal(t, c.home, homeOf(w.latestRun(name)), name)
+		require.Equal(t, c.target.Place.Schedd, job.Status.Schedd, name)
+		require.Equal(t, c.target, backend.TargetOf(w.latestRun(name)), name)
 	}
 	for _, name := range []string{"nowhere", "to-the-second", "to-the-usual-pool", "far-away"} {
 		w.delete(name)
@@ -150,8 +151,8 @@ func TestWhoNamesASecretIsSentAskedAboutAndRemovedAsItsAccount(t *testing.T) {
 
 	w.apply(htcjob("ours"))
 	var asked []string
-	for _, k := range circles([]ledger.Run{w.latestRun("hers"), w.latestRun("ours")}) {
-		id, err := w.questioner(t.Context(), k.home)
+	for _, g := range backend.Groups([]ledger.Run{w.latestRun("hers"), w.latestRun("ours")}) {
+		id, err := w.questioner(t.Context(), g.Target)
 		require.NoError(t, err)
 		asked = append(asked, id.CCache)
 	}
@@ -306,8 +307,8 @@ func TestAfterALostLedgerARunIsLookedForWhereItsStatusSays(t *testing.T) {
 	p.usual = "second"
 	w.restart()
 	w.settle()
-	require.Equal(t, home{schedd.Place{Schedd: "second"}, "default", ""}, homeOf(w.latestRun("one")))
-	require.Equal(t, home{schedd.Place{Schedd: "first"}, "default", ""}, homeOf(w.latestRun("usual")))
+	require.Equal(t, backend.Target{Place: schedd.Place{Schedd: "second"}, Namespace: "default"}, backend.TargetOf(w.latestRun("one")))
+	require.Equal(t, backend.Target{Place: schedd.Place{Schedd: "first"}, Namespace: "default"}, backend.TargetOf(w.latestRun("usual")))
 	second.Complete(1, 0, 0)
 	w.crosscheck()
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -87,20 +88,20 @@ func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, foun
 		return 0, err
 	}
 	how := pass{history: true, all: true, dry: o.DryRun, found: found}
-	for _, k := range circles(runs) {
-		n, another := c.reconcileCircle(ctx, k, how)
+	for _, g := range backend.Groups(runs) {
+		n, another := c.reconcileGroup(ctx, g, how)
 		checked, err = checked+n, errors.Join(err, another)
 	}
 	return checked, err
 }
 
-// reconcileCircle is the cross-check of all runs of one circle.
-func (c *Controller) reconcileCircle(ctx context.Context, k circle, how pass) (checked int, err error) {
-	id, err := c.questioner(ctx, k.home)
+// reconcileGroup is the cross-check of all runs of one group.
+func (c *Controller) reconcileGroup(ctx context.Context, g backend.Group, how pass) (checked int, err error) {
+	id, err := c.questioner(ctx, g.Target)
 	if err != nil {
 		return 0, err
 	}
-	for runs := k.runs; len(runs) > 0; {
+	for runs := g.Runs; len(runs) > 0; {
 		n, procs := 0, 0
 		for n < len(runs) && (n == 0 || procs+runs[n].Procs <= maxChecked) {
 			procs += runs[n].Procs

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
@@ -24,14 +25,14 @@ const absentTwice = 3 * time.Second
 func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, attempt int) error {
 	// An htcd that did not write down where it sent an attempt sent it where its flags said.
 	chosen := run == nil || run.Schedd == ""
-	var h home
+	var t backend.Target
 	var id schedd.Identity
 	var err error
 	if chosen {
-		h, id, err = c.choose(ctx, job)
+		t, id, err = c.choose(ctx, job)
 	} else {
-		h = homeOf(*run)
-		id, err = c.identity(ctx, h)
+		t = backend.TargetOf(*run)
+		id, err = c.identity(ctx, t)
 	}
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		return c.goOn(ctx, job, *run)
 	}
 	if run == nil {
-		if run, err = c.writeAgain(ctx, job, h, attempt); err != nil || run == nil {
+		if run, err = c.writeAgain(ctx, job, t, attempt); err != nil || run == nil {
 			return err
 		}
 	}
@@ -52,7 +53,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if err != nil {
 		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
 	}
-	queued, left, others, err := c.own(ctx, h, id, queued, left)
+	queued, left, others, err := c.own(ctx, t, id, queued, left)
 	if err != nil {
 		return fmt.Errorf("look whose the jobs of attempt %d are: %w", run.Attempt, err)
 	}
@@ -65,7 +66,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("adopted")
 		c.Told.repaired(Adopted)
-		adopted := withHome(*run, h)
+		adopted := withTarget(*run, t)
 		adopted.Submitted = f.since(c.Now())
 		if err := c.recordCluster(ctx, job, adopted, f.cluster); err != nil {
 			return err
@@ -79,7 +80,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("removing a half-spooled cluster")
 		// The cluster as well as the tag: the next leader may have sent one with the same tag in the meantime.
-		if _, err := c.remove(ctx, h, schedd.In(f.cluster.ID, tag(job, run.Attempt).Constraint()), reasonStuck); err != nil {
+		if _, err := c.remove(ctx, t, schedd.In(f.cluster.ID, tag(job, run.Attempt).Constraint()), reasonStuck); err != nil {
 			return fmt.Errorf("remove half-spooled cluster %d: %w", f.cluster.ID, err)
 		}
 		c.Told.repaired(HalfSpooled)
@@ -97,8 +98,8 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 }
 
 // writeAgain writes down an attempt that the ledger has forgotten. It returns nil when nothing is to be done about it now.
-func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, h home, attempt int) (*ledger.Run, error) {
-	held, err := c.holdSecret(ctx, h)
+func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, attempt int) (*ledger.Run, error) {
+	held, err := c.holdSecret(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, h hom
 	if current.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	run := withHome(c.newRun(current, attempt, schedd.Description{}), h)
+	run := withTarget(c.newRun(current, attempt, schedd.Description{}), t)
 	if int(job.Status.Attempt) == attempt {
 		run.Rerun = job.Status.Rerun // the annotation may have a newer value by now
 	}
@@ -139,7 +140,7 @@ func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.
 // supersede goes on with a later attempt than the one that is remembered: both were lost with the ledger, and only the
 // schedd knows how far it went.
 func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, attempt int) error {
-	later := withHome(c.newRun(job, attempt, schedd.Description{}), homeOf(run))
+	later := withTarget(c.newRun(job, attempt, schedd.Description{}), backend.TargetOf(run))
 	later.Deferred = true
 	run.State, run.Reason, run.Message = ledger.Removed, "Superseded", fmt.Sprintf("the schedd has attempt %d", attempt)
 	run.Ended, run.Confirmed = c.Now(), true
@@ -174,14 +175,14 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
-	h, id, err := c.choose(ctx, job)
+	t, id, err := c.choose(ctx, job)
 	if err != nil {
 		return err
 	}
 	if err := c.limits.ask(limitKey{id.Place, id.Who()}, c.Now()); err != nil {
 		return err
 	}
-	fresh := withHome(c.newRun(job, run.Attempt, d), h)
+	fresh := withTarget(c.newRun(job, run.Attempt, d), t)
 	token, hash := notify.NewToken()
 	fresh.TokenHash, fresh.Created = hash, run.Created
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, fresh) }); err != nil {

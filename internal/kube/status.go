@@ -23,7 +23,7 @@ type view struct {
 	unfetched *trouble // why output is not fetched
 	logs      logsView
 
-	backend backend
+	backend reachability
 
 	now time.Time
 }

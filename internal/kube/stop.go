@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -76,7 +77,7 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation
 	if len(spared) > 0 {
 		constraint += " && !member(ProcId, {" + strings.Join(spared, ",") + "})"
 	}
-	alive, err := c.remove(ctx, homeOf(run), constraint, removeReasons[run.Stop])
+	alive, err := c.remove(ctx, backend.TargetOf(run), constraint, removeReasons[run.Stop])
 	if err != nil {
 		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)
 	}

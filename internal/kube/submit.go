@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
@@ -22,9 +23,9 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt, d), err)
 	}
-	h, id, err := c.choose(ctx, job)
+	t, id, err := c.choose(ctx, job)
 	if err == nil {
-		err = c.mayBegin(h)
+		err = c.mayBegin(t)
 	}
 	if err != nil {
 		return err
@@ -38,12 +39,12 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	if err := c.limits.ask(limitKey{id.Place, id.Who()}, c.Now()); err != nil {
 		return err
 	}
-	if later, err := c.sentLater(ctx, job, h, id, newest); err != nil {
+	if later, err := c.sentLater(ctx, job, t, id, newest); err != nil {
 		return err
 	} else if later {
 		return c.recover(ctx, job, nil, attempt)
 	}
-	run := withHome(c.newRun(job, attempt, d), h)
+	run := withTarget(c.newRun(job, attempt, d), t)
 	token, hash := notify.NewToken()
 	run.TokenHash = hash
 	begun, err := c.begin(ctx, job, run)
@@ -61,7 +62,7 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 		return false, err
 	}
 	defer leave()
-	held, err := c.holdSecret(ctx, homeOf(run))
+	held, err := c.holdSecret(ctx, backend.TargetOf(run))
 	if err != nil {
 		return false, err
 	}

@@ -37,7 +37,7 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 	if err := s.fits(job.Queue()); err != nil {
 		return schedd.Description{}, err
 	}
-	if _, err := s.home(job); err != nil {
+	if _, err := s.target(job); err != nil {
 		return schedd.Description{}, err
 	}
 	terms, err := terms(job.Spec)

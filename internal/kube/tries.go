@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -124,7 +125,7 @@ func (c *Controller) unsuccessful(id schedd.Identity, run ledger.Run, err error)
 // since is the job that has left the queue last, so that the history is not read beyond it when a submission that begins now is
 // looked for; empty: not known. It is asked for only when there is something to look for.
 func (c *Controller) since(ctx context.Context, id schedd.Identity, run ledger.Run) string {
-	newest := c.passes.mark(homeOf(run).circle()).newest
+	newest := c.passes.mark(backend.TargetOf(run).Shared()).newest
 	if t := c.tries.get(run); newest == "" && t.alike > 0 && !t.unsent {
 		newest, _ = c.newestHistory(ctx, id) // without it all is read
 	}

@@ -1,0 +1,75 @@
+// Package backend says where in HTCondor a run is, and as whom its commands go there.
+package backend
+
+import (
+	"cmp"
+	"slices"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Target is where a run is in HTCondor, and whose it is. It is written to the ledger with the intent: every later question
+// about the run goes there, as that account, whatever the flags or the site's command say by then.
+type Target struct {
+	Place     schedd.Place
+	Namespace string
+	Secret    string // the Secret that the HTCJob names; empty: the usual account of its namespace
+}
+
+// TargetOf returns the target in a run's row.
+func TargetOf(run ledger.Run) Target {
+	return Target{schedd.Place{Collector: run.Collector, Schedd: run.Schedd}, run.Namespace, run.Secret}
+}
+
+// Set writes the target into a run's row.
+func (t Target) Set(run *ledger.Run) {
+	run.Collector, run.Schedd, run.Secret = t.Place.Collector, t.Place.Schedd, t.Secret
+}
+
+// Shared is the target under which runs are asked about together. The schedd shows everybody's jobs to everybody, so those
+// with the usual account of their namespace share one; whoever named a Secret is asked about with it.
+func (t Target) Shared() Target {
+	if t.Secret == "" {
+		t.Namespace = ""
+	}
+	return t
+}
+
+// Targets lists the targets of the runs that may have been sent.
+func Targets(runs []ledger.Run) []Target {
+	var targets []Target
+	for _, run := range runs {
+		if t := TargetOf(run); run.State != ledger.Refused && !slices.Contains(targets, t) {
+			targets = append(targets, t)
+		}
+	}
+	return targets
+}
+
+// Group is the runs that are asked about together: at one schedd, with one account.
+type Group struct {
+	Target // as Shared returns it
+	Runs   []ledger.Run
+}
+
+// Groups sorts runs by what they share.
+func Groups(runs []ledger.Run) []Group {
+	sorted := map[Target]*Group{}
+	for _, run := range runs {
+		t := TargetOf(run).Shared()
+		if sorted[t] == nil {
+			sorted[t] = &Group{Target: t}
+		}
+		sorted[t].Runs = append(sorted[t].Runs, run)
+	}
+	all := make([]Group, 0, len(sorted))
+	for _, g := range sorted {
+		all = append(all, *g)
+	}
+	slices.SortFunc(all, func(a, b Group) int {
+		return cmp.Or(cmp.Compare(a.Place.Collector, b.Place.Collector), cmp.Compare(a.Place.Schedd, b.Place.Schedd),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Secret, b.Secret))
+	})
+	return all
+}
