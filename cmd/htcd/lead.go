@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -23,7 +24,13 @@ const (
 // errLeaseLost ends everything in this process at once (see anew): another htcd may be working already.
 var errLeaseLost = errors.New("the lease was lost to another htcd, or could not be renewed in time")
 
-// identity is the name by which this process holds the Lease.
+// identity is the name by which this process holds the Lease. A process that finds its own name there leads at once,
+// without waiting until the Lease runs out: so two processes may have the same name only if one of them is dead.
+//
+// A container that is started again in its pod has the name of the one before: the pod's UID and process id 1, which
+// the kernel gives to one process of the container at a time. That one's death is the end of its PID namespace: nothing
+// of it is left when the kubelet hears of it, condor_submit included. Another pod, on whatever node and by whatever
+// name, has another UID, and whoever is started in the pod by hand another process id.
 func (d *daemon) identity() (string, error) {
 	if d.o.Identity != "" {
 		return d.o.Identity, nil
@@ -32,7 +39,9 @@ func (d *daemon) identity() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("--identity: %w", err)
 	}
-	// In a pod the process id stays the same over restarts, so that a restarted container leads again at once.
+	if d.o.PodUID != "" {
+		host += "_" + d.o.PodUID
+	}
 	return fmt.Sprintf("%s_%d", host, os.Getpid()), nil
 }
 
@@ -99,7 +108,7 @@ func (d *daemon) leadOrLeave(ctx context.Context, work func(context.Context) err
 	if err != nil {
 		return err
 	}
-	d.o.Identity = own + "-reconcile" // --identity may be that of the other, too
+	d.o.Identity = own + "-reconcile-" + rand.Text() // nobody else's, whatever --identity says
 	waiting, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	begun := make(chan struct{})

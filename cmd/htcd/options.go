@@ -30,6 +30,7 @@ type Options struct {
 	LeaseName   string
 	Identity    string
 	OwnSpace    string // htcd's own namespace
+	PodUID      string
 
 	Data   string
 	Ledger string
@@ -87,7 +88,8 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.Resync, "resync", 10*time.Second, "how often every HTCJob that is not over is looked at even when nothing has happened")
 	f.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the Lease, so that two htcd never work at once")
 	f.StringVar(&o.LeaseName, "lease-name", "htcd", "`name` of the Lease, in htcd's own namespace")
-	f.StringVar(&o.Identity, "identity", "", "this process's `name` in the Lease; empty: the host's name and the process id")
+	f.StringVar(&o.Identity, "identity", "", "this process's `name` in the Lease, which it takes at once where it finds that name there: give it only if the one that had it has always ended before; empty: made of the host's name, --pod-uid and the process id")
+	f.StringVar(&o.PodUID, "pod-uid", "", "`UID` of htcd's own pod: a container that is started again in it takes its Lease back at once, and no other pod does")
 	f.StringVar(&o.OwnSpace, "pod-namespace", "", "htcd's own `namespace`; empty: the kubeconfig's, or the pod's")
 
 	f.StringVar(&o.Data, "data", "/data", "`directory` of what must outlive htcd")

@@ -17,7 +17,10 @@ import (
 )
 
 // absentTwice is how far apart two successful answers without a trace of the tag must be before the run is sent
-// again. The condor_submit of an earlier htcd died with it; what the schedd had taken from it by then shows at once.
+// again. The condor_submit of an earlier htcd died with it (package tool), before this one could take the Lease. What it
+// had sent by then, the schedd has either committed or dropped when it answers a later condor_q: it serves the connection
+// of a submission from the login to the commit, or to its end, and nobody else meanwhile (handle_q in its qmgmt.cpp). So
+// the first answer shows it; the second is for what we may have overlooked.
 const absentTwice = 3 * time.Second
 
 // recover finds out what became of an attempt that may or may not have been sent. run is nil when the ledger has

@@ -20,7 +20,7 @@ import (
 // htcdFlags make htcd fit for being killed all the time: a new process leads at once, as a restarted container does,
 // and what waits for minutes waits for seconds.
 var htcdFlags = []string{
-	"--identity=chaos", "--reconcile-schedule=@every 10s", "--refresh=3s", "--command-timeout=10s", "--callback-deadline=20s",
+	"--reconcile-schedule=@every 10s", "--refresh=3s", "--command-timeout=10s", "--callback-deadline=20s",
 	"--keep-free=16Mi", // of a small volume
 }
 

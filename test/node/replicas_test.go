@@ -60,6 +60,11 @@ func TestAKilledHTCdIsStartedAgainInItsPod(t *testing.T) {
 	b := newBench(t)
 	pod := b.leader(1, "")
 	restarts := pod.Status.ContainerStatuses[0].RestartCount
+	lease := func() string {
+		return b.htcd("get", "lease", "htcd", "-o", "jsonpath={.spec.holderIdentity} {.spec.acquireTime} {.spec.leaseTransitions}")
+	}
+	before := lease()
+	require.Contains(t, before, string(pod.UID))
 	b.Script("goes-on", "sleep 3\nexit 0\n")
 	b.Until("goes-on", "sent", func(job *v1alpha1.HTCJob) bool { return job.Status.ClusterID > 0 })
 	require.NoError(t, syscall.Kill(b.process(pod), syscall.SIGKILL))
@@ -67,6 +72,7 @@ func TestAKilledHTCdIsStartedAgainInItsPod(t *testing.T) {
 		now := b.pods()
 		return len(now) == 1 && now[0].Name == pod.Name && now[0].Status.ContainerStatuses[0].RestartCount == restarts+1 && ready(now[0])
 	}, func() string { return b.htcd("describe", "pods") })
+	require.Equal(t, before, lease(), "the Lease was taken back before it had run out")
 	require.EqualValues(t, 1, b.Ended("goes-on").Status.Succeeded)
 }
 

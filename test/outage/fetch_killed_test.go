@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -16,7 +15,7 @@ import (
 // Fifty jobs with a megabyte each are fetched in about a second. htcd is killed while that goes on, three times: each
 // time everything that had no place yet is fetched again.
 func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
-	o := begin(t, "--identity=killed")
+	o := begin(t)
 	const procs = 50
 	o.Script("many", "echo \"I am $1\"; head -c 1000000 /dev/zero > big; echo \"end $1\" > end\n", trial.Queue(procs))
 	fetches := o.Lab.Path("htcd", "data", "out", ".incoming", "fetch-*")
@@ -26,9 +25,7 @@ func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
 			seen, _ = filepath.Glob(filepath.Join(fetches, "*", "big")) // the pattern is well formed
 			return len(seen) > 0 || o.Get("many").Status.Phase.Terminal() && o.kept("many") == procs
 		}, func() string { return "nothing was ever fetched" })
-		_, err := o.Lab.RunAs(t.Context(), "root", "kill", "-9", strconv.Itoa(o.status("htcd").Pid))
-		require.NoError(t, err)
-		o.Eventually(func() bool { return o.status("htcd").Pid == 0 }, func() string { return "htcd did not die" })
+		o.killHtcd()
 		o.do(o.part("htcd").Start)
 	}
 	job := o.Fetched("many")

@@ -1,6 +1,7 @@
 package outage
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,7 +19,7 @@ import (
 // A condor_submit of 500 takes about a second: staging, the cluster, its files. htcd alone is killed, not its children:
 // they must end by themselves.
 func TestHtcdKilledInTheMiddleOfASubmitLeavesOneCluster(t *testing.T) {
-	o := begin(t, "--identity=killed") // a restarted pod, too, has the name of the one before
+	o := begin(t)
 	var names []string
 	for _, after := range []time.Duration{100, 300, 600, 900} {
 		name := fmt.Sprintf("killed-after-%d", after)
@@ -30,10 +31,7 @@ func TestHtcdKilledInTheMiddleOfASubmitLeavesOneCluster(t *testing.T) {
 			return err == nil
 		}, func() string { return "never staged" })
 		time.Sleep(after * time.Millisecond) // the moment is the matter
-		pid := o.status("htcd").Pid
-		_, err := o.Lab.RunAs(t.Context(), "root", "kill", "-9", strconv.Itoa(pid))
-		require.NoError(t, err)
-		o.Eventually(func() bool { return o.status("htcd").Pid == 0 }, func() string { return "htcd did not die" })
+		o.killHtcd()
 		o.Eventually(func() bool { return len(o.submits()) == 0 },
 			func() string { return fmt.Sprintf("htcd is dead, and these go on: %v", o.submits()) })
 		o.do(o.part("htcd").Start)
@@ -42,6 +40,45 @@ func TestHtcdKilledInTheMiddleOfASubmitLeavesOneCluster(t *testing.T) {
 		o.once(o.Phase(name, v1alpha1.PhaseIdle))
 	}
 	o.gone()
+}
+
+// Each htcd lives for a third of the time that a Lease lasts.
+func TestHtcdKilledEveryFewSecondsMakesProgress(t *testing.T) {
+	o := begin(t)
+	lease := func() string {
+		return o.Kubectl("get", "lease", "htcd", "-n", "default", "-o", "jsonpath={.spec.holderIdentity} {.spec.acquireTime} {.spec.leaseTransitions}")
+	}
+	before := lease()
+	var names []string
+	for i := range 6 {
+		o.killHtcd()
+		name := fmt.Sprintf("killed-%d", i)
+		names = append(names, name)
+		o.Create(name, "exit 0\n", trial.Queue(int32(i%2+1)))
+		go func() { _ = o.part("htcd").Start(context.WithoutCancel(t.Context())) }() // it may be killed before it is ready
+		time.Sleep(5 * time.Second)                                                  // the time is the matter
+	}
+	o.killHtcd()
+	sent := 0
+	for _, name := range names {
+		if o.Get(name).Status.ClusterID > 0 {
+			sent++
+		}
+	}
+	require.NotZero(t, sent, "nothing was sent in all that time")
+	require.Equal(t, before, lease(), "each took the Lease as its own, before it had run out")
+	o.do(o.part("htcd").Start)
+	o.succeeded(names...)
+	o.gone()
+}
+
+// killHtcd kills htcd alone and returns when it is dead.
+func (o outage) killHtcd() {
+	o.T.Helper()
+	o.Eventually(func() bool { return o.status("htcd").Pid != 0 }, func() string { return "htcd was not started" })
+	_, err := o.Lab.RunAs(o.T.Context(), "root", "kill", "-9", strconv.Itoa(o.status("htcd").Pid))
+	require.NoError(o.T, err)
+	o.Eventually(func() bool { return o.status("htcd").Pid == 0 }, func() string { return "htcd did not die" })
 }
 
 // submits are the processes that run in a staging directory of this lab.

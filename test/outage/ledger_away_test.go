@@ -41,7 +41,7 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := begin(t, "--identity=away")
+			o := begin(t)
 			if c.volume != "" {
 				o.mount(filepath.Dir(o.Lab.Ledger()), c.volume)
 			}

@@ -19,7 +19,7 @@ import (
 // What is rebuilt comes from the HTCJobs' statuses and, for what was sent but had not reached a status, from the tags of
 // the jobs.
 func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
-	o := begin(t, "--reconcile-schedule=@every 5s", "--identity=rebuilding")
+	o := begin(t, "--reconcile-schedule=@every 5s")
 	htcd := o.part("htcd")
 	o.Create("ended", "exit $1\n", trial.Queue(2))
 	o.Ended("ended")

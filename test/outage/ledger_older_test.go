@@ -19,7 +19,7 @@ import (
 
 // A backup of the volume is older than what was sent since. What the HTCJobs and the schedd know stands above it.
 func TestAnOlderLedgerThatIsPutBackRepeatsNothing(t *testing.T) {
-	o := begin(t, "--reconcile-schedule=@every 5s", "--identity=restoring")
+	o := begin(t, "--reconcile-schedule=@every 5s")
 	htcd := o.part("htcd")
 	names := []string{"ended", "wiped", "running"}
 	for _, name := range names {

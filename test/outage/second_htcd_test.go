@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -28,6 +29,10 @@ func TestOfTwoHtcdsOneWorks(t *testing.T) {
 		return names
 	}
 
+	holder := func() string {
+		return o.Kubectl("get", "lease", "htcd", "-n", "default", "-o", "jsonpath={.spec.holderIdentity}")
+	}
+
 	names := create("stopped")
 	o.do(o.part("htcd").Stop)
 	o.Eventually(func() bool { return second.ready() == http.StatusOK }, func() string { return "the second never took over" })
@@ -46,12 +51,12 @@ func TestOfTwoHtcdsOneWorks(t *testing.T) {
 	names = create("frozen")
 	o.do(o.part("htcd").Freeze)
 	// It may have fallen asleep with the ledger's lock in its hand: then the second waits for that.
-	o.Eventually(func() bool {
-		return o.Kubectl("get", "lease", "htcd", "-n", "default", "-o", "jsonpath={.spec.holderIdentity}") == "second"
-	}, func() string { return "the second never took the lease" })
+	o.Eventually(func() bool { return holder() == "second" }, func() string { return "the second never took the lease" })
 	o.do(o.part("htcd").Thaw)
+	o.Eventually(func() bool { return strings.Contains(o.log(), "this process must not go on") }, o.log)
 	o.succeeded(names...)
 	require.Equal(t, http.StatusOK, second.ready(), "the second still leads")
+	require.Equal(t, "second", holder())
 	second.kill()
 	o.gone()
 }

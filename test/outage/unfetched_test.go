@@ -20,7 +20,7 @@ const nothingFetched = "--keep-free=1Pi"
 // What ended by itself waits in the queue with its output. Only the queue knows of it when htcd ends at a bad moment, or
 // the ledger is lost.
 func TestWhatWaitsWithItsOutputIsFoundAgain(t *testing.T) {
-	o := begin(t, "--identity=unfetched", "--reconcile-schedule=@every 5s", nothingFetched)
+	o := begin(t, "--reconcile-schedule=@every 5s", nothingFetched)
 	htcd := o.part("htcd")
 	o.Create("ended", "echo \"I am $1\"; exit $1\n", trial.Queue(2))
 	for _, name := range []string{"suspended", "kept"} {
@@ -55,7 +55,7 @@ func TestWhatWaitsWithItsOutputIsFoundAgain(t *testing.T) {
 		require.NoError(t, os.Remove(path))
 	}
 	o.do(func(ctx context.Context) error {
-		return htcd.Restart(ctx, "--identity=unfetched", "--reconcile-schedule=@every 5s")
+		return htcd.Restart(ctx, "--reconcile-schedule=@every 5s")
 	})
 	ended := o.Fetched("ended")
 	for proc := range 2 {

@@ -16,7 +16,7 @@ import (
 // Of the 96 MiB of the volume output leaves a tenth free, so that five files of 16 MB have a place.
 func TestOutputThatTheVolumeCannotHoldWaitsAndEverythingElseGoesOn(t *testing.T) {
 	const size, fit, each = 16_000_000, 5, 5
-	o := begin(t, "--identity=small", "--reconcile-schedule=@every 5s")
+	o := begin(t, "--reconcile-schedule=@every 5s")
 	data := o.Lab.Path("htcd", "data")
 	o.mount(data, "size=96m")
 	names := []string{"dear", "dropped"}

@@ -68,7 +68,8 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Run runs the tool. Its error is a *Failure.
 //
 // The tool dies with this process: Linux sends its death signal when the thread that
-// started it ends, so this goroutine keeps its thread until the tool is gone.
+// started it ends, so this goroutine keeps its thread until the tool is gone. Where this
+// process is killed, the signal is sent before its parent can hear of that.
 func Run(parent context.Context, c Command) error {
 	if len(c.Writes) == 0 {
 		return run(parent, c)

@@ -6,12 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func shell(script string) Command {
@@ -63,12 +66,20 @@ const (
 	anewVariable   = "TOOL_TEST_ANEW" // a file that asks the parent to become another program
 )
 
+// In the helper process the main thread is kept from the tests, so that the tool is started by another.
+func init() {
+	if os.Getenv(orphanVariable) != "" {
+		runtime.LockOSThread()
+	}
+}
+
 // TestHelperProcess is the process that TestAToolDiesWithItsParent ends.
 func TestHelperProcess(t *testing.T) {
 	file := os.Getenv(orphanVariable)
 	if file == "" {
 		return
 	}
+	require.NotEqual(t, os.Getpid(), unix.Gettid())
 	go func() {
 		for {
 			if _, err := os.Stat(os.Getenv(anewVariable)); err == nil {
@@ -80,31 +91,68 @@ func TestHelperProcess(t *testing.T) {
 }
 
 func TestAToolDiesWithItsParent(t *testing.T) {
-	for name, end := range map[string]func(parent *os.Process, anew string) error{
-		"that is killed":                 func(parent *os.Process, _ string) error { return parent.Kill() },
-		"that puts another in its place": func(_ *os.Process, anew string) error { return os.WriteFile(anew, nil, 0o600) },
+	for name, end := range map[string]func(parent *exec.Cmd, anew string) error{
+		"that is killed":                 func(parent *exec.Cmd, _ string) error { return parent.Process.Kill() },
+		"that puts another in its place": func(_ *exec.Cmd, anew string) error { return os.WriteFile(anew, nil, 0o600) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, anew := filepath.Join(t.TempDir(), "pid"), filepath.Join(t.TempDir(), "anew")
-			parent := exec.Command(os.Args[0], "-test.run", "^TestHelperProcess$")
-			parent.Env = append(os.Environ(), orphanVariable+"="+file, anewVariable+"="+anew)
-			require.NoError(t, parent.Start())
-			t.Cleanup(func() {
-				_ = parent.Process.Kill()
-				_ = parent.Wait()
-			})
-			var pid string
-			require.Eventually(t, func() bool {
-				b, err := os.ReadFile(file)
-				pid = strings.TrimSpace(string(b))
-				return err == nil
-			}, 10*time.Second, 5*time.Millisecond)
+			parent, pid, anew := begin(t)
 			require.DirExists(t, "/proc/"+pid)
-			require.NoError(t, end(parent.Process, anew))
-			require.Eventually(t, func() bool {
-				stat, err := os.ReadFile("/proc/" + pid + "/stat")
-				return err != nil || bytes.Contains(stat, []byte(") Z "))
-			}, 5*time.Second, 5*time.Millisecond)
+			require.NoError(t, end(parent, anew))
+			require.Eventually(t, func() bool { return dead(t, pid) }, 5*time.Second, 5*time.Millisecond)
 		})
 	}
+}
+
+// Who has seen that the parent is dead may be sure of the tool, too: it will not execute another instruction.
+func TestAToolIsKilledBeforeItsParentsDeathIsKnown(t *testing.T) {
+	for range 10 {
+		parent, pid, _ := begin(t)
+		require.NoError(t, parent.Process.Kill())
+		_ = parent.Wait()
+		require.True(t, killed(t, pid) || dead(t, pid))
+	}
+}
+
+// begin starts the helper process and returns it with the pid of its tool and the file that asks it to become another program.
+func begin(t *testing.T) (parent *exec.Cmd, pid, anew string) {
+	t.Helper()
+	file, anew := filepath.Join(t.TempDir(), "pid"), filepath.Join(t.TempDir(), "anew")
+	parent = exec.Command(os.Args[0], "-test.run", "^TestHelperProcess$")
+	parent.Env = append(os.Environ(), orphanVariable+"="+file, anewVariable+"="+anew)
+	require.NoError(t, parent.Start())
+	t.Cleanup(func() {
+		_ = parent.Process.Kill()
+		_ = parent.Wait()
+	})
+	require.Eventually(t, func() bool {
+		b, err := os.ReadFile(file)
+		pid = strings.TrimSpace(string(b))
+		return err == nil
+	}, 10*time.Second, 5*time.Millisecond)
+	return parent, pid, anew
+}
+
+// dead reports whether a process is gone, or waits only for its parent to hear of its end.
+func dead(t *testing.T, pid string) bool {
+	t.Helper()
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
+}
+
+// killed reports whether a process has a SIGKILL before it, which nothing can take back.
+func killed(t *testing.T, pid string) bool {
+	t.Helper()
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(status)) {
+		if mask, is := strings.CutPrefix(line, "SigPnd:"); is {
+			pending, err := strconv.ParseUint(strings.TrimSpace(mask), 16, 64)
+			require.NoError(t, err)
+			return pending&(1<<(syscall.SIGKILL-1)) != 0
+		}
+	}
+	return false
 }

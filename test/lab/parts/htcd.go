@@ -19,7 +19,9 @@ func HTCd(w World) (*Process, error) {
 	}
 	return &Process{
 		Name: "htcd", Log: w.Lab.Log("htcd"), Port: w.Ports.Receiver,
-		Args: []string{w.Lab.Path("htcd", "bin", "htcd"), "run"}, Env: HTCdEnv(w), Account: "htcd",
+		Args: []string{w.Lab.Path("htcd", "bin", "htcd"), "run"}, Account: "htcd",
+		// The name that a container started again in its pod has: a Process never starts one before the last is dead.
+		Env:   append(HTCdEnv(w), "HTCD_IDENTITY=lab"),
 		Ready: httpReady(fmt.Sprintf("http://127.0.0.1:%d/readyz", w.Ports.Health), ""),
 		Grace: 40 * time.Second,
 	}, nil
