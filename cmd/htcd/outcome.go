@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube"
 )
 
@@ -45,7 +46,7 @@ func printOutcome(w io.Writer, format string, o outcome, dry bool) error {
 	return out.Flush()
 }
 
-func repaired(d kube.Difference, dry bool) string {
+func repaired(d crosscheck.Difference, dry bool) string {
 	switch {
 	case d.Repaired:
 		return "yes"

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/ledger"
 )
@@ -73,7 +74,7 @@ Exit codes:
 			answer.Error = err.Error()
 		}
 		if answer.Differences == nil {
-			answer.Differences = []kube.Difference{}
+			answer.Differences = []crosscheck.Difference{}
 		}
 		if err := printOutcome(cmd.OutOrStdout(), format, answer, scope.DryRun); err != nil {
 			return fmt.Errorf("reconcile: %w", err)

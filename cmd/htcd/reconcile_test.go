@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube"
 )
 
@@ -50,7 +51,7 @@ func reconcileWith(t *testing.T, environ []string, args ...string) (string, erro
 
 func TestReconcileAsksTheWorkingHtcdAndPrintsATable(t *testing.T) {
 	var asked kube.ReconcileOptions
-	report := kube.Report{Checked: 1200, Differences: []kube.Difference{
+	report := kube.Report{Checked: 1200, Differences: []crosscheck.Difference{
 		{Namespace: "default", Name: "zero", JobID: "7.0", Was: "Running", Is: "Succeeded", Evidence: "condor_q: JobStatus 4 (Completed), exit code 0", Repaired: true},
 		{Namespace: "default", Name: "zero", JobID: "7.1", Was: "Running", Is: "Held", Evidence: "two\nlines\tand a \x1b[31mcolour", Repaired: true},
 		{Namespace: "other", Name: "one", Was: "phase=Failed", Is: "phase=Succeeded", Evidence: "ledger"},
@@ -85,7 +86,7 @@ other/one       -    phase=Failed  phase=Succeeded  ledger                      
 
 func TestReconcileShowsWhatWasDoneBeforeItFailed(t *testing.T) {
 	socket := control(func(kube.ReconcileOptions) (kube.Report, error) {
-		return kube.Report{Checked: 2, Differences: []kube.Difference{{Namespace: "a", Name: "b", JobID: "1.0", Was: "Idle", Is: "Running", Repaired: true}}},
+		return kube.Report{Checked: 2, Differences: []crosscheck.Difference{{Namespace: "a", Name: "b", JobID: "1.0", Was: "Idle", Is: "Running", Repaired: true}}},
 			errors.New("condor_q: no answer within 1m0s")
 	}).serve(t, true)
 	out, err := reconcileWith(t, nil, "--once", "--control-socket", socket)
@@ -106,7 +107,7 @@ func TestReconcileSaysWhenHtcdIsNotReady(t *testing.T) {
 }
 
 func TestALongTableIsPrintedInBlocks(t *testing.T) {
-	report := kube.Report{Differences: make([]kube.Difference, 5*block+1)}
+	report := kube.Report{Differences: make([]crosscheck.Difference, 5*block+1)}
 	var out bytes.Buffer
 	require.NoError(t, printOutcome(&out, "table", outcome{Report: report}, true))
 	require.Equal(t, len(report.Differences)+2, bytes.Count(out.Bytes(), []byte("\n")))

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -136,9 +136,9 @@ func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s situation, 
 	case actRemove:
 		return c.finalize(ctx, job)
 	case actSuspend:
-		return c.stop(ctx, job, s, stopSuspended)
+		return c.stop(ctx, job, s, crosscheck.StopSuspended)
 	case actExpire:
-		return c.stop(ctx, job, s, stopDeadline)
+		return c.stop(ctx, job, s, crosscheck.StopDeadline)
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint, s
 			if j.Status == schedd.Removed && !j.Reasoned {
 				return schedd.ErrReasons
 			}
-			if !neverRan(j) {
+			if !crosscheck.NeverRan(j) {
 				*list = append(*list, j)
 			}
 			return nil
@@ -176,9 +176,4 @@ func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint, s
 	}
 	err = c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Since: since}, into(&left))
 	return queued, left, err
-}
-
-// neverRan tells whether the job is out of the queue because its files never arrived, by the schedd's own doing or by ours.
-func neverRan(j schedd.Job) bool {
-	return j.StagingFailed() || j.Status == schedd.Removed && strings.HasPrefix(j.RemoveReason, reasonStuck)
 }

@@ -73,14 +73,6 @@ func (a *answering) question(ctx context.Context, id schedd.Identity) error {
 	return a.Schedd.Answers(ctx, id)
 }
 
-// to is the schedd for a pass; of a dry one no note is taken.
-func (c *Controller) to(how pass) Schedd {
-	if a, is := c.Schedd.(*answering); is && how.dry {
-		return a.Schedd
-	}
-	return c.Schedd
-}
-
 func (a *answering) note(place schedd.Place, err error) {
 	if a.backends.note(place, err, a.now()) {
 		a.turned(place, err == nil)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/keymutex"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/fairqueue"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/output"
@@ -52,6 +53,7 @@ type Controller struct {
 	checks   fairqueue.Queue                              // UIDs whose run HTCondor is asked about soon
 	fetches  fairqueue.Queue                              // keys of HTCJobs with output to be fetched
 	actors   [actionClasses]*fairqueue.Pool[schedd.Place] // who serves the queues of actions
+	checker  *crosscheck.Checker
 	checkers *fairqueue.Pool[schedd.Place]
 	fetchers *fairqueue.Pool[schedd.Place]
 	logs     fairqueue.Queue   // keys of HTCJobs whose spec.logsPod is to be followed
@@ -64,7 +66,6 @@ type Controller struct {
 	tries    tries
 	limits   limits
 	pace     pace
-	passes   passes
 	rooms    rooms
 	began    time.Time // in the ledger's precision
 
@@ -108,9 +109,10 @@ func New(o Options) (*Controller, error) {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, actionClass(e), key) }
 		c.actors[e] = &fairqueue.Pool[schedd.Place]{Queue: queue, Size: c.Submitters, Backend: c.backendOf(actionClass(e)), Serve: fairqueue.Each(act)}
 	}
-	c.checkers = &fairqueue.Pool[schedd.Place]{Queue: c.checks, Size: 1, Batch: maxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
+	c.checkers = &fairqueue.Pool[schedd.Place]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
 	c.fetchers = &fairqueue.Pool[schedd.Place]{Queue: c.fetches, Size: c.Fetchers, Backend: c.backendOf(asking), Serve: fairqueue.Each(c.fetchOne)}
 	c.Schedd = &answering{Schedd: o.Schedd, backends: &c.backends, now: o.Now, any: o.Credentials.Any, turned: c.placeTurned}
+	c.checker = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)
 	}

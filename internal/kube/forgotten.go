@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -45,20 +46,20 @@ func (c *Controller) resumeGroup(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	at, found := c.Now(), map[runKey]map[int]observation{}
+	at, found := c.Now(), map[crosscheck.RunKey]map[int]crosscheck.Observation{}
 	err = c.Schedd.Queue(ctx, id, schedd.Waiting, func(j schedd.Job) error {
-		key := runKey{j.Cluster, j.Tag.UID, j.Tag.Attempt}
+		key := crosscheck.KeyOfJob(j)
 		if found[key] == nil {
-			found[key] = map[int]observation{}
+			found[key] = map[int]crosscheck.Observation{}
 		}
-		found[key][j.Proc] = observed(j, at)
+		found[key][j.Proc] = crosscheck.Ad(j, at)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
 	for _, run := range g.Runs {
-		if said := found[keyOf(run)]; len(said) > 0 {
+		if said := found[crosscheck.KeyOf(run)]; len(said) > 0 {
 			if err := c.resumeRun(ctx, run, said); err != nil {
 				return err
 			}
@@ -69,9 +70,9 @@ func (c *Controller) resumeGroup(ctx context.Context, g backend.Group) error {
 
 // resumeRun releases those of the procs that are not to be fetched, and notes of those of a suspended run that they have run
 // to their end. Of other runs the cross-check sees it.
-func (c *Controller) resumeRun(ctx context.Context, run ledger.Run, said map[int]observation) error {
+func (c *Controller) resumeRun(ctx context.Context, run ledger.Run, said map[int]crosscheck.Observation) error {
 	var done []int
-	owed := map[int]observation{}
+	owed := map[int]crosscheck.Observation{}
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		done = nil
 		clear(owed)
@@ -103,9 +104,9 @@ func (c *Controller) resumeRun(ctx context.Context, run ledger.Run, said map[int
 }
 
 // noteOwed writes down how jobs of a suspended run ended, and has their output fetched.
-func (c *Controller) noteOwed(ctx context.Context, run ledger.Run, owed map[int]observation) error {
+func (c *Controller) noteOwed(ctx context.Context, run ledger.Run, owed map[int]crosscheck.Observation) error {
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		_, err := observe(tx, run.UID, run.Attempt, owed, c.Now(), false)
+		_, err := crosscheck.Observe(tx, run.UID, run.Attempt, owed, c.Now(), false)
 		return err
 	})
 	if errors.Is(err, ledger.ErrNotFound) {

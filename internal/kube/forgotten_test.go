@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
@@ -75,7 +76,7 @@ func TestOutputOfWhichNobodyKnowsAnyMoreIsGivenUp(t *testing.T) {
 	w.loseLedger()
 	w.schedd.Lose(1, 0)
 	w.crosscheck()
-	w.clock = w.clock.Add(2 * lostAfter)
+	w.clock = w.clock.Add(2 * crosscheck.LostAfter)
 	w.crosscheck()
 	require.Contains(t, w.fetched("one"), "False GivenUp: ")
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase, "its end stands")

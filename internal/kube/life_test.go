@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -110,8 +111,8 @@ func TestWhatTheHistoryCouldNotKeepOfASuspendedHTCJobHasNotFailed(t *testing.T) 
 	w.crosscheck()
 	w.schedd.Lose(1, 2) // condor_rm took it out, and the history has rotated it away
 	w.suspend("three", true)
-	w.later(lostAfter)
-	w.later(lostAfter)
+	w.later(crosscheck.LostAfter)
+	w.later(crosscheck.LostAfter)
 	job := w.job("three")
 	require.Equal(t, v1alpha1.PhaseSuspended, job.Status.Phase)
 	require.Equal(t, []int32{0, 1, 0}, counts(job))
@@ -320,7 +321,7 @@ func TestAJobThatHasJustSaidItsEndIsLeftToEndInHTCondor(t *testing.T) {
 			if c.ends {
 				w.schedd.Complete(1, 0, 0)
 			}
-			w.later(settling)
+			w.later(crosscheck.Settling)
 			w.later(time.Minute)
 			require.Equal(t, v1alpha1.PhaseSuspended, w.job("two").Status.Phase)
 			require.Equal(t, metav1.ConditionTrue, condition(w.job("two"), v1alpha1.ConditionSuspended).Status)
@@ -549,10 +550,10 @@ func TestAnEndThatHTCondorNeverShowsIsWhatItsCallbackSaid(t *testing.T) {
 	t.Run("the next attempt", func(t *testing.T) {
 		w := lost(t)
 		w.edit("two", func(spec *v1alpha1.HTCJobSpec) { spec.Script.Source = "true\n" })
-		w.later(lostAfter - time.Second)
+		w.later(crosscheck.LostAfter - time.Second)
 		require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 		require.Equal(t, []int32{0, 1, 1}, counts(w.job("two")))
-		w.later(lostAfter)
+		w.later(crosscheck.LostAfter)
 		require.EqualValues(t, 2, w.job("two").Status.Attempt)
 	})
 	t.Run("a stop", func(t *testing.T) {
@@ -561,10 +562,10 @@ func TestAnEndThatHTCondorNeverShowsIsWhatItsCallbackSaid(t *testing.T) {
 		w.schedd.Run(1, -1)
 		require.NoError(t, w.callback("two", 1, 0))
 		w.schedd.Lose(1, 1)
-		w.later(settling)
+		w.later(crosscheck.Settling)
 		w.suspend("two", true)
-		w.later(lostAfter)
-		w.later(lostAfter)
+		w.later(crosscheck.LostAfter)
+		w.later(crosscheck.LostAfter)
 		job := w.job("two")
 		require.Equal(t, v1alpha1.PhaseSuspended, job.Status.Phase)
 		require.Equal(t, []int32{0, 1, 0}, counts(job))
@@ -575,13 +576,13 @@ func TestAnEndThatHTCondorNeverShowsIsWhatItsCallbackSaid(t *testing.T) {
 		job.Proc, job.Status = 1, schedd.Running
 		w.crosscheck()
 		w.schedd.Put(job) // it had been missing for a moment
-		w.clock = w.clock.Add(lostAfter)
+		w.clock = w.clock.Add(crosscheck.LostAfter)
 		w.crosscheck()
 		w.schedd.Lose(1, 1)
-		w.clock = w.clock.Add(lostAfter)
+		w.clock = w.clock.Add(crosscheck.LostAfter)
 		w.crosscheck()
 		require.False(t, w.run("two").Confirmed)
-		w.clock = w.clock.Add(lostAfter)
+		w.clock = w.clock.Add(crosscheck.LostAfter)
 		w.crosscheck()
 		require.True(t, w.run("two").Confirmed)
 		require.Equal(t, []int32{0, 1, 1}, counts(w.job("two")))

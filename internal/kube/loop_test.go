@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
@@ -298,7 +299,7 @@ func TestDeletingTakesBackNoEndThatWasTold(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	run := &ledger.Run{State: ledger.Submitted, Attempt: 1, Cluster: 1, Procs: 1}
-	removed := situation{job: job, run: run, counts: ledger.Counts{Failed: 1}, failures: []ledger.Proc{{Reason: reasonRemoved}}}
+	removed := situation{job: job, run: run, counts: ledger.Counts{Failed: 1}, failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}}}
 	require.Equal(t, v1alpha1.PhaseSucceeded, newStatus(removed, view{now: w.clock}).Phase, "its output was on its way")
 }
 
@@ -310,7 +311,7 @@ func TestWhatADeletionRemovesHasNotFailed(t *testing.T) {
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	for _, attempt := range []int{1, 2} { // also where the status had not yet said that it was sent
 		run := &ledger.Run{State: ledger.Submitted, Attempt: attempt, Cluster: 1, Procs: 2}
-		removed := situation{job: job, run: run, counts: ledger.Counts{Failed: 2}, failures: []ledger.Proc{{Reason: reasonRemoved}}}
+		removed := situation{job: job, run: run, counts: ledger.Counts{Failed: 2}, failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}}}
 		require.Equal(t, before, newStatus(removed, view{now: w.clock}))
 	}
 }

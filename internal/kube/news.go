@@ -3,6 +3,7 @@ package kube
 import (
 	"fmt"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 )
@@ -40,12 +41,12 @@ func failureNews(s situation, phase v1alpha1.Phase) (reason, message string) {
 	}
 	all := plural(n.Failed+n.Succeeded, "job")
 	switch {
-	case run.Stop == stopDeadline && s.stopped > 0:
+	case run.Stop == crosscheck.StopDeadline && s.stopped > 0:
 		message = fmt.Sprintf("%s: %d of %s had not ended and %s removed", run.Message, s.stopped, all, be(s.stopped))
 		if s.stopped == n.Failed {
-			return stopDeadline, message
+			return crosscheck.StopDeadline, message
 		}
-		return stopDeadline, fmt.Sprintf("%s; %d had failed before", message, n.Failed-s.stopped)
+		return crosscheck.StopDeadline, fmt.Sprintf("%s; %d had failed before", message, n.Failed-s.stopped)
 	case phase == v1alpha1.PhaseRemoved:
 		message = fmt.Sprintf("%d of %s removed from HTCondor", n.Failed, all)
 	default:

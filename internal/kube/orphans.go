@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 )
@@ -215,7 +216,7 @@ func (c *Controller) writeOrphans(ctx context.Context, kept []ledger.Run, there,
 }
 
 // reconcileOrphans shows what is kept, and lets it be removed when somebody has said so.
-func (c *Controller) reconcileOrphans(ctx context.Context, o ReconcileOptions, found func(Difference)) error {
+func (c *Controller) reconcileOrphans(ctx context.Context, o ReconcileOptions, found func(crosscheck.Difference)) error {
 	kept, _, err := c.keepOrphans(ctx, !o.DryRun)
 	if err != nil {
 		return err
@@ -242,7 +243,7 @@ func (c *Controller) reconcileOrphans(ctx context.Context, o ReconcileOptions, f
 		c.retryNow(func(t trouble) bool { return t.reason == reasonOrphansKept })
 	}
 	for _, run := range kept {
-		d := Difference{Namespace: run.Namespace, Name: run.Name, JobID: fmt.Sprint(run.Cluster), Was: string(run.State), Is: "Orphan", Repaired: remove,
+		d := crosscheck.Difference{Namespace: run.Namespace, Name: run.Name, JobID: fmt.Sprint(run.Cluster), Was: string(run.State), Is: "Orphan", Repaired: remove,
 			Evidence: "its object vanished together with many others and was not deleted; jobs and output are kept until --remove-orphans"}
 		if remove {
 			d.Evidence = "its object vanished together with many others; the htcd that works removes its jobs and output"

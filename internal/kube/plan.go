@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 )
@@ -69,7 +70,7 @@ func plan(s situation) decision {
 	case run.State == ledger.Intent:
 		return decision{actRecover, run.Attempt}
 	// What htcd began to stop it stops, whatever was edited since.
-	case stopping(s) && run.Stop == stopSuspended:
+	case stopping(s) && run.Stop == crosscheck.StopSuspended:
 		return decision{actSuspend, run.Attempt}
 	case stopping(s):
 		return decision{actExpire, run.Attempt}

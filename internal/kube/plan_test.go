@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -52,13 +53,13 @@ func TestPlan(t *testing.T) {
 		"a suspended active one is stopped":                       {situation{job: htcjob("a", suspended), run: run(ledger.Submitted), counts: active}, decision{actSuspend, 1}},
 		"a suspended ended one is left alone":                     {situation{job: htcjob("a", suspended), run: run(ledger.Submitted)}, decision{action: actRest}},
 		"one of which nobody knows is asked about first":          {situation{job: htcjob("a", suspended), run: run(ledger.Intent)}, decision{actRecover, 1}},
-		"a stop that was begun is carried through":                {situation{job: htcjob("a"), run: stopped(stopSuspended, true)}, decision{actSuspend, 1}},
+		"a stop that was begun is carried through":                {situation{job: htcjob("a"), run: stopped(crosscheck.StopSuspended, true)}, decision{actSuspend, 1}},
 		"a suspended one stays so":                                {situation{job: htcjob("a", suspended), run: run(ledger.Removed)}, decision{action: actRest}},
 		"a resumed one is begun anew":                             {situation{job: htcjob("a"), run: run(ledger.Removed)}, decision{actSubmit, 2}},
 		"before its deadline one is left alone":                   {situation{job: htcjob("a", deadlineOf(5)), run: sentAs(htcjob("a")), counts: active, now: time.Unix(104, 0)}, decision{action: actRest}},
 		"at its deadline it is stopped":                           {situation{job: htcjob("a", deadlineOf(5)), run: sentAs(htcjob("a")), counts: active, now: time.Unix(105, 0)}, decision{actExpire, 1}},
-		"and until HTCondor has confirmed it":                     {situation{job: htcjob("a"), run: stopped(stopDeadline, false)}, decision{actExpire, 1}},
-		"what was stopped at its deadline rests":                  {situation{job: htcjob("a"), run: stopped(stopDeadline, true)}, decision{action: actRest}},
+		"and until HTCondor has confirmed it":                     {situation{job: htcjob("a"), run: stopped(crosscheck.StopDeadline, false)}, decision{actExpire, 1}},
+		"what was stopped at its deadline rests":                  {situation{job: htcjob("a"), run: stopped(crosscheck.StopDeadline, true)}, decision{action: actRest}},
 		"a deleted one that others hold back is none of ours":     {situation{job: htcjob("a", deleted)}, decision{action: actRest}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, plan(c.s)) })

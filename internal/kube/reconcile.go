@@ -4,19 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // ReconcileOptions says what a pass that somebody asked for looks at.
@@ -28,29 +25,18 @@ type ReconcileOptions struct {
 	RemoveOrphans bool `json:"removeOrphans,omitempty"` // say that what has lost its object is to be removed
 }
 
-// Difference is one thing that was not as HTCondor, or the ledger, says.
-type Difference struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	JobID     string `json:"jobid,omitempty"` // empty: the HTCJob's status
-	Was       string `json:"was"`
-	Is        string `json:"is"`
-	Evidence  string `json:"evidence"`
-	Repaired  bool   `json:"repaired"`
-}
-
 // Report is what came of a pass.
 type Report struct {
-	Differences []Difference `json:"differences"` // never nil
-	Checked     int          `json:"checked"`     // jobs that were compared with HTCondor
+	Differences []crosscheck.Difference `json:"differences"` // never nil
+	Checked     int                     `json:"checked"`     // jobs that were compared with HTCondor
 }
 
 // Reconcile compares everything that the ledger has in its scope with the schedd, ended jobs included as far as
 // queue or history still know them, then the status of the HTCJobs with the ledger, and repairs both. It sends nothing.
 // With an error the report holds what was done until then.
 func (c *Controller) Reconcile(ctx context.Context, o ReconcileOptions) (Report, error) {
-	report := Report{Differences: []Difference{}}
-	found := func(d Difference) { report.Differences = append(report.Differences, d) }
+	report := Report{Differences: []crosscheck.Difference{}}
+	found := func(d crosscheck.Difference) { report.Differences = append(report.Differences, d) }
 	checked, err := c.reconcileJobs(ctx, o, found)
 	report.Checked = checked
 
@@ -74,135 +60,21 @@ func (c *Controller) Reconcile(ctx context.Context, o ReconcileOptions) (Report,
 
 type objectName struct{ namespace, name string }
 
-// maxChecked bounds the procs whose rows are in memory at once, at some 400 bytes each.
-const maxChecked = 100_000
-
 // reconcileJobs is the cross-check of everything in the scope.
-func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, found func(Difference)) (checked int, err error) {
+func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, found func(crosscheck.Difference)) (procs int, err error) {
 	var runs []ledger.Run
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		runs, err = tx.Runs(ledger.RunFilter{Namespace: o.Namespace, Name: o.Name, State: ledger.Submitted})
 		return err
 	})
-	if err != nil || len(runs) == 0 {
-		return 0, err
-	}
-	how := pass{history: true, all: true, dry: o.DryRun, found: found}
-	for _, g := range backend.Groups(runs) {
-		n, another := c.reconcileGroup(ctx, g, how)
-		checked, err = checked+n, errors.Join(err, another)
-	}
-	return checked, err
-}
-
-// reconcileGroup is the cross-check of all runs of one group.
-func (c *Controller) reconcileGroup(ctx context.Context, g backend.Group, how pass) (checked int, err error) {
-	id, err := c.questioner(ctx, g.Target)
 	if err != nil {
 		return 0, err
 	}
-	for runs := g.Runs; len(runs) > 0; {
-		n, procs := 0, 0
-		for n < len(runs) && (n == 0 || procs+runs[n].Procs <= maxChecked) {
-			procs += runs[n].Procs
-			n++
-		}
-		if err := c.check(ctx, id, runs[:n], how); err != nil {
-			return checked, err
-		}
-		checked, runs = checked+procs, runs[n:]
+	checker := c.checker
+	if o.DryRun { // takes no note of whether a schedd answers, either
+		checker = &crosscheck.Checker{Ledger: c.Ledger, Schedd: c.Schedd.(*answering).Schedd, As: c.questioner, Now: c.Now, Observer: checked{c}}
 	}
-	return checked, nil
-}
-
-// tell says what differed about a run beside the rows that were changed, or, in a dry run, would have been.
-func (k *checking) tell(how pass) {
-	run := Difference{Namespace: k.run.Namespace, Name: k.run.Name, JobID: fmt.Sprint(k.run.Cluster), Was: "Submitted", Repaired: !how.dry}
-	switch {
-	case k.neverRan:
-		run.Is, run.Evidence = "NeverRan", "its files never arrived at the schedd, which has thrown it out; htcd sends it as the next attempt"
-		how.found(run)
-		return
-	case k.stuck:
-		run.Is, run.Evidence = "HalfSpooled", "condor_q: its files will never arrive (JobStatus 5, HoldReasonCode 16, no StageInFinish); to be removed and sent again"
-		how.found(run)
-	}
-	for _, proc := range slices.Sorted(maps.Keys(k.said)) {
-		if o := k.said[proc]; how.dry && !o.absent {
-			is, _ := transition(*o.read, o)
-			tellChange(change{*o.read, is}, o, false, how.found)
-		}
-	}
-	for _, proc := range slices.Sorted(maps.Keys(k.open)) {
-		p := k.open[proc]
-		o, changed := k.said[proc]
-		is := p
-		if changed {
-			is, _ = transition(p, o)
-		}
-		switch {
-		case p.Status != ledger.StatusOpen:
-		case is.Status == ledger.StatusOpen:
-			how.found(Difference{Namespace: k.run.Namespace, Name: k.run.Name, JobID: p.JobID(), Was: word(p), Is: "Absent",
-				Evidence: fmt.Sprintf("%s; still so after %s it is failed as Lost", noTrace, lostAfter)})
-		case how.dry:
-			tellChange(change{p, is}, o, false, how.found)
-		}
-	}
-}
-
-// tellChange says how a row changed, unless it says the same in other words.
-func tellChange(r change, o observation, repaired bool, found func(Difference)) {
-	d := Difference{
-		Namespace: r.is.Namespace, Name: r.is.Name, JobID: r.is.JobID(),
-		Was: word(r.was), Is: word(r.is), Evidence: o.evidence, Repaired: repaired,
-	}
-	unknown := r.was.Status == ledger.StatusOpen && r.was.JobStatus == 0 && r.is.JobStatus == int(schedd.Idle) // counts as idle already
-	if d.Was != d.Is && !unknown {
-		found(d)
-	}
-}
-
-// word is what a row says about its job.
-func word(p ledger.Proc) string {
-	switch p.Status {
-	case ledger.StatusOpen:
-		switch now := schedd.JobStatus(p.JobStatus); now {
-		case schedd.Idle, schedd.Running, schedd.Held, schedd.TransferringOutput, schedd.Suspended:
-			return now.String()
-		}
-		return "Active"
-	case ledger.StatusSucceeded:
-		return "Succeeded"
-	case ledger.StatusFailed:
-		switch {
-		case p.ExitCode != nil:
-			return fmt.Sprintf("Failed (exit code %d)", *p.ExitCode)
-		case p.Signal != nil:
-			return fmt.Sprintf("Failed (signal %d)", *p.Signal)
-		case p.Reason != "":
-			return "Failed (" + p.Reason + ")"
-		}
-		return "Failed"
-	}
-	return fmt.Sprintf("status %d", p.Status)
-}
-
-// noTrace is the evidence of an absence.
-const noTrace = "neither condor_q nor condor_history shows it"
-
-// evidence is what an ad, which tool showed, says about its job.
-func evidence(tool string, j schedd.Job) string {
-	s := fmt.Sprintf("%s: JobStatus %d (%s)", tool, j.Status, j.Status)
-	switch o := j.Outcome(); {
-	case j.Held():
-		s += ", " + observed(j, time.Time{}).hold
-	case o.State != schedd.OutcomeOpen:
-		s += ", " + o.Message
-	case j.RemoteHost != "":
-		s += ", on " + j.RemoteHost
-	}
-	return s
+	return checker.Reconcile(ctx, runs, o.DryRun, found)
 }
 
 // statusSettles is how long a status that differs may take to become right by itself: a callback may be on its way from
@@ -211,7 +83,7 @@ const statusSettles = 2 * time.Second
 
 // reconcileStatus compares what the HTCJobs say with the ledger. It leaves out those whose jobs differed, because their
 // status follows from these.
-func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, differ map[objectName]bool, found func(Difference)) error {
+func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, differ map[objectName]bool, found func(crosscheck.Difference)) error {
 	if o.Namespace == "" {
 		o.Namespace = c.Namespace
 	}
@@ -249,7 +121,7 @@ func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, di
 					return err
 				}
 			}
-			found(Difference{Namespace: job.Namespace, Name: job.Name, Was: was, Is: is,
+			found(crosscheck.Difference{Namespace: job.Namespace, Name: job.Name, Was: was, Is: is,
 				Evidence: "the ledger says otherwise than .status", Repaired: !o.DryRun})
 			return nil
 		})

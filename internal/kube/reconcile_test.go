@@ -6,10 +6,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
+
+// noTrace is the evidence of an absence.
+const noTrace = "neither condor_q nor condor_history shows it"
 
 func (w *world) reconcile(o ReconcileOptions) Report {
 	w.t.Helper()
@@ -87,17 +91,17 @@ func TestReconcileShowsAndRepairsWhatDiffers(t *testing.T) {
 			w.crosscheck()
 			c.happens(w)
 			w.settle()
-			want := Difference{Namespace: "default", Name: "one", JobID: "1.0", Was: c.was, Is: c.is, Evidence: c.evidence}
+			want := crosscheck.Difference{Namespace: "default", Name: "one", JobID: "1.0", Was: c.was, Is: c.is, Evidence: c.evidence}
 
 			run, procs, status := w.contents("one")
-			require.Equal(t, Report{Differences: []Difference{want}, Checked: 1}, w.reconcile(ReconcileOptions{DryRun: true}))
+			require.Equal(t, Report{Differences: []crosscheck.Difference{want}, Checked: 1}, w.reconcile(ReconcileOptions{DryRun: true}))
 			runAfter, procsAfter, statusAfter := w.contents("one")
 			require.Equal(t, run, runAfter)
 			require.Equal(t, procs, procsAfter)
 			require.Equal(t, status, statusAfter)
 
 			want.Repaired = !c.stillOpen
-			require.Equal(t, Report{Differences: []Difference{want}, Checked: 1}, w.reconcile(ReconcileOptions{}))
+			require.Equal(t, Report{Differences: []crosscheck.Difference{want}, Checked: 1}, w.reconcile(ReconcileOptions{}))
 			require.Equal(t, c.phase, w.job("one").Status.Phase, "the status is right when it returns")
 			if !c.stillOpen {
 				require.Empty(t, w.reconcile(ReconcileOptions{}).Differences)
@@ -105,7 +109,7 @@ func TestReconcileShowsAndRepairsWhatDiffers(t *testing.T) {
 			}
 			w.clock = w.clock.Add(time.Minute)
 			want.Is, want.Evidence, want.Repaired = "Failed (Lost)", noTrace, true
-			require.Equal(t, []Difference{want}, w.reconcile(ReconcileOptions{}).Differences)
+			require.Equal(t, []crosscheck.Difference{want}, w.reconcile(ReconcileOptions{}).Differences)
 		})
 	}
 }
@@ -119,12 +123,12 @@ func TestReconcileRepairsAStatusThatTheLedgerDoesNotShare(t *testing.T) {
 	wrong := w.job("one").DeepCopy()
 	wrong.Status.Phase, wrong.Status.Succeeded, wrong.Status.Failed = v1alpha1.PhaseFailed, 0, 1
 	require.NoError(t, w.store.Update(wrong))
-	want := Difference{Namespace: "default", Name: "one", Was: "phase=Failed succeeded=0 failed=1", Is: "phase=Succeeded succeeded=1 failed=0",
+	want := crosscheck.Difference{Namespace: "default", Name: "one", Was: "phase=Failed succeeded=0 failed=1", Is: "phase=Succeeded succeeded=1 failed=0",
 		Evidence: "the ledger says otherwise than .status"}
-	require.Equal(t, []Difference{want}, w.reconcile(ReconcileOptions{DryRun: true}).Differences)
+	require.Equal(t, []crosscheck.Difference{want}, w.reconcile(ReconcileOptions{DryRun: true}).Differences)
 	require.Equal(t, wrong.Status, w.job("one").Status)
 	want.Repaired = true
-	require.Equal(t, []Difference{want}, w.reconcile(ReconcileOptions{}).Differences)
+	require.Equal(t, []crosscheck.Difference{want}, w.reconcile(ReconcileOptions{}).Differences)
 	require.Equal(t, right, w.job("one").Status)
 }
 
@@ -134,7 +138,7 @@ func TestReconcileKeepsToItsScope(t *testing.T) {
 		w.apply(htcjob(name, queueOf(2)))
 		w.schedd.Complete(i+1, -1, 3)
 	}
-	require.Equal(t, Report{Differences: []Difference{}}, w.reconcile(ReconcileOptions{Namespace: "another"}))
+	require.Equal(t, Report{Differences: []crosscheck.Difference{}}, w.reconcile(ReconcileOptions{Namespace: "another"}))
 	report := w.reconcile(ReconcileOptions{Namespace: "default", Name: "two"})
 	require.Equal(t, 2, report.Checked)
 	require.Equal(t, []string{"2.0", "2.1"}, []string{report.Differences[0].JobID, report.Differences[1].JobID})
@@ -173,7 +177,7 @@ func TestReconcileLeavesEndedRunsAloneThatTheScheddHasForgotten(t *testing.T) {
 	w.schedd.Lose(1, 0)
 	run, procs, status := w.contents("one")
 	w.clock = w.clock.Add(time.Hour)
-	require.Equal(t, Report{Differences: []Difference{}, Checked: 1}, w.reconcile(ReconcileOptions{}))
+	require.Equal(t, Report{Differences: []crosscheck.Difference{}, Checked: 1}, w.reconcile(ReconcileOptions{}))
 	w.settle()
 	runAfter, procsAfter, statusAfter := w.contents("one")
 	require.Equal(t, run, runAfter)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
@@ -68,7 +69,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	case whole:
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("adopted")
-		c.Told.repaired(Adopted)
+		c.Told.repaired(crosscheck.Adopted)
 		adopted := withTarget(*run, t)
 		adopted.Submitted = f.since(c.Now())
 		if err := c.recordCluster(ctx, job, adopted, f.cluster); err != nil {
@@ -83,10 +84,10 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("removing a half-spooled cluster")
 		// The cluster as well as the tag: the next leader may have sent one with the same tag in the meantime.
-		if _, err := c.remove(ctx, t, schedd.In(f.cluster.ID, tag(job, run.Attempt).Constraint()), reasonStuck); err != nil {
+		if _, err := c.remove(ctx, t, schedd.In(f.cluster.ID, tag(job, run.Attempt).Constraint()), crosscheck.ReasonStuck); err != nil {
 			return fmt.Errorf("remove half-spooled cluster %d: %w", f.cluster.ID, err)
 		}
-		c.Told.repaired(HalfSpooled)
+		c.Told.repaired(crosscheck.HalfSpooled)
 		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.cluster.ID)}
 	}
 	// Perhaps somebody wants to have them taken for this run; perhaps the credentials were others when they were sent. They
@@ -240,7 +241,7 @@ func judge(queued, left []schedd.Job, now time.Time) finding {
 	}
 	for _, j := range queued {
 		f := clusters[j.Cluster]
-		if f.verdict == spooling && now.Sub(time.Unix(j.QDate, 0)) > spoolTime(f.cluster.Procs) {
+		if f.verdict == spooling && now.Sub(time.Unix(j.QDate, 0)) > schedd.SpoolTime(f.cluster.Procs) {
 			f.verdict = halfSpooled
 		}
 	}

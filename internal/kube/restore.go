@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -36,7 +37,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 		run.Checked = status.LastChecked.Time
 	}
 	if status.Phase == v1alpha1.PhaseSuspended {
-		run.State, run.Stop, run.Reason = ledger.Removed, stopSuspended, stopSuspended
+		run.State, run.Stop, run.Reason = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended
 		run.Confirmed, run.Ended, run.Procs = true, c.Now(), max(job.Queue(), run.Procs)
 		if run.Cluster == 0 {
 			return run, nil
@@ -47,8 +48,8 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 		return run, nil
 	}
 	run.Confirmed, run.Ended = !owesOutput(status), c.Now()
-	if said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFailed); said != nil && said.Reason == stopDeadline {
-		run.Stop, run.Message = stopDeadline, "spec.activeDeadlineSeconds have passed since the submission"
+	if said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFailed); said != nil && said.Reason == crosscheck.StopDeadline {
+		run.Stop, run.Message = crosscheck.StopDeadline, "spec.activeDeadlineSeconds have passed since the submission"
 	}
 	if status.CompletionTime != nil {
 		run.Ended = status.CompletionTime.Time
@@ -73,9 +74,9 @@ func owesOutput(status v1alpha1.HTCJobStatus) bool {
 // endedProcs gives every proc of an ended run its end: first those that the status lists by name, then as many more as
 // its counts say. Where output is owed, their ends are no more than what a callback says: HTCondor's word stands above it.
 func endedProcs(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
-	source := fromCrosscheck
+	source := crosscheck.FromHTCondor
 	if !run.Confirmed {
-		source = fromCallback
+		source = crosscheck.FromCallback
 	}
 	procs := make([]ledger.Proc, run.Procs)
 	for i := range procs {
@@ -99,7 +100,7 @@ func endedProcs(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 	stopped := run.Procs - int(status.Active+status.Succeeded+status.Failed) // of a suspended run
 	for i := len(procs) - 1; i >= 0 && stopped > 0; i-- {
 		if p := &procs[i]; p.Status == ledger.StatusSucceeded {
-			p.Status, p.Reason, p.Message = ledger.StatusFailed, stopSuspended, removeReasons[stopSuspended]
+			p.Status, p.Reason, p.Message = ledger.StatusFailed, crosscheck.StopSuspended, crosscheck.RemoveReason(crosscheck.StopSuspended)
 			stopped--
 		}
 	}

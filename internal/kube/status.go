@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -106,7 +107,7 @@ func describeRun(status *v1alpha1.HTCJobStatus, s situation) {
 			status.ObservedGeneration = min(status.ObservedGeneration, s.job.Generation-1)
 		}
 	}
-	suspended := run.State == ledger.Removed && run.Stop == stopSuspended && run.Cluster > 0
+	suspended := run.State == ledger.Removed && run.Stop == crosscheck.StopSuspended && run.Cluster > 0
 	switch {
 	case run.State == ledger.Intent:
 		status.Active = int32(run.Procs)
@@ -120,7 +121,7 @@ func describeRun(status *v1alpha1.HTCJobStatus, s situation) {
 		status.Idle, status.Running, status.Held = int32(n.Idle), int32(n.Running), int32(n.Held)
 		status.JobID = v1alpha1.JobIDs(run.Cluster, run.Procs)
 		status.ClusterID, status.Schedd = int32(run.Cluster), run.Schedd
-		if run.Stop == stopSuspended {
+		if run.Stop == crosscheck.StopSuspended {
 			status.Failed -= int32(s.stopped)
 		}
 		if !suspended {
@@ -162,7 +163,7 @@ func phase(s situation) v1alpha1.Phase {
 		return v1alpha1.PhaseHeld
 	case n.Active > 0:
 		return v1alpha1.PhaseIdle
-	case stopping(s) && run.Stop == stopSuspended && s.stopped > 0:
+	case stopping(s) && run.Stop == crosscheck.StopSuspended && s.stopped > 0:
 		return v1alpha1.PhaseSuspended
 	case n.Failed == 0:
 		return v1alpha1.PhaseSucceeded
@@ -175,7 +176,7 @@ func phase(s situation) v1alpha1.Phase {
 // allRemoved tells whether nothing failed by itself, as far as the listed failures show.
 func allRemoved(s situation) bool {
 	for _, p := range s.failures {
-		if p.Reason != reasonRemoved {
+		if p.Reason != crosscheck.ReasonRemoved {
 			return false
 		}
 	}
@@ -252,7 +253,7 @@ func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s situa
 	case withheld(s):
 		is = metav1.ConditionTrue
 		reason, message = phaseNews(s, v1alpha1.PhaseSuspended)
-	case run != nil && run.Stop == stopSuspended && stopping(s):
+	case run != nil && run.Stop == crosscheck.StopSuspended && stopping(s):
 		reason, message = "Stopping", "the jobs are being removed from HTCondor"
 	case s.job.Spec.Suspend && status.Phase.Terminal():
 		reason, message = "Ended", "the jobs had ended before spec.suspend could stop them"

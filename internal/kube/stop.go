@@ -10,39 +10,17 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Why htcd itself ends a run: the stop column of the ledger, and the reason that its procs and conditions have.
-const (
-	stopSuspended = "Suspended"
-	stopDeadline  = "DeadlineExceeded"
-)
-
-// removeReasons is what HTCondor is told. It stands in the ads thereafter, and by it the procs are told from those that
-// somebody else removed, whoever reads the ads and when.
-var removeReasons = map[string]string{
-	stopSuspended: "htcd: spec.suspend is true",
-	stopDeadline:  "htcd: spec.activeDeadlineSeconds have passed",
-}
-
-// stopOf tells for which stop a job was removed, "" for none.
-func stopOf(j schedd.Job) string {
-	for stop, reason := range removeReasons {
-		if strings.HasPrefix(j.RemoveReason, reason) {
-			return stop
-		}
-	}
-	return ""
-}
-
 // stopping tells whether htcd has begun to stop the run and is not through with it: HTCondor has not said yet how each
 // of its procs ended.
 func stopping(s situation) bool {
 	run := s.run
-	return run != nil && run.State == ledger.Submitted && run.Stop != "" && !(run.Confirmed && run.Stop == stopDeadline)
+	return run != nil && run.State == ledger.Submitted && run.Stop != "" && !(run.Confirmed && run.Stop == crosscheck.StopDeadline)
 }
 
 // stop takes the jobs of a run that have not ended out of HTCondor. That it shall be stopped is written down first, so that it
@@ -77,7 +55,7 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation
 	if len(spared) > 0 {
 		constraint += " && !member(ProcId, {" + strings.Join(spared, ",") + "})"
 	}
-	alive, err := c.remove(ctx, backend.TargetOf(run), constraint, removeReasons[run.Stop])
+	alive, err := c.remove(ctx, backend.TargetOf(run), constraint, crosscheck.RemoveReason(run.Stop))
 	if err != nil {
 		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)
 	}
@@ -102,12 +80,12 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation
 		return nil
 	case !run.Confirmed:
 		return &waiting{2 * time.Second, "HTCondor has not said yet how every job ended"}
-	case run.Stop == stopDeadline:
+	case run.Stop == crosscheck.StopDeadline:
 		return nil
 	case stopped == 0: // all had ended by themselves
 		return c.endStop(ctx, run, func(run *ledger.Run) { run.Stop, run.Message = "", "" })
 	}
-	return c.endStop(ctx, run, func(run *ledger.Run) { run.State, run.Reason = ledger.Removed, stopSuspended })
+	return c.endStop(ctx, run, func(run *ledger.Run) { run.State, run.Reason = ledger.Removed, crosscheck.StopSuspended })
 }
 
 // maxSpared bounds a constraint.
@@ -125,7 +103,7 @@ func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]string, e
 				return err
 			}
 			for _, p := range procs {
-				if c.Now().Sub(p.Changed) < settling {
+				if c.Now().Sub(p.Changed) < crosscheck.Settling {
 					numbers = append(numbers, strconv.Itoa(p.Proc))
 				}
 			}
@@ -141,7 +119,7 @@ var errEnded = errors.New("the attempt has ended")
 // beginStop writes down that a run is to be stopped, and why.
 func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, why string, active int) (ledger.Run, error) {
 	message := "spec.suspend is true"
-	if deadline := job.Spec.ActiveDeadlineSeconds; why == stopDeadline && deadline != nil {
+	if deadline := job.Spec.ActiveDeadlineSeconds; why == crosscheck.StopDeadline && deadline != nil {
 		message = fmt.Sprintf("%s have passed since the submission (spec.activeDeadlineSeconds)", plural(int(*deadline), "second"))
 	}
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
@@ -179,7 +157,7 @@ func (c *Controller) endStop(ctx context.Context, run ledger.Run, change func(*l
 
 // withdraw gives up an attempt of which the schedd twice said that it has nothing, because it must not be sent now.
 func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
-	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, stopSuspended, stopSuspended, "spec.suspend is true"
+	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended, "spec.suspend is true"
 	run.Ended, run.Confirmed = c.Now(), true
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, run) }); err != nil {
 		return fmt.Errorf("record that attempt %d is not sent: %w", run.Attempt, err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -223,10 +222,4 @@ func stage(dir string, d schedd.Description, token string) error {
 		return err
 	}
 	return schedd.Stage(dir, d, token)
-}
-
-// spoolTime is how long a cluster may take to receive its files before it counts as stuck. A killed condor_submit
-// leaves one that waits for ever; a live one takes 1.5 ms per proc (measured), and is given ten times that.
-func spoolTime(procs int) time.Duration {
-	return time.Minute + time.Duration(procs)*15*time.Millisecond
 }

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 )
@@ -166,8 +167,8 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situatio
 		}
 		if s.counts.Failed > 0 {
 			filter := ledger.ProcFilter{Status: ledger.StatusFailed, Limit: v1alpha1.MaxFailures}
-			if run.Stop == stopSuspended {
-				filter.Besides = stopSuspended // they have not failed
+			if run.Stop == crosscheck.StopSuspended {
+				filter.Besides = crosscheck.StopSuspended // they have not failed
 			}
 			if s.failures, err = tx.Procs(run.UID, run.Attempt, filter); err != nil {
 				return err
@@ -210,7 +211,7 @@ func (c *Controller) report(ctx context.Context, s situation, v view) (differs b
 		return false, nil
 	}
 	before, after, key := s.job.Status, status, s.job.Namespace+"/"+s.job.Name
-	if onlyChecked(before, after) && (after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < betweenChecks) {
+	if onlyChecked(before, after) && (after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < crosscheck.BetweenChecks) {
 		return false, nil
 	}
 	if wait := c.pace.wait(key, v.now); wait > 0 && onlyCounts(before, after) {

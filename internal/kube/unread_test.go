@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -31,7 +32,7 @@ func TestAJobWhoseAdCannotBeReadIsPresentAndHeardOfOnce(t *testing.T) {
 	w.schedd.Complete(2, 0, 0)
 	for range 3 {
 		w.crosscheck()
-		w.later(lostAfter)
+		w.later(crosscheck.LostAfter)
 	}
 	job := w.job("three")
 	require.Equal(t, []int32{1, 1, 1}, counts(job))

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -90,13 +91,13 @@ func New(build Build) *Metrics {
 	m.passes = m.counters("passes_total", "passes over the open runs of one schedd, by `pass` (`cross-check` or `refresh`) and `result`: `OK` or `Error`", "pass", "result")
 	m.passTime = m.histograms("pass_duration_seconds", "how long such a pass took", slow, "pass")
 	m.passSuccess = m.gauges("pass_last_success_timestamp_seconds", "when such a pass last ended with success, as Unix time; there are none while no run is open", "pass", "schedd")
-	for _, pass := range kube.Passes {
+	for _, pass := range crosscheck.Passes {
 		m.passTime.WithLabelValues(pass)
 		m.passes.WithLabelValues(pass, ok)
 		m.passes.WithLabelValues(pass, failed)
 	}
 	m.repairs = m.counters("repairs_total", "what only the cross-check, or a look after an interruption, put right, by `kind`: see below", "kind")
-	for _, kind := range kube.Repairs {
+	for _, kind := range crosscheck.Repairs {
 		m.repairs.WithLabelValues(string(kind))
 	}
 
@@ -184,7 +185,7 @@ func kindOf(err error) string {
 // Told is for kube.Options.
 func (m *Metrics) Told() kube.Told {
 	return kube.Told{
-		Repaired: func(kind kube.Repair) { m.repairs.WithLabelValues(string(kind)).Inc() },
+		Repaired: func(kind crosscheck.Repair) { m.repairs.WithLabelValues(string(kind)).Inc() },
 		Passed: func(pass string, place schedd.Place, took time.Duration, err error) {
 			m.passTime.WithLabelValues(pass).Observe(took.Seconds())
 			if err != nil {

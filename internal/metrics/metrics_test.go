@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/credential"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -46,7 +47,7 @@ func TestThePageListsEveryMetric(t *testing.T) {
 		return
 	}
 	require.Equal(t, want, string(page), "go test ./internal/metrics -update")
-	for _, kind := range kube.Repairs {
+	for _, kind := range crosscheck.Repairs {
 		require.Contains(t, after, "| `"+string(kind)+"` |")
 	}
 }
@@ -93,7 +94,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	m.Command("condor_q", time.Second, nil)
 	m.Command("condor_rm", time.Second, unreachable)
 	told := m.Told()
-	told.Repaired(kube.LostCallback)
+	told.Repaired(crosscheck.LostCallback)
 	told.Passed("cross-check", schedd.Place{Schedd: "s"}, time.Second, nil)
 	told.Passed("refresh", schedd.Place{Collector: "c", Schedd: "s"}, time.Second, unreachable)
 	told.Fetched(3, 4096)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -162,6 +163,12 @@ func (j Job) Spooling() bool { return j.Status == Held && j.HoldReasonCode == ho
 // Spooled tells whether all input files of the job arrived. Only this tells a
 // cluster that will run from one that is stuck since its submit was killed.
 func (j Job) Spooled() bool { return j.StageInFinish > 0 }
+
+// SpoolTime is how long a cluster may take to receive its files before it counts as stuck. A killed condor_submit
+// leaves one that waits without end; a live one takes 1.5 ms per proc (measured), and is given ten times that.
+func SpoolTime(procs int) time.Duration {
+	return time.Minute + time.Duration(procs)*15*time.Millisecond
+}
 
 // StagingFailed tells whether the schedd threw the job away because its
 // input files never came. Such a job never ran; it must not count as a run.

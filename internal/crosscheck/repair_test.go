@@ -1,4 +1,4 @@
-package kube
+package crosscheck
 
 import (
 	"testing"
@@ -13,8 +13,8 @@ func TestEachRepairIsOfOneKind(t *testing.T) {
 	open := ledger.Proc{Status: ledger.StatusOpen}
 	exited := ledger.Proc{Status: ledger.StatusFailed, ExitCode: &code, Reason: "ExitCode"}
 	succeeded := ledger.Proc{Status: ledger.StatusSucceeded, ExitCode: new(int)}
-	removed := ledger.Proc{Status: ledger.StatusFailed, Reason: reasonRemoved}
-	lost := ledger.Proc{Status: ledger.StatusFailed, Reason: reasonLost}
+	removed := ledger.Proc{Status: ledger.StatusFailed, Reason: ReasonRemoved}
+	lost := ledger.Proc{Status: ledger.StatusFailed, Reason: ReasonLost}
 	for name, c := range map[string]struct {
 		run     ledger.Run
 		was, is ledger.Proc
@@ -23,7 +23,7 @@ func TestEachRepairIsOfOneKind(t *testing.T) {
 		"a job that exited and did not say so lost its callback":              {ledger.Run{}, open, exited, LostCallback},
 		"so did one that succeeded":                                           {ledger.Run{}, open, succeeded, LostCallback},
 		"one that may be retried only says when it exited, not that it ended": {ledger.Run{Deferred: true}, open, exited, SilentEnd},
-		"one that is being stopped says how it was killed":                    {ledger.Run{Stop: stopSuspended}, open, exited, SilentEnd},
+		"one that is being stopped says how it was killed":                    {ledger.Run{Stop: StopSuspended}, open, exited, SilentEnd},
 		"one that was removed says nothing":                                   {ledger.Run{}, open, removed, SilentEnd},
 		"one without a trace has vanished":                                    {ledger.Run{}, open, lost, Vanished},
 		"one that ended otherwise than it said was contradicted":              {ledger.Run{}, succeeded, removed, Contradicted},
@@ -31,7 +31,7 @@ func TestEachRepairIsOfOneKind(t *testing.T) {
 		"one that began to run needed no repair":                              {ledger.Run{}, open, open, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kind, ok := repairOf(c.run, change{c.was, c.is})
+			kind, ok := repairOf(c.run, Change{c.was, c.is})
 			require.Equal(t, c.want, kind)
 			require.Equal(t, c.want != "", ok)
 		})

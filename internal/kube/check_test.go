@@ -1,29 +1,17 @@
 package kube
 
 import (
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
 )
-
-func TestWhatAnAdSaysAgainOfASteadyProcChangesNothing(t *testing.T) {
-	for _, status := range []schedd.JobStatus{schedd.Idle, schedd.Running, schedd.TransferringOutput, schedd.Suspended} {
-		o := observed(schedd.Job{Cluster: 1, Status: status}, time.Now())
-		was := ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(status), Source: fromCrosscheck}
-		require.True(t, o.asBefore(status))
-		_, changed := transition(was, o)
-		require.False(t, changed, status)
-		require.False(t, o.asBefore(schedd.Held), "another state is news")
-	}
-	require.False(t, observed(schedd.Job{Cluster: 1, Status: schedd.Held, HoldReasonCode: 1}, time.Now()).asBefore(schedd.Held), "so is why it is held")
-	require.False(t, observed(schedd.Job{Cluster: 1, Status: schedd.Completed, ExitCode: new(int)}, time.Now()).asBefore(schedd.Completed))
-}
 
 func TestAQueueWithoutNewsIsWrittenDownOnceAMinute(t *testing.T) {
 	w := newWorld(t)
@@ -52,7 +40,7 @@ func TestWhatHasEndedIsNotWrittenAgainToSayThatHTCondorWasAsked(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
 	written := w.writes
 	w.schedd.Complete(1, 0, 0)
-	w.clock = w.clock.Add(betweenChecks)
+	w.clock = w.clock.Add(crosscheck.BetweenChecks)
 	w.crosscheck()
 	run, err := w.latest(t.Context(), "uid-one")
 	require.NoError(t, err)
@@ -75,4 +63,21 @@ func TestAResyncLooksAtWhatIsNotOverAndNewsGoFirst(t *testing.T) {
 	events.OnUpdate(running, changed)
 	events.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/gone"})
 	require.Equal(t, []int{2, 3}, []int{w.routine.Len(), w.queue.Len()})
+}
+
+func TestRunsThatTakeSeveralQuestionsAreCheckedWhole(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"one", "two", "three"} {
+		w.apply(htcjob(name))
+		run := w.run(name)
+		run.Procs = 50_000 - 1 // as far as a question is concerned
+		require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(run) }))
+		w.schedd.Complete(run.Cluster, 0, 0)
+	}
+	asked := w.schedd.Calls(scheddtest.Queue)
+	w.crosscheck()
+	require.Equal(t, asked+3, w.schedd.Calls(scheddtest.Queue))
+	for _, name := range []string{"one", "two", "three"} {
+		require.Equal(t, v1alpha1.PhaseSucceeded, w.job(name).Status.Phase)
+	}
 }

@@ -1,4 +1,4 @@
-package kube
+package crosscheck
 
 import (
 	"cmp"
@@ -13,8 +13,8 @@ import (
 // question costs the schedd a look at all of its queue, so there should not be many.
 const procsAtOnce = 50_000
 
-// questions are the constraints of the questions about all jobs of some runs, to be asked one after the other. Together they match
-// each of these jobs; others may be among them.
+// questions returns the constraints of the questions about all jobs of some runs, to be asked one after the other. Together they
+// match each of these jobs; others may be among them.
 func questions(runs []ledger.Run) (constraints []string) {
 	runs = slices.SortedFunc(slices.Values(runs), func(a, b ledger.Run) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	for len(runs) > 0 {
@@ -35,15 +35,15 @@ func questions(runs []ledger.Run) (constraints []string) {
 	return constraints
 }
 
-// maxNamed is how many clusters a constraint names. A command line takes 128 KiB in one argument; past a few thousand
-// clusters the schedd is faster with a comparison or two per job, and take leaves out what was not asked about.
-const maxNamed = 2000
+// MaxNamed is how many clusters a constraint names. A command line takes 128 KiB in one argument; past a few thousand
+// clusters the schedd is faster with a comparison or two per job, and jobs that were not asked about are ignored.
+const MaxNamed = 2000
 
 // constraint matches the jobs of these clusters, and perhaps of others between them.
 func constraint(clusters []int) string {
 	slices.Sort(clusters)
 	clusters = slices.Compact(clusters)
-	if len(clusters) > maxNamed {
+	if len(clusters) > MaxNamed {
 		return fmt.Sprintf("%s && ClusterId >= %d && ClusterId <= %d", schedd.Tagged, clusters[0], clusters[len(clusters)-1])
 	}
 	return schedd.ClusterConstraint(clusters...)

@@ -1,4 +1,4 @@
-package kube
+package crosscheck
 
 import (
 	"strconv"
@@ -6,10 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 func TestAQuestionIsForSoManyJobsAtMost(t *testing.T) {
@@ -54,21 +52,4 @@ func named(from, to int) string {
 		}
 	}
 	return text + "})"
-}
-
-func TestWhatTakesSeveralQuestionsIsCheckedWhole(t *testing.T) {
-	w := newWorld(t)
-	for _, name := range []string{"one", "two", "three"} {
-		w.apply(htcjob(name))
-		run := w.run(name)
-		run.Procs = procsAtOnce - 1 // as far as a question is concerned
-		require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(run) }))
-		w.schedd.Complete(run.Cluster, 0, 0)
-	}
-	asked := w.schedd.Calls(scheddtest.Queue)
-	w.crosscheck()
-	require.Equal(t, asked+3, w.schedd.Calls(scheddtest.Queue))
-	for _, name := range []string{"one", "two", "three"} {
-		require.Equal(t, v1alpha1.PhaseSucceeded, w.job(name).Status.Phase)
-	}
 }

@@ -1,0 +1,100 @@
+package crosscheck
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// hearer compares the ads that a tool shows. It is called for each of them.
+func (all comparisons) hearer(tool string, at time.Time, taken func(*comparison)) func(schedd.Job) error {
+	return func(j schedd.Job) error {
+		k := all.of(j)
+		if k == nil {
+			return nil
+		}
+		if k.needsReason(j) {
+			return schedd.ErrReasons
+		}
+		k.take(j, tool, at)
+		if taken != nil {
+			taken(k)
+		}
+		return nil
+	}
+}
+
+// askQueue compares the queue with the rows of some runs. The rows are read while condor_q gathers its answer, or in a full
+// comparison before: there it matters what a row said before HTCondor was asked.
+func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledger.Run, full bool, at time.Time) (comparisons, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	all := newComparisons(runs, full)
+	read := make(chan error, 1)
+	if full {
+		read <- c.readRows(ctx, runs, all)
+	} else {
+		go func() { read <- c.readRows(ctx, runs, all) }()
+	}
+	wait := sync.OnceValue(func() error { return <-read })
+	hear := all.hearer("condor_q", at, nil)
+	var asked error
+	for _, some := range questions(runs) {
+		asked = c.Schedd.Queue(ctx, id, some, func(j schedd.Job) error {
+			if err := wait(); err != nil {
+				return err
+			}
+			return hear(j)
+		})
+		if asked != nil {
+			break
+		}
+	}
+	if err := wait(); err != nil {
+		return nil, err
+	}
+	if asked != nil {
+		return nil, fmt.Errorf("cross-check queue: %w", asked)
+	}
+	return all, nil
+}
+
+// askHistory compares the history with what the queue did not show. It is not read beyond the mark where everything that is
+// missing left the queue after it.
+func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all comparisons, since mark, at time.Time, taken func(*comparison)) error {
+	var gone []int
+	bound := schedd.HistoryBounds{Since: since.newest}
+	for _, k := range all {
+		if k.unseen() == 0 {
+			continue
+		}
+		gone = append(gone, k.run.Cluster)
+		if !k.sinceMark(since) {
+			bound.Since = ""
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	if err := c.Schedd.History(ctx, id, constraint(gone), bound, all.hearer("condor_history", at, taken)); err != nil {
+		return fmt.Errorf("cross-check history: %w", err)
+	}
+	return nil
+}
+
+// NewestHistory returns the id of the job that left the queue last, "" when none ever did.
+func (c *Checker) NewestHistory(ctx context.Context, id schedd.Identity) (string, error) {
+	var newest string
+	err := c.Schedd.History(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j schedd.Job) error {
+		newest = j.ID()
+		return nil
+	})
+	if err != nil {
+		return "", fmt.Errorf("cross-check history: %w", err)
+	}
+	return newest, nil
+}

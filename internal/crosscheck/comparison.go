@@ -1,0 +1,144 @@
+package crosscheck
+
+import (
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// comparison is what is found out about one run: its rows on the one side, its ads on the other.
+type comparison struct {
+	run       ledger.Run
+	full      bool                     // ended procs are compared, too
+	rows      map[int]ledger.Proc      // of which no ad was seen yet
+	unchanged map[int]schedd.JobStatus // the same for rows that say no more than that the job is open and in that state
+	observed  map[int]Observation
+	unread    []string // jobs whose ads cannot be had or read: they are there, and nothing more is known
+	present   bool     // HTCondor has some proc as its row says, and open
+	neverRan  bool     // its files never arrived, and it has left the queue
+	stuck     bool     // its files will never arrive, and it waits in the queue
+	applied   bool     // what was observed is being written, or is
+}
+
+// RunKey identifies a run by what its ads carry. A cluster id alone comes again when a schedd is set up from scratch.
+type RunKey struct {
+	cluster int
+	uid     string
+	attempt int
+}
+
+// KeyOf returns the key of a run.
+func KeyOf(run ledger.Run) RunKey { return RunKey{run.Cluster, run.UID, run.Attempt} }
+
+// KeyOfJob returns the key of the run that an ad names.
+func KeyOfJob(j schedd.Job) RunKey { return RunKey{j.Cluster, j.Tag.UID, j.Tag.Attempt} }
+
+// comparisons are those of one check.
+type comparisons map[RunKey]*comparison
+
+func newComparisons(runs []ledger.Run, full bool) comparisons {
+	all := make(comparisons, len(runs))
+	for _, run := range runs {
+		all[KeyOf(run)] = &comparison{run: run, full: full, rows: map[int]ledger.Proc{}, observed: map[int]Observation{}}
+	}
+	return all
+}
+
+// of returns the comparison that an ad belongs to; nil when nobody asked about its run.
+func (all comparisons) of(j schedd.Job) *comparison {
+	return all[KeyOfJob(j)]
+}
+
+// unseen returns of how many procs no ad was seen yet.
+func (k *comparison) unseen() int { return len(k.rows) + len(k.unchanged) }
+
+// quiet reports whether nothing is to be written but that HTCondor was asked.
+func (k *comparison) quiet() bool {
+	return k.present && len(k.observed) == 0 && !k.neverRan && !k.stuck && !k.run.Confirmed && k.run.Ended.IsZero()
+}
+
+// wants reports whether a job was asked about and not seen yet.
+func (k *comparison) wants(j schedd.Job) bool {
+	_, row := k.rows[j.Proc]
+	_, unchanged := k.unchanged[j.Proc]
+	return row || unchanged
+}
+
+// needsReason reports whether a job that is asked about cannot be judged without HTCondor's reasons: one that was removed, or
+// one that is held and was not when it was last asked about, or was for something else. How long reasons are is decided by
+// the job's owner, and so they are asked for only where they are news.
+func (k *comparison) needsReason(j schedd.Job) bool {
+	if j.Reasoned || j.Status != schedd.Removed && !j.Held() || !k.wants(j) {
+		return false
+	}
+	known := heldAsBefore(k.rows[j.Proc], j) && time.Unix(j.EnteredCurrentStatus, 0).Before(k.run.Checked.Add(-Settling))
+	return !j.Held() || k.full || !known
+}
+
+// heldAsBefore reports whether the row says that the job is held with the same code.
+func heldAsBefore(p ledger.Proc, j schedd.Job) bool {
+	return p.Status == ledger.StatusOpen && p.JobStatus == int(schedd.Held) && p.Reason == reasonHeld && strings.Contains(p.Message, holdCode(j))
+}
+
+// take compares one ad, which the tool of that name showed.
+func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
+	if !k.wants(j) {
+		return
+	}
+	p := k.rows[j.Proc]
+	was, unchanged := k.unchanged[j.Proc]
+	delete(k.rows, j.Proc)
+	delete(k.unchanged, j.Proc)
+	switch {
+	case j.Unread:
+		k.unread, k.present = append(k.unread, j.ID()), true
+	case NeverRan(j):
+		k.neverRan = true
+	case j.Spooling() && !j.Spooled() && at.Sub(time.Unix(j.QDate, 0)) > schedd.SpoolTime(k.run.Procs):
+		k.stuck = true
+	default:
+		o := Ad(j, at)
+		if !j.Reasoned && o.hold != "" {
+			o.hold = p.Message // as it was: see needsReason
+		}
+		if k.full {
+			o.read = &p
+		}
+		changes := !unchanged || !o.repeats(was)
+		if !unchanged {
+			_, changes = o.apply(p)
+		}
+		switch {
+		case changes:
+			o.evidence = evidence(tool, j)
+			k.observed[j.Proc] = o
+		case unchanged:
+			k.present = true
+		}
+	}
+}
+
+// miss takes note of the procs that neither queue nor history showed.
+func (k *comparison) miss(at time.Time) {
+	o := Observation{source: FromHTCondor, at: at, absent: true, stop: k.run.Stop, evidence: noTrace}
+	for proc, p := range k.rows {
+		if _, changed := o.apply(p); changed {
+			k.observed[proc] = o
+		}
+	}
+	for proc := range k.unchanged {
+		k.observed[proc] = o
+	}
+}
+
+// sinceMark reports whether whatever left the queue of this run left it after the mark: it was asked about since, or sent since.
+func (k *comparison) sinceMark(m mark) bool {
+	for _, p := range k.rows {
+		if p.Absent > 0 {
+			return false
+		}
+	}
+	return !k.run.Checked.Before(m.at) || k.run.Submitted.After(m.at)
+}

@@ -1,0 +1,185 @@
+package crosscheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Difference is one thing that was not as HTCondor, or the ledger, says.
+type Difference struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	JobID     string `json:"jobid,omitempty"` // empty: the HTCJob's status
+	Was       string `json:"was"`
+	Is        string `json:"is"`
+	Evidence  string `json:"evidence"`
+	Repaired  bool   `json:"repaired"`
+}
+
+// maxProcs bounds the procs whose rows are in memory at once, at some 400 bytes each.
+const maxProcs = 100_000
+
+// Reconcile compares runs with the schedds, ended procs included as far as queue or history still know them. It reports every
+// difference in order, and repairs the ledger unless dry is set. checked is how many procs were compared.
+func (c *Checker) Reconcile(ctx context.Context, runs []ledger.Run, dry bool, found func(Difference)) (checked int, err error) {
+	for _, g := range backend.Groups(runs) {
+		n, another := c.reconcileGroup(ctx, g, dry, found)
+		checked, err = checked+n, errors.Join(err, another)
+	}
+	return checked, err
+}
+
+func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool, found func(Difference)) (checked int, err error) {
+	id, err := c.As(ctx, g.Target)
+	if err != nil {
+		return 0, err
+	}
+	for runs := g.Runs; len(runs) > 0; {
+		n, procs := 0, 0
+		for n < len(runs) && (n == 0 || procs+runs[n].Procs <= maxProcs) {
+			procs += runs[n].Procs
+			n++
+		}
+		if err := c.reconcileSome(ctx, id, runs[:n], dry, found); err != nil {
+			return checked, err
+		}
+		checked, runs = checked+procs, runs[n:]
+	}
+	return checked, nil
+}
+
+func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []ledger.Run, dry bool, found func(Difference)) error {
+	at := c.Now()
+	all, err := c.askQueue(ctx, id, runs, true, at)
+	if err != nil {
+		return err
+	}
+	if err := c.askHistory(ctx, id, all, mark{}, at, nil); err != nil {
+		return err
+	}
+	var errs []error
+	for _, run := range runs {
+		k := all[KeyOf(run)]
+		c.Observer.Unread(k.run, k.unread)
+		k.miss(at)
+		if !dry {
+			if err := c.repair(ctx, k, at); err != nil {
+				errs = append(errs, err)
+				continue
+			}
+		}
+		for _, d := range k.differences() {
+			d.Repaired = d.Repaired && !dry
+			found(d)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// repair does what a cross-check would do about one run.
+func (c *Checker) repair(ctx context.Context, k *comparison, at time.Time) error {
+	if k.stuck {
+		if err := c.Observer.Stuck(ctx, k.run); err != nil {
+			return fmt.Errorf("remove cluster %d: %w", k.run.Cluster, err)
+		}
+	}
+	if k.run.Confirmed && len(k.observed) == 0 {
+		return nil
+	}
+	defer c.Observer.Changed(k.run, nil)
+	_, err := c.write(ctx, k, at)
+	return err
+}
+
+// differences lists how the run and its rows differ from what HTCondor says. Repaired is false where a repair has to wait.
+func (k *comparison) differences() (all []Difference) {
+	tell := func(jobID, was, is, evidence string, repaired bool) {
+		all = append(all, Difference{Namespace: k.run.Namespace, Name: k.run.Name, JobID: jobID, Was: was, Is: is, Evidence: evidence, Repaired: repaired})
+	}
+	cluster := fmt.Sprint(k.run.Cluster)
+	switch {
+	case k.neverRan:
+		tell(cluster, "Submitted", "NeverRan", "its files never arrived at the schedd, which has thrown it out; htcd sends it as the next attempt", true)
+		return all
+	case k.stuck:
+		tell(cluster, "Submitted", "HalfSpooled",
+			"condor_q: its files will never arrive (JobStatus 5, HoldReasonCode 16, no StageInFinish); to be removed and sent again", true)
+	}
+	for _, proc := range slices.Sorted(maps.Keys(k.observed)) {
+		o := k.observed[proc]
+		was := k.rows[proc]
+		if !o.absent {
+			was = *o.read
+		}
+		is, _ := o.apply(was)
+		if before, after := word(was), word(is); before != after && !becameIdle(was, is) {
+			tell(is.JobID(), before, after, o.evidence, true)
+		}
+	}
+	for _, proc := range slices.Sorted(maps.Keys(k.rows)) {
+		was := k.rows[proc]
+		is := was
+		if o, changed := k.observed[proc]; changed {
+			is, _ = o.apply(was)
+		}
+		if was.Status == ledger.StatusOpen && is.Status == ledger.StatusOpen {
+			tell(was.JobID(), word(was), "Absent", fmt.Sprintf("%s; still so after %s it is failed as Lost", noTrace, LostAfter), false)
+		}
+	}
+	return all
+}
+
+// becameIdle reports whether a row only learns that a job is idle, as which it counts already.
+func becameIdle(was, is ledger.Proc) bool {
+	return was.Status == ledger.StatusOpen && was.JobStatus == 0 && is.JobStatus == int(schedd.Idle)
+}
+
+// word is what a row says about its job.
+func word(p ledger.Proc) string {
+	switch p.Status {
+	case ledger.StatusOpen:
+		switch now := schedd.JobStatus(p.JobStatus); now {
+		case schedd.Idle, schedd.Running, schedd.Held, schedd.TransferringOutput, schedd.Suspended:
+			return now.String()
+		}
+		return "Active"
+	case ledger.StatusSucceeded:
+		return "Succeeded"
+	case ledger.StatusFailed:
+		switch {
+		case p.ExitCode != nil:
+			return fmt.Sprintf("Failed (exit code %d)", *p.ExitCode)
+		case p.Signal != nil:
+			return fmt.Sprintf("Failed (signal %d)", *p.Signal)
+		case p.Reason != "":
+			return "Failed (" + p.Reason + ")"
+		}
+		return "Failed"
+	}
+	return fmt.Sprintf("status %d", p.Status)
+}
+
+// noTrace is the evidence of an absence.
+const noTrace = "neither condor_q nor condor_history shows it"
+
+// evidence is what an ad, which the tool of that name showed, says about its job.
+func evidence(tool string, j schedd.Job) string {
+	s := fmt.Sprintf("%s: JobStatus %d (%s)", tool, j.Status, j.Status)
+	switch o := j.Outcome(); {
+	case j.Held():
+		s += ", " + Ad(j, time.Time{}).hold
+	case o.State != schedd.OutcomeOpen:
+		s += ", " + o.Message
+	case j.RemoteHost != "":
+		s += ", on " + j.RemoteHost
+	}
+	return s
+}

@@ -1,0 +1,76 @@
+package crosscheck
+
+import (
+	"fmt"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Who says something about a proc: the source column of the ledger.
+const (
+	FromCallback  = "callback"
+	FromHTCondor  = "crosscheck"
+	reasonHeld    = "Held"
+	ReasonRemoved = "Removed"
+	ReasonLost    = "Lost"
+)
+
+// Observation is what one source says about one proc.
+type Observation struct {
+	source    string
+	at        time.Time
+	absent    bool   // a successful answer of queue and history showed no such job; of what is below only stop is set
+	stop      string // why htcd has this run's jobs removed, "" when it does not
+	jobStatus schedd.JobStatus
+	outcome   schedd.Outcome
+	hold      string    // why it is held
+	started   time.Time // when HTCondor last started it
+
+	read     *ledger.Proc // the row as it was before HTCondor was asked; nil: not known
+	evidence string       // for people: who showed what
+}
+
+// Callback is what a job's own word about its return code says.
+func Callback(code int, at time.Time) Observation {
+	o := Observation{source: FromCallback, at: at, outcome: schedd.Outcome{
+		State: schedd.OutcomeSucceeded, Reason: "Completed", ExitCode: &code, Message: schedd.ExitMessage(code),
+	}}
+	if code != 0 {
+		o.outcome.State, o.outcome.Reason = schedd.OutcomeFailed, "ExitCode"
+	}
+	return o
+}
+
+// Ad is what a job's ad says.
+func Ad(j schedd.Job, at time.Time) Observation {
+	o := Observation{source: FromHTCondor, at: at, jobStatus: j.Status, outcome: j.Outcome()}
+	if j.Spooling() {
+		o.jobStatus = 0 // held only until its files have arrived: nobody needs to act
+	}
+	if j.Held() {
+		o.hold = j.HoldReason + holdCode(j)
+		if j.HoldReasonCode == schedd.HoldTooMuchOutput {
+			o.hold += "; the site bounds what a job may leave behind (--max-output): leave less, or name what is wanted in transfer_output_files"
+		}
+	}
+	if stop := stopOf(j); stop != "" && o.outcome.State == schedd.OutcomeRemoved {
+		o.outcome.Reason = stop
+	}
+	if j.JobStartDate > 0 {
+		o.started = time.Unix(j.JobStartDate, 0)
+	}
+	return o
+}
+
+// holdCode is what follows a hold reason.
+func holdCode(j schedd.Job) string {
+	return fmt.Sprintf(" (hold code %d/%d)", j.HoldReasonCode, j.HoldReasonSubCode)
+}
+
+// repeats reports whether an ad says nothing new of an open proc in that state of which nothing else is known: the rule
+// would change nothing.
+func (o Observation) repeats(was schedd.JobStatus) bool {
+	return o.outcome.State == schedd.OutcomeOpen && o.hold == "" && o.jobStatus == was
+}

@@ -1,0 +1,100 @@
+package crosscheck
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// Change is one row as it was and as it is.
+type Change struct{ Was, Is ledger.Proc }
+
+// Observe applies what was observed of procs of one run, in the caller's transaction, and settles the run: complete says that
+// HTCondor was asked about all of its procs. It returns the rows that changed.
+func Observe(tx *ledger.Tx, uid string, attempt int, observed map[int]Observation, at time.Time, complete bool) ([]Change, error) {
+	var changes []Change
+	rows, err := rowsOf(tx, uid, attempt, slices.Sorted(maps.Keys(observed)))
+	if err != nil {
+		return nil, err
+	}
+	for _, was := range rows {
+		is, changed := observed[was.Proc].apply(was)
+		if !changed {
+			continue
+		}
+		if err := tx.UpdateProc(is); err != nil {
+			return nil, err
+		}
+		changes = append(changes, Change{was, is})
+	}
+	run, err := tx.Run(uid, attempt)
+	if err != nil {
+		return nil, err
+	}
+	_, err = settle(tx, run, at, complete)
+	return changes, err
+}
+
+// rowsOf reads rows of one run, in order: those that stand close together at once.
+func rowsOf(tx *ledger.Tx, uid string, attempt int, procs []int) (rows []ledger.Proc, err error) {
+	if n := len(procs); n > 1 && procs[n-1]-procs[0] < 2*n {
+		rows, err = tx.Procs(uid, attempt, ledger.ProcFilter{From: procs[0], Limit: procs[n-1] - procs[0] + 1})
+		rows = slices.DeleteFunc(rows, func(p ledger.Proc) bool {
+			_, wanted := slices.BinarySearch(procs, p.Proc)
+			return !wanted
+		})
+		if err == nil && len(rows) < n {
+			err = fmt.Errorf("procs of run %s attempt %d: %w", uid, attempt, ledger.ErrNotFound)
+		}
+		return rows, err
+	}
+	for _, proc := range procs {
+		p, err := tx.Proc(uid, attempt, proc)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, p)
+	}
+	return rows, nil
+}
+
+// ObserveRow is Observe for one row of a run, both as they were just read in the same transaction. It returns how many of the
+// run's procs are open.
+func ObserveRow(tx *ledger.Tx, run ledger.Run, was ledger.Proc, o Observation) (open int, err error) {
+	if is, changed := o.apply(was); changed {
+		if err := tx.UpdateProc(is); err != nil {
+			return 0, err
+		}
+	}
+	return settle(tx, run, o.at, false)
+}
+
+// settle brings the run's own row, which was just read, in line with its procs. It returns how many of these are open.
+func settle(tx *ledger.Tx, run ledger.Run, at time.Time, complete bool) (open int, err error) {
+	before := run
+	counts, err := tx.Counts(run.UID, run.Attempt)
+	if err != nil {
+		return 0, err
+	}
+	switch {
+	case counts.Active > 0:
+		run.Ended = time.Time{}
+	case run.Ended.IsZero():
+		run.Ended = at
+	}
+	if complete {
+		run.Checked = at
+		unconfirmed, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Unconfirmed: true, Limit: 1})
+		if err != nil {
+			return 0, err
+		}
+		run.Confirmed = len(unconfirmed) == 0
+	}
+	if run.Ended.Equal(before.Ended) && run.Checked.Equal(before.Checked) && run.Confirmed == before.Confirmed {
+		return counts.Active, nil
+	}
+	return counts.Active, tx.UpdateRun(run)
+}

@@ -1,0 +1,69 @@
+package crosscheck
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// pageSize is how many rows one transaction reads or writes at most, so that callbacks do not wait long for it.
+const pageSize = 1000
+
+// readRows reads the procs to ask about: those on which HTCondor has not said the last word, or in a full comparison all.
+func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, all comparisons) error {
+	// Of each run the unchanged rows are read first, then the others.
+	cursor := struct {
+		run       int
+		unchanged bool
+		from      int
+	}{unchanged: true}
+	for cursor.run < len(runs) {
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+			for left := pageSize; left > 0 && cursor.run < len(runs); {
+				k := all[KeyOf(runs[cursor.run])]
+				if k.full {
+					cursor.unchanged = false
+				}
+				read, next, err := k.readPage(tx, cursor.unchanged, cursor.from, left)
+				if err != nil {
+					return err
+				}
+				switch {
+				case read == left: // there may be more of them
+					cursor.from = next
+				case cursor.unchanged:
+					cursor.unchanged, cursor.from = false, 0
+				default:
+					cursor.run, cursor.unchanged, cursor.from = cursor.run+1, true, 0
+				}
+				left -= max(read, 10) // a query has its price, too
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readPage adds a page of the run's procs, the unchanged ones or the others. It returns how many, and where to go on.
+func (k *comparison) readPage(tx *ledger.Tx, unchanged bool, from, limit int) (read, next int, err error) {
+	if unchanged {
+		err := tx.Steady(k.run.UID, k.run.Attempt, from, limit, func(proc, jobStatus int) {
+			if k.unchanged == nil {
+				k.unchanged = make(map[int]schedd.JobStatus, min(k.run.Procs, limit))
+			}
+			k.unchanged[proc] = schedd.JobStatus(jobStatus)
+			read, next = read+1, proc+1
+		})
+		return read, next, err
+	}
+	page, err := tx.Procs(k.run.UID, k.run.Attempt, ledger.ProcFilter{Unconfirmed: !k.full, Unsteady: !k.full, From: from, Limit: limit})
+	for _, p := range page {
+		k.rows[p.Proc] = p
+		next = p.Proc + 1
+	}
+	return len(page), next, err
+}

@@ -1,0 +1,64 @@
+package crosscheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// write brings the ledger in line with what was found about one run, and returns what that changed.
+func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) (changes []Change, err error) {
+	if k.neverRan {
+		c.Observer.Repaired(k.run, Unstaged, Change{})
+		return nil, c.giveBack(ctx, k.run, at)
+	}
+	pages := slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(k.observed)), pageSize))
+	if len(pages) == 0 {
+		pages = [][]int{nil}
+	}
+	for i, page := range pages {
+		observed := make(map[int]Observation, len(page))
+		for _, proc := range page {
+			observed[proc] = k.observed[proc]
+		}
+		var these []Change
+		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+			these, err = Observe(tx, k.run.UID, k.run.Attempt, observed, at, i == len(pages)-1)
+			return err
+		})
+		if errors.Is(err, ledger.ErrNotFound) {
+			return changes, nil // deleted meanwhile
+		}
+		if err != nil {
+			return changes, fmt.Errorf("record cross-check: %w", err)
+		}
+		for _, r := range these {
+			if kind, ok := repairOf(k.run, r); ok {
+				c.Observer.Repaired(k.run, kind, r)
+			}
+		}
+		if len(these) > 0 {
+			c.Observer.Changed(k.run, these)
+		}
+		changes = append(changes, these...)
+	}
+	return changes, nil
+}
+
+// giveBack records that a run never ran, so that it is sent as a new attempt.
+func (c *Checker) giveBack(ctx context.Context, run ledger.Run, at time.Time) error {
+	return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		run, err := tx.Run(run.UID, run.Attempt)
+		if err != nil {
+			return err
+		}
+		run.State, run.Reason, run.Message = ledger.Removed, "StagingFailed", "the schedd never got its files"
+		run.Ended, run.Checked, run.Confirmed = at, at, true
+		return tx.UpdateRun(run)
+	})
+}

@@ -1,0 +1,144 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Crosscheck is one pass over every run on which HTCondor has not said the last word (package crosscheck), and over what lost
+// its object. The first pass also takes up what waits in HTCondor from before htcd began.
+func (c *Controller) Crosscheck(ctx context.Context) error {
+	err := errors.Join(c.checker.Crosscheck(ctx), c.watchOrphans(ctx))
+	if !c.resumed.Swap(true) {
+		if again := c.resumeWaiting(ctx); again != nil {
+			c.resumed.Store(false)
+			err = errors.Join(err, again)
+		}
+	}
+	return err
+}
+
+// Refresh asks the queues alone, so that what is idle, running or held is known between two cross-checks.
+func (c *Controller) Refresh(ctx context.Context) error { return c.checker.Refresh(ctx) }
+
+// checkSome asks about the runs that callbacks hinted at, all those of one account with one question. HTCondor needs a moment
+// from the callback to the end in its queue, so it asks a few times; then the cron schedule takes over.
+func (c *Controller) checkSome(ctx context.Context, uids []string) {
+	var runs []ledger.Run
+	for _, uid := range uids {
+		run, over, err := c.latestOpen(ctx, uid)
+		if err != nil {
+			c.Log.Warn().Err(err).Str("uid", uid).Msg("check after a callback")
+		}
+		if over || c.checks.NumRequeues(uid) >= 3 {
+			c.checks.Forget(uid)
+		} else {
+			c.checks.AddRateLimited(uid)
+		}
+		if !over && err == nil {
+			runs = append(runs, run)
+		}
+	}
+	for _, g := range backend.Groups(runs) {
+		if err := c.checker.Check(ctx, g); err != nil {
+			c.Log.Warn().Err(err).Int("runs", len(g.Runs)).Msg("check after a callback")
+		}
+	}
+}
+
+// checkRun asks about the newest run of an HTCJob, unless HTCondor has said the last word on it.
+func (c *Controller) checkRun(ctx context.Context, uid string) (over bool, err error) {
+	run, over, err := c.latestOpen(ctx, uid)
+	if over || err != nil {
+		return over, err
+	}
+	return false, c.checker.Check(ctx, backend.Groups([]ledger.Run{run})[0])
+}
+
+// latestOpen is the newest run of an HTCJob; it is over when HTCondor has said the last word on it, or it is gone.
+func (c *Controller) latestOpen(ctx context.Context, uid string) (run ledger.Run, over bool, err error) {
+	run, err = c.latest(ctx, uid)
+	if errors.Is(err, ledger.ErrNotFound) || err == nil && (run.State != ledger.Submitted || run.Confirmed) {
+		return run, true, nil
+	}
+	return run, false, err
+}
+
+// latest is the newest run of an HTCJob.
+func (c *Controller) latest(ctx context.Context, uid string) (run ledger.Run, err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		run, err = tx.LatestRun(uid)
+		return err
+	})
+	return run, err
+}
+
+// checked passes on what a check found: to the queues, to the user, and to whoever counts.
+type checked struct{ *Controller }
+
+func (c checked) Passed(pass string, place schedd.Place, took time.Duration, err error) {
+	c.Told.passed(pass, place, took, err)
+}
+
+func (c checked) Changed(run ledger.Run, changes []crosscheck.Change) {
+	if len(changes) == 0 {
+		c.queue.Add(run.Namespace + "/" + run.Name)
+	} else if c.fetchable(run) {
+		c.fetches.Add(run.Namespace + "/" + run.Name)
+	}
+}
+
+func (c checked) Unchanged(run ledger.Run) { c.routine.Add(run.Namespace + "/" + run.Name) }
+
+// Unread counts each time, and tells the user once.
+func (c checked) Unread(run ledger.Run, jobs []string) {
+	key := run.Namespace + "/" + run.Name
+	if len(jobs) == 0 {
+		c.unread.clear(key)
+		return
+	}
+	c.Told.unread(len(jobs))
+	t := trouble{reason: "AdUnreadable", message: fmt.Sprintf("HTCondor's ad of job %s cannot be had or read, perhaps because of a very long attribute: "+
+		"how it goes on with it is not known. Mend it with condor_qedit, or remove it", shorten(strings.Join(jobs, ", "), maxShown))}
+	if !c.unread.set(key, t) {
+		return
+	}
+	c.Log.Warn().Str("job", key).Strs("jobs", jobs[:min(len(jobs), 10)]).Msg("ads that cannot be had or read")
+	if job := c.get(key); job != nil {
+		c.Events.Warning(job, t.reason, t.message)
+	}
+}
+
+func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crosscheck.Change) {
+	c.Told.repaired(kind)
+	if kind == crosscheck.Unstaged {
+		c.Log.Warn().Str("job", run.Namespace+"/"+run.Name).Int("cluster", run.Cluster).
+			Msg("the schedd lost its files before they arrived; sending it as a new attempt")
+		return
+	}
+	c.Log.Info().Str("job", run.Namespace+"/"+run.Name).Str("jobid", change.Is.JobID()).Int("was", int(change.Was.Status)).
+		Int("is", int(change.Is.Status)).Str("kind", string(kind)).Str("evidence", change.Is.Message).Msg("repaired")
+}
+
+// Stuck removes a cluster that will never be completely spooled. A namespace whose credentials do not work must not keep the
+// others from being checked.
+func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
+	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
+	_, err := c.remove(ctx, backend.TargetOf(run), schedd.In(run.Cluster, tag.Constraint()), crosscheck.ReasonStuck)
+	if err == nil {
+		c.Told.repaired(crosscheck.HalfSpooled)
+	}
+	if _, ok := errors.AsType[*CredentialError](err); ok {
+		c.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a half-spooled cluster cannot be removed")
+		return nil
+	}
+	return err
+}

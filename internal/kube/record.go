@@ -1,0 +1,83 @@
+package kube
+
+import (
+	"context"
+	"errors"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+)
+
+// Record takes a job's own word about its end. It returns nil only when the ledger has it durably, and implements
+// notify.Recorder.
+func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
+	var uid string
+	var check, over bool
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		uid, check, over = "", false, false
+		proc, err := tx.ProcByJobID(callback.Namespace, callback.Name, callback.JobID, tokenHash)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return c.unknownJob(tx, callback, tokenHash)
+		}
+		if err != nil {
+			return err
+		}
+		run, err := tx.Run(proc.UID, proc.Attempt)
+		if err != nil {
+			return err
+		}
+		if !notify.Match(run.TokenHash, tokenHash) {
+			// Another schedd may have given the same number to an attempt whose cluster is not recorded yet.
+			if err := c.unknownJob(tx, callback, tokenHash); !errors.Is(err, notify.ErrUnknownJob) {
+				return err
+			}
+			return notify.ErrForbidden
+		}
+		uid = run.UID
+		// Of a run that is being stopped, a job says as its last word how it was killed.
+		if run.Deferred || run.Stop != "" {
+			check = true
+			return nil
+		}
+		open, err := crosscheck.ObserveRow(tx, run, proc, crosscheck.Callback(callback.Retcode, c.Now()))
+		over = open == 0
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if check {
+		c.checks.AddAfter(uid, firstRetry)
+		return nil
+	}
+	// Output is fetched when HTCondor says that the job is over.
+	if over {
+		c.checks.AddAfter(uid, firstRetry)
+	}
+	// Counts are written once a second; that many looks in between would be in vain.
+	key := callback.Namespace + "/" + callback.Name
+	if wait := c.pace.wait(key, c.Now()); wait > 0 && !over {
+		c.queue.AddAfter(key, wait)
+	} else {
+		c.queue.Add(key)
+	}
+	return nil
+}
+
+// errNotRecorded answers a job that was faster than the record of its own submission.
+var errNotRecorded = errors.New("the submission of this job is not recorded yet")
+
+// unknownJob tells a job that nobody sent from one whose cluster is not recorded yet: that one shall try again.
+func (c *Controller) unknownJob(tx *ledger.Tx, callback notify.Callback, tokenHash []byte) error {
+	runs, err := tx.Runs(ledger.RunFilter{Namespace: callback.Namespace, Name: callback.Name, State: ledger.Intent})
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if notify.Match(run.TokenHash, tokenHash) {
+			return errNotRecorded
+		}
+	}
+	return notify.ErrUnknownJob
+}
