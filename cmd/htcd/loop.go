@@ -77,7 +77,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
 		Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
 		LogsPods: kube.LogsPods{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
-		Informer: l.informer, Objects: kube.APIObjects{Client: d.jobs},
+		Informer: l.informer, Objects: d.counts.Objects(kube.APIObjects{Client: d.jobs}),
 		Events: kube.RecordedEvents{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Credentials: l.secret, Schedd: condor,
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,

@@ -70,6 +70,8 @@ type Controller struct {
 	began    time.Time // in the ledger's precision
 
 	unfetched  troubles // why output is not fetched
+	proven     proven
+	secretNews chan struct{} // a Secret holds something else, and is to be looked at
 	leftLogs   logsOutcomes
 	secretUse  secretUse
 	spoiled    spoiled
@@ -104,6 +106,8 @@ func New(o Options) (*Controller, error) {
 		fetches: fairqueue.New(limiter()),
 		logs:    fairqueue.New(limiter()),
 		secrets: workqueue.NewTypedRateLimitingQueue(limiter()),
+
+		secretNews: make(chan struct{}, 1),
 	}
 	for e, queue := range c.actions.queues {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, actionClass(e), key) }
@@ -176,6 +180,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() error { c.drain(work, c.logs, c.logsOne); return nil })
 	}
 	group.Go(func() error { c.drain(work, c.secrets, c.secretsOne); return nil })
+	group.Go(func() error { c.proving(ctx); return nil })
 	for _, workers := range c.actors {
 		group.Go(func() error { workers.Run(work); return nil })
 	}
@@ -219,9 +224,14 @@ func (c *Controller) syncOne(ctx context.Context, key string) {
 	c.queue.AddRateLimited(key)
 }
 
-// SecretChanged wakes every HTCJob that waits for credentials, or whose account may not do what it has to.
+// SecretChanged has the Secrets looked at, and wakes every HTCJob that waits for credentials, or whose account may not do what it
+// has to.
 func (c *Controller) SecretChanged(namespace string) {
 	c.SecretTouched(namespace)
+	select {
+	case c.secretNews <- struct{}{}:
+	default: // it is about to be looked at
+	}
 	c.retryNow(func(t trouble) bool {
 		return t.condition == v1alpha1.ConditionCredentials || t.reason == schedd.NotAuthorised.String()
 	})

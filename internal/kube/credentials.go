@@ -30,6 +30,11 @@ type CredentialError struct{ Reason, Message string }
 
 func (e *CredentialError) Error() string { return e.Message }
 
+const (
+	reasonSecretUnreadable = "SecretUnreadable" // it is not known what Secrets there are
+	reasonSecretMissing    = "SecretMissing"
+)
+
 // Proofs is what SecretCredentials asks for identities.
 type Proofs interface {
 	Proof(ctx context.Context, c credential.Credential) (credential.Proof, error)
@@ -44,8 +49,8 @@ type SecretOptions struct {
 	Watched      string
 	// Further are names of Secrets beside it that HTCJobs may name, in their own namespace.
 	Further []string
-	// Asked hears how every question for a ticket or a token ended: until when it lasts, zero for ever, or why there is none.
-	// nil: nobody asks.
+	// Asked hears how every question for a ticket or a token ended: until when it lasts, zero for one without an end, or why
+	// there is none: a *CredentialError. nil: nobody asks.
 	Asked func(namespace, name string, expires time.Time, err error)
 }
 
@@ -137,33 +142,50 @@ func (s *SecretCredentials) Identity(ctx context.Context, namespace, secret stri
 	own := s.own[name]
 	switch {
 	case own == nil && secret == "":
-		return s.Common(ctx)
+		return s.usual(ctx)
 	case own == nil:
-		return schedd.Identity{}, &CredentialError{"SecretUnreadable",
+		return schedd.Identity{}, &CredentialError{reasonSecretUnreadable,
 			fmt.Sprintf("htcd may no longer read the secrets %s of the namespaces (--namespace-secrets, --pool-secrets)", secret)}
 	case !own.HasSynced():
-		return schedd.Identity{}, &CredentialError{"SecretUnreadable",
+		return schedd.Identity{}, &CredentialError{reasonSecretUnreadable,
 			fmt.Sprintf("the secrets %s of the namespaces could not be read yet; with --namespace-secrets htcd needs list and watch on them (deploy/components/namespace-secrets)", name)}
 	}
 	object, found, err := own.GetStore().GetByKey(namespace + "/" + name)
 	switch {
 	case (err != nil || !found) && secret == "":
-		return s.Common(ctx)
+		return s.usual(ctx)
 	case err != nil || !found:
-		return schedd.Identity{}, missing(namespace, name)
+		err := missing(namespace, name)
+		s.tell(namespace, name, time.Time{}, err)
+		return schedd.Identity{}, err
 	}
 	return s.identity(ctx, object.(*corev1.Secret))
 }
 
 func missing(namespace, name string) error {
-	return &CredentialError{"SecretMissing",
+	return &CredentialError{reasonSecretMissing,
 		fmt.Sprintf("there is no secret %s in namespace %s: create it with the keys %s", name, namespace, credential.Keys)}
+}
+
+// usual is Common for an HTCJob that needs it: where every namespace has an account of its own nobody misses the common one.
+func (s *SecretCredentials) usual(ctx context.Context) (schedd.Identity, error) {
+	id, err := s.Common(ctx)
+	if e, is := errors.AsType[*CredentialError](err); is && e.Reason == reasonSecretMissing {
+		s.tell(s.o.Namespace, s.o.Name, time.Time{}, err)
+	}
+	return id, err
+}
+
+func (s *SecretCredentials) tell(namespace, name string, expires time.Time, err error) {
+	if s.o.Asked != nil {
+		s.o.Asked(namespace, name, expires, err)
+	}
 }
 
 // Common is the identity of those who have none of their own.
 func (s *SecretCredentials) Common(ctx context.Context) (schedd.Identity, error) {
 	if !s.common.HasSynced() {
-		return schedd.Identity{}, &CredentialError{"SecretUnreadable",
+		return schedd.Identity{}, &CredentialError{reasonSecretUnreadable,
 			fmt.Sprintf("secret %s/%s could not be read yet; htcd needs list and watch on it", s.o.Namespace, s.o.Name)}
 	}
 	object, found, err := s.common.GetStore().GetByKey(s.o.Namespace + "/" + s.o.Name)
@@ -211,15 +233,17 @@ func (s *SecretCredentials) identity(ctx context.Context, secret *corev1.Secret)
 	if err == nil {
 		proof, err = s.proofs.Proof(ctx, cred)
 	}
-	if s.o.Asked != nil {
-		s.o.Asked(secret.Namespace, secret.Name, proof.Expires, err)
+	if err == nil {
+		s.tell(secret.Namespace, secret.Name, proof.Expires, nil)
+		return proof.Identity, nil
 	}
-	if err != nil {
-		reason := krb.Unknown.String()
-		if e, ok := errors.AsType[*credential.Error](err); ok {
-			reason = e.Reason
-		}
-		return schedd.Identity{}, &CredentialError{reason, fmt.Sprintf("secret %s/%s: %v", secret.Namespace, secret.Name, err)}
+	reason := krb.Unknown.String()
+	if e, ok := errors.AsType[*credential.Error](err); ok {
+		reason = e.Reason
 	}
-	return proof.Identity, nil
+	e := &CredentialError{reason, fmt.Sprintf("secret %s/%s: %v", secret.Namespace, secret.Name, err)}
+	if ctx.Err() == nil { // else it is whoever asked that did not wait
+		s.tell(secret.Namespace, secret.Name, time.Time{}, e)
+	}
+	return schedd.Identity{}, e
 }

@@ -21,6 +21,7 @@ type view struct {
 	trouble  trouble
 	stuck    bool // trouble is set
 
+	secret    proof    // of the Secret that it is sent with
 	unfetched *trouble // why output is not fetched
 	logs      logsView
 
@@ -64,9 +65,14 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 		outputCondition(set, s, v)
 		logsCondition(set, &status, s, v.logs)
 	}
-	if v.stuck && v.trouble.condition == v1alpha1.ConditionCredentials {
+	switch {
+	case v.stuck && v.trouble.condition == v1alpha1.ConditionCredentials:
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.trouble.reason, v.trouble.message)
-	} else if s.run != nil && s.run.State == ledger.Submitted {
+	case v.secret.err != nil && !status.Phase.Terminal():
+		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.secret.err.Reason, v.secret.err.Message)
+	case !v.secret.known && !status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
+		// After a restart what was said stands until the Secret was looked at.
+	case s.run != nil && s.run.State == ledger.Submitted && v.secret.err == nil:
 		set(v1alpha1.ConditionCredentials, metav1.ConditionTrue, "TicketValid", "there is a ticket, or a token, to submit with")
 	}
 	switch {

@@ -67,7 +67,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		}
 	}
 	// The status comes first: the action then works with the object as it stands afterwards.
-	v := view{decision: d, trouble: difficulty, stuck: stuck, logs: c.logsViewOf(key)}
+	v := view{decision: d, trouble: difficulty, stuck: stuck, secret: c.proven.get(accountOf(job)), logs: c.logsViewOf(key)}
 	if t, is := c.unfetched.get(key); is {
 		v.unfetched = &t
 	}

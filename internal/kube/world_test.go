@@ -34,6 +34,7 @@ type world struct {
 	clock  time.Time
 	told   []string // events, "type reason: message"
 	denied error    // what Credentials answers
+	asked  int      // how often Credentials was asked for the common account
 
 	accounts map[string]string // of the namespaces that have one of their own
 	writes   int               // of a status
@@ -131,6 +132,12 @@ func (w *world) settle() {
 
 // step takes one key, if any is due.
 func (w *world) step() bool {
+	select {
+	case <-w.secretNews:
+		w.prove(w.t.Context(), false)
+		return true
+	default:
+	}
 	if w.queue.Len() > 0 {
 		key, _ := w.queue.Get()
 		w.syncOne(w.t.Context(), key)
@@ -301,6 +308,7 @@ func (w *world) Identity(ctx context.Context, namespace, secret string) (schedd.
 }
 
 func (w *world) Common(context.Context) (schedd.Identity, error) {
+	w.asked++
 	return schedd.Identity{CCache: scheddtest.Robot}, w.denied
 }
 

@@ -41,7 +41,10 @@ type Metrics struct {
 	writes       *prometheus.CounterVec
 	writeTime    *prometheus.HistogramVec
 
+	statusWrites *prometheus.CounterVec
+
 	tickets *tickets
+	waits   *waits
 	work    workDescs
 }
 
@@ -70,6 +73,14 @@ func New(build Build) *Metrics {
 	m.work.openRuns = m.lookedUp("open_runs", "submitted HTCJobs on which HTCondor has not said the last word, by `schedd`", "schedd")
 	m.work.openChecked = m.lookedUp("open_runs_checked_timestamp_seconds", "when the schedd was last asked with success about the open run that has waited longest for it (else its submission), as Unix time", "schedd")
 	m.work.reachable = m.lookedUp("schedd_reachable", "1 when the schedd answered when last asked, 0 when it did not", "schedd")
+
+	m.waits = newWaits(
+		m.lookedUp("waiting_htcjobs", "HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: nothing was written yet; `Other`: none that htcd knows", "reason"),
+		m.lookedUp("waiting_since_timestamp_seconds", "since when the one of them waits that has waited longest, as Unix time; one that waited at a limit begins anew when there is room", "reason"))
+	m.statusWrites = m.counters("status_writes_total", "statuses of HTCJobs that were written, by `result`: `OK`, the apiserver's reason where it refused (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; what was not written is tried again", "result")
+	for _, result := range []string{ok, failed, "Forbidden", "Invalid", "TooLarge", "Conflict", "NotFound"} {
+		m.statusWrites.WithLabelValues(result)
+	}
 
 	m.submissions = m.counters("submissions_total", "calls of condor_submit, by `result`: `OK`, or the kind of error as in the HTCJob's conditions", "result")
 	for kind := schedd.Unknown; kind <= schedd.Limit; kind++ {
@@ -121,7 +132,9 @@ func New(build Build) *Metrics {
 	m.commandTime = m.histograms("condor_command_duration_seconds", "how long they took, whatever came of it", slow, "command")
 	m.ticketAsks = m.counters("ticket_requests_total", "questions for a Kerberos ticket or an IDTOKEN, most of which one at hand answers, by `result`: `OK`, or the reason as in the condition Credentials", "result")
 	m.ticketAsks.WithLabelValues(ok)
-	m.tickets = newTickets(m.lookedUp("ticket_expiry_timestamp_seconds", "when the Kerberos ticket or the IDTOKEN of a `secret` (namespace/name) ends, as Unix time, 0 when there is none; only of those that were needed in the last 15 minutes, and of no token without an end", "secret"))
+	m.tickets = newTickets(
+		m.lookedUp("secret_usable", "1 when what a `secret` (namespace/name) holds now gives a Kerberos ticket, or is an IDTOKEN that has not ended; 0 when it does not, or when there is no such Secret; only of those that were needed in the last 15 minutes", "secret"),
+		m.lookedUp("ticket_expiry_timestamp_seconds", "when the Kerberos ticket or the IDTOKEN of such a `secret` ends, as Unix time; none while it is not usable, or without an end", "secret"))
 	m.registry.MustRegister(m.tickets)
 
 	m.writes = m.counters("ledger_writes_total", "transactions that write the ledger, by `result`: `OK`, `Rejected` (by the one who began it: nothing is wrong), `TimedOut`, `Unavailable` (full, read-only, locked), `Damaged`", "result")

@@ -17,10 +17,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -166,25 +166,54 @@ func TestWritesOfTheLedgerAreCountedByWhoseFaultItIs(t *testing.T) {
 	}
 }
 
-func TestTicketsAreShownWhileSomebodyNeedsThem(t *testing.T) {
+func TestSecretsAreShownAsTheyAreNowWhileSomebodyNeedsThem(t *testing.T) {
 	m := New(Build{})
 	now := time.Unix(1_000_000, 0)
 	m.tickets.now = func() time.Time { return now }
-	series := `htcd_ticket_expiry_timestamp_seconds{secret="ns/kinit-secret"}`
+	ends, usable := `htcd_ticket_expiry_timestamp_seconds{secret="ns/kinit-secret"}`, `htcd_secret_usable{secret="ns/kinit-secret"}`
 
 	m.Ticket("ns", "kinit-secret", now.Add(time.Hour), nil)
-	require.Equal(t, "1.0036e+06", value(t, page(t, m), series))
+	require.Equal(t, "1.0036e+06", value(t, page(t, m), ends))
+	require.Equal(t, "1", value(t, page(t, m), usable))
 	now = now.Add(10 * time.Minute)
-	m.Ticket("ns", "kinit-secret", time.Time{}, &credential.Error{Reason: "KDCUnreachable"})
-	require.Equal(t, "1.0036e+06", value(t, page(t, m), series), "the last one still holds")
-	require.Equal(t, "1", value(t, page(t, m), `htcd_ticket_requests_total{result="KDCUnreachable"}`))
-	m.Ticket("ns", "other", time.Time{}, &credential.Error{Reason: "BadPassword"})
-	require.Equal(t, "0", value(t, page(t, m), `htcd_ticket_expiry_timestamp_seconds{secret="ns/other"}`), "there never was one")
+	m.Ticket("ns", "kinit-secret", time.Time{}, &kube.CredentialError{Reason: "BadPassword"})
+	require.Empty(t, value(t, page(t, m), ends), "that ticket is no longer the Secret's")
+	require.Equal(t, "0", value(t, page(t, m), usable))
+	require.Equal(t, "1", value(t, page(t, m), `htcd_ticket_requests_total{result="BadPassword"}`))
 	m.Ticket("ns", "token", time.Time{}, nil)
+	require.Equal(t, "1", value(t, page(t, m), `htcd_secret_usable{secret="ns/token"}`))
 	require.Empty(t, value(t, page(t, m), `htcd_ticket_expiry_timestamp_seconds{secret="ns/token"}`), "it never ends")
 	now = now.Add(16 * time.Minute)
-	require.Empty(t, value(t, page(t, m), series), "nobody asks for it any more")
+	require.Empty(t, value(t, page(t, m), usable), "nobody asks for it any more")
 	require.Empty(t, m.tickets.m)
+}
+
+// answered is an apiserver that answers so.
+type answered struct {
+	kube.Objects
+	err error
+}
+
+func (a answered) SetStatus(context.Context, *v1alpha1.HTCJob, v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error) {
+	return nil, a.err
+}
+
+func TestStatusesThatAreRefusedAreCounted(t *testing.T) {
+	m := New(Build{})
+	resource := v1alpha1.GroupVersion.WithResource(v1alpha1.Resource).GroupResource()
+	for result, err := range map[string]error{
+		"OK":        nil,
+		"Forbidden": apierrors.NewForbidden(resource, "j", errors.New("no")),
+		"Invalid":   apierrors.NewInvalid(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind).GroupKind(), "j", nil),
+		"TooLarge":  apierrors.NewRequestEntityTooLargeError("3 MB"),
+		"Conflict":  apierrors.NewConflict(resource, "j", errors.New("no")),
+		"NotFound":  apierrors.NewNotFound(resource, "j"),
+		"Error":     &apierrors.StatusError{ErrStatus: metav1.Status{Reason: "AnythingAWebhookSays", Code: 400}},
+	} {
+		_, got := m.Objects(answered{err: err}).SetStatus(t.Context(), nil, v1alpha1.HTCJobStatus{})
+		require.Equal(t, err, got)
+		require.Equal(t, "1", value(t, page(t, m), fmt.Sprintf("htcd_status_writes_total{result=%q}", result)), result)
+	}
 }
 
 // loop is a control loop that says what it is told.
@@ -320,4 +349,79 @@ func BenchmarkCallback(b *testing.B) {
 	for b.Loop() {
 		m.Callback(204, time.Millisecond)
 	}
+}
+
+// waiter is an HTCJob that waits, created at the beginning of time, with a condition that turned an hour later.
+func waiter(phase v1alpha1.Phase, kind string, is metav1.ConditionStatus, reason string) *v1alpha1.HTCJob {
+	job := &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "j", CreationTimestamp: metav1.NewTime(time.Unix(1000, 0))},
+		Status:     v1alpha1.HTCJobStatus{Phase: phase},
+	}
+	if kind != "" {
+		job.Status.Conditions = []metav1.Condition{{Type: kind, Status: is, Reason: reason, LastTransitionTime: metav1.NewTime(time.Unix(4600, 0))}}
+	}
+	return job
+}
+
+func TestWhyAnHTCJobWaits(t *testing.T) {
+	deleted := waiter("Pending", "Submitted", "False", "Waiting")
+	deleted.DeletionTimestamp = new(metav1.NewTime(time.Unix(5000, 0)))
+	both := waiter("Submitting", "Submitted", "False", "Retrying")
+	both.Status.Conditions = append(both.Status.Conditions, metav1.Condition{Type: "Credentials", Status: "False", Reason: "BadPassword"})
+	for name, c := range map[string]struct {
+		job  *v1alpha1.HTCJob
+		want string
+	}{
+		"it is new":                           {waiter("", "", "", ""), "NoStatus"},
+		"its turn has not come":               {waiter("Pending", "Submitted", "False", "Waiting"), "Waiting"},
+		"it is looked for":                    {waiter("Submitting", "Submitted", "Unknown", "AskingSchedd"), "AskingSchedd"},
+		"the schedd is away":                  {waiter("Submitting", "BackendReachable", "False", "Timeout"), "Timeout"},
+		"the password is wrong":               {both, "BadPassword"},
+		"somebody wrote something of his own": {waiter("Pending", "Submitted", "False", "Whatever"), "Other"},
+		"it runs":                             {waiter("Running", "Credentials", "False", "BadPassword"), ""},
+		"it is suspended":                     {waiter("Suspended", "Submitted", "False", "Suspended"), ""},
+		"it is being deleted":                 {deleted, ""},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, waitOf(c.job)) })
+	}
+}
+
+func TestHTCJobsThatWaitAreCountedByReasonWithTheOldest(t *testing.T) {
+	m := New(Build{})
+	require.NoError(t, m.registry.Register(m.waits))
+	m.waits.now = func() time.Time { return time.Unix(9000, 0) }
+	seen := m.phases()
+	n := func(reason string) string {
+		return value(t, page(t, m), fmt.Sprintf("htcd_waiting_htcjobs{reason=%q}", reason))
+	}
+	since := func(reason string) string {
+		return value(t, page(t, m), fmt.Sprintf("htcd_waiting_since_timestamp_seconds{reason=%q}", reason))
+	}
+	require.Equal(t, "0", n("Waiting"))
+	require.Empty(t, since("Waiting"))
+
+	first := waiter("", "", "", "")
+	seen.OnAdd(first, false)
+	require.Equal(t, "1000", since("NoStatus"))
+	asked := waiter("Submitting", "Submitted", "Unknown", "AskingSchedd")
+	seen.OnUpdate(first, asked)
+	require.Equal(t, "1000", since("AskingSchedd"), "another reason is no new beginning")
+	require.Empty(t, n("NoStatus"))
+	full := waiter("Pending", "Submitted", "False", "NamespaceLimit")
+	seen.OnUpdate(asked, full)
+	require.Equal(t, "1000", since("NamespaceLimit"))
+	room := waiter("Pending", "Submitted", "False", "Waiting")
+	seen.OnUpdate(full, room)
+	require.Equal(t, "9000", since("Waiting"), "there is room now")
+
+	old := waiter("Pending", "Submitted", "False", "Waiting")
+	old.Name = "old"
+	seen.OnAdd(old, true)
+	require.Equal(t, "4600", since("Waiting"), "since the attempt began, not since it was created")
+	require.Equal(t, "2", n("Waiting"))
+	seen.OnUpdate(room, waiter("Idle", "Submitted", "True", "Submitted"))
+	require.Equal(t, "1", n("Waiting"))
+	seen.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/old", Obj: old})
+	require.Equal(t, "0", n("Waiting"))
+	require.Empty(t, m.waits.m)
 }

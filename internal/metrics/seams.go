@@ -5,7 +5,10 @@ import (
 	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -27,6 +30,39 @@ func (s countedSchedd) Submit(ctx context.Context, id schedd.Identity, dir strin
 		s.m.submitted.WithLabelValues().Add(float64(cluster.Procs))
 	}
 	return cluster, err
+}
+
+// Objects counts the statuses that are written.
+func (m *Metrics) Objects(o kube.Objects) kube.Objects { return countedObjects{o, m} }
+
+type countedObjects struct {
+	kube.Objects
+	m *Metrics
+}
+
+func (o countedObjects) SetStatus(ctx context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error) {
+	written, err := o.Objects.SetStatus(ctx, job, status)
+	o.m.statusWrites.WithLabelValues(statusResult(err)).Inc()
+	return written, err
+}
+
+// statusResult is the apiserver's reason as far as it is one of its own: an admission webhook may give any.
+func statusResult(err error) string {
+	switch {
+	case err == nil:
+		return ok
+	case apierrors.IsForbidden(err):
+		return "Forbidden"
+	case apierrors.IsInvalid(err):
+		return "Invalid"
+	case apierrors.IsRequestEntityTooLargeError(err):
+		return "TooLarge"
+	case apierrors.IsConflict(err):
+		return "Conflict"
+	case apierrors.IsNotFound(err):
+		return "NotFound"
+	}
+	return failed
 }
 
 // Ledger counts writes of a ledger.

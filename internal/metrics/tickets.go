@@ -7,29 +7,30 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"htc.cern.ch/htcd/internal/credential"
+	"htc.cern.ch/htcd/internal/kube"
 )
 
 // needed is how long a ticket, or a token, counts as needed after somebody asked for it. One that nobody asks for is not renewed, and
 // its end is nobody's concern; and the ticket of a Secret that was deleted is forgotten.
 const needed = 15 * time.Minute
 
-// tickets shows until when the tickets and tokens last that are in use.
+// tickets shows whether the Secrets that are in use give a ticket or a token, and until when.
 type tickets struct {
-	desc *prometheus.Desc
-	now  func() time.Time
+	usable, ends *prometheus.Desc
+	now          func() time.Time
 
 	mu sync.Mutex
 	m  map[string]ticket // by namespace/name of the Secret
 }
 
 type ticket struct {
-	expires, asked time.Time
-	endless        bool // there is one, and it has no end
+	asked   time.Time
+	usable  bool
+	expires time.Time // zero: never, or there is none
 }
 
-func newTickets(desc *prometheus.Desc) *tickets {
-	return &tickets{desc: desc, now: time.Now, m: map[string]ticket{}}
+func newTickets(usable, ends *prometheus.Desc) *tickets {
+	return &tickets{usable: usable, ends: ends, now: time.Now, m: map[string]ticket{}}
 }
 
 // Ticket is for kube.SecretOptions.
@@ -37,7 +38,7 @@ func (m *Metrics) Ticket(namespace, name string, expires time.Time, err error) {
 	result := ok
 	if err != nil {
 		result = "Unknown"
-		if e, is := errors.AsType[*credential.Error](err); is {
+		if e, is := errors.AsType[*kube.CredentialError](err); is {
 			result = e.Reason
 		}
 	}
@@ -45,19 +46,15 @@ func (m *Metrics) Ticket(namespace, name string, expires time.Time, err error) {
 	m.tickets.note(namespace+"/"+name, expires, err)
 }
 
-// note keeps the end of the last ticket when there was no other.
+// note keeps the last answer alone: what the Secret held before proves nothing.
 func (t *tickets) note(secret string, expires time.Time, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	now := t.m[secret]
-	if now.asked = t.now(); err == nil {
-		now.expires, now.endless = expires, expires.IsZero()
-	}
-	t.m[secret] = now
+	t.m[secret] = ticket{asked: t.now(), usable: err == nil, expires: expires}
 }
 
 // Describe implements prometheus.Collector.
-func (t *tickets) Describe(descs chan<- *prometheus.Desc) { descs <- t.desc }
+func (t *tickets) Describe(descs chan<- *prometheus.Desc) { descs <- t.usable; descs <- t.ends }
 
 // Collect implements prometheus.Collector.
 func (t *tickets) Collect(metrics chan<- prometheus.Metric) {
@@ -68,10 +65,14 @@ func (t *tickets) Collect(metrics chan<- prometheus.Metric) {
 			delete(t.m, secret)
 			continue
 		}
-		if ticket.endless {
-			continue
+		usable := 0.0
+		if ticket.usable {
+			usable = 1
 		}
-		metrics <- prometheus.MustNewConstMetric(t.desc, prometheus.GaugeValue, unix(ticket.expires), secret)
+		metrics <- prometheus.MustNewConstMetric(t.usable, prometheus.GaugeValue, usable, secret)
+		if ticket.usable && !ticket.expires.IsZero() {
+			metrics <- prometheus.MustNewConstMetric(t.ends, prometheus.GaugeValue, unix(ticket.expires), secret)
+		}
 	}
 }
 

@@ -51,10 +51,13 @@ func (m *Metrics) Working(w Work) error {
 	if _, err := w.Informer.AddEventHandlerWithResyncPeriod(m.phases(), 0); err != nil {
 		return fmt.Errorf("count HTCJobs: %w", err)
 	}
+	if err := m.registry.Register(m.waits); err != nil {
+		return err
+	}
 	return m.registry.Register(&work{workDescs: m.work, Work: w})
 }
 
-// phases counts HTCJobs as they come, change and go.
+// phases counts HTCJobs as they come, change and go, and takes note of those that wait to be sent.
 func (m *Metrics) phases() cache.ResourceEventHandler {
 	for _, phase := range []v1alpha1.Phase{
 		v1alpha1.PhasePending, v1alpha1.PhaseSubmitting, v1alpha1.PhaseIdle, v1alpha1.PhaseRunning, v1alpha1.PhaseHeld,
@@ -66,8 +69,13 @@ func (m *Metrics) phases() cache.ResourceEventHandler {
 		if gone, is := object.(cache.DeletedFinalStateUnknown); is {
 			object = gone.Obj
 		}
-		if job, is := object.(*v1alpha1.HTCJob); is {
-			m.htcjobs.WithLabelValues(phaseOf(job)).Add(n)
+		job, is := object.(*v1alpha1.HTCJob)
+		if !is {
+			return
+		}
+		m.htcjobs.WithLabelValues(phaseOf(job)).Add(n)
+		if n > 0 {
+			m.waits.seen(job.Namespace+"/"+job.Name, job)
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
@@ -76,7 +84,12 @@ func (m *Metrics) phases() cache.ResourceEventHandler {
 			count(before, -1)
 			count(now, 1)
 		},
-		DeleteFunc: func(object any) { count(object, -1) },
+		DeleteFunc: func(object any) {
+			count(object, -1)
+			if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+				m.waits.gone(key)
+			}
+		},
 	}
 }
 

@@ -38,8 +38,10 @@ const (
 	minLeft = 2 * time.Minute
 
 	// After a refusal, or without a KDC, this long passes before the next kinit with the same
-	// credential.
+	// credential. A KDC may lock an account after a few wrong passwords within half an hour or so:
+	// each further time the same one is refused, the pause is four times as long.
 	pauseRefused     = time.Minute
+	pauseRefusedMost = time.Hour
 	pauseUnreachable = 10 * time.Second
 )
 
@@ -59,8 +61,9 @@ type entry struct {
 	path   string
 	times  times
 	have   bool
-	failed *Error    // of the last try, while it stands in for another
-	until  time.Time // no kinit before this
+	failed *Error        // of the last try, while it stands in for another
+	until  time.Time     // no kinit before this
+	pause  time.Duration // that was made after the last wrong password; 0: none was refused
 }
 
 // New returns a keeper. It starts nothing; Close it to remove its caches.
@@ -82,7 +85,7 @@ func New(o Options) *Keeper {
 //  1. A ticket in the first two thirds of its life is returned as it is.
 //  2. An older one is renewed, or fetched anew where that is refused.
 //  3. When no KDC answers, the present ticket is returned while it lasts.
-//  4. What failed is not tried again for a while with the same credential.
+//  4. What failed is not tried again for a while with the same credential, and a wrong password less and less often.
 func (k *Keeper) Ticket(ctx context.Context, cred Credential) (Ticket, error) {
 	cred, err := cred.normalize()
 	if err != nil {
@@ -128,6 +131,10 @@ func (k *Keeper) Ticket(ctx context.Context, cred Credential) (Ticket, error) {
 		return Ticket{}, ctx.Err()
 	}
 	e.failed, e.until = failure, now.Add(pauseRefused)
+	if failure.Kind == BadPassword {
+		e.pause = min(max(pauseRefused, 4*e.pause), pauseRefusedMost)
+		e.until = now.Add(e.pause)
+	}
 	if failure.Kind.passing() {
 		e.until = now.Add(pauseUnreachable)
 		if usable {
@@ -221,7 +228,7 @@ func (e *entry) adopt(next string) error {
 		_ = os.Remove(next)
 		return err
 	}
-	e.times, e.have, e.failed, e.until = t, true, nil, time.Time{}
+	e.times, e.have, e.failed, e.until, e.pause = t, true, nil, time.Time{}, 0
 	return nil
 }
 
@@ -242,7 +249,7 @@ func (k *Keeper) entry(cred Credential) (*entry, error) {
 	for old, e := range k.entries {
 		select {
 		case e.sem <- struct{}{}:
-			if !k.o.Now().Before(e.times.end) && !k.o.Now().Before(e.until) {
+			if !k.o.Now().Before(e.times.end) && !k.o.Now().Before(e.until.Add(e.pause)) {
 				_ = os.Remove(e.path)
 				delete(k.entries, old)
 			}

@@ -238,6 +238,32 @@ func TestARefusedPasswordIsNotAskedAgainAtOnceButANewOneIs(t *testing.T) {
 	require.NoError(t, err, "mending the Secret is enough")
 }
 
+func TestAWrongPasswordIsTriedLessAndLessOften(t *testing.T) {
+	b := newBench(t)
+	b.write(t, "fail", "kinit: Preauthentication failed while getting initial credentials\n")
+	for range 24 * 60 { // somebody asks each minute of a day
+		_, err := b.Ticket(t.Context(), robot)
+		require.Error(t, err)
+		b.pass(time.Minute)
+	}
+	require.Equal(t, 4+23, b.calls(t), "at once, after 1, 4 and 16 minutes, then each hour")
+
+	require.NoError(t, os.Remove(filepath.Join(b.dir, "fail")))
+	b.pass(pauseRefusedMost)
+	b.ticket(t, time.Hour, true)
+	_, err := b.Ticket(t.Context(), robot)
+	require.NoError(t, err, "it is the account's password now")
+	b.write(t, "fail", "kinit: Preauthentication failed while getting initial credentials\n")
+	b.pass(2 * time.Hour)
+	before := b.calls(t)
+	for range 2 {
+		_, err = b.Ticket(t.Context(), robot)
+		require.Error(t, err)
+		b.pass(pauseRefused)
+	}
+	require.Equal(t, before+2, b.calls(t), "and counts from the beginning again")
+}
+
 func TestTheSameNameWithAnotherPasswordSharesNothing(t *testing.T) {
 	b := newBench(t)
 	first, err := b.Ticket(t.Context(), robot)

@@ -1,0 +1,122 @@
+package metrics
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// waits knows which HTCJobs wait to be sent, since when, and why. A rerun or a resumed HTCJob waits since then, not since it
+// was created; one that waited at a limit waits for htcd only since there is room.
+type waits struct {
+	count, since *prometheus.Desc
+	now          func() time.Time
+
+	mu sync.Mutex
+	m  map[string]wait // by namespace/name
+}
+
+type wait struct {
+	reason string
+	since  time.Time
+}
+
+func newWaits(count, since *prometheus.Desc) *waits {
+	return &waits{count: count, since: since, now: time.Now, m: map[string]wait{}}
+}
+
+// waitReasons are the values of the label: the reasons of the conditions that say why. Whatever else stands there is otherReason.
+var waitReasons = []string{
+	"Waiting", "AskingSchedd", "Retrying", "LedgerUnavailable", "OrphansKept", "NamespaceLimit", "LimitReached", "NotAuthorised",
+	"Unreachable", "Timeout", "Credentials", "SecretMissing", "SecretUnreadable", "SecretBeingDeleted", "InvalidCredential",
+	"TokenExpired", "BadPassword", "UnknownPrincipal", "AccountExpired", "KDCUnreachable", "OtherAccount", "Unknown",
+}
+
+const (
+	noStatus    = "NoStatus" // nothing was ever written
+	otherReason = "Other"
+)
+
+// limited are the reasons of HTCJobs that wait for others to end: nothing is wrong.
+var limited = []string{"NamespaceLimit", "LimitReached"}
+
+// waitOf is why an HTCJob waits to be sent; empty: it does not.
+func waitOf(job *v1alpha1.HTCJob) (reason string) {
+	phase := job.Status.Phase
+	if job.DeletionTimestamp != nil || phase != "" && phase != v1alpha1.PhasePending && phase != v1alpha1.PhaseSubmitting {
+		return ""
+	}
+	for _, kind := range []string{v1alpha1.ConditionCredentials, v1alpha1.ConditionBackendReachable, v1alpha1.ConditionSubmitted} {
+		switch c := meta.FindStatusCondition(job.Status.Conditions, kind); {
+		case c == nil || c.Status == metav1.ConditionTrue:
+		case slices.Contains(waitReasons, c.Reason):
+			return c.Reason
+		default:
+			return otherReason
+		}
+	}
+	return noStatus
+}
+
+// seen takes note of an HTCJob as it is now.
+func (w *waits) seen(key string, job *v1alpha1.HTCJob) {
+	reason := waitOf(job)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before, waited := w.m[key]
+	switch {
+	case reason == "":
+		delete(w.m, key)
+		return
+	case !waited:
+		before.since = waitsSince(job)
+	case slices.Contains(limited, before.reason) && !slices.Contains(limited, reason):
+		before.since = w.now()
+	}
+	w.m[key] = wait{reason, before.since}
+}
+
+// waitsSince is since when an HTCJob waits of which nothing is known but what it says itself.
+func waitsSince(job *v1alpha1.HTCJob) time.Time {
+	since := job.CreationTimestamp.Time
+	for _, kind := range []string{v1alpha1.ConditionSubmitted, v1alpha1.ConditionSuspended} {
+		if c := meta.FindStatusCondition(job.Status.Conditions, kind); c != nil && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since
+}
+
+func (w *waits) gone(key string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.m, key)
+}
+
+// Describe implements prometheus.Collector.
+func (w *waits) Describe(descs chan<- *prometheus.Desc) { descs <- w.count; descs <- w.since }
+
+// Collect implements prometheus.Collector.
+func (w *waits) Collect(metrics chan<- prometheus.Metric) {
+	count, oldest := map[string]int{"Waiting": 0}, map[string]time.Time{}
+	w.mu.Lock()
+	for _, wait := range w.m {
+		count[wait.reason]++
+		if o, is := oldest[wait.reason]; !is || wait.since.Before(o) {
+			oldest[wait.reason] = wait.since
+		}
+	}
+	w.mu.Unlock()
+	for reason, n := range count {
+		metrics <- prometheus.MustNewConstMetric(w.count, prometheus.GaugeValue, float64(n), reason)
+	}
+	for reason, since := range oldest {
+		metrics <- prometheus.MustNewConstMetric(w.since, prometheus.GaugeValue, unix(since), reason)
+	}
+}
