@@ -63,6 +63,7 @@ type Controller struct {
 	backends backends
 	usual    usual
 	absences absences
+	lookups  lookups
 	tries    tries
 	limits   limits
 	pace     pace

@@ -50,6 +50,15 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		}
 	}
 	constraint := tag(job, run.Attempt).Constraint()
+	if !chosen && !restored(run) {
+		asked, absent, err := c.noTrace(ctx, *run, c.lookAgainAfter(*run))
+		if err != nil {
+			return fmt.Errorf("look for attempt %d among others: %w", run.Attempt, err)
+		}
+		if absent {
+			return c.missing(ctx, job, *run, asked)
+		}
+	}
 	if restored(run) {
 		constraint = schedd.UIDConstraint(run.UID)
 	}
@@ -95,10 +104,24 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if others = ofAttempt(run.Attempt, others); len(others) > 0 {
 		return othersCluster(others[0])
 	}
-	if first := c.absences.first(run.UID, c.Now()); c.Now().Sub(first) < absentTwice {
+	return c.missing(ctx, job, *run, c.Now())
+}
+
+// missing goes on with an attempt of which HTCondor has no trace: at the first time it waits, at the second it is sent.
+func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, asked time.Time) error {
+	if first := c.absences.first(run.UID, asked); asked.Sub(first) < absentTwice {
 		return &waiting{absentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
 	}
-	return c.goOn(ctx, job, *run)
+	return c.goOn(ctx, job, run)
+}
+
+// lookAgainAfter is when the next question about an attempt may have begun at the earliest.
+func (c *Controller) lookAgainAfter(run ledger.Run) time.Time {
+	after := c.tries.get(run).ended
+	if first, missed := c.absences.get(run.UID); missed && first.Add(absentTwice).After(after) {
+		return first.Add(absentTwice - 1)
+	}
+	return after
 }
 
 // writeAgain writes down an attempt that the ledger has forgotten. It returns nil when nothing is to be done about it now.
@@ -271,6 +294,13 @@ func (a *absences) first(uid string, now time.Time) time.Time {
 		a.m[uid] = now
 	}
 	return a.m[uid]
+}
+
+func (a *absences) get(uid string) (first time.Time, is bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	first, is = a.m[uid]
+	return first, is
 }
 
 func (a *absences) clear(uid string) {

@@ -117,6 +117,7 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	began := c.Now()
 	c.tries.begin(run, c.since(ctx, id, run))
 	cluster, err := c.transmit(ctx, id, run)
+	c.tries.end(run, c.Now())
 	if err != nil && schedd.KindOf(err) != schedd.Refused {
 		err = c.unsuccessful(id, run, err)
 	}

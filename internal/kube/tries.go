@@ -34,10 +34,11 @@ type tryKey struct {
 }
 
 type try struct {
-	since  string // the job that had left the queue last before the newest submission; empty: not known
-	unsent bool   // the newest submission ended by saying that the schedd took nothing
-	words  string // of the newest failure, without its numbers
-	alike  int    // how often in a row it failed with them
+	ended  time.Time // when the newest submission had ended, however
+	since  string    // the job that had left the queue last before the newest submission; empty: not known
+	unsent bool      // the newest submission ended by saying that the schedd took nothing
+	words  string    // of the newest failure, without its numbers
+	alike  int       // how often in a row it failed with them
 }
 
 func tryOf(run ledger.Run) tryKey { return tryKey{run.UID, run.Attempt} }
@@ -57,6 +58,15 @@ func (t *tries) begin(run ledger.Run, since string) {
 	}
 	now := t.m[tryOf(run)]
 	now.since, now.unsent = since, false
+	t.m[tryOf(run)] = now
+}
+
+// end is called after it.
+func (t *tries) end(run ledger.Run, at time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.m[tryOf(run)]
+	now.ended = at
 	t.m[tryOf(run)] = now
 }
 

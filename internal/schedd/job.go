@@ -47,6 +47,15 @@ func UIDConstraint(uid string) string {
 	return attrUID + " =?= " + classad.Quote(uid)
 }
 
+// UIDsConstraint matches the jobs of every run of these HTCJobs.
+func UIDsConstraint(uids ...string) string {
+	quoted := make([]string, len(uids))
+	for i, uid := range uids {
+		quoted[i] = classad.Quote(uid)
+	}
+	return fmt.Sprintf("member(%s, {%s})", attrUID, strings.Join(quoted, ","))
+}
+
 // In narrows a constraint to one cluster.
 func In(cluster int, constraint string) string {
 	return fmt.Sprintf("ClusterId =?= %d && (%s)", cluster, constraint)

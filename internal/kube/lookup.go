@@ -1,0 +1,131 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// A schedd that was away, or an htcd that was killed, leaves an open intent for every HTCJob that was to be sent meanwhile.
+// Each has to be looked for twice before it is sent again. Asked one by one, hundreds of them would take minutes, and an htcd
+// that is killed every few seconds would never get through. So one question looks for all of them.
+
+// mostLookedFor bounds for how many attempts one question looks: a constraint names each of them in some 40 bytes.
+const mostLookedFor = 500
+
+// lookup is what one question, to queue and history, showed of some attempts.
+type lookup struct {
+	began time.Time
+	trace map[tryKey]bool // of every attempt that was looked for: whether there is any
+}
+
+// lookups keeps the newest one of each target, safe for concurrent use.
+type lookups struct {
+	asking singleflight.Group
+
+	mu sync.Mutex
+	m  map[backend.Target]lookup
+}
+
+func (l *lookups) get(t backend.Target) lookup {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.m[t]
+}
+
+func (l *lookups) set(t backend.Target, found lookup) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.m == nil {
+		l.m = map[backend.Target]lookup{}
+	}
+	l.m[t] = found
+}
+
+// noTrace reports whether HTCondor has no trace of an attempt, and when it was asked, by a question about all open intents of
+// its target that began after the given time. False may also mean that there is no other open intent there, or that no such
+// answer could be had: then the attempt is looked for on its own.
+func (c *Controller) noTrace(ctx context.Context, run ledger.Run, after time.Time) (asked time.Time, is bool, err error) {
+	t := backend.TargetOf(run).Shared()
+	for range 2 { // the first answer may be that of a question which began before
+		if found := c.lookups.get(t); found.began.After(after) {
+			if trace, looked := found.trace[tryOf(run)]; looked {
+				return found.began, !trace, nil
+			}
+		}
+		runs, err := c.openIntents(ctx, t, run)
+		if err != nil || len(runs) < 2 {
+			return time.Time{}, false, err
+		}
+		_, err, _ = c.lookups.asking.Do(fmt.Sprintf("%q", t), func() (any, error) { return nil, c.lookFor(ctx, t, runs) })
+		if err != nil {
+			return time.Time{}, false, err
+		}
+	}
+	return time.Time{}, false, nil
+}
+
+// openIntents lists the attempts to be looked for at a target: the given one, and others with it.
+func (c *Controller) openIntents(ctx context.Context, t backend.Target, run ledger.Run) (runs []ledger.Run, err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		runs, err = tx.Runs(ledger.RunFilter{State: ledger.Intent})
+		return err
+	})
+	runs = slices.DeleteFunc(runs, func(r ledger.Run) bool {
+		return backend.TargetOf(r).Shared() != t || restored(&r) || tryOf(r) == tryOf(run)
+	})
+	return append(runs[:min(len(runs), mostLookedFor-1)], run), err
+}
+
+// lookFor asks queue and history about attempts and remembers the answer.
+func (c *Controller) lookFor(ctx context.Context, t backend.Target, runs []ledger.Run) error {
+	id, err := c.questioner(ctx, t)
+	if err != nil {
+		return err
+	}
+	found := lookup{began: c.Now(), trace: make(map[tryKey]bool, len(runs))}
+	uids, since := make([]string, len(runs)), c.tries.get(runs[0]).since
+	for i, run := range runs {
+		uids[i] = run.UID
+		found.trace[tryOf(run)] = false
+		if c.tries.get(run).since != since {
+			since = "" // the history is read from its end
+		}
+	}
+	constraint := schedd.UIDsConstraint(uids...)
+	hear := func(j schedd.Job) error {
+		if j.Status == schedd.Removed && !j.Reasoned {
+			return schedd.ErrReasons
+		}
+		if key := (tryKey{j.Tag.UID, j.Tag.Attempt}); j.Unread {
+			found.doubt() // whose it is may be what cannot be read
+		} else if _, looked := found.trace[key]; looked && !crosscheck.NeverRan(j) {
+			found.trace[key] = true
+		}
+		return nil
+	}
+	if err := c.Schedd.Queue(ctx, id, constraint, hear); err != nil {
+		return err
+	}
+	if err := c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Since: since}, hear); err != nil {
+		return err
+	}
+	c.lookups.set(t, found)
+	return nil
+}
+
+// doubt has each attempt looked for on its own.
+func (l lookup) doubt() {
+	for key := range l.trace {
+		l.trace[key] = true
+	}
+}
