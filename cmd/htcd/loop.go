@@ -13,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/logspod"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	"htc.cern.ch/htcd/internal/schedd/token"
@@ -76,7 +77,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
 		Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
-		LogsPods: kube.LogsPods{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
+		LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
 		Informer: l.informer, Objects: d.counts.Objects(kube.APIObjects{Client: d.jobs}),
 		Events: kube.RecordedEvents{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Credentials: l.secret, Schedd: condor,

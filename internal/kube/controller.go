@@ -17,6 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/fairqueue"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/logspod"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -31,7 +32,7 @@ type Options struct {
 	Output      output.Store // where the output of jobs is kept; without a root it is not fetched
 	Fetchers    int          // HTCJobs whose output is fetched in parallel, at each schedd
 	KeepFree    int64        // bytes that are left free on the volume of Output; 0: see output.Reserve
-	LogsPods    LogsPods
+	LogsPods    logspod.Maker
 	Informer    cache.SharedIndexInformer
 	Objects     Objects
 	Events      Events

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/logspod"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -23,18 +23,26 @@ import (
 func newWorldWithPods(t *testing.T) (*world, *fake.Clientset) {
 	w := newWorldWithOutput(t)
 	client := fake.NewClientset()
-	w.LogsPods = LogsPods{Image: "registry.test/htcd:v1", Client: client.CoreV1()}
+	w.LogsPods = logspod.Maker{Image: "registry.test/htcd:v1", Client: client.CoreV1()}
 	return w, client
 }
 
 func withLogsPod(job *v1alpha1.HTCJob) { job.Spec.LogsPod = true }
 
+// ignoreMissing returns nil for what is not there.
+func ignoreMissing[T any](object *T, err error) (*T, error) {
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return object, err
+}
+
 // left returns what is there of an HTCJob, nil for what is not.
 func (w *world) left(name string) (*corev1.Pod, *corev1.ConfigMap) {
 	w.t.Helper()
-	pod, err := orNil(w.LogsPods.Client.Pods("default").Get(w.t.Context(), name, metav1.GetOptions{}))
+	pod, err := ignoreMissing(w.LogsPods.Client.Pods("default").Get(w.t.Context(), name, metav1.GetOptions{}))
 	require.NoError(w.t, err)
-	text, err := orNil(w.LogsPods.Client.ConfigMaps("default").Get(w.t.Context(), logsTextName(name), metav1.GetOptions{}))
+	text, err := ignoreMissing(w.LogsPods.Client.ConfigMaps("default").Get(w.t.Context(), logspod.TextName(name), metav1.GetOptions{}))
 	require.NoError(w.t, err)
 	return pod, text
 }
@@ -195,50 +203,6 @@ func TestWhereverItIsBrokenOffThePodIsMadeOnce(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestTheNextStepOfAPod(t *testing.T) {
-	job := htcjob("one")
-	first := logsGoal{uid: job.UID, attempt: 1, phase: v1alpha1.PhaseSucceeded}
-	second, failed, none := first, first, logsGoal{uid: job.UID, none: true}
-	second.attempt, failed.phase = 2, v1alpha1.PhaseFailed
-	pod, text := logsPod(job, first, "image"), logsText(job, first, nil)
-	going, other, otherText := pod.DeepCopy(), logsPod(htcjob("other"), first, "image"), logsText(htcjob("other"), first, nil)
-	going.DeletionTimestamp = new(metav1.Now())
-	for name, c := range map[string]struct {
-		goal logsGoal
-		pod  *corev1.Pod
-		text *corev1.ConfigMap
-		want logsStep
-	}{
-		"nothing is there":                                {first, nil, nil, createLogsText},
-		"the text is there":                               {first, nil, text, createLogsPod},
-		"both are there":                                  {first, pod, text, logsReached},
-		"somebody deleted the text":                       {first, pod, nil, createLogsText},
-		"both are of the attempt before":                  {second, pod, text, deleteLogsPod},
-		"the text is of the attempt before":               {second, nil, text, deleteLogsText},
-		"HTCondor said later that it had failed":          {failed, pod, text, deleteLogsPod},
-		"the Pod is on its way out":                       {first, going, text, logsLeaving},
-		"the Pod is somebody else's":                      {first, other, nil, logsTaken},
-		"the ConfigMap is somebody else's":                {first, nil, otherText, logsTaken},
-		"both shall go":                                   {none, pod, text, deleteLogsPod},
-		"the Pod is going":                                {none, going, text, deleteLogsText},
-		"both are gone":                                   {none, nil, nil, logsReached},
-		"both shall go, and are somebody else's to begin": {none, other, otherText, logsReached},
-	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, nextLogsStep(c.goal, c.pod, c.text)) })
-	}
-}
-
-func TestWhatIsInTheWayOfAPodIsSaidInWords(t *testing.T) {
-	job := htcjob("one")
-	g := logsGoal{uid: job.UID, attempt: 1}
-	forbidden := apierrors.NewForbidden(corev1.Resource("pods"), "one", errors.New("no such right"))
-	o := outcomeOf(g, job, forbidden)
-	require.Equal(t, "Forbidden", o.reason)
-	require.Contains(t, o.message, "deploy/components/logs-pod")
-	require.Equal(t, "Retrying", outcomeOf(g, job, errBroken).reason)
-	require.Equal(t, metav1.ConditionTrue, outcomeOf(g, job, nil).is)
 }
 
 func TestADeletedHTCJobsPodIsLeftToKubernetes(t *testing.T) {

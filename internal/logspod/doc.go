@@ -9,4 +9,10 @@
 //	00003.out  ==> 7.1 <==, ...
 //
 // It is kept in a ConfigMap, and so is small: of a stream that is too long, the end.
+//
+// A Maker makes both for an HTCJob, step by step:
+//
+//	ended, output here ──> ConfigMap NAME-logs ──> Pod NAME
+//
+// Broken off anywhere, it begins by looking at what is there. Both belong to the HTCJob and go with it.
 package logspod

@@ -1,8 +1,6 @@
-package kube
+package logspod
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,35 +10,35 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// logsMount is where the Pod finds its text.
-const logsMount = "/log"
+// mount is where the Pod finds its text.
+const mount = "/log"
 
-// logsTextName is what the ConfigMap is called.
-func logsTextName(job string) string { return job + "-logs" }
+// TextName is what the ConfigMap is called.
+func TextName(job string) string { return job + "-logs" }
 
-// logsMeta is what both objects have: whose they are and of which attempt. Nothing blocks the owner's deletion: that would
+// objectMeta is what both objects have: whose they are and of which attempt. Nothing blocks the owner's deletion: that would
 // take the right to change its finalizers, where the apiserver is strict.
-func logsMeta(job *v1alpha1.HTCJob, name string, g logsGoal) metav1.ObjectMeta {
+func objectMeta(job *v1alpha1.HTCJob, name string, g Goal) metav1.ObjectMeta {
 	owner := metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 	owner.BlockOwnerDeletion = nil
 	return metav1.ObjectMeta{
 		Namespace: job.Namespace, Name: name,
 		Labels:          map[string]string{"app.kubernetes.io/managed-by": "htcd"},
-		Annotations:     map[string]string{v1alpha1.AttemptAnnotation: strconv.Itoa(g.attempt)},
+		Annotations:     map[string]string{v1alpha1.AttemptAnnotation: strconv.Itoa(g.Attempt)},
 		OwnerReferences: []metav1.OwnerReference{*owner},
 	}
 }
 
-// logsText is the ConfigMap.
-func logsText(job *v1alpha1.HTCJob, g logsGoal, files map[string][]byte) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: logsMeta(job, logsTextName(job.Name), g), Immutable: new(true), BinaryData: files}
+// newText is the ConfigMap.
+func newText(job *v1alpha1.HTCJob, g Goal, files map[string][]byte) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: objectMeta(job, TextName(job.Name), g), Immutable: new(true), BinaryData: files}
 }
 
-// logsPod prints the text and ends. It has no rights and needs no network, and fits the strictest Pod Security standard.
-func logsPod(job *v1alpha1.HTCJob, g logsGoal, image string) *corev1.Pod {
+// newPod prints the text and ends. It has no rights and needs no network, and fits the strictest Pod Security standard.
+func newPod(job *v1alpha1.HTCJob, g Goal, image string) *corev1.Pod {
 	const user = 10001 // as in htcd's image; any other would do
 	return &corev1.Pod{
-		ObjectMeta: logsMeta(job, job.Name, g),
+		ObjectMeta: objectMeta(job, job.Name, g),
 		Spec: corev1.PodSpec{
 			RestartPolicy:                 corev1.RestartPolicyNever,
 			AutomountServiceAccountToken:  new(false),
@@ -51,7 +49,7 @@ func logsPod(job *v1alpha1.HTCJob, g logsGoal, image string) *corev1.Pod {
 				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 			},
 			Containers: []corev1.Container{{
-				Name: "log", Image: image, Args: logsArgs(g),
+				Name: "log", Image: image, Args: args(g),
 				Resources: corev1.ResourceRequirements{
 					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("16Mi")},
 					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")},
@@ -60,26 +58,11 @@ func logsPod(job *v1alpha1.HTCJob, g logsGoal, image string) *corev1.Pod {
 					AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
 					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 				},
-				VolumeMounts: []corev1.VolumeMount{{Name: "log", MountPath: logsMount, ReadOnly: true}},
+				VolumeMounts: []corev1.VolumeMount{{Name: "log", MountPath: mount, ReadOnly: true}},
 			}},
 			Volumes: []corev1.Volume{{Name: "log", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: logsTextName(job.Name)},
+				LocalObjectReference: corev1.LocalObjectReference{Name: TextName(job.Name)},
 			}}}},
 		},
 	}
-}
-
-func logsArgs(g logsGoal) []string {
-	return []string{"print", fmt.Sprintf("--exit-code=%d", g.exitCode()), logsMount}
-}
-
-// exitCodeOf is what a Pod of ours ends with, -1 when it is not clear.
-func exitCodeOf(pod *corev1.Pod) int {
-	for _, code := range []int{0, 1} {
-		want := logsArgs(logsGoal{phase: map[int]v1alpha1.Phase{0: v1alpha1.PhaseSucceeded}[code]})
-		if len(pod.Spec.Containers) > 0 && slices.Equal(pod.Spec.Containers[0].Args, want) {
-			return code
-		}
-	}
-	return -1
 }
