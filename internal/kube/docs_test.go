@@ -14,9 +14,10 @@ import (
 var namings = []*regexp.Regexp{
 	regexp.MustCompile(`metav1\.Condition(?:True|False|Unknown), "([A-Z]\w+)"`),
 	regexp.MustCompile(`\b[rR]eason: +"([A-Z]\w+)"`),
-	regexp.MustCompile(`CredentialError\{"([A-Z]\w+)"`),
+	regexp.MustCompile(`(?:CredentialError|obstacle)\{"([A-Z]\w+)"`),
 	regexp.MustCompile(`\breason, message = "([A-Z]\w+)"`),
-	regexp.MustCompile(`(?:reason|stop)[A-Z]\w* += "([A-Z]\w+)"\n`),
+	regexp.MustCompile(`\breturn "([A-Z]\w+)", (?:err\.|fmt\.Sprintf\("%v)`),
+	regexp.MustCompile(`(?:[rR]eason|[sS]top)[A-Z]\w* += "([A-Z]\w+)"\n`),
 	regexp.MustCompile(`\.Reason, run\.Message[^=\n]* = [^"\n]*"([A-Z]\w+)"`),
 	regexp.MustCompile(`\bCondition[A-Z]\w+ += "(\w+)"`),
 }
@@ -31,7 +32,7 @@ func TestEachConditionAndReasonIsInTheDocs(t *testing.T) {
 	table, _, _ := strings.Cut(rest, "\n## ")
 
 	names := map[string]string{}
-	for _, pattern := range []string{"*.go", "v1alpha1/*.go", "../schedd/*.go", "../schedd/krb/*.go", "../schedd/token/*.go"} {
+	for _, pattern := range []string{"*.go", "v1alpha1/*.go", "../crosscheck/*.go", "../logspod/*.go", "../schedd/*.go", "../schedd/krb/*.go", "../schedd/token/*.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {
