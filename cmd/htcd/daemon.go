@@ -25,7 +25,6 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/metrics"
 	"htc.cern.ch/htcd/internal/notify"
-	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
@@ -141,7 +140,6 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	err = d.counts.Working(metrics.Work{
 		Ledger: watched, Controller: controller, Informer: informer, Now: time.Now,
 		LedgerFile: d.o.ledgerFile(), Data: d.o.Data, KeepFree: d.o.KeepFree.Value(),
-		Usual: schedd.Place{Schedd: d.o.Schedd},
 	})
 	if err != nil {
 		return err

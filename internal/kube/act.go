@@ -45,7 +45,7 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	}
 	if pause, ok := errors.AsType[*waiting](err); ok {
 		c.actions.forget(key)
-		c.troubles.set(key, trouble{class: e, reason: "AskingSchedd", message: pause.message, retry: c.Now().Add(pause.after)})
+		c.troubles.wait(key, trouble{class: e, reason: "AskingSchedd", message: pause.message, retry: c.Now().Add(pause.after)})
 		c.actions.addAfter(e, key, pause.after)
 		return
 	}

@@ -112,6 +112,7 @@ func (a *answering) ScheddName(ctx context.Context, id schedd.Identity) (string,
 	switch {
 	case err == nil:
 		a.note(id.Place, nil)
+		a.backends.named(schedd.Place{Collector: id.Place.Collector, Schedd: name})
 	case unanswered(err) && ctx.Err() == nil:
 		a.note(id.Place, err)
 		err = &placed{id.Place, err}
@@ -153,6 +154,7 @@ type reachability struct {
 	asked    bool
 	at       time.Time
 	answered bool // at some time
+	usual    bool // at some time the site's own choice
 	down     bool
 	reason   string
 	message  string
@@ -170,9 +172,21 @@ func (b *backends) note(place schedd.Place, err error, at time.Time) (changed bo
 		b.m = map[schedd.Place]reachability{}
 	}
 	before := b.m[place]
-	now.answered = now.answered || before.answered
+	now.answered, now.usual = now.answered || before.answered, before.usual
 	b.m[place] = now
 	return !before.asked || before.down != now.down
+}
+
+// named takes down that the site itself sends jobs to a place.
+func (b *backends) named(place schedd.Place) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.m == nil {
+		b.m = map[schedd.Place]reachability{}
+	}
+	now := b.m[place]
+	now.usual = true
+	b.m[place] = now
 }
 
 // answers reports whether the place is known to have answered when it was last asked.

@@ -241,7 +241,7 @@ func (c *Controller) arrivedBefore(b batch) (here, wanted []int, err error) {
 
 // placeError tells a full volume from other trouble with it.
 func placeError(err error) error {
-	if err != nil && strings.Contains(err.Error(), "o space left on device") || ledger.IsUnavailable(err) && err != nil {
+	if err != nil && (fullVolume(err) || ledger.IsUnavailable(err)) {
 		return &noSpaceError{err.Error()}
 	}
 	return err

@@ -1,7 +1,9 @@
 package kube
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -86,7 +88,33 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	if v.stuck && s.job.DeletionTimestamp != nil && v.trouble.condition == v1alpha1.ConditionBackendReachable {
 		set(v.trouble.condition, metav1.ConditionFalse, v.trouble.reason, v.trouble.message) // it names the way out
 	}
+	status.Reason = reasonOf(status)
 	return status
+}
+
+// reasonOf is the one reason of a status that whoever reads a list of HTCJobs wants to know.
+func reasonOf(status v1alpha1.HTCJobStatus) string {
+	of := func(kind string, as ...metav1.ConditionStatus) string {
+		c := meta.FindStatusCondition(status.Conditions, kind)
+		if c == nil || !slices.Contains(as, c.Status) {
+			return ""
+		}
+		return c.Reason
+	}
+	if status.Phase.Terminal() {
+		return of(v1alpha1.ConditionStalled, metav1.ConditionTrue)
+	}
+	stopping := of(v1alpha1.ConditionSuspended, metav1.ConditionFalse)
+	if stopping != reasonStopping {
+		stopping = ""
+	}
+	return cmp.Or(
+		of(v1alpha1.ConditionSuspended, metav1.ConditionTrue), stopping,
+		of(v1alpha1.ConditionCredentials, metav1.ConditionFalse),
+		of(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse),
+		of(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, metav1.ConditionUnknown),
+		of(v1alpha1.ConditionHeld, metav1.ConditionTrue),
+	)
 }
 
 // toldBeforeDeletion reports whether what was told before the HTCJob was deleted stays: the deletion takes its jobs out of HTCondor,
@@ -225,6 +253,9 @@ func endConditions(set setCondition, s situation, phase v1alpha1.Phase) {
 	}
 }
 
+// reasonStopping is one of the condition Suspended while it is not yet True.
+const reasonStopping = "Stopping"
+
 const notEnded = "not every job has ended"
 
 // progressConditions are the two by which kstatus, and what is built on it, tell "in progress" and "failed" from
@@ -260,11 +291,11 @@ func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s situa
 		is = metav1.ConditionTrue
 		reason, message = phaseNews(s, v1alpha1.PhaseSuspended)
 	case run != nil && run.Stop == crosscheck.StopSuspended && stopping(s):
-		reason, message = "Stopping", "the jobs are being removed from HTCondor"
+		reason, message = reasonStopping, "the jobs are being removed from HTCondor"
 	case s.job.Spec.Suspend && status.Phase.Terminal():
 		reason, message = "Ended", "the jobs had ended before spec.suspend could stop them"
 	case s.job.Spec.Suspend:
-		reason, message = "Stopping", "the jobs are about to be removed from HTCondor"
+		reason, message = reasonStopping, "the jobs are about to be removed from HTCondor"
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended) == nil:
 		return
 	}

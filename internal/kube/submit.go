@@ -112,7 +112,8 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 		return fmt.Errorf("drop the output of another run of this name: %w", err)
 	}
 	if err := stage(run.TempDir, d, token); err != nil {
-		return fmt.Errorf("stage %s/%s: %w", run.Namespace, run.Name, err)
+		c.tries.unstaged(run)
+		return c.stageError(err)
 	}
 	began := c.Now()
 	c.tries.begin(run, c.since(ctx, id, run))
@@ -135,6 +136,18 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", cluster.ID).Int("procs", cluster.Procs).
 		Dur("took", c.Now().Sub(began)).Msg("submitted")
 	return c.recordCluster(ctx, job, run, cluster)
+}
+
+// stageError says what keeps the files of a submission from being written.
+func (c *Controller) stageError(err error) error {
+	if !fullVolume(err) {
+		return fmt.Errorf("write the files to be submitted: %w", err)
+	}
+	left := "how much is free is not known"
+	if free, _, err := output.Volume(c.Staging); err == nil {
+		left = fmt.Sprintf("%d KiB and %d files are free", free.Bytes>>10, free.Files)
+	}
+	return &noSpaceError{fmt.Sprintf("the volume is full, %s: the files to be submitted cannot be written; %s: %v", left, moreRoom, err)}
 }
 
 // transmit runs condor_submit. What the schedd says at the commit may be about another client's transaction that was broken off

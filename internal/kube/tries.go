@@ -70,6 +70,18 @@ func (t *tries) end(run ledger.Run, at time.Time) {
 	t.m[tryOf(run)] = now
 }
 
+// unstaged takes note that a submission has failed before it began: there is nothing of it to be looked for.
+func (t *tries) unstaged(run ledger.Run) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.m == nil {
+		t.m = map[tryKey]try{}
+	}
+	now := t.m[tryOf(run)]
+	now.unsent = true
+	t.m[tryOf(run)] = now
+}
+
 // failed takes note of a failed submission and returns what is known now.
 func (t *tries) failed(run ledger.Run, err error) try {
 	t.mu.Lock()

@@ -20,6 +20,7 @@ type trouble struct {
 	class     actionClass // in which it was met
 	place     schedd.Place
 	retry     time.Time // before this nothing is tried again, except by an event
+	told      string    // what the user has been told of it
 }
 
 // explain turns an error of an action into what the user is told.
@@ -32,6 +33,13 @@ func explain(err error) trouble {
 	}
 	if e, ok := errors.AsType[*keptError](err); ok {
 		return trouble{condition: v1alpha1.ConditionSubmitted, reason: reasonOrphansKept, message: e.Error()}
+	}
+	if e, ok := errors.AsType[*noSpaceError](err); ok {
+		return trouble{condition: v1alpha1.ConditionSubmitted, reason: reasonNoSpace, message: e.message}
+	}
+	if errors.Is(err, ledger.ErrFull) {
+		return trouble{condition: v1alpha1.ConditionSubmitted, reason: reasonNoSpace,
+			message: fmt.Sprintf("htcd cannot write its ledger, and goes on when it can; %s: %v", moreRoom, err)}
 	}
 	if ledger.IsUnavailable(err) {
 		return trouble{condition: v1alpha1.ConditionSubmitted, reason: "LedgerUnavailable",
@@ -64,16 +72,30 @@ func (t *troubles) get(key string) (trouble, bool) {
 	return v, ok
 }
 
-// set remembers v and tells whether the user has not been told the same already.
+// set remembers v and reports whether the user has not been told the same already. Numbers may differ: how much of a volume is
+// free does so at every try.
 func (t *troubles) set(key string, v trouble) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	before := t.m[key].told
+	v.told = v.reason + ": " + numbers.ReplaceAllString(v.message, "#")
+	t.put(key, v)
+	return v.told != before
+}
+
+// wait remembers that nothing is wrong but time. Trouble that comes back afterwards is none that the user has not heard of.
+func (t *troubles) wait(key string, v trouble) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	v.told = t.m[key].told
+	t.put(key, v)
+}
+
+func (t *troubles) put(key string, v trouble) {
 	if t.m == nil {
 		t.m = map[string]trouble{}
 	}
-	old, had := t.m[key]
 	t.m[key] = v
-	return !had || old.reason != v.reason || old.message != v.message
 }
 
 func (t *troubles) clear(key string) {

@@ -25,6 +25,7 @@ type Backend struct {
 	Place    schedd.Place
 	Down     bool // it did not answer when it was last asked
 	Answered bool // it has answered since htcd began
+	Usual    bool // the site, not a user, has named it
 	Asked    time.Time
 }
 
@@ -34,7 +35,7 @@ func (c *Controller) Backends() []Backend {
 	defer c.backends.mu.Unlock()
 	all := make([]Backend, 0, len(c.backends.m))
 	for place, b := range c.backends.m {
-		all = append(all, Backend{Place: place, Down: b.down, Answered: b.answered, Asked: b.at})
+		all = append(all, Backend{Place: place, Down: b.down, Answered: b.answered, Usual: b.usual, Asked: b.at})
 	}
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"golang.org/x/sys/unix"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 )
@@ -22,6 +23,8 @@ var (
 	// ErrLost: the file is not there any more, though its directory is: somebody
 	// removed it, or put it elsewhere. Trying again cannot help; Open makes a new one.
 	ErrLost = errors.New("the ledger file is lost")
+	// ErrFull: the volume has no room for what was to be written. It is one of the errors of IsUnavailable.
+	ErrFull = errors.New("the ledger's volume is full")
 	// errNoDirectory: the place where the file belongs cannot be reached or made.
 	errNoDirectory = errors.New("the ledger's directory is not available")
 	// ErrClosed: Close was called.
@@ -71,6 +74,9 @@ func (l *Ledger) explain(err error) error {
 	if err = classify(err); !IsUnavailable(err) {
 		return err
 	}
+	if code(err) == sqlite3.SQLITE_FULL {
+		return fmt.Errorf("%w, %s: %w", ErrFull, free(filepath.Dir(l.path)), err)
+	}
 	if dir, statErr := os.Stat(filepath.Dir(l.path)); statErr != nil || !os.SameFile(dir, l.dir) {
 		return err
 	}
@@ -78,4 +84,13 @@ func (l *Ledger) explain(err error) error {
 		return fmt.Errorf("%w: %w", ErrLost, err)
 	}
 	return err
+}
+
+// free says how much the volume of a directory has left.
+func free(dir string) string {
+	var stat unix.Statfs_t
+	if err := unix.Statfs(dir, &stat); err != nil {
+		return "and how much it has left is not known: " + err.Error()
+	}
+	return fmt.Sprintf("%d KiB are free in %s", int64(stat.Bavail)*stat.Bsize>>10, dir) // #nosec G115 -- no volume has 8 EiB
 }

@@ -72,7 +72,7 @@ func New(build Build) *Metrics {
 	m.work.procs = m.lookedUp("procs", "jobs of all HTCJobs there are, by `state`: `unknown` (sent, the schedd has not been asked yet), `idle`, `running`, `held`, `succeeded`, `failed`", "state")
 	m.work.openRuns = m.lookedUp("open_runs", "submitted HTCJobs on which HTCondor has not said the last word, by `schedd`", "schedd")
 	m.work.openChecked = m.lookedUp("open_runs_checked_timestamp_seconds", "when the schedd was last asked with success about the open run that has waited longest for it (else its submission), as Unix time", "schedd")
-	m.work.reachable = m.lookedUp("schedd_reachable", "1 when the schedd answered when last asked, 0 when it did not", "schedd")
+	m.work.reachable = m.lookedUp("schedd_reachable", "1 when the schedd answered when last asked, 0 when it did not, or for the schedd `usual` while it cannot be found out which one that is", "schedd")
 
 	m.waits = newWaits(
 		m.lookedUp("waiting_htcjobs", "HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: nothing was written yet; `Other`: none that htcd knows", "reason"),

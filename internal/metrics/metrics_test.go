@@ -249,10 +249,12 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, nil)
 	require.NoError(t, m.Working(Work{
 		Ledger: book, Informer: informer, LedgerFile: file, Data: filepath.Dir(file), KeepFree: 42,
-		Now: func() time.Time { return now }, Usual: schedd.Place{Schedd: "usually"},
+		Now: func() time.Time { return now },
 		Controller: loop{map[string]int{"fetch": 2}, []kube.Backend{
 			{Place: schedd.Place{Schedd: "mine"}, Down: true, Asked: long},
-			{Place: schedd.Place{Schedd: "usually"}, Asked: now, Answered: true},
+			{Asked: now, Answered: true}, // which one is the usual
+			{Place: schedd.Place{Schedd: "usually"}, Asked: now, Down: true, Usual: true},
+			{Place: schedd.Place{Schedd: "other"}, Asked: now, Answered: true},
 			{Place: schedd.Place{Schedd: "idle"}, Answered: true, Down: true, Asked: long},
 			{Place: schedd.Place{Schedd: "misspelt"}, Down: true, Asked: now},
 		}},
@@ -267,7 +269,9 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 		`htcd_queue_depth{queue="fetch"}`:                         "2",
 		`htcd_volume_keep_free_bytes`:                             "42",
 		`htcd_schedd_reachable{schedd="mine"}`:                    "0",
-		`htcd_schedd_reachable{schedd="usually"}`:                 "1",
+		`htcd_schedd_reachable{schedd="usual"}`:                   "",
+		`htcd_schedd_reachable{schedd="usually"}`:                 "0",
+		`htcd_schedd_reachable{schedd="other"}`:                   "1",
 		`htcd_schedd_reachable{schedd="idle"}`:                    "",
 		`htcd_schedd_reachable{schedd="misspelt"}`:                "",
 		`htcd_ledger_writes_total{result="OK"}`:                   "1",

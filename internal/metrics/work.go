@@ -29,9 +29,8 @@ type Work struct {
 	Controller Controller
 	Informer   cache.SharedIndexInformer // of HTCJobs
 	LedgerFile string
-	Data       string       // a directory of the volume where output is kept
-	KeepFree   int64        // bytes; 0: see output.Reserve
-	Usual      schedd.Place // where the flags say that jobs go
+	Data       string // a directory of the volume where output is kept
+	KeepFree   int64  // bytes; 0: see output.Reserve
 	Now        func() time.Time
 }
 
@@ -210,11 +209,16 @@ func (w *work) sums() (sums, error) {
 }
 
 // places says of every schedd that matters whether it answers: of those with open runs, and of those asked lately that
-// have ever answered, or that the flags name. Whatever else somebody wrote into an HTCJob is no schedd.
+// have ever answered, or that the site named. Whatever else somebody wrote into an HTCJob is no schedd. One without a name
+// matters while it cannot be found out which it is; otherwise it has a name.
 func (w *work) places(open []ledger.OpenAt) map[schedd.Place]float64 {
 	up := map[schedd.Place]float64{}
 	for _, b := range w.Controller.Backends() {
-		matters := (b.Answered || b.Place == w.Usual || b.Place == schedd.Place{}) && w.Now().Sub(b.Asked) <= needed
+		matters := b.Answered || b.Usual
+		if b.Place == (schedd.Place{}) {
+			matters = b.Down
+		}
+		matters = matters && w.Now().Sub(b.Asked) <= needed
 		for _, o := range open {
 			matters = matters || b.Place == schedd.Place{Collector: o.Collector, Schedd: o.Schedd}
 		}

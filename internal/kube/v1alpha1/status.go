@@ -34,6 +34,11 @@ type HTCJobStatus struct {
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
+	// Reason is the condition's that keeps it from getting on, or of its
+	// failure; empty when there is none, Unseen before htcd has looked at it.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
 	// ClusterID is the cluster that holds the jobs of this attempt.
 	// +optional
 	ClusterID int32 `json:"clusterId,omitempty"`
