@@ -102,7 +102,9 @@ func row(f doctor.Finding) string {
 // patient is the installation that these options are of.
 func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 	p := doctor.Patient{
-		Volume: doctor.Volume{Data: o.Data, Ledger: o.ledgerFile(), KeepFree: o.KeepFree.Value()},
+		Volume: doctor.Volume{
+			Data: o.Data, Ledger: o.ledgerFile(), Further: []string{o.stagingDir(), o.store().Root}, KeepFree: o.KeepFree.Value(),
+		},
 		Condor: schedd.New(schedd.Options{
 			BinDir: o.CondorBinDir, CondorConfig: o.CondorConfig, Krb5Config: o.Krb5Config,
 			Pool: o.Pool, Schedd: o.Schedd, Command: o.ScheddCommand, Timeout: o.CommandTimeout,

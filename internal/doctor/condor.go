@@ -98,6 +98,9 @@ func reachable(condor *schedd.Client, id *schedd.Identity) Check {
 		if err != nil {
 			return "", &Trouble{"which schedd is to be used cannot be found out: " + err.Error(), "set --schedd, or mend --schedd-command or --condor-config"}
 		}
+		if err := condor.Answers(ctx, *id); err != nil {
+			return "", scheddTrouble("", err)
+		}
 		if err := condor.Queue(ctx, *id, "false", func(schedd.Job) error { return nil }); err != nil {
 			return "", scheddTrouble("schedd "+name+": ", err)
 		}

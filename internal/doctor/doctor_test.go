@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -143,21 +145,39 @@ func TestFieldsThatACRDLacksAreNamed(t *testing.T) {
 func TestAVolumeIsTriedAndLeftAsItWas(t *testing.T) {
 	data := t.TempDir()
 	ledger := filepath.Join(data, "sqlite", "htcjobs.db")
-	message, err := volume(Volume{data, ledger, 1}).Try(t.Context())
+	message, err := volume(Volume{Data: data, Ledger: ledger, KeepFree: 1}).Try(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, message, "can be written, keeps locks")
 	left, err := os.ReadDir(data)
 	require.NoError(t, err)
 	require.Empty(t, left)
 
-	_, err = volume(Volume{data, ledger, 1 << 60}).Try(t.Context())
+	_, err = volume(Volume{Data: data, Ledger: ledger, KeepFree: 1 << 60}).Try(t.Context())
 	require.ErrorContains(t, err, "less than --keep-free=1Ei")
 
-	_, err = volume(Volume{"/nowhere/data", "/nowhere/data/sqlite/htcjobs.db", 1}).Try(t.Context())
+	_, err = volume(Volume{Data: "/nowhere/data", Ledger: "/nowhere/data/sqlite/htcjobs.db", KeepFree: 1}).Try(t.Context())
 	require.ErrorContains(t, err, "is not there")
 
-	_, err = volume(Volume{"/proc/self", "/proc/self/htcjobs.db", 1}).Try(t.Context())
+	_, err = volume(Volume{Data: "/proc/self", Ledger: "/proc/self/htcjobs.db", KeepFree: 1}).Try(t.Context())
 	require.ErrorContains(t, err, "cannot be written")
+}
+
+func TestWhatKeepsAVolumeFromBeingWrittenIsToldApart(t *testing.T) {
+	for name, c := range map[string]struct {
+		err      error
+		says, do string
+	}{
+		"no space":  {&fs.PathError{Op: "write", Path: "/data/probe", Err: unix.ENOSPC}, "is full, ", "enlarge the volume"},
+		"a quota":   {&fs.PathError{Op: "write", Path: "/data/probe", Err: unix.EDQUOT}, "is full, ", "(or the quota)"},
+		"read-only": {&fs.PathError{Op: "mkdir", Path: "/data/probe", Err: unix.EROFS}, "read-only file system", "mount the volume so"},
+		"another's": {&fs.PathError{Op: "mkdir", Path: "/data/probe", Err: unix.EACCES}, "permission denied", "fsGroup of the pod does it for a new one, docs/upgrade.md"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			trouble := unwritten(t.TempDir(), c.err)
+			require.Contains(t, trouble.What, c.says)
+			require.Contains(t, trouble.Do, c.do)
+		})
+	}
 }
 
 func TestAFileThatNobodyLocksIsSeenUnlocked(t *testing.T) {
@@ -289,7 +309,7 @@ func TestWithoutAKubeconfigTheRestIsStillLookedAt(t *testing.T) {
 	var found []Finding
 	checks := Checks(Patient{
 		ConfigError: errors.New("no such file"), Condor: schedd.New(schedd.Options{BinDir: "/nowhere"}), BinDir: "/nowhere",
-		Volume: Volume{t.TempDir(), filepath.Join(t.TempDir(), "htcjobs.db"), 0}, CallbackURL: "http://127.0.0.1:1/cloudevents", Now: time.Now,
+		Volume: Volume{Data: t.TempDir(), Ledger: filepath.Join(t.TempDir(), "htcjobs.db")}, CallbackURL: "http://127.0.0.1:1/cloudevents", Now: time.Now,
 	})
 	for i := range checks {
 		checks[i].Settles = 0

@@ -20,8 +20,9 @@ import (
 // Volume is where the ledger and the output of jobs are.
 type Volume struct {
 	Data     string
-	Ledger   string // the file
-	KeepFree int64  // bytes; 0: see output.Reserve
+	Ledger   string   // the file
+	Further  []string // what else htcd writes there, where it is there already
+	KeepFree int64    // bytes; 0: see output.Reserve
 }
 
 // sqliteLocked is the first byte of those that SQLite locks in a file (PENDING_BYTE), and how many there are
@@ -41,11 +42,19 @@ func volume(v Volume) Check {
 		}
 		probe, err := os.MkdirTemp(dir, ".doctor-")
 		if err != nil {
-			return "", &Trouble{"cannot be written: " + err.Error(), fmt.Sprintf("let uid %d write %s (fsGroup in the pod), and see that the volume is neither full nor read-only", os.Getuid(), dir)}
+			return "", unwritten(dir, err)
 		}
 		defer os.RemoveAll(probe)
+		if err := writable(probe); err != nil {
+			return "", unwritten(dir, err)
+		}
 		if err := locks(ctx, filepath.Join(probe, "probe.db")); err != nil {
 			return "", err
+		}
+		for _, path := range append([]string{v.Ledger}, v.Further...) {
+			if err := unix.Access(path, unix.R_OK|unix.W_OK); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return "", unwritten(path, err)
+			}
 		}
 		free, err := room(v.Data, v.KeepFree)
 		if err != nil {
@@ -78,6 +87,9 @@ func locks(ctx context.Context, file string) error {
 	if err == nil {
 		defer first.Close()
 		_, err = first.ExecContext(ctx, "CREATE TABLE probe (n); BEGIN IMMEDIATE; INSERT INTO probe VALUES (1)")
+	}
+	if full(err) {
+		return unwritten(filepath.Dir(filepath.Dir(file)), err)
 	}
 	if err != nil {
 		return &Trouble{"SQLite cannot write there: " + err.Error(), do}
@@ -121,12 +133,11 @@ func room(dir string, keep int64) (string, error) {
 	}
 	reserve := outputs.Reserve(keep, size)
 	words := resource.NewQuantity(free.Bytes>>20<<20, resource.BinarySI).String()
-	const cure = "delete HTCJobs whose output nobody needs, or enlarge the volume"
 	if free.Bytes < reserve.Bytes {
-		return "", &Trouble{fmt.Sprintf("%s has %s free, less than --keep-free=%s: no output is fetched", dir, words, resource.NewQuantity(reserve.Bytes>>20<<20, resource.BinarySI)), cure}
+		return "", &Trouble{fmt.Sprintf("%s has %s free, less than --keep-free=%s: no output is fetched", dir, words, resource.NewQuantity(reserve.Bytes>>20<<20, resource.BinarySI)), moreRoom}
 	}
 	if free.Files < reserve.Files {
-		return "", &Trouble{fmt.Sprintf("%s has a place for %d files more, and %d stay free: no output is fetched", dir, free.Files, reserve.Files), cure}
+		return "", &Trouble{fmt.Sprintf("%s has a place for %d files more, and %d stay free: no output is fetched", dir, free.Files, reserve.Files), moreRoom}
 	}
 	return words, nil
 }

@@ -36,8 +36,10 @@ func (a *answering) about(ctx context.Context, id schedd.Identity, command func(
 	switch {
 	case err == nil:
 		a.note(id.Place, nil)
-	case unanswered(err) && ctx.Err() == nil && silent(a.Answers(ctx, id)):
-		return &placed{id.Place, err}
+	case unanswered(err) && ctx.Err() == nil:
+		if silence := a.Answers(ctx, id); silent(silence) {
+			return silence // it says better what is wrong
+		}
 	}
 	return err
 }
@@ -153,8 +155,8 @@ type backends struct {
 type reachability struct {
 	asked    bool
 	at       time.Time
-	answered bool // at some time
-	usual    bool // at some time the site's own choice
+	answered time.Time // when it did so last; zero: never
+	usual    bool      // at some time the site's own choice
 	down     bool
 	reason   string
 	message  string
@@ -162,19 +164,28 @@ type reachability struct {
 
 // note takes down that a place answered, or why not, and reports whether that is new.
 func (b *backends) note(place schedd.Place, err error, at time.Time) (changed bool) {
-	now := reachability{asked: true, at: at, answered: err == nil, down: err != nil, reason: "Answered", message: "the schedd answered when last asked"}
-	if err != nil {
-		now.reason, now.message = schedd.KindOf(err).String(), err.Error()
-	}
+	now := reachability{asked: true, at: at, answered: at, reason: "Answered", message: "the schedd answered when last asked"}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.m == nil {
 		b.m = map[schedd.Place]reachability{}
 	}
 	before := b.m[place]
-	now.answered, now.usual = now.answered || before.answered, before.usual
+	now.usual = before.usual
+	if err != nil {
+		now.down, now.answered = true, before.answered
+		now.reason, now.message = schedd.KindOf(err).String(), fmt.Sprintf("%v; %s", err, lastAnswer(before.answered))
+	}
 	b.m[place] = now
 	return !before.asked || before.down != now.down
+}
+
+// lastAnswer tells a schedd that has ceased to answer from one that was perhaps never there.
+func lastAnswer(at time.Time) string {
+	if at.IsZero() {
+		return "it has not answered since htcd began"
+	}
+	return "it answered last at " + at.UTC().Format(time.RFC3339)
 }
 
 // named takes down that the site itself sends jobs to a place.

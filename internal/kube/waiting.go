@@ -35,7 +35,7 @@ func (c *Controller) Backends() []Backend {
 	defer c.backends.mu.Unlock()
 	all := make([]Backend, 0, len(c.backends.m))
 	for place, b := range c.backends.m {
-		all = append(all, Backend{Place: place, Down: b.down, Answered: b.answered, Usual: b.usual, Asked: b.at})
+		all = append(all, Backend{Place: place, Down: b.down, Answered: !b.answered.IsZero(), Usual: b.usual, Asked: b.at})
 	}
 	return all
 }

@@ -145,6 +145,10 @@ func (c *cluster) ask(ctx context.Context, name, what string, parameters url.Val
 	return nil, refusal(response.StatusCode, words)
 }
 
+// noneAnswers is all that can be known from here: the apiserver forwards to no htcd, whatever the reason.
+const noneAnswers = "no htcd answers at present, so output cannot be read; jobs go on, and what they leave waits at the schedd for 10 days. Try again later. " +
+	"Why it is so, its administrator sees with: kubectl -n htcd describe pods (is one there, does its image start, is it ready?)"
+
 // refusal is what the apiserver or htcd said.
 func refusal(code int, words []byte) error {
 	var status metav1.Status
@@ -157,7 +161,7 @@ func refusal(code int, words []byte) error {
 		code == http.StatusNotFound && status.Details != nil && status.Details.Kind == "" && status.Details.Name == "":
 		status.Message = "this cluster serves no output of HTCJobs: its administrator applies deploy/base/output of htcd"
 	case code == http.StatusServiceUnavailable && status.Reason != metav1.StatusReasonServiceUnavailable || status.Message == "service unavailable":
-		status.Message = "no htcd is there to answer at present"
+		status.Message = noneAnswers
 	}
 	return &apierrors.StatusError{ErrStatus: status}
 }

@@ -276,7 +276,7 @@ func TestARefusalIsTold(t *testing.T) {
 		"a cluster without htcd":    {404, "404 page not found\n", "serves no output"},
 		"an apiserver without it":   {404, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the server could not find","reason":"NotFound","details":{},"code":404}`, "serves no output"},
 		"an HTCJob that is not":     {404, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"there is no HTCJob","reason":"NotFound","details":{"name":"zero","kind":"htcjobs"},"code":404}`, "there is no HTCJob"},
-		"an htcd that is not there": {503, "service unavailable\n", "no htcd is there"},
+		"an htcd that is not there": {503, "service unavailable\n", "no htcd answers at present"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := 0

@@ -49,7 +49,7 @@ func (c *Client) Answers(ctx context.Context, id Identity) error {
 		return err
 	}
 	_, err = c.ping(ctx, id, min(answerTime, c.o.Timeout), append(args, "-type", "SCHEDD", "-long", "READ")...)
-	return c.ofToken(ctx, id, err)
+	return c.notFound(ctx, id, args, c.ofToken(ctx, id, err))
 }
 
 // ping runs condor_ping, which says on its standard output what went wrong.
@@ -60,6 +60,7 @@ func (c *Client) ping(ctx context.Context, id Identity, timeout time.Duration, a
 	if errors.As(err, &e) && e.Kind == Unknown && e.Stderr == "" {
 		words, _, _ := strings.Cut(strings.TrimPrefix(out.String(), "#"), "\n")
 		e.Stderr, e.Kind = clip(words), classify([]string{words}, false)
+		withName(e, args)
 	}
 	return out.String(), err
 }

@@ -73,6 +73,7 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 	if cmd.answers != nil && cmd.answers(e) {
 		return nil
 	}
+	withName(e, cmd.args)
 	if e.Kind == Unreachable || e.Kind == Timeout {
 		c.usual.doubt(cmd.id)
 	}

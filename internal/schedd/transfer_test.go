@@ -38,8 +38,8 @@ func TestTransfer(t *testing.T) {
 	}{
 		"what is there is brought":              {edited, `echo "Fetching data files..."`, Unknown, "", -1},
 		"where no job matches nothing is asked": {none, `exit 1`, Unknown, "", -1},
-		"no schedd at the edit":                 {away, `exit 1`, Unreachable, "condor_qedit: ERROR: Can't find address", -1},
-		"no schedd at the transfer":             {edited, away, Unreachable, "condor_transfer_data: ERROR: Can't find address", -1},
+		"no schedd at the edit":                 {away, `exit 1`, Unreachable, "condor_qedit: schedd schedd.test: ERROR: Can't find address", -1},
+		"no schedd at the transfer":             {edited, away, Unreachable, "condor_transfer_data: schedd schedd.test: ERROR: Can't find address", -1},
 		"a job whose files are gone is named": {edited, `printf 'DCSchedd::receiveJobSandbox:7003:File transfer failed for target job 7.1: SCHEDD at 127.0.0.1 failed to send file(s)\nERROR: Failed to spool job files.\n' >&2; exit 1`,
 			Unknown, "failed to send file(s)", 1},
 		"another cluster's job is not": {edited, `echo 'File transfer failed for target job 77.1: x' >&2; exit 1`, Unknown, "target job 77.1", -1},

@@ -1,0 +1,56 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	outputs "htc.cern.ch/htcd/internal/output"
+)
+
+// probed is how much is written to see whether the volume takes it: more than the database that is tried next.
+const probed = 256 << 10
+
+// writable writes a file into dir and brings it to the disk.
+func writable(dir string) error {
+	f, err := os.OpenFile(filepath.Join(dir, "probe"), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600) // #nosec G304 -- a directory of our own
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, probed))
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// unwritten says what keeps dir from being written.
+func unwritten(dir string, err error) *Trouble {
+	const owner = "let uid %d own the volume: fsGroup of the pod does it for a new one, docs/upgrade.md has the command for one that another uid has used"
+	switch {
+	case full(err):
+		return &Trouble{fmt.Sprintf("the volume of %s is full, %s: %v", dir, left(dir), err), moreRoom}
+	case errors.Is(err, unix.EROFS):
+		return &Trouble{dir + " cannot be written: " + err.Error(), "mount the volume so that it can be written"}
+	}
+	return &Trouble{dir + " cannot be written: " + err.Error(), fmt.Sprintf(owner, os.Getuid())}
+}
+
+// full reports whether a volume, or a quota, is used up.
+func full(err error) bool {
+	e, fromSQLite := errors.AsType[*sqlite.Error](err)
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || fromSQLite && e.Code()&0xff == sqlite3.SQLITE_FULL
+}
+
+// left says how much the volume of dir has.
+func left(dir string) string {
+	free, size, err := outputs.Volume(dir)
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%d KiB of %d MiB and %d files are free", free.Bytes>>10, size.Bytes>>20, free.Files)
+}
+
+const moreRoom = "delete HTCJobs whose output nobody needs, or enlarge the volume (or the quota)"
