@@ -170,7 +170,7 @@ func TestWhatKeepsAVolumeFromBeingWrittenIsToldApart(t *testing.T) {
 		"no space":  {&fs.PathError{Op: "write", Path: "/data/probe", Err: unix.ENOSPC}, "is full, ", "enlarge the volume"},
 		"a quota":   {&fs.PathError{Op: "write", Path: "/data/probe", Err: unix.EDQUOT}, "is full, ", "(or the quota)"},
 		"read-only": {&fs.PathError{Op: "mkdir", Path: "/data/probe", Err: unix.EROFS}, "read-only file system", "mount the volume so"},
-		"another's": {&fs.PathError{Op: "mkdir", Path: "/data/probe", Err: unix.EACCES}, "permission denied", "fsGroup of the pod does it for a new one, docs/upgrade.md"},
+		"another's": {&fs.PathError{Op: "mkdir", Path: "/data/probe", Err: unix.EACCES}, "permission denied", "fsGroup of the pod does it for a new one, chown -R"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trouble := unwritten(t.TempDir(), c.err)

@@ -28,7 +28,7 @@ func writable(dir string) error {
 
 // unwritten says what keeps dir from being written.
 func unwritten(dir string, err error) *Trouble {
-	const owner = "let uid %d own the volume: fsGroup of the pod does it for a new one, docs/upgrade.md has the command for one that another uid has used"
+	const owner = "let uid %d own the volume: fsGroup of the pod does it for a new one, chown -R does it for one that another uid has used (docs/upgrade.md, Another uid)"
 	switch {
 	case full(err):
 		return &Trouble{fmt.Sprintf("the volume of %s is full, %s: %v", dir, left(dir), err), moreRoom}

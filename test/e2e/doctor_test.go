@@ -97,7 +97,7 @@ func TestTheDoctorNamesWhatIsWrong(t *testing.T) {
 			[]string{"--condor-bin-dir", "/nowhere"}, "tools", "not found: kinit, condor_submit", "--condor-bin-dir", []string{"schedd", "authorisation"},
 		},
 		"a schedd that nobody knows": {
-			[]string{"--schedd", "nowhere.example.org"}, "schedd", "nowhere.example.org", "--schedd", []string{"authorisation"},
+			[]string{"--schedd", "nowhere.example.org"}, "schedd", "has no record of schedd nowhere.example.org: it is stopped, or it has another name", "--schedd", []string{"authorisation"},
 		},
 		"a callback URL that leads elsewhere": {
 			[]string{"--callback-url", "http://127.0.0.1:1/cloudevents"}, "receiver", "nobody answers", "Ingress", nil,

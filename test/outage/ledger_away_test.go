@@ -19,22 +19,24 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 	for name, c := range map[string]struct {
 		volume     string // options of the tmpfs at the ledger's directory; empty: the lab's own disk
 		queue      int32
+		reason     string
+		doctor     string // what it says
 		away, back func(outage)
 	}{
 		// SQLite keeps free pages: the rows of small HTCJobs may still find a place.
-		"the volume is full": {"size=2m", 500, func(o outage) {
+		"the volume is full": {"size=2m", 500, "NoSpace", "is full, ", func(o outage) {
 			_, _ = o.Lab.RunAs(o.T.Context(), "root", "dd", "if=/dev/zero", "of="+fill(o), "bs=1k") // ends when nothing more goes in
 		}, func(o outage) {
 			_, err := o.Lab.RunAs(context.WithoutCancel(o.T.Context()), "root", "rm", fill(o))
 			require.NoError(o.T, err)
 		}},
-		"the volume is read-only from the start": {"size=4m", 2, func(o outage) {
+		"the volume is read-only from the start": {"size=4m", 2, "LedgerUnavailable", "read-only file system", func(o outage) {
 			o.do(o.part("htcd").Stop)
 			o.remount("ro")
 			o.do(o.part("htcd").Start)
 		}, func(o outage) { o.remount("rw") }},
 		// A mount with open files cannot be made read-only; to SQLite a journal that nobody may write is the same.
-		"the volume becomes read-only": {"", 2, func(o outage) {
+		"the volume becomes read-only": {"", 2, "LedgerUnavailable", "can be written, keeps locks", func(o outage) {
 			require.NoError(o.T, os.Chmod(o.Lab.Ledger()+"-journal", 0o400))
 		}, func(o outage) {
 			require.NoError(o.T, os.Chmod(o.Lab.Ledger()+"-journal", 0o600))
@@ -57,13 +59,21 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 				o.Create(names[i], "exit 0\n", trial.Queue(c.queue), never)
 			}
 			for _, name := range names {
-				o.says(name, v1alpha1.ConditionSubmitted, "LedgerUnavailable")
+				said := o.says(name, v1alpha1.ConditionSubmitted, c.reason)
+				require.Contains(t, said, "htcd cannot write its ledger, and goes on when it can")
+				if c.reason == "NoSpace" {
+					require.Regexp(t, `[0-9]+ KiB are free in `+filepath.Dir(o.Lab.Ledger()), said)
+				}
+				require.Equal(t, c.reason, o.column(name))
 				job := o.Get(name)
 				intents := o.SQL(fmt.Sprintf("SELECT count(*) FROM runs WHERE uid = '%s'", job.UID))
 				require.True(t, intents == "1" || len(o.clusters(job)) == 0, "nothing is sent without a durable intent")
 			}
 			_, events, _ := strings.Cut(o.Kubectl("describe", "htcjob", names[0]), "\nEvents:")
-			require.Contains(t, events, "LedgerUnavailable")
+			require.Contains(t, events, c.reason)
+			found, do := o.doctor("volume")
+			require.Contains(t, found, c.doctor)
+			require.NotContains(t, do, "POSIX locks")
 			if c.queue < 500 { // an end is written over what stood there, which needs no place
 				o.Eventually(func() bool { return strings.Contains(o.log(), "callback not recorded") },
 					func() string { return "no callback was turned away" })

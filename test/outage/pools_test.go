@@ -169,6 +169,21 @@ func TestARunIsFoundAgainWhereItWasSent(t *testing.T) {
 	s.gone()
 }
 
+func TestAScheddWhoseNameIsMistypedIsToldFromOneThatHasStopped(t *testing.T) {
+	s := newSite(t)
+	s.answer(t, "nowhere.example.org")
+	s.Create("waiting", "exit 0\n")
+	said := s.says("waiting", v1alpha1.ConditionBackendReachable, "Unreachable")
+	require.Regexp(t, `the collector \S+ has no record of schedd nowhere.example.org: it is stopped, or it has another name; it has not answered since htcd began`, said)
+	require.Equal(t, "0", s.metric(`htcd_schedd_reachable{schedd="nowhere.example.org"}`), "the site itself has named it")
+	require.Empty(t, s.metric(`htcd_schedd_reachable{schedd="usual"}`))
+	require.Equal(t, "Unreachable", s.column("waiting"))
+
+	s.answer(t, usual)
+	s.succeeded("waiting")
+	s.gone()
+}
+
 func TestWhenTheUsualScheddIsGoneTheSitesCommandMayNameAnother(t *testing.T) {
 	s := newSite(t)
 	s.Create("old", "sleep 30\n")

@@ -2,8 +2,11 @@ package outage
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,6 +21,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
 
@@ -121,6 +125,55 @@ func (o outage) says(name, condition, reason string) string {
 	require.Zero(o.T, job.Status.Failed)
 	require.False(o.T, job.Status.Phase.Terminal())
 	return o.Condition(job, condition).Message
+}
+
+// column is what kubectl get -o wide shows of an HTCJob under REASON.
+func (o outage) column(name string) string {
+	o.T.Helper()
+	lines := strings.Split(o.Kubectl("get", "htcjob", name, "-o", "wide"), "\n")
+	require.Greater(o.T, len(lines), 1)
+	from := strings.Index(lines[0], "REASON")
+	require.Positive(o.T, from)
+	words := strings.Fields(lines[1][from:])
+	if len(words) == 1 { // the age alone
+		return ""
+	}
+	return words[0]
+}
+
+// metric is the value of one of htcd's series; empty: there is none.
+func (o outage) metric(series string) string {
+	o.T.Helper()
+	world, err := parts.Open(o.Lab)
+	require.NoError(o.T, err)
+	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", world.Ports.Health))
+	require.NoError(o.T, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	require.NoError(o.T, err)
+	for line := range strings.Lines(string(text)) {
+		if value, found := strings.CutPrefix(line, series+" "); found {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// doctor is what htcd doctor finds in one of its checks, and what it says to do.
+func (o outage) doctor(check string, args ...string) (message, do string) {
+	o.T.Helper()
+	out, err := o.Lab.Run(o.T.Context(), "htcd", append([]string{"doctor", "-o", "json"}, args...)...)
+	var said struct {
+		Findings []struct{ Check, Verdict, Message, Do string }
+	}
+	require.NoError(o.T, json.Unmarshal([]byte(out), &said), "%s %v", out, err)
+	for _, f := range said.Findings {
+		if f.Check == check {
+			return f.Message, f.Do
+		}
+	}
+	require.FailNow(o.T, "no check "+check)
+	return "", ""
 }
 
 // clusters are those of the HTCJob whose files all arrived, in the queue or in the history: the others can never run.
