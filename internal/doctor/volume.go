@@ -37,6 +37,9 @@ const (
 func volume(v Volume) Check {
 	return Check{Name: "volume", Try: func(ctx context.Context) (string, error) {
 		dir, err := nearest(filepath.Dir(v.Ledger))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", unwritten(dir, err)
+		}
 		if err != nil {
 			return "", &Trouble{"the ledger's directory " + filepath.Dir(v.Ledger) + " is not there: " + err.Error(), "mount the volume of --data (deploy/base/manager/pvc.yaml)"}
 		}
