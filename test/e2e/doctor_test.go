@@ -91,7 +91,7 @@ func TestTheDoctorNamesWhatIsWrong(t *testing.T) {
 			[]string{"--kinit-secret-namespace", b.Namespace}, "ticket", "Password incorrect", "present password", []string{"schedd", "authorisation"},
 		},
 		"a volume that cannot be written": {
-			[]string{"--data", "/etc"}, "volume", "cannot be written", "fsGroup", nil,
+			[]string{"--data", "/etc"}, "volume", "cannot be written: mkdir", "mount the volume so that it can be written", nil,
 		},
 		"tools that are not there": {
 			[]string{"--condor-bin-dir", "/nowhere"}, "tools", "not found: kinit, condor_submit", "--condor-bin-dir", []string{"schedd", "authorisation"},
