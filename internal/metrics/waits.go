@@ -33,7 +33,7 @@ func newWaits(count, since *prometheus.Desc) *waits {
 
 // waitReasons are the values of the label: the reasons of the conditions that say why. Whatever else stands there is otherReason.
 var waitReasons = []string{
-	"Waiting", "AskingSchedd", "Retrying", "LedgerUnavailable", "OrphansKept", "NamespaceLimit", "LimitReached", "NotAuthorised",
+	"Waiting", "AskingSchedd", "Retrying", "NoSpace", "LedgerUnavailable", "OrphansKept", "NamespaceLimit", "LimitReached", "NotAuthorised",
 	"Unreachable", "Timeout", "Credentials", "SecretMissing", "SecretUnreadable", "SecretBeingDeleted", "InvalidCredential",
 	"TokenExpired", "BadPassword", "UnknownPrincipal", "AccountExpired", "KDCUnreachable", "OtherAccount", "Unknown",
 }

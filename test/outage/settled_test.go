@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -21,7 +19,6 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/lab"
-	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
 
@@ -139,24 +136,6 @@ func (o outage) column(name string) string {
 		return ""
 	}
 	return words[0]
-}
-
-// metric is the value of one of htcd's series; empty: there is none.
-func (o outage) metric(series string) string {
-	o.T.Helper()
-	world, err := parts.Open(o.Lab)
-	require.NoError(o.T, err)
-	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", world.Ports.Health))
-	require.NoError(o.T, err)
-	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(o.T, err)
-	for line := range strings.Lines(string(text)) {
-		if value, found := strings.CutPrefix(line, series+" "); found {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // doctor is what htcd doctor finds in one of its checks, and what it says to do.

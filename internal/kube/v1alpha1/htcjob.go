@@ -36,7 +36,7 @@ type HTCJob struct {
 	// readable from the first moment, before anybody has looked at the object,
 	// and tells who goes by the generation that nobody has.
 	// +optional
-	// +kubebuilder:default={active: 0, succeeded: 0, failed: 0, phase: Pending, reason: Unseen, observedGeneration: 0}
+	// +kubebuilder:default={active: 0, succeeded: 0, failed: 0, phase: Pending, reason: NoStatus, observedGeneration: 0}
 	Status HTCJobStatus `json:"status,omitempty"`
 }
 

@@ -35,7 +35,7 @@ type HTCJobStatus struct {
 	Phase Phase `json:"phase,omitempty"`
 
 	// Reason is the condition's that keeps it from getting on, or of its
-	// failure; empty when there is none, Unseen before htcd has looked at it.
+	// failure; empty when there is none, NoStatus before htcd has looked at it.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
