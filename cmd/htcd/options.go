@@ -100,7 +100,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.DurationVar(&o.CallbackDeadline, "callback-deadline", time.Minute, "how long a job keeps trying to send its return code")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM `file` with the receiver's certificate, followed by those between it and its root: the receiver speaks https; read anew when it changes")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM `file` with the key of --tls-cert")
-	f.StringVar(&o.OutputListen, "output-listen", ":8443", "`address` where the apiserver is answered that forwards users who read their jobs' output (deploy/base/output); empty: nowhere")
+	f.StringVar(&o.OutputListen, "output-listen", "", "`address` where the apiserver is answered that forwards users who read their jobs' output; needs deploy/components/output, which sets it; empty: nowhere")
 	f.StringVar(&o.HealthListen, "health-listen", ":8080", "`address` of /healthz and /readyz, and of /metrics for Prometheus")
 	f.StringVar(&o.PprofListen, "pprof-listen", "", "`address` at which go tool pprof gets profiles, such as :6060, which without a host is loopback alone; empty: none")
 

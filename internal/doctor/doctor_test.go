@@ -114,10 +114,11 @@ func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
 		shipped(t, "base/rbac/role.yaml", func(string) string { return "htcd" }),
 		shipped(t, "components/namespace-secrets/clusterrole.yaml", everywhere),
 		shipped(t, "components/logs-pod/clusterrole.yaml", everywhere),
+		shipped(t, "components/output/clusterrole.yaml", everywhere),
 	)
 	files, err := filepath.Glob("../../deploy/components/*")
 	require.NoError(t, err)
-	require.Len(t, files, 2, "another component may grant something, too")
+	require.Len(t, files, 3, "another component may grant something, too")
 	for i, r := range granted {
 		if r.Name == "extension-apiserver-authentication" {
 			granted[i].Namespace = "kube-system" // where the one of that name is

@@ -21,8 +21,11 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// outputService is the name of deploy/base/output's APIService.
-const outputService = "v1alpha1.output.htc.cern.ch"
+// The APIService of deploy/components/output, and its group.
+const (
+	outputService = "v1alpha1." + outputGroup
+	outputGroup   = "output.htc.cern.ch"
+)
 
 // reached asks the apiserver something that everybody may know.
 func reached(client rest.Interface, host string) Check {
@@ -145,17 +148,21 @@ func missingFields(served schema) []string {
 }
 
 // output looks whether the apiserver forwards users to htcd. A patch that changes nothing and is not kept shows the
-// APIService to an account that may only patch it.
+// APIService to an account that may only patch it. Whether there is one anybody may see; without a server it does harm.
 func output(client rest.Interface, listens bool) Check {
 	return Check{Name: "output", Needs: []string{"rights"}, Settles: leads, Try: func(ctx context.Context) (string, error) {
 		if !listens {
-			return "", notHere("--output-listen is empty: users' output is not served")
+			if client.Get().AbsPath("/apis/"+outputGroup).Do(ctx).Error() == nil {
+				return "", &Trouble{"there is an APIService " + outputService + ", and this htcd does not answer it (--output-listen is empty): no namespace of the cluster is deleted to the end",
+					"name deploy/components/output in the overlay, or kubectl delete apiservice " + outputService}
+			}
+			return "", notHere("--output-listen is empty: htcd logs and get-output do not work")
 		}
 		text, err := client.Patch(types.MergePatchType).AbsPath("/apis/apiregistration.k8s.io/v1/apiservices/"+outputService).
 			Param("dryRun", metav1.DryRunAll).Body([]byte("{}")).DoRaw(ctx)
 		if apierrors.IsNotFound(err) {
 			return "", &Trouble{"there is no APIService " + outputService + ": htcd logs and get-output do not work",
-				"kubectl apply -k deploy/base/output, or set --output-listen= to do without it"}
+				"name deploy/components/output in the overlay, or set --output-listen= to do without it"}
 		}
 		if err != nil {
 			return "", err

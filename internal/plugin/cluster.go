@@ -159,7 +159,7 @@ func refusal(code int, words []byte) error {
 	switch {
 	case code == http.StatusNotFound && status.Reason != metav1.StatusReasonNotFound,
 		code == http.StatusNotFound && status.Details != nil && status.Details.Kind == "" && status.Details.Name == "":
-		status.Message = "this cluster serves no output of HTCJobs: its administrator applies deploy/base/output of htcd"
+		status.Message = "this cluster serves no output of HTCJobs: its administrator may name deploy/components/output of htcd in the overlay"
 	case code == http.StatusServiceUnavailable && status.Reason != metav1.StatusReasonServiceUnavailable || status.Message == "service unavailable":
 		status.Message = noneAnswers
 	}

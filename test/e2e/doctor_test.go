@@ -102,6 +102,9 @@ func TestTheDoctorNamesWhatIsWrong(t *testing.T) {
 		"a callback URL that leads elsewhere": {
 			[]string{"--callback-url", "http://127.0.0.1:1/cloudevents"}, "receiver", "nobody answers", "Ingress", nil,
 		},
+		"an APIService that nobody answers": {
+			[]string{"--output-listen="}, "output", "no namespace of the cluster is deleted to the end", "deploy/components/output", nil,
+		},
 		"no kubeconfig": {
 			[]string{"--kubeconfig", "/nowhere"}, "kubeconfig", "/nowhere", "--kubeconfig", []string{"rights", "crd", "secret", "output"},
 		},

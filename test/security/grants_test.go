@@ -172,7 +172,7 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 			used[grant{a.ObjectRef.APIGroup, resource, a.Verb, name}] = true
 		}
 	}
-	granted := shipped(t, "base/rbac/clusterrole.yaml", "base/rbac/role.yaml", "components/logs-pod/clusterrole.yaml")
+	granted := shipped(t, "base/rbac/clusterrole.yaml", "base/rbac/role.yaml", "components/logs-pod/clusterrole.yaml", "components/output/clusterrole.yaml")
 	for _, g := range slices.Collect(maps.Keys(granted)) {
 		require.True(t, used[g], "granted and not used: %+v", g)
 	}

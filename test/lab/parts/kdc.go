@@ -65,6 +65,8 @@ func KDC(ctx context.Context, w World) (*Process, error) {
         max_renewable_life = 365d
         supported_enctypes = aes256-cts:normal aes128-cts:normal
     }
+[logging]
+    kdc = STDERR
 `, Realm, w.Ports.KDC, dir, w.Address),
 		"kerberos.map": Realm + " = " + Domain + "\n",
 	} {

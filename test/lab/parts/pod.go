@@ -70,7 +70,7 @@ func writeOverlay(w World) (dir string, err error) {
 kind: Kustomization
 namespace: %s
 resources: [%q, volume.yaml]
-components: [%q]
+components: [%q, %q]
 images:
 - {name: htcd, newName: %s, newTag: %s}
 configMapGenerator:
@@ -85,7 +85,7 @@ patches:
 - target: {kind: Service, name: htcd}
   patch: |
     - {op: add, path: /spec/clusterIP, value: 10.96.80.80}
-`, PodNamespace, deploy+"/base", deploy+"/components/logs-pod", image, tag, w.Address),
+`, PodNamespace, deploy+"/base", deploy+"/components/logs-pod", deploy+"/components/output", image, tag, w.Address),
 		"volume.yaml": fmt.Sprintf(`apiVersion: v1
 kind: PersistentVolume
 metadata: {name: htcd}
