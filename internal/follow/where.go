@@ -47,7 +47,7 @@ func where(job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc) whereabouts
 	case run == nil || proc == nil:
 		return whereabouts{waiting, fmt.Sprintf("%s is in phase %s: %s", job.Name, job.Status.Phase, explained(job, v1alpha1.ConditionSubmitted))}
 
-	case proc.Fetched == ledger.IsFetched:
+	case proc.Fetched == ledger.IsFetched, proc.Fetched == ledger.Incomplete:
 		return whereabouts{place: kept}
 	case proc.Fetched == ledger.GivenUp:
 		return whereabouts{never, fmt.Sprintf("the output of %s could not be fetched: %s", id, explained(job, v1alpha1.ConditionOutputFetched))}

@@ -130,7 +130,7 @@ func (c *Controller) fetch(ctx context.Context, key string) (more bool, err erro
 		return false, err
 	}
 	if len(here) > 0 {
-		return true, c.keep(ctx, b, "", here)
+		return true, c.keep(ctx, b, "", here, nil)
 	}
 	fit, release, err := c.book(ctx, b, wanted)
 	if err != nil {
@@ -148,25 +148,31 @@ func (c *Controller) fetch(ctx context.Context, key string) (more bool, err erro
 		return err
 	})
 	if err != nil {
-		return c.spoil(ctx, b, fit, err)
+		return c.spoil(ctx, b, fit, dir, err)
 	}
-	for _, proc := range arrived {
-		if err := output.RestoreNames(dir, proc); err != nil {
-			return false, placeError(err)
-		}
-	}
-	if len(arrived) > 0 {
-		if err := output.Sync(dir); err != nil {
-			return false, err
-		}
-		if err := c.keep(ctx, b, dir, arrived); err != nil {
-			return false, err
-		}
+	if err := c.take(ctx, b, dir, arrived, nil); err != nil {
+		return false, err
 	}
 	if len(missing) > 0 {
 		return true, c.giveUpGone(ctx, b, missing)
 	}
 	return true, nil
+}
+
+// take keeps what a fetch has brought into its directory; lacks are the files that HTCondor did not keep of the one job it was for.
+func (c *Controller) take(ctx context.Context, b batch, dir string, arrived []int, lacks []string) error {
+	if len(arrived) == 0 {
+		return nil
+	}
+	for _, proc := range arrived {
+		if err := output.RestoreNames(dir, proc); err != nil {
+			return placeError(err)
+		}
+	}
+	if err := output.Sync(dir); err != nil {
+		return err
+	}
+	return c.keep(ctx, b, dir, arrived, lacks)
 }
 
 // nextBatch finds what to fetch next. Jobs whose files could not be sent once come after the others, one by one, each when
@@ -292,8 +298,8 @@ func (c *Controller) accounts(ctx context.Context, t backend.Target, id schedd.I
 
 // spoil decides what a failed transfer means. A job whose files the schedd fails to send does not hold up the others: it
 // is asked for again after growing pauses, and stays in the queue. Only what the schedd says it does not have is given
-// up, after hours.
-func (c *Controller) spoil(ctx context.Context, b batch, asked []int, why error) (more bool, err error) {
+// up: after hours, or where all else of the job comes each time, after minutes.
+func (c *Controller) spoil(ctx context.Context, b batch, asked []int, dir string, why error) (more bool, err error) {
 	key := b.run.Namespace + "/" + b.run.Name
 	why = placeError(why)
 	if _, full := errors.AsType[*noSpaceError](why); full {
@@ -317,18 +323,20 @@ func (c *Controller) spoil(ctx context.Context, b batch, asked []int, why error)
 	}
 	now := c.Now()
 	f := c.spoiled.failed(b.run, proc, why, now)
-	if named && bad.Gone() && now.Sub(f.since) >= giveUpAfter {
+	switch waited := now.Sub(f.since); {
+	case named && len(bad.Lacks) > 0 && waited >= goWithoutAfter:
+		return true, c.take(ctx, b, dir, []int{proc}, bad.Lacks)
+	case named && bad.Gone() && waited >= giveUpAfter:
 		return true, c.giveUp(ctx, b.run, []int{proc}, goneMessage(bad))
 	}
 	return true, nil
 }
 
-// goneMessage says which file the schedd does not have. Of a job whose wrapper was killed it may be a part of a name:
-// HTCondor takes every comma in a name for the end of one.
+// goneMessage says which file the schedd does not have.
 func goneMessage(bad *schedd.TransferError) string {
 	file := bad.Missing()
 	if file == "" {
 		return "the schedd does not have the output any more: " + bad.Error()
 	}
-	return fmt.Sprintf("the schedd has no file %q, which is the job's output or the part of a name up to a comma: %s", filepath.Base(file), bad)
+	return fmt.Sprintf("the schedd has no file %q, which is part of it: %s", filepath.Base(file), bad)
 }

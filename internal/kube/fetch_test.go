@@ -290,6 +290,40 @@ func TestOutputIsGivenUpOverHoursAndOnlyWhereItIsGone(t *testing.T) {
 	}
 }
 
+func TestOutputThatLacksFilesIsKeptAfterMinutesAndSaysSo(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one", queueOf(2)))
+	w.completed(1, 3)
+	lacking := unsendable(0, "(errno 2) No such file or directory")
+	lacking.Lacks = []string{"a", "b"}
+	w.schedd.Leaves("1.0", map[string]string{schedd.Stderr: "warning\n"})
+	w.schedd.Fail(scheddtest.Transfer, scheddtest.Fault{Err: lacking})
+	w.crosscheck()
+	require.Equal(t, "out of 1.1\n", w.kept("one", 1, 1, output.Stdout), "it holds up no other")
+	for range 9 {
+		w.later(time.Minute)
+		w.schedd.Fail(scheddtest.Transfer, scheddtest.Fault{Err: lacking, After: true})
+		w.fetchAgain("one")
+	}
+	require.Contains(t, w.fetched("one"), "False Retrying: ")
+	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
+	w.later(10 * time.Minute)
+	w.fetchAgain("one")
+	const lack = `of the output of job 1.0 HTCondor did not keep "a", "b"`
+	require.Equal(t, "False Incomplete: the output of 2 jobs is here, 1 incomplete; "+lack, w.fetched("one"))
+	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
+	require.Equal(t, "warning\n("+lack+")", w.job("one").Status.Failures[0].Stderr)
+	require.Contains(t, w.told, "Warning Incomplete: "+lack)
+	require.Empty(t, w.schedd.Jobs())
+	require.Empty(t, w.spoiled.m)
+}
+
+func TestMissingFilesAreNamedBriefly(t *testing.T) {
+	long := strings.Repeat("x", 200)
+	require.Equal(t, `of the output of job 7.0 HTCondor did not keep "`+long[:100]+`", "b\n", "c", "d", "e", and 2 more`,
+		lackMessage("7.0", []string{long, "b\n", "c", "d", "e", "f", "g"}))
+}
+
 func TestABatchThatFailsWithoutANameIsMadeSmaller(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("one", queueOf(5)))
@@ -461,7 +495,7 @@ func TestAFetchThatIsUnderWayKeepsNothingOfADeletedHTCJob(t *testing.T) {
 	b, dir := w.underWay("one")
 	w.delete("one")
 	require.Nil(t, w.job("one"))
-	require.NoError(t, w.keep(t.Context(), b, dir, []int{0}))
+	require.NoError(t, w.keep(t.Context(), b, dir, []int{0}, nil))
 	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
 }
 
@@ -479,7 +513,7 @@ func TestTheOutputOfAnObjectThatIsGoneMixesWithNobodys(t *testing.T) {
 	require.NoError(t, w.store.Delete(w.job("one")))
 	w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.UID = types.UID("uid-two") }))
 	require.NoDirExists(t, left)
-	require.NoError(t, w.keep(t.Context(), b, dir, []int{0}))
+	require.NoError(t, w.keep(t.Context(), b, dir, []int{0}, nil))
 	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
 	w.schedd.Down(nil, scheddtest.Transfer)
 	w.completed(2)
@@ -549,6 +583,7 @@ func TestTheConditionOfOutput(t *testing.T) {
 		"all ended, some are fetched":    {situation{run: run(as), output: ledger.OutputCounts{Completed: 2, Waiting: 1}}, view{}, "False Fetching"},
 		"all are fetched":                {situation{run: run(as), output: ledger.OutputCounts{Completed: 2}}, view{}, "True Fetched"},
 		"trouble that is over":           {situation{run: run(as), output: ledger.OutputCounts{Completed: 2}}, view{unfetched: &trouble{reason: "NoSpace"}}, "True Fetched"},
+		"one lacks a file":               {situation{run: run(as), output: ledger.OutputCounts{Completed: 2, Incomplete: 1}}, view{}, "False Incomplete"},
 		"some are given up":              {situation{run: run(as), output: ledger.OutputCounts{Completed: 2, GivenUp: 1}}, view{}, "False GivenUp"},
 		"none ran to its end":            {situation{run: run(as)}, view{}, "True NothingToFetch"},
 		"the ledger was lost":            {situation{run: run(func(r *ledger.Run) { r.Deferred = true })}, view{}, ""},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 
 	"htc.cern.ch/htcd/internal/backend"
@@ -26,8 +27,9 @@ const (
 var errReplaced = errors.New("the HTCJob was deleted, or another took its name")
 
 // keep puts what has arrived into its place and writes that down, in one transaction, then lets the jobs leave the queue.
-// Without a directory of a fetch the output is in its place already.
-func (c *Controller) keep(ctx context.Context, b batch, dir string, arrived []int) error {
+// Without a directory of a fetch the output is in its place already. With lacks there is one
+// job, and the files that it lacks are written down.
+func (c *Controller) keep(ctx context.Context, b batch, dir string, arrived []int, lacks []string) error {
 	from := dir
 	if dir == "" {
 		var err error
@@ -45,6 +47,12 @@ func (c *Controller) keep(ctx context.Context, b batch, dir string, arrived []in
 			ends[p.Proc] = stderrEnd(filepath.Join(from, strconv.Itoa(p.Proc)))
 		}
 	}
+	as, lack := ledger.IsFetched, ""
+	if len(lacks) > 0 {
+		as = ledger.Incomplete
+		lack = lackMessage(fmt.Sprintf("%d.%d", b.run.Cluster, arrived[0]), lacks)
+		ends[arrived[0]] = strings.TrimPrefix(ends[arrived[0]]+"\n("+lack+")", "\n")
+	}
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := stillWanted(tx, b.run); err != nil {
 			return err
@@ -54,7 +62,7 @@ func (c *Controller) keep(ctx context.Context, b batch, dir string, arrived []in
 				return placeError(err)
 			}
 		}
-		return markFetched(tx, b.run, arrived, ledger.IsFetched, func(proc int) string { return ends[proc] })
+		return markFetched(tx, b.run, arrived, as, func(proc int) string { return ends[proc] })
 	})
 	if errors.Is(err, errReplaced) {
 		return nil
@@ -62,10 +70,31 @@ func (c *Controller) keep(ctx context.Context, b batch, dir string, arrived []in
 	if err != nil {
 		return fmt.Errorf("keep output: %w", err)
 	}
+	if lack != "" {
+		c.Log.Warn().Str("job", b.run.Namespace+"/"+b.run.Name).Msg(lack)
+		if job := c.get(b.run.Namespace + "/" + b.run.Name); job != nil {
+			c.Events.Warning(job, reasonIncomplete, lack)
+		}
+	}
 	c.Log.Debug().Str("job", b.run.Namespace+"/"+b.run.Name).Int("cluster", b.run.Cluster).Int("procs", len(arrived)).Msg("output fetched")
 	c.Told.fetched(len(arrived), bytes)
 	c.spoiled.done(b.run, arrived)
 	return c.release(ctx, b.run, arrived)
+}
+
+// maxLacks is how many missing files are named.
+const maxLacks = 5
+
+// lackMessage names files that HTCondor did not keep of one job.
+func lackMessage(job string, lacks []string) string {
+	var names []string
+	for _, name := range lacks[:min(len(lacks), maxLacks)] {
+		names = append(names, fmt.Sprintf("%.100q", name))
+	}
+	if more := len(lacks) - maxLacks; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("of the output of job %s HTCondor did not keep %s", job, strings.Join(names, ", "))
 }
 
 // stillWanted looks whether a run is one of the HTCJob that has the name now. Who is begun later under the same name has

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -11,6 +12,9 @@ import (
 
 // reasonGivenUp is the reason, of the condition and the Event, that some output cannot be had.
 const reasonGivenUp = "GivenUp"
+
+// reasonIncomplete is the one that some output lacks files.
+const reasonIncomplete = "Incomplete"
 
 // outputCondition says how far the output of the newest attempt has come. An attempt of an older htcd, whose output is
 // not fetched, has no such condition.
@@ -31,6 +35,9 @@ func outputCondition(set setCondition, s situation, v view) {
 		say(metav1.ConditionFalse, "Fetching", "the output of the jobs that ended is being fetched")
 	case n.GivenUp > 0:
 		say(metav1.ConditionFalse, reasonGivenUp, fmt.Sprintf("the output of %s is here, that of %s cannot be had", plural(fetched, "job"), plural(n.GivenUp, "other job")))
+	case n.Incomplete > 0:
+		lacks := n.Stderr[strings.LastIndex(n.Stderr, "\n")+1:]
+		say(metav1.ConditionFalse, reasonIncomplete, fmt.Sprintf("the output of %s is here, %d incomplete; %s", plural(fetched, "job"), n.Incomplete, strings.Trim(lacks, "()")))
 	case restored(run) && n.Completed == 0:
 		// The ledger was lost, and what stood there is still true.
 	case n.Completed == 0:

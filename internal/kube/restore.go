@@ -68,7 +68,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 // asked once more how its jobs ended: those that did by themselves are fetched.
 func owesOutput(status v1alpha1.HTCJobStatus) bool {
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionOutputFetched)
-	return said != nil && said.Status != metav1.ConditionTrue && said.Reason != reasonGivenUp
+	return said != nil && said.Status != metav1.ConditionTrue && said.Reason != reasonGivenUp && said.Reason != reasonIncomplete
 }
 
 // endedProcs gives every proc of an ended run its end: first those that the status lists by name, then as many more as

@@ -18,6 +18,9 @@ const (
 	lastPause  = time.Hour
 	// giveUpAfter is how long such output is asked for when the schedd says that its files are not there.
 	giveUpAfter = 12 * time.Hour
+	// goWithoutAfter is how long single files are asked for that the schedd says are not there, while all else of the job
+	// comes.
+	goWithoutAfter = 10 * time.Minute
 )
 
 // spoiled remembers which jobs' output could not be sent, by the key of their HTCJob, and how many jobs of one are

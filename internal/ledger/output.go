@@ -8,9 +8,11 @@ import (
 
 // OutputCounts say how far the output of a run has been fetched.
 type OutputCounts struct {
-	Completed int // procs that HTCondor says have run to their end
-	Waiting   int // those of them whose output is still to be fetched
-	GivenUp   int // those whose output cannot be had any more
+	Completed  int    // procs that HTCondor says have run to their end
+	Waiting    int    // those of them whose output is still to be fetched
+	GivenUp    int    // those whose output cannot be had any more
+	Incomplete int    // those whose output lacks files
+	Stderr     string // of one of those that lack files
 }
 
 // Output counts the procs of a run by what became of their output; ErrNotFound when there is no such run.
@@ -18,8 +20,10 @@ func (tx *Tx) Output(uid string, attempt int) (OutputCounts, error) {
 	var c OutputCounts
 	err := tx.queryRow(`SELECT coalesce((SELECT sum(n) FROM tallies WHERE run = r.id AND jobStatus = 4), 0),
 			(SELECT count(*) FROM htcjobs WHERE run = r.id AND jobStatus = 4 AND fetched = 0),
-			(SELECT count(*) FROM htcjobs WHERE run = r.id AND fetched = 2)
-		FROM runs r WHERE r.uid = ? AND r.attempt = ?`, uid, attempt).Scan(&c.Completed, &c.Waiting, &c.GivenUp)
+			(SELECT count(*) FROM htcjobs WHERE run = r.id AND fetched = 2),
+			(SELECT count(*) FROM htcjobs WHERE run = r.id AND fetched = 3),
+			coalesce((SELECT stderr FROM htcjobs WHERE run = r.id AND fetched = 3 LIMIT 1), '')
+		FROM runs r WHERE r.uid = ? AND r.attempt = ?`, uid, attempt).Scan(&c.Completed, &c.Waiting, &c.GivenUp, &c.Incomplete, &c.Stderr)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = ErrNotFound
 	}

@@ -14,7 +14,7 @@ func TestOutputIsCounted(t *testing.T) {
 	mustWrite(t, l, func(tx *Tx) error {
 		for _, r := range []Run{run, older} {
 			require.NoError(t, tx.InsertRun(r))
-			require.NoError(t, tx.InsertProcs(r, 5))
+			require.NoError(t, tx.InsertProcs(r, 6))
 		}
 		runs, err := tx.UnfetchedRuns()
 		require.NoError(t, err)
@@ -22,6 +22,7 @@ func TestOutputIsCounted(t *testing.T) {
 		for i, p := range []Proc{
 			{Status: StatusSucceeded, JobStatus: completed}, {Status: StatusFailed, JobStatus: completed, Fetched: IsFetched, Stderr: "no such file"},
 			{Status: StatusFailed, JobStatus: completed, Fetched: GivenUp}, {Status: StatusFailed, JobStatus: removed}, {Status: StatusOpen},
+			{Status: StatusFailed, JobStatus: completed, Fetched: Incomplete, Stderr: "(it lacks a)"},
 		} {
 			for _, r := range []Run{run, older} {
 				p.UID, p.Attempt, p.Proc = r.UID, r.Attempt, i
@@ -33,7 +34,7 @@ func TestOutputIsCounted(t *testing.T) {
 	mustRead(t, l, func(tx *Tx) error {
 		counts, err := tx.Output(run.UID, run.Attempt)
 		require.NoError(t, err)
-		require.Equal(t, OutputCounts{Completed: 3, Waiting: 1, GivenUp: 1}, counts)
+		require.Equal(t, OutputCounts{Completed: 4, Waiting: 1, GivenUp: 1, Incomplete: 1, Stderr: "(it lacks a)"}, counts)
 		counts, err = tx.Output("u3", 1)
 		require.ErrorIs(t, err, ErrNotFound)
 		require.Zero(t, counts)

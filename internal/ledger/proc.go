@@ -50,6 +50,7 @@ const (
 	NotFetched Fetched = 0
 	IsFetched  Fetched = 1
 	GivenUp    Fetched = 2 // it cannot be had any more
+	Incomplete Fetched = 3 // it is here, but for files that HTCondor did not keep; the last line of Stderr names them
 )
 
 // ProcFilter narrows Procs; the zero value means every proc of the run.

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -76,6 +74,9 @@ var ownPlaces = []string{
 type TransferError struct {
 	Proc int
 	Err  *Error
+	// Lacks are the names of files that HTCondor has listed and does not have. Where there are any, all else of this job
+	// has come, in spite of the error.
+	Lacks []string
 }
 
 func (e *TransferError) Error() string { return e.Err.Error() }
@@ -99,7 +100,7 @@ func (e *TransferError) Unwrap() error { return e.Err }
 // Transfer brings the output of completed jobs into dir, that of each into a directory there whose name is the job's
 // proc number and which exists. Where dir is new for every call, nothing else is ever written there.
 // After a nil error a directory is empty when its job was not in the queue as a completed one of this identity's; after
-// an error nothing is known of what is in them. The jobs stay in the queue until Release.
+// any error but a TransferError with Lacks nothing is known of what is in them. The jobs stay in the queue until Release.
 //
 // HTCondor's tool writes into the directory that the job's ad names, at first the one that it was sent from. So the
 // ad is edited, at once for all of them: no directory needs to be there before.
@@ -117,27 +118,10 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 	}
 	args = append(args, "-constraint", fmt.Sprintf("%s =?= %s && %s", attrFetch, mark, procs.Constraint()))
 	err = c.transfer(ctx, id, args, procs, dir)
-	// A script may have removed its own streams. Without them the rest is to be had, of one job at a time.
-	for range 2 {
-		var at *TransferError
-		if len(procs.Numbers) > 1 || !errors.As(err, &at) {
-			break
-		}
-		stream, attr := Stdout, "Out"
-		if strings.Contains(at.Error(), Stderr+": (errno 2)") {
-			stream, attr = Stderr, "Err"
-		} else if !strings.Contains(at.Error(), Stdout+": (errno 2)") {
-			break
-		}
-		if _, err := c.edit(ctx, id, procs.Constraint(), attr, `"/dev/null"`); err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(at.Proc), stream), nil, 0o600); err != nil {
-			return err
-		}
-		err = c.transfer(ctx, id, args, procs, dir)
+	if err == nil || len(procs.Numbers) > 1 {
+		return err
 	}
-	return err
+	return c.rest(ctx, id, args, procs, dir, err)
 }
 
 // transfer runs condor_transfer_data. The ad may be edited again behind our back, so the kernel is asked, too, to let it
@@ -154,7 +138,7 @@ func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs
 	if errors.As(err, &e) {
 		if m := targetJob.FindStringSubmatch(e.Stderr); m != nil && m[1] == strconv.Itoa(procs.Cluster) {
 			proc, _ := strconv.Atoi(m[2])
-			return &TransferError{proc, e}
+			return &TransferError{Proc: proc, Err: e}
 		}
 	}
 	return err

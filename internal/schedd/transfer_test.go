@@ -73,6 +73,19 @@ func TestWhichFileTheScheddDoesNotHave(t *testing.T) {
 	}
 }
 
+func TestWhatAListOfFilesHasBeyondWhatCame(t *testing.T) {
+	for list, c := range map[string]struct{ came, lacks []string }{
+		"a,b,plain":            {[]string{"a,b", "plain"}, nil},
+		"a,b,b":                {[]string{"a,b"}, []string{"b"}},
+		"a,,,, blanks ,plain":  {[]string{" blanks ", ",", "a,", Stdout}, []string{"plain"}},
+		"line end,of\ntwo":     {[]string{"line\nend", "of\ntwo"}, nil},
+		"":                     {[]string{Stdout}, nil},
+		"gone, gone too,there": {[]string{"there"}, []string{"gone", "gone too"}},
+	} {
+		require.Equal(t, c.lacks, lacking(list, c.came), "%q", list)
+	}
+}
+
 func TestRelease(t *testing.T) {
 	procs := Procs{Tag: Tag{UID: "u", Attempt: 1}, Cluster: 7, Numbers: []int{0}}
 	client := tools(t, long, map[string]string{"condor_qedit": `case "$*" in *"HTCJobFetched true") ;; *) echo "$*" >&2; exit 1 ;; esac`})

@@ -135,7 +135,7 @@ func (e errMoving) Error() string { return e.what }
 // fetched reports whether htcd has all output that it will ever have.
 func fetched(job v1alpha1.HTCJob) bool {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
-	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == "GivenUp")
+	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == "GivenUp" || c.Reason == "Incomplete")
 }
 
 // settled returns an errMoving while anything is still on its way.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -116,6 +117,48 @@ func TestFilesMayHaveAnyName(t *testing.T) {
 	files, err := os.ReadDir(filepath.Join(b.Kept(job), "0"))
 	require.NoError(t, err)
 	require.Len(t, files, len(names)+2, "and the two streams: %v", files)
+	left(b, job)
+}
+
+// wrapper is the process that HTCondor started on the node for the job whose directory holds that file.
+func wrapper(b *trial.Bench, file string) int {
+	b.T.Helper()
+	pid := 0
+	b.Eventually(func() bool {
+		processes, err := filepath.Glob("/proc/[0-9]*")
+		require.NoError(b.T, err)
+		for _, dir := range processes {
+			if _, err := os.Stat(filepath.Join(dir, "cwd", file)); err != nil {
+				continue
+			}
+			status, _ := os.ReadFile(filepath.Join(dir, "status")) // none: it has ended
+			_, parent, _ := strings.Cut(string(status), "\nPPid:\t")
+			parent, _, _ = strings.Cut(parent, "\n")
+			if name, _ := os.ReadFile("/proc/" + parent + "/comm"); string(name) == "condor_starter\n" {
+				pid, err = strconv.Atoi(filepath.Base(dir))
+				return err == nil
+			}
+		}
+		return false
+	}, func() string { return "no process of a job whose directory holds " + file })
+	return pid
+}
+
+// A job that is killed with its wrapper leaves files under the names that the script gave them.
+func TestFilesOfAKilledJobMayHaveAnyName(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	written := "written-" + b.Namespace
+	b.Script("killed", "echo 1 > a,b; echo 2 > ,; echo 3 > ' blanks '; echo 4 > b; echo 5 > plain; echo out\ntouch "+written+"; sleep 600\n")
+	require.NoError(t, syscall.Kill(wrapper(b, written), syscall.SIGKILL))
+	job := b.Fetched("killed")
+	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
+	for name, text := range map[string]string{"a,b": "1\n", ",": "2\n", " blanks ": "3\n", "b": "4\n", "plain": "5\n", output.Stdout: "out\n"} {
+		require.Equal(t, text, b.File(job, 0, name))
+	}
+	files, err := os.ReadDir(filepath.Join(b.Kept(job), "0"))
+	require.NoError(t, err)
+	require.Len(t, files, 8, "and nothing of the sandbox: %v", files)
 	left(b, job)
 }
 

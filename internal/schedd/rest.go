@@ -1,0 +1,139 @@
+package schedd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/tool"
+)
+
+// attrSpooled lists the files that a job has left, but for its streams. HTCondor joins their names with commas and takes
+// each comma in a name for the end of one. Without the list it sends every file that the job has left in its directory,
+// whatever it is called.
+const attrSpooled = "SpooledOutputFiles"
+
+// maxList bounds, in bytes, the list that an ad is edited with: the kernel takes no argument of more than 128 KiB.
+const maxList = 100 << 10
+
+// rest brings what there is of one job after a transfer in which a file was not there: the script may have removed its own
+// streams, or the job was killed before its files got names without commas (see wrapper.sh). If the list has more than came, the
+// error is a TransferError with Lacks.
+func (c *Client) rest(ctx context.Context, id Identity, args []string, procs Procs, dir string, failure error) error {
+	own := filepath.Join(dir, strconv.Itoa(procs.Numbers[0]))
+	var unlisted *TransferError // the failure for which the list was left out
+	var list string
+	for range 3 {
+		var at *TransferError
+		if !errors.As(failure, &at) || !at.Gone() {
+			return failure
+		}
+		edit := []string{attrSpooled, ""}
+		switch filepath.Base(at.Missing()) {
+		case Stdout:
+			edit = []string{"Out", `"/dev/null"`}
+		case Stderr:
+			edit = []string{"Err", `"/dev/null"`}
+		default:
+			if unlisted != nil {
+				return failure
+			}
+			var err error
+			if list, err = c.list(ctx, id, procs); err != nil {
+				return err
+			}
+			if list == "" || len(list) > maxList {
+				return failure
+			}
+			unlisted = at
+			// In the next fetch it is there again: it alone says whether something is missing.
+			edit[1] = "ifThenElse(" + attrFetch + " =?= " + classad.Quote(dir) + ", undefined, " + classad.Quote(list) + ")"
+		}
+		if _, err := c.edit(ctx, id, procs.Constraint(), edit...); err != nil {
+			return err
+		}
+		// Of what it fails to read the schedd may send an empty file.
+		if err := errors.Join(os.RemoveAll(own), os.Mkdir(own, 0o700)); err != nil {
+			return err
+		}
+		if failure = c.transfer(ctx, id, args, procs, dir); failure == nil {
+			break
+		}
+	}
+	if failure != nil {
+		return failure
+	}
+	came, err := names(own)
+	if err != nil {
+		return err
+	}
+	for _, stream := range []string{Stdout, Stderr} {
+		f, err := os.OpenFile(filepath.Join(own, stream), os.O_CREATE|os.O_EXCL, 0o600) // #nosec G304 -- of this fetch alone
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	if lacks := lacking(list, came); len(lacks) > 0 {
+		return &TransferError{Proc: unlisted.Proc, Err: unlisted.Err, Lacks: lacks}
+	}
+	return nil
+}
+
+// list asks for the list of one job.
+func (c *Client) list(ctx context.Context, id Identity, procs Procs) (string, error) {
+	args, err := c.target(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	args = append(args, "-allusers", "-constraint", procs.Constraint(), "-af", "ifThenElse(isString("+attrSpooled+"), "+attrSpooled+`, "")`)
+	var out bytes.Buffer
+	err = c.run(ctx, command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
+	return strings.TrimSuffix(out.String(), "\n"), err
+}
+
+func names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	var all []string
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all, err
+}
+
+// lacking are the names in a list that are neither the name of a file that came nor a part of one. Blanks at the ends of
+// names and control characters do not count: on its way to us the list may have lost them.
+func lacking(list string, came []string) []string {
+	parts := map[string]int{}
+	for _, name := range came {
+		for _, part := range strings.Split(name, ",") {
+			parts[plainName(part)]++
+		}
+	}
+	var lacks []string
+	for _, part := range strings.Split(list, ",") {
+		name := plainName(part)
+		if parts[name]--; parts[name] < 0 && name != "" {
+			lacks = append(lacks, name)
+		}
+	}
+	return lacks
+}
+
+func plainName(name string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, name))
+}
