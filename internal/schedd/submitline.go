@@ -219,7 +219,7 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 	if c := meant(command); c != "" {
 		return nil, fmt.Sprintf("the command %s is not allowed: is %s meant?", name, c)
 	}
-	return nil, fmt.Sprintf("the command %s is not allowed; see the list of allowed commands in the README", name)
+	return nil, fmt.Sprintf("the command %s is not allowed; docs/htcjob.md lists those that are", name)
 }
 
 // commandOf finds the allowed command that sets an attribute, such as
