@@ -38,6 +38,8 @@ type daemon struct {
 	health health
 	counts *metrics.Metrics
 	fence  *fence // nil without leader election
+
+	labelling sync.Mutex
 }
 
 func newDaemon(o Options, log zerolog.Logger) (*daemon, error) {
@@ -99,6 +101,7 @@ func (d *daemon) run(ctx context.Context) error {
 func (d *daemon) work(ctx context.Context) error {
 	d.counts.Leading(true)
 	defer d.counts.Leading(false)
+	d.health.unready("opening the ledger")
 	book, err := d.openLedger(ctx)
 	if err != nil || book == nil {
 		return err
@@ -137,6 +140,9 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	}
 	defer func() { err = errors.Join(err, loop.close()) }()
 	controller, informer := loop.controller, loop.informer
+	if err := d.sayWhyNotListed(informer); err != nil {
+		return err
+	}
 	err = d.counts.Working(metrics.Work{
 		Ledger: watched, Controller: controller, Informer: informer, Now: time.Now,
 		LedgerFile: d.o.ledgerFile(), Data: d.o.Data, KeepFree: d.o.KeepFree.Value(),
@@ -175,6 +181,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	})
 	part("cross-check", func() error { return d.crosscheck(ctx, informer.HasSynced, controller) })
 	part("ledger", func() error { return watched.wait(ctx) })
+	part("readiness", func() error { return d.beReady(ctx, informer, watched) })
 	d.log.Info().Str("receiver", listener.Addr().String()).Str("ledger", d.o.ledgerFile()).Msg("working")
 	if !tool.Confined() {
 		d.log.Warn().Msg("the kernel has no Landlock: who has the account of a job might have its output written where htcd may write, see SECURITY.md")
@@ -236,7 +243,7 @@ func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 				return nil, err
 			}
 		}
-		d.health.set("the ledger cannot be opened: " + err.Error())
+		d.health.unready("the ledger cannot be opened: " + err.Error())
 		d.log.Error().Err(err).Str("directory", filepath.Dir(d.o.ledgerFile())).Msg("ledger not available, trying again")
 		select {
 		case <-ctx.Done():
@@ -275,7 +282,6 @@ func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Con
 	if !cache.WaitForCacheSync(ctx.Done(), synced) {
 		return nil
 	}
-	d.health.set(ready)
 	var passes sync.WaitGroup
 	passes.Go(func() { pass("crosscheck", c.Crosscheck) })
 	timer.Start()

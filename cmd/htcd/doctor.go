@@ -121,7 +121,7 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 	p.Place = doctor.Place{
 		Watched: o.Namespace, Own: d.o.OwnSpace, Lease: o.LeaseName, Elect: o.LeaderElect, Output: o.OutputListen != "",
 		Secret: o.KinitSecret, SecretNamespace: d.o.KinitSecretNamespace, NamespaceSecrets: secrets.Named(),
-		LogsPods: o.LogsPodImage != "",
+		LogsPods: o.LogsPodImage != "", StandsBy: o.PodName != "",
 	}
 	return p
 }

@@ -7,30 +7,37 @@ import (
 	"time"
 )
 
-// health answers the probes. Alive is whoever can answer; ready is the one that works, so that a Service leads to the
-// holder of the Lease only.
+// health answers the probes. Alive is whoever can answer. Ready is the one that works, and with --pod-name the one that
+// stands by, too: the Services lead to the one that works by its label then (see label).
 type health struct {
-	state   atomic.Pointer[string]
+	state   atomic.Pointer[state]
 	metrics http.Handler // nil: none are shown
 }
 
-// ready is the one state that /readyz answers with 200.
-const ready = "ready"
+// state is what /readyz answers: 200 or 503, and words.
+type state struct {
+	ready bool
+	words string
+}
 
-func (h *health) set(state string) { h.state.Store(&state) }
+// unready says what htcd waits for.
+func (h *health) unready(words string) { h.state.Store(&state{false, words}) }
+
+// ready says that htcd does what it should.
+func (h *health) ready(words string) { h.state.Store(&state{true, words}) }
 
 func (h *health) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		state := "starting"
-		if s := h.state.Load(); s != nil {
-			state = *s
+		s := h.state.Load()
+		if s == nil {
+			s = &state{false, "starting"}
 		}
-		if state != ready {
+		if !s.ready {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		fmt.Fprintln(w, state)
+		fmt.Fprintln(w, s.words)
 	})
 	if h.metrics != nil {
 		mux.Handle("GET /metrics", h.metrics)

@@ -51,10 +51,11 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 	if err != nil {
 		return err
 	}
-	d.health.set("standing by: another htcd holds the lease " + d.o.OwnSpace + "/" + d.o.LeaseName)
+	d.health.unready("asking for the lease " + d.o.OwnSpace + "/" + d.o.LeaseName)
 
 	holding, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
+	standing, rise := context.WithCancel(holding)
 	worked := make(chan error, 1)
 	begun := make(chan struct{})
 	renewed := &renewals{clock: sinceBoot, Interface: &resourcelock.LeaseLock{
@@ -68,7 +69,13 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 		ReleaseOnCancel: true,
 		Name:            d.o.LeaseName,
 		Callbacks: leaderelection.LeaderCallbacks{
+			OnNewLeader: func(holder string) { // in a goroutine of its own
+				if holder != "" && holder != identity {
+					d.standBy(standing, holder)
+				}
+			},
 			OnStartedLeading: func(context.Context) {
+				rise()
 				close(begun)
 				d.log.Info().Str("identity", identity).Msg("leading")
 				worked <- work(ctx)
@@ -109,6 +116,7 @@ func (d *daemon) leadOrLeave(ctx context.Context, work func(context.Context) err
 		return err
 	}
 	d.o.Identity = own + "-reconcile-" + rand.Text() // nobody else's, whatever --identity says
+	d.o.PodName = ""                                 // whose label is the daemon's, not this process's
 	waiting, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	begun := make(chan struct{})

@@ -115,10 +115,11 @@ func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
 		shipped(t, "components/namespace-secrets/clusterrole.yaml", everywhere),
 		shipped(t, "components/logs-pod/clusterrole.yaml", everywhere),
 		shipped(t, "components/output/clusterrole.yaml", everywhere),
+		shipped(t, "components/standby/role.yaml", func(string) string { return "htcd" }),
 	)
 	files, err := filepath.Glob("../../deploy/components/*")
 	require.NoError(t, err)
-	require.Len(t, files, 3, "another component may grant something, too")
+	require.Len(t, files, 4, "another component may grant something, too")
 	for i, r := range granted {
 		if r.Name == "extension-apiserver-authentication" {
 			granted[i].Namespace = "kube-system" // where the one of that name is
@@ -126,7 +127,7 @@ func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
 	}
 	require.ElementsMatch(t, granted, Rights(Place{
 		Own: "htcd", Lease: "htcd", Secret: "kinit-secret", SecretNamespace: "htcd",
-		NamespaceSecrets: []string{"kinit-secret"}, Elect: true, Output: true, LogsPods: true,
+		NamespaceSecrets: []string{"kinit-secret"}, Elect: true, Output: true, LogsPods: true, StandsBy: true,
 	}))
 	for _, r := range Rights(Place{}) {
 		require.NotContains(t, []string{"leases", "configmaps", "apiservices", "pods"}, r.Resource, "not needed without leader election, output and Pods")

@@ -25,6 +25,7 @@ type Place struct {
 	Elect            bool // a Lease is taken
 	Output           bool // the output of jobs is served to the apiserver
 	LogsPods         bool // spec.logsPod leaves Pods
+	StandsBy         bool // of several htcd the one that works has a label
 }
 
 // Rights are what htcd needs; a test holds them to deploy/.
@@ -49,6 +50,9 @@ func Rights(p Place) []Right {
 	if p.LogsPods {
 		add("", "pods", "", p.Watched, "", "get", "create", "delete")
 		add("", "configmaps", "", p.Watched, "", "get", "create", "delete")
+	}
+	if p.StandsBy {
+		add("", "pods", "", p.Own, "", "patch")
 	}
 	if p.Elect {
 		add("coordination.k8s.io", "leases", "", p.Own, "", "create")
@@ -79,7 +83,7 @@ func rights(core kubernetes.Interface, p Place) Check {
 		}
 		if len(missing) > 0 {
 			return "", &Trouble{"not allowed: " + strings.Join(missing, "; "),
-				"apply deploy/base/rbac with the namespace that htcd is in; for Secrets of namespaces, Pods of spec.logsPod and users' output, what is in deploy/components"}
+				"apply deploy/base/rbac with the namespace that htcd is in; for Secrets of namespaces, Pods of spec.logsPod, users' output and a second htcd, what is in deploy/components"}
 		}
 		return fmt.Sprintf("all %d that htcd needs", len(wanted)), nil
 	}}

@@ -3,7 +3,6 @@
 package node
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -65,22 +64,25 @@ func ready(pod corev1.Pod) bool {
 	return false
 }
 
-// leader waits until n pods run and one of them, which is not other, is ready, and returns that one.
+// leader waits until there are n pods, all of them ready, and one of them that is not other holds the Lease, and returns
+// that one.
 func (b bench) leader(n int, other string) corev1.Pod {
 	b.T.Helper()
 	var leader corev1.Pod
 	b.Eventually(func() bool {
-		var running, leading int
-		for _, pod := range b.pods() {
-			if pod.Status.Phase == corev1.PodRunning {
-				running++
+		lease, err := b.client.CoordinationV1().Leases(parts.PodNamespace).Get(b.T.Context(), "htcd", metav1.GetOptions{})
+		require.NoError(b.T, err)
+		pods := b.pods()
+		leader = corev1.Pod{}
+		for _, pod := range pods {
+			if !ready(pod) {
+				return false
 			}
-			if ready(pod) {
-				leading++
+			if strings.Contains(*lease.Spec.HolderIdentity, string(pod.UID)) {
 				leader = pod
 			}
 		}
-		return running == n && leading == 1 && leader.Name != other
+		return len(pods) == n && leader.Name != "" && leader.Name != other
 	}, func() string { return b.htcd("describe", "pods") })
 	return leader
 }
@@ -227,16 +229,4 @@ func TestReconcileByHandInThePod(t *testing.T) {
 	require.Equal(t, "edited", report.Differences[0].Name)
 	require.True(t, report.Differences[0].Repaired)
 	require.Contains(t, b.htcd("exec", "deploy/htcd", "--", "htcd", "reconcile", "--once", "--namespace", b.Namespace), "nothing differs")
-}
-
-// After a test that has changed the Deployment: as it was.
-func (b bench) restore() {
-	b.T.Helper()
-	b.T.Cleanup(func() {
-		ctx := context.WithoutCancel(b.T.Context())
-		_, err := b.Lab.Run(ctx, "kubectl", "-n", parts.PodNamespace, "scale", "deployment/htcd", "--replicas=1")
-		require.NoError(b.T, err)
-		_, err = b.Lab.Run(ctx, "kubectl", "-n", parts.PodNamespace, "rollout", "status", "deployment/htcd", "--timeout=60s")
-		require.NoError(b.T, err)
-	})
 }

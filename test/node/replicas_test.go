@@ -3,6 +3,11 @@
 package node
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -10,19 +15,23 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-func TestOfTwoReplicasOneWorksUntilItIsEvicted(t *testing.T) {
+// With deploy/components/standby both pods are ready, so that a rollout ends, and the Services lead to the one that works:
+// the first, the second when the first was evicted, and that one still when its process was killed.
+func TestOfTwoReplicasOneWorks(t *testing.T) {
 	b := newBench(t)
-	b.restore()
-	b.htcd("scale", "deployment/htcd", "--replicas=2")
+	b.standby()
+	b.htcd("rollout", "status", "deployment/htcd", "--timeout=120s")
 	first := b.leader(2, "")
 	b.serves(first)
-	b.Script("survives", "sleep 8\nexit 3\n")
+	b.Script("survives", "sleep 8\necho said\nexit 3\n")
 	b.Until("survives", "sent", func(job *v1alpha1.HTCJob) bool { return job.Status.ClusterID > 0 })
 
 	require.NoError(t, b.client.PolicyV1().Evictions(parts.PodNamespace).Evict(t.Context(),
@@ -32,28 +41,100 @@ func TestOfTwoReplicasOneWorksUntilItIsEvicted(t *testing.T) {
 	job := b.Ended("survives")
 	require.EqualValues(t, []int32{0, 0, 1}, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed})
 	require.EqualValues(t, 1, job.Status.Attempt)
+	b.reads("survives", "said\n")
+
+	b.Script("again", "sleep 8\necho again\n")
+	b.Until("again", "sent", func(job *v1alpha1.HTCJob) bool { return job.Status.ClusterID > 0 })
+	require.NoError(t, syscall.Kill(b.process(second), syscall.SIGKILL))
+	require.EqualValues(t, 1, b.Ended("again").Status.Succeeded)
+	b.reads("again", "again\n")
+	third := b.leader(2, "")
+	b.serves(third)
+	b.htcd("rollout", "status", "deployment/htcd", "--timeout=60s")
 }
 
-// serves waits until the Service leads to this pod alone and the Lease is its own.
-func (b bench) serves(pod corev1.Pod) {
-	b.T.Helper()
+// A standby cannot be ready without the right to take its label off: the Services would lead to it.
+func TestAStandbyThatMayNotTakeItsLabelOffIsNotReady(t *testing.T) {
+	b := newBench(t)
+	b.standby()
+	leader := b.leader(2, "")
+	b.htcd("delete", "role", "htcd-standby")
+	for _, pod := range b.pods() {
+		if pod.Name == leader.Name {
+			continue
+		}
+		b.htcd("delete", "pod", pod.Name)
+	}
 	b.Eventually(func() bool {
-		slices, err := b.client.DiscoveryV1().EndpointSlices(parts.PodNamespace).List(b.T.Context(),
-			metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=htcd"})
-		require.NoError(b.T, err)
-		var to []string
-		for _, slice := range slices.Items {
-			for _, endpoint := range slice.Endpoints {
-				if *endpoint.Conditions.Ready {
-					to = append(to, endpoint.TargetRef.Name)
-				}
+		for _, pod := range b.pods() {
+			if pod.Name != leader.Name && pod.Status.Phase == corev1.PodRunning {
+				logs, err := b.Lab.Run(t.Context(), "kubectl", "-n", parts.PodNamespace, "logs", pod.Name)
+				return err == nil && strings.Contains(logs, "the label by which Services find the htcd that works is not set") && !ready(pod)
 			}
 		}
-		return len(to) == 1 && to[0] == pod.Name
-	}, func() string { return b.htcd("get", "endpointslices", "-o", "yaml") })
-	lease, err := b.client.CoordinationV1().Leases(parts.PodNamespace).Get(b.T.Context(), "htcd", metav1.GetOptions{})
+		return false
+	}, func() string { return b.htcd("describe", "pods") })
+}
+
+// standby installs htcd with the component, until the test ends.
+func (b bench) standby() {
+	b.T.Helper()
+	overlay := b.Lab.Path("node", "overlay")
+	clone, err := lab.CloneAround(".")
 	require.NoError(b.T, err)
-	require.Contains(b.T, *lease.Spec.HolderIdentity, pod.Name)
+	dir := b.Lab.Path("node", "standby")
+	require.NoError(b.T, os.MkdirAll(dir, 0o755))
+	component, err := filepath.Rel(dir, filepath.Join(clone, "deploy", "components", "standby"))
+	require.NoError(b.T, err)
+	require.NoError(b.T, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), fmt.Appendf(nil,
+		"namespace: %s\nresources: [../overlay]\ncomponents: [%q]\n", parts.PodNamespace, component), 0o644))
+	b.T.Cleanup(func() {
+		for _, args := range [][]string{
+			{"apply", "-k", overlay}, {"delete", "role,rolebinding", "htcd-standby", "--ignore-not-found"},
+			{"rollout", "status", "deployment/htcd", "--timeout=120s"},
+		} {
+			_, err := b.Lab.Run(context.WithoutCancel(b.T.Context()), "kubectl", append([]string{"-n", parts.PodNamespace}, args...)...)
+			require.NoError(b.T, err)
+		}
+	})
+	b.htcd("apply", "-k", dir)
+}
+
+// serves waits until both Services lead to this pod alone.
+func (b bench) serves(pod corev1.Pod) {
+	b.T.Helper()
+	for _, service := range []string{"htcd", "htcd-output"} {
+		b.Eventually(func() bool {
+			slices, err := b.client.DiscoveryV1().EndpointSlices(parts.PodNamespace).List(b.T.Context(),
+				metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service})
+			require.NoError(b.T, err)
+			var to []string
+			for _, slice := range slices.Items {
+				for _, endpoint := range slice.Endpoints {
+					if *endpoint.Conditions.Ready {
+						to = append(to, endpoint.TargetRef.Name)
+					}
+				}
+			}
+			return len(to) == 1 && to[0] == pod.Name
+		}, func() string { return b.htcd("get", "endpointslices,pods", "-o", "yaml") })
+	}
+}
+
+// reads waits for the output of an HTCJob, which comes by way of the Service htcd-output.
+func (b bench) reads(name, output string) {
+	b.T.Helper()
+	b.Until(name, "fetched", func(job *v1alpha1.HTCJob) bool {
+		return meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
+	})
+	var out string
+	b.Eventually(func() bool {
+		var err error
+		out, err = b.Lab.Run(b.T.Context(), "kubectl", "get", "--raw",
+			"/apis/output.htc.cern.ch/v1alpha1/namespaces/"+b.Namespace+"/htcjobs/"+name+"/log")
+		return err == nil
+	}, func() string { return b.htcd("get", "apiservices,endpointslices", "-o", "yaml") })
+	require.Equal(b.T, output, out)
 }
 
 func TestAKilledHTCdIsStartedAgainInItsPod(t *testing.T) {
