@@ -4,6 +4,7 @@ package node
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"testing"
 
@@ -28,7 +29,9 @@ func TestOutputIsFetchedToAVolumeOfTheShippedSize(t *testing.T) {
 		scale(t, b.Lab, "1")
 	})
 	scale(t, b.Lab, "1")
-	b.leader(1, "")
+	pod := b.leader(1, "")
+	require.Contains(t, b.htcd("get", "--raw", fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:8080/proxy/metrics", parts.PodNamespace, pod.Name)),
+		fmt.Sprintf("\nhtcd_volume_size_bytes %g\n", float64(size.Value())))
 	b.Script("talks", "echo on a small volume; head -c 20000000 /dev/zero > big\n")
 	require.EqualValues(t, 1, b.Ended("talks").Status.Succeeded)
 	b.reads("talks", "on a small volume\n")

@@ -33,7 +33,7 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 		"the volume is read-only from the start": {"size=4m", 2, "LedgerUnavailable", "read-only file system", func(o outage) {
 			o.do(o.part("htcd").Stop)
 			o.remount("ro")
-			o.do(o.part("htcd").Start)
+			go func() { _ = o.part("htcd").Start(context.WithoutCancel(o.T.Context())) }() // it is not ready before the end
 		}, func(o outage) { o.remount("rw") }},
 		// A mount with open files cannot be made read-only; to SQLite a journal that nobody may write is the same.
 		"the volume becomes read-only": {"", 2, "LedgerUnavailable", "can be written, keeps locks", func(o outage) {
@@ -53,6 +53,7 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 			back := sync.OnceFunc(func() { c.back(o) })
 			t.Cleanup(back)
 			c.away(o)
+			o.readyz("the ledger cannot be ")
 			var names []string
 			for i := range 2 {
 				names = append(names, fmt.Sprintf("waiting-%d", i))
@@ -80,6 +81,7 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 			}
 
 			back()
+			o.readyz("ready")
 			o.succeeded("running")
 			for _, name := range names {
 				o.once(o.Phase(name, v1alpha1.PhaseIdle))
