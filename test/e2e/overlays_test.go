@@ -76,7 +76,7 @@ func TestTheApiserverTakesEveryOverlay(t *testing.T) {
 	dirs, err := filepath.Glob("../../deploy/overlays/*")
 	require.NoError(t, err)
 	require.NotEmpty(t, dirs)
-	for _, dir := range append(dirs, "../../deploy/base") {
+	for _, dir := range append(dirs, "../../deploy/base", "testdata/components") {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			d := deploy(t, dir)

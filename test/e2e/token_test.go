@@ -69,7 +69,7 @@ func generic(b *trial.Bench) []string {
 	require.Equal(b.T, "/etc/htcd/condor_config", settings.Data["HTCD_CONDOR_CONFIG"])
 	require.Len(b.T, config.Data, 1, "and no krb5.conf")
 	for _, own := range []string{
-		"DATA", "TICKET_DIR", "LISTEN", "HEALTH_LISTEN", "OUTPUT_LISTEN", "POD_NAMESPACE", "CALLBACK_URL",
+		"DATA", "TICKET_DIR", "LISTEN", "HEALTH_LISTEN", "POD_NAMESPACE", "CALLBACK_URL",
 	} {
 		require.Contains(b.T, settings.Data, "HTCD_"+own)
 		delete(settings.Data, "HTCD_"+own)

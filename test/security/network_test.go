@@ -1,7 +1,8 @@
 package security
 
 import (
-	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,33 +20,41 @@ import (
 // name that it has there, since a name that is wrong lets nobody in.
 func TestTheNetworkPolicyMeansThePodAndItsPorts(t *testing.T) {
 	b := trial.New(t)
-	read := func(file string, into any) {
-		text, err := os.ReadFile("../../deploy/base/manager/" + file)
-		require.NoError(t, err)
-		require.NoError(t, yaml.UnmarshalStrict(text, into))
-	}
-	var policy networkingv1.NetworkPolicy
-	var deployment appsv1.Deployment
-	read("networkpolicy.yaml", &policy)
-	read("deployment.yaml", &deployment)
-
-	selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
-	require.NoError(t, err)
-	require.True(t, selector.Matches(labels.Set(deployment.Spec.Template.Labels)))
-	var listens, letIn []string
-	for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
-		listens = append(listens, port.Name)
-	}
-	for _, rule := range policy.Spec.Ingress {
-		for _, port := range rule.Ports {
-			letIn = append(letIn, port.Port.StrVal)
-		}
-	}
-	require.ElementsMatch(t, listens, letIn)
-
 	client, err := kubernetes.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
-	_, err = client.NetworkingV1().NetworkPolicies(b.Namespace).Create(t.Context(), &policy,
-		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
-	require.NoError(t, err)
+	for dir, ports := range map[string][]string{
+		"../../deploy/base":          {"cloudevents", "health"},
+		"../e2e/testdata/components": {"cloudevents", "health", "output"},
+	} {
+		here, err := filepath.Abs(dir)
+		require.NoError(t, err)
+		var policy networkingv1.NetworkPolicy
+		var deployment appsv1.Deployment
+		for manifest := range strings.SplitSeq(b.Kubectl("kustomize", here), "\n---\n") {
+			switch {
+			case strings.Contains(manifest, "kind: NetworkPolicy\n"):
+				require.NoError(t, yaml.UnmarshalStrict([]byte(manifest), &policy))
+			case strings.Contains(manifest, "kind: Deployment\n"):
+				require.NoError(t, yaml.UnmarshalStrict([]byte(manifest), &deployment))
+			}
+		}
+		selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
+		require.NoError(t, err)
+		require.True(t, selector.Matches(labels.Set(deployment.Spec.Template.Labels)))
+		var listens, letIn []string
+		for _, port := range deployment.Spec.Template.Spec.Containers[0].Ports {
+			listens = append(listens, port.Name)
+		}
+		for _, rule := range policy.Spec.Ingress {
+			for _, port := range rule.Ports {
+				letIn = append(letIn, port.Port.StrVal)
+			}
+		}
+		require.ElementsMatch(t, ports, listens, dir)
+		require.ElementsMatch(t, ports, letIn, dir)
+		policy.Namespace = b.Namespace
+		_, err = client.NetworkingV1().NetworkPolicies(b.Namespace).Create(t.Context(), &policy,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict})
+		require.NoError(t, err)
+	}
 }
