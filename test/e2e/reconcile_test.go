@@ -165,7 +165,7 @@ func TestReconcileOnceShowsAndRepairs(t *testing.T) {
 	t.Run("beside an htcd that works elsewhere it refuses, and names it", func(t *testing.T) {
 		out, code := b.reconcile(t, "--control-socket=/dev/shm/htcd/nobody.sock")
 		require.Equal(t, 1, code)
-		require.Regexp(t, `\S+_\d+ is at work \(it holds the lease default/htcd\)`, out)
+		require.Regexp(t, `\S+ is at work \(it holds the lease default/htcd\)`, out)
 	})
 }
 
@@ -211,7 +211,7 @@ func TestReconcileOnceConcludesNothingWithoutASchedd(t *testing.T) {
 		t.Helper()
 		out, code := b.reconcile(t)
 		require.Equal(t, 1, code)
-		require.Contains(t, out, "condor_q")
+		require.Contains(t, out, "has no record of schedd")
 		require.NotContains(t, out, "checked")
 		require.Equal(t, "1", b.rows(t, "lost"))
 		require.EqualValues(t, 1, b.Get("lost").Status.Active)
