@@ -114,7 +114,8 @@ func (p *place) inQueue(ctx context.Context, jobs []*v1alpha1.HTCJob, procs int)
 	if err := os.Chmod(dir, 0o777); err != nil {
 		return nil, err
 	}
-	err = inParallel(len(jobs), 4, func(i int) error {
+	// The schedd answers nobody while it takes a large one.
+	err = inParallel(len(jobs), max(1, min(4, 40_000/procs)), func(i int) error {
 		tag := schedd.Tag{UID: string(jobs[i].UID), Attempt: 1, Namespace: jobs[i].Namespace, Name: jobs[i].Name}
 		text := fmt.Sprintf("executable = /bin/true\ntransfer_executable = false\nrequirements = false\n"+
 			"+HTCJobUID = %q\n+HTCJobAttempt = 1\n+HTCJobNamespace = %q\n+HTCJobName = %q\nqueue %d\n", tag.UID, tag.Namespace, tag.Name, procs)

@@ -113,6 +113,7 @@ var rows = []row{
 	{"submits", 300, true, submits},
 	{"large", 10_000, true, largeQueue},
 	{"crosscheck", 100_000, true, crosscheck},
+	{"paged", 300_000, false, paged},
 	{"history", 10_000, true, history},
 	{"callbacks", 40_000, true, callbacks},
 	{"ads", 40_000, true, readingAds},
