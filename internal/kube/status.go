@@ -74,7 +74,9 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.secret.err.Reason, v.secret.err.Message)
 	case !v.secret.known && !status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
 		// After a restart what was said stands until the Secret was looked at.
-	case s.run != nil && s.run.State == ledger.Submitted && v.secret.err == nil:
+	case v.secret.err != nil:
+	// Where the schedd, or a full volume, is in the way next, what was said of the Secret no longer holds.
+	case s.run != nil && s.run.State == ledger.Submitted, meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionCredentials) && !status.Phase.Terminal():
 		set(v1alpha1.ConditionCredentials, metav1.ConditionTrue, "TicketValid", "there is a ticket, or a token, to submit with")
 	}
 	switch {

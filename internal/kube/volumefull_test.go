@@ -91,3 +91,16 @@ func TestTheReasonOfAStatusIsWhatKeepsItFromGettingOn(t *testing.T) {
 		require.Equal(t, c.reason, reasonOf(v1alpha1.HTCJobStatus{Phase: c.phase, Conditions: c.conditions}), name)
 	}
 }
+
+func TestWhatWasSaidOfASecretDoesNotOutlastIt(t *testing.T) {
+	w := newWorld(t)
+	w.denied = &CredentialError{"BadPassword", "wrong"}
+	require.Equal(t, "BadPassword", w.apply(htcjob("waiting")).Status.Reason)
+	w.denied = nil
+	w.schedd.Down(errUnreachable)
+	w.SecretChanged("default")
+	w.settle()
+	w.later(2 * time.Minute)
+	require.Equal(t, "Unreachable", w.job("waiting").Status.Reason)
+	require.Equal(t, metav1.ConditionTrue, condition(w.job("waiting"), v1alpha1.ConditionCredentials).Status)
+}
