@@ -26,14 +26,16 @@ func forge(b *trial.Bench, job *v1alpha1.HTCJob) (cluster string) {
 }
 
 // forgeHuge is forge for a job that waits, and of which HTCondor sends nobody what htcd asks of every job: it is too long.
+// HTCondor 25.14 takes no single attribute of 16 MiB.
 func forgeHuge(b *trial.Bench, job *v1alpha1.HTCJob) (cluster string) {
 	b.T.Helper()
-	cluster = sendForged(b, job, "requirements = false", `+HTCJobSuccessCodes = "`+strings.Repeat("x", 17_000_000)+`"`)
+	long := `"` + strings.Repeat("x", 9_000_000) + `"`
+	cluster = sendForged(b, job, "requirements = false", "+HTCJobSuccessCodes = "+long, "+HTCJobHeldDeadline = "+long)
 	b.T.Cleanup(func() {
-		asAlice(b, "condor_qedit", cluster, "HTCJobSuccessCodes", `""`) // the history would be slow to read for all
+		asAlice(b, "condor_qedit", cluster, "HTCJobSuccessCodes", `""`, "HTCJobHeldDeadline", "0") // the history would be slow to read for all
 		asAlice(b, "condor_rm", cluster)
 	})
-	_, err := b.Lab.Run(b.T.Context(), "condor_q", "-allusers", "-json", "-attributes", "ClusterId,HTCJobSuccessCodes")
+	_, err := b.Lab.Run(b.T.Context(), "condor_q", "-allusers", "-json", "-attributes", "ClusterId,HTCJobSuccessCodes,HTCJobHeldDeadline")
 	require.ErrorContains(b.T, err, "Failed to fetch ads")
 	return cluster
 }
