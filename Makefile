@@ -53,6 +53,13 @@ test: host ## every test: unit tests, then everything against the real parts in 
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -p 1 -parallel 8 -timeout 30m ./...
 	@$(MAKE) --no-print-directory test-node
 
+# In a lab of its own, so that neither HTCondor has to make room for the other.
+.PHONY: test-condor25
+test-condor25: host ## the tests of schedd, e2e and security with HTCondor 25.14
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-condor25
+	cd test && CONDOR=25 $(abspath $(TEST_LAB)-condor25)/bin/lab with --clone $(CURDIR) \
+		go test -count=1 -p 1 -parallel 8 -timeout 30m ./schedd ./e2e ./security
+
 # A lab of its own for the tests of the pod, which change what everything else stands on.
 .PHONY: test-node
 test-node: ## build the image, bring up a node, and test htcd as the pod of deploy/base
@@ -100,4 +107,4 @@ lab: ## build the lab's own program, which up, down and demo use
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sort
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST) | sort

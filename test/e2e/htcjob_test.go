@@ -58,7 +58,7 @@ func TestCountsArePresentFromTheFirstMoment(t *testing.T) {
 	t.Parallel()
 	job := newSample(t)
 	require.Equal(t,
-		map[string]any{"active": int64(0), "succeeded": int64(0), "failed": int64(0), "phase": "Pending", "observedGeneration": int64(0)},
+		map[string]any{"active": int64(0), "succeeded": int64(0), "failed": int64(0), "phase": "Pending", "reason": "NoStatus", "observedGeneration": int64(0)},
 		job.get().Object["status"])
 }
 

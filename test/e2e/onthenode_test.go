@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 func TestTemporaryFilesAndHomeAreOnTheJobsOwnDisk(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
+	written := "written-" + b.Namespace
 	b.Script("scratch", `set -e
 for d in /tmp /var/tmp "$HOME"; do
 	head -c 70000000 /dev/zero > "$d/$HTCPROCID.of-`+b.Namespace+`"
@@ -25,14 +27,15 @@ for d in /tmp /var/tmp "$HOME"; do
 	test "$(stat -f -c %T "$d")" = "$(stat -f -c %T .)"
 done
 mkdir -p "$HOME/go/pkg"; touch "$HOME/go/pkg/kept"; chmod 500 "$HOME/go/pkg" "$HOME/go"
-# The starter tells itself what it has counted.
-for i in $(seq 300); do
-	used=$(sed -n 's/^DiskUsage = //p' .update.ad)
-	test "${used:-0}" -lt 200000 || break
-	sleep 0.2
-done
-test "$used" -ge 200000
+touch `+written+`
+until [ -e counted ]; do sleep 0.2; done
+rm counted `+written+`
 `)
+	pid := wrapper(b, written)
+	b.Eventually(func() bool {
+		return len(b.Condor("condor_q", trial.Tagged(b.Get("scratch"))+" && DiskUsage >= 200000")) == 1
+	}, func() string { return "HTCondor did not count the files" })
+	require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/cwd/counted", pid), nil, 0o644))
 	job := b.Fetched("scratch")
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, b.Kubectl("describe", "htcjob", "scratch"))
 	files, err := os.ReadDir(filepath.Join(b.Kept(job), "0"))
