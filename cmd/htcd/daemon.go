@@ -255,7 +255,7 @@ func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 
 // putAside takes a damaged file out of the way. What it knew comes back from the HTCJobs' statuses and the schedd's tags.
 func (d *daemon) putAside(why error) error {
-	aside, err := ledger.PutAside(d.o.ledgerFile(), time.Now())
+	aside, err := ledger.Quarantine(d.o.ledgerFile(), time.Now())
 	if err != nil {
 		return err
 	}

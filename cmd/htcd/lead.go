@@ -21,7 +21,7 @@ const (
 	retryPeriod   = 2 * time.Second
 )
 
-// errLeaseLost ends everything in this process at once (see anew): another htcd may be working already.
+// errLeaseLost ends everything in this process at once (see reexec): another htcd may be working already.
 var errLeaseLost = errors.New("the lease was lost to another htcd, or could not be renewed in time")
 
 // identity is the name by which this process holds the Lease. A process that finds its own name there leads at once,

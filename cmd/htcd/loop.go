@@ -82,7 +82,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Events: kube.RecordedEvents{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Credentials: l.secret, Schedd: condor,
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
-		Told: d.counts.Told(),
+		Observer: d.counts.Observer(),
 	})
 	if err != nil {
 		_ = l.close() // nothing was begun

@@ -40,9 +40,9 @@ SIGTERM and SIGINT stop it: what is in flight is finished, at most for --shutdow
 			return fmt.Errorf("run: %w", err)
 		}
 		err = d.run(cmd.Context())
-		if beginsAnew(err) && cmd.Context().Err() == nil {
+		if needsReexec(err) && cmd.Context().Err() == nil {
 			log.Error().Err(err).Msg("this process must not go on; beginning anew")
-			err = errors.Join(err, anew())
+			err = errors.Join(err, reexec())
 		}
 		return err
 	}

@@ -40,6 +40,6 @@ func TestALedgerThatIsLostAtWorkEndsTheWork(t *testing.T) {
 	require.NoError(t, os.Remove(file))
 	require.ErrorIs(t, w.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("a") }), ledger.ErrLost)
 	require.ErrorIs(t, w.wait(t.Context()), ledger.ErrLost)
-	require.True(t, beginsAnew(w.verdict()))
+	require.True(t, needsReexec(w.verdict()))
 	require.NoError(t, book.Close())
 }

@@ -36,16 +36,16 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	defer c.queue.Add(key)
 	// Who cannot go for another reason keeps no place in front of those of the namespace who could.
 	if _, waits := errors.AsType[*limitError](err); !waits {
-		c.leaveRoom(key)
+		c.stopWaiting(key)
 	}
 	if err == nil {
 		c.actions.forget(key)
-		c.troubles.clear(key)
+		c.blockers.clear(key)
 		return
 	}
 	if pause, ok := errors.AsType[*waiting](err); ok {
 		c.actions.forget(key)
-		c.troubles.wait(key, trouble{class: e, reason: "AskingSchedd", message: pause.message, retry: c.Now().Add(pause.after)})
+		c.blockers.wait(key, blocker{class: e, reason: "AskingSchedd", message: pause.message, retry: c.Now().Add(pause.after)})
 		c.actions.addAfter(e, key, pause.after)
 		return
 	}
@@ -56,7 +56,7 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	}
 	t := explain(err)
 	t.class, t.retry = e, c.Now().Add(after)
-	if c.troubles.set(key, t) {
+	if c.blockers.set(key, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.reason).Dur("retry", after).Msg("not done yet")
 		if job := c.get(key); job != nil {
 			c.Events.Warning(job, t.reason, t.message)

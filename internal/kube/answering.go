@@ -216,7 +216,7 @@ func (b *backends) state(place schedd.Place) reachability {
 func (c *Controller) placeTurned(place schedd.Place, answers bool) {
 	if answers {
 		// Who did not even learn which schedd to ask may learn it now.
-		c.retryNow(func(t trouble) bool {
+		c.retryNow(func(t blocker) bool {
 			return t.condition == v1alpha1.ConditionBackendReachable && (t.place == place || t.place == schedd.Place{})
 		})
 	}

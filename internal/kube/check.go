@@ -85,7 +85,7 @@ func (c *Controller) latest(ctx context.Context, uid string) (run ledger.Run, er
 type checked struct{ *Controller }
 
 func (c checked) Passed(pass string, place schedd.Place, took time.Duration, err error) {
-	c.Told.passed(pass, place, took, err)
+	c.Observer.passed(pass, place, took, err)
 }
 
 func (c checked) Changed(run ledger.Run, changes []crosscheck.Change) {
@@ -105,8 +105,8 @@ func (c checked) Unread(run ledger.Run, jobs []string) {
 		c.unread.clear(key)
 		return
 	}
-	c.Told.unread(len(jobs))
-	t := trouble{reason: "AdUnreadable", message: fmt.Sprintf("HTCondor's ad of job %s cannot be had or read, perhaps because of a very long attribute: "+
+	c.Observer.unread(len(jobs))
+	t := blocker{reason: "AdUnreadable", message: fmt.Sprintf("HTCondor's ad of job %s cannot be had or read, perhaps because of a very long attribute: "+
 		"how it goes on with it is not known. Mend it with condor_qedit, or remove it", shorten(strings.Join(jobs, ", "), maxShown))}
 	if !c.unread.set(key, t) {
 		return
@@ -118,7 +118,7 @@ func (c checked) Unread(run ledger.Run, jobs []string) {
 }
 
 func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crosscheck.Change) {
-	c.Told.repaired(kind)
+	c.Observer.repaired(kind)
 	if kind == crosscheck.Unstaged {
 		c.Log.Warn().Str("job", run.Namespace+"/"+run.Name).Int("cluster", run.Cluster).
 			Msg("the schedd lost its files before they arrived; sending it as a new attempt")
@@ -134,7 +134,7 @@ func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
 	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
 	_, err := c.remove(ctx, backend.TargetOf(run), schedd.In(run.Cluster, tag.Constraint()), crosscheck.ReasonStuck)
 	if err == nil {
-		c.Told.repaired(crosscheck.HalfSpooled)
+		c.Observer.repaired(crosscheck.HalfSpooled)
 	}
 	if _, ok := errors.AsType[*CredentialError](err); ok {
 		c.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a half-spooled cluster cannot be removed")

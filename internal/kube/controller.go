@@ -41,44 +41,44 @@ type Options struct {
 	Credentials Credentials
 	Log         zerolog.Logger
 	Now         func() time.Time
-	Told        Told // for whoever counts
+	Observer    Observer // for whoever counts
 }
 
 // Controller turns HTCJobs into HTCondor jobs and keeps their status true.
 type Controller struct {
 	Options
-	cache    cache.MutationCache // the informer's, plus our own writes that it has not seen yet
-	queue    fairqueue.Queue
-	routine  fairqueue.Queue // what is looked at although nothing is known to have happened
-	actions  *actionQueues
-	checks   fairqueue.Queue                              // UIDs whose run HTCondor is asked about soon
-	fetches  fairqueue.Queue                              // keys of HTCJobs with output to be fetched
-	actors   [actionClasses]*fairqueue.Pool[schedd.Place] // who serves the queues of actions
-	checker  *crosscheck.Checker
-	checkers *fairqueue.Pool[schedd.Place]
-	fetchers *fairqueue.Pool[schedd.Place]
-	logs     fairqueue.Queue   // keys of HTCJobs whose spec.logsPod is to be followed
-	secrets  fairqueue.Queue   // namespaces of whose Secrets it is to be found out whether they are in use
-	syncing  keymutex.KeyMutex // one at a time reads the ledger and writes the status of an HTCJob
-	troubles troubles
-	backends backends
-	usual    usual
-	absences absences
-	lookups  lookups
-	tries    tries
-	limits   limits
-	pace     pace
-	rooms    rooms
-	began    time.Time // in the ledger's precision
+	cache     cache.MutationCache // the informer's, plus our own writes that it has not seen yet
+	queue     fairqueue.Queue
+	routine   fairqueue.Queue // what is looked at although nothing is known to have happened
+	actions   *actionQueues
+	checks    fairqueue.Queue                              // UIDs whose run HTCondor is asked about soon
+	fetches   fairqueue.Queue                              // keys of HTCJobs with output to be fetched
+	actors    [actionClasses]*fairqueue.Pool[schedd.Place] // who serves the queues of actions
+	checker   *crosscheck.Checker
+	checkers  *fairqueue.Pool[schedd.Place]
+	fetchers  *fairqueue.Pool[schedd.Place]
+	logs      fairqueue.Queue   // keys of HTCJobs whose spec.logsPod is to be followed
+	secrets   fairqueue.Queue   // namespaces of whose Secrets it is to be found out whether they are in use
+	syncing   keymutex.KeyMutex // one at a time reads the ledger and writes the status of an HTCJob
+	blockers  blockers
+	backends  backends
+	usual     usual
+	absences  absences
+	lookups   lookups
+	tries     tries
+	limits    limits
+	throttle  throttle
+	admission admission
+	began     time.Time // in the ledger's precision
 
-	unfetched  troubles // why output is not fetched
+	unfetched  blockers // why output is not fetched
 	proven     proven
 	secretNews chan struct{} // a Secret holds something else, and is to be looked at
 	leftLogs   logsOutcomes
 	secretUse  secretUse
-	spoiled    spoiled
+	failing    transferFailures
 	bookings   bookings
-	unread     troubles // what ads cannot be had or read
+	unread     blockers // what ads cannot be had or read
 	unreleased unreleased
 	deletions  deletions
 	judged     judged
@@ -98,7 +98,7 @@ func New(o Options) (*Controller, error) {
 	}
 	fast := workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)
 	c := &Controller{
-		Options: o, syncing: keymutex.NewHashed(256), rooms: newRooms(), began: o.Now().Truncate(time.Millisecond),
+		Options: o, syncing: keymutex.NewHashed(256), admission: newAdmission(), began: o.Now().Truncate(time.Millisecond),
 		cache:   cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
 		queue:   fairqueue.New(fast),
 		routine: fairqueue.New(limiter()),
@@ -234,7 +234,7 @@ func (c *Controller) SecretChanged(namespace string) {
 	case c.secretNews <- struct{}{}:
 	default: // it is about to be looked at
 	}
-	c.retryNow(func(t trouble) bool {
+	c.retryNow(func(t blocker) bool {
 		return t.condition == v1alpha1.ConditionCredentials || t.reason == schedd.NotAuthorised.String()
 	})
 }
@@ -242,9 +242,9 @@ func (c *Controller) SecretChanged(namespace string) {
 // SecretTouched looks whether the Secrets of a namespace are in use: one may be about to be deleted.
 func (c *Controller) SecretTouched(namespace string) { c.secrets.Add(namespace) }
 
-// retryNow ends the back-off of every HTCJob with such a trouble.
-func (c *Controller) retryNow(such func(trouble) bool) {
-	for key, e := range c.troubles.with(such) {
+// retryNow ends the back-off of every HTCJob with such a blocker.
+func (c *Controller) retryNow(such func(blocker) bool) {
+	for key, e := range c.blockers.with(such) {
 		c.actions.forget(key)
 		c.actions.add(e, key)
 	}

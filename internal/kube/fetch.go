@@ -66,7 +66,7 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 		return
 	}
 	t := explainFetch(err)
-	c.Told.fetchFailed(t.reason)
+	c.Observer.fetchFailed(t.reason)
 	if c.unfetched.set(key, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.reason).Msg("output not fetched yet")
 		if job := c.get(key); job != nil {
@@ -83,14 +83,14 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 
 // fetchNow ends the back-off of every fetch.
 func (c *Controller) fetchNow() {
-	for key := range c.unfetched.with(func(trouble) bool { return true }) {
+	for key := range c.unfetched.with(func(blocker) bool { return true }) {
 		c.fetches.Forget(key)
 		c.fetches.Add(key)
 	}
 }
 
 // explainFetch is explain for what is in the way of a fetch.
-func explainFetch(err error) trouble {
+func explainFetch(err error) blocker {
 	t := explain(err)
 	t.condition = v1alpha1.ConditionOutputFetched
 	if _, ok := errors.AsType[*noSpaceError](err); ok {
@@ -202,7 +202,7 @@ func (c *Controller) nextBatch(ctx context.Context, key string) (b batch, found 
 	if next != nil {
 		return b, false, &pausedError{next.next, next.err}
 	}
-	c.spoiled.forget(key)
+	c.failing.forget(key)
 	return b, false, nil
 }
 
@@ -217,7 +217,7 @@ func (c *Controller) nextOf(ctx context.Context, run ledger.Run) (chosen []ledge
 		if err != nil || len(page) == 0 {
 			return nil, next, err
 		}
-		procs, paused := c.spoiled.choose(run, page, c.Now())
+		procs, paused := c.failing.choose(run, page, c.Now())
 		if len(procs) > 0 {
 			return procs, nil, nil
 		}
@@ -303,7 +303,7 @@ func (c *Controller) spoil(ctx context.Context, b batch, asked []int, dir string
 	key := b.run.Namespace + "/" + b.run.Name
 	why = placeError(why)
 	if _, full := errors.AsType[*noSpaceError](why); full {
-		c.spoiled.smaller(key, len(asked))
+		c.failing.smaller(key, len(asked))
 		return false, why
 	}
 	bad, named := errors.AsType[*schedd.TransferError](why)
@@ -314,7 +314,7 @@ func (c *Controller) spoil(ctx context.Context, b batch, asked []int, dir string
 		proc = bad.Proc
 	case kind != schedd.Unknown && kind != schedd.Timeout:
 	case len(asked) > 1: // one of them may be the reason, or there are too many of them
-		c.spoiled.smaller(key, len(asked))
+		c.failing.smaller(key, len(asked))
 	case kind == schedd.Unknown:
 		proc = asked[0]
 	}
@@ -322,7 +322,7 @@ func (c *Controller) spoil(ctx context.Context, b batch, asked []int, dir string
 		return false, fmt.Errorf("fetch: %w", why)
 	}
 	now := c.Now()
-	f := c.spoiled.failed(b.run, proc, why, now)
+	f := c.failing.failed(b.run, proc, why, now)
 	switch waited := now.Sub(f.since); {
 	case named && len(bad.Lacks) > 0 && waited >= goWithoutAfter:
 		return true, c.take(ctx, b, dir, []int{proc}, bad.Lacks)

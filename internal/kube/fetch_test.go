@@ -246,7 +246,7 @@ func TestAJobWhoseFilesCannotBeSentHoldsUpNoOther(t *testing.T) {
 	w.fetchAgain("one")
 	require.Equal(t, "True Fetched: the output of 3 jobs is here", w.fetched("one"))
 	require.Empty(t, w.schedd.Jobs())
-	require.Empty(t, w.spoiled.m, "nothing of it is remembered")
+	require.Empty(t, w.failing.m, "nothing of it is remembered")
 }
 
 func TestOutputIsGivenUpOverHoursAndOnlyWhereItIsGone(t *testing.T) {
@@ -285,7 +285,7 @@ func TestOutputIsGivenUpOverHoursAndOnlyWhereItIsGone(t *testing.T) {
 			w.later(time.Hour)
 			w.fetchAgain("one")
 			require.Empty(t, w.schedd.Jobs())
-			require.Empty(t, w.spoiled.m)
+			require.Empty(t, w.failing.m)
 		})
 	}
 }
@@ -315,7 +315,7 @@ func TestOutputThatLacksFilesIsKeptAfterMinutesAndSaysSo(t *testing.T) {
 	require.Equal(t, "warning\n("+lack+")", w.job("one").Status.Failures[0].Stderr)
 	require.Contains(t, w.told, "Warning Incomplete: "+lack)
 	require.Empty(t, w.schedd.Jobs())
-	require.Empty(t, w.spoiled.m)
+	require.Empty(t, w.failing.m)
 }
 
 func TestMissingFilesAreNamedBriefly(t *testing.T) {
@@ -344,11 +344,11 @@ func TestDeletingAnHTCJobForgetsWhatCouldNotBeSent(t *testing.T) {
 	w.completed(1)
 	w.schedd.Down(unsendable(0, "(errno 5) Input/output error"), scheddtest.Transfer)
 	w.crosscheck()
-	require.NotEmpty(t, w.spoiled.m)
+	require.NotEmpty(t, w.failing.m)
 	w.delete("one")
 	w.later(lastPause)
 	w.fetchAgain("one")
-	require.Empty(t, w.spoiled.m)
+	require.Empty(t, w.failing.m)
 }
 
 func TestTheToolsOwnTroubleToWriteIsNoJobsFault(t *testing.T) {
@@ -578,11 +578,11 @@ func TestTheConditionOfOutput(t *testing.T) {
 		"its output is not fetched":      {situation{run: run(func(r *ledger.Run) { r.OutputDir = "" })}, view{}, ""},
 		"it was refused":                 {situation{run: run(func(r *ledger.Run) { r.State = ledger.Refused })}, view{}, ""},
 		"some run":                       {situation{run: run(as), counts: ledger.Counts{Active: 1}, output: ledger.OutputCounts{Completed: 1}}, view{}, "False NotEnded"},
-		"some run, and there is trouble": {situation{run: run(as), counts: ledger.Counts{Active: 1}, output: ledger.OutputCounts{Completed: 1, Waiting: 1}}, view{unfetched: &trouble{reason: "NoSpace"}}, "False NoSpace"},
+		"some run, and there is blocker": {situation{run: run(as), counts: ledger.Counts{Active: 1}, output: ledger.OutputCounts{Completed: 1, Waiting: 1}}, view{unfetched: &blocker{reason: "NoSpace"}}, "False NoSpace"},
 		"all ended, says a callback":     {situation{run: run(func(r *ledger.Run) { r.Confirmed = false })}, view{}, "False Fetching"},
 		"all ended, some are fetched":    {situation{run: run(as), output: ledger.OutputCounts{Completed: 2, Waiting: 1}}, view{}, "False Fetching"},
 		"all are fetched":                {situation{run: run(as), output: ledger.OutputCounts{Completed: 2}}, view{}, "True Fetched"},
-		"trouble that is over":           {situation{run: run(as), output: ledger.OutputCounts{Completed: 2}}, view{unfetched: &trouble{reason: "NoSpace"}}, "True Fetched"},
+		"blocker that is over":           {situation{run: run(as), output: ledger.OutputCounts{Completed: 2}}, view{unfetched: &blocker{reason: "NoSpace"}}, "True Fetched"},
 		"one lacks a file":               {situation{run: run(as), output: ledger.OutputCounts{Completed: 2, Incomplete: 1}}, view{}, "False Incomplete"},
 		"some are given up":              {situation{run: run(as), output: ledger.OutputCounts{Completed: 2, GivenUp: 1}}, view{}, "False GivenUp"},
 		"none ran to its end":            {situation{run: run(as)}, view{}, "True NothingToFetch"},

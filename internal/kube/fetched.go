@@ -77,8 +77,8 @@ func (c *Controller) keep(ctx context.Context, b batch, dir string, arrived []in
 		}
 	}
 	c.Log.Debug().Str("job", b.run.Namespace+"/"+b.run.Name).Int("cluster", b.run.Cluster).Int("procs", len(arrived)).Msg("output fetched")
-	c.Told.fetched(len(arrived), bytes)
-	c.spoiled.done(b.run, arrived)
+	c.Observer.fetched(len(arrived), bytes)
+	c.failing.done(b.run, arrived)
 	return c.release(ctx, b.run, arrived)
 }
 
@@ -234,8 +234,8 @@ func (c *Controller) giveUp(ctx context.Context, run ledger.Run, procs []int, wh
 	if err != nil {
 		return fmt.Errorf("give up output: %w", err)
 	}
-	c.Told.gaveUp(len(procs))
-	c.spoiled.done(run, procs)
+	c.Observer.gaveUp(len(procs))
+	c.failing.done(run, procs)
 	c.Log.Warn().Str("job", run.Namespace+"/"+run.Name).Int("cluster", run.Cluster).Ints("procs", procs).Msg("output given up: " + why)
 	if job := c.get(run.Namespace + "/" + run.Name); job != nil {
 		c.Events.Warning(job, reasonGivenUp, fmt.Sprintf("the output of %s cannot be had: %s", plural(len(procs), "job"), why))

@@ -150,7 +150,7 @@ func TestAnHTCdThatMayNotPatchSecretsWorksAsBefore(t *testing.T) {
 	w.apply(htcjob("another"))
 	require.Empty(t, w.schedd.Jobs(), "the apiserver may have it in a moment")
 	w.unheld = nil
-	w.retryNow(func(trouble) bool { return true })
+	w.retryNow(func(blocker) bool { return true })
 	w.settle()
 	require.Len(t, w.schedd.Jobs(), 1)
 	require.False(t, w.secretUse.denied.Load())

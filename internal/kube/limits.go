@@ -66,7 +66,7 @@ func (l *limits) over(key limitKey) {
 // wakeLimited lets two ask again that wait at a limit: each that is sent wakes two more.
 func (c *Controller) wakeLimited() {
 	woken := 0
-	for key, e := range c.troubles.with(func(t trouble) bool { return t.reason == schedd.Limit.String() }) {
+	for key, e := range c.blockers.with(func(t blocker) bool { return t.reason == schedd.Limit.String() }) {
 		if woken++; woken > 2 {
 			return
 		}

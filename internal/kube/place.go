@@ -106,8 +106,8 @@ func (c *Controller) placeOf(s situation, v view) schedd.Place {
 	switch {
 	case s.run != nil && s.run.Schedd != "" && v.decision.action != actSubmit:
 		return backend.TargetOf(*s.run).Place
-	case v.stuck && v.trouble.condition == v1alpha1.ConditionBackendReachable:
-		return v.trouble.place
+	case v.stuck && v.blocker.condition == v1alpha1.ConditionBackendReachable:
+		return v.blocker.place
 	}
 	return c.nextPlace(s.job)
 }

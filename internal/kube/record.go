@@ -57,7 +57,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	}
 	// Counts are written once a second; that many looks in between would be in vain.
 	key := callback.Namespace + "/" + callback.Name
-	if wait := c.pace.wait(key, c.Now()); wait > 0 && !over {
+	if wait := c.throttle.wait(key, c.Now()); wait > 0 && !over {
 		c.queue.AddAfter(key, wait)
 	} else {
 		c.queue.Add(key)

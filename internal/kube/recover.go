@@ -78,7 +78,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	case whole:
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("adopted")
-		c.Told.repaired(crosscheck.Adopted)
+		c.Observer.repaired(crosscheck.Adopted)
 		adopted := withTarget(*run, t)
 		adopted.Submitted = f.since(c.Now())
 		if err := c.recordCluster(ctx, job, adopted, f.cluster); err != nil {
@@ -96,7 +96,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		if _, err := c.remove(ctx, t, schedd.In(f.cluster.ID, tag(job, run.Attempt).Constraint()), crosscheck.ReasonStuck); err != nil {
 			return fmt.Errorf("remove half-spooled cluster %d: %w", f.cluster.ID, err)
 		}
-		c.Told.repaired(crosscheck.HalfSpooled)
+		c.Observer.repaired(crosscheck.HalfSpooled)
 		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.cluster.ID)}
 	}
 	// Perhaps somebody wants to have them taken for this run; perhaps the credentials were others when they were sent. They

@@ -20,11 +20,11 @@ const jobHeld = int(schedd.Held)
 // view is what a status needs beside the situation: what is about to be done, what is in the way, and whether the schedd answers.
 type view struct {
 	decision decision
-	trouble  trouble
-	stuck    bool // trouble is set
+	blocker  blocker
+	stuck    bool // blocker is set
 
 	secret    proof    // of the Secret that it is sent with
-	unfetched *trouble // why output is not fetched
+	unfetched *blocker // why output is not fetched
 	logs      logsView
 
 	backend reachability
@@ -68,8 +68,8 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 		logsCondition(set, &status, s, v.logs)
 	}
 	switch {
-	case v.stuck && v.trouble.condition == v1alpha1.ConditionCredentials:
-		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.trouble.reason, v.trouble.message)
+	case v.stuck && v.blocker.condition == v1alpha1.ConditionCredentials:
+		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.blocker.reason, v.blocker.message)
 	case v.secret.err != nil && !status.Phase.Terminal():
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.secret.err.Reason, v.secret.err.Message)
 	case !v.secret.known && !status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
@@ -87,8 +87,8 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	case v.backend.asked:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.backend.reason, v.backend.message)
 	}
-	if v.stuck && s.job.DeletionTimestamp != nil && v.trouble.condition == v1alpha1.ConditionBackendReachable {
-		set(v.trouble.condition, metav1.ConditionFalse, v.trouble.reason, v.trouble.message) // it names the way out
+	if v.stuck && s.job.DeletionTimestamp != nil && v.blocker.condition == v1alpha1.ConditionBackendReachable {
+		set(v.blocker.condition, metav1.ConditionFalse, v.blocker.reason, v.blocker.message) // it names the way out
 	}
 	status.Reason = reasonOf(status)
 	return status
@@ -222,8 +222,8 @@ func allRemoved(s situation) bool {
 func submittedCondition(set setCondition, s situation, v view) {
 	switch run := s.run; {
 	// The run before has ended, and the changed spec waits.
-	case v.stuck && v.trouble.reason == reasonNamespaceLimit:
-		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.trouble.reason, v.trouble.message)
+	case v.stuck && v.blocker.reason == reasonNamespaceLimit:
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.blocker.reason, v.blocker.message)
 	case withheld(s):
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Suspended", "spec.suspend is true")
 	case run != nil && run.State == ledger.Submitted:
@@ -232,7 +232,7 @@ func submittedCondition(set setCondition, s situation, v view) {
 	case run != nil && run.State == ledger.Refused:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, run.Reason, run.Message)
 	case v.stuck:
-		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.trouble.reason, v.trouble.message)
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.blocker.reason, v.blocker.message)
 	case v.decision.action == actRecover:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionUnknown, "AskingSchedd", "the schedd is asked whether it has this attempt already")
 	default:

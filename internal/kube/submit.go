@@ -56,7 +56,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 // begin sets the finalizers and writes the intent, unless the namespace has no room. It returns false when the object is
 // not what the cache said: the queue will see it as it is now.
 func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) (bool, error) {
-	leave, err := c.room(ctx, job)
+	leave, err := c.admit(ctx, job)
 	if err != nil {
 		return false, err
 	}

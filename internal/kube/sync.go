@@ -18,8 +18,8 @@ import (
 func (c *Controller) sync(ctx context.Context, key string) error {
 	job := c.get(key)
 	if job == nil {
-		c.pace.forget(key)
-		c.leaveRoom(key)
+		c.throttle.forget(key)
+		c.stopWaiting(key)
 		c.leftLogs.clear(key)
 		c.wakeNext(strings.Split(key, "/")[0])
 		return c.syncGone(ctx, key)
@@ -40,17 +40,17 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	}
 	d := plan(s)
 	if d.action != actSubmit {
-		c.leaveRoom(key)
+		c.stopWaiting(key)
 	}
 	// A submission under way looks like one that was broken off. What becomes of it is told when it is through: usually at once.
 	if since, claimed := c.actions.Since(key); claimed && d.action == actRecover && c.Now().Sub(since) < betweenWrites {
 		c.queue.AddAfter(key, betweenWrites)
 		return nil
 	}
-	difficulty, stuck := c.troubles.get(key)
+	difficulty, stuck := c.blockers.get(key)
 	// Of a new HTCJob nothing is said for a moment, either: usually its ids can be.
 	if d.action == actSubmit && job.Status.ObservedGeneration == 0 && !stuck {
-		if wait := c.pace.begin(key, c.Now()); wait > 0 {
+		if wait := c.throttle.begin(key, c.Now()); wait > 0 {
 			c.actions.add(submitting, key)
 			c.queue.AddAfter(key, wait)
 			return nil
@@ -60,14 +60,14 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		c.actions.add(classOf(d.action), key)
 	}
 	if d.action == actRest {
-		c.troubles.clear(key)
+		c.blockers.clear(key)
 		stuck = false
 		if job.DeletionTimestamp != nil {
 			return nil
 		}
 	}
 	// The status comes first: the action then works with the object as it stands afterwards.
-	v := view{decision: d, trouble: difficulty, stuck: stuck, secret: c.proven.get(accountOf(job)), logs: c.logsViewOf(key)}
+	v := view{decision: d, blocker: difficulty, stuck: stuck, secret: c.proven.get(accountOf(job)), logs: c.logsViewOf(key)}
 	if t, is := c.unfetched.get(key); is {
 		v.unfetched = &t
 	}
@@ -122,7 +122,7 @@ func (c *Controller) syncGone(ctx context.Context, key string) error {
 		c.deletions.forget(key)
 	}
 	if err == nil && len(runs) > 0 {
-		if difficulty, stuck := c.troubles.get(key); !stuck || c.Now().After(difficulty.retry) {
+		if difficulty, stuck := c.blockers.get(key); !stuck || c.Now().After(difficulty.retry) {
 			c.actions.add(removing, key)
 		}
 	}
@@ -214,7 +214,7 @@ func (c *Controller) report(ctx context.Context, s situation, v view) (differs b
 	if onlyChecked(before, after) && (after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < crosscheck.BetweenChecks) {
 		return false, nil
 	}
-	if wait := c.pace.wait(key, v.now); wait > 0 && onlyCounts(before, after) {
+	if wait := c.throttle.wait(key, v.now); wait > 0 && onlyCounts(before, after) {
 		c.queue.AddAfter(key, wait)
 		return true, nil
 	}
@@ -227,9 +227,9 @@ func (c *Controller) report(ctx context.Context, s situation, v view) (differs b
 		c.wakeNext(s.job.Namespace)
 	}
 	if after.Phase.Terminal() {
-		c.pace.forget(key)
+		c.throttle.forget(key)
 	} else {
-		c.pace.wrote(key, v.now)
+		c.throttle.wrote(key, v.now)
 	}
 	c.tellNews(s.job, eventsOf(before, after, s))
 	return true, nil

@@ -15,7 +15,7 @@ import (
 func TestAJobWhoseAdCannotBeReadIsPresentAndHeardOfOnce(t *testing.T) {
 	w := newWorld(t)
 	counted := 0
-	w.Told.Unread = func(jobs int) { counted += jobs }
+	w.Observer.Unread = func(jobs int) { counted += jobs }
 	heard := func() (events []string) {
 		for _, event := range w.told {
 			if strings.Contains(event, "AdUnreadable") {

@@ -53,15 +53,15 @@ func TestFilesThatCannotBeWrittenAreToldOfOnceAndNotLookedForInHTCondor(t *testi
 }
 
 func TestTheUserHearsOfTroubleOnceHoweverItsNumbersChange(t *testing.T) {
-	var t1 troubles
-	full := func(free int) trouble {
-		return trouble{reason: "NoSpace", message: fmt.Sprintf("%d KiB are free", free)}
+	var t1 blockers
+	full := func(free int) blocker {
+		return blocker{reason: "NoSpace", message: fmt.Sprintf("%d KiB are free", free)}
 	}
 	require.True(t, t1.set("a/b", full(8)))
 	require.False(t, t1.set("a/b", full(4)))
-	t1.wait("a/b", trouble{reason: "AskingSchedd", message: "the schedd is asked"})
+	t1.wait("a/b", blocker{reason: "AskingSchedd", message: "the schedd is asked"})
 	require.False(t, t1.set("a/b", full(0)))
-	require.True(t, t1.set("a/b", trouble{reason: "Unreachable", message: "it does not answer"}))
+	require.True(t, t1.set("a/b", blocker{reason: "Unreachable", message: "it does not answer"}))
 	t1.clear("a/b")
 	require.True(t, t1.set("a/b", full(0)))
 }

@@ -60,7 +60,7 @@
 // Open does not check the whole file: PRAGMA quick_check reads all of it, 2.4 s
 // for a million procs against 1 ms for opening. SQLite notices a foreign or cut
 // file at once and other damage on meeting it; either is ErrCorrupt, from Open,
-// Read or Write. PutAside keeps it under another name; then Open begins a new
+// Read or Write. Quarantine keeps it under another name; then Open begins a new
 // one. A file that was removed under an open ledger is ErrLost from the next
 // Write: SQLite looks whether the name still leads to it before it writes a
 // journal. A file that cannot be written or read just now is told by

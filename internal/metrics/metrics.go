@@ -196,8 +196,8 @@ func kindOf(err error) string {
 }
 
 // Told is for kube.Options.
-func (m *Metrics) Told() kube.Told {
-	return kube.Told{
+func (m *Metrics) Observer() kube.Observer {
+	return kube.Observer{
 		Repaired: func(kind crosscheck.Repair) { m.repairs.WithLabelValues(string(kind)).Inc() },
 		Passed: func(pass string, place schedd.Place, took time.Duration, err error) {
 			m.passTime.WithLabelValues(pass).Observe(took.Seconds())

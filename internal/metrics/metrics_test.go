@@ -93,7 +93,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	m.Callback(413, time.Millisecond)
 	m.Command("condor_q", time.Second, nil)
 	m.Command("condor_rm", time.Second, unreachable)
-	told := m.Told()
+	told := m.Observer()
 	told.Repaired(crosscheck.LostCallback)
 	told.Passed("cross-check", schedd.Place{Schedd: "s"}, time.Second, nil)
 	told.Passed("refresh", schedd.Place{Collector: "c", Schedd: "s"}, time.Second, unreachable)

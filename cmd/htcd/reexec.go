@@ -9,13 +9,13 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// beginsAnew tells errors after which this process must not go on, but a new htcd in its place can: the Lease was
+// needsReexec tells errors after which this process must not go on, but a new htcd in its place can: the Lease was
 // lost, or the ledger file turned out to be damaged or gone.
-func beginsAnew(err error) bool {
+func needsReexec(err error) bool {
 	return errors.Is(err, errLeaseLost) || errors.Is(err, ledger.ErrCorrupt) || errors.Is(err, ledger.ErrLost)
 }
 
-// anew puts a new htcd with the same arguments in the place of this one (execve(2)), and returns only when that cannot
+// reexec puts a new htcd with the same arguments in the place of this one (execve(2)), and returns only when that cannot
 // be done.
 //
 // It is as safe as ending the process, which is what a former leader must do: the kernel ends every other thread
@@ -27,10 +27,10 @@ func beginsAnew(err error) bool {
 // Unlike ending it keeps the container: the kubelet would restart it later and later, up to five minutes, when the
 // apiserver is away several times. And it keeps the process id, and with it the name in the Lease, so that where no
 // other htcd has taken the Lease this one goes on as soon as the apiserver answers.
-func anew() error {
+func reexec() error {
 	program, err := os.Executable()
 	if err == nil {
 		err = syscall.Exec(program, os.Args, os.Environ()) // #nosec G204 -- this same program, with the arguments it was given
 	}
-	return fmt.Errorf("begin anew: %w", err)
+	return fmt.Errorf("re-exec: %w", err)
 }

@@ -22,25 +22,25 @@ type limitError struct{ message string }
 
 func (e *limitError) Error() string { return e.message }
 
-// rooms knows who waits for room in a namespace. Who was created first is sent first, or a large HTCJob would wait for
+// admission knows who waits for room in a namespace. Who was created first is sent first, or a large HTCJob would wait for
 // ever while small ones fit. Memory is enough: after a restart everybody asks anew.
-type rooms struct {
+type admission struct {
 	beginning keymutex.KeyMutex // one HTCJob of a namespace at a time is counted and begun
 
 	mu      *sync.Mutex
 	waiting map[string]map[string]time.Time // by namespace and key: when the HTCJob was created
 }
 
-func newRooms() rooms {
-	return rooms{beginning: keymutex.NewHashed(0), mu: &sync.Mutex{}, waiting: map[string]map[string]time.Time{}}
+func newAdmission() admission {
+	return admission{beginning: keymutex.NewHashed(0), mu: &sync.Mutex{}, waiting: map[string]map[string]time.Time{}}
 }
 
 // first returns who has waited longest in a namespace.
-func (r *rooms) first(namespace string) (key string, waits bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (a *admission) first(namespace string) (key string, waits bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	var oldest time.Time
-	for k, created := range r.waiting[namespace] {
+	for k, created := range a.waiting[namespace] {
 		if key == "" || cmp.Or(created.Compare(oldest), cmp.Compare(k, key)) < 0 {
 			key, oldest = k, created
 		}
@@ -48,35 +48,35 @@ func (r *rooms) first(namespace string) (key string, waits bool) {
 	return key, key != ""
 }
 
-func (r *rooms) enter(namespace, key string, created time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.waiting[namespace] == nil {
-		r.waiting[namespace] = map[string]time.Time{}
+func (a *admission) enter(namespace, key string, created time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waiting[namespace] == nil {
+		a.waiting[namespace] = map[string]time.Time{}
 	}
-	r.waiting[namespace][key] = created
+	a.waiting[namespace][key] = created
 }
 
-func (r *rooms) leave(namespace, key string) (waited bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, waited = r.waiting[namespace][key]
-	delete(r.waiting[namespace], key)
-	if len(r.waiting[namespace]) == 0 {
-		delete(r.waiting, namespace)
+func (a *admission) leave(namespace, key string) (waited bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, waited = a.waiting[namespace][key]
+	delete(a.waiting[namespace], key)
+	if len(a.waiting[namespace]) == 0 {
+		delete(a.waiting, namespace)
 	}
 	return waited
 }
 
-// room returns nil when the namespace may have the jobs of this HTCJob, too. Until leave is called, which is after its
+// admit returns nil when the namespace may have the jobs of this HTCJob, too. Until leave is called, which is after its
 // intent was written, no other of the namespace is counted.
-func (c *Controller) room(ctx context.Context, job *v1alpha1.HTCJob) (leave func(), err error) {
+func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob) (leave func(), err error) {
 	if c.Site.MaxOpen == 0 {
 		return func() {}, nil
 	}
 	namespace, key := job.Namespace, job.Namespace+"/"+job.Name
-	c.rooms.beginning.LockKey(namespace)
-	unlock := func() { _ = c.rooms.beginning.UnlockKey(namespace) } // fails only where it is not locked
+	c.admission.beginning.LockKey(namespace)
+	unlock := func() { _ = c.admission.beginning.UnlockKey(namespace) } // fails only where it is not locked
 	var open int
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		open, err = tx.OpenProcs(namespace)
@@ -86,13 +86,13 @@ func (c *Controller) room(ctx context.Context, job *v1alpha1.HTCJob) (leave func
 		unlock()
 		return nil, err
 	}
-	c.rooms.enter(namespace, key, job.CreationTimestamp.Time)
-	if first, _ := c.rooms.first(namespace); first != key || open+job.Queue() > c.Site.MaxOpen {
+	c.admission.enter(namespace, key, job.CreationTimestamp.Time)
+	if first, _ := c.admission.first(namespace); first != key || open+job.Queue() > c.Site.MaxOpen {
 		unlock()
 		return nil, &limitError{fmt.Sprintf("namespace %s may have %s that have not ended (--max-open-per-namespace): %s sent as soon as earlier ones have ended, oldest HTCJob first",
 			namespace, plural(c.Site.MaxOpen, "job"), isOrAre(job.Queue(), "job"))}
 	}
-	return func() { unlock(); c.leaveRoom(key) }, nil
+	return func() { unlock(); c.stopWaiting(key) }, nil
 }
 
 func isOrAre(n int, noun string) string {
@@ -102,17 +102,17 @@ func isOrAre(n int, noun string) string {
 	return plural(n, noun) + " are"
 }
 
-// leaveRoom is called whenever an HTCJob does not wait, or no longer. The next may fit now.
-func (c *Controller) leaveRoom(key string) {
+// stopWaiting is called whenever an HTCJob does not wait, or no longer. The next may fit now.
+func (c *Controller) stopWaiting(key string) {
 	namespace, _, err := cache.SplitMetaNamespaceKey(key)
-	if err == nil && c.rooms.leave(namespace, key) {
+	if err == nil && c.admission.leave(namespace, key) {
 		c.wakeNext(namespace)
 	}
 }
 
 // wakeNext lets the HTCJob that has waited longest in a namespace ask again.
 func (c *Controller) wakeNext(namespace string) {
-	if key, waits := c.rooms.first(namespace); waits {
+	if key, waits := c.admission.first(namespace); waits {
 		c.actions.forget(key)
 		c.actions.add(submitting, key)
 	}

@@ -11,9 +11,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// trouble is why an HTCJob does not get on at the moment. It is kept in memory only: after a restart the next try
+// blocker is why an HTCJob does not get on at the moment. It is kept in memory only: after a restart the next try
 // finds it again.
-type trouble struct {
+type blocker struct {
 	condition string // the condition that is False because of it
 	reason    string
 	message   string
@@ -24,48 +24,48 @@ type trouble struct {
 }
 
 // explain turns an error of an action into what the user is told.
-func explain(err error) trouble {
+func explain(err error) blocker {
 	if e, ok := errors.AsType[*CredentialError](err); ok {
-		return trouble{condition: v1alpha1.ConditionCredentials, reason: e.Reason, message: e.Message}
+		return blocker{condition: v1alpha1.ConditionCredentials, reason: e.Reason, message: e.Message}
 	}
 	if e, ok := errors.AsType[*limitError](err); ok {
-		return trouble{condition: v1alpha1.ConditionSubmitted, reason: reasonNamespaceLimit, message: e.message}
+		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonNamespaceLimit, message: e.message}
 	}
 	if e, ok := errors.AsType[*keptError](err); ok {
-		return trouble{condition: v1alpha1.ConditionSubmitted, reason: reasonOrphansKept, message: e.Error()}
+		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonOrphansKept, message: e.Error()}
 	}
 	if e, ok := errors.AsType[*noSpaceError](err); ok {
-		return trouble{condition: v1alpha1.ConditionSubmitted, reason: reasonNoSpace, message: e.message}
+		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonNoSpace, message: e.message}
 	}
 	if errors.Is(err, ledger.ErrFull) {
-		return trouble{condition: v1alpha1.ConditionSubmitted, reason: reasonNoSpace,
+		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonNoSpace,
 			message: fmt.Sprintf("htcd cannot write its ledger, and goes on when it can; %s: %v", moreRoom, err)}
 	}
 	if ledger.IsUnavailable(err) {
-		return trouble{condition: v1alpha1.ConditionSubmitted, reason: "LedgerUnavailable",
+		return blocker{condition: v1alpha1.ConditionSubmitted, reason: "LedgerUnavailable",
 			message: fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err)}
 	}
 	kind := schedd.KindOf(err)
 	if p, ok := errors.AsType[*placed](err); ok {
-		return trouble{condition: v1alpha1.ConditionBackendReachable, reason: kind.String(), message: err.Error(), place: p.place}
+		return blocker{condition: v1alpha1.ConditionBackendReachable, reason: kind.String(), message: err.Error(), place: p.place}
 	}
 	switch kind {
 	case schedd.Credentials:
-		return trouble{condition: v1alpha1.ConditionCredentials, reason: kind.String(), message: err.Error()}
+		return blocker{condition: v1alpha1.ConditionCredentials, reason: kind.String(), message: err.Error()}
 	case schedd.Unknown:
-		return trouble{condition: v1alpha1.ConditionSubmitted, reason: "Retrying", message: err.Error()}
+		return blocker{condition: v1alpha1.ConditionSubmitted, reason: "Retrying", message: err.Error()}
 	default:
-		return trouble{condition: v1alpha1.ConditionSubmitted, reason: kind.String(), message: err.Error()}
+		return blocker{condition: v1alpha1.ConditionSubmitted, reason: kind.String(), message: err.Error()}
 	}
 }
 
-// troubles holds the present trouble of each key, safe for concurrent use.
-type troubles struct {
+// blockers holds the present blocker of each key, safe for concurrent use.
+type blockers struct {
 	mu sync.Mutex
-	m  map[string]trouble
+	m  map[string]blocker
 }
 
-func (t *troubles) get(key string) (trouble, bool) {
+func (t *blockers) get(key string) (blocker, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	v, ok := t.m[key]
@@ -74,7 +74,7 @@ func (t *troubles) get(key string) (trouble, bool) {
 
 // set remembers v and reports whether the user has not been told the same already. Numbers may differ: how much of a volume is
 // free does so at every try.
-func (t *troubles) set(key string, v trouble) (news bool) {
+func (t *blockers) set(key string, v blocker) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.m[key].told
@@ -84,28 +84,28 @@ func (t *troubles) set(key string, v trouble) (news bool) {
 }
 
 // wait remembers that nothing is wrong but time. Trouble that comes back afterwards is none that the user has not heard of.
-func (t *troubles) wait(key string, v trouble) {
+func (t *blockers) wait(key string, v blocker) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	v.told = t.m[key].told
 	t.put(key, v)
 }
 
-func (t *troubles) put(key string, v trouble) {
+func (t *blockers) put(key string, v blocker) {
 	if t.m == nil {
-		t.m = map[string]trouble{}
+		t.m = map[string]blocker{}
 	}
 	t.m[key] = v
 }
 
-func (t *troubles) clear(key string) {
+func (t *blockers) clear(key string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.m, key)
 }
 
-// with lists the keys whose trouble is such, and in which class of actions they met it.
-func (t *troubles) with(such func(trouble) bool) map[string]actionClass {
+// with lists the keys whose blocker is such, and in which class of actions they met it.
+func (t *blockers) with(such func(blocker) bool) map[string]actionClass {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	keys := map[string]actionClass{}

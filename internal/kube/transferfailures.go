@@ -23,20 +23,20 @@ const (
 	goWithoutAfter = 10 * time.Minute
 )
 
-// spoiled remembers which jobs' output could not be sent, by the key of their HTCJob, and how many jobs of one are
+// transferFailures remembers which jobs' output could not be sent, by the key of their HTCJob, and how many jobs of one are
 // fetched at once. It is kept in memory only, and forgotten when nothing of the HTCJob is left to be fetched. Safe for
 // concurrent use.
-type spoiled struct {
+type transferFailures struct {
 	mu sync.Mutex
-	m  map[string]*spoiledJob
+	m  map[string]*jobFailures
 }
 
-type spoiledJob struct {
+type jobFailures struct {
 	batch int // at most so many at once; 0: fetchedAtOnce
-	procs map[spoiledProc]failing
+	procs map[failedProc]failing
 }
 
-type spoiledProc struct {
+type failedProc struct {
 	uid           string
 	attempt, proc int
 }
@@ -48,22 +48,22 @@ type failing struct {
 	err         error
 }
 
-func (s *spoiled) job(key string) *spoiledJob {
+func (s *transferFailures) job(key string) *jobFailures {
 	if s.m == nil {
-		s.m = map[string]*spoiledJob{}
+		s.m = map[string]*jobFailures{}
 	}
 	if s.m[key] == nil {
-		s.m[key] = &spoiledJob{procs: map[spoiledProc]failing{}}
+		s.m[key] = &jobFailures{procs: map[failedProc]failing{}}
 	}
 	return s.m[key]
 }
 
 // failed takes note that the output of a proc did not come. Each time the pause before the next try doubles.
-func (s *spoiled) failed(run ledger.Run, proc int, err error, now time.Time) failing {
+func (s *transferFailures) failed(run ledger.Run, proc int, err error, now time.Time) failing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	procs := s.job(run.Namespace + "/" + run.Name).procs
-	key := spoiledProc{run.UID, run.Attempt, proc}
+	key := failedProc{run.UID, run.Attempt, proc}
 	f, again := procs[key]
 	if !again {
 		f = failing{since: now, pause: firstPause / 2}
@@ -76,25 +76,25 @@ func (s *spoiled) failed(run ledger.Run, proc int, err error, now time.Time) fai
 
 // done forgets procs of which nothing is to be fetched any more, and a whole batch that came is a reason to fetch many
 // at once again.
-func (s *spoiled) done(run ledger.Run, procs []int) {
+func (s *transferFailures) done(run ledger.Run, procs []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if job := s.m[run.Namespace+"/"+run.Name]; job != nil {
 		job.batch = 0
 		for _, proc := range procs {
-			delete(job.procs, spoiledProc{run.UID, run.Attempt, proc})
+			delete(job.procs, failedProc{run.UID, run.Attempt, proc})
 		}
 	}
 }
 
 // smaller halves how many jobs of an HTCJob are fetched at once.
-func (s *spoiled) smaller(key string, batch int) {
+func (s *transferFailures) smaller(key string, batch int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.job(key).batch = max(batch/2, 1)
 }
 
-func (s *spoiled) forget(key string) {
+func (s *transferFailures) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.m, key)
@@ -102,7 +102,7 @@ func (s *spoiled) forget(key string) {
 
 // choose takes the procs of one fetch: as many as there may be of those that never failed, else one whose pause is over.
 // Where there is neither, it returns the one that comes next, if any.
-func (s *spoiled) choose(run ledger.Run, procs []ledger.Proc, now time.Time) (chosen []ledger.Proc, next *failing) {
+func (s *transferFailures) choose(run ledger.Run, procs []ledger.Proc, now time.Time) (chosen []ledger.Proc, next *failing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	job := s.m[run.Namespace+"/"+run.Name]
@@ -111,7 +111,7 @@ func (s *spoiled) choose(run ledger.Run, procs []ledger.Proc, now time.Time) (ch
 	}
 	var good, due []ledger.Proc
 	for _, p := range procs {
-		f, bad := job.procs[spoiledProc{run.UID, run.Attempt, p.Proc}]
+		f, bad := job.procs[failedProc{run.UID, run.Attempt, p.Proc}]
 		switch {
 		case !bad:
 			good = append(good, p)

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// PutAside renames a damaged file, and the journal beside it, and returns the new
+// Quarantine renames a damaged file, and the journal beside it, and returns the new
 // name: path.damaged-20261120T154500Z. The journal keeps the name by which SQLite
 // finds it, so that the sqlite3 shell's .recover can make the most of both. Nobody
 // may have the file open.
-func PutAside(path string, now time.Time) (string, error) {
+func Quarantine(path string, now time.Time) (string, error) {
 	aside := path + ".damaged-" + now.UTC().Format("20060102T150405Z")
 	if _, err := os.Lstat(aside); err == nil {
 		return "", fmt.Errorf("put the damaged ledger aside: %s is there already", aside)

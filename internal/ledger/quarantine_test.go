@@ -15,7 +15,7 @@ func TestADamagedFileIsPutAsideWithItsJournal(t *testing.T) {
 	require.ErrorIs(t, err, ErrCorrupt)
 	require.NoError(t, os.WriteFile(path+"-journal", []byte("of the garbage"), 0o600))
 
-	aside, err := PutAside(path, noon)
+	aside, err := Quarantine(path, noon)
 	require.NoError(t, err)
 	require.Equal(t, path+".damaged-20261120T120000Z", aside)
 	for file, holds := range map[string]string{aside: "garbage, and plenty of it", aside + "-journal": "of the garbage"} {
@@ -29,7 +29,7 @@ func TestADamagedFileIsPutAsideWithItsJournal(t *testing.T) {
 	require.NoError(t, l.Close())
 
 	require.NoError(t, os.WriteFile(path, []byte("garbage again"), 0o600))
-	_, err = PutAside(path, noon)
+	_, err = Quarantine(path, noon)
 	require.ErrorContains(t, err, "is there already", "what was put aside is never written over")
 }
 

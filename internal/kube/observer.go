@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Told hears what happens, so that somebody can count it. Its fields may be nil; none may wait for anything.
-type Told struct {
+// Observer hears what happens, so that somebody can count it. Its fields may be nil; none may wait for anything.
+type Observer struct {
 	// Repaired: something was put right that went on unseen, or was broken off.
 	Repaired func(crosscheck.Repair)
 	// Passed: one pass over the runs at a place, a cross-check or a refresh, has ended.
@@ -23,38 +23,38 @@ type Told struct {
 	FetchFailed func(reason string)
 }
 
-func (t Told) repaired(kind crosscheck.Repair) {
-	if t.Repaired != nil {
-		t.Repaired(kind)
+func (o Observer) repaired(kind crosscheck.Repair) {
+	if o.Repaired != nil {
+		o.Repaired(kind)
 	}
 }
 
-func (t Told) passed(pass string, place schedd.Place, took time.Duration, err error) {
-	if t.Passed != nil {
-		t.Passed(pass, place, took, err)
+func (o Observer) passed(pass string, place schedd.Place, took time.Duration, err error) {
+	if o.Passed != nil {
+		o.Passed(pass, place, took, err)
 	}
 }
 
-func (t Told) unread(jobs int) {
-	if t.Unread != nil {
-		t.Unread(jobs)
+func (o Observer) unread(jobs int) {
+	if o.Unread != nil {
+		o.Unread(jobs)
 	}
 }
 
-func (t Told) fetched(procs int, bytes int64) {
-	if t.Fetched != nil {
-		t.Fetched(procs, bytes)
+func (o Observer) fetched(procs int, bytes int64) {
+	if o.Fetched != nil {
+		o.Fetched(procs, bytes)
 	}
 }
 
-func (t Told) gaveUp(procs int) {
-	if t.GaveUp != nil {
-		t.GaveUp(procs)
+func (o Observer) gaveUp(procs int) {
+	if o.GaveUp != nil {
+		o.GaveUp(procs)
 	}
 }
 
-func (t Told) fetchFailed(reason string) {
-	if t.FetchFailed != nil {
-		t.FetchFailed(reason)
+func (o Observer) fetchFailed(reason string) {
+	if o.FetchFailed != nil {
+		o.FetchFailed(reason)
 	}
 }
