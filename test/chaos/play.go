@@ -35,9 +35,10 @@ type Player struct {
 	password []byte // the right one
 	onSmall  bool   // htcd has the small volume
 
-	mu   sync.Mutex
-	sent []Sent
-	done map[string]int
+	mu     sync.Mutex
+	sent   []Sent
+	done   map[string]int
+	mended time.Time // when everything was put right; zero before
 }
 
 // Play returns when everything was done, mended and started again, and the apiserver has taken every edit.
@@ -100,6 +101,9 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 	}
 	all.Wait()
 	err = p.mend(context.WithoutCancel(ctx))
+	p.mu.Lock()
+	p.mended = time.Now()
+	p.mu.Unlock()
 	edits.Wait()
 	close(errs)
 	for e := range errs {
@@ -175,8 +179,15 @@ func (p *Player) Restore(ctx context.Context) error {
 	return errors.Join(p.large(ctx), p.Lab.Part("htcd").Restart(ctx))
 }
 
-// patience bounds how long an edit is tried: the apiserver refuses it while jobs are active.
+// patience bounds how long an edit is tried once everything was put right: the apiserver refuses it while jobs are active.
 const patience = 10 * time.Minute
+
+// givesUp reports whether an edit is tried no longer.
+func (p *Player) givesUp(ctx context.Context) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return ctx.Err() != nil || !p.mended.IsZero() && time.Since(p.mended) > patience
+}
 
 // try is the life of one HTCJob, as far as people have a hand in it.
 func (p *Player) try(ctx context.Context, trial Trial) error {
@@ -208,7 +219,7 @@ func (p *Player) edit(ctx context.Context, trial Trial) error {
 	if err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(patience); ; {
+	for {
 		_, err := p.Jobs.HTCJobs(p.Namespace).Patch(ctx, trial.Name, types.JSONPatchType, patch, metav1.PatchOptions{})
 		if err == nil {
 			p.Log("%s: edited", trial.Name)
@@ -216,7 +227,7 @@ func (p *Player) edit(ctx context.Context, trial Trial) error {
 			p.edited(trial)
 			return nil
 		}
-		if !apierrors.IsInvalid(err) || time.Now().After(deadline) || ctx.Err() != nil {
+		if !apierrors.IsInvalid(err) || p.givesUp(ctx) {
 			return err
 		}
 		sleep(ctx, 500*time.Millisecond)
