@@ -133,10 +133,21 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 // atOnce is how many runs are written at once: they share the ledger's commits.
 const atOnce = 64
 
-// check asks queue, then history if that is wanted, about runs, and applies what they say.
+// check asks queue, then history if that is wanted, about runs, and applies what they say: a part of them after the other, so
+// that its memory does not grow with the queue.
 func (c *Checker) check(ctx context.Context, id schedd.Identity, g backend.Group, history bool) error {
+	since := c.gate.mark(g.Target)
+	for _, some := range parts(g.Runs) {
+		if err := c.checkPart(ctx, id, some, history, since); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, history bool, since mark) error {
 	at := c.Now()
-	all, err := c.askQueue(ctx, id, g.Runs, false, at)
+	all, err := c.askQueue(ctx, id, runs, false, at)
 	if err != nil {
 		return err
 	}
@@ -144,7 +155,7 @@ func (c *Checker) check(ctx context.Context, id schedd.Identity, g backend.Group
 		// What the history shows holds whatever comes after it, and is written while the schedd reads on.
 		var writing errgroup.Group
 		writing.SetLimit(atOnce)
-		err := c.askHistory(ctx, id, all, c.gate.mark(g.Target), at, func(k *comparison) {
+		err := c.askHistory(ctx, id, all, since, at, func(k *comparison) {
 			if k.unseen() == 0 && !k.applied && !k.quiet() && !k.stuck {
 				k.applied = true
 				writing.Go(func() error { _, err := c.write(ctx, k, at); return err })
@@ -160,7 +171,7 @@ func (c *Checker) check(ctx context.Context, id schedd.Identity, g backend.Group
 			return err
 		}
 	}
-	return c.conclude(ctx, g.Runs, all, at, history)
+	return c.conclude(ctx, runs, all, at, history)
 }
 
 // conclude applies what was found about runs and is not written yet.

@@ -13,24 +13,35 @@ import (
 // question costs the schedd a look at all of its queue, so there should not be many.
 const procsAtOnce = 50_000
 
+// parts sorts runs by cluster and cuts them into parts for which one question does. A run of more jobs is a part of its own.
+func parts(runs []ledger.Run) (all [][]ledger.Run) {
+	runs = slices.SortedFunc(slices.Values(runs), func(a, b ledger.Run) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	for len(runs) > 0 {
+		n, procs := 1, runs[0].Procs
+		for ; n < len(runs) && procs+runs[n].Procs <= procsAtOnce; n++ {
+			procs += runs[n].Procs
+		}
+		all, runs = append(all, runs[:n]), runs[n:]
+	}
+	return all
+}
+
 // questions returns the constraints of the questions about all jobs of some runs, to be asked one after the other. Together they
 // match each of these jobs; others may be among them.
 func questions(runs []ledger.Run) (constraints []string) {
-	runs = slices.SortedFunc(slices.Values(runs), func(a, b ledger.Run) int { return cmp.Compare(a.Cluster, b.Cluster) })
-	for len(runs) > 0 {
-		n, procs, clusters := 1, runs[0].Procs, []int{runs[0].Cluster}
-		for ; n < len(runs) && procs+runs[n].Procs <= procsAtOnce; n++ {
-			procs, clusters = procs+runs[n].Procs, append(clusters, runs[n].Cluster)
+	for _, some := range parts(runs) {
+		var clusters []int
+		for _, run := range some {
+			clusters = append(clusters, run.Cluster)
 		}
-		runs = runs[n:]
-		some, from := constraint(clusters), 0
-		for ; procs-from > procsAtOnce; from += procsAtOnce { // of a single run
-			constraints = append(constraints, fmt.Sprintf("%s && ProcId >= %d && ProcId < %d", some, from, from+procsAtOnce))
+		these, from := constraint(clusters), 0
+		for procs := some[0].Procs; len(some) == 1 && procs-from > procsAtOnce; from += procsAtOnce {
+			constraints = append(constraints, fmt.Sprintf("%s && ProcId >= %d && ProcId < %d", these, from, from+procsAtOnce))
 		}
 		if from > 0 {
-			some = fmt.Sprintf("%s && ProcId >= %d", some, from)
+			these = fmt.Sprintf("%s && ProcId >= %d", these, from)
 		}
-		constraints = append(constraints, some)
+		constraints = append(constraints, these)
 	}
 	return constraints
 }
