@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// leadsLabel is on the pod of the htcd that works, and the Services select it, where several htcd have the same Deployment
-// (deploy/components/standby). So whoever stands by can be ready, and a rollout ends.
+// leadsLabel is on the pod of the htcd that works, and the Services select it. So of two replicas the one that stands by can be
+// ready, too, and a rollout ends.
 const leadsLabel = "htc.cern.ch/leads"
 
 // label puts the label on htcd's own pod, or takes it off, and reports whether that was done; it was not when ctx ended
@@ -29,7 +29,7 @@ func (d *daemon) label(ctx context.Context, leads bool) bool {
 		if err == nil {
 			return true
 		}
-		d.health.unready("the label " + leadsLabel + " of the own pod cannot be set (deploy/components/standby): " + err.Error())
+		d.health.unready("the label " + leadsLabel + " of the own pod cannot be set (deploy/base/rbac): " + err.Error())
 		d.log.Warn().Err(err).Str("pod", d.o.PodName).Bool("leads", leads).Msg("the label by which Services find the htcd that works is not set, trying again")
 		select {
 		case <-ctx.Done():

@@ -91,7 +91,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.LeaseName, "lease-name", "htcd", "`name` of the Lease, in htcd's own namespace")
 	f.StringVar(&o.Identity, "identity", "", "this process's `name` in the Lease, which it takes at once where it finds that name there: give it only if the one that had it has always ended before; empty: made of the host's name, --pod-uid and the process id")
 	f.StringVar(&o.PodUID, "pod-uid", "", "`UID` of htcd's own pod: a container that is started again in it takes its Lease back at once, and no other pod does")
-	f.StringVar(&o.PodName, "pod-name", "", "`name` of htcd's own pod, which has the label htc.cern.ch/leads while htcd works, and is ready when it stands by, too (deploy/components/standby); empty: no label, and only the htcd that works is ready")
+	f.StringVar(&o.PodName, "pod-name", "", "`name` of htcd's own pod, which has the label htc.cern.ch/leads while htcd works, and is ready when it stands by, too; empty: no label, and only the htcd that works is ready")
 	f.StringVar(&o.OwnSpace, "pod-namespace", "", "htcd's own `namespace`; empty: the kubeconfig's, or the pod's")
 
 	f.StringVar(&o.Data, "data", "/data", "`directory` of what must outlive htcd")

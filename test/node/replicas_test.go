@@ -4,9 +4,6 @@ package node
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,15 +16,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-// With deploy/components/standby both pods are ready, so that a rollout ends, and the Services lead to the one that works:
+// Of two replicas both are ready, so that a rollout ends, and the Services lead to the one that works:
 // the first, the second when the first was evicted, and that one still when its process was killed.
 func TestOfTwoReplicasOneWorks(t *testing.T) {
 	b := newBench(t)
-	b.standby()
+	b.twoReplicas()
 	b.htcd("rollout", "status", "deployment/htcd", "--timeout=120s")
 	first := b.leader(2, "")
 	b.serves(first)
@@ -56,9 +52,9 @@ func TestOfTwoReplicasOneWorks(t *testing.T) {
 // A standby cannot be ready without the right to take its label off: the Services would lead to it.
 func TestAStandbyThatMayNotTakeItsLabelOffIsNotReady(t *testing.T) {
 	b := newBench(t)
-	b.standby()
+	b.twoReplicas()
 	leader := b.leader(2, "")
-	b.htcd("delete", "role", "htcd-standby")
+	b.htcd("patch", "role", "htcd", "--type=json", "-p", `[{"op": "test", "path": "/rules/3/resources/0", "value": "pods"}, {"op": "remove", "path": "/rules/3"}]`)
 	for _, pod := range b.pods() {
 		if pod.Name == leader.Name {
 			continue
@@ -76,28 +72,16 @@ func TestAStandbyThatMayNotTakeItsLabelOffIsNotReady(t *testing.T) {
 	}, func() string { return b.htcd("describe", "pods") })
 }
 
-// standby installs htcd with the component, until the test ends.
-func (b bench) standby() {
+// twoReplicas scales htcd to two until the test ends.
+func (b bench) twoReplicas() {
 	b.T.Helper()
-	overlay := b.Lab.Path("node", "overlay")
-	clone, err := lab.CloneAround(".")
-	require.NoError(b.T, err)
-	dir := b.Lab.Path("node", "standby")
-	require.NoError(b.T, os.MkdirAll(dir, 0o755))
-	component, err := filepath.Rel(dir, filepath.Join(clone, "deploy", "components", "standby"))
-	require.NoError(b.T, err)
-	require.NoError(b.T, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), fmt.Appendf(nil,
-		"namespace: %s\nresources: [../overlay]\ncomponents: [%q]\n", parts.PodNamespace, component), 0o644))
 	b.T.Cleanup(func() {
-		for _, args := range [][]string{
-			{"apply", "-k", overlay}, {"delete", "role,rolebinding", "htcd-standby", "--ignore-not-found"},
-			{"rollout", "status", "deployment/htcd", "--timeout=120s"},
-		} {
+		for _, args := range [][]string{{"apply", "-k", b.Lab.Path("node", "overlay")}, {"rollout", "status", "deployment/htcd", "--timeout=120s"}} {
 			_, err := b.Lab.Run(context.WithoutCancel(b.T.Context()), "kubectl", append([]string{"-n", parts.PodNamespace}, args...)...)
 			require.NoError(b.T, err)
 		}
 	})
-	b.htcd("apply", "-k", dir)
+	b.htcd("scale", "deployment/htcd", "--replicas=2")
 }
 
 // serves waits until both Services lead to this pod alone.
