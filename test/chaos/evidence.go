@@ -46,10 +46,17 @@ func gather(ctx context.Context, l *lab.Lab, jobs *v1alpha1.Client, namespace st
 	return e, err
 }
 
+// wholeArchive is tar, again where something changed meanwhile: htcd may be dropping the output of earlier attempts.
+const wholeArchive = `cd "$1" && mkdir -p "$2" && for try in 1 2 3 4 5 6 7 8 9 10; do
+	tar -c -f "$3" "$2" 2>/dev/null && cat "$3" && rm "$3" && exit
+	sleep 1
+done
+tar -c "$2"`
+
 // kept reads all files that htcd has fetched for the HTCJobs of the namespace.
 func kept(ctx context.Context, l *lab.Lab, namespace string) (map[string]string, error) {
 	files := map[string]string{}
-	text, err := l.RunAs(ctx, "root", "sh", "-c", `cd "$1" && mkdir -p "$2" && tar -c "$2"`, "sh", l.Path("htcd", "data", "out"), namespace)
+	text, err := l.RunAs(ctx, "root", "sh", "-c", wholeArchive, "sh", l.Path("htcd", "data", "out"), namespace, "/tmp/"+namespace+".tar")
 	if err != nil {
 		return nil, err
 	}
