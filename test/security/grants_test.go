@@ -102,6 +102,19 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, htcd.Start(ctx))
 
+	// The label on the pod of the one that works. There are no nodes here, so nothing runs in this pod.
+	_, err = b.Lab.Run(ctx, "kubectl", "-n", "default", "run", "stand-in", "--image=none", "--restart=Never")
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := b.Lab.Run(context.WithoutCancel(t.Context()), "kubectl", "-n", "default", "delete", "pod", "stand-in", "--force")
+		require.NoError(t, err)
+	})
+	require.NoError(t, htcd.Restart(ctx, "--pod-name=stand-in"))
+	label, err := b.Lab.Run(ctx, "kubectl", "-n", "default", "get", "pod", "stand-in", "-o", `jsonpath={.metadata.labels.htc\.cern\.ch/leads}`)
+	require.NoError(t, err)
+	require.Equal(t, "true", label)
+	require.NoError(t, htcd.Restart(ctx))
+
 	// A job, refused, mended, run again, deleted while it runs.
 	b.Script("job", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "executable = /bin/id\n" })
 	b.Phase("job", v1alpha1.PhaseFailed)
