@@ -171,13 +171,14 @@ leave_files() {
 }
 
 # shelter_names gives other names to files that HTCondor would not bring back: it joins names with commas, in one line,
-# and takes the blanks off their ends. What they are called goes along in a list, and htcd gives the names back.
+# and takes the blanks off their ends; and a job whose list of files holds $$(X) it puts on hold when the schedd starts again. What
+# they are called goes along in a list, and htcd gives the names back.
 shelter_names() {
 	rm -rf .htcd-names .htcd-name-* # the script may have made such
 	n=0
 	for f in ./* ./.[!.]* ./..?*; do
 		case $f in
-		*,* | *[[:cntrl:]]* | './ '* | *' ') ;;
+		*,* | *[[:cntrl:]]* | './ '* | *' ' | *'$$'*) ;;
 		*) continue ;;
 		esac
 		if [ -f "$f" ] && mv -f "$f" ".htcd-name-$n"; then
