@@ -212,7 +212,7 @@ func (o *logsOutcomes) get(key string) *logsOutcome {
 	return nil
 }
 
-// set tells whether that is another outcome than before.
+// set reports whether that is another outcome than before.
 func (o *logsOutcomes) set(key string, outcome logsOutcome) (news bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

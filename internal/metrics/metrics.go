@@ -76,7 +76,7 @@ func New(build Build) *Metrics {
 
 	m.waits = newWaits(
 		m.lookedUp("waiting_htcjobs", "HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: nothing was written yet; `Other`: none that htcd knows", "reason"),
-		m.lookedUp("waiting_since_timestamp_seconds", "since when the one of them waits that has waited longest, as Unix time; one that waited at a limit begins anew when there is room", "reason"))
+		m.lookedUp("waiting_since_timestamp_seconds", "since when the one of them waits that has waited longest, as Unix time; one that waited at a limit counts from when there is room", "reason"))
 	m.statusWrites = m.counters("status_writes_total", "statuses of HTCJobs that were written, by `result`: `OK`, the apiserver's reason where it refused (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; what was not written is tried again", "result")
 	for _, result := range []string{ok, failed, "Forbidden", "Invalid", "TooLarge", "Conflict", "NotFound"} {
 		m.statusWrites.WithLabelValues(result)
