@@ -22,9 +22,10 @@ func TargetOf(run ledger.Run) Target {
 	return Target{schedd.Place{Collector: run.Collector, Schedd: run.Schedd}, run.Namespace, run.Secret}
 }
 
-// Set writes the target into a run's row.
-func (t Target) Set(run *ledger.Run) {
+// Of returns the run's row with this target in it.
+func (t Target) Of(run ledger.Run) ledger.Run {
 	run.Collector, run.Schedd, run.Secret = t.Place.Collector, t.Place.Schedd, t.Secret
+	return run
 }
 
 // Shared is the target under which runs are asked about together. The schedd shows everybody's jobs to everybody, so those

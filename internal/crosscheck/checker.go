@@ -31,9 +31,11 @@ type Ledger interface {
 type Observer interface {
 	// Passed: one pass over the runs of a target has ended.
 	Passed(pass string, place schedd.Place, took time.Duration, err error)
-	// Changed: rows of a run were changed; the list may be empty when only the run itself was.
-	Changed(run ledger.Run, changes []Change)
-	// Unchanged: HTCondor was asked about a run and had nothing new.
+	// Changed: rows of a run were changed. More of them may follow.
+	Changed(run ledger.Run)
+	// Checked: all that HTCondor had to say of a run was dealt with.
+	Checked(run ledger.Run)
+	// Unchanged: the same, and there was nothing new.
 	Unchanged(run ledger.Run)
 	// Unread: the ads of these jobs of a run, perhaps none, cannot be had or read.
 	Unread(run ledger.Run, jobs []string)
@@ -158,13 +160,13 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 		err := c.askHistory(ctx, id, all, since, at, func(k *comparison) {
 			if k.unseen() == 0 && !k.applied && !k.quiet() && !k.stuck {
 				k.applied = true
-				writing.Go(func() error { _, err := c.write(ctx, k, at); return err })
+				writing.Go(func() error { return c.write(ctx, k, at) })
 			}
 		})
 		err = errors.Join(err, writing.Wait())
 		for _, k := range all {
 			if k.applied { // statuses come after it: they would take the CPU that the schedd needs to answer
-				c.Observer.Changed(k.run, nil)
+				c.Observer.Checked(k.run)
 			}
 		}
 		if err != nil {
@@ -198,9 +200,8 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 			continue
 		}
 		writing.Go(func() error {
-			defer c.Observer.Changed(k.run, nil)
-			_, err := c.write(ctx, k, at)
-			return err
+			defer c.Observer.Checked(k.run)
+			return c.write(ctx, k, at)
 		})
 	}
 	return errors.Join(writing.Wait(), c.writeQuiet(ctx, quiet, at, history))

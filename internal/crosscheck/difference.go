@@ -94,9 +94,8 @@ func (c *Checker) repair(ctx context.Context, k *comparison, at time.Time) error
 	if k.run.Confirmed && len(k.observed) == 0 {
 		return nil
 	}
-	defer c.Observer.Changed(k.run, nil)
-	_, err := c.write(ctx, k, at)
-	return err
+	defer c.Observer.Checked(k.run)
+	return c.write(ctx, k, at)
 }
 
 // differences lists how the run and its rows differ from what HTCondor says. Repaired is false where a repair has to wait.

@@ -11,11 +11,11 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// write brings the ledger in line with what was found about one run, and returns what that changed.
-func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) (changes []Change, err error) {
+// write brings the ledger in line with what was found about one run.
+func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error {
 	if k.neverRan {
 		c.Observer.Repaired(k.run, Unstaged, Change{})
-		return nil, c.giveBack(ctx, k.run, at)
+		return c.giveBack(ctx, k.run, at)
 	}
 	pages := slices.Collect(slices.Chunk(slices.Sorted(maps.Keys(k.observed)), pageSize))
 	if len(pages) == 0 {
@@ -26,28 +26,27 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) (chang
 		for _, proc := range page {
 			observed[proc] = k.observed[proc]
 		}
-		var these []Change
+		var changes []Change
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
-			these, err = Observe(tx, k.run.UID, k.run.Attempt, observed, at, i == len(pages)-1)
+			changes, err = Observe(tx, k.run.UID, k.run.Attempt, observed, at, i == len(pages)-1)
 			return err
 		})
 		if errors.Is(err, ledger.ErrNotFound) {
-			return changes, nil // deleted meanwhile
+			return nil // deleted meanwhile
 		}
 		if err != nil {
-			return changes, fmt.Errorf("record cross-check: %w", err)
+			return fmt.Errorf("record cross-check: %w", err)
 		}
-		for _, r := range these {
+		for _, r := range changes {
 			if kind, ok := repairOf(k.run, r); ok {
 				c.Observer.Repaired(k.run, kind, r)
 			}
 		}
-		if len(these) > 0 {
-			c.Observer.Changed(k.run, these)
+		if len(changes) > 0 {
+			c.Observer.Changed(k.run)
 		}
-		changes = append(changes, these...)
 	}
-	return changes, nil
+	return nil
 }
 
 // giveBack records that a run never ran, so that it is sent as a new attempt.

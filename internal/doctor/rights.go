@@ -83,7 +83,7 @@ func rights(core kubernetes.Interface, p Place) Check {
 		}
 		if len(missing) > 0 {
 			return "", &Trouble{"not allowed: " + strings.Join(missing, "; "),
-				"apply deploy/base/rbac with the namespace that htcd is in; for Secrets of namespaces, Pods of spec.logsPod, users' output and a second htcd, what is in deploy/components"}
+				"apply deploy/base/rbac with the namespace that htcd is in; for Secrets of namespaces, Pods of spec.logsPod and users' output, what is in deploy/components"}
 		}
 		return fmt.Sprintf("all %d that htcd needs", len(wanted)), nil
 	}}

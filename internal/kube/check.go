@@ -16,7 +16,7 @@ import (
 // Crosscheck is one pass over every run on which HTCondor has not said the last word (package crosscheck), and over what lost
 // its object. The first pass also takes up what waits in HTCondor from before htcd began.
 func (c *Controller) Crosscheck(ctx context.Context) error {
-	err := errors.Join(c.checker.Crosscheck(ctx), c.watchOrphans(ctx))
+	err := errors.Join(c.crosscheck.Crosscheck(ctx), c.watchOrphans(ctx))
 	if !c.resumed.Swap(true) {
 		if again := c.resumeWaiting(ctx); again != nil {
 			c.resumed.Store(false)
@@ -27,7 +27,7 @@ func (c *Controller) Crosscheck(ctx context.Context) error {
 }
 
 // Refresh asks the queues alone, so that what is idle, running or held is known between two cross-checks.
-func (c *Controller) Refresh(ctx context.Context) error { return c.checker.Refresh(ctx) }
+func (c *Controller) Refresh(ctx context.Context) error { return c.crosscheck.Refresh(ctx) }
 
 // checkSome asks about the runs that callbacks hinted at, all those of one account with one question. HTCondor needs a moment
 // from the callback to the end in its queue, so it asks a few times; then the cron schedule takes over.
@@ -48,7 +48,7 @@ func (c *Controller) checkSome(ctx context.Context, uids []string) {
 		}
 	}
 	for _, g := range backend.Groups(runs) {
-		if err := c.checker.Check(ctx, g); err != nil {
+		if err := c.crosscheck.Check(ctx, g); err != nil {
 			c.Log.Warn().Err(err).Int("runs", len(g.Runs)).Msg("check after a callback")
 		}
 	}
@@ -60,7 +60,7 @@ func (c *Controller) checkRun(ctx context.Context, uid string) (over bool, err e
 	if over || err != nil {
 		return over, err
 	}
-	return false, c.checker.Check(ctx, backend.Groups([]ledger.Run{run})[0])
+	return false, c.crosscheck.Check(ctx, backend.Groups([]ledger.Run{run})[0])
 }
 
 // latestOpen is the newest run of an HTCJob; it is over when HTCondor has said the last word on it, or it is gone.
@@ -88,13 +88,13 @@ func (c checked) Passed(pass string, place schedd.Place, took time.Duration, err
 	c.Observer.passed(pass, place, took, err)
 }
 
-func (c checked) Changed(run ledger.Run, changes []crosscheck.Change) {
-	if len(changes) == 0 {
-		c.queue.Add(run.Namespace + "/" + run.Name)
-	} else if c.fetchable(run) {
+func (c checked) Changed(run ledger.Run) {
+	if c.fetchable(run) {
 		c.fetches.Add(run.Namespace + "/" + run.Name)
 	}
 }
+
+func (c checked) Checked(run ledger.Run) { c.queue.Add(run.Namespace + "/" + run.Name) }
 
 func (c checked) Unchanged(run ledger.Run) { c.routine.Add(run.Namespace + "/" + run.Name) }
 

@@ -47,29 +47,29 @@ type Options struct {
 // Controller turns HTCJobs into HTCondor jobs and keeps their status true.
 type Controller struct {
 	Options
-	cache     cache.MutationCache // the informer's, plus our own writes that it has not seen yet
-	queue     fairqueue.Queue
-	routine   fairqueue.Queue // what is looked at although nothing is known to have happened
-	actions   *actionQueues
-	checks    fairqueue.Queue                              // UIDs whose run HTCondor is asked about soon
-	fetches   fairqueue.Queue                              // keys of HTCJobs with output to be fetched
-	actors    [actionClasses]*fairqueue.Pool[schedd.Place] // who serves the queues of actions
-	checker   *crosscheck.Checker
-	checkers  *fairqueue.Pool[schedd.Place]
-	fetchers  *fairqueue.Pool[schedd.Place]
-	logs      fairqueue.Queue   // keys of HTCJobs whose spec.logsPod is to be followed
-	secrets   fairqueue.Queue   // namespaces of whose Secrets it is to be found out whether they are in use
-	syncing   keymutex.KeyMutex // one at a time reads the ledger and writes the status of an HTCJob
-	blockers  blockers
-	backends  backends
-	usual     usual
-	absences  absences
-	lookups   lookups
-	tries     tries
-	limits    limits
-	throttle  throttle
-	admission admission
-	began     time.Time // in the ledger's precision
+	cache      cache.MutationCache // the informer's, plus our own writes that it has not seen yet
+	queue      fairqueue.Queue
+	routine    fairqueue.Queue // what is looked at although nothing is known to have happened
+	actions    *actionQueues
+	checks     fairqueue.Queue                              // UIDs whose run HTCondor is asked about soon
+	fetches    fairqueue.Queue                              // keys of HTCJobs with output to be fetched
+	actors     [actionClasses]*fairqueue.Pool[schedd.Place] // who serves the queues of actions
+	crosscheck *crosscheck.Checker
+	checkers   *fairqueue.Pool[schedd.Place]
+	fetchers   *fairqueue.Pool[schedd.Place]
+	logs       fairqueue.Queue   // keys of HTCJobs whose spec.logsPod is to be followed
+	secrets    fairqueue.Queue   // namespaces of whose Secrets it is to be found out whether they are in use
+	syncing    keymutex.KeyMutex // one at a time reads the ledger and writes the status of an HTCJob
+	blockers   blockers
+	backends   backends
+	usual      usual
+	absences   absences
+	lookups    lookups
+	tries      tries
+	limits     limits
+	throttle   throttle
+	admission  admission
+	began      time.Time // in the ledger's precision
 
 	unfetched  blockers // why output is not fetched
 	proven     proven
@@ -118,7 +118,7 @@ func New(o Options) (*Controller, error) {
 	c.checkers = &fairqueue.Pool[schedd.Place]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
 	c.fetchers = &fairqueue.Pool[schedd.Place]{Queue: c.fetches, Size: c.Fetchers, Backend: c.backendOf(asking), Serve: fairqueue.Each(c.fetchOne)}
 	c.Schedd = &answering{Schedd: o.Schedd, backends: &c.backends, now: o.Now, any: o.Credentials.Any, turned: c.placeTurned}
-	c.checker = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
+	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)
 	}

@@ -49,7 +49,7 @@ type SecretOptions struct {
 	Watched      string
 	// Further are names of Secrets beside it that HTCJobs may name, in their own namespace.
 	Further []string
-	// Asked hears how every question for a ticket or a token ended: until when it lasts, zero for one without an end, or why
+	// Asked hears how every question for a ticket or a token ended: its expiry, zero for one without an end, or why
 	// there is none: a *CredentialError. nil: nobody asks.
 	Asked func(namespace, name string, expires time.Time, err error)
 }

@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// A schedd that was away, or an htcd that was killed, leaves an open intent for every HTCJob that was to be sent meanwhile.
+// A schedd that was away, or an htcd that was killed, leaves an open intent for every HTCJob whose submission it broke off.
 // Each has to be looked for twice before it is sent again. Asked one by one, hundreds of them would take minutes, and an htcd
 // that is killed every few seconds would never get through. So one question looks for all of them.
 

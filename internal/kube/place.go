@@ -9,15 +9,8 @@ import (
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
-
-// withTarget gives a run its target.
-func withTarget(run ledger.Run, t backend.Target) ledger.Run {
-	t.Set(&run)
-	return run
-}
 
 // target returns where the spec asks for; without a schedd where that is the usual one. Its errors are of kind schedd.Refused.
 func (s Site) target(job *v1alpha1.HTCJob) (backend.Target, error) {

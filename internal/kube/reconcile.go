@@ -70,7 +70,7 @@ func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, foun
 	if err != nil {
 		return 0, err
 	}
-	checker := c.checker
+	checker := c.crosscheck
 	if o.DryRun { // takes no note of whether a schedd answers, either
 		checker = &crosscheck.Checker{Ledger: c.Ledger, Schedd: c.Schedd.(*answering).Schedd, As: c.questioner, Now: c.Now, Observer: checked{c}}
 	}

@@ -79,7 +79,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("adopted")
 		c.Observer.repaired(crosscheck.Adopted)
-		adopted := withTarget(*run, t)
+		adopted := t.Of(*run)
 		adopted.Submitted = f.since(c.Now())
 		if err := c.recordCluster(ctx, job, adopted, f.cluster); err != nil {
 			return err
@@ -138,7 +138,7 @@ func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, t bac
 	if current.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	run := withTarget(c.newRun(current, attempt, schedd.Description{}), t)
+	run := t.Of(c.newRun(current, attempt, schedd.Description{}))
 	if int(job.Status.Attempt) == attempt {
 		run.Rerun = job.Status.Rerun // the annotation may have a newer value by now
 	}
@@ -167,7 +167,7 @@ func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.
 // supersede goes on with a later attempt than the one that is remembered: both were lost with the ledger, and only the
 // schedd knows how far it went.
 func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, attempt int) error {
-	later := withTarget(c.newRun(job, attempt, schedd.Description{}), backend.TargetOf(run))
+	later := backend.TargetOf(run).Of(c.newRun(job, attempt, schedd.Description{}))
 	later.Deferred = true
 	run.State, run.Reason, run.Message = ledger.Removed, "Superseded", fmt.Sprintf("the schedd has attempt %d", attempt)
 	run.Ended, run.Confirmed = c.Now(), true
@@ -209,7 +209,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err := c.limits.ask(limitKey{id.Place, id.Who()}, c.Now()); err != nil {
 		return err
 	}
-	fresh := withTarget(c.newRun(job, run.Attempt, d), t)
+	fresh := t.Of(c.newRun(job, run.Attempt, d))
 	token, hash := notify.NewToken()
 	fresh.TokenHash, fresh.Created = hash, run.Created
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, fresh) }); err != nil {

@@ -25,7 +25,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	run.SpecHash, run.Rerun = status.SpecHash, status.Rerun
 	// Of a pool that is not allowed any longer stands the schedd's name alone: then nobody is shown a ticket there.
 	if t, err := c.Site.target(job); err == nil {
-		run = withTarget(run, t)
+		run = t.Of(run)
 	}
 	run.Schedd, run.Cluster = status.Schedd, int(status.ClusterID)
 	run.Deferred = true // the token went with the ledger: only HTCondor can say how its jobs end

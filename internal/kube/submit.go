@@ -43,7 +43,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	} else if later {
 		return c.recover(ctx, job, nil, attempt)
 	}
-	run := withTarget(c.newRun(job, attempt, d), t)
+	run := t.Of(c.newRun(job, attempt, d))
 	token, hash := notify.NewToken()
 	run.TokenHash = hash
 	begun, err := c.begin(ctx, job, run)

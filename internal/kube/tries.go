@@ -147,9 +147,9 @@ func (c *Controller) unsuccessful(id schedd.Identity, run ledger.Run, err error)
 // since is the job that has left the queue last, so that the history is not read beyond it when a submission that begins now is
 // looked for; empty: not known. It is asked for only when there is something to look for.
 func (c *Controller) since(ctx context.Context, id schedd.Identity, run ledger.Run) string {
-	newest := c.checker.NewestKnown(backend.TargetOf(run))
+	newest := c.crosscheck.NewestKnown(backend.TargetOf(run))
 	if t := c.tries.get(run); newest == "" && t.alike > 0 && !t.unsent {
-		newest, _ = c.checker.NewestHistory(ctx, id) // without it all is read
+		newest, _ = c.crosscheck.NewestHistory(ctx, id) // without it all is read
 	}
 	return newest
 }

@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// Goal is what is to be true of the Pod of an HTCJob: that it shows an attempt and how that ended, or that there is none.
+// Goal is the wanted state of the Pod of an HTCJob: it shows an attempt and how that ended, or there is none.
 type Goal struct {
 	UID       types.UID // of the HTCJob
 	None      bool

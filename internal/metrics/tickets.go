@@ -14,7 +14,7 @@ import (
 // its end is nobody's concern; and the ticket of a Secret that was deleted is forgotten.
 const needed = 15 * time.Minute
 
-// tickets shows whether the Secrets that are in use give a ticket or a token, and until when.
+// tickets shows whether the Secrets that are in use give a ticket or a token, and its expiry.
 type tickets struct {
 	usable, ends *prometheus.Desc
 	now          func() time.Time
