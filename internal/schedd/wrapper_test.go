@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -308,6 +309,36 @@ func TestWrapperPassesWordsOnAsTheyAre(t *testing.T) {
 	code, stdout, stderr := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "echo": ""}).run(t)
 	require.Equal(t, 0, code, stderr)
 	require.True(t, strings.HasPrefix(stdout, `it's "$(id)" ; * && $HOME \n /`), stdout)
+}
+
+func TestWrapperGivesOtherNamesToFilesThatHTCondorCannotBringBack(t *testing.T) {
+	odd := []string{"a,b", "two\nlines", " first", "last ", ".x,y", "$$(Y)", "$$[1]"}
+	fine := []string{"a b", "it's", "$(HOME)", "-rf", "größe"}
+	for name, shell := range shells(t) {
+		t.Run(name, func(t *testing.T) {
+			r := receive(t)
+			s := node(t, r.description("exit 0"), map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "mv": ""})
+			s.shell = shell
+			for _, file := range append(odd, fine...) {
+				require.NoError(t, os.WriteFile(filepath.Join(s.dir, file), []byte(file), 0o600))
+			}
+			code, _, stderr := s.run(t)
+			require.Equal(t, 0, code, stderr)
+			list, err := os.ReadFile(filepath.Join(s.dir, ".htcd-names"))
+			require.NoError(t, err)
+			names := strings.Split(strings.TrimSuffix(string(list), "\x00"), "\x00")
+			require.ElementsMatch(t, odd, names)
+			for i, name := range names {
+				text, err := os.ReadFile(filepath.Join(s.dir, ".htcd-name-"+strconv.Itoa(i)))
+				require.NoError(t, err)
+				require.Equal(t, name, string(text))
+				require.NoFileExists(t, filepath.Join(s.dir, name))
+			}
+			for _, name := range fine {
+				require.FileExists(t, filepath.Join(s.dir, name))
+			}
+		})
+	}
 }
 
 func TestWrapperUsesTheSenderThatCameAlong(t *testing.T) {
