@@ -4,7 +4,7 @@ TYPES = internal/kube/v1alpha1
 CONTROLLER_GEN = $(TOOL) controller-gen object crd:crdVersions=v1 paths=./$(TYPES)
 
 .PHONY: lint
-lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and that what is generated is current
+lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
 	@files=$$(gofmt -l cmd internal test) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
 		echo "lint $$m"; (cd $$m && go vet -tags node ./... && $(TOOL) staticcheck -tags node ./... && go mod verify) || exit 1; \
@@ -12,21 +12,21 @@ lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksum
 	cd tools && go mod verify
 	cd test/parts/kubernetes && go mod verify
 	cd test/parts/containerd && go mod verify
-# What ships. The lab runs as root on a machine of its own and starts programs by design.
+# Only what ships: the lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./cmd/... ./internal/...
-# The wrapper has no first line of its own: it follows the rendered head.
+# The wrapper has no shebang of its own: it follows the rendered head.
 	shellcheck --shell=sh --exclude=SC2154 internal/schedd/wrapper.sh
 
 .PHONY: generate
-generate: ## write the CRD and the deep copies anew from the API types, and docs/settings.md from the flags
+generate: ## write the CRD and the deep copies from the API types, and docs/settings.md from the flags
 	$(CONTROLLER_GEN) output:crd:dir=deploy/base/crd
 	go run ./cmd/htcd settings >docs/settings.md
 
 .PHONY: check-generated
-check-generated: ## fail when what make generate writes is not current
+check-generated: ## fail when make generate would change a file
 	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	$(CONTROLLER_GEN) output:crd:dir=$$dir output:object:dir=$$dir && \
 	diff -u $(TYPES)/zz_generated.deepcopy.go $$dir/zz_generated.deepcopy.go && \
 	diff -u deploy/base/crd/htc.cern.ch_htcjobs.yaml $$dir/htc.cern.ch_htcjobs.yaml && \
 	go run ./cmd/htcd settings >$$dir/settings.md && diff -u docs/settings.md $$dir/settings.md || \
-	{ echo "what is generated is not current: run make generate" >&2; exit 1; }
+	{ echo "generated files are out of date: run make generate" >&2; exit 1; }
