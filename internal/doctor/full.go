@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	outputs "htc.cern.ch/htcd/internal/output"
 )
@@ -30,18 +28,12 @@ func writable(dir string) error {
 func unwritten(dir string, err error) *Trouble {
 	const owner = "let uid %d own the volume: fsGroup of the pod does it for a new one, chown -R does it for one that another uid has used (docs/upgrade.md, Another uid)"
 	switch {
-	case full(err):
+	case outputs.Full(err):
 		return &Trouble{fmt.Sprintf("the volume of %s is full, %s: %v", dir, left(dir), err), moreRoom}
 	case errors.Is(err, unix.EROFS):
 		return &Trouble{dir + " cannot be written: " + err.Error(), "mount the volume so that it can be written"}
 	}
 	return &Trouble{dir + " cannot be written: " + err.Error(), fmt.Sprintf(owner, os.Getuid())}
-}
-
-// full reports whether a volume, or a quota, is used up.
-func full(err error) bool {
-	e, fromSQLite := errors.AsType[*sqlite.Error](err)
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || fromSQLite && e.Code()&0xff == sqlite3.SQLITE_FULL
 }
 
 // left says how much the volume of dir has.

@@ -91,7 +91,7 @@ func locks(ctx context.Context, file string) error {
 		defer first.Close()
 		_, err = first.ExecContext(ctx, "CREATE TABLE probe (n); BEGIN IMMEDIATE; INSERT INTO probe VALUES (1)")
 	}
-	if full(err) {
+	if outputs.Full(err) {
 		return unwritten(filepath.Dir(filepath.Dir(file)), err)
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -34,12 +35,12 @@ func explain(err error) blocker {
 	if e, ok := errors.AsType[*keptError](err); ok {
 		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonOrphansKept, message: e.Error()}
 	}
-	if e, ok := errors.AsType[*noSpaceError](err); ok {
-		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonNoSpace, message: e.message}
+	if e, ok := errors.AsType[*output.NoSpaceError](err); ok {
+		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonNoSpace, message: e.Message}
 	}
 	if errors.Is(err, ledger.ErrFull) {
 		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonNoSpace,
-			message: fmt.Sprintf("htcd cannot write its ledger, and goes on when it can; %s: %v", moreRoom, err)}
+			message: fmt.Sprintf("htcd cannot write its ledger, and goes on when it can; %s: %v", output.MoreRoom, err)}
 	}
 	if ledger.IsUnavailable(err) {
 		return blocker{condition: v1alpha1.ConditionSubmitted, reason: "LedgerUnavailable",

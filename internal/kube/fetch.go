@@ -93,7 +93,7 @@ func (c *Controller) fetchNow() {
 func explainFetch(err error) blocker {
 	t := explain(err)
 	t.condition = v1alpha1.ConditionOutputFetched
-	if _, ok := errors.AsType[*noSpaceError](err); ok {
+	if _, ok := errors.AsType[*output.NoSpaceError](err); ok {
 		t.reason = reasonNoSpace
 	}
 	t.message = "the output is not fetched yet: " + t.message
@@ -247,8 +247,8 @@ func (c *Controller) arrivedBefore(b batch) (here, wanted []int, err error) {
 
 // placeError tells a full volume from other trouble with it.
 func placeError(err error) error {
-	if err != nil && (fullVolume(err) || ledger.IsUnavailable(err)) {
-		return &noSpaceError{err.Error()}
+	if err != nil && (output.Full(err) || ledger.IsUnavailable(err)) {
+		return &output.NoSpaceError{Message: err.Error()}
 	}
 	return err
 }
@@ -302,7 +302,7 @@ func (c *Controller) accounts(ctx context.Context, t backend.Target, id schedd.I
 func (c *Controller) spoil(ctx context.Context, b batch, asked []int, dir string, why error) (more bool, err error) {
 	key := b.run.Namespace + "/" + b.run.Name
 	why = placeError(why)
-	if _, full := errors.AsType[*noSpaceError](why); full {
+	if _, full := errors.AsType[*output.NoSpaceError](why); full {
 		c.failing.smaller(key, len(asked))
 		return false, why
 	}

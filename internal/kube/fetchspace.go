@@ -2,37 +2,18 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"htc.cern.ch/htcd/internal/backend"
-	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // reasonNoSpace is a reason of the conditions OutputFetched and Submitted.
 const reasonNoSpace = "NoSpace"
-
-// noSpaceError says that the volume has no place for output.
-type noSpaceError struct{ message string }
-
-func (e *noSpaceError) Error() string { return e.message }
-
-// moreRoom is what helps against it.
-const moreRoom = "delete HTCJobs whose output is not needed any more, or have the volume enlarged"
-
-// fullVolume reports whether an error comes of a volume, or a quota, that is used up. Of tools there are only the words.
-func fullVolume(err error) bool {
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, ledger.ErrFull) ||
-		strings.Contains(err.Error(), "o space left on device") || strings.Contains(err.Error(), "isk quota exceeded")
-}
 
 // bookings is the room that the fetches under way may still need. Safe for concurrent use.
 type bookings struct {
@@ -82,12 +63,12 @@ func noSpace(free, reserve, size output.Room, job string) error {
 	left := free.Minus(reserve)
 	switch {
 	case left.Holds(size):
-		return &noSpaceError{fmt.Sprintf("job %s left %d MiB, for which the volume has no room until other fetches are over", job, mebibytes(size))}
+		return &output.NoSpaceError{Message: fmt.Sprintf("job %s left %d MiB, for which the volume has no room until other fetches are over", job, mebibytes(size))}
 	case left.Bytes >= size.Bytes:
-		return &noSpaceError{fmt.Sprintf("the volume has no room for more files beside the %d that stay free: %s", reserve.Files, moreRoom)}
+		return &output.NoSpaceError{Message: fmt.Sprintf("the volume has no room for more files beside the %d that stay free: %s", reserve.Files, output.MoreRoom)}
 	}
-	return &noSpaceError{fmt.Sprintf("job %s left %d MiB, for which the volume has no room beside the %d MiB that stay free (--keep-free): %s",
-		job, mebibytes(size), mebibytes(reserve), moreRoom)}
+	return &output.NoSpaceError{Message: fmt.Sprintf("job %s left %d MiB, for which the volume has no room beside the %d MiB that stay free (--keep-free): %s",
+		job, mebibytes(size), mebibytes(reserve), output.MoreRoom)}
 }
 
 func mebibytes(r output.Room) int64 { return (r.Bytes + 1<<20 - 1) >> 20 }
@@ -158,7 +139,7 @@ func (c *Controller) guarded(ctx context.Context, fetch func(context.Context) er
 			if err != nil || free.Holds(output.Room{Bytes: reserve.Bytes / 2, Files: reserve.Files / 2}) {
 				continue
 			}
-			full := &noSpaceError{"a fetch was broken off: its jobs left more behind than HTCondor reports, and it took of what stays free on the volume (--keep-free)"}
+			full := &output.NoSpaceError{Message: "a fetch was broken off: its jobs left more behind than HTCondor reports, and it took of what stays free on the volume (--keep-free)"}
 			stop(full)
 			<-done
 			return full

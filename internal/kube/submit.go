@@ -140,14 +140,14 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 
 // stageError says what keeps the files of a submission from being written.
 func (c *Controller) stageError(err error) error {
-	if !fullVolume(err) {
+	if !output.Full(err) {
 		return fmt.Errorf("write the files to be submitted: %w", err)
 	}
 	left := "how much is free is not known"
 	if free, _, err := output.Volume(c.Staging); err == nil {
 		left = fmt.Sprintf("%d KiB and %d files are free", free.Bytes>>10, free.Files)
 	}
-	return &noSpaceError{fmt.Sprintf("the volume is full, %s: the files to be submitted cannot be written; %s: %v", left, moreRoom, err)}
+	return &output.NoSpaceError{Message: fmt.Sprintf("the volume is full, %s: the files to be submitted cannot be written; %s: %v", left, output.MoreRoom, err)}
 }
 
 // transmit runs condor_submit. What the schedd says at the commit may be about another client's transaction that was broken off

@@ -3,7 +3,9 @@ package output
 import (
 	"archive/tar"
 	"bytes"
+	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
 var first = Attempt{Namespace: "physics", Name: "zero", Number: 1}
@@ -280,4 +284,22 @@ func TestNamesThatHTCondorDoesNotBringAreGivenBack(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(fetch, "0", "there"))
 	require.NoError(t, err)
 	require.Equal(t, "as it was", string(text))
+}
+
+func TestAFullVolumeIsRecognised(t *testing.T) {
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "small.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.ExecContext(t.Context(), "PRAGMA max_page_count=1; CREATE TABLE t (n)")
+	for name, full := range map[string]error{
+		"no space":      fmt.Errorf("stage job: %w", unix.ENOSPC),
+		"a quota":       &fs.PathError{Op: "write", Path: "/data/x", Err: unix.EDQUOT},
+		"SQLite's":      err,
+		"a tool's":      errors.New("writing to file x: (errno 28) No space left on device"),
+		"a tool's, too": errors.New("writing to file x: (errno 122) Disk quota exceeded"),
+	} {
+		require.True(t, Full(full), "%s: %v", name, full)
+	}
+	require.False(t, Full(unix.EACCES))
+	require.False(t, Full(nil))
 }

@@ -1,8 +1,10 @@
 package output
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,4 +60,22 @@ func (s Store) Volume() (free, size Room, err error) {
 		return Room{}, Room{}, err
 	}
 	return Volume(s.Root)
+}
+
+// NoSpaceError says that the volume has no place for something.
+type NoSpaceError struct{ Message string }
+
+func (e *NoSpaceError) Error() string { return e.Message }
+
+// MoreRoom is what users can do against it.
+const MoreRoom = "delete HTCJobs whose output is not needed any more, or have the volume enlarged"
+
+// Full reports whether an error comes of a volume, or a quota, that is used up. Of HTCondor's tools and SQLite there are only
+// the words.
+func Full(err error) bool {
+	if err == nil || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return err != nil
+	}
+	return strings.Contains(err.Error(), "o space left on device") || strings.Contains(err.Error(), "isk quota exceeded") ||
+		strings.Contains(err.Error(), "database or disk is full")
 }
