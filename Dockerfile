@@ -1,14 +1,14 @@
 # htcd with HTCondor's client tools and kinit, and nothing else: no shell, no
-# package manager, no accounts. Any uid will do. `make image` builds it; so does
+# package manager, no accounts. Any uid works. `make image` builds it; so does
 #   docker build --build-arg VERSION=v0.1.0 -t htcd:v0.1.0 .
 
-# What the stages begin with. With --build-arg DEBIAN=NAME@sha256:... it is one image and no other.
+# The base images. --build-arg DEBIAN=NAME@sha256:... pins one exactly.
 ARG GOLANG=golang:1.26.8-trixie
 ARG DEBIAN=debian:13.1-slim
 
 FROM $GOLANG AS build
 WORKDIR /src
-# Where modules come from, when it is not the usual place.
+# The module proxy, if not Go's default.
 ARG GOPROXY
 COPY go.mod go.sum ./
 RUN go mod download
@@ -18,7 +18,7 @@ ARG VERSION=dev
 RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X main.version=$VERSION" -o /htcd ./cmd/htcd
 
 FROM $DEBIAN AS tools
-# The versions that htcd is tested with; Debian's fixes of them are taken as they come, unless these say all of a version.
+# The versions htcd is tested with, plus Debian's fixes; a full version pins one exactly.
 ARG CONDOR=23.9.*
 ARG KRB5=1.21.*
 RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
