@@ -155,7 +155,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watch, parts errgroup.Group
 	watch.Go(func() error { informer.RunWithContext(watching); return nil })
-	watch.Go(func() error { return loop.secret.Run(watching, controller.SecretChanged, controller.SecretTouched) })
+	watch.Go(func() error { return loop.secrets.Run(watching, controller.SecretChanged, controller.SecretTouched) })
 	defer func() { stopWatching(); err = errors.Join(err, watch.Wait()) }()
 
 	ctx, stop := context.WithCancel(ctx)

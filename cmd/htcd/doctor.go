@@ -15,8 +15,8 @@ import (
 
 	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/doctor"
-	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/secrets"
 )
 
 // doctorCommand looks at everything that htcd run stands on.
@@ -117,10 +117,10 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 		return p
 	}
 	p.Config, p.Core = d.config, d.core
-	secrets := kube.SecretOptions{Name: o.KinitSecret, PerNamespace: o.NamespaceSecrets, Further: o.PoolSecrets}
+	accounts := secrets.Options{Name: o.KinitSecret, PerNamespace: o.NamespaceSecrets, Further: o.PoolSecrets}
 	p.Place = doctor.Place{
 		Watched: o.Namespace, Own: d.o.OwnSpace, Lease: o.LeaseName, Elect: o.LeaderElect, Output: o.OutputListen != "",
-		Secret: o.KinitSecret, SecretNamespace: d.o.KinitSecretNamespace, NamespaceSecrets: secrets.Named(),
+		Secret: o.KinitSecret, SecretNamespace: d.o.KinitSecretNamespace, NamespaceSecrets: accounts.Named(),
 		LogsPods: o.LogsPodImage != "", StandsBy: o.PodName != "",
 	}
 	return p

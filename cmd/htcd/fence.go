@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -51,7 +52,7 @@ func (l fencedLedger) Write(ctx context.Context, fn func(*ledger.Tx) error) erro
 // from this look to the command's connection, a few milliseconds in which the process would have to fall asleep for longer
 // than the Lease lasts.
 type fencedSchedd struct {
-	kube.Schedd
+	backend.Schedd
 	fence *fence
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -17,16 +18,18 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	"htc.cern.ch/htcd/internal/schedd/token"
+	"htc.cern.ch/htcd/internal/secrets"
 )
 
 // loop is the control loop over a ledger with what it stands on: the part that htcd run and htcd reconcile share.
 // Nothing of it watches or works yet.
 type loop struct {
-	controller *kube.Controller
-	informer   cache.SharedIndexInformer
-	secret     *kube.SecretCredentials
-	condor     *schedd.Client
-	close      func() error
+	controller  *kube.Controller
+	informer    cache.SharedIndexInformer
+	secrets     *secrets.Watcher
+	credentials backend.Credentials
+	condor      *schedd.Client
+	close       func() error
 }
 
 // proofs keeps tickets and tokens, until it is closed.
@@ -47,16 +50,16 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		return nil, fmt.Errorf("events: %w", err)
 	}
 	proofs := d.o.proofs()
-	secrets := kube.SecretOptions{
+	accounts := secrets.Options{
 		Namespace: d.o.KinitSecretNamespace, Name: d.o.KinitSecret,
 		PerNamespace: d.o.NamespaceSecrets, Watched: d.o.Namespace, Further: d.o.PoolSecrets,
-		Asked: d.counts.Ticket,
 	}
 	l := &loop{
 		informer: d.jobs.NewInformer(d.o.Namespace, d.o.Resync),
-		secret:   kube.NewSecretCredentials(d.core, secrets, proofs),
+		secrets:  secrets.NewWatcher(d.core, accounts),
 		close:    func() error { defer broadcaster.Shutdown(); return proofs.Close() },
 	}
+	l.credentials = &backend.SecretCredentials{Secrets: l.secrets, Proofs: proofs, Asked: d.counts.Ticket}
 	l.condor = schedd.New(schedd.Options{
 		BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,
 		Pool: d.o.Pool, Schedd: d.o.Schedd, Command: d.o.ScheddCommand, Timeout: d.o.CommandTimeout,
@@ -71,8 +74,9 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Site: kube.Site{
 			ImageRegistry: strings.TrimSuffix(d.o.ImageRegistry, "/"), Binds: d.o.Binds,
 			CallbackURL: d.o.CallbackURL, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender, AllowOptions: d.o.AllowHTCOpts,
-			AllowImages: d.o.AllowImages, Collector: d.o.Pool, Schedd: d.o.Schedd, AllowPools: d.o.AllowPools, PoolSecrets: secrets.Named(),
-			MaxQueue: d.o.MaxQueue, MaxOpen: d.o.MaxOpen, MaxOutput: d.o.MaxOutput.Value() >> 20,
+			AllowImages: d.o.AllowImages,
+			Policy:      backend.Policy{Collector: d.o.Pool, Schedd: d.o.Schedd, AllowPools: d.o.AllowPools, PoolSecrets: accounts.Named()},
+			MaxQueue:    d.o.MaxQueue, MaxOpen: d.o.MaxOpen, MaxOutput: d.o.MaxOutput.Value() >> 20,
 		},
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
@@ -80,7 +84,8 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
 		Informer: l.informer, Objects: d.counts.Objects(kube.APIObjects{Client: d.jobs}),
 		Events: kube.RecordedEvents{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
-		Ledger: book, Credentials: l.secret, Schedd: condor,
+		Ledger: book, Schedd: condor,
+		Credentials: l.credentials, Secrets: l.secrets,
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
 		Observer: d.counts.Observer(),
 	})

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/follow"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -35,9 +36,7 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 		Source: follow.New(follow.Options{
 			HTCJobs: l.informer.GetStore(), Ledger: book, Schedd: l.condor,
 			Identity: func(ctx context.Context, run ledger.Run) (schedd.Identity, error) {
-				id, err := l.secret.Identity(ctx, run.Namespace, run.Secret)
-				id.Place = schedd.Place{Collector: run.Collector, Schedd: run.Schedd}
-				return id, err
+				return l.credentials.Identity(ctx, backend.TargetOf(run))
 			},
 			Store: output.Store{Root: d.o.outputDir()}, Dir: filepath.Join(d.o.Data, "following"),
 			KeepFree: d.o.KeepFree.Value(), Places: liveReaders, Wait: d.o.CommandTimeout, Pause: time.Second, Fresh: 3 * time.Second,

@@ -144,12 +144,12 @@ func (d *daemon) reconcile(ctx context.Context, book kube.Ledger, scope kube.Rec
 	watching, stop := context.WithCancel(ctx)
 	watched := make(chan error, 1)
 	nobody := func(string) {}
-	go func() { watched <- loop.secret.Run(watching, nobody, nobody) }()
+	go func() { watched <- loop.secrets.Run(watching, nobody, nobody) }()
 	defer func() { stop(); err = errors.Join(err, <-watched) }()
 
 	bound, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	cache.WaitForCacheSync(bound.Done(), loop.secret.HasSynced) // without it, asking for a ticket says what is wrong
+	cache.WaitForCacheSync(bound.Done(), loop.secrets.HasSynced) // without it, asking for a ticket says what is wrong
 	return loop.controller.Reconcile(ctx, scope)
 }
 

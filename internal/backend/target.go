@@ -12,14 +12,17 @@ import (
 // Target is where a run is in HTCondor, and whose it is. It is written to the ledger with the intent: every later question
 // about the run goes there, as that account, whatever the flags or the site's command say by then.
 type Target struct {
-	Place     schedd.Place
-	Namespace string
-	Secret    string // the Secret that the HTCJob names; empty: the usual account of its namespace
+	Place schedd.Place
+	Account
 }
+
+// Account is whose credentials are used: those of a Secret in the namespace, or where none is named the usual ones of the namespace.
+// The one without a namespace is the common one.
+type Account struct{ Namespace, Secret string }
 
 // TargetOf returns the target in a run's row.
 func TargetOf(run ledger.Run) Target {
-	return Target{schedd.Place{Collector: run.Collector, Schedd: run.Schedd}, run.Namespace, run.Secret}
+	return Target{schedd.Place{Collector: run.Collector, Schedd: run.Schedd}, Account{run.Namespace, run.Secret}}
 }
 
 // Of returns the run's row with this target in it.

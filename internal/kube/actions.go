@@ -78,21 +78,21 @@ func (a *actionQueues) shutDown() {
 // not all answer it is one that does not, since the action will wait for that one.
 func (c *Controller) backendOf(class actionClass) func(context.Context, string) schedd.Place {
 	return func(ctx context.Context, key string) schedd.Place {
-		var place schedd.Place
+		var endpoint schedd.Place
 		job := c.get(key)
 		if job != nil {
-			place = c.nextPlace(job)
+			endpoint = c.nextEndpoint(job)
 		}
 		runs, err := c.runsOf(ctx, key)
 		if err != nil || job != nil && class == submitting {
-			return place
+			return endpoint
 		}
 		for _, t := range backend.Targets(runs) {
-			if place = t.Place; c.backends.state(place).down {
-				return place
+			if endpoint = t.Place; c.answering.State(endpoint).Down {
+				return endpoint
 			}
 		}
-		return place
+		return endpoint
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
@@ -19,16 +20,13 @@ type blocker struct {
 	reason    string
 	message   string
 	class     actionClass // in which it was met
-	place     schedd.Place
+	endpoint  schedd.Place
 	retry     time.Time // before this nothing is tried again, except by an event
 	told      string    // what the user has been told of it
 }
 
 // explain turns an error of an action into what the user is told.
 func explain(err error) blocker {
-	if e, ok := errors.AsType[*CredentialError](err); ok {
-		return blocker{condition: v1alpha1.ConditionCredentials, reason: e.Reason, message: e.Message}
-	}
 	if e, ok := errors.AsType[*limitError](err); ok {
 		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonNamespaceLimit, message: e.message}
 	}
@@ -46,18 +44,15 @@ func explain(err error) blocker {
 		return blocker{condition: v1alpha1.ConditionSubmitted, reason: "LedgerUnavailable",
 			message: fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err)}
 	}
-	kind := schedd.KindOf(err)
-	if p, ok := errors.AsType[*placed](err); ok {
-		return blocker{condition: v1alpha1.ConditionBackendReachable, reason: kind.String(), message: err.Error(), place: p.place}
-	}
-	switch kind {
-	case schedd.Credentials:
-		return blocker{condition: v1alpha1.ConditionCredentials, reason: kind.String(), message: err.Error()}
-	case schedd.Unknown:
-		return blocker{condition: v1alpha1.ConditionSubmitted, reason: "Retrying", message: err.Error()}
-	default:
-		return blocker{condition: v1alpha1.ConditionSubmitted, reason: kind.String(), message: err.Error()}
-	}
+	t := backend.Explain(err)
+	return blocker{condition: conditionOf[t.With], reason: t.Reason, message: t.Message, endpoint: t.Endpoint}
+}
+
+// conditionOf is the condition that shows trouble with a part.
+var conditionOf = map[backend.Part]string{
+	backend.TheCommand:     v1alpha1.ConditionSubmitted,
+	backend.TheCredentials: v1alpha1.ConditionCredentials,
+	backend.TheSchedd:      v1alpha1.ConditionBackendReachable,
 }
 
 // blockers holds the present blocker of each key, safe for concurrent use.

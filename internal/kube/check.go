@@ -136,7 +136,7 @@ func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
 	if err == nil {
 		c.Observer.repaired(crosscheck.HalfSpooled)
 	}
-	if _, ok := errors.AsType[*CredentialError](err); ok {
+	if _, ok := errors.AsType[*backend.CredentialError](err); ok {
 		c.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a half-spooled cluster cannot be removed")
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/keymutex"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/fairqueue"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -37,8 +38,9 @@ type Options struct {
 	Objects     Objects
 	Events      Events
 	Ledger      Ledger
-	Schedd      Schedd
-	Credentials Credentials
+	Schedd      backend.Schedd
+	Credentials backend.Credentials
+	Secrets     backend.OwnSecrets
 	Log         zerolog.Logger
 	Now         func() time.Time
 	Observer    Observer // for whoever counts
@@ -61,21 +63,22 @@ type Controller struct {
 	secrets    fairqueue.Queue   // namespaces of whose Secrets it is to be found out whether they are in use
 	syncing    keymutex.KeyMutex // one at a time reads the ledger and writes the status of an HTCJob
 	blockers   blockers
-	backends   backends
-	usual      usual
+	answering  *backend.Answering // Options.Schedd is this
+	chooser    *backend.Chooser
+	owners     backend.Owners
 	absences   absences
 	lookups    lookups
 	tries      tries
-	limits     limits
+	limits     backend.Limits
 	throttle   throttle
 	admission  admission
 	began      time.Time // in the ledger's precision
 
 	unfetched  blockers // why output is not fetched
-	proven     proven
+	prover     *backend.Prover
 	secretNews chan struct{} // a Secret holds something else, and is to be looked at
 	leftLogs   logsOutcomes
-	secretUse  secretUse
+	keeper     *backend.Keeper
 	failing    transferFailures
 	bookings   bookings
 	unread     blockers // what ads cannot be had or read
@@ -117,7 +120,12 @@ func New(o Options) (*Controller, error) {
 	}
 	c.checkers = &fairqueue.Pool[schedd.Place]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
 	c.fetchers = &fairqueue.Pool[schedd.Place]{Queue: c.fetches, Size: c.Fetchers, Backend: c.backendOf(asking), Serve: fairqueue.Each(c.fetchOne)}
-	c.Schedd = &answering{Schedd: o.Schedd, backends: &c.backends, now: o.Now, any: o.Credentials.Any, turned: c.placeTurned}
+	c.answering = &backend.Answering{Schedd: o.Schedd, Now: o.Now, Any: o.Credentials.Any, Turned: c.endpointTurned}
+	c.Schedd = c.answering
+	c.chooser = &backend.Chooser{Schedd: c.Schedd, Credentials: o.Credentials}
+	c.owners = backend.Owners{Schedd: c.Schedd, Credentials: o.Credentials}
+	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
+	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: c.needsSecret, Denied: c.secretsDenied}
 	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)
@@ -182,7 +190,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() error { c.drain(work, c.logs, c.logsOne); return nil })
 	}
 	group.Go(func() error { c.drain(work, c.secrets, c.secretsOne); return nil })
-	group.Go(func() error { c.proving(ctx); return nil })
+	group.Go(func() error { c.prover.Run(ctx, c.secretNews); return nil })
 	for _, workers := range c.actors {
 		group.Go(func() error { workers.Run(work); return nil })
 	}
@@ -226,22 +234,6 @@ func (c *Controller) syncOne(ctx context.Context, key string) {
 	c.queue.AddRateLimited(key)
 }
 
-// SecretChanged has the Secrets looked at, and wakes every HTCJob that waits for credentials, or whose account may not do what it
-// has to.
-func (c *Controller) SecretChanged(namespace string) {
-	c.SecretTouched(namespace)
-	select {
-	case c.secretNews <- struct{}{}:
-	default: // it is about to be looked at
-	}
-	c.retryNow(func(t blocker) bool {
-		return t.condition == v1alpha1.ConditionCredentials || t.reason == schedd.NotAuthorised.String()
-	})
-}
-
-// SecretTouched looks whether the Secrets of a namespace are in use: one may be about to be deleted.
-func (c *Controller) SecretTouched(namespace string) { c.secrets.Add(namespace) }
-
 // retryNow ends the back-off of every HTCJob with such a blocker.
 func (c *Controller) retryNow(such func(blocker) bool) {
 	for key, e := range c.blockers.with(such) {
@@ -257,5 +249,17 @@ func (c *Controller) wakeAll() {
 		if job := object.(*v1alpha1.HTCJob); !job.Status.Phase.Terminal() {
 			c.routine.Add(job.Namespace + "/" + job.Name)
 		}
+	}
+}
+
+// wakeLimited lets two ask again that wait at a limit: each that is sent wakes two more.
+func (c *Controller) wakeLimited() {
+	woken := 0
+	for key, e := range c.blockers.with(func(t blocker) bool { return t.reason == schedd.Limit.String() }) {
+		if woken++; woken > 2 {
+			return
+		}
+		c.actions.forget(key)
+		c.actions.add(e, key)
 	}
 }

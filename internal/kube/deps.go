@@ -5,45 +5,12 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
 )
-
-// Schedd is what the loop asks of HTCondor.
-type Schedd interface {
-	Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error)
-	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
-	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
-	Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
-	// Answers is the smallest question that only a schedd which answers can answer.
-	Answers(ctx context.Context, id schedd.Identity) error
-	// ScheddName is where new jobs of an identity go when nobody says where.
-	ScheddName(ctx context.Context, id schedd.Identity) (string, error)
-	Account(ctx context.Context, id schedd.Identity) (string, error)
-	// Transfer brings the output of completed jobs, each to dir/<proc>; Release lets them leave the queue.
-	Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error
-	Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error
-}
 
 // Ledger is where runs and procs are remembered.
 type Ledger interface {
 	Read(ctx context.Context, fn func(*ledger.Tx) error) error
 	Write(ctx context.Context, fn func(*ledger.Tx) error) error
-}
-
-// Credentials gives the identities that HTCondor's commands run as. Its errors are *CredentialError.
-type Credentials interface {
-	// Identity is the one that the HTCJobs of a namespace are sent as: that of a Secret which they name, else the
-	// namespace's own, else the common one.
-	Identity(ctx context.Context, namespace, secret string) (schedd.Identity, error)
-	// Common is the identity of all namespaces that have none of their own.
-	Common(ctx context.Context) (schedd.Identity, error)
-	// Any is whichever works, for questions about everybody's jobs.
-	Any(ctx context.Context) (schedd.Identity, error)
-	// Own lists the Secrets of that namespace that HTCJobs there are sent with; the common one is not among them.
-	Own(namespace string) []OwnSecret
-	// Hold puts our finalizer on a Secret of that list, LetGo takes it off.
-	Hold(ctx context.Context, s OwnSecret) error
-	LetGo(ctx context.Context, s OwnSecret) error
 }
 
 // Objects changes HTCJobs in the apiserver.

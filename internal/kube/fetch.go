@@ -257,12 +257,12 @@ func placeError(err error) error {
 // is not that one's may be the common one's.
 func (c *Controller) transfer(ctx context.Context, b batch, wanted []int, dir string) (arrived, missing []int, err error) {
 	t := backend.TargetOf(b.run)
-	id, err := c.identity(ctx, t)
+	id, err := c.Credentials.Identity(ctx, t)
 	if err != nil {
 		return nil, nil, err
 	}
 	missing = wanted
-	for _, as := range c.accounts(ctx, t, id) {
+	for _, as := range backend.Senders(ctx, c.Credentials, t, id) {
 		if err := c.Schedd.Transfer(ctx, as, b.of(missing), dir); err != nil {
 			return nil, nil, err
 		}
@@ -284,16 +284,6 @@ func (c *Controller) transfer(ctx context.Context, b batch, wanted []int, dir st
 		}
 	}
 	return arrived, missing, nil
-}
-
-// accounts are those whose job it may be. Who named a Secret had its account from the beginning.
-func (c *Controller) accounts(ctx context.Context, t backend.Target, id schedd.Identity) []schedd.Identity {
-	common, err := c.Credentials.Common(ctx)
-	common.Place = id.Place
-	if err != nil || common == id || t.Secret != "" {
-		return []schedd.Identity{id}
-	}
-	return []schedd.Identity{id, common}
 }
 
 // spoil decides what a failed transfer means. A job whose files the schedd fails to send does not hold up the others: it

@@ -154,9 +154,9 @@ func stderrEnd(dir string) string {
 func (c *Controller) release(ctx context.Context, run ledger.Run, procs []int) error {
 	b := batch{run: run}
 	t := backend.TargetOf(run)
-	id, err := c.identity(ctx, t)
+	id, err := c.Credentials.Identity(ctx, t)
 	if err == nil {
-		for _, as := range c.accounts(ctx, t, id) {
+		for _, as := range backend.Senders(ctx, c.Credentials, t, id) {
 			err = errors.Join(err, c.Schedd.Release(ctx, as, b.of(procs)))
 		}
 	}
@@ -216,8 +216,8 @@ func (c *Controller) giveUpGone(ctx context.Context, b batch, missing []int) err
 	if len(others) == 0 {
 		return nil
 	}
-	return &CredentialError{"OtherAccount", fmt.Sprintf("%s of the account %s, such as %s, cannot be fetched from with the credentials of namespace %s",
-		plural(len(others), "job"), others[0].Owner, others[0].ID(), b.run.Namespace)}
+	return backend.OtherAccount(fmt.Sprintf("%s of the account %s, such as %s, cannot be fetched from with the credentials of namespace %s",
+		plural(len(others), "job"), others[0].Owner, others[0].ID(), b.run.Namespace))
 }
 
 // giveUp writes down that the output of some procs cannot be had, and lets their jobs go.

@@ -155,12 +155,10 @@ func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, ui
 func (c *Controller) removeAt(ctx context.Context, t backend.Target, uid string, runs []ledger.Run) ([]schedd.Job, error) {
 	alive, err := c.remove(ctx, t, schedd.UIDConstraint(uid), "htcd: the HTCJob was deleted")
 	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Place != t.Place })
-	if sent, all := clusters(there); all {
-		if strange := strangers(alive, sent); len(strange) > 0 && len(strange) == len(untouched(alive)) {
-			c.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
-				Msg("somebody else's jobs carry the tag of an HTCJob that is deleted; they are left as they are")
-			alive, err = removed(alive), nil
-		}
+	if strange := backend.Strangers(alive, there); len(strange) > 0 {
+		c.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
+			Msg("somebody else's jobs carry the tag of an HTCJob that is deleted; they are left as they are")
+		alive, err = backend.Removed(alive), nil
 	}
 	return alive, err
 }
@@ -168,7 +166,7 @@ func (c *Controller) removeAt(ctx context.Context, t backend.Target, uid string,
 // remove removes jobs of that target and returns those that have not left the queue yet. The error says so when neither
 // their account nor the common one may remove them.
 func (c *Controller) remove(ctx context.Context, t backend.Target, constraint, reason string) (alive []schedd.Job, err error) {
-	id, err := c.identity(ctx, t)
+	id, err := c.Credentials.Identity(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -176,16 +174,15 @@ func (c *Controller) remove(ctx context.Context, t backend.Target, constraint, r
 		return nil, err
 	}
 	// They may have been sent before the namespace had an account of its own.
-	if len(untouched(alive)) > 0 && t.Secret == "" {
-		common, err := c.Credentials.Common(ctx)
-		common.Place = t.Place
+	if len(backend.Untouched(alive)) > 0 && t.Secret == "" {
+		common, err := c.Credentials.Common(ctx, t.Place)
 		if err == nil && common != id {
 			if alive, err = c.removeAs(ctx, common, constraint, reason); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if left := untouched(alive); len(left) > 0 {
+	if left := backend.Untouched(alive); len(left) > 0 {
 		return alive, othersJobs(t.Namespace, left)
 	}
 	return alive, nil
@@ -201,22 +198,18 @@ func (c *Controller) removeAs(ctx context.Context, id schedd.Identity, constrain
 	return alive, err
 }
 
-// untouched are the jobs that a condor_rm passed over: what it may remove is marked as removed when it returns.
-func untouched(alive []schedd.Job) []schedd.Job {
-	var left []schedd.Job
-	for _, j := range alive {
-		if j.Status != schedd.Removed {
-			left = append(left, j)
-		}
-	}
-	return left
-}
-
 // othersJobs says whose jobs are in the way of a deletion.
 func othersJobs(namespace string, left []schedd.Job) error {
-	return &CredentialError{"OtherAccount", fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials of namespace %s, "+
+	return backend.OtherAccount(fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials of namespace %s, "+
 		"because the schedd lets only their owner do it: put that account's credentials back into the secret, or have the schedd's administrator remove them "+
-		"(or let go of them with the annotation %s=true)", plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation)}
+		"(or let go of them with the annotation %s=true)", plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation))
+}
+
+// othersCluster says whose job stands where the one that may have been sent is looked for.
+func othersCluster(j schedd.Job) error {
+	return backend.OtherAccount(fmt.Sprintf("job %s of the account %s carries this HTCJob's tag, and htcd has no credentials of that account: "+
+		"if the HTCJob was being sent with them, put them back into the secret; if the tag is forged, have the schedd's administrator remove that job, "+
+		"or let go of it with the annotation %s=true, delete this HTCJob and apply it again", j.ID(), j.Owner, v1alpha1.AbandonAnnotation))
 }
 
 // forget drops the rows, the output and the staged files of an HTCJob: staged files first, since the rows say where

@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -11,18 +10,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+	"htc.cern.ch/htcd/internal/secrets"
 )
 
 // aSecret gives the namespace an account of its own.
 func aSecret(t *testing.T) *world {
 	w := newWorld(t)
 	w.accounts["default"] = "alice"
-	w.own = []OwnSecret{{Namespace: "default", Name: "kinit-secret", Usual: true}, {Namespace: "default", Name: "further"}}
+	w.own = []secrets.Own{{Namespace: "default", Name: "kinit-secret", Usual: true}, {Namespace: "default", Name: "further"}}
 	return w
 }
 
@@ -90,9 +88,9 @@ func TestNothingBeginsWithASecretThatIsBeingDeleted(t *testing.T) {
 	w.later(0)
 	said := meta.FindStatusCondition(w.job("after").Status.Conditions, v1alpha1.ConditionCredentials)
 	require.Equal(t, metav1.ConditionFalse, said.Status)
-	require.Equal(t, reasonSecretDeleting, said.Reason)
+	require.Equal(t, "SecretBeingDeleted", said.Reason)
 	require.Contains(t, said.Message, "secret default/kinit-secret is being deleted")
-	require.Contains(t, said.Message, v1alpha1.InUseFinalizer)
+	require.Contains(t, said.Message, secrets.Finalizer)
 
 	// When the namespace has no account any more, the common one sends what waits.
 	w.accounts["default"] = ""
@@ -131,16 +129,18 @@ func TestALedgerThatIsLostLetsNoSecretGo(t *testing.T) {
 	w := aSecret(t)
 	w.apply(htcjob("job"))
 	require.NoError(t, w.forget(t.Context(), "default", "other", "uid-job"))
-	require.NoError(t, w.tendSecrets(t.Context(), "default"))
+	require.NoError(t, w.keeper.Tend(t.Context(), "default"))
 	require.True(t, w.own[0].Held)
 }
 
 func TestAnHTCdThatMayNotPatchSecretsWorksAsBefore(t *testing.T) {
 	w := aSecret(t)
+	said := 0
+	w.keeper.Denied = func(secrets.Own, error) { said++ }
 	w.unheld = fmt.Errorf("finalizer: %w", apierrors.NewForbidden(corev1.Resource("secrets"), "kinit-secret", errBroken))
 	w.apply(htcjob("job"))
 	require.Len(t, w.schedd.Jobs(), 1)
-	require.True(t, w.secretUse.denied.Load(), "it was said")
+	require.Equal(t, 1, said)
 	w.SecretChanged("default")
 	w.settle()
 	w.gone("job")
@@ -153,71 +153,4 @@ func TestAnHTCdThatMayNotPatchSecretsWorksAsBefore(t *testing.T) {
 	w.retryNow(func(blocker) bool { return true })
 	w.settle()
 	require.Len(t, w.schedd.Jobs(), 1)
-	require.False(t, w.secretUse.denied.Load())
-}
-
-func TestWhenTheFinalizerIsDue(t *testing.T) {
-	for _, c := range []struct{ held, deleting, needed, due bool }{
-		{needed: true, due: true},
-		{needed: true, held: true},
-		{needed: true, deleting: true}, // Kubernetes would refuse it
-		{needed: true, held: true, deleting: true},
-		{},
-		{held: true, due: true},
-		{held: true, deleting: true, due: true},
-		{deleting: true},
-	} {
-		require.Equal(t, c.due, OwnSecret{Held: c.held, Deleting: c.deleting}.due(c.needed), "%+v", c)
-	}
-}
-
-// Everybody's HTCJobs that wait for credentials are tried when one changes: a finalizer is no such change.
-func TestAFinalizerWakesNobody(t *testing.T) {
-	client := fake.NewClientset()
-	s := NewSecretCredentials(client, SecretOptions{Namespace: "htcd", Name: "kinit-secret", PerNamespace: true}, ticketer{})
-	ctx, stop := context.WithCancel(t.Context())
-	ended, told := make(chan error, 1), make(chan string, 10)
-	go func() {
-		ended <- s.Run(ctx, func(namespace string) { told <- "changed " + namespace }, func(namespace string) { told <- "touched " + namespace })
-	}()
-	t.Cleanup(func() { stop(); require.NoError(t, <-ended) })
-	require.True(t, cache.WaitForCacheSync(ctx.Done(), s.HasSynced))
-	secrets := client.CoreV1().Secrets("physics")
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "kinit-secret", ResourceVersion: "1"}}
-	_, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{})
-	require.NoError(t, err)
-	require.Equal(t, "changed physics", <-told)
-	secret.Finalizers, secret.ResourceVersion = []string{v1alpha1.InUseFinalizer}, "2"
-	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	require.Equal(t, "touched physics", <-told)
-	secret.Data, secret.ResourceVersion = map[string][]byte{"token": []byte("another")}, "3"
-	_, err = secrets.Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	require.Equal(t, "changed physics", <-told)
-	require.NoError(t, secrets.Delete(t.Context(), "kinit-secret", metav1.DeleteOptions{}))
-	require.Equal(t, "changed physics", <-told)
-}
-
-func TestTheFinalizerOfASecret(t *testing.T) {
-	s := secretsOf(t, true, nil, map[string]string{"htcd/kinit-secret": "robot", "physics/kinit-secret": "alice", "physics/further": "carol", "physics/other": "eve"})
-	require.Empty(t, s.Own("htcd"), "the common one is no namespace's own")
-	own := s.Own("physics")
-	require.Equal(t, []OwnSecret{{Namespace: "physics", Name: "further"}, {Namespace: "physics", Name: "kinit-secret", Usual: true}}, own)
-	others := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "physics", Name: "further", Finalizers: []string{"somebody.else/s"}}}
-	_, err := s.client.CoreV1().Secrets("physics").Update(t.Context(), others, metav1.UpdateOptions{})
-	require.NoError(t, err)
-	finalizers := func() []string {
-		secret, err := s.client.CoreV1().Secrets("physics").Get(t.Context(), "further", metav1.GetOptions{})
-		require.NoError(t, err)
-		return secret.Finalizers
-	}
-	for range 2 {
-		require.NoError(t, s.Hold(t.Context(), own[0]))
-		require.ElementsMatch(t, []string{"somebody.else/s", v1alpha1.InUseFinalizer}, finalizers())
-	}
-	for range 2 {
-		require.NoError(t, s.LetGo(t.Context(), own[0]))
-		require.Equal(t, []string{"somebody.else/s"}, finalizers())
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -625,7 +626,7 @@ func TestAChangeThatWaitsIsNotAnsweredWithTheOldEnd(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
 	require.NoError(t, w.callback("one", 0, 0))
-	w.denied = &CredentialError{"BadPassword", "the KDC refuses the password"}
+	w.denied = &backend.CredentialError{Reason: "BadPassword", Message: "the KDC refuses the password"}
 	job := w.edit("one", func(spec *v1alpha1.HTCJobSpec) { spec.Script.Source = "true\n" })
 	require.EqualValues(t, 1, job.Status.ObservedGeneration)
 	require.EqualValues(t, 1, condition(job, v1alpha1.ConditionComplete).ObservedGeneration)

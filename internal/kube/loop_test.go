@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -258,7 +259,7 @@ func TestARefusedDescriptionIsShownAndNotTriedUntilTheSpecChanges(t *testing.T) 
 
 func TestAWrongPasswordIsShownAndAMendedSecretIsEnough(t *testing.T) {
 	w := newWorld(t)
-	w.denied = &CredentialError{"BadPassword", "the KDC refuses the password"}
+	w.denied = &backend.CredentialError{Reason: "BadPassword", Message: "the KDC refuses the password"}
 	job := w.apply(htcjob("one"))
 	require.Equal(t, v1alpha1.PhasePending, job.Status.Phase)
 	require.Equal(t, "BadPassword", condition(job, v1alpha1.ConditionCredentials).Reason)

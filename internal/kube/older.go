@@ -35,7 +35,7 @@ func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, t back
 	if err != nil {
 		return false, fmt.Errorf("look for attempts after %d: %w", newest.Attempt, err)
 	}
-	queued, left, _, err = c.own(ctx, t, id, queued, left)
+	queued, left, _, err = c.owners.Own(ctx, t, id, queued, left)
 	if err != nil {
 		return false, fmt.Errorf("look whose the jobs after attempt %d are: %w", newest.Attempt, err)
 	}

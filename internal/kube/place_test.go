@@ -77,6 +77,11 @@ func poolOf(collector, schedd, secret string) func(*v1alpha1.HTCJob) {
 	}
 }
 
+// targetAt is the usual account's at an endpoint.
+func targetAt(endpoint schedd.Place) backend.Target {
+	return backend.Target{Place: endpoint, Account: backend.Account{Namespace: "default"}}
+}
+
 func (w *world) latestRun(name string) ledger.Run {
 	w.t.Helper()
 	run, err := w.latest(w.t.Context(), "uid-"+name)
@@ -91,10 +96,10 @@ func TestAnHTCJobGoesWhereItsSpecSays(t *testing.T) {
 		at     *scheddtest.Schedd
 		target backend.Target
 	}{
-		"nowhere":           {nil, first, backend.Target{Place: schedd.Place{Schedd: "first"}, Namespace: "default"}},
-		"to-the-second":     {[]func(*v1alpha1.HTCJob){poolOf("", "second", "")}, second, backend.Target{Place: schedd.Place{Schedd: "second"}, Namespace: "default"}},
-		"to-the-usual-pool": {[]func(*v1alpha1.HTCJob){poolOf("near", "second", "")}, second, backend.Target{Place: schedd.Place{Schedd: "second"}, Namespace: "default"}},
-		"far-away":          {[]func(*v1alpha1.HTCJob){poolOf("far", "first", "")}, far, backend.Target{Place: schedd.Place{Collector: "far", Schedd: "first"}, Namespace: "default"}},
+		"nowhere":           {nil, first, targetAt(schedd.Place{Schedd: "first"})},
+		"to-the-second":     {[]func(*v1alpha1.HTCJob){poolOf("", "second", "")}, second, targetAt(schedd.Place{Schedd: "second"})},
+		"to-the-usual-pool": {[]func(*v1alpha1.HTCJob){poolOf("near", "second", "")}, second, targetAt(schedd.Place{Schedd: "second"})},
+		"far-away":          {[]func(*v1alpha1.HTCJob){poolOf("far", "first", "")}, far, targetAt(schedd.Place{Collector: "far", Schedd: "first"})},
 	} {
 		before := len(c.at.Jobs())
 		job := w.apply(htcjob(name, c.pool...))
@@ -307,8 +312,8 @@ func TestAfterALostLedgerARunIsLookedForWhereItsStatusSays(t *testing.T) {
 	p.usual = "second"
 	w.restart()
 	w.settle()
-	require.Equal(t, backend.Target{Place: schedd.Place{Schedd: "second"}, Namespace: "default"}, backend.TargetOf(w.latestRun("one")))
-	require.Equal(t, backend.Target{Place: schedd.Place{Schedd: "first"}, Namespace: "default"}, backend.TargetOf(w.latestRun("usual")))
+	require.Equal(t, targetAt(schedd.Place{Schedd: "second"}), backend.TargetOf(w.latestRun("one")))
+	require.Equal(t, targetAt(schedd.Place{Schedd: "first"}), backend.TargetOf(w.latestRun("usual")))
 	second.Complete(1, 0, 0)
 	w.crosscheck()
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)

@@ -7,10 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-var badPasswordError = &CredentialError{Reason: "BadPassword", Message: "secret htcd/kinit-secret: no Kerberos ticket: Password incorrect"}
+var badPasswordError = &backend.CredentialError{Reason: "BadPassword", Message: "secret htcd/kinit-secret: no Kerberos ticket: Password incorrect"}
 
 func TestAWrongPasswordIsShownByHTCJobsThatDoNotNeedItNow(t *testing.T) {
 	w := newWorld(t)
@@ -54,7 +55,7 @@ func TestARestartForgetsNoWrongPassword(t *testing.T) {
 	w.restart()
 	w.settle()
 	require.Equal(t, before, w.writes, "it was never True in between")
-	w.prove(t.Context(), true)
+	w.prover.Prove(t.Context(), true)
 	w.settle()
 	require.Equal(t, before, w.writes)
 	require.Equal(t, "BadPassword", condition(w.job("runs"), v1alpha1.ConditionCredentials).Reason)
@@ -63,13 +64,13 @@ func TestARestartForgetsNoWrongPassword(t *testing.T) {
 func TestASecretThatIsNotReadYetIsNoFaultAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("runs"))
-	w.denied = &CredentialError{Reason: reasonSecretUnreadable, Message: "not read yet"}
+	w.denied = &backend.CredentialError{Reason: "SecretUnreadable", Message: "not read yet"}
 	w.SecretChanged("htcd")
 	w.settle()
 	require.Equal(t, metav1.ConditionTrue, condition(w.job("runs"), v1alpha1.ConditionCredentials).Status)
-	w.prove(t.Context(), true)
+	w.prover.Prove(t.Context(), true)
 	w.settle()
-	require.Equal(t, reasonSecretUnreadable, condition(w.job("runs"), v1alpha1.ConditionCredentials).Reason)
+	require.Equal(t, "SecretUnreadable", condition(w.job("runs"), v1alpha1.ConditionCredentials).Reason)
 }
 
 func TestEachHTCJobSaysWhatItsOwnAccountIsWorth(t *testing.T) {
@@ -77,7 +78,8 @@ func TestEachHTCJobSaysWhatItsOwnAccountIsWorth(t *testing.T) {
 	w.Site.PoolSecrets = []string{"kinit-secret", "hers"}
 	w.apply(htcjob("usual"))
 	w.apply(htcjob("hers", func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: "hers"} }))
-	w.proven.replace(map[account]*CredentialError{{namespace: "default"}: nil, {namespace: "default", secret: "hers"}: badPasswordError})
+	w.refused = map[string]error{"hers": badPasswordError}
+	w.prover.Prove(t.Context(), true)
 	w.later(time.Minute)
 	require.Equal(t, metav1.ConditionTrue, condition(w.job("usual"), v1alpha1.ConditionCredentials).Status)
 	require.Equal(t, "BadPassword", condition(w.job("hers"), v1alpha1.ConditionCredentials).Reason)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -150,7 +151,9 @@ func TestReconcileConcludesNothingWithoutAnAnswer(t *testing.T) {
 	for name, breaks := range map[string]func(w *world){
 		"of the schedd":    func(w *world) { w.schedd.Down(errUnreachable) },
 		"of the apiserver": func(w *world) { w.unlisted = errBroken },
-		"of the KDC":       func(w *world) { w.denied = &CredentialError{"KDCUnreachable", "no KDC answered"} },
+		"of the KDC": func(w *world) {
+			w.denied = &backend.CredentialError{Reason: "KDCUnreachable", Message: "no KDC answered"}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -36,7 +36,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		t, id, err = c.choose(ctx, job)
 	} else {
 		t = backend.TargetOf(*run)
-		id, err = c.identity(ctx, t)
+		id, err = c.Credentials.Identity(ctx, t)
 	}
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if err != nil {
 		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
 	}
-	queued, left, others, err := c.own(ctx, t, id, queued, left)
+	queued, left, others, err := c.owners.Own(ctx, t, id, queued, left)
 	if err != nil {
 		return fmt.Errorf("look whose the jobs of attempt %d are: %w", run.Attempt, err)
 	}
@@ -126,7 +126,7 @@ func (c *Controller) lookAgainAfter(run ledger.Run) time.Time {
 
 // writeAgain writes down an attempt that the ledger has forgotten. It returns nil when nothing is to be done about it now.
 func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, attempt int) (*ledger.Run, error) {
-	held, err := c.holdSecret(ctx, t)
+	held, err := c.keeper.Hold(ctx, t.Account)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return err
 	}
-	if err := c.limits.ask(limitKey{id.Place, id.Who()}, c.Now()); err != nil {
+	if err := c.limits.Ask(id, c.Now()); err != nil {
 		return err
 	}
 	fresh := t.Of(c.newRun(job, run.Attempt, d))

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -23,11 +24,11 @@ type view struct {
 	blocker  blocker
 	stuck    bool // blocker is set
 
-	secret    proof    // of the Secret that it is sent with
-	unfetched *blocker // why output is not fetched
+	secret    backend.Proof // of the Secret that it is sent with
+	unfetched *blocker      // why output is not fetched
 	logs      logsView
 
-	backend reachability
+	backend backend.Reachability
 
 	now time.Time
 }
@@ -70,11 +71,11 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	switch {
 	case v.stuck && v.blocker.condition == v1alpha1.ConditionCredentials:
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.blocker.reason, v.blocker.message)
-	case v.secret.err != nil && !status.Phase.Terminal():
-		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.secret.err.Reason, v.secret.err.Message)
-	case !v.secret.known && !status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
+	case v.secret.Err != nil && !status.Phase.Terminal():
+		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.secret.Err.Reason, v.secret.Err.Message)
+	case !v.secret.Known && !status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
 		// After a restart what was said stands until the Secret was looked at.
-	case v.secret.err != nil:
+	case v.secret.Err != nil:
 	// Where the schedd, or a full volume, is in the way next, what was said of the Secret no longer holds.
 	case s.run != nil && s.run.State == ledger.Submitted, meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionCredentials) && !status.Phase.Terminal():
 		set(v1alpha1.ConditionCredentials, metav1.ConditionTrue, "TicketValid", "there is a ticket, or a token, to submit with")
@@ -82,10 +83,10 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 	switch {
 	case status.Phase.Terminal() && s.job.DeletionTimestamp == nil && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
 		// An ended HTCJob no longer depends on the schedd; a later outage must not rewrite it.
-	case v.backend.asked && v.backend.down:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.backend.reason, v.backend.message)
-	case v.backend.asked:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.backend.reason, v.backend.message)
+	case v.backend.Asked && v.backend.Down:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.backend.Reason, v.backend.Message)
+	case v.backend.Asked:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.backend.Reason, v.backend.Message)
 	}
 	if v.stuck && s.job.DeletionTimestamp != nil && v.blocker.condition == v1alpha1.ConditionBackendReachable {
 		set(v.blocker.condition, metav1.ConditionFalse, v.blocker.reason, v.blocker.message) // it names the way out

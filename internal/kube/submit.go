@@ -24,18 +24,18 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	}
 	t, id, err := c.choose(ctx, job)
 	if err == nil {
-		err = c.mayBegin(t)
+		err = c.keeper.MayBegin(t.Account)
 	}
 	if err != nil {
 		return err
 	}
 	// Every intent that an outage leaves open costs two looks for its tag afterwards: while nobody answers none is begun.
-	if !c.backends.answers(id.Place) {
+	if state := c.answering.State(id.Place); !state.Asked || state.Down {
 		if err := c.Schedd.Answers(ctx, id); err != nil {
 			return fmt.Errorf("ask before the submission: %w", err)
 		}
 	}
-	if err := c.limits.ask(limitKey{id.Place, id.Who()}, c.Now()); err != nil {
+	if err := c.limits.Ask(id, c.Now()); err != nil {
 		return err
 	}
 	if later, err := c.sentLater(ctx, job, t, id, newest); err != nil {
@@ -61,7 +61,7 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 		return false, err
 	}
 	defer leave()
-	held, err := c.holdSecret(ctx, backend.TargetOf(run))
+	held, err := c.keeper.Hold(ctx, backend.TargetOf(run).Account)
 	if err != nil {
 		return false, err
 	}
@@ -128,7 +128,7 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	if err != nil {
 		return err
 	}
-	c.limits.over(limitKey{id.Place, id.Who()})
+	c.limits.Over(id)
 	c.wakeLimited()
 	if cluster.Procs != run.Procs {
 		return fmt.Errorf("submit: cluster %d has %d procs instead of %d", cluster.ID, cluster.Procs, run.Procs)

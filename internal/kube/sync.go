@@ -67,7 +67,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		}
 	}
 	// The status comes first: the action then works with the object as it stands afterwards.
-	v := view{decision: d, blocker: difficulty, stuck: stuck, secret: c.proven.get(accountOf(job)), logs: c.logsViewOf(key)}
+	v := view{decision: d, blocker: difficulty, stuck: stuck, secret: c.prover.Of(accountOf(job)), logs: c.logsViewOf(key)}
 	if t, is := c.unfetched.get(key); is {
 		v.unfetched = &t
 	}
@@ -205,7 +205,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situatio
 // report makes the object say what its status should be, and tells what happened. It returns whether there was a difference.
 func (c *Controller) report(ctx context.Context, s situation, v view) (differs bool, err error) {
 	v.now = c.Now()
-	v.backend = c.backends.state(c.placeOf(s, v))
+	v.backend = c.answering.State(c.endpointOf(s, v))
 	status := newStatus(s, v)
 	if equality.Semantic.DeepEqual(status, s.job.Status) {
 		return false, nil

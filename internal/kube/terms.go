@@ -60,7 +60,7 @@ func terms(spec v1alpha1.HTCJobSpec) (schedd.Terms, error) {
 // units rounds a quantity up to whole units.
 func units(field string, asked resource.Quantity, unit int64, most string) (int64, error) {
 	if asked.Sign() <= 0 || asked.Cmp(resource.MustParse(most)) > 0 {
-		return 0, refuse("%s: expected more than 0 and at most %s, found %s", field, most, asked.String())
+		return 0, schedd.Refusal("%s: expected more than 0 and at most %s, found %s", field, most, asked.String())
 	}
 	return (asked.Value() + unit - 1) / unit, nil
 }
@@ -69,7 +69,7 @@ func units(field string, asked resource.Quantity, unit int64, most string) (int6
 func gpus(asked resource.Quantity) (int64, error) {
 	n := asked.Value()
 	if asked.Sign() < 0 || asked.Cmp(resource.MustParse("1M")) > 0 || asked.Cmp(*resource.NewQuantity(n, resource.DecimalSI)) != 0 {
-		return 0, refuse("spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found %s", asked.String())
+		return 0, schedd.Refusal("spec.resources.gpus: expected a whole number, at least 0 and at most 1M, found %s", asked.String())
 	}
 	return n, nil
 }

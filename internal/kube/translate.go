@@ -3,12 +3,14 @@ package kube
 import (
 	"time"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // Site is what the administrator sets for every job.
 type Site struct {
+	backend.Policy
 	ImageRegistry    string
 	Binds            []string
 	CallbackURL      string
@@ -16,10 +18,6 @@ type Site struct {
 	Sender           string   // path of a binary to send along, usually empty
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
 	AllowImages      []string // patterns of schedd.AllowImage; none: every image
-	Collector        string   // of the usual pool; empty: HTCondor's configuration says
-	Schedd           string   // the usual one; empty: the configuration, or a site's command, says
-	AllowPools       []string // patterns of schedd.AllowPlace for other schedds; none: no other
-	PoolSecrets      []string // names of the Secrets that HTCJobs may name; none: no Secret
 	MaxQueue         int      // procs of one HTCJob; 0: no limit
 	MaxOpen          int      // open procs of one namespace; 0: no limit
 	MaxOutput        int64    // MiB that one job may leave behind; 0: no limit
@@ -72,9 +70,9 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 func (s Site) fits(queue int) error {
 	switch {
 	case s.MaxQueue > 0 && queue > s.MaxQueue:
-		return refuse("queue %d is more than the %d jobs that one HTCJob may have here (--max-queue): make it several HTCJobs", queue, s.MaxQueue)
+		return schedd.Refusal("queue %d is more than the %d jobs that one HTCJob may have here (--max-queue): make it several HTCJobs", queue, s.MaxQueue)
 	case s.MaxOpen > 0 && queue > s.MaxOpen:
-		return refuse("queue %d is more than the %d jobs that a namespace may have open here (--max-open-per-namespace): make it several HTCJobs",
+		return schedd.Refusal("queue %d is more than the %d jobs that a namespace may have open here (--max-open-per-namespace): make it several HTCJobs",
 			queue, s.MaxOpen)
 	}
 	return nil

@@ -137,7 +137,7 @@ func (c *Controller) unsuccessful(id schedd.Identity, run ledger.Run, err error)
 	e, own := errors.AsType[*schedd.Error](err)
 	switch {
 	case schedd.KindOf(err) == schedd.Limit:
-		c.limits.met(limitKey{id.Place, id.Who()}, err, c.Now())
+		c.limits.Met(id, err, c.Now())
 	case own && e.Kind == schedd.Unknown && e.ExitCode > 0 && e.Cluster == nil && t.alike >= mostAlike:
 		return &schedd.Error{Kind: schedd.Refused, Stderr: fmt.Sprintf("condor_submit failed %d times with the same words: %v", t.alike, err)}
 	}

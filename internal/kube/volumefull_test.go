@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -94,7 +95,7 @@ func TestTheReasonOfAStatusIsWhatKeepsItFromGettingOn(t *testing.T) {
 
 func TestWhatWasSaidOfASecretDoesNotOutlastIt(t *testing.T) {
 	w := newWorld(t)
-	w.denied = &CredentialError{"BadPassword", "wrong"}
+	w.denied = &backend.CredentialError{Reason: "BadPassword", Message: "wrong"}
 	require.Equal(t, "BadPassword", w.apply(htcjob("waiting")).Status.Reason)
 	w.denied = nil
 	w.schedd.Down(errUnreachable)

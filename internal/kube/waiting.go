@@ -1,8 +1,7 @@
 package kube
 
 import (
-	"time"
-
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -20,22 +19,5 @@ func (c *Controller) Waiting() map[string]int {
 	return n
 }
 
-// Backend is what is known of a schedd.
-type Backend struct {
-	Place    schedd.Place
-	Down     bool // it did not answer when it was last asked
-	Answered bool // it has answered since htcd began
-	Usual    bool // the site, not a user, has named it
-	Asked    time.Time
-}
-
-// Backends lists the schedds that were asked anything. One that never answered may be somebody's slip of the pen.
-func (c *Controller) Backends() []Backend {
-	c.backends.mu.Lock()
-	defer c.backends.mu.Unlock()
-	all := make([]Backend, 0, len(c.backends.m))
-	for place, b := range c.backends.m {
-		all = append(all, Backend{Place: place, Down: b.down, Answered: !b.answered.IsZero(), Usual: b.usual, Asked: b.at})
-	}
-	return all
-}
+// Backends is what is known of the schedds that were asked anything.
+func (c *Controller) Backends() map[schedd.Place]backend.Reachability { return c.answering.Known() }

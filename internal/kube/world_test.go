@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,33 +17,36 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+	"htc.cern.ch/htcd/internal/secrets"
 )
 
 // world is a controller with a real ledger, a schedd in memory, an apiserver that is one store, and a clock of its own.
 type world struct {
 	*Controller
-	t      *testing.T
-	schedd *scheddtest.Schedd
-	book   *ledger.Ledger
-	store  cache.Store
-	clock  time.Time
-	told   []string // events, "type reason: message"
-	denied error    // what Credentials answers
-	asked  int      // how often Credentials was asked for the common account
+	t       *testing.T
+	schedd  *scheddtest.Schedd
+	book    *ledger.Ledger
+	store   cache.Store
+	clock   time.Time
+	told    []string         // events, "type reason: message"
+	denied  error            // what Credentials answers
+	refused map[string]error // the same for Secrets that are named
+	asked   int              // how often Credentials was asked for the common account
 
 	accounts map[string]string // of the namespaces that have one of their own
 	writes   int               // of a status
 	patches  int               // of a Secret
 
-	own      []OwnSecret // what Credentials says of the namespace's own
-	unheld   error       // what Hold and LetGo answer
-	unlisted error       // what listing HTCJobs answers
+	own      []secrets.Own // what Credentials says of the namespace's own
+	unheld   error         // what Hold and LetGo answer
+	unlisted error         // what listing HTCJobs answers
 }
 
 func newWorld(t *testing.T) *world {
@@ -56,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	w.Controller, err = New(Options{
 		Site:    Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
 		Staging: t.TempDir(), Workers: 1, Submitters: 1, Fetchers: 1,
-		Informer: informer, Objects: w, Events: w, Ledger: book, Schedd: w.schedd, Credentials: w,
+		Informer: informer, Objects: w, Events: w, Ledger: book, Schedd: w.schedd, Credentials: w, Secrets: w,
 		Log: zerolog.Nop(), Now: func() time.Time { return w.clock },
 	})
 	require.NoError(t, err)
@@ -71,13 +75,13 @@ func newWorldWithOutput(t *testing.T) *world {
 }
 
 // asks lets the controller talk to another schedd.
-func (w *world) asks(s Schedd) { w.Controller.Schedd.(*answering).Schedd = s }
+func (w *world) asks(s backend.Schedd) { w.answering.Schedd = s }
 
 // restart is a new htcd over the same ledger, schedd and apiserver.
 func (w *world) restart() {
 	w.t.Helper()
 	var err error
-	w.Options.Schedd = w.Options.Schedd.(*answering).Schedd
+	w.Options.Schedd = w.answering.Schedd
 	w.Controller, err = New(w.Options)
 	require.NoError(w.t, err)
 	require.NoError(w.t, w.adoptOrphans(w.t.Context()))
@@ -134,7 +138,7 @@ func (w *world) settle() {
 func (w *world) step() bool {
 	select {
 	case <-w.secretNews:
-		w.prove(w.t.Context(), false)
+		w.prover.Prove(w.t.Context(), false)
 		return true
 	default:
 	}
@@ -297,29 +301,29 @@ func (w *world) Warning(_ *v1alpha1.HTCJob, reason, message string) {
 }
 
 // Identity names the account in place of a ticket; scheddtest knows whose jobs it may remove by that.
-func (w *world) Identity(ctx context.Context, namespace, secret string) (schedd.Identity, error) {
-	if secret != "" {
-		return schedd.Identity{CCache: secret}, w.denied
+func (w *world) Identity(ctx context.Context, t backend.Target) (schedd.Identity, error) {
+	if t.Secret != "" {
+		return schedd.Identity{CCache: t.Secret, Place: t.Place}, cmp.Or(w.refused[t.Secret], w.denied)
 	}
-	if account := w.accounts[namespace]; account != "" {
-		return schedd.Identity{CCache: account}, w.denied
+	if account := w.accounts[t.Namespace]; account != "" {
+		return schedd.Identity{CCache: account, Place: t.Place}, w.denied
 	}
-	return w.Common(ctx)
+	return w.Common(ctx, t.Place)
 }
 
-func (w *world) Common(context.Context) (schedd.Identity, error) {
+func (w *world) Common(_ context.Context, endpoint schedd.Place) (schedd.Identity, error) {
 	w.asked++
-	return schedd.Identity{CCache: scheddtest.Robot}, w.denied
+	return schedd.Identity{CCache: scheddtest.Robot, Place: endpoint}, w.denied
 }
 
-func (w *world) Own(string) []OwnSecret { return slices.Clone(w.own) }
+func (w *world) Own(string) []secrets.Own { return slices.Clone(w.own) }
 
-func (w *world) Hold(_ context.Context, s OwnSecret) error { return w.hold(s, true) }
+func (w *world) Hold(_ context.Context, s secrets.Own) error { return w.hold(s, true) }
 
-func (w *world) LetGo(_ context.Context, s OwnSecret) error { return w.hold(s, false) }
+func (w *world) LetGo(_ context.Context, s secrets.Own) error { return w.hold(s, false) }
 
 // hold is what the apiserver does: what is being deleted goes with its last finalizer.
-func (w *world) hold(s OwnSecret, held bool) error {
+func (w *world) hold(s secrets.Own, held bool) error {
 	i := slices.Index(w.own, s)
 	if i < 0 || w.unheld != nil {
 		return w.unheld
@@ -331,7 +335,9 @@ func (w *world) hold(s OwnSecret, held bool) error {
 	return nil
 }
 
-func (w *world) Any(ctx context.Context) (schedd.Identity, error) { return w.Common(ctx) }
+func (w *world) Any(ctx context.Context, endpoint schedd.Place) (schedd.Identity, error) {
+	return w.Common(ctx, endpoint)
+}
 
 var errUnreachable = &schedd.Error{Kind: schedd.Unreachable, Command: "condor_q", Stderr: "Can't find address of local schedd"}
 

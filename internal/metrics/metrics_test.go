@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -127,7 +128,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 
 // sender is a schedd that takes, or refuses, what is sent.
 type sender struct {
-	kube.Schedd
+	backend.Schedd
 	err error
 }
 
@@ -176,7 +177,7 @@ func TestSecretsAreShownAsTheyAreNowWhileSomebodyNeedsThem(t *testing.T) {
 	require.Equal(t, "1.0036e+06", value(t, page(t, m), ends))
 	require.Equal(t, "1", value(t, page(t, m), usable))
 	now = now.Add(10 * time.Minute)
-	m.Ticket("ns", "kinit-secret", time.Time{}, &kube.CredentialError{Reason: "BadPassword"})
+	m.Ticket("ns", "kinit-secret", time.Time{}, &backend.CredentialError{Reason: "BadPassword"})
 	require.Empty(t, value(t, page(t, m), ends), "that ticket is no longer the Secret's")
 	require.Equal(t, "0", value(t, page(t, m), usable))
 	require.Equal(t, "1", value(t, page(t, m), `htcd_ticket_requests_total{result="BadPassword"}`))
@@ -219,11 +220,11 @@ func TestStatusesThatAreRefusedAreCounted(t *testing.T) {
 // loop is a control loop that says what it is told.
 type loop struct {
 	waiting  map[string]int
-	backends []kube.Backend
+	backends map[schedd.Place]backend.Reachability
 }
 
-func (l loop) Waiting() map[string]int  { return l.waiting }
-func (l loop) Backends() []kube.Backend { return l.backends }
+func (l loop) Waiting() map[string]int                         { return l.waiting }
+func (l loop) Backends() map[schedd.Place]backend.Reachability { return l.backends }
 
 func openLedger(t testing.TB) (*ledger.Ledger, string) {
 	file := filepath.Join(t.TempDir(), "htcjobs.db")
@@ -250,13 +251,13 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 	require.NoError(t, m.Working(Work{
 		Ledger: book, Informer: informer, LedgerFile: file, Data: filepath.Dir(file), KeepFree: 42,
 		Now: func() time.Time { return now },
-		Controller: loop{map[string]int{"fetch": 2}, []kube.Backend{
-			{Place: schedd.Place{Schedd: "mine"}, Down: true, Asked: long},
-			{Asked: now, Answered: true}, // which one is the usual
-			{Place: schedd.Place{Schedd: "usually"}, Asked: now, Down: true, Usual: true},
-			{Place: schedd.Place{Schedd: "other"}, Asked: now, Answered: true},
-			{Place: schedd.Place{Schedd: "idle"}, Answered: true, Down: true, Asked: long},
-			{Place: schedd.Place{Schedd: "misspelt"}, Down: true, Asked: now},
+		Controller: loop{map[string]int{"fetch": 2}, map[schedd.Place]backend.Reachability{
+			{Schedd: "mine"}:     {Down: true, At: long},
+			{}:                   {At: now, Answered: now}, // which one is the usual
+			{Schedd: "usually"}:  {At: now, Down: true, Usual: true},
+			{Schedd: "other"}:    {At: now, Answered: now},
+			{Schedd: "idle"}:     {Answered: long, Down: true, At: long},
+			{Schedd: "misspelt"}: {Down: true, At: now},
 		}},
 	}))
 	got := page(t, m)

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -14,10 +15,10 @@ import (
 )
 
 // Schedd counts submissions to a schedd.
-func (m *Metrics) Schedd(s kube.Schedd) kube.Schedd { return countedSchedd{s, m} }
+func (m *Metrics) Schedd(s backend.Schedd) backend.Schedd { return countedSchedd{s, m} }
 
 type countedSchedd struct {
-	kube.Schedd
+	backend.Schedd
 	m *Metrics
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/backend"
 )
 
 // needed is how long a ticket, or a token, counts as needed after somebody asked for it. One that nobody asks for is not renewed, and
@@ -33,12 +33,12 @@ func newTickets(usable, ends *prometheus.Desc) *tickets {
 	return &tickets{usable: usable, ends: ends, now: time.Now, m: map[string]ticket{}}
 }
 
-// Ticket is for kube.SecretOptions.
+// Ticket is for backend.SecretCredentials.
 func (m *Metrics) Ticket(namespace, name string, expires time.Time, err error) {
 	result := ok
 	if err != nil {
 		result = "Unknown"
-		if e, is := errors.AsType[*kube.CredentialError](err); is {
+		if e, is := errors.AsType[*backend.CredentialError](err); is {
 			result = e.Reason
 		}
 	}

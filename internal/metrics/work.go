@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -20,7 +21,7 @@ import (
 // Controller is what is asked of the control loop.
 type Controller interface {
 	Waiting() map[string]int
-	Backends() []kube.Backend
+	Backends() map[schedd.Place]backend.Reachability
 }
 
 // Work is what the htcd that works has, and one that stands by has not.
@@ -213,20 +214,20 @@ func (w *work) sums() (sums, error) {
 // matters while it cannot be found out which it is; otherwise it has a name.
 func (w *work) places(open []ledger.OpenAt) map[schedd.Place]float64 {
 	up := map[schedd.Place]float64{}
-	for _, b := range w.Controller.Backends() {
-		matters := b.Answered || b.Usual
-		if b.Place == (schedd.Place{}) {
+	for place, b := range w.Controller.Backends() {
+		matters := !b.Answered.IsZero() || b.Usual
+		if place == (schedd.Place{}) {
 			matters = b.Down
 		}
-		matters = matters && w.Now().Sub(b.Asked) <= needed
+		matters = matters && w.Now().Sub(b.At) <= needed
 		for _, o := range open {
-			matters = matters || b.Place == schedd.Place{Collector: o.Collector, Schedd: o.Schedd}
+			matters = matters || place == schedd.Place{Collector: o.Collector, Schedd: o.Schedd}
 		}
 		switch {
 		case matters && b.Down:
-			up[b.Place] = 0
+			up[place] = 0
 		case matters:
-			up[b.Place] = 1
+			up[place] = 1
 		}
 	}
 	return up

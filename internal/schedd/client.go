@@ -31,11 +31,14 @@ type Identity struct {
 	Place  Place
 }
 
-// Who is the identity wherever it goes: what is remembered of an account has it for a key.
-func (id Identity) Who() Identity {
-	id.Place = Place{}
+// At is who runs commands there.
+func (id Identity) At(p Place) Identity {
+	id.Place = p
 	return id
 }
+
+// Who is the identity wherever it goes: what is remembered of an account has it for a key.
+func (id Identity) Who() Identity { return id.At(Place{}) }
 
 // Cluster is what condor_submit made: procs 0 to Procs-1.
 type Cluster struct {

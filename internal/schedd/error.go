@@ -91,6 +91,9 @@ func KindOf(err error) Kind {
 	return Unknown
 }
 
+// Refusal is a refusal of something before any command ran.
+func Refusal(format string, args ...any) error { return refused(format, args...) }
+
 func refused(format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: Refused, ExitCode: -1, Stderr: err.Error(), err: errors.Unwrap(err)}

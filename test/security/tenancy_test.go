@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/secrets"
 	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -145,7 +146,7 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	for _, b := range []*trial.Bench{common, hers} {
 		b.Kubectl("delete", "htcjob", "--all", "--timeout=60s")
 		b.Eventually(func() bool {
-			return !strings.Contains(b.Kubectl("get", "secrets", "-o", "yaml"), v1alpha1.InUseFinalizer)
+			return !strings.Contains(b.Kubectl("get", "secrets", "-o", "yaml"), secrets.Finalizer)
 		},
 			func() string { return b.Kubectl("get", "secrets", "-o", "yaml") })
 	}

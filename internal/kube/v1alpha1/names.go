@@ -6,10 +6,6 @@ const (
 	// goes when a successful answer of the schedd shows none of its jobs alive.
 	Finalizer = "finalizer.htc.cern.ch"
 
-	// InUseFinalizer stands on a namespace's own Secret while there are HTCJobs that were sent with it: a deletion, of the
-	// Secret or of the whole namespace, would otherwise take away what their jobs are removed with.
-	InUseFinalizer = "htc.cern.ch/in-use"
-
 	// AbandonAnnotation, set to "true", lets a deleted HTCJob go although its
 	// jobs may still be alive in a schedd that does not answer.
 	AbandonAnnotation = "htc.cern.ch/abandon"

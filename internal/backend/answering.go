@@ -1,0 +1,153 @@
+package backend
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Answering is a Schedd that takes note of which endpoints answer. A command that got no answer proves little: its size is the
+// user's, and so is much of what a tool prints. So the endpoint is then asked a small question of our own, and that decides.
+// Its fields are set before its first use.
+type Answering struct {
+	Schedd
+	Now func() time.Time
+	// Any returns an identity that works, for an endpoint.
+	Any func(context.Context, schedd.Place) (schedd.Identity, error)
+	// Turned hears when an endpoint begins or ceases to answer.
+	Turned func(endpoint schedd.Place, answers bool)
+
+	reachable reachable
+	asking    singleflight.Group // at most one question at a time for each identity
+}
+
+// State is what is known of an endpoint.
+func (a *Answering) State(endpoint schedd.Place) Reachability { return a.reachable.get(endpoint) }
+
+// Known is what is known of every endpoint that was asked anything. One that never answered may be somebody's slip of the pen.
+func (a *Answering) Known() map[schedd.Place]Reachability { return a.reachable.all() }
+
+// about runs a command at an endpoint. One that did not answer last time is asked the small question before it, so that an
+// outage costs each HTCJob one short deadline instead of a long one.
+func (a *Answering) about(ctx context.Context, id schedd.Identity, command func() error) error {
+	if a.State(id.Place).Down {
+		if err := a.Answers(ctx, id); err != nil {
+			return err
+		}
+	}
+	err := command()
+	switch {
+	case err == nil:
+		a.note(id.Place, nil)
+	case unanswered(err) && ctx.Err() == nil:
+		if again := a.Answers(ctx, id); silent(again) {
+			return again // it says better what is wrong
+		}
+	}
+	return err
+}
+
+// Answers asks the small question and takes note of the answer.
+func (a *Answering) Answers(ctx context.Context, id schedd.Identity) error {
+	_, err, _ := a.asking.Do(fmt.Sprintf("%q", []string{id.Place.Collector, id.Place.Schedd, id.CCache, id.Tokens}), func() (any, error) {
+		return nil, a.question(ctx, id)
+	})
+	switch {
+	case err == nil:
+		a.note(id.Place, nil)
+	case silent(err) && ctx.Err() == nil:
+		a.note(id.Place, err)
+		return &silence{id.Place, err}
+	}
+	return err
+}
+
+// silent reports whether an answer to the small question is none. To be turned away is one.
+func silent(err error) bool {
+	kind := schedd.KindOf(err)
+	return err != nil && kind != schedd.Credentials && kind != schedd.NotAuthorised
+}
+
+// question is asked as an account that works elsewhere first: that of one namespace must not make an endpoint seem away for all.
+func (a *Answering) question(ctx context.Context, id schedd.Identity) error {
+	other, err := a.Any(ctx, id.Place)
+	if err == nil && other != id && a.Schedd.Answers(ctx, other) == nil {
+		return nil
+	}
+	return a.Schedd.Answers(ctx, id)
+}
+
+func (a *Answering) note(endpoint schedd.Place, err error) {
+	if a.reachable.note(endpoint, err, a.Now()) {
+		a.Turned(endpoint, err == nil)
+	}
+}
+
+// unanswered reports whether an error may mean that nobody answers. Any other error is an answer, or trouble on this side.
+func unanswered(err error) bool {
+	kind := schedd.KindOf(err)
+	return err != nil && (kind == schedd.Unreachable || kind == schedd.Timeout)
+}
+
+// Submit implements Schedd, as do those below.
+func (a *Answering) Submit(ctx context.Context, id schedd.Identity, dir string) (cluster schedd.Cluster, err error) {
+	err = a.about(ctx, id, func() error {
+		cluster, err = a.Schedd.Submit(ctx, id, dir)
+		return err
+	})
+	return cluster, err
+}
+
+func (a *Answering) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+	return a.about(ctx, id, func() error { return a.Schedd.Queue(ctx, id, constraint, fn) })
+}
+
+func (a *Answering) History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
+	return a.about(ctx, id, func() error { return a.Schedd.History(ctx, id, constraint, b, fn) })
+}
+
+func (a *Answering) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	return a.about(ctx, id, func() error { return a.Schedd.Remove(ctx, id, constraint, reason) })
+}
+
+// ScheddName asks no schedd, but the site's command or HTCondor's configuration, which no user has a part in.
+func (a *Answering) ScheddName(ctx context.Context, id schedd.Identity) (string, error) {
+	name, err := a.Schedd.ScheddName(ctx, id)
+	switch {
+	case err == nil:
+		a.note(id.Place, nil)
+		a.reachable.named(schedd.Place{Collector: id.Place.Collector, Schedd: name})
+	case unanswered(err) && ctx.Err() == nil:
+		a.note(id.Place, err)
+		err = &silence{id.Place, err}
+	}
+	return name, err
+}
+
+func (a *Answering) Account(ctx context.Context, id schedd.Identity) (account string, err error) {
+	err = a.about(ctx, id, func() error {
+		account, err = a.Schedd.Account(ctx, id)
+		return err
+	})
+	return account, err
+}
+
+func (a *Answering) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
+	return a.about(ctx, id, func() error { return a.Schedd.Transfer(ctx, id, procs, dir) })
+}
+
+func (a *Answering) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error {
+	return a.about(ctx, id, func() error { return a.Schedd.Release(ctx, id, procs) })
+}
+
+// silence is an error of an endpoint that does not answer.
+type silence struct {
+	endpoint schedd.Place
+	error
+}
+
+func (s *silence) Unwrap() error { return s.error }

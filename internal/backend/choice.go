@@ -1,0 +1,81 @@
+package backend
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Policy is where a site lets its users' runs go, and as whom.
+type Policy struct {
+	Collector   string   // of the usual pool; empty: HTCondor's configuration says
+	Schedd      string   // the usual one; empty: the configuration, or a site's command, says
+	AllowPools  []string // patterns of schedd.AllowPlace for other schedds; none: no other
+	PoolSecrets []string // names of the Secrets that users may name; none: no Secret
+}
+
+// Target returns where a wish leads; without a schedd where that is the usual one. Its errors are of kind schedd.Refused.
+func (p Policy) Target(wish Target) (Target, error) {
+	t := wish
+	if t.Place.Collector == p.Collector {
+		t.Place.Collector = ""
+	}
+	if t.Place == (schedd.Place{Schedd: p.Schedd}) {
+		t.Place.Schedd = ""
+	}
+	switch {
+	case t.Place.Collector != "" && t.Place.Schedd == "":
+		return t, schedd.Refusal("spec.pool.collector names another pool: write in spec.pool.schedd which of its schedds is meant")
+	case t.Place.Schedd != "":
+		if err := schedd.AllowPlace(t.Place, p.AllowPools); err != nil {
+			return t, err
+		}
+	}
+	switch {
+	case t.Secret == "" || slices.Contains(p.PoolSecrets, t.Secret):
+		return t, nil
+	case len(p.PoolSecrets) == 0:
+		return t, schedd.Refusal("spec.pool.secretName: this htcd reads no Secrets of namespaces (--namespace-secrets is not set): leave it out")
+	}
+	return t, schedd.Refusal("spec.pool.secretName: htcd may read Secrets of the names %s only (--pool-secrets)", strings.Join(p.PoolSecrets, ", "))
+}
+
+// Namer says where new jobs of an identity go when nobody says where.
+type Namer interface {
+	ScheddName(ctx context.Context, id schedd.Identity) (string, error)
+}
+
+// Chooser says where an attempt that begins now goes.
+type Chooser struct {
+	Schedd      Namer
+	Credentials Credentials
+
+	// usual is the endpoint that was chosen last for those of a namespace who name none. An account may have a schedd of
+	// its own, and so may a namespace.
+	usual sync.Map
+}
+
+// Choose gives a target without a schedd the usual one, and returns who sends there.
+func (c *Chooser) Choose(ctx context.Context, t Target) (Target, schedd.Identity, error) {
+	id, err := c.Credentials.Identity(ctx, t)
+	if err != nil || t.Place.Schedd != "" {
+		return t, id, err
+	}
+	name, err := c.Schedd.ScheddName(ctx, id)
+	if err != nil {
+		return t, id, err
+	}
+	t.Place.Schedd = name
+	c.usual.Store(t.Namespace, t.Place)
+	return t, id.At(t.Place), nil
+}
+
+// Usual is the endpoint that was chosen last in a namespace, the zero one when none was.
+func (c *Chooser) Usual(namespace string) schedd.Place {
+	last, _ := c.usual.Load(namespace)
+	endpoint, _ := last.(schedd.Place)
+	return endpoint
+}

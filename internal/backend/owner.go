@@ -1,0 +1,86 @@
+package backend
+
+import (
+	"context"
+	"slices"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Whoever may submit to the schedd can write an HTCJob's tag into a job of their own, and read it in the ads. What they
+// cannot write is a job's Owner and its cluster's number, which the schedd gives. Where the ledger knows the cluster, that
+// decides; where it does not, the Owner does.
+
+// Accounts says which account an identity is at its schedd.
+type Accounts interface {
+	Account(ctx context.Context, id schedd.Identity) (string, error)
+}
+
+// Owners tells htcd's jobs from others with the same tag.
+type Owners struct {
+	Schedd      Accounts
+	Credentials Credentials
+}
+
+// Own keeps, of jobs with the right tag, those of an account that htcd may have sent them as: that of their target, or the
+// common one if the namespace had no other then.
+func (o Owners) Own(ctx context.Context, t Target, id schedd.Identity, queued, left []schedd.Job) (ours, gone, others []schedd.Job, err error) {
+	if len(queued)+len(left) == 0 {
+		return nil, nil, nil, nil
+	}
+	var accounts []string
+	for _, sender := range Senders(ctx, o.Credentials, t, id) {
+		account, err := o.Schedd.Account(ctx, sender)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		accounts = append(accounts, account)
+	}
+	foreign := func(j schedd.Job) bool { return !slices.Contains(accounts, j.Owner) }
+	for _, j := range slices.Concat(queued, left) {
+		if foreign(j) {
+			others = append(others, j)
+		}
+	}
+	return slices.DeleteFunc(queued, foreign), slices.DeleteFunc(left, foreign), others, nil
+}
+
+// Strangers are the jobs that a condor_rm passed over and that are in none of the clusters of these runs, where nothing else
+// keeps the runs' own jobs in the queue and the ledger knows every cluster that was sent.
+func Strangers(alive []schedd.Job, runs []ledger.Run) []schedd.Job {
+	sent, all := clusters(runs)
+	if !all {
+		return nil
+	}
+	left := Untouched(alive)
+	strange := slices.DeleteFunc(slices.Clone(left), func(j schedd.Job) bool { return slices.Contains(sent, j.Cluster) })
+	if len(strange) < len(left) {
+		return nil
+	}
+	return strange
+}
+
+// clusters are those in which the jobs of runs are; all is false where one may have been sent that the ledger does not know.
+func clusters(runs []ledger.Run) (sent []int, all bool) {
+	all = len(runs) > 0
+	for _, run := range runs {
+		switch {
+		case run.Cluster != 0:
+			sent = append(sent, run.Cluster)
+		case run.State != ledger.Refused:
+			all = false
+		}
+	}
+	return sent, all
+}
+
+// Untouched are the jobs that a condor_rm passed over: what it may remove is marked as removed when it returns.
+func Untouched(alive []schedd.Job) []schedd.Job {
+	return slices.DeleteFunc(slices.Clone(alive), func(j schedd.Job) bool { return j.Status == schedd.Removed })
+}
+
+// Removed are those that it did not pass over.
+func Removed(alive []schedd.Job) []schedd.Job {
+	return slices.DeleteFunc(slices.Clone(alive), func(j schedd.Job) bool { return j.Status != schedd.Removed })
+}

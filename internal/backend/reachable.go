@@ -1,0 +1,78 @@
+package backend
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Reachability is what is known of an endpoint.
+type Reachability struct {
+	Asked    bool
+	At       time.Time // when it was asked last
+	Answered time.Time // when it answered last; zero: never since htcd began
+	Down     bool      // it did not answer when it was last asked
+	Usual    bool      // at some time the site, not a user, has named it
+	Reason   string    // why it counts as it does, fit for a condition
+	Message  string
+}
+
+// reachable remembers of every endpoint whether it answered when it was last asked. The zero value is ready to use.
+type reachable struct {
+	mu sync.Mutex
+	m  map[schedd.Place]Reachability
+}
+
+// note takes down that an endpoint answered, or why not, and reports whether that is new.
+func (r *reachable) note(endpoint schedd.Place, err error, at time.Time) (changed bool) {
+	now := Reachability{Asked: true, At: at, Answered: at, Reason: "Answered", Message: "the schedd answered when last asked"}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.m[endpoint]
+	now.Usual = before.Usual
+	if err != nil {
+		now.Down, now.Answered = true, before.Answered
+		now.Reason, now.Message = schedd.KindOf(err).String(), fmt.Sprintf("%v; %s", err, lastAnswer(before.Answered))
+	}
+	r.set(endpoint, now)
+	return !before.Asked || before.Down != now.Down
+}
+
+// lastAnswer tells a schedd that has ceased to answer from one that was perhaps never there.
+func lastAnswer(at time.Time) string {
+	if at.IsZero() {
+		return "it has not answered since htcd began"
+	}
+	return "it answered last at " + at.UTC().Format(time.RFC3339)
+}
+
+// named takes down that the site itself sends jobs to an endpoint.
+func (r *reachable) named(endpoint schedd.Place) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.m[endpoint]
+	now.Usual = true
+	r.set(endpoint, now)
+}
+
+func (r *reachable) set(endpoint schedd.Place, now Reachability) {
+	if r.m == nil {
+		r.m = map[schedd.Place]Reachability{}
+	}
+	r.m[endpoint] = now
+}
+
+func (r *reachable) get(endpoint schedd.Place) Reachability {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.m[endpoint]
+}
+
+func (r *reachable) all() map[schedd.Place]Reachability {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.m)
+}

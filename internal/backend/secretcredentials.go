@@ -1,0 +1,145 @@
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"htc.cern.ch/htcd/internal/credential"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/secrets"
+)
+
+const (
+	reasonSecretUnreadable = "SecretUnreadable" // it is not known what Secrets there are
+	reasonSecretMissing    = "SecretMissing"
+)
+
+// Secrets is where the Secrets of accounts are looked up.
+type Secrets interface {
+	// Common is the one that all may use who have none of their own.
+	Common() secrets.Secret
+	// Find is the one of that name in a namespace itself; the usual one where name is empty.
+	Find(namespace, name string) secrets.Secret
+	// Usual lists the namespaces' own of the usual name.
+	Usual() []secrets.Secret
+}
+
+// Proofs makes identities of what Secrets hold.
+type Proofs interface {
+	Proof(ctx context.Context, c credential.Credential) (credential.Proof, error)
+}
+
+// SecretCredentials are Credentials by the Secrets of the accounts.
+type SecretCredentials struct {
+	Secrets Secrets
+	Proofs  Proofs
+	// Asked hears how every question for a ticket or a token ended: its expiry, zero for one without an end, or why
+	// there is none: a *CredentialError. nil: nobody asks.
+	Asked func(namespace, name string, expires time.Time, err error)
+}
+
+// Identity returns a ticket or a token that is valid for a while yet: of the Secret of that name in the namespace, or where
+// none is named of the namespace's own account where it has a Secret, else of the common one. A Secret that is named,
+// cannot be used, or is not known yet, is never passed over in favour of the common one: the jobs would run as somebody else.
+func (s *SecretCredentials) Identity(ctx context.Context, t Target) (schedd.Identity, error) {
+	own := s.Secrets.Find(t.Namespace, t.Secret)
+	switch {
+	case t.Secret == "" && (own.State == secrets.Unwatched || own.State == secrets.Missing):
+		return s.usual(ctx, t.Place)
+	case own.State == secrets.Unwatched:
+		return schedd.Identity{}, &CredentialError{reasonSecretUnreadable,
+			fmt.Sprintf("htcd may no longer read the secrets %s of the namespaces (--namespace-secrets, --pool-secrets)", own.Name)}
+	case own.State == secrets.Unread:
+		return schedd.Identity{}, &CredentialError{reasonSecretUnreadable,
+			fmt.Sprintf("the secrets %s of the namespaces could not be read yet; with --namespace-secrets htcd needs list and watch on them (deploy/components/namespace-secrets)", own.Name)}
+	case own.State == secrets.Missing:
+		err := missing(own)
+		s.tell(own, time.Time{}, err)
+		return schedd.Identity{}, err
+	}
+	return s.identity(ctx, own, t.Place)
+}
+
+func missing(secret secrets.Secret) error {
+	return &CredentialError{reasonSecretMissing,
+		fmt.Sprintf("there is no secret %s in namespace %s: create it with the keys %s", secret.Name, secret.Namespace, credential.Keys)}
+}
+
+// usual is Common for an HTCJob that needs it: where every namespace has an account of its own nobody misses the common one.
+func (s *SecretCredentials) usual(ctx context.Context, endpoint schedd.Place) (schedd.Identity, error) {
+	id, err := s.Common(ctx, endpoint)
+	if e, is := errors.AsType[*CredentialError](err); is && e.Reason == reasonSecretMissing {
+		s.tell(s.Secrets.Common(), time.Time{}, err)
+	}
+	return id, err
+}
+
+func (s *SecretCredentials) tell(secret secrets.Secret, expires time.Time, err error) {
+	if s.Asked != nil {
+		s.Asked(secret.Namespace, secret.Name, expires, err)
+	}
+}
+
+// Common is the identity of those who have none of their own.
+func (s *SecretCredentials) Common(ctx context.Context, endpoint schedd.Place) (schedd.Identity, error) {
+	common := s.Secrets.Common()
+	switch common.State {
+	case secrets.Present:
+		return s.identity(ctx, common, endpoint)
+	case secrets.Missing:
+		return schedd.Identity{}, missing(common)
+	}
+	return schedd.Identity{}, &CredentialError{reasonSecretUnreadable,
+		fmt.Sprintf("secret %s/%s could not be read yet; htcd needs list and watch on it", common.Namespace, common.Name)}
+}
+
+// Any is the common identity, or where that does not work the first of the namespaces' own that does: for questions
+// that the schedd answers to everybody.
+func (s *SecretCredentials) Any(ctx context.Context, endpoint schedd.Place) (schedd.Identity, error) {
+	id, err := s.Common(ctx, endpoint)
+	if err == nil {
+		return id, nil
+	}
+	own := s.Secrets.Usual()
+	// Tickets first: a KDC has looked at their accounts, and at tokens nobody yet.
+	for _, tokens := range []bool{false, true} {
+		for _, secret := range own {
+			if _, is := secret.Data["token"]; is != tokens {
+				continue
+			}
+			found, another := s.identity(ctx, secret, endpoint)
+			if another == nil {
+				return found, nil
+			}
+			if e, ok := errors.AsType[*CredentialError](another); ok && e.Reason == krb.KDCUnreachable.String() {
+				err = another
+				break // nor will it answer for the others
+			}
+		}
+	}
+	return id, err
+}
+
+func (s *SecretCredentials) identity(ctx context.Context, secret secrets.Secret, endpoint schedd.Place) (schedd.Identity, error) {
+	cred, err := credential.Read(secret.Data)
+	var proof credential.Proof
+	if err == nil {
+		proof, err = s.Proofs.Proof(ctx, cred)
+	}
+	if err == nil {
+		s.tell(secret, proof.Expires, nil)
+		return proof.Identity.At(endpoint), nil
+	}
+	reason := krb.Unknown.String()
+	if e, ok := errors.AsType[*credential.Error](err); ok {
+		reason = e.Reason
+	}
+	e := &CredentialError{reason, fmt.Sprintf("secret %s/%s: %v", secret.Namespace, secret.Name, err)}
+	if ctx.Err() == nil { // else it is whoever asked that did not wait
+		s.tell(secret, time.Time{}, e)
+	}
+	return schedd.Identity{}, e
+}

@@ -1,0 +1,72 @@
+package kube
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// accountOf is whose credentials an HTCJob is sent with.
+func accountOf(job *v1alpha1.HTCJob) backend.Account {
+	a := backend.Account{Namespace: job.Namespace}
+	if job.Spec.Pool != nil {
+		a.Secret = job.Spec.Pool.SecretName
+	}
+	return a
+}
+
+// target is where an HTCJob goes; without a schedd where that is the usual one. Its errors are of kind schedd.Refused.
+func (s Site) target(job *v1alpha1.HTCJob) (backend.Target, error) {
+	wish := backend.Target{Account: accountOf(job)}
+	if pool := job.Spec.Pool; pool != nil {
+		wish.Place = schedd.Place{Collector: pool.Collector, Schedd: pool.Schedd}
+	}
+	return s.Target(wish)
+}
+
+// choose says where an attempt that begins now goes, and as whom it is sent.
+func (c *Controller) choose(ctx context.Context, job *v1alpha1.HTCJob) (backend.Target, schedd.Identity, error) {
+	t, err := c.Site.target(job)
+	if err != nil {
+		return t, schedd.Identity{}, err
+	}
+	return c.chooser.Choose(ctx, t)
+}
+
+// nextEndpoint is where the next attempt of an HTCJob goes, as far as that is known.
+func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Place {
+	t, err := c.Site.target(job)
+	if err != nil || t.Place.Schedd == "" {
+		return c.chooser.Usual(job.Namespace)
+	}
+	return t.Place
+}
+
+// endpointOf is the schedd that an HTCJob depends on at present.
+func (c *Controller) endpointOf(s situation, v view) schedd.Place {
+	switch {
+	case s.run != nil && s.run.Schedd != "" && v.decision.action != actSubmit:
+		return backend.TargetOf(*s.run).Place
+	case v.stuck && v.blocker.condition == v1alpha1.ConditionBackendReachable:
+		return v.blocker.endpoint
+	}
+	return c.nextEndpoint(s.job)
+}
+
+// questioner is as whom, and where, runs are asked about.
+func (c *Controller) questioner(ctx context.Context, t backend.Target) (schedd.Identity, error) {
+	return backend.Questioner(ctx, c.Credentials, t)
+}
+
+// endpointTurned queues every HTCJob that may depend on an endpoint.
+func (c *Controller) endpointTurned(endpoint schedd.Place, answers bool) {
+	if answers {
+		// Who did not even learn which schedd to ask may learn it now.
+		c.retryNow(func(t blocker) bool {
+			return t.condition == v1alpha1.ConditionBackendReachable && (t.endpoint == endpoint || t.endpoint == schedd.Place{})
+		})
+	}
+	c.wakeAll()
+}

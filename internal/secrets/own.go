@@ -1,0 +1,81 @@
+package secrets
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Finalizer stands on a namespace's own Secret while there are HTCJobs that were sent with it: a deletion, of the Secret or of
+// the whole namespace, would otherwise take away what their jobs are removed with.
+const Finalizer = "htc.cern.ch/in-use"
+
+// Own is a Secret of a namespace's own.
+type Own struct {
+	Namespace, Name string
+	UID             types.UID
+	Usual           bool // HTCJobs that name none are sent with it
+	Held            bool // our finalizer is on it
+	Deleting        bool
+}
+
+// Sends reports whether HTCJobs of its namespace that name this Secret, or none, are sent with it.
+func (s Own) Sends(named string) bool {
+	return named == s.Name || named == "" && s.Usual
+}
+
+// patchTime is how long the apiserver may take to answer a patch: others may be waiting for it.
+const patchTime = 10 * time.Second
+
+// Own lists the Secrets of a namespace that HTCJobs there are sent with, the common one excepted. It reads what is watched, and
+// our own writes that have not come back yet.
+func (w *Watcher) Own(namespace string) []Own {
+	var own []Own
+	for name, written := range w.written {
+		object, found, err := written.GetByKey(namespace + "/" + name)
+		if err != nil || !found || namespace == w.o.Namespace && name == w.o.Name {
+			continue
+		}
+		secret := object.(*corev1.Secret)
+		own = append(own, Own{
+			Namespace: namespace, Name: name, UID: secret.UID, Usual: name == w.o.Name,
+			Held: slices.Contains(secret.Finalizers, Finalizer), Deleting: secret.DeletionTimestamp != nil,
+		})
+	}
+	slices.SortFunc(own, func(a, b Own) int { return cmp.Compare(a.Name, b.Name) })
+	return own
+}
+
+// Hold puts our finalizer on a Secret.
+func (w *Watcher) Hold(ctx context.Context, secret Own) error {
+	return w.setFinalizer(ctx, secret, "finalizers")
+}
+
+// LetGo takes it off.
+func (w *Watcher) LetGo(ctx context.Context, secret Own) error {
+	return w.setFinalizer(ctx, secret, "$deleteFromPrimitiveList/finalizers")
+}
+
+// setFinalizer says what is to be done to the list rather than what is in it, so it cannot lose another's finalizer. The UID
+// keeps it from a younger Secret of the same name.
+func (w *Watcher) setFinalizer(ctx context.Context, secret Own, list string) error {
+	ctx, cancel := context.WithTimeout(ctx, patchTime)
+	defer cancel()
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": secret.UID, list: []string{Finalizer}}})
+	if err != nil {
+		return err
+	}
+	patched, err := w.client.CoreV1().Secrets(secret.Namespace).Patch(ctx, secret.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return fmt.Errorf("finalizer of secret %s/%s: %w", secret.Namespace, secret.Name, err)
+	}
+	w.written[secret.Name].Mutation(patched)
+	return nil
+}

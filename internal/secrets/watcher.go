@@ -1,0 +1,169 @@
+// Package secrets watches the Secrets that hold the accounts of HTCondor, and marks those of namespaces that are in use.
+package secrets
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+// Options say where the Secrets are.
+type Options struct {
+	Namespace, Name string // of the Secret that all may use who have none of their own
+	// PerNamespace lets a Secret of that name in an HTCJob's own namespace stand above it. Watched is the one namespace
+	// where they are looked for; empty: all.
+	PerNamespace bool
+	Watched      string
+	// Further are names of Secrets beside it that HTCJobs may name, in their own namespace.
+	Further []string
+}
+
+// Named lists the names that HTCJobs may name.
+func (o Options) Named() []string {
+	if !o.PerNamespace {
+		return nil
+	}
+	return append([]string{o.Name}, slices.DeleteFunc(slices.Clone(o.Further), func(name string) bool { return name == o.Name })...)
+}
+
+// Watcher knows the Secrets.
+type Watcher struct {
+	o       Options
+	client  kubernetes.Interface
+	common  cache.SharedIndexInformer
+	own     map[string]cache.SharedIndexInformer // the namespaces' own, by the Secrets' name; empty: nobody looks at them
+	written map[string]cache.MutationCache       // the same, plus our own writes that the informers have not seen yet
+}
+
+// NewWatcher watches Secrets of these names; nothing else is read.
+func NewWatcher(client kubernetes.Interface, o Options) *Watcher {
+	watch := func(namespace, name string) cache.SharedIndexInformer {
+		factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace),
+			informers.WithTweakListOptions(func(list *metav1.ListOptions) {
+				list.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+			}))
+		return factory.Core().V1().Secrets().Informer()
+	}
+	w := &Watcher{
+		o: o, client: client, common: watch(o.Namespace, o.Name),
+		own: map[string]cache.SharedIndexInformer{}, written: map[string]cache.MutationCache{},
+	}
+	for _, name := range o.Named() {
+		own := watch(o.Watched, name)
+		w.own[name] = own
+		w.written[name] = cache.NewIntegerResourceVersionMutationCache(klog.Background(), own.GetStore(), own.GetIndexer(), time.Minute, false)
+	}
+	return w
+}
+
+// Run watches until ctx ends. changed is called with the namespace of a Secret that comes, goes, or holds something else;
+// touched when anything else of one is not what it was.
+func (w *Watcher) Run(ctx context.Context, changed, touched func(namespace string)) error {
+	tell := func(object any) {
+		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+			namespace, _, _ := cache.SplitMetaNamespaceKey(key) // of a key that was just made
+			changed(namespace)
+		}
+	}
+	var watching errgroup.Group
+	for _, informer := range w.informers() {
+		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+			AddFunc: tell,
+			UpdateFunc: func(before, after any) {
+				was, is := before.(*corev1.Secret), after.(*corev1.Secret)
+				switch {
+				case !maps.EqualFunc(was.Data, is.Data, bytes.Equal):
+					changed(is.Namespace)
+				case was.ResourceVersion != is.ResourceVersion:
+					touched(is.Namespace)
+				}
+			},
+			DeleteFunc: tell,
+		})
+		if err != nil {
+			return fmt.Errorf("watch secrets: %w", err)
+		}
+		watching.Go(func() error { informer.RunWithContext(ctx); return nil })
+	}
+	return watching.Wait()
+}
+
+func (w *Watcher) informers() []cache.SharedIndexInformer {
+	return append(slices.Collect(maps.Values(w.own)), w.common)
+}
+
+// HasSynced reports whether it is known what Secrets there are.
+func (w *Watcher) HasSynced() bool {
+	return !slices.ContainsFunc(w.informers(), func(i cache.SharedIndexInformer) bool { return !i.HasSynced() })
+}
+
+// State is what is known of a Secret.
+type State int
+
+// The states of a Secret.
+const (
+	Unwatched State = iota // none of that name is read
+	Unread                 // it is not known yet
+	Missing
+	Present
+)
+
+// Secret is what was asked for.
+type Secret struct {
+	Namespace, Name string
+	State           State
+	Data            map[string][]byte // where it is Present
+}
+
+// Common is the Secret that all may use who have none of their own.
+func (w *Watcher) Common() Secret { return find(w.common, w.o.Namespace, w.o.Name) }
+
+// Find is the Secret of that name in a namespace itself; the usual one where name is empty.
+func (w *Watcher) Find(namespace, name string) Secret {
+	name = cmp.Or(name, w.o.Name)
+	return find(w.own[name], namespace, name)
+}
+
+func find(in cache.SharedIndexInformer, namespace, name string) Secret {
+	s := Secret{Namespace: namespace, Name: name}
+	switch {
+	case in == nil:
+		return s
+	case !in.HasSynced():
+		s.State = Unread
+		return s
+	}
+	s.State = Missing
+	if object, found, err := in.GetStore().GetByKey(namespace + "/" + name); err == nil && found {
+		s.State, s.Data = Present, object.(*corev1.Secret).Data
+	}
+	return s
+}
+
+// Usual lists the namespaces' own Secrets of the usual name, in the order of the namespaces.
+func (w *Watcher) Usual() []Secret {
+	own := w.own[w.o.Name]
+	if own == nil {
+		return nil
+	}
+	var all []Secret
+	for _, object := range own.GetStore().List() {
+		s := object.(*corev1.Secret)
+		all = append(all, Secret{s.Namespace, s.Name, Present, s.Data})
+	}
+	slices.SortFunc(all, func(a, b Secret) int { return cmp.Compare(a.Namespace, b.Namespace) })
+	return all
+}
