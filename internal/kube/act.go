@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -95,7 +96,7 @@ func (c *Controller) act(ctx context.Context, e actionClass, key string) (needs 
 	}
 	if s.orphans {
 		// A deletion waits for nobody's word about another object of its name.
-		if err := c.sweep(ctx, key); err != nil && !(isKept(err) && d.action == actRemove) {
+		if err := c.sweep(ctx, key); err != nil && !(orphans.IsKept(err) && d.action == actRemove) {
 			return e, err
 		}
 	}

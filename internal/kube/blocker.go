@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -30,7 +31,7 @@ func explain(err error) blocker {
 	if e, ok := errors.AsType[*limitError](err); ok {
 		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonNamespaceLimit, message: e.message}
 	}
-	if e, ok := errors.AsType[*keptError](err); ok {
+	if e, ok := errors.AsType[*orphans.Kept](err); ok {
 		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonOrphansKept, message: e.Error()}
 	}
 	if e, ok := errors.AsType[*output.NoSpaceError](err); ok {

@@ -16,7 +16,7 @@ import (
 // Crosscheck is one pass over every run on which HTCondor has not said the last word (package crosscheck), and over what lost
 // its object. The first pass also takes up what waits in HTCondor from before htcd began.
 func (c *Controller) Crosscheck(ctx context.Context) error {
-	err := errors.Join(c.crosscheck.Crosscheck(ctx), c.watchOrphans(ctx))
+	err := errors.Join(c.crosscheck.Crosscheck(ctx), c.orphans.Watch(ctx))
 	if !c.resumed.Swap(true) {
 		if again := c.resumeWaiting(ctx); again != nil {
 			c.resumed.Store(false)

@@ -19,6 +19,7 @@ import (
 	"htc.cern.ch/htcd/internal/fairqueue"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/logspod"
+	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -83,8 +84,7 @@ type Controller struct {
 	bookings   bookings
 	unread     blockers // what ads cannot be had or read
 	unreleased unreleased
-	deletions  deletions
-	judged     judged
+	orphans    *orphans.Guard
 	resumed    atomic.Bool // what waits in the queue from before has been taken up
 }
 
@@ -124,6 +124,7 @@ func New(o Options) (*Controller, error) {
 	c.Schedd = c.answering
 	c.chooser = &backend.Chooser{Schedd: c.Schedd, Credentials: o.Credentials}
 	c.owners = backend.Owners{Schedd: c.Schedd, Credentials: o.Credentials}
+	c.orphans = &orphans.Guard{Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
 	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: c.needsSecret, Denied: c.secretsDenied}
 	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
@@ -159,7 +160,9 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(object any) {
-			c.deletions.note(object)
+			if job, was := deleted(object); was {
+				c.orphans.Deletions.Note(job.Namespace+"/"+job.Name, string(job.UID))
+			}
 			enqueue(c.queue, object)
 			c.lookAtSecrets(object)
 		},

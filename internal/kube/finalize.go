@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -72,8 +73,8 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 			continue
 		}
 		if anySent(own) {
-			err := c.mayRemove(ctx, key, uid)
-			if isKept(err) {
+			err := c.orphans.MayRemove(ctx, key, uid)
+			if orphans.IsKept(err) {
 				kept = err
 				continue
 			}

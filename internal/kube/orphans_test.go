@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/orphans"
 )
 
 // vanish is what a restored etcd does to HTCJobs while htcd is away.
@@ -35,13 +35,13 @@ func (w *world) several(n int) (names []string) {
 
 func TestAFewThatVanishTakeTheirJobsWithThem(t *testing.T) {
 	w := newWorld(t)
-	w.vanish(w.several(fewOrphans)...)
+	w.vanish(w.several(orphans.Few)...)
 	require.Empty(t, w.schedd.Jobs())
 }
 
 func TestManyThatVanishAreKeptUntilSomebodySaysSo(t *testing.T) {
 	w := newWorld(t)
-	names := w.several(fewOrphans + 1)
+	names := w.several(orphans.Few + 1)
 	objects := w.vanish(names...)
 	require.Len(t, w.schedd.Jobs(), len(names))
 
@@ -79,50 +79,22 @@ func TestManyThatVanishAreKeptUntilSomebodySaysSo(t *testing.T) {
 	require.Empty(t, w.reconcile(ReconcileOptions{}).Differences)
 }
 
-func TestManyIsAShare(t *testing.T) {
-	runs := func(n int) (runs []ledger.Run) {
-		for i := range n {
-			runs = append(runs, ledger.Run{UID: fmt.Sprint(i), Attempt: 1, State: ledger.Submitted}, ledger.Run{UID: fmt.Sprint(i), Attempt: 2, State: ledger.Submitted})
-		}
-		return runs
-	}
-	there := func(n, total int) map[string]bool {
-		there := map[string]bool{}
-		for i := n; i < total; i++ {
-			there[fmt.Sprint(i)] = true
-		}
-		return there
-	}
-	never := func(_, _ string) bool { return false }
-	for _, c := range []struct{ gone, total, kept int }{{5, 5, 0}, {6, 6, 6}, {6, 599, 6}, {6, 600, 0}, {7, 600, 7}} {
-		kept, few := sortOrphans(runs(c.total), there(c.gone, c.total), nil, never)
-		require.Len(t, kept, c.kept, "%+v", c)
-		require.Len(t, few, c.gone-c.kept, "%+v", c)
-	}
-	// Those that were kept stay so beside any number of others.
-	kept, few := sortOrphans(runs(1000), there(8, 1000), map[string]bool{"0": false, "1": true}, never)
-	require.Len(t, kept, 1)
-	require.Len(t, few, 6)
-	require.Equal(t, 2, kept[0].Attempt)
-}
-
 func TestADeletionThatWasSeen(t *testing.T) {
 	with := htcjob("one", func(job *v1alpha1.HTCJob) { job.Finalizers = []string{v1alpha1.Finalizer} })
-	deleted := with.DeepCopy()
-	deleted.DeletionTimestamp = new(metav1.Now())
+	going := with.DeepCopy()
+	going.DeletionTimestamp = new(metav1.Now())
 	for name, c := range map[string]struct {
 		object any
 		want   bool
 	}{
-		"its finalizer was taken away by hand":     {deleted, true},
-		"the same, and the watch was broken off":   {cache.DeletedFinalStateUnknown{Obj: deleted}, true},
+		"its finalizer was taken away by hand":     {going, true},
+		"the same, and the watch was broken off":   {cache.DeletedFinalStateUnknown{Obj: going}, true},
 		"it never had a finalizer":                 {htcjob("one"), true},
 		"when it was last seen it had none":        {cache.DeletedFinalStateUnknown{Obj: htcjob("one")}, false},
 		"it vanished from etcd":                    {with, false},
 		"it is missing when the watch begins anew": {cache.DeletedFinalStateUnknown{Obj: with}, false},
 	} {
-		var d deletions
-		d.note(c.object)
-		require.Equal(t, c.want, d.seen("default/one", "uid-one"), name)
+		_, was := deleted(c.object)
+		require.Equal(t, c.want, was, name)
 	}
 }

@@ -119,7 +119,7 @@ func (c *Controller) wake(key string, s situation) {
 func (c *Controller) syncGone(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
 	if err == nil && len(runs) == 0 {
-		c.deletions.forget(key)
+		c.orphans.Deletions.Forget(key)
 	}
 	if err == nil && len(runs) > 0 {
 		if difficulty, stuck := c.blockers.get(key); !stuck || c.Now().After(difficulty.retry) {

@@ -1,0 +1,47 @@
+package orphans
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+func TestManyIsAShare(t *testing.T) {
+	runs := func(n int) (runs []ledger.Run) {
+		for i := range n {
+			runs = append(runs, ledger.Run{UID: fmt.Sprint(i), Attempt: 1, State: ledger.Submitted}, ledger.Run{UID: fmt.Sprint(i), Attempt: 2, State: ledger.Submitted})
+		}
+		return runs
+	}
+	there := func(n, total int) map[string]bool {
+		there := map[string]bool{}
+		for i := n; i < total; i++ {
+			there[fmt.Sprint(i)] = true
+		}
+		return there
+	}
+	never := func(_, _ string) bool { return false }
+	for _, c := range []struct{ gone, total, kept int }{{5, 5, 0}, {6, 6, 6}, {6, 599, 6}, {6, 600, 0}, {7, 600, 7}} {
+		kept, few := sort(runs(c.total), there(c.gone, c.total), nil, never)
+		require.Len(t, kept, c.kept, "%+v", c)
+		require.Len(t, few, c.gone-c.kept, "%+v", c)
+	}
+	// Those that were kept stay so beside any number of others.
+	kept, few := sort(runs(1000), there(8, 1000), map[string]bool{"0": false, "1": true}, never)
+	require.Len(t, kept, 1)
+	require.Len(t, few, 6)
+	require.Equal(t, 2, kept[0].Attempt)
+}
+
+func TestADeletionIsRememberedOfItsObjectAlone(t *testing.T) {
+	var d Deletions
+	d.Note("default/one", "first")
+	require.True(t, d.seen("default/one", "first"))
+	require.False(t, d.seen("default/one", "second"))
+	require.False(t, d.seen("default/two", "first"))
+	d.Forget("default/one")
+	require.False(t, d.seen("default/one", "first"))
+}
