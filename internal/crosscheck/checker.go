@@ -160,6 +160,7 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 		err := c.askHistory(ctx, id, all, since, at, func(k *comparison) {
 			if k.unseen() == 0 && !k.applied && !k.quiet() && !k.stuck {
 				k.applied = true
+				k.judgeUnstaged()
 				writing.Go(func() error { return c.write(ctx, k, at) })
 			}
 		})
@@ -194,6 +195,9 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 		}
 		if history {
 			k.miss(at)
+		}
+		if history || k.unseen() == 0 { // else the others may be in the history
+			k.judgeUnstaged()
 		}
 		if k.quiet() {
 			quiet = append(quiet, k)

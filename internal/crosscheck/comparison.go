@@ -1,6 +1,7 @@
 package crosscheck
 
 import (
+	"maps"
 	"strings"
 	"time"
 
@@ -17,9 +18,15 @@ type comparison struct {
 	observed  map[int]Observation
 	unread    []string // jobs whose ads cannot be had or read: they are there, and nothing more is known
 	present   bool     // HTCondor has some proc as its row says, and open
-	neverRan  bool     // its files never arrived, and it has left the queue
-	stuck     bool     // its files will never arrive, and it waits in the queue
 	applied   bool     // what was observed is being written, or is
+
+	// The schedd takes in a cluster's files together and then marks its procs one by one. If it is killed in between, some
+	// run and the others never will.
+	asked    int                 // of how many procs there were rows
+	arrived  bool                // the files of some proc arrived
+	stuck    bool                // some proc waits in the queue for files that will never arrive
+	unstaged map[int]Observation // procs that left the queue because their files never arrived
+	neverRan bool                // that is so of the whole cluster
 }
 
 // RunKey identifies a run by what its ads carry. A cluster id alone comes again when a schedd is set up from scratch.
@@ -56,7 +63,7 @@ func (k *comparison) unseen() int { return len(k.rows) + len(k.unchanged) }
 
 // quiet reports whether nothing is to be written but that HTCondor was asked.
 func (k *comparison) quiet() bool {
-	return k.present && len(k.observed) == 0 && !k.neverRan && !k.stuck && !k.run.Confirmed && k.run.Ended.IsZero()
+	return k.present && len(k.observed) == 0 && len(k.unstaged) == 0 && !k.stuck && !k.run.Confirmed && k.run.Ended.IsZero()
 }
 
 // wants reports whether a job was asked about and not seen yet.
@@ -95,10 +102,16 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 	case j.Unread:
 		k.unread, k.present = append(k.unread, j.ID()), true
 	case NeverRan(j):
-		k.neverRan = true
+		if k.unstaged == nil {
+			k.unstaged = map[int]Observation{}
+		}
+		o := Ad(j, at)
+		o.read, o.evidence = &p, evidence(tool, j)
+		k.unstaged[j.Proc] = o
 	case j.Spooling() && !j.Spooled() && at.Sub(time.Unix(j.QDate, 0)) > schedd.SpoolTime(k.run.Procs):
 		k.stuck = true
 	default:
+		k.arrived = k.arrived || j.Spooled() || !j.Spooling()
 		o := Ad(j, at)
 		if !j.Reasoned && o.hold != "" {
 			o.hold = p.Message // as it was: see needsReason
@@ -118,6 +131,19 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 			k.present = true
 		}
 	}
+}
+
+// judgeUnstaged decides what the procs whose files never arrived amount to. If that is the whole cluster, it is sent again;
+// if others ran, these procs have failed, as sending the cluster again would run the others twice.
+func (k *comparison) judgeUnstaged() {
+	if len(k.unstaged) == 0 {
+		return
+	}
+	if !k.arrived && k.asked >= k.run.Procs {
+		k.neverRan = true
+		return
+	}
+	maps.Copy(k.observed, k.unstaged)
 }
 
 // miss takes note of the procs that neither queue nor history showed.

@@ -70,6 +70,7 @@ func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []
 		k := all[KeyOf(run)]
 		c.Observer.Unread(k.run, k.unread)
 		k.miss(at)
+		k.judgeUnstaged()
 		if !dry {
 			if err := c.repair(ctx, k, at); err != nil {
 				errs = append(errs, err)
@@ -109,8 +110,8 @@ func (k *comparison) differences() (all []Difference) {
 		tell(cluster, "Submitted", "NeverRan", "its files never arrived at the schedd, which has thrown it out; htcd sends it as the next attempt", true)
 		return all
 	case k.stuck:
-		tell(cluster, "Submitted", "HalfSpooled",
-			"condor_q: its files will never arrive (JobStatus 5, HoldReasonCode 16, no StageInFinish); to be removed and sent again", true)
+		tell(cluster, "Submitted", "HalfSpooled", "condor_q: files will never arrive (JobStatus 5, HoldReasonCode 16, no StageInFinish); "+
+			"the jobs that wait for them are to be removed, and the cluster is sent again if no job of it ran", true)
 	}
 	for _, proc := range slices.Sorted(maps.Keys(k.observed)) {
 		o := k.observed[proc]

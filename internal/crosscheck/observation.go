@@ -15,6 +15,9 @@ const (
 	reasonHeld    = "Held"
 	ReasonRemoved = "Removed"
 	ReasonLost    = "Lost"
+
+	// ReasonStagingFailed: its files never arrived at the schedd.
+	ReasonStagingFailed = "StagingFailed"
 )
 
 // Observation is what one source says about one proc.
@@ -57,6 +60,10 @@ func Ad(j schedd.Job, at time.Time) Observation {
 	}
 	if stop := stopOf(j); stop != "" && o.outcome.State == schedd.OutcomeRemoved {
 		o.outcome.Reason = stop
+	}
+	if NeverRan(j) {
+		o.outcome.Reason = ReasonStagingFailed
+		o.outcome.Message = "its files never arrived at the schedd, and so it never ran: " + j.RemoveReason
 	}
 	if j.JobStartDate > 0 {
 		o.started = time.Unix(j.JobStartDate, 0)

@@ -34,8 +34,25 @@ func Observe(tx *ledger.Tx, uid string, attempt int, observed map[int]Observatio
 	if err != nil {
 		return nil, err
 	}
+	if stop := stopOfChanges(changes); stop != "" && run.Stop == "" && run.State == ledger.Submitted {
+		run.Stop, run.Message = stop, StopMessage(stop)
+		if err := tx.UpdateRun(run); err != nil {
+			return nil, err
+		}
+	}
 	_, err = settle(tx, run, at, complete)
 	return changes, err
+}
+
+// stopOfChanges returns for which stop htcd removed one of these jobs, "" for none. A ledger that was put back from before
+// the stop does not know that the run was stopped.
+func stopOfChanges(changes []Change) string {
+	for _, c := range changes {
+		if _, ours := removeReasons[c.Is.Reason]; ours {
+			return c.Is.Reason
+		}
+	}
+	return ""
 }
 
 // rowsOf reads rows of one run, in order: those that stand close together at once.

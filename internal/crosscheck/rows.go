@@ -56,6 +56,8 @@ func (k *comparison) readPage(tx *ledger.Tx, unchanged bool, from, limit int) (r
 				k.unchanged = make(map[int]schedd.JobStatus, min(k.run.Procs, limit))
 			}
 			k.unchanged[proc] = schedd.JobStatus(jobStatus)
+			k.asked++
+			k.arrived = k.arrived || jobStatus != 0
 			read, next = read+1, proc+1
 		})
 		return read, next, err
@@ -63,6 +65,8 @@ func (k *comparison) readPage(tx *ledger.Tx, unchanged bool, from, limit int) (r
 	page, err := tx.Procs(k.run.UID, k.run.Attempt, ledger.ProcFilter{Unconfirmed: !k.full, Unsteady: !k.full, From: from, Limit: limit})
 	for _, p := range page {
 		k.rows[p.Proc] = p
+		k.asked++
+		k.arrived = k.arrived || p.JobStatus != 0 || p.Status != ledger.StatusOpen
 		next = p.Proc + 1
 	}
 	return len(page), next, err

@@ -22,7 +22,10 @@ var removeReasons = map[string]string{
 // RemoveReason is the reason with which the jobs of a stopped run are removed.
 func RemoveReason(stop string) string { return removeReasons[stop] }
 
-// ReasonStuck is the reason with which htcd removes a cluster that was never completely spooled.
+// StopMessage says why the jobs of a stopped run are removed.
+func StopMessage(stop string) string { return strings.TrimPrefix(removeReasons[stop], "htcd: ") }
+
+// ReasonStuck is the reason with which htcd removes jobs whose files will never arrive.
 const ReasonStuck = "htcd: never completely spooled"
 
 // NeverRan reports whether a job left the queue because its files never arrived, by the schedd's own doing or by ours.

@@ -56,7 +56,7 @@ func (c *Checker) giveBack(ctx context.Context, run ledger.Run, at time.Time) er
 		if err != nil {
 			return err
 		}
-		run.State, run.Reason, run.Message = ledger.Removed, "StagingFailed", "the schedd never got its files"
+		run.State, run.Reason, run.Message = ledger.Removed, ReasonStagingFailed, "the schedd never got its files"
 		run.Ended, run.Checked, run.Confirmed = at, at, true
 		return tx.UpdateRun(run)
 	})

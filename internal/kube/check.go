@@ -128,11 +128,11 @@ func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crossch
 		Int("is", int(change.Is.Status)).Str("kind", string(kind)).Str("evidence", change.Is.Message).Msg("repaired")
 }
 
-// Stuck removes a cluster that will never be completely spooled. A namespace whose credentials do not work must not keep the
+// Stuck removes the jobs of a cluster whose files will never arrive. A namespace whose credentials do not work must not keep the
 // others from being checked.
 func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
 	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
-	_, err := c.remove(ctx, backend.TargetOf(run), schedd.In(run.Cluster, tag.Constraint()), crosscheck.ReasonStuck)
+	_, err := c.remove(ctx, backend.TargetOf(run), schedd.In(run.Cluster, tag.Constraint()+" && "+schedd.Unspooled), crosscheck.ReasonStuck)
 	if err == nil {
 		c.Observer.repaired(crosscheck.HalfSpooled)
 	}

@@ -562,6 +562,52 @@ func TestAClusterThatLostItsFilesIsSentAsANewAttempt(t *testing.T) {
 	require.Zero(t, job.Status.Failed)
 }
 
+// The schedd takes in the files of a cluster together, and marks its procs as spooled one by one.
+func TestAClusterOfWhichOnlySomeProcsGotTheirFilesIsNotSentAgain(t *testing.T) {
+	stuck := func(j *schedd.Job) { j.Status, j.HoldReasonCode, j.StageInFinish = schedd.Held, 16, 0 }
+	for name, c := range map[string]struct {
+		submit []scheddtest.Fault
+		ran    func(*world)
+	}{
+		"the first has ended": {nil, func(w *world) { w.schedd.Complete(1, 0, 0) }},
+		"its callback alone came": {nil, func(w *world) {
+			w.schedd.Run(1, 0)
+			require.NoError(w.t, w.callback("one", 0, 0))
+			w.schedd.Complete(1, 0, 0)
+		}},
+		"the first is confirmed and out of the queue":    {nil, func(w *world) { w.completes(1); w.schedd.Leave(1, 0); w.crosscheck() }},
+		"the end of the submission was not seen":         {[]scheddtest.Fault{{Err: errBroken, After: true}}, func(w *world) { w.schedd.Complete(1, 0, 0) }},
+		"they are out of the queue by the schedd's hand": {nil, func(w *world) { w.schedd.Complete(1, 0, 0); w.stagingFailed(1); w.stagingFailed(2) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.schedd.Fail(scheddtest.Submit, c.submit...)
+			w.apply(htcjob("one", queueOf(3)))
+			w.schedd.Edit(1, 1, stuck)
+			w.schedd.Edit(1, 2, stuck)
+			c.ran(w)
+			for range 4 {
+				w.later(time.Minute)
+				w.crosscheck()
+			}
+			job := w.job("one")
+			require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit), "what ran is not run again")
+			require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
+			require.Equal(t, []int32{0, 1, 2}, counts(job))
+			require.Equal(t, crosscheck.ReasonStagingFailed, job.Status.Failures[0].Reason)
+			require.Contains(t, job.Status.Failures[0].Message, "never ran")
+		})
+	}
+}
+
+// stagingFailed is what a schedd does with a job whose files did not arrive.
+func (w *world) stagingFailed(proc int) {
+	w.schedd.Edit(1, proc, func(j *schedd.Job) {
+		j.LastStatus, j.Status, j.RemoveReason = schedd.Held, schedd.Removed, "Staging of job files failed"
+	})
+	w.schedd.Leave(1, proc)
+}
+
 func TestAChangedSpecRunsAgainOnceEverythingHasEnded(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))

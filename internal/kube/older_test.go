@@ -129,6 +129,74 @@ func intends(_ *world, old *rows) {
 	old.runs = append(old.runs, run)
 }
 
+func TestWhatWasSuspendedIsSentAgainThoughTheLedgerIsOlder(t *testing.T) {
+	for name, resumed := range map[string]bool{"resumed before": true, "resumed afterwards": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(htcjob("one", queueOf(2)))
+			w.schedd.Run(1, -1)
+			old := w.rows("one")
+			w.suspend("one", true)
+			if resumed {
+				w.do(func(job *v1alpha1.HTCJob) { job.Spec.Suspend = false })
+			}
+			w.putBack(old)
+			w.crosscheck()
+			w.later(crosscheck.BetweenChecks)
+			if !resumed {
+				job := w.job("one")
+				require.Equal(t, v1alpha1.PhaseSuspended, job.Status.Phase)
+				require.Equal(t, []int32{0, 0, 0}, counts(job), "what was removed has not failed")
+				w.suspend("one", false)
+			}
+			job := w.job("one")
+			require.EqualValues(t, 2, job.Status.Attempt)
+			require.Equal(t, []int32{2, 0, 0}, counts(job))
+			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+		})
+	}
+}
+
+func TestAnEditIsRunThoughTheAttemptBeforeItWasForgotten(t *testing.T) {
+	ends := func(w *world) { w.completes(1) }
+	for name, happens := range map[string]func(*world){"it has ended": ends, "it runs": func(*world) {}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(htcjob("one"))
+			happens(w)
+			w.do(func(job *v1alpha1.HTCJob) {
+				job.Generation, job.Spec.Script.Source = 2, "exit 3\n"
+				job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending}
+			})
+			require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
+			w.clock = w.clock.Add(time.Minute)
+			w.restart()
+			for range 3 {
+				w.settle()
+				w.later(5 * time.Second)
+			}
+			if w.schedd.Calls(scheddtest.Submit) == 1 {
+				require.Equal(t, "1.0", w.job("one").Status.JobID[0])
+				w.completes(1)
+			}
+			w.later(absentTwice + time.Second)
+			require.EqualValues(t, 2, w.job("one").Status.Attempt)
+			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+			w.completes(2)
+			w.later(time.Hour)
+			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+		})
+	}
+}
+
+// do changes an object while no htcd sees it.
+func (w *world) do(change func(*v1alpha1.HTCJob)) {
+	w.t.Helper()
+	job := w.job("one").DeepCopy()
+	change(job)
+	require.NoError(w.t, w.store.Update(job))
+}
+
 func TestAnHTCJobDoesNotExpireByTheEndThatAnOlderLedgerKnows(t *testing.T) {
 	w, old := ranTwice(t, func(job *v1alpha1.HTCJob) { job.Spec.TTLSecondsAfterFinished = new(int32(1)) })
 	w.putBack(old)

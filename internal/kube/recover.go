@@ -81,6 +81,9 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		c.Observer.repaired(crosscheck.Adopted)
 		adopted := t.Of(*run)
 		adopted.Submitted = f.since(c.Now())
+		if f.specHash != "" { // the spec may have been edited since, and the ledger lost or older
+			adopted.SpecHash = f.specHash
+		}
 		if err := c.recordCluster(ctx, job, adopted, f.cluster); err != nil {
 			return err
 		}
@@ -93,7 +96,8 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		c.absences.clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("removing a half-spooled cluster")
 		// The cluster as well as the tag: the next leader may have sent one with the same tag in the meantime.
-		if _, err := c.remove(ctx, t, schedd.In(f.cluster.ID, tag(job, run.Attempt).Constraint()), crosscheck.ReasonStuck); err != nil {
+		stuck := schedd.In(f.cluster.ID, tag(job, run.Attempt).Constraint()+" && "+schedd.Unspooled)
+		if _, err := c.remove(ctx, t, stuck, crosscheck.ReasonStuck); err != nil {
 			return fmt.Errorf("remove half-spooled cluster %d: %w", f.cluster.ID, err)
 		}
 		c.Observer.repaired(crosscheck.HalfSpooled)
@@ -229,9 +233,10 @@ const (
 )
 
 type finding struct {
-	verdict verdict
-	cluster schedd.Cluster
-	qdate   int64 // when the schedd took the oldest of its jobs, 0 when no ad says so
+	verdict  verdict
+	cluster  schedd.Cluster
+	qdate    int64  // when the schedd took the oldest of its jobs, 0 when no ad says so
+	specHash string // of the spec it was sent with, "" when no ad says so
 }
 
 // since is when the cluster was submitted: start time and deadlines count from there, however long nobody knew of it. The
@@ -243,9 +248,9 @@ func (f finding) since(now time.Time) time.Time {
 	return now
 }
 
-// judge says what the jobs found under one tag amount to. All procs of a cluster share one fate (measured over 90
-// killed submits), so one proc that is spooled, or ended, stands for its cluster. With more than one cluster the
-// whole one counts, the oldest first.
+// judge says what the jobs found under one tag amount to. One proc that is spooled, or ended, stands for its cluster: it may have
+// begun to run, and so the cluster cannot be sent again. Should the schedd have been killed before it had marked the others as
+// spooled, the cross-check deals with them. With more than one cluster the whole one counts, the oldest first.
 func judge(queued, left []schedd.Job, now time.Time) finding {
 	clusters := map[int]*finding{}
 	for _, j := range slices.Concat(queued, left) {
@@ -258,6 +263,7 @@ func judge(queued, left []schedd.Job, now time.Time) finding {
 		if j.QDate > 0 && (f.qdate == 0 || j.QDate < f.qdate) {
 			f.qdate = j.QDate
 		}
+		f.specHash = cmp.Or(f.specHash, j.Tag.SpecHash)
 		if j.Spooled() || !j.Spooling() {
 			f.verdict = whole
 		}

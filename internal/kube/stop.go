@@ -118,7 +118,7 @@ var errEnded = errors.New("the attempt has ended")
 
 // beginStop writes down that a run is to be stopped, and why.
 func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, why string, active int) (ledger.Run, error) {
-	message := "spec.suspend is true"
+	message := crosscheck.StopMessage(why)
 	if deadline := job.Spec.ActiveDeadlineSeconds; why == crosscheck.StopDeadline && deadline != nil {
 		message = fmt.Sprintf("%s have passed since the submission (spec.activeDeadlineSeconds)", plural(int(*deadline), "second"))
 	}

@@ -42,8 +42,10 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 	if err != nil {
 		return schedd.Description{}, err
 	}
+	sent := tag(job, attempt)
+	sent.SpecHash = job.SpecHash()
 	d := schedd.Description{
-		Tag:              tag(job, attempt),
+		Tag:              sent,
 		BatchName:        job.BatchName(),
 		Queue:            job.Queue(),
 		Options:          job.Spec.HTCOpts,

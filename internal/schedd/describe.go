@@ -110,6 +110,9 @@ func (d Description) Render() (string, error) {
 	set("My."+attrAttempt, fmt.Sprint(d.Tag.Attempt))
 	set("My."+attrNamespace, classad.Quote(d.Tag.Namespace))
 	set("My."+attrName, classad.Quote(d.Tag.Name))
+	if d.Tag.SpecHash != "" {
+		set("My."+attrSpecHash, classad.Quote(d.Tag.SpecHash))
+	}
 	fmt.Fprintf(&b, "queue %d\n", d.Queue)
 	return b.String(), checkWritten(b.String())
 }

@@ -20,6 +20,7 @@ type Tag struct {
 	Attempt   int    // HTCJobAttempt: counts the runs of one HTCJob, from 1
 	Namespace string // HTCJobNamespace
 	Name      string // HTCJobName
+	SpecHash  string // HTCJobSpecHash: which spec it was sent with; empty in jobs of versions before 0.1
 }
 
 // The names of the tag's attributes. No submit option may set them.
@@ -28,6 +29,7 @@ const (
 	attrAttempt   = "HTCJobAttempt"
 	attrNamespace = "HTCJobNamespace"
 	attrName      = "HTCJobName"
+	attrSpecHash  = "HTCJobSpecHash"
 )
 
 // The names of what an ad says of the terms: return codes that are success, with commas between, and seconds.
@@ -65,6 +67,9 @@ func In(cluster int, constraint string) string {
 func LaterConstraint(uid string, attempt int) string {
 	return fmt.Sprintf("%s && %s > %d", UIDConstraint(uid), attrAttempt, attempt)
 }
+
+// Unspooled matches the jobs whose files have not arrived.
+const Unspooled = "StageInFinish =?= undefined"
 
 // Tagged matches every job that some htcd sent.
 const Tagged = attrUID + " =!= undefined"

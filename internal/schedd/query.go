@@ -55,6 +55,7 @@ var fields = map[string]func(*Job, classad.Value){
 	"ProcId":               func(j *Job, v classad.Value) { j.Proc = integer(v) },
 	attrUID:                func(j *Job, v classad.Value) { j.Tag.UID, _ = v.Str() },
 	attrAttempt:            func(j *Job, v classad.Value) { j.Tag.Attempt = integer(v) },
+	attrSpecHash:           func(j *Job, v classad.Value) { j.Tag.SpecHash, _ = v.Str() },
 	"Owner":                func(j *Job, v classad.Value) { j.Owner, _ = v.Str() },
 	"JobStatus":            func(j *Job, v classad.Value) { j.Status = JobStatus(integer(v)) },
 	"LastJobStatus":        func(j *Job, v classad.Value) { j.LastStatus = JobStatus(integer(v)) },

@@ -85,7 +85,7 @@ func (a Ad) done() bool {
 
 func (a Ad) alive() bool { return a.Queued && a.JobStatus != removed && a.JobStatus != completed }
 
-// halfSpooled tells whether the files of the job never arrived: it stands for no run. One that was started all the
+// halfSpooled reports whether the files of the job never arrived, so that it stands for no run. One that was started all the
 // same was one.
 func (a Ad) halfSpooled() bool {
 	return a.JobStatus == removed && a.NumJobStarts == 0 &&
@@ -329,12 +329,20 @@ func (t *trialOf) compare(job v1alpha1.HTCJob, cluster int) {
 		if row := rows[proc]; row.Status != is {
 			t.find(Wrong, "proc %d has status %d (%s, by %s) instead of %d; job %s", proc, row.Status, row.Reason, row.Source, is, ad)
 		}
+		if ad.halfSpooled() { // the schedd was killed before it had marked all procs of the cluster as spooled
+			if reason := rows[proc].Reason; reason != "StagingFailed" {
+				t.find(Wrong, "proc %d is failed as %s instead of StagingFailed; job %s", proc, reason, ad)
+			}
+			continue
+		}
 		if proc < len(spec.Codes) && (!ad.done() || ad.ExitCode == nil || *ad.ExitCode != spec.Codes[proc]) {
 			t.find(Wrong, "the script of proc %d exits with %d, but job %s", proc, spec.Codes[proc], ad)
 		}
 	}
 	for proc := range spec.Queue {
-		t.kept(job, proc)
+		if ad, found := ads[proc]; !found || !ad.halfSpooled() {
+			t.kept(job, proc)
+		}
 	}
 	phase := v1alpha1.PhaseSucceeded
 	if failed > 0 {

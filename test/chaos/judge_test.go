@@ -139,6 +139,11 @@ func TestJudge(t *testing.T) {
 		"a job that ended otherwise than its script is wrong": {func(e *Evidence) {
 			e.Ads[1].ExitCode = new(4)
 		}, []Fault{Wrong}},
+		"a job whose files never arrived while another of its cluster ran has failed as that": {func(e *Evidence) {
+			halfSpooled(&e.Ads[1])
+			e.Rows[1].Reason = "StagingFailed"
+		}, nil},
+		"and as nothing else": {func(e *Evidence) { halfSpooled(&e.Ads[1]) }, []Fault{Wrong}},
 		"the exit code of a removed job means nothing": {func(e *Evidence) {
 			e.Ads[0].JobStatus, e.Ads[0].LastJobStatus = removed, 2
 		}, []Fault{Wrong, Wrong, Wrong}},

@@ -47,14 +47,7 @@ func TestAnOlderLedgerThatIsPutBackRepeatsNothing(t *testing.T) {
 	}
 
 	o.do(htcd.Stop)
-	for path := range o.ledgerFiles() {
-		if _, kept := backup[path]; !kept {
-			require.NoError(t, os.Remove(path))
-		}
-	}
-	for path, content := range backup { // into the files that are there, which stay htcd's own
-		require.NoError(t, os.WriteFile(path, content, 0o600))
-	}
+	o.putBack(backup)
 	_, err := o.Jobs.Patch(t.Context(), "wiped", types.MergePatchType, []byte(`{"status":null}`), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
 	o.do(htcd.Start)
@@ -80,6 +73,59 @@ func TestAnOlderLedgerThatIsPutBackRepeatsNothing(t *testing.T) {
 	require.Equal(t, "third\n", o.Output(third, 0))
 	require.Len(t, o.clusters(third), 3)
 	o.gone()
+}
+
+// What a person did after the backup stands as well: a suspension that was lifted since, and an edit of which the ledger, and
+// then the status, has nothing.
+func TestAnOlderLedgerForgetsNeitherASuspensionNorAnEdit(t *testing.T) {
+	o := begin(t, "--reconcile-schedule=@every 5s")
+	htcd := o.part("htcd")
+	o.Script("resumed", "sleep 600\n")
+	o.running("resumed")
+	o.do(htcd.Stop)
+	backup := o.ledgerFiles()
+	o.do(htcd.Start)
+
+	o.Script("edited", "echo first\n")
+	before := o.Fetched("edited")
+	o.merge("resumed", `{"spec":{"suspend":true}}`)
+	o.Phase("resumed", v1alpha1.PhaseSuspended)
+
+	o.do(htcd.Stop)
+	o.merge("resumed", `{"spec":{"suspend":false}}`)
+	_, err := o.Jobs.Patch(t.Context(), "edited", types.MergePatchType, []byte(`{"status":null}`), metav1.PatchOptions{}, "status")
+	require.NoError(t, err)
+	o.merge("edited", `{"spec":{"script":{"source":"echo second\n"}}}`)
+	o.putBack(backup)
+	o.do(htcd.Start)
+
+	for name, phase := range map[string]v1alpha1.Phase{"resumed": v1alpha1.PhaseRunning, "edited": v1alpha1.PhaseSucceeded} {
+		job := o.Until(name, "run again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase == phase })
+		require.Len(t, o.clusters(job), 2, "%s: one cluster for each attempt", name)
+	}
+	after := o.Fetched("edited")
+	require.Equal(t, "second\n", o.Output(after, 0))
+	require.NotEqual(t, before.Status.JobID, after.Status.JobID)
+	o.gone()
+}
+
+func (o outage) merge(name, patch string) {
+	o.T.Helper()
+	_, err := o.Jobs.Patch(o.T.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	require.NoError(o.T, err)
+}
+
+// putBack makes the ledger what it was. htcd must not be at work.
+func (o outage) putBack(backup map[string][]byte) {
+	o.T.Helper()
+	for path := range o.ledgerFiles() {
+		if _, kept := backup[path]; !kept {
+			require.NoError(o.T, os.Remove(path))
+		}
+	}
+	for path, content := range backup { // into the files that are there, which stay htcd's own
+		require.NoError(o.T, os.WriteFile(path, content, 0o600))
+	}
 }
 
 // ledgerFiles are the ledger and what SQLite keeps beside it. htcd must not be at work.

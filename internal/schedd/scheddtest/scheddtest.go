@@ -226,6 +226,8 @@ func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (sc
 			tag.Namespace = v
 		case "HTCJobName":
 			tag.Name = v
+		case "HTCJobSpecHash":
+			tag.SpecHash = v
 		}
 	}
 
