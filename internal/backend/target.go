@@ -1,4 +1,3 @@
-// Package backend says where in HTCondor a run is, and as whom its commands go there.
 package backend
 
 import (

@@ -13,7 +13,7 @@
 // from the ledger before they act. Submissions, questions and removals have a queue and workers each; at most one worker
 // acts on an HTCJob at a time. Checks after callbacks, fetches and the Pods of spec.logsPod have queues, too.
 // In every queue namespaces take turns, and the workers of one schedd serve no other (package fairqueue). Everything that
-// is asked about a run goes to its target (package backend).
+// is asked about a run goes to its target (package backend, which knows nothing of HTCJobs).
 //
 // The ledger, not the informer's cache, decides whether something was sent: a cache may be seconds old.
 //
