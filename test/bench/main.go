@@ -81,7 +81,6 @@ func table(ctx context.Context, p *place, only string, growth bool) error {
 		}
 		for _, n := range sizes {
 			figures, err := r.measure(ctx, p, n)
-			p.tidy(ctx)
 			for _, f := range figures {
 				say(f.line(r.name, n))
 			}
@@ -89,6 +88,7 @@ func table(ctx context.Context, p *place, only string, growth bool) error {
 				say(fmt.Sprintf("| %s | %d | not measured: %s | | | |", r.name, n, strings.ReplaceAll(err.Error(), "\n", " ")))
 				errs = append(errs, fmt.Errorf("%s: %w", r.name, err))
 			}
+			p.tidy(ctx)
 			if ctx.Err() != nil {
 				return errors.Join(errs...)
 			}
