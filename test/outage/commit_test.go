@@ -11,9 +11,11 @@ import (
 // to whoever commits next (seen with 23.9).
 const broken = `executable = /bin/true
 +MY.X = 1
-queue
-+Y = (((
-queue
++Y = $(item)
+queue item from (
+1
+(((
+)
 `
 
 func TestWhatAnotherClientLeavesBehindIsNobodyElsesRefusal(t *testing.T) {
