@@ -55,7 +55,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		PerNamespace: d.o.NamespaceSecrets, Watched: d.o.Namespace, Further: d.o.PoolSecrets,
 	}
 	l := &loop{
-		informer: d.jobs.NewInformer(d.o.Namespace, d.o.Resync),
+		informer: d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched),
 		secrets:  secrets.NewWatcher(d.core, accounts),
 		close:    func() error { defer broadcaster.Shutdown(); return proofs.Close() },
 	}

@@ -22,6 +22,7 @@ type Metrics struct {
 
 	leader       *prometheus.GaugeVec
 	htcjobs      *prometheus.GaugeVec
+	watched      *prometheus.GaugeVec
 	submissions  *prometheus.CounterVec
 	submitTime   *prometheus.HistogramVec
 	submitted    *prometheus.CounterVec
@@ -69,6 +70,7 @@ func New(build Build) *Metrics {
 	m.leader.WithLabelValues().Set(0)
 
 	m.htcjobs = m.gauges("htcjobs", "HTCJobs there are, by `phase` of their status; only the one that works counts", "phase")
+	m.watched = m.gauges("htcjobs_watched", "1 when the apiserver last let htcd list or watch the HTCJobs, 0 when it refused or did not answer: what is applied, edited or deleted then is not seen")
 	m.work.procs = m.lookedUp("procs", "jobs of all HTCJobs there are, by `state`: `unknown` (sent, the schedd has not been asked yet), `idle`, `running`, `held`, `succeeded`, `failed`", "state")
 	m.work.openRuns = m.lookedUp("open_runs", "submitted HTCJobs on which HTCondor has not said the last word, by `schedd`", "schedd")
 	m.work.openChecked = m.lookedUp("open_runs_checked_timestamp_seconds", "when the schedd was last asked with success about the open run that has waited longest for it (else its submission), as Unix time", "schedd")
@@ -168,11 +170,18 @@ func (m *Metrics) Handler() http.Handler {
 
 // Leading says whether this htcd is the one that works.
 func (m *Metrics) Leading(is bool) {
-	value := 0.0
+	m.leader.WithLabelValues().Set(number(is))
+}
+
+// Watched is for the informer of the HTCJobs: how the apiserver answered.
+func (m *Metrics) Watched(err error) { m.watched.WithLabelValues().Set(number(err == nil)) }
+
+// number is a truth as metrics have it.
+func number(is bool) float64 {
 	if is {
-		value = 1
+		return 1
 	}
-	m.leader.WithLabelValues().Set(value)
+	return 0
 }
 
 // Callback is for notify.Options.

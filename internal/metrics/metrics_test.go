@@ -90,6 +90,9 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	m := New(Build{Version: "v1", Go: "go1"})
 	unreachable := &schedd.Error{Kind: schedd.Unreachable}
 	m.Leading(true)
+	require.Empty(t, value(t, page(t, m), "htcd_htcjobs_watched"), "one that stands by has not asked")
+	m.Watched(nil)
+	m.Watched(unreachable)
 	m.Callback(204, time.Millisecond)
 	m.Callback(413, time.Millisecond)
 	m.Command("condor_q", time.Second, nil)
@@ -105,6 +108,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	for series, want := range map[string]string{
 		`htcd_build_info{goversion="go1",version="v1"}`: "1",
 		`htcd_leader`:                                                           "1",
+		`htcd_htcjobs_watched`:                                                  "0",
 		`htcd_callbacks_total{code="204"}`:                                      "1",
 		`htcd_callbacks_total{code="413"}`:                                      "1",
 		`htcd_callback_duration_seconds_count`:                                  "2",

@@ -65,11 +65,7 @@ func (t *tickets) Collect(metrics chan<- prometheus.Metric) {
 			delete(t.m, secret)
 			continue
 		}
-		usable := 0.0
-		if ticket.usable {
-			usable = 1
-		}
-		metrics <- prometheus.MustNewConstMetric(t.usable, prometheus.GaugeValue, usable, secret)
+		metrics <- prometheus.MustNewConstMetric(t.usable, prometheus.GaugeValue, number(ticket.usable), secret)
 		if ticket.usable && !ticket.expires.IsZero() {
 			metrics <- prometheus.MustNewConstMetric(t.ends, prometheus.GaugeValue, unix(ticket.expires), secret)
 		}

@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-// An htcd that leads and may not list HTCJobs does not blame another for that.
+// An htcd that leads and may not list HTCJobs says so itself, and does not blame another for that.
 func TestReadyzSaysThatHTCJobsCannotBeListed(t *testing.T) {
 	o := begin(t)
 	rules := o.Kubectl("get", "clusterrole", "htcd", "-o", "jsonpath={.rules}")
@@ -27,24 +27,38 @@ func TestReadyzSaysThatHTCJobsCannotBeListed(t *testing.T) {
 	go func() { _ = o.part("htcd").Start(context.WithoutCancel(t.Context())) }() // it is not ready before the end
 	said := o.readyz("HTCJobs cannot be listed: ")
 	require.Contains(t, said, "forbidden")
+	_, metrics := o.health("metrics")
+	require.Contains(t, metrics, "\nhtcd_htcjobs_watched 0\n")
 	patch(t.Context(), rules)
 	o.readyz("ready")
+	_, metrics = o.health("metrics")
+	require.Contains(t, metrics, "\nhtcd_htcjobs_watched 1\n")
 }
 
 // readyz waits until /readyz begins with these words, and returns all that it says.
 func (o outage) readyz(words string) (said string) {
 	o.T.Helper()
-	world, err := parts.Open(o.Lab)
-	require.NoError(o.T, err)
 	o.Eventually(func() bool {
-		answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz", world.Ports.Health))
-		if err != nil {
-			return false
-		}
-		defer answer.Body.Close()
-		text, err := io.ReadAll(answer.Body)
-		said = string(text)
-		return err == nil && strings.HasPrefix(said, words) && (answer.StatusCode == http.StatusOK) == (words == "ready")
+		var code int
+		code, said = o.health("readyz")
+		return strings.HasPrefix(said, words) && (code == http.StatusOK) == (words == "ready")
 	}, func() string { return "readyz says: " + said })
 	return said
+}
+
+// health is what htcd answers at --health-listen; nothing where nobody does.
+func (o outage) health(path string) (code int, text string) {
+	o.T.Helper()
+	world, err := parts.Open(o.Lab)
+	require.NoError(o.T, err)
+	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/%s", world.Ports.Health, path))
+	if err != nil {
+		return 0, ""
+	}
+	defer answer.Body.Close()
+	read, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return 0, ""
+	}
+	return answer.StatusCode, string(read)
 }

@@ -82,16 +82,21 @@ func (c *Client) HTCJobs(namespace string) Interface {
 }
 
 // NewInformer returns an informer over the HTCJobs of a namespace, "" for all,
-// indexed by namespace. It is not started.
-func (c *Client) NewInformer(namespace string, resync time.Duration) cache.SharedIndexInformer {
+// indexed by namespace. It is not started. asked is told how each of its
+// questions to the apiserver was answered: nil where it lists or watches.
+func (c *Client) NewInformer(namespace string, resync time.Duration, asked func(error)) cache.SharedIndexInformer {
 	jobs := c.HTCJobs(namespace)
 	return cache.NewSharedIndexInformerWithOptions(
 		&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-				return jobs.List(ctx, opts)
+				list, err := jobs.List(ctx, opts)
+				asked(err)
+				return list, err
 			},
 			WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-				return jobs.Watch(ctx, opts)
+				stream, err := jobs.Watch(ctx, opts)
+				asked(err)
+				return stream, err
 			},
 		},
 		&HTCJob{},
