@@ -16,14 +16,7 @@ import (
 // Crosscheck is one pass over every run on which HTCondor has not said the last word (package crosscheck), and over what lost
 // its object. The first pass also takes up what waits in HTCondor from before htcd began.
 func (c *Controller) Crosscheck(ctx context.Context) error {
-	err := errors.Join(c.crosscheck.Crosscheck(ctx), c.orphans.Watch(ctx))
-	if !c.resumed.Swap(true) {
-		if again := c.resumeWaiting(ctx); again != nil {
-			c.resumed.Store(false)
-			err = errors.Join(err, again)
-		}
-	}
-	return err
+	return errors.Join(c.crosscheck.Crosscheck(ctx), c.orphans.Watch(ctx), c.fetcher.TakeUp(ctx))
 }
 
 // Refresh asks the queues alone, so that what is idle, running or held is known between two cross-checks.
@@ -88,11 +81,7 @@ func (c checked) Passed(pass string, place schedd.Place, took time.Duration, err
 	c.Observer.passed(pass, place, took, err)
 }
 
-func (c checked) Changed(run ledger.Run) {
-	if c.fetchable(run) {
-		c.fetches.Add(run.Namespace + "/" + run.Name)
-	}
-}
+func (c checked) Changed(run ledger.Run) { c.fetcher.Add(run) }
 
 func (c checked) Checked(run ledger.Run) { c.queue.Add(run.Namespace + "/" + run.Name) }
 

@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,6 +20,7 @@ import (
 	"htc.cern.ch/htcd/internal/logspod"
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/outputfetch"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -55,11 +55,10 @@ type Controller struct {
 	routine    fairqueue.Queue // what is looked at although nothing is known to have happened
 	actions    *actionQueues
 	checks     fairqueue.Queue                              // UIDs whose run HTCondor is asked about soon
-	fetches    fairqueue.Queue                              // keys of HTCJobs with output to be fetched
 	actors     [actionClasses]*fairqueue.Pool[schedd.Place] // who serves the queues of actions
 	crosscheck *crosscheck.Checker
 	checkers   *fairqueue.Pool[schedd.Place]
-	fetchers   *fairqueue.Pool[schedd.Place]
+	fetcher    *outputfetch.Fetcher
 	logs       fairqueue.Queue   // keys of HTCJobs whose spec.logsPod is to be followed
 	secrets    fairqueue.Queue   // namespaces of whose Secrets it is to be found out whether they are in use
 	syncing    keymutex.KeyMutex // one at a time reads the ledger and writes the status of an HTCJob
@@ -80,12 +79,8 @@ type Controller struct {
 	secretNews chan struct{} // a Secret holds something else, and is to be looked at
 	leftLogs   logsOutcomes
 	keeper     *backend.Keeper
-	failing    transferFailures
-	bookings   bookings
 	unread     blockers // what ads cannot be had or read
-	unreleased unreleased
 	orphans    *orphans.Guard
-	resumed    atomic.Bool // what waits in the queue from before has been taken up
 }
 
 // Back-off of what failed, per HTCJob.
@@ -108,7 +103,6 @@ func New(o Options) (*Controller, error) {
 		actions: newActionQueues(limiter),
 		checks:  workqueue.NewTypedRateLimitingQueue(limiter()),
 
-		fetches: fairqueue.New(limiter()),
 		logs:    fairqueue.New(limiter()),
 		secrets: workqueue.NewTypedRateLimitingQueue(limiter()),
 
@@ -119,7 +113,6 @@ func New(o Options) (*Controller, error) {
 		c.actors[e] = &fairqueue.Pool[schedd.Place]{Queue: queue, Size: c.Submitters, Backend: c.backendOf(actionClass(e)), Serve: fairqueue.Each(act)}
 	}
 	c.checkers = &fairqueue.Pool[schedd.Place]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
-	c.fetchers = &fairqueue.Pool[schedd.Place]{Queue: c.fetches, Size: c.Fetchers, Backend: c.backendOf(asking), Serve: fairqueue.Each(c.fetchOne)}
 	c.answering = &backend.Answering{Schedd: o.Schedd, Now: o.Now, Any: o.Credentials.Any, Turned: c.endpointTurned}
 	c.Schedd = c.answering
 	c.chooser = &backend.Chooser{Schedd: c.Schedd, Credentials: o.Credentials}
@@ -128,6 +121,11 @@ func New(o Options) (*Controller, error) {
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
 	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: c.needsSecret, Denied: c.secretsDenied}
 	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
+	c.fetcher = outputfetch.New(outputfetch.Options{
+		Store: o.Output, KeepFree: o.KeepFree, MaxOutput: o.Site.MaxOutput,
+		Queue: fairqueue.New(limiter()), Workers: o.Fetchers, Place: c.backendOf(asking),
+		Ledger: o.Ledger, Schedd: c.Schedd, Credentials: o.Credentials, Observer: fetched{c}, Log: o.Log, Now: o.Now,
+	})
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)
 	}
@@ -180,7 +178,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	if err := c.resumeFetches(ctx); err != nil {
+	if err := c.fetcher.Resume(ctx); err != nil {
 		return err
 	}
 	work := context.WithoutCancel(ctx)
@@ -198,9 +196,8 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() error { workers.Run(work); return nil })
 	}
 	group.Go(func() error { c.checkers.Run(work); return nil })
-	group.Go(func() error { c.fetchers.Run(ctx); return nil }) // what a shutdown breaks off is fetched again
+	group.Go(func() error { c.fetcher.Run(ctx); return nil })
 	<-ctx.Done()
-	c.fetches.ShutDown()
 	c.logs.ShutDown()
 	c.secrets.ShutDown()
 	c.queue.ShutDown()
@@ -243,7 +240,9 @@ func (c *Controller) retryNow(such func(blocker) bool) {
 		c.actions.forget(key)
 		c.actions.add(e, key)
 	}
-	c.fetchNow()
+	for key := range c.unfetched.with(func(blocker) bool { return true }) {
+		c.fetcher.Retry(key)
+	}
 }
 
 // wakeAll looks at every HTCJob that is not over, after something changed that concerns them all.

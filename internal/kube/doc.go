@@ -7,11 +7,14 @@
 //	receiver ─> Record ──┐
 //	                     ├─> observe ─> ledger ─> queue
 //	cron ─> Crosscheck ──┘
+//	                                      │
+//	                                      └─> outputfetch: the output of what has ended ─> queue
 //
 // Queues hold the keys of HTCJobs. One is for what is fast: it reads the ledger, decides, and writes .status; what comes
 // without news has one beside it. Whatever needs HTCondor goes to the action queues (actions.go), whose workers decide again
 // from the ledger before they act. Submissions, questions and removals have a queue and workers each; at most one worker
-// acts on an HTCJob at a time. Checks after callbacks, fetches and the Pods of spec.logsPod have queues, too.
+// acts on an HTCJob at a time. Checks after callbacks, fetches (package outputfetch) and the Pods of spec.logsPod have
+// queues, too.
 // In every queue namespaces take turns, and the workers of one schedd serve no other (package fairqueue). Everything that
 // is asked about a run goes to its target (package backend, which knows nothing of HTCJobs).
 //

@@ -56,7 +56,7 @@ func (w *world) fetched(name string) string {
 
 // fetchAgain is what happens when the back-off of a fetch is over.
 func (w *world) fetchAgain(name string) {
-	w.fetches.Add("default/" + name)
+	w.fetcher.Retry("default/" + name)
 	w.settle()
 }
 
@@ -67,11 +67,6 @@ func (w *world) proc(name string, attempt, proc int) (p ledger.Proc) {
 		return err
 	}))
 	return p
-}
-
-func TestTheStreamsHaveOneName(t *testing.T) {
-	require.Equal(t, schedd.Stdout, output.Stdout)
-	require.Equal(t, schedd.Stderr, output.Stderr)
 }
 
 func TestTheOutputOfCompletedJobsIsFetchedAndTheyLeaveTheQueue(t *testing.T) {
@@ -181,7 +176,7 @@ func TestWhateverIsBrokenOffIsDoneAgain(t *testing.T) {
 			dir, err := w.Output.Begin([]int{0})
 			require.NoError(t, err)
 			w.restart()
-			require.NoError(t, w.resumeFetches(t.Context()))
+			require.NoError(t, w.fetcher.Resume(t.Context()))
 			w.settle()
 			w.crosscheck()
 			require.Equal(t, "True Fetched: the output of 2 jobs is here", w.fetched("one"))
@@ -227,69 +222,6 @@ func unsendable(proc int, why string) *schedd.TransferError {
 	return &schedd.TransferError{Proc: proc, Err: &schedd.Error{Command: "condor_transfer_data", Stderr: "SCHEDD failed to send file(s): reading from file x: " + why}}
 }
 
-func TestAJobWhoseFilesCannotBeSentHoldsUpNoOther(t *testing.T) {
-	w := newWorldWithOutput(t)
-	w.apply(htcjob("one", queueOf(3)))
-	w.completed(1)
-	passing := scheddtest.Fault{Err: unsendable(1, "(errno 5) Input/output error")}
-	w.schedd.Fail(scheddtest.Transfer, passing, scheddtest.Fault{}, passing)
-	w.crosscheck()
-	w.later(firstPause)
-	w.fetchAgain("one")
-	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
-	require.Equal(t, "out of 1.2\n", w.kept("one", 1, 2, output.Stdout))
-	require.Contains(t, w.fetched("one"), "Input/output error")
-	require.Equal(t, 3, w.schedd.Calls(scheddtest.Transfer))
-	w.fetchAgain("one")
-	require.Equal(t, 3, w.schedd.Calls(scheddtest.Transfer), "its pause is not over")
-	w.later(2 * firstPause)
-	w.fetchAgain("one")
-	require.Equal(t, "True Fetched: the output of 3 jobs is here", w.fetched("one"))
-	require.Empty(t, w.schedd.Jobs())
-	require.Empty(t, w.failing.m, "nothing of it is remembered")
-}
-
-func TestOutputIsGivenUpOverHoursAndOnlyWhereItIsGone(t *testing.T) {
-	for name, c := range map[string]struct {
-		why  error
-		want string
-		left int
-	}{
-		"what fails for a day stays in the queue": {unsendable(0, "(errno 116) Stale file handle"), "False Retrying: ", 1},
-		"what no transfer says a word about, too": {&schedd.Error{Command: "condor_transfer_data", Stderr: "the connection was cut"}, "False Retrying: ", 1},
-		"what is gone is given up":                {unsendable(0, "(errno 2) No such file or directory"), "False GivenUp: ", 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorldWithOutput(t)
-			w.apply(htcjob("one"))
-			w.completed(1)
-			w.schedd.Down(c.why, scheddtest.Transfer)
-			w.crosscheck()
-			for range 40 {
-				w.later(time.Minute)
-				w.fetchAgain("one")
-			}
-			require.Contains(t, w.fetched("one"), "False Retrying: ")
-			require.Len(t, w.schedd.Jobs(), 1)
-			require.Less(t, w.schedd.Calls(scheddtest.Transfer), 15, "the pauses grow")
-			for range 24 {
-				w.later(time.Hour)
-				w.fetchAgain("one")
-			}
-			require.Contains(t, w.fetched("one"), c.want)
-			require.Len(t, w.schedd.Jobs(), c.left)
-			if c.left == 0 {
-				require.Contains(t, strings.Join(w.told, "\n"), `cannot be had: the schedd has no file "x", which is`)
-			}
-			w.schedd.Down(nil, scheddtest.Transfer)
-			w.later(time.Hour)
-			w.fetchAgain("one")
-			require.Empty(t, w.schedd.Jobs())
-			require.Empty(t, w.failing.m)
-		})
-	}
-}
-
 func TestOutputThatLacksFilesIsKeptAfterMinutesAndSaysSo(t *testing.T) {
 	w := newWorldWithOutput(t)
 	w.apply(htcjob("one", queueOf(2)))
@@ -315,40 +247,6 @@ func TestOutputThatLacksFilesIsKeptAfterMinutesAndSaysSo(t *testing.T) {
 	require.Equal(t, "warning\n("+lack+")", w.job("one").Status.Failures[0].Stderr)
 	require.Contains(t, w.told, "Warning Incomplete: "+lack)
 	require.Empty(t, w.schedd.Jobs())
-	require.Empty(t, w.failing.m)
-}
-
-func TestMissingFilesAreNamedBriefly(t *testing.T) {
-	long := strings.Repeat("x", 200)
-	require.Equal(t, `of the output of job 7.0 HTCondor did not keep "`+long[:100]+`", "b\n", "c", "d", "e", and 2 more`,
-		lackMessage("7.0", []string{long, "b\n", "c", "d", "e", "f", "g"}))
-}
-
-func TestABatchThatFailsWithoutANameIsMadeSmaller(t *testing.T) {
-	w := newWorldWithOutput(t)
-	w.apply(htcjob("one", queueOf(5)))
-	w.completed(1)
-	cut := scheddtest.Fault{Err: errBroken}
-	w.schedd.Fail(scheddtest.Transfer, cut, cut)
-	w.crosscheck()
-	w.fetchAgain("one")
-	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout), "five failed, then two")
-	w.fetchAgain("one")
-	require.Equal(t, "True Fetched: the output of 5 jobs is here", w.fetched("one"))
-	require.Equal(t, 4, w.schedd.Calls(scheddtest.Transfer), "one alone, then the other four")
-}
-
-func TestDeletingAnHTCJobForgetsWhatCouldNotBeSent(t *testing.T) {
-	w := newWorldWithOutput(t)
-	w.apply(htcjob("one"))
-	w.completed(1)
-	w.schedd.Down(unsendable(0, "(errno 5) Input/output error"), scheddtest.Transfer)
-	w.crosscheck()
-	require.NotEmpty(t, w.failing.m)
-	w.delete("one")
-	w.later(lastPause)
-	w.fetchAgain("one")
-	require.Empty(t, w.failing.m)
 }
 
 func TestTheToolsOwnTroubleToWriteIsNoJobsFault(t *testing.T) {
@@ -368,8 +266,7 @@ func TestTheToolsOwnTroubleToWriteIsNoJobsFault(t *testing.T) {
 }
 
 func TestAVolumeThatIsNearlyFullGetsNoOutput(t *testing.T) {
-	w := newWorldWithOutput(t)
-	w.KeepFree = 1 << 60
+	w := newWorldWithOutput(t, func(o *Options) { o.KeepFree = 1 << 60 })
 	w.apply(htcjob("one"))
 	w.completed(1)
 	w.crosscheck()
@@ -377,62 +274,9 @@ func TestAVolumeThatIsNearlyFullGetsNoOutput(t *testing.T) {
 	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
 	require.Len(t, w.schedd.Jobs(), 1)
 	w.KeepFree = 0
+	w.restart()
 	w.fetchAgain("one")
 	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
-}
-
-func TestAFetchIsForWhatFits(t *testing.T) {
-	w := newWorldWithOutput(t)
-	free, _, err := w.Output.Volume()
-	require.NoError(t, err)
-	w.KeepFree = free.Bytes - 100<<20
-	w.apply(htcjob("one", queueOf(3)))
-	w.completed(1)
-	for proc, size := range []int64{60 << 20, 200 << 20, 20 << 20} {
-		w.schedd.Edit(1, proc, func(j *schedd.Job) { j.BytesSent = size })
-	}
-	w.crosscheck()
-	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
-	require.Equal(t, "absent", w.kept("one", 1, 1, output.Stdout))
-	require.Equal(t, "out of 1.2\n", w.kept("one", 1, 2, output.Stdout))
-	require.Contains(t, w.fetched("one"), "False NoSpace: the output is not fetched yet: job 1.1 left 201 MiB, for which the volume has no room beside the ")
-	require.Len(t, w.schedd.Jobs(), 1)
-	require.Zero(t, w.bookings.now(), "nothing stays booked")
-
-	w.KeepFree = 1
-	w.fetchAgain("one")
-	require.Equal(t, "True Fetched: the output of 3 jobs is here", w.fetched("one"))
-}
-
-func TestFetchesUnderWayShareWhatIsFree(t *testing.T) {
-	w := newWorldWithOutput(t)
-	free, _, err := w.Output.Volume()
-	require.NoError(t, err)
-	w.KeepFree = free.Bytes - 100<<20
-	w.bookings.sum = output.Room{Bytes: 90 << 20}
-	w.apply(htcjob("one"))
-	w.completed(1)
-	w.schedd.Edit(1, 0, func(j *schedd.Job) { j.BytesSent = 20 << 20 })
-	w.crosscheck()
-	require.Contains(t, w.fetched("one"), "job 1.0 left 21 MiB, for which the volume has no room until other fetches are over")
-	w.bookings.sum = output.Room{}
-	w.fetchAgain("one")
-	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
-}
-
-func TestAFetchThatBringsMoreThanWasReportedIsBrokenOff(t *testing.T) {
-	w := newWorldWithOutput(t)
-	block := make(chan struct{})
-	defer close(block)
-	w.apply(htcjob("one"))
-	w.completed(1)
-	w.schedd.Fail(scheddtest.Transfer, scheddtest.Fault{Block: block})
-	err := w.guarded(t.Context(), func(ctx context.Context) error {
-		w.KeepFree = 1 << 60 // as if it had filled the volume
-		return w.Schedd.Transfer(ctx, schedd.Identity{}, schedd.Procs{}, t.TempDir())
-	})
-	require.ErrorContains(t, err, "a fetch was broken off")
-	require.Equal(t, reasonNoSpace, explainFetch(err).reason)
 }
 
 func TestAnEarlierAttemptsOutputIsKeptUntilItIsReplaced(t *testing.T) {
@@ -474,16 +318,33 @@ func TestDeletingAnHTCJobDropsItsOutput(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// underWay is a fetch that has brought everything and kept nothing.
-func (w *world) underWay(name string) (b batch, dir string) {
+// bringing is a schedd whose Transfer calls a function after it has brought everything.
+type bringing struct {
+	*scheddtest.Schedd
+	brought func()
+}
+
+func (b bringing) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
+	err := b.Schedd.Transfer(ctx, id, procs, dir)
+	b.brought()
+	return err
+}
+
+// underWay is a fetch that has brought everything and kept nothing; goOn lets it end.
+func (w *world) underWay(name string) (goOn func()) {
 	w.t.Helper()
-	b, found, err := w.nextBatch(w.t.Context(), "default/"+name)
-	require.NoError(w.t, err)
-	require.True(w.t, found)
-	dir, err = w.Output.Begin([]int{0})
-	require.NoError(w.t, err)
-	require.NoError(w.t, os.WriteFile(filepath.Join(dir, "0", output.Stdout), []byte("of the older one"), 0o600))
-	return b, dir
+	brought, keep, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	w.asks(bringing{w.schedd, func() { close(brought); <-keep }})
+	w.fetcher.Retry("default/" + name)
+	key, _ := w.fetcher.Queue.Get()
+	go func() {
+		defer close(over)
+		w.fetcher.Fetch(w.t.Context(), key)
+		w.fetcher.Queue.Done(key)
+	}()
+	<-brought
+	w.asks(w.schedd)
+	return func() { close(keep); <-over }
 }
 
 func TestAFetchThatIsUnderWayKeepsNothingOfADeletedHTCJob(t *testing.T) {
@@ -492,10 +353,11 @@ func TestAFetchThatIsUnderWayKeepsNothingOfADeletedHTCJob(t *testing.T) {
 	w.completed(1)
 	w.schedd.Down(errUnreachable, scheddtest.Transfer)
 	w.crosscheck()
-	b, dir := w.underWay("one")
+	w.schedd.Down(nil, scheddtest.Transfer)
+	goOn := w.underWay("one")
 	w.delete("one")
 	require.Nil(t, w.job("one"))
-	require.NoError(t, w.keep(t.Context(), b, dir, []int{0}, nil))
+	goOn()
 	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
 }
 
@@ -505,7 +367,9 @@ func TestTheOutputOfAnObjectThatIsGoneMixesWithNobodys(t *testing.T) {
 	w.completed(1)
 	w.schedd.Down(errUnreachable, scheddtest.Transfer)
 	w.crosscheck()
-	b, dir := w.underWay("one")
+	w.schedd.Down(nil, scheddtest.Transfer)
+	goOn := w.underWay("one")
+	w.schedd.Down(errUnreachable, scheddtest.Transfer)
 	left := filepath.Join(w.Output.Root, "default", "one", "1", "7")
 	require.NoError(t, os.MkdirAll(left, 0o700))
 
@@ -513,7 +377,7 @@ func TestTheOutputOfAnObjectThatIsGoneMixesWithNobodys(t *testing.T) {
 	require.NoError(t, w.store.Delete(w.job("one")))
 	w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.UID = types.UID("uid-two") }))
 	require.NoDirExists(t, left)
-	require.NoError(t, w.keep(t.Context(), b, dir, []int{0}, nil))
+	goOn()
 	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
 	w.schedd.Down(nil, scheddtest.Transfer)
 	w.completed(2)
@@ -529,8 +393,9 @@ func TestWhatAnOlderHtcdHasSentIsNotFetched(t *testing.T) {
 	w.apply(htcjob("one"))
 	w.completed(1)
 	w.Output = output.Store{Root: t.TempDir()}
+	w.restart()
 	w.crosscheck()
-	require.NoError(t, w.resumeFetches(t.Context()))
+	require.NoError(t, w.fetcher.Resume(t.Context()))
 	w.fetchAgain("one")
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
 	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))

@@ -226,7 +226,7 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 		}
 	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := c.dropOutput(tx, namespace, name, uid); err != nil {
+		if err := c.fetcher.Drop(tx, namespace, name, uid); err != nil {
 			return err
 		}
 		return tx.DeleteRuns(uid)

@@ -107,7 +107,7 @@ func TestJobsOfASuspendedRunThatWereKeptLeaveTheQueue(t *testing.T) {
 	require.Len(t, w.schedd.Jobs(), 1)
 	w.schedd.Down(nil, scheddtest.Release)
 	w.restart() // it was killed between the two
-	require.NoError(t, w.resumeFetches(t.Context()))
+	require.NoError(t, w.fetcher.Resume(t.Context()))
 	w.crosscheck()
 	require.Empty(t, w.schedd.Jobs())
 }

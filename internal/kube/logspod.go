@@ -175,7 +175,7 @@ func (c *Controller) logsFiles(ctx context.Context, s situation) (map[string][]b
 		text.Note = run.Reason + ": " + run.Message
 		return text.Compose()
 	}
-	if c.fetchable(*run) {
+	if run.OutputDir != "" {
 		text.Store = c.Output
 	}
 	var procs []ledger.Proc

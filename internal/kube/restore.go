@@ -146,7 +146,7 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 		c.checks.Add(run.UID)
 	}
 	if run.State == ledger.Removed {
-		c.resumed.Store(false) // what ended before it was suspended may wait in the queue
+		c.fetcher.TakeUpAgain() // what ended before it was suspended may wait in the queue
 	}
 	return nil
 }

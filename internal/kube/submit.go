@@ -108,7 +108,7 @@ func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int, d schedd.Descript
 
 // send runs condor_submit for a run whose intent is in the ledger.
 func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run, d schedd.Description, token string) error {
-	if err := c.emptyOutput(run); err != nil {
+	if err := c.fetcher.Clear(run); err != nil {
 		return fmt.Errorf("drop the output of another run of this name: %w", err)
 	}
 	if err := stage(run.TempDir, d, token); err != nil {

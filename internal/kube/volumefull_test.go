@@ -15,6 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -32,6 +33,18 @@ func TestAFullVolumeIsAReasonOfItsOwn(t *testing.T) {
 		require.Contains(t, told.message, "delete HTCJobs", name)
 	}
 	require.Equal(t, "Retrying", explain(w.stageError(unix.EACCES)).reason)
+}
+
+func TestWhatIsInTheWayOfAFetchIsExplained(t *testing.T) {
+	for reason, err := range map[string]error{
+		"NoSpace":      &output.NoSpaceError{Message: "a fetch was broken off"},
+		"OtherAccount": backend.OtherAccount("2 jobs of another account"),
+	} {
+		told := explainFetch(fmt.Errorf("fetch: %w", err))
+		require.Equal(t, v1alpha1.ConditionOutputFetched, told.condition)
+		require.Equal(t, reason, told.reason)
+		require.Equal(t, "the output is not fetched yet: "+err.Error(), told.message)
+	}
 }
 
 func TestFilesThatCannotBeWrittenAreToldOfOnceAndNotLookedForInHTCondor(t *testing.T) {

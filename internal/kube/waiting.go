@@ -15,7 +15,7 @@ func (c *Controller) Waiting() map[string]int {
 	for e, d := range c.actors {
 		n[[actionClasses]string{"submit", "ask", "remove"}[e]] = d.Waiting()
 	}
-	n["check"], n["fetch"], n["logs"] = c.checkers.Waiting(), c.fetchers.Waiting(), c.logs.Len()
+	n["check"], n["fetch"], n["logs"] = c.checkers.Waiting(), c.fetcher.Waiting(), c.logs.Len()
 	return n
 }
 

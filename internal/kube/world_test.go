@@ -49,7 +49,7 @@ type world struct {
 	unlisted error         // what listing HTCJobs answers
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, change ...func(*Options)) *world {
 	t.Helper()
 	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
 	require.NoError(t, err)
@@ -57,21 +57,24 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, schedd: scheddtest.New(), book: book, clock: time.Now(), accounts: map[string]string{}}
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, cache.Indexers{})
 	w.store = informer.GetStore()
-	w.Controller, err = New(Options{
+	o := Options{
 		Site:    Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
 		Staging: t.TempDir(), Workers: 1, Submitters: 1, Fetchers: 1,
 		Informer: informer, Objects: w, Events: w, Ledger: book, Schedd: w.schedd, Credentials: w, Secrets: w,
 		Log: zerolog.Nop(), Now: func() time.Time { return w.clock },
-	})
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	w.Controller, err = New(o)
 	require.NoError(t, err)
 	return w
 }
 
 // newWorldWithOutput is one whose htcd fetches the output of jobs.
-func newWorldWithOutput(t *testing.T) *world {
-	w := newWorld(t)
-	w.Output = output.Store{Root: t.TempDir()}
-	return w
+func newWorldWithOutput(t *testing.T, change ...func(*Options)) *world {
+	keeps := func(o *Options) { o.Output = output.Store{Root: t.TempDir()} }
+	return newWorld(t, append(change, keeps)...)
 }
 
 // asks lets the controller talk to another schedd.
@@ -154,10 +157,10 @@ func (w *world) step() bool {
 		w.routine.Done(key)
 		return true
 	}
-	if w.fetches.Len() > 0 {
-		key, _ := w.fetches.Get()
-		w.fetchOne(w.t.Context(), key)
-		w.fetches.Done(key)
+	if w.fetcher.Queue.Len() > 0 {
+		key, _ := w.fetcher.Queue.Get()
+		w.fetcher.Fetch(w.t.Context(), key)
+		w.fetcher.Queue.Done(key)
 		return true
 	}
 	if w.logs.Len() > 0 {

@@ -1,4 +1,4 @@
-package kube
+package outputfetch
 
 import (
 	"context"
@@ -11,9 +11,6 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
-
-// reasonNoSpace is a reason of the conditions OutputFetched and Submitted.
-const reasonNoSpace = "NoSpace"
 
 // bookings is the room that the fetches under way may still need. Safe for concurrent use.
 type bookings struct {
@@ -29,18 +26,18 @@ const manyFiles = 10_000
 
 // book takes those of some jobs whose output the volume has a place for beside what must stay free and what other
 // fetches have booked. Whoever got some calls release in the end.
-func (c *Controller) book(ctx context.Context, b batch, wanted []int) (fit []int, release func(), err error) {
-	sizes, err := c.outputSizes(ctx, b, wanted)
+func (f *Fetcher) book(ctx context.Context, b batch, wanted []int) (fit []int, release func(), err error) {
+	sizes, err := f.outputSizes(ctx, b, wanted)
 	if err != nil {
 		return nil, nil, err
 	}
-	free, reserve, err := c.volume()
+	free, reserve, err := f.room()
 	if err != nil {
-		return nil, nil, placeError(err)
+		return nil, nil, volumeError(err)
 	}
-	c.bookings.mu.Lock()
-	defer c.bookings.mu.Unlock()
-	left := free.Minus(reserve).Minus(c.bookings.sum)
+	f.bookings.mu.Lock()
+	defer f.bookings.mu.Unlock()
+	left := free.Minus(reserve).Minus(f.bookings.sum)
 	var sum output.Room
 	for _, proc := range wanted {
 		if more := sum.Plus(sizes[proc]); left.Holds(more) {
@@ -50,11 +47,11 @@ func (c *Controller) book(ctx context.Context, b batch, wanted []int) (fit []int
 	if len(fit) == 0 {
 		return nil, nil, noSpace(free, reserve, sizes[wanted[0]], fmt.Sprintf("%d.%d", b.run.Cluster, wanted[0]))
 	}
-	c.bookings.sum = c.bookings.sum.Plus(sum)
+	f.bookings.sum = f.bookings.sum.Plus(sum)
 	return fit, func() {
-		c.bookings.mu.Lock()
-		defer c.bookings.mu.Unlock()
-		c.bookings.sum = c.bookings.sum.Minus(sum)
+		f.bookings.mu.Lock()
+		defer f.bookings.mu.Unlock()
+		f.bookings.sum = f.bookings.sum.Minus(sum)
 	}, nil
 }
 
@@ -73,37 +70,37 @@ func noSpace(free, reserve, size output.Room, job string) error {
 
 func mebibytes(r output.Room) int64 { return (r.Bytes + 1<<20 - 1) >> 20 }
 
-// volume is what the volume has free, and how much of that output leaves free.
-func (c *Controller) volume() (free, reserve output.Room, err error) {
-	free, size, err := c.Output.Volume()
-	return free, output.Reserve(c.KeepFree, size), err
+// room is what the volume has free, and how much of that output leaves free.
+func (f *Fetcher) room() (free, reserve output.Room, err error) {
+	free, size, err := f.volume()
+	return free, output.Reserve(f.KeepFree, size), err
 }
 
 // outputSizes is how much the output of some jobs takes, by HTCondor's word. It is not asked where there is room for
 // the most that they may have left behind. How many files they left it does not say: its ScratchDirFileCount counts those
 // of an image that was being unpacked, too. A fetch of too many is broken off.
-func (c *Controller) outputSizes(ctx context.Context, b batch, wanted []int) (map[int]output.Room, error) {
+func (f *Fetcher) outputSizes(ctx context.Context, b batch, wanted []int) (map[int]output.Room, error) {
 	sizes := map[int]output.Room{}
-	free, reserve, err := c.volume()
+	free, reserve, err := f.room()
 	if err != nil {
-		return nil, placeError(err)
+		return nil, volumeError(err)
 	}
-	most := output.Room{Bytes: c.Site.MaxOutput<<20 + leastOutput.Bytes, Files: manyFiles}
+	most := output.Room{Bytes: f.MaxOutput<<20 + leastOutput.Bytes, Files: manyFiles}
 	all := output.Room{Bytes: most.Bytes * int64(len(wanted)), Files: most.Files * int64(len(wanted))}
-	if c.Site.MaxOutput > 0 && free.Minus(reserve).Minus(c.bookings.now()).Holds(all) {
+	if f.MaxOutput > 0 && free.Minus(reserve).Minus(f.bookings.now()).Holds(all) {
 		for _, proc := range wanted {
 			sizes[proc] = most
 		}
 		return sizes, nil
 	}
-	id, err := c.questioner(ctx, backend.TargetOf(b.run))
+	id, err := backend.Questioner(ctx, f.Credentials, backend.TargetOf(b.run))
 	if err != nil {
 		return nil, err
 	}
 	for _, proc := range wanted {
 		sizes[proc] = leastOutput // of one that is not there nothing will come
 	}
-	err = c.Schedd.Queue(ctx, id, b.of(wanted).Constraint(), func(j schedd.Job) error {
+	err = f.Schedd.Queue(ctx, id, b.of(wanted).Constraint(), func(j schedd.Job) error {
 		if j.Cluster == b.run.Cluster && slices.Contains(wanted, j.Proc) {
 			sizes[j.Proc] = leastOutput.Plus(output.Room{Bytes: j.BytesSent})
 		}
@@ -123,7 +120,7 @@ const guardEvery = 50 * time.Millisecond
 
 // guarded runs a fetch and breaks it off before it takes the last of the volume: what HTCondor reported may be less than what
 // comes. The half of what stays free is there for the fetches of one moment.
-func (c *Controller) guarded(ctx context.Context, fetch func(context.Context) error) error {
+func (f *Fetcher) guarded(ctx context.Context, fetch func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	look := time.NewTicker(guardEvery)
@@ -135,7 +132,7 @@ func (c *Controller) guarded(ctx context.Context, fetch func(context.Context) er
 		case err := <-done:
 			return err
 		case <-look.C:
-			free, reserve, err := c.volume()
+			free, reserve, err := f.room()
 			if err != nil || free.Holds(output.Room{Bytes: reserve.Bytes / 2, Files: reserve.Files / 2}) {
 				continue
 			}

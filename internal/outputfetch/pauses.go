@@ -1,4 +1,4 @@
-package kube
+package outputfetch
 
 import (
 	"fmt"
@@ -23,10 +23,10 @@ const (
 	goWithoutAfter = 10 * time.Minute
 )
 
-// transferFailures remembers which jobs' output could not be sent, by the key of their HTCJob, and how many jobs of one are
+// pauses remembers which jobs' output could not be sent, by the key of their HTCJob, and how many jobs of one are
 // fetched at once. It is kept in memory only, and forgotten when nothing of the HTCJob is left to be fetched. Safe for
 // concurrent use.
-type transferFailures struct {
+type pauses struct {
 	mu sync.Mutex
 	m  map[string]*jobFailures
 }
@@ -48,7 +48,7 @@ type failing struct {
 	err         error
 }
 
-func (s *transferFailures) job(key string) *jobFailures {
+func (s *pauses) job(key string) *jobFailures {
 	if s.m == nil {
 		s.m = map[string]*jobFailures{}
 	}
@@ -59,10 +59,10 @@ func (s *transferFailures) job(key string) *jobFailures {
 }
 
 // failed takes note that the output of a proc did not come. Each time the pause before the next try doubles.
-func (s *transferFailures) failed(run ledger.Run, proc int, err error, now time.Time) failing {
+func (s *pauses) failed(run ledger.Run, proc int, err error, now time.Time) failing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	procs := s.job(run.Namespace + "/" + run.Name).procs
+	procs := s.job(keyOf(run)).procs
 	key := failedProc{run.UID, run.Attempt, proc}
 	f, again := procs[key]
 	if !again {
@@ -76,10 +76,10 @@ func (s *transferFailures) failed(run ledger.Run, proc int, err error, now time.
 
 // done forgets procs of which nothing is to be fetched any more, and a whole batch that came is a reason to fetch many
 // at once again.
-func (s *transferFailures) done(run ledger.Run, procs []int) {
+func (s *pauses) done(run ledger.Run, procs []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if job := s.m[run.Namespace+"/"+run.Name]; job != nil {
+	if job := s.m[keyOf(run)]; job != nil {
 		job.batch = 0
 		for _, proc := range procs {
 			delete(job.procs, failedProc{run.UID, run.Attempt, proc})
@@ -88,13 +88,13 @@ func (s *transferFailures) done(run ledger.Run, procs []int) {
 }
 
 // smaller halves how many jobs of an HTCJob are fetched at once.
-func (s *transferFailures) smaller(key string, batch int) {
+func (s *pauses) smaller(key string, batch int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.job(key).batch = max(batch/2, 1)
 }
 
-func (s *transferFailures) forget(key string) {
+func (s *pauses) forget(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.m, key)
@@ -102,10 +102,10 @@ func (s *transferFailures) forget(key string) {
 
 // choose takes the procs of one fetch: as many as there may be of those that never failed, else one whose pause is over.
 // Where there is neither, it returns the one that comes next, if any.
-func (s *transferFailures) choose(run ledger.Run, procs []ledger.Proc, now time.Time) (chosen []ledger.Proc, next *failing) {
+func (s *pauses) choose(run ledger.Run, procs []ledger.Proc, now time.Time) (chosen []ledger.Proc, next *failing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	job := s.m[run.Namespace+"/"+run.Name]
+	job := s.m[keyOf(run)]
 	if job == nil {
 		return procs[:min(len(procs), fetchedAtOnce)], nil
 	}

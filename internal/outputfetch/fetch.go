@@ -1,0 +1,71 @@
+package outputfetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// batch is what one fetch is for.
+type batch struct {
+	run   ledger.Run
+	procs []ledger.Proc
+}
+
+func (b batch) attempt() output.Attempt {
+	return output.Attempt{Namespace: b.run.Namespace, Name: b.run.Name, Number: b.run.Attempt}
+}
+
+// of names some of its jobs to HTCondor.
+func (b batch) of(numbers []int) schedd.Procs {
+	return schedd.Procs{Tag: schedd.Tag{UID: b.run.UID, Attempt: b.run.Attempt}, Cluster: b.run.Cluster, Numbers: numbers}
+}
+
+// fetch fetches one batch for an HTCJob, of its newest run first, and returns whether there may be more. Without one it
+// drops the output that has been replaced.
+func (f *Fetcher) fetch(ctx context.Context, key string) (more bool, err error) {
+	if err := f.releaseAgain(ctx, key); err != nil {
+		return false, err
+	}
+	b, found, err := f.choose(ctx, key)
+	if err != nil || !found {
+		return false, errors.Join(err, f.dropReplaced(ctx, key))
+	}
+	here, wanted, err := f.arrivedBefore(b)
+	if err != nil {
+		return false, err
+	}
+	if len(here) > 0 {
+		return true, f.commit(ctx, b, arrival{procs: here})
+	}
+	fit, release, err := f.book(ctx, b, wanted)
+	if err != nil {
+		return false, err
+	}
+	defer release()
+	dir, err := f.Store.Begin(fit)
+	if err != nil {
+		return false, volumeError(fmt.Errorf("begin a fetch: %w", err))
+	}
+	defer os.RemoveAll(dir) // what stays is swept at the next start
+	var arrived, missing []int
+	err = f.guarded(ctx, func(ctx context.Context) (err error) {
+		arrived, missing, err = f.transfer(ctx, b, fit, dir)
+		return err
+	})
+	if err != nil {
+		return f.failed(ctx, b, fit, dir, volumeError(err))
+	}
+	if err := f.take(ctx, b, arrival{dir: dir, procs: arrived}); err != nil {
+		return false, err
+	}
+	if len(missing) > 0 {
+		return true, f.giveUpGone(ctx, b, missing)
+	}
+	return true, nil
+}

@@ -1,0 +1,138 @@
+package outputfetch
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/util/workqueue"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/fairqueue"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+// world is a Fetcher with a real ledger and store, a schedd in memory, and a clock of its own.
+type world struct {
+	*Fetcher
+	t        *testing.T
+	schedd   *scheddtest.Schedd
+	book     *ledger.Ledger
+	clock    time.Time
+	inTheWay error    // of the last try
+	told     []string // why output was given up
+	clusters int
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, book.Close()) })
+	w := &world{t: t, schedd: scheddtest.New(), book: book, clock: time.Now()}
+	w.Fetcher = New(Options{
+		Store: output.Store{Root: t.TempDir()}, Workers: 1,
+		Queue:  fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Minute, time.Hour)),
+		Ledger: book, Schedd: w.schedd, Credentials: robot{}, Observer: w, Log: zerolog.Nop(), Now: func() time.Time { return w.clock },
+	})
+	t.Cleanup(w.Queue.ShutDown)
+	return w
+}
+
+// robot is everybody's account.
+type robot struct{}
+
+func (robot) Identity(context.Context, backend.Target) (schedd.Identity, error) {
+	return schedd.Identity{}, nil
+}
+
+func (robot) Common(context.Context, schedd.Place) (schedd.Identity, error) {
+	return schedd.Identity{}, nil
+}
+
+func (robot) Any(context.Context, schedd.Place) (schedd.Identity, error) {
+	return schedd.Identity{}, nil
+}
+
+// completed is an HTCJob with so many jobs that have all run to their end, of which HTCondor has told.
+func (w *world) completed(name string, jobs int) ledger.Run {
+	w.t.Helper()
+	w.clusters++
+	run := ledger.Run{
+		UID: "uid-" + name, Attempt: 1, Namespace: "default", Name: name, State: ledger.Submitted, Cluster: w.clusters,
+		Procs: jobs, Created: w.clock, Submitted: w.clock, Ended: w.clock, Confirmed: true, OutputDir: "/out",
+	}
+	for proc := range jobs {
+		tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt, Namespace: run.Namespace, Name: run.Name}
+		w.schedd.Put(schedd.Job{Cluster: run.Cluster, Proc: proc, Tag: tag})
+	}
+	w.schedd.Complete(run.Cluster, -1, 0)
+	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
+		if err := errors.Join(tx.InsertRun(run), tx.InsertProcs(run, jobs)); err != nil {
+			return err
+		}
+		for proc := range jobs {
+			err := tx.UpdateProc(ledger.Proc{
+				UID: run.UID, Attempt: run.Attempt, Proc: proc, Status: ledger.StatusSucceeded, JobStatus: int(schedd.Completed), Changed: w.clock,
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	return run
+}
+
+// fetch has the output of an HTCJob fetched, as far as it can be had now.
+func (w *world) fetch(name string) {
+	w.Retry("default/" + name)
+	for w.Queue.Len() > 0 {
+		key, _ := w.Queue.Get()
+		w.Fetch(w.t.Context(), key)
+		w.Queue.Done(key)
+	}
+}
+
+// counts says what became of the output of a run.
+func (w *world) counts(run ledger.Run) (counts ledger.OutputCounts) {
+	w.t.Helper()
+	require.NoError(w.t, w.book.Read(w.t.Context(), func(tx *ledger.Tx) (err error) {
+		counts, err = tx.Output(run.UID, run.Attempt)
+		return err
+	}))
+	return counts
+}
+
+// kept is what stands in the standard output of a proc, "absent" when there is none.
+func (w *world) kept(run ledger.Run, proc int) string {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.Store.Root, run.Namespace, run.Name, strconv.Itoa(run.Attempt), strconv.Itoa(proc), output.Stdout))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "absent"
+	}
+	require.NoError(w.t, err)
+	return string(text)
+}
+
+func (w *world) Tried(_ string, err error) { w.inTheWay = err }
+
+func (w *world) Fetched(ledger.Run, int, int64) {}
+
+func (w *world) Incomplete(_ ledger.Run, lack string) { w.told = append(w.told, lack) }
+
+func (w *world) GaveUp(_ ledger.Run, _ int, why string) { w.told = append(w.told, why) }
+
+func (w *world) Requeued(ledger.Run) {}
+
+func (w *world) Ended(context.Context, ledger.Run, []schedd.Job) error { return nil }
