@@ -19,22 +19,22 @@ import (
 	"htc.cern.ch/htcd/internal/kube"
 )
 
-// The running htcd answers htcd reconcile on a Unix socket, so that there is one writer of the ledger. Who may connect is
-// a matter of the file's mode: htcd's own account, and root. HTTP is there for its deadlines and status codes.
+// The running htcd answers htcd reconcile on a Unix socket, so that the ledger has one writer. The file's mode decides
+// who may connect: htcd's own account, and root. HTTP provides deadlines and status codes.
 
-// reconciler is what the socket leads to.
+// reconciler makes the pass that a client of the socket asks for.
 type reconciler interface {
 	Reconcile(ctx context.Context, o kube.ReconcileOptions) (kube.Report, error)
 }
 
-// outcome is a report as it travels and as -o json prints it. With an error it holds what was done until then.
+// outcome is a report as it is sent and as -o json prints it. With an error it holds what was done before.
 type outcome struct {
 	kube.Report
 	Error string `json:"error,omitempty"`
 }
 
-// listenControl listens on the socket, which nobody but this account may connect to at any moment, and takes the place
-// of one that a killed htcd has left. The Lease sees to it that no other htcd of this directory is at work.
+// listenControl listens on the socket, which at no moment anybody but this account may connect to, and replaces one that
+// a killed htcd has left. The Lease ensures that no other htcd works in this directory.
 func listenControl(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
@@ -45,13 +45,13 @@ func listenControl(path string) (net.Listener, error) {
 	case err != nil:
 		return nil, err
 	case info.Mode().Type() != fs.ModeSocket:
-		return nil, fmt.Errorf("%s is there and is no socket", path)
+		return nil, fmt.Errorf("%s exists and is no socket", path)
 	default:
 		if err := os.Remove(path); err != nil {
 			return nil, err
 		}
 	}
-	// The mode of a socket that is not bound yet is the one that its file is made with (Linux).
+	// A socket file is created with the mode that the socket has before it is bound (Linux).
 	private := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var failed error
 		err := c.Control(func(fd uintptr) { failed = syscall.Fchmod(int(fd), 0o600) })
@@ -60,7 +60,7 @@ func listenControl(path string) (net.Listener, error) {
 	return private.Listen(context.Background(), "unix", path)
 }
 
-// serveControl answers until ctx ends; a pass that is under way is broken off then, which leaves nothing half-done.
+// serveControl answers until ctx ends; a pass under way is then interrupted, which leaves nothing half-done.
 func serveControl(ctx context.Context, listener net.Listener, r reconciler, synced func() bool, grace time.Duration) error {
 	server := &http.Server{
 		Handler: controlHandler(r, synced), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
@@ -80,7 +80,7 @@ func serveControl(ctx context.Context, listener net.Listener, r reconciler, sync
 	return err
 }
 
-// maxQuestion is far more than a scope takes.
+// maxQuestion far exceeds the size of a scope.
 const maxQuestion = 4 << 10
 
 func controlHandler(r reconciler, synced func() bool) http.Handler {
@@ -93,7 +93,7 @@ func controlHandler(r reconciler, synced func() bool) http.Handler {
 			return
 		}
 		if !synced() {
-			http.Error(w, "htcd has only just begun; try again", http.StatusServiceUnavailable)
+			http.Error(w, "htcd has only just started; try again", http.StatusServiceUnavailable)
 			return
 		}
 		one.Lock()
@@ -104,7 +104,7 @@ func controlHandler(r reconciler, synced func() bool) http.Handler {
 			answer.Error = err.Error()
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(answer) // whoever asked may have gone
+		_ = json.NewEncoder(w).Encode(answer) // the client may have gone
 	})
 	return mux
 }
@@ -112,7 +112,7 @@ func controlHandler(r reconciler, synced func() bool) http.Handler {
 // errNoDaemon says that no htcd answers on the socket.
 var errNoDaemon = errors.New("no htcd answers on the control socket")
 
-// askDaemon lets the running htcd do the pass. It waits for as long as that takes.
+// askDaemon asks the running htcd for the pass, and waits as long as it takes.
 func askDaemon(ctx context.Context, socket string, o kube.ReconcileOptions) (outcome, error) {
 	question, err := json.Marshal(o)
 	if err != nil {
@@ -131,10 +131,10 @@ func askDaemon(ctx context.Context, socket string, o kube.ReconcileOptions) (out
 		return outcome{}, errNoDaemon
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return outcome{}, fmt.Errorf("%s belongs to another account: run this as the one that htcd run has", socket)
+		return outcome{}, fmt.Errorf("%s belongs to another account: run this as the account of htcd run", socket)
 	}
 	if errors.Is(err, io.EOF) {
-		return outcome{}, errors.New("the running htcd went away before it had answered")
+		return outcome{}, errors.New("the running htcd ended before it had answered")
 	}
 	if err != nil {
 		return outcome{}, fmt.Errorf("ask the running htcd: %w", err)
@@ -146,7 +146,7 @@ func askDaemon(ctx context.Context, socket string, o kube.ReconcileOptions) (out
 	}
 	var answer outcome
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return outcome{}, fmt.Errorf("the running htcd went away before it had answered: %w", err)
+		return outcome{}, fmt.Errorf("the running htcd ended before it had answered: %w", err)
 	}
 	return answer, nil
 }

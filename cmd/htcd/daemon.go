@@ -28,7 +28,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// daemon is the composition root: it builds the parts and knows in which order they begin and end.
+// daemon is the composition root: it builds the parts and knows the order in which they start and stop.
 type daemon struct {
 	o      Options
 	log    zerolog.Logger
@@ -59,7 +59,7 @@ func newDaemon(o Options, log zerolog.Logger) (*daemon, error) {
 	}
 	config.UserAgent = "htcd/" + version
 	config.QPS = -1                           // the apiserver's own priority and fairness decide
-	config.WarningHandler = rest.NoWarnings{} // it would warn of the finalizer's name, which users know since the first operator
+	config.WarningHandler = rest.NoWarnings{} // it would warn about the finalizer's name, which the first operator chose
 	core, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("kubernetes client: %w", err)
@@ -75,7 +75,7 @@ func newDaemon(o Options, log zerolog.Logger) (*daemon, error) {
 	}, nil
 }
 
-// run works until ctx ends, then finishes what is in flight within the bound.
+// run works until ctx ends, then finishes work in flight within the bound.
 func (d *daemon) run(ctx context.Context) error {
 	listener, err := net.Listen("tcp", d.o.HealthListen)
 	if err != nil {
@@ -96,8 +96,8 @@ func (d *daemon) run(ctx context.Context) error {
 	return d.lead(ctx, d.work)
 }
 
-// work is everything that only one htcd at a time may do. Where it ends because the ledger is damaged, the file is out
-// of the way and htcd can begin anew.
+// work is everything that only one htcd at a time may do. If it ends because the ledger is damaged, the file has been put
+// aside and htcd can start again.
 func (d *daemon) work(ctx context.Context) error {
 	d.counts.Leading(true)
 	defer d.counts.Leading(false)
@@ -110,7 +110,7 @@ func (d *daemon) work(ctx context.Context) error {
 	err = errors.Join(err, book.Close())
 	switch {
 	case errors.Is(err, ledger.ErrLost):
-		d.log.Error().Err(err).Str("ledger", d.o.ledgerFile()).Msg("the ledger file is gone; beginning a new one, which is rebuilt from the HTCJobs and the schedd")
+		d.log.Error().Err(err).Str("ledger", d.o.ledgerFile()).Msg("the ledger file is gone; starting a new one, which is rebuilt from the HTCJobs and the schedd")
 	case errors.Is(err, ledger.ErrCorrupt):
 		err = errors.Join(err, d.putAside(err))
 	}
@@ -151,7 +151,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		return err
 	}
 
-	// Watching goes on until the work in flight is through, so that its last words still reach the objects.
+	// Watching continues until work in flight has ended, so that its last words still reach the objects.
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watch, parts errgroup.Group
 	watch.Go(func() error { informer.RunWithContext(watching); return nil })
@@ -184,12 +184,12 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	part("readiness", func() error { return d.beReady(ctx, informer, watched) })
 	d.log.Info().Str("receiver", listener.Addr().String()).Str("ledger", d.o.ledgerFile()).Msg("working")
 	if !tool.Confined() {
-		d.log.Warn().Msg("the kernel has no Landlock: who has the account of a job might have its output written where htcd may write, see SECURITY.md")
+		d.log.Warn().Msg("the kernel has no Landlock: the account of a job might have its output written wherever htcd may write, see SECURITY.md")
 	}
 	return errors.Join(bounded(ctx, parts.Wait, d.o.ShutdownTimeout), watched.verdict())
 }
 
-// listen is where the receiver takes callbacks, with TLS where there is a certificate.
+// listen returns the listener for callbacks, with TLS if there is a certificate.
 func (d *daemon) listen() (net.Listener, error) {
 	listener, err := net.Listen("tcp", d.o.Listen)
 	if err != nil {
@@ -206,8 +206,8 @@ func (d *daemon) listen() (net.Listener, error) {
 	return tls.NewListener(listener, config), nil
 }
 
-// bounded waits for the parts to end; once ctx has ended, not longer than the grace time. What is broken off then is
-// taken up again at the next start.
+// bounded waits for the parts to end; once ctx has ended, not longer than the grace time. Work that is then interrupted
+// is resumed at the next start.
 func bounded(ctx context.Context, wait func() error, grace time.Duration) error {
 	ended := make(chan error, 1)
 	go func() { ended <- wait() }()
@@ -224,7 +224,7 @@ func bounded(ctx context.Context, wait func() error, grace time.Duration) error 
 	}
 }
 
-// openLedger waits for a volume that is not there yet, or cannot be written. A file that is damaged is put aside.
+// openLedger waits for a volume that is absent or cannot be written. A damaged file is put aside.
 func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 	for {
 		err := os.MkdirAll(d.o.stagingDir(), 0o700)
@@ -253,24 +253,24 @@ func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 	}
 }
 
-// putAside takes a damaged file out of the way. What it knew comes back from the HTCJobs' statuses and the schedd's tags.
+// putAside renames a damaged file. Its contents are rebuilt from the HTCJobs' statuses and the schedd's tags.
 func (d *daemon) putAside(why error) error {
 	aside, err := ledger.Quarantine(d.o.ledgerFile(), time.Now())
 	if err != nil {
 		return err
 	}
 	d.log.Error().Err(why).Str("ledger", d.o.ledgerFile()).Str("aside", aside).
-		Msg("the ledger file is damaged and was put aside; beginning a new one, which is rebuilt from the HTCJobs and the schedd")
+		Msg("the ledger file is damaged and was put aside; starting a new one, which is rebuilt from the HTCJobs and the schedd")
 	return nil
 }
 
-// crosscheck asks the schedds at the start, then on schedule, and in between for what is in their queues. Where a pass is
-// still running, the next leaves that schedd out: none waits for another.
+// crosscheck asks the schedds at the start, then on schedule, and in between about jobs in their queues. If a pass is
+// still running for a schedd, the next one omits it, so that none waits for another.
 func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Controller) error {
 	pass := func(name string, ask func(context.Context) error) {
 		began := time.Now()
 		if err := ask(ctx); err != nil && ctx.Err() == nil {
-			d.log.Warn().Err(err).Msg("the cross-check was broken off; what it did not reach is unchanged")
+			d.log.Warn().Err(err).Msg("the cross-check was interrupted; what it did not reach is unchanged")
 			return
 		}
 		d.log.Debug().Str("pass", name).Dur("took", time.Since(began)).Msg("pass")

@@ -19,19 +19,19 @@ import (
 	"htc.cern.ch/htcd/internal/secrets"
 )
 
-// doctorCommand looks at everything that htcd run stands on.
+// doctorCommand checks everything that htcd run depends on.
 func doctorCommand(environ []string) *cobra.Command {
 	var o Options
 	var format string
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check everything that htcd stands on, and say what to do",
-		Long: `Check, one after the other, what htcd run stands on: Kubernetes and the rights in it, the CRD, the volume, HTCondor's
-tools, the account and its ticket or token, the schedd, the way in for callbacks, and the way to users' output. What has a problem
-says what to do; what stands on it is skipped.
+		Short: "Check everything that htcd needs, and explain what to do",
+		Long: `Check, one after the other, what htcd run needs: Kubernetes and the rights in it, the CRD, the volume, HTCondor's
+tools, the account and its ticket or token, the schedd, the route for callbacks, and the route to users' output. A check with a problem
+says what to do; checks that depend on it are skipped.
 
 It takes the flags and HTCD_ variables of htcd run. In htcd's pod: kubectl -n htcd exec deploy/htcd -- htcd doctor.
-It may run beside a working htcd: it takes no Lease and writes nothing but files that are gone when it ends.
+It may run beside a working htcd: it takes no Lease and deletes the files it writes.
 
 Exit codes:
   0  no problem
@@ -69,7 +69,7 @@ Exit codes:
 // checkTime is how long one check may take: a schedd that is away costs HTCondor's tools 20 s.
 const checkTime = 45 * time.Second
 
-// examine prints what each check finds, in a table as soon as it does.
+// examine prints what each check finds; in a table, as soon as it does.
 func examine(ctx context.Context, o Options, w io.Writer, format string) (well bool, err error) {
 	proofs := o.proofs()
 	defer func() { err = errors.Join(err, proofs.Close()) }()
@@ -99,7 +99,7 @@ func row(f doctor.Finding) string {
 	return line
 }
 
-// patient is the installation that these options are of.
+// patient describes the installation that these options configure.
 func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 	p := doctor.Patient{
 		Volume: doctor.Volume{

@@ -11,11 +11,11 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// fence stands before whatever a leader must not do once another may lead. A leader that was asleep (a frozen container,
-// a machine without CPU) wakes up in the middle of what it was doing, and the election tells it only when its next
+// fence guards everything that a leader must not do once another may lead. A leader that was asleep (a frozen
+// container, a machine without CPU) wakes up in the middle of its work, and learns from the election only when its next
 // attempt to renew has failed, up to 10 s later (measured). By then another htcd may have found an open intent, asked
-// the schedd twice, and sent it. So every transaction and every command that changes something in HTCondor looks by
-// itself, and the first that finds the Lease too old ends the process.
+// the schedd twice, and sent it. So every transaction and every command that changes something in HTCondor checks the
+// Lease itself, and the first to find it too old ends the process.
 type fence struct {
 	sure func() error
 	lost chan struct{} // closed when somebody was turned back
@@ -32,8 +32,8 @@ func (f *fence) check() error {
 	return err
 }
 
-// fencedLedger looks inside the transaction: who falls asleep after that holds the file's lock, so that nobody can have
-// written anything else when it wakes up and commits.
+// fencedLedger checks inside the transaction: a process that falls asleep after that holds the file's lock, so that
+// nobody can have written anything else when it wakes up and commits.
 type fencedLedger struct {
 	kube.Ledger
 	fence *fence
@@ -48,9 +48,9 @@ func (l fencedLedger) Write(ctx context.Context, fn func(*ledger.Tx) error) erro
 	})
 }
 
-// fencedSchedd changes nothing in HTCondor without being sure of the Lease; it may always ask. What is left is the time
-// from this look to the command's connection, a few milliseconds in which the process would have to fall asleep for longer
-// than the Lease lasts.
+// fencedSchedd changes nothing in HTCondor without being sure of the Lease; questions are always allowed. What remains is
+// the time from this check to the command's connection: the process would have to fall asleep within these milliseconds,
+// for longer than the Lease lasts.
 type fencedSchedd struct {
 	backend.Schedd
 	fence *fence
@@ -84,9 +84,9 @@ func (f fencedSchedd) Release(ctx context.Context, id schedd.Identity, procs sch
 	return f.Schedd.Release(ctx, id, procs)
 }
 
-var errUnsure = errors.New("nothing is done: the lease has not been renewed for too long, another htcd may be at work")
+var errUnsure = errors.New("nothing was done: the lease has not been renewed for too long, another htcd may be at work")
 
-// sureOf reports whether the Lease was renewed so lately that nobody else can have it.
+// sureOf reports whether the Lease was renewed so recently that nobody else can have it.
 func sureOf(leads func() bool, renewed *renewals) func() error {
 	return func() error {
 		if !leads() || renewed.age() > renewDeadline {

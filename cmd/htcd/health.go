@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// health answers the probes. Alive is whoever can answer. Ready is the one that works, and with --pod-name the one that
-// stands by, too: the Services lead to the one that works by its label then (see label).
+// health answers the probes. Any htcd that can answer is alive. The active one is ready, and with --pod-name also a
+// standby: the Services then find the active one by its label (see label).
 type health struct {
 	state   atomic.Pointer[state]
 	metrics http.Handler // nil: none are shown

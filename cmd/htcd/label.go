@@ -9,12 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// leadsLabel is on the pod of the htcd that works, and the Services select it. So of two replicas the one that stands by can be
-// ready, too, and a rollout ends.
+// leadsLabel is on the pod of the active htcd, and the Services select it. So a standby can be ready too, and a rollout
+// of two replicas ends.
 const leadsLabel = "htc.cern.ch/leads"
 
-// label puts the label on htcd's own pod, or takes it off, and reports whether that was done; it was not when ctx ended
-// first. Until then this htcd is not ready. Without --pod-name there is nothing to do.
+// label sets or removes the label of htcd's own pod, and reports whether it did; it did not if ctx ended first. Until
+// then this htcd is not ready. Without --pod-name there is nothing to do.
 func (d *daemon) label(ctx context.Context, leads bool) bool {
 	if d.o.PodName == "" {
 		return true
@@ -22,15 +22,15 @@ func (d *daemon) label(ctx context.Context, leads bool) bool {
 	d.labelling.Lock()
 	defer d.labelling.Unlock()
 	for ctx.Err() == nil {
-		// Not broken off: it might reach the apiserver after the next one.
+		// Not cancelled: it might reach the apiserver after the next one.
 		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
 		_, err := d.core.CoreV1().Pods(d.o.OwnSpace).Patch(bound, d.o.PodName, types.MergePatchType, labelPatch(d.o.PodUID, leads), metav1.PatchOptions{})
 		cancel()
 		if err == nil {
 			return true
 		}
-		d.health.unready("the label " + leadsLabel + " of the own pod cannot be set (deploy/base/rbac): " + err.Error())
-		d.log.Warn().Err(err).Str("pod", d.o.PodName).Bool("leads", leads).Msg("the label by which Services find the htcd that works is not set, trying again")
+		d.health.unready("the label " + leadsLabel + " of htcd's own pod cannot be set (deploy/base/rbac): " + err.Error())
+		d.log.Warn().Err(err).Str("pod", d.o.PodName).Bool("leads", leads).Msg("the label by which Services find the active htcd is not set, trying again")
 		select {
 		case <-ctx.Done():
 		case <-time.After(retryPeriod):
@@ -41,7 +41,7 @@ func (d *daemon) label(ctx context.Context, leads bool) bool {
 
 // labelPatch is a merge patch, which the apiserver refuses for a pod with another UID.
 func labelPatch(uid string, leads bool) []byte {
-	var value *string // nil takes it off
+	var value *string // nil removes it
 	if leads {
 		value = new("true")
 	}
@@ -56,7 +56,7 @@ func labelPatch(uid string, leads bool) []byte {
 	return patch
 }
 
-// standBy says that another htcd works. It may be called late, when this one does so already.
+// standBy reports that another htcd works. It may be called late, when this one already works itself.
 func (d *daemon) standBy(ctx context.Context, holder string) {
 	if ctx.Err() != nil {
 		return

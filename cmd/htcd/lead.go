@@ -21,16 +21,16 @@ const (
 	retryPeriod   = 2 * time.Second
 )
 
-// errLeaseLost ends everything in this process at once (see reexec): another htcd may be working already.
+// errLeaseLost ends everything in this process at once (see reexec): another htcd may already be working.
 var errLeaseLost = errors.New("the lease was lost to another htcd, or could not be renewed in time")
 
 // identity is the name by which this process holds the Lease. A process that finds its own name there leads at once,
-// without waiting until the Lease runs out: so two processes may have the same name only if one of them is dead.
+// without waiting until the Lease expires: so two processes may have the same name only if one of them is dead.
 //
-// A container that is started again in its pod has the name of the one before: the pod's UID and process id 1, which
-// the kernel gives to one process of the container at a time. That one's death is the end of its PID namespace: nothing
-// of it is left when the kubelet hears of it, condor_submit included. Another pod, on whatever node and by whatever
-// name, has another UID, and whoever is started in the pod by hand another process id.
+// A container restarted in its pod has the name of its predecessor: the pod's UID and process id 1, which the kernel
+// gives to one process of the container at a time. Its death ends its PID namespace: nothing of it is left when the
+// kubelet hears of it, not even condor_submit. Another pod, on whatever node and of whatever name, has another UID, and a
+// process started in the pod by hand has another process id.
 func (d *daemon) identity() (string, error) {
 	if d.o.Identity != "" {
 		return d.o.Identity, nil
@@ -45,7 +45,7 @@ func (d *daemon) identity() (string, error) {
 	return fmt.Sprintf("%s_%d", host, os.Getpid()), nil
 }
 
-// lead runs work while holding the Lease. The Lease is given back only after work has ended.
+// lead runs work while holding the Lease, which is released only after work has ended.
 func (d *daemon) lead(ctx context.Context, work func(context.Context) error) error {
 	identity, err := d.identity()
 	if err != nil {
@@ -91,7 +91,7 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 	electing := make(chan struct{})
 	go func() { elector.Run(holding); close(electing) }()
 	select {
-	case <-ctx.Done(): // still standing by, or stopping: work ends by the same ctx
+	case <-ctx.Done(): // still standing by, or stopping: the same ctx ends work
 		select {
 		case <-begun:
 			err = <-worked
@@ -108,8 +108,8 @@ func (d *daemon) lead(ctx context.Context, work func(context.Context) error) err
 	return err
 }
 
-// leadOrLeave is lead for somebody who does not want to wait: while another htcd renews the Lease it is an error that
-// names the holder. A holder that has died is waited for, at most for the Lease's duration.
+// leadOrLeave is lead for a caller that does not want to wait: while another htcd renews the Lease, it returns an error
+// that names the holder. It waits for a holder that has died, at most for the Lease's duration.
 func (d *daemon) leadOrLeave(ctx context.Context, work func(context.Context) error) error {
 	own, err := d.identity()
 	if err != nil {
@@ -139,10 +139,11 @@ func (d *daemon) leadOrLeave(ctx context.Context, work func(context.Context) err
 	return err
 }
 
-// silent is after how many looks at a Lease that nobody renews a word is said: it may take the Lease's whole duration.
+// silent is the number of looks at an unrenewed Lease after which the wait is logged: it may take the Lease's whole
+// duration.
 const silent = 3
 
-// watchHolder returns an error once the Lease is seen to be renewed by another, or cannot be read, before work has begun.
+// watchHolder returns an error if it sees another htcd renew the Lease, or cannot read it, before work has begun.
 func (d *daemon) watchHolder(ctx context.Context, begun <-chan struct{}) error {
 	var seen time.Time
 	for tries := 0; ; tries++ {
@@ -153,12 +154,12 @@ func (d *daemon) watchHolder(ctx context.Context, begun <-chan struct{}) error {
 		if err == nil && lease.Spec.HolderIdentity != nil && lease.Spec.RenewTime != nil {
 			holder, renewed := *lease.Spec.HolderIdentity, lease.Spec.RenewTime.Time
 			if holder != "" && holder != d.o.Identity && !seen.IsZero() && renewed.After(seen) {
-				return fmt.Errorf("%s is at work (it holds the lease %s/%s), and does not answer on %s: run this beside it",
+				return fmt.Errorf("%s is at work (it holds the lease %s/%s), and does not answer on %s: run this in its pod",
 					holder, d.o.OwnSpace, d.o.LeaseName, d.o.controlSocket())
 			}
 			seen = renewed
 			if tries == silent {
-				d.log.Warn().Str("holder", holder).Msg("the lease is held but not renewed: waiting until it runs out")
+				d.log.Warn().Str("holder", holder).Msg("the lease is held but not renewed: waiting until it expires")
 			}
 		}
 		select {

@@ -17,7 +17,7 @@ func TestTheNameInTheLease(t *testing.T) {
 	}{
 		"on a machine it is this process's":           {Options{}, fmt.Sprintf("%s_%d", host, os.Getpid())},
 		"in a pod it is this process's of this pod's": {Options{PodUID: "5e0c"}, fmt.Sprintf("%s_5e0c_%d", host, os.Getpid())},
-		"one that is given stands above both":         {Options{PodUID: "5e0c", Identity: "lab"}, "lab"},
+		"a given one overrides both":                  {Options{PodUID: "5e0c", Identity: "lab"}, "lab"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := (&daemon{o: c.o}).identity()

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// newLogger writes to w; format is "json" or "text". client-go logs through klog, which is sent the same way.
+// newLogger writes to w; format is "json" or "text". client-go logs through klog, which is redirected to it.
 func newLogger(w io.Writer, level, format string) (zerolog.Logger, error) {
 	l, err := zerolog.ParseLevel(level)
 	if err != nil || level == "" {

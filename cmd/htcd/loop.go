@@ -21,8 +21,8 @@ import (
 	"htc.cern.ch/htcd/internal/secrets"
 )
 
-// loop is the control loop over a ledger with what it stands on: the part that htcd run and htcd reconcile share.
-// Nothing of it watches or works yet.
+// loop is the control loop over a ledger, with its parts: what htcd run and htcd reconcile share. Nothing in it watches
+// or works yet.
 type loop struct {
 	controller  *kube.Controller
 	informer    cache.SharedIndexInformer
@@ -32,7 +32,7 @@ type loop struct {
 	close       func() error
 }
 
-// proofs keeps tickets and tokens, until it is closed.
+// proofs keeps tickets and tokens until it is closed.
 func (o Options) proofs() *credential.Keeper {
 	return &credential.Keeper{
 		Tickets: krb.New(krb.Options{BinDir: o.CondorBinDir, Krb5Config: o.Krb5Config, Dir: o.TicketDir}),
@@ -90,7 +90,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Observer: d.counts.Observer(),
 	})
 	if err != nil {
-		_ = l.close() // nothing was begun
+		_ = l.close() // nothing has started
 		return nil, err
 	}
 	return l, nil

@@ -1,4 +1,4 @@
-// Command htcd runs HTCondor jobs for people who live in Kubernetes.
+// Command htcd runs HTCondor jobs for people who work in Kubernetes.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/plugin"
 )
 
-// Exit codes of htcd: 0 done, 1 it could not do what was asked, 2 it was asked wrongly.
+// Exit codes of htcd: 0 done, 1 failed, 2 a mistake in the command line.
 const (
 	exitFailure = 1
 	exitUsage   = 2
@@ -27,18 +27,18 @@ var version = "dev"
 
 func main() { os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:], os.Environ())) }
 
-// pluginNames are those by which kubectl finds what users call; then there is nothing else of htcd.
+// pluginNames are the names by which kubectl finds the users' commands; htcd then offers only those.
 var pluginNames = []string{"kubectl-htcjob", "kubectl_htcjob"}
 
-// run is the whole program: arguments and environment in, an exit code out. Nothing below it reads the environment, but
-// for client-go, which looks for users' kubeconfigs.
+// run is the whole program: arguments and environment in, an exit code out. Nothing below it reads the environment,
+// except client-go, which looks for users' kubeconfigs.
 func run(name string, args, environ []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 
 	root := &cobra.Command{
 		Use:           "htcd",
-		Short:         "htcd runs HTCondor jobs for people who live in Kubernetes",
+		Short:         "htcd runs HTCondor jobs for people who work in Kubernetes",
 		Args:          noArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
@@ -47,11 +47,11 @@ func run(name string, args, environ []string) int {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	if slices.Contains(pluginNames, name) {
-		root.Use, root.Short = "kubectl-htcjob", "HTCondor jobs: submit them and read what they have written"
+		root.Use, root.Short = "kubectl-htcjob", "HTCondor jobs: submit them and read their output"
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl htcjob"}
 		root.AddCommand(plugin.Commands()...)
 	} else {
-		root.AddGroup(&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"}, &cobra.Group{ID: "operators", Title: "For those who run htcd:"})
+		root.AddGroup(&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"}, &cobra.Group{ID: "operators", Title: "For administrators:"})
 		root.AddCommand(grouped("users", plugin.Commands()...)...)
 		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), sendCommand(), printCommand())...)
 	}
@@ -72,7 +72,7 @@ func run(name string, args, environ []string) int {
 	return exitFailure
 }
 
-// grouped puts commands into a group of the root's help.
+// grouped assigns commands to a group of the root's help.
 func grouped(id string, commands ...*cobra.Command) []*cobra.Command {
 	for _, c := range commands {
 		c.GroupID = id
@@ -80,13 +80,13 @@ func grouped(id string, commands ...*cobra.Command) []*cobra.Command {
 	return commands
 }
 
-// usageError is a mistake in how htcd was called; trying again unchanged cannot help.
+// usageError is a mistake in the command line or the environment; trying again unchanged cannot help.
 type usageError struct{ error }
 
-// noArguments refuses what is no command and no flag.
+// noArguments refuses anything that is neither a command nor a flag.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s: there is no %q; %s --help lists what there is", cmd.CommandPath(), args[0], cmd.CommandPath())}
+		return usageError{fmt.Errorf("%s: there is no %q; %s --help lists the commands", cmd.CommandPath(), args[0], cmd.CommandPath())}
 	}
 	return nil
 }

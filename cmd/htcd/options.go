@@ -19,7 +19,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Options is everything that can be set about a daemon. Each field is one flag of htcd run.
+// Options are all settings of a daemon. Each field is one flag of htcd run.
 type Options struct {
 	Kubeconfig  string
 	Namespace   string
@@ -84,62 +84,62 @@ type Options struct {
 func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.Kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty: the pod's service account")
 	f.StringVar(&o.Namespace, "namespace", "", "the one `namespace` whose HTCJobs are run; empty: all")
-	f.IntVar(&o.Workers, "workers", 4, "HTCJobs looked at in parallel")
-	f.IntVar(&o.Submitters, "submitters", 4, "HTCJobs whose jobs are submitted in parallel at each schedd; as many are looked for, and as many removed")
-	f.DurationVar(&o.Resync, "resync", 10*time.Second, "how often every HTCJob that is not over is looked at even when nothing has happened")
-	f.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the Lease, so that two htcd never work at once")
+	f.IntVar(&o.Workers, "workers", 4, "HTCJobs processed in parallel")
+	f.IntVar(&o.Submitters, "submitters", 4, "HTCJobs submitted in parallel at each schedd; as many are looked up, and as many removed")
+	f.DurationVar(&o.Resync, "resync", 10*time.Second, "how often every HTCJob that has not ended is visited even if nothing has happened")
+	f.BoolVar(&o.LeaderElect, "leader-elect", true, "work only while holding the Lease, so that two htcds never work at once")
 	f.StringVar(&o.LeaseName, "lease-name", "htcd", "`name` of the Lease, in htcd's own namespace")
-	f.StringVar(&o.Identity, "identity", "", "this process's `name` in the Lease, which it takes at once where it finds that name there: give it only if the one that had it has always ended before; empty: made of the host's name, --pod-uid and the process id")
-	f.StringVar(&o.PodUID, "pod-uid", "", "`UID` of htcd's own pod: a container that is started again in it takes its Lease back at once, and no other pod does")
-	f.StringVar(&o.PodName, "pod-name", "", "`name` of htcd's own pod, which has the label htc.cern.ch/leads while htcd works, and is ready when it stands by, too; empty: no label, and only the htcd that works is ready")
+	f.StringVar(&o.Identity, "identity", "", "this process's `name` in the Lease; a process that finds its own name there takes the Lease at once, so never give two live processes the same name; empty: made from the host's name, --pod-uid and the process id")
+	f.StringVar(&o.PodUID, "pod-uid", "", "`UID` of htcd's own pod: a container restarted in it takes its Lease back at once, and no other pod does")
+	f.StringVar(&o.PodName, "pod-name", "", "`name` of htcd's own pod, which has the label htc.cern.ch/leads while htcd works, and is ready even when it stands by; empty: no label, and only the active htcd is ready")
 	f.StringVar(&o.OwnSpace, "pod-namespace", "", "htcd's own `namespace`; empty: the kubeconfig's, or the pod's")
 
-	f.StringVar(&o.Data, "data", "/data", "`directory` of what must outlive htcd")
+	f.StringVar(&o.Data, "data", "/data", "`directory` for data that must outlive htcd")
 	f.StringVar(&o.Ledger, "ledger", "", "the SQLite `file` with every job; empty: sqlite/htcjobs.db under --data")
 
-	f.StringVar(&o.Listen, "listen", ":8088", "`address` of the receiver, to which jobs send their return code")
+	f.StringVar(&o.Listen, "listen", ":8088", "`address` of the receiver, to which jobs send their return codes")
 	f.StringVar(&o.CallbackURL, "callback-url", "", "`URL` at which jobs reach the receiver, such as http://host:port/cloudevents (required)")
 	f.DurationVar(&o.CallbackDeadline, "callback-deadline", time.Minute, "how long a job keeps trying to send its return code")
-	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM `file` with the receiver's certificate, followed by those between it and its root: the receiver speaks https; read anew when it changes")
+	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM `file` with the receiver's certificate, followed by the intermediate ones: the receiver uses https; reloaded when it changes")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM `file` with the key of --tls-cert")
-	f.StringVar(&o.OutputListen, "output-listen", "", "`address` where the apiserver is answered that forwards users who read their jobs' output; needs deploy/components/output, which sets it; empty: nowhere")
+	f.StringVar(&o.OutputListen, "output-listen", "", "`address` at which the apiserver forwards users' requests for their jobs' output; needs deploy/components/output, which sets it; empty: not served")
 	f.StringVar(&o.HealthListen, "health-listen", ":8080", "`address` of /healthz and /readyz, and of /metrics for Prometheus")
-	f.StringVar(&o.PprofListen, "pprof-listen", "", "`address` at which go tool pprof gets profiles, such as :6060, which without a host is loopback alone; empty: none")
+	f.StringVar(&o.PprofListen, "pprof-listen", "", "`address` that serves profiles to go tool pprof, such as :6060, which without a host is loopback only; empty: none")
 
 	f.StringVar(&o.ImageRegistry, "image-registry", "", "`host[:port][/path]` put before images that name no registry; empty: the container runtime's default")
-	f.StringSliceVar(&o.Binds, "binds", []string{"/cvmfs", "/afs", "/eos"}, "`directories` bound into the container where the node has them")
-	f.StringVar(&o.ShipSender, "ship-sender", "", "send this `file`, a static htcd, along with every job, for nodes with neither curl nor wget")
+	f.StringSliceVar(&o.Binds, "binds", []string{"/cvmfs", "/afs", "/eos"}, "`directories` bound into the container if the node has them")
+	f.StringVar(&o.ShipSender, "ship-sender", "", "send this `file`, a static htcd, with every job, for nodes with neither curl nor wget")
 
 	f.StringSliceVar(&o.AllowHTCOpts, "allow-htcopts", nil, "further submit `commands` and +Attributes that htcopts may hold, such as batch_project,+ProjectX; htcd cannot vouch for what they do")
 
-	f.StringSliceVar(&o.AllowImages, "allow-images", nil, "`patterns` of the images that may be run, such as docker://registry.example.org/group/*,/cvmfs/unpacked.cern.ch/**; matched with the image as it is resolved; empty: all")
-	f.IntVar(&o.MaxQueue, "max-queue", 0, "jobs of one HTCJob at most; 0: no limit but the CRD's")
-	f.IntVar(&o.MaxOpen, "max-open-per-namespace", 0, "jobs of one namespace that have not ended at most; further HTCJobs wait until there is room; 0: no limit")
+	f.StringSliceVar(&o.AllowImages, "allow-images", nil, "`patterns` of the images that may be run, such as docker://registry.example.org/group/*,/cvmfs/unpacked.cern.ch/**; matched with the resolved image; empty: all")
+	f.IntVar(&o.MaxQueue, "max-queue", 0, "most jobs of one HTCJob; 0: only the CRD's limit")
+	f.IntVar(&o.MaxOpen, "max-open-per-namespace", 0, "most jobs of one namespace that have not ended; further HTCJobs wait until there is room; 0: no limit")
 
 	o.MaxOutput.Quantity = resource.MustParse("1Gi")
-	f.Var(&o.MaxOutput, "max-output", "`size` of the output of one job at most, in whole Mi: HTCondor holds a job that leaves more behind; 0: no limit")
-	f.Var(&o.KeepFree, "keep-free", "`size` that the output of jobs leaves free on the volume of --data; 0: a tenth of it, 1Gi at most")
+	f.Var(&o.MaxOutput, "max-output", "largest `size` of the output of one job, in whole Mi: HTCondor holds a job that leaves more; 0: no limit")
+	f.Var(&o.KeepFree, "keep-free", "`size` that jobs' output leaves free on the volume of --data; 0: a tenth of it, 1Gi at most")
 	f.IntVar(&o.Fetchers, "fetchers", 2, "HTCJobs whose output is fetched in parallel, from each schedd")
 
-	f.StringVar(&o.LogsPodImage, "logs-pod-image", "", "htcd's own `image`, for the Pods that spec.logsPod leaves, whose log is the jobs' output; needs deploy/components/logs-pod; empty: none are made")
+	f.StringVar(&o.LogsPodImage, "logs-pod-image", "", "htcd's own `image`, for the Pods of spec.logsPod, whose log is the jobs' output; needs deploy/components/logs-pod; empty: no such Pods")
 
-	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username, and password or keytab; or with token alone")
+	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username, and password or keytab; or with only token")
 	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")
-	f.BoolVar(&o.NamespaceSecrets, "namespace-secrets", false, "a namespace with a Secret named as --kinit-secret has its HTCJobs run as that account; needs deploy/components/namespace-secrets")
-	f.StringSliceVar(&o.PoolSecrets, "pool-secrets", nil, "`names` of further Secrets that spec.pool.secretName may name, in its own namespace; with --namespace-secrets, whose rules must list them, too")
+	f.BoolVar(&o.NamespaceSecrets, "namespace-secrets", false, "HTCJobs of a namespace that has a Secret named as in --kinit-secret run as its account; needs deploy/components/namespace-secrets")
+	f.StringSliceVar(&o.PoolSecrets, "pool-secrets", nil, "`names` of further Secrets, in the HTCJob's namespace, that spec.pool.secretName may name; needs --namespace-secrets, whose rules must list them too")
 	f.StringVar(&o.TicketDir, "ticket-dir", "/dev/shm/htcd", "memory-backed `directory` for Kerberos tickets and tokens")
-	f.StringVar(&o.ControlSocket, "control-socket", "", "Unix `socket` on which the working htcd answers htcd reconcile; empty: control.sock in --ticket-dir")
+	f.StringVar(&o.ControlSocket, "control-socket", "", "Unix `socket` on which the active htcd answers htcd reconcile; empty: control.sock in --ticket-dir")
 	f.StringVar(&o.Krb5Config, "krb5-config", "", "krb5.conf `file`; empty: the system's")
 
 	f.StringVar(&o.CondorConfig, "condor-config", "", "HTCondor configuration `file`; empty: the system's")
-	f.StringVar(&o.CondorBinDir, "condor-bin-dir", "", "`directory` of condor_submit and its like; empty: found on PATH")
-	f.StringVar(&o.Pool, "pool", "", "collector `host[:port]`; empty: as HTCondor's configuration says")
-	f.StringVar(&o.Schedd, "schedd", "", "`name` of the schedd; empty: as --schedd-command, or HTCondor's configuration, says")
-	f.StringVar(&o.ScheddCommand, "schedd-command", "", "a site's `command`, words split at spaces, that prints the schedd for new jobs, such as \"/usr/bin/myschedd show -j\"; asked with the account's ticket or token, every 5 minutes and when that schedd does not answer")
-	f.StringSliceVar(&o.AllowPools, "allow-pools", nil, "`patterns` of the schedds that spec.pool may name: SCHEDD in the usual pool, or COLLECTOR/SCHEDD, where * stands for anything; htcd shows them its ticket, or its token; empty: none")
+	f.StringVar(&o.CondorBinDir, "condor-bin-dir", "", "`directory` of HTCondor's commands; empty: found on PATH")
+	f.StringVar(&o.Pool, "pool", "", "collector `host[:port]`; empty: from HTCondor's configuration")
+	f.StringVar(&o.Schedd, "schedd", "", "`name` of the schedd; empty: from --schedd-command or HTCondor's configuration")
+	f.StringVar(&o.ScheddCommand, "schedd-command", "", "a site's `command`, words split at spaces, that prints the schedd for new jobs, such as \"/usr/bin/myschedd show -j\"; run with the account's ticket or token, every 5 minutes and when that schedd does not answer")
+	f.StringSliceVar(&o.AllowPools, "allow-pools", nil, "`patterns` of the schedds that spec.pool may name: SCHEDD in the usual pool, or COLLECTOR/SCHEDD, where * matches anything; htcd shows them its ticket or token; empty: none")
 	f.DurationVar(&o.CommandTimeout, "command-timeout", time.Minute, "deadline of one HTCondor command; condor_submit gets 20 ms more for every proc")
 	f.StringVar(&o.ReconcileSchedule, "reconcile-schedule", "* * * * *", "cron `schedule` of the cross-check with condor_q and condor_history")
-	f.DurationVar(&o.Refresh, "refresh", 10*time.Second, "how often condor_q is asked in between what runs and what is held; less often where that takes more than 1/20 of the time")
+	f.DurationVar(&o.Refresh, "refresh", 10*time.Second, "how often condor_q is asked in between which jobs run and which are held; less often if that takes more than 1/20 of the time")
 
 	f.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second, "how long work in flight may go on after SIGTERM")
 	f.StringVar(&o.LogLevel, "log-level", "info", "debug, info, warn or error")
@@ -162,7 +162,7 @@ func fromEnvironment(f *pflag.FlagSet, getenv func(string) string) error {
 	return errors.Join(errs...)
 }
 
-// complete adds what the environment says to flags that were parsed.
+// complete applies the environment to parsed flags.
 func (o *Options) complete(f *pflag.FlagSet, environ []string) error {
 	if unknown := unknownEnvironment(f, environ); len(unknown) > 0 {
 		return fmt.Errorf("%s: no such setting; htcd run --help lists them", strings.Join(unknown, ", "))
@@ -174,8 +174,8 @@ func environmentName(flag string) string {
 	return "HTCD_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// unknownEnvironment returns the HTCD_ variables that no flag answers to: a misspelt setting must not be ignored.
-// A Service called htcd makes Kubernetes set HTCD_SERVICE_HOST, HTCD_PORT and the like in every pod; those are not settings.
+// unknownEnvironment returns the HTCD_ variables that match no flag: a misspelt setting must not be ignored. A Service
+// called htcd makes Kubernetes set HTCD_SERVICE_HOST, HTCD_PORT and the like in every pod; those are not settings.
 func unknownEnvironment(f *pflag.FlagSet, environ []string) []string {
 	var unknown []string
 	for _, entry := range environ {
@@ -193,7 +193,7 @@ func unknownEnvironment(f *pflag.FlagSet, environ []string) []string {
 
 func (o *Options) checkCallback() error {
 	if o.CallbackURL == "" {
-		return errors.New("--callback-url is required: without it no job can say how it ended")
+		return errors.New("--callback-url is required: without it no job can report its end")
 	}
 	u, err := url.Parse(o.CallbackURL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -202,7 +202,7 @@ func (o *Options) checkCallback() error {
 	return nil
 }
 
-// check says what is wrong with the options, each in words that name the flag.
+// check returns what is wrong with the options, in words that name the flag.
 func (o *Options) check() error {
 	if err := o.checkCallback(); err != nil {
 		return err
@@ -210,7 +210,7 @@ func (o *Options) check() error {
 	return o.checkParts()
 }
 
-// checkParts is check for those who send no jobs.
+// checkParts is check for commands that send no jobs.
 func (o *Options) checkParts() error {
 	if _, _, err := net.SplitHostPort(o.PprofListen); err != nil && o.PprofListen != "" {
 		return fmt.Errorf("--pprof-listen %q: want host:port or :port", o.PprofListen)
@@ -300,7 +300,7 @@ func (o *Options) checkParts() error {
 	return nil
 }
 
-// checkPools is the part of checkParts about where jobs go.
+// checkPools is the part of checkParts that concerns where jobs go.
 func (o *Options) checkPools() error {
 	if o.ScheddCommand != "" {
 		words := strings.Fields(o.ScheddCommand)
@@ -332,7 +332,7 @@ func (o *Options) ledgerFile() string {
 	return filepath.Join(o.Data, "sqlite", "htcjobs.db")
 }
 
-// maxSocketPath is from unix(7): 108 bytes with the one that ends it.
+// maxSocketPath is from unix(7): 108 bytes including the terminating one.
 const maxSocketPath = 107
 
 func (o *Options) controlSocket() string {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// parsed is what flags and environment come to, as htcd run reads them.
+// parsed returns the options that htcd run makes of flags and environment.
 func parsed(t *testing.T, args []string, environ ...string) (Options, error) {
 	t.Helper()
 	var o Options

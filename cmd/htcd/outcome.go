@@ -13,10 +13,10 @@ import (
 	"htc.cern.ch/htcd/internal/kube"
 )
 
-// block is how many rows are aligned with each other. A table of any length is written as it goes.
+// block is how many rows are aligned with each other. A long table is written in parts.
 const block = 1000
 
-// printOutcome writes what came of a pass. What went wrong is left to the table's caller.
+// printOutcome writes the result of a pass. Its error is left to the caller.
 func printOutcome(w io.Writer, format string, o outcome, dry bool) error {
 	out := bufio.NewWriter(w)
 	if format == "json" {
@@ -56,7 +56,7 @@ func repaired(d crosscheck.Difference, dry bool) string {
 	return "not yet"
 }
 
-// count is the last line.
+// count is the table's last line.
 func count(r kube.Report, dry bool) string {
 	checked := fmt.Sprintf("%d jobs checked", r.Checked)
 	if r.Checked == 1 {
@@ -88,7 +88,7 @@ func orDash(s string) string {
 	return s
 }
 
-// cell keeps HTCondor's and users' words from moving the table or the terminal.
+// cell keeps HTCondor's and users' words from breaking the table or the terminal.
 func cell(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 {

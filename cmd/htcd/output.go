@@ -18,13 +18,13 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// liveReaders is how many may read the output of running jobs at once: each is a condor_tail, which asks every 2 s.
+// liveReaders is how many readers may follow running jobs at once: each is a condor_tail, which asks every 2 s.
 const liveReaders = 32
 
-// outputDir is where the output of jobs is kept.
+// outputDir holds the output of jobs.
 func (o *Options) outputDir() string { return filepath.Join(o.Data, "out") }
 
-// serveOutput lets users read through the apiserver what their jobs have written, until ctx ends.
+// serveOutput lets users read their jobs' output through the apiserver, until ctx ends.
 func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop, book kube.Ledger) error {
 	certificate, err := aggregate.NewCertificate(d.o.OwnSpace)
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 	return parts.Wait()
 }
 
-// listenOutput is where the apiserver finds it; nil where nobody shall.
+// listenOutput returns the listener for the apiserver; nil if output is not served.
 func (d *daemon) listenOutput() (net.Listener, error) {
 	if d.o.OutputListen == "" {
 		return nil, nil

@@ -32,6 +32,6 @@ func printCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().IntVar(&code, "exit-code", 0, "end with this `CODE`, which says how the jobs did")
+	c.Flags().IntVar(&code, "exit-code", 0, "end with this `CODE`, which stands for the jobs' result")
 	return c
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// profiles serves what go tool pprof asks for, where --pprof-listen says so. It tells much about what htcd does, and so
-// an address without a host is this machine's own.
+// profiles serves go tool pprof if --pprof-listen is set. Profiles reveal much about htcd, so an address without a host
+// is loopback.
 func (d *daemon) profiles() (stop func() error, err error) {
 	if d.o.PprofListen == "" {
 		return func() error { return nil }, nil
@@ -24,11 +24,11 @@ func (d *daemon) profiles() (stop func() error, err error) {
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = server.Serve(listener) }()
-	d.log.Info().Str("profiles", "http://"+listener.Addr().String()+"/debug/pprof/").Msg("profiles may be taken")
+	d.log.Info().Str("profiles", "http://"+listener.Addr().String()+"/debug/pprof/").Msg("serving profiles")
 	return server.Close, nil
 }
 
-// loopback gives an address without a host this machine's own.
+// loopback adds this machine's own host to an address without one.
 func loopback(address string) string {
 	if host, port, err := net.SplitHostPort(address); err == nil && host == "" {
 		return net.JoinHostPort("127.0.0.1", port)

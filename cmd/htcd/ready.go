@@ -16,11 +16,11 @@ import (
 const (
 	tryLedgerEvery = 10 * time.Second
 	ledgerPatience = 15 * time.Second // SQLite waits 10 s for a lock
-	// triedBytes is what must have a place beside the ledger. A full volume still takes what is written over.
+	// triedBytes must fit on the volume beside the ledger: on a full volume, overwriting still succeeds.
 	triedBytes = 256 << 10
 )
 
-// beReady makes the leader ready once it knows the HTCJobs and the Services lead to it, for as long as the ledger can be
+// beReady makes the leader ready once it knows the HTCJobs and the Services select it, for as long as the ledger can be
 // written: before that no callback can be recorded.
 func (d *daemon) beReady(ctx context.Context, informer cache.SharedIndexInformer, book kube.Ledger) error {
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
@@ -52,7 +52,7 @@ func (d *daemon) beReady(ctx context.Context, informer cache.SharedIndexInformer
 	return nil
 }
 
-// tryLedger writes the ledger, and a file beside it, which it removes.
+// tryLedger writes the ledger and a file beside it, which it removes.
 func (d *daemon) tryLedger(ctx context.Context, book kube.Ledger) error {
 	if err := book.Write(ctx, func(tx *ledger.Tx) error { return tx.Touch() }); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (d *daemon) tryLedger(ctx context.Context, book kube.Ledger) error {
 	return nil
 }
 
-// sayWhyNotListed says on /readyz why the HTCJobs are not known yet. To be called before the informer runs.
+// sayWhyNotListed shows on /readyz why the HTCJobs are not known yet. It must be called before the informer runs.
 func (d *daemon) sayWhyNotListed(informer cache.SharedIndexInformer) error {
 	d.health.unready("waiting for the list of HTCJobs")
 	return informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {

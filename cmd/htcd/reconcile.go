@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// reconcileCommand is one cross-check now, for whoever wants to see what comes of it.
+// reconcileCommand runs one cross-check now and shows its result.
 func reconcileCommand(environ []string) *cobra.Command {
 	var o Options
 	var once bool
@@ -27,18 +27,18 @@ func reconcileCommand(environ []string) *cobra.Command {
 		Use:   "reconcile --once",
 		Short: "Compare ledger and HTCJobs with HTCondor now, repair what differs, and show it",
 		Long: `Compare everything in the ledger with HTCondor's queue and history, and the status of the HTCJobs with the
-ledger; repair what differs and print it. Nothing is submitted by it.
+ledger; repair and print the differences. It submits nothing.
 
-When many HTCJobs vanish at once and were not deleted (an older state of etcd put back), their jobs and output are kept, and
+When many HTCJobs vanish at once without having been deleted (an older state of etcd restored), their jobs and output are kept, and
 shown as Orphan. With --remove-orphans they are removed.
 
-The running htcd does it where one answers on --control-socket (in its pod: kubectl exec deploy/htcd -- htcd reconcile
---once). Without one this process takes the Lease and does it itself, for which it needs what htcd run needs: the
+The running htcd does the work if it answers on --control-socket (in its pod: kubectl exec deploy/htcd -- htcd reconcile
+--once). Without one this process takes the Lease and does the work itself, for which it needs what htcd run needs: the
 same flags, or the same HTCD_ variables. With --dry-run nothing is written and no Lease is taken.
 
 Exit codes:
-  0  the pass was made: what differed, if anything, was repaired (with --dry-run: shown)
-  1  HTCondor, Kubernetes or the ledger could not be asked; what is printed was done before
+  0  the pass is complete: differences, if any, were repaired (with --dry-run: shown)
+  1  HTCondor, Kubernetes or the ledger did not answer; what is printed was done before
   2  a mistake in the command line or the environment; nothing was done`,
 		Args: noArguments,
 	}
@@ -47,8 +47,8 @@ Exit codes:
 	settings.Lookup("namespace").Usage = "only HTCJobs of this `namespace`; empty: all"
 	c.Flags().AddFlagSet(settings)
 	c.Flags().BoolVar(&once, "once", false, "one pass, now (required)")
-	c.Flags().BoolVar(&scope.DryRun, "dry-run", false, "show what differs and change nothing")
-	c.Flags().BoolVar(&scope.RemoveOrphans, "remove-orphans", false, "say that the jobs and the output of HTCJobs whose objects vanished, many at once, are to be removed")
+	c.Flags().BoolVar(&scope.DryRun, "dry-run", false, "show differences and change nothing")
+	c.Flags().BoolVar(&scope.RemoveOrphans, "remove-orphans", false, "remove the jobs and output of HTCJobs that vanished, many at once, without having been deleted")
 	c.Flags().StringVar(&scope.Name, "name", "", "only HTCJobs of this `name`")
 	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -58,7 +58,7 @@ Exit codes:
 		case err != nil:
 			return wrong(err)
 		case !once:
-			return wrong(errors.New("say --once, for one pass now; the schedule is that of htcd run (--reconcile-schedule)"))
+			return wrong(errors.New("give --once for one pass now; htcd run makes them on schedule (--reconcile-schedule)"))
 		case format != "table" && format != "json":
 			return wrong(fmt.Errorf("--output %q: want table or json", format))
 		}
@@ -87,7 +87,7 @@ Exit codes:
 	return c
 }
 
-// reconcile lets the running htcd do it, or does it where there is none.
+// reconcile lets the running htcd do the pass, or makes it itself if there is none.
 func reconcile(ctx context.Context, o Options, scope kube.ReconcileOptions) (outcome, error) {
 	answer, err := askDaemon(ctx, o.controlSocket(), scope)
 	if !errors.Is(err, errNoDaemon) {
@@ -98,7 +98,7 @@ func reconcile(ctx context.Context, o Options, scope kube.ReconcileOptions) (out
 		return answer, usageError{err}
 	}
 	if _, err := os.Stat(o.ledgerFile()); err != nil {
-		return answer, fmt.Errorf("no htcd answers on %s, and there is no ledger here to do it without: %w", o.controlSocket(), err)
+		return answer, fmt.Errorf("no htcd answers on %s, and there is no ledger here to work on: %w", o.controlSocket(), err)
 	}
 	d, err := newDaemon(o, log)
 	if err != nil {
@@ -126,7 +126,7 @@ func reconcile(ctx context.Context, o Options, scope kube.ReconcileOptions) (out
 	}
 	if o.LeaderElect {
 		if err = d.leadOrLeave(ctx, pass); errors.Is(err, errLeaseLost) {
-			return outcome{}, err // the pass may still be at it, until this process ends
+			return outcome{}, err // the pass may still use it until this process ends
 		}
 	} else {
 		err = pass(ctx)
@@ -134,7 +134,7 @@ func reconcile(ctx context.Context, o Options, scope kube.ReconcileOptions) (out
 	return answer, err
 }
 
-// reconcile is the pass over an open ledger that nobody else writes.
+// reconcile makes the pass over an open ledger that nobody else writes.
 func (d *daemon) reconcile(ctx context.Context, book kube.Ledger, scope kube.ReconcileOptions) (report kube.Report, err error) {
 	loop, err := d.newLoop(ctx, book)
 	if err != nil {
@@ -149,19 +149,19 @@ func (d *daemon) reconcile(ctx context.Context, book kube.Ledger, scope kube.Rec
 
 	bound, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	cache.WaitForCacheSync(bound.Done(), loop.secrets.HasSynced) // without it, asking for a ticket says what is wrong
+	cache.WaitForCacheSync(bound.Done(), loop.secrets.HasSynced) // without it, the request for a ticket reports the error
 	return loop.controller.Reconcile(ctx, scope)
 }
 
-// answerTime is how long the apiserver may take to answer something small.
+// answerTime is how long the apiserver may take for a small answer.
 const answerTime = 15 * time.Second
 
-// reachable finds out at once what client-go would otherwise try for ever.
+// reachable finds out at once what client-go would otherwise retry without end.
 func (d *daemon) reachable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	if _, err := d.jobs.HTCJobs(d.o.Namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
-		return fmt.Errorf("the apiserver could not be asked: %w", err)
+		return fmt.Errorf("the apiserver did not answer: %w", err)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube"
 )
 
-// control is the socket of a working htcd whose passes are this function.
+// control is the socket of a working htcd whose passes this function makes.
 type control func(kube.ReconcileOptions) (kube.Report, error)
 
 func (c control) Reconcile(_ context.Context, o kube.ReconcileOptions) (kube.Report, error) {
@@ -102,7 +102,7 @@ func TestReconcileShowsWhatWasDoneBeforeItFailed(t *testing.T) {
 func TestReconcileSaysWhenHtcdIsNotReady(t *testing.T) {
 	socket := control(nil).serve(t, false)
 	out, err := reconcileWith(t, nil, "--once", "--control-socket", socket)
-	require.ErrorContains(t, err, "only just begun")
+	require.ErrorContains(t, err, "just started")
 	require.Empty(t, out)
 }
 
@@ -158,5 +158,5 @@ func TestExitCodesOfReconcile(t *testing.T) {
 	}
 	left, err := os.ReadDir(empty)
 	require.NoError(t, err)
-	require.Empty(t, left, "no ledger was made by asking for one")
+	require.Empty(t, left, "asking for a ledger made none")
 }

@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// renewals is the lock of the election. It remembers when the Lease was taken or renewed last, by a clock that goes on
-// while the machine sleeps: Go's own, and so the election's, stands still then, and a Lease that others took long ago
-// would look as if it had just been renewed.
+// renewals is the election's lock. It remembers when the Lease was last taken or renewed, by a clock that runs while the
+// machine sleeps: Go's own clock, and so the election's, stops then, and a Lease that others took long ago would look
+// freshly renewed.
 type renewals struct {
 	resourcelock.Interface
 	clock func() time.Duration
@@ -43,7 +43,7 @@ func (r *renewals) note(asked time.Duration, record resourcelock.LeaderElectionR
 	return nil
 }
 
-// age is how long ago that was; very long where the Lease is not ours.
+// age is the time since then; very long if the Lease is not ours.
 func (r *renewals) age() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *renewals) age() time.Duration {
 	return r.clock() - r.at
 }
 
-// sinceBoot is the time since the machine was started, asleep or not.
+// sinceBoot is the time since the machine was started, including sleep.
 func sinceBoot() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

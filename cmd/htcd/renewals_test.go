@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lease is one that every write reaches, or none.
+// lease is one that either every write reaches, or none.
 type lease struct {
 	resourcelock.Interface
 	err error
@@ -31,12 +31,12 @@ func TestALeaseIsTooOldAfterASleepOfTheMachine(t *testing.T) {
 	renew := func(holder string) {
 		_ = renewed.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: holder})
 	}
-	require.ErrorIs(t, sure(), errUnsure, "it was never renewed")
+	require.ErrorIs(t, sure(), errUnsure, "never renewed")
 
 	renew("first")
 	clock += renewDeadline
 	require.NoError(t, sure())
-	clock += time.Hour // of which Go's own clock, and so the election, has seen nothing
+	clock += time.Hour // unseen by Go's own clock, and so by the election
 	require.ErrorIs(t, sure(), errUnsure)
 
 	renew("first")
@@ -47,11 +47,11 @@ func TestALeaseIsTooOldAfterASleepOfTheMachine(t *testing.T) {
 	require.ErrorIs(t, sure(), errUnsure)
 
 	kept.err = nil
-	renew("") // given back
+	renew("") // released
 	require.ErrorIs(t, sure(), errUnsure)
 }
 
-// The kernel counts its uptime by the clock that goes on during sleep.
+// The kernel counts its uptime by the clock that runs during sleep.
 func TestTheClockOfTheLeaseIsTheUptime(t *testing.T) {
 	before := sinceBoot()
 	text, err := os.ReadFile("/proc/uptime")

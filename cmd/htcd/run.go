@@ -15,12 +15,12 @@ func runCommand(environ []string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Run the operator",
-		Long: `Run the operator: watch HTCJobs, submit them to HTCondor, keep their status true.
+		Long: `Run the operator: watch HTCJobs, submit them to HTCondor, keep their status correct.
 
-Every flag can be set in the environment instead, as HTCD_ and its name in capitals with _ for -
-(--callback-url is HTCD_CALLBACK_URL). A flag stands above the environment.
+Every flag can also be set in the environment, as HTCD_ and its name in capitals with _ for -
+(--callback-url is HTCD_CALLBACK_URL). A flag overrides the environment.
 
-SIGTERM and SIGINT stop it: what is in flight is finished, at most for --shutdown-timeout, and the exit code is 0.`,
+SIGTERM and SIGINT stop it: work in flight is finished, at most for --shutdown-timeout, and the exit code is 0.`,
 		Args: noArguments,
 	}
 	o.flags(c.Flags())
@@ -41,7 +41,7 @@ SIGTERM and SIGINT stop it: what is in flight is finished, at most for --shutdow
 		}
 		err = d.run(cmd.Context())
 		if needsReexec(err) && cmd.Context().Err() == nil {
-			log.Error().Err(err).Msg("this process must not go on; beginning anew")
+			log.Error().Err(err).Msg("this process must not continue; restarting it")
 			err = errors.Join(err, reexec())
 		}
 		return err
@@ -49,7 +49,7 @@ SIGTERM and SIGINT stop it: what is in flight is finished, at most for --shutdow
 	return c
 }
 
-// lookup finds a variable in the environment's list, as os.Getenv does.
+// lookup finds a variable in an environment list, as os.Getenv does.
 func lookup(environ []string) func(string) string {
 	return func(name string) string {
 		for _, entry := range environ {

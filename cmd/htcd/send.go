@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/notify"
 )
 
-// sendCommand is what a job runs when it ended, where --ship-sender sent htcd along.
+// sendCommand is run by a job when it has ended, if --ship-sender sent htcd with it.
 func sendCommand() *cobra.Command {
 	var o notify.SendOptions
 	c := &cobra.Command{
@@ -18,10 +18,10 @@ func sendCommand() *cobra.Command {
 		Short: "Tell the operator that a job ended (run by the job itself)",
 		Long: `Tell the operator that a job ended. Jobs run this themselves, after their script.
 
-The event is posted again, with growing pauses, while the operator cannot be reached or asks to wait, until the deadline.
+The event is posted again, with growing pauses, while the operator is unreachable or asks to wait, until the deadline.
 
 Exit codes:
-  0  the operator has it
+  0  the operator has recorded it
   1  it could not be delivered in time, or was refused (the reason is on standard error)
   2  an argument is wrong or the token file cannot be used; nothing was sent`,
 		Args: noArguments,

@@ -9,8 +9,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// watchedLedger notices when the file turns out to be damaged, or gone: trying again cannot help then, so the work has
-// to end. Until it has, every caller gets the error itself.
+// watchedLedger notices when the file is damaged or gone: trying again cannot help then, so the work has to end. Until it
+// has, every caller gets the error itself.
 type watchedLedger struct {
 	kube.Ledger
 	gone chan struct{} // closed at the first such error
@@ -47,7 +47,7 @@ func (w *watchedLedger) wait(ctx context.Context) error {
 	}
 }
 
-// verdict is the error, nil as long as the file is good.
+// verdict is the error, nil while the file is good.
 func (w *watchedLedger) verdict() error {
 	select {
 	case <-w.gone:

@@ -46,14 +46,14 @@ func TestOfTwoHtcdsOneWorks(t *testing.T) {
 	require.NoError(t, <-started)
 	o.succeeded(names...)
 
-	// A leader that was asleep must not go on as if nothing had happened.
+	// A leader that was asleep must not continue as if nothing had happened.
 	second = o.second()
 	names = create("frozen")
 	o.do(o.part("htcd").Freeze)
 	// It may have fallen asleep with the ledger's lock in its hand: then the second waits for that.
 	o.Eventually(func() bool { return holder() == "second" }, func() string { return "the second never took the lease" })
 	o.do(o.part("htcd").Thaw)
-	o.Eventually(func() bool { return strings.Contains(o.log(), "this process must not go on") }, o.log)
+	o.Eventually(func() bool { return strings.Contains(o.log(), "this process must not continue") }, o.log)
 	o.succeeded(names...)
 	require.Equal(t, http.StatusOK, second.ready(), "the second still leads")
 	require.Equal(t, "second", holder())
