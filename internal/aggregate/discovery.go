@@ -11,11 +11,11 @@ import (
 // GroupVersion is the group that is served.
 var GroupVersion = schema.GroupVersion{Group: "output.htc.cern.ch", Version: "v1alpha1"}
 
-// resourceLog is all of it. Without a resource htcjobs beside it, kubectl keeps taking that word for the HTCJobs
+// resourceLog is all of it. Without a resource htcjobs beside it, kubectl still resolves that word to the HTCJobs
 // themselves.
 const resourceLog = "htcjobs/log"
 
-// discovery are the documents by which the apiserver and its clients find out what is served. The apiserver also asks
+// discovery holds the documents by which the apiserver and its clients find out what is served. The apiserver also asks
 // for a description of the types; an empty one keeps its log quiet.
 func discovery() map[string]any {
 	version := metav1.GroupVersionForDiscovery{GroupVersion: GroupVersion.String(), Version: GroupVersion.Version}
@@ -47,7 +47,7 @@ func serveDiscovery(mux *http.ServeMux) {
 		}
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = w.Write(text) // whoever asked may have gone
+			_, _ = w.Write(text) // the client may have gone
 		})
 	}
 }

@@ -19,23 +19,23 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// The ConfigMap in which the apiserver says by which certificates its front proxy is known.
+// The ConfigMap in which the apiserver publishes its front proxy's certificates.
 const (
 	proxyNamespace = "kube-system"
 	proxyName      = "extension-apiserver-authentication"
 )
 
-// trust is what that ConfigMap says.
+// trust is the content of that ConfigMap.
 type trust struct {
 	roots *x509.CertPool
 	names []string // common names; none: any
-	users []string // the headers of a request that may say who asks
+	users []string // the headers of a request that may name the user
 }
 
-// FrontProxy knows the apiserver when it calls. The zero value believes nobody.
+// FrontProxy recognises the apiserver. The zero value trusts nobody.
 type FrontProxy struct{ trust atomic.Pointer[trust] }
 
-// Run follows the ConfigMap until ctx ends. One that is gone, or makes no sense, leaves nobody to be believed.
+// Run follows the ConfigMap until ctx ends. If it is missing or malformed, nobody is trusted.
 func (p *FrontProxy) Run(ctx context.Context, client kubernetes.Interface) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(proxyNamespace),
 		informers.WithTweakListOptions(func(list *metav1.ListOptions) {
@@ -71,7 +71,7 @@ func (p *FrontProxy) take(data map[string]string) {
 	p.trust.Store(&t)
 }
 
-// user is who asks, in the apiserver's words: it sets these headers itself, whatever the user has sent.
+// user is the user that the apiserver names: it sets these headers itself, whatever the client has sent.
 func (p *FrontProxy) user(header http.Header) string {
 	t := p.trust.Load()
 	if t == nil {
@@ -85,7 +85,7 @@ func (p *FrontProxy) user(header http.Header) string {
 	return ""
 }
 
-// errStranger is all that a stranger could learn, if TLS told it.
+// errStranger is all that a stranger learns, if TLS reveals it.
 var errStranger = errors.New("the connection does not come from the apiserver's front proxy")
 
 // verify is tls.Config.VerifyConnection.

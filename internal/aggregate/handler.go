@@ -15,14 +15,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Headers of an answer, by which a client whose connection broke can go on where it was, and knows what is missing.
+// Headers of an answer, by which a client whose connection broke can resume, and knows what is missing.
 const (
 	HeaderAttempt = "Htcd-Attempt"
 	HeaderOffset  = "Htcd-Offset"
 	HeaderJobs    = "Htcd-Jobs"
 )
 
-// NewHandler answers requests that were allowed already.
+// NewHandler answers requests that are already authorised.
 func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	serveDiscovery(mux)
@@ -65,17 +65,17 @@ func answer(find func(context.Context, Query) (*Answer, error), proxy *FrontProx
 		}
 		w.WriteHeader(http.StatusOK)
 		flush := http.NewResponseController(w)
-		_ = flush.Flush() // so that who follows knows that there is something to follow
+		_ = flush.Flush() // so that a follower knows that there is something to follow
 		if err := a.Write(r.Context(), flushing{w, flush}); err != nil {
 			if r.Context().Err() == nil {
-				log.Warn().Err(err).Str("job", q.Namespace+"/"+q.Name).Msg("output broken off")
+				log.Warn().Err(err).Str("job", q.Namespace+"/"+q.Name).Msg("output interrupted")
 			}
-			panic(http.ErrAbortHandler) // the reader must not take it for the end
+			panic(http.ErrAbortHandler) // the reader must not mistake it for the end
 		}
 	}
 }
 
-// flushing hands on at once what is written.
+// flushing passes on at once what is written.
 type flushing struct {
 	io.Writer
 	*http.ResponseController
@@ -89,7 +89,7 @@ func (f flushing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// parse reads the parameters, and refuses what it does not know: a misspelt one must not be ignored.
+// parse reads the parameters, and refuses unknown ones: a misspelt one must not be ignored.
 func parse(values url.Values, known []string) (Query, error) {
 	q := Query{TailLines: -1, AllProcs: !values.Has("proc")}
 	number := func(value string, least, most int64) (int64, error) {
@@ -138,7 +138,7 @@ func parse(values url.Values, known []string) (Query, error) {
 	return q, nil
 }
 
-// writeStatus answers with an error as the Kubernetes API does.
+// writeStatus answers with an error in the form of the Kubernetes API.
 func writeStatus(w http.ResponseWriter, err error) {
 	var known apierrors.APIStatus
 	if !errors.As(err, &known) {
@@ -151,5 +151,5 @@ func writeStatus(w http.ResponseWriter, err error) {
 		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
 	}
 	w.WriteHeader(int(status.Code))
-	_ = json.NewEncoder(w).Encode(status) // whoever asked may have gone
+	_ = json.NewEncoder(w).Encode(status) // the client may have gone
 }

@@ -11,11 +11,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// again is how often the APIService is made to know the certificate: somebody may have put another in its place.
+// again is how often the certificate is put into the APIService: somebody may have replaced it.
 const again = time.Minute
 
-// Register tells the apiserver by which certificate it will know this process, until ctx ends. The APIService itself is
-// a site's to install: without it there is nothing to tell.
+// Register publishes this process's certificate to the apiserver until ctx ends. Installing the APIService is left to
+// the site: without it there is nothing to do.
 func Register(ctx context.Context, client rest.Interface, certificate *Certificate, log zerolog.Logger) {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"caBundle": certificate.PEM}})
 	if err != nil {
@@ -34,9 +34,9 @@ func Register(ctx context.Context, client rest.Interface, certificate *Certifica
 		if now := fmt.Sprint(err); now != was && ctx.Err() == nil {
 			was = now
 			if err != nil {
-				log.Warn().Err(err).Str("apiservice", path).Msg("users cannot read their output through the apiserver: it does not know this htcd")
+				log.Warn().Err(err).Str("apiservice", path).Msg("users cannot read their output through the apiserver: it does not trust this htcd")
 			} else {
-				log.Info().Msg("the apiserver knows where to read output")
+				log.Info().Msg("the apiserver can reach users' output")
 			}
 		}
 		if err != nil {

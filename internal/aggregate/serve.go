@@ -19,14 +19,14 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Certificate is what the apiserver knows this process by. Its key never leaves the memory.
+// Certificate identifies this process to the apiserver. Its key never leaves memory.
 type Certificate struct {
 	pair tls.Certificate
-	// PEM is what to believe it by.
+	// PEM is the certificate to trust.
 	PEM []byte
 }
 
-// lifetime is longer than any process lives: each makes a certificate of its own.
+// lifetime is longer than any process lives: each makes its own certificate.
 const lifetime = 10 * 365 * 24 * time.Hour
 
 // NewCertificate makes one for the Services of a namespace.
@@ -42,7 +42,7 @@ func NewCertificate(namespace string) (*Certificate, error) {
 	now := time.Now()
 	template := x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "htcd output"},
-		// The apiserver takes a Service's name for the host's. Whatever it is called here, it is in our namespace.
+		// The apiserver uses a Service's name as the host name. Whatever the Service is called, it is in our namespace.
 		DNSNames:  []string{"*." + namespace + ".svc"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(lifetime),
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -58,7 +58,7 @@ func NewCertificate(namespace string) (*Certificate, error) {
 	}, nil
 }
 
-// Server are the parts of Serve.
+// Server holds the parts of Serve.
 type Server struct {
 	Certificate *Certificate
 	FrontProxy  *FrontProxy
@@ -66,7 +66,7 @@ type Server struct {
 	Log         zerolog.Logger
 }
 
-// Serve answers on the listener until ctx ends; what is being sent then is broken off, and the client comes again.
+// Serve answers on the listener until ctx ends; answers in progress are then cut off, and clients try again.
 func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler:           NewHandler(s.Source, s.FrontProxy, s.Log),
@@ -77,7 +77,7 @@ func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{s.Certificate.pair},
 			ClientAuth: tls.RequireAnyClientCert, VerifyConnection: s.FrontProxy.verify,
-			SessionTicketsDisabled: true, // every connection is looked at
+			SessionTicketsDisabled: true, // every connection is checked
 		},
 	}
 	served := make(chan error, 1)
@@ -92,7 +92,7 @@ func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// debug is where strangers' handshakes and broken connections are written.
+// debug receives messages about strangers' handshakes and broken connections.
 type debug struct{ log zerolog.Logger }
 
 func (d debug) Write(p []byte) (int, error) {

@@ -61,7 +61,7 @@ func (a *authority) client(name string, use x509.ExtKeyUsage) []tls.Certificate 
 	return []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
 }
 
-// source answers with what it is given.
+// source returns fixed answers.
 type source struct {
 	log   func(Query) (*Answer, error)
 	asked []Query
@@ -83,7 +83,7 @@ func says(text string, err error) func(Query) (*Answer, error) {
 	}
 }
 
-// served is a running server, and how to ask it.
+// served is a running server, with a client.
 func served(t *testing.T, s *source, data map[string]string) (get func(path string, with []tls.Certificate, headers ...string) (*http.Response, string, error), kube *fake.Clientset) {
 	certificate, err := NewCertificate("here")
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestOnlyTheFrontProxyIsAnswered(t *testing.T) {
 	}
 	require.Len(t, s.asked, 1)
 
-	// The apiserver gets another authority, and then forgets its names.
+	// The apiserver gets another authority, and then no names.
 	change := func(data map[string]string) {
 		_, err := kube.CoreV1().ConfigMaps(proxyNamespace).Update(t.Context(), &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: proxyNamespace, Name: proxyName}, Data: data}, metav1.UpdateOptions{})
@@ -196,7 +196,7 @@ func TestAnswers(t *testing.T) {
 
 	s.log = says("half", errors.New("broken"))
 	_, _, err = get(logPath, proxy)
-	require.Error(t, err, "what is broken off must not look like the end")
+	require.Error(t, err, "an interrupted answer must not look complete")
 
 	asked := len(s.asked)
 	for name, c := range map[string]struct {

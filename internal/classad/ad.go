@@ -25,7 +25,7 @@ func (a Ad) Get(name string) Value {
 	return Value{}
 }
 
-// Has tells whether the attribute is there, be it undefined.
+// Has reports whether the attribute exists, even if it is undefined.
 func (a Ad) Has(name string) bool {
 	for _, at := range a {
 		if strings.EqualFold(at.Name, name) {

@@ -42,7 +42,7 @@ func TestExprGolden(t *testing.T) {
 	}
 }
 
-// isPlace tells "1:4 found ..." from an expression that begins with a "!".
+// isPlace distinguishes "1:4 found ..." from an expression that begins with a "!".
 func isPlace(s string) bool { return s[0] >= '0' && s[0] <= '9' }
 
 func TestAdGolden(t *testing.T) {

@@ -2,8 +2,8 @@ package classad
 
 import "unicode/utf8"
 
-// maxString is how much of a string is read, in bytes. Nobody reads more of a reason; what a user can write into an ad is
-// not bounded by HTCondor.
+// maxString is how much of a string is read, in bytes. Nobody reads a longer reason, and HTCondor does not bound what a
+// user can write into an ad.
 const maxString = 8 << 10
 
 // cutString is the beginning of a string.
@@ -21,7 +21,7 @@ func cutString(s string) string {
 // maxEscaped is how much of a string's text is kept: as an escape sequence a byte takes up to six.
 const maxEscaped = 6 * maxString
 
-// keeper leaves out of an object's text what its strings have beyond that. It cuts no escape sequence and no letter.
+// keeper drops the rest of each string of an object's text. It cuts no escape sequence and no letter.
 type keeper struct {
 	inString, cut bool
 	escape        int // bytes of an escape sequence to come: more than 4 right after the backslash

@@ -15,7 +15,7 @@ type (
 	// Literal is a value; its kind is never Unevaluated.
 	Literal struct {
 		Value Value
-		// text is a number as written, so that 0x10 or 2G stays what it was.
+		// text is a number as written, so that 0x10 or 2G is preserved.
 		text string
 	}
 	// Ref names an attribute. Scope is empty, or MY, TARGET and the like as

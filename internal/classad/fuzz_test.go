@@ -22,7 +22,7 @@ func seeds(f *testing.F, file string, lines bool) {
 	}
 }
 
-// What is read prints, and what was printed is read again and prints the same.
+// What is read can be printed, and when read again prints the same.
 func FuzzExpr(f *testing.F) {
 	seeds(f, "expr.txtar", true)
 	f.Fuzz(func(t *testing.T, s string) {

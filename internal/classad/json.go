@@ -12,11 +12,11 @@ import (
 	"unicode/utf8"
 )
 
-// ReadJSON reads ads in the form of condor_q -json and condor_history -json: one array of
-// objects. Nothing at all is no ads, as condor_q prints it. An undefined attribute is
-// null, an expression the string "\/Expr(...)\/". It calls fn for every ad, which
-// fn may keep. A string is cut after maxString bytes, so that memory does not grow with what is read. An error of fn ends the reading and is returned as it is. An array that
-// is not closed is an error, io.ErrUnexpectedEOF, after fn saw what was whole.
+// ReadJSON reads ads in the form of condor_q -json and condor_history -json: one array of objects. Empty input means no
+// ads, as condor_q prints it. An undefined attribute is null, an expression the string "\/Expr(...)\/". It calls fn for
+// every ad, which fn may keep. A string is cut after maxString bytes, so that memory does not grow with the input. An
+// error of fn ends the reading and is returned unchanged. An array that is not closed is an error, io.ErrUnexpectedEOF,
+// after fn saw all complete ads.
 func ReadJSON(r io.Reader, fn func(Ad) error) error {
 	d := &jsonReader{br: bufio.NewReaderSize(r, 64<<10), line: 1}
 	c, err := d.peek()
@@ -83,7 +83,7 @@ type jsonReader struct {
 	kept keeper
 }
 
-// peek returns the next byte that is no space, and leaves it there.
+// peek returns the next byte that is not a space, without consuming it.
 func (d *jsonReader) peek() (byte, error) {
 	for {
 		c, err := d.br.ReadByte()
@@ -104,7 +104,7 @@ func (d *jsonReader) fail(c byte, expected string) error {
 	return fmt.Errorf("line %d: found %q, expected %s", d.line, c, expected)
 }
 
-// cut names the end of the stream what it is here: too early.
+// cut replaces the end of the stream by the error it is here.
 func (d *jsonReader) cut(err error) error {
 	if errors.Is(err, io.EOF) {
 		return fmt.Errorf("line %d: the ads are cut short: %w", d.line, io.ErrUnexpectedEOF)
@@ -127,7 +127,7 @@ func (d *jsonReader) object() (string, error) {
 		lines += bytes.Count(chunk, []byte{'\n'})
 		var text string
 		switch {
-		case ended && len(d.buf) == 0: // usually the whole object is there
+		case ended && len(d.buf) == 0: // usually the whole object is buffered
 			text = string(chunk)
 		default:
 			if d.buf = d.kept.keep(d.buf, chunk); len(d.buf) > maxAd {
@@ -145,19 +145,20 @@ func (d *jsonReader) object() (string, error) {
 	}
 }
 
-// place is where in an object's text the reading is, as far as it matters to find the end.
+// place is the position in an object's text, as far as it matters for finding the end.
 type place struct {
 	depth             int
 	inString, escaped bool
 }
 
-// What ends a run of bytes that mean nothing here, outside of strings and inside.
+// Bytes that end a run without meaning here, outside strings and inside.
 var (
 	structure = [256]bool{'"': true, '{': true, '[': true, '}': true, ']': true}
 	inString  = [256]bool{'"': true, '\\': true}
 )
 
-// move goes through a chunk and returns the index after the object's last byte, if that is in it, else after the chunk.
+// move goes through a chunk and returns the index after the object's last byte, if that is in it, otherwise the chunk's
+// length.
 func (p *place) move(chunk []byte) (end int, ended bool) {
 	for i := 0; i < len(chunk); i++ {
 		switch {
@@ -192,7 +193,7 @@ func (p *place) move(chunk []byte) (end int, ended bool) {
 	return len(chunk), false
 }
 
-// jsonParser reads one object, whose strings it cuts from the object's own text.
+// jsonParser reads one object; its strings are substrings of the object's text.
 type jsonParser struct {
 	s     string
 	i     int
@@ -221,7 +222,7 @@ func (p *jsonParser) space() byte {
 	return p.s[p.i]
 }
 
-// members calls fn at the value of each member of the object at hand.
+// members calls fn at the value of each member of the current object.
 func (p *jsonParser) members(fn func(name string) error) error {
 	p.i++ // {
 	for first := true; ; first = false {
@@ -276,7 +277,7 @@ func (p *jsonParser) value() (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
-		// Only an expression has its slash escaped: the string "/Expr(x)/" has not.
+		// Only an expression has its slash escaped: the string "/Expr(x)/" does not.
 		if strings.HasPrefix(raw, exprOpen) && strings.HasSuffix(raw, exprClose) && len(raw) >= len(exprOpen)+len(exprClose) {
 			return Value{kind: Unevaluated, num: newText, str: strings.TrimSpace(s[len("/Expr(") : len(s)-len(")/")])}, nil
 		}
@@ -367,7 +368,7 @@ func (p *jsonParser) nested(b *strings.Builder) error {
 	}
 }
 
-// string reads a string; raw is what stands between its quotes.
+// string reads a string; raw is the text between its quotes.
 func (p *jsonParser) string() (raw, s string, err error) {
 	start := p.i + 1
 	escaped := false

@@ -5,13 +5,15 @@ import (
 	"time"
 )
 
-// Claims sees to it that at most one worker acts on a key, where a key may wait in several queues. The zero value is ready to use.
+// Claims ensures that at most one worker acts on a key, even if the key waits in several queues. The zero value is
+// ready to use.
 type Claims struct {
 	mu    sync.Mutex
 	since map[string]time.Time
 }
 
-// Claim reports whether the caller may act on the key; it is false while another does. Who may act calls Release afterwards.
+// Claim reports whether the caller may act on the key; it is false while another does. After true the caller must call
+// Release.
 func (c *Claims) Claim(key string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 )
 
 // Pool serves a queue with a fixed number of workers for each backend, so that a backend whose commands run into their
-// deadlines cannot block work for others. Keys leave the queue as they come and wait in a line of their backend, in which
-// namespaces take turns as they do in the queue. A worker ends when its line is empty.
+// deadlines cannot block work for others. Keys leave the queue as they come and wait in a line of their backend, in
+// which namespaces take turns as in the queue. A worker ends when its line is empty.
 type Pool[B comparable] struct {
 	Queue Queue
 	Size  int // workers of one backend
@@ -16,7 +16,8 @@ type Pool[B comparable] struct {
 	// Backend returns where the work on a key will be done.
 	Backend func(ctx context.Context, key string) B
 	Serve   func(ctx context.Context, keys []string)
-	// Rest, if not nil, is called by a worker after it has served, with the time that took: what comes meanwhile is served together.
+	// Rest, if not nil, is called by a worker after it has served, with the duration; keys that arrive meanwhile are
+	// served together.
 	Rest func(took time.Duration)
 
 	mu    sync.Mutex
@@ -25,7 +26,7 @@ type Pool[B comparable] struct {
 	work  sync.WaitGroup
 }
 
-// Run serves keys until the queue is shut down, then waits for what has begun. Keys that still wait then are not served.
+// Run serves keys until the queue is shut down, then waits for those in progress. Keys still waiting are not served.
 func (p *Pool[B]) Run(ctx context.Context) {
 	for {
 		key, shutdown := p.Queue.Get()
@@ -74,7 +75,7 @@ func (p *Pool[B]) worker(ctx context.Context, backend B, keys []string) {
 	}
 }
 
-// next takes the next keys of a line. When there are none the worker is no longer counted, and must end.
+// next takes the next keys of a line. If there are none the worker is no longer counted, and must end.
 func (p *Pool[B]) next(backend B) (keys []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -28,7 +28,7 @@ type rotation struct {
 	n       int                 // keys in all
 }
 
-// Touch is called for a key that waits already; it keeps its place.
+// Touch is called for a key that already waits; it keeps its place.
 func (*rotation) Touch(string) {}
 
 // Push adds a key.

@@ -23,7 +23,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 				popped = append(popped, q.Pop())
 			}
 			require.Equal(t, c.popped, popped)
-			require.Empty(t, q.waiting, "nothing is kept of who was served")
+			require.Empty(t, q.waiting, "served namespaces leave nothing behind")
 		})
 	}
 }

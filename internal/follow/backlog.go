@@ -11,7 +11,7 @@ import (
 // errTooSlow is for a reader that has fallen too far behind.
 var errTooSlow = errors.New("the reader takes less than the job writes")
 
-// backlog is what was written and not read yet, in a file without a name. Writing never waits for reading. The file is a
+// backlog holds what was written and not yet read, in an unlinked file. Writing never waits for reading. The file is a
 // ring: it never grows beyond most, however long somebody reads from it.
 type backlog struct {
 	file *os.File
@@ -21,10 +21,10 @@ type backlog struct {
 
 	mu            sync.Mutex
 	more          sync.Cond
-	read, written int64 // what lies in between is there, at these offsets modulo most
+	read, written int64 // the bytes in between are in the file, at these offsets modulo most
 	taken         int64 // of the room
-	broken        error // why nothing more could be written
-	ended         error // io.EOF, or why nothing more comes
+	broken        error // why writing failed
+	ended         error // io.EOF, or why no more data arrives
 }
 
 func newBacklog(room *room, of party, most int64) (*backlog, error) {
@@ -50,7 +50,7 @@ func (b *backlog) Write(p []byte) (int, error) {
 	if b.broken == nil {
 		b.broken = b.grow(int64(len(p)))
 	}
-	if b.broken != nil { // for good: there would be a gap
+	if b.broken != nil { // permanently: there would be a gap
 		return 0, b.broken
 	}
 	done := 0
@@ -67,10 +67,10 @@ func (b *backlog) Write(p []byte) (int, error) {
 	return done, nil
 }
 
-// growsBy is what a file takes of the room at once.
+// growsBy is the unit in which a file takes from the room.
 const growsBy = 1 << 20
 
-// grow has room for n bytes more.
+// grow reserves room for n more bytes.
 func (b *backlog) grow(n int64) error {
 	if b.written-b.read+n > b.most {
 		return errTooSlow
@@ -87,7 +87,7 @@ func (b *backlog) grow(n int64) error {
 	return nil
 }
 
-// Read waits until there is something.
+// Read waits until there is data.
 func (b *backlog) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,7 +111,7 @@ func (b *backlog) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end says that nothing more will be written.
+// end records that nothing more will be written.
 func (b *backlog) end() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,7 +133,7 @@ func (b *backlog) Close() error {
 	return b.file.Close()
 }
 
-// from is where the last so many lines begin in the first size bytes of r. A last line need not have an end.
+// from finds where the last n lines begin in the first size bytes of r. The last line need not be terminated.
 func from(r io.ReaderAt, size int64, lines int) (int64, error) {
 	switch {
 	case lines < 0:

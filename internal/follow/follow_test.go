@@ -51,7 +51,7 @@ func (n *node) Queue(_ context.Context, _ schedd.Identity, _ string, fn func(sch
 	return fn(schedd.Job{Cluster: 7, Status: n.status, NumJobStarts: n.starts})
 }
 
-// Tail is as the real one: where the job does not run it never returns by itself, but when it has followed it until then.
+// Tail behaves as the real one: it returns by itself only if it has followed a job until its end.
 func (n *node) Tail(ctx context.Context, _ schedd.Identity, t schedd.Tail, w io.Writer) error {
 	defer context.AfterFunc(ctx, func() { n.set(func() {}) })()
 	n.mu.Lock()
@@ -61,7 +61,7 @@ func (n *node) Tail(ctx context.Context, _ schedd.Identity, t schedd.Tail, w io.
 	if n.err != nil {
 		return n.err
 	}
-	start := 0 // the one that is followed; the next has another starter
+	start := 0 // the one being followed; the next has another starter
 	for sent := 0; ; n.more.Wait() {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -134,13 +134,13 @@ func (w *world) proc(change func(*ledger.Proc)) {
 	})
 }
 
-// runs has the job run.
+// runs makes the job run.
 func (w *world) runs() {
 	w.set(func() { w.status, w.starts = schedd.Running, w.starts+1 })
 	w.proc(func(p *ledger.Proc) { p.JobStatus = int(schedd.Running) })
 }
 
-// tailed waits until so many condor_tails have begun.
+// tailed waits until n condor_tails have begun.
 func (w *world) tailed(times int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,7 +149,7 @@ func (w *world) tailed(times int) {
 	}
 }
 
-// ends has the job end and its output fetched.
+// ends makes the job end and its output be fetched.
 func (w *world) ends() {
 	w.set(func() { w.status = schedd.Completed })
 	w.proc(func(p *ledger.Proc) { p.Status, p.JobStatus = ledger.StatusSucceeded, int(schedd.Completed) })
@@ -181,7 +181,7 @@ func (w *world) reads(change ...func(*aggregate.Query)) (string, error) {
 	return b.String(), err
 }
 
-// reader is somebody who follows.
+// reader is a follower.
 type reader struct {
 	w    *world
 	mu   sync.Mutex
@@ -259,7 +259,7 @@ func TestWhoComesBackGetsTheRest(t *testing.T) {
 	require.NoError(t, <-r.done)
 	require.Equal(t, "two\n", r.has())
 
-	w.write(func(tx *ledger.Tx) error { // the next attempt is another story
+	w.write(func(tx *ledger.Tx) error { // the next attempt is independent
 		return tx.InsertRun(ledger.Run{UID: "u", Attempt: 2, Namespace: "ns", Name: "zero", State: ledger.Intent, Procs: 1})
 	})
 	text, err = w.reads(rest)
@@ -274,7 +274,7 @@ func TestAJobThatBeginsAnewIsShownAnew(t *testing.T) {
 	w.set(func() { w.written = "first run\n" })
 	r := w.follows()
 	r.sees("first run\n")
-	w.tailed(2) // what was there, and what comes
+	w.tailed(2) // what existed, and what follows
 	w.set(func() { w.status = schedd.Idle })
 	w.proc(func(p *ledger.Proc) { p.JobStatus = int(schedd.Idle) })
 	w.set(func() { w.written = "second\n" })

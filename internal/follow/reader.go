@@ -19,39 +19,39 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Schedd is what is asked of HTCondor.
+// Schedd is what a Reader asks of HTCondor.
 type Schedd interface {
 	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
 	Tail(ctx context.Context, id schedd.Identity, t schedd.Tail, w io.Writer) error
 }
 
-// Options are the parts of a Reader.
+// Options configure a Reader.
 type Options struct {
 	HTCJobs cache.Store
 	Ledger  interface {
 		Read(ctx context.Context, fn func(*ledger.Tx) error) error
 	}
 	Schedd Schedd
-	// Identity is who asks about a run, and where.
+	// Identity returns the account and schedd for questions about a run.
 	Identity func(ctx context.Context, run ledger.Run) (schedd.Identity, error)
 	Store    output.Store
-	Dir      string        // for copies, and what a slow reader has not taken yet
+	Dir      string        // for copies, and data that a slow reader has not taken yet
 	KeepFree int64         // bytes that these leave free on its volume
-	Places   int           // how many may read from nodes at once
-	Wait     time.Duration // how long a condor_tail that is to show what is there may take
-	Pause    time.Duration // between two looks into the ledger at where a job is
+	Places   int           // most readers from nodes at once
+	Wait     time.Duration // how long a condor_tail may take to show existing output
+	Pause    time.Duration // between two looks at the job's row in the ledger
 	Fresh    time.Duration // between two questions to the schedd about it
 }
 
-// Limits of what is read from a node, where every byte costs the starter's time.
+// Limits of reading from a node, where every byte costs the starter's time.
 const (
-	mostLive    = 256 << 20      // a stream that is longer is shown when the job has ended
-	mostBehind  = 256 << 20      // what a slow reader may leave lying
+	mostLive    = 256 << 20      // a longer stream is shown when the job has ended
+	mostBehind  = 256 << 20      // what a slow reader may leave unread
 	followGrows = 16 << 20       // between two looks of condor_tail
-	mostFollow  = 24 * time.Hour // one condor_tail; another goes on
+	mostFollow  = 24 * time.Hour // one condor_tail; another continues
 )
 
-// Reader answers what users ask about their jobs' output.
+// Reader answers users' requests for their jobs' output.
 type Reader struct {
 	o      Options
 	places *shares
@@ -65,7 +65,7 @@ func New(o Options) *Reader {
 
 var _ aggregate.Source = (*Reader)(nil)
 
-// find looks up what is asked for. The attempt is that of the ledger where there is one.
+// find looks up the requested run. The attempt is that of the ledger if there is one.
 func (r *Reader) find(ctx context.Context, q aggregate.Query) (job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc, err error) {
 	object, there, err := r.o.HTCJobs.GetByKey(q.Namespace + "/" + q.Name)
 	if err != nil {
@@ -135,7 +135,7 @@ func (r *Reader) Log(ctx context.Context, q aggregate.Query) (*aggregate.Answer,
 	answer := &aggregate.Answer{Write: f.write, Close: f.close}
 	if f.run != nil {
 		answer.Attempt = f.run.Attempt
-		f.q.Attempt = f.run.Attempt // whatever is sent after this is another story
+		f.q.Attempt = f.run.Attempt // later attempts are not shown
 	}
 	if err := f.begin(ctx); err != nil {
 		f.close()
@@ -145,7 +145,7 @@ func (r *Reader) Log(ctx context.Context, q aggregate.Query) (*aggregate.Answer,
 	return answer, nil
 }
 
-// begin takes hold of what is there, and finds out where the user wants it from.
+// begin opens what exists, and finds out where the user wants to start.
 func (f *following) begin(ctx context.Context) (err error) {
 	f.offset = f.q.Offset
 	switch f.at.place {
@@ -163,7 +163,7 @@ func (f *following) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// following is one user's way through the places.
+// following is one reader's way through the places.
 type following struct {
 	*Reader
 	q aggregate.Query
@@ -173,14 +173,14 @@ type following struct {
 	run  *ledger.Run
 	proc *ledger.Proc
 
-	seen   whereabouts // as the schedd says
+	seen   whereabouts // from the schedd
 	starts int         // how often HTCondor had started it then
 
-	place  bool     // one of Reader.places is ours
-	copied *backlog // what a running job had written when we came
-	file   *os.File // what was there when we came: kept, or that copy
+	place  bool     // holds one of Reader.places
+	copied *backlog // what a running job had written at the start
+	file   *os.File // what existed at the start: fetched, or that copy
 	size   int64
-	offset int64 // what the user has
+	offset int64 // what the user already has
 }
 
 func (f *following) close() {
@@ -190,7 +190,7 @@ func (f *following) close() {
 	}
 }
 
-// drop lets go of what was there.
+// drop closes what existed at the start.
 func (f *following) drop() {
 	if f.copied != nil {
 		_ = f.copied.Close()
@@ -202,7 +202,7 @@ func (f *following) drop() {
 
 func (f *following) party() party { return party{f.q.User, f.q.Namespace} }
 
-// sit takes a place, if there is one.
+// sit takes a place, if one is free.
 func (f *following) sit() bool {
 	if !f.place {
 		f.place = f.places.take(f.party(), 1)
@@ -238,7 +238,7 @@ func (f *following) ask(ctx context.Context) error {
 	})
 }
 
-// open opens what was fetched.
+// open opens fetched output.
 func (f *following) open() error {
 	name := output.Stdout
 	if f.q.Stderr {
@@ -247,7 +247,7 @@ func (f *following) open() error {
 	a := output.Attempt{Namespace: f.q.Namespace, Name: f.q.Name, Number: f.run.Attempt}
 	file, err := f.o.Store.Open(a, f.q.Proc, name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return notFound(f.q, "the output of job %s is not kept any more", f.proc.JobID())
+		return notFound(f.q, "the output of job %s is no longer kept", f.proc.JobID())
 	}
 	if err != nil {
 		return err
@@ -261,7 +261,7 @@ func (f *following) open() error {
 	return err
 }
 
-// snapshot copies what a running job has written until now.
+// snapshot copies what a running job has written so far.
 func (f *following) snapshot(ctx context.Context) error {
 	if !f.sit() {
 		return apierrors.NewTooManyRequests(fmt.Sprintf("the output of running jobs may be read by %d at once, "+
@@ -272,7 +272,7 @@ func (f *following) snapshot(ctx context.Context) error {
 		return err
 	}
 	if err := f.ask(ctx); err != nil { // how often it was started
-		return apierrors.NewServiceUnavailable("HTCondor could not be asked: " + err.Error())
+		return apierrors.NewServiceUnavailable("HTCondor did not answer: " + err.Error())
 	}
 	if f.seen.place == ending { // the ledger is some seconds behind
 		if f.q.Follow {
@@ -289,7 +289,7 @@ func (f *following) snapshot(ctx context.Context) error {
 	err = f.o.Schedd.Tail(tailing, id, schedd.Tail{
 		Cluster: f.proc.Cluster, Proc: f.proc.Proc, Stderr: f.q.Stderr, MaxBytes: mostLive, Timeout: f.o.Wait,
 	}, copied)
-	if err != nil && tailing.Err() != nil && ctx.Err() == nil && f.q.Follow { // it has ended just now
+	if err != nil && tailing.Err() != nil && ctx.Err() == nil && f.q.Follow { // it has just ended
 		return copied.Close()
 	}
 	f.copied, f.file, f.size = copied, copied.file, copied.written
@@ -307,7 +307,7 @@ func (f *following) snapshot(ctx context.Context) error {
 	return nil
 }
 
-// write sends what is there, and with Follow what comes, until the job has ended.
+// write sends what exists, and with Follow what is added, until the job has ended.
 func (f *following) write(ctx context.Context, w io.Writer) error {
 	if f.file != nil {
 		n, err := io.Copy(w, io.NewSectionReader(f.file, f.offset, f.size-f.offset))
@@ -340,7 +340,7 @@ func (f *following) write(ctx context.Context, w io.Writer) error {
 			}
 			before := f.starts
 			if err := f.ask(ctx); err != nil {
-				break // it may answer the next time; the ledger knows when it has ended
+				break // it may answer next time; the ledger knows when it has ended
 			}
 			asked = time.Now()
 			if f.seen.place != running {
@@ -361,10 +361,9 @@ func (f *following) write(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// live goes with a job that runs until it does not any more, as far as can be told: what it wrote last is in what is
-// fetched.
+// live follows a job while it runs, as far as that is known: its last output is in the fetched file.
 func (f *following) live(ctx context.Context, w io.Writer) error {
-	if !f.sit() { // it was waited for: it is late for a refusal
+	if !f.sit() { // the user has waited: too late for a refusal
 		return nil // perhaps the next time
 	}
 	id, err := f.o.Identity(ctx, *f.run)
@@ -386,7 +385,7 @@ func (f *following) live(ctx context.Context, w io.Writer) error {
 	tailed := make(chan struct{})
 	go func() {
 		defer close(tailed)
-		_ = f.o.Schedd.Tail(tailing, id, tail, rest) // whatever it is, what is missing will be there at the end
+		_ = f.o.Schedd.Tail(tailing, id, tail, rest) // in any case the missing part will be fetched at the end
 		behind.end()
 	}()
 	n, err := io.Copy(w, behind)
@@ -396,7 +395,7 @@ func (f *following) live(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// whileItRuns ends when the ledger knows the job to have ended: condor_tail itself does not say.
+// whileItRuns ends when the ledger knows that the job has ended: condor_tail itself does not report it.
 func (f *following) whileItRuns(ctx context.Context) (context.Context, context.CancelFunc) {
 	running, stop := context.WithCancel(ctx)
 	ours := *f
@@ -412,7 +411,7 @@ func (f *following) whileItRuns(ctx context.Context) (context.Context, context.C
 	return running, stop
 }
 
-// skipping leaves out what the user has.
+// skipping drops what the user already has.
 type skipping struct {
 	to  io.Writer
 	had int64
@@ -425,7 +424,7 @@ func (s *skipping) Write(p []byte) (int, error) {
 	return left + n, err
 }
 
-// Archive finds what ended jobs have brought back.
+// Archive finds the files of ended jobs.
 func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
 	one := q
 	if q.AllProcs {
@@ -455,13 +454,13 @@ func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Ans
 		return nil, absent(q, at)
 	default:
 		if have, err := r.kept(a, q.Proc); err != nil || len(have) == 0 || have[0] != q.Proc {
-			return nil, errors.Join(err, notFound(q, "the output of job %s is not kept any more", proc.JobID()))
+			return nil, errors.Join(err, notFound(q, "the output of job %s is no longer kept", proc.JobID()))
 		}
 	}
 	return &aggregate.Answer{
 		Attempt: run.Attempt, Jobs: run.Procs, Close: func() {},
 		Write: func(ctx context.Context, w io.Writer) error {
-			if len(procs) == 0 { // which Store.Archive would take for all
+			if len(procs) == 0 { // which Store.Archive would treat as all
 				return nil
 			}
 			return r.o.Store.Archive(ctx, w, a, procs...)
@@ -469,7 +468,7 @@ func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Ans
 	}, nil
 }
 
-// kept are the jobs of an attempt from one on whose output is there.
+// kept are the jobs of an attempt, from one on, whose output was fetched.
 func (r *Reader) kept(a output.Attempt, from int) ([]int, error) {
 	all, err := r.o.Store.Procs(a)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

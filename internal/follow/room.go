@@ -9,19 +9,19 @@ import (
 // mostCopied bounds the copies of all readers together.
 const mostCopied = 2 << 30
 
-// noRoomError says why a copy cannot be made or cannot grow.
+// noRoomError explains why a copy cannot be made or cannot grow.
 type noRoomError struct{ why string }
 
 func (e *noRoomError) Error() string { return e.why }
 
-// room is where copies of what running jobs have written lie. It is on the ledger's volume, which must not fill.
+// room is the space for copies of running jobs' output. It is on the ledger's volume, which must not fill up.
 type room struct {
 	dir      string
 	keepFree int64 // bytes of the volume; 0: see output.Reserve
 	bytes    *shares
 }
 
-// take has p use n bytes more.
+// take lets p use n more bytes.
 func (r *room) take(p party, n int64) error {
 	free, size, err := output.Volume(r.dir)
 	if err != nil {

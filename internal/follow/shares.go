@@ -2,11 +2,11 @@ package follow
 
 import "sync"
 
-// party is who reads, and in which namespace.
+// party is a reader and its namespace.
 type party struct{ user, namespace string }
 
-// shares divides something scarce among those who read: no user has more of it than is left for the others, and no
-// namespace more than three quarters. So one who comes later finds something, however many readers another has.
+// shares divides a scarce resource among readers: no user has more of it than is left for the others, and no namespace
+// more than three quarters. So a newcomer finds some left, however many readers another has.
 type shares struct {
 	most int64
 
@@ -23,7 +23,7 @@ type (
 
 func newShares(most int64) *shares { return &shares{most: most, by: map[any]int64{}} }
 
-// take reports whether p may have n more, and has them then.
+// take reports whether p may have n more, and reserves them if so.
 func (s *shares) take(p party, n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +35,7 @@ func (s *shares) take(p party, n int64) bool {
 	return true
 }
 
-// give takes n back.
+// give returns n.
 func (s *shares) give(p party, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,25 +21,25 @@ type place int
 const (
 	waiting place = iota // nowhere yet
 	running              // on the node that runs it
-	ending               // on its way to us
-	kept                 // with us
-	never                // there is none, and none will come
+	ending               // on its way to htcd
+	kept                 // in htcd's store
+	never                // there is none, and there will be none
 )
 
-// whereabouts is a place, and for all but the last two of use why.
+// whereabouts is a place, with the reason why output is not available there.
 type whereabouts struct {
 	place place
 	why   string
 }
 
-// where tells it from what the ledger has of the job; run and proc may be nil where it has nothing.
+// where derives it from the ledger's rows of the job; run and proc are nil if there are none.
 func where(job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc) whereabouts {
 	id := "the job"
 	if proc != nil {
 		id = "job " + proc.JobID()
 	}
 	switch {
-	// Nothing is in HTCondor, or not for sure.
+	// Nothing is in HTCondor, or not with certainty.
 	case run == nil && job.Status.Phase.Terminal():
 		return whereabouts{never, fmt.Sprintf("%s was not sent: %s", job.Name, explained(job, v1alpha1.ConditionFailed))}
 	case run != nil && run.State == ledger.Refused:
@@ -56,14 +56,14 @@ func where(job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc) whereabouts
 		return whereabouts{running, id + " runs"}
 	case proc.Status == ledger.StatusOpen && schedd.JobStatus(proc.JobStatus) == schedd.Held:
 		return whereabouts{waiting, fmt.Sprintf("%s is on hold in HTCondor: %s", id, explained(job, v1alpha1.ConditionHeld))}
-	case proc.Status == ledger.StatusOpen && over(proc.JobStatus): // the schedd said so just now, and not yet to the ledger
+	case proc.Status == ledger.StatusOpen && over(proc.JobStatus): // the schedd has just said so; the ledger does not know yet
 		return whereabouts{ending, id + " has ended, and its output is being fetched"}
 	case proc.Status == ledger.StatusOpen:
 		return whereabouts{waiting, id + " waits in HTCondor for a slot"}
 
 	case run.OutputDir == "":
-		return whereabouts{never, id + " was sent by an older htcd, which fetched no output: condor_transfer_data does"}
-	// HTCondor throws away what a removed job has written.
+		return whereabouts{never, id + " was sent by an older htcd, which fetched no output: use condor_transfer_data"}
+	// HTCondor discards the output of a removed job.
 	case run.State != ledger.Submitted || schedd.JobStatus(proc.JobStatus) == schedd.Removed:
 		return whereabouts{never, fmt.Sprintf("%s was removed before it had ended, and HTCondor keeps no output of such jobs: %s", id, proc.Message)}
 	case proc.Reason == "Lost":
@@ -73,19 +73,19 @@ func where(job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc) whereabouts
 	}
 }
 
-// runs tells whether there is a starter that could be asked.
+// runs reports whether there is a starter to ask.
 func runs(status int) bool {
 	s := schedd.JobStatus(status)
 	return s == schedd.Running || s == schedd.Suspended
 }
 
-// over tells whether the script has ended.
+// over reports whether the script has ended.
 func over(status int) bool {
 	s := schedd.JobStatus(status)
 	return s == schedd.TransferringOutput || s == schedd.Completed
 }
 
-// explained is the sentence of a condition, or of whatever else is wrong.
+// explained is the sentence of a condition, or another error.
 func explained(job *v1alpha1.HTCJob, condition string) string {
 	for _, kind := range []string{condition, v1alpha1.ConditionSuspended, v1alpha1.ConditionCredentials, v1alpha1.ConditionBackendReachable} {
 		c := meta.FindStatusCondition(job.Status.Conditions, kind)
@@ -94,21 +94,22 @@ func explained(job *v1alpha1.HTCJob, condition string) string {
 			return strings.TrimSpace(c.Message)
 		}
 	}
-	return "nothing more is known"
+	return "no details are known"
 }
 
-// A refusal is said as Kubernetes would.
+// A refusal in Kubernetes' words.
 
 func notFound(q aggregate.Query, format string, args ...any) error {
 	return refuse(http.StatusNotFound, metav1.StatusReasonNotFound, q, format, args...)
 }
 
-// notYet is for what may be there later.
+// notYet is for output that may exist later.
 func notYet(q aggregate.Query, format string, args ...any) error {
 	return refuse(http.StatusConflict, metav1.StatusReasonConflict, q, format, args...)
 }
 
-// absent is for what is nowhere to be read yet. What is on its way comes in seconds, and this says when to ask again.
+// absent is for output that cannot be read now. What is on its way arrives within seconds, and the answer says when to
+// try again.
 func absent(q aggregate.Query, at whereabouts) error {
 	err := refuse(http.StatusConflict, metav1.StatusReasonConflict, q, "%s: there is no output yet", at.why)
 	if at.place == ending {
