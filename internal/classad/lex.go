@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError says where an expression stops making sense, and what would have.
+// SyntaxError is the place where an expression stops making sense, and what was expected there.
 type SyntaxError struct {
 	Line, Column int    // from 1; the column counts characters
 	Offset       int    // in bytes, from 0
@@ -37,8 +37,7 @@ type token struct {
 	val  Value  // of numbers and strings
 }
 
-// lexer cuts an expression into tokens. It never looks back, and stops at its
-// first error.
+// lexer cuts an expression into tokens. It never looks back, and stops at its first error.
 type lexer struct {
 	src string
 	off int
@@ -169,10 +168,9 @@ func (l *lexer) quoted(q byte, kind tokenKind) (token, error) {
 	return token{kind: kind, off: start, text: l.src[start:l.off], val: StringValue(raw)}, nil
 }
 
-// endOfQuoted finds the quoted text at the start of s: how many bytes it takes with
-// its quotes (-1: it never ends), what is between them, and whether that
-// holds an escape. In the old syntax a backslash is plain unless a quote follows, and
-// even then when that quote is the last of the expression: "x\" is x and a backslash.
+// endOfQuoted finds the quoted text at the start of s: how many bytes it takes with its quotes (-1: it never ends), the
+// text between them, and whether that contains an escape. In the old syntax a backslash is plain unless a quote
+// follows, and even then if that quote is the last of the expression: "x\" is x and a backslash.
 func endOfQuoted(s string, q byte, newSyntax bool) (n int, raw string, escaped bool) {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
@@ -191,7 +189,7 @@ func endOfQuoted(s string, q byte, newSyntax bool) (n int, raw string, escaped b
 	return -1, "", escaped
 }
 
-// unescape resolves backslashes: in the old syntax only the one before a quote.
+// unescape resolves backslashes: in the old syntax only one before a quote.
 func unescape(s string, newSyntax bool) string {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -233,7 +231,7 @@ func unescape(s string, newSyntax bool) string {
 	return string(b)
 }
 
-// fail makes the error for the place off.
+// fail makes the error for the offset off.
 func (l *lexer) fail(off int, found, expected string) *SyntaxError {
 	line, col := Position(l.src, off)
 	return &SyntaxError{Line: line, Column: col, Offset: off, Found: found, Expected: expected}
@@ -248,7 +246,7 @@ func Position(src string, off int) (line, column int) {
 	return line, column
 }
 
-// IsName tells whether s can be written as an attribute's name without quotes.
+// IsName reports whether s can be written as an attribute's name without quotes.
 func IsName(s string) bool {
 	if s == "" || !isNameStart(s[0]) {
 		return false

@@ -126,7 +126,7 @@ func (p *parser) expr() (Expr, error) {
 	return x, nil
 }
 
-// operator returns the binary operator in hand, "is" and "isnt" as what they mean.
+// operator returns the current binary operator; "is" and "isnt" become =?= and =!=.
 func (p *parser) operator() string {
 	switch {
 	case p.tok.kind == tokOp:
@@ -233,7 +233,7 @@ func (p *parser) primary() (Expr, error) {
 	case t.kind == tokNumber, t.kind == tokString:
 		lit := &Literal{Value: t.val, text: t.text}
 		if t.kind == tokString && p.lex.newSyntax {
-			lit.text = "" // its escapes mean something else in the old syntax
+			lit.text = "" // its escapes have another meaning in the old syntax
 		}
 		return lit, p.advance()
 	case t.kind == tokName:

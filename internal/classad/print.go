@@ -41,8 +41,7 @@ func text(x Expr) string {
 	return b.String()
 }
 
-// level is how tightly a node binds; an operand that binds less than its
-// operator asks for gets parentheses.
+// level is how tightly a node binds; an operand that binds less tightly than its operator requires gets parentheses.
 func level(x Expr) int {
 	switch x := x.(type) {
 	case *Cond:
@@ -119,7 +118,7 @@ func (x *Cond) print(b *strings.Builder) {
 	b.WriteString(" ?: ")
 	other := text(x.Else)
 	if strings.ContainsRune("!~+-", rune(other[0])) {
-		other = "(" + other + ")" // HTCondor 25.14 reads no such operator behind ?:
+		other = "(" + other + ")" // HTCondor 25.14 accepts no such operator after ?:
 	}
 	b.WriteString(other)
 }
@@ -185,7 +184,7 @@ func printList(b *strings.Builder, xs []Expr) {
 	}
 }
 
-// printName writes a name, in quotes when it is none to the lexer.
+// printName writes a name, quoted if the lexer would not read it as one.
 func printName(b *strings.Builder, name string) {
 	if IsName(name) {
 		b.WriteString(name)

@@ -2,11 +2,10 @@ package classad
 
 import "strings"
 
-// Quote prints s as a string literal in the old syntax, always on one line and always
-// closed where it ends. The old syntax has no escape but \", so what it cannot hold
-// comes out changed rather than dangerous: control characters as one space each, and a
-// backslash at the very end, which would take the closing quote with it, is followed by
-// a space. Callers that must keep such strings refuse them beforehand.
+// Quote prints s as a string literal in the old syntax, always on one line and always closed where it ends. The old
+// syntax has no escape but \", so what it cannot express comes out changed rather than dangerous: each control
+// character as a space, and a backslash at the very end, which would escape the closing quote, followed by a space.
+// Callers that must preserve such strings refuse them beforehand.
 func Quote(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 3)

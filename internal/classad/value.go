@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Kind says what a Value is.
+// Kind is the type of a Value.
 type Kind uint8
 
 // The kinds of value.
@@ -20,8 +20,7 @@ const (
 	Unevaluated // an expression, list or nested ad, kept as its text
 )
 
-// Value is a literal, or the text of an expression nobody evaluated. The zero
-// Value is undefined.
+// Value is a literal, or the text of an unevaluated expression. The zero Value is undefined.
 type Value struct {
 	kind Kind
 	num  uint64 // Bool, Int, Real
@@ -50,7 +49,7 @@ func ErrValue() Value { return Value{kind: ErrorValue} }
 
 func unevaluated(text string) Value { return Value{kind: Unevaluated, str: text} }
 
-// Kind returns what the value is.
+// Kind returns the value's type.
 func (v Value) Kind() Kind { return v.kind }
 
 // Bool returns a boolean.
@@ -106,10 +105,10 @@ func (v Value) String() string {
 	return "undefined"
 }
 
-// lineBreaks keeps an ad's attribute on its line: JSON can hold an expression of several.
+// lineBreaks keeps an ad's attribute on one line: JSON can contain an expression of several.
 var lineBreaks = strings.NewReplacer("\n", " ", "\r", " ")
 
-// formatReal prints a number so that it is read back as a real, and the same one.
+// formatReal prints a number so that it is read back as the same real.
 func formatReal(f float64) string {
 	switch {
 	case math.IsNaN(f):

@@ -1,5 +1,5 @@
-// Package credential makes of what a Secret holds an identity that HTCondor's commands can run as: of a user name with a
-// password or a keytab by Kerberos, of a token with nothing but itself.
+// Package credential turns the content of a Secret into an identity that HTCondor's commands can run as: a user name
+// with a password or a keytab through Kerberos, a token by itself.
 package credential
 
 import (
@@ -13,25 +13,25 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/token"
 )
 
-// Keys says what a Secret has to hold.
+// Keys describes what a Secret must contain.
 const Keys = "username, and password or keytab; or token alone"
 
-// Credential is what a Secret holds: one or the other.
+// Credential is the content of a Secret: one or the other.
 type Credential struct {
 	kerberos krb.Credential
 	token    string
 	isToken  bool
 }
 
-// Read finds it among a Secret's data. Its errors are *Error.
+// Read extracts it from a Secret's data. Its errors are *Error.
 func Read(data map[string][]byte) (Credential, error) {
 	has := func(key string) bool { return len(data[key]) > 0 }
 	_, isToken := data["token"]
 	switch {
 	case isToken && (has("username") || has("password") || has("keytab")):
-		return Credential{}, incomplete("it has token beside username, password or keytab, and which of them is meant is not known: it has to have " + Keys)
+		return Credential{}, incomplete("it has token beside username, password or keytab, and it is unclear which is meant: it must have " + Keys)
 	case !isToken && !(has("username") && (has("password") || has("keytab"))):
-		return Credential{}, incomplete("it has to have " + Keys)
+		return Credential{}, incomplete("it must have " + Keys)
 	}
 	return Credential{
 		kerberos: krb.Credential{Username: string(data["username"]), Password: string(data["password"]), Keytab: data["keytab"]},
@@ -41,10 +41,10 @@ func Read(data map[string][]byte) (Credential, error) {
 
 func incomplete(message string) error { return &Error{krb.Invalid.String(), message} }
 
-// IsToken tells whether it is a token.
+// IsToken reports whether it is a token.
 func (c Credential) IsToken() bool { return c.isToken }
 
-// String says whose it is, as far as that is known without a look at it. It never shows a secret.
+// String names its account, as far as it is known without examining it. It never shows a secret.
 func (c Credential) String() string {
 	if c.isToken {
 		return "a token"
@@ -52,7 +52,7 @@ func (c Credential) String() string {
 	return "account " + strings.TrimSpace(c.kerberos.Username)
 }
 
-// Error says why there is no identity. It never holds a secret.
+// Error is the reason why there is no identity. It never contains a secret.
 type Error struct {
 	Reason  string // CamelCase, fit for a condition
 	Message string
@@ -60,10 +60,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Proof is an identity and what it rests on.
+// Proof is an identity and its basis.
 type Proof struct {
 	Identity schedd.Identity
-	By       string    // for people: how it is proved, and as whom
+	By       string    // for people: the kind of proof and the account
 	Expires  time.Time // zero: never
 }
 
@@ -73,9 +73,9 @@ type Keeper struct {
 	Tokens  *token.Keeper
 }
 
-// Proof returns an identity that holds for a while yet. Errors are *Error, or the context's.
+// Proof returns an identity that remains valid for a while. Errors are *Error, or the context's.
 func (k *Keeper) Proof(ctx context.Context, c Credential) (Proof, error) {
-	k.Tokens.Forget() // also where all that is asked for from now on is tickets
+	k.Tokens.Forget() // even if from now on only tickets are requested
 	if c.isToken {
 		t, err := k.Tokens.Token(c.token)
 		if err != nil {

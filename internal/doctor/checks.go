@@ -11,9 +11,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Patient is the installation that is looked at.
+// Patient is the installation under examination.
 type Patient struct {
-	// Config is how Kubernetes is reached; nil where ConfigError says why it is not known.
+	// Config leads to Kubernetes; nil if ConfigError explains why it is unknown.
 	Config      *rest.Config
 	Core        kubernetes.Interface
 	ConfigError error
@@ -27,7 +27,7 @@ type Patient struct {
 	Now         func() time.Time
 }
 
-// Checks are all of them, in the order in which a start of htcd would stumble over what they find.
+// Checks are all checks, in the order in which a starting htcd would run into their problems.
 func Checks(p Patient) []Check {
 	var cred credential.Credential
 	var id schedd.Identity
@@ -38,7 +38,7 @@ func Checks(p Patient) []Check {
 		return "account for " + p.Config.Host, nil
 	}}
 	all := []Check{config}
-	if p.Config == nil { // those that need it are skipped, by name
+	if p.Config == nil { // checks that need it are skipped, by name
 		for _, name := range []string{"kubernetes", "clock", "rights", "crd"} {
 			all = append(all, Check{Name: name, Needs: []string{"kubeconfig"}})
 		}

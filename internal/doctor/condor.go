@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/token"
 )
 
-// tools looks for all programs that htcd starts, and asks HTCondor's for their version.
+// tools looks for all programs that htcd starts, and asks for HTCondor's version.
 func tools(condor *schedd.Client, binDir string) Check {
 	return Check{Name: "tools", Try: func(ctx context.Context) (string, error) {
 		const do = "use htcd's image (make image), or install condor and krb5-user, and set --condor-bin-dir where they are not on PATH"
@@ -34,10 +34,10 @@ func tools(condor *schedd.Client, binDir string) Check {
 		}
 		version, err := condor.Version(ctx)
 		if err != nil {
-			return "", &Trouble{err.Error(), "mend --condor-config: the tools do not start with it"}
+			return "", &Trouble{err.Error(), "fix --condor-config: the tools do not start with it"}
 		}
 		if !tested(version) {
-			return "", &Trouble{"HTCondor " + version + " is older than what htcd is written for, " + oldest, do}
+			return "", &Trouble{"HTCondor " + version + " is older than htcd supports, " + oldest, do}
 		}
 		return fmt.Sprintf("HTCondor %s, kinit", version), nil
 	}}
@@ -53,7 +53,7 @@ func tested(version string) bool {
 	return err == nil && (major > wantMajor || major == wantMajor && minor >= wantMinor)
 }
 
-// ticket gets one for the account, or looks at its token; both go when the doctor does.
+// ticket gets one for the account, or examines its token; both are discarded when the doctor ends.
 func ticket(keeper *credential.Keeper, cred *credential.Credential, id *schedd.Identity, now func() time.Time) Check {
 	return Check{Name: "ticket", Needs: []string{"secret"}, Try: func(ctx context.Context) (string, error) {
 		proof, err := keeper.Proof(ctx, *cred)
@@ -78,17 +78,17 @@ const askAnew = "put a new token into the Secret (condor_token_create, by an adm
 
 func ticketTrouble(err error) error {
 	do := map[string]string{
-		krb.Invalid.String():          "mend the Secret: it has to have " + credential.Keys,
-		krb.BadPassword.String():      "put the present password into the Secret; htcd sees the change by itself",
-		krb.UnknownPrincipal.String(): "mend username in the Secret, or default_realm in krb5.conf",
+		krb.Invalid.String():          "correct the Secret: it must have " + credential.Keys,
+		krb.BadPassword.String():      "put the present password into the Secret; htcd notices the change by itself",
+		krb.UnknownPrincipal.String(): "correct username in the Secret, or default_realm in krb5.conf",
 		krb.Expired.String():          "have the account unlocked, or its password renewed",
-		krb.KDCUnreachable.String():   "look at krb5.conf (--krb5-config) and at the network: port 88, TCP and UDP",
+		krb.KDCUnreachable.String():   "check krb5.conf (--krb5-config) and the network: port 88, TCP and UDP",
 		token.Expired.String():        askAnew,
 	}
 	if e, ok := errors.AsType[*credential.Error](err); ok && do[e.Reason] != "" {
 		return &Trouble{e.Message, do[e.Reason]}
 	}
-	return &Trouble{err.Error(), "see that --ticket-dir can be written, and krb5.conf be read"}
+	return &Trouble{err.Error(), "make sure that --ticket-dir can be written and krb5.conf can be read"}
 }
 
 // reachable asks the schedd for jobs that do not exist.
@@ -96,7 +96,7 @@ func reachable(condor *schedd.Client, id *schedd.Identity) Check {
 	return Check{Name: "schedd", Needs: []string{"tools", "ticket"}, Try: func(ctx context.Context) (string, error) {
 		name, err := condor.ScheddName(ctx, *id)
 		if err != nil {
-			return "", &Trouble{"which schedd is to be used cannot be found out: " + err.Error(), "set --schedd, or mend --schedd-command or --condor-config"}
+			return "", &Trouble{"the schedd to use cannot be determined: " + err.Error(), "set --schedd, or mend --schedd-command or --condor-config"}
 		}
 		if err := condor.Answers(ctx, *id); err != nil {
 			return "", scheddTrouble("", err)
@@ -108,7 +108,7 @@ func reachable(condor *schedd.Client, id *schedd.Identity) Check {
 	}}
 }
 
-// writes asks whether a submission would be let in, and whose it would be.
+// writes asks whether a submission would be accepted, and as which user.
 func writes(condor *schedd.Client, id *schedd.Identity) Check {
 	return Check{Name: "authorisation", Needs: []string{"schedd"}, Try: func(ctx context.Context) (string, error) {
 		account, err := condor.Account(ctx, *id)
@@ -119,21 +119,21 @@ func writes(condor *schedd.Client, id *schedd.Identity) Check {
 			return "", scheddTrouble("", err)
 		}
 		if account == "unauthenticated" || account == "unmapped" {
-			return "", &Trouble{"the schedd takes this account for nobody (" + account + ")", notLetIn}
+			return "", &Trouble{"the schedd does not know this account (" + account + ")", notLetIn}
 		}
-		return "the schedd takes submissions, as those of " + account, nil
+		return "the schedd accepts submissions, as those of " + account, nil
 	}}
 }
 
 const notLetIn = "have the schedd's administrator let the account write (ALLOW_WRITE, and the map file)"
 
 func scheddTrouble(about string, err error) error {
-	do := "see that the schedd is up, that its name is right, and that the network lets us through to port 9618 (--schedd, --pool, condor_config)"
+	do := "make sure that the schedd is up, that its name is right, and that port 9618 is reachable (--schedd, --pool, condor_config)"
 	switch schedd.KindOf(err) {
 	case schedd.NotAuthorised:
 		do = notLetIn
 	case schedd.Credentials:
-		do = "see SEC_CLIENT_AUTHENTICATION_METHODS in condor_config, and that the schedd takes tickets of this realm, or tokens of this issuer and key"
+		do = "check SEC_CLIENT_AUTHENTICATION_METHODS in condor_config, and that the schedd accepts tickets of this realm, or tokens of this issuer and key"
 	}
 	return &Trouble{about + err.Error(), do}
 }

@@ -1,8 +1,8 @@
-// Package doctor finds out what keeps htcd from working, one thing after the other, and says what to do about it. It runs
-// beside a working htcd: it takes no Lease, does not open the ledger, and what it writes is gone when it ends.
+// Package doctor finds out what keeps htcd from working, one check after the other, and explains what to do. It runs
+// beside a working htcd: it takes no Lease, does not open the ledger, and deletes what it writes.
 //
-// Each check knows on which others it stands. Where one of those found a problem it is skipped: its own finding would be
-// about theirs.
+// Each check names the checks it depends on. If one of those found a problem it is skipped, since its own finding would
+// only repeat theirs.
 package doctor
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Verdict is what came of a check.
+// Verdict is the result of a check.
 type Verdict string
 
 // The verdicts.
@@ -21,25 +21,25 @@ const (
 	Skipped Verdict = "skipped"
 )
 
-// Finding is a check with what came of it.
+// Finding is a check with its result.
 type Finding struct {
 	Check   string  `json:"check"`
 	Verdict Verdict `json:"verdict"`
 	Message string  `json:"message"`
-	Do      string  `json:"do,omitempty"` // what to do, where there is a problem
+	Do      string  `json:"do,omitempty"` // what to do about a problem
 }
 
-// Check is one thing that can be tried.
+// Check is one thing to try.
 type Check struct {
 	Name  string
 	Needs []string // the names of earlier checks that must be ok
-	// Try returns what it found in words. Its error is a *Trouble where it is known what to do, or notHere.
+	// Try describes what it found. Its error is a *Trouble if it is known what to do, or notHere.
 	Try func(ctx context.Context) (string, error)
-	// Settles is how long a problem may be that of a htcd which has just begun: it is tried again until then.
+	// Settles is how long the problem may be one of a starting htcd: until then the check is repeated.
 	Settles time.Duration
 }
 
-// leads is how long Kubernetes may take to lead a Service to a pod that is ready (seen: 2 s).
+// leads is how long Kubernetes may need until a Service reaches a pod that is ready (seen: 2 s).
 const leads = 5 * time.Second
 
 // Trouble is a problem and what to do about it.
@@ -47,12 +47,12 @@ type Trouble struct{ What, Do string }
 
 func (t *Trouble) Error() string { return t.What }
 
-// notHere is why a check has nothing to look at in this installation.
+// notHere is why a check does not apply to this installation.
 type notHere string
 
 func (n notHere) Error() string { return string(n) }
 
-// Run tries one after the other, none for longer than the bound, and hands on each finding as soon as it is there. It tells
+// Run makes one check after the other, none for longer than the bound, and passes on each finding at once. It reports
 // whether there was no problem.
 func Run(ctx context.Context, checks []Check, bound time.Duration, found func(Finding)) bool {
 	well := true
@@ -88,7 +88,7 @@ func try(ctx context.Context, c Check, good map[string]bool, bound time.Duration
 	return f
 }
 
-// settled tries until there is no problem any more, or none that can pass by itself.
+// settled repeats a check until it finds no problem, or one that cannot pass by itself.
 func settled(ctx context.Context, c Check) (message string, err error) {
 	for end := time.Now().Add(c.Settles); ; {
 		message, err = c.Try(ctx)

@@ -157,7 +157,7 @@ func TestAVolumeIsTriedAndLeftAsItWas(t *testing.T) {
 	require.ErrorContains(t, err, "less than --keep-free=1Ei")
 
 	_, err = volume(Volume{Data: "/nowhere/data", Ledger: "/nowhere/data/sqlite/htcjobs.db", KeepFree: 1}).Try(t.Context())
-	require.ErrorContains(t, err, "is not there")
+	require.ErrorContains(t, err, "does not exist")
 
 	_, err = volume(Volume{Data: "/proc/self", Ledger: "/proc/self/htcjobs.db", KeepFree: 1}).Try(t.Context())
 	require.ErrorContains(t, err, "cannot be written")
@@ -171,7 +171,7 @@ func TestWhatKeepsAVolumeFromBeingWrittenIsToldApart(t *testing.T) {
 		"no space":  {&fs.PathError{Op: "write", Path: "/data/probe", Err: unix.ENOSPC}, "is full, ", "enlarge the volume"},
 		"a quota":   {&fs.PathError{Op: "write", Path: "/data/probe", Err: unix.EDQUOT}, "is full, ", "(or the quota)"},
 		"read-only": {&fs.PathError{Op: "mkdir", Path: "/data/probe", Err: unix.EROFS}, "read-only file system", "mount the volume so"},
-		"another's": {&fs.PathError{Op: "mkdir", Path: "/data/probe", Err: unix.EACCES}, "permission denied", "fsGroup of the pod does it for a new one, chown -R"},
+		"another's": {&fs.PathError{Op: "mkdir", Path: "/data/probe", Err: unix.EACCES}, "permission denied", "by fsGroup of the pod for a new one, by chown -R"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trouble := unwritten(t.TempDir(), c.err)
@@ -215,7 +215,7 @@ func TestTheAPIServicesOwnWordsAreHandedOn(t *testing.T) {
 	_, err = available([]byte(`{"status":{"conditions":[{"type":"Available","status":"False","reason":"MissingEndpoints","message":"no addresses"}]}}`))
 	require.ErrorContains(t, err, "MissingEndpoints: no addresses")
 	_, err = available([]byte(`{}`))
-	require.ErrorContains(t, err, "has not looked yet")
+	require.ErrorContains(t, err, "has not checked yet")
 }
 
 func TestClocksMayDifferAsKerberosAllows(t *testing.T) {

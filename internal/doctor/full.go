@@ -11,10 +11,10 @@ import (
 	outputs "htc.cern.ch/htcd/internal/output"
 )
 
-// probed is how much is written to see whether the volume takes it: more than the database that is tried next.
+// probed is how much is written to see whether the volume has room: more than the database that is tried next.
 const probed = 256 << 10
 
-// writable writes a file into dir and brings it to the disk.
+// writable writes a file into dir and syncs it to disk.
 func writable(dir string) error {
 	f, err := os.OpenFile(filepath.Join(dir, "probe"), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600) // #nosec G304 -- a directory of our own
 	if err != nil {
@@ -24,9 +24,9 @@ func writable(dir string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// unwritten says what keeps dir from being written.
+// unwritten explains what keeps dir from being written.
 func unwritten(dir string, err error) *Trouble {
-	const owner = "let uid %d own the volume: fsGroup of the pod does it for a new one, chown -R does it for one that another uid has used (docs/upgrade.md, Another uid)"
+	const owner = "let uid %d own the volume: by fsGroup of the pod for a new one, by chown -R for one that another uid has used (docs/upgrade.md, Another uid)"
 	switch {
 	case outputs.Full(err):
 		return &Trouble{fmt.Sprintf("the volume of %s is full, %s: %v", dir, left(dir), err), moreRoom}
@@ -36,7 +36,7 @@ func unwritten(dir string, err error) *Trouble {
 	return &Trouble{dir + " cannot be written: " + err.Error(), fmt.Sprintf(owner, os.Getuid())}
 }
 
-// left says how much the volume of dir has.
+// left describes the free space on dir's volume.
 func left(dir string) string {
 	free, size, err := outputs.Volume(dir)
 	if err != nil {
@@ -45,4 +45,4 @@ func left(dir string) string {
 	return fmt.Sprintf("%d KiB of %d MiB and %d files are free", free.Bytes>>10, size.Bytes>>20, free.Files)
 }
 
-const moreRoom = "delete HTCJobs whose output nobody needs, or enlarge the volume (or the quota)"
+const moreRoom = "delete HTCJobs whose output is not needed, or enlarge the volume (or the quota)"

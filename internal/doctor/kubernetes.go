@@ -27,7 +27,7 @@ const (
 	outputGroup   = "output.htc.cern.ch"
 )
 
-// reached asks the apiserver something that everybody may know.
+// reached asks the apiserver a question that everybody may ask.
 func reached(client rest.Interface, host string) Check {
 	return Check{Name: "kubernetes", Needs: []string{"kubeconfig"}, Try: func(ctx context.Context) (string, error) {
 		text, err := client.Get().AbsPath("/version").DoRaw(ctx)
@@ -39,16 +39,16 @@ func reached(client rest.Interface, host string) Check {
 		case apierrors.IsUnauthorized(err):
 			return "", &Trouble{host + " does not know this account: " + err.Error(), "give it a valid token: htcd's ServiceAccount, or another --kubeconfig"}
 		case err != nil:
-			return "", &Trouble{host + " does not answer: " + err.Error(), "look at the network from here to there, and at --kubeconfig"}
+			return "", &Trouble{host + " does not answer: " + err.Error(), "check the network between here and there, and --kubeconfig"}
 		}
 		return "Kubernetes " + v.GitVersion + " at " + host, nil
 	}}
 }
 
-// maxSkew is what Kerberos lets clocks differ at most (clockskew of krb5.conf).
+// maxSkew is how much Kerberos lets clocks differ (clockskew of krb5.conf).
 const maxSkew = 5 * time.Minute
 
-// clock compares this clock with the apiserver's. The KDC and the schedd look at it as closely as maxSkew.
+// clock compares this clock with the apiserver's. The KDC and the schedd check it with the same tolerance.
 func clock(config *rest.Config, now func() time.Time) Check {
 	return Check{Name: "clock", Needs: []string{"kubernetes"}, Try: func(ctx context.Context) (string, error) {
 		client, err := rest.HTTPClientFor(config)
@@ -71,9 +71,9 @@ func clock(config *rest.Config, now func() time.Time) Check {
 func skew(date string, now time.Time) (string, error) {
 	theirs, err := http.ParseTime(date)
 	if err != nil {
-		return "", notHere("the apiserver did not say what time it is")
+		return "", notHere("the apiserver did not report its time")
 	}
-	// The header has whole seconds, and was on its way.
+	// The header has whole seconds, and took time to arrive.
 	off := now.Sub(theirs).Round(time.Second)
 	if off.Abs() > maxSkew {
 		return "", &Trouble{fmt.Sprintf("this clock is %s off the apiserver's; Kerberos allows %s", off, maxSkew), "set the node's clock (NTP)"}
@@ -81,12 +81,12 @@ func skew(date string, now time.Time) (string, error) {
 	return fmt.Sprintf("within %s of the apiserver's", max(off.Abs(), time.Second)), nil
 }
 
-// schema is what this check reads of an OpenAPI schema.
+// schema is the part of an OpenAPI schema that this check reads.
 type schema struct {
 	Properties map[string]schema `json:"properties"`
 }
 
-// crd looks whether the apiserver knows every field that this htcd does. An older CRD would drop them without a word.
+// crd checks that the apiserver knows every field of this htcd. An older CRD would silently drop the others.
 func crd(client rest.Interface) Check {
 	group := v1alpha1.GroupVersion
 	return Check{Name: "crd", Needs: []string{"kubernetes"}, Try: func(ctx context.Context) (string, error) {
@@ -96,7 +96,7 @@ func crd(client rest.Interface) Check {
 		case apierrors.IsNotFound(err):
 			return "", &Trouble{fmt.Sprintf("the apiserver knows no %s of %s", v1alpha1.Kind, group), do}
 		case err != nil:
-			return "", &Trouble{"the apiserver does not tell the CRD's schema: " + err.Error(), "let this account read /openapi/* (ClusterRole system:discovery)"}
+			return "", &Trouble{"the apiserver does not reveal the CRD's schema: " + err.Error(), "let this account read /openapi/* (ClusterRole system:discovery)"}
 		}
 		var document struct {
 			Components struct {
@@ -118,7 +118,7 @@ func crd(client rest.Interface) Check {
 	}}
 }
 
-// missingFields are those of this htcd that a served schema has not, in the order of the types.
+// missingFields are fields of this htcd that a served schema lacks, in the order of the types.
 func missingFields(served schema) []string {
 	var missing []string
 	var compare func(path string, t reflect.Type, s schema)
@@ -147,13 +147,13 @@ func missingFields(served schema) []string {
 	return missing
 }
 
-// output looks whether the apiserver forwards users to htcd. A patch that changes nothing and is not kept shows the
-// APIService to an account that may only patch it. Whether there is one anybody may see; without a server it does harm.
+// output checks that the apiserver forwards users to htcd. A dry-run patch that changes nothing shows the APIService to
+// an account that may only patch it. Everybody may see whether there is one; without a server it does harm.
 func output(client rest.Interface, listens bool) Check {
 	return Check{Name: "output", Needs: []string{"rights"}, Settles: leads, Try: func(ctx context.Context) (string, error) {
 		if !listens {
 			if client.Get().AbsPath("/apis/"+outputGroup).Do(ctx).Error() == nil {
-				return "", &Trouble{"there is an APIService " + outputService + ", and this htcd does not answer it (--output-listen is empty): no namespace of the cluster is deleted to the end",
+				return "", &Trouble{"there is an APIService " + outputService + ", and this htcd does not answer it (--output-listen is empty): no namespace in the cluster can be deleted",
 					"name deploy/components/output in the overlay, or kubectl delete apiservice " + outputService}
 			}
 			return "", notHere("--output-listen is empty: htcd logs and get-output do not work")
@@ -162,7 +162,7 @@ func output(client rest.Interface, listens bool) Check {
 			Param("dryRun", metav1.DryRunAll).Body([]byte("{}")).DoRaw(ctx)
 		if apierrors.IsNotFound(err) {
 			return "", &Trouble{"there is no APIService " + outputService + ": htcd logs and get-output do not work",
-				"name deploy/components/output in the overlay, or set --output-listen= to do without it"}
+				"name deploy/components/output in the overlay, or set --output-listen= to go without it"}
 		}
 		if err != nil {
 			return "", err
@@ -180,7 +180,7 @@ func available(apiservice []byte) (string, error) {
 	if err := json.Unmarshal(apiservice, &service); err != nil {
 		return "", err
 	}
-	said := "the apiserver has not looked yet"
+	said := "the apiserver has not checked yet"
 	for _, c := range service.Status.Conditions {
 		switch {
 		case c.Type == "Available" && c.Status == metav1.ConditionTrue:
@@ -190,7 +190,7 @@ func available(apiservice []byte) (string, error) {
 		}
 	}
 	return "", &Trouble{"APIService " + outputService + " is not available: " + said,
-		"see that a htcd works (kubectl -n htcd get pods), and that the apiserver reaches the Service htcd-output; when htcd is to stay away, kubectl delete apiservice " + outputService}
+		"make sure that an htcd works (kubectl -n htcd get pods), and that the apiserver reaches the Service htcd-output; when htcd is to stay away, kubectl delete apiservice " + outputService}
 }
 
 // secret reads the common account's Secret into cred.
@@ -201,17 +201,17 @@ func secret(core kubernetes.Interface, p Place, cred *credential.Credential) Che
 			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, p.Secret).String(), // what htcd may ask
 		})
 		if err != nil {
-			return "", &Trouble{"secret " + name + " cannot be read: " + err.Error(), "apply deploy/base/rbac with the namespace that htcd is in"}
+			return "", &Trouble{"secret " + name + " cannot be read: " + err.Error(), "apply deploy/base/rbac with htcd's namespace"}
 		}
 		if len(list.Items) == 0 {
 			do := fmt.Sprintf("kubectl -n %s create secret generic %s --from-literal=username=ACCOUNT --from-file=password=FILE, or --from-file=token=FILE", p.SecretNamespace, p.Secret)
 			if len(p.NamespaceSecrets) > 0 {
-				return "", &Trouble{"there is no secret " + name + "; only namespaces with one of their own are served, which are not looked at here", do}
+				return "", &Trouble{"there is no secret " + name + "; only namespaces with a Secret of their own are served, which this check does not cover", do}
 			}
 			return "", &Trouble{"there is no secret " + name, do}
 		}
 		if *cred, err = credential.Read(list.Items[0].Data); err != nil {
-			return "", &Trouble{"secret " + name + ": " + err.Error(), "put that into it and nothing else; htcd sees the change by itself"}
+			return "", &Trouble{"secret " + name + ": " + err.Error(), "put that into it and nothing else; htcd notices the change by itself"}
 		}
 		return cred.String() + " of secret " + name, nil
 	}}

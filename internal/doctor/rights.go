@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Right is one verb on one resource, in a namespace (none: in all, or the resource is in none), of a name (none: of any).
+// Right is one verb on one resource, in a namespace (empty: in all, or the resource has none), of a name (empty: any).
 type Right struct{ Verb, Group, Resource, Subresource, Namespace, Name string }
 
-// Place is where htcd works: what the rules of deploy/base/rbac are bound to.
+// Place is where htcd works: the subjects and namespaces of deploy/base/rbac.
 type Place struct {
 	Watched         string // the namespace whose HTCJobs are run; empty: all
 	Own             string // htcd's own
@@ -25,10 +25,10 @@ type Place struct {
 	Elect            bool // a Lease is taken
 	Output           bool // the output of jobs is served to the apiserver
 	LogsPods         bool // spec.logsPod leaves Pods
-	StandsBy         bool // of several htcd the one that works has a label
+	StandsBy         bool // of several htcds the active one has a label
 }
 
-// Rights are what htcd needs; a test holds them to deploy/.
+// Rights are the rights that htcd needs; a test compares them with deploy/.
 func Rights(p Place) []Right {
 	var all []Right
 	add := func(group, resource, subresource, namespace, name string, verbs ...string) {
@@ -61,7 +61,7 @@ func Rights(p Place) []Right {
 	return all
 }
 
-// rights asks the apiserver of each; everybody may ask about themselves.
+// rights asks the apiserver about each; everybody may ask about themselves.
 func rights(core kubernetes.Interface, p Place) Check {
 	return Check{Name: "rights", Needs: []string{"kubernetes"}, Try: func(ctx context.Context) (string, error) {
 		var missing []string
@@ -74,7 +74,7 @@ func rights(core kubernetes.Interface, p Place) Check {
 			}}
 			answer, err := core.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 			if err != nil {
-				return "", &Trouble{"the apiserver cannot be asked what this account may do: " + err.Error(),
+				return "", &Trouble{"the apiserver does not tell what this account may do: " + err.Error(),
 					"let it create selfsubjectaccessreviews (ClusterRole system:basic-user)"}
 			}
 			if !answer.Status.Allowed {
@@ -83,13 +83,13 @@ func rights(core kubernetes.Interface, p Place) Check {
 		}
 		if len(missing) > 0 {
 			return "", &Trouble{"not allowed: " + strings.Join(missing, "; "),
-				"apply deploy/base/rbac with the namespace that htcd is in; for Secrets of namespaces, Pods of spec.logsPod and users' output, what is in deploy/components"}
+				"apply deploy/base/rbac with htcd's namespace; for Secrets of namespaces, Pods of spec.logsPod and users' output, what is in deploy/components"}
 		}
 		return fmt.Sprintf("all %d that htcd needs", len(wanted)), nil
 	}}
 }
 
-// String is how kubectl auth can-i is asked.
+// String is the right in the words of kubectl auth can-i.
 func (r Right) String() string {
 	s := r.Verb + " " + r.Resource
 	if r.Group != "" {

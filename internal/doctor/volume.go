@@ -17,23 +17,23 @@ import (
 	outputs "htc.cern.ch/htcd/internal/output"
 )
 
-// Volume is where the ledger and the output of jobs are.
+// Volume is where the ledger and jobs' output are.
 type Volume struct {
 	Data     string
 	Ledger   string   // the file
-	Further  []string // what else htcd writes there, where it is there already
+	Further  []string // what else htcd writes there, if it exists
 	KeepFree int64    // bytes; 0: see output.Reserve
 }
 
-// sqliteLocked is the first byte of those that SQLite locks in a file (PENDING_BYTE), and how many there are
+// sqliteLocked is the first of the bytes that SQLite locks in a file (PENDING_BYTE), and how many there are
 // (https://www.sqlite.org/fileformat.html, 1.3.14 and os.h).
 const (
 	sqliteLocked = 0x40000000
 	sqliteLocks  = 512
 )
 
-// volume makes a database beside the ledger, locks it, and looks whether the lock is seen through another open file, as
-// another process would. The ledger itself is not touched: to close a file takes from its process all locks on it.
+// volume creates a database beside the ledger, locks it, and checks that the lock is seen through another open file, as
+// another process would see it. It does not touch the ledger: closing a file releases all of its process's locks on it.
 func volume(v Volume) Check {
 	return Check{Name: "volume", Try: func(ctx context.Context) (string, error) {
 		dir, err := nearest(filepath.Dir(v.Ledger))
@@ -41,7 +41,7 @@ func volume(v Volume) Check {
 			return "", unwritten(dir, err)
 		}
 		if err != nil {
-			return "", &Trouble{"the ledger's directory " + filepath.Dir(v.Ledger) + " is not there: " + err.Error(), "mount the volume of --data (deploy/base/manager/pvc.yaml)"}
+			return "", &Trouble{"the ledger's directory " + filepath.Dir(v.Ledger) + " does not exist: " + err.Error(), "mount the volume of --data (deploy/base/manager/pvc.yaml)"}
 		}
 		probe, err := os.MkdirTemp(dir, ".doctor-")
 		if err != nil {
@@ -67,9 +67,9 @@ func volume(v Volume) Check {
 	}}
 }
 
-// nearest is the directory, or the one above that is there: htcd makes what is below at its first start.
+// nearest is the directory, or its nearest existing parent: htcd creates the rest at its first start.
 func nearest(dir string) (string, error) {
-	for range 2 { // the volume itself must be there
+	for range 2 { // the volume itself must exist
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 			return dir, err
 		}
@@ -115,8 +115,8 @@ func locks(ctx context.Context, file string) error {
 	return nil
 }
 
-// lockSeen asks with a lock of its own open file (fcntl(2), "Open file description locks"), with which those of the
-// process conflict as those of another process do.
+// lockSeen asks with a lock of its own open file (fcntl(2), "Open file description locks"), which conflicts with those
+// of the process as those of another process do.
 func lockSeen(file string) (bool, error) {
 	f, err := os.Open(file) // #nosec G304 -- the probe
 	if err != nil {
@@ -128,7 +128,7 @@ func lockSeen(file string) (bool, error) {
 	return err == nil && lock.Type != unix.F_UNLCK, err
 }
 
-// room is what is free on the volume.
+// room is the free space of the volume.
 func room(dir string, keep int64) (string, error) {
 	free, size, err := outputs.Volume(dir)
 	if err != nil {
@@ -140,7 +140,7 @@ func room(dir string, keep int64) (string, error) {
 		return "", &Trouble{fmt.Sprintf("%s has %s free, less than --keep-free=%s: no output is fetched", dir, words, resource.NewQuantity(reserve.Bytes>>20<<20, resource.BinarySI)), moreRoom}
 	}
 	if free.Files < reserve.Files {
-		return "", &Trouble{fmt.Sprintf("%s has a place for %d files more, and %d stay free: no output is fetched", dir, free.Files, reserve.Files), moreRoom}
+		return "", &Trouble{fmt.Sprintf("%s has room for %d more files, and %d stay free: no output is fetched", dir, free.Files, reserve.Files), moreRoom}
 	}
 	return words, nil
 }

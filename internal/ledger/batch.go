@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// maxBatch bounds the writes of one commit, and those that wait for the next.
+// maxBatch bounds the writes of one commit, and those waiting for the next.
 const maxBatch = 512
 
 // write is one call of Write on its way through the writing goroutine.
 type write struct {
 	fn   func(*Tx) error
 	ctx  context.Context
-	took atomic.Bool // set by whoever decides: the writing goroutine to run fn, or Write to give up
+	took atomic.Bool // set by the side that decides: the writing goroutine to run fn, or Write to give up
 	done chan struct{}
 
 	err   error // the outcome, written before done is closed
@@ -25,15 +25,13 @@ func (w *write) finish(err error) {
 	close(w.done)
 }
 
-// Write runs fn in a transaction and returns nil only when what it did is on
-// the disk. Calls that arrive together share one commit, each in a savepoint of
-// its own: an error of fn takes back only its own part and is returned as it
-// is; an error of the commit is returned to all, and none of them has changed
-// anything. fn runs at most once, in another goroutine, and must neither call
-// Write nor Read, nor wait for anything: everybody waits for it.
+// Write runs fn in a transaction and returns nil only when its changes are on disk. Calls that arrive together share
+// one commit, each in a savepoint of its own: an error of fn reverts only its own part and is returned unchanged; an
+// error of the commit is returned to all, and none of them has changed anything. fn runs at most once, in another
+// goroutine. It must neither call Write or Read nor wait for anything, since all others wait for it.
 //
-// The end of ctx keeps a waiting fn from being run. Once fn has begun Write
-// waits for the outcome, so that it never leaves the caller guessing.
+// If ctx ends, a waiting fn is not run. Once fn has begun, Write waits for the outcome, so that the caller always knows
+// it.
 func (l *Ledger) Write(ctx context.Context, fn func(*Tx) error) error {
 	w := &write{fn: fn, ctx: ctx, done: make(chan struct{})}
 	if err := l.submit(ctx, w); err != nil {
@@ -53,8 +51,8 @@ func (l *Ledger) Write(ctx context.Context, fn func(*Tx) error) error {
 	return l.explain(w.err)
 }
 
-// submit hands w to the writing goroutine. Close takes the lock for writing,
-// so that whatever was handed over before it is also answered.
+// submit hands w to the writing goroutine. Close takes the lock for writing, so that all earlier writes are also
+// answered.
 func (l *Ledger) submit(ctx context.Context, w *write) error {
 	l.open.RLock()
 	defer l.open.RUnlock()
@@ -69,8 +67,8 @@ func (l *Ledger) submit(ctx context.Context, w *write) error {
 	}
 }
 
-// writeLoop takes what waits, commits it together, and meanwhile the next
-// batch gathers by itself: the slower the disk, the larger the batches.
+// writeLoop takes the waiting writes and commits them together, while the next batch gathers by itself: the slower the
+// disk, the larger the batches.
 func (l *Ledger) writeLoop() {
 	defer close(l.drained)
 	for w := range l.writes {
@@ -119,7 +117,7 @@ func (l *Ledger) writeBatch(batch []*write) {
 		finishAll(joined, nil)
 		return
 	}
-	_, _ = l.writer.sql.ExecContext(ctx, `ROLLBACK`) // fails when SQLite has rolled back by itself
+	_, _ = l.writer.sql.ExecContext(ctx, `ROLLBACK`) // fails if SQLite has rolled back by itself
 	if IsUnavailable(err) {
 		l.writer.discard()
 		l.writer = nil
@@ -127,9 +125,8 @@ func (l *Ledger) writeBatch(batch []*write) {
 	finishAll(joined, fmt.Errorf("write ledger: %w", err))
 }
 
-// runBatch runs each fn in its savepoint. It answers those that failed by
-// themselves and returns the others; with an error, the transaction is lost to
-// all of these.
+// runBatch runs each fn in its savepoint. It answers those that failed by themselves and returns the others; on an
+// error, the transaction is lost for all of these.
 func (l *Ledger) runBatch(ctx context.Context, batch []*write) (joined []*write, err error) {
 	if _, err := l.writer.exec(ctx, `BEGIN IMMEDIATE`); err != nil {
 		return batch, err
@@ -139,7 +136,7 @@ func (l *Ledger) runBatch(ctx context.Context, batch []*write) (joined []*write,
 		switch {
 		case err != nil:
 			return append(joined, batch[i:]...), err
-		case IsUnavailable(fnErr): // so it is for all, and this connection may never see it pass
+		case IsUnavailable(fnErr): // this affects all, and this connection may never recover
 			return append(joined, batch[i:]...), fnErr
 		case fnErr != nil || w.panic != nil:
 			w.finish(fnErr)
@@ -150,9 +147,8 @@ func (l *Ledger) runBatch(ctx context.Context, batch []*write) (joined []*write,
 	return joined, nil
 }
 
-// runOne runs one fn. Its own error is fnErr; err says that the whole
-// transaction is gone, as after a full disk, where SQLite rolls back by itself
-// and the savepoint no longer exists.
+// runOne runs one fn. Its own error is fnErr; err means that the whole transaction is gone, as after a full disk, where
+// SQLite rolls back by itself and the savepoint no longer exists.
 func (l *Ledger) runOne(ctx context.Context, w *write) (fnErr, err error) {
 	if _, err := l.writer.exec(ctx, `SAVEPOINT one`); err != nil {
 		return nil, err
@@ -170,7 +166,7 @@ func (l *Ledger) runOne(ctx context.Context, w *write) (fnErr, err error) {
 	return fnErr, err
 }
 
-// run keeps a panic for the goroutine that called Write, where it belongs.
+// run keeps a panic for the goroutine that called Write.
 func (w *write) run(tx *Tx) (err error) {
 	defer func() { w.panic = recover() }()
 	return w.fn(tx)

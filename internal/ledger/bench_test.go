@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkCallback is a callback as the receiver records it: find the job and
-// its run, write its end, durably. With 64 writers a commit carries many.
+// BenchmarkCallback is a callback as the receiver records it: find the job and its run, write its end, durably. With 64
+// writers a commit carries many.
 func BenchmarkCallback(b *testing.B) {
 	for _, writers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("writers=%d", writers), func(b *testing.B) {
@@ -41,7 +41,7 @@ func BenchmarkCallback(b *testing.B) {
 	}
 }
 
-// parallel calls fn b.N times from so many goroutines.
+// parallel calls fn b.N times from n goroutines.
 func parallel(b *testing.B, goroutines int, fn func() error) {
 	b.Helper()
 	var left atomic.Int64
@@ -63,8 +63,8 @@ func parallel(b *testing.B, goroutines int, fn func() error) {
 	}
 }
 
-// BenchmarkFloor is what the disk and SQLite take for one durable row, by hand
-// and one by one: the price that sharing a commit divides.
+// BenchmarkFloor is the time of the disk and SQLite for one durable row, by hand and one by one: the price that sharing
+// a commit divides.
 func BenchmarkFloor(b *testing.B) {
 	l, _ := openTemp(b)
 	insert(b, l, testRun("u1"))
@@ -88,8 +88,7 @@ func BenchmarkInsertProcs(b *testing.B) {
 	}
 }
 
-// BenchmarkMillion measures what is asked often while a million procs are
-// known: 10,000 runs of 100.
+// BenchmarkMillion measures frequent questions while a million procs are known: 10,000 runs of 100.
 func BenchmarkMillion(b *testing.B) {
 	l, path := openTemp(b)
 	const runs, procs = 10_000, 100

@@ -19,7 +19,7 @@ const (
 	readerPragmas = allPragmas + "&_pragma=query_only(1)"
 )
 
-// openDB opens nothing yet: connections are made when they are asked for.
+// openDB opens nothing yet: connections are made on demand.
 func openDB(path, pragmas string) (*sql.DB, error) {
 	return sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+pragmas)
 }
@@ -62,9 +62,8 @@ func (c *conn) exec(ctx context.Context, text string, args ...any) (changed int6
 	return result.RowsAffected()
 }
 
-// discard closes the connection instead of giving it back to the pool of
-// database/sql: the next one opens the file anew, which matters when this one
-// saw the volume read-only or away.
+// discard closes the connection instead of returning it to the pool of database/sql: the next one opens the file again,
+// which matters when this one saw the volume read-only or absent.
 func (c *conn) discard() {
 	_ = c.sql.Raw(func(any) error { return driver.ErrBadConn })
 }

@@ -1,12 +1,12 @@
-// Package ledger is the SQLite file in which htcd keeps what it sent to
-// HTCondor and what became of it. It decides nothing and knows neither HTCondor
+// Package ledger is the SQLite file in which htcd records what it sent to
+// HTCondor, and its state. It decides nothing and knows neither HTCondor
 // nor Kubernetes.
 //
 // # The tables
 //
 // htcjobs has one row per proc and is public: sites read it with the sqlite3
 // shell. Its first four columns (htcjobName, jobId, status, tempDir) mean what
-// they meant to the first operator of this kind, whose files are carried on:
+// they meant to the first operator of this kind, whose files are continued:
 // its rows, and its fifth column, stay as they are; they have no run, so nothing
 // here ever finds or changes them. runs has one row per run, an HTCJob's UID and
 // an attempt, and gives the procs their namespace:
@@ -21,36 +21,36 @@
 //	InsertRun     state Intent, cluster 0      before condor_submit starts
 //	UpdateRun     state Submitted, cluster C   in one Write with
 //	InsertProcs   rows C.0 to C.n-1, status 1  these
-//	UpdateProc    status 4 or 7                as callbacks and cross-checks say
+//	UpdateProc    status 4 or 7                as callbacks and cross-checks report
 //	UpdateRun     ended, later confirmed       when the last proc has ended
-//	DeleteRuns    all of it goes               when the HTCJob is deleted
+//	DeleteRuns    all rows of the HTCJob       when the HTCJob is deleted
 //
 // A refused description ends at state Refused without procs.
 //
 // # What is durable when
 //
-// When Write has returned nil, everything its function did is on the disk and
-// survives the loss of power; when it has returned an error, or the process died
+// When Write has returned nil, everything its function did is on disk and
+// survives a loss of power; when it has returned an error, or the process died
 // before, nothing of it is there. There is no state in between, and Write never
 // returns before it knows. Writes that arrive while the disk is busy share the
-// next commit, so that many callbacks cost few waits for the disk. Nothing is
-// lost with the process but writes that nobody was told of.
+// next commit, so that many callbacks need few waits for the disk. Only
+// unacknowledged writes are lost with the process.
 //
 // # A network volume
 //
 // The file may lie on CephFS or NFS, where the shared memory of SQLite's WAL does
 // not work between clients. A WAL without it needs locking_mode=EXCLUSIVE, which
-// locks the sites' shells out for as long as htcd runs. So there is a rollback
+// locks out the sites' shells while htcd runs. So there is a rollback
 // journal, with synchronous=FULL. It is kept and its header overwritten (PERSIST):
 // deleting it at each commit costs the file server a removal and a creation, and
 // is durable only once the directory is too, which FULL does not wait for.
 // Locks are POSIX record locks, which both file systems have; their holder may be
-// another htcd during a rolling update, or a shell, and both wait for 10 s
-// (busy_timeout) before they call the file unavailable.
+// another htcd during a rolling update, or a shell, and htcd waits for 10 s
+// (busy_timeout) before it treats the file as unavailable.
 //
-// With a rollback journal a commit needs the file for itself, and a reader holds
-// it up for as long as it reads. cache_spill=OFF keeps that to the commit proper,
-// whatever the transaction's size; what it needs is memory (20 MB for 100,000
+// With a rollback journal a commit needs exclusive use of the file, and a reader
+// delays it as long as it reads. cache_spill=OFF limits that to the commit itself,
+// whatever the transaction's size, at the price of memory (20 MB for 100,000
 // procs). Our own readers and the commit take turns by a lock in memory, which
 // wakes them at once. temp_store=MEMORY, because the root file system may be
 // read-only.
@@ -59,13 +59,13 @@
 //
 // Open does not check the whole file: PRAGMA quick_check reads all of it, 2.4 s
 // for a million procs against 1 ms for opening. SQLite notices a foreign or cut
-// file at once and other damage on meeting it; either is ErrCorrupt, from Open,
+// file at once and other damage when it reads it; both are ErrCorrupt, from Open,
 // Read or Write. Quarantine keeps it under another name; then Open begins a new
-// one. A file that was removed under an open ledger is ErrLost from the next
-// Write: SQLite looks whether the name still leads to it before it writes a
-// journal. A file that cannot be written or read just now is told by
-// IsUnavailable; every later Write begins with a fresh connection, and so goes
-// on by itself when the volume is back.
+// one. For a file that was removed under an open ledger, the next Write returns
+// ErrLost: SQLite checks that the name still leads to it before it writes a
+// journal. IsUnavailable reports a file that temporarily cannot be read or
+// written; every later Write begins with a fresh connection, and so recovers
+// by itself when the volume is back.
 //
 // # Sizes
 //

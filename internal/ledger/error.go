@@ -17,24 +17,22 @@ var (
 	ErrNotFound = errors.New("not in the ledger")
 	// ErrExists: the run, or its procs, are in the ledger already.
 	ErrExists = errors.New("already in the ledger")
-	// ErrCorrupt: the file is no SQLite database, or is damaged. Trying again
-	// cannot help; the file must be put aside.
+	// ErrCorrupt: the file is no SQLite database, or is damaged. Trying again cannot help; the file must be put aside.
 	ErrCorrupt = errors.New("the ledger file is damaged")
-	// ErrLost: the file is not there any more, though its directory is: somebody
-	// removed it, or put it elsewhere. Trying again cannot help; Open makes a new one.
+	// ErrLost: the file is gone although its directory exists: somebody removed it or moved it. Trying again cannot
+	// help; Open makes a new one.
 	ErrLost = errors.New("the ledger file is lost")
-	// ErrFull: the volume has no room for what was to be written. It is one of the errors of IsUnavailable.
+	// ErrFull: the volume has no room for the write. It is one of the errors of IsUnavailable.
 	ErrFull = errors.New("the ledger's volume is full")
-	// errNoDirectory: the place where the file belongs cannot be reached or made.
+	// errNoDirectory: the file's directory cannot be reached or made.
 	errNoDirectory = errors.New("the ledger's directory is not available")
 	// ErrClosed: Close was called.
 	ErrClosed = errors.New("the ledger is closed")
 )
 
-// IsUnavailable reports whether the file could not be read or written for a
-// reason that may pass: the volume is full, read-only, not there, or gives I/O
-// errors, or somebody else holds the lock. Nothing was written, trying again
-// later can help.
+// IsUnavailable reports whether the file could not be read or written for a reason that may pass: the volume is full,
+// read-only, absent, or gives I/O errors, or somebody else holds the lock. Nothing was written; trying again later can
+// help.
 func IsUnavailable(err error) bool {
 	if errors.Is(err, errNoDirectory) {
 		return true
@@ -68,8 +66,8 @@ func classify(err error) error {
 	return err
 }
 
-// explain is classify for errors of a file that was there when the ledger was
-// opened. Without its directory, or with another in its place, the volume is away.
+// explain is classify for errors of a file that existed when the ledger was opened. Without its directory, or with
+// another in its place, the volume is away.
 func (l *Ledger) explain(err error) error {
 	if err = classify(err); !IsUnavailable(err) {
 		return err
@@ -86,11 +84,11 @@ func (l *Ledger) explain(err error) error {
 	return err
 }
 
-// free says how much the volume of a directory has left.
+// free describes the free space on the volume of a directory.
 func free(dir string) string {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {
-		return "and how much it has left is not known: " + err.Error()
+		return "and its free space is unknown: " + err.Error()
 	}
 	return fmt.Sprintf("%d KiB are free in %s", int64(stat.Bavail)*stat.Bsize>>10, dir) // #nosec G115 -- no volume has 8 EiB
 }

@@ -19,13 +19,12 @@ type Ledger struct {
 	writer          *conn      // of the writing goroutine; nil after trouble, until the next batch
 	readers         chan *conn // nil stands for a connection still to be made
 
-	// commit is held for reading by every Read and for writing around COMMIT.
-	// SQLite's own file locks ask the same, but wait by sleeping and trying
-	// again; this keeps our goroutines from that.
+	// commit is held for reading by every Read and for writing around COMMIT. SQLite's own file locks do the same, but
+	// wait by sleeping and trying again; this spares our goroutines that.
 	commit sync.RWMutex
 
 	writes  chan *write
-	open    sync.RWMutex // guards closed, and the sending on writes against its closing
+	open    sync.RWMutex // guards closed, and sends on writes against its closing
 	closed  bool
 	drained chan struct{} // closed when the writing goroutine has answered all
 }
@@ -33,10 +32,8 @@ type Ledger struct {
 // maxReaders bounds the connections for reading; each has a page cache of 2 MB.
 const maxReaders = 4
 
-// Open opens the ledger in the file at path, which it creates, with its
-// directory, where it is absent, and brings its tables up to date. The error
-// is ErrCorrupt for a damaged file; IsUnavailable says that trying again can
-// help.
+// Open opens the ledger in the file at path, creating it and its directory if absent, and brings its tables up to date.
+// The error is ErrCorrupt for a damaged file; if IsUnavailable, trying again can help.
 func Open(ctx context.Context, path string) (*Ledger, error) {
 	l, err := open(ctx, path)
 	if err != nil {
@@ -82,9 +79,8 @@ func open(ctx context.Context, path string) (_ *Ledger, err error) {
 	return l, nil
 }
 
-// prepareFile makes the file and everything right for use. Only this connection
-// may make it: one that did so later would begin an empty ledger beside the
-// memory of a full one.
+// prepareFile gets the file ready for use. Only this connection may create it: a later one would begin an empty ledger
+// while htcd remembers a full one.
 func prepareFile(ctx context.Context, path string) error {
 	db, err := openDB(path, writerPragmas+"&mode=rwc")
 	if err != nil {
@@ -98,8 +94,8 @@ func prepareFile(ctx context.Context, path string) error {
 	return errors.Join(err, db.Close())
 }
 
-// Close takes no more writes, waits until those that were taken are durable
-// and answered, and for the reads in progress, and closes the file.
+// Close takes no more writes, waits until those taken are durable and answered and the reads in progress have ended,
+// and closes the file.
 func (l *Ledger) Close() error {
 	l.open.Lock()
 	again := l.closed
@@ -129,9 +125,8 @@ func (l *Ledger) closeReaders() {
 	close(l.readers)
 }
 
-// Read runs fn on one consistent state of the ledger; nothing it does can
-// write. It waits for no more than a commit in progress, and holds up the next
-// commit until fn returns: keep fn short, and let it call neither Read nor Write.
+// Read runs fn on one consistent state of the ledger; it cannot write. It waits for no more than a commit in progress,
+// and delays the next commit until fn returns: keep fn short, and let it call neither Read nor Write.
 func (l *Ledger) Read(ctx context.Context, fn func(*Tx) error) error {
 	c, err := l.reader(ctx)
 	if err != nil {
@@ -146,7 +141,7 @@ func (l *Ledger) Read(ctx context.Context, fn func(*Tx) error) error {
 	return l.explain(fn(&Tx{ctx: ctx, conn: c}))
 }
 
-// reader waits for a connection that nobody reads with.
+// reader waits for an unused connection.
 func (l *Ledger) reader(ctx context.Context) (*conn, error) {
 	select {
 	case c, ok := <-l.readers:
@@ -166,8 +161,7 @@ func (l *Ledger) reader(ctx context.Context) (*conn, error) {
 	}
 }
 
-// giveBack ends the transaction of c; a connection where that fails is not
-// used again.
+// giveBack ends the transaction of c; a connection where that fails is not used again.
 func (l *Ledger) giveBack(c *conn) {
 	if _, err := c.exec(context.Background(), `ROLLBACK`); err != nil {
 		c.discard()

@@ -53,7 +53,7 @@ func insert(tb testing.TB, l *Ledger, r Run) {
 	})
 }
 
-// shell opens the file as somebody else would, with SQLite's own defaults.
+// shell opens the file as another program would, with SQLite's own defaults.
 func shell(tb testing.TB, path string) *sql.DB {
 	tb.Helper()
 	db, err := sql.Open("sqlite", path)
@@ -104,8 +104,8 @@ func TestThePublicTableReadsLikeTheFirstOperators(t *testing.T) {
 	}, got)
 }
 
-// The first operator made its table in three ways over time, and never a key:
-// a job that was sent twice has two rows.
+// Over time the first operator created its table in three ways, and never with a key: a job that was sent twice has two
+// rows.
 func TestAFileOfTheFirstOperatorIsCarriedOn(t *testing.T) {
 	for fifth, insertion := range map[string]string{
 		"":                    `INSERT INTO htcjobs VALUES (?, ?, ?, ?)`,

@@ -7,9 +7,9 @@ import (
 	"io/fs"
 )
 
-// migrations are applied in the order of their names, and PRAGMA user_version
-// counts those that were. They only add, so that an older htcd works on a newer
-// file too.
+// migrations are applied in the order of their names; PRAGMA user_version
+// counts the applied ones. They only add, so that an older htcd also works on a
+// newer file.
 //
 //go:embed migration/*.sql
 var migrations embed.FS

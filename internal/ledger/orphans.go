@@ -2,7 +2,7 @@ package ledger
 
 import "fmt"
 
-// Orphans lists the HTCJobs whose objects vanished many at once, by UID: true where they are to be removed nevertheless.
+// Orphans lists the HTCJobs whose objects vanished many at once, by UID: true for those to be removed nevertheless.
 func (tx *Tx) Orphans() (map[string]bool, error) {
 	orphans := map[string]bool{}
 	err := tx.query(func(row scanner) error {
@@ -18,7 +18,7 @@ func (tx *Tx) Orphans() (map[string]bool, error) {
 	return orphans, nil
 }
 
-// KeptOrphans is how many of them are not to be removed.
+// KeptOrphans counts those that are not to be removed.
 func (tx *Tx) KeptOrphans() (n int, err error) {
 	if err := tx.queryRow(`SELECT count(*) FROM orphans WHERE remove = 0`).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count orphans: %w", err)
@@ -26,17 +26,18 @@ func (tx *Tx) KeptOrphans() (n int, err error) {
 	return n, nil
 }
 
-// KeepOrphan notes that nothing of that UID is to be removed until somebody says so; one of which somebody has stays as it is.
+// KeepOrphan records that nothing of that UID may be removed until an administrator asks for it; if one has asked
+// already, that stands.
 func (tx *Tx) KeepOrphan(uid string) error {
 	return tx.setOrphan(`INSERT INTO orphans (uid) VALUES (?) ON CONFLICT (uid) DO NOTHING`, uid)
 }
 
-// RemoveOrphan notes that somebody has said so.
+// RemoveOrphan records that an administrator has asked for its removal.
 func (tx *Tx) RemoveOrphan(uid string) error {
 	return tx.setOrphan(`UPDATE orphans SET remove = 1 WHERE uid = ?`, uid)
 }
 
-// ForgetOrphan is for one that is none: its object is there again, or its runs are gone.
+// ForgetOrphan drops a record: the object exists again, or its runs are gone.
 func (tx *Tx) ForgetOrphan(uid string) error {
 	return tx.setOrphan(`DELETE FROM orphans WHERE uid = ?`, uid)
 }

@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// OutputCounts say how far the output of a run has been fetched.
+// OutputCounts describes how much of a run's output was fetched.
 type OutputCounts struct {
-	Completed  int    // procs that HTCondor says have run to their end
+	Completed  int    // procs that ran to their end, as HTCondor reports
 	Waiting    int    // those of them whose output is still to be fetched
-	GivenUp    int    // those whose output cannot be had any more
+	GivenUp    int    // those whose output can no longer be fetched
 	Incomplete int    // those whose output lacks files
 	Stderr     string // of one of those that lack files
 }
 
-// Output counts the procs of a run by what became of their output; ErrNotFound when there is no such run.
+// Output counts the procs of a run by the state of their output; ErrNotFound if there is no such run.
 func (tx *Tx) Output(uid string, attempt int) (OutputCounts, error) {
 	var c OutputCounts
 	err := tx.queryRow(`SELECT coalesce((SELECT sum(n) FROM tallies WHERE run = r.id AND jobStatus = 4), 0),
@@ -33,7 +33,7 @@ func (tx *Tx) Output(uid string, attempt int) (OutputCounts, error) {
 	return c, nil
 }
 
-// UnfetchedRuns returns the runs with completed procs whose output is still to be fetched, and has a place to go.
+// UnfetchedRuns returns the runs with completed procs whose output is still to be fetched and has a destination.
 func (tx *Tx) UnfetchedRuns() ([]Run, error) {
 	var runs []Run
 	err := tx.query(func(row scanner) error {

@@ -23,10 +23,10 @@ type Proc struct {
 	Signal    *int // nil unless a signal ended the job
 	Reason    string
 	Message   string
-	Source    string    // who said so last: "callback", or somebody whose word is HTCondor's
-	Absent    int       // successful answers in a row that did not show it
-	Changed   time.Time // when Status changed last
-	Checked   time.Time // when Absent was counted or JobStatus seen last
+	Source    string    // who reported it last: "callback", or a source that speaks for HTCondor
+	Absent    int       // consecutive successful answers that did not show it
+	Changed   time.Time // when Status last changed
+	Checked   time.Time // when Absent was last counted or JobStatus last seen
 	Fetched   Fetched
 	Stderr    string // the end of its standard error, once fetched
 }
@@ -43,30 +43,30 @@ const (
 	StatusFailed    Status = 7
 )
 
-// Fetched says what became of a proc's output.
+// Fetched is the state of a proc's output.
 type Fetched int
 
 const (
 	NotFetched Fetched = 0
 	IsFetched  Fetched = 1
-	GivenUp    Fetched = 2 // it cannot be had any more
-	Incomplete Fetched = 3 // it is here, but for files that HTCondor did not keep; the last line of Stderr names them
+	GivenUp    Fetched = 2 // it can no longer be fetched
+	Incomplete Fetched = 3 // it is here except files that HTCondor did not keep; the last line of Stderr names them
 )
 
 // ProcFilter narrows Procs; the zero value means every proc of the run.
 type ProcFilter struct {
 	Status      Status // 0: any
 	JobStatus   int    // HTCondor's, 0: any
-	Unconfirmed bool   // only those open, or ended by nobody's word but a callback's
+	Unconfirmed bool   // only those open, or ended only by a callback
 	Unsteady    bool   // only those that Steady does not show
 	Unfetched   bool   // only completed ones whose output is still to be fetched
-	Besides     string // not those that have this reason; empty: any
+	Besides     string // not those with this reason; empty: any
 	From        int    // the first proc number wanted
-	Limit       int    // at most so many rows, 0: all
+	Limit       int    // most rows, 0: all
 }
 
-// Counts are the procs of one run by what is known of them. Active counts
-// every open one; Idle, Running and Held are parts of Active.
+// Counts are the procs of one run by their state. Active counts every open one; Idle, Running and Held are parts of
+// Active.
 type Counts struct {
 	Active, Succeeded, Failed int
 	Idle, Running, Held       int
@@ -80,9 +80,8 @@ const (
 	runID = `(SELECT id FROM runs WHERE uid = ? AND attempt = ?)`
 )
 
-// InsertProcs adds the rows 0 to n-1 of r's cluster, all open, dated
-// r.Submitted. r must be in the ledger (ErrNotFound) and name its cluster;
-// ErrExists when it has rows already.
+// InsertProcs adds the rows 0 to n-1 of r's cluster, all open, dated r.Submitted. r must be in the ledger (ErrNotFound)
+// and name its cluster; ErrExists if it already has rows.
 func (tx *Tx) InsertProcs(r Run, n int) error {
 	err := tx.insertProcs(r, n)
 	if err != nil {
@@ -114,8 +113,7 @@ func (tx *Tx) insertProcs(r Run, n int) error {
 	return err
 }
 
-// UpdateProc writes what can change of a proc: Status and all below it;
-// ErrNotFound when there is no such row.
+// UpdateProc writes the mutable fields of a proc: Status and everything below it; ErrNotFound if there is no such row.
 func (tx *Tx) UpdateProc(p Proc) error {
 	n, err := tx.exec(`UPDATE htcjobs SET status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
 		message = ?, source = ?, absent = ?, changed = ?, checked = ?, fetched = ?, stderr = ? WHERE run = `+runID+` AND proc = ?`,
@@ -139,10 +137,9 @@ func (tx *Tx) Proc(uid string, attempt, proc int) (Proc, error) {
 	return p, nil
 }
 
-// ProcByJobID finds a proc as a callback names it; ErrNotFound also when jobID
-// is no "cluster.proc". Where two schedds gave the same cluster id to runs of
-// one name, the run with that token is meant, else the newer one: whether the
-// token is right is for the caller to see.
+// ProcByJobID finds a proc by the name in a callback; ErrNotFound also if jobID is no "cluster.proc". If two schedds
+// gave the same cluster id to runs of one name, it returns the run with that token, otherwise the newer one: the caller
+// must check the token.
 func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc, error) {
 	p, err := Proc{}, ErrNotFound
 	if cluster, proc, ok := splitJobID(jobID); ok {
@@ -155,11 +152,11 @@ func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc
 	return p, nil
 }
 
-// Procs returns the procs of a run that match f, in the order of their
-// numbers. A run may have 100,000: ask in pages (From, Limit), each a Read of
-// its own, since a Read holds up commits while it lasts.
+// Procs returns the procs of a run that match f, in the order of their numbers. A run may have 100,000: ask in pages
+// (From, Limit), each a Read of its own, since a Read delays commits.
 func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
-	// With + 0 a number is none that SQLite plans by: it would prepare the statement anew whenever it changes.
+	// The + 0 keeps SQLite from planning by the number: it would prepare the statement again whenever the number
+	// changes.
 	where := `WHERE r.uid = ? AND r.attempt = ? AND p.proc >= ? + 0`
 	switch f.Status { // written out, not bound, so that the partial indexes can serve
 	case StatusOpen:

@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// Quarantine renames a damaged file, and the journal beside it, and returns the new
-// name: path.damaged-20261120T154500Z. The journal keeps the name by which SQLite
-// finds it, so that the sqlite3 shell's .recover can make the most of both. Nobody
-// may have the file open.
+// Quarantine renames a damaged file and its journal, and returns the new name: path.damaged-20261120T154500Z. The
+// journal keeps the name under which SQLite finds it, so that the sqlite3 shell's .recover can use both. Nobody may
+// have the file open.
 func Quarantine(path string, now time.Time) (string, error) {
 	aside := path + ".damaged-" + now.UTC().Format("20060102T150405Z")
 	if _, err := os.Lstat(aside); err == nil {
-		return "", fmt.Errorf("put the damaged ledger aside: %s is there already", aside)
+		return "", fmt.Errorf("put the damaged ledger aside: %s already exists", aside)
 	}
 	// The journal first: SQLite deletes one that it finds beside a new file.
 	if err := os.Rename(path+"-journal", aside+"-journal"); err != nil && !errors.Is(err, fs.ErrNotExist) {

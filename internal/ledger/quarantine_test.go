@@ -30,7 +30,7 @@ func TestADamagedFileIsPutAsideWithItsJournal(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(path, []byte("garbage again"), 0o600))
 	_, err = Quarantine(path, noon)
-	require.ErrorContains(t, err, "is there already", "what was put aside is never written over")
+	require.ErrorContains(t, err, "already exists", "what was put aside is never written over")
 }
 
 func TestAFileRemovedUnderTheLedgerIsLost(t *testing.T) {
@@ -55,7 +55,7 @@ func TestAVolumeThatIsAwayIsUnavailableAndPasses(t *testing.T) {
 	require.NoError(t, os.Rename(dir, dir+".away"))
 	require.True(t, IsUnavailable(write("b")))
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	require.True(t, IsUnavailable(write("b")), "the empty place where it belongs is not the volume")
+	require.True(t, IsUnavailable(write("b")), "an empty directory in its place is not the volume")
 	require.NoError(t, os.Remove(dir))
 	require.NoError(t, os.Rename(dir+".away", dir))
 	require.NoError(t, write("b"))

@@ -8,14 +8,14 @@ import (
 	"os"
 )
 
-// Reader is a ledger opened for reading alone, which others may be writing meanwhile.
+// Reader is a ledger opened read-only, which others may be writing meanwhile.
 type Reader struct{ ledger *Ledger }
 
-// errReader is what Write of a Reader answers.
-var errReader = errors.New("the ledger was opened for reading alone")
+// errReader is the error of a Reader's Write.
+var errReader = errors.New("the ledger was opened read-only")
 
-// OpenReader opens the ledger in the file at path, which must be there and have the tables of this htcd: nothing is
-// created, and nothing brought up to date.
+// OpenReader opens the ledger in the file at path, which must exist and have the tables of this htcd: nothing is
+// created or migrated.
 func OpenReader(ctx context.Context, path string) (*Reader, error) {
 	r, err := openReader(ctx, path)
 	if err != nil {

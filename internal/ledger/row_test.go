@@ -246,7 +246,7 @@ func TestOpenProcsOfANamespace(t *testing.T) {
 	insert(t, l, submitted)
 	insert(t, l, elsewhere)
 	mustWrite(t, l, func(tx *Tx) error { return tx.InsertRun(intent) })
-	require.Equal(t, 8+5, open(submitted.Namespace), "an intent counts with all it asks for")
+	require.Equal(t, 8+5, open(submitted.Namespace), "an intent counts with all its procs")
 	mustWrite(t, l, func(tx *Tx) error {
 		return tx.UpdateProc(Proc{UID: "u1", Attempt: 1, Proc: 0, Status: StatusFailed})
 	})

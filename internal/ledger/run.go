@@ -20,24 +20,24 @@ type Run struct {
 	Message    string // for people
 	Schedd     string // name of the schedd that has the cluster
 	Cluster    int    // 0 until condor_submit named it
-	Procs      int    // how many procs were asked for
+	Procs      int    // how many procs were requested
 	TokenHash  []byte // SHA-256 of the token its callbacks must carry
 	TempDir    string // staging directory
-	Deferred   bool   // only HTCondor may say how its jobs ended: it may run them again, or count another code as success
-	Confirmed  bool   // HTCondor itself has said how every proc ended
+	Deferred   bool   // only HTCondor decides how its jobs ended: it may run them again, or count another code as success
+	Confirmed  bool   // HTCondor itself has confirmed every proc's end
 	Created    time.Time
 	Submitted  time.Time // zero until State is Submitted
 	Ended      time.Time // zero while the run is open
 	Checked    time.Time // last successful answer of the schedd about this run
-	SpecHash   string    // of what was sent; empty: an older htcd sent it, and Generation tells
-	Rerun      string    // the annotation's value when it was begun
-	Stop       string    // why htcd ends it, CamelCase; empty: it goes on
+	SpecHash   string    // of what was sent; empty: an older htcd sent it, see Generation
+	Rerun      string    // the annotation's value when it began
+	Stop       string    // why htcd ends it, CamelCase; empty: it does not
 	Collector  string    // of the pool it was sent to; empty: the usual one
 	Secret     string    // name of the Secret it was sent with, in its namespace; empty: the usual one
-	OutputDir  string    // its procs' output goes into directories under it; empty: it is not fetched
+	OutputDir  string    // parent of the directories for its procs' output; empty: it is not fetched
 }
 
-// RunState says how far a run has come. It is stored as text.
+// RunState is how far a run has got. It is stored as text.
 type RunState string
 
 const (
@@ -60,7 +60,7 @@ type RunFilter struct {
 const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
 	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir`
 
-// InsertRun adds a run; ErrExists when its UID has that attempt already.
+// InsertRun adds a run; ErrExists if its UID already has that attempt.
 func (tx *Tx) InsertRun(r Run) error {
 	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
@@ -76,9 +76,8 @@ func (tx *Tx) InsertRun(r Run) error {
 	return nil
 }
 
-// UpdateRun writes everything of a run except what names it (UID, Attempt,
-// Namespace, Name) and Created; ErrNotFound when there is no such run. The
-// rows of its procs keep what they have.
+// UpdateRun writes everything of a run except its key (UID, Attempt, Namespace, Name) and Created; ErrNotFound if there
+// is no such run. The rows of its procs are not changed.
 func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
 		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?,
@@ -144,7 +143,8 @@ func (tx *Tx) Runs(f RunFilter) ([]Run, error) {
 	return runs, nil
 }
 
-// SentWith reports whether a run of that namespace that is no refusal was sent with the Secret; usual: also those that name none.
+// SentWith reports whether a run of that namespace, other than a refused one, was sent with the Secret; usual: also
+// those that name none.
 func (tx *Tx) SentWith(namespace, secret string, usual bool) (sent bool, err error) {
 	err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM runs WHERE namespace = ? AND state <> ? AND (secret = ? OR ? AND secret = ''))`,
 		namespace, string(Refused), secret, usual).Scan(&sent)
@@ -154,8 +154,7 @@ func (tx *Tx) SentWith(namespace, secret string, usual bool) (sent bool, err err
 	return sent, nil
 }
 
-// DeleteRuns drops every run of that UID together with the rows of its procs;
-// no run is no error.
+// DeleteRuns deletes every run of that UID and the rows of its procs; no run is no error.
 func (tx *Tx) DeleteRuns(uid string) error {
 	if _, err := tx.exec(`DELETE FROM runs WHERE uid = ?`, uid); err != nil {
 		return fmt.Errorf("delete runs of %s: %w", uid, err)
@@ -176,7 +175,7 @@ func scanRun(row scanner) (Run, error) {
 	return r, err
 }
 
-// millis is how the file holds a time: Unix milliseconds, 0 for the zero time.
+// millis is a time as stored in the file: Unix milliseconds, 0 for the zero time.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -2,13 +2,13 @@ package ledger
 
 import "fmt"
 
-// steady is what holds of a proc that is open because HTCondor has said so, and of which nothing is known but its
-// JobStatus. Nearly all open procs are so, whenever one looks.
+// steady holds for a proc that is open according to HTCondor, and of which only its JobStatus is known. At any time
+// nearly all open procs are steady.
 const steady = `(p.status = 1 AND p.source = 'crosscheck' AND p.absent = 0 AND p.reason = '' AND p.message = ''
 	AND p.exitCode IS NULL AND p.exitSignal IS NULL AND p.fetched = 0 AND p.stderr = '')`
 
-// Steady calls fn for the steady procs of a run, from a number on and at most so many, in the order of their numbers.
-// Comparing 100,000 of them with the schedd takes a tenth of the time and memory that whole rows take.
+// Steady calls fn for the steady procs of a run, from a number on and limited in number, in the order of their numbers.
+// Comparing 100,000 of them with the schedd takes a tenth of the time and memory of whole rows.
 func (tx *Tx) Steady(uid string, attempt, from, limit int, fn func(proc, jobStatus int)) error {
 	err := tx.query(func(row scanner) error {
 		var proc, jobStatus int
@@ -23,7 +23,7 @@ func (tx *Tx) Steady(uid string, attempt, from, limit int, fn func(proc, jobStat
 	return nil
 }
 
-// SetChecked writes when the schedd was last asked about a run, and nothing else; no such run is no error.
+// SetChecked records when the schedd was last asked about a run; no such run is no error.
 func (tx *Tx) SetChecked(r Run) error {
 	if _, err := tx.exec(`UPDATE runs SET checked = ? WHERE uid = ? AND attempt = ?`, millis(r.Checked), r.UID, r.Attempt); err != nil {
 		return fmt.Errorf("update run %s attempt %d: %w", r.UID, r.Attempt, err)

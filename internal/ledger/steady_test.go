@@ -12,7 +12,7 @@ func TestSteadyAndUnsteadyProcsTogetherAreTheUnconfirmedOnes(t *testing.T) {
 	r.Procs = 8
 	insert(t, l, r)
 	code := 0
-	change := map[int]func(*Proc){ // 0 stays as it was submitted: nobody has said anything about it
+	change := map[int]func(*Proc){ // 0 stays as submitted: nothing is known about it
 		1: func(p *Proc) { p.JobStatus, p.Source = 1, "crosscheck" },
 		2: func(p *Proc) { p.JobStatus, p.Source = 2, "crosscheck" },
 		3: func(p *Proc) { p.JobStatus, p.Source, p.Reason, p.Message = 5, "crosscheck", "Held", "why" },

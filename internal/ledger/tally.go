@@ -2,9 +2,8 @@ package ledger
 
 import "fmt"
 
-// Counts returns how many procs of a run are in which state. It reads a
-// handful of rows of the table tallies, which triggers keep, and so costs the
-// same for a run of 1 and of 100,000. No such run is all zeros.
+// Counts returns how many procs of a run are in which state. It reads a few rows of the table tallies, which triggers
+// maintain, and so costs the same for a run of 1 and of 100,000. No such run is all zeros.
 func (tx *Tx) Counts(uid string, attempt int) (Counts, error) {
 	var c Counts
 	err := tx.query(func(row scanner) error {
@@ -33,8 +32,7 @@ func (tx *Tx) CountReason(uid string, attempt int, reason string) (int, error) {
 	return n, nil
 }
 
-// OpenProcs returns how many procs of a namespace have not ended; an intent
-// counts with all that it asks for.
+// OpenProcs returns how many procs of a namespace have not ended; an intent counts with all its procs.
 func (tx *Tx) OpenProcs(namespace string) (int, error) {
 	var n int
 	err := tx.queryRow(`SELECT coalesce(sum(CASE state WHEN 'Intent' THEN procs
@@ -46,7 +44,7 @@ func (tx *Tx) OpenProcs(namespace string) (int, error) {
 	return n, nil
 }
 
-// HTCondor's JobStatus codes that are counted on their own.
+// HTCondor's JobStatus codes that are counted separately.
 const (
 	jobIdle         = 1
 	jobRunning      = 2

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Totals counts the procs of all runs in one pass over the table tallies, which has a handful of rows for each run.
+// Totals counts the procs of all runs in one pass over the table tallies, which has a few rows for each run.
 func (tx *Tx) Totals() (Counts, error) {
 	var c Counts
 	err := tx.queryRow(`SELECT coalesce(sum(n) FILTER (WHERE status = 1), 0), coalesce(sum(n) FILTER (WHERE status = 4), 0),
@@ -19,14 +19,14 @@ func (tx *Tx) Totals() (Counts, error) {
 	return c, nil
 }
 
-// OpenAt is what HTCondor has not said the last word on at one schedd.
+// OpenAt sums up the runs at one schedd whose end HTCondor has not confirmed.
 type OpenAt struct {
 	Collector, Schedd string
 	Runs              int
-	Checked           time.Time // when the one among them was asked about that nobody has asked about for longest, or was submitted
+	Checked           time.Time // the oldest time at which one of them was last asked about, or submitted
 }
 
-// OpenRuns sums up the runs that were submitted and on which HTCondor has not said the last word, for every schedd.
+// OpenRuns sums up, for every schedd, the submitted runs whose end HTCondor has not confirmed.
 func (tx *Tx) OpenRuns() ([]OpenAt, error) {
 	var all []OpenAt
 	err := tx.query(func(row scanner) error {
@@ -46,7 +46,7 @@ func (tx *Tx) OpenRuns() ([]OpenAt, error) {
 	return all, nil
 }
 
-// UnfetchedProcs counts the completed procs of all runs whose output is still to be fetched, and has a place to go.
+// UnfetchedProcs counts the completed procs of all runs whose output is still to be fetched and has a destination.
 func (tx *Tx) UnfetchedProcs() (int, error) {
 	var n int
 	err := tx.queryRow(`SELECT count(*) FROM htcjobs p JOIN runs r ON r.id = p.run

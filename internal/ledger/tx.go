@@ -6,14 +6,13 @@ import (
 	"fmt"
 )
 
-// Tx is what the function given to Write or Read works with; it ends with that
-// function.
+// Tx is for the function given to Write or Read, and ends with it.
 type Tx struct {
 	ctx  context.Context
 	conn *conn
 }
 
-// Touch writes the file's header as it is: so its success shows that the file can be written.
+// Touch rewrites the file's header unchanged: its success shows that the file can be written.
 func (tx *Tx) Touch() error {
 	var version int
 	if err := tx.queryRow(`PRAGMA user_version`).Scan(&version); err != nil {
@@ -56,7 +55,7 @@ func (tx *Tx) query(each func(scanner) error, text string, args ...any) error {
 }
 
 func eachRow(rows *sql.Rows, each func(scanner) error) error {
-	defer func() { _ = rows.Close() }() // Err below has what matters
+	defer func() { _ = rows.Close() }() // Err below reports what matters
 	for rows.Next() {
 		if err := each(rows); err != nil {
 			return err

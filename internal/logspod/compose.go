@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	// MaxSize is how many bytes a text has at most: half of what a ConfigMap may.
+	// MaxSize is the most bytes of a text: half of what a ConfigMap may have.
 	MaxSize = 512 << 10
-	// MaxJobs is how many jobs it shows at most.
+	// MaxJobs is the most jobs in a text.
 	MaxJobs = 1000
 
-	// What the first line, and a job's head line and note, may take of MaxSize.
+	// The parts of MaxSize for the first line, and for a job's head line and note.
 	firstLine = 1024
 	besides   = 128
 	maxNote   = 64 // of a job's note, where there are many jobs
@@ -28,23 +28,23 @@ const (
 // Job is one of the jobs that a text shows.
 type Job struct {
 	Proc int
-	ID   string // as HTCondor has it
-	Note string // what is said when it has left no output
+	ID   string // HTCondor's name
+	Note string // shown if it has left no output
 }
 
-// Text is what is to be shown of an attempt.
+// Text is what to show of an attempt.
 type Text struct {
 	Store   output.Store
 	Attempt output.Attempt
 	Jobs    []Job // the first of them, at most MaxJobs
-	All     int   // how many there are
+	All     int   // how many there are in all
 	Note    string
 }
 
-// streams are those of a job, in the order of printing.
+// streams are a job's streams, in the order of printing.
 var streams = []struct{ file, suffix string }{{output.Stdout, toStdout}, {output.Stderr, toStderr}}
 
-// Compose reads what the jobs have written and returns it as the files of a text.
+// Compose reads the jobs' output and returns it as the files of a text.
 func (t Text) Compose() (map[string][]byte, error) {
 	sizes, err := t.sizes()
 	if err != nil {
@@ -84,7 +84,7 @@ func (t Text) Compose() (map[string][]byte, error) {
 	return c.files(), nil
 }
 
-// sizes are those of each job's streams, nil for one that has left nothing.
+// sizes are those of each job's streams, nil for a job without output.
 func (t Text) sizes() ([][]int64, error) {
 	all := make([][]int64, len(t.Jobs))
 	for i, job := range t.Jobs {
@@ -109,7 +109,7 @@ func (t Text) sizes() ([][]int64, error) {
 	return all, nil
 }
 
-// open returns nil where there is no such file, or none that may be read: jobs may leave anything under that name.
+// open returns nil if there is no such file or it may not be read: jobs may leave anything under that name.
 func (t Text) open(proc int, file string) (*os.File, error) {
 	if t.Store.Root == "" {
 		return nil, nil
@@ -121,7 +121,7 @@ func (t Text) open(proc int, file string) (*os.File, error) {
 	return f, err
 }
 
-// share is how much each may have at most for all to fit into a room.
+// share is the most that each may have for all to fit into a room.
 func share(sizes []int64, room int64) int64 {
 	sizes = slices.Sorted(slices.Values(sizes))
 	for i, size := range sizes {
@@ -134,7 +134,7 @@ func share(sizes []int64, room int64) int64 {
 	return math.MaxInt64
 }
 
-// missing says what is not shown.
+// missing describes what is not shown.
 func (t Text) missing(sizes []int64, most int64) string {
 	cut := 0
 	for _, size := range sizes {
@@ -164,7 +164,7 @@ func (t Text) missing(sizes []int64, most int64) string {
 	return fmt.Sprintf("htcd: %s; `kubectl htcjob logs %s -n %s%s` shows all\n", said, t.Attempt.Name, t.Attempt.Namespace, each)
 }
 
-// end reads the end of a stream, from the beginning of a line where there is one near.
+// end reads the end of a stream, from the beginning of a line if one is near.
 func (t Text) end(proc int, file string, most int64) ([]byte, error) {
 	f, err := t.open(proc, file)
 	if err != nil || f == nil {
@@ -183,7 +183,7 @@ func (t Text) end(proc int, file string, most int64) ([]byte, error) {
 	return text, err
 }
 
-// shorten cuts a note where there are many.
+// shorten cuts a note if there are many.
 func shorten(note string, jobs int) string {
 	if jobs > 1 && len(note) > maxNote {
 		return note[:maxNote] + "..."
@@ -197,7 +197,7 @@ type chunks struct {
 	text   []*bytes.Buffer
 }
 
-// add appends to the last chunk where that is of the same stream.
+// add appends to the last chunk if that belongs to the same stream.
 func (c *chunks) add(suffix, text string) {
 	if text == "" {
 		return
@@ -208,7 +208,7 @@ func (c *chunks) add(suffix, text string) {
 	_, _ = c.text[len(c.text)-1].WriteString(text) // a buffer's never fails
 }
 
-// line adds a head line, after what is perhaps no whole line.
+// line adds a head line, preceded by a line end if needed.
 func (c *chunks) line(text string) {
 	if n := len(c.text); n > 0 && !bytes.HasSuffix(c.text[n-1].Bytes(), []byte("\n")) {
 		_ = c.text[n-1].WriteByte('\n') // a buffer's never fails

@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// Goal is the wanted state of the Pod of an HTCJob: it shows an attempt and how that ended, or there is none.
+// Goal is the wanted state of the Pod of an HTCJob: it shows an attempt and its result, or there is none.
 type Goal struct {
 	UID       types.UID // of the HTCJob
 	None      bool
@@ -28,7 +28,7 @@ func (g Goal) exitCode() int {
 	return 1
 }
 
-// step is the next thing to be done towards a goal.
+// step is the next step towards a goal.
 type step string
 
 const (
@@ -42,7 +42,7 @@ const (
 	mostSteps       = 6
 )
 
-// next decides by what is there, nil where nothing is. What is not this HTCJob's is never touched.
+// next decides by the existing objects, nil if there are none. It never touches objects that are not this HTCJob's.
 func next(g Goal, pod *corev1.Pod, text *corev1.ConfigMap) step {
 	ours := func(o metav1.Object) bool {
 		owner := metav1.GetControllerOf(o)
@@ -81,7 +81,7 @@ func args(g Goal) []string {
 	return []string{"print", fmt.Sprintf("--exit-code=%d", g.exitCode()), mount}
 }
 
-// exitCodeOf is what a Pod of ours ends with, -1 when it is not clear.
+// exitCodeOf is the exit code of a Pod of ours, -1 if it is unclear.
 func exitCodeOf(pod *corev1.Pod) int {
 	for _, succeeded := range []bool{true, false} {
 		g := Goal{Succeeded: succeeded}

@@ -15,7 +15,7 @@ import (
 
 var attempt = output.Attempt{Namespace: "physics", Name: "hello", Number: 1}
 
-// put writes what a job has left behind.
+// put writes a job's output.
 func put(t *testing.T, s output.Store, proc int, stdout, stderr string) {
 	t.Helper()
 	dir, err := s.ProcDir(attempt, proc)

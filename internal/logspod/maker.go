@@ -16,22 +16,22 @@ import (
 
 // Maker makes the Pods, and the ConfigMaps that they print.
 type Maker struct {
-	Image  string // htcd's own; empty: the administrator has not turned this on
+	Image  string // htcd's own; empty: not enabled by the administrator
 	Client interface {
 		typedcorev1.PodsGetter
 		typedcorev1.ConfigMapsGetter
 	}
 }
 
-// ReasonWaiting says that a Pod will be made, but not yet.
+// ReasonWaiting: a Pod will be made, but not yet.
 const ReasonWaiting = "Waiting"
 
-// obstacle is what is in the way of a Pod, in words for the user.
+// obstacle is what prevents a Pod, in words for the user.
 type obstacle struct{ reason, message string }
 
 func (e *obstacle) Error() string { return e.message }
 
-// Explain says what is in the way of a Pod, as a condition's reason and message.
+// Explain returns what prevents a Pod, as a condition's reason and message.
 func Explain(err error) (reason, message string) {
 	switch e, ok := errors.AsType[*obstacle](err); {
 	case ok:
@@ -44,7 +44,7 @@ func Explain(err error) (reason, message string) {
 	return "Retrying", err.Error()
 }
 
-// Reach goes step by step towards a goal, each decided by what is there. compose makes the text.
+// Reach takes one step after another towards a goal, each decided by the existing objects. compose makes the text.
 func (m Maker) Reach(ctx context.Context, job *v1alpha1.HTCJob, g Goal, compose func() (map[string][]byte, error)) error {
 	pods, texts := m.Client.Pods(job.Namespace), m.Client.ConfigMaps(job.Namespace)
 	pod, err := orNil(pods.Get(ctx, job.Name, metav1.GetOptions{}))
@@ -64,10 +64,10 @@ func (m Maker) Reach(ctx context.Context, job *v1alpha1.HTCJob, g Goal, compose 
 			return &obstacle{"NameTaken", fmt.Sprintf("there is a Pod %s or a ConfigMap %s that is not this HTCJob's; it is left as it is: delete it, or set spec.logsPod to false",
 				job.Name, TextName(job.Name))}
 		case leaving:
-			return &obstacle{ReasonWaiting, "the Pod of before is on its way out"}
+			return &obstacle{ReasonWaiting, "the previous Pod is being deleted"}
 		case deletePod:
 			if err = gone(pods.Delete(ctx, pod.Name, only(pod.UID))); err == nil {
-				pod, err = orNil(pods.Get(ctx, job.Name, metav1.GetOptions{})) // it may take its time
+				pod, err = orNil(pods.Get(ctx, job.Name, metav1.GetOptions{})) // it may take a while
 			}
 		case deleteText:
 			err = gone(texts.Delete(ctx, text.Name, only(text.UID)))
@@ -84,10 +84,10 @@ func (m Maker) Reach(ctx context.Context, job *v1alpha1.HTCJob, g Goal, compose 
 			return fmt.Errorf("%s: %w", do, err)
 		}
 	}
-	return &obstacle{ReasonWaiting, "somebody else changes the Pod, too"}
+	return &obstacle{ReasonWaiting, "somebody else also changes the Pod"}
 }
 
-// orNil makes nil of what is not there.
+// orNil returns nil for an object that does not exist.
 func orNil[T corev1.Pod | corev1.ConfigMap](object *T, err error) (*T, error) {
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -95,7 +95,7 @@ func orNil[T corev1.Pod | corev1.ConfigMap](object *T, err error) (*T, error) {
 	return object, err
 }
 
-// gone takes what is not there for deleted.
+// gone treats a missing object as deleted.
 func gone(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -103,7 +103,7 @@ func gone(err error) error {
 	return err
 }
 
-// only deletes an object, and no younger one of its name.
+// only deletes this object, and no younger one of its name.
 func only(uid types.UID) metav1.DeleteOptions {
 	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
 }

@@ -16,8 +16,8 @@ const mount = "/log"
 // TextName is what the ConfigMap is called.
 func TextName(job string) string { return job + "-logs" }
 
-// objectMeta is what both objects have: whose they are and of which attempt. Nothing blocks the owner's deletion: that would
-// take the right to change its finalizers, where the apiserver is strict.
+// objectMeta is common to both objects: their owner and attempt. Nothing blocks the owner's deletion: that would need
+// the right to change its finalizers, where the apiserver is strict.
 func objectMeta(job *v1alpha1.HTCJob, name string, g Goal) metav1.ObjectMeta {
 	owner := metav1.NewControllerRef(job, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
 	owner.BlockOwnerDeletion = nil

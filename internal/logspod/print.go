@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// What the names of a text's files end with.
+// The suffixes of a text's files.
 const (
 	toStdout = "out"
 	toStderr = "err"
 )
 
-// Print writes a text to the two streams. At each turn from one to the other it waits that long: whoever writes the log
-// reads them through two pipes, and what comes at once might change places.
+// Print writes a text to the two streams. It pauses at each change from one to the other: the log's writer reads them
+// through two pipes, and chunks that arrive together might change places.
 func Print(dir string, stdout, stderr io.Writer, turn time.Duration) error {
 	files, err := filepath.Glob(filepath.Join(dir, "[0-9]*.*")) // sorted
 	if err != nil {

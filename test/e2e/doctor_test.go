@@ -103,7 +103,7 @@ func TestTheDoctorNamesWhatIsWrong(t *testing.T) {
 			[]string{"--callback-url", "http://127.0.0.1:1/cloudevents"}, "receiver", "nobody answers", "Ingress", nil,
 		},
 		"an APIService that nobody answers": {
-			[]string{"--output-listen="}, "output", "no namespace of the cluster is deleted to the end", "deploy/components/output", nil,
+			[]string{"--output-listen="}, "output", "no namespace in the cluster can be deleted", "deploy/components/output", nil,
 		},
 		"no kubeconfig": {
 			[]string{"--kubeconfig", "/nowhere"}, "kubeconfig", "/nowhere", "--kubeconfig", []string{"rights", "crd", "secret", "output"},

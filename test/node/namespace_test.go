@@ -45,7 +45,7 @@ func TestWithoutTheComponentNothingHoldsUpADeletionWhenThereIsNoReplica(t *testi
 		out, _ := b.Lab.Run(t.Context(), "kubectl", "-n", parts.PodNamespace, "exec", "deploy/htcd", "--", "htcd", "doctor")
 		return out
 	}
-	b.Eventually(func() bool { return strings.Contains(doctor(), "no namespace of the cluster is deleted to the end") }, doctor)
+	b.Eventually(func() bool { return strings.Contains(doctor(), "no namespace in the cluster can be deleted") }, doctor)
 	kubectl(t.Context(), "delete", "apiservice", "v1alpha1.output.htc.cern.ch")
 	b.Eventually(func() bool { return strings.Contains(doctor(), "skipped  output") }, doctor)
 

@@ -65,7 +65,7 @@ func TestAStandbyThatMayNotTakeItsLabelOffIsNotReady(t *testing.T) {
 		for _, pod := range b.pods() {
 			if pod.Name != leader.Name && pod.Status.Phase == corev1.PodRunning {
 				logs, err := b.Lab.Run(t.Context(), "kubectl", "-n", parts.PodNamespace, "logs", pod.Name)
-				return err == nil && strings.Contains(logs, "the label by which Services find the htcd that works is not set") && !ready(pod)
+				return err == nil && strings.Contains(logs, "the label by which Services find the active htcd is not set") && !ready(pod)
 			}
 		}
 		return false
