@@ -2,6 +2,8 @@ package classad
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 )
 
@@ -96,4 +98,38 @@ func literal(s string) Value {
 		return ErrValue()
 	}
 	return unevaluated(s)
+}
+
+// numberLiteral reads a decimal integer or real; what looks like one and is
+// none, such as -x, stays unevaluated.
+func numberLiteral(s string) Value {
+	n := len(s)
+	if n < 19 {
+		i, neg := 0, s[0] == '-'
+		if neg {
+			i = 1
+		}
+		var v int64
+		for ; i < n && isDigit(s[i]); i++ {
+			v = v*10 + int64(s[i]-'0')
+		}
+		if i == n && (n > 1 || !neg) {
+			if neg {
+				v = -v
+			}
+			return IntValue(v)
+		}
+	} else if v, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return IntValue(v)
+	}
+	for i := range n {
+		if c := s[i]; !isDigit(c) && c != '-' && c != '+' && c != '.' && c|0x20 != 'e' {
+			return unevaluated(s)
+		}
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsInf(f, 0) {
+		return unevaluated(s)
+	}
+	return RealValue(f)
 }

@@ -25,10 +25,9 @@ func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 	var user string
 	for line := range strings.Lines(out) { // a sentence stands before the ad
 		if err == nil && strings.HasPrefix(line, "MyRemoteUserName ") {
-			err = classad.ReadLong(strings.NewReader(line), func(ad classad.Ad) error {
-				user, _ = ad.Get("MyRemoteUserName").Str()
-				return nil
-			})
+			var ad classad.Ad
+			ad, err = classad.ParseAd(line)
+			user, _ = ad.Get("MyRemoteUserName").Str()
 		}
 	}
 	account, _, _ := strings.Cut(user, "@")

@@ -24,15 +24,19 @@ func dryRun(ctx context.Context, dir string, env ...string) ([]classad.Ad, error
 		return nil, err
 	}
 	// It writes Name=value, with an empty line between ads.
-	var long strings.Builder
-	for l := range strings.Lines(string(text)) {
-		name, value, ok := strings.Cut(l, "=")
-		if !ok {
-			long.WriteString(l)
-			continue
-		}
-		long.WriteString(name + " = " + value)
-	}
 	var ads []classad.Ad
-	return ads, classad.ReadLong(strings.NewReader(long.String()), func(a classad.Ad) error { ads = append(ads, a); return nil })
+	for block := range strings.SplitSeq(string(text), "\n\n") {
+		var lines strings.Builder
+		for l := range strings.Lines(block) {
+			lines.WriteString(strings.Replace(l, "=", " = ", 1))
+		}
+		ad, err := classad.ParseAd(lines.String())
+		if err != nil {
+			return nil, err
+		}
+		if len(ad) > 0 {
+			ads = append(ads, ad)
+		}
+	}
+	return ads, nil
 }
