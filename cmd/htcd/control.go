@@ -60,24 +60,12 @@ func listenControl(path string) (net.Listener, error) {
 	return private.Listen(context.Background(), "unix", path)
 }
 
-// serveControl answers until ctx ends; a pass under way is then interrupted, which leaves nothing half-done.
-func serveControl(ctx context.Context, listener net.Listener, r reconciler, synced func() bool, grace time.Duration) error {
-	server := &http.Server{
+// controlServer ends a pass under way when ctx ends, which leaves nothing half-done.
+func controlServer(ctx context.Context, r reconciler, synced func() bool) *http.Server {
+	return &http.Server{
 		Handler: controlHandler(r, synced), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return err
-	case <-ctx.Done():
-	}
-	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	err := server.Shutdown(bound)
-	<-served // http.ErrServerClosed, by Shutdown
-	return err
 }
 
 // maxQuestion far exceeds the size of a scope.

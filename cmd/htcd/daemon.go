@@ -171,13 +171,14 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	}
 	part("controller", func() error { return controller.Run(ctx) })
 	part("receiver", func() error {
-		return notify.Serve(ctx, listener, notify.NewReceiver(controller, notify.Options{Answered: d.counts.Callback}, d.log), d.o.ShutdownTimeout, d.log)
+		receiver := notify.NewReceiver(controller, notify.Options{Answered: d.counts.Callback}, d.log)
+		return serve(ctx, notify.NewServer(receiver, d.log), listener, d.o.ShutdownTimeout)
 	})
 	if outputs != nil {
 		part("output", func() error { return d.serveOutput(ctx, outputs, loop, watched) })
 	}
 	part("control", func() error {
-		return serveControl(ctx, control, controller, informer.HasSynced, d.o.ShutdownTimeout)
+		return serve(ctx, controlServer(ctx, controller, informer.HasSynced), control, d.o.ShutdownTimeout)
 	})
 	part("cross-check", func() error { return d.crosscheck(ctx, informer.HasSynced, controller) })
 	part("ledger", func() error { return watched.wait(ctx) })

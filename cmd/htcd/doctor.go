@@ -16,7 +16,6 @@ import (
 	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/doctor"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/secrets"
 )
 
 // doctorCommand checks everything that htcd run depends on.
@@ -105,10 +104,7 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 		Volume: doctor.Volume{
 			Data: o.Data, Ledger: o.ledgerFile(), Further: []string{o.stagingDir(), o.store().Root}, KeepFree: o.KeepFree.Value(),
 		},
-		Condor: schedd.New(schedd.Options{
-			BinDir: o.CondorBinDir, CondorConfig: o.CondorConfig, Krb5Config: o.Krb5Config,
-			Pool: o.Pool, Schedd: o.Schedd, Command: o.ScheddCommand, Timeout: o.CommandTimeout,
-		}),
+		Condor: schedd.New(o.condor()),
 		BinDir: o.CondorBinDir, Proofs: proofs, CallbackURL: o.CallbackURL, Now: time.Now,
 	}
 	d, err := newDaemon(o, zerolog.Nop())
@@ -117,10 +113,9 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 		return p
 	}
 	p.Config, p.Core = d.config, d.core
-	accounts := secrets.Options{Name: o.KinitSecret, PerNamespace: o.NamespaceSecrets, Further: o.PoolSecrets}
 	p.Place = doctor.Place{
 		Watched: o.Namespace, Own: d.o.OwnSpace, Lease: o.LeaseName, Elect: o.LeaderElect, Output: o.OutputListen != "",
-		Secret: o.KinitSecret, SecretNamespace: d.o.KinitSecretNamespace, NamespaceSecrets: accounts.Named(),
+		Secret: o.KinitSecret, SecretNamespace: d.o.KinitSecretNamespace, NamespaceSecrets: o.accounts().Named(),
 		LogsPods: o.LogsPodImage != "", StandsBy: o.PodName != "",
 	}
 	return p

@@ -40,6 +40,22 @@ func (o Options) proofs() *credential.Keeper {
 	}
 }
 
+// accounts are the Secrets that jobs may be sent with.
+func (o Options) accounts() secrets.Options {
+	return secrets.Options{
+		Namespace: o.KinitSecretNamespace, Name: o.KinitSecret,
+		PerNamespace: o.NamespaceSecrets, Watched: o.Namespace, Further: o.PoolSecrets,
+	}
+}
+
+// condor is how HTCondor's commands are run.
+func (o Options) condor() schedd.Options {
+	return schedd.Options{
+		BinDir: o.CondorBinDir, CondorConfig: o.CondorConfig, Krb5Config: o.Krb5Config,
+		Pool: o.Pool, Schedd: o.Schedd, Command: o.ScheddCommand, Timeout: o.CommandTimeout,
+	}
+}
+
 func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -50,21 +66,16 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		return nil, fmt.Errorf("events: %w", err)
 	}
 	proofs := d.o.proofs()
-	accounts := secrets.Options{
-		Namespace: d.o.KinitSecretNamespace, Name: d.o.KinitSecret,
-		PerNamespace: d.o.NamespaceSecrets, Watched: d.o.Namespace, Further: d.o.PoolSecrets,
-	}
+	accounts := d.o.accounts()
 	l := &loop{
 		informer: d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched),
 		secrets:  secrets.NewWatcher(d.core, accounts),
 		close:    func() error { defer broadcaster.Shutdown(); return proofs.Close() },
 	}
 	l.credentials = &backend.SecretCredentials{Secrets: l.secrets, Proofs: proofs, Asked: d.counts.Ticket}
-	l.condor = schedd.New(schedd.Options{
-		BinDir: d.o.CondorBinDir, CondorConfig: d.o.CondorConfig, Krb5Config: d.o.Krb5Config,
-		Pool: d.o.Pool, Schedd: d.o.Schedd, Command: d.o.ScheddCommand, Timeout: d.o.CommandTimeout,
-		Ran: d.counts.Command,
-	})
+	commands := d.o.condor()
+	commands.Ran = d.counts.Command
+	l.condor = schedd.New(commands)
 	condor := d.counts.Schedd(l.condor)
 	if d.fence != nil {
 		condor, book = fencedSchedd{condor, d.fence}, fencedLedger{book, d.fence}

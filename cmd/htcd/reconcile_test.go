@@ -31,7 +31,9 @@ func (c control) serve(t *testing.T, synced bool) (socket string) {
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- serveControl(ctx, listener, c, func() bool { return synced }, time.Minute) }()
+	go func() {
+		served <- serve(ctx, controlServer(ctx, c, func() bool { return synced }), listener, time.Minute)
+	}()
 	t.Cleanup(func() { stop(); require.NoError(t, <-served) })
 	return socket
 }

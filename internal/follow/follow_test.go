@@ -397,7 +397,7 @@ func TestWhere(t *testing.T) {
 		"what could not be fetched never comes":   {held, run, proc(ledger.StatusFailed, schedd.Completed, func(p *ledger.Proc) { p.Fetched = ledger.GivenUp }), never, "could not be fetched"},
 		"a removed job leaves nothing":            {held, run, proc(ledger.StatusFailed, schedd.Removed, func(p *ledger.Proc) { p.Message = "via condor_rm" }), never, "via condor_rm"},
 		"a job that was lost leaves nothing":      {held, run, proc(ledger.StatusFailed, 0, func(p *ledger.Proc) { p.Reason = "Lost" }), never, "without a trace"},
-		"a run that is being removed leaves none": {held, &ledger.Run{State: ledger.Removing, OutputDir: "/out"}, proc(ledger.StatusFailed, schedd.Running), never, "removed"},
+		"a run that is being removed leaves none": {held, &ledger.Run{State: ledger.Removed, OutputDir: "/out"}, proc(ledger.StatusFailed, schedd.Running), never, "removed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := where(c.job, c.run, c.proc)

@@ -218,7 +218,7 @@ func TestManyWritersReadersAndASecondProcess(t *testing.T) {
 				if err := to.Write(context.Background(), insertRun(fmt.Sprintf("%d-%d", i, j))); err != nil {
 					t.Errorf("write: %v", err)
 				}
-				if err := to.Read(context.Background(), func(tx *Tx) error { _, err := tx.Runs(RunFilter{Open: true}); return err }); err != nil {
+				if err := to.Read(context.Background(), func(tx *Tx) error { _, err := tx.Runs(RunFilter{Unconfirmed: true}); return err }); err != nil {
 					t.Errorf("read: %v", err)
 				}
 			}

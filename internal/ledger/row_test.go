@@ -68,7 +68,6 @@ func TestRunsAreFiltered(t *testing.T) {
 		"by namespace":                      {RunFilter{Namespace: "physics"}, []Run{a, c}},
 		"by namespace and name":             {RunFilter{Namespace: "physics", Name: "zero"}, []Run{a}},
 		"by state":                          {RunFilter{State: Intent}, []Run{b}},
-		"only open ones":                    {RunFilter{Open: true}, []Run{a, b}},
 		"only unconfirmed ones":             {RunFilter{Unconfirmed: true}, []Run{b, c}},
 		"nothing matches":                   {RunFilter{Name: "other"}, nil},
 	} {

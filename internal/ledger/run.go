@@ -44,7 +44,6 @@ const (
 	Intent    RunState = "Intent"    // condor_submit may or may not have run: ask the schedd for the tag
 	Submitted RunState = "Submitted" // the cluster is known and its procs have rows
 	Refused   RunState = "Refused"   // HTCondor refused the description; final for this generation
-	Removing  RunState = "Removing"  // the cluster is to be removed, and may still be alive
 	Removed   RunState = "Removed"   // a successful answer showed nothing of it alive
 )
 
@@ -53,7 +52,6 @@ type RunFilter struct {
 	Namespace   string   // empty: any
 	Name        string   // empty: any
 	State       RunState // empty: any
-	Open        bool     // only runs that have not ended
 	Unconfirmed bool     // only runs that are not Confirmed
 }
 
@@ -124,9 +122,6 @@ func (tx *Tx) Runs(f RunFilter) ([]Run, error) {
 	}
 	if f.State != "" {
 		where, args = where+` AND state = ?`, append(args, string(f.State))
-	}
-	if f.Open {
-		where += ` AND ended = 0`
 	}
 	if f.Unconfirmed {
 		where += ` AND confirmed = 0`

@@ -51,13 +51,9 @@ func serve(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	ctx, stop := context.WithCancel(context.Background())
-	served := make(chan error)
-	go func() { served <- Serve(ctx, listener, handler, 10*time.Second, zerolog.Nop()) }()
-	t.Cleanup(func() {
-		stop()
-		require.NoError(t, <-served)
-	})
+	server := NewServer(handler, zerolog.Nop())
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(func() { require.NoError(t, server.Close()) })
 	return listener.Addr().String()
 }
 

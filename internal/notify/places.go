@@ -17,8 +17,8 @@ type places struct {
 	of    map[string]int // by client address; without those that have none
 }
 
-func newPlaces(all, share int) *places {
-	return &places{all: all, share: share, of: map[string]int{}}
+func newPlaces(all int) *places {
+	return &places{all: all, share: max(1, all*3/4), of: map[string]int{}}
 }
 
 // take returns how to give the place back, or false when there is none.

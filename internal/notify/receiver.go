@@ -32,25 +32,20 @@ var (
 // Path is where the receiver takes events.
 const Path = "/cloudevents"
 
+// maxBody is the largest event, in bytes.
+const maxBody = 64 << 10
+
 // Options bound what the receiver takes; a zero field means its default.
 type Options struct {
-	MaxBody       int64         // bytes of one event, default 64 KiB
 	MaxConcurrent int           // events given to the Recorder at once, default 1024; more are answered 503
-	MaxPerClient  int           // of those from one address, default three quarters
 	Timeout       time.Duration // for the Recorder, default 20 s
 	// Answered hears of every answer: its HTTP status, and how long it took. nil: nobody asks.
 	Answered func(status int, took time.Duration)
 }
 
 func (o Options) withDefaults() Options {
-	if o.MaxBody == 0 {
-		o.MaxBody = 64 << 10
-	}
 	if o.MaxConcurrent == 0 {
 		o.MaxConcurrent = 1024
-	}
-	if o.MaxPerClient == 0 {
-		o.MaxPerClient = max(1, o.MaxConcurrent*3/4)
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 20 * time.Second
@@ -71,7 +66,7 @@ func NewReceiver(r Recorder, o Options, log zerolog.Logger) http.Handler {
 	return &receiver{
 		recorder: r,
 		options:  o,
-		places:   newPlaces(o.MaxConcurrent, o.MaxPerClient),
+		places:   newPlaces(o.MaxConcurrent),
 		log:      log.With().Str("component", "notify").Logger(),
 	}
 }
@@ -124,10 +119,10 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) *refusa
 		return &refusal{http.StatusUnauthorized, "the header Authorization: Bearer TOKEN is missing"}
 	}
 	tooLarge := &refusal{http.StatusRequestEntityTooLarge, "the event is too large"}
-	if request.ContentLength > r.options.MaxBody { // said beforehand: not worth waiting for
+	if request.ContentLength > maxBody { // said beforehand: not worth waiting for
 		return tooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, r.options.MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxBody))
 	if err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return tooLarge

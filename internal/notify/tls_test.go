@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -49,11 +48,8 @@ func TestACertificateIsReloadedAndABrokenOneIsNot(t *testing.T) {
 
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	ctx, stop := context.WithCancel(t.Context())
-	served := make(chan error, 1)
-	go func() {
-		served <- Serve(ctx, tls.NewListener(plain, config), http.NotFoundHandler(), time.Second, zerolog.Nop())
-	}()
+	server := NewServer(http.NotFoundHandler(), zerolog.Nop())
+	go func() { _ = server.Serve(tls.NewListener(plain, config)) }()
 	name := func() string {
 		conn, err := tls.Dial("tcp", plain.Addr().String(), &tls.Config{InsecureSkipVerify: true})
 		require.NoError(t, err)
@@ -65,6 +61,5 @@ func TestACertificateIsReloadedAndABrokenOneIsNot(t *testing.T) {
 	require.Equal(t, "the second", name())
 	require.NoError(t, os.WriteFile(keyFile, []byte("half a key"), 0o600))
 	require.Equal(t, "the second", name())
-	stop()
-	require.NoError(t, <-served)
+	require.NoError(t, server.Close())
 }

@@ -33,10 +33,7 @@ type Description struct {
 	CallbackDeadline time.Duration // for all tries together, in whole seconds; 0: 60 s
 	Sender           string        // path of an htcd binary to send along; empty: the node's curl or wget
 
-	// KeepCompleted bounds how long a completed job waits in the queue for
-	// its output to be fetched; 0: 10 days, HTCondor's own default.
-	KeepCompleted time.Duration
-	MaxOutput     int64 // MiB that a job may leave behind, at most; HTCondor holds one with more. 0: no limit
+	MaxOutput int64 // MiB that a job may leave behind, at most; HTCondor holds one with more. 0: no limit
 }
 
 // The names in a sandbox.
@@ -54,7 +51,8 @@ const (
 var sandboxFiles = []string{fileSubmit, fileJob, fileScript, fileToken, fileSender, fileEnvironment, ".htcd"}
 
 const (
-	defaultKeepCompleted    = 10 * 24 * time.Hour
+	// keepCompleted is how long a completed job waits in the queue for its output to be fetched: HTCondor's own default.
+	keepCompleted           = 10 * 24 * time.Hour
 	defaultCallbackDeadline = 60 * time.Second
 )
 
@@ -67,10 +65,6 @@ func (d Description) Render() (string, error) {
 	options, err := d.options()
 	if err != nil {
 		return "", err
-	}
-	keep := d.KeepCompleted
-	if keep == 0 {
-		keep = defaultKeepCompleted
 	}
 	inputs := []string{fileScript, fileToken}
 	if len(d.Environment) > 0 {
@@ -98,7 +92,7 @@ func (d Description) Render() (string, error) {
 	// Only a completed job stays: a removed one must not come back. It goes when htcd says that its output is safe;
 	// a transfer alone is no sign of that.
 	set("leave_in_queue", fmt.Sprintf("(JobStatus == %d) && (%s =!= true) && ((time() - CompletionDate) < %d)",
-		Completed, attrFetched, int64(keep/time.Second)))
+		Completed, attrFetched, int64(keepCompleted/time.Second)))
 	for _, o := range options {
 		b.WriteString(o.String())
 	}

@@ -39,9 +39,6 @@ var kindNames = [...]string{"Unknown", "Refused", "Credentials", "NotAuthorised"
 // String is a CamelCase word, fit for a condition's reason.
 func (k Kind) String() string { return kindNames[k] }
 
-// Final tells whether trying the same again is useless.
-func (k Kind) Final() bool { return k == Refused }
-
 // Error is the failure of one command, or the refusal of a description before
 // any command ran (Command is then empty).
 type Error struct {
