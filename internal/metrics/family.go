@@ -7,13 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// family is what docs/metrics.md says of one metric.
+// family is a metric's row in docs/metrics.md.
 type family struct {
 	name, kind, help string
 	labels           []string
 }
 
-// note remembers a family for the docs and gives it its full name.
+// note records a family for the docs and gives it its full name.
 func (m *Metrics) note(kind, name, help string, labels []string) string {
 	name = "htcd_" + name
 	m.families = append(m.families, family{name, kind, help, labels})

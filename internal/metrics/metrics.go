@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Metrics is everything that is counted. Its methods may be called concurrently.
+// Metrics are all metrics of an htcd. Its methods may be called concurrently.
 type Metrics struct {
 	registry *prometheus.Registry
 	families []family
@@ -49,37 +49,37 @@ type Metrics struct {
 	work    workDescs
 }
 
-// Buckets in seconds: of what waits for HTCondor, and of what waits for the disk.
+// Buckets in seconds: for waits for HTCondor, and for waits for the disk.
 var (
 	slow = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 	fast = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 20}
 )
 
-// Build says what this htcd is.
+// Build identifies this htcd.
 type Build struct{ Version, Go string }
 
-// New returns the metrics of one htcd, all at their beginning: what has not happened yet is there as 0, so that the first
-// time shows as an increase.
+// New returns the metrics of one htcd in their initial state: what has not happened yet is shown as 0, so that the
+// first time appears as an increase.
 func New(build Build) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 
-	m.gauges("build_info", "1; what this htcd is", "version", "goversion").
+	m.gauges("build_info", "1; the version of this htcd", "version", "goversion").
 		WithLabelValues(build.Version, build.Go).Set(1)
-	m.leader = m.gauges("leader", "1 while this htcd is the one that works, else 0")
+	m.leader = m.gauges("leader", "1 while this htcd is the active one, else 0")
 	m.leader.WithLabelValues().Set(0)
 
-	m.htcjobs = m.gauges("htcjobs", "HTCJobs there are, by `phase` of their status; only the one that works counts", "phase")
-	m.watched = m.gauges("htcjobs_watched", "1 when the apiserver last let htcd list or watch the HTCJobs, 0 when it refused or did not answer: what is applied, edited or deleted then is not seen")
-	m.work.procs = m.lookedUp("procs", "jobs of all HTCJobs there are, by `state`: `unknown` (sent, the schedd has not been asked yet), `idle`, `running`, `held`, `succeeded`, `failed`", "state")
-	m.work.openRuns = m.lookedUp("open_runs", "submitted HTCJobs on which HTCondor has not said the last word, by `schedd`", "schedd")
-	m.work.openChecked = m.lookedUp("open_runs_checked_timestamp_seconds", "when the schedd was last asked with success about the open run that has waited longest for it (else its submission), as Unix time", "schedd")
-	m.work.reachable = m.lookedUp("schedd_reachable", "1 when the schedd answered when last asked, 0 when it did not, or for the schedd `usual` while it cannot be found out which one that is", "schedd")
+	m.htcjobs = m.gauges("htcjobs", "HTCJobs, by `phase` of their status; only the active htcd counts", "phase")
+	m.watched = m.gauges("htcjobs_watched", "1 when the apiserver last let htcd list or watch the HTCJobs, 0 when it refused or did not answer: changes made meanwhile are not seen")
+	m.work.procs = m.lookedUp("procs", "jobs of all HTCJobs, by `state`: `unknown` (sent, the schedd has not been asked yet), `idle`, `running`, `held`, `succeeded`, `failed`", "state")
+	m.work.openRuns = m.lookedUp("open_runs", "submitted HTCJobs whose end HTCondor has not confirmed, by `schedd`", "schedd")
+	m.work.openChecked = m.lookedUp("open_runs_checked_timestamp_seconds", "when the schedd last answered about the open run that has waited longest for an answer (else its submission), as Unix time", "schedd")
+	m.work.reachable = m.lookedUp("schedd_reachable", "1 when the schedd answered when last asked, 0 when it did not, or for the schedd `usual` while its name cannot be determined", "schedd")
 
 	m.waits = newWaits(
-		m.lookedUp("waiting_htcjobs", "HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: nothing was written yet; `Other`: none that htcd knows", "reason"),
-		m.lookedUp("waiting_since_timestamp_seconds", "since when the one of them waits that has waited longest, as Unix time; one that waited at a limit counts from when there is room", "reason"))
-	m.statusWrites = m.counters("status_writes_total", "statuses of HTCJobs that were written, by `result`: `OK`, the apiserver's reason where it refused (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; what was not written is tried again", "result")
+		m.lookedUp("waiting_htcjobs", "HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: no status yet; `Other`: a reason unknown to htcd", "reason"),
+		m.lookedUp("waiting_since_timestamp_seconds", "when the longest wait among them began, as Unix time; after a limit, the wait counts from when there is room", "reason"))
+	m.statusWrites = m.counters("status_writes_total", "writes of HTCJobs' statuses, by `result`: `OK`, the apiserver's reason for a refusal (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; failed writes are repeated", "result")
 	for _, result := range []string{ok, failed, "Forbidden", "Invalid", "TooLarge", "Conflict", "NotFound"} {
 		m.statusWrites.WithLabelValues(result)
 	}
@@ -89,7 +89,7 @@ func New(build Build) *Metrics {
 		m.submissions.WithLabelValues(kind.String())
 	}
 	m.submissions.WithLabelValues(ok)
-	m.submitTime = m.histograms("submission_duration_seconds", "how long condor_submit took, whatever came of it", slow)
+	m.submitTime = m.histograms("submission_duration_seconds", "how long condor_submit took, whatever its result", slow)
 	m.submitTime.WithLabelValues()
 	m.submitted = m.counters("submitted_procs_total", "jobs that were submitted")
 	m.submitted.WithLabelValues()
@@ -103,53 +103,53 @@ func New(build Build) *Metrics {
 
 	m.passes = m.counters("passes_total", "passes over the open runs of one schedd, by `pass` (`cross-check` or `refresh`) and `result`: `OK` or `Error`", "pass", "result")
 	m.passTime = m.histograms("pass_duration_seconds", "how long such a pass took", slow, "pass")
-	m.passSuccess = m.gauges("pass_last_success_timestamp_seconds", "when such a pass last ended with success, as Unix time; there are none while no run is open", "pass", "schedd")
+	m.passSuccess = m.gauges("pass_last_success_timestamp_seconds", "when such a pass last succeeded, as Unix time; there are no passes while no run is open", "pass", "schedd")
 	for _, pass := range crosscheck.Passes {
 		m.passTime.WithLabelValues(pass)
 		m.passes.WithLabelValues(pass, ok)
 		m.passes.WithLabelValues(pass, failed)
 	}
-	m.repairs = m.counters("repairs_total", "what only the cross-check, or a look after an interruption, put right, by `kind`: see below", "kind")
+	m.repairs = m.counters("repairs_total", "repairs by the cross-check or after an interruption, by `kind`: see below", "kind")
 	for _, kind := range crosscheck.Repairs {
 		m.repairs.WithLabelValues(string(kind))
 	}
 
-	m.unread = m.counters("unread_ads_total", "times that a pass could not have or read the ad of a job, and left that job out; the HTCJob has an Event AdUnreadable")
+	m.unread = m.counters("unread_ads_total", "times that a pass could not read the ad of a job and skipped that job; the HTCJob has an Event AdUnreadable")
 	m.unread.WithLabelValues()
 
-	m.fetched = m.counters("fetched_procs_total", "jobs whose output was fetched, by `result`: `OK`, or `GivenUp` when it cannot be had", "result")
+	m.fetched = m.counters("fetched_procs_total", "jobs whose output was fetched, by `result`: `OK`, or `GivenUp` if that is impossible", "result")
 	m.fetched.WithLabelValues(ok)
 	m.fetched.WithLabelValues("GivenUp")
-	m.fetchedBytes = m.counters("fetched_bytes_total", "bytes of output that were fetched")
+	m.fetchedBytes = m.counters("fetched_bytes_total", "bytes of output fetched")
 	m.fetchedBytes.WithLabelValues()
-	m.fetchErrors = m.counters("fetch_errors_total", "fetches that failed and are tried again, by `reason` as in the condition OutputFetched", "reason")
+	m.fetchErrors = m.counters("fetch_errors_total", "failed fetches, which are repeated, by `reason` as in the condition OutputFetched", "reason")
 	m.fetchErrors.WithLabelValues("NoSpace")
 	m.work.unfetched = m.lookedUp("unfetched_procs", "completed jobs whose output is still to be fetched")
 
 	m.work.orphans = m.lookedUp("orphans_kept", "HTCJobs that vanished many at once without having been deleted, and whose jobs and output are kept until `htcd reconcile --once --remove-orphans`")
 
-	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed` and `routine` (to be looked at), `submit`, `ask`, `remove`, `check` (for a command of HTCondor), `fetch`, `logs` (for the Pod of `spec.logsPod`)", "queue")
+	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed` and `routine` (to be synced), `submit`, `ask`, `remove`, `check` (for a command of HTCondor), `fetch`, `logs` (for the Pod of `spec.logsPod`)", "queue")
 
-	m.commands = m.counters("condor_commands_total", "HTCondor's commands that were run, by `command` and `result`: `OK`, or the kind of error", "command", "result")
-	m.commandTime = m.histograms("condor_command_duration_seconds", "how long they took, whatever came of it", slow, "command")
-	m.ticketAsks = m.counters("ticket_requests_total", "questions for a Kerberos ticket or an IDTOKEN, most of which one at hand answers, by `result`: `OK`, or the reason as in the condition Credentials", "result")
+	m.commands = m.counters("condor_commands_total", "runs of HTCondor's commands, by `command` and `result`: `OK`, or the kind of error", "command", "result")
+	m.commandTime = m.histograms("condor_command_duration_seconds", "how long they took, whatever their result", slow, "command")
+	m.ticketAsks = m.counters("ticket_requests_total", "requests for a Kerberos ticket or an IDTOKEN, most of them served from a cache, by `result`: `OK`, or the reason as in the condition Credentials", "result")
 	m.ticketAsks.WithLabelValues(ok)
 	m.tickets = newTickets(
-		m.lookedUp("secret_usable", "1 when what a `secret` (namespace/name) holds now gives a Kerberos ticket, or is an IDTOKEN that has not ended; 0 when it does not, or when there is no such Secret; only of those that were needed in the last 15 minutes", "secret"),
-		m.lookedUp("ticket_expiry_timestamp_seconds", "when the Kerberos ticket or the IDTOKEN of such a `secret` ends, as Unix time; none while it is not usable, or without an end", "secret"))
+		m.lookedUp("secret_usable", "1 when a `secret` (namespace/name) currently gives a Kerberos ticket, or holds an IDTOKEN that has not expired; 0 when it does not, or does not exist; only Secrets that were needed in the last 15 minutes", "secret"),
+		m.lookedUp("ticket_expiry_timestamp_seconds", "expiry of the Kerberos ticket or the IDTOKEN of such a `secret`, as Unix time; absent while it is not usable, or if it never expires", "secret"))
 	m.registry.MustRegister(m.tickets)
 
-	m.writes = m.counters("ledger_writes_total", "transactions that write the ledger, by `result`: `OK`, `Rejected` (by the one who began it: nothing is wrong), `TimedOut`, `Unavailable` (full, read-only, locked), `Damaged`", "result")
+	m.writes = m.counters("ledger_writes_total", "transactions that write the ledger, by `result`: `OK`, `Rejected` (by the caller: no fault), `TimedOut`, `Unavailable` (full, read-only, locked), `Damaged`", "result")
 	for _, result := range []string{ok, "Rejected", "TimedOut", "Unavailable", "Damaged"} {
 		m.writes.WithLabelValues(result)
 	}
-	m.writeTime = m.histograms("ledger_write_duration_seconds", "from the beginning of a write to its being durable; writes share commits", fast)
+	m.writeTime = m.histograms("ledger_write_duration_seconds", "from the beginning of a write until it is durable; writes share commits", fast)
 	m.writeTime.WithLabelValues()
 	m.work.ledgerSize = m.lookedUp("ledger_size_bytes", "size of the ledger's file")
-	m.work.free = m.lookedUp("volume_free_bytes", "what the volume of --data has left for htcd")
+	m.work.free = m.lookedUp("volume_free_bytes", "free space for htcd on the volume of --data")
 	m.work.size = m.lookedUp("volume_size_bytes", "size of the volume of --data")
-	m.work.keepFree = m.lookedUp("volume_keep_free_bytes", "what the output of jobs leaves free there (--keep-free): with less nothing is fetched")
-	m.work.errors = m.counters("scrape_errors_total", "times that the ledger or the volume could not be looked at for these metrics")
+	m.work.keepFree = m.lookedUp("volume_keep_free_bytes", "space that output leaves free there (--keep-free): with less, nothing is fetched")
+	m.work.errors = m.counters("scrape_errors_total", "times that the ledger or the volume could not be read for these metrics")
 	m.work.errors.WithLabelValues()
 	return m
 }
@@ -160,7 +160,7 @@ const (
 	failed = "Error"
 )
 
-// maxScrapes is how many are answered at once: those that hang on a volume that is gone do not pile up.
+// maxScrapes is how many are answered at once: scrapes that hang on an absent volume do not pile up.
 const maxScrapes = 4
 
 // Handler answers Prometheus.
@@ -168,15 +168,15 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes, ErrorHandling: promhttp.ContinueOnError})
 }
 
-// Leading says whether this htcd is the one that works.
+// Leading sets whether this htcd is the active one.
 func (m *Metrics) Leading(is bool) {
 	m.leader.WithLabelValues().Set(number(is))
 }
 
-// Watched is for the informer of the HTCJobs: how the apiserver answered.
+// Watched records the apiserver's answers to the informer of the HTCJobs.
 func (m *Metrics) Watched(err error) { m.watched.WithLabelValues().Set(number(err == nil)) }
 
-// number is a truth as metrics have it.
+// number is a boolean as metrics have it.
 func number(is bool) float64 {
 	if is {
 		return 1
@@ -196,7 +196,7 @@ func (m *Metrics) Command(command string, took time.Duration, err error) {
 	m.commandTime.WithLabelValues(command).Observe(took.Seconds())
 }
 
-// kindOf is the result of something that was asked of HTCondor.
+// kindOf is the result of a question to HTCondor.
 func kindOf(err error) string {
 	if err == nil {
 		return ok
@@ -227,8 +227,7 @@ func (m *Metrics) Observer() kube.Observer {
 	}
 }
 
-// placeName is a schedd as a label: with the collector where that is not the usual one, "usual" where nobody knows the
-// name.
+// placeName is a schedd as a label: with the collector if that is not the usual one, "usual" while its name is unknown.
 func placeName(p schedd.Place) string {
 	name := cmp.Or(p.Schedd, "usual")
 	if p.Collector != "" {

@@ -29,11 +29,11 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-var update = flag.Bool("update", false, "write docs/metrics.md anew")
+var update = flag.Bool("update", false, "rewrite docs/metrics.md")
 
 const docs = "../../docs/metrics.md"
 
-// The page's first part is written by hand; the table stands between two marks.
+// The page is written by hand, except for the table between two marks.
 func TestThePageListsEveryMetric(t *testing.T) {
 	const begin, end = "<!-- from internal/metrics -->\n", "<!-- end -->\n"
 	page, err := os.ReadFile(docs)

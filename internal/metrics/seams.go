@@ -33,7 +33,7 @@ func (s countedSchedd) Submit(ctx context.Context, id schedd.Identity, dir strin
 	return cluster, err
 }
 
-// Objects counts the statuses that are written.
+// Objects counts writes of statuses.
 func (m *Metrics) Objects(o kube.Objects) kube.Objects { return countedObjects{o, m} }
 
 type countedObjects struct {
@@ -47,7 +47,7 @@ func (o countedObjects) SetStatus(ctx context.Context, job *v1alpha1.HTCJob, sta
 	return written, err
 }
 
-// statusResult is the apiserver's reason as far as it is one of its own: an admission webhook may give any.
+// statusResult is the apiserver's reason if it is one of its own: an admission webhook may give any.
 func statusResult(err error) string {
 	switch {
 	case err == nil:
@@ -82,7 +82,7 @@ func (l countedLedger) Write(ctx context.Context, fn func(*ledger.Tx) error) err
 	return err
 }
 
-// writeResult tells trouble with the ledger from an error that the transaction's own function returned.
+// writeResult distinguishes trouble with the ledger from an error of the transaction's own function.
 func writeResult(err error) string {
 	switch {
 	case err == nil:

@@ -10,11 +10,11 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 )
 
-// needed is how long a ticket, or a token, counts as needed after somebody asked for it. One that nobody asks for is not renewed, and
-// its end is nobody's concern; and the ticket of a Secret that was deleted is forgotten.
+// needed is how long a ticket or a token counts as needed after a request for it. An unused one is not renewed, and its
+// expiry does not matter; the ticket of a deleted Secret is forgotten.
 const needed = 15 * time.Minute
 
-// tickets shows whether the Secrets that are in use give a ticket or a token, and its expiry.
+// tickets shows whether the Secrets in use give a ticket or a token, and its expiry.
 type tickets struct {
 	usable, ends *prometheus.Desc
 	now          func() time.Time
@@ -46,7 +46,7 @@ func (m *Metrics) Ticket(namespace, name string, expires time.Time, err error) {
 	m.tickets.note(namespace+"/"+name, expires, err)
 }
 
-// note keeps the last answer alone: what the Secret held before proves nothing.
+// note keeps only the last answer: what the Secret held before proves nothing.
 func (t *tickets) note(secret string, expires time.Time, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// waits knows which HTCJobs wait to be sent, since when, and why. A rerun or a resumed HTCJob waits since then, not since it
-// was created; one that waited at a limit waits for htcd only since there is room.
+// waits knows which HTCJobs wait to be sent, since when, and why. A rerun or a resumed HTCJob waits since then, not
+// since its creation; one that waited at a limit waits for htcd only since there is room.
 type waits struct {
 	count, since *prometheus.Desc
 	now          func() time.Time
@@ -31,7 +31,8 @@ func newWaits(count, since *prometheus.Desc) *waits {
 	return &waits{count: count, since: since, now: time.Now, m: map[string]wait{}}
 }
 
-// waitReasons are the values of the label: the reasons of the conditions that say why. Whatever else stands there is otherReason.
+// waitReasons are the values of the label: the reasons of the conditions that explain a wait. Any other reason is
+// otherReason.
 var waitReasons = []string{
 	"Waiting", "AskingSchedd", "Retrying", "NoSpace", "LedgerUnavailable", "OrphansKept", "NamespaceLimit", "LimitReached", "NotAuthorised",
 	"Unreachable", "Timeout", "Credentials", "SecretMissing", "SecretUnreadable", "SecretBeingDeleted", "InvalidCredential",
@@ -43,7 +44,7 @@ const (
 	otherReason = "Other"
 )
 
-// limited are the reasons of HTCJobs that wait for others to end: nothing is wrong.
+// limited are the reasons of HTCJobs that wait for others to end: no fault.
 var limited = []string{"NamespaceLimit", "LimitReached"}
 
 // waitOf is why an HTCJob waits to be sent; empty: it does not.
@@ -64,7 +65,7 @@ func waitOf(job *v1alpha1.HTCJob) (reason string) {
 	return noStatus
 }
 
-// seen takes note of an HTCJob as it is now.
+// seen records the present state of an HTCJob.
 func (w *waits) seen(key string, job *v1alpha1.HTCJob) {
 	reason := waitOf(job)
 	w.mu.Lock()
@@ -82,7 +83,7 @@ func (w *waits) seen(key string, job *v1alpha1.HTCJob) {
 	w.m[key] = wait{reason, before.since}
 }
 
-// waitsSince is since when an HTCJob waits of which nothing is known but what it says itself.
+// waitsSince is when a previously unknown HTCJob began to wait, judged by its own status.
 func waitsSince(job *v1alpha1.HTCJob) time.Time {
 	since := job.CreationTimestamp.Time
 	for _, kind := range []string{v1alpha1.ConditionSubmitted, v1alpha1.ConditionSuspended} {

@@ -18,13 +18,13 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Controller is what is asked of the control loop.
+// Controller is what Work asks of the control loop.
 type Controller interface {
 	Waiting() map[string]int
 	Backends() map[schedd.Place]backend.Reachability
 }
 
-// Work is what the htcd that works has, and one that stands by has not.
+// Work holds the parts of the active htcd; a standby has none.
 type Work struct {
 	Ledger     kube.Ledger
 	Controller Controller
@@ -35,7 +35,7 @@ type Work struct {
 	Now        func() time.Time
 }
 
-// patience is how long the ledger may take to be read.
+// patience is how long reading the ledger may take.
 const patience = 3 * time.Second
 
 // workDescs are the metrics that are looked up.
@@ -45,9 +45,9 @@ type workDescs struct {
 	errors                                                              *prometheus.CounterVec
 }
 
-// Working shows from now on what w knows. The informer must not run yet.
+// Working shows the state of w from now on. The informer must not run yet.
 func (m *Metrics) Working(w Work) error {
-	// Resyncs of ten thousands of objects are of no interest here.
+	// Resyncs of tens of thousands of objects are of no interest here.
 	if _, err := w.Informer.AddEventHandlerWithResyncPeriod(m.phases(), 0); err != nil {
 		return fmt.Errorf("count HTCJobs: %w", err)
 	}
@@ -57,7 +57,7 @@ func (m *Metrics) Working(w Work) error {
 	return m.registry.Register(&work{workDescs: m.work, Work: w})
 }
 
-// phases counts HTCJobs as they come, change and go, and takes note of those that wait to be sent.
+// phases counts HTCJobs as they come, change and go, and records those that wait to be sent.
 func (m *Metrics) phases() cache.ResourceEventHandler {
 	for _, phase := range []v1alpha1.Phase{
 		v1alpha1.PhasePending, v1alpha1.PhaseSubmitting, v1alpha1.PhaseIdle, v1alpha1.PhaseRunning, v1alpha1.PhaseHeld,
@@ -93,7 +93,7 @@ func (m *Metrics) phases() cache.ResourceEventHandler {
 	}
 }
 
-// phaseOf is the phase of an HTCJob; that of one without a status is Pending.
+// phaseOf is the phase of an HTCJob, Pending if it has no status.
 func phaseOf(job *v1alpha1.HTCJob) string {
 	if job.Status.Phase == "" {
 		return string(v1alpha1.PhasePending)
@@ -119,7 +119,7 @@ func (w *work) Describe(descs chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect implements prometheus.Collector. What cannot be looked up is left out.
+// Collect implements prometheus.Collector. It omits what cannot be looked up.
 func (w *work) Collect(metrics chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
@@ -148,7 +148,7 @@ func (w *work) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// fromLedger shows what the ledger has.
+// fromLedger shows the ledger's sums.
 func (w *work) fromLedger(gauge func(*prometheus.Desc, float64, ...string)) ([]ledger.OpenAt, error) {
 	sums, err := w.sums()
 	if err != nil {
@@ -171,7 +171,7 @@ func (w *work) fromLedger(gauge func(*prometheus.Desc, float64, ...string)) ([]l
 	return sums.open, nil
 }
 
-// sums is what the ledger is asked for.
+// sums are the figures from the ledger.
 type sums struct {
 	at        time.Time
 	counts    ledger.Counts
@@ -180,11 +180,11 @@ type sums struct {
 	orphans   int
 }
 
-// fresh is how long what was read stands: with 100,000 HTCJobs, of which 10,000 are open, it takes some 45 ms (measured), in
-// which no callback becomes durable.
+// fresh is how long the figures are reused: with 100,000 HTCJobs, 10,000 of them open, reading takes some 45 ms
+// (measured), during which no callback becomes durable.
 const fresh = 5 * time.Second
 
-// sums reads the ledger, in short reads rather than a long one.
+// sums reads the ledger, in several short reads.
 func (w *work) sums() (sums, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -209,9 +209,9 @@ func (w *work) sums() (sums, error) {
 	return next, nil
 }
 
-// places says of every schedd that matters whether it answers: of those with open runs, and of those asked lately that
-// have ever answered, or that the site named. Whatever else somebody wrote into an HTCJob is no schedd. One without a name
-// matters while it cannot be found out which it is; otherwise it has a name.
+// places shows for every relevant schedd whether it answers: those with open runs, and those asked lately that have
+// ever answered or that the site named. Other names that users wrote into HTCJobs do not count. A schedd without a name
+// counts while its name cannot be determined.
 func (w *work) places(open []ledger.OpenAt) map[schedd.Place]float64 {
 	up := map[schedd.Place]float64{}
 	for place, b := range w.Controller.Backends() {

@@ -17,7 +17,7 @@ import (
 // EventType is the type of the events that Send posts.
 const EventType = "ch.cern.htc.job.ended"
 
-// Callback is what an event says: this job ended with this return code.
+// Callback is the content of an event: this job ended with this return code.
 type Callback struct {
 	Name      string // of the HTCJob
 	Namespace string
@@ -25,7 +25,7 @@ type Callback struct {
 	Retcode   int    // 0 to 255
 }
 
-// data is the Callback as the event carries it.
+// data is the Callback in the event's form.
 type data struct {
 	Name      string          `json:"name"`
 	Namespace string          `json:"namespace"`
@@ -35,7 +35,7 @@ type data struct {
 
 const (
 	maxRetcode = 255
-	maxName    = 253 // asked beside the expression: {0,251} within it takes 0.2 MB
+	maxName    = 253 // checked separately: {0,251} in the expression takes 0.2 MB
 )
 
 var (
@@ -43,7 +43,7 @@ var (
 	jobID      = regexp.MustCompile(`^[1-9][0-9]{0,9}\.(0|[1-9][0-9]{0,9})$`)
 )
 
-// check says what is wrong with a callback, in terms of the event's data.
+// check returns what is wrong with a callback, in terms of the event's data.
 func (c Callback) check() error {
 	switch {
 	case len(c.Name) > maxName || !objectName.MatchString(c.Name):
@@ -58,7 +58,7 @@ func (c Callback) check() error {
 	return nil
 }
 
-// errMediaType: the body is in no form an event can be in.
+// errMediaType: the body is in no form that an event can have.
 var errMediaType = errors.New("want Content-Type application/cloudevents+json, or application/json with ce- headers")
 
 // decode reads the event out of a message's header and body.
@@ -76,8 +76,8 @@ func decode(header http.Header, body []byte) (Callback, error) {
 	return decodeData(e.Data())
 }
 
-// read takes an event in either of its forms: all of it in the body, or its data there and the rest in ce- headers. The
-// SDK's own package for this keeps 0.8 MB of a logger that nothing writes to.
+// read accepts an event in either form: all of it in the body, or its data there and the rest in ce- headers. The SDK's
+// own package for this needs 0.8 MB for a logger that nothing uses.
 func read(header http.Header, body []byte) (e event.Event, err error) {
 	kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
 	switch {
@@ -91,7 +91,7 @@ func read(header http.Header, body []byte) (e event.Event, err error) {
 	case header.Get("ce-specversion") != event.CloudEventsVersionV1:
 		return e, errors.New("not a CloudEvent: with Content-Type application/json the header ce-specversion must be 1.0")
 	}
-	e = event.New(event.CloudEventsVersionV1) // what its setters refuse, Validate tells
+	e = event.New(event.CloudEventsVersionV1) // Validate reports what its setters refuse
 	e.SetID(header.Get("ce-id"))
 	e.SetSource(header.Get("ce-source"))
 	e.SetType(header.Get("ce-type"))

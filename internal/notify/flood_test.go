@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// from is a connection whose client has that loopback address.
+// from is a connection from that loopback address.
 func from(t *testing.T, client, address string) net.Conn {
 	t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}}
@@ -64,11 +64,11 @@ func TestOneClientNeverTakesEveryPlace(t *testing.T) {
 	}
 	require.Equal(t, map[int]int{http.StatusNoContent: 3, http.StatusServiceUnavailable: 1}, statuses)
 	answer, _ = exchange(t, address, honest)
-	require.Equal(t, http.StatusNoContent, answer.StatusCode, "the places were given back")
+	require.Equal(t, http.StatusNoContent, answer.StatusCode, "the places were released")
 }
 
-// Clients that send a byte now and then, and others that send forged events as fast as they can, on the limits that
-// htcd runs with: every event of the honest ones is taken at its first try.
+// Some clients send a byte now and then, others send forged events as fast as they can, within the limits of htcd:
+// every event of the honest ones is accepted at its first try.
 func TestFloodingAndSlowClientsDelayNobody(t *testing.T) {
 	var took, forged atomic.Int64
 	token := Hash("the-token")
@@ -120,5 +120,5 @@ func TestFloodingAndSlowClientsDelayNobody(t *testing.T) {
 	stop()
 	clients.Wait()
 	require.Less(t, slowest, 2*time.Second)
-	t.Logf("%d events taken beside %d forged ones, the slowest in %s", took.Load(), forged.Load(), slowest)
+	t.Logf("%d events accepted beside %d forged ones, the slowest in %s", took.Load(), forged.Load(), slowest)
 }

@@ -5,23 +5,21 @@ import (
 	"sync"
 )
 
-// places are taken by events while they are in the Recorder's hands. One
-// client address gets no more than a share of them, so that whoever floods the
-// receiver leaves room for the others. Behind a proxy, all who come through it
-// are one client.
+// places are taken by events while the Recorder handles them. One client address gets no more than a share of them, so
+// that a client that floods the receiver leaves room for the others. Behind a proxy, all its clients count as one.
 type places struct {
 	all, share int
 
 	mu    sync.Mutex
 	taken int
-	of    map[string]int // by client address; without those that have none
+	of    map[string]int // by client address; only those that have some
 }
 
 func newPlaces(all int) *places {
 	return &places{all: all, share: max(1, all*3/4), of: map[string]int{}}
 }
 
-// take returns how to give the place back, or false when there is none.
+// take returns the function that releases the place, or false if there is none.
 func (p *places) take(remoteAddr string) (free func(), ok bool) {
 	client, _, err := net.SplitHostPort(remoteAddr)
 	if err != nil {

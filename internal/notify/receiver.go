@@ -11,14 +11,11 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Recorder takes what callbacks say. The receiver calls it from many
-// goroutines at once.
+// Recorder records callbacks. The receiver calls it from many goroutines at once.
 type Recorder interface {
-	// Record returns nil only when the callback is durable, also when it said
-	// nothing new. tokenHash is Hash of the token that came with it, to be
-	// compared with Match. ErrUnknownJob and ErrForbidden are final; any other
-	// error asks the sender to come again, as for a run that is still being
-	// recorded.
+	// Record returns nil only when the callback is durable, even if it contained nothing new. tokenHash is Hash of the
+	// token that came with it, to be compared with Match. ErrUnknownJob and ErrForbidden are final; any other error
+	// asks the sender to try again, as for a run that is still being recorded.
 	Record(ctx context.Context, c Callback, tokenHash []byte) error
 }
 
@@ -29,13 +26,13 @@ var (
 	ErrForbidden = errors.New("the token is not this job's")
 )
 
-// Path is where the receiver takes events.
+// Path is where the receiver accepts events.
 const Path = "/cloudevents"
 
 // maxBody is the largest event, in bytes.
 const maxBody = 64 << 10
 
-// Options bound what the receiver takes; a zero field means its default.
+// Options configure a receiver; a zero field means its default.
 type Options struct {
 	MaxConcurrent int           // events given to the Recorder at once, default 1024; more are answered 503
 	Timeout       time.Duration // for the Recorder, default 20 s
@@ -92,7 +89,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 // refusal is any answer but 204.
 type refusal struct {
 	status int
-	reason string // for the sender: nothing it must not know
+	reason string // for the sender, which must learn no more
 }
 
 // code is the status of the answer; that of no refusal is 204.
@@ -103,8 +100,7 @@ func (r *refusal) code() int {
 	return r.status
 }
 
-// receive goes from the cheapest question to the dearest: address, token,
-// size, event, and only then the Recorder.
+// receive makes the cheapest check first: address, token, size, event, and only then the Recorder.
 func (r *receiver) receive(w http.ResponseWriter, request *http.Request) *refusal {
 	if request.URL.Path != Path {
 		return &refusal{http.StatusNotFound, "events are taken at " + Path}
@@ -119,7 +115,7 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) *refusa
 		return &refusal{http.StatusUnauthorized, "the header Authorization: Bearer TOKEN is missing"}
 	}
 	tooLarge := &refusal{http.StatusRequestEntityTooLarge, "the event is too large"}
-	if request.ContentLength > maxBody { // said beforehand: not worth waiting for
+	if request.ContentLength > maxBody { // declared in advance: not worth waiting for
 		return tooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxBody))

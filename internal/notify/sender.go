@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// SendOptions say what is sent, where to and for how long.
+// SendOptions are what to send, where to and for how long.
 type SendOptions struct {
 	URL       string // http or https
 	TokenFile string // holds the run's token
@@ -31,10 +31,10 @@ const (
 	maxAnswer       = 512 // bytes of an answer that are read for its reason
 )
 
-// ErrInvalid marks an error of what Send was given; nothing was sent.
+// ErrInvalid marks an error in the arguments of Send; nothing was sent.
 var ErrInvalid = errors.New("invalid")
 
-// RefusedError is the receiver's final no.
+// RefusedError is the receiver's final refusal.
 type RefusedError struct {
 	Status int    // of HTTP
 	Reason string // the receiver's words
@@ -44,10 +44,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("the receiver refused the event: %d %s: %s", e.Status, http.StatusText(e.Status), e.Reason)
 }
 
-// Send posts the event of a callback until the receiver has it: again, with
-// growing pauses or as Retry-After asks, after network errors, 5xx and 429,
-// until the deadline. The error is ErrInvalid, a *RefusedError, or what the
-// last try met. No error contains the token.
+// Send posts the event of a callback until the receiver has recorded it: again, with growing pauses or as Retry-After
+// asks, after network errors, 5xx and 429, until the deadline. The error is ErrInvalid, a *RefusedError, or that of the
+// last try. No error contains the token.
 func Send(ctx context.Context, o SendOptions) error {
 	return newSender().send(ctx, o)
 }
@@ -62,7 +61,7 @@ func newSender() *sender {
 	return &sender{
 		client: &http.Client{
 			Timeout: attemptTime,
-			// A redirect would carry the token where nobody meant it to go.
+			// A redirect would carry the token to an unintended place.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		now:  time.Now,
@@ -99,8 +98,7 @@ func (s *sender) send(ctx context.Context, o SendOptions) error {
 	}
 }
 
-// prepare makes everything that is the same in each try. The event keeps its
-// id, so that a receiver can know it again.
+// prepare makes everything that is the same in each try. The event keeps its id, so that a receiver can recognise it.
 func (s *sender) prepare(o SendOptions) (token string, body []byte, err error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
@@ -121,7 +119,7 @@ func (s *sender) prepare(o SendOptions) (token string, body []byte, err error) {
 	return token, body, err
 }
 
-// post tries once. after is what the receiver asked to wait.
+// post tries once. after is the pause that the receiver asked for.
 func (s *sender) post(ctx context.Context, to, token string, body []byte) (after time.Duration, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
 	if err != nil {
@@ -138,7 +136,7 @@ func (s *sender) post(ctx context.Context, to, token string, body []byte) (after
 	if answer.StatusCode >= 200 && answer.StatusCode < 300 {
 		return 0, nil
 	}
-	reason := strings.ReplaceAll(strings.TrimSpace(string(text)), token, "(token)") // something on the way may echo it
+	reason := strings.ReplaceAll(strings.TrimSpace(string(text)), token, "(token)") // a proxy may echo it
 	refused := &RefusedError{Status: answer.StatusCode, Reason: strconv.Quote(reason)}
 	if answer.StatusCode >= 500 || answer.StatusCode == http.StatusTooManyRequests {
 		return retryAfter(answer.Header, s.now()), fmt.Errorf("the receiver answered %d %s: %s",
@@ -150,11 +148,11 @@ func (s *sender) post(ctx context.Context, to, token string, body []byte) (after
 	return 0, refused
 }
 
-// backoff doubles from try to try, less up to a half by chance, so that the
-// thousand jobs that met one outage do not come back together.
+// backoff doubles from try to try, less a random part of up to a half, so that the thousand jobs that met one outage do
+// not return together.
 func backoff(try int) time.Duration {
 	pause := min(firstWait<<min(try, 10), longestWait)
-	return pause - rand.N(pause/2) // #nosec G404 -- spreads the tries over time, guards nothing
+	return pause - rand.N(pause/2) // #nosec G404 -- spreads the tries over time, protects nothing
 }
 
 // retryAfter reads that header, in seconds or as a date; 0 when there is none.

@@ -8,8 +8,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// What one client may take of the server's time and memory. An event is a
-// few hundred bytes; a job's node may be far and busy.
+// Limits on one client's use of the server's time and memory. An event is a few hundred bytes; a job's node may be far
+// away and busy.
 const (
 	headerTime = 5 * time.Second
 	readTime   = 15 * time.Second // header and body

@@ -10,9 +10,9 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TLS is the server's side of https with the certificate in two PEM files. They are looked at anew at every handshake,
-// so that a renewed certificate is used without a restart; while a new pair cannot be read, or its halves do not fit
-// (one of them is still being written), the last good one serves on.
+// TLS is the server's TLS configuration with the certificate in two PEM files. They are checked at every handshake, so
+// that a renewed certificate is used without a restart; while a new pair cannot be read, or its halves do not match
+// (one of them is still being written), the last good one remains in use.
 func TLS(certFile, keyFile string, log zerolog.Logger) (*tls.Config, error) {
 	pair := &keyPair{certFile: certFile, keyFile: keyFile, log: log.With().Str("component", "notify").Logger()}
 	if err := pair.reload(); err != nil {
@@ -27,10 +27,10 @@ type keyPair struct {
 
 	mu      sync.Mutex
 	current *tls.Certificate
-	seen    [2]version // of the files that were tried last, good or not
+	seen    [2]version // of the files tried last, good or not
 }
 
-// version tells two contents of a file apart. A mounted Secret changes by a link, so the size alone is not enough.
+// version distinguishes two contents of a file. A mounted Secret changes by a link, so the size alone is not enough.
 type version struct {
 	changed time.Time
 	size    int64
@@ -40,12 +40,12 @@ func (p *keyPair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.reload(); err != nil {
-		p.log.Error().Err(err).Msg("certificate not reloaded; the last good one serves on")
+		p.log.Error().Err(err).Msg("certificate not reloaded; the last good one remains in use")
 	}
 	return p.current, nil
 }
 
-// reload reads the files when they are not those that were read last.
+// reload reads the files if they are not those read last.
 func (p *keyPair) reload() error {
 	var now [2]version
 	for i, file := range []string{p.certFile, p.keyFile} {

@@ -7,11 +7,11 @@ import (
 	"encoding/base64"
 )
 
-// NewToken makes the token of a run, 256 random bits as 43 characters that need
-// quoting nowhere, and the hash that is to be kept of it.
+// NewToken makes the token of a run, 256 random bits as 43 characters that never need quoting, and the hash to keep of
+// it.
 func NewToken() (token string, hash []byte) {
 	bits := make([]byte, 32)
-	_, _ = rand.Read(bits) // never fails: crypto/rand ends the program rather
+	_, _ = rand.Read(bits) // never fails: crypto/rand ends the program instead
 	token = base64.RawURLEncoding.EncodeToString(bits)
 	return token, Hash(token)
 }
@@ -22,8 +22,7 @@ func Hash(token string) []byte {
 	return h[:]
 }
 
-// Match compares two hashes in constant time. What is no hash matches nothing,
-// not even itself.
+// Match compares two hashes in constant time. Anything that is no hash matches nothing, not even itself.
 func Match(kept, given []byte) bool {
 	return len(kept) == sha256.Size && subtle.ConstantTimeCompare(kept, given) == 1
 }

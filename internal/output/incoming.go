@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// incoming is where output is fetched to, and what was dropped waits for its removal. No namespace has such a name.
+// incoming is the directory for fetches, and for dropped output until its removal. No namespace has such a name.
 const incoming = ".incoming"
 
-// Begin makes a new directory for one fetch, with an empty one in it for each proc, named by
-// its number. Nobody else knows it: what a broken-off fetch leaves there mixes with nothing.
+// Begin makes a new directory for one fetch, with an empty one in it for each proc, named by its number. Nobody else
+// uses it, so the leftovers of an interrupted fetch mix with nothing.
 func (s Store) Begin(procs []int) (string, error) {
 	parent := filepath.Join(s.Root, incoming)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
@@ -33,14 +33,13 @@ func (s Store) Begin(procs []int) (string, error) {
 	return dir, nil
 }
 
-// Arrived tells whether a fetch brought anything of a proc. A job that ran to its end has
-// at least its streams.
+// Arrived reports whether a fetch brought any files of a proc. A job that ran to its end has at least its streams.
 func Arrived(fetch string, proc int) (bool, error) {
 	entries, err := os.ReadDir(filepath.Join(fetch, strconv.Itoa(proc)))
 	return len(entries) > 0, err
 }
 
-// Size is how many bytes a fetch has brought. What cannot be looked at does not count.
+// Size is how many bytes a fetch has brought. Unreadable files do not count.
 func Size(fetch string) int64 {
 	var sum int64
 	_ = filepath.WalkDir(fetch, func(_ string, entry fs.DirEntry, err error) error {
@@ -55,8 +54,8 @@ func Size(fetch string) int64 {
 	return sum
 }
 
-// Keep puts what was fetched of some procs into its place, each in one step, replaces what
-// stood there, and returns when that survives the loss of power. Sync the fetch before.
+// Keep moves the fetched output of some procs into place, each in one step, replacing any there, and returns when that
+// survives a loss of power. Sync the fetch before.
 func (s Store) Keep(fetch string, a Attempt, procs ...int) error {
 	attempt, err := s.AttemptDir(a)
 	if err != nil {
@@ -90,7 +89,7 @@ func (s Store) Keep(fetch string, a Attempt, procs ...int) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Has tells whether a proc's output is in its place.
+// Has reports whether a proc's output is in place.
 func (s Store) Has(a Attempt, proc int) (bool, error) {
 	dir, err := s.ProcDir(a, proc)
 	if err != nil {
@@ -103,7 +102,7 @@ func (s Store) Has(a Attempt, proc int) (bool, error) {
 	return err == nil, err
 }
 
-// Drop takes all output of an HTCJob away at once; its removal from the disk is Sweep's. None is no error.
+// Drop takes away all output of an HTCJob at once; Sweep removes it from the disk. None is no error.
 func (s Store) Drop(namespace, name string) error {
 	rel, err := relJob(namespace, name)
 	if err != nil {
@@ -121,7 +120,7 @@ func (s Store) DropAttempt(a Attempt) error {
 	return s.putAside(dir)
 }
 
-// putAside renames a directory, if it is there, to where nobody looks.
+// putAside moves a directory, if it exists, into incoming.
 func (s Store) putAside(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -139,8 +138,7 @@ func (s Store) putAside(dir string) error {
 
 const dropped = "dropped-"
 
-// Sweep removes from the disk what was dropped. With all, also what fetches have left, of which
-// none may be under way.
+// Sweep removes dropped output from the disk. With all, also leftovers of fetches, of which none may be under way.
 func (s Store) Sweep(all bool) error {
 	parent := filepath.Join(s.Root, incoming)
 	pattern := dropped + "*"
@@ -154,7 +152,7 @@ func (s Store) Sweep(all bool) error {
 	return err
 }
 
-// Sync returns when everything on the volume that holds dir is on its disk.
+// Sync returns when everything on the volume of dir is on disk.
 func Sync(dir string) error {
 	d, err := os.Open(dir) // #nosec G304 -- a directory of ours
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Files whose names HTCondor would not bring back travel under other ones, and the names in a list: wrapper.sh in
-// internal/schedd makes both.
+// Files whose names HTCondor could not transfer travel under other names, with a list of the original ones: wrapper.sh
+// in internal/schedd makes both.
 const (
 	shelteredNames = ".htcd-names"
 	shelteredFile  = ".htcd-name-" // and a number from 0
@@ -21,8 +21,8 @@ const (
 // maxNames bounds how much of such a list is read.
 const maxNames = 16 << 20
 
-// RestoreNames gives the files of one proc in a fetch their names back. What is no name of a file in that directory
-// keeps the one under which it came.
+// RestoreNames restores the names of one proc's files in a fetch. An entry that is no name of a file in that directory
+// keeps the name under which it came.
 func RestoreNames(fetch string, proc int) error {
 	root, err := os.OpenRoot(filepath.Join(fetch, strconv.Itoa(proc)))
 	if err != nil {
@@ -31,7 +31,7 @@ func RestoreNames(fetch string, proc int) error {
 	defer root.Close()
 	list, err := Regular(root, shelteredNames)
 	if err != nil {
-		return nil // there is none, or the script has made something of that name
+		return nil // there is none, or the script created something of that name
 	}
 	names, err := io.ReadAll(io.LimitReader(list, maxNames))
 	if err = errors.Join(err, list.Close()); err != nil {
@@ -52,7 +52,7 @@ func RestoreNames(fetch string, proc int) error {
 	return root.Remove(shelteredNames)
 }
 
-// oneName reports whether a file may be called so, in the directory where it is.
+// oneName reports whether a file may have that name, in the directory where it is.
 func oneName(name string) bool {
 	return name != "" && name != "." && name != ".." && len(name) <= 255 && !strings.ContainsAny(name, "/\x00")
 }

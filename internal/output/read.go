@@ -38,9 +38,9 @@ func numbered(dir string) ([]int, error) {
 	return numbers, nil
 }
 
-// Open opens a file of a proc's output for reading: Stdout, Stderr or any other path
-// below its directory. Only a regular file is opened, and no symbolic link that leads out of the
-// directory is followed. fs.ErrNotExist when the proc's output, or that file of it, is not there.
+// Open opens a file of a proc's output for reading: Stdout, Stderr or any other path below its directory. Only a
+// regular file is opened, and no symbolic link that leads out of the directory is followed. fs.ErrNotExist if the
+// proc's output, or that file, does not exist.
 func (s Store) Open(a Attempt, proc int, file string) (*os.File, error) {
 	dir, err := s.ProcDir(a, proc)
 	if err != nil {
@@ -54,7 +54,7 @@ func (s Store) Open(a Attempt, proc int, file string) (*os.File, error) {
 	return Regular(root, file)
 }
 
-// Regular opens a regular file below root for reading. It never blocks, not on a pipe either.
+// Regular opens a regular file below root for reading. It never blocks, not even on a pipe.
 func Regular(root *os.Root, file string) (*os.File, error) {
 	f, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -70,9 +70,9 @@ func Regular(root *os.Root, file string) (*os.File, error) {
 	return f, nil
 }
 
-// Archive writes the output of some procs, or of all when none is named, as a tar stream:
-// <proc>/<path>. Only directories and regular files go along: a symbolic link made by a job
-// would point to who knows where on the reader's machine.
+// Archive writes the output of some procs, or of all when none is named, as a tar stream: <proc>/<path>. Only
+// directories and regular files are included: a symbolic link made by a job could point anywhere on the reader's
+// machine.
 func (s Store) Archive(ctx context.Context, w io.Writer, a Attempt, procs ...int) error {
 	if len(procs) == 0 {
 		all, err := s.Procs(a)
@@ -132,8 +132,8 @@ func (s Store) archive(ctx context.Context, out *tar.Writer, a Attempt, proc int
 	})
 }
 
-// Tail returns the end of a file: at most so many lines (0: any number) and bytes of it, as printable
-// UTF-8, without a line break at its end. A line that does not fit is cut at its beginning.
+// Tail returns the end of a file: limited to a number of lines (0: any) and of bytes, as printable UTF-8, without a
+// line break at its end. A line that does not fit is cut at its beginning.
 func Tail(f *os.File, lines, size int) (string, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -171,7 +171,7 @@ func printable(r rune) rune {
 	return '?'
 }
 
-// within cuts what has no place from the beginning of a text.
+// within cuts the beginning of a text that is too long.
 func within(text string, size int) string {
 	if len(text) <= size {
 		return text

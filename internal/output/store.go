@@ -24,8 +24,8 @@ type Attempt struct {
 	Number          int // from 1
 }
 
-// nameRE is what Kubernetes lets a namespace or an HTCJob be called. It has neither a
-// slash nor a dot at its beginning. It may have maxName letters: {0,251} within it would take 0.2 MB.
+// nameRE matches the names that Kubernetes allows for a namespace or an HTCJob. They have no slash, and no dot at the
+// beginning. The length is checked with maxName: {0,251} in the expression would take 0.2 MB.
 var nameRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 
 const maxName = 253
@@ -54,7 +54,7 @@ func (s Store) AttemptDir(a Attempt) (string, error) {
 	return filepath.Join(s.Root, rel), err
 }
 
-// ProcDir is the directory of a proc's output, which exists when that is whole.
+// ProcDir is the directory of a proc's output, which exists when that is complete.
 func (s Store) ProcDir(a Attempt, proc int) (string, error) {
 	dir, err := s.AttemptDir(a)
 	if err == nil && proc < 0 {
@@ -63,8 +63,7 @@ func (s Store) ProcDir(a Attempt, proc int) (string, error) {
 	return filepath.Join(dir, strconv.Itoa(proc)), err
 }
 
-// Newest is the highest attempt of an HTCJob of which some proc's output is there;
-// fs.ErrNotExist when there is none.
+// Newest is the highest attempt of an HTCJob with output of some proc; fs.ErrNotExist if there is none.
 func (s Store) Newest(namespace, name string) (Attempt, error) {
 	attempts, err := s.Attempts(namespace, name)
 	if err != nil {
@@ -82,8 +81,7 @@ func (s Store) Newest(namespace, name string) (Attempt, error) {
 	return Attempt{}, fmt.Errorf("output of %s/%s: %w", namespace, name, fs.ErrNotExist)
 }
 
-// Attempts are the attempts of an HTCJob that have a directory, in order, whether or not
-// anything is in there.
+// Attempts are the attempts of an HTCJob that have a directory, in order, even if it is empty.
 func (s Store) Attempts(namespace, name string) ([]Attempt, error) {
 	rel, err := relJob(namespace, name)
 	if err != nil {
@@ -102,7 +100,7 @@ func (s Store) Attempts(namespace, name string) ([]Attempt, error) {
 	return attempts, nil
 }
 
-// Procs are the numbers of the procs whose output is there, in order.
+// Procs are the numbers of the procs with output, in order.
 func (s Store) Procs(a Attempt) ([]int, error) {
 	dir, err := s.AttemptDir(a)
 	if err != nil {

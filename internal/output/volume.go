@@ -12,17 +12,17 @@ import (
 // Room is how much of a volume is free, taken or wanted.
 type Room struct{ Bytes, Files int64 }
 
-// Plus is both together.
+// Plus is the sum of both.
 func (r Room) Plus(other Room) Room { return Room{r.Bytes + other.Bytes, r.Files + other.Files} }
 
 // Minus is what is left without other.
 func (r Room) Minus(other Room) Room { return Room{r.Bytes - other.Bytes, r.Files - other.Files} }
 
-// Holds reports whether other has a place in it.
+// Holds reports whether other fits.
 func (r Room) Holds(other Room) bool { return r.Bytes >= other.Bytes && r.Files >= other.Files }
 
-// Volume is what the volume that holds dir has left for us, and what it has in all. A file system that does not
-// count its files has a great many.
+// Volume is the free space for htcd, and the size, of the volume that holds dir. A file system that does not count its
+// files reports a great many.
 func Volume(dir string) (free, size Room, err error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil {
@@ -39,14 +39,14 @@ func Volume(dir string) (free, size Room, err error) {
 
 const uncounted = 1 << 40
 
-// What output leaves free of a volume where nobody says how much: a tenth, and no more than this.
+// What output leaves free of a volume by default: a tenth, and no more than this.
 const (
 	mostKept      = 1 << 30
 	mostFilesKept = 10_000
 )
 
 // Reserve is what output leaves free of a volume of that size: so many bytes, or with 0 a share of it. The same volume
-// holds the ledger and what is about to be sent.
+// holds the ledger and files to be submitted.
 func Reserve(bytes int64, size Room) Room {
 	if bytes == 0 {
 		bytes = min(size.Bytes/10, mostKept)
@@ -54,7 +54,7 @@ func Reserve(bytes int64, size Room) Room {
 	return Room{bytes, min(size.Files/10, mostFilesKept)}
 }
 
-// Volume is what the volume of the store has left, and what it has in all.
+// Volume is the free space and the size of the store's volume.
 func (s Store) Volume() (free, size Room, err error) {
 	if err := os.MkdirAll(s.Root, 0o700); err != nil {
 		return Room{}, Room{}, err
@@ -62,16 +62,16 @@ func (s Store) Volume() (free, size Room, err error) {
 	return Volume(s.Root)
 }
 
-// NoSpaceError says that the volume has no place for something.
+// NoSpaceError: the volume has no room for something.
 type NoSpaceError struct{ Message string }
 
 func (e *NoSpaceError) Error() string { return e.Message }
 
-// MoreRoom is what users can do against it.
-const MoreRoom = "delete HTCJobs whose output is not needed any more, or have the volume enlarged"
+// MoreRoom is what users can do about it.
+const MoreRoom = "delete HTCJobs whose output is no longer needed, or have the volume enlarged"
 
-// Full reports whether an error comes of a volume, or a quota, that is used up. Of HTCondor's tools and SQLite there are only
-// the words.
+// Full reports whether an error comes from a full volume or an exhausted quota. HTCondor's tools and SQLite only give
+// its words.
 func Full(err error) bool {
 	if err == nil || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return err != nil

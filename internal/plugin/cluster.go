@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // what a kubeconfig may name
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins that a kubeconfig may name
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -24,23 +24,23 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// Usage is a mistake in how a command was called.
+// Usage is a mistake in the command line.
 type Usage struct{ error }
 
-// Exit ends the program with a code of its own, and no more words.
+// Exit ends the program with a code of its own, and no further words.
 type Exit struct{ Code int }
 
 func (e Exit) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// ExitInterrupted is what a shell makes of SIGINT.
+// ExitInterrupted is the code by which a shell shows SIGINT.
 const ExitInterrupted = 130
 
-// Commands are all of them.
+// Commands are all commands for users.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{submitCommand(), logsCommand(), getOutputCommand()}
 }
 
-// connection is what a user says about where to go, as kubectl has it.
+// connection holds the flags for the cluster, as in kubectl.
 type connection struct{ kubeconfig, context, namespace string }
 
 func (c *connection) flags(f *pflag.FlagSet) {
@@ -58,7 +58,7 @@ type cluster struct {
 	coming    delay // with output that is on its way
 }
 
-// open returns the cluster that is meant. While a command waits there, it says so on warnings.
+// open returns the cluster. While a command waits there, it explains the wait on warnings.
 func (c *connection) open(warnings io.Writer) (*cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
@@ -91,10 +91,10 @@ func (c *connection) open(warnings io.Writer) (*cluster, error) {
 		coming: delay{most: fetchTakes, warnings: warnings}}, nil
 }
 
-// fetchTakes is how long a command waits at most until the output of a job that has ended is fetched, usually 2 s.
+// fetchTakes is the longest wait for the output of a job that has ended; usually it takes 2 s.
 const fetchTakes = 30 * time.Second
 
-// delay is what a command puts up with, once, however many jobs it asks about.
+// delay is the waiting that a command allows, once, however many jobs it asks about.
 type delay struct {
 	most     time.Duration
 	warnings io.Writer
@@ -102,7 +102,7 @@ type delay struct {
 	until    time.Time
 }
 
-// left tells whether there is some.
+// left reports whether any of it remains.
 func (d *delay) left(name string) bool {
 	d.begin.Do(func() {
 		if d.until = time.Now().Add(d.most); d.most > 0 {
@@ -112,7 +112,7 @@ func (d *delay) left(name string) bool {
 	return time.Now().Before(d.until)
 }
 
-// output asks for a job's output, again while that is on its way. The caller closes what it gets.
+// output requests a job's output, and again while that is on its way. The caller closes it.
 func (c *cluster) output(ctx context.Context, name, what string, parameters url.Values) (*http.Response, error) {
 	for {
 		response, err := c.ask(ctx, name, what, parameters)
@@ -145,11 +145,11 @@ func (c *cluster) ask(ctx context.Context, name, what string, parameters url.Val
 	return nil, refusal(response.StatusCode, words)
 }
 
-// noneAnswers is all that can be known from here: the apiserver forwards to no htcd, whatever the reason.
+// noneAnswers is all that is known on this side: the apiserver forwards to no htcd, for whatever reason.
 const noneAnswers = "no htcd answers at present, so output cannot be read; jobs go on, and what they leave waits at the schedd for 10 days. Try again later. " +
-	"Why it is so, its administrator sees with: kubectl -n htcd describe pods (is one there, does its image start, is it ready?)"
+	"Its administrator can find the cause with: kubectl -n htcd describe pods (does one exist, does its image start, is it ready?)"
 
-// refusal is what the apiserver or htcd said.
+// refusal is an error answer of the apiserver or htcd.
 func refusal(code int, words []byte) error {
 	var status metav1.Status
 	if json.Unmarshal(words, &status) != nil || status.Kind != "Status" || status.Message == "" {
@@ -166,7 +166,7 @@ func refusal(code int, words []byte) error {
 	return &apierrors.StatusError{ErrStatus: status}
 }
 
-// passing tells errors that may not be there the next time.
+// passing reports whether an error may be gone next time.
 func passing(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -176,7 +176,7 @@ func passing(err error) bool {
 	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 }
 
-// named is the HTCJob that an argument means, which may be written as kubectl prints it.
+// named is the HTCJob that an argument names, perhaps as kubectl prints it.
 func named(argument string) (string, error) {
 	kind, name, both := strings.Cut(argument, "/")
 	if !both {
@@ -190,7 +190,7 @@ func named(argument string) (string, error) {
 	return name, nil
 }
 
-// arguments wants so many.
+// arguments requires that number of arguments.
 func arguments(n int, names string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {

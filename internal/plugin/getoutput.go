@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/aggregate"
 )
 
-// ExitIncomplete is the code of a get-output after which the output of some job is missing.
+// ExitIncomplete is the exit code of a get-output if the output of some job is missing.
 const ExitIncomplete = 3
 
 // mostReasons bounds how many of the missing jobs are asked about one by one.
@@ -29,7 +29,7 @@ func getOutputCommand() *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:   "get-output NAME DIR",
-		Short: "Copy what the jobs of an HTCJob brought back into a directory",
+		Short: "Copy the output of an HTCJob's jobs into a directory",
 		Long: `Copy what the ended jobs of an HTCJob brought back into a directory, which is made where it is not there: DIR/0
 has the files of its first job, stdout and stderr among them.
 
@@ -45,9 +45,9 @@ those files are brought again and replaced, and nothing else. A directory of ano
 		Args: arguments(2, "the name of an HTCJob and a directory"),
 	}
 	at.flags(c.Flags())
-	c.Flags().IntVarP(&proc, "proc", "p", -1, "`number` of the only job that is wanted; -1: all")
+	c.Flags().IntVarP(&proc, "proc", "p", -1, "`number` of the only job to fetch; -1: all")
 	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`, while its output is kept; 0: the newest")
-	c.Flags().BoolVar(&force, "force", false, "bring again, and replace, what this command has put there for the same attempt")
+	c.Flags().BoolVar(&force, "force", false, "fetch again, and replace, files that this command has put there for the same attempt")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name, err := named(args[0])
 		if err != nil {
@@ -64,7 +64,7 @@ those files are brought again and replaced, and nothing else. A directory of ano
 		if err != nil {
 			return err
 		}
-		err = os.MkdirAll(args[1], 0o777) // #nosec G301 -- as the user's umask has it
+		err = os.MkdirAll(args[1], 0o777) // #nosec G301 -- the user's umask decides
 		if err != nil {
 			return err
 		}
@@ -83,8 +83,8 @@ those files are brought again and replaced, and nothing else. A directory of ano
 	return c
 }
 
-// bring lets the output of all jobs that are wanted land, and waits for what is on its way. The reasons are why others
-// are missing.
+// bring fetches the output of all wanted jobs, and waits for output on its way. It returns the reasons why others are
+// missing.
 func (c *cluster) bring(ctx context.Context, name string, attempt int, into *landing) (reasons []string, err error) {
 	if err := c.fetch(ctx, name, into.only, attempt, into); err != nil {
 		return nil, err
@@ -105,10 +105,10 @@ func (c *cluster) bring(ctx context.Context, name string, attempt int, into *lan
 	return reasons, nil
 }
 
-// refused reports whether an error is the answer that there is no output, or none yet.
+// refused reports whether the answer is that there is no output, or none yet.
 func refused(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
 
-// told says what is there and what is missing, and ends the command accordingly.
+// told reports what was fetched and what is missing, and ends the command accordingly.
 func told(ctx context.Context, w io.Writer, into *landing, reasons []string, err error) error {
 	if err != nil && !into.claimed && !apierrors.IsConflict(err) {
 		return ended(ctx, err) // nothing is known of its jobs
@@ -156,7 +156,7 @@ func ranges(numbers []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// fetch lets the archive of one job, or of all (-1), land, over as many connections as that takes.
+// fetch unpacks the archive of one job, or of all (-1), over as many connections as needed.
 func (c *cluster) fetch(ctx context.Context, name string, proc, attempt int, into *landing) error {
 	parameters := url.Values{"attempt": {strconv.Itoa(attempt)}}
 	if proc >= 0 {

@@ -14,31 +14,31 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 )
 
-// landing is the directory where an archive is unpacked. Nothing lands outside of it, whatever the archive says: the jobs'
-// programs have chosen the names.
+// landing is the directory where an archive is unpacked. Nothing is written outside it, whatever the archive says: the
+// jobs' programs have chosen the names.
 type landing struct {
 	root   *os.Root
 	force  bool
 	origin origin
-	only   int // the job that is wanted; -1: all
+	only   int // the wanted job; -1: all
 	jobs   int // how many the attempt has
 
 	claimed bool
-	wrote   map[string]bool // what this command has put there for this attempt, by its path in root
-	placed  []landed        // of the job that is landing
+	wrote   map[string]bool // files that this command has put there for this attempt, by their path in root
+	placed  []landed        // of the job being unpacked
 	has     map[int]bool    // the jobs whose output is there
 
-	next        int // everything below is through
+	next        int // all jobs below are done
 	came, there int
 }
 
-// landed is a file or directory of the job that is landing, by its path in the job's directory.
+// landed is a file or directory of the job being unpacked, by its path in the job's directory.
 type landed struct {
 	path string
 	dir  bool
 }
 
-// missing are the jobs that are wanted and not there.
+// missing are the wanted jobs without output.
 func (l *landing) missing() []int {
 	var missing []int
 	for proc := range l.jobs {
@@ -56,11 +56,11 @@ func (l *landing) arrived(proc int) {
 	l.has[proc] = true
 }
 
-// unpack takes an archive in which the jobs come in order, each with all its files. Each lands in a directory of another
-// name first, which gets its own when it is complete.
+// unpack reads an archive in which the jobs come in order, each with all its files. Each is first unpacked into a
+// directory of another name, which is renamed when it is complete.
 func (l *landing) unpack(r io.Reader) (err error) {
 	archive := tar.NewReader(r)
-	current := -1 // the job that is landing
+	current := -1 // the job being unpacked
 	skip := false
 	defer func() {
 		if current >= 0 && !skip {
@@ -112,7 +112,7 @@ func (l *landing) unpack(r io.Reader) (err error) {
 
 func part(proc int) string { return fmt.Sprintf(".htcd-%d.part", proc) }
 
-// entry tells whose an entry is. Only files and directories are taken: a link could lead anywhere.
+// entry returns the job of an entry. Only files and directories are accepted: a link could lead anywhere.
 func entry(header *tar.Header) (proc int, rest string, err error) {
 	first, rest, _ := strings.Cut(strings.TrimSuffix(header.Name, "/"), "/")
 	proc, err = strconv.Atoi(first)
@@ -149,7 +149,7 @@ func (l *landing) begin(proc int) (skip bool, err error) {
 }
 
 func (l *landing) notOurs(path string) error {
-	return fmt.Errorf("%s is there already, and not as output of %s, attempt %d: choose another directory, or move it away",
+	return fmt.Errorf("%s exists already, and is not output of %s, attempt %d: choose another directory, or move it away",
 		filepath.Join(l.root.Name(), path), l.origin.HTCJob, l.origin.Attempt)
 }
 
@@ -182,7 +182,7 @@ func (l *landing) place(proc int, rest string, header *tar.Header, r io.Reader) 
 	return err
 }
 
-// local marks an error of this side, if it is one.
+// local marks an error on this side, if it is one.
 func local(err error) error {
 	if err != nil {
 		return errHere{err}
@@ -190,7 +190,7 @@ func local(err error) error {
 	return nil
 }
 
-// land gives a complete job its name, and its streams theirs where it has no files that are called so.
+// land gives a complete job its name, and its streams theirs unless it has files of these names.
 func (l *landing) land(proc int) error {
 	if err := l.nameStreams(proc); err != nil {
 		return err
@@ -236,8 +236,8 @@ func (l *landing) nameStreams(proc int) error {
 	return nil
 }
 
-// replace puts a complete job where it is already. Whatever else somebody has put there stays; a file of the job that has
-// the name of such a one is refused before anything changes.
+// replace replaces an existing job by a complete one. Other people's files stay; if a file of the job has the name of
+// such a file, it is refused before anything changes.
 func (l *landing) replace(proc int, paths []string) error {
 	name := strconv.Itoa(proc)
 	for _, p := range l.placed {

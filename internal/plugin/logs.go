@@ -24,7 +24,7 @@ func logsCommand() *cobra.Command {
 	var stderr, follow, all bool
 	c := &cobra.Command{
 		Use:   "logs NAME",
-		Short: "Print what a job of an HTCJob has written",
+		Short: "Print the output of an HTCJob's job",
 		Long: `Print what a job of an HTCJob has written: from where htcd keeps it when the job has ended, from the node
 when it runs. With --follow wait for it, and go on until the job has ended. With --all a line longer than 64 KiB is
 shown as several.
@@ -37,8 +37,8 @@ Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole 
 	c.Flags().BoolVar(&all, "all", false, "all jobs, each line with the number of its job before it")
 	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`, while its output is kept; 0: the newest")
 	c.Flags().BoolVar(&stderr, "stderr", false, "its standard error instead of its standard output")
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the job has ended")
-	c.Flags().IntVar(&tail, "tail", -1, "only the last so many `lines` of what is there; -1: all")
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "continue until the job has ended")
+	c.Flags().IntVar(&tail, "tail", -1, "only the last `lines` of the existing output; -1: all")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name, err := named(args[0])
 		if err != nil {
@@ -72,7 +72,7 @@ Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole 
 	return c
 }
 
-// ended makes an interrupted command end as one.
+// ended gives an interrupted command its exit code.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return Exit{ExitInterrupted}
@@ -80,8 +80,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// logs prints the output of all jobs, one after the other, or all at once where they are followed. A job without output
-// does not keep the others from being shown.
+// logs prints the output of all jobs, one after the other, or all at once if they are followed. A job without output
+// does not prevent the others from being shown.
 func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters func(proc int) url.Values, w, warnings io.Writer) error {
 	job, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -121,10 +121,10 @@ func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters
 	return nil
 }
 
-// longestLine is how many bytes are kept until the line that they belong to has an end. A longer line is shown as several.
+// longestLine is how many bytes of an unfinished line are kept. A longer line is shown as several.
 const longestLine = 64 << 10
 
-// prefixed writes whole lines with something before them.
+// prefixed writes whole lines with a prefix.
 type prefixed struct {
 	w      io.Writer
 	mu     *sync.Mutex
@@ -143,7 +143,7 @@ func (p *prefixed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// add writes the lines that are whole with this, at most longestLine bytes of which may be kept.
+// add writes the lines that are now complete; at most longestLine bytes are kept.
 func (p *prefixed) add(b []byte) error {
 	p.rest = append(p.rest, b...)
 	end := bytes.LastIndexByte(p.rest, '\n') + 1
@@ -166,9 +166,9 @@ func (p *prefixed) add(b []byte) error {
 	return err
 }
 
-// finish writes a last line that has no end.
+// finish writes an unterminated last line.
 func (p *prefixed) finish() {
 	if len(p.rest) > 0 {
-		_, _ = p.Write([]byte("\n")) // who does not take it has not taken the rest either
+		_, _ = p.Write([]byte("\n")) // an error here has already occurred before
 	}
 }

@@ -10,18 +10,18 @@ import (
 	"strconv"
 )
 
-// origin tells whose output a directory holds.
+// origin identifies the output in a directory.
 type origin struct {
 	HTCJob  string `json:"htcjob"`
 	UID     string `json:"uid"`
 	Attempt int    `json:"attempt"`
 }
 
-// originFile is where it stands, in the first line. Each line after it is the path of a file or directory that this
+// originFile contains the origin in its first line. Each further line is the path of a file or directory that this
 // command has put there, quoted as in Go: names of files need not be UTF-8.
 const originFile = ".htcd-output"
 
-// claim takes the directory for the output of one attempt, or goes on with one that is taken for it.
+// claim takes the directory for the output of one attempt, or continues with one taken for it.
 func (l *landing) claim() error {
 	l.wrote = map[string]bool{}
 	mine, err := json.Marshal(l.origin)
@@ -41,7 +41,7 @@ func (l *landing) claim() error {
 		return fmt.Errorf("the directory holds other output, of %s: choose another", theirs)
 	}
 	whole := bytes.LastIndexByte(manifest, '\n') + 1
-	if whole < len(manifest) { // a line was broken off
+	if whole < len(manifest) { // a line was cut off
 		if err := l.truncate(int64(whole)); err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func (l *landing) truncate(size int64) error {
 	return errors.Join(file.Truncate(size), file.Close())
 }
 
-// record adds paths to the manifest, before anything gets such a name.
+// record adds paths to the manifest, before anything gets these names.
 func (l *landing) record(paths []string) error {
 	var lines []byte
 	for _, path := range paths {

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// Plain is a text that others have a part in, such as an error of the server's, without what would make a terminal act.
+// Plain returns a text from others, such as a server's error, without terminal control sequences.
 func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsGraphic(r) {

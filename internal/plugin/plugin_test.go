@@ -119,7 +119,7 @@ func TestWhatIsThereIsNotReplaced(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "2024", "thesis"), []byte("mine"), 0o644))
 		for range 2 { // the second time the directory is taken for this attempt
 			_, err := land(t, dir, archived(t, "0/", "", "0/x", "theirs"), func(l *landing) { l.force = force })
-			require.ErrorContains(t, err, "is there already")
+			require.ErrorContains(t, err, "exists already")
 			require.Equal(t, map[string]string{"0/mine": "mine", "2024/thesis": "mine"}, tree(t, dir))
 		}
 	}
@@ -150,12 +150,12 @@ func TestForceReplacesWhatWasBroughtAndNothingElse(t *testing.T) {
 		require.Equal(t, want, tree(t, dir))
 	}
 
-	// A file of somebody's whose name the job uses now is in the way, and all stays as it is.
+	// Somebody's file has a name that the job now uses: it is in the way, and nothing changes.
 	_, err = land(t, dir, archived(t, "0/", "", "0/_condor_stdout", "new", "0/mine", "theirs"), func(l *landing) { l.force = true })
-	require.ErrorContains(t, err, "0/mine is there already")
+	require.ErrorContains(t, err, "0/mine exists already")
 	require.Equal(t, want, tree(t, dir))
 
-	// A manifest that was broken off in a line is good up to there.
+	// A manifest that was cut off within a line is valid up to there.
 	manifest, err := os.OpenFile(filepath.Join(dir, originFile), os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	_, err = manifest.WriteString(`"0/mi`)
@@ -193,7 +193,7 @@ func TestNothingLandsOutside(t *testing.T) {
 			require.NoError(t, os.Mkdir(dir, 0o755))
 			_, err := land(t, dir, archived(t, entries...))
 			require.Error(t, err)
-			require.False(t, passing(err), "asking again does not mend it: %v", err)
+			require.False(t, passing(err), "trying again does not help: %v", err)
 			for file := range tree(t, around) {
 				require.Regexp(t, `^dir/\d+/x$`, file, "what is complete may stay")
 			}
@@ -202,7 +202,7 @@ func TestNothingLandsOutside(t *testing.T) {
 			require.Empty(t, left)
 		})
 	}
-	// A link that was there before leads nowhere either.
+	// An existing link leads nowhere either.
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Symlink(elsewhere, filepath.Join(dir, part(0))))
 	_, err := land(t, dir, archived(t, "0/", "", "0/x", "x"))
@@ -210,7 +210,7 @@ func TestNothingLandsOutside(t *testing.T) {
 	require.Empty(t, tree(t, elsewhere))
 }
 
-// serving is a cluster that is a function.
+// serving is a cluster made of a function.
 func serving(t *testing.T, answer http.HandlerFunc) *cluster {
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
@@ -401,7 +401,7 @@ func TestWhatIsMissingIsToldAndNoSuccess(t *testing.T) {
 			w.WriteHeader(http.StatusConflict)
 			_, _ = io.WriteString(w, waits)
 		}, -1, ExitIncomplete, "now: 0\njobs whose output is missing: 0-2\njob 7.2 waits[2J\n"},
-		"it is broken off for good": {func(w http.ResponseWriter, from string) {
+		"it is cut off for good": {func(w http.ResponseWriter, from string) {
 			if from == "1" {
 				http.Error(w, "not any more", http.StatusForbidden)
 				return

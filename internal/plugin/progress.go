@@ -17,14 +17,14 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// over tells whether the HTCJob has ended as it was submitted, not as it was before.
+// over reports whether the HTCJob has ended as submitted now, not as it was before.
 func over(job, submitted *v1alpha1.HTCJob) bool {
 	again := submitted.Rerun()
 	return job.Status.ObservedGeneration >= submitted.Generation && job.Status.Phase.Terminal() &&
 		(again == "" || again != job.Rerun() || again == job.Status.Rerun)
 }
 
-// follow calls fn with the HTCJob whenever it has changed, until it is over. A connection that breaks is made again.
+// follow calls fn with the HTCJob whenever it has changed, until it is over. It reconnects when the connection breaks.
 func (c *cluster) follow(ctx context.Context, submitted *v1alpha1.HTCJob, fn func(*v1alpha1.HTCJob), say func(string, ...any)) error {
 	lost := false
 	return again(ctx, func() (bool, error) {
@@ -35,7 +35,7 @@ func (c *cluster) follow(ctx context.Context, submitted *v1alpha1.HTCJob, fn fun
 		if err != nil {
 			if !lost && passing(err) && ctx.Err() == nil {
 				lost = true
-				say("the connection is lost (%v); the jobs go on, trying again", err)
+				say("the connection is lost (%v); the jobs continue, trying again", err)
 			}
 			return false, err
 		}
@@ -49,13 +49,13 @@ func (c *cluster) follow(ctx context.Context, submitted *v1alpha1.HTCJob, fn fun
 	})
 }
 
-// errWatchEnded is no trouble: the apiserver ends every watch after a while.
+// errWatchEnded is no problem: the apiserver ends every watch after a while.
 var errWatchEnded = errors.New("the watch has ended")
 
-// watchTime bounds a watch that nothing comes through, over a connection that may be dead.
+// watchTime bounds an idle watch, whose connection may be dead.
 const watchTime = 5 * time.Minute
 
-// next waits until the HTCJob is another than this one.
+// next waits until the HTCJob differs from this one.
 func (c *cluster) next(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
 	seconds := int64(watchTime / time.Second)
 	changes, err := c.jobs.Watch(ctx, metav1.ListOptions{
@@ -73,24 +73,24 @@ func (c *cluster) next(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTC
 			}
 			return object, nil
 		default:
-			return nil, errWatchEnded // it is too old, say: look again
+			return nil, errWatchEnded // too old, for example: get it again
 		}
 	}
 	return nil, errWatchEnded
 }
 
-// display tells how jobs fare: on a terminal in one line that is written over.
+// display shows the progress of jobs: on a terminal in one line that is updated.
 type display struct {
 	w    io.Writer
 	live bool
 
 	mu    sync.Mutex
 	jobs  []*v1alpha1.HTCJob
-	held  map[string]string // what was said last of why it is on hold
+	held  map[string]string // the hold reason last shown
 	shown string
 }
 
-// show takes note of an HTCJob as it is now.
+// show displays the present state of an HTCJob.
 func (d *display) show(i int, job *v1alpha1.HTCJob) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,7 +111,7 @@ func (d *display) show(i int, job *v1alpha1.HTCJob) {
 	}
 }
 
-// line writes a line that stays, above the one that changes.
+// line writes a line that stays, above the one that is updated.
 func (d *display) line(format string, args ...any) {
 	if d.live && d.shown != "" {
 		fmt.Fprint(d.w, "\r\x1b[K")
@@ -126,7 +126,7 @@ func (d *display) say(format string, args ...any) {
 	d.line(format, args...)
 }
 
-// finish leaves the last counts standing, and says what has failed.
+// finish leaves the last counts visible, and lists the failures.
 func (d *display) finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -146,7 +146,7 @@ func (d *display) finish() {
 	}
 }
 
-// onHold is why jobs are on hold; empty where none is.
+// onHold is the hold reason of the jobs; empty if none is held.
 func onHold(job *v1alpha1.HTCJob) string {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionHeld)
 	if c == nil || c.Status != metav1.ConditionTrue {
@@ -176,8 +176,7 @@ func counts(jobs []*v1alpha1.HTCJob) string {
 	return text
 }
 
-// exitCode is how HTCJobs that have ended make the command end: as the script did where all that is known of failures
-// agrees.
+// exitCode is the exit code for HTCJobs that have ended: the script's if all known failures share it.
 func exitCode(jobs []*v1alpha1.HTCJob) int {
 	code := 0
 	for _, job := range jobs {

@@ -10,15 +10,15 @@ import (
 	"htc.cern.ch/htcd/internal/aggregate"
 )
 
-// How long a broken connection is tried again, and how often.
+// How long, and how often, to retry a broken connection.
 const (
 	patience    = 2 * time.Minute
 	firstPause  = 500 * time.Millisecond
 	longestRest = 5 * time.Second
 )
 
-// again calls try until it succeeds, or its error is none that passes, or nothing has succeeded for as long as patience
-// goes. try tells whether it got anywhere, which renews the patience.
+// again calls try until it succeeds, fails with an error that does not pass, or nothing has succeeded for as long as
+// patience allows. try reports whether it made progress, which renews the patience.
 func again(ctx context.Context, try func() (progress bool, err error)) error {
 	pause, since := firstPause, time.Now()
 	for {
@@ -41,7 +41,7 @@ func again(ctx context.Context, try func() (progress bool, err error)) error {
 	}
 }
 
-// log copies one stream of a job to w. A connection that breaks is made again, and goes on where it broke.
+// log copies one stream of a job to w. It reconnects when the connection breaks, and resumes there.
 func (c *cluster) log(ctx context.Context, name string, parameters url.Values, w io.Writer) error {
 	var offset int64
 	begun := false
@@ -70,7 +70,7 @@ func (c *cluster) log(ctx context.Context, name string, parameters url.Values, w
 	return again(ctx, try)
 }
 
-// errHere marks an error of this side, which asking again does not mend.
+// errHere marks an error on this side, which trying again does not fix.
 type errHere struct{ error }
 
 func (e errHere) Unwrap() error { return e.error }

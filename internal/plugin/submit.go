@@ -22,7 +22,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// manager is as whom fields are applied: the one who applies the same file again.
+// manager is the field manager: applying the same file again has the same owner.
 const manager = "htcd-submit"
 
 func submitCommand() *cobra.Command {
@@ -52,7 +52,7 @@ held; elsewhere only what is on hold and how it ended is told. An interrupt leav
 		return arguments(1, "a file")(cmd, args)
 	}
 	at.flags(c.Flags())
-	c.Flags().StringVarP(&file, "filename", "f", "", "the file, as kubectl has it")
+	c.Flags().StringVarP(&file, "filename", "f", "", "the file, as in kubectl")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the jobs have ended, and end as they did")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -111,7 +111,7 @@ type manifest struct {
 	text            []byte
 }
 
-// split takes the HTCJobs of a file apart. Anything else in there is a mistake: who meant it to be applied would miss it.
+// split separates the HTCJobs of a file. Anything else in it is a mistake: its author would miss it.
 func split(text []byte) ([]manifest, error) {
 	var all []manifest
 	for documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(text))); ; {
@@ -143,24 +143,24 @@ func split(text []byte) ([]manifest, error) {
 		all = append(all, m)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("no HTCJob is in there")
+		return nil, errors.New("there is no HTCJob in it")
 	}
 	return all, nil
 }
 
-// before is the object as it is ahead of being applied; nil where there is none, or none that may be read.
+// before is the object before it is applied; nil if it does not exist or cannot be read.
 func (c *cluster) before(ctx context.Context, m manifest) *v1alpha1.HTCJob {
 	if m.Metadata.Name == "" {
 		return nil
 	}
 	job, err := c.jobs.Get(ctx, m.Metadata.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil // apply says what the trouble is
+		return nil // apply reports the error
 	}
 	return job
 }
 
-// same tells whether applying has changed nothing that a user writes. The resourceVersion does not: the status is
+// same reports whether applying changed nothing that a user writes. The resourceVersion does not show it: the status is
 // written meanwhile.
 func same(before, after *v1alpha1.HTCJob) bool {
 	return before != nil && before.UID == after.UID && before.Generation == after.Generation &&
@@ -184,7 +184,7 @@ func (c *cluster) apply(ctx context.Context, m manifest) (*v1alpha1.HTCJob, erro
 		metav1.PatchOptions{FieldManager: manager, Force: &force, FieldValidation: metav1.FieldValidationStrict})
 }
 
-// wait shows how the jobs fare until all have ended, and ends as they did.
+// wait shows the progress of the jobs until all have ended, and ends with their exit code.
 func (c *cluster) wait(ctx context.Context, jobs []*v1alpha1.HTCJob, d *display) error {
 	d.jobs = slices.Clone(jobs)
 	group, watching := errgroup.WithContext(ctx)
@@ -197,7 +197,7 @@ func (c *cluster) wait(ctx context.Context, jobs []*v1alpha1.HTCJob, d *display)
 	d.finish()
 	switch {
 	case ctx.Err() != nil:
-		d.say("the jobs go on: kubectl get htcjobs -n %s shows them, kubectl delete htcjob removes them", c.namespace)
+		d.say("the jobs continue: kubectl get htcjobs -n %s shows them, kubectl delete htcjob removes them", c.namespace)
 		return Exit{ExitInterrupted}
 	case err != nil:
 		return err
