@@ -59,9 +59,7 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	t.class, t.retry = e, c.Now().Add(after)
 	if c.blockers.set(key, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.reason).Dur("retry", after).Msg("not done yet")
-		if job := c.get(key); job != nil {
-			c.Events.Warning(job, t.reason, t.message)
-		}
+		c.warn(key, t.reason, t.message)
 	}
 	if own {
 		c.actions.addAfter(e, key, after)

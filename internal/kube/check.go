@@ -101,9 +101,7 @@ func (c checked) Unread(run ledger.Run, jobs []string) {
 		return
 	}
 	c.Log.Warn().Str("job", key).Strs("jobs", jobs[:min(len(jobs), 10)]).Msg("ads that cannot be had or read")
-	if job := c.get(key); job != nil {
-		c.Events.Warning(job, t.reason, t.message)
-	}
+	c.warn(key, t.reason, t.message)
 }
 
 func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crosscheck.Change) {

@@ -11,7 +11,6 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -112,9 +111,6 @@ func (c *Controller) warn(key, reason, message string) {
 func explainFetch(err error) blocker {
 	t := explain(err)
 	t.condition = v1alpha1.ConditionOutputFetched
-	if _, ok := errors.AsType[*output.NoSpaceError](err); ok {
-		t.reason = reasonNoSpace
-	}
 	t.message = "the output is not fetched yet: " + t.message
 	return t
 }

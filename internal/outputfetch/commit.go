@@ -82,8 +82,8 @@ func (f *Fetcher) commit(ctx context.Context, b batch, a arrival) error {
 	return f.release(ctx, b.run, a.procs)
 }
 
-// stillWanted reports whether a run is one of the HTCJob that has the name now. Who is begun later under the same name has
-// its first attempt where the older one had its own.
+// stillWanted reports whether a run is one of the HTCJob that has the name now. One that begins later under the same
+// name has its first attempt where the older one had its own.
 func stillWanted(tx *ledger.Tx, run ledger.Run) (bool, error) {
 	runs, err := tx.Runs(ledger.RunFilter{Namespace: run.Namespace, Name: run.Name})
 	if err != nil {

@@ -43,11 +43,11 @@ func (f *Fetcher) fetch(ctx context.Context, key string) (more bool, err error) 
 	if len(here) > 0 {
 		return true, f.commit(ctx, b, arrival{procs: here})
 	}
-	fit, release, err := f.book(ctx, b, wanted)
+	fit, leave, err := f.book(ctx, b, wanted)
 	if err != nil {
 		return false, err
 	}
-	defer release()
+	defer leave()
 	dir, err := f.Store.Begin(fit)
 	if err != nil {
 		return false, volumeError(fmt.Errorf("begin a fetch: %w", err))

@@ -120,7 +120,7 @@ func (f *Fetcher) Resume(ctx context.Context) error {
 	})
 }
 
-// Fetch is one fetch for an HTCJob, and sees to the next.
+// Fetch is one fetch for an HTCJob. It queues the next, after a back-off where this one failed.
 func (f *Fetcher) Fetch(ctx context.Context, key string) {
 	more, err := f.fetch(ctx, key)
 	f.Observer.Tried(key, err)

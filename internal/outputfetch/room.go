@@ -25,8 +25,8 @@ var leastOutput = output.Room{Bytes: 64 << 10, Files: 4}
 const manyFiles = 10_000
 
 // book takes those of some jobs whose output the volume has a place for beside what must stay free and what other
-// fetches have booked. Whoever got some calls release in the end.
-func (f *Fetcher) book(ctx context.Context, b batch, wanted []int) (fit []int, release func(), err error) {
+// fetches have booked. Whoever got some calls leave in the end.
+func (f *Fetcher) book(ctx context.Context, b batch, wanted []int) (fit []int, leave func(), err error) {
 	sizes, err := f.outputSizes(ctx, b, wanted)
 	if err != nil {
 		return nil, nil, err
