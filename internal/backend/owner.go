@@ -12,14 +12,13 @@ import (
 // cannot write is a job's Owner and its cluster's number, which the schedd gives. Where the ledger knows the cluster, that
 // decides; where it does not, the Owner does.
 
-// Accounts says which account an identity is at its schedd.
-type Accounts interface {
-	Account(ctx context.Context, id schedd.Identity) (string, error)
-}
-
-// Owners tells htcd's jobs from others with the same tag.
+// Owners tells htcd's jobs from others with the same tag, and removes them as the accounts that may have sent them.
 type Owners struct {
-	Schedd      Accounts
+	Schedd interface {
+		Account(ctx context.Context, id schedd.Identity) (string, error)
+		Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+		Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
+	}
 	Credentials Credentials
 }
 

@@ -167,35 +167,10 @@ func (c *Controller) removeAt(ctx context.Context, t backend.Target, uid string,
 // remove removes jobs of that target and returns those that have not left the queue yet. The error says so when neither
 // their account nor the common one may remove them.
 func (c *Controller) remove(ctx context.Context, t backend.Target, constraint, reason string) (alive []schedd.Job, err error) {
-	id, err := c.Credentials.Identity(ctx, t)
-	if err != nil {
-		return nil, err
+	alive, err = c.owners.Remove(ctx, t, constraint, reason)
+	if left := backend.Untouched(alive); err == nil && len(left) > 0 {
+		err = othersJobs(t.Namespace, left)
 	}
-	if alive, err = c.removeAs(ctx, id, constraint, reason); err != nil {
-		return nil, err
-	}
-	// They may have been sent before the namespace had an account of its own.
-	if len(backend.Untouched(alive)) > 0 && t.Secret == "" {
-		common, err := c.Credentials.Common(ctx, t.Place)
-		if err == nil && common != id {
-			if alive, err = c.removeAs(ctx, common, constraint, reason); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if left := backend.Untouched(alive); len(left) > 0 {
-		return alive, othersJobs(t.Namespace, left)
-	}
-	return alive, nil
-}
-
-// removeAs removes what this identity may remove, and returns what is in the queue thereafter.
-func (c *Controller) removeAs(ctx context.Context, id schedd.Identity, constraint, reason string) (alive []schedd.Job, err error) {
-	err = c.Schedd.Remove(ctx, id, constraint, reason)
-	if err != nil && schedd.KindOf(err) != schedd.NotAuthorised {
-		return nil, err
-	}
-	err = c.Schedd.Queue(ctx, id, constraint, func(j schedd.Job) error { alive = append(alive, j); return nil })
 	return alive, err
 }
 

@@ -223,10 +223,10 @@ func TestAFormerLeaderRemovesNothingThatTheNextHasSent(t *testing.T) {
 			w.schedd.Edit(1, -1, func(j *schedd.Job) {
 				j.Status, j.HoldReasonCode, j.StageInFinish = schedd.Held, 16, 0
 			})
-			w.Controller.Schedd = overtaken{w.schedd, func() {
+			w.asks(overtaken{w.schedd, func() {
 				again := schedd.Tag{UID: "uid-one", Attempt: 1, Namespace: "default", Name: "one"}
 				w.schedd.Put(schedd.Job{Cluster: 7, Tag: again, Owner: scheddtest.Robot, Status: schedd.Idle, StageInFinish: 1})
-			}}
+			}})
 			look.look(w)
 			require.NotEmpty(t, w.schedd.Jobs())
 			for _, j := range w.schedd.Jobs() {
