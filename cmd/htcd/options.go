@@ -311,7 +311,7 @@ func (o *Options) checkPools() error {
 			return fmt.Errorf("--schedd-command %q: want an absolute path, and arguments", o.ScheddCommand)
 		}
 	}
-	if err := schedd.CheckPlacePatterns(o.AllowPools); err != nil {
+	if err := schedd.CheckEndpointPatterns(o.AllowPools); err != nil {
 		return fmt.Errorf("--allow-pools: %w", err)
 	}
 	if len(o.PoolSecrets) > 0 && !o.NamespaceSecrets {

@@ -17,24 +17,24 @@ type Answering struct {
 	Schedd
 	Now func() time.Time
 	// Any returns an identity that works, for an endpoint.
-	Any func(context.Context, schedd.Place) (schedd.Identity, error)
+	Any func(context.Context, schedd.Endpoint) (schedd.Identity, error)
 	// Turned hears when an endpoint begins or ceases to answer.
-	Turned func(endpoint schedd.Place, answers bool)
+	Turned func(endpoint schedd.Endpoint, answers bool)
 
 	reachable reachable
 	asking    singleflight.Group // at most one question at a time for each identity
 }
 
 // State is what is known of an endpoint.
-func (a *Answering) State(endpoint schedd.Place) Reachability { return a.reachable.get(endpoint) }
+func (a *Answering) State(endpoint schedd.Endpoint) Reachability { return a.reachable.get(endpoint) }
 
 // Known is what is known of every endpoint that was asked anything. One that never answered may be somebody's slip of the pen.
-func (a *Answering) Known() map[schedd.Place]Reachability { return a.reachable.all() }
+func (a *Answering) Known() map[schedd.Endpoint]Reachability { return a.reachable.all() }
 
 // about runs a command at an endpoint. One that did not answer last time is asked the small question before it, so that an
 // outage costs each HTCJob one short deadline instead of a long one.
 func (a *Answering) about(ctx context.Context, id schedd.Identity, command func() error) error {
-	if a.State(id.Place).Down {
+	if a.State(id.Endpoint).Down {
 		if err := a.Answers(ctx, id); err != nil {
 			return err
 		}
@@ -42,7 +42,7 @@ func (a *Answering) about(ctx context.Context, id schedd.Identity, command func(
 	err := command()
 	switch {
 	case err == nil:
-		a.note(id.Place, nil)
+		a.note(id.Endpoint, nil)
 	case unanswered(err) && ctx.Err() == nil:
 		if again := a.Answers(ctx, id); silent(again) {
 			return again // it says better what is wrong
@@ -53,15 +53,15 @@ func (a *Answering) about(ctx context.Context, id schedd.Identity, command func(
 
 // Answers asks the small question and takes note of the answer.
 func (a *Answering) Answers(ctx context.Context, id schedd.Identity) error {
-	_, err, _ := a.asking.Do(fmt.Sprintf("%q", []string{id.Place.Collector, id.Place.Schedd, id.CCache, id.Tokens}), func() (any, error) {
+	_, err, _ := a.asking.Do(fmt.Sprintf("%q", []string{id.Endpoint.Collector, id.Endpoint.Schedd, id.CCache, id.Tokens}), func() (any, error) {
 		return nil, a.question(ctx, id)
 	})
 	switch {
 	case err == nil:
-		a.note(id.Place, nil)
+		a.note(id.Endpoint, nil)
 	case silent(err) && ctx.Err() == nil:
-		a.note(id.Place, err)
-		return &silence{id.Place, err}
+		a.note(id.Endpoint, err)
+		return &silence{id.Endpoint, err}
 	}
 	return err
 }
@@ -74,14 +74,14 @@ func silent(err error) bool {
 
 // question is asked as an account that works elsewhere first: that of one namespace must not make an endpoint seem away for all.
 func (a *Answering) question(ctx context.Context, id schedd.Identity) error {
-	other, err := a.Any(ctx, id.Place)
+	other, err := a.Any(ctx, id.Endpoint)
 	if err == nil && other != id && a.Schedd.Answers(ctx, other) == nil {
 		return nil
 	}
 	return a.Schedd.Answers(ctx, id)
 }
 
-func (a *Answering) note(endpoint schedd.Place, err error) {
+func (a *Answering) note(endpoint schedd.Endpoint, err error) {
 	if a.reachable.note(endpoint, err, a.Now()) {
 		a.Turned(endpoint, err == nil)
 	}
@@ -119,11 +119,11 @@ func (a *Answering) ScheddName(ctx context.Context, id schedd.Identity) (string,
 	name, err := a.Schedd.ScheddName(ctx, id)
 	switch {
 	case err == nil:
-		a.note(id.Place, nil)
-		a.reachable.named(schedd.Place{Collector: id.Place.Collector, Schedd: name})
+		a.note(id.Endpoint, nil)
+		a.reachable.named(schedd.Endpoint{Collector: id.Endpoint.Collector, Schedd: name})
 	case unanswered(err) && ctx.Err() == nil:
-		a.note(id.Place, err)
-		err = &silence{id.Place, err}
+		a.note(id.Endpoint, err)
+		err = &silence{id.Endpoint, err}
 	}
 	return name, err
 }
@@ -146,7 +146,7 @@ func (a *Answering) Release(ctx context.Context, id schedd.Identity, procs sched
 
 // silence is an error of an endpoint that does not answer.
 type silence struct {
-	endpoint schedd.Place
+	endpoint schedd.Endpoint
 	error
 }
 

@@ -13,24 +13,24 @@ import (
 type Policy struct {
 	Collector   string   // of the usual pool; empty: HTCondor's configuration says
 	Schedd      string   // the usual one; empty: the configuration, or a site's command, says
-	AllowPools  []string // patterns of schedd.AllowPlace for other schedds; none: no other
+	AllowPools  []string // patterns of schedd.AllowEndpoint for other schedds; none: no other
 	PoolSecrets []string // names of the Secrets that users may name; none: no Secret
 }
 
 // Target returns where a wish leads; without a schedd where that is the usual one. Its errors are of kind schedd.Refused.
 func (p Policy) Target(wish Target) (Target, error) {
 	t := wish
-	if t.Place.Collector == p.Collector {
-		t.Place.Collector = ""
+	if t.Endpoint.Collector == p.Collector {
+		t.Endpoint.Collector = ""
 	}
-	if t.Place == (schedd.Place{Schedd: p.Schedd}) {
-		t.Place.Schedd = ""
+	if t.Endpoint == (schedd.Endpoint{Schedd: p.Schedd}) {
+		t.Endpoint.Schedd = ""
 	}
 	switch {
-	case t.Place.Collector != "" && t.Place.Schedd == "":
+	case t.Endpoint.Collector != "" && t.Endpoint.Schedd == "":
 		return t, schedd.Refusal("spec.pool.collector names another pool: write in spec.pool.schedd which of its schedds is meant")
-	case t.Place.Schedd != "":
-		if err := schedd.AllowPlace(t.Place, p.AllowPools); err != nil {
+	case t.Endpoint.Schedd != "":
+		if err := schedd.AllowEndpoint(t.Endpoint, p.AllowPools); err != nil {
 			return t, err
 		}
 	}
@@ -61,21 +61,21 @@ type Chooser struct {
 // Choose gives a target without a schedd the usual one, and returns who sends there.
 func (c *Chooser) Choose(ctx context.Context, t Target) (Target, schedd.Identity, error) {
 	id, err := c.Credentials.Identity(ctx, t)
-	if err != nil || t.Place.Schedd != "" {
+	if err != nil || t.Endpoint.Schedd != "" {
 		return t, id, err
 	}
 	name, err := c.Schedd.ScheddName(ctx, id)
 	if err != nil {
 		return t, id, err
 	}
-	t.Place.Schedd = name
-	c.usual.Store(t.Namespace, t.Place)
-	return t, id.At(t.Place), nil
+	t.Endpoint.Schedd = name
+	c.usual.Store(t.Namespace, t.Endpoint)
+	return t, id.At(t.Endpoint), nil
 }
 
 // Usual is the endpoint that was chosen last in a namespace, the zero one when none was.
-func (c *Chooser) Usual(namespace string) schedd.Place {
+func (c *Chooser) Usual(namespace string) schedd.Endpoint {
 	last, _ := c.usual.Load(namespace)
-	endpoint, _ := last.(schedd.Place)
+	endpoint, _ := last.(schedd.Endpoint)
 	return endpoint
 }

@@ -11,9 +11,9 @@ type Credentials interface {
 	// Identity is the one that runs of that target are sent and removed as.
 	Identity(ctx context.Context, t Target) (schedd.Identity, error)
 	// Common is the identity of all namespaces that have none of their own.
-	Common(ctx context.Context, endpoint schedd.Place) (schedd.Identity, error)
+	Common(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error)
 	// Any is whichever works, for questions about everybody's jobs.
-	Any(ctx context.Context, endpoint schedd.Place) (schedd.Identity, error)
+	Any(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error)
 }
 
 // Questioner is who asks about the runs of a target.
@@ -21,7 +21,7 @@ func Questioner(ctx context.Context, c Credentials, t Target) (schedd.Identity, 
 	if t.Secret != "" {
 		return c.Identity(ctx, t)
 	}
-	return c.Any(ctx, t.Place)
+	return c.Any(ctx, t.Endpoint)
 }
 
 // Senders are those as whom htcd may have sent the jobs of a target, which is its own identity now: the namespace may have had
@@ -30,7 +30,7 @@ func Senders(ctx context.Context, c Credentials, t Target, now schedd.Identity) 
 	if t.Secret != "" {
 		return []schedd.Identity{now}
 	}
-	common, err := c.Common(ctx, now.Place)
+	common, err := c.Common(ctx, now.Endpoint)
 	if err != nil || common == now {
 		return []schedd.Identity{now}
 	}

@@ -1,6 +1,6 @@
 // Package backend knows the schedds that runs are sent to and the accounts that they are sent as. It knows no HTCJob.
 //
-//	endpoint   which schedd, in which pool (schedd.Place)
+//	endpoint   which schedd, in which pool (schedd.Endpoint)
 //	account    whose credentials: those of a Secret, or the usual ones of a namespace
 //	target     both: where a run is and whose it is, written to the ledger with the intent
 //	identity   a ticket or a token of the account, for its endpoint: what a command runs as

@@ -23,11 +23,11 @@ type Reachability struct {
 // reachable remembers of every endpoint whether it answered when it was last asked. The zero value is ready to use.
 type reachable struct {
 	mu sync.Mutex
-	m  map[schedd.Place]Reachability
+	m  map[schedd.Endpoint]Reachability
 }
 
 // note takes down that an endpoint answered, or why not, and reports whether that is new.
-func (r *reachable) note(endpoint schedd.Place, err error, at time.Time) (changed bool) {
+func (r *reachable) note(endpoint schedd.Endpoint, err error, at time.Time) (changed bool) {
 	now := Reachability{Asked: true, At: at, Answered: at, Reason: "Answered", Message: "the schedd answered when last asked"}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func lastAnswer(at time.Time) string {
 }
 
 // named takes down that the site itself sends jobs to an endpoint.
-func (r *reachable) named(endpoint schedd.Place) {
+func (r *reachable) named(endpoint schedd.Endpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.m[endpoint]
@@ -58,20 +58,20 @@ func (r *reachable) named(endpoint schedd.Place) {
 	r.set(endpoint, now)
 }
 
-func (r *reachable) set(endpoint schedd.Place, now Reachability) {
+func (r *reachable) set(endpoint schedd.Endpoint, now Reachability) {
 	if r.m == nil {
-		r.m = map[schedd.Place]Reachability{}
+		r.m = map[schedd.Endpoint]Reachability{}
 	}
 	r.m[endpoint] = now
 }
 
-func (r *reachable) get(endpoint schedd.Place) Reachability {
+func (r *reachable) get(endpoint schedd.Endpoint) Reachability {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.m[endpoint]
 }
 
-func (r *reachable) all() map[schedd.Place]Reachability {
+func (r *reachable) all() map[schedd.Endpoint]Reachability {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.m)

@@ -48,7 +48,7 @@ func (s *SecretCredentials) Identity(ctx context.Context, t Target) (schedd.Iden
 	own := s.Secrets.Find(t.Namespace, t.Secret)
 	switch {
 	case t.Secret == "" && (own.State == secrets.Unwatched || own.State == secrets.Missing):
-		return s.usual(ctx, t.Place)
+		return s.usual(ctx, t.Endpoint)
 	case own.State == secrets.Unwatched:
 		return schedd.Identity{}, &CredentialError{reasonSecretUnreadable,
 			fmt.Sprintf("htcd may no longer read the secrets %s of the namespaces (--namespace-secrets, --pool-secrets)", own.Name)}
@@ -60,7 +60,7 @@ func (s *SecretCredentials) Identity(ctx context.Context, t Target) (schedd.Iden
 		s.tell(own, time.Time{}, err)
 		return schedd.Identity{}, err
 	}
-	return s.identity(ctx, own, t.Place)
+	return s.identity(ctx, own, t.Endpoint)
 }
 
 func missing(secret secrets.Secret) error {
@@ -69,7 +69,7 @@ func missing(secret secrets.Secret) error {
 }
 
 // usual is Common for an HTCJob that needs it: where every namespace has an account of its own nobody misses the common one.
-func (s *SecretCredentials) usual(ctx context.Context, endpoint schedd.Place) (schedd.Identity, error) {
+func (s *SecretCredentials) usual(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
 	id, err := s.Common(ctx, endpoint)
 	if e, is := errors.AsType[*CredentialError](err); is && e.Reason == reasonSecretMissing {
 		s.tell(s.Secrets.Common(), time.Time{}, err)
@@ -84,7 +84,7 @@ func (s *SecretCredentials) tell(secret secrets.Secret, expires time.Time, err e
 }
 
 // Common is the identity of those who have none of their own.
-func (s *SecretCredentials) Common(ctx context.Context, endpoint schedd.Place) (schedd.Identity, error) {
+func (s *SecretCredentials) Common(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
 	common := s.Secrets.Common()
 	switch common.State {
 	case secrets.Present:
@@ -98,7 +98,7 @@ func (s *SecretCredentials) Common(ctx context.Context, endpoint schedd.Place) (
 
 // Any is the common identity, or where that does not work the first of the namespaces' own that does: for questions
 // that the schedd answers to everybody.
-func (s *SecretCredentials) Any(ctx context.Context, endpoint schedd.Place) (schedd.Identity, error) {
+func (s *SecretCredentials) Any(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
 	id, err := s.Common(ctx, endpoint)
 	if err == nil {
 		return id, nil
@@ -123,7 +123,7 @@ func (s *SecretCredentials) Any(ctx context.Context, endpoint schedd.Place) (sch
 	return id, err
 }
 
-func (s *SecretCredentials) identity(ctx context.Context, secret secrets.Secret, endpoint schedd.Place) (schedd.Identity, error) {
+func (s *SecretCredentials) identity(ctx context.Context, secret secrets.Secret, endpoint schedd.Endpoint) (schedd.Identity, error) {
 	cred, err := credential.Read(secret.Data)
 	var proof credential.Proof
 	if err == nil {

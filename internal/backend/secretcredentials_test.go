@@ -20,7 +20,7 @@ import (
 )
 
 // there is where all identities of these tests go.
-var there = schedd.Place{Collector: "far", Schedd: "second"}
+var there = schedd.Endpoint{Collector: "far", Schedd: "second"}
 
 var badPassword = &credential.Error{Reason: "BadPassword", Message: "Password incorrect"}
 
@@ -92,7 +92,7 @@ func TestWhoseTicketANamespaceGets(t *testing.T) {
 			id, err := secretsOf(t, !c.without, c.refused, users).Identity(t.Context(), Target{there, Account{c.namespace, c.secret}})
 			if c.reason == "" {
 				require.NoError(t, err)
-				require.Equal(t, schedd.Identity{CCache: c.ccache, Tokens: c.tokens, Place: there}, id)
+				require.Equal(t, schedd.Identity{CCache: c.ccache, Tokens: c.tokens, Endpoint: there}, id)
 				return
 			}
 			require.Zero(t, id)
@@ -119,7 +119,7 @@ func TestQuestionsAboutAllJobsGoAsWhoeverHasATicket(t *testing.T) {
 		"a token after all tickets":          {ticketer{"robot": silent, "bob": silent, "token": nil}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			users, want := maps.Clone(users), schedd.Identity{CCache: c.ccache, Place: there}
+			users, want := maps.Clone(users), schedd.Identity{CCache: c.ccache, Endpoint: there}
 			if _, has := c.refused["token"]; has {
 				users["astronomy/kinit-secret"], want.Tokens = "token", "/tokens"
 			}

@@ -11,7 +11,7 @@ import (
 // Target is where a run is in HTCondor, and whose it is. It is written to the ledger with the intent: every later question
 // about the run goes there, as that account, whatever the flags or the site's command say by then.
 type Target struct {
-	Place schedd.Place
+	Endpoint schedd.Endpoint
 	Account
 }
 
@@ -21,12 +21,12 @@ type Account struct{ Namespace, Secret string }
 
 // TargetOf returns the target in a run's row.
 func TargetOf(run ledger.Run) Target {
-	return Target{schedd.Place{Collector: run.Collector, Schedd: run.Schedd}, Account{run.Namespace, run.Secret}}
+	return Target{schedd.Endpoint{Collector: run.Collector, Schedd: run.Schedd}, Account{run.Namespace, run.Secret}}
 }
 
 // Of returns the run's row with this target in it.
 func (t Target) Of(run ledger.Run) ledger.Run {
-	run.Collector, run.Schedd, run.Secret = t.Place.Collector, t.Place.Schedd, t.Secret
+	run.Collector, run.Schedd, run.Secret = t.Endpoint.Collector, t.Endpoint.Schedd, t.Secret
 	return run
 }
 
@@ -71,7 +71,7 @@ func Groups(runs []ledger.Run) []Group {
 		all = append(all, *g)
 	}
 	slices.SortFunc(all, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(a.Place.Collector, b.Place.Collector), cmp.Compare(a.Place.Schedd, b.Place.Schedd),
+		return cmp.Or(cmp.Compare(a.Endpoint.Collector, b.Endpoint.Collector), cmp.Compare(a.Endpoint.Schedd, b.Endpoint.Schedd),
 			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Secret, b.Secret))
 	})
 	return all

@@ -11,7 +11,7 @@ type Trouble struct {
 	With     Part
 	Reason   string // fit for a condition
 	Message  string
-	Endpoint schedd.Place // which does not answer
+	Endpoint schedd.Endpoint // which does not answer
 }
 
 // Part is what the trouble is with.

@@ -30,7 +30,7 @@ type Ledger interface {
 // Observer hears what comes of a check. Its methods are called by several goroutines.
 type Observer interface {
 	// Passed: one pass over the runs of a target has ended.
-	Passed(pass string, place schedd.Place, took time.Duration, err error)
+	Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
 	// Changed: rows of a run were changed. More of them may follow.
 	Changed(run ledger.Run)
 	// Checked: all that HTCondor had to say of a run was dealt with.
@@ -121,10 +121,10 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 				err = ask(ctx, id, g)
 			}
 			if ctx.Err() == nil { // else it was htcd that broke it off
-				c.Observer.Passed(kind, g.Place, c.Now().Sub(began), err)
+				c.Observer.Passed(kind, g.Endpoint, c.Now().Sub(began), err)
 			}
 			if err != nil {
-				errs[i] = fmt.Errorf("schedd %s: %w", g.Place, err)
+				errs[i] = fmt.Errorf("schedd %s: %w", g.Endpoint, err)
 			}
 		})
 	}

@@ -76,9 +76,9 @@ func (a *actionQueues) shutDown() {
 
 // backendOf returns the schedd that the actions of a class on an HTCJob go to: where it is, or will be. Of several that do
 // not all answer it is one that does not, since the action will wait for that one.
-func (c *Controller) backendOf(class actionClass) func(context.Context, string) schedd.Place {
-	return func(ctx context.Context, key string) schedd.Place {
-		var endpoint schedd.Place
+func (c *Controller) backendOf(class actionClass) func(context.Context, string) schedd.Endpoint {
+	return func(ctx context.Context, key string) schedd.Endpoint {
+		var endpoint schedd.Endpoint
 		job := c.get(key)
 		if job != nil {
 			endpoint = c.nextEndpoint(job)
@@ -88,7 +88,7 @@ func (c *Controller) backendOf(class actionClass) func(context.Context, string) 
 			return endpoint
 		}
 		for _, t := range backend.Targets(runs) {
-			if endpoint = t.Place; c.answering.State(endpoint).Down {
+			if endpoint = t.Endpoint; c.answering.State(endpoint).Down {
 				return endpoint
 			}
 		}
@@ -97,12 +97,12 @@ func (c *Controller) backendOf(class actionClass) func(context.Context, string) 
 }
 
 // backendOfRun returns the schedd of the newest run of a UID.
-func (c *Controller) backendOfRun(ctx context.Context, uid string) schedd.Place {
+func (c *Controller) backendOfRun(ctx context.Context, uid string) schedd.Endpoint {
 	run, err := c.latest(ctx, uid)
 	if err != nil {
-		return schedd.Place{}
+		return schedd.Endpoint{}
 	}
-	return backend.TargetOf(run).Place
+	return backend.TargetOf(run).Endpoint
 }
 
 // maxRest bounds by how much rest delays the news of a job that ended, and a shutdown.

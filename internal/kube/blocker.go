@@ -21,7 +21,7 @@ type blocker struct {
 	reason    string
 	message   string
 	class     actionClass // in which it was met
-	endpoint  schedd.Place
+	endpoint  schedd.Endpoint
 	retry     time.Time // before this nothing is tried again, except by an event
 	told      string    // what the user has been told of it
 }

@@ -77,8 +77,8 @@ func (c *Controller) latest(ctx context.Context, uid string) (run ledger.Run, er
 // checked passes on what a check found: to the queues, to the user, and to whoever counts.
 type checked struct{ *Controller }
 
-func (c checked) Passed(pass string, place schedd.Place, took time.Duration, err error) {
-	c.Observer.passed(pass, place, took, err)
+func (c checked) Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
+	c.Observer.passed(pass, endpoint, took, err)
 }
 
 func (c checked) Changed(run ledger.Run) { c.fetcher.Add(run) }

@@ -54,10 +54,10 @@ type Controller struct {
 	queue      fairqueue.Queue
 	routine    fairqueue.Queue // what is looked at although nothing is known to have happened
 	actions    *actionQueues
-	checks     fairqueue.Queue                              // UIDs whose run HTCondor is asked about soon
-	actors     [actionClasses]*fairqueue.Pool[schedd.Place] // who serves the queues of actions
+	checks     fairqueue.Queue                                 // UIDs whose run HTCondor is asked about soon
+	actors     [actionClasses]*fairqueue.Pool[schedd.Endpoint] // who serves the queues of actions
 	crosscheck *crosscheck.Checker
-	checkers   *fairqueue.Pool[schedd.Place]
+	checkers   *fairqueue.Pool[schedd.Endpoint]
 	fetcher    *outputfetch.Fetcher
 	logs       fairqueue.Queue   // keys of HTCJobs whose spec.logsPod is to be followed
 	secrets    fairqueue.Queue   // namespaces of whose Secrets it is to be found out whether they are in use
@@ -110,9 +110,9 @@ func New(o Options) (*Controller, error) {
 	}
 	for e, queue := range c.actions.queues {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, actionClass(e), key) }
-		c.actors[e] = &fairqueue.Pool[schedd.Place]{Queue: queue, Size: c.Submitters, Backend: c.backendOf(actionClass(e)), Serve: fairqueue.Each(act)}
+		c.actors[e] = &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: c.Submitters, Backend: c.backendOf(actionClass(e)), Serve: fairqueue.Each(act)}
 	}
-	c.checkers = &fairqueue.Pool[schedd.Place]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
+	c.checkers = &fairqueue.Pool[schedd.Endpoint]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
 	c.answering = &backend.Answering{Schedd: o.Schedd, Now: o.Now, Any: o.Credentials.Any, Turned: c.endpointTurned}
 	c.Schedd = c.answering
 	c.chooser = &backend.Chooser{Schedd: c.Schedd, Credentials: o.Credentials}
@@ -123,7 +123,7 @@ func New(o Options) (*Controller, error) {
 	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
 	c.fetcher = outputfetch.New(outputfetch.Options{
 		Store: o.Output, KeepFree: o.KeepFree, MaxOutput: o.Site.MaxOutput,
-		Queue: fairqueue.New(limiter()), Workers: o.Fetchers, Place: c.backendOf(asking),
+		Queue: fairqueue.New(limiter()), Workers: o.Fetchers, Endpoint: c.backendOf(asking),
 		Ledger: o.Ledger, Schedd: c.Schedd, Credentials: o.Credentials, Observer: fetched{c}, Log: o.Log, Now: o.Now,
 	})
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {

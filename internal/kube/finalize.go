@@ -113,8 +113,8 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 			return err
 		}
 		lost := []backend.Target{t}
-		if job.Status.Schedd != "" && job.Status.Schedd != t.Place.Schedd {
-			t.Place.Schedd = job.Status.Schedd
+		if job.Status.Schedd != "" && job.Status.Schedd != t.Endpoint.Schedd {
+			t.Endpoint.Schedd = job.Status.Schedd
 			lost = append(lost, t)
 		}
 		for _, t := range lost {
@@ -155,7 +155,7 @@ func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, ui
 // removeAt removes what is at one target, and returns what has not left the queue yet.
 func (c *Controller) removeAt(ctx context.Context, t backend.Target, uid string, runs []ledger.Run) ([]schedd.Job, error) {
 	alive, err := c.remove(ctx, t, schedd.UIDConstraint(uid), "htcd: the HTCJob was deleted")
-	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Place != t.Place })
+	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint != t.Endpoint })
 	if strange := backend.Strangers(alive, there); len(strange) > 0 {
 		c.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
 			Msg("somebody else's jobs carry the tag of an HTCJob that is deleted; they are left as they are")

@@ -11,8 +11,8 @@ import (
 type Observer struct {
 	// Repaired: something was put right that went on unseen, or was broken off.
 	Repaired func(crosscheck.Repair)
-	// Passed: one pass over the runs at a place, a cross-check or a refresh, has ended.
-	Passed func(pass string, place schedd.Place, took time.Duration, err error)
+	// Passed: one pass over the runs at an endpoint, a cross-check or a refresh, has ended.
+	Passed func(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
 	// Unread: the ads of so many jobs could not be had or read.
 	Unread func(jobs int)
 	// Fetched: the output of so many procs is here.
@@ -29,9 +29,9 @@ func (o Observer) repaired(kind crosscheck.Repair) {
 	}
 }
 
-func (o Observer) passed(pass string, place schedd.Place, took time.Duration, err error) {
+func (o Observer) passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
 	if o.Passed != nil {
-		o.Passed(pass, place, took, err)
+		o.Passed(pass, endpoint, took, err)
 	}
 }
 

@@ -30,7 +30,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 		return err
 	}
 	// Every intent that an outage leaves open costs two looks for its tag afterwards: while nobody answers none is begun.
-	if state := c.answering.State(id.Place); !state.Asked || state.Down {
+	if state := c.answering.State(id.Endpoint); !state.Asked || state.Down {
 		if err := c.Schedd.Answers(ctx, id); err != nil {
 			return fmt.Errorf("ask before the submission: %w", err)
 		}

@@ -21,7 +21,7 @@ func accountOf(job *v1alpha1.HTCJob) backend.Account {
 func (s Site) target(job *v1alpha1.HTCJob) (backend.Target, error) {
 	wish := backend.Target{Account: accountOf(job)}
 	if pool := job.Spec.Pool; pool != nil {
-		wish.Place = schedd.Place{Collector: pool.Collector, Schedd: pool.Schedd}
+		wish.Endpoint = schedd.Endpoint{Collector: pool.Collector, Schedd: pool.Schedd}
 	}
 	return s.Target(wish)
 }
@@ -36,19 +36,19 @@ func (c *Controller) choose(ctx context.Context, job *v1alpha1.HTCJob) (backend.
 }
 
 // nextEndpoint is where the next attempt of an HTCJob goes, as far as that is known.
-func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Place {
+func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Endpoint {
 	t, err := c.Site.target(job)
-	if err != nil || t.Place.Schedd == "" {
+	if err != nil || t.Endpoint.Schedd == "" {
 		return c.chooser.Usual(job.Namespace)
 	}
-	return t.Place
+	return t.Endpoint
 }
 
 // endpointOf is the schedd that an HTCJob depends on at present.
-func (c *Controller) endpointOf(s situation, v view) schedd.Place {
+func (c *Controller) endpointOf(s situation, v view) schedd.Endpoint {
 	switch {
 	case s.run != nil && s.run.Schedd != "" && v.decision.action != actSubmit:
-		return backend.TargetOf(*s.run).Place
+		return backend.TargetOf(*s.run).Endpoint
 	case v.stuck && v.blocker.condition == v1alpha1.ConditionBackendReachable:
 		return v.blocker.endpoint
 	}
@@ -61,11 +61,11 @@ func (c *Controller) questioner(ctx context.Context, t backend.Target) (schedd.I
 }
 
 // endpointTurned queues every HTCJob that may depend on an endpoint.
-func (c *Controller) endpointTurned(endpoint schedd.Place, answers bool) {
+func (c *Controller) endpointTurned(endpoint schedd.Endpoint, answers bool) {
 	if answers {
 		// Who did not even learn which schedd to ask may learn it now.
 		c.retryNow(func(t blocker) bool {
-			return t.condition == v1alpha1.ConditionBackendReachable && (t.endpoint == endpoint || t.endpoint == schedd.Place{})
+			return t.condition == v1alpha1.ConditionBackendReachable && (t.endpoint == endpoint || t.endpoint == schedd.Endpoint{})
 		})
 	}
 	c.wakeAll()

@@ -20,4 +20,4 @@ func (c *Controller) Waiting() map[string]int {
 }
 
 // Backends is what is known of the schedds that were asked anything.
-func (c *Controller) Backends() map[schedd.Place]backend.Reachability { return c.answering.Known() }
+func (c *Controller) Backends() map[schedd.Endpoint]backend.Reachability { return c.answering.Known() }

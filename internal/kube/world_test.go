@@ -306,17 +306,17 @@ func (w *world) Warning(_ *v1alpha1.HTCJob, reason, message string) {
 // Identity names the account in place of a ticket; scheddtest knows whose jobs it may remove by that.
 func (w *world) Identity(ctx context.Context, t backend.Target) (schedd.Identity, error) {
 	if t.Secret != "" {
-		return schedd.Identity{CCache: t.Secret, Place: t.Place}, cmp.Or(w.refused[t.Secret], w.denied)
+		return schedd.Identity{CCache: t.Secret, Endpoint: t.Endpoint}, cmp.Or(w.refused[t.Secret], w.denied)
 	}
 	if account := w.accounts[t.Namespace]; account != "" {
-		return schedd.Identity{CCache: account, Place: t.Place}, w.denied
+		return schedd.Identity{CCache: account, Endpoint: t.Endpoint}, w.denied
 	}
-	return w.Common(ctx, t.Place)
+	return w.Common(ctx, t.Endpoint)
 }
 
-func (w *world) Common(_ context.Context, endpoint schedd.Place) (schedd.Identity, error) {
+func (w *world) Common(_ context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
 	w.asked++
-	return schedd.Identity{CCache: scheddtest.Robot, Place: endpoint}, w.denied
+	return schedd.Identity{CCache: scheddtest.Robot, Endpoint: endpoint}, w.denied
 }
 
 func (w *world) Own(string) []secrets.Own { return slices.Clone(w.own) }
@@ -338,7 +338,7 @@ func (w *world) hold(s secrets.Own, held bool) error {
 	return nil
 }
 
-func (w *world) Any(ctx context.Context, endpoint schedd.Place) (schedd.Identity, error) {
+func (w *world) Any(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
 	return w.Common(ctx, endpoint)
 }
 

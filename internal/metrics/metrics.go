@@ -208,14 +208,14 @@ func kindOf(err error) string {
 func (m *Metrics) Observer() kube.Observer {
 	return kube.Observer{
 		Repaired: func(kind crosscheck.Repair) { m.repairs.WithLabelValues(string(kind)).Inc() },
-		Passed: func(pass string, place schedd.Place, took time.Duration, err error) {
+		Passed: func(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
 			m.passTime.WithLabelValues(pass).Observe(took.Seconds())
 			if err != nil {
 				m.passes.WithLabelValues(pass, failed).Inc()
 				return
 			}
 			m.passes.WithLabelValues(pass, ok).Inc()
-			m.passSuccess.WithLabelValues(pass, placeName(place)).SetToCurrentTime()
+			m.passSuccess.WithLabelValues(pass, endpointName(endpoint)).SetToCurrentTime()
 		},
 		Unread: func(jobs int) { m.unread.WithLabelValues().Add(float64(jobs)) },
 		Fetched: func(procs int, bytes int64) {
@@ -227,11 +227,11 @@ func (m *Metrics) Observer() kube.Observer {
 	}
 }
 
-// placeName is a schedd as a label: with the collector if that is not the usual one, "usual" while its name is unknown.
-func placeName(p schedd.Place) string {
-	name := cmp.Or(p.Schedd, "usual")
-	if p.Collector != "" {
-		name = p.Collector + "/" + name
+// endpointName is a schedd as a label: with the collector if that is not the usual one, "usual" while its name is unknown.
+func endpointName(e schedd.Endpoint) string {
+	name := cmp.Or(e.Schedd, "usual")
+	if e.Collector != "" {
+		name = e.Collector + "/" + name
 	}
 	return name
 }

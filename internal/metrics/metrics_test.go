@@ -99,8 +99,8 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	m.Command("condor_rm", time.Second, unreachable)
 	told := m.Observer()
 	told.Repaired(crosscheck.LostCallback)
-	told.Passed("cross-check", schedd.Place{Schedd: "s"}, time.Second, nil)
-	told.Passed("refresh", schedd.Place{Collector: "c", Schedd: "s"}, time.Second, unreachable)
+	told.Passed("cross-check", schedd.Endpoint{Schedd: "s"}, time.Second, nil)
+	told.Passed("refresh", schedd.Endpoint{Collector: "c", Schedd: "s"}, time.Second, unreachable)
 	told.Fetched(3, 4096)
 	told.GaveUp(1)
 	told.FetchFailed("NoSpace")
@@ -224,11 +224,11 @@ func TestStatusesThatAreRefusedAreCounted(t *testing.T) {
 // loop is a control loop that says what it is told.
 type loop struct {
 	waiting  map[string]int
-	backends map[schedd.Place]backend.Reachability
+	backends map[schedd.Endpoint]backend.Reachability
 }
 
-func (l loop) Waiting() map[string]int                         { return l.waiting }
-func (l loop) Backends() map[schedd.Place]backend.Reachability { return l.backends }
+func (l loop) Waiting() map[string]int                            { return l.waiting }
+func (l loop) Backends() map[schedd.Endpoint]backend.Reachability { return l.backends }
 
 func openLedger(t testing.TB) (*ledger.Ledger, string) {
 	file := filepath.Join(t.TempDir(), "htcjobs.db")
@@ -255,7 +255,7 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 	require.NoError(t, m.Working(Work{
 		Ledger: book, Informer: informer, LedgerFile: file, Data: filepath.Dir(file), KeepFree: 42,
 		Now: func() time.Time { return now },
-		Controller: loop{map[string]int{"fetch": 2}, map[schedd.Place]backend.Reachability{
+		Controller: loop{map[string]int{"fetch": 2}, map[schedd.Endpoint]backend.Reachability{
 			{Schedd: "mine"}:     {Down: true, At: long},
 			{}:                   {At: now, Answered: now}, // which one is the usual
 			{Schedd: "usually"}:  {At: now, Down: true, Usual: true},

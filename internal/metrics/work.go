@@ -21,7 +21,7 @@ import (
 // Controller is what Work asks of the control loop.
 type Controller interface {
 	Waiting() map[string]int
-	Backends() map[schedd.Place]backend.Reachability
+	Backends() map[schedd.Endpoint]backend.Reachability
 }
 
 // Work holds the parts of the active htcd; a standby has none.
@@ -131,8 +131,8 @@ func (w *work) Collect(metrics chan<- prometheus.Metric) {
 	if err != nil {
 		w.errors.WithLabelValues().Inc()
 	}
-	for place, up := range w.places(open) {
-		gauge(w.reachable, up, placeName(place))
+	for endpoint, up := range w.reached(open) {
+		gauge(w.reachable, up, endpointName(endpoint))
 	}
 	if info, err := os.Stat(w.LedgerFile); err == nil {
 		gauge(w.ledgerSize, float64(info.Size()))
@@ -164,7 +164,7 @@ func (w *work) fromLedger(gauge func(*prometheus.Desc, float64, ...string)) ([]l
 	gauge(w.unfetched, float64(sums.unfetched))
 	gauge(w.orphans, float64(sums.orphans))
 	for _, o := range sums.open {
-		name := placeName(schedd.Place{Collector: o.Collector, Schedd: o.Schedd})
+		name := endpointName(schedd.Endpoint{Collector: o.Collector, Schedd: o.Schedd})
 		gauge(w.openRuns, float64(o.Runs), name)
 		gauge(w.openChecked, unix(o.Checked), name)
 	}
@@ -212,22 +212,22 @@ func (w *work) sums() (sums, error) {
 // places shows for every relevant schedd whether it answers: those with open runs, and those asked lately that have
 // ever answered or that the site named. Other names that users wrote into HTCJobs do not count. A schedd without a name
 // counts while its name cannot be determined.
-func (w *work) places(open []ledger.OpenAt) map[schedd.Place]float64 {
-	up := map[schedd.Place]float64{}
-	for place, b := range w.Controller.Backends() {
+func (w *work) reached(open []ledger.OpenAt) map[schedd.Endpoint]float64 {
+	up := map[schedd.Endpoint]float64{}
+	for endpoint, b := range w.Controller.Backends() {
 		matters := !b.Answered.IsZero() || b.Usual
-		if place == (schedd.Place{}) {
+		if endpoint == (schedd.Endpoint{}) {
 			matters = b.Down
 		}
 		matters = matters && w.Now().Sub(b.At) <= needed
 		for _, o := range open {
-			matters = matters || place == schedd.Place{Collector: o.Collector, Schedd: o.Schedd}
+			matters = matters || endpoint == schedd.Endpoint{Collector: o.Collector, Schedd: o.Schedd}
 		}
 		switch {
 		case matters && b.Down:
-			up[place] = 0
+			up[endpoint] = 0
 		case matters:
-			up[place] = 1
+			up[endpoint] = 1
 		}
 	}
 	return up

@@ -52,8 +52,8 @@ type Options struct {
 	MaxOutput int64        // MiB that one job may leave behind; 0: no limit
 	Queue     fairqueue.Queue
 	Workers   int // HTCJobs whose output is fetched in parallel, at each schedd
-	// Place returns the schedd that is asked for an HTCJob.
-	Place       func(ctx context.Context, key string) schedd.Place
+	// Endpoint returns the schedd that is asked for an HTCJob.
+	Endpoint    func(ctx context.Context, key string) schedd.Endpoint
 	Ledger      Ledger
 	Schedd      Schedd
 	Credentials backend.Credentials
@@ -65,7 +65,7 @@ type Options struct {
 // Fetcher fetches output.
 type Fetcher struct {
 	Options
-	workers    *fairqueue.Pool[schedd.Place]
+	workers    *fairqueue.Pool[schedd.Endpoint]
 	pauses     pauses
 	bookings   bookings
 	unreleased unreleased
@@ -77,7 +77,7 @@ type Fetcher struct {
 // New returns a Fetcher; Run starts it.
 func New(o Options) *Fetcher {
 	f := &Fetcher{Options: o, volume: o.Store.Volume}
-	f.workers = &fairqueue.Pool[schedd.Place]{Queue: o.Queue, Size: o.Workers, Backend: o.Place, Serve: fairqueue.Each(f.Fetch)}
+	f.workers = &fairqueue.Pool[schedd.Endpoint]{Queue: o.Queue, Size: o.Workers, Backend: o.Endpoint, Serve: fairqueue.Each(f.Fetch)}
 	return f
 }
 

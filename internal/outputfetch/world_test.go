@@ -56,11 +56,11 @@ func (robot) Identity(context.Context, backend.Target) (schedd.Identity, error) 
 	return schedd.Identity{}, nil
 }
 
-func (robot) Common(context.Context, schedd.Place) (schedd.Identity, error) {
+func (robot) Common(context.Context, schedd.Endpoint) (schedd.Identity, error) {
 	return schedd.Identity{}, nil
 }
 
-func (robot) Any(context.Context, schedd.Place) (schedd.Identity, error) {
+func (robot) Any(context.Context, schedd.Endpoint) (schedd.Identity, error) {
 	return schedd.Identity{}, nil
 }
 

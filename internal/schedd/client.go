@@ -26,19 +26,19 @@ const DefaultTimeout = 60 * time.Second
 
 // Identity is who a command runs as, and where it goes. It has a ticket or a token.
 type Identity struct {
-	CCache string // path of a Kerberos credential cache; empty: none
-	Tokens string // directory with an IDTOKEN and nothing else; empty: none
-	Place  Place
+	CCache   string // path of a Kerberos credential cache; empty: none
+	Tokens   string // directory with an IDTOKEN and nothing else; empty: none
+	Endpoint Endpoint
 }
 
 // At is who runs commands there.
-func (id Identity) At(p Place) Identity {
-	id.Place = p
+func (id Identity) At(e Endpoint) Identity {
+	id.Endpoint = e
 	return id
 }
 
 // Who is the identity wherever it goes: what is remembered of an account has it for a key.
-func (id Identity) Who() Identity { return id.At(Place{}) }
+func (id Identity) Who() Identity { return id.At(Endpoint{}) }
 
 // Cluster is what condor_submit made: procs 0 to Procs-1.
 type Cluster struct {
@@ -67,7 +67,7 @@ func New(o Options) *Client {
 // over -pool and asks whatever schedd it finds, and condor_history reads a file on this
 // machine.
 func (c *Client) target(ctx context.Context, id Identity) ([]string, error) {
-	name := id.Place.Schedd
+	name := id.Endpoint.Schedd
 	if name == "" {
 		var err error
 		if name, err = c.scheddHost(ctx, id); name == "" || err != nil {
@@ -82,4 +82,4 @@ func (c *Client) target(ctx context.Context, id Identity) ([]string, error) {
 }
 
 // pool is the collector to ask; empty: the configuration's.
-func (c *Client) pool(id Identity) string { return cmp.Or(id.Place.Collector, c.o.Pool) }
+func (c *Client) pool(id Identity) string { return cmp.Or(id.Endpoint.Collector, c.o.Pool) }

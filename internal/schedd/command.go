@@ -108,11 +108,11 @@ func (c *Client) environment(id Identity) []string {
 	env = append(env, "_condor_SEC_TOKEN_DIRECTORY="+tokens)
 	// The command line says the same of the schedd. Settings that follow it, such as CREDD_HOST = $(SCHEDD_HOST), and a
 	// configuration that is made by a site's own command, hear of it like this.
-	if id.Place.Schedd != "" {
-		env = append(env, "_condor_SCHEDD_HOST="+id.Place.Schedd)
+	if id.Endpoint.Schedd != "" {
+		env = append(env, "_condor_SCHEDD_HOST="+id.Endpoint.Schedd)
 	}
-	if id.Place.Collector != "" {
-		env = append(env, "_condor_COLLECTOR_HOST="+id.Place.Collector)
+	if id.Endpoint.Collector != "" {
+		env = append(env, "_condor_COLLECTOR_HOST="+id.Endpoint.Collector)
 	}
 	return env
 }

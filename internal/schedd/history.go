@@ -26,7 +26,7 @@ func (c *Client) History(ctx context.Context, id Identity, constraint string, b 
 		return err
 	}
 	q := question{command: command{name: "condor_history", args: args, id: id, timeout: c.o.Timeout}, constraint: constraint}
-	if c.longLines.at(id.Place) {
+	if c.longLines.at(id.Endpoint) {
 		return c.forwards(ctx, q, b, fn)
 	}
 	err = c.answer(ctx, q.backwards(b), fn)
@@ -35,7 +35,7 @@ func (c *Client) History(ctx context.Context, id Identity, constraint string, b 
 	}
 	// The schedd answers. It reads its history from the end, in blocks, and moves all it has of a line with every block:
 	// one of 17 MB, which a job's owner can bring about, takes minutes. From the beginning it takes a second.
-	c.longLines.note(id.Place)
+	c.longLines.note(id.Endpoint)
 	return c.forwards(ctx, q, b, fn)
 }
 
@@ -88,23 +88,23 @@ func (c *Client) forwards(ctx context.Context, q question, b HistoryBounds, fn f
 // longLines remembers where the history is better read from its beginning, for a while: it is rotated at some time.
 type longLines struct {
 	mu sync.Mutex
-	m  map[Place]time.Time
+	m  map[Endpoint]time.Time
 }
 
 // longLinesLast is how long that is remembered.
 const longLinesLast = time.Hour
 
-func (l *longLines) at(place Place) bool {
+func (l *longLines) at(endpoint Endpoint) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return time.Now().Before(l.m[place])
+	return time.Now().Before(l.m[endpoint])
 }
 
-func (l *longLines) note(place Place) {
+func (l *longLines) note(endpoint Endpoint) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.m == nil {
-		l.m = map[Place]time.Time{}
+		l.m = map[Endpoint]time.Time{}
 	}
-	l.m[place] = time.Now().Add(longLinesLast)
+	l.m[endpoint] = time.Now().Add(longLinesLast)
 }

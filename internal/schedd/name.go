@@ -121,7 +121,7 @@ func (u *usual) doubt(id Identity) {
 	a := u.of(id)
 	select {
 	case a.sem <- struct{}{}:
-		if id.Place.Collector == "" && (id.Place.Schedd == "" || id.Place.Schedd == a.host) {
+		if id.Endpoint.Collector == "" && (id.Endpoint.Schedd == "" || id.Endpoint.Schedd == a.host) {
 			a.till = a.last.Add(doubted)
 		}
 		<-a.sem

@@ -20,39 +20,39 @@ import (
 // pools are several schedds, all of which begin with cluster 1. A site's command, if there is one, says which is usual.
 type pools struct {
 	usual string
-	at    map[schedd.Place]*scheddtest.Schedd
+	at    map[schedd.Endpoint]*scheddtest.Schedd
 }
 
 func (p *pools) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
-	return p.at[id.Place].Submit(ctx, id, dir)
+	return p.at[id.Endpoint].Submit(ctx, id, dir)
 }
 
 func (p *pools) Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
-	return p.at[id.Place].Queue(ctx, id, constraint, fn)
+	return p.at[id.Endpoint].Queue(ctx, id, constraint, fn)
 }
 
 func (p *pools) History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
-	return p.at[id.Place].History(ctx, id, constraint, b, fn)
+	return p.at[id.Endpoint].History(ctx, id, constraint, b, fn)
 }
 
 func (p *pools) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
-	return p.at[id.Place].Remove(ctx, id, constraint, reason)
+	return p.at[id.Endpoint].Remove(ctx, id, constraint, reason)
 }
 
 func (p *pools) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
-	return p.at[id.Place].Transfer(ctx, id, procs, dir)
+	return p.at[id.Endpoint].Transfer(ctx, id, procs, dir)
 }
 
 func (p *pools) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error {
-	return p.at[id.Place].Release(ctx, id, procs)
+	return p.at[id.Endpoint].Release(ctx, id, procs)
 }
 
 func (p *pools) Account(ctx context.Context, id schedd.Identity) (string, error) {
-	return p.at[id.Place].Account(ctx, id)
+	return p.at[id.Endpoint].Account(ctx, id)
 }
 
 func (p *pools) Answers(ctx context.Context, id schedd.Identity) error {
-	return p.at[id.Place].Answers(ctx, id)
+	return p.at[id.Endpoint].Answers(ctx, id)
 }
 
 func (p *pools) ScheddName(context.Context, schedd.Identity) (string, error) { return p.usual, nil }
@@ -62,7 +62,7 @@ func newWorldOfPools(t *testing.T) (w *world, p *pools, first, second, far *sche
 	t.Helper()
 	w = newWorld(t)
 	first, second, far = scheddtest.New(), scheddtest.New(), scheddtest.New()
-	p = &pools{"first", map[schedd.Place]*scheddtest.Schedd{
+	p = &pools{"first", map[schedd.Endpoint]*scheddtest.Schedd{
 		{Schedd: "first"}: first, {Schedd: "second"}: second, {Collector: "far", Schedd: "first"}: far,
 	}}
 	w.asks(p)
@@ -78,8 +78,8 @@ func poolOf(collector, schedd, secret string) func(*v1alpha1.HTCJob) {
 }
 
 // targetAt is the usual account's at an endpoint.
-func targetAt(endpoint schedd.Place) backend.Target {
-	return backend.Target{Place: endpoint, Account: backend.Account{Namespace: "default"}}
+func targetAt(endpoint schedd.Endpoint) backend.Target {
+	return backend.Target{Endpoint: endpoint, Account: backend.Account{Namespace: "default"}}
 }
 
 func (w *world) latestRun(name string) ledger.Run {
@@ -96,15 +96,15 @@ func TestAnHTCJobGoesWhereItsSpecSays(t *testing.T) {
 		at     *scheddtest.Schedd
 		target backend.Target
 	}{
-		"nowhere":           {nil, first, targetAt(schedd.Place{Schedd: "first"})},
-		"to-the-second":     {[]func(*v1alpha1.HTCJob){poolOf("", "second", "")}, second, targetAt(schedd.Place{Schedd: "second"})},
-		"to-the-usual-pool": {[]func(*v1alpha1.HTCJob){poolOf("near", "second", "")}, second, targetAt(schedd.Place{Schedd: "second"})},
-		"far-away":          {[]func(*v1alpha1.HTCJob){poolOf("far", "first", "")}, far, targetAt(schedd.Place{Collector: "far", Schedd: "first"})},
+		"nowhere":           {nil, first, targetAt(schedd.Endpoint{Schedd: "first"})},
+		"to-the-second":     {[]func(*v1alpha1.HTCJob){poolOf("", "second", "")}, second, targetAt(schedd.Endpoint{Schedd: "second"})},
+		"to-the-usual-pool": {[]func(*v1alpha1.HTCJob){poolOf("near", "second", "")}, second, targetAt(schedd.Endpoint{Schedd: "second"})},
+		"far-away":          {[]func(*v1alpha1.HTCJob){poolOf("far", "first", "")}, far, targetAt(schedd.Endpoint{Collector: "far", Schedd: "first"})},
 	} {
 		before := len(c.at.Jobs())
 		job := w.apply(htcjob(name, c.pool...))
 		require.Len(t, c.at.Jobs(), before+1, name)
-		require.Equal(t, c.target.Place.Schedd, job.Status.Schedd, name)
+		require.Equal(t, c.target.Endpoint.Schedd, job.Status.Schedd, name)
 		require.Equal(t, c.target, backend.TargetOf(w.latestRun(name)), name)
 	}
 	for _, name := range []string{"nowhere", "to-the-second", "to-the-usual-pool", "far-away"} {
@@ -240,9 +240,9 @@ func TestADeadScheddTaintsNobodyElsesHTCJob(t *testing.T) {
 
 	w.delete("there")
 	require.NotNil(t, w.job("there"), "it waits for its schedd")
-	require.Equal(t, schedd.Place{Schedd: "second"}, w.backendOf(removing)(t.Context(), "default/there"))
-	require.Equal(t, schedd.Place{Schedd: "second"}, w.backendOf(submitting)(t.Context(), "default/later-there"))
-	require.Equal(t, schedd.Place{Schedd: "first"}, w.backendOf(asking)(t.Context(), "default/later-here"))
+	require.Equal(t, schedd.Endpoint{Schedd: "second"}, w.backendOf(removing)(t.Context(), "default/there"))
+	require.Equal(t, schedd.Endpoint{Schedd: "second"}, w.backendOf(submitting)(t.Context(), "default/later-there"))
+	require.Equal(t, schedd.Endpoint{Schedd: "first"}, w.backendOf(asking)(t.Context(), "default/later-here"))
 
 	second.Down(nil)
 	require.NoError(t, w.Refresh(t.Context()))
@@ -312,8 +312,8 @@ func TestAfterALostLedgerARunIsLookedForWhereItsStatusSays(t *testing.T) {
 	p.usual = "second"
 	w.restart()
 	w.settle()
-	require.Equal(t, targetAt(schedd.Place{Schedd: "second"}), backend.TargetOf(w.latestRun("one")))
-	require.Equal(t, targetAt(schedd.Place{Schedd: "first"}), backend.TargetOf(w.latestRun("usual")))
+	require.Equal(t, targetAt(schedd.Endpoint{Schedd: "second"}), backend.TargetOf(w.latestRun("one")))
+	require.Equal(t, targetAt(schedd.Endpoint{Schedd: "first"}), backend.TargetOf(w.latestRun("usual")))
 	second.Complete(1, 0, 0)
 	w.crosscheck()
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)

@@ -13,24 +13,24 @@ import (
 
 func TestWhereJobsMayBeSent(t *testing.T) {
 	for name, c := range map[string]struct {
-		place    Place
+		endpoint Endpoint
 		patterns string
 		says     string
 	}{
-		"nowhere where nothing is allowed":             {Place{"", "b1"}, "", "--allow-pools names no other"},
-		"a schedd of the usual pool":                   {Place{"", "b1.cern.ch"}, "b1.cern.ch", ""},
-		"one of several":                               {Place{"", "b17.cern.ch"}, "x,b*.cern.ch", ""},
-		"letters of another size":                      {Place{"", "B1.cern.ch"}, "b1.CERN.ch", ""},
-		"a schedd of that name in another pool is not": {Place{"other", "b1"}, "b1", "schedd b1 of pool other is none"},
-		"another pool's":                               {Place{"other:9618", "b1"}, "other:9618/*", ""},
-		"another pool's with another port is not":      {Place{"other:1", "b1"}, "other:9618/*", "is none"},
-		"the usual pool's is not the other pool's":     {Place{"", "b1"}, "other/*", "is none"},
-		"a longer name is another name":                {Place{"", "b1.cern.ch.evil.org"}, "b1.cern.ch", "is none"},
+		"nowhere where nothing is allowed":             {Endpoint{"", "b1"}, "", "--allow-pools names no other"},
+		"a schedd of the usual pool":                   {Endpoint{"", "b1.cern.ch"}, "b1.cern.ch", ""},
+		"one of several":                               {Endpoint{"", "b17.cern.ch"}, "x,b*.cern.ch", ""},
+		"letters of another size":                      {Endpoint{"", "B1.cern.ch"}, "b1.CERN.ch", ""},
+		"a schedd of that name in another pool is not": {Endpoint{"other", "b1"}, "b1", "schedd b1 of pool other is none"},
+		"another pool's":                               {Endpoint{"other:9618", "b1"}, "other:9618/*", ""},
+		"another pool's with another port is not":      {Endpoint{"other:1", "b1"}, "other:9618/*", "is none"},
+		"the usual pool's is not the other pool's":     {Endpoint{"", "b1"}, "other/*", "is none"},
+		"a longer name is another name":                {Endpoint{"", "b1.cern.ch.evil.org"}, "b1.cern.ch", "is none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			patterns := strings.FieldsFunc(c.patterns, func(r rune) bool { return r == ',' })
-			require.NoError(t, CheckPlacePatterns(patterns))
-			err := AllowPlace(c.place, patterns)
+			require.NoError(t, CheckEndpointPatterns(patterns))
+			err := AllowEndpoint(c.endpoint, patterns)
 			if c.says == "" {
 				require.NoError(t, err)
 				return
@@ -40,7 +40,7 @@ func TestWhereJobsMayBeSent(t *testing.T) {
 		})
 	}
 	for _, pattern := range []string{"", "a b", "a/b/c", "[ab]", "a/", "/b", `a\b`} {
-		require.Error(t, CheckPlacePatterns([]string{pattern}), pattern)
+		require.Error(t, CheckEndpointPatterns([]string{pattern}), pattern)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestASitesCommandIsAskedForEachAccountAndNotEveryTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "four.test", name)
 
-	require.Error(t, client.Queue(t.Context(), Identity{CCache: "/tickets/a", Place: Place{"far.test", "old.test"}}, "x", nil))
+	require.Error(t, client.Queue(t.Context(), Identity{CCache: "/tickets/a", Endpoint: Endpoint{"far.test", "old.test"}}, "x", nil))
 	said, err := os.ReadFile(dir + "/q")
 	require.NoError(t, err)
 	require.Contains(t, string(said), "-name old.test -pool far.test ")
@@ -127,7 +127,7 @@ func TestWhenTheUsualScheddIsAskedForAnew(t *testing.T) {
 
 	says = "three"
 	elsewhere := id
-	elsewhere.Place = Place{"", "another"}
+	elsewhere.Endpoint = Endpoint{"", "another"}
 	u.doubt(elsewhere)
 	require.Equal(t, "two", at(askAgain+doubted), "another schedd's trouble says nothing about this one")
 	u.doubt(id)

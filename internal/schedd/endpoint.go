@@ -1,0 +1,64 @@
+package schedd
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// Endpoint is a schedd, and the pool in whose collector its address is found. What is empty is the
+// usual: Options.Pool, and ScheddName.
+type Endpoint struct {
+	Collector string // host or host:port
+	Schedd    string // the schedd's name
+}
+
+// String is for people.
+func (e Endpoint) String() string {
+	if e.Collector == "" {
+		return e.Schedd
+	}
+	return e.Schedd + " of pool " + e.Collector
+}
+
+// AllowEndpoint refuses an endpoint that no pattern names. A pattern is "SCHEDD", for schedds of the usual pool, or
+// "COLLECTOR/SCHEDD"; in both parts * stands for any characters and ? for one. Letters may be large or small.
+func AllowEndpoint(e Endpoint, patterns []string) error {
+	for _, pattern := range patterns {
+		if allows(pattern, e) {
+			return nil
+		}
+	}
+	if len(patterns) == 0 {
+		return refused("spec.pool: this htcd sends jobs to its own schedd only (--allow-pools names no other): leave collector and schedd out")
+	}
+	return refused("spec.pool: schedd %s is none that htcd may send jobs to; its administrator allows %s (--allow-pools)", e, strings.Join(patterns, ", "))
+}
+
+func allows(pattern string, e Endpoint) bool {
+	collector, schedd, both := strings.Cut(pattern, "/")
+	if !both {
+		collector, schedd = "", pattern
+	}
+	return fits(collector, e.Collector) && fits(schedd, e.Schedd)
+}
+
+// fits compares with path.Match: no name of an endpoint has a slash, so its * stops at nothing.
+func fits(pattern, name string) bool {
+	ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name))
+	return ok && err == nil
+}
+
+// endpointPattern is what a pattern of AllowEndpoint is made of.
+var endpointPattern = regexp.MustCompile(`^([A-Za-z0-9.:*?-]+/)?[A-Za-z0-9_.@*?-]+$`)
+
+// CheckEndpointPatterns says what is wrong with patterns for AllowEndpoint.
+func CheckEndpointPatterns(patterns []string) error {
+	for _, p := range patterns {
+		if !endpointPattern.MatchString(p) {
+			return fmt.Errorf("%q: want SCHEDD, or COLLECTOR/SCHEDD for another pool, where * stands for anything", p)
+		}
+	}
+	return nil
+}
