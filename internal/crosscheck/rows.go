@@ -51,7 +51,7 @@ func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, all compariso
 // readPage adds a page of the run's procs, the unchanged ones or the others. It returns how many, and where to go on.
 func (k *comparison) readPage(tx *ledger.Tx, unchanged bool, from, limit int) (read, next int, err error) {
 	if unchanged {
-		err := tx.Steady(k.run.UID, k.run.Attempt, from, limit, func(proc, jobStatus int) {
+		err := tx.Unchanged(k.run.UID, k.run.Attempt, from, limit, func(proc, jobStatus int) {
 			if k.unchanged == nil {
 				k.unchanged = make(map[int]schedd.JobStatus, min(k.run.Procs, limit))
 			}
@@ -62,7 +62,7 @@ func (k *comparison) readPage(tx *ledger.Tx, unchanged bool, from, limit int) (r
 		})
 		return read, next, err
 	}
-	page, err := tx.Procs(k.run.UID, k.run.Attempt, ledger.ProcFilter{Unconfirmed: !k.full, Unsteady: !k.full, From: from, Limit: limit})
+	page, err := tx.Procs(k.run.UID, k.run.Attempt, ledger.ProcFilter{Unconfirmed: !k.full, Changed: !k.full, From: from, Limit: limit})
 	for _, p := range page {
 		k.rows[p.Proc] = p
 		k.asked++

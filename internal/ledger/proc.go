@@ -58,7 +58,7 @@ type ProcFilter struct {
 	Status      Status // 0: any
 	JobStatus   int    // HTCondor's, 0: any
 	Unconfirmed bool   // only those open, or ended only by a callback
-	Unsteady    bool   // only those that Steady does not show
+	Changed     bool   // only those that Unchanged does not show
 	Unfetched   bool   // only completed ones whose output is still to be fetched
 	Besides     string // not those with this reason; empty: any
 	From        int    // the first proc number wanted
@@ -179,8 +179,8 @@ func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
 	if f.Besides != "" {
 		where, args = where+` AND p.reason <> ?`, append(args, f.Besides)
 	}
-	if f.Unsteady {
-		where += ` AND NOT ` + steady
+	if f.Changed {
+		where += ` AND NOT ` + unchanged
 	}
 	limit := f.Limit
 	if limit <= 0 {

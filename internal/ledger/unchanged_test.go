@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestSteadyAndUnsteadyProcsTogetherAreTheUnconfirmedOnes(t *testing.T) {
+func TestUnchangedAndChangedProcsTogetherAreTheUnconfirmedOnes(t *testing.T) {
 	l, _ := openTemp(t)
 	r := testRun("u1")
 	r.Procs = 8
@@ -35,13 +35,13 @@ func TestSteadyAndUnsteadyProcsTogetherAreTheUnconfirmedOnes(t *testing.T) {
 		return nil
 	}))
 	require.NoError(t, l.Read(t.Context(), func(tx *Tx) error {
-		steady := map[int]int{}
-		require.NoError(t, tx.Steady("u1", 1, 0, 2, func(proc, jobStatus int) { steady[proc] = jobStatus }))
-		require.Equal(t, map[int]int{1: 1, 2: 2}, steady)
-		require.NoError(t, tx.Steady("u1", 1, 3, 2, func(proc, jobStatus int) { steady[proc] = jobStatus }))
-		require.Equal(t, map[int]int{1: 1, 2: 2, 7: 1}, steady)
+		unchanged := map[int]int{}
+		require.NoError(t, tx.Unchanged("u1", 1, 0, 2, func(proc, jobStatus int) { unchanged[proc] = jobStatus }))
+		require.Equal(t, map[int]int{1: 1, 2: 2}, unchanged)
+		require.NoError(t, tx.Unchanged("u1", 1, 3, 2, func(proc, jobStatus int) { unchanged[proc] = jobStatus }))
+		require.Equal(t, map[int]int{1: 1, 2: 2, 7: 1}, unchanged)
 
-		others, err := tx.Procs("u1", 1, ProcFilter{Unconfirmed: true, Unsteady: true})
+		others, err := tx.Procs("u1", 1, ProcFilter{Unconfirmed: true, Changed: true})
 		var numbers []int
 		for _, p := range others {
 			numbers = append(numbers, p.Proc)
