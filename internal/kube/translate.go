@@ -38,7 +38,7 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 	if _, err := s.target(job); err != nil {
 		return schedd.Description{}, err
 	}
-	terms, err := terms(job.Spec)
+	options, err := jobOptions(job.Spec)
 	if err != nil {
 		return schedd.Description{}, err
 	}
@@ -50,7 +50,7 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 		Queue:            job.Queue(),
 		Options:          job.Spec.HTCOpts,
 		Allow:            s.AllowOptions,
-		Terms:            terms,
+		JobOptions:       options,
 		Environment:      environment(job.Spec),
 		Image:            image,
 		Command:          job.Spec.Script.Command,

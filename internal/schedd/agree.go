@@ -18,7 +18,7 @@ type said struct {
 }
 
 // said are the fields that are one submit command each.
-func (t Terms) said() ([]said, error) {
+func (t JobOptions) said() ([]said, error) {
 	var all []said
 	add := func(field, key, value string) { all = append(all, said{field, option{key, value}}) }
 	for _, r := range []struct {
@@ -90,11 +90,11 @@ func (d Description) contradicted(o option, all []said) string {
 			return s.field
 		}
 	}
-	codes := d.Terms.SuccessCodes
+	codes := d.JobOptions.SuccessCodes
 	switch {
-	case d.Terms.NoGPUs && o.key == "request_gpus" && !same(o, option{o.key, "0"}):
+	case d.JobOptions.NoGPUs && o.key == "request_gpus" && !same(o, option{o.key, "0"}):
 		return "resources.gpus"
-	case d.Terms.AccountingGroup != "" && strings.EqualFold(o.key, "My.AccountingGroup"):
+	case d.JobOptions.AccountingGroup != "" && strings.EqualFold(o.key, "My.AccountingGroup"):
 		return "accountingGroup"
 	case o.key == "success_exit_code" && len(codes) > 0 && (len(codes) > 1 || o.value != strconv.Itoa(codes[0])):
 		return "successExitCodes"

@@ -9,13 +9,13 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// options are the submit lines of htcopts and of the terms. What both say must be the same.
+// options are the submit lines of htcopts and of the job options. What both say must be the same.
 func (d Description) options() ([]option, error) {
 	options, err := parseOptions(d.Options, d.Allow)
 	if err != nil {
 		return nil, err
 	}
-	all, err := d.Terms.said()
+	all, err := d.JobOptions.said()
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (d Description) options() ([]option, error) {
 			options = append(options, s.option)
 		}
 	}
-	for _, more := range []func([]option) ([]option, error){d.Terms.moreMemory, d.Terms.deadlines, d.Terms.success} {
+	for _, more := range []func([]option) ([]option, error){d.JobOptions.moreMemory, d.JobOptions.deadlines, d.JobOptions.success} {
 		if options, err = more(options); err != nil {
 			return nil, err
 		}
@@ -74,7 +74,7 @@ const memoryHeld = "JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode =
 
 // moreMemory doubles the request at each such hold, and releases the job while that helps. A schedd before 9.2 counts no
 // holds: there the job stays held, and is not released with the same memory for ever.
-func (t Terms) moreMemory(options []option) ([]option, error) {
+func (t JobOptions) moreMemory(options []option) ([]option, error) {
 	m := t.MemoryRetry
 	if m == nil {
 		return options, nil
@@ -101,7 +101,7 @@ func (t Terms) moreMemory(options []option) ([]option, error) {
 }
 
 // deadlines remove what was held or idle for too long.
-func (t Terms) deadlines(options []option) ([]option, error) {
+func (t JobOptions) deadlines(options []option) ([]option, error) {
 	if late := late(t.HeldDeadline, t.IdleDeadline); late != "" {
 		return orElse(options, "periodic_remove", late)
 	}
@@ -123,7 +123,7 @@ func late(held, idle int64) string {
 
 // success ends the retries at every code that is a success. Where nothing is tried again HTCondor need not know them, and
 // any of its commands would make it try again.
-func (t Terms) success(options []option) ([]option, error) {
+func (t JobOptions) success(options []option) ([]option, error) {
 	tried := slices.ContainsFunc(options, func(o option) bool {
 		return o.key == "max_retries" || o.key == "retry_until" || o.key == "success_exit_code"
 	})
@@ -144,8 +144,8 @@ func (t Terms) success(options []option) ([]option, error) {
 	return orElse(options, "retry_until", strings.Join(others, " || "))
 }
 
-// attributes are what Job.Outcome needs to know of the terms.
-func (t Terms) attributes() []option {
+// attributes are what Job.Outcome needs to know of the job options.
+func (t JobOptions) attributes() []option {
 	var all []option
 	if len(t.SuccessCodes) > 0 {
 		var codes []string

@@ -13,12 +13,12 @@ import (
 
 // Description is everything htcd sends for one run.
 type Description struct {
-	Tag       Tag
-	BatchName string
-	Queue     int      // procs, at least 1
-	Options   string   // the htcopts of the HTCJob: more submit commands
-	Allow     []string // submit commands and +Attributes a site allows beyond allow.go
-	Terms     Terms
+	Tag        Tag
+	BatchName  string
+	Queue      int      // procs, at least 1
+	Options    string   // the htcopts of the HTCJob: more submit commands
+	Allow      []string // submit commands and +Attributes a site allows beyond allow.go
+	JobOptions JobOptions
 
 	Image   string // as ResolveImage returns it
 	Command string // words split at white space; no shell looks at them
@@ -97,7 +97,7 @@ func (d Description) Render() (string, error) {
 		b.WriteString(o.String())
 	}
 	// The last one wins, so these come after everything a user wrote.
-	for _, o := range d.Terms.attributes() {
+	for _, o := range d.JobOptions.attributes() {
 		b.WriteString(o.String())
 	}
 	set("My."+attrUID, classad.Quote(d.Tag.UID))
@@ -120,7 +120,7 @@ func (d Description) Deferred() bool {
 	if err != nil {
 		return false
 	}
-	return len(d.Terms.SuccessCodes) > 0 || d.Terms.MemoryRetry != nil || slices.ContainsFunc(options, func(o option) bool {
+	return len(d.JobOptions.SuccessCodes) > 0 || d.JobOptions.MemoryRetry != nil || slices.ContainsFunc(options, func(o option) bool {
 		return !strings.HasPrefix(o.key, "My.") && (allowed[o.key] == nil && !requestCustom.MatchString(o.key) || slices.Contains(deferring, o.key))
 	})
 }
@@ -209,7 +209,7 @@ func (d Description) check() error {
 	if err := checkEnvironment(d.Environment); err != nil {
 		return err
 	}
-	if err := d.Terms.check(); err != nil {
+	if err := d.JobOptions.check(); err != nil {
 		return err
 	}
 	for _, dir := range d.Binds {

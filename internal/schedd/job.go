@@ -32,7 +32,7 @@ const (
 	attrSpecHash  = "HTCJobSpecHash"
 )
 
-// The names of what an ad says of the terms: return codes that are success, with commas between, and seconds.
+// The names of what an ad says of the job options: return codes that are success, with commas between, and seconds.
 const (
 	attrSuccess      = "HTCJobSuccessCodes"
 	attrHeldDeadline = "HTCJobHeldDeadline"

@@ -287,7 +287,7 @@ func (a *author) spec(d schedd.Description) spec {
 			s.hostile = one + " and " + other
 		}
 	}
-	a.terms(&s)
+	a.jobOptions(&s)
 	if a.bad {
 		s.hostile = "a name that must not be written"
 	}

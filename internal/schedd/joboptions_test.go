@@ -10,8 +10,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// termsOf are the cases of testdata/terms.txtar, in its order: htcopts stand there.
-var termsOf = map[string]Terms{
+// jobOptionsOf are the cases of testdata/joboptions.txtar, in its order: htcopts stand there.
+var jobOptionsOf = map[string]JobOptions{
 	"resources": {CPUs: 2, Memory: 2048, Disk: 10 << 20, GPUs: 1},
 	"resources that htcopts say, too, in other words": {CPUs: 2, Memory: 2048, Disk: 2048},
 	"what one machine must have, and who pays":        {Requirements: "OpSysMajorVer == 9\n  && HasSingularity", AccountingGroup: "group_u_CMS.u_zh"},
@@ -55,19 +55,19 @@ var termsOf = map[string]Terms{
 	"a memory retry that never tries":                {Memory: 1, MemoryRetry: &MemoryRetry{Most: 2}},
 }
 
-func TestTermsGolden(t *testing.T) {
-	ar, err := txtar.ParseFile("testdata/terms.txtar")
+func TestJobOptionsGolden(t *testing.T) {
+	ar, err := txtar.ParseFile("testdata/joboptions.txtar")
 	require.NoError(t, err)
-	require.Len(t, ar.Files, 2*len(termsOf))
+	require.Len(t, ar.Files, 2*len(jobOptionsOf))
 	usual, err := description().Render()
 	require.NoError(t, err)
 	for i := 0; i < len(ar.Files); i += 2 {
 		in, want := ar.Files[i], ar.Files[i+1]
 		t.Run(in.Name, func(t *testing.T) {
-			terms, there := termsOf[in.Name]
+			options, there := jobOptionsOf[in.Name]
 			require.True(t, there)
 			d := description()
-			d.Options, d.Terms = string(in.Data), terms
+			d.Options, d.JobOptions = string(in.Data), options
 			text, err := d.Render()
 			if refusal, ok := strings.CutPrefix(string(want.Data), "! "); ok {
 				require.EqualError(t, err, strings.TrimSuffix(refusal, "\n"))
@@ -88,19 +88,19 @@ func TestTermsGolden(t *testing.T) {
 
 func TestRetriesAndCodesAreForHTCondorToJudge(t *testing.T) {
 	for name, c := range map[string]struct {
-		terms    Terms
+		options  JobOptions
 		deferred bool
 	}{
-		"nothing said":    {Terms{}, false},
-		"resources":       {Terms{CPUs: 1, Memory: 1, Requirements: "true", AccountingGroup: "a"}, false},
-		"deadlines":       {Terms{HeldDeadline: 1, IdleDeadline: 1}, false},
-		"retries":         {Terms{Retries: new(1)}, true},
-		"success codes":   {Terms{SuccessCodes: []int{0}}, true},
-		"a memory retry":  {Terms{Memory: 1, MemoryRetry: &MemoryRetry{Most: 2, Times: 1}}, true},
-		"a refused retry": {Terms{MemoryRetry: &MemoryRetry{Most: 2, Times: 1}}, false},
+		"nothing said":    {JobOptions{}, false},
+		"resources":       {JobOptions{CPUs: 1, Memory: 1, Requirements: "true", AccountingGroup: "a"}, false},
+		"deadlines":       {JobOptions{HeldDeadline: 1, IdleDeadline: 1}, false},
+		"retries":         {JobOptions{Retries: new(1)}, true},
+		"success codes":   {JobOptions{SuccessCodes: []int{0}}, true},
+		"a memory retry":  {JobOptions{Memory: 1, MemoryRetry: &MemoryRetry{Most: 2, Times: 1}}, true},
+		"a refused retry": {JobOptions{MemoryRetry: &MemoryRetry{Most: 2, Times: 1}}, false},
 	} {
 		d := description()
-		d.Terms = c.terms
+		d.JobOptions = c.options
 		require.Equal(t, c.deferred, d.Deferred(), name)
 	}
 }

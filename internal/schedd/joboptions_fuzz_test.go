@@ -11,7 +11,7 @@ import (
 
 // Whatever the fields hold beside whatever htcopts, the description is refused or has one line for each command, and
 // ends with our tag; a variable of the environment stands in its file alone.
-func FuzzTerms(f *testing.F) {
+func FuzzJobOptions(f *testing.F) {
 	f.Add("request_memory = 2GB", "Memory > 1", "group", "A", "x", int64(2048), int64(4096), 3, 5, int64(60))
 	f.Add("periodic_remove = error\nretry_until = 7\nmax_retries = 3", "a\n|| b", "a.b", "PATH", "$(id)", int64(1), int64(1<<30), 0, 255, int64(1))
 	f.Add("request_memory = 0.5K", "\"\\", "x..y", "LD_PRELOAD", "\x7f", int64(-1), int64(0), -1, -1, int64(-1))
@@ -20,7 +20,7 @@ func FuzzTerms(f *testing.F) {
 	f.Fuzz(func(t *testing.T, options, requirements, group, name, value string, memory, most int64, retries, code int, deadline int64) {
 		d := description()
 		d.Options, d.Environment = options, map[string]string{name: value}
-		d.Terms = Terms{
+		d.JobOptions = JobOptions{
 			CPUs: memory, Memory: memory, Disk: most, Requirements: requirements, AccountingGroup: group, Retries: &retries, SuccessCodes: []int{code, 0},
 			HeldDeadline: deadline, IdleDeadline: deadline, MemoryRetry: &MemoryRetry{Most: most, Times: 2},
 		}

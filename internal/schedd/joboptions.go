@@ -1,8 +1,8 @@
 package schedd
 
-// Terms are what an HTCJob says in fields of its own about the resources of its jobs, when they are tried again
+// JobOptions are what an HTCJob says in fields of its own about the resources of its jobs, when they are tried again
 // and when they are given up. The zero value says nothing.
-type Terms struct {
+type JobOptions struct {
 	CPUs, GPUs int64
 	NoGPUs     bool  // 0 GPUs are asked for, which is no line of its own but bears no other
 	Memory     int64 // MiB
@@ -32,7 +32,7 @@ const (
 	mostDisk   = 1 << 40 // KiB: 1 PiB
 )
 
-func (t Terms) check() error {
+func (t JobOptions) check() error {
 	for _, r := range []struct {
 		field       string
 		asked, most int64

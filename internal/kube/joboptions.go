@@ -7,10 +7,10 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// terms turns the fields of a spec that stand for submit commands into HTCondor's units. Its errors are of kind
+// jobOptions turns the fields of a spec that stand for submit commands into HTCondor's units. Its errors are of kind
 // schedd.Refused.
-func terms(spec v1alpha1.HTCJobSpec) (schedd.Terms, error) {
-	t := schedd.Terms{AccountingGroup: spec.AccountingGroup, Requirements: spec.Requirements}
+func jobOptions(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
+	t := schedd.JobOptions{AccountingGroup: spec.AccountingGroup, Requirements: spec.Requirements}
 	for _, code := range spec.SuccessExitCodes {
 		t.SuccessCodes = append(t.SuccessCodes, int(code))
 	}

@@ -28,7 +28,7 @@ func TestQuantitiesAreRoundedUpToHTCondorsUnits(t *testing.T) {
 		if want[0] > 0 {
 			r.CPUs = quantity(asked)
 		}
-		got, err := terms(v1alpha1.HTCJobSpec{Resources: &r})
+		got, err := jobOptions(v1alpha1.HTCJobSpec{Resources: &r})
 		require.NoError(t, err, asked)
 		require.Equal(t, want, [3]int64{got.CPUs, got.Memory, got.Disk}, asked)
 	}
@@ -49,7 +49,7 @@ func TestQuantitiesThatNoMachineHasAreRefused(t *testing.T) {
 		"gpus beyond 64 bits":        {v1alpha1.HTCJobSpec{Resources: &v1alpha1.Resources{GPUs: quantity("1e30")}}, "spec.resources.gpus"},
 		"more memory, but no memory": {v1alpha1.HTCJobSpec{MemoryRetry: &v1alpha1.MemoryRetry{MaxMemory: *quantity("0")}}, "spec.memoryRetry.maxMemory"},
 	} {
-		_, err := terms(c.spec)
+		_, err := jobOptions(c.spec)
 		require.ErrorContains(t, err, c.words, name)
 		require.Equal(t, schedd.Refused, schedd.KindOf(err), name)
 	}
@@ -69,10 +69,10 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, d.Deferred())
 	require.Equal(t, map[string]string{"A": "1"}, d.Environment)
-	require.Equal(t, schedd.Terms{
+	require.Equal(t, schedd.JobOptions{
 		CPUs: 2, Memory: 1024, Disk: 1 << 20, GPUs: 1, AccountingGroup: "a", Requirements: "x", Retries: new(2), SuccessCodes: []int{0, 3},
 		MemoryRetry: &schedd.MemoryRetry{Most: 4096, Times: 3}, HeldDeadline: 60, IdleDeadline: 70,
-	}, d.Terms)
+	}, d.JobOptions)
 
 	none := job.DeepCopy()
 	none.Spec.Resources.GPUs, none.Spec.HTCOpts = quantity("0"), "request_gpus = 1\n"

@@ -10,12 +10,12 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// terms adds fields to a spec whose htcopts are written, and what they mean together.
-func (a *author) terms(s *spec) {
+// jobOptions adds fields to a spec whose htcopts are written, and what they mean together.
+func (a *author) jobOptions(s *spec) {
 	if s.hostile != "" {
 		return
 	}
-	t := &s.Terms
+	t := &s.JobOptions
 	a.number(s, "request_cpus", "RequestCpus", &t.CPUs, 1, 2, 64, 1_000_000)
 	a.number(s, "request_memory", "RequestMemory", &t.Memory, 1, 2, 512, 2048, 1<<30)
 	a.number(s, "request_disk", "RequestDisk", &t.Disk, 2, 512, 2048, 2097152, 1<<40)
@@ -126,7 +126,7 @@ func (a *author) success(s *spec) {
 	var codes, others []string
 	for _, code := range a.Perm(4)[:1+a.IntN(4)] {
 		code *= 85
-		s.Terms.SuccessCodes = append(s.Terms.SuccessCodes, code)
+		s.JobOptions.SuccessCodes = append(s.JobOptions.SuccessCodes, code)
 		codes = append(codes, strconv.Itoa(code))
 		others = append(others, fmt.Sprintf("ExitCode =?= %d", code))
 	}
@@ -149,7 +149,7 @@ func (a *author) success(s *spec) {
 func (a *author) moreMemory(s *spec) {
 	first, err := strconv.ParseInt(s.means["RequestMemory"], 10, 64)
 	most := min(max(1, pick(a, first, first+1, first*3, first*8)), 1<<30)
-	s.Terms.MemoryRetry = &schedd.MemoryRetry{Most: most, Times: 1 + a.IntN(10)}
+	s.JobOptions.MemoryRetry = &schedd.MemoryRetry{Most: most, Times: 1 + a.IntN(10)}
 	if err != nil || most <= first {
 		s.hostile = "no more memory than before"
 		return
@@ -161,7 +161,7 @@ func (a *author) moreMemory(s *spec) {
 	holds := "((NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0) + (NumHoldsByReason.SystemPolicy ?: 0))"
 	s.means["RequestMemory"] = fmt.Sprintf("%s < %d ? %d << %s : %d", holds, steps, first, holds, most)
 	s.orElse("PeriodicRelease", fmt.Sprintf("JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode == 21 || HoldReasonCode == 26) && HoldReasonSubCode == 102) && %s >= 1 && %s <= %d",
-		holds, holds, min(steps, s.Terms.MemoryRetry.Times)))
+		holds, holds, min(steps, s.JobOptions.MemoryRetry.Times)))
 }
 
 // environment leaves no trace in the ad but the name of a file.
