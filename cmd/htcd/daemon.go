@@ -112,7 +112,7 @@ func (d *daemon) work(ctx context.Context) error {
 	case errors.Is(err, ledger.ErrLost):
 		d.log.Error().Err(err).Str("ledger", d.o.ledgerFile()).Msg("the ledger file is gone; starting a new one, which is rebuilt from the HTCJobs and the schedd")
 	case errors.Is(err, ledger.ErrCorrupt):
-		err = errors.Join(err, d.putAside(err))
+		err = errors.Join(err, d.quarantine(err))
 	}
 	return err
 }
@@ -236,7 +236,7 @@ func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 			case err == nil:
 				return book, nil
 			case errors.Is(err, ledger.ErrCorrupt):
-				if err := d.putAside(err); err != nil {
+				if err := d.quarantine(err); err != nil {
 					return nil, err
 				}
 				continue
@@ -254,8 +254,8 @@ func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 	}
 }
 
-// putAside renames a damaged file. Its contents are rebuilt from the HTCJobs' statuses and the schedd's tags.
-func (d *daemon) putAside(why error) error {
+// quarantine renames a damaged file. Its contents are rebuilt from the HTCJobs' statuses and the schedd's tags.
+func (d *daemon) quarantine(why error) error {
 	aside, err := ledger.Quarantine(d.o.ledgerFile(), time.Now())
 	if err != nil {
 		return err
