@@ -209,7 +209,7 @@ func (w *work) sums() (sums, error) {
 	return next, nil
 }
 
-// places shows for every relevant schedd whether it answers: those with open runs, and those asked lately that have
+// reached shows for every relevant schedd whether it answers: those with open runs, and those asked lately that have
 // ever answered or that the site named. Other names that users wrote into HTCJobs do not count. A schedd without a name
 // counts while its name cannot be determined.
 func (w *work) reached(open []ledger.OpenAt) map[schedd.Endpoint]float64 {
