@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -46,7 +47,9 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	}
 	if pause, ok := errors.AsType[*waiting](err); ok {
 		c.actions.forget(key)
-		c.blockers.wait(key, blocker{class: e, reason: "AskingSchedd", message: pause.message, retry: c.Now().Add(pause.after)})
+		b := blocked("", "AskingSchedd", pause.message)
+		b.class, b.retry = e, c.Now().Add(pause.after)
+		c.blockers.wait(key, b)
 		c.actions.addAfter(e, key, pause.after)
 		return
 	}
@@ -58,8 +61,8 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	t := explain(err)
 	t.class, t.retry = e, c.Now().Add(after)
 	if c.blockers.set(key, t) {
-		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.reason).Dur("retry", after).Msg("not done yet")
-		c.warn(key, t.reason, t.message)
+		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Dur("retry", after).Msg("not done yet")
+		c.warn(key, t.Reason, t.Message)
 	}
 	if own {
 		c.actions.addAfter(e, key, after)
@@ -82,19 +85,19 @@ func (c *Controller) act(ctx context.Context, e actionClass, key string) (needs 
 	if err != nil {
 		return e, err
 	}
-	d := plan(s)
+	d := lifecycle.Plan(s)
 	if tooEarly(s, d) {
 		if e == asking {
-			return classOf(d.action), c.confirm(ctx, *s.run)
+			return classOf(d.Action), c.confirm(ctx, *s.Run)
 		}
 		return asking, nil
 	}
-	if needs := classOf(d.action); d.action != actRest && needs != e {
+	if needs := classOf(d.Action); d.Action != lifecycle.Rest && needs != e {
 		return needs, nil
 	}
-	if s.orphans {
+	if s.Orphans {
 		// A deletion waits for nobody's word about another object of its name.
-		if err := c.sweep(ctx, key); err != nil && !(orphans.IsKept(err) && d.action == actRemove) {
+		if err := c.sweep(ctx, key); err != nil && !(orphans.IsKept(err) && d.Action == lifecycle.Remove) {
 			return e, err
 		}
 	}
@@ -103,9 +106,9 @@ func (c *Controller) act(ctx context.Context, e actionClass, key string) (needs 
 
 // tooEarly reports whether an attempt is about to begin although only callbacks say that the one before has ended. HTCondor may
 // have put a job of that on hold since, or run it again, and both attempts would be under way.
-func tooEarly(s situation, d decision) bool {
-	begins := d.action == actSubmit || d.action == actRecover
-	return begins && s.run != nil && s.run.Attempt < d.attempt && s.run.State == ledger.Submitted && !s.run.Confirmed
+func tooEarly(s lifecycle.Situation, d lifecycle.Decision) bool {
+	begins := d.Action == lifecycle.Submit || d.Action == lifecycle.Recover
+	return begins && s.Run != nil && s.Run.Attempt < d.Attempt && s.Run.State == ledger.Submitted && !s.Run.Confirmed
 }
 
 // confirm asks HTCondor how the jobs of a run ended. It returns nil when HTCondor has said so of all of them.
@@ -121,22 +124,22 @@ func (c *Controller) confirm(ctx context.Context, run ledger.Run) error {
 }
 
 // do does what was decided.
-func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s situation, d decision) error {
-	switch d.action {
-	case actSubmit:
-		return c.submit(ctx, job, s.run, d.attempt)
-	case actRecover:
-		if s.run != nil && s.run.Attempt != d.attempt {
-			s.run = nil
+func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, d lifecycle.Decision) error {
+	switch d.Action {
+	case lifecycle.Submit:
+		return c.submit(ctx, job, s.Run, d.Attempt)
+	case lifecycle.Recover:
+		if s.Run != nil && s.Run.Attempt != d.Attempt {
+			s.Run = nil
 		}
-		return c.recover(ctx, job, s.run, d.attempt)
-	case actRestore:
+		return c.recover(ctx, job, s.Run, d.Attempt)
+	case lifecycle.Restore:
 		return c.restore(ctx, job)
-	case actRemove:
+	case lifecycle.Remove:
 		return c.finalize(ctx, job)
-	case actSuspend:
+	case lifecycle.Suspend:
 		return c.stop(ctx, job, s, crosscheck.StopSuspended)
-	case actExpire:
+	case lifecycle.Expire:
 		return c.stop(ctx, job, s, crosscheck.StopDeadline)
 	}
 	return nil

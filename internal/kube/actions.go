@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/fairqueue"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -23,11 +24,11 @@ const (
 )
 
 // classOf is the class of an action.
-func classOf(a action) actionClass {
+func classOf(a lifecycle.Action) actionClass {
 	switch a {
-	case actSubmit:
+	case lifecycle.Submit:
 		return submitting
-	case actRemove, actSuspend, actExpire:
+	case lifecycle.Remove, lifecycle.Suspend, lifecycle.Expire:
 		return removing
 	}
 	return asking

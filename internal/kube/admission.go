@@ -12,10 +12,8 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 )
-
-// reasonNamespaceLimit is why an HTCJob waits whose namespace has as many open jobs as it may have.
-const reasonNamespaceLimit = "NamespaceLimit"
 
 // limitError says that there is no room. Its message does not change while the HTCJob waits.
 type limitError struct{ message string }
@@ -90,16 +88,9 @@ func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob) (leave fun
 	if first, _ := c.admission.first(namespace); first != key || open+job.Queue() > c.Site.MaxOpen {
 		unlock()
 		return nil, &limitError{fmt.Sprintf("namespace %s may have %s that have not ended (--max-open-per-namespace): %s sent as soon as earlier ones have ended, oldest HTCJob first",
-			namespace, plural(c.Site.MaxOpen, "job"), isOrAre(job.Queue(), "job"))}
+			namespace, lifecycle.Plural(c.Site.MaxOpen, "job"), lifecycle.IsOrAre(job.Queue(), "job"))}
 	}
 	return func() { unlock(); c.stopWaiting(key) }, nil
-}
-
-func isOrAre(n int, noun string) string {
-	if n == 1 {
-		return plural(n, noun) + " is"
-	}
-	return plural(n, noun) + " are"
 }
 
 // stopWaiting is called whenever an HTCJob does not wait, or no longer. The next may fit now.

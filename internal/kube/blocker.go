@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -17,36 +18,40 @@ import (
 // blocker is why an HTCJob does not get on at the moment. It is kept in memory only: after a restart the next try
 // finds it again.
 type blocker struct {
-	condition string // the condition that is False because of it
-	reason    string
-	message   string
-	class     actionClass // in which it was met
-	endpoint  schedd.Endpoint
-	retry     time.Time // before this nothing is tried again, except by an event
-	told      string    // what the user has been told of it
+	lifecycle.Blocker
+	class    actionClass // in which it was met
+	endpoint schedd.Endpoint
+	retry    time.Time // before this nothing is tried again, except by an event
+	told     string    // what the user has been told of it
 }
 
 // explain turns an error of an action into what the user is told.
 func explain(err error) blocker {
 	if e, ok := errors.AsType[*limitError](err); ok {
-		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonNamespaceLimit, message: e.message}
+		return blocked(v1alpha1.ConditionSubmitted, lifecycle.ReasonNamespaceLimit, e.message)
 	}
 	if e, ok := errors.AsType[*orphans.Kept](err); ok {
-		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonOrphansKept, message: e.Error()}
+		return blocked(v1alpha1.ConditionSubmitted, reasonOrphansKept, e.Error())
 	}
 	if e, ok := errors.AsType[*output.NoSpaceError](err); ok {
-		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonNoSpace, message: e.Message}
+		return blocked(v1alpha1.ConditionSubmitted, reasonNoSpace, e.Message)
 	}
 	if errors.Is(err, ledger.ErrFull) {
-		return blocker{condition: v1alpha1.ConditionSubmitted, reason: reasonNoSpace,
-			message: fmt.Sprintf("htcd cannot write its ledger, and goes on when it can; %s: %v", output.MoreRoom, err)}
+		return blocked(v1alpha1.ConditionSubmitted, reasonNoSpace,
+			fmt.Sprintf("htcd cannot write its ledger, and goes on when it can; %s: %v", output.MoreRoom, err))
 	}
 	if ledger.IsUnavailable(err) {
-		return blocker{condition: v1alpha1.ConditionSubmitted, reason: "LedgerUnavailable",
-			message: fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err)}
+		return blocked(v1alpha1.ConditionSubmitted, "LedgerUnavailable",
+			fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err))
 	}
 	t := backend.Explain(err)
-	return blocker{condition: conditionOf[t.With], reason: t.Reason, message: t.Message, endpoint: t.Endpoint}
+	b := blocked(conditionOf[t.With], t.Reason, t.Message)
+	b.endpoint = t.Endpoint
+	return b
+}
+
+func blocked(condition, reason, message string) blocker {
+	return blocker{Blocker: lifecycle.Blocker{Condition: condition, Reason: reason, Message: message}}
 }
 
 // conditionOf is the condition that shows trouble with a part.
@@ -75,7 +80,7 @@ func (t *blockers) set(key string, v blocker) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.m[key].told
-	v.told = v.reason + ": " + numbers.ReplaceAllString(v.message, "#")
+	v.told = v.Reason + ": " + numbers.ReplaceAllString(v.Message, "#")
 	t.put(key, v)
 	return v.told != before
 }

@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -95,13 +96,13 @@ func (c checked) Unread(run ledger.Run, jobs []string) {
 		return
 	}
 	c.Observer.unread(len(jobs))
-	t := blocker{reason: "AdUnreadable", message: fmt.Sprintf("HTCondor's ad of job %s cannot be had or read, perhaps because of a very long attribute: "+
-		"how it goes on with it is not known. Mend it with condor_qedit, or remove it", shorten(strings.Join(jobs, ", "), maxShown))}
+	t := blocked("", "AdUnreadable", fmt.Sprintf("HTCondor's ad of job %s cannot be had or read, perhaps because of a very long attribute: "+
+		"how it goes on with it is not known. Mend it with condor_qedit, or remove it", lifecycle.Shorten(strings.Join(jobs, ", "), maxShown)))
 	if !c.unread.set(key, t) {
 		return
 	}
 	c.Log.Warn().Str("job", key).Strs("jobs", jobs[:min(len(jobs), 10)]).Msg("ads that cannot be had or read")
-	c.warn(key, t.reason, t.message)
+	c.warn(key, t.Reason, t.Message)
 }
 
 func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crosscheck.Change) {

@@ -257,7 +257,7 @@ func (c *Controller) wakeAll() {
 // wakeLimited lets two ask again that wait at a limit: each that is sent wakes two more.
 func (c *Controller) wakeLimited() {
 	woken := 0
-	for key, e := range c.blockers.with(func(t blocker) bool { return t.reason == schedd.Limit.String() }) {
+	for key, e := range c.blockers.with(func(t blocker) bool { return t.Reason == schedd.Limit.String() }) {
 		if woken++; woken > 2 {
 			return
 		}

@@ -8,20 +8,18 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/lifecycle"
 )
-
-// maxNote is how long an Event's text may be, in bytes; the apiserver refuses 1,024 and more.
-const maxNote = 1000
 
 // RecordedEvents is Events over client-go's recorder.
 type RecordedEvents struct{ Recorder events.EventRecorder }
 
 func (e RecordedEvents) Normal(job *v1alpha1.HTCJob, reason, message string) {
-	e.Recorder.Eventf(job, nil, corev1.EventTypeNormal, reason, "Run", "%s", shorten(message, maxNote))
+	e.Recorder.Eventf(job, nil, corev1.EventTypeNormal, reason, "Run", "%s", lifecycle.Shorten(message, lifecycle.MaxNote))
 }
 
 func (e RecordedEvents) Warning(job *v1alpha1.HTCJob, reason, message string) {
-	e.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reason, "Run", "%s", shorten(message, maxNote))
+	e.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reason, "Run", "%s", lifecycle.Shorten(message, lifecycle.MaxNote))
 }
 
 // eventsAtOnce is how many Events are written at the same time. client-go's broadcaster would write all of a burst at once,
@@ -61,14 +59,13 @@ func (p *PacedEvents) inTurn(ctx context.Context, write func() (*eventsv1.Event,
 	}
 }
 
-// shorten cuts s to at most limit bytes, at a character's edge, and shows that it did.
-func shorten(s string, limit int) string {
-	if len(s) <= limit {
-		return s
+// tellNews makes Events of what happened.
+func (c *Controller) tellNews(job *v1alpha1.HTCJob, happened []lifecycle.Event) {
+	for _, e := range happened {
+		if e.Warning {
+			c.Events.Warning(job, e.Reason, e.Message)
+		} else {
+			c.Events.Normal(job, e.Reason, e.Message)
+		}
 	}
-	cut := limit - len("…")
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + "…"
 }

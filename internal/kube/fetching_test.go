@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -425,41 +424,4 @@ func TestOutputIsFetchedAsWhoSentTheJob(t *testing.T) {
 	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("common"))
 	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("own"))
 	require.Empty(t, w.schedd.Jobs())
-}
-
-func TestTheConditionOfOutput(t *testing.T) {
-	run := func(change func(*ledger.Run)) *ledger.Run {
-		r := ledger.Run{State: ledger.Submitted, OutputDir: "/out", Confirmed: true}
-		change(&r)
-		return &r
-	}
-	as := func(*ledger.Run) {}
-	for name, c := range map[string]struct {
-		s    situation
-		v    view
-		want string
-	}{
-		"nothing was sent":               {situation{}, view{}, ""},
-		"its output is not fetched":      {situation{run: run(func(r *ledger.Run) { r.OutputDir = "" })}, view{}, ""},
-		"it was refused":                 {situation{run: run(func(r *ledger.Run) { r.State = ledger.Refused })}, view{}, ""},
-		"some run":                       {situation{run: run(as), counts: ledger.Counts{Active: 1}, output: ledger.OutputCounts{Completed: 1}}, view{}, "False NotEnded"},
-		"some run, and there is blocker": {situation{run: run(as), counts: ledger.Counts{Active: 1}, output: ledger.OutputCounts{Completed: 1, Waiting: 1}}, view{unfetched: &blocker{reason: "NoSpace"}}, "False NoSpace"},
-		"all ended, says a callback":     {situation{run: run(func(r *ledger.Run) { r.Confirmed = false })}, view{}, "False Fetching"},
-		"all ended, some are fetched":    {situation{run: run(as), output: ledger.OutputCounts{Completed: 2, Waiting: 1}}, view{}, "False Fetching"},
-		"all are fetched":                {situation{run: run(as), output: ledger.OutputCounts{Completed: 2}}, view{}, "True Fetched"},
-		"blocker that is over":           {situation{run: run(as), output: ledger.OutputCounts{Completed: 2}}, view{unfetched: &blocker{reason: "NoSpace"}}, "True Fetched"},
-		"one lacks a file":               {situation{run: run(as), output: ledger.OutputCounts{Completed: 2, Incomplete: 1}}, view{}, "False Incomplete"},
-		"some are given up":              {situation{run: run(as), output: ledger.OutputCounts{Completed: 2, GivenUp: 1}}, view{}, "False GivenUp"},
-		"none ran to its end":            {situation{run: run(as)}, view{}, "True NothingToFetch"},
-		"the ledger was lost":            {situation{run: run(func(r *ledger.Run) { r.Deferred = true })}, view{}, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := ""
-			outputCondition(func(kind string, is metav1.ConditionStatus, reason, _ string) {
-				require.Equal(t, v1alpha1.ConditionOutputFetched, kind)
-				got = string(is) + " " + reason
-			}, c.s, c.v)
-			require.Equal(t, c.want, got)
-		})
-	}
 }

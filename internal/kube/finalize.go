@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -35,7 +36,7 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 		c.Log.Warn().Str("job", key).Msg("abandoned: its HTCondor jobs, if any, are left as they are")
 		c.Events.Warning(job, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
 	// Without a row of what was sent the ledger may have been lost: the finalizer was set before anything was sent.
-	case anySent(own) || forgotten(job, own):
+	case anySent(own) || lifecycle.Forgotten(job, own):
 		err := c.removeEverywhere(ctx, job, own)
 		if _, pause := errors.AsType[*waiting](err); err != nil && !pause {
 			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
@@ -106,7 +107,7 @@ func anySent(runs []ledger.Run) bool {
 // where it would be sent now.
 func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
 	targets := backend.Targets(own)
-	if forgotten(job, own) {
+	if lifecycle.Forgotten(job, own) {
 		own = nil // what it has says nothing about the rest
 		t, _, err := c.choose(ctx, job)
 		if err != nil {
@@ -139,7 +140,7 @@ func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, ui
 	}
 	if alive > 0 {
 		c.absences.clear(uid)
-		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", plural(alive, "job"))}
+		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(alive, "job"))}
 	}
 	open := len(runs) == 0
 	for _, run := range runs {
@@ -178,7 +179,7 @@ func (c *Controller) remove(ctx context.Context, t backend.Target, constraint, r
 func othersJobs(namespace string, left []schedd.Job) error {
 	return backend.OtherAccount(fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials of namespace %s, "+
 		"because the schedd lets only their owner do it: put that account's credentials back into the secret, or have the schedd's administrator remove them "+
-		"(or let go of them with the annotation %s=true)", plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation))
+		"(or let go of them with the annotation %s=true)", lifecycle.Plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation))
 }
 
 // othersCluster says whose job stands where the one that may have been sent is looked for.

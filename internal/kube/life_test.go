@@ -719,33 +719,3 @@ func TestTheLastLinesOfAFailureAreShown(t *testing.T) {
 	w.later(time.Second)
 	require.Equal(t, "no such file\n", w.job("one").Status.Failures[0].Stderr)
 }
-
-func TestTheReasonThatAllFailuresShareIsTheHTCJobs(t *testing.T) {
-	code := 1
-	failed := func(reasons ...string) situation {
-		s := situation{run: &ledger.Run{State: ledger.Submitted}, counts: ledger.Counts{Failed: len(reasons)}}
-		for _, reason := range reasons {
-			p := ledger.Proc{Reason: reason}
-			if reason == "ExitCode" {
-				p.ExitCode = &code
-			}
-			s.failures = append(s.failures, p)
-		}
-		return s
-	}
-	for name, c := range map[string]struct {
-		s    situation
-		want string
-	}{
-		"one that waited too long":       {failed("IdleDeadlineExceeded"), "IdleDeadlineExceeded"},
-		"all held for too long":          {failed("HeldDeadlineExceeded", "HeldDeadlineExceeded"), "HeldDeadlineExceeded"},
-		"a return code says no more":     {failed("ExitCode"), "Failed"},
-		"different ones":                 {failed("Lost", "HeldDeadlineExceeded"), "Failed"},
-		"some by themselves, some taken": {failed("Removed", "ExitCode"), "Failed"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			reason, _ := phaseNews(c.s, v1alpha1.PhaseFailed)
-			require.Equal(t, c.want, reason)
-		})
-	}
-}

@@ -14,7 +14,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/logspod"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -203,10 +202,4 @@ func TestWhereverItIsBrokenOffThePodIsMadeOnce(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestADeletedHTCJobsPodIsLeftToKubernetes(t *testing.T) {
-	job := htcjob("one", withLogsPod, func(job *v1alpha1.HTCJob) { job.DeletionTimestamp = new(metav1.Now()) })
-	_, wanted := goalOf(situation{job: job, run: &ledger.Run{UID: "uid-one", Attempt: 1, State: ledger.Submitted, Confirmed: true}})
-	require.False(t, wanted)
 }

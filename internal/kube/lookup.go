@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -81,7 +82,7 @@ func (c *Controller) openIntents(ctx context.Context, t backend.Target, run ledg
 		return err
 	})
 	runs = slices.DeleteFunc(runs, func(r ledger.Run) bool {
-		return backend.TargetOf(r).Shared() != t || restored(&r) || tryOf(r) == tryOf(run)
+		return backend.TargetOf(r).Shared() != t || lifecycle.Restored(&r) || tryOf(r) == tryOf(run)
 	})
 	return append(runs[:min(len(runs), mostLookedFor-1)], run), err
 }

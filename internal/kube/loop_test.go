@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -300,8 +301,8 @@ func TestDeletingTakesBackNoEndThatWasTold(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	run := &ledger.Run{State: ledger.Submitted, Attempt: 1, Cluster: 1, Procs: 1}
-	removed := situation{job: job, run: run, counts: ledger.Counts{Failed: 1}, failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}}}
-	require.Equal(t, v1alpha1.PhaseSucceeded, newStatus(removed, view{now: w.clock}).Phase, "its output was on its way")
+	removed := lifecycle.Situation{Job: job, Run: run, Counts: ledger.Counts{Failed: 1}, Failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}}}
+	require.Equal(t, v1alpha1.PhaseSucceeded, lifecycle.NewStatus(removed, lifecycle.View{Now: w.clock}).Phase, "its output was on its way")
 }
 
 func TestWhatADeletionRemovesHasNotFailed(t *testing.T) {
@@ -312,8 +313,8 @@ func TestWhatADeletionRemovesHasNotFailed(t *testing.T) {
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	for _, attempt := range []int{1, 2} { // also where the status had not yet said that it was sent
 		run := &ledger.Run{State: ledger.Submitted, Attempt: attempt, Cluster: 1, Procs: 2}
-		removed := situation{job: job, run: run, counts: ledger.Counts{Failed: 2}, failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}}}
-		require.Equal(t, before, newStatus(removed, view{now: w.clock}))
+		removed := lifecycle.Situation{Job: job, Run: run, Counts: ledger.Counts{Failed: 2}, Failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}}}
+		require.Equal(t, before, lifecycle.NewStatus(removed, lifecycle.View{Now: w.clock}))
 	}
 }
 

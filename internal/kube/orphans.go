@@ -46,7 +46,7 @@ func (c *Controller) reconcileOrphans(ctx context.Context, o ReconcileOptions, f
 		for _, run := range kept {
 			c.queue.Add(run.Namespace + "/" + run.Name)
 		}
-		c.retryNow(func(t blocker) bool { return t.reason == reasonOrphansKept })
+		c.retryNow(func(t blocker) bool { return t.Reason == reasonOrphansKept })
 	}
 	for _, run := range kept {
 		d := crosscheck.Difference{Namespace: run.Namespace, Name: run.Name, JobID: fmt.Sprint(run.Cluster), Was: string(run.State), Is: "Orphan", Repaired: remove,

@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 )
 
 // ReconcileOptions says what a pass that somebody asked for looks at.
@@ -140,10 +141,10 @@ func (c *Controller) rewrite(ctx context.Context) func(*v1alpha1.HTCJob) error {
 // compareStatus says where the status of an HTCJob differs from its run in the ledger; "" where it does not.
 func (c *Controller) compareStatus(ctx context.Context, job *v1alpha1.HTCJob) (was, is string, err error) {
 	s, err := c.gather(ctx, job)
-	if err != nil || s.run == nil || job.DeletionTimestamp != nil {
+	if err != nil || s.Run == nil || job.DeletionTimestamp != nil {
 		return "", "", err
 	}
-	was, is = statusWords(job.Status, newStatus(s, view{decision: plan(s), now: c.Now()}))
+	was, is = statusWords(job.Status, lifecycle.NewStatus(s, lifecycle.View{Decision: lifecycle.Plan(s), Now: c.Now()}))
 	return was, is, nil
 }
 
@@ -167,7 +168,7 @@ func statusWords(was, is v1alpha1.HTCJobStatus) (string, string) {
 	compare("observedGeneration", was.ObservedGeneration, is.ObservedGeneration)
 	compare("clusterId", was.ClusterID, is.ClusterID)
 	compare("schedd", was.Schedd, is.Schedd)
-	compare("jobid", shorten(strings.Join(was.JobID, ","), maxShown), shorten(strings.Join(is.JobID, ","), maxShown))
+	compare("jobid", lifecycle.Shorten(strings.Join(was.JobID, ","), maxShown), lifecycle.Shorten(strings.Join(is.JobID, ","), maxShown))
 	compare("startTime", timeWord(was.StartTime), timeWord(is.StartTime))
 	compare("completionTime", timeWord(was.CompletionTime), timeWord(is.CompletionTime))
 	compare("failures", failureWords(was.Failures), failureWords(is.Failures))
@@ -192,5 +193,5 @@ func failureWords(failures []v1alpha1.Failure) string {
 	for _, f := range failures {
 		words = append(words, f.JobID+":"+f.Message)
 	}
-	return shorten(strings.Join(words, ","), maxShown)
+	return lifecycle.Shorten(strings.Join(words, ","), maxShown)
 }

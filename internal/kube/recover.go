@@ -13,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -50,7 +51,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		}
 	}
 	constraint := tag(job, run.Attempt).Constraint()
-	if !chosen && !restored(run) {
+	if !chosen && !lifecycle.Restored(run) {
 		asked, absent, err := c.noTrace(ctx, *run, c.lookAgainAfter(*run))
 		if err != nil {
 			return fmt.Errorf("look for attempt %d among others: %w", run.Attempt, err)
@@ -59,7 +60,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return c.missing(ctx, job, *run, asked)
 		}
 	}
-	if restored(run) {
+	if lifecycle.Restored(run) {
 		constraint = schedd.UIDConstraint(run.UID)
 	}
 	queued, left, err := c.find(ctx, id, constraint, c.tries.get(*run).since)
@@ -70,7 +71,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if err != nil {
 		return fmt.Errorf("look whose the jobs of attempt %d are: %w", run.Attempt, err)
 	}
-	if newest := newestAttempt(queued, left); restored(run) && newest > run.Attempt {
+	if newest := newestAttempt(queued, left); lifecycle.Restored(run) && newest > run.Attempt {
 		return c.supersede(ctx, job, *run, newest)
 	}
 	queued, left = ofAttempt(run.Attempt, queued), ofAttempt(run.Attempt, left)

@@ -13,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -68,7 +69,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 // asked once more how its jobs ended: those that did by themselves are fetched.
 func owesOutput(status v1alpha1.HTCJobStatus) bool {
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionOutputFetched)
-	return said != nil && said.Status != metav1.ConditionTrue && said.Reason != reasonGivenUp && said.Reason != reasonIncomplete
+	return said != nil && said.Status != metav1.ConditionTrue && said.Reason != lifecycle.ReasonGivenUp && said.Reason != lifecycle.ReasonIncomplete
 }
 
 // endedProcs gives every proc of an ended run its end: first those that the status lists by name, then as many more as

@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/secrets"
 )
@@ -22,7 +23,7 @@ func (c *Controller) SecretChanged(namespace string) {
 	default: // it is about to be looked at
 	}
 	c.retryNow(func(t blocker) bool {
-		return t.condition == v1alpha1.ConditionCredentials || t.reason == schedd.NotAuthorised.String()
+		return t.Condition == v1alpha1.ConditionCredentials || t.Reason == schedd.NotAuthorised.String()
 	})
 }
 
@@ -92,7 +93,7 @@ func (c *Controller) lostRuns(tx *ledger.Tx, own secrets.Own) (bool, error) {
 			return false, err
 		}
 		runs = slices.DeleteFunc(runs, func(run ledger.Run) bool { return run.UID != string(job.UID) })
-		if forgotten(job, runs) {
+		if lifecycle.Forgotten(job, runs) {
 			return true, nil
 		}
 	}

@@ -13,15 +13,9 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd"
 )
-
-// stopping tells whether htcd has begun to stop the run and is not through with it: HTCondor has not said yet how each
-// of its procs ended.
-func stopping(s situation) bool {
-	run := s.run
-	return run != nil && run.State == ledger.Submitted && run.Stop != "" && !(run.Confirmed && run.Stop == crosscheck.StopDeadline)
-}
 
 // stop takes the jobs of a run that have not ended out of HTCondor. That it shall be stopped is written down first, so that it
 // is, whatever happens to htcd or to the schedd in between:
@@ -31,14 +25,14 @@ func stopping(s situation) bool {
 //	                   └───── killed or failed anywhere ─────┘               suspended: Removed; else as it is
 //
 // What ended by itself in the meantime keeps its verdict, and stays in the queue until its output has been fetched.
-func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation, why string) error {
-	run := *s.run
+func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, why string) error {
+	run := *s.Run
 	if run.Stop == "" {
 		fresh, err := c.fresh(ctx, job)
 		if err != nil || !fresh {
 			return err
 		}
-		run, err = c.beginStop(ctx, job, run, why, s.counts.Active)
+		run, err = c.beginStop(ctx, job, run, why, s.Counts.Active)
 		if errors.Is(err, errEnded) {
 			return nil
 		}
@@ -60,7 +54,7 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s situation
 		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)
 	}
 	if len(alive) > 0 {
-		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", plural(len(alive), "job"))}
+		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(len(alive), "job"))}
 	}
 	if _, err := c.checkRun(ctx, run.UID); err != nil {
 		return fmt.Errorf("ask how the jobs of attempt %d ended: %w", run.Attempt, err)
@@ -120,7 +114,7 @@ var errEnded = errors.New("the attempt has ended")
 func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, why string, active int) (ledger.Run, error) {
 	message := crosscheck.StopMessage(why)
 	if deadline := job.Spec.ActiveDeadlineSeconds; why == crosscheck.StopDeadline && deadline != nil {
-		message = fmt.Sprintf("%s have passed since the submission (spec.activeDeadlineSeconds)", plural(int(*deadline), "second"))
+		message = fmt.Sprintf("%s have passed since the submission (spec.activeDeadlineSeconds)", lifecycle.Plural(int(*deadline), "second"))
 	}
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
 		if run, err = tx.Run(run.UID, run.Attempt); err != nil {
@@ -135,7 +129,7 @@ func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return run, err
 	}
-	c.Events.Normal(job, "Stopping", fmt.Sprintf("%s: %s being removed from HTCondor", message, isOrAre(active, "job")))
+	c.Events.Normal(job, "Stopping", fmt.Sprintf("%s: %s being removed from HTCondor", message, lifecycle.IsOrAre(active, "job")))
 	return run, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -188,7 +189,7 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
 	}
 	c.tries.clear(run)
-	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, plural(run.Procs, "job"), run.Schedd))
+	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, lifecycle.Plural(run.Procs, "job"), run.Schedd))
 	return nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // sync makes the status of one HTCJob true and queues what only HTCondor can do. It may run at any
@@ -38,28 +40,28 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	if err := c.nameSpec(ctx, s); err != nil {
 		return err
 	}
-	d := plan(s)
-	if d.action != actSubmit {
+	d := lifecycle.Plan(s)
+	if d.Action != lifecycle.Submit {
 		c.stopWaiting(key)
 	}
 	// A submission under way looks like one that was broken off. What becomes of it is told when it is through: usually at once.
-	if since, claimed := c.actions.Since(key); claimed && d.action == actRecover && c.Now().Sub(since) < betweenWrites {
+	if since, claimed := c.actions.Since(key); claimed && d.Action == lifecycle.Recover && c.Now().Sub(since) < betweenWrites {
 		c.queue.AddAfter(key, betweenWrites)
 		return nil
 	}
 	difficulty, stuck := c.blockers.get(key)
 	// Of a new HTCJob nothing is said for a moment, either: usually its ids can be.
-	if d.action == actSubmit && job.Status.ObservedGeneration == 0 && !stuck {
+	if d.Action == lifecycle.Submit && job.Status.ObservedGeneration == 0 && !stuck {
 		if wait := c.throttle.begin(key, c.Now()); wait > 0 {
 			c.actions.add(submitting, key)
 			c.queue.AddAfter(key, wait)
 			return nil
 		}
 	}
-	if s.orphans && !stuck {
-		c.actions.add(classOf(d.action), key)
+	if s.Orphans && !stuck {
+		c.actions.add(classOf(d.Action), key)
 	}
-	if d.action == actRest {
+	if d.Action == lifecycle.Rest {
 		c.blockers.clear(key)
 		stuck = false
 		if job.DeletionTimestamp != nil {
@@ -67,18 +69,23 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		}
 	}
 	// The status comes first: the action then works with the object as it stands afterwards.
-	v := view{decision: d, blocker: difficulty, stuck: stuck, secret: c.prover.Of(accountOf(job)), logs: c.logsViewOf(key)}
-	if t, is := c.unfetched.get(key); is {
-		v.unfetched = &t
+	v := lifecycle.View{Decision: d, Secret: c.prover.Of(accountOf(job)), Logs: c.logsViewOf(key)}
+	var inTheWay *blocker
+	if stuck {
+		inTheWay, v.Blocker = &difficulty, &difficulty.Blocker
 	}
+	if t, is := c.unfetched.get(key); is {
+		v.Unfetched = &t.Blocker
+	}
+	v.Backend = c.answering.State(c.endpointOf(s, d, inTheWay))
 	written, err := c.report(ctx, s, v)
 	if err == nil {
 		c.leaveLogs(key, s)
 	}
-	if d.action != actRest && (!stuck || c.Now().After(difficulty.retry)) {
-		c.actions.add(classOf(d.action), key)
+	if d.Action != lifecycle.Rest && (!stuck || c.Now().After(difficulty.retry)) {
+		c.actions.add(classOf(d.Action), key)
 	}
-	if at := expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
+	if at := lifecycle.Expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
 		return c.expire(ctx, job)
 	}
 	c.wake(key, s)
@@ -87,28 +94,28 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 
 // nameSpec adds to a run of an older htcd by what its spec is told from others, as long as the generation shows that the
 // HTCJob still has it. Afterwards an edit of what is not sent is none of that run's business, either.
-func (c *Controller) nameSpec(ctx context.Context, s situation) error {
-	if s.run == nil || s.run.SpecHash != "" || s.run.Generation != s.job.Generation {
+func (c *Controller) nameSpec(ctx context.Context, s lifecycle.Situation) error {
+	if s.Run == nil || s.Run.SpecHash != "" || s.Run.Generation != s.Job.Generation {
 		return nil
 	}
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		run, err := tx.Run(s.run.UID, s.run.Attempt)
+		run, err := tx.Run(s.Run.UID, s.Run.Attempt)
 		if err != nil {
 			return err
 		}
-		run.SpecHash = s.job.SpecHash()
+		run.SpecHash = s.Job.SpecHash()
 		return tx.UpdateRun(run)
 	})
 	if err != nil {
-		return fmt.Errorf("name the spec of attempt %d: %w", s.run.Attempt, err)
+		return fmt.Errorf("name the spec of attempt %d: %w", s.Run.Attempt, err)
 	}
-	s.run.SpecHash = s.job.SpecHash()
+	s.Run.SpecHash = s.Job.SpecHash()
 	return nil
 }
 
 // wake looks at an HTCJob again when one of its times has come.
-func (c *Controller) wake(key string, s situation) {
-	for _, at := range []time.Time{deadline(s), expiry(s)} {
+func (c *Controller) wake(key string, s lifecycle.Situation) {
+	for _, at := range []time.Time{lifecycle.Deadline(s), lifecycle.Expiry(s)} {
 		if wait := at.Sub(c.Now()); !at.IsZero() && wait > 0 {
 			c.queue.AddAfter(key, wait)
 		}
@@ -139,10 +146,10 @@ func (c *Controller) get(key string) *v1alpha1.HTCJob {
 }
 
 // gather reads everything the decision needs.
-func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situation, error) {
-	s := situation{job: job}
+func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycle.Situation, error) {
+	s := lifecycle.Situation{Job: job}
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		s = situation{job: job, now: c.Now()}
+		s = lifecycle.Situation{Job: job, Now: c.Now()}
 		runs, err := tx.Runs(ledger.RunFilter{Namespace: job.Namespace, Name: job.Name})
 		if err != nil {
 			return err
@@ -150,48 +157,48 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situatio
 		for _, run := range runs {
 			switch {
 			case run.UID != string(job.UID):
-				s.orphans = true
-			case s.run == nil || run.Attempt > s.run.Attempt:
-				s.run = &run
+				s.Orphans = true
+			case s.Run == nil || run.Attempt > s.Run.Attempt:
+				s.Run = &run
 			}
 		}
-		if s.run != nil && ahead(job.Status, *s.run) {
-			s.run = nil // as if that attempt had been lost
+		if s.Run != nil && lifecycle.Ahead(job.Status, *s.Run) {
+			s.Run = nil // as if that attempt had been lost
 		}
-		if s.run == nil {
+		if s.Run == nil {
 			return nil
 		}
-		run := s.run
-		if s.counts, err = tx.Counts(run.UID, run.Attempt); err != nil {
+		run := s.Run
+		if s.Counts, err = tx.Counts(run.UID, run.Attempt); err != nil {
 			return err
 		}
-		if s.counts.Failed > 0 {
+		if s.Counts.Failed > 0 {
 			filter := ledger.ProcFilter{Status: ledger.StatusFailed, Limit: v1alpha1.MaxFailures}
 			if run.Stop == crosscheck.StopSuspended {
 				filter.Besides = crosscheck.StopSuspended // they have not failed
 			}
-			if s.failures, err = tx.Procs(run.UID, run.Attempt, filter); err != nil {
+			if s.Failures, err = tx.Procs(run.UID, run.Attempt, filter); err != nil {
 				return err
 			}
 		}
 		if run.Stop != "" {
-			if s.stopped, err = tx.CountReason(run.UID, run.Attempt, run.Stop); err != nil {
+			if s.Stopped, err = tx.CountReason(run.UID, run.Attempt, run.Stop); err != nil {
 				return err
 			}
 		}
 		if run.OutputDir != "" {
-			if s.output, err = tx.Output(run.UID, run.Attempt); err != nil {
+			if s.Output, err = tx.Output(run.UID, run.Attempt); err != nil {
 				return err
 			}
-			s.unfetched = run.State == ledger.Submitted && (!run.Confirmed || s.output.Waiting > 0)
+			s.Unfetched = run.State == ledger.Submitted && (!run.Confirmed || s.Output.Waiting > 0)
 		}
-		if s.counts.Held > 0 {
-			held, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: jobHeld, Limit: 1})
+		if s.Counts.Held > 0 {
+			held, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: int(schedd.Held), Limit: 1})
 			if err != nil {
 				return err
 			}
 			if len(held) > 0 {
-				s.held = &held[0]
+				s.Held = &held[0]
 			}
 		}
 		return nil
@@ -203,35 +210,34 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (situatio
 }
 
 // report makes the object say what its status should be, and tells what happened. It returns whether there was a difference.
-func (c *Controller) report(ctx context.Context, s situation, v view) (differs bool, err error) {
-	v.now = c.Now()
-	v.backend = c.answering.State(c.endpointOf(s, v))
-	status := newStatus(s, v)
-	if equality.Semantic.DeepEqual(status, s.job.Status) {
+func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecycle.View) (differs bool, err error) {
+	v.Now = c.Now()
+	status := lifecycle.NewStatus(s, v)
+	if equality.Semantic.DeepEqual(status, s.Job.Status) {
 		return false, nil
 	}
-	before, after, key := s.job.Status, status, s.job.Namespace+"/"+s.job.Name
+	before, after, key := s.Job.Status, status, s.Job.Namespace+"/"+s.Job.Name
 	if onlyChecked(before, after) && (after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < crosscheck.BetweenChecks) {
 		return false, nil
 	}
-	if wait := c.throttle.wait(key, v.now); wait > 0 && onlyCounts(before, after) {
+	if wait := c.throttle.wait(key, v.Now); wait > 0 && onlyCounts(before, after) {
 		c.queue.AddAfter(key, wait)
 		return true, nil
 	}
-	written, err := c.Objects.SetStatus(ctx, s.job, status)
+	written, err := c.Objects.SetStatus(ctx, s.Job, status)
 	if err != nil {
 		return true, fmt.Errorf("write status: %w", err)
 	}
 	c.cache.Mutation(written)
 	if after.Active < before.Active {
-		c.wakeNext(s.job.Namespace)
+		c.wakeNext(s.Job.Namespace)
 	}
 	if after.Phase.Terminal() {
 		c.throttle.forget(key)
 	} else {
-		c.throttle.wrote(key, v.now)
+		c.throttle.wrote(key, v.Now)
 	}
-	c.tellNews(s.job, eventsOf(before, after, s))
+	c.tellNews(s.Job, lifecycle.Events(before, after, s))
 	return true, nil
 }
 
@@ -251,6 +257,3 @@ func onlyChecked(before, after v1alpha1.HTCJobStatus) bool {
 	before.LastChecked = after.LastChecked
 	return equality.Semantic.DeepEqual(before, after)
 }
-
-// seconds cuts a time to what the API keeps.
-func seconds(t time.Time) time.Time { return t.Truncate(time.Second) }

@@ -5,6 +5,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -44,15 +45,15 @@ func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Endpoint {
 	return t.Endpoint
 }
 
-// endpointOf is the schedd that an HTCJob depends on at present.
-func (c *Controller) endpointOf(s situation, v view) schedd.Endpoint {
+// endpointOf is the schedd that an HTCJob depends on at present: where its run is, or its next attempt goes.
+func (c *Controller) endpointOf(s lifecycle.Situation, d lifecycle.Decision, b *blocker) schedd.Endpoint {
 	switch {
-	case s.run != nil && s.run.Schedd != "" && v.decision.action != actSubmit:
-		return backend.TargetOf(*s.run).Endpoint
-	case v.stuck && v.blocker.condition == v1alpha1.ConditionBackendReachable:
-		return v.blocker.endpoint
+	case s.Run != nil && s.Run.Schedd != "" && d.Action != lifecycle.Submit:
+		return backend.TargetOf(*s.Run).Endpoint
+	case b != nil && b.Condition == v1alpha1.ConditionBackendReachable:
+		return b.endpoint
 	}
-	return c.nextEndpoint(s.job)
+	return c.nextEndpoint(s.Job)
 }
 
 // questioner is as whom, and where, runs are asked about.
@@ -65,7 +66,7 @@ func (c *Controller) endpointTurned(endpoint schedd.Endpoint, answers bool) {
 	if answers {
 		// Who did not even learn which schedd to ask may learn it now.
 		c.retryNow(func(t blocker) bool {
-			return t.condition == v1alpha1.ConditionBackendReachable && (t.endpoint == endpoint || t.endpoint == schedd.Endpoint{})
+			return t.Condition == v1alpha1.ConditionBackendReachable && (t.endpoint == endpoint || t.endpoint == schedd.Endpoint{})
 		})
 	}
 	c.wakeAll()

@@ -27,12 +27,12 @@ func TestAFullVolumeIsAReasonOfItsOwn(t *testing.T) {
 		"the ledger": fmt.Errorf("record intent: %w", fmt.Errorf("%w, 0 KiB are free in /data", ledger.ErrFull)),
 	} {
 		told := explain(err)
-		require.Equal(t, v1alpha1.ConditionSubmitted, told.condition, name)
-		require.Equal(t, "NoSpace", told.reason, name)
-		require.Contains(t, told.message, "are free", name)
-		require.Contains(t, told.message, "delete HTCJobs", name)
+		require.Equal(t, v1alpha1.ConditionSubmitted, told.Condition, name)
+		require.Equal(t, "NoSpace", told.Reason, name)
+		require.Contains(t, told.Message, "are free", name)
+		require.Contains(t, told.Message, "delete HTCJobs", name)
 	}
-	require.Equal(t, "Retrying", explain(w.stageError(unix.EACCES)).reason)
+	require.Equal(t, "Retrying", explain(w.stageError(unix.EACCES)).Reason)
 }
 
 func TestWhatIsInTheWayOfAFetchIsExplained(t *testing.T) {
@@ -41,9 +41,9 @@ func TestWhatIsInTheWayOfAFetchIsExplained(t *testing.T) {
 		"OtherAccount": backend.OtherAccount("2 jobs of another account"),
 	} {
 		told := explainFetch(fmt.Errorf("fetch: %w", err))
-		require.Equal(t, v1alpha1.ConditionOutputFetched, told.condition)
-		require.Equal(t, reason, told.reason)
-		require.Equal(t, "the output is not fetched yet: "+err.Error(), told.message)
+		require.Equal(t, v1alpha1.ConditionOutputFetched, told.Condition)
+		require.Equal(t, reason, told.Reason)
+		require.Equal(t, "the output is not fetched yet: "+err.Error(), told.Message)
 	}
 }
 
@@ -69,41 +69,15 @@ func TestFilesThatCannotBeWrittenAreToldOfOnceAndNotLookedForInHTCondor(t *testi
 func TestTheUserHearsOfTroubleOnceHoweverItsNumbersChange(t *testing.T) {
 	var t1 blockers
 	full := func(free int) blocker {
-		return blocker{reason: "NoSpace", message: fmt.Sprintf("%d KiB are free", free)}
+		return blocked("", "NoSpace", fmt.Sprintf("%d KiB are free", free))
 	}
 	require.True(t, t1.set("a/b", full(8)))
 	require.False(t, t1.set("a/b", full(4)))
-	t1.wait("a/b", blocker{reason: "AskingSchedd", message: "the schedd is asked"})
+	t1.wait("a/b", blocked("", "AskingSchedd", "the schedd is asked"))
 	require.False(t, t1.set("a/b", full(0)))
-	require.True(t, t1.set("a/b", blocker{reason: "Unreachable", message: "it does not answer"}))
+	require.True(t, t1.set("a/b", blocked("", "Unreachable", "it does not answer")))
 	t1.clear("a/b")
 	require.True(t, t1.set("a/b", full(0)))
-}
-
-func TestTheReasonOfAStatusIsWhatKeepsItFromGettingOn(t *testing.T) {
-	is := func(kind string, status metav1.ConditionStatus, reason string) metav1.Condition {
-		return metav1.Condition{Type: kind, Status: status, Reason: reason}
-	}
-	const yes, no, unknown = metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown
-	away := is(v1alpha1.ConditionBackendReachable, no, "Unreachable")
-	for name, c := range map[string]struct {
-		phase      v1alpha1.Phase
-		conditions []metav1.Condition
-		reason     string
-	}{
-		"one that waits":         {v1alpha1.PhasePending, []metav1.Condition{is(v1alpha1.ConditionSubmitted, no, "Waiting")}, "Waiting"},
-		"one that is looked for": {v1alpha1.PhaseSubmitting, []metav1.Condition{is(v1alpha1.ConditionSubmitted, unknown, "AskingSchedd")}, "AskingSchedd"},
-		"one without a ticket":   {v1alpha1.PhasePending, []metav1.Condition{is(v1alpha1.ConditionSubmitted, no, "BadPassword"), is(v1alpha1.ConditionCredentials, no, "BadPassword"), away}, "BadPassword"},
-		"one without a schedd":   {v1alpha1.PhaseRunning, []metav1.Condition{is(v1alpha1.ConditionSubmitted, yes, "Submitted"), away}, "Unreachable"},
-		"one that runs":          {v1alpha1.PhaseRunning, []metav1.Condition{is(v1alpha1.ConditionSubmitted, yes, "Submitted"), is(v1alpha1.ConditionSuspended, no, "NotSuspended")}, ""},
-		"one on hold":            {v1alpha1.PhaseHeld, []metav1.Condition{is(v1alpha1.ConditionSubmitted, yes, "Submitted"), is(v1alpha1.ConditionHeld, yes, "Held")}, "Held"},
-		"one that is suspended":  {v1alpha1.PhaseSuspended, []metav1.Condition{is(v1alpha1.ConditionSubmitted, no, "Suspended"), is(v1alpha1.ConditionSuspended, yes, "Suspended"), away}, "Suspended"},
-		"one that is being so":   {v1alpha1.PhaseRunning, []metav1.Condition{is(v1alpha1.ConditionSubmitted, yes, "Submitted"), is(v1alpha1.ConditionSuspended, no, "Stopping")}, "Stopping"},
-		"one that has failed":    {v1alpha1.PhaseFailed, []metav1.Condition{is(v1alpha1.ConditionStalled, yes, "ExitCode"), away}, "ExitCode"},
-		"one that has succeeded": {v1alpha1.PhaseSucceeded, []metav1.Condition{is(v1alpha1.ConditionSubmitted, yes, "Submitted"), away}, ""},
-	} {
-		require.Equal(t, c.reason, reasonOf(v1alpha1.HTCJobStatus{Phase: c.phase, Conditions: c.conditions}), name)
-	}
 }
 
 func TestWhatWasSaidOfASecretDoesNotOutlastIt(t *testing.T) {

@@ -1,4 +1,4 @@
-package kube
+package lifecycle
 
 import (
 	"fmt"
@@ -9,24 +9,24 @@ import (
 )
 
 // phaseNews is the reason and message that stand in the conditions and in the Event when a phase is reached.
-func phaseNews(s situation, phase v1alpha1.Phase) (reason, message string) {
-	n := s.counts
+func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
+	n := s.Counts
 	switch phase {
 	case v1alpha1.PhaseSucceeded:
-		return "Succeeded", fmt.Sprintf("%s succeeded", plural(n.Succeeded, "job"))
+		return "Succeeded", fmt.Sprintf("%s succeeded", Plural(n.Succeeded, "job"))
 	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
 		return failureNews(s, phase)
 	case v1alpha1.PhaseHeld:
-		if s.held != nil {
-			return "Held", fmt.Sprintf("%s held; %s: %s", isOrAre(n.Held, "job"), s.held.JobID(), s.held.Message)
+		if s.Held != nil {
+			return "Held", fmt.Sprintf("%s held; %s: %s", IsOrAre(n.Held, "job"), s.Held.JobID(), s.Held.Message)
 		}
 	case v1alpha1.PhaseRunning:
-		return "Running", fmt.Sprintf("%s running", isOrAre(n.Running, "job"))
+		return "Running", fmt.Sprintf("%s running", IsOrAre(n.Running, "job"))
 	case v1alpha1.PhaseSuspended:
 		message = "spec.suspend is true: nothing is sent to HTCondor until it is false"
-		if s.stopped > 0 {
+		if s.Stopped > 0 {
 			message = fmt.Sprintf("spec.suspend is true: %s removed from HTCondor; when it is false, all are sent anew as the next attempt",
-				wasOrWere(s.stopped, "job"))
+				wasOrWere(s.Stopped, "job"))
 		}
 		return "Suspended", message
 	}
@@ -34,34 +34,34 @@ func phaseNews(s situation, phase v1alpha1.Phase) (reason, message string) {
 }
 
 // failureNews says why an attempt has failed.
-func failureNews(s situation, phase v1alpha1.Phase) (reason, message string) {
-	run, n := s.run, s.counts
+func failureNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
+	run, n := s.Run, s.Counts
 	if run.State == ledger.Refused {
 		return run.Reason, run.Message
 	}
-	all := plural(n.Failed+n.Succeeded, "job")
+	all := Plural(n.Failed+n.Succeeded, "job")
 	switch {
-	case run.Stop == crosscheck.StopDeadline && s.stopped > 0:
-		message = fmt.Sprintf("%s: %d of %s had not ended and %s removed", run.Message, s.stopped, all, be(s.stopped))
-		if s.stopped == n.Failed {
+	case run.Stop == crosscheck.StopDeadline && s.Stopped > 0:
+		message = fmt.Sprintf("%s: %d of %s had not ended and %s removed", run.Message, s.Stopped, all, be(s.Stopped))
+		if s.Stopped == n.Failed {
 			return crosscheck.StopDeadline, message
 		}
-		return crosscheck.StopDeadline, fmt.Sprintf("%s; %d had failed before", message, n.Failed-s.stopped)
+		return crosscheck.StopDeadline, fmt.Sprintf("%s; %d had failed before", message, n.Failed-s.Stopped)
 	case phase == v1alpha1.PhaseRemoved:
 		message = fmt.Sprintf("%d of %s removed from HTCondor", n.Failed, all)
 	default:
 		message = fmt.Sprintf("%d of %s failed", n.Failed, all)
 	}
-	if len(s.failures) > 0 {
-		message += fmt.Sprintf("; %s: %s", s.failures[0].JobID(), s.failures[0].Message)
+	if len(s.Failures) > 0 {
+		message += fmt.Sprintf("; %s: %s", s.Failures[0].JobID(), s.Failures[0].Message)
 	}
 	return endReason(s, phase), message
 }
 
 // endReason is the reason that all the listed failures share, where it is one that says more than that they failed.
-func endReason(s situation, phase v1alpha1.Phase) string {
+func endReason(s Situation, phase v1alpha1.Phase) string {
 	shared := string(phase)
-	for i, p := range s.failures {
+	for i, p := range s.Failures {
 		switch {
 		case p.ExitCode != nil || p.Signal != nil || p.Reason == "", i > 0 && p.Reason != shared:
 			return string(phase)
@@ -71,7 +71,7 @@ func endReason(s situation, phase v1alpha1.Phase) string {
 	return shared
 }
 
-func wasOrWere(n int, noun string) string { return plural(n, noun) + " " + be(n) }
+func wasOrWere(n int, noun string) string { return Plural(n, noun) + " " + be(n) }
 
 func be(n int) string {
 	if n == 1 {
@@ -80,23 +80,23 @@ func be(n int) string {
 	return "were"
 }
 
-// event is what the user is told once.
-type event struct {
-	warning         bool
-	reason, message string
+// Event is what the user is told once.
+type Event struct {
+	Warning         bool
+	Reason, Message string
 }
 
-// eventsOf says what happened from one status to the next, one event for each kind of thing, however many jobs it
+// Events says what happened from one status to the next, one event for each kind of thing, however many jobs it
 // happened to. That jobs were sent is told where that is recorded.
-func eventsOf(before, after v1alpha1.HTCJobStatus, s situation) []event {
-	var events []event
+func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
+	var events []Event
 	tell := func(warning bool, reason, format string, args ...any) {
-		events = append(events, event{warning, reason, fmt.Sprintf(format, args...)})
+		events = append(events, Event{warning, reason, fmt.Sprintf(format, args...)})
 	}
 	events = append(events, logsNews(before, after)...)
 	again := after.Attempt > before.Attempt && before.Attempt > 0
 	turned := before.Phase != after.Phase || again
-	if before.Phase == v1alpha1.PhaseSuspended && after.Phase != v1alpha1.PhaseSuspended && !s.job.Spec.Suspend {
+	if before.Phase == v1alpha1.PhaseSuspended && after.Phase != v1alpha1.PhaseSuspended && !s.Job.Spec.Suspend {
 		tell(false, "Resumed", "spec.suspend is false: the jobs are sent")
 	}
 	if again {
@@ -104,7 +104,7 @@ func eventsOf(before, after v1alpha1.HTCJobStatus, s situation) []event {
 	}
 	if n := corrected(before, s); n > 0 {
 		tell(true, "SuccessCorrected", "%s had told of a success, but HTCondor says otherwise: %d active, %d failed",
-			plural(n, "job"), s.counts.Active, s.counts.Failed)
+			Plural(n, "job"), s.Counts.Active, s.Counts.Failed)
 	}
 	switch {
 	case before.Held == 0 && after.Held > 0:
@@ -115,9 +115,9 @@ func eventsOf(before, after v1alpha1.HTCJobStatus, s situation) []event {
 	case before.Held > 0 && after.Held == 0 && after.Active > 0 && !again:
 		tell(false, "Released", "no job is held any more: %d idle, %d running", after.Idle, after.Running)
 	}
-	if before.Failed == 0 && after.Failed > 0 && !after.Phase.Terminal() && len(s.failures) > 0 {
-		tell(true, "JobFailed", "%d of %s failed so far; %s: %s", after.Failed, plural(s.run.Procs, "job"),
-			s.failures[0].JobID(), s.failures[0].Message)
+	if before.Failed == 0 && after.Failed > 0 && !after.Phase.Terminal() && len(s.Failures) > 0 {
+		tell(true, "JobFailed", "%d of %s failed so far; %s: %s", after.Failed, Plural(s.Run.Procs, "job"),
+			s.Failures[0].JobID(), s.Failures[0].Message)
 	}
 	if !turned {
 		return events
@@ -134,11 +134,11 @@ func eventsOf(before, after v1alpha1.HTCJobStatus, s situation) []event {
 }
 
 // corrected is how many jobs had counted as succeeded by their own word before HTCondor said otherwise.
-func corrected(before v1alpha1.HTCJobStatus, s situation) int {
-	if s.run == nil || s.run.State != ledger.Submitted || s.run.Attempt != int(before.Attempt) {
+func corrected(before v1alpha1.HTCJobStatus, s Situation) int {
+	if s.Run == nil || s.Run.State != ledger.Submitted || s.Run.Attempt != int(before.Attempt) {
 		return 0
 	}
-	return int(before.Succeeded) - s.counts.Succeeded
+	return int(before.Succeeded) - s.Counts.Succeeded
 }
 
 func waits(n int) string {
@@ -157,15 +157,4 @@ func whyAgain(before, after v1alpha1.HTCJobStatus) string {
 		return "all jobs are sent anew"
 	}
 	return "the spec has changed"
-}
-
-// tellNews makes Events of what happened.
-func (c *Controller) tellNews(job *v1alpha1.HTCJob, happened []event) {
-	for _, e := range happened {
-		if e.warning {
-			c.Events.Warning(job, e.reason, e.message)
-		} else {
-			c.Events.Normal(job, e.reason, e.message)
-		}
-	}
 }

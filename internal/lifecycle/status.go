@@ -1,4 +1,4 @@
-package kube
+package lifecycle
 
 import (
 	"cmp"
@@ -13,49 +13,54 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
 )
 
-const jobHeld = int(schedd.Held)
-
-// view is what a status needs beside the situation: what is about to be done, what is in the way, and whether the schedd answers.
-type view struct {
-	decision decision
-	blocker  blocker
-	stuck    bool // blocker is set
-
-	secret    backend.Proof // of the Secret that it is sent with
-	unfetched *blocker      // why output is not fetched
-	logs      logsView
-
-	backend backend.Reachability
-
-	now time.Time
+// View is what a status needs beside the situation: what is about to be done, what is in the way, and whether the schedd answers.
+type View struct {
+	Decision  Decision
+	Blocker   *Blocker      // why the HTCJob does not get on, nil when nothing is in the way
+	Secret    backend.Proof // of the Secret that it is sent with
+	Unfetched *Blocker      // why output is not fetched
+	Logs      LogsView
+	Backend   backend.Reachability
+	Now       time.Time
 }
 
-// newStatus is the whole status of an HTCJob. It is pure; conditions keep the time of their last change.
-func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
+// Blocker is why an HTCJob, or its output, does not get on at the moment.
+type Blocker struct {
+	Condition string // the condition that is False because of it
+	Reason    string
+	Message   string
+}
+
+// blockedBy reports whether something is in the way that a condition shows.
+func (v View) blockedBy(condition string) bool {
+	return v.Blocker != nil && v.Blocker.Condition == condition
+}
+
+// NewStatus is the whole status of an HTCJob. It is pure; conditions keep the time of their last change.
+func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	status := v1alpha1.HTCJobStatus{
 		Phase:              v1alpha1.PhasePending,
-		ObservedGeneration: s.job.Generation,
-		Attempt:            s.job.Status.Attempt,
+		ObservedGeneration: s.Job.Generation,
+		Attempt:            s.Job.Status.Attempt,
 	}
-	for _, condition := range s.job.Status.Conditions {
+	for _, condition := range s.Job.Status.Conditions {
 		status.Conditions = append(status.Conditions, *condition.DeepCopy())
 	}
-	if s.run != nil {
+	if s.Run != nil {
 		describeRun(&status, s)
 	}
 	status.Phase = phase(s)
-	forgotten := s.run == nil && s.job.Status.Attempt > 0
+	forgotten := s.Run == nil && s.Job.Status.Attempt > 0
 	kept := forgotten || toldBeforeDeletion(s)
 	if kept {
-		status = *s.job.Status.DeepCopy()
+		status = *s.Job.Status.DeepCopy()
 	}
 	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-			Type: kind, Status: is, Reason: reason, Message: shorten(message, maxConditionMessage),
-			ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(seconds(v.now)),
+			Type: kind, Status: is, Reason: reason, Message: Shorten(message, maxConditionMessage),
+			ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(seconds(v.Now)),
 		})
 	}
 	// Of a run that the ledger has lost, or has just let go, stands what was said before until HTCondor has been asked.
@@ -66,30 +71,30 @@ func newStatus(s situation, v view) v1alpha1.HTCJobStatus {
 		heldCondition(set, &status, s)
 		suspendedCondition(set, &status, s)
 		outputCondition(set, s, v)
-		logsCondition(set, &status, s, v.logs)
+		logsCondition(set, &status, s, v.Logs)
 	}
 	switch {
-	case v.stuck && v.blocker.condition == v1alpha1.ConditionCredentials:
-		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.blocker.reason, v.blocker.message)
-	case v.secret.Err != nil && !status.Phase.Terminal():
-		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.secret.Err.Reason, v.secret.Err.Message)
-	case !v.secret.Known && !status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
+	case v.blockedBy(v1alpha1.ConditionCredentials):
+		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
+	case v.Secret.Err != nil && !status.Phase.Terminal():
+		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.Secret.Err.Reason, v.Secret.Err.Message)
+	case !v.Secret.Known && !status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
 		// After a restart what was said stands until the Secret was looked at.
-	case v.secret.Err != nil:
+	case v.Secret.Err != nil:
 	// Where the schedd, or a full volume, is in the way next, what was said of the Secret no longer holds.
-	case s.run != nil && s.run.State == ledger.Submitted, meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionCredentials) && !status.Phase.Terminal():
+	case s.Run != nil && s.Run.State == ledger.Submitted, meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionCredentials) && !status.Phase.Terminal():
 		set(v1alpha1.ConditionCredentials, metav1.ConditionTrue, "TicketValid", "there is a ticket, or a token, to submit with")
 	}
 	switch {
-	case status.Phase.Terminal() && s.job.DeletionTimestamp == nil && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
+	case status.Phase.Terminal() && s.Job.DeletionTimestamp == nil && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
 		// An ended HTCJob no longer depends on the schedd; a later outage must not rewrite it.
-	case v.backend.Asked && v.backend.Down:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.backend.Reason, v.backend.Message)
-	case v.backend.Asked:
-		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.backend.Reason, v.backend.Message)
+	case v.Backend.Asked && v.Backend.Down:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.Backend.Reason, v.Backend.Message)
+	case v.Backend.Asked:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.Backend.Reason, v.Backend.Message)
 	}
-	if v.stuck && s.job.DeletionTimestamp != nil && v.blocker.condition == v1alpha1.ConditionBackendReachable {
-		set(v.blocker.condition, metav1.ConditionFalse, v.blocker.reason, v.blocker.message) // it names the way out
+	if s.Job.DeletionTimestamp != nil && v.blockedBy(v1alpha1.ConditionBackendReachable) {
+		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message) // it names the way out
 	}
 	status.Reason = reasonOf(status)
 	return status
@@ -122,9 +127,9 @@ func reasonOf(status v1alpha1.HTCJobStatus) string {
 
 // toldBeforeDeletion reports whether what was told before the HTCJob was deleted stays: the deletion takes its jobs out of HTCondor,
 // and that is neither a failure nor does it say anything about how those ended whose callbacks have come.
-func toldBeforeDeletion(s situation) bool {
-	ended := s.job.Status.Phase.Terminal() && s.run != nil && s.run.Attempt == int(s.job.Status.Attempt)
-	return s.job.DeletionTimestamp != nil && (ended || s.run != nil && s.run.State == ledger.Submitted)
+func toldBeforeDeletion(s Situation) bool {
+	ended := s.Job.Status.Phase.Terminal() && s.Run != nil && s.Run.Attempt == int(s.Job.Status.Attempt)
+	return s.Job.DeletionTimestamp != nil && (ended || s.Run != nil && s.Run.State == ledger.Submitted)
 }
 
 // maxConditionMessage keeps conditions far under the API's own limit of 32,768 bytes.
@@ -133,15 +138,15 @@ const maxConditionMessage = 4096
 type setCondition func(kind string, is metav1.ConditionStatus, reason, message string)
 
 // describeRun fills in everything that comes from the newest run.
-func describeRun(status *v1alpha1.HTCJobStatus, s situation) {
-	run, back := s.run, withheld(s)
+func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
+	run, back := s.Run, withheld(s)
 	status.Attempt, status.SpecHash, status.Rerun = int32(run.Attempt), run.SpecHash, run.Rerun
 	status.LastChecked = timeOrNil(run.Checked)
 	// Whoever waits for a condition of the changed spec must not be answered with the end of the attempt before.
-	if changed(s.job, run) && !back {
-		status.ObservedGeneration = max(run.Generation, s.job.Status.ObservedGeneration)
-		if edited(s.job, run) { // they may be as high, or higher, after a restore of etcd
-			status.ObservedGeneration = min(status.ObservedGeneration, s.job.Generation-1)
+	if changed(s.Job, run) && !back {
+		status.ObservedGeneration = max(run.Generation, s.Job.Status.ObservedGeneration)
+		if edited(s.Job, run) { // they may be as high, or higher, after a restore of etcd
+			status.ObservedGeneration = min(status.ObservedGeneration, s.Job.Generation-1)
 		}
 	}
 	suspended := run.State == ledger.Removed && run.Stop == crosscheck.StopSuspended && run.Cluster > 0
@@ -153,21 +158,21 @@ func describeRun(status *v1alpha1.HTCJobStatus, s situation) {
 		status.Failed = int32(run.Procs)
 		status.CompletionTime = timeOrNil(run.Ended)
 	case run.State == ledger.Submitted || suspended && back:
-		n := s.counts
+		n := s.Counts
 		status.Active, status.Succeeded, status.Failed = int32(n.Active), int32(n.Succeeded), int32(n.Failed)
 		status.Idle, status.Running, status.Held = int32(n.Idle), int32(n.Running), int32(n.Held)
 		status.JobID = v1alpha1.JobIDs(run.Cluster, run.Procs)
 		status.ClusterID, status.Schedd = int32(run.Cluster), run.Schedd
 		if run.Stop == crosscheck.StopSuspended {
-			status.Failed -= int32(s.stopped)
+			status.Failed -= int32(s.Stopped)
 		}
 		if !suspended {
 			status.StartTime = timeOrNil(run.Submitted)
 		}
-		if !suspended && !(stopping(s) && s.stopped > 0) {
+		if !suspended && !(Stopping(s) && s.Stopped > 0) {
 			status.CompletionTime = timeOrNil(run.Ended)
 		}
-		status.Failures = describeFailures(s.failures)
+		status.Failures = describeFailures(s.Failures)
 	}
 }
 
@@ -176,15 +181,15 @@ func describeFailures(failed []ledger.Proc) []v1alpha1.Failure {
 	for _, p := range failed {
 		failures = append(failures, v1alpha1.Failure{
 			JobID: p.JobID(), ExitCode: int32OrNil(p.ExitCode), Signal: int32OrNil(p.Signal),
-			Reason: p.Reason, Message: shorten(p.Message, maxNote), Stderr: p.Stderr,
+			Reason: p.Reason, Message: Shorten(p.Message, MaxNote), Stderr: p.Stderr,
 		})
 	}
 	return failures
 }
 
 // phase puts it into one word, by the first rule that fits.
-func phase(s situation) v1alpha1.Phase {
-	run, n := s.run, s.counts
+func phase(s Situation) v1alpha1.Phase {
+	run, n := s.Run, s.Counts
 	switch {
 	case withheld(s):
 		return v1alpha1.PhaseSuspended
@@ -200,7 +205,7 @@ func phase(s situation) v1alpha1.Phase {
 		return v1alpha1.PhaseHeld
 	case n.Active > 0:
 		return v1alpha1.PhaseIdle
-	case stopping(s) && run.Stop == crosscheck.StopSuspended && s.stopped > 0:
+	case Stopping(s) && run.Stop == crosscheck.StopSuspended && s.Stopped > 0:
 		return v1alpha1.PhaseSuspended
 	case n.Failed == 0:
 		return v1alpha1.PhaseSucceeded
@@ -210,38 +215,38 @@ func phase(s situation) v1alpha1.Phase {
 	return v1alpha1.PhaseFailed
 }
 
-// allRemoved tells whether nothing failed by itself, as far as the listed failures show.
-func allRemoved(s situation) bool {
-	for _, p := range s.failures {
+// allRemoved reports whether nothing failed by itself, as far as the listed failures show.
+func allRemoved(s Situation) bool {
+	for _, p := range s.Failures {
 		if p.Reason != crosscheck.ReasonRemoved {
 			return false
 		}
 	}
-	return len(s.failures) > 0
+	return len(s.Failures) > 0
 }
 
-func submittedCondition(set setCondition, s situation, v view) {
-	switch run := s.run; {
+func submittedCondition(set setCondition, s Situation, v View) {
+	switch run := s.Run; {
 	// The run before has ended, and the changed spec waits.
-	case v.stuck && v.blocker.reason == reasonNamespaceLimit:
-		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.blocker.reason, v.blocker.message)
+	case v.Blocker != nil && v.Blocker.Reason == ReasonNamespaceLimit:
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case withheld(s):
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Suspended", "spec.suspend is true")
 	case run != nil && run.State == ledger.Submitted:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionTrue, "Submitted",
-			fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, plural(run.Procs, "job"), run.Schedd))
+			fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, Plural(run.Procs, "job"), run.Schedd))
 	case run != nil && run.State == ledger.Refused:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, run.Reason, run.Message)
-	case v.stuck:
-		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.blocker.reason, v.blocker.message)
-	case v.decision.action == actRecover:
+	case v.Blocker != nil:
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
+	case v.Decision.Action == Recover:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionUnknown, "AskingSchedd", "the schedd is asked whether it has this attempt already")
 	default:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Waiting", "waiting to be submitted")
 	}
 }
 
-func endConditions(set setCondition, s situation, phase v1alpha1.Phase) {
+func endConditions(set setCondition, s Situation, phase v1alpha1.Phase) {
 	reason, message := phaseNews(s, phase)
 	switch phase {
 	case v1alpha1.PhaseSucceeded:
@@ -263,7 +268,7 @@ const notEnded = "not every job has ended"
 
 // progressConditions are the two by which kstatus, and what is built on it, tell "in progress" and "failed" from
 // "current": present and true, or absent.
-func progressConditions(set setCondition, status *v1alpha1.HTCJobStatus, s situation) {
+func progressConditions(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	stays := ""
 	switch status.Phase {
 	case v1alpha1.PhaseSucceeded:
@@ -272,7 +277,7 @@ func progressConditions(set setCondition, status *v1alpha1.HTCJobStatus, s situa
 		reason, message := phaseNews(s, status.Phase)
 		set(stays, metav1.ConditionTrue, reason, message)
 	case v1alpha1.PhaseSuspended:
-		if !stopping(s) {
+		if !Stopping(s) {
 			break
 		}
 		fallthrough
@@ -287,17 +292,17 @@ func progressConditions(set setCondition, status *v1alpha1.HTCJobStatus, s situa
 	}
 }
 
-func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s situation) {
+func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	is, reason, message := metav1.ConditionFalse, "NotSuspended", "spec.suspend is false"
-	switch run := s.run; {
+	switch run := s.Run; {
 	case withheld(s):
 		is = metav1.ConditionTrue
 		reason, message = phaseNews(s, v1alpha1.PhaseSuspended)
-	case run != nil && run.Stop == crosscheck.StopSuspended && stopping(s):
+	case run != nil && run.Stop == crosscheck.StopSuspended && Stopping(s):
 		reason, message = reasonStopping, "the jobs are being removed from HTCondor"
-	case s.job.Spec.Suspend && status.Phase.Terminal():
+	case s.Job.Spec.Suspend && status.Phase.Terminal():
 		reason, message = "Ended", "the jobs had ended before spec.suspend could stop them"
-	case s.job.Spec.Suspend:
+	case s.Job.Spec.Suspend:
 		reason, message = reasonStopping, "the jobs are about to be removed from HTCondor"
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended) == nil:
 		return
@@ -305,22 +310,18 @@ func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s situa
 	set(v1alpha1.ConditionSuspended, is, reason, message)
 }
 
-func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s situation) {
+func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	switch {
-	case s.held != nil:
+	case s.Held != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", fmt.Sprintf("%s held; %s: %s. Mend the cause and condor_release it; or set spec.suspend to true and, when Suspended, to false, which sends all jobs anew; or delete the HTCJob",
-			plural(s.counts.Held, "job"), s.held.JobID(), s.held.Message))
+			Plural(s.Counts.Held, "job"), s.Held.JobID(), s.Held.Message))
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")
 	}
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
+// seconds cuts a time to what the API keeps.
+func seconds(t time.Time) time.Time { return t.Truncate(time.Second) }
 
 func timeOrNil(t time.Time) *metav1.Time {
 	if t.IsZero() {
@@ -335,3 +336,6 @@ func int32OrNil(n *int) *int32 {
 	}
 	return new(int32(*n))
 }
+
+// ReasonNamespaceLimit is why an HTCJob waits whose namespace has as many open jobs as it may have.
+const ReasonNamespaceLimit = "NamespaceLimit"

@@ -1,0 +1,34 @@
+package lifecycle
+
+import "fmt"
+
+// MaxNote is how long an Event's text may be, in bytes; the apiserver refuses 1,024 and more.
+const MaxNote = 1000
+
+// Shorten cuts s to at most limit bytes, at a character's edge, and shows that it did.
+func Shorten(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit - len("…")
+	for cut > 0 && s[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return s[:cut] + "…"
+}
+
+// Plural counts things.
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// IsOrAre is Plural with the verb.
+func IsOrAre(n int, noun string) string {
+	if n == 1 {
+		return Plural(n, noun) + " is"
+	}
+	return Plural(n, noun) + " are"
+}
