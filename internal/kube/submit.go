@@ -238,3 +238,20 @@ func stage(dir string, d schedd.Description, token string) error {
 	}
 	return schedd.Stage(dir, d, token)
 }
+
+// sentLater asks whether the schedd has a later attempt than the newest that the ledger knows. What this process has begun
+// itself is in the ledger; of what it has found there, later attempts may be missing.
+func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, id schedd.Identity, newest *ledger.Run) (bool, error) {
+	if newest == nil || !newest.Created.Before(c.began) {
+		return false, nil
+	}
+	queued, left, err := c.find(ctx, id, schedd.LaterConstraint(newest.UID, newest.Attempt), "")
+	if err != nil {
+		return false, fmt.Errorf("look for attempts after %d: %w", newest.Attempt, err)
+	}
+	queued, left, _, err = c.owners.Own(ctx, t, id, queued, left)
+	if err != nil {
+		return false, fmt.Errorf("look whose the jobs after attempt %d are: %w", newest.Attempt, err)
+	}
+	return len(queued)+len(left) > 0, nil
+}
