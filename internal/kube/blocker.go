@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -80,7 +81,7 @@ func (t *blockers) set(key string, v blocker) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	before := t.m[key].told
-	v.told = v.Reason + ": " + numbers.ReplaceAllString(v.Message, "#")
+	v.told = v.Reason + ": " + recovery.Numbers.ReplaceAllString(v.Message, "#")
 	t.put(key, v)
 	return v.told != before
 }

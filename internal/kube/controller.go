@@ -21,6 +21,7 @@ import (
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/outputfetch"
+	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -66,9 +67,9 @@ type Controller struct {
 	answering  *backend.Answering // Options.Schedd is this
 	chooser    *backend.Chooser
 	owners     backend.Owners
-	absences   absences
-	lookups    lookups
-	tries      tries
+	absences   recovery.Absences
+	lookups    *recovery.Lookups
+	tries      recovery.Tries
 	limits     backend.Limits
 	throttle   throttle
 	admission  admission
@@ -126,6 +127,7 @@ func New(o Options) (*Controller, error) {
 		Queue: fairqueue.New(limiter()), Workers: o.Fetchers, Endpoint: c.backendOf(asking),
 		Ledger: o.Ledger, Schedd: c.Schedd, Credentials: o.Credentials, Observer: fetched{c}, Log: o.Log, Now: o.Now,
 	})
+	c.lookups = &recovery.Lookups{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Tries: &c.tries, Now: o.Now}
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/orphans"
+	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -139,17 +140,17 @@ func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, ui
 		alive += len(left)
 	}
 	if alive > 0 {
-		c.absences.clear(uid)
+		c.absences.Clear(uid)
 		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(alive, "job"))}
 	}
 	open := len(runs) == 0
 	for _, run := range runs {
 		open = open || run.State == ledger.Intent
 	}
-	if open && c.Now().Sub(c.absences.first(uid, c.Now())) < absentTwice {
-		return &waiting{absentTwice, "an unfinished submission is looked for once more"}
+	if open && c.Now().Sub(c.absences.First(uid, c.Now())) < recovery.AbsentTwice {
+		return &waiting{recovery.AbsentTwice, "an unfinished submission is looked for once more"}
 	}
-	c.absences.clear(uid)
+	c.absences.Clear(uid)
 	return nil
 }
 
@@ -210,7 +211,7 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 	if err != nil {
 		return fmt.Errorf("drop rows and output: %w", err)
 	}
-	c.tries.forget(uid)
+	c.tries.Forget(uid)
 	c.secrets.Add(namespace)
 	if err := c.Output.Sweep(false); err != nil {
 		c.Log.Warn().Err(err).Str("job", namespace+"/"+name).Msg("dropped output is still on the disk")

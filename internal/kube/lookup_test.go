@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
@@ -30,22 +29,4 @@ func TestOpenIntentsAreLookedForTogether(t *testing.T) {
 		require.Equal(t, v1alpha1.PhaseIdle, w.job(fmt.Sprintf("job-%d", i)).Status.Phase)
 	}
 	require.LessOrEqual(t, w.schedd.Calls(scheddtest.Queue)-asked, n/2, "not a question for each")
-}
-
-func TestALookupThatBeganBeforeASubmissionEndedIsNotBelieved(t *testing.T) {
-	w := newWorld(t)
-	for _, name := range []string{"other", "one"} {
-		w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: name == "one"})
-		w.apply(htcjob(name))
-	}
-	run := w.latestRun("one")
-	w.lookups.set(backend.TargetOf(run).Shared(), lookup{began: w.clock.Add(-time.Second), trace: map[tryKey]bool{tryOf(run): false}})
-	_, absent, err := w.noTrace(t.Context(), run, w.lookAgainAfter(run))
-	require.NoError(t, err)
-	require.False(t, absent)
-	for range 3 {
-		w.later(5 * time.Second)
-	}
-	require.Len(t, w.schedd.Jobs(), 2)
-	require.Equal(t, v1alpha1.PhaseIdle, w.job("one").Status.Phase)
 }

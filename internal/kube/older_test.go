@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
@@ -180,7 +181,7 @@ func TestAnEditIsRunThoughTheAttemptBeforeItWasForgotten(t *testing.T) {
 				require.Equal(t, "1.0", w.job("one").Status.JobID[0])
 				w.completes(1)
 			}
-			w.later(absentTwice + time.Second)
+			w.later(recovery.AbsentTwice + time.Second)
 			require.EqualValues(t, 2, w.job("one").Status.Attempt)
 			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
 			w.completes(2)

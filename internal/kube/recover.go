@@ -1,12 +1,10 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
@@ -15,15 +13,9 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 )
-
-// absentTwice is how far apart two successful answers without a trace of the tag must be before the run is sent
-// again. The condor_submit of an earlier htcd died with it (package tool), before this one could take the Lease. What it
-// had sent by then, the schedd has either committed or dropped when it answers a later condor_q: it serves the connection
-// of a submission from the login to the commit, or to its end, and nobody else meanwhile (handle_q in its qmgmt.cpp). So
-// the first answer shows it; the second is for what we may have overlooked.
-const absentTwice = 3 * time.Second
 
 // recover finds out what became of an attempt that may or may not have been sent. run is nil when the ledger has
 // forgotten the attempt; it is written down again first, so that a second loss changes nothing.
@@ -42,7 +34,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if err != nil {
 		return err
 	}
-	if run != nil && c.tries.get(*run).unsent {
+	if run != nil && c.tries.Get(*run).Unsent {
 		return c.goOn(ctx, job, *run)
 	}
 	if run == nil {
@@ -52,7 +44,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	}
 	constraint := tag(job, run.Attempt).Constraint()
 	if !chosen && !lifecycle.Restored(run) {
-		asked, absent, err := c.noTrace(ctx, *run, c.lookAgainAfter(*run))
+		asked, absent, err := c.lookups.NoTrace(ctx, *run, c.lookAgainAfter(*run))
 		if err != nil {
 			return fmt.Errorf("look for attempt %d among others: %w", run.Attempt, err)
 		}
@@ -63,7 +55,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if lifecycle.Restored(run) {
 		constraint = schedd.UIDConstraint(run.UID)
 	}
-	queued, left, err := c.find(ctx, id, constraint, c.tries.get(*run).since)
+	queued, left, err := c.find(ctx, id, constraint, c.tries.Get(*run).Since)
 	if err != nil {
 		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
 	}
@@ -75,34 +67,34 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		return c.supersede(ctx, job, *run, newest)
 	}
 	queued, left = ofAttempt(run.Attempt, queued), ofAttempt(run.Attempt, left)
-	switch f := judge(queued, left, c.Now()); f.verdict {
-	case whole:
-		c.absences.clear(run.UID)
-		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("adopted")
+	switch f := recovery.Judge(queued, left, c.Now()); f.Verdict {
+	case recovery.Whole:
+		c.absences.Clear(run.UID)
+		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.Cluster.ID).Msg("adopted")
 		c.Observer.repaired(crosscheck.Adopted)
 		adopted := t.Of(*run)
-		adopted.Submitted = f.since(c.Now())
-		if f.specHash != "" { // the spec may have been edited since, and the ledger lost or older
-			adopted.SpecHash = f.specHash
+		adopted.Submitted = f.Since(c.Now())
+		if f.SpecHash != "" { // the spec may have been edited since, and the ledger lost or older
+			adopted.SpecHash = f.SpecHash
 		}
-		if err := c.recordCluster(ctx, job, adopted, f.cluster); err != nil {
+		if err := c.recordCluster(ctx, job, adopted, f.Cluster); err != nil {
 			return err
 		}
 		c.checks.Add(run.UID)
 		return nil
-	case spooling:
-		c.absences.clear(run.UID)
-		return &waiting{2 * time.Second, fmt.Sprintf("cluster %d is being spooled", f.cluster.ID)}
-	case halfSpooled:
-		c.absences.clear(run.UID)
-		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.cluster.ID).Msg("removing a half-spooled cluster")
+	case recovery.Spooling:
+		c.absences.Clear(run.UID)
+		return &waiting{2 * time.Second, fmt.Sprintf("cluster %d is being spooled", f.Cluster.ID)}
+	case recovery.HalfSpooled:
+		c.absences.Clear(run.UID)
+		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.Cluster.ID).Msg("removing a half-spooled cluster")
 		// The cluster as well as the tag: the next leader may have sent one with the same tag in the meantime.
-		stuck := schedd.In(f.cluster.ID, tag(job, run.Attempt).Constraint()+" && "+schedd.Unspooled)
+		stuck := schedd.In(f.Cluster.ID, tag(job, run.Attempt).Constraint()+" && "+schedd.Unspooled)
 		if _, err := c.remove(ctx, t, stuck, crosscheck.ReasonStuck); err != nil {
-			return fmt.Errorf("remove half-spooled cluster %d: %w", f.cluster.ID, err)
+			return fmt.Errorf("remove half-spooled cluster %d: %w", f.Cluster.ID, err)
 		}
 		c.Observer.repaired(crosscheck.HalfSpooled)
-		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.cluster.ID)}
+		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.Cluster.ID)}
 	}
 	// Perhaps somebody wants to have them taken for this run; perhaps the credentials were others when they were sent. They
 	// are not adopted in the one case, and nothing is sent beside them in the other.
@@ -114,17 +106,17 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 
 // missing goes on with an attempt of which HTCondor has no trace: at the first time it waits, at the second it is sent.
 func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, asked time.Time) error {
-	if first := c.absences.first(run.UID, asked); asked.Sub(first) < absentTwice {
-		return &waiting{absentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
+	if first := c.absences.First(run.UID, asked); asked.Sub(first) < recovery.AbsentTwice {
+		return &waiting{recovery.AbsentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
 	}
 	return c.goOn(ctx, job, run)
 }
 
 // lookAgainAfter is when the next question about an attempt may have begun at the earliest.
 func (c *Controller) lookAgainAfter(run ledger.Run) time.Time {
-	after := c.tries.get(run).ended
-	if first, missed := c.absences.get(run.UID); missed && first.Add(absentTwice).After(after) {
-		return first.Add(absentTwice - 1)
+	after := c.tries.Get(run).Ended
+	if first, missed := c.absences.Get(run.UID); missed && first.Add(recovery.AbsentTwice).After(after) {
+		return first.Add(recovery.AbsentTwice - 1)
 	}
 	return after
 }
@@ -220,98 +212,6 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, fresh) }); err != nil {
 		return fmt.Errorf("record intent: %w", err)
 	}
-	c.absences.clear(run.UID)
+	c.absences.Clear(run.UID)
 	return c.send(ctx, id, job, fresh, d, token)
-}
-
-type verdict int
-
-const (
-	absent      verdict = iota
-	whole               // all files arrived, or it ran already: this is the run's cluster
-	spooling            // files may still be arriving
-	halfSpooled         // files stopped arriving: it will never run
-)
-
-type finding struct {
-	verdict  verdict
-	cluster  schedd.Cluster
-	qdate    int64  // when the schedd took the oldest of its jobs, 0 when no ad says so
-	specHash string // of the spec it was sent with, "" when no ad says so
-}
-
-// since is when the cluster was submitted: start time and deadlines count from there, however long nobody knew of it. The
-// schedd's clock may be ahead of ours.
-func (f finding) since(now time.Time) time.Time {
-	if sent := time.Unix(f.qdate, 0); f.qdate > 0 && sent.Before(now) {
-		return sent
-	}
-	return now
-}
-
-// judge says what the jobs found under one tag amount to. One proc that is spooled, or ended, stands for its cluster: it may have
-// begun to run, and so the cluster cannot be sent again. Should the schedd have been killed before it had marked the others as
-// spooled, the cross-check deals with them. With more than one cluster the whole one counts, the oldest first.
-func judge(queued, left []schedd.Job, now time.Time) finding {
-	clusters := map[int]*finding{}
-	for _, j := range slices.Concat(queued, left) {
-		f := clusters[j.Cluster]
-		if f == nil {
-			f = &finding{cluster: schedd.Cluster{ID: j.Cluster}, verdict: spooling}
-			clusters[j.Cluster] = f
-		}
-		f.cluster.Procs = max(f.cluster.Procs, j.Proc+1)
-		if j.QDate > 0 && (f.qdate == 0 || j.QDate < f.qdate) {
-			f.qdate = j.QDate
-		}
-		f.specHash = cmp.Or(f.specHash, j.Tag.SpecHash)
-		if j.Spooled() || !j.Spooling() {
-			f.verdict = whole
-		}
-	}
-	for _, j := range queued {
-		f := clusters[j.Cluster]
-		if f.verdict == spooling && now.Sub(time.Unix(j.QDate, 0)) > schedd.SpoolTime(f.cluster.Procs) {
-			f.verdict = halfSpooled
-		}
-	}
-	found := finding{}
-	rank := map[verdict]int{absent: 0, halfSpooled: 1, spooling: 2, whole: 3}
-	for _, f := range clusters {
-		if order := cmp.Compare(rank[f.verdict], rank[found.verdict]); order > 0 || order == 0 && f.cluster.ID < found.cluster.ID {
-			found = *f
-		}
-	}
-	return found
-}
-
-// absences remembers when a run was first not found. Memory is enough: after a restart the asking begins anew.
-type absences struct {
-	mu sync.Mutex
-	m  map[string]time.Time
-}
-
-func (a *absences) first(uid string, now time.Time) time.Time {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.m == nil {
-		a.m = map[string]time.Time{}
-	}
-	if _, known := a.m[uid]; !known {
-		a.m[uid] = now
-	}
-	return a.m[uid]
-}
-
-func (a *absences) get(uid string) (first time.Time, is bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	first, is = a.m[uid]
-	return first, is
-}
-
-func (a *absences) clear(uid string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.m, uid)
 }

@@ -156,7 +156,7 @@ func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, run) }); err != nil {
 		return fmt.Errorf("record that attempt %d is not sent: %w", run.Attempt, err)
 	}
-	c.absences.clear(run.UID)
-	c.tries.clear(run)
+	c.absences.Clear(run.UID)
+	c.tries.Clear(run)
 	return os.RemoveAll(run.TempDir)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -113,13 +114,13 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 		return fmt.Errorf("drop the output of another run of this name: %w", err)
 	}
 	if err := stage(run.TempDir, d, token); err != nil {
-		c.tries.unstaged(run)
+		c.tries.Unstaged(run)
 		return c.stageError(err)
 	}
 	began := c.Now()
-	c.tries.begin(run, c.since(ctx, id, run))
+	c.tries.Begin(run, c.since(ctx, id, run))
 	cluster, err := c.transmit(ctx, id, run)
-	c.tries.end(run, c.Now())
+	c.tries.End(run, c.Now())
 	if err != nil && schedd.KindOf(err) != schedd.Refused {
 		err = c.unsuccessful(id, run, err)
 	}
@@ -188,7 +189,7 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 	if err != nil {
 		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
 	}
-	c.tries.clear(run)
+	c.tries.Clear(run)
 	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, lifecycle.Plural(run.Procs, "job"), run.Schedd))
 	return nil
 }
@@ -224,7 +225,7 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 	if err != nil {
 		return fmt.Errorf("record refusal: %w", err)
 	}
-	c.tries.clear(run)
+	c.tries.Clear(run)
 	return os.RemoveAll(run.TempDir)
 }
 
@@ -255,3 +256,39 @@ func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, t back
 	}
 	return len(queued)+len(left) > 0, nil
 }
+
+// paused is an error after which the next try has a time of its own.
+type paused struct {
+	after time.Duration
+	error
+}
+
+func (p *paused) Unwrap() error { return p.error }
+
+// unsuccessful decides what a failed submission means. A refusal is final. So is any other word of the schedd's that was heard often
+// enough, unless it speaks of what others have done or can mend.
+func (c *Controller) unsuccessful(id schedd.Identity, run ledger.Run, err error) error {
+	t := c.tries.Failed(run, err)
+	e, own := errors.AsType[*schedd.Error](err)
+	switch {
+	case schedd.KindOf(err) == schedd.Limit:
+		c.limits.Met(id, err, c.Now())
+	case own && e.Kind == schedd.Unknown && e.ExitCode > 0 && e.Cluster == nil && t.Alike >= mostAlike:
+		return &schedd.Error{Kind: schedd.Refused, Stderr: fmt.Sprintf("condor_submit failed %d times with the same words: %v", t.Alike, err)}
+	}
+	return &paused{t.Pause(), fmt.Errorf("submit: %w", err)}
+}
+
+// since is the job that has left the queue last, so that the history is not read beyond it when a submission that begins now is
+// looked for; empty: not known. It is asked for only when there is something to look for.
+func (c *Controller) since(ctx context.Context, id schedd.Identity, run ledger.Run) string {
+	newest := c.crosscheck.NewestKnown(backend.TargetOf(run))
+	if t := c.tries.Get(run); newest == "" && t.Alike > 0 && !t.Unsent {
+		newest, _ = c.crosscheck.NewestHistory(ctx, id) // without it all is read
+	}
+	return newest
+}
+
+// mostAlike is how often an attempt is sent that fails with the same words: for some eight hours, in which an administrator
+// can mend what is broken for all.
+const mostAlike = 100

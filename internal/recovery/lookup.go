@@ -1,4 +1,4 @@
-package kube
+package recovery
 
 import (
 	"context"
@@ -23,27 +23,40 @@ import (
 // mostLookedFor bounds for how many attempts one question looks: a constraint names each of them in some 40 bytes.
 const mostLookedFor = 500
 
+// Ledger is where intents are read.
+type Ledger interface {
+	Read(ctx context.Context, fn func(*ledger.Tx) error) error
+}
+
 // lookup is what one question, to queue and history, showed of some attempts.
 type lookup struct {
 	began time.Time
-	trace map[tryKey]bool // of every attempt that was looked for: whether there is any
+	trace map[Key]bool // of every attempt that was looked for: whether there is any
 }
 
-// lookups keeps the newest one of each target, safe for concurrent use.
-type lookups struct {
+// Lookups asks such questions and keeps the newest answer of each target, safe for concurrent use. Its fields are set before
+// its first use.
+type Lookups struct {
+	Ledger Ledger
+	Schedd crosscheck.Schedd
+	// As returns as whom, and where, the runs of a target are asked about.
+	As    func(ctx context.Context, t backend.Target) (schedd.Identity, error)
+	Tries *Tries
+	Now   func() time.Time
+
 	asking singleflight.Group
 
 	mu sync.Mutex
 	m  map[backend.Target]lookup
 }
 
-func (l *lookups) get(t backend.Target) lookup {
+func (l *Lookups) get(t backend.Target) lookup {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.m[t]
 }
 
-func (l *lookups) set(t backend.Target, found lookup) {
+func (l *Lookups) set(t backend.Target, found lookup) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.m == nil {
@@ -52,22 +65,22 @@ func (l *lookups) set(t backend.Target, found lookup) {
 	l.m[t] = found
 }
 
-// noTrace reports whether HTCondor has no trace of an attempt, and when it was asked, by a question about all open intents of
+// NoTrace reports whether HTCondor has no trace of an attempt, and when it was asked, by a question about all open intents of
 // its target that began after the given time. False may also mean that there is no other open intent there, or that no such
 // answer could be had: then the attempt is looked for on its own.
-func (c *Controller) noTrace(ctx context.Context, run ledger.Run, after time.Time) (asked time.Time, is bool, err error) {
+func (l *Lookups) NoTrace(ctx context.Context, run ledger.Run, after time.Time) (asked time.Time, is bool, err error) {
 	t := backend.TargetOf(run).Shared()
 	for range 2 { // the first answer may be that of a question which began before
-		if found := c.lookups.get(t); found.began.After(after) {
-			if trace, looked := found.trace[tryOf(run)]; looked {
+		if found := l.get(t); found.began.After(after) {
+			if trace, looked := found.trace[KeyOf(run)]; looked {
 				return found.began, !trace, nil
 			}
 		}
-		runs, err := c.openIntents(ctx, t, run)
+		runs, err := l.openIntents(ctx, t, run)
 		if err != nil || len(runs) < 2 {
 			return time.Time{}, false, err
 		}
-		_, err, _ = c.lookups.asking.Do(fmt.Sprintf("%q", t), func() (any, error) { return nil, c.lookFor(ctx, t, runs) })
+		_, err, _ = l.asking.Do(fmt.Sprintf("%q", t), func() (any, error) { return nil, l.lookFor(ctx, t, runs) })
 		if err != nil {
 			return time.Time{}, false, err
 		}
@@ -76,29 +89,29 @@ func (c *Controller) noTrace(ctx context.Context, run ledger.Run, after time.Tim
 }
 
 // openIntents lists the attempts to be looked for at a target: the given one, and others with it.
-func (c *Controller) openIntents(ctx context.Context, t backend.Target, run ledger.Run) (runs []ledger.Run, err error) {
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+func (l *Lookups) openIntents(ctx context.Context, t backend.Target, run ledger.Run) (runs []ledger.Run, err error) {
+	err = l.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		runs, err = tx.Runs(ledger.RunFilter{State: ledger.Intent})
 		return err
 	})
 	runs = slices.DeleteFunc(runs, func(r ledger.Run) bool {
-		return backend.TargetOf(r).Shared() != t || lifecycle.Restored(&r) || tryOf(r) == tryOf(run)
+		return backend.TargetOf(r).Shared() != t || lifecycle.Restored(&r) || KeyOf(r) == KeyOf(run)
 	})
 	return append(runs[:min(len(runs), mostLookedFor-1)], run), err
 }
 
 // lookFor asks queue and history about attempts and remembers the answer.
-func (c *Controller) lookFor(ctx context.Context, t backend.Target, runs []ledger.Run) error {
-	id, err := c.questioner(ctx, t)
+func (l *Lookups) lookFor(ctx context.Context, t backend.Target, runs []ledger.Run) error {
+	id, err := l.As(ctx, t)
 	if err != nil {
 		return err
 	}
-	found := lookup{began: c.Now(), trace: make(map[tryKey]bool, len(runs))}
-	uids, since := make([]string, len(runs)), c.tries.get(runs[0]).since
+	found := lookup{began: l.Now(), trace: make(map[Key]bool, len(runs))}
+	uids, since := make([]string, len(runs)), l.Tries.Get(runs[0]).Since
 	for i, run := range runs {
 		uids[i] = run.UID
-		found.trace[tryOf(run)] = false
-		if c.tries.get(run).since != since {
+		found.trace[KeyOf(run)] = false
+		if l.Tries.Get(run).Since != since {
 			since = "" // the history is read from its end
 		}
 	}
@@ -107,20 +120,20 @@ func (c *Controller) lookFor(ctx context.Context, t backend.Target, runs []ledge
 		if j.Status == schedd.Removed && !j.Reasoned {
 			return schedd.ErrReasons
 		}
-		if key := (tryKey{j.Tag.UID, j.Tag.Attempt}); j.Unread {
+		if key := (Key{j.Tag.UID, j.Tag.Attempt}); j.Unread {
 			found.doubt() // whose it is may be what cannot be read
 		} else if _, looked := found.trace[key]; looked && !crosscheck.NeverRan(j) {
 			found.trace[key] = true
 		}
 		return nil
 	}
-	if err := c.Schedd.Queue(ctx, id, constraint, hear); err != nil {
+	if err := l.Schedd.Queue(ctx, id, constraint, hear); err != nil {
 		return err
 	}
-	if err := c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Since: since}, hear); err != nil {
+	if err := l.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Since: since}, hear); err != nil {
 		return err
 	}
-	c.lookups.set(t, found)
+	l.set(t, found)
 	return nil
 }
 
