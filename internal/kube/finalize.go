@@ -232,3 +232,32 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 		return nil
 	})
 }
+
+// sweepStaging removes the staged files of runs that the ledger does not have: an older one was put back, and nobody else would
+// come to them. Nothing is staged before its run is recorded.
+func (c *Controller) sweepStaging(ctx context.Context) error {
+	staged, err := os.ReadDir(c.Staging)
+	if err != nil || len(staged) == 0 {
+		return err
+	}
+	known := map[string]bool{}
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		runs, err := tx.Runs(ledger.RunFilter{})
+		for _, run := range runs {
+			known[filepath.Base(run.TempDir)] = true
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list runs: %w", err)
+	}
+	for _, entry := range staged {
+		if known[entry.Name()] {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(c.Staging, entry.Name())); err != nil {
+			return fmt.Errorf("remove staged files: %w", err)
+		}
+	}
+	return nil
+}

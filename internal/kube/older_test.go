@@ -1,6 +1,8 @@
 package kube
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -268,4 +270,15 @@ func TestAnEditIsSeenThoughTheGenerationIsTheSame(t *testing.T) {
 	job := w.job("one")
 	require.EqualValues(t, 2, job.Status.Attempt)
 	require.Equal(t, job.Generation, job.Status.ObservedGeneration)
+}
+
+func TestStagedFilesThatNoRunHasAreRemovedAtTheStart(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	require.NoError(t, os.Mkdir(filepath.Join(w.Staging, "uid-forgotten-1"), 0o700))
+	require.NoError(t, w.sweepStaging(t.Context()))
+	staged, err := os.ReadDir(w.Staging)
+	require.NoError(t, err)
+	require.Len(t, staged, 1)
+	require.Equal(t, filepath.Base(w.run("one").TempDir), staged[0].Name())
 }
