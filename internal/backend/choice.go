@@ -43,14 +43,11 @@ func (p Policy) Target(wish Target) (Target, error) {
 	return t, schedd.Refusal("spec.pool.secretName: htcd may read Secrets of the names %s only (--pool-secrets)", strings.Join(p.PoolSecrets, ", "))
 }
 
-// Namer says where new jobs of an identity go when nobody says where.
-type Namer interface {
-	ScheddName(ctx context.Context, id schedd.Identity) (string, error)
-}
-
 // Chooser says where an attempt that begins now goes.
 type Chooser struct {
-	Schedd      Namer
+	Schedd interface {
+		ScheddName(ctx context.Context, id schedd.Identity) (string, error)
+	}
 	Credentials Credentials
 
 	// usual is the endpoint that was chosen last for those of a namespace who name none. An account may have a schedd of
