@@ -11,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// Account is the Owner that the schedd gives to whatever this identity submits. Only the schedd knows: its map files
-// make it of the name in the ticket or the token. condor_ping asks by the same handshake that a submission begins with.
+// Account is the Owner that the schedd gives to jobs of this identity. Only the schedd knows it: its map files derive
+// it from the name in the ticket or the token. condor_ping asks by the same handshake that begins a submission.
 func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -23,7 +23,7 @@ func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 		return "", err
 	}
 	var user string
-	for line := range strings.Lines(out) { // a sentence stands before the ad
+	for line := range strings.Lines(out) { // a sentence precedes the ad
 		if err == nil && strings.HasPrefix(line, "MyRemoteUserName ") {
 			var ad classad.Ad
 			ad, err = classad.ParseAd(line)
@@ -37,11 +37,11 @@ func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 	return account, nil
 }
 
-// answerTime is how long a schedd that works may take to answer: a client of others that stalls in the middle of a
-// submission stops it for 20 s (measured).
+// answerTime is how long a working schedd may take to answer: another client that stalls in the middle of a submission
+// stops it for 20 s (measured).
 const answerTime = 25 * time.Second
 
-// Answers asks the schedd the smallest question there is, a handshake; a nil error means that it answers.
+// Answers asks the schedd the smallest possible question, a handshake; a nil error means that it answers.
 func (c *Client) Answers(ctx context.Context, id Identity) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Client) Answers(ctx context.Context, id Identity) error {
 	return c.notFound(ctx, id, args, c.ofToken(ctx, id, err))
 }
 
-// ping runs condor_ping, which says on its standard output what went wrong.
+// ping runs condor_ping, which reports errors on its standard output.
 func (c *Client) ping(ctx context.Context, id Identity, timeout time.Duration, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := c.once(ctx, command{name: "condor_ping", args: args, id: id, timeout: timeout, read: tool.Output(&out)})

@@ -11,13 +11,12 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// An allowance says what the value of a submit command may be. It returns the value
-// as it is to be written, or what it expected instead.
+// An allowance decides what the value of a submit command may be. It returns the value to write, or what it expected
+// instead.
 type allowance func(value string) (written string, err error)
 
-// allowed is every submit command an HTCJob may use. What is not here, nor allowed by
-// the site, is refused: most of the others read files or run commands on the
-// submitting host, or make promises of htcd's untrue.
+// allowed is every submit command an HTCJob may use. Anything else is refused unless the site allows it: most other
+// commands read files or run commands on the submitting host, or break htcd's promises.
 var allowed = map[string]allowance{
 	"request_cpus": amount, "request_memory": quantity, "request_disk": quantity, "request_gpus": amount,
 	"require_gpus": enclosed, "gpus_minimum_memory": quantity, "gpus_minimum_capability": number, "gpus_minimum_runtime": number,
@@ -36,11 +35,11 @@ var allowed = map[string]allowance{
 	"notification": oneOf("never", "complete", "error", "always"), "transfer_output_files": outputFiles,
 }
 
-// deferring are the allowed commands that let a job run on after an attempt of it ended,
-// or change what success is.
+// deferring are the allowed commands that let a job continue after one execution of it ended, or change what success
+// is.
 var deferring = []string{"max_retries", "retry_until", "success_exit_code", "on_exit_hold", "on_exit_remove"}
 
-// exclusive are commands that condor_submit does not take together, or of which it ignores one.
+// exclusive are commands that condor_submit does not accept together, or of which it ignores one.
 var exclusive = map[string]string{
 	"concurrency_limits": "concurrency_limits_expr", "concurrency_limits_expr": "concurrency_limits",
 	"accounting_group": "nice_user", "nice_user": "accounting_group",
@@ -58,7 +57,7 @@ var allowedAttributes = []string{
 // requestCustom are the requests for a pool's own resources.
 var requestCustom = regexp.MustCompile(`^request_[a-z][a-z0-9_]*$`)
 
-// resource is how much of a resource of the pool's own: a number without a unit.
+// resource is an amount of a pool's own resource: a number without a unit.
 func resource(v string) (string, error) {
 	if quantityRE.MatchString(v) && !amountRE.MatchString(v) {
 		return "", fmt.Errorf("it is taken for a resource of the pool's own, whose value is a number; found %q", v)
@@ -66,8 +65,8 @@ func resource(v string) (string, error) {
 	return amount(v)
 }
 
-// meant is the allowed command that a name is near enough to for a slip of the hand, or empty. Of request_ and a
-// resource's name only the latter is looked at, or all short names would be near each other.
+// meant is the allowed command of which a name is probably a misspelling, or empty. Of request_ and a resource's name
+// only the latter is compared, or all short names would be similar.
 func meant(command string) string {
 	best, least := "", 3
 	for _, c := range slices.Sorted(maps.Keys(allowed)) {
@@ -82,7 +81,7 @@ func meant(command string) string {
 	return best
 }
 
-// edits counts the letters to leave out, put in, replace, or swap with their neighbour that make b of a.
+// edits counts the letters to delete, insert, replace, or swap with their neighbour to turn a into b.
 func edits(a, b string) int {
 	d := make([][]int, len(a)+1)
 	for i := range d {
@@ -124,8 +123,8 @@ var owned = map[string]string{
 	"transfer_executable":    "htcd sends its own executable", "output_destination": "output stays with the schedd until it is fetched",
 }
 
-// forSites are those of the owned commands that a site may allow: they take no file and
-// change no file's place. HTCondor's tools run with an environment of htcd's making.
+// forSites are the owned commands that a site may allow: they read no file and change no file's place. HTCondor's tools
+// run with an environment made by htcd.
 var forSites = []string{"environment", "env", "notify_user", "accounting_group_user"}
 
 // ownedAttributes are what the owned commands set, and who the job is: a +Attribute
@@ -136,8 +135,8 @@ var ownedAttributes = []string{
 	"SpooledOutputFiles", "LeaveJobInQueue", "JobMaxRetries", "JobSuccessExitCode", "Owner", "User", "ClusterId", "ProcId", "JobStatus", "MyType", "TargetType",
 }
 
-// CheckAllow says what is wrong with a site's list of further submit commands and
-// +Attributes: with those that htcd sets itself its promises would not hold.
+// CheckAllow returns what is wrong with a site's list of further submit commands and +Attributes: those that htcd sets
+// itself would break its promises.
 func CheckAllow(list []string) error {
 	for _, entry := range list {
 		if err := forSite(entry); err != nil {
@@ -149,7 +148,7 @@ func CheckAllow(list []string) error {
 
 var entryRE = regexp.MustCompile(`^\+?[A-Za-z_][A-Za-z0-9_]*$`)
 
-// forSite says why a site may not allow a command or +Attribute.
+// forSite returns why a site may not allow a command or +Attribute.
 func forSite(entry string) error {
 	name, attribute := strings.CutPrefix(strings.ToLower(entry), "+")
 	is := func(s string) bool { return strings.EqualFold(s, name) }
@@ -170,7 +169,7 @@ func forSite(entry string) error {
 	return nil
 }
 
-// words that begin a line of another kind, and what to write instead.
+// Words that begin a line of another kind, and what to write instead.
 var keywords = map[string]string{
 	"queue": "write spec.script.queue", "include": "write the lines themselves", "@include": "write the lines themselves",
 	"use": "write the lines themselves", "if": "write the lines that apply", "elif": "write the lines that apply",
@@ -198,8 +197,8 @@ func amount(v string) (string, error) {
 	return calculated(v, "a number of at most 9 digits")
 }
 
-// calculated is an expression that is no number: condor_submit multiplies numbers with their unit, whether or not
-// the product fits into 64 bits.
+// calculated is an expression that is no number: condor_submit multiplies numbers with their unit even if the product
+// does not fit into 64 bits.
 func calculated(v, number string) (string, error) {
 	x, err := parsed(v)
 	if err != nil {
@@ -213,8 +212,8 @@ func calculated(v, number string) (string, error) {
 	return x.String(), nil
 }
 
-// until is an exit code or a condition. A condition that depends on nothing is evaluated by
-// condor_submit and then taken for an exit code.
+// until is an exit code or a condition. condor_submit evaluates a condition that depends on nothing, and then treats it
+// as an exit code.
 func until(v string) (string, error) {
 	if wholeRE.MatchString(v) {
 		return v, nil
@@ -236,7 +235,7 @@ func until(v string) (string, error) {
 	return enclosed(v)
 }
 
-// wholeRE and countRE stop at what 32 bits hold: condor_submit cuts fractions off and wraps the rest around.
+// wholeRE and countRE stop at 32 bits: condor_submit cuts fractions off and wraps larger numbers around.
 var (
 	wholeRE = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,8})$`)
 	countRE = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
@@ -298,7 +297,7 @@ func oneOf(choices ...string) allowance {
 
 var fileRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./+=@-]*$`)
 
-// outputFiles are names inside the job's scratch directory, but none of htcd's.
+// outputFiles are names inside the job's scratch directory, except htcd's own.
 func outputFiles(v string) (string, error) {
 	if v == `""` {
 		return v, nil // HTCondor's way to say: none
@@ -317,10 +316,10 @@ func outputFiles(v string) (string, error) {
 	return strings.Join(files, ", "), nil
 }
 
-// maxReason is how many bytes of a reason's text are kept with the job, and shown to everybody who asks for it.
+// maxReason is the size of a reason's text in bytes. It is kept with the job, and shown to everybody who asks.
 const maxReason = 1 << 10
 
-// reason is the text that a hold is explained with. An expression could make more of it than the schedd can answer with.
+// reason is the text that explains a hold. An expression could make it longer than the schedd can answer with.
 func reason(v string) (string, error) {
 	x, err := parsed(v)
 	if err != nil {
@@ -340,5 +339,5 @@ func reason(v string) (string, error) {
 	return x.String(), nil
 }
 
-// text is what a command allowed by the site may hold: one line without macros.
+// text is the value of a command allowed by the site: one line without macros.
 func text(v string) (string, error) { return v, nil }

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Options says where HTCondor's tools are and which schedd they talk to.
+// Options locate HTCondor's tools and the schedd they talk to.
 type Options struct {
 	BinDir       string        // directory of condor_submit and the others; empty: found in PATH
 	CondorConfig string        // CONDOR_CONFIG; empty: HTCondor's default places
 	Krb5Config   string        // KRB5_CONFIG; empty: /etc/krb5.conf
 	Pool         string        // -pool, where the schedd is looked up; empty: COLLECTOR_HOST of the configuration
-	Schedd       string        // -name; empty: what Command says, else SCHEDD_HOST of the configuration, or the local one
+	Schedd       string        // -name; empty: from Command, else SCHEDD_HOST of the configuration, or the local one
 	Command      string        // a site's command, words split at white space, that prints the schedd to use; empty: none
 	Timeout      time.Duration // for each command; 0: 60 s. A submit gets 20 ms more per proc
-	// Ran hears how every command ended; err is what run returns. nil: nobody asks.
+	// Ran is told the end of every command; err is what run returns. May be nil.
 	Ran func(command string, took time.Duration, err error)
 }
 
@@ -24,20 +24,20 @@ type Options struct {
 // does not in 300 s.
 const DefaultTimeout = 60 * time.Second
 
-// Identity is who a command runs as, and where it goes. It has a ticket or a token.
+// Identity is the account of a command, and its destination. It has a ticket or a token.
 type Identity struct {
 	CCache   string // path of a Kerberos credential cache; empty: none
 	Tokens   string // directory with an IDTOKEN and nothing else; empty: none
 	Endpoint Endpoint
 }
 
-// At is who runs commands there.
+// At is the identity for commands there.
 func (id Identity) At(e Endpoint) Identity {
 	id.Endpoint = e
 	return id
 }
 
-// Who is the identity wherever it goes: what is remembered of an account has it for a key.
+// Who is the identity without a destination: the key for what is remembered of an account.
 func (id Identity) Who() Identity { return id.At(Endpoint{}) }
 
 // Cluster is what condor_submit made: procs 0 to Procs-1.
@@ -62,9 +62,8 @@ func New(o Options) *Client {
 	return &Client{o: o}
 }
 
-// target is the part of a command line that names the schedd. It is the same for every
-// tool, and always holds a name where there is one: without it condor_q passes
-// over -pool and asks whatever schedd it finds, and condor_history reads a file on this
+// target is the part of a command line that names the schedd. It is the same for every tool, and contains a name if
+// there is one: without it condor_q ignores -pool and asks any schedd it finds, and condor_history reads a file on this
 // machine.
 func (c *Client) target(ctx context.Context, id Identity) ([]string, error) {
 	name := id.Endpoint.Schedd

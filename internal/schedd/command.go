@@ -18,17 +18,16 @@ type command struct {
 	id      Identity
 	read    func(io.Reader) error
 	writes  []string          // where it may write; none: wherever the account may
-	echoes  bool              // what it says of a failure may hold what users wrote
-	answers func(*Error) bool // which failures are none, but an answer; nil: none
+	echoes  bool              // its error messages may contain users' words
+	answers func(*Error) bool // which failures are answers; nil: none
 }
 
-// run runs a tool. Its error is an *Error, or the one that the caller's own function
-// returned when it was given what was read.
+// run runs a tool. Its error is an *Error, or the one that the caller's own read function returned.
 func (c *Client) run(ctx context.Context, cmd command) error {
 	return c.ofToken(ctx, cmd.id, c.once(ctx, cmd))
 }
 
-// once is run without a look at why a token was not taken.
+// once is run without finding out why a token was refused.
 func (c *Client) once(ctx context.Context, cmd command) error {
 	began := time.Now()
 	err := c.call(ctx, cmd)
@@ -65,7 +64,7 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 		if errors.As(f.Err, &own) {
 			return own.error
 		}
-		// A tool that failed half-way says why; what it left unfinished does not.
+		// The exit of a tool that failed half-way explains the failure; its unfinished output does not.
 		if e.Kind = classify(f.Lines, cmd.echoes); f.Words == "" {
 			e.Stderr = f.Err.Error()
 		}
@@ -80,8 +79,7 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 	return e
 }
 
-// callerError marks an error of whoever was given what was read, as against one
-// of the reading.
+// callerError marks an error of the caller's read function, as opposed to one of the reading.
 type callerError struct{ error }
 
 // environment is what a tool sees of htcd, besides the constants of package tool.
@@ -99,15 +97,15 @@ func (c *Client) environment(id Identity) []string {
 		ccache = id.CCache
 	}
 	env = append(env, "KRB5CCNAME=FILE:"+ccache)
-	// Nor may it come with a token of this machine's. Where this is set, SEC_TOKEN_SYSTEM_DIRECTORY is not looked at.
+	// Nor may it use a token of this machine. With this set, SEC_TOKEN_SYSTEM_DIRECTORY is ignored.
 	tokens := "/nonexistent"
 	if id.Tokens != "" {
 		tokens = id.Tokens
 		env = append(env, "_condor_SEC_CLIENT_AUTHENTICATION_METHODS=IDTOKENS")
 	}
 	env = append(env, "_condor_SEC_TOKEN_DIRECTORY="+tokens)
-	// The command line says the same of the schedd. Settings that follow it, such as CREDD_HOST = $(SCHEDD_HOST), and a
-	// configuration that is made by a site's own command, hear of it like this.
+	// The command line names the same schedd. Settings that depend on it, such as CREDD_HOST = $(SCHEDD_HOST), and a
+	// configuration made by a site's own command, see it this way.
 	if id.Endpoint.Schedd != "" {
 		env = append(env, "_condor_SCHEDD_HOST="+id.Endpoint.Schedd)
 	}

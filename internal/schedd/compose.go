@@ -9,7 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// options are the submit lines of htcopts and of the job options. What both say must be the same.
+// options are the submit lines of htcopts and of the job options, which must agree.
 func (d Description) options() ([]option, error) {
 	options, err := parseOptions(d.Options, d.Allow)
 	if err != nil {
@@ -35,7 +35,7 @@ func (d Description) options() ([]option, error) {
 	return options, nil
 }
 
-// value is what the options say last of a command, which is what counts.
+// value is the last value of a command, which is the effective one.
 func value(options []option, key string) (string, bool) {
 	for _, o := range slices.Backward(options) {
 		if o.key == key {
@@ -45,14 +45,14 @@ func value(options []option, key string) (string, bool) {
 	return "", false
 }
 
-// replace gives a command one value instead of all it had.
+// replace gives a command one value instead of all others.
 func replace(options []option, key, value string) []option {
 	options = slices.DeleteFunc(options, func(o option) bool { return o.key == key })
 	return append(options, option{key, value})
 }
 
-// orElse gives a command that is a condition one more way to be true. It stands first: what the user wrote may have no
-// value, and then nothing after it would count.
+// orElse adds an alternative to a command that is a condition. It comes first: the user's condition may have no value,
+// and then nothing after it would count.
 func orElse(options []option, key, condition string) ([]option, error) {
 	if before, there := value(options, key); there {
 		both, err := either(condition, before)
@@ -65,15 +65,15 @@ func orElse(options []option, key, condition string) ([]option, error) {
 }
 
 // memoryHolds counts how often a job was held for its memory. The starter's own hold is JobOutOfResources; a machine's
-// or a schedd's policy may hold for other reasons, too, and then this counts one too many.
+// or a schedd's policy may also hold for other reasons, and then this counts one too many.
 const memoryHolds = "((NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0) + (NumHoldsByReason.SystemPolicy ?: 0))"
 
-// memoryHeld tells that a job is held for its memory: 34 by the starter, 21 by a machine's policy and 26 by the schedd's,
-// with the subcode that HTCondor's own policies give.
+// memoryHeld is true of a job held for its memory: 34 by the starter, 21 by a machine's policy and 26 by the schedd's,
+// with the subcode of HTCondor's own policies.
 const memoryHeld = "JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode == 21 || HoldReasonCode == 26) && HoldReasonSubCode == 102)"
 
-// moreMemory doubles the request at each such hold, and releases the job while that helps. A schedd before 9.2 counts no
-// holds: there the job stays held, and is not released with the same memory for ever.
+// moreMemory doubles the request at each such hold, and releases the job while that helps. A schedd before 9.2 does not
+// count holds: there the job stays held, instead of being released with the same memory again and again.
 func (t JobOptions) moreMemory(options []option) ([]option, error) {
 	m := t.MemoryRetry
 	if m == nil {
@@ -90,7 +90,7 @@ func (t JobOptions) moreMemory(options []option) ([]option, error) {
 	case asked < 1:
 		return nil, refused("spec.memoryRetry: expected a first request above 0, which it doubles, found request_memory = %s in htcopts", first)
 	case float64(m.Most) <= asked:
-		return nil, refused("spec.memoryRetry.maxMemory: expected more than the %.0f MiB that are asked for first, found %d MiB", asked, m.Most)
+		return nil, refused("spec.memoryRetry.maxMemory: expected more than the %.0f MiB of the first request, found %d MiB", asked, m.Most)
 	}
 	steps := 0
 	for most := asked; most < float64(m.Most); most *= 2 {
@@ -100,7 +100,7 @@ func (t JobOptions) moreMemory(options []option) ([]option, error) {
 	return orElse(options, "periodic_release", fmt.Sprintf("%s && %s >= 1 && %s <= %d", memoryHeld, memoryHolds, memoryHolds, min(m.Times, steps)))
 }
 
-// deadlines remove what was held or idle for too long.
+// deadlines remove jobs that were held or idle for too long.
 func (t JobOptions) deadlines(options []option) ([]option, error) {
 	if late := late(t.HeldDeadline, t.IdleDeadline); late != "" {
 		return orElse(options, "periodic_remove", late)
@@ -108,8 +108,8 @@ func (t JobOptions) deadlines(options []option) ([]option, error) {
 	return options, nil
 }
 
-// late is true of a job beyond one of its deadlines, empty without any. A job that waits for its files to be spooled is
-// not held.
+// late is true of a job beyond one of its deadlines, empty without any. A job that waits for its files to be spooled
+// does not count as held.
 func late(held, idle int64) string {
 	var conditions []string
 	if held > 0 {
@@ -121,8 +121,8 @@ func late(held, idle int64) string {
 	return strings.Join(conditions, " || ")
 }
 
-// success ends the retries at every code that is a success. Where nothing is tried again HTCondor need not know them, and
-// any of its commands would make it try again.
+// success ends the retries at every code that is a success. Without retries HTCondor need not know them, and any of its
+// commands would make it try again.
 func (t JobOptions) success(options []option) ([]option, error) {
 	tried := slices.ContainsFunc(options, func(o option) bool {
 		return o.key == "max_retries" || o.key == "retry_until" || o.key == "success_exit_code"
@@ -144,7 +144,7 @@ func (t JobOptions) success(options []option) ([]option, error) {
 	return orElse(options, "retry_until", strings.Join(others, " || "))
 }
 
-// attributes are what Job.Outcome needs to know of the job options.
+// attributes contain what Job.Outcome needs of the job options.
 func (t JobOptions) attributes() []option {
 	var all []option
 	if len(t.SuccessCodes) > 0 {

@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// Description is everything htcd sends for one run.
+// Description is everything that htcd sends for one run.
 type Description struct {
 	Tag        Tag
 	BatchName  string
@@ -24,16 +24,16 @@ type Description struct {
 	Command string // words split at white space; no shell looks at them
 	Source  string // the script
 
-	// Environment are variables of the script. They travel in a file that only the job's account can read: an ad's
-	// environment is shown to everybody.
+	// Environment are variables of the script. They travel in a file that only the job's account can read: everybody
+	// can see an ad's environment.
 	Environment map[string]string
 
-	Binds            []string      // directories bound into the container where the node has them
+	Binds            []string      // directories bound into the container if the node has them
 	CallbackURL      string        // where the job posts its end; empty: it does not
 	CallbackDeadline time.Duration // for all tries together, in whole seconds; 0: 60 s
 	Sender           string        // path of an htcd binary to send along; empty: the node's curl or wget
 
-	MaxOutput int64 // MiB that a job may leave behind, at most; HTCondor holds one with more. 0: no limit
+	MaxOutput int64 // largest output of a job, in MiB; HTCondor holds one with more. 0: no limit
 }
 
 // The names in a sandbox.
@@ -47,7 +47,7 @@ const (
 	fileEnvironment = ".environment"
 )
 
-// sandboxFiles are the names a job may not ask back.
+// sandboxFiles are names that a job may not name as output.
 var sandboxFiles = []string{fileSubmit, fileJob, fileScript, fileToken, fileSender, fileEnvironment, ".htcd"}
 
 const (
@@ -89,8 +89,8 @@ func (d Description) Render() (string, error) {
 	}
 	set("My.JobBatchName", classad.Quote(d.BatchName))
 	set("notification", "never")
-	// Only a completed job stays: a removed one must not come back. It goes when htcd says that its output is safe;
-	// a transfer alone is no sign of that.
+	// Only a completed job stays: a removed one must not come back. It leaves when htcd confirms that its output is
+	// safe, which a transfer alone does not show.
 	set("leave_in_queue", fmt.Sprintf("(JobStatus == %d) && (%s =!= true) && ((time() - CompletionDate) < %d)",
 		Completed, attrFetched, int64(keepCompleted/time.Second)))
 	for _, o := range options {
@@ -111,10 +111,9 @@ func (d Description) Render() (string, error) {
 	return b.String(), checkWritten(b.String())
 }
 
-// Deferred tells whether an attempt of a job may end without the job being over, or
-// with success by a code other than 0: then only HTCondor can say how the job ended, and a
-// callback tells no more than how an attempt did. A command that the site allows counts:
-// nobody here knows what it does.
+// Deferred reports whether an execution of a job may end without the job being over, or with success by a code other
+// than 0: then only HTCondor knows how the job ended, and a callback reports only one execution. A command allowed by
+// the site counts, since its effect is unknown here.
 func (d Description) Deferred() bool {
 	options, err := d.options()
 	if err != nil {
@@ -139,7 +138,7 @@ func (d Description) Wrapper() (string, error) {
 		deadline = defaultCallbackDeadline
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "#!/bin/sh\n# Runs the script of the HTCJob %s/%s in its container and tells htcd how it ended.\n", d.Tag.Namespace, d.Tag.Name)
+	fmt.Fprintf(&b, "#!/bin/sh\n# Runs the script of the HTCJob %s/%s in its container and reports its end to htcd.\n", d.Tag.Namespace, d.Tag.Name)
 	b.WriteString("proc=${1:-0}\n")
 	set := func(name, value string) { b.WriteString(name + "=" + shellQuote(value) + "\n") }
 	set("name", d.Tag.Name)
@@ -156,7 +155,7 @@ func (d Description) Wrapper() (string, error) {
 	return b.String(), nil
 }
 
-// shellQuote quotes for any shell; s holds no NUL and no line break.
+// shellQuote quotes for any shell; s contains no NUL and no line break.
 func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
@@ -170,8 +169,7 @@ var (
 
 const maxName = 253
 
-// check refuses what could break a line of the submit description or of the wrapper, or
-// could never run.
+// check refuses what could break a line of the submit description or of the wrapper, or could never run.
 func (d Description) check() error {
 	// Kubernetes promises the shape of these; the event and the ad rely on it.
 	switch {

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// maxEnvironment is how many bytes all variables of a job may take: every proc spools its own copy.
+// maxEnvironment is the total size of a job's variables in bytes: every proc spools its own copy.
 const maxEnvironment = 64 << 10
 
 var (
 	variableRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	// takenRE are names that htcd or HTCondor set, and those that would not come through as written: to apptainer they mean
-	// something else, or the shell in which it prepares a container does not take them.
+	// takenRE matches names that htcd or HTCondor set, and those that would not arrive as written: they have a meaning
+	// to apptainer, or the shell in which it prepares a container drops them.
 	takenRE = regexp.MustCompile(`^(HTCPROCID|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$`)
 )
 
-// checkEnvironment refuses what the script would not see as it was written.
+// checkEnvironment refuses variables that the script would not see as written.
 func checkEnvironment(variables map[string]string) error {
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
@@ -39,7 +39,7 @@ func checkEnvironment(variables map[string]string) error {
 	return nil
 }
 
-// environmentFile is the text of the file from which the wrapper reads the variables: one line for each.
+// environmentFile is the file from which the wrapper reads the variables: one line for each.
 func environmentFile(variables map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(variables)) {

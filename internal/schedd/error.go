@@ -9,28 +9,25 @@ import (
 	"strings"
 )
 
-// Kind says what went wrong, and so who can mend it and whether trying again
-// can help.
+// Kind is the kind of failure: it shows who can fix it and whether trying again can help.
 type Kind int
 
 // The kinds of failure.
 const (
 	// Unknown trouble, to be shown and tried again.
 	Unknown Kind = iota
-	// Refused is final: the description itself is wrong, and is refused
-	// again until it changes.
+	// Refused is final: the description itself is wrong, and will be refused again until it changes.
 	Refused
 	// Credentials are absent or expired; a new ticket may help.
 	Credentials
-	// NotAuthorised means that the schedd knows us and says no.
+	// NotAuthorised means that the schedd knows the account and refuses it.
 	NotAuthorised
-	// Unreachable means that no schedd answered. HTCondor's tools say the same when
-	// a ticket expired and the collector wants one too: look at the ticket first.
+	// Unreachable means that no schedd answered. HTCondor's tools report the same when a ticket expired and the
+	// collector also requires one: check the ticket first.
 	Unreachable
-	// Timeout means that a command was killed at its deadline: what it began
-	// may have happened or not.
+	// Timeout means that a command was killed at its deadline: its effect is unknown.
 	Timeout
-	// Limit is one of the schedd's own, such as MAX_JOBS_PER_OWNER; later perhaps.
+	// Limit is one of the schedd's own, such as MAX_JOBS_PER_OWNER; trying later may help.
 	Limit
 )
 
@@ -46,10 +43,10 @@ type Error struct {
 	Command  string // condor_submit, condor_q ...
 	ExitCode int    // -1 when it did not exit by itself
 	Stderr   string // the tool's last lines, or our own words
-	// Cluster is set when condor_submit printed a cluster and yet failed. That
-	// cluster may stand in the queue half-spooled: ask for it before sending again.
+	// Cluster is set when condor_submit printed a cluster but failed. That cluster may be in the queue half-spooled:
+	// ask for it before sending again.
 	Cluster *Cluster
-	// AtCommit is set when the schedd refused the whole submission at its end, and so took nothing.
+	// AtCommit is set when the schedd refused the whole submission at its end, and so accepted nothing.
 	AtCommit bool
 
 	err error
@@ -71,8 +68,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap gives what stands behind the error, such as a classad.SyntaxError or
-// context.DeadlineExceeded.
+// Unwrap returns the underlying error, such as a classad.SyntaxError or context.DeadlineExceeded.
 func (e *Error) Unwrap() error { return e.err }
 
 // KindOf finds the kind of an error of this package; a bare context deadline is a
@@ -88,7 +84,7 @@ func KindOf(err error) Kind {
 	return Unknown
 }
 
-// Refusal is a refusal of something before any command ran.
+// Refusal is a refusal before any command ran.
 func Refusal(format string, args ...any) error { return refused(format, args...) }
 
 func refused(format string, args ...any) *Error {
@@ -96,9 +92,9 @@ func refused(format string, args ...any) *Error {
 	return &Error{Kind: Refused, ExitCode: -1, Stderr: err.Error(), err: errors.Unwrap(err)}
 }
 
-// classify finds the kind of failure in the lines that a tool printed. They are in order: several lines hold the effect of
-// one cause in the words of another. Some tools echo what users wrote, expressions and names of files: of those only the beginning
-// of a line is HTCondor's own.
+// classify finds the kind of failure in the lines that a tool printed. Order matters: several lines show the effect of
+// one cause in the words of another. Some tools echo what users wrote, expressions and names of files: of those only
+// the beginning of a line is HTCondor's own.
 func classify(lines []string, echoes bool) Kind {
 	for _, r := range signs {
 		for _, line := range lines {
@@ -113,7 +109,7 @@ func classify(lines []string, echoes bool) Kind {
 	return Unknown
 }
 
-// badValue is what condor_submit says of a command's value before it asks anybody anything.
+// badValue is condor_submit's message about a command's value before it contacts anybody.
 var badValue = regexp.MustCompile(`^ERROR: [a-z_]+=.* is invalid, (it )?must `)
 
 type sign struct {
@@ -131,11 +127,10 @@ func (r sign) says(line string, echoes bool) bool {
 	return false
 }
 
-// ownLine is one of those in which HTCondor says how a connection failed. Nothing of a job stands in them.
+// ownLine is one of the lines in which HTCondor reports how a connection failed. They contain nothing of a job.
 var ownLine = regexp.MustCompile(`^(AUTHENTICATE|SECMAN|CEDAR):[0-9]+:`)
 
-// signs are HTCondor 23.9's own words. Only what was seen to be final is Refused: what is
-// not known is shown and tried again.
+// signs are HTCondor 23.9's own words. Only what was seen to be final is Refused: the unknown is shown and tried again.
 var signs = []sign{
 	{Limit, []string{"Number of submitted jobs would exceed MAX_JOBS", "Number of jobs submitted would exceed MAX_JOBS"}},
 	// The schedd went away in the middle of the handshake; the line after it speaks of authentication.
@@ -149,11 +144,11 @@ var signs = []sign{
 	}},
 }
 
-// commitFailed begins what condor_submit says when the schedd does not take the whole submission.
+// commitFailed begins condor_submit's message when the schedd does not accept the whole submission.
 const commitFailed = "ERROR: Failed to commit job submission into the queue."
 
-// atCommit finds the kind of a failed commit in the lines after it. Without any it is a lost answer: the schedd died, and may have
-// the jobs all the same. The reason may be a site's own, with what users wrote anywhere in it.
+// atCommit finds the kind of a failed commit in the lines after it. Without any, the answer was lost: the schedd died,
+// and may still have the jobs. The reason may be a site's own, with users' words anywhere in it.
 func atCommit(lines []string) (kind Kind, is bool) {
 	at := slices.Index(lines, commitFailed)
 	if at < 0 || at+1 == len(lines) {
@@ -172,8 +167,8 @@ func atCommit(lines []string) (kind Kind, is bool) {
 
 var notAnAccount = regexp.MustCompile(`^ERROR: Setting owner to "[^"]*", which is not a valid user account`)
 
-// Repeats reports whether a refusal at the commit is the same as one before it, of another try of the same. Every try has a
-// cluster of its own: a reason that names the same job twice is about somebody else's.
+// Repeats reports whether a refusal at the commit is the same as an earlier one of the same submission. Every try has a
+// cluster of its own: a reason that names the same job twice concerns somebody else's.
 func (e *Error) Repeats(before *Error) bool {
 	if e.Stderr == before.Stderr {
 		return !someJob.MatchString(e.Stderr)
@@ -183,14 +178,14 @@ func (e *Error) Repeats(before *Error) bool {
 
 var someJob = regexp.MustCompile(`\bjob [0-9]+\.-?[0-9]+`)
 
-// nothingMatched tells whether condor_rm found nothing to remove. It ends with the same
-// line after every trouble; here it stands alone.
+// nothingMatched reports whether condor_rm found nothing to remove. It ends with the same line after every failure;
+// here that line is alone.
 func nothingMatched(stderr string) bool {
 	return strings.HasPrefix(stderr, "Couldn't find/remove all jobs matching constraint")
 }
 
-// plain shortens what a tool said to what helps: condor_q adds two paragraphs of advice to an
-// administrator of HTCondor, and without a collector some tools say nothing at all.
+// plain shortens a tool's message to the useful part: condor_q adds two paragraphs of advice to an administrator of
+// HTCondor, and without a collector some tools say nothing at all.
 func plain(words string) string {
 	words, _, _ = strings.Cut(words, " | Extra Info:")
 	return strings.ReplaceAll(words, "(null)", "no schedd was found")

@@ -8,8 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// parsed reads an expression of a user's. Escapes in quoted names are resolved by then, so that what the names hold
-// was not seen by those who looked at the text.
+// parsed parses a user's expression. Escapes in quoted names are resolved by then, so earlier checks of the text have
+// not seen what the names contain.
 func parsed(v string) (classad.Expr, error) {
 	x, err := classad.ParseExpr(v)
 	if err != nil {
@@ -22,7 +22,7 @@ func parsed(v string) (classad.Expr, error) {
 	return x, err
 }
 
-// checkNames looks at the names that a node of an expression holds itself.
+// checkNames checks the names in a node of an expression.
 func checkNames(x classad.Expr) error {
 	switch x := x.(type) {
 	case *classad.Ref:
@@ -45,8 +45,8 @@ func checkNames(x classad.Expr) error {
 	return nil
 }
 
-// quotable refuses a quoted name that could only be written with an escape, or that is more than a name to condor_submit,
-// to the schedd or to a terminal.
+// quotable refuses a quoted name that could only be written with an escape, or that has a special meaning to
+// condor_submit, the schedd or a terminal.
 func quotable(name string) error {
 	at, what := unplain(name)
 	if i := strings.IndexAny(name, "\t\\'\"$"); i >= 0 && (what == "" || i < at) {
@@ -58,7 +58,7 @@ func quotable(name string) error {
 	return nil
 }
 
-// bare refuses a name behind a dot that needs its quotes: HTCondor leaves them out when it prints the ad.
+// bare refuses a name after a dot that needs its quotes: HTCondor omits them when it prints the ad.
 func bare(name string) error {
 	if err := quotable(name); err != nil || classad.IsName(name) {
 		return err
@@ -74,8 +74,8 @@ func expression(v string) (string, error) {
 	return x.String(), nil
 }
 
-// enclosed is an expression that condor_submit makes a part of another one. In the middle of one no string can end in a
-// backslash, which would take the closing quote with it.
+// enclosed is an expression that condor_submit makes part of another one. Inside an expression no string can end in a
+// backslash, which would escape the closing quote.
 func enclosed(v string) (string, error) {
 	written, err := expression(v)
 	if err == nil && strings.HasSuffix(written, `\"`) {
@@ -84,8 +84,8 @@ func enclosed(v string) (string, error) {
 	return written, err
 }
 
-// either is an expression that is true where one of two is. The second one is a user's and may end in a string that ends
-// in a backslash, which only the end of an expression can hold.
+// either is an expression that is true if one of two is. The second is a user's and may end in a string that ends in a
+// backslash, which is possible only at the end of an expression.
 func either(ours, users string) (string, error) {
 	l, lErr := classad.ParseExpr(ours)
 	r, rErr := classad.ParseExpr(users)

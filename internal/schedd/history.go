@@ -16,10 +16,9 @@ type HistoryBounds struct {
 	Since     string // stop at this ad, "cluster.proc", or at the first that matches this expression; it is not shown
 }
 
-// History calls fn for every job that left the queue and matches, usually newest first by
-// the time of leaving, not by id; for some perhaps twice. It ends, without an error, where the schedd's history
-// ends: older jobs are rotated away (3 files of 20 MB by default), and a remote query sees
-// at most the newest 50,000. Errors are those of Queue.
+// History calls fn for every matching job that left the queue, usually newest first by the time of leaving, not by id;
+// for some perhaps twice. It ends, without an error, where the schedd's history ends: older jobs are rotated away (3
+// files of 20 MB by default), and a remote query sees at most the newest 50,000. Errors are those of Queue.
 func (c *Client) History(ctx context.Context, id Identity, constraint string, b HistoryBounds, fn func(Job) error) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -33,17 +32,17 @@ func (c *Client) History(ctx context.Context, id Identity, constraint string, b 
 	if KindOf(err) != Timeout || ctx.Err() != nil || c.Answers(ctx, id) != nil || !c.short(ctx, q) {
 		return err
 	}
-	// The schedd answers. It reads its history from the end, in blocks, and moves all it has of a line with every block:
-	// one of 17 MB, which a job's owner can bring about, takes minutes. From the beginning it takes a second.
+	// The schedd answers. It reads its history from the end, in blocks, and copies the whole partial line with every
+	// block: a line of 17 MB, which a job's owner can cause, takes minutes. From the beginning it takes a second.
 	c.longLines.note(id.Endpoint)
 	return c.forwards(ctx, q, b, fn)
 }
 
-// maxForwards is below the number of ads after which a schedd stops reading its history for a remote query, 50,000: of a longer one it
-// would show the oldest.
+// maxForwards is below the number of ads after which a schedd stops reading its history for a remote query, 50,000: of
+// a longer one it would show the oldest.
 const maxForwards = 40_000
 
-// short reports whether the history can be read as a whole from its beginning.
+// short reports whether the history can be read entirely from its beginning.
 func (c *Client) short(ctx context.Context, q question) bool {
 	n := 0
 	q.args, q.constraint = append(slices.Clone(q.args), "-forwards", "-json"), ""
@@ -51,7 +50,7 @@ func (c *Client) short(ctx context.Context, q question) bool {
 	return err == nil && n < maxForwards
 }
 
-// backwards reads from the newest on, as far as the bounds say.
+// backwards reads from the newest on, within the bounds.
 func (q question) backwards(b HistoryBounds) question {
 	q.args = append(slices.Clone(q.args), "-backwards", "-json")
 	if b.Limit > 0 {
@@ -85,7 +84,7 @@ func (c *Client) forwards(ctx context.Context, q question, b HistoryBounds, fn f
 	return err
 }
 
-// longLines remembers where the history is better read from its beginning, for a while: it is rotated at some time.
+// longLines remembers that the history is better read from its beginning, for a while: it is rotated at some time.
 type longLines struct {
 	mu sync.Mutex
 	m  map[Endpoint]time.Time

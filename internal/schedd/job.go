@@ -20,7 +20,7 @@ type Tag struct {
 	Attempt   int    // HTCJobAttempt: counts the runs of one HTCJob, from 1
 	Namespace string // HTCJobNamespace
 	Name      string // HTCJobName
-	SpecHash  string // HTCJobSpecHash: which spec it was sent with; empty in jobs of versions before 0.1
+	SpecHash  string // HTCJobSpecHash: hash of the spec it was sent with; empty in jobs of versions before 0.1
 }
 
 // The names of the tag's attributes. No submit option may set them.
@@ -114,24 +114,23 @@ func (s JobStatus) String() string {
 const (
 	holdCodeSpooling = 16
 
-	// reasonStagingFailed is the schedd's own RemoveReason for a cluster whose
-	// input files never arrived: it ran nothing and stands for no run.
+	// reasonStagingFailed is the schedd's own RemoveReason for a cluster whose input files never arrived: it ran
+	// nothing and is no run.
 	reasonStagingFailed = "Staging of job files failed"
 
-	// reasonPeriodicRemove begins the RemoveReason of a job that its own PeriodicRemove took out.
+	// reasonPeriodicRemove begins the RemoveReason of a job that its own PeriodicRemove removed.
 	reasonPeriodicRemove = "The job attribute PeriodicRemove expression"
 )
 
-// Job is what one ad of the queue or of the history says. Times are Unix
-// seconds, 0 when absent.
+// Job is the content of one ad of the queue or of the history. Times are Unix seconds, 0 when absent.
 type Job struct {
 	Cluster, Proc      int
 	Tag                Tag
 	Owner              string
 	Status, LastStatus JobStatus
 
-	// How the last attempt ended; nil when the ad does not say. Held and
-	// removed jobs carry these too: read Outcome, not them.
+	// How the last execution ended; nil if the ad does not contain it. Held and removed jobs have these too: read
+	// Outcome instead.
 	ExitBySignal         *bool
 	ExitCode, ExitSignal *int
 	SuccessExitCode      int    // success_exit_code of the description, 0 by default
@@ -142,12 +141,12 @@ type Job struct {
 	HoldReasonCode, HoldReasonSubCode int
 	RemoteHost                        string
 
-	// Why, in HTCondor's words; asked for where ErrReasons says that they matter, which sets Reasoned.
+	// Why, in HTCondor's words; requested if ErrReasons reports that they matter, which sets Reasoned.
 	HoldReason, LastHoldReason, RemoveReason string
 	Reasoned                                 bool
 
-	// Unread: the job is there, but its ad could not be had or read. Number, Status, Owner, and UID and Attempt of the
-	// tag are all that is known of it.
+	// Unread: the job exists, but its ad could not be read. Only Number, Status, Owner, and UID and Attempt of the tag
+	// are known.
 	Unread bool
 
 	QDate, StageInFinish              int64
@@ -161,21 +160,21 @@ type Job struct {
 // ID is the job's number as HTCondor prints it, "cluster.proc".
 func (j Job) ID() string { return strconv.Itoa(j.Cluster) + "." + strconv.Itoa(j.Proc) }
 
-// Done tells whether the job ran to its end. A completed job that is taken
-// out with condor_rm stands in the history as removed, LastJobStatus 4.
+// Done reports whether the job ran to its end. A completed job that is removed with condor_rm is in the history as
+// removed, LastJobStatus 4.
 func (j Job) Done() bool {
 	return j.Status == Completed || j.Status == Removed && j.LastStatus == Completed
 }
 
-// Held tells whether the job is held, by whomever, but not for spooling.
+// Held reports whether the job is held by anybody, except for spooling.
 func (j Job) Held() bool { return j.Status == Held && j.HoldReasonCode != holdCodeSpooling }
 
-// Spooling tells whether the job still waits for its input files. A job whose
-// files all arrived may show the code for a second longer.
+// Spooling reports whether the job still waits for its input files. A job whose files all arrived may show the code for
+// another second.
 func (j Job) Spooling() bool { return j.Status == Held && j.HoldReasonCode == holdCodeSpooling }
 
-// Spooled tells whether all input files of the job arrived. Only this tells a
-// cluster that will run from one that is stuck since its submit was killed.
+// Spooled reports whether all input files of the job arrived. Only this distinguishes a cluster that will run from one
+// that is stuck since its submit was killed.
 func (j Job) Spooled() bool { return j.StageInFinish > 0 }
 
 // SpoolTime is how long a cluster may take to receive its files before it counts as stuck. A killed condor_submit

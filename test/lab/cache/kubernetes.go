@@ -61,7 +61,9 @@ func (c *Cache) programs(ctx context.Context, name, source, ldflags string, pack
 		recipe += string(text)
 	}
 	return c.artifact(ctx, name, recipe, func(ctx context.Context, dir string) error {
-		cmd := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-ldflags", ldflags, "-o", dir + "/"}, packages)...)
+		// The linker drops debug information (-s -w): not generating it saves a tenth of the compiler's time.
+		args := []string{"build", "-trimpath", "-gcflags", "all=-dwarf=false", "-ldflags", ldflags, "-o", dir + "/"}
+		cmd := exec.Command("go", slices.Concat(args, packages)...)
 		cmd.Dir = source
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 		return c.run(ctx, cmd, name)
