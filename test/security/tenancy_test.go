@@ -228,7 +228,7 @@ func caches(b *trial.Bench, accounts ...string) {
 
 func TestLimitsOfASite(t *testing.T) {
 	b := trial.New(t)
-	restarted(t, "--allow-images=docker://127.0.0.1:*/centos", "--max-queue=3", "--max-open-per-namespace=4")
+	restarted(t, "--allow-images=docker://127.0.0.1:*/centos", "--max-queue=3", "--max-open-per-namespace=3")
 	b.Create("image", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = "python" })
 	b.Create("large", "exit 0\n", trial.Queue(4))
 	b.Create("first", "sleep 15\n", trial.Queue(3))
