@@ -405,24 +405,3 @@ func TestKindsOfKinitsWords(t *testing.T) {
 		require.ErrorContains(t, err, strings.TrimPrefix(words, "kinit: "))
 	}
 }
-
-func TestParseCache(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	whole := cacheFile(now, now.Add(time.Hour), now.Add(2*time.Hour), true)
-	got, err := parseCache(whole)
-	require.NoError(t, err)
-	require.Equal(t, times{now, now.Add(time.Hour), now.Add(2 * time.Hour)}, got)
-	got, err = parseCache(cacheFile(now, now.Add(time.Hour), now.Add(2*time.Hour), false))
-	require.NoError(t, err)
-	require.True(t, got.renewTill.IsZero())
-	for n := range whole {
-		_, err := parseCache(whole[:n])
-		require.Error(t, err, "the first %d bytes", n)
-	}
-}
-
-func FuzzParseCache(f *testing.F) {
-	now := time.Unix(1_800_000_000, 0)
-	f.Add(cacheFile(now, now.Add(time.Hour), now, true))
-	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = parseCache(b) })
-}

@@ -1,0 +1,88 @@
+package metrics
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// waiter is an HTCJob that waits, created at the beginning of time, with a condition that turned an hour later.
+func waiter(phase v1alpha1.Phase, kind string, is metav1.ConditionStatus, reason string) *v1alpha1.HTCJob {
+	job := &v1alpha1.HTCJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "j", CreationTimestamp: metav1.NewTime(time.Unix(1000, 0))},
+		Status:     v1alpha1.HTCJobStatus{Phase: phase},
+	}
+	if kind != "" {
+		job.Status.Conditions = []metav1.Condition{{Type: kind, Status: is, Reason: reason, LastTransitionTime: metav1.NewTime(time.Unix(4600, 0))}}
+	}
+	return job
+}
+
+func TestWhyAnHTCJobWaits(t *testing.T) {
+	deleted := waiter("Pending", "Submitted", "False", "Waiting")
+	deleted.DeletionTimestamp = new(metav1.NewTime(time.Unix(5000, 0)))
+	both := waiter("Submitting", "Submitted", "False", "Retrying")
+	both.Status.Conditions = append(both.Status.Conditions, metav1.Condition{Type: "Credentials", Status: "False", Reason: "BadPassword"})
+	for name, c := range map[string]struct {
+		job  *v1alpha1.HTCJob
+		want string
+	}{
+		"it is new":                           {waiter("", "", "", ""), "NoStatus"},
+		"its turn has not come":               {waiter("Pending", "Submitted", "False", "Waiting"), "Waiting"},
+		"it is looked for":                    {waiter("Submitting", "Submitted", "Unknown", "AskingSchedd"), "AskingSchedd"},
+		"the schedd is away":                  {waiter("Submitting", "BackendReachable", "False", "Timeout"), "Timeout"},
+		"the password is wrong":               {both, "BadPassword"},
+		"somebody wrote something of his own": {waiter("Pending", "Submitted", "False", "Whatever"), "Other"},
+		"it runs":                             {waiter("Running", "Credentials", "False", "BadPassword"), ""},
+		"it is suspended":                     {waiter("Suspended", "Submitted", "False", "Suspended"), ""},
+		"it is being deleted":                 {deleted, ""},
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, waitOf(c.job)) })
+	}
+}
+
+func TestHTCJobsThatWaitAreCountedByReasonWithTheOldest(t *testing.T) {
+	m := New(Build{})
+	require.NoError(t, m.registry.Register(m.waits))
+	m.waits.now = func() time.Time { return time.Unix(9000, 0) }
+	seen := m.phases()
+	n := func(reason string) string {
+		return value(t, page(t, m), fmt.Sprintf("htcd_waiting_htcjobs{reason=%q}", reason))
+	}
+	since := func(reason string) string {
+		return value(t, page(t, m), fmt.Sprintf("htcd_waiting_since_timestamp_seconds{reason=%q}", reason))
+	}
+	require.Equal(t, "0", n("Waiting"))
+	require.Empty(t, since("Waiting"))
+
+	first := waiter("", "", "", "")
+	seen.OnAdd(first, false)
+	require.Equal(t, "1000", since("NoStatus"))
+	asked := waiter("Submitting", "Submitted", "Unknown", "AskingSchedd")
+	seen.OnUpdate(first, asked)
+	require.Equal(t, "1000", since("AskingSchedd"), "another reason is no new beginning")
+	require.Empty(t, n("NoStatus"))
+	full := waiter("Pending", "Submitted", "False", "NamespaceLimit")
+	seen.OnUpdate(asked, full)
+	require.Equal(t, "1000", since("NamespaceLimit"))
+	room := waiter("Pending", "Submitted", "False", "Waiting")
+	seen.OnUpdate(full, room)
+	require.Equal(t, "9000", since("Waiting"), "there is room now")
+
+	old := waiter("Pending", "Submitted", "False", "Waiting")
+	old.Name = "old"
+	seen.OnAdd(old, true)
+	require.Equal(t, "4600", since("Waiting"), "since the attempt began, not since it was created")
+	require.Equal(t, "2", n("Waiting"))
+	seen.OnUpdate(room, waiter("Idle", "Submitted", "True", "Submitted"))
+	require.Equal(t, "1", n("Waiting"))
+	seen.OnDelete(cache.DeletedFinalStateUnknown{Key: "ns/old", Obj: old})
+	require.Equal(t, "0", n("Waiting"))
+	require.Empty(t, m.waits.m)
+}
