@@ -13,7 +13,7 @@ import (
 )
 
 // Without the apiserver the Lease cannot be renewed: after 10 s another htcd might lead, so this one stops everything
-// and begins anew, as the same process.
+// and begins again, as the same process.
 func TestWithoutKubernetesCallbacksAreDurableAndTheStatusFollows(t *testing.T) {
 	for _, part := range []string{"apiserver", "etcd"} {
 		t.Run(part, func(t *testing.T) {
@@ -32,7 +32,7 @@ func TestWithoutKubernetesCallbacksAreDurableAndTheStatusFollows(t *testing.T) {
 			o.do(o.part(part).Kill)
 			before := ended()
 			o.Eventually(func() bool { return ended() > before }, func() string { return "no callback reached the ledger" })
-			o.Eventually(func() bool { return strings.Contains(o.log(), "beginning anew") },
+			o.Eventually(func() bool { return strings.Contains(o.log(), "this process must not continue") },
 				func() string { return "the lease was never lost" })
 			o.do(o.part(part).Start)
 
