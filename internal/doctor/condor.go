@@ -96,7 +96,7 @@ func reachable(condor *schedd.Client, id *schedd.Identity) Check {
 	return Check{Name: "schedd", Needs: []string{"tools", "ticket"}, Try: func(ctx context.Context) (string, error) {
 		name, err := condor.ScheddName(ctx, *id)
 		if err != nil {
-			return "", &Trouble{"the schedd to use cannot be determined: " + err.Error(), "set --schedd, or mend --schedd-command or --condor-config"}
+			return "", &Trouble{"the schedd to use cannot be determined: " + err.Error(), "set --schedd, or correct --schedd-command or --condor-config"}
 		}
 		if err := condor.Answers(ctx, *id); err != nil {
 			return "", scheddTrouble("", err)

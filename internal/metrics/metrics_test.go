@@ -345,7 +345,7 @@ func BenchmarkScrape(b *testing.B) {
 	now := time.Now()
 	w := &work{workDescs: New(Build{}).work, Work: Work{
 		Ledger: book, LedgerFile: file, Data: filepath.Dir(file), Controller: loop{},
-		Now: func() time.Time { now = now.Add(fresh); return now }, // read anew every time
+		Now: func() time.Time { now = now.Add(fresh); return now }, // read again every time
 	}}
 	for b.Loop() {
 		metrics := make(chan prometheus.Metric, 100)

@@ -59,7 +59,7 @@ func TestAnswersDecideWhetherToTryAgain(t *testing.T) {
 	taken := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
 	hangUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 	for name, tt := range map[string]struct {
-		answers  []http.HandlerFunc // the last is given for ever
+		answers  []http.HandlerFunc // the last is repeated
 		tries    int
 		minWaits []time.Duration
 		want     string

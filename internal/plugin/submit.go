@@ -32,11 +32,12 @@ func submitCommand() *cobra.Command {
 		Use:   "submit FILE | -f FILE",
 		Short: "Apply the HTCJobs of a file, and wait for their end",
 		Long: `Apply the HTCJobs of a YAML or JSON file, - for the standard input, as kubectl apply --server-side would. An
-object with generateName is made anew each time. One that is as the file says already is called unchanged: nothing
+object with generateName is created each time. One that already agrees with the file is called unchanged: nothing
 is run again because of it.
 
-With --watch wait until all have ended; what had ended and is unchanged counts as it did then. On a terminal a line shows how many jobs are idle, running, done, failed and
-held; elsewhere only what is on hold and how it ended is told. An interrupt leaves the jobs as they are. Exit codes:
+With --watch it waits until all have ended; one that had ended and is unchanged keeps its result. On a terminal a line shows how many
+jobs are idle, running, done, failed and held; elsewhere only hold reasons and the result are shown. An interrupt leaves the jobs as
+they are. Exit codes:
 
   0    all have succeeded; without --watch: all are applied
   N    jobs have failed, those that are known all with the return code N of the script

@@ -270,7 +270,7 @@ func TestAChildThatLeftItsGroupDoesNotOutlastTheDeadline(t *testing.T) {
 	require.Less(t, time.Since(start), 15*time.Second)
 }
 
-// allGone tells whether the n processes whose numbers stand in the file are dead.
+// allGone reports whether the n processes whose numbers are in the file are dead.
 func allGone(t *testing.T, file string, n int) bool {
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)

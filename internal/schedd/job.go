@@ -183,7 +183,7 @@ func SpoolTime(procs int) time.Duration {
 	return time.Minute + time.Duration(procs)*15*time.Millisecond
 }
 
-// StagingFailed tells whether the schedd threw the job away because its
+// StagingFailed reports whether the schedd threw the job away because its
 // input files never came. Such a job never ran; it must not count as a run.
 func (j Job) StagingFailed() bool {
 	return j.Status == Removed && strings.HasPrefix(j.RemoveReason, reasonStagingFailed)
@@ -247,7 +247,7 @@ func (j Job) Outcome() Outcome {
 	return Outcome{State: OutcomeOpen}
 }
 
-// overdue tells whether the job was removed by its own PeriodicRemove for having been in the state beyond the deadline.
+// overdue reports whether the job was removed by its own PeriodicRemove for having been in the state beyond the deadline.
 // Where that expression holds a condition of the user's, too, the time tells which one it was: EnteredCurrentStatus stays
 // what it was when PeriodicRemove takes a job out.
 func (j Job) overdue(state JobStatus, deadline int64) bool {
@@ -258,7 +258,7 @@ func (j Job) overdue(state JobStatus, deadline int64) bool {
 	return alone || j.JobFinishedHookDone-j.EnteredCurrentStatus >= deadline
 }
 
-// succeeds tells whether a return code is a success.
+// succeeds reports whether a return code is a success.
 func (j Job) succeeds(code int) bool {
 	if j.SuccessCodes == "" {
 		return code == j.SuccessExitCode

@@ -16,7 +16,7 @@ type JobOptions struct {
 
 	MemoryRetry *MemoryRetry
 
-	HeldDeadline, IdleDeadline int64 // seconds; 0: for ever
+	HeldDeadline, IdleDeadline int64 // seconds; 0: never
 }
 
 // MemoryRetry lets a job that was held for too little memory run again with more.

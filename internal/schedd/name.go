@@ -69,7 +69,7 @@ type usual struct {
 }
 
 type answer struct {
-	sem  chan struct{} // whoever asks
+	sem  chan struct{} // held while asking
 	host string
 	have bool
 	till time.Time // when to ask again

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// all asks for every job that matches. When the answer cannot be had or read, one ad may be the cause: what its owner
-// wrote into it must not keep the others from being seen. Then it is asked which jobs there are, which takes nothing of what a
-// user can make long; then for those that are small; and where that fails, too, for ever fewer of them, until what is
-// left are the jobs that it fails for. These are reported as Unread.
+// all asks for every matching job. If the answer fails, one ad may be the cause: what its owner wrote into it must not
+// hide the others. Then it asks which jobs there are, without any attribute that a user can make long; then for those
+// whose ads are small; and if that fails too, for smaller and smaller groups, until it has isolated the jobs for which
+// the answer fails. These are reported as Unread.
 func (c *Client) all(ctx context.Context, q question, fn func(Job) error) error {
 	var seen []jobNumber
 	failure := c.ask(ctx, q.limited(Projection), func(j Job) error {

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// notLocated is what condor_ping says of a schedd whose address it did not get: because the collector has no record of it, or
-// because the collector did not answer.
+// notLocated is condor_ping's message about a schedd whose address it did not get: because the collector has no record of
+// it, or did not answer.
 const notLocated = "couldn't locate"
 
-// notFound makes of that error one which says whom the collector was asked for, and whether it answers. A schedd that was stopped
-// in good order, or is away for longer than the collector remembers (15 minutes), and one that never was look alike to the
-// collector, so both are named.
+// notFound replaces that error by one that names the schedd, and reports whether the collector answers. The collector cannot
+// distinguish a schedd that was stopped properly, or has been away for longer than it remembers (15 minutes), from one
+// that never existed, so both are named.
 func (c *Client) notFound(ctx context.Context, id Identity, args []string, err error) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Kind != Unreachable || !strings.Contains(e.Stderr, notLocated) || ctx.Err() != nil {
@@ -38,7 +38,7 @@ func (c *Client) notFound(ctx context.Context, id Identity, args []string, err e
 	return &told
 }
 
-// withName adds the schedd that a command was about to words which leave it out.
+// withName adds the schedd of a command to words that omit it.
 func withName(e *Error, args []string) {
 	if name := named(args); e.Kind == Unreachable && !strings.Contains(e.Error(), name) {
 		e.Stderr = fmt.Sprintf("schedd %s: %s", name, cmp.Or(e.Stderr, strings.TrimPrefix(e.Error(), e.Command+": ")))

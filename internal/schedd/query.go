@@ -48,8 +48,8 @@ func (c *Client) ask(ctx context.Context, cmd command, fn func(Job) error) error
 	return c.run(ctx, cmd)
 }
 
-// fields says what is asked for and where it goes. Asking for these alone makes a query six times
-// faster than asking for whole ads. Nothing that may be long is among them.
+// fields are the requested attributes and their destinations. Requesting only these makes a query six times
+// faster than requesting whole ads. None of them may be long.
 var fields = map[string]func(*Job, classad.Value){
 	"ClusterId":            func(j *Job, v classad.Value) { j.Cluster = integer(v) },
 	"ProcId":               func(j *Job, v classad.Value) { j.Proc = integer(v) },
@@ -78,7 +78,7 @@ var fields = map[string]func(*Job, classad.Value){
 	"NumJobStarts":         func(j *Job, v classad.Value) { j.NumJobStarts = integer(v) },
 }
 
-// reasons are asked for on their own: see ErrReasons.
+// reasons are requested separately: see ErrReasons.
 var reasons = map[string]func(*Job, classad.Value){
 	"HoldReason":     func(j *Job, v classad.Value) { j.HoldReason, _ = v.Str() },
 	"LastHoldReason": func(j *Job, v classad.Value) { j.LastHoldReason, _ = v.Str() },

@@ -40,10 +40,10 @@ func (q question) limited(projection string, constraints ...string) command {
 	return cmd
 }
 
-// ErrReasons is what fn returns for a job that it cannot judge without HoldReason, LastHoldReason and RemoveReason. It is
-// then called for that job once more, with the reasons, after all others. They are asked for on their own, a few at a
-// time, and only those of a size that people read: a job's owner decides how long they are, and an answer with one of 17
-// MB in it fails as a whole.
+// ErrReasons is returned by fn for a job that it cannot judge without HoldReason, LastHoldReason and RemoveReason. It is
+// then called for that job once more, with the reasons, after all others. They are requested separately, a few at a
+// time, and only if they are short enough for people to read: a job's owner decides how long they are, and an answer
+// that contains one of 17 MB fails as a whole.
 var ErrReasons = errors.New("the job's reasons are needed")
 
 // answer calls fn for every job that matches.
@@ -70,7 +70,7 @@ func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) err
 
 const (
 	reasonsAtOnce = 500
-	// maxText is how long the text of an attribute may be, in bytes: what is longer the schedd leaves out.
+	// maxText is the longest text of an attribute, in bytes: the schedd omits longer ones.
 	maxText = 4 << 10
 
 	noReason = "HTCondor gives no reason, or one of more than 4096 bytes, which is not asked for"
@@ -102,7 +102,7 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Jo
 	if len(left) == 0 {
 		return nil
 	}
-	// A job that has left the queue since is in this answer no more: the history, which is asked after the queue, has its reasons.
+	// A job that has left the queue since is not in this answer: the history, which is asked after the queue, has its reasons.
 	cmd = q.about("ClusterId,ProcId,JobStatus", ofCluster, ofProc)
 	return c.ask(ctx, cmd, func(there Job) error {
 		j, silent := left[there.number()]

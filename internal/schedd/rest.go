@@ -15,9 +15,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// attrSpooled lists the files that a job has left, but for its streams. HTCondor joins their names with commas and takes
-// each comma in a name for the end of one. Without the list it sends every file that the job has left in its directory,
-// whatever it is called.
+// attrSpooled lists a job's output files, except its streams. HTCondor joins their names with commas and treats
+// each comma in a name as the end of one. Without the list it sends every file that the job has left in its directory,
+// whatever its name.
 const attrSpooled = "SpooledOutputFiles"
 
 // maxList bounds, in bytes, the list that an ad is edited with: the kernel takes no argument of more than 128 KiB.

@@ -55,7 +55,7 @@ func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, 
 		if known && e.Kind == Refused {
 			e.Kind, e.AtCommit = Unknown, false // nothing is refused that has a cluster
 		}
-		// What is wrong with a job's credential it says where the range would stand.
+		// Problems with a job's credential are reported in place of the range.
 		if said := strings.Join(strings.Fields(out.String()), " "); !known && said != "" {
 			e.Stderr = strings.TrimSuffix(clip(said)+" | "+e.Stderr, " | ")
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Tail says what to read of a job that runs.
+// Tail describes what to read of a running job.
 type Tail struct {
 	Cluster, Proc int
 	Stderr        bool  // its standard error instead of its standard output
@@ -20,9 +20,8 @@ type Tail struct {
 // Tail copies what a running job has written to w, straight from the node it runs on. The node's
 // starter does nothing else while it sends, so w must never wait for anybody.
 //
-// condor_tail asks again every 2 s where the job does not run (any more), and never says
-// so: look whether it runs before, and end the context when it does not. With Follow it
-// ends without an error when it cannot reach the starter any more.
+// If the job does not run (any more), condor_tail asks again every 2 s and never reports it: check that it runs before,
+// and end the context when it does not. With Follow it ends without an error when it can no longer reach the starter.
 func (c *Client) Tail(ctx context.Context, id Identity, t Tail, w io.Writer) error {
 	args, err := c.target(ctx, id)
 	if err != nil {

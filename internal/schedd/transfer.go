@@ -153,7 +153,7 @@ func (c *Client) Release(ctx context.Context, id Identity, procs Procs) error {
 	return err
 }
 
-// edit sets attributes of the jobs that match, all in one transaction. It tells whether there were any; condor_qedit says
+// edit sets attributes of the jobs that match, all in one transaction. It reports whether there were any; condor_qedit says
 // the same of none and of jobs of another account.
 func (c *Client) edit(ctx context.Context, id Identity, constraint string, pairs ...string) (found bool, err error) {
 	args, err := c.target(ctx, id)

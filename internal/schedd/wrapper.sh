@@ -164,7 +164,7 @@ clear_away() {
 	} 2>/dev/null || :
 }
 
-# leave_files removes what is no file, and links to such: HTCondor would read a FIFO for ever, and keep the slot.
+# leave_files removes anything that is no file, and links to it: HTCondor would read a FIFO without end, and keep the slot.
 leave_files() {
 	find . -xdev ! -type f ! -type d -exec sh -c \
 		'for f; do [ ! -e "$f" ] || [ -f "$f" ] || [ -d "$f" ] || rm -f "$f"; done' sh {} + 2>/dev/null || :

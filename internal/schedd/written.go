@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// checkWritten looks at a finished description line by line, as condor_submit will, whoever wrote a line: what was
+// checkWritten checks a finished description line by line, as condor_submit reads it, whatever the origin of a line: what was
 // harmless where a user wrote it may be something else where it stands now. A refusal here is the last resort, as it
 // cannot say where the user wrote it.
 func checkWritten(description string) error {

@@ -31,7 +31,7 @@ type daemon struct {
 	mu     sync.Mutex
 	pprof  string // where its profiles are
 	passes []pass
-	news   chan struct{} // closed and made anew with every pass
+	news   chan struct{} // closed and replaced with every pass
 }
 
 // pass is one look at the schedd, as htcd's log tells.
@@ -241,7 +241,7 @@ func (d *daemon) asking(ctx context.Context) (time.Duration, error) {
 	return sum, lines.Err()
 }
 
-// forgetMaximum makes VmHWM begin anew.
+// forgetMaximum resets VmHWM.
 func (d *daemon) forgetMaximum() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", d.cmd.Process.Pid), []byte("5"), 0o200)
 }

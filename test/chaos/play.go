@@ -41,7 +41,7 @@ type Player struct {
 	mended time.Time // when everything was put right; zero before
 }
 
-// Play returns when everything was done, mended and started again, and the apiserver has taken every edit.
+// Play returns when everything was done, restored and started again, and the apiserver has accepted every edit.
 func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 	secret, err := p.Core.CoreV1().Secrets("default").Get(ctx, "kinit-secret", metav1.GetOptions{})
 	if err != nil {
@@ -161,7 +161,7 @@ func (p *Player) setPassword(ctx context.Context, password []byte) error {
 	return err
 }
 
-// mend puts everything right again and starts what is away. htcd gets its own flags back at the very end, by Restore.
+// mend restores everything and starts what is stopped. htcd gets its own flags back at the very end, by Restore.
 func (p *Player) mend(ctx context.Context) error {
 	p.Log("mend")
 	return errors.Join(

@@ -213,7 +213,7 @@ func TestAnEndedHTCJobRunsAgainWhenAskedTo(t *testing.T) {
 	b.Script("again", "exit 1\n")
 	require.Equal(t, v1alpha1.PhaseFailed, b.Ended("again").Status.Phase)
 
-	// Whoever waits right after the edit is not answered with the end before.
+	// A wait right after the edit does not return with the previous end.
 	b.Script("again", "exit 0\n")
 	b.Kubectl("wait", "--for=condition=Complete", "htcjob/again", "--timeout=120s")
 	job := b.Get("again")

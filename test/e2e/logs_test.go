@@ -39,7 +39,7 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 		require.NoError(t, err)
 		return out
 	}
-	// Whoever follows waits for it, from before it was sent to its end.
+	// A follower waits for it, from before it was sent to its end.
 	require.Equal(t, "out of 1\n", htcd("logs", "talk", "--proc=1", "--follow"))
 	require.ElementsMatch(t, []string{"[0] out of 0\n", "[1] out of 1\n"}, slices.Collect(strings.Lines(htcd("logs", "talk", "--all", "--follow"))))
 	require.Equal(t, "err of 0\n", htcd("logs", "htcjob.htc.cern.ch/talk", "--stderr"))

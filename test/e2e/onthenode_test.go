@@ -106,5 +106,5 @@ func TestASuccessThatHTCondorTakesBackIsToldAndBeginsNoOtherAttempt(t *testing.T
 	require.EqualValues(t, 1, job.Status.Attempt, "attempt 1 is on hold")
 	b.Eventually(func() bool {
 		return strings.Contains(b.Kubectl("get", "events", "--field-selector=involvedObject.name=unreadable"), "SuccessCorrected")
-	}, func() string { return "no Event tells that the success was taken back" })
+	}, func() string { return "no Event reports that the success was taken back" })
 }

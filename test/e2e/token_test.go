@@ -250,7 +250,7 @@ func (s spoiltToken) isExplained(t *testing.T) {
 	gone(b)
 }
 
-// told tells whether an HTCJob says what is wrong.
+// told reports whether an HTCJob shows what is wrong.
 func (s spoiltToken) told(job *v1alpha1.HTCJob) bool {
 	for _, c := range job.Status.Conditions {
 		if c.Type == s.condition && c.Status == metav1.ConditionFalse && c.Reason == s.reason {

@@ -91,7 +91,7 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 	}
 }
 
-// mount lets htcd begin anew with an empty tmpfs on one of its directories, for the time of the test.
+// mount restarts htcd with an empty tmpfs on one of its directories, for the time of the test.
 func (o outage) mount(dir, options string) {
 	o.T.Helper()
 	htcd := o.part("htcd")

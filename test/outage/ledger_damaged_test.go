@@ -64,7 +64,7 @@ func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
 		o.succeeded(running, fresh)
 		require.Len(t, o.aside(), len(asides)+damage.aside, damage.name)
 		if !damage.stopped {
-			require.Equal(t, pid, o.status("htcd").Pid, "%s: it begins anew by itself", damage.name)
+			require.Equal(t, pid, o.status("htcd").Pid, "%s: it restarts by itself", damage.name)
 		}
 
 		job := o.Until("waiting", "found again", func(job *v1alpha1.HTCJob) bool { return job.Status.Idle == 3 })

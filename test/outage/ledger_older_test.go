@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 )
 
-// A backup of the volume is older than what was sent since. What the HTCJobs and the schedd know stands above it.
+// A backup of the volume does not know what was sent since. The HTCJobs and the schedd override it.
 func TestAnOlderLedgerThatIsPutBackRepeatsNothing(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
 	htcd := o.part("htcd")

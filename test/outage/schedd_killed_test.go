@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// A schedd that dies within a second of a submit may keep the cluster half-spooled for ever, throw it away, or have it
+// A schedd that dies within a second of a submit may keep the cluster half-spooled without end, throw it away, or have it
 // whole. The moments cover the submit itself, the spooling after it and the second thereafter.
 func TestAScheddKilledAroundASubmitLeavesOneCluster(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")

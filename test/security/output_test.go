@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Who has the account of a job may edit its ad, and with it where condor_transfer_data writes what the job left behind.
+// The account of a job may edit its ad, and with it the place where condor_transfer_data writes the output.
 func TestAnEditedAdDoesNotWriteElsewhere(t *testing.T) {
 	b := trial.New(t)
 	elsewhere := b.Lab.Path("htcd", "data", "staging", "planted-"+b.Namespace)

@@ -1,7 +1,7 @@
 // Package krb keeps Kerberos tickets: a credential cache per identity, fetched with
 // kinit and renewed with kinit -R well before its end.
 //
-// A cache belongs to one user name and one password or keytab: whoever comes with the same
+// A cache belongs to one user name and one password or keytab: a caller with the same
 // name and another password shares nothing. Concurrent callers share one kinit. A cache is
 // made beside its place and renamed into it, so that a condor_submit never reads half a one.
 //

@@ -55,7 +55,7 @@ type Keeper struct {
 	entries map[string]*entry
 }
 
-// entry is one identity's cache. Whoever holds sem may read and write the rest.
+// entry is one identity's cache. The holder of sem may read and write the rest.
 type entry struct {
 	sem    chan struct{}
 	path   string
@@ -83,8 +83,8 @@ func New(o Options) *Keeper {
 // context's.
 //
 //  1. A ticket in the first two thirds of its life is returned as it is.
-//  2. An older one is renewed, or fetched anew where that is refused.
-//  3. When no KDC answers, the present ticket is returned while it lasts.
+//  2. An older one is renewed, or fetched again if that is refused.
+//  3. If no KDC answers, the present ticket is returned while it is valid.
 //  4. What failed is not tried again for a while with the same credential, and a wrong password less and less often.
 func (k *Keeper) Ticket(ctx context.Context, cred Credential) (Ticket, error) {
 	cred, err := cred.normalize()

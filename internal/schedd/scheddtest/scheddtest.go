@@ -1,4 +1,4 @@
-// Package scheddtest is a schedd in memory, for tests of what stands above
+// Package scheddtest is a schedd in memory, for tests of users of
 // schedd.Client. It has the same methods; the test is its pool: it starts, ends, holds
 // and loses jobs, and makes commands fail.
 package scheddtest

@@ -30,7 +30,7 @@ var landlock = sync.OnceValue(func() int {
 	return int(version) // #nosec G115 -- a small number
 })
 
-// Confined tells whether the kernel can keep a tool to Command.Writes.
+// Confined reports whether the kernel can keep a tool to Command.Writes.
 func Confined() bool { return landlock() > 0 }
 
 // confine lets this thread, and what it starts, write only what is named, for good. Without Landlock it does nothing.

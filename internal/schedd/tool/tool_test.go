@@ -104,7 +104,7 @@ func TestAToolDiesWithItsParent(t *testing.T) {
 	}
 }
 
-// Who has seen that the parent is dead may be sure of the tool, too: it will not execute another instruction.
+// Once the parent is seen to be dead, so is the tool: it will not execute another instruction.
 func TestAToolIsKilledBeforeItsParentsDeathIsKnown(t *testing.T) {
 	for range 10 {
 		parent, pid, _ := begin(t)

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Operator is the image of htcd that is to be built.
+// Operator is the image of htcd to build.
 type Operator struct {
 	// Clone is the directory of htcd's sources, with the Dockerfile.
 	Clone string

@@ -14,7 +14,7 @@ import (
 // NodeName is the only node's.
 const NodeName = "lab"
 
-// Kubelet makes the lab a node. Whoever is in the lab's network may ask it anything, which is only the lab.
+// Kubelet makes the lab a node. Anybody in the lab's network may ask it anything, which is only the lab.
 func Kubelet(w World) (*Process, error) {
 	dir := w.Lab.Path("node", "kubelet")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
