@@ -27,8 +27,8 @@
 //	                                 │  ▲                      │
 //	   killed or failed anywhere ────┘  │                      │ found by its tag
 //	                                    │                      ▼
-//	   recover asks queue and history:  │                 whole: adopted, Submitted
-//	     nothing, twice, apart in time ─┘ sent again      half-spooled: waited for, then removed, then as "nothing"
+//	   recover asks queue and history:  │                 any proc spooled: adopted, Submitted
+//	     nothing, twice, apart in time ─┘ sent again      none is: waited for, then removed, then as "nothing"
 //
 // A cluster that was sent but not recorded is thus found by asking; nothing is ever sent because a row is missing
 // or a command failed.
