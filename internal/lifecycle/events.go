@@ -8,7 +8,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// phaseNews is the reason and message that stand in the conditions and in the Event when a phase is reached.
+// phaseNews returns the reason and message for the conditions and the Event when a phase is reached.
 func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 	n := s.Counts
 	switch phase {
@@ -58,7 +58,7 @@ func failureNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 	return endReason(s, phase), message
 }
 
-// endReason is the reason that all the listed failures share, where it is one that says more than that they failed.
+// endReason returns the reason that all listed failures share if it says more than that they failed, otherwise the phase.
 func endReason(s Situation, phase v1alpha1.Phase) string {
 	shared := string(phase)
 	for i, p := range s.Failures {
@@ -80,14 +80,14 @@ func be(n int) string {
 	return "were"
 }
 
-// Event is what the user is told once.
+// Event is reported to the user once.
 type Event struct {
 	Warning         bool
 	Reason, Message string
 }
 
-// Events says what happened from one status to the next, one event for each kind of thing, however many jobs it
-// happened to. That jobs were sent is told where that is recorded.
+// Events returns what happened between two statuses: one event for each kind of change, however many jobs
+// changed. The event that jobs were sent is created where their submission is recorded.
 func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 	var events []Event
 	tell := func(warning bool, reason, format string, args ...any) {
@@ -123,7 +123,7 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 		return events
 	}
 	switch reason, message := phaseNews(s, after.Phase); {
-	case after.Phase == v1alpha1.PhaseHeld, reason == "": // told above, or nothing to tell
+	case after.Phase == v1alpha1.PhaseHeld, reason == "": // reported above, or nothing to report
 		if after.Phase == v1alpha1.PhaseIdle && before.Phase == v1alpha1.PhaseRunning && !again {
 			tell(false, "Idle", "%s for a slot again", waits(int(after.Active)))
 		}
@@ -133,7 +133,7 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 	return events
 }
 
-// corrected is how many jobs had counted as succeeded by their own word before HTCondor said otherwise.
+// corrected returns how many jobs had counted as succeeded because their callbacks said so before HTCondor said otherwise.
 func corrected(before v1alpha1.HTCJobStatus, s Situation) int {
 	if s.Run == nil || s.Run.State != ledger.Submitted || s.Run.Attempt != int(before.Attempt) {
 		return 0
@@ -148,7 +148,7 @@ func waits(n int) string {
 	return fmt.Sprintf("%d jobs wait", n)
 }
 
-// whyAgain says why there is another attempt.
+// whyAgain returns why there is another attempt.
 func whyAgain(before, after v1alpha1.HTCJobStatus) string {
 	switch {
 	case after.Rerun != before.Rerun:

@@ -10,11 +10,11 @@ import (
 	"htc.cern.ch/htcd/internal/logspod"
 )
 
-// LogsGoal decides what is to be done about the Pod; ok is false when nothing is, for now or at all.
+// LogsGoal decides what to do about the Pod; ok is false when there is nothing to do now or ever.
 func LogsGoal(s Situation) (g logspod.Goal, ok bool) {
 	g.UID = s.Job.UID
 	switch {
-	case s.Job.DeletionTimestamp != nil: // what belongs to it goes with it
+	case s.Job.DeletionTimestamp != nil: // its Pod is deleted with it
 		return g, false
 	case !s.Job.Spec.LogsPod:
 		g.None = true
@@ -26,26 +26,26 @@ func LogsGoal(s Situation) (g logspod.Goal, ok bool) {
 	return g, true
 }
 
-// Reasons of the condition beside those of package logspod.
+// Reasons of the condition in addition to those of package logspod.
 const (
 	reasonLogsLeaves = "Removing"
 	reasonLogsOff    = "NotEnabled"
 )
 
-// LogsOutcome is what came of the last try for a goal.
+// LogsOutcome is the result of the last try for a goal.
 type LogsOutcome struct {
 	Goal            logspod.Goal
 	Is              metav1.ConditionStatus
 	Reason, Message string
 }
 
-// LogsView is what the condition needs beside the situation.
+// LogsView is what the condition needs in addition to the situation.
 type LogsView struct {
 	Off     bool         // the administrator has not turned it on
 	Outcome *LogsOutcome // of the last try, if any
 }
 
-// logsCondition says whether there is such a Pod, or what is in the way.
+// logsCondition says whether the Pod exists or what prevents it.
 func logsCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation, v LogsView) {
 	had := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionLogsPod)
 	goal, wanted := LogsGoal(s)
@@ -71,13 +71,13 @@ func logsCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation,
 	}
 }
 
-// LogsSaid reports whether a condition speaks of the attempt, and of the end of it, that there is now.
+// LogsSaid reports whether a condition is about the present attempt and how it ended.
 func LogsSaid(had *metav1.Condition, s Situation) bool {
 	return had != nil && s.Job.Status.Attempt == int32(s.Run.Attempt) && s.Job.Status.Phase == phase(s) &&
 		had.Reason != reasonLogsLeaves && had.Reason != reasonLogsOff
 }
 
-// logsNews are the events of that condition.
+// logsNews returns the events of that condition.
 func logsNews(before, after v1alpha1.HTCJobStatus) []Event {
 	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionLogsPod)
 	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionLogsPod)

@@ -10,14 +10,14 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// ReasonGivenUp is the reason, of the condition and the Event, that some output cannot be had.
+// ReasonGivenUp is the reason, in the condition and the Event, when some output cannot be fetched.
 const ReasonGivenUp = "GivenUp"
 
-// ReasonIncomplete is the one that some output lacks files.
+// ReasonIncomplete is the reason when some output lacks files.
 const ReasonIncomplete = "Incomplete"
 
-// outputCondition says how far the output of the newest attempt has come. An attempt of an older htcd, whose output is
-// not fetched, has no such condition.
+// outputCondition says how much of the newest attempt's output has been fetched. An attempt of an older htcd, whose output
+// is not fetched, has no such condition.
 func outputCondition(set setCondition, s Situation, v View) {
 	run, n := s.Run, s.Output
 	if run == nil || run.OutputDir == "" || run.State != ledger.Submitted && run.State != ledger.Removed {
@@ -39,7 +39,7 @@ func outputCondition(set setCondition, s Situation, v View) {
 		lacks := n.Stderr[strings.LastIndex(n.Stderr, "\n")+1:]
 		say(metav1.ConditionFalse, ReasonIncomplete, fmt.Sprintf("the output of %s is here, %d incomplete; %s", Plural(fetched, "job"), n.Incomplete, strings.Trim(lacks, "()")))
 	case Restored(run) && n.Completed == 0:
-		// The ledger was lost, and what stood there is still true.
+		// The ledger was lost; the earlier condition still holds.
 	case n.Completed == 0:
 		say(metav1.ConditionTrue, "NothingToFetch", "no job ran to its end")
 	default:

@@ -9,59 +9,59 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// Situation is everything that is known about one HTCJob when a decision is made.
+// Situation is everything known about one HTCJob when a decision is made.
 type Situation struct {
 	Job      *v1alpha1.HTCJob
-	Run      *ledger.Run // the newest, nil when nothing was ever begun
+	Run      *ledger.Run // the newest; nil if none was ever begun
 	Counts   ledger.Counts
-	Failures []ledger.Proc // the first few that failed
-	Held     *ledger.Proc  // one that is held
+	Failures []ledger.Proc // the first few failed procs
+	Held     *ledger.Proc  // a held proc, if any
 	Orphans  bool          // the ledger has runs of an older object of this name
 
-	Stopped   int  // how many of the failed ones htcd itself ended, for Run.Stop
-	Unfetched bool // output is still to be fetched
+	Stopped   int  // how many of the failed procs htcd itself ended, for Run.Stop
+	Unfetched bool // some output has not been fetched yet
 	Output    ledger.OutputCounts
 	Now       time.Time
 }
 
-// Action is what HTCondor, or the ledger, is needed for.
+// Action is something that needs HTCondor or the ledger.
 type Action string
 
 // The actions.
 const (
-	Rest    Action = "rest"    // nothing to do for HTCondor
+	Rest    Action = "rest"    // nothing to do
 	Submit  Action = "submit"  // begin this attempt
-	Recover Action = "recover" // find out by the tag what became of this attempt
-	Restore Action = "restore" // write down again what the status says of a run that the ledger has lost
-	Remove  Action = "remove"  // take everything out of HTCondor, then let the object go
-	Suspend Action = "suspend" // take the jobs of this attempt out of HTCondor, because of spec.suspend
-	Expire  Action = "expire"  // the same with those that have not ended, because of spec.activeDeadlineSeconds
+	Recover Action = "recover" // look up by its tag what became of this attempt
+	Restore Action = "restore" // record again a run that the ledger has lost, from the status
+	Remove  Action = "remove"  // remove everything from HTCondor, then release the object
+	Suspend Action = "suspend" // remove the jobs of this attempt from HTCondor, because of spec.suspend
+	Expire  Action = "expire"  // remove those that have not ended, because of spec.activeDeadlineSeconds
 )
 
-// Decision is what is to be done about an HTCJob. Attempt is meant by all actions that begin, look for or stop one.
+// Decision is what to do about an HTCJob. Attempt is set for all actions that begin, look for or stop an attempt.
 type Decision struct {
 	Action  Action
 	Attempt int
 }
 
-// Plan decides what HTCondor is to be asked for, by the first rule that fits.
+// Plan chooses the next action by the first rule that fits.
 func Plan(s Situation) Decision {
 	job, run := s.Job, s.Run
 	ours := slices.Contains(job.Finalizers, v1alpha1.Finalizer)
 	switch {
-	// Others may hold a deleted object back; without our finalizer we are through with it.
+	// Other finalizers may keep a deleted object; without ours there is nothing left to do.
 	case job.DeletionTimestamp != nil && !ours:
 		return Decision{Action: Rest}
 	case job.DeletionTimestamp != nil:
 		return Decision{Action: Remove}
 
-	// The ledger knows nothing, but the object speaks of a run: the ledger was lost. What the object says was sent, or
-	// refused, is not asked about, so that it is never sent again; only an open intent is.
+	// The ledger has no run, but the status does: the ledger was lost. An attempt that was sent or refused according to the
+	// status is not looked up, so it is never sent again; only an open intent is.
 	case run == nil && job.Status.Attempt > 0 && toldApart(job.Status):
 		return Decision{Action: Restore}
 	case run == nil && job.Status.Attempt > 0:
 		return Decision{Recover, int(job.Status.Attempt)}
-	// The finalizer is set just before the intent is written: htcd ended between the two, or the ledger was lost.
+	// The finalizer is set just before the intent is recorded: htcd ended between the two, or the ledger was lost.
 	case run == nil && ours:
 		return Decision{Recover, 1}
 	case withheld(s):
@@ -71,7 +71,7 @@ func Plan(s Situation) Decision {
 
 	case run.State == ledger.Intent:
 		return Decision{Recover, run.Attempt}
-	// What htcd began to stop it stops, whatever was edited since.
+	// A stop that was begun is finished, whatever was edited since.
 	case Stopping(s) && run.Stop == crosscheck.StopSuspended:
 		return Decision{Suspend, run.Attempt}
 	case Stopping(s):
@@ -86,33 +86,33 @@ func Plan(s Situation) Decision {
 	return Decision{Action: Rest}
 }
 
-// toldApart reports whether a status says enough of its run to restore it: it was sent, or has ended without.
+// toldApart reports whether a status says enough about its run to restore it: the run was sent, or ended without being sent.
 func toldApart(status v1alpha1.HTCJobStatus) bool {
 	return status.ClusterID > 0 || status.Phase.Terminal() || status.Phase == v1alpha1.PhaseSuspended
 }
 
-// Stopping reports whether htcd has begun to stop the run and is not through with it: HTCondor has not said yet how each
-// of its procs ended.
+// Stopping reports whether htcd has begun to stop the run and not yet finished: HTCondor has not said how each of its
+// procs ended.
 func Stopping(s Situation) bool {
 	run := s.Run
 	return run != nil && run.State == ledger.Submitted && run.Stop != "" && !(run.Confirmed && run.Stop == crosscheck.StopDeadline)
 }
 
-// over reports whether the newest attempt has come to its end.
+// over reports whether the newest attempt has ended.
 func over(s Situation) bool {
 	run := s.Run
 	return run != nil && (run.State == ledger.Refused || run.State == ledger.Submitted && s.Counts.Active == 0 && !Stopping(s))
 }
 
-// due reports whether the attempt after the present one, or the first, is to be begun.
+// due reports whether the first attempt, or the one after the present one, should begin.
 func due(s Situation) bool {
 	switch run := s.Run; {
 	case run == nil:
 		return s.Job.Status.Attempt == 0
-	// A cluster whose files never arrived was taken out before it could run anything, or spec.suspend had it removed.
+	// Either its files never arrived and it was removed before it could run anything, or spec.suspend removed it.
 	case run.State == ledger.Removed:
 		return true
-	// What was refused is refused again until the spec changes.
+	// A refused spec would be refused again until it changes.
 	case run.State == ledger.Refused:
 		return changed(s.Job, run)
 	// A changed spec runs again, but only after every job of the present attempt has ended.
@@ -122,20 +122,21 @@ func due(s Situation) bool {
 	return false
 }
 
-// withheld reports whether spec.suspend keeps back an attempt that is due.
+// withheld reports whether spec.suspend holds back an attempt that is due.
 func withheld(s Situation) bool {
 	return s.Job.Spec.Suspend && due(s) && !(s.Run == nil && slices.Contains(s.Job.Finalizers, v1alpha1.Finalizer))
 }
 
-// changed reports whether a run was not made of what the HTCJob now says, or is to be repeated. Edits of suspend and its
-// like change the generation, but nothing that was sent.
+// changed reports whether a run was made from another spec than the present one, or is to be repeated. Edits of suspend and
+// similar fields change the generation, but nothing that was sent.
 func changed(job *v1alpha1.HTCJob, run *ledger.Run) bool {
 	again := job.Rerun()
 	return again != "" && again != run.Rerun || edited(job, run)
 }
 
-// edited reports whether a run was made of another spec. The generation alone does not: it restarts from an older one
-// when etcd is restored, and then another spec has the same. It decides where an older htcd has left nothing else.
+// edited reports whether a run was made from another spec. The generation alone cannot tell: after a restore of etcd it
+// restarts from an older value, and another spec may get the same one. It decides only for runs of an older htcd, which
+// recorded no hash.
 func edited(job *v1alpha1.HTCJob, run *ledger.Run) bool {
 	if run.SpecHash == "" {
 		return run.Generation != job.Generation
@@ -143,7 +144,7 @@ func edited(job *v1alpha1.HTCJob, run *ledger.Run) bool {
 	return run.SpecHash != job.SpecHash()
 }
 
-// next begins the attempt after run. Where the ledger was lost in between, that attempt may have been sent and lost too.
+// next begins the attempt after run. If the ledger was lost in between, that attempt may have been sent and lost as well.
 func next(run *ledger.Run) Decision {
 	if Restored(run) {
 		return Decision{Recover, run.Attempt + 1}
@@ -151,5 +152,5 @@ func next(run *ledger.Run) Decision {
 	return Decision{Submit, run.Attempt + 1}
 }
 
-// Restored reports whether a run was written down again after the ledger had been lost: its token was lost for good.
+// Restored reports whether a run was recorded again after the ledger had been lost; its token cannot be recovered.
 func Restored(run *ledger.Run) bool { return run.Deferred && len(run.TokenHash) == 0 }

@@ -15,30 +15,30 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// View is what a status needs beside the situation: what is about to be done, what is in the way, and whether the schedd answers.
+// View is what a status needs in addition to the situation: the next action, what blocks it, and whether the schedd answers.
 type View struct {
 	Decision  Decision
-	Blocker   *Blocker      // why the HTCJob does not get on, nil when nothing is in the way
-	Secret    backend.Proof // of the Secret that it is sent with
+	Blocker   *Blocker      // why the HTCJob makes no progress; nil if nothing blocks it
+	Secret    backend.Proof // of the Secret it is sent with
 	Unfetched *Blocker      // why output is not fetched
 	Logs      LogsView
 	Backend   backend.Reachability
 	Now       time.Time
 }
 
-// Blocker is why an HTCJob, or its output, does not get on at the moment.
+// Blocker is why an HTCJob, or the fetching of its output, makes no progress at the moment.
 type Blocker struct {
-	Condition string // the condition that is False because of it
+	Condition string // the condition it makes False
 	Reason    string
 	Message   string
 }
 
-// blockedBy reports whether something is in the way that a condition shows.
+// blockedBy reports whether there is a blocker that this condition shows.
 func (v View) blockedBy(condition string) bool {
 	return v.Blocker != nil && v.Blocker.Condition == condition
 }
 
-// NewStatus is the whole status of an HTCJob. It is pure; conditions keep the time of their last change.
+// NewStatus returns the whole status of an HTCJob. It is pure; conditions keep the time of their last change.
 func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	status := v1alpha1.HTCJobStatus{
 		Phase:              v1alpha1.PhasePending,
@@ -63,7 +63,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 			ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(seconds(v.Now)),
 		})
 	}
-	// Of a run that the ledger has lost, or has just let go, stands what was said before until HTCondor has been asked.
+	// If the ledger has lost the run, its previous status stays until HTCondor has been asked; a deletion keeps it, too.
 	if !kept {
 		submittedCondition(set, s, v)
 		endConditions(set, s, status.Phase)
@@ -79,9 +79,9 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	case v.Secret.Err != nil && !status.Phase.Terminal():
 		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.Secret.Err.Reason, v.Secret.Err.Message)
 	case !v.Secret.Known && !status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
-		// After a restart what was said stands until the Secret was looked at.
+		// After a restart the previous condition stays until the Secret has been checked.
 	case v.Secret.Err != nil:
-	// Where the schedd, or a full volume, is in the way next, what was said of the Secret no longer holds.
+	// If the blocker is now the schedd or a full volume, the earlier complaint about the Secret no longer holds.
 	case s.Run != nil && s.Run.State == ledger.Submitted, meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionCredentials) && !status.Phase.Terminal():
 		set(v1alpha1.ConditionCredentials, metav1.ConditionTrue, "TicketValid", "there is a ticket, or a token, to submit with")
 	}
@@ -94,13 +94,13 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.Backend.Reason, v.Backend.Message)
 	}
 	if s.Job.DeletionTimestamp != nil && v.blockedBy(v1alpha1.ConditionBackendReachable) {
-		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message) // it names the way out
+		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message) // it says what the user can do
 	}
 	status.Reason = reasonOf(status)
 	return status
 }
 
-// reasonOf is the one reason of a status that whoever reads a list of HTCJobs wants to know.
+// reasonOf returns the one reason of a status that matters most in a list of HTCJobs.
 func reasonOf(status v1alpha1.HTCJobStatus) string {
 	of := func(kind string, as ...metav1.ConditionStatus) string {
 		c := meta.FindStatusCondition(status.Conditions, kind)
@@ -125,8 +125,8 @@ func reasonOf(status v1alpha1.HTCJobStatus) string {
 	)
 }
 
-// toldBeforeDeletion reports whether what was told before the HTCJob was deleted stays: the deletion takes its jobs out of HTCondor,
-// and that is neither a failure nor does it say anything about how those ended whose callbacks have come.
+// toldBeforeDeletion reports whether the status from before the deletion stays: the deletion removes the jobs from HTCondor,
+// which is not a failure and says nothing about how those ended whose callbacks have arrived.
 func toldBeforeDeletion(s Situation) bool {
 	ended := s.Job.Status.Phase.Terminal() && s.Run != nil && s.Run.Attempt == int(s.Job.Status.Attempt)
 	return s.Job.DeletionTimestamp != nil && (ended || s.Run != nil && s.Run.State == ledger.Submitted)
@@ -142,10 +142,10 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 	run, back := s.Run, withheld(s)
 	status.Attempt, status.SpecHash, status.Rerun = int32(run.Attempt), run.SpecHash, run.Rerun
 	status.LastChecked = timeOrNil(run.Checked)
-	// Whoever waits for a condition of the changed spec must not be answered with the end of the attempt before.
+	// A client that waits for a condition of the changed spec must not see the end of the previous attempt instead.
 	if changed(s.Job, run) && !back {
 		status.ObservedGeneration = max(run.Generation, s.Job.Status.ObservedGeneration)
-		if edited(s.Job, run) { // they may be as high, or higher, after a restore of etcd
+		if edited(s.Job, run) { // after a restore of etcd both may be as high or higher
 			status.ObservedGeneration = min(status.ObservedGeneration, s.Job.Generation-1)
 		}
 	}
@@ -153,7 +153,7 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 	switch {
 	case run.State == ledger.Intent:
 		status.Active = int32(run.Procs)
-	case back && !suspended: // what is kept back is another attempt than this one, which has ended
+	case back && !suspended: // this attempt has ended; the next one is held back
 	case run.State == ledger.Refused:
 		status.Failed = int32(run.Procs)
 		status.CompletionTime = timeOrNil(run.Ended)
@@ -187,7 +187,7 @@ func describeFailures(failed []ledger.Proc) []v1alpha1.Failure {
 	return failures
 }
 
-// phase puts it into one word, by the first rule that fits.
+// phase sums up the situation in one word, by the first rule that fits.
 func phase(s Situation) v1alpha1.Phase {
 	run, n := s.Run, s.Counts
 	switch {
@@ -215,7 +215,7 @@ func phase(s Situation) v1alpha1.Phase {
 	return v1alpha1.PhaseFailed
 }
 
-// allRemoved reports whether nothing failed by itself, as far as the listed failures show.
+// allRemoved reports whether all listed failures are removals.
 func allRemoved(s Situation) bool {
 	for _, p := range s.Failures {
 		if p.Reason != crosscheck.ReasonRemoved {
@@ -227,7 +227,7 @@ func allRemoved(s Situation) bool {
 
 func submittedCondition(set setCondition, s Situation, v View) {
 	switch run := s.Run; {
-	// The run before has ended, and the changed spec waits.
+	// The previous run has ended, and the changed spec waits.
 	case v.Blocker != nil && v.Blocker.Reason == ReasonNamespaceLimit:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case withheld(s):
@@ -261,13 +261,13 @@ func endConditions(set setCondition, s Situation, phase v1alpha1.Phase) {
 	}
 }
 
-// reasonStopping is one of the condition Suspended while it is not yet True.
+// reasonStopping is a reason of the condition Suspended while it is not yet True.
 const reasonStopping = "Stopping"
 
 const notEnded = "not every job has ended"
 
-// progressConditions are the two by which kstatus, and what is built on it, tell "in progress" and "failed" from
-// "current": present and true, or absent.
+// progressConditions sets the two conditions, present and true or absent, by which kstatus and tools built on it tell
+// "in progress" and "failed" from "current".
 func progressConditions(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	stays := ""
 	switch status.Phase {
@@ -320,7 +320,7 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation)
 	}
 }
 
-// seconds cuts a time to what the API keeps.
+// seconds truncates a time to the API's precision.
 func seconds(t time.Time) time.Time { return t.Truncate(time.Second) }
 
 func timeOrNil(t time.Time) *metav1.Time {
@@ -337,5 +337,5 @@ func int32OrNil(n *int) *int32 {
 	return new(int32(*n))
 }
 
-// ReasonNamespaceLimit is why an HTCJob waits whose namespace has as many open jobs as it may have.
+// ReasonNamespaceLimit is the reason when an HTCJob waits because its namespace has as many open jobs as it may have.
 const ReasonNamespaceLimit = "NamespaceLimit"

@@ -2,10 +2,10 @@ package lifecycle
 
 import "fmt"
 
-// MaxNote is how long an Event's text may be, in bytes; the apiserver refuses 1,024 and more.
+// MaxNote is the maximum length of an Event's text in bytes; the apiserver refuses 1,024 and more.
 const MaxNote = 1000
 
-// Shorten cuts s to at most limit bytes, at a character's edge, and shows that it did.
+// Shorten cuts s to at most limit bytes at a character boundary and marks the cut with "…".
 func Shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -17,7 +17,7 @@ func Shorten(s string, limit int) string {
 	return s[:cut] + "…"
 }
 
-// Plural counts things.
+// Plural returns n and the noun in its singular or plural.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// AbsentTwice is how far apart two successful answers without a trace of the tag must be before the run is sent
-// again. The condor_submit of an earlier htcd died with it (package tool), before this one could take the Lease. What it
-// had sent by then, the schedd has either committed or dropped when it answers a later condor_q: it serves the connection
-// of a submission from the login to the commit, or to its end, and nobody else meanwhile (handle_q in its qmgmt.cpp). So
-// the first answer shows it; the second is for what we may have overlooked.
+// AbsentTwice is the minimum time between two successful answers without a trace of the tag before the run is sent
+// again. The condor_submit of an earlier htcd died with it (package tool), before this one could take the Lease. By the
+// time the schedd answers a later condor_q, it has either committed or dropped that submission: it serves a submission's
+// connection from the login to the commit, or to its end, and nobody else meanwhile (handle_q in its qmgmt.cpp). So
+// the first answer already shows the cluster; the second is a precaution.
 const AbsentTwice = 3 * time.Second
 
-// Absences remembers when a run was first not found. Memory is enough: after a restart the schedd is asked from the beginning.
+// Absences remembers when a run was first not found. Memory is enough: after a restart the schedd is asked twice again.
 type Absences struct {
 	mu sync.Mutex
 	m  map[string]time.Time
 }
 
-// First returns when it was, which is now unless it was before.
+// First returns when the run was first not found, and records now if there was no earlier time.
 func (a *Absences) First(uid string, now time.Time) time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -31,7 +31,7 @@ func (a *Absences) First(uid string, now time.Time) time.Time {
 	return a.m[uid]
 }
 
-// Get is First where nothing is remembered.
+// Get returns the recorded time, if any, and records nothing.
 func (a *Absences) Get(uid string) (first time.Time, is bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -39,7 +39,7 @@ func (a *Absences) Get(uid string) (first time.Time, is bool) {
 	return first, is
 }
 
-// Clear forgets it: there is a trace of the run, or it is sent.
+// Clear forgets a run that was found or is being sent.
 func (a *Absences) Clear(uid string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

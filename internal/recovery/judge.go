@@ -8,13 +8,13 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Verdict is what became of an attempt.
+// Verdict says what became of an attempt.
 type Verdict int
 
 // The verdicts.
 const (
 	Absent      Verdict = iota
-	Whole               // some proc is spooled, or ran already: this is the run's cluster
+	Whole               // some proc is spooled or has run already: this is the run's cluster
 	Spooling            // files may still be arriving
 	HalfSpooled         // files stopped arriving: it will never run
 )
@@ -23,12 +23,12 @@ const (
 type Finding struct {
 	Verdict  Verdict
 	Cluster  schedd.Cluster
-	QDate    int64  // when the schedd took the oldest of its jobs, 0 when no ad says so
-	SpecHash string // of the spec it was sent with, "" when no ad says so
+	QDate    int64  // when the schedd accepted the oldest of its jobs; 0 if no ad says so
+	SpecHash string // of the spec it was sent with; "" if no ad says so
 }
 
-// Since is when the cluster was submitted: start time and deadlines count from there, however long nobody knew of it. The
-// schedd's clock may be ahead of ours.
+// Since returns when the cluster was submitted, but not later than now, since the schedd's clock may be ahead of ours. Start
+// time and deadlines count from there, however late the cluster is found.
 func (f Finding) Since(now time.Time) time.Time {
 	if sent := time.Unix(f.QDate, 0); f.QDate > 0 && sent.Before(now) {
 		return sent
@@ -36,9 +36,9 @@ func (f Finding) Since(now time.Time) time.Time {
 	return now
 }
 
-// Judge says what the jobs found under one tag amount to. One proc that is spooled, or ended, stands for its cluster: it may have
-// begun to run, and so the cluster cannot be sent again. Should the schedd have been killed before it had marked the others as
-// spooled, the cross-check deals with them. With more than one cluster the whole one counts, the oldest first.
+// Judge reaches a verdict on the jobs found under one tag. A single proc that is spooled or ended makes its cluster whole: it
+// may have begun to run, so the cluster cannot be sent again. If the schedd was killed before it marked the others as
+// spooled, the cross-check deals with them. Of several clusters a whole one counts first, then the oldest.
 func Judge(queued, left []schedd.Job, now time.Time) Finding {
 	clusters := map[int]*Finding{}
 	for _, j := range slices.Concat(queued, left) {

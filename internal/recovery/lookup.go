@@ -16,30 +16,30 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// A schedd that was away, or an htcd that was killed, leaves an open intent for every HTCJob whose submission it broke off.
-// Each has to be looked for twice before it is sent again. Asked one by one, hundreds of them would take minutes, and an htcd
-// that is killed every few seconds would never get through. So one question looks for all of them.
+// An outage of the schedd, or a killed htcd, leaves an open intent for every HTCJob whose submission it interrupted.
+// Each must be looked up twice before it is sent again. One by one, hundreds of them would take minutes, and an htcd
+// that is killed every few seconds would never finish. So one query looks for all of them.
 
-// mostLookedFor bounds for how many attempts one question looks: a constraint names each of them in some 40 bytes.
+// mostLookedFor is the maximum number of attempts in one query: the constraint names each of them in some 40 bytes.
 const mostLookedFor = 500
 
-// Ledger is where intents are read.
+// Ledger is where intents are read from.
 type Ledger interface {
 	Read(ctx context.Context, fn func(*ledger.Tx) error) error
 }
 
-// lookup is what one question, to queue and history, showed of some attempts.
+// lookup is the result of one query of queue and history for some attempts.
 type lookup struct {
 	began time.Time
-	trace map[Key]bool // of every attempt that was looked for: whether there is any
+	trace map[Key]bool // for every attempt looked for: whether there is any trace
 }
 
-// Lookups asks such questions and keeps the newest answer of each target, safe for concurrent use. Its fields are set before
-// its first use.
+// Lookups runs such queries and keeps the newest result of each target. It is safe for concurrent use; its fields are set
+// before its first use.
 type Lookups struct {
 	Ledger Ledger
 	Schedd crosscheck.Schedd
-	// As returns as whom, and where, the runs of a target are asked about.
+	// As returns the identity, with the endpoint, used to query the runs of a target.
 	As    func(ctx context.Context, t backend.Target) (schedd.Identity, error)
 	Tries *Tries
 	Now   func() time.Time
@@ -65,12 +65,12 @@ func (l *Lookups) set(t backend.Target, found lookup) {
 	l.m[t] = found
 }
 
-// NoTrace reports whether HTCondor has no trace of an attempt, and when it was asked, by a question about all open intents of
-// its target that began after the given time. False may also mean that there is no other open intent there, or that no such
-// answer could be had: then the attempt is looked for on its own.
+// NoTrace reports whether HTCondor has no trace of an attempt, and when it was asked, from a query for all open intents of
+// its target that began after the given time. False may also mean that there is no other open intent at the target, or that
+// there was no such answer: then the attempt is looked for on its own.
 func (l *Lookups) NoTrace(ctx context.Context, run ledger.Run, after time.Time) (asked time.Time, is bool, err error) {
 	t := backend.TargetOf(run).Shared()
-	for range 2 { // the first answer may be that of a question which began before
+	for range 2 { // the first result may be of a query that began earlier
 		if found := l.get(t); found.began.After(after) {
 			if trace, looked := found.trace[KeyOf(run)]; looked {
 				return found.began, !trace, nil
@@ -88,7 +88,7 @@ func (l *Lookups) NoTrace(ctx context.Context, run ledger.Run, after time.Time) 
 	return time.Time{}, false, nil
 }
 
-// openIntents lists the attempts to be looked for at a target: the given one, and others with it.
+// openIntents lists the attempts to look for at a target: the given one and others.
 func (l *Lookups) openIntents(ctx context.Context, t backend.Target, run ledger.Run) (runs []ledger.Run, err error) {
 	err = l.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		runs, err = tx.Runs(ledger.RunFilter{State: ledger.Intent})
@@ -100,7 +100,7 @@ func (l *Lookups) openIntents(ctx context.Context, t backend.Target, run ledger.
 	return append(runs[:min(len(runs), mostLookedFor-1)], run), err
 }
 
-// lookFor asks queue and history about attempts and remembers the answer.
+// lookFor queries queue and history for attempts and keeps the result.
 func (l *Lookups) lookFor(ctx context.Context, t backend.Target, runs []ledger.Run) error {
 	id, err := l.As(ctx, t)
 	if err != nil {
@@ -112,7 +112,7 @@ func (l *Lookups) lookFor(ctx context.Context, t backend.Target, runs []ledger.R
 		uids[i] = run.UID
 		found.trace[KeyOf(run)] = false
 		if l.Tries.Get(run).Since != since {
-			since = "" // the history is read from its end
+			since = "" // all of the history is read
 		}
 	}
 	constraint := schedd.UIDsConstraint(uids...)
@@ -121,7 +121,7 @@ func (l *Lookups) lookFor(ctx context.Context, t backend.Target, runs []ledger.R
 			return schedd.ErrReasons
 		}
 		if key := (Key{j.Tag.UID, j.Tag.Attempt}); j.Unread {
-			found.doubt() // whose it is may be what cannot be read
+			found.doubt() // the unreadable part may be the tag
 		} else if _, looked := found.trace[key]; looked && !crosscheck.NeverRan(j) {
 			found.trace[key] = true
 		}
@@ -137,7 +137,7 @@ func (l *Lookups) lookFor(ctx context.Context, t backend.Target, runs []ledger.R
 	return nil
 }
 
-// doubt has each attempt looked for on its own.
+// doubt marks all attempts as possibly there, so that each is looked for on its own.
 func (l lookup) doubt() {
 	for key := range l.trace {
 		l.trace[key] = true

@@ -34,7 +34,7 @@ func TestALookupThatBeganBeforeASubmissionEndedIsNotBelieved(t *testing.T) {
 	require.True(t, absent)
 	require.Equal(t, now, asked)
 
-	now = now.Add(time.Second) // a submission that was under way has ended
+	now = now.Add(time.Second) // a submission in flight has ended
 	queue.Put(schedd.Job{Cluster: 1, Tag: schedd.Tag{UID: "one", Attempt: 1}, Status: schedd.Idle, StageInFinish: 1})
 	_, absent, err = lookups.NoTrace(t.Context(), runs[1], asked)
 	require.NoError(t, err)

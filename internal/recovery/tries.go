@@ -11,37 +11,37 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// lastTry bounds the pause between two submissions that fail with the same words.
+// lastTry is the longest pause between two submissions that fail with the same message.
 const (
 	firstRetry = time.Second
 	lastTry    = 5 * time.Minute
 )
 
-// Tries remembers what the submissions of open intents have shown. Memory is enough: a restarted htcd asks the schedd.
+// Tries remembers the results of submissions of open intents. Memory is enough: a restarted htcd asks the schedd.
 type Tries struct {
 	mu sync.Mutex
 	m  map[Key]Try
 }
 
-// Key names an attempt.
+// Key identifies an attempt.
 type Key struct {
 	UID     string
 	Attempt int
 }
 
-// Try is what is known of the submissions of one open intent.
+// Try is what is known about the submissions of one open intent.
 type Try struct {
-	Ended  time.Time // when the newest submission had ended, however
-	Since  string    // the job that had left the queue last before the newest submission; empty: not known
-	Unsent bool      // the newest submission ended by saying that the schedd took nothing
-	words  string    // of the newest failure, without its numbers
-	Alike  int       // how often in a row it failed with them
+	Ended  time.Time // when the newest submission ended, whatever its result
+	Since  string    // the last job to leave the queue before the newest submission; empty: not known
+	Unsent bool      // the newest submission certainly left nothing at the schedd
+	words  string    // message of the newest failure, without its numbers
+	Alike  int       // how often in a row it failed with that message
 }
 
 // KeyOf returns the key of a run.
 func KeyOf(run ledger.Run) Key { return Key{run.UID, run.Attempt} }
 
-// Get returns what is known of a run.
+// Get returns what is known about a run.
 func (t *Tries) Get(run ledger.Run) Try {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -60,7 +60,7 @@ func (t *Tries) Begin(run ledger.Run, since string) {
 	t.m[KeyOf(run)] = now
 }
 
-// End is called after it.
+// End is called after a submission.
 func (t *Tries) End(run ledger.Run, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -69,7 +69,7 @@ func (t *Tries) End(run ledger.Run, at time.Time) {
 	t.m[KeyOf(run)] = now
 }
 
-// Unstaged takes note that a submission has failed before it began: there is nothing of it to be looked for.
+// Unstaged records that a submission failed before it began, so there is nothing to look for.
 func (t *Tries) Unstaged(run ledger.Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -81,7 +81,7 @@ func (t *Tries) Unstaged(run ledger.Run) {
 	t.m[KeyOf(run)] = now
 }
 
-// Failed takes note of a failed submission and returns what is known now.
+// Failed records a failed submission and returns what is known now.
 func (t *Tries) Failed(run ledger.Run, err error) Try {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -109,10 +109,10 @@ func (t *Tries) Forget(uid string) {
 	maps.DeleteFunc(t.m, func(key Key, _ Try) bool { return key.UID == uid })
 }
 
-// Numbers are what may differ between two messages that say the same.
+// Numbers matches what may differ between two messages that mean the same.
 var Numbers = regexp.MustCompile(`[0-9]+`)
 
-// unsent reports whether a failure is the schedd's own word that it took nothing, so that nobody needs to look for it.
+// unsent reports whether a failure is the schedd's own statement that it accepted nothing, so there is nothing to look for.
 func unsent(err error) bool {
 	e, ok := errors.AsType[*schedd.Error](err)
 	if !ok || e.ExitCode < 0 || e.Cluster != nil {
@@ -121,5 +121,5 @@ func unsent(err error) bool {
 	return e.AtCommit || e.Kind == schedd.Limit || e.Kind == schedd.NotAuthorised
 }
 
-// Pause grows with every failure of the same words.
+// Pause returns how long to wait before the next submission; it grows with every failure with the same message.
 func (t Try) Pause() time.Duration { return min(firstRetry<<min(t.Alike-1, 10), lastTry) }
