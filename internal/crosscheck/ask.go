@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// hearer compares the ads that a tool shows. It is called for each of them.
+// hearer returns a function that compares each ad that a tool shows.
 func (all comparisons) hearer(tool string, at time.Time, taken func(*comparison)) func(schedd.Job) error {
 	return func(j schedd.Job) error {
 		k := all.of(j)
@@ -28,8 +28,8 @@ func (all comparisons) hearer(tool string, at time.Time, taken func(*comparison)
 	}
 }
 
-// askQueue compares the queue with the rows of some runs. The rows are read while condor_q gathers its answer, or in a full
-// comparison before: there it matters what a row said before HTCondor was asked.
+// askQueue compares the queue with the rows of some runs. The rows are read while condor_q gathers its answer; a full
+// comparison reads them first, because it depends on what a row said before HTCondor was asked.
 func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledger.Run, full bool, at time.Time) (comparisons, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -63,8 +63,8 @@ func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledge
 	return all, nil
 }
 
-// askHistory compares the history with what the queue did not show. It is not read beyond the mark where everything that is
-// missing left the queue after it.
+// askHistory compares the history with what the queue did not show. If everything missing left the queue after the mark,
+// the history is read only back to the mark.
 func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all comparisons, since mark, at time.Time, taken func(*comparison)) error {
 	var gone []int
 	bound := schedd.HistoryBounds{Since: since.newest}
@@ -86,7 +86,7 @@ func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all compar
 	return nil
 }
 
-// NewestHistory returns the id of the job that left the queue last, "" when none ever did.
+// NewestHistory returns the id of the job that left the queue last, "" if none ever did.
 func (c *Checker) NewestHistory(ctx context.Context, id schedd.Identity) (string, error) {
 	var newest string
 	err := c.Schedd.History(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j schedd.Job) error {

@@ -15,41 +15,41 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Schedd is what is asked of HTCondor.
+// Schedd is the part of HTCondor that a Checker asks.
 type Schedd interface {
 	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
 	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
 }
 
-// Ledger is where runs and procs are remembered.
+// Ledger records runs and procs.
 type Ledger interface {
 	Read(ctx context.Context, fn func(*ledger.Tx) error) error
 	Write(ctx context.Context, fn func(*ledger.Tx) error) error
 }
 
-// Observer hears what comes of a check. Its methods are called by several goroutines.
+// Observer receives the results of checks. Its methods are called by several goroutines.
 type Observer interface {
-	// Passed: one pass over the runs of a target has ended.
+	// Passed: a pass over the runs of a target has ended.
 	Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
-	// Changed: rows of a run were changed. More of them may follow.
+	// Changed: rows of a run were changed. More may follow.
 	Changed(run ledger.Run)
-	// Checked: all that HTCondor had to say of a run was dealt with.
+	// Checked: everything HTCondor said about a run has been applied.
 	Checked(run ledger.Run)
-	// Unchanged: the same, and there was nothing new.
+	// Unchanged: the same, but there was nothing new.
 	Unchanged(run ledger.Run)
-	// Unread: the ads of these jobs of a run, perhaps none, cannot be had or read.
+	// Unread: the ads of these jobs of a run (possibly none) cannot be fetched or read.
 	Unread(run ledger.Run, jobs []string)
-	// Repaired: something was put right; what the change was where it was one of a row.
+	// Repaired: something was repaired; change is set if a row was.
 	Repaired(run ledger.Run, kind Repair, change Change)
-	// Stuck: a cluster was never completely spooled, and is to be removed.
+	// Stuck: a cluster was never completely spooled and must be removed.
 	Stuck(ctx context.Context, run ledger.Run) error
 }
 
-// Checker compares runs with HTCondor. Its fields are set before its first use.
+// Checker compares runs with HTCondor. Set its fields before its first use.
 type Checker struct {
 	Ledger Ledger
 	Schedd Schedd
-	// As returns as whom, and where, the runs of a target are asked about.
+	// As returns the identity, with its endpoint, used to ask about a target's runs.
 	As       func(ctx context.Context, t backend.Target) (schedd.Identity, error)
 	Now      func() time.Time
 	Observer Observer
@@ -57,9 +57,9 @@ type Checker struct {
 	gate gate
 }
 
-// Crosscheck is one pass: it compares every run on which HTCondor has not said the last word with its schedd's queue,
-// and what left the queue with the history, and repairs the ledger. All targets are asked at once, so that none waits for
-// another's schedd.
+// Crosscheck makes one pass: it compares every run that HTCondor has not yet confirmed with its schedd's queue, compares what
+// left the queue with the history, and repairs the ledger. All targets are asked at once, so that none waits for another's
+// schedd.
 func (c *Checker) Crosscheck(ctx context.Context) error {
 	return c.each(ctx, crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		began := c.Now()
@@ -75,8 +75,8 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 	})
 }
 
-// Refresh asks the queues alone, so that what is idle, running or held is known between two cross-checks. It concludes
-// nothing from a job's absence.
+// Refresh asks only the queues, to learn what is idle, running or held between two cross-checks. It concludes nothing from
+// a job's absence.
 func (c *Checker) Refresh(ctx context.Context) error {
 	return c.each(ctx, refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		return c.check(ctx, id, g, false)
@@ -92,10 +92,10 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	return c.check(ctx, id, g, true)
 }
 
-// NewestKnown returns the job that had left the queue of a target last when the newest cross-check began, "" when not known.
+// NewestKnown returns the job that had most recently left a target's queue when the latest cross-check began, "" if unknown.
 func (c *Checker) NewestKnown(t backend.Target) string { return c.gate.mark(t.Shared()).newest }
 
-// each asks about all groups of the unconfirmed runs at once.
+// each asks about all groups of unconfirmed runs at once.
 func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
 	var runs []ledger.Run
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
@@ -120,7 +120,7 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 			if err == nil {
 				err = ask(ctx, id, g)
 			}
-			if ctx.Err() == nil { // else it was htcd that broke it off
+			if ctx.Err() == nil { // otherwise htcd cancelled it
 				c.Observer.Passed(kind, g.Endpoint, c.Now().Sub(began), err)
 			}
 			if err != nil {
@@ -132,11 +132,11 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 	return errors.Join(errs...)
 }
 
-// atOnce is how many runs are written at once: they share the ledger's commits.
+// atOnce is how many runs are written concurrently; they share the ledger's commits.
 const atOnce = 64
 
-// check asks queue, then history if that is wanted, about runs, and applies what they say: a part of them after the other, so
-// that its memory does not grow with the queue.
+// check asks the queue, and if requested the history, about runs and applies the answers. It works through the runs in parts
+// so that memory use does not grow with the queue.
 func (c *Checker) check(ctx context.Context, id schedd.Identity, g backend.Group, history bool) error {
 	since := c.gate.mark(g.Target)
 	for _, some := range parts(g.Runs) {
@@ -154,7 +154,7 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 		return err
 	}
 	if history {
-		// What the history shows holds whatever comes after it, and is written while the schedd reads on.
+		// An entry of the history is final, so it is written while the schedd is still reading.
 		var writing errgroup.Group
 		writing.SetLimit(atOnce)
 		err := c.askHistory(ctx, id, all, since, at, func(k *comparison) {
@@ -166,7 +166,7 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 		})
 		err = errors.Join(err, writing.Wait())
 		for _, k := range all {
-			if k.applied { // statuses come after it: they would take the CPU that the schedd needs to answer
+			if k.applied { // only now: updating statuses would take the CPU that the schedd needs to answer
 				c.Observer.Checked(k.run)
 			}
 		}
@@ -177,7 +177,7 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 	return c.conclude(ctx, runs, all, at, history)
 }
 
-// conclude applies what was found about runs and is not written yet.
+// conclude applies findings about runs that have not been written yet.
 func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all comparisons, at time.Time, history bool) error {
 	var quiet []*comparison
 	var writing errgroup.Group
@@ -196,7 +196,7 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 		if history {
 			k.miss(at)
 		}
-		if history || k.unseen() == 0 { // else the others may be in the history
+		if history || k.unseen() == 0 { // otherwise the others may be in the history
 			k.judgeUnstaged()
 		}
 		if k.quiet() {
@@ -211,11 +211,11 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 	return errors.Join(writing.Wait(), c.writeQuiet(ctx, quiet, at, history))
 }
 
-// BetweenChecks is how often it is recorded, in the ledger and in the status, that HTCondor was asked and had nothing
-// new. A cross-check is recorded in the ledger every time, since the history is read from there on.
+// BetweenChecks is the interval at which the ledger and the status record that HTCondor was asked and had nothing new. The
+// ledger records every cross-check, because the history is read from that point on.
 const BetweenChecks = 50 * time.Second
 
-// writeQuiet records that HTCondor was asked about runs of which nothing has changed.
+// writeQuiet records that HTCondor was asked about runs in which nothing has changed.
 func (c *Checker) writeQuiet(ctx context.Context, quiet []*comparison, at time.Time, history bool) error {
 	quiet = slices.DeleteFunc(quiet, func(k *comparison) bool { return !history && at.Sub(k.run.Checked) < BetweenChecks })
 	for page := range slices.Chunk(quiet, pageSize) {

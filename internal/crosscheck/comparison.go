@@ -9,27 +9,27 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// comparison is what is found out about one run: its rows on the one side, its ads on the other.
+// comparison holds what is known about one run: its rows on one side, its ads on the other.
 type comparison struct {
 	run       ledger.Run
-	full      bool                     // ended procs are compared, too
-	rows      map[int]ledger.Proc      // of which no ad was seen yet
-	unchanged map[int]schedd.JobStatus // the same for rows that say no more than that the job is open and in that state
+	full      bool                     // ended procs are compared too
+	rows      map[int]ledger.Proc      // no ad seen yet
+	unchanged map[int]schedd.JobStatus // the same, for rows that say only that the job is open and in that state
 	observed  map[int]Observation
-	unread    []string // jobs whose ads cannot be had or read: they are there, and nothing more is known
-	present   bool     // HTCondor has some proc as its row says, and open
-	applied   bool     // what was observed is being written, or is
+	unread    []string // jobs that exist but whose ads cannot be fetched or read
+	present   bool     // HTCondor has some proc that is open, as its row says
+	applied   bool     // observations are being written, or have been
 
-	// The schedd takes in a cluster's files together and then marks its procs one by one. If it is killed in between, some
-	// run and the others never will.
-	asked    int                 // of how many procs there were rows
-	arrived  bool                // the files of some proc arrived
+	// The schedd receives a cluster's files together and then marks its procs one by one. If it is killed in between, some
+	// procs run and the others never will.
+	asked    int                 // number of procs with rows
+	arrived  bool                // files of some proc arrived
 	stuck    bool                // some proc waits in the queue for files that will never arrive
 	unstaged map[int]Observation // procs that left the queue because their files never arrived
-	neverRan bool                // that is so of the whole cluster
+	neverRan bool                // unstaged holds the complete cluster
 }
 
-// RunKey identifies a run by what its ads carry. A cluster id alone comes again when a schedd is set up from scratch.
+// RunKey identifies a run by what its ads carry. A cluster id alone is reused when a schedd is set up from scratch.
 type RunKey struct {
 	cluster int
 	uid     string
@@ -42,7 +42,7 @@ func KeyOf(run ledger.Run) RunKey { return RunKey{run.Cluster, run.UID, run.Atte
 // KeyOfJob returns the key of the run that an ad names.
 func KeyOfJob(j schedd.Job) RunKey { return RunKey{j.Cluster, j.Tag.UID, j.Tag.Attempt} }
 
-// comparisons are those of one check.
+// comparisons holds those of one check.
 type comparisons map[RunKey]*comparison
 
 func newComparisons(runs []ledger.Run, full bool) comparisons {
@@ -53,29 +53,29 @@ func newComparisons(runs []ledger.Run, full bool) comparisons {
 	return all
 }
 
-// of returns the comparison that an ad belongs to; nil when nobody asked about its run.
+// of returns the comparison that an ad belongs to, or nil if nobody asked about its run.
 func (all comparisons) of(j schedd.Job) *comparison {
 	return all[KeyOfJob(j)]
 }
 
-// unseen returns of how many procs no ad was seen yet.
+// unseen returns the number of procs whose ads have not been seen yet.
 func (k *comparison) unseen() int { return len(k.rows) + len(k.unchanged) }
 
-// quiet reports whether nothing is to be written but that HTCondor was asked.
+// quiet reports whether there is nothing to write except that HTCondor was asked.
 func (k *comparison) quiet() bool {
 	return k.present && len(k.observed) == 0 && len(k.unstaged) == 0 && !k.stuck && !k.run.Confirmed && k.run.Ended.IsZero()
 }
 
-// wants reports whether a job was asked about and not seen yet.
+// wants reports whether a job was asked about and has not been seen yet.
 func (k *comparison) wants(j schedd.Job) bool {
 	_, row := k.rows[j.Proc]
 	_, unchanged := k.unchanged[j.Proc]
 	return row || unchanged
 }
 
-// needsReason reports whether a job that is asked about cannot be judged without HTCondor's reasons: one that was removed, or
-// one that is held and was not when it was last asked about, or was for something else. How long reasons are is decided by
-// the job's owner, and so they are asked for only where they are news.
+// needsReason reports whether a job cannot be judged without HTCondor's reasons: because it was removed, or is held and was
+// not at the last check, or was held for another reason. The job's owner decides how long reasons are, so they are requested
+// only when they are new.
 func (k *comparison) needsReason(j schedd.Job) bool {
 	if j.Reasoned || j.Status != schedd.Removed && !j.Held() || !k.wants(j) {
 		return false
@@ -89,7 +89,7 @@ func heldAsBefore(p ledger.Proc, j schedd.Job) bool {
 	return p.Status == ledger.StatusOpen && p.JobStatus == int(schedd.Held) && p.Reason == reasonHeld && strings.Contains(p.Message, holdCode(j))
 }
 
-// take compares one ad, which the tool of that name showed.
+// take compares one ad that the named tool showed.
 func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 	if !k.wants(j) {
 		return
@@ -114,7 +114,7 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 		k.arrived = k.arrived || j.Spooled() || !j.Spooling()
 		o := Ad(j, at)
 		if !j.Reasoned && o.hold != "" {
-			o.hold = p.Message // as it was: see needsReason
+			o.hold = p.Message // unchanged: see needsReason
 		}
 		if k.full {
 			o.read = &p
@@ -133,8 +133,8 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 	}
 }
 
-// judgeUnstaged decides what the procs whose files never arrived amount to. If that is the whole cluster, it is sent again;
-// if others ran, these procs have failed, as sending the cluster again would run the others twice.
+// judgeUnstaged decides about procs whose files never arrived. If that is the complete cluster, it is sent again; if others
+// ran, these procs have failed, because sending the cluster again would run the others twice.
 func (k *comparison) judgeUnstaged() {
 	if len(k.unstaged) == 0 {
 		return
@@ -146,7 +146,7 @@ func (k *comparison) judgeUnstaged() {
 	maps.Copy(k.observed, k.unstaged)
 }
 
-// miss takes note of the procs that neither queue nor history showed.
+// miss records the procs that neither queue nor history showed.
 func (k *comparison) miss(at time.Time) {
 	o := Observation{source: FromHTCondor, at: at, absent: true, stop: k.run.Stop, evidence: noTrace}
 	for proc, p := range k.rows {
@@ -159,7 +159,7 @@ func (k *comparison) miss(at time.Time) {
 	}
 }
 
-// sinceMark reports whether whatever left the queue of this run left it after the mark: it was asked about since, or sent since.
+// sinceMark reports whether any proc of this run that left the queue did so after the mark: the run was checked or sent since.
 func (k *comparison) sinceMark(m mark) bool {
 	for _, p := range k.rows {
 		if p.Absent > 0 {

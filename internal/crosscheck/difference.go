@@ -13,22 +13,22 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Difference is one thing that was not as HTCondor, or the ledger, says.
+// Difference is one deviation from what HTCondor, or the ledger, says.
 type Difference struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	JobID     string `json:"jobid,omitempty"` // empty: the HTCJob's status
+	JobID     string `json:"jobid,omitempty"` // empty for the HTCJob's status
 	Was       string `json:"was"`
 	Is        string `json:"is"`
 	Evidence  string `json:"evidence"`
 	Repaired  bool   `json:"repaired"`
 }
 
-// maxProcs bounds the procs whose rows are in memory at once, at some 400 bytes each.
+// maxProcs limits the procs whose rows are in memory at once, about 400 bytes each.
 const maxProcs = 100_000
 
-// Reconcile compares runs with the schedds, ended procs included as far as queue or history still know them. It reports every
-// difference in order, and repairs the ledger unless dry is set. checked is how many procs were compared.
+// Reconcile compares runs with the schedds, including ended procs that the queue or history still knows. It reports every
+// difference in order and repairs the ledger unless dry is set. checked is the number of procs compared.
 func (c *Checker) Reconcile(ctx context.Context, runs []ledger.Run, dry bool, found func(Difference)) (checked int, err error) {
 	for _, g := range backend.Groups(runs) {
 		n, another := c.reconcileGroup(ctx, g, dry, found)
@@ -85,7 +85,7 @@ func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []
 	return errors.Join(errs...)
 }
 
-// repair does what a cross-check would do about one run.
+// repair does for one run what a cross-check would do.
 func (c *Checker) repair(ctx context.Context, k *comparison, at time.Time) error {
 	if k.stuck {
 		if err := c.Observer.Stuck(ctx, k.run); err != nil {
@@ -99,7 +99,7 @@ func (c *Checker) repair(ctx context.Context, k *comparison, at time.Time) error
 	return c.write(ctx, k, at)
 }
 
-// differences lists how the run and its rows differ from what HTCondor says. Repaired is false where a repair has to wait.
+// differences lists how the run and its rows differ from what HTCondor says. Repaired is false if the repair has to wait.
 func (k *comparison) differences() (all []Difference) {
 	tell := func(jobID, was, is, evidence string, repaired bool) {
 		all = append(all, Difference{Namespace: k.run.Namespace, Name: k.run.Name, JobID: jobID, Was: was, Is: is, Evidence: evidence, Repaired: repaired})
@@ -137,12 +137,12 @@ func (k *comparison) differences() (all []Difference) {
 	return all
 }
 
-// becameIdle reports whether a row only learns that a job is idle, as which it counts already.
+// becameIdle reports whether a row only learns that its job is idle, which it counts as already.
 func becameIdle(was, is ledger.Proc) bool {
 	return was.Status == ledger.StatusOpen && was.JobStatus == 0 && is.JobStatus == int(schedd.Idle)
 }
 
-// word is what a row says about its job.
+// word returns what a row says about its job.
 func word(p ledger.Proc) string {
 	switch p.Status {
 	case ledger.StatusOpen:
@@ -167,10 +167,10 @@ func word(p ledger.Proc) string {
 	return fmt.Sprintf("status %d", p.Status)
 }
 
-// noTrace is the evidence of an absence.
+// noTrace is the evidence for an absence.
 const noTrace = "neither condor_q nor condor_history shows it"
 
-// evidence is what an ad, which the tool of that name showed, says about its job.
+// evidence returns what an ad that the named tool showed says about its job.
 func evidence(tool string, j schedd.Job) string {
 	s := fmt.Sprintf("%s: JobStatus %d (%s)", tool, j.Status, j.Status)
 	switch o := j.Outcome(); {

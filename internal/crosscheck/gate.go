@@ -16,11 +16,11 @@ const (
 // Passes lists the kinds of passes.
 var Passes = []string{crosschecking, refreshing}
 
-// share is how much of the time refreshes may take, one in so many: a slow schedd is not asked all the time.
+// share limits refreshes to 1/share of the time, so that a slow schedd is not asked all the time.
 const share = 20
 
-// gate keeps passes over one target apart: one that still runs is not joined by another of its kind, and a slow refresh does
-// not come again at once. It also remembers how far the history of each target has been read. The zero value is ready to use.
+// gate separates passes over one target: no pass begins while another of its kind runs, and a slow refresh is not repeated at
+// once. It also remembers how far each target's history has been read. The zero value is ready to use.
 type gate struct {
 	mu     sync.Mutex
 	passes map[passKey]lastPass
@@ -37,7 +37,7 @@ type lastPass struct {
 	next    time.Time
 }
 
-// begin reports whether a pass may begin; if so, end is to be called when it is over.
+// begin reports whether a pass may begin; if so, the caller calls end when it is over.
 func (g *gate) begin(kind string, t backend.Target, now func() time.Time) (end func(), may bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -57,7 +57,7 @@ func (g *gate) begin(kind string, t backend.Target, now func() time.Time) (end f
 	}, true
 }
 
-// mark is the newest entry of the history at some time: whatever leaves the queue later comes after it.
+// mark is the newest entry of the history at some time; jobs that leave the queue later come after it.
 type mark struct {
 	newest string
 	at     time.Time

@@ -8,7 +8,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Who says something about a proc: the source column of the ledger.
+// Sources of observations: the source column of the ledger.
 const (
 	FromCallback  = "callback"
 	FromHTCondor  = "crosscheck"
@@ -16,7 +16,7 @@ const (
 	ReasonRemoved = "Removed"
 	ReasonLost    = "Lost"
 
-	// ReasonStagingFailed: its files never arrived at the schedd.
+	// ReasonStagingFailed: the job's files never arrived at the schedd.
 	ReasonStagingFailed = "StagingFailed"
 )
 
@@ -24,18 +24,18 @@ const (
 type Observation struct {
 	source    string
 	at        time.Time
-	absent    bool   // a successful answer of queue and history showed no such job; of what is below only stop is set
-	stop      string // why htcd has this run's jobs removed, "" when it does not
+	absent    bool   // queue and history answered and showed no such job; of the fields below only stop is set
+	stop      string // why htcd removes this run's jobs, "" if it does not
 	jobStatus schedd.JobStatus
 	outcome   schedd.Outcome
 	hold      string    // why it is held
 	started   time.Time // when HTCondor last started it
 
-	read     *ledger.Proc // the row as it was before HTCondor was asked; nil: not known
-	evidence string       // for people: who showed what
+	read     *ledger.Proc // the row before HTCondor was asked; nil: unknown
+	evidence string       // for humans: who showed what
 }
 
-// Callback is what a job's own word about its return code says.
+// Callback returns what a job's own report of its return code says.
 func Callback(code int, at time.Time) Observation {
 	o := Observation{source: FromCallback, at: at, outcome: schedd.Outcome{
 		State: schedd.OutcomeSucceeded, Reason: "Completed", ExitCode: &code, Message: schedd.ExitMessage(code),
@@ -46,11 +46,11 @@ func Callback(code int, at time.Time) Observation {
 	return o
 }
 
-// Ad is what a job's ad says.
+// Ad returns what a job's ad says.
 func Ad(j schedd.Job, at time.Time) Observation {
 	o := Observation{source: FromHTCondor, at: at, jobStatus: j.Status, outcome: j.Outcome()}
 	if j.Spooling() {
-		o.jobStatus = 0 // held only until its files have arrived: nobody needs to act
+		o.jobStatus = 0 // held only until its files arrive: nobody needs to act
 	}
 	if j.Held() {
 		o.hold = j.HoldReason + holdCode(j)
@@ -71,13 +71,13 @@ func Ad(j schedd.Job, at time.Time) Observation {
 	return o
 }
 
-// holdCode is what follows a hold reason.
+// holdCode returns the text that follows a hold reason.
 func holdCode(j schedd.Job) string {
 	return fmt.Sprintf(" (hold code %d/%d)", j.HoldReasonCode, j.HoldReasonSubCode)
 }
 
-// repeats reports whether an ad says nothing new of an open proc in that state of which nothing else is known: the rule
-// would change nothing.
+// repeats reports whether an ad says nothing new about an open proc of which only that state is known: the rule would change
+// nothing.
 func (o Observation) repeats(was schedd.JobStatus) bool {
 	return o.outcome.State == schedd.OutcomeOpen && o.hold == "" && o.jobStatus == was
 }

@@ -9,11 +9,11 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// Change is one row as it was and as it is.
+// Change is one row before and after.
 type Change struct{ Was, Is ledger.Proc }
 
-// Observe applies what was observed of procs of one run, in the caller's transaction, and settles the run: complete says that
-// HTCondor was asked about all of its procs. It returns the rows that changed.
+// Observe applies observations of one run's procs in the caller's transaction and settles the run; complete says that HTCondor
+// was asked about all of its procs. It returns the rows that changed.
 func Observe(tx *ledger.Tx, uid string, attempt int, observed map[int]Observation, at time.Time, complete bool) ([]Change, error) {
 	var changes []Change
 	rows, err := rowsOf(tx, uid, attempt, slices.Sorted(maps.Keys(observed)))
@@ -44,8 +44,8 @@ func Observe(tx *ledger.Tx, uid string, attempt int, observed map[int]Observatio
 	return changes, err
 }
 
-// stopOfChanges returns for which stop htcd removed one of these jobs, "" for none. A ledger that was put back from before
-// the stop does not know that the run was stopped.
+// stopOfChanges returns the stop for which htcd removed one of these jobs, "" if none. A ledger restored from before the stop
+// does not know that the run was stopped.
 func stopOfChanges(changes []Change) string {
 	for _, c := range changes {
 		if _, ours := removeReasons[c.Is.Reason]; ours {
@@ -55,7 +55,7 @@ func stopOfChanges(changes []Change) string {
 	return ""
 }
 
-// rowsOf reads rows of one run, in order: those that stand close together at once.
+// rowsOf reads rows of one run in order; adjacent ones together.
 func rowsOf(tx *ledger.Tx, uid string, attempt int, procs []int) (rows []ledger.Proc, err error) {
 	if n := len(procs); n > 1 && procs[n-1]-procs[0] < 2*n {
 		rows, err = tx.Procs(uid, attempt, ledger.ProcFilter{From: procs[0], Limit: procs[n-1] - procs[0] + 1})
@@ -78,8 +78,8 @@ func rowsOf(tx *ledger.Tx, uid string, attempt int, procs []int) (rows []ledger.
 	return rows, nil
 }
 
-// ObserveRow is Observe for one row of a run, both as they were just read in the same transaction. It returns how many of the
-// run's procs are open.
+// ObserveRow is Observe for one row of a run, both just read in the same transaction. It returns how many of the run's procs
+// are open.
 func ObserveRow(tx *ledger.Tx, run ledger.Run, was ledger.Proc, o Observation) (open int, err error) {
 	if is, changed := o.apply(was); changed {
 		if err := tx.UpdateProc(is); err != nil {
@@ -89,7 +89,7 @@ func ObserveRow(tx *ledger.Tx, run ledger.Run, was ledger.Proc, o Observation) (
 	return settle(tx, run, o.at, false)
 }
 
-// settle brings the run's own row, which was just read, in line with its procs. It returns how many of these are open.
+// settle brings the run's own row, which was just read, into line with its procs. It returns how many of these are open.
 func settle(tx *ledger.Tx, run ledger.Run, at time.Time, complete bool) (open int, err error) {
 	before := run
 	counts, err := tx.Counts(run.UID, run.Attempt)

@@ -9,11 +9,11 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// procsAtOnce is for how many jobs one condor_q is at most: it keeps the whole answer in memory, some 3 KB a job. Every
-// question costs the schedd a look at all of its queue, so there should not be many.
+// procsAtOnce is the maximum number of jobs one condor_q asks about: it holds the complete answer in memory, about 3 KB per
+// job. Every question makes the schedd scan its complete queue, so there should be few.
 const procsAtOnce = 50_000
 
-// parts sorts runs by cluster and cuts them into parts for which one question does. A run of more jobs is a part of its own.
+// parts sorts runs by cluster and divides them into parts that one question can cover. A run with more jobs is its own part.
 func parts(runs []ledger.Run) (all [][]ledger.Run) {
 	runs = slices.SortedFunc(slices.Values(runs), func(a, b ledger.Run) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	for len(runs) > 0 {
@@ -26,8 +26,8 @@ func parts(runs []ledger.Run) (all [][]ledger.Run) {
 	return all
 }
 
-// questions returns the constraints of the questions about all jobs of some runs, to be asked one after the other. Together they
-// match each of these jobs; others may be among them.
+// questions returns the constraints of the questions about all jobs of some runs, to be asked one after another. Together they
+// match every one of these jobs, and perhaps others.
 func questions(runs []ledger.Run) (constraints []string) {
 	for _, some := range parts(runs) {
 		var clusters []int
@@ -46,11 +46,11 @@ func questions(runs []ledger.Run) (constraints []string) {
 	return constraints
 }
 
-// MaxNamed is how many clusters a constraint names. A command line takes 128 KiB in one argument; past a few thousand
-// clusters the schedd is faster with a comparison or two per job, and jobs that were not asked about are ignored.
+// MaxNamed is how many clusters a constraint names. One command-line argument holds at most 128 KiB; beyond a few thousand
+// clusters a range comparison is faster for the schedd, and jobs that were not asked about are ignored.
 const MaxNamed = 2000
 
-// constraint matches the jobs of these clusters, and perhaps of others between them.
+// constraint matches the jobs of these clusters, and perhaps of others in between.
 func constraint(clusters []int) string {
 	slices.Sort(clusters)
 	clusters = slices.Compact(clusters)

@@ -42,7 +42,7 @@ func TestAQuestionIsForSoManyJobsAtMost(t *testing.T) {
 	}
 }
 
-// named is how clusters are named, each of them.
+// named returns the constraint that names each cluster.
 func named(from, to int) string {
 	text := "member(ClusterId, {"
 	for i := from; i <= to; i++ {

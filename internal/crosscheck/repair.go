@@ -2,35 +2,35 @@ package crosscheck
 
 import "htc.cern.ch/htcd/internal/ledger"
 
-// Repair is a kind of thing that is put right.
+// Repair is a kind of repair.
 type Repair string
 
 // The kinds of repairs.
 const (
-	// LostCallback: a job ended by a return code, and only HTCondor said so, not the job.
+	// LostCallback: a job ended with a return code, but only HTCondor said so, not the job.
 	LostCallback Repair = "lost_callback"
-	// SilentEnd: a job ended in a way in which it cannot or need not say so: by a signal, removed, or where HTCondor alone
-	// knows whether it was the last try. It happens without any fault.
+	// SilentEnd: a job ended in a way that it cannot or need not report: it was killed by a signal, was removed, or only
+	// HTCondor knows whether it was the last try. This is not a fault.
 	SilentEnd Repair = "silent_end"
-	// Contradicted: HTCondor says of the end something else than the ledger did.
+	// Contradicted: HTCondor reports a different end than the ledger did.
 	Contradicted Repair = "contradicted"
 	// Reopened: HTCondor still has a job that had counted as ended.
 	Reopened Repair = "reopened"
-	// Vanished: neither queue nor history show a job any more.
+	// Vanished: neither queue nor history shows a job any more.
 	Vanished Repair = "vanished"
-	// Unstaged: the schedd never got a cluster's files; it is sent as a new attempt.
+	// Unstaged: the schedd never received a cluster's files; it is sent as a new attempt.
 	Unstaged Repair = "unstaged"
 	// HalfSpooled: a cluster that was never completely spooled is removed.
 	HalfSpooled Repair = "half_spooled"
-	// Adopted: a cluster whose submission was broken off was found by its tag.
+	// Adopted: a cluster whose submission was interrupted was found by its tag.
 	Adopted Repair = "adopted"
 )
 
-// Repairs lists them all.
+// Repairs lists all kinds.
 var Repairs = []Repair{LostCallback, SilentEnd, Contradicted, Reopened, Vanished, Unstaged, HalfSpooled, Adopted}
 
-// repairOf returns what kind of repair a change is that HTCondor's word brought about; ok is false when the proc neither
-// ended by it nor turned out to go on.
+// repairOf returns the kind of repair that a change on HTCondor's word is; ok is false if the change neither ended the proc nor
+// reopened it.
 func repairOf(run ledger.Run, r Change) (kind Repair, ok bool) {
 	switch {
 	case r.Was.Status == r.Is.Status:

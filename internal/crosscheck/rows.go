@@ -7,12 +7,12 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// pageSize is how many rows one transaction reads or writes at most, so that callbacks do not wait long for it.
+// pageSize is the maximum number of rows per transaction, so that callbacks do not wait long.
 const pageSize = 1000
 
-// readRows reads the procs to ask about: those on which HTCondor has not said the last word, or in a full comparison all.
+// readRows reads the procs to ask about: those HTCondor has not yet confirmed, or in a full comparison all.
 func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, all comparisons) error {
-	// Of each run the unchanged rows are read first, then the others.
+	// For each run the unchanged rows are read first, then the others.
 	cursor := struct {
 		run       int
 		unchanged bool
@@ -37,7 +37,7 @@ func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, all compariso
 				default:
 					cursor.run, cursor.unchanged, cursor.from = cursor.run+1, true, 0
 				}
-				left -= max(read, 10) // a query has its price, too
+				left -= max(read, 10) // a query has a cost too
 			}
 			return nil
 		})
@@ -48,7 +48,7 @@ func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, all compariso
 	return nil
 }
 
-// readPage adds a page of the run's procs, the unchanged ones or the others. It returns how many, and where to go on.
+// readPage adds a page of the run's procs, unchanged ones or the others. It returns how many, and where to continue.
 func (k *comparison) readPage(tx *ledger.Tx, unchanged bool, from, limit int) (read, next int, err error) {
 	if unchanged {
 		err := tx.Unchanged(k.run.UID, k.run.Attempt, from, limit, func(proc, jobStatus int) {

@@ -7,23 +7,23 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// LostAfter is how far apart two successful answers of queue and history without a trace of a job must be before it
-// counts as lost.
+// LostAfter is the minimum time between two successful answers of queue and history without a trace of a job before it counts
+// as lost.
 const LostAfter = 30 * time.Second
 
-// Settling is how long HTCondor may take from a job's callback to what its queue says. It also covers clocks that differ.
+// Settling is how long HTCondor's queue may lag behind a job's callback. It also covers clock differences.
 const Settling = 10 * time.Second
 
-// apply is the one rule by which a proc's row changes. It is pure, idempotent, and does not depend on the order in which
-// sources speak:
+// apply is the only rule by which a proc's row changes. It is pure and idempotent, and does not depend on the order in which
+// sources report:
 //
 //  1. A callback ends an open proc and says nothing about an ended one.
-//  2. What HTCondor says of the end overrules what a callback said.
+//  2. HTCondor's report of the end overrules a callback's.
 //  3. A proc that a callback ended and that HTCondor then starts again, or holds or queues, is open again.
-//  4. Absent twice, apart in time, is lost, or removed where htcd stops the run; what a callback ended stays ended, and
-//     HTCondor will say no more of it. Any other answer restarts the count.
-//  5. What ended otherwise stays so, unless the row was read, then HTCondor asked, and HTCondor still has the job: then
-//     it was not HTCondor who said so, but somebody who edited the row.
+//  4. A proc absent twice, with enough time between, is lost, or removed if htcd stops the run; one that a callback ended
+//     stays ended, and HTCondor will say no more about it. Any other answer restarts the count.
+//  5. A proc that ended in any other way stays ended, unless HTCondor, asked after the row was read, still has the job:
+//     then the row was not HTCondor's word but was edited by somebody.
 func (o Observation) apply(p ledger.Proc) (ledger.Proc, bool) {
 	before := p
 	switch ended := p.Status != ledger.StatusOpen; {
@@ -34,7 +34,7 @@ func (o Observation) apply(p ledger.Proc) (ledger.Proc, bool) {
 	case o.absent && ended:
 		p.Source = o.source
 		if p.ExitCode != nil || p.Status == ledger.StatusSucceeded {
-			p.JobStatus = int(schedd.Completed) // it ran to its end: what was fetched is in its place, or cannot be had
+			p.JobStatus = int(schedd.Completed) // it ran to its end: its output is in place, or cannot be fetched
 		}
 		p.Absent++
 	case o.absent:
@@ -65,8 +65,8 @@ func (o Observation) apply(p ledger.Proc) (ledger.Proc, bool) {
 	return p, p != before && !same(p, before)
 }
 
-// vanished is the end of a job that HTCondor shows nowhere any more. In a run that htcd stops it was removed, like those that
-// the history still shows: the history keeps only so many, and a large cluster that is removed at once may be more.
+// vanished is the end of a job that HTCondor no longer shows anywhere. In a run that htcd stops it was removed, like those the
+// history still shows: the history is limited, and a large cluster removed at once may exceed it.
 func vanished(stop string) schedd.Outcome {
 	const nowhere = "neither the queue nor the history of the schedd shows this job any more"
 	if stop != "" {
@@ -75,7 +75,7 @@ func vanished(stop string) schedd.Outcome {
 	return schedd.Outcome{Reason: ReasonLost, Message: nowhere}
 }
 
-// end closes a proc. A verdict that only confirms the present one keeps its time.
+// end closes a proc. A verdict that merely confirms the present one keeps its time.
 func (o Observation) end(p ledger.Proc, status ledger.Status, outcome schedd.Outcome) ledger.Proc {
 	if p.Status != status {
 		p.Changed = o.at
@@ -85,8 +85,8 @@ func (o Observation) end(p ledger.Proc, status ledger.Status, outcome schedd.Out
 	return p
 }
 
-// resumes reports whether HTCondor has taken up a job that its callback had ended. Between the callback and the end in the
-// queue a job still shows as running for a second or two; that is no contradiction.
+// resumes reports whether HTCondor has resumed a job that its callback had ended. After the callback the queue still shows a
+// job as running for a second or two; that is no contradiction.
 func (o Observation) resumes(p ledger.Proc) bool {
 	switch o.jobStatus {
 	case schedd.Idle, schedd.Held:
@@ -97,13 +97,13 @@ func (o Observation) resumes(p ledger.Proc) bool {
 	return false
 }
 
-// denies reports whether HTCondor has a job in its queue whose row said, before it was asked and by no callback's word, that
-// the job had ended.
+// denies reports whether HTCondor's queue has a job whose row said, before HTCondor was asked and not on a callback's word,
+// that it had ended.
 func (o Observation) denies(p ledger.Proc) bool {
 	return o.read != nil && p.Source != FromCallback && o.jobStatus != 0 && (p == *o.read || same(p, *o.read))
 }
 
-// same compares what p != before cannot: the numbers behind the pointers.
+// same compares what p != before cannot: the values behind the pointers.
 func same(p, q ledger.Proc) bool {
 	equal := func(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 	pointersEqual := equal(p.ExitCode, q.ExitCode) && equal(p.Signal, q.Signal)

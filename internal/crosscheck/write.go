@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// write brings the ledger in line with what was found about one run.
+// write brings the ledger into line with the findings about one run.
 func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error {
 	if k.neverRan {
 		c.Observer.Repaired(k.run, Unstaged, Change{})
