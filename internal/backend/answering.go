@@ -10,29 +10,29 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Answering is a Schedd that takes note of which endpoints answer. A command that got no answer proves little: its size is the
-// user's, and so is much of what a tool prints. So the endpoint is then asked a small question of our own, and that decides.
-// Its fields are set before its first use.
+// Answering is a Schedd that records which endpoints answer. A command without an answer proves little: users determine its size
+// and much of what a tool prints. So htcd then asks the endpoint a small question of its own, and that decides. Set its
+// fields before its first use.
 type Answering struct {
 	Schedd
 	Now func() time.Time
-	// Any returns an identity that works, for an endpoint.
+	// Any returns an identity that works for an endpoint.
 	Any func(context.Context, schedd.Endpoint) (schedd.Identity, error)
-	// Turned hears when an endpoint begins or ceases to answer.
+	// Turned is called when an endpoint begins or stops answering.
 	Turned func(endpoint schedd.Endpoint, answers bool)
 
 	reachable reachable
-	asking    singleflight.Group // at most one question at a time for each identity
+	asking    singleflight.Group // at most one question at a time per identity
 }
 
-// State is what is known of an endpoint.
+// State returns what is known of an endpoint.
 func (a *Answering) State(endpoint schedd.Endpoint) Reachability { return a.reachable.get(endpoint) }
 
-// Known is what is known of every endpoint that was asked anything. One that never answered may be somebody's slip of the pen.
+// Known returns what is known of every endpoint asked so far. One that never answered may be a user's typo.
 func (a *Answering) Known() map[schedd.Endpoint]Reachability { return a.reachable.all() }
 
-// about runs a command at an endpoint. One that did not answer last time is asked the small question before it, so that an
-// outage costs each HTCJob one short deadline instead of a long one.
+// about runs a command at an endpoint. An endpoint that did not answer last time is first asked the small question, so that
+// an outage costs each HTCJob a short deadline instead of a long one.
 func (a *Answering) about(ctx context.Context, id schedd.Identity, command func() error) error {
 	if a.State(id.Endpoint).Down {
 		if err := a.Answers(ctx, id); err != nil {
@@ -45,13 +45,13 @@ func (a *Answering) about(ctx context.Context, id schedd.Identity, command func(
 		a.note(id.Endpoint, nil)
 	case unanswered(err) && ctx.Err() == nil:
 		if again := a.Answers(ctx, id); silent(again) {
-			return again // it says better what is wrong
+			return again // it explains the failure better
 		}
 	}
 	return err
 }
 
-// Answers asks the small question and takes note of the answer.
+// Answers asks the small question and records the answer.
 func (a *Answering) Answers(ctx context.Context, id schedd.Identity) error {
 	_, err, _ := a.asking.Do(fmt.Sprintf("%q", []string{id.Endpoint.Collector, id.Endpoint.Schedd, id.CCache, id.Tokens}), func() (any, error) {
 		return nil, a.question(ctx, id)
@@ -66,13 +66,13 @@ func (a *Answering) Answers(ctx context.Context, id schedd.Identity) error {
 	return err
 }
 
-// silent reports whether an answer to the small question is none. To be turned away is one.
+// silent reports whether the small question got no answer. A refusal is an answer.
 func silent(err error) bool {
 	kind := schedd.KindOf(err)
 	return err != nil && kind != schedd.Credentials && kind != schedd.NotAuthorised
 }
 
-// question is asked as an account that works elsewhere first: that of one namespace must not make an endpoint seem away for all.
+// question first asks as an account that works elsewhere: one namespace's account must not make an endpoint seem down for all.
 func (a *Answering) question(ctx context.Context, id schedd.Identity) error {
 	other, err := a.Any(ctx, id.Endpoint)
 	if err == nil && other != id && a.Schedd.Answers(ctx, other) == nil {
@@ -87,13 +87,13 @@ func (a *Answering) note(endpoint schedd.Endpoint, err error) {
 	}
 }
 
-// unanswered reports whether an error may mean that nobody answers. Any other error is an answer, or trouble on this side.
+// unanswered reports whether an error may mean that nobody answers. Any other error is an answer or a local problem.
 func unanswered(err error) bool {
 	kind := schedd.KindOf(err)
 	return err != nil && (kind == schedd.Unreachable || kind == schedd.Timeout)
 }
 
-// Submit implements Schedd, as do those below.
+// Submit implements Schedd, as do the methods below.
 func (a *Answering) Submit(ctx context.Context, id schedd.Identity, dir string) (cluster schedd.Cluster, err error) {
 	err = a.about(ctx, id, func() error {
 		cluster, err = a.Schedd.Submit(ctx, id, dir)
@@ -114,7 +114,7 @@ func (a *Answering) Remove(ctx context.Context, id schedd.Identity, constraint, 
 	return a.about(ctx, id, func() error { return a.Schedd.Remove(ctx, id, constraint, reason) })
 }
 
-// ScheddName asks no schedd, but the site's command or HTCondor's configuration, which no user has a part in.
+// ScheddName asks no schedd, but the site's command or HTCondor's configuration, which no user can influence.
 func (a *Answering) ScheddName(ctx context.Context, id schedd.Identity) (string, error) {
 	name, err := a.Schedd.ScheddName(ctx, id)
 	switch {
@@ -144,7 +144,7 @@ func (a *Answering) Release(ctx context.Context, id schedd.Identity, procs sched
 	return a.about(ctx, id, func() error { return a.Schedd.Release(ctx, id, procs) })
 }
 
-// silence is an error of an endpoint that does not answer.
+// silence is the error of an endpoint that does not answer.
 type silence struct {
 	endpoint schedd.Endpoint
 	error

@@ -9,15 +9,16 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Policy is where a site lets its users' runs go, and as whom.
+// Policy says where, and as whom, a site lets its users' runs go.
 type Policy struct {
-	Collector   string   // of the usual pool; empty: HTCondor's configuration says
-	Schedd      string   // the usual one; empty: the configuration, or a site's command, says
-	AllowPools  []string // patterns of schedd.AllowEndpoint for other schedds; none: no other
-	PoolSecrets []string // names of the Secrets that users may name; none: no Secret
+	Collector   string   // of the usual pool; empty: from HTCondor's configuration
+	Schedd      string   // the usual one; empty: from the configuration or the site's command
+	AllowPools  []string // patterns of schedd.AllowEndpoint for other schedds; empty: none allowed
+	PoolSecrets []string // names of the Secrets that users may name; empty: none
 }
 
-// Target returns where a wish leads; without a schedd where that is the usual one. Its errors are of kind schedd.Refused.
+// Target returns the target that a wish leads to; without a schedd if that is the usual one. Its errors are of kind
+// schedd.Refused.
 func (p Policy) Target(wish Target) (Target, error) {
 	t := wish
 	if t.Endpoint.Collector == p.Collector {
@@ -43,19 +44,19 @@ func (p Policy) Target(wish Target) (Target, error) {
 	return t, schedd.Refusal("spec.pool.secretName: htcd may read Secrets of the names %s only (--pool-secrets)", strings.Join(p.PoolSecrets, ", "))
 }
 
-// Chooser says where an attempt that begins now goes.
+// Chooser decides where an attempt that begins now goes.
 type Chooser struct {
 	Schedd interface {
 		ScheddName(ctx context.Context, id schedd.Identity) (string, error)
 	}
 	Credentials Credentials
 
-	// usual is the endpoint that was chosen last for those of a namespace who name none. An account may have a schedd of
-	// its own, and so may a namespace.
+	// usual is the endpoint chosen last for a namespace's HTCJobs that name none. An account may have a schedd of its own, and
+		// so may a namespace.
 	usual sync.Map
 }
 
-// Choose gives a target without a schedd the usual one, and returns who sends there.
+// Choose gives a target without a schedd the usual one, and returns the identity to send as.
 func (c *Chooser) Choose(ctx context.Context, t Target) (Target, schedd.Identity, error) {
 	id, err := c.Credentials.Identity(ctx, t)
 	if err != nil || t.Endpoint.Schedd != "" {
@@ -70,7 +71,7 @@ func (c *Chooser) Choose(ctx context.Context, t Target) (Target, schedd.Identity
 	return t, id.At(t.Endpoint), nil
 }
 
-// Usual is the endpoint that was chosen last in a namespace, the zero one when none was.
+// Usual returns the endpoint chosen last in a namespace, the zero value if none was.
 func (c *Chooser) Usual(namespace string) schedd.Endpoint {
 	last, _ := c.usual.Load(namespace)
 	endpoint, _ := last.(schedd.Endpoint)

@@ -6,17 +6,17 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Credentials gives the identities that HTCondor's commands run as. Its errors are *CredentialError.
+// Credentials provides the identities that HTCondor's commands run as. Its errors are *CredentialError.
 type Credentials interface {
-	// Identity is the one that runs of that target are sent and removed as.
+	// Identity returns the identity as which runs of that target are sent and removed.
 	Identity(ctx context.Context, t Target) (schedd.Identity, error)
-	// Common is the identity of all namespaces that have none of their own.
+	// Common returns the identity of all namespaces without their own.
 	Common(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error)
-	// Any is whichever works, for questions about everybody's jobs.
+	// Any returns whichever identity works, for questions about everybody's jobs.
 	Any(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error)
 }
 
-// Questioner is who asks about the runs of a target.
+// Questioner returns the identity that asks about a target's runs.
 func Questioner(ctx context.Context, c Credentials, t Target) (schedd.Identity, error) {
 	if t.Secret != "" {
 		return c.Identity(ctx, t)
@@ -24,8 +24,8 @@ func Questioner(ctx context.Context, c Credentials, t Target) (schedd.Identity, 
 	return c.Any(ctx, t.Endpoint)
 }
 
-// Senders are those as whom htcd may have sent the jobs of a target, which is its own identity now: the namespace may have had
-// no account of its own then. Who named a Secret had its account from the beginning.
+// Senders returns the identities as which htcd may have sent a target's jobs: the target's identity now, and the common one,
+// because the namespace may have had no account of its own then. An HTCJob that named a Secret used its account from the start.
 func Senders(ctx context.Context, c Credentials, t Target, now schedd.Identity) []schedd.Identity {
 	if t.Secret != "" {
 		return []schedd.Identity{now}
@@ -37,12 +37,12 @@ func Senders(ctx context.Context, c Credentials, t Target, now schedd.Identity) 
 	return []schedd.Identity{now, common}
 }
 
-// CredentialError says why no command can be run as the user. Its message holds no secret.
+// CredentialError says why no command can run as the user. Its message contains no secret.
 type CredentialError struct{ Reason, Message string }
 
 func (e *CredentialError) Error() string { return e.Message }
 
 const reasonOtherAccount = "OtherAccount"
 
-// OtherAccount says that jobs are not those of the account at hand.
+// OtherAccount returns the error for jobs that do not belong to the current account.
 func OtherAccount(message string) error { return &CredentialError{reasonOtherAccount, message} }

@@ -14,31 +14,31 @@ import (
 
 const reasonSecretDeleting = "SecretBeingDeleted"
 
-// OwnSecrets are the Secrets of namespaces' own.
+// OwnSecrets gives access to the namespaces' own Secrets.
 type OwnSecrets interface {
-	// Own lists those of a namespace that HTCJobs there are sent with; the common one is not among them.
+	// Own lists the Secrets of a namespace that HTCJobs there are sent with, without the common one.
 	Own(namespace string) []secrets.Own
-	// Hold puts our finalizer on a Secret of that list, LetGo takes it off.
+	// Hold adds htcd's finalizer to a Secret of that list, LetGo removes it.
 	Hold(ctx context.Context, s secrets.Own) error
 	LetGo(ctx context.Context, s secrets.Own) error
 }
 
-// Keeper sees to it that a namespace's own Secret has our finalizer from before the first attempt that is sent with it until no
-// HTCJob is left that was. Kubernetes deletes a namespace's objects in no order: without the finalizer the Secret is gone first,
-// and the jobs, which only its account may remove, keep the HTCJobs, and so the namespace, from ever going. Its fields are set
-// before its first use.
+// Keeper keeps htcd's finalizer on a namespace's own Secret from before the first attempt is sent with it until no HTCJob sent
+// with it is left. Kubernetes deletes a namespace's objects in no particular order: without the finalizer the Secret might go
+// first, and the jobs, which only its account may remove, would block the deletion of the HTCJobs and the namespace for good.
+// Set its fields before its first use.
 type Keeper struct {
 	Secrets OwnSecrets
-	// Needed reports whether anything was sent with the Secret by an HTCJob that is not gone.
+	// Needed reports whether an HTCJob that still exists sent anything with the Secret.
 	Needed func(ctx context.Context, s secrets.Own) (bool, error)
-	// Denied hears, once, that the rules of an earlier release do not let htcd patch Secrets.
+	// Denied is called once if an earlier release's rules do not let htcd patch Secrets.
 	Denied func(s secrets.Own, err error)
 
-	using  sync.RWMutex // keeps a Secret from being let go between the look at its finalizer and the intent of a run that needs it
-	denied atomic.Bool  // it was said
+	using  sync.RWMutex // prevents a Secret's release between the check of its finalizer and the intent of a run that needs it
+	denied atomic.Bool  // it was reported
 }
 
-// MayBegin returns an error when the Secret of that account is being deleted. What has been sent with it, or perhaps, goes on.
+// MayBegin returns an error if that account's Secret is being deleted. Runs that were, or may have been, sent with it go on.
 func (k *Keeper) MayBegin(a Account) error {
 	own, found := k.of(a)
 	if !found || !own.Deleting {
@@ -48,7 +48,7 @@ func (k *Keeper) MayBegin(a Account) error {
 		"are deleted, and nothing new is sent with it", own.Namespace, own.Name, secrets.Finalizer)}
 }
 
-// of is the Secret of an account, unless it is the common one.
+// of returns an account's Secret, unless it is the common one.
 func (k *Keeper) of(a Account) (secrets.Own, bool) {
 	own := k.Secrets.Own(a.Namespace)
 	i := slices.IndexFunc(own, func(s secrets.Own) bool { return s.Sends(a.Secret) })
@@ -58,7 +58,7 @@ func (k *Keeper) of(a Account) (secrets.Own, bool) {
 	return own[i], true
 }
 
-// Hold sees to the finalizer before a run is written down. Until leave is called, none is taken off.
+// Hold ensures the finalizer before a run is recorded. None is removed until leave is called.
 func (k *Keeper) Hold(ctx context.Context, a Account) (leave func(), err error) {
 	k.using.RLock()
 	if own, found := k.of(a); found && due(own, true) {
@@ -71,15 +71,15 @@ func (k *Keeper) Hold(ctx context.Context, a Account) (leave func(), err error) 
 	return k.using.RUnlock, nil
 }
 
-// due reports whether the finalizer is to be put on a Secret, or taken off.
+// due reports whether the finalizer must be added to a Secret, or removed from it.
 func due(s secrets.Own, needed bool) bool {
 	if needed {
-		return !s.Held && !s.Deleting // Kubernetes lets nobody add one to what is being deleted
+		return !s.Held && !s.Deleting // Kubernetes refuses to add one to an object being deleted
 	}
 	return s.Held
 }
 
-// allowed makes no error of an apiserver that does not let htcd patch the Secret: HTCJobs are more than their deletion.
+// allowed ignores an apiserver's refusal to let htcd patch the Secret: HTCJobs matter more than their deletion.
 func (k *Keeper) allowed(err error, own secrets.Own) error {
 	if err == nil {
 		k.denied.Store(false)
@@ -93,7 +93,7 @@ func (k *Keeper) allowed(err error, own secrets.Own) error {
 	return nil
 }
 
-// Tend puts the finalizer on a namespace's Secrets, or takes it off, as they are needed now.
+// Tend adds the finalizer to a namespace's Secrets or removes it, as currently needed.
 func (k *Keeper) Tend(ctx context.Context, namespace string) error {
 	if len(k.Secrets.Own(namespace)) == 0 {
 		return nil

@@ -27,7 +27,7 @@ func TestWhenTheFinalizerIsDue(t *testing.T) {
 	}
 }
 
-// oneSecret is an apiserver with one Secret of a namespace's own, that answers patches so.
+// oneSecret is an apiserver with one Secret of a namespace's own; it answers patches with answer.
 type oneSecret struct{ answer error }
 
 func (o *oneSecret) Own(string) []secrets.Own {

@@ -8,14 +8,14 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// The pauses after which one may ask again at a limit.
+// The pauses before asking again at a limit.
 const (
 	firstPause = time.Second
 	lastPause  = time.Minute
 )
 
-// Limits knows where an account may have no more jobs. There one HTCJob at a time asks again, not all that wait. The zero value
-// is ready to use.
+// Limits records where an account may have no more jobs. There only one HTCJob at a time asks again, not all that wait. The zero
+// value is ready to use.
 type Limits struct {
 	mu sync.Mutex
 	m  map[schedd.Identity]limit
@@ -24,10 +24,10 @@ type Limits struct {
 type limit struct {
 	said  error
 	pause time.Duration
-	next  time.Time // when somebody may ask again
+	next  time.Time // when the next may ask
 }
 
-// Met takes note of a schedd's word that there is no room. What speaks of the size of one submission concerns no other.
+// Met records a schedd's answer that there is no room. A limit on the size of one submission affects no other.
 func (l *Limits) Met(id schedd.Identity, said error, now time.Time) {
 	if strings.Contains(said.Error(), "MAX_JOBS_PER_SUBMISSION") {
 		return
@@ -41,8 +41,8 @@ func (l *Limits) Met(id schedd.Identity, said error, now time.Time) {
 	l.m[id] = limit{said: said, pause: pause, next: now.Add(pause)}
 }
 
-// Ask returns nil to whom may send something: to everybody, or, at a limit, to one after every pause. The others get the schedd's
-// own words.
+// Ask returns nil to callers that may send: to all, or, at a limit, to one after every pause. The others get the schedd's own
+// message.
 func (l *Limits) Ask(id schedd.Identity, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +58,7 @@ func (l *Limits) Ask(id schedd.Identity, now time.Time) error {
 	return nil
 }
 
-// Over takes note of a submission that succeeded.
+// Over records a successful submission.
 func (l *Limits) Over(id schedd.Identity) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

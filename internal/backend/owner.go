@@ -8,11 +8,11 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Whoever may submit to the schedd can write an HTCJob's tag into a job of their own, and read it in the ads. What they
-// cannot write is a job's Owner and its cluster's number, which the schedd gives. Where the ledger knows the cluster, that
-// decides; where it does not, the Owner does.
+// Anyone who may submit to the schedd can read an HTCJob's tag in the ads and write it into their own job, but not the job's
+// Owner or its cluster number, which the schedd assigns. If the ledger knows the cluster, that decides; otherwise the Owner
+// does.
 
-// Owners tells htcd's jobs from others with the same tag, and removes them as the accounts that may have sent them.
+// Owners distinguishes htcd's jobs from others with the same tag, and removes them as the accounts that may have sent them.
 type Owners struct {
 	Schedd interface {
 		Account(ctx context.Context, id schedd.Identity) (string, error)
@@ -22,8 +22,8 @@ type Owners struct {
 	Credentials Credentials
 }
 
-// Own keeps, of jobs with the right tag, those of an account that htcd may have sent them as: that of their target, or the
-// common one if the namespace had no other then.
+// Own filters jobs with the right tag for those of an account that htcd may have sent them as: their target's, or the common
+// one if the namespace had no other then.
 func (o Owners) Own(ctx context.Context, t Target, id schedd.Identity, queued, left []schedd.Job) (ours, gone, others []schedd.Job, err error) {
 	if len(queued)+len(left) == 0 {
 		return nil, nil, nil, nil
@@ -45,8 +45,8 @@ func (o Owners) Own(ctx context.Context, t Target, id schedd.Identity, queued, l
 	return slices.DeleteFunc(queued, foreign), slices.DeleteFunc(left, foreign), others, nil
 }
 
-// Strangers are the jobs that a condor_rm passed over and that are in none of the clusters of these runs, where nothing else
-// keeps the runs' own jobs in the queue and the ledger knows every cluster that was sent.
+// Strangers returns the jobs that a condor_rm passed over and that are in none of these runs' clusters, provided that none of
+// the runs' own jobs is left in the queue and the ledger knows every cluster that was sent.
 func Strangers(alive []schedd.Job, runs []ledger.Run) []schedd.Job {
 	sent, all := clusters(runs)
 	if !all {
@@ -60,7 +60,7 @@ func Strangers(alive []schedd.Job, runs []ledger.Run) []schedd.Job {
 	return strange
 }
 
-// clusters are those in which the jobs of runs are; all is false where one may have been sent that the ledger does not know.
+// clusters returns the clusters that hold the runs' jobs; all is false if one may have been sent that the ledger does not know.
 func clusters(runs []ledger.Run) (sent []int, all bool) {
 	all = len(runs) > 0
 	for _, run := range runs {
@@ -74,12 +74,12 @@ func clusters(runs []ledger.Run) (sent []int, all bool) {
 	return sent, all
 }
 
-// Untouched are the jobs that a condor_rm passed over: what it may remove is marked as removed when it returns.
+// Untouched returns the jobs that a condor_rm passed over: those it may remove are marked as removed when it returns.
 func Untouched(alive []schedd.Job) []schedd.Job {
 	return slices.DeleteFunc(slices.Clone(alive), func(j schedd.Job) bool { return j.Status == schedd.Removed })
 }
 
-// Removed are those that it did not pass over.
+// Removed returns those that it did not pass over.
 func Removed(alive []schedd.Job) []schedd.Job {
 	return slices.DeleteFunc(slices.Clone(alive), func(j schedd.Job) bool { return j.Status != schedd.Removed })
 }

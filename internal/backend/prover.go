@@ -8,24 +8,24 @@ import (
 )
 
 const (
-	// betweenProofs is how often the Secrets are looked at when none has changed. Most are answered by a ticket at hand.
+	// betweenProofs is how often the Secrets are checked when none has changed. Most checks find a valid ticket.
 	betweenProofs = time.Minute
-	// afterProofs is how long one look is the last one, however often Secrets change.
+	// afterProofs is the minimum time between two checks, however often Secrets change.
 	afterProofs = time.Second
 )
 
-// Prover finds out whether the credentials of accounts work. A run that is at the schedd needs its Secret again only when it ends
-// or is deleted, perhaps in a week. So every Secret that is depended on is looked at when a Secret changes, and once in a while:
-// those who mend it hear of it before it is needed. Its fields are set before its first use.
+// Prover finds out whether accounts' credentials work. A run at the schedd needs its Secret again only when it ends or is deleted,
+// perhaps a week later. So every Secret in use is checked when a Secret changes, and at intervals, so that users can repair
+// it before it is needed. Set its fields before its first use.
 type Prover struct {
 	Credentials Credentials
-	// Accounts are those that somebody depends on.
+	// Accounts returns the accounts in use.
 	Accounts func() map[Account]struct{}
-	// Turned hears of which accounts something new was found out.
+	// Turned receives the accounts whose result has changed.
 	Turned func(map[Account]bool)
 
 	mu    sync.Mutex
-	found map[Account]*CredentialError // what was last found out: nil when they work
+	found map[Account]*CredentialError // the last result; nil if they work
 }
 
 // Proof is what is known of an account.
@@ -34,7 +34,7 @@ type Proof struct {
 	Err   *CredentialError
 }
 
-// Of returns what is known of an account.
+// Of returns what is known about an account.
 func (p *Prover) Of(a Account) Proof {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +42,7 @@ func (p *Prover) Of(a Account) Proof {
 	return Proof{known, err}
 }
 
-// replace takes down what was found out now, and returns the accounts of which that is news.
+// replace records the new results and returns the accounts whose result has changed.
 func (p *Prover) replace(found map[Account]*CredentialError) (turned map[Account]bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,7 +58,7 @@ func (p *Prover) replace(found map[Account]*CredentialError) (turned map[Account
 
 func sameWords(a, b *CredentialError) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// Run looks at the accounts until ctx ends: at once when there is news.
+// Run checks the accounts until ctx ends, immediately when there is news.
 func (p *Prover) Run(ctx context.Context, news <-chan struct{}) {
 	tick := time.NewTicker(betweenProofs)
 	defer tick.Stop()
@@ -79,8 +79,8 @@ func (p *Prover) Run(ctx context.Context, news <-chan struct{}) {
 	}
 }
 
-// Prove asks for a ticket or a token of each account. That a Secret cannot be read counts only where settled is set: at the
-// start it is not read yet.
+// Prove requests a ticket or a token for each account. An unreadable Secret counts only if settled is set: at the start it
+// has not been read yet.
 func (p *Prover) Prove(ctx context.Context, settled bool) {
 	found := map[Account]*CredentialError{}
 	for a := range p.Accounts() {

@@ -9,24 +9,24 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Reachability is what is known of an endpoint.
+// Reachability is what is known about an endpoint.
 type Reachability struct {
 	Asked    bool
-	At       time.Time // when it was asked last
-	Answered time.Time // when it answered last; zero: never since htcd began
+	At       time.Time // when it was last asked
+	Answered time.Time // when it last answered; zero: never since htcd started
 	Down     bool      // it did not answer when it was last asked
-	Usual    bool      // at some time the site, not a user, has named it
-	Reason   string    // why it counts as it does, fit for a condition
+	Usual    bool      // the site, not a user, has named it at some time
+	Reason   string    // why it is in this state, fit for a condition
 	Message  string
 }
 
-// reachable remembers of every endpoint whether it answered when it was last asked. The zero value is ready to use.
+// reachable remembers whether each endpoint answered when it was last asked. The zero value is ready to use.
 type reachable struct {
 	mu sync.Mutex
 	m  map[schedd.Endpoint]Reachability
 }
 
-// note takes down that an endpoint answered, or why not, and reports whether that is new.
+// note records that an endpoint answered, or why not, and reports whether that is new.
 func (r *reachable) note(endpoint schedd.Endpoint, err error, at time.Time) (changed bool) {
 	now := Reachability{Asked: true, At: at, Answered: at, Reason: "Answered", Message: "the schedd answered when last asked"}
 	r.mu.Lock()
@@ -41,7 +41,7 @@ func (r *reachable) note(endpoint schedd.Endpoint, err error, at time.Time) (cha
 	return !before.Asked || before.Down != now.Down
 }
 
-// lastAnswer tells a schedd that has ceased to answer from one that was perhaps never there.
+// lastAnswer distinguishes a schedd that has stopped answering from one that may never have existed.
 func lastAnswer(at time.Time) string {
 	if at.IsZero() {
 		return "it has not answered since htcd began"
@@ -49,7 +49,7 @@ func lastAnswer(at time.Time) string {
 	return "it answered last at " + at.UTC().Format(time.RFC3339)
 }
 
-// named takes down that the site itself sends jobs to an endpoint.
+// named records that the site itself sends jobs to an endpoint.
 func (r *reachable) named(endpoint schedd.Endpoint) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Remove removes jobs of a target and returns those that have not left the queue yet. Those of them that are Untouched neither
-// their account nor the common one may remove.
+// Remove removes jobs of a target and returns those that have not left the queue yet. Neither the target's account nor the
+// common one may remove those of them that are Untouched.
 func (o Owners) Remove(ctx context.Context, t Target, constraint, reason string) (alive []schedd.Job, err error) {
 	id, err := o.Credentials.Identity(ctx, t)
 	if err != nil {
@@ -27,7 +27,7 @@ func (o Owners) Remove(ctx context.Context, t Target, constraint, reason string)
 	return alive, nil
 }
 
-// removeAs removes what this identity may remove, and returns what is in the queue thereafter.
+// removeAs removes what this identity may remove and returns what is left in the queue.
 func (o Owners) removeAs(ctx context.Context, id schedd.Identity, constraint, reason string) (alive []schedd.Job, err error) {
 	err = o.Schedd.Remove(ctx, id, constraint, reason)
 	if err != nil && schedd.KindOf(err) != schedd.NotAuthorised {

@@ -13,37 +13,37 @@ import (
 )
 
 const (
-	reasonSecretUnreadable = "SecretUnreadable" // it is not known what Secrets there are
+	reasonSecretUnreadable = "SecretUnreadable" // it is unknown which Secrets exist
 	reasonSecretMissing    = "SecretMissing"
 )
 
-// Secrets is where the Secrets of accounts are looked up.
+// Secrets looks up the accounts' Secrets.
 type Secrets interface {
-	// Common is the one that all may use who have none of their own.
+	// Common returns the Secret for all namespaces without their own.
 	Common() secrets.Secret
-	// Find is the one of that name in a namespace itself; the usual one where name is empty.
+	// Find returns the Secret of that name in a namespace itself; the usual one if name is empty.
 	Find(namespace, name string) secrets.Secret
-	// Usual lists the namespaces' own of the usual name.
+	// Usual lists the namespaces' own Secrets of the usual name.
 	Usual() []secrets.Secret
 }
 
-// Proofs makes identities of what Secrets hold.
+// Proofs makes identities from the contents of Secrets.
 type Proofs interface {
 	Proof(ctx context.Context, c credential.Credential) (credential.Proof, error)
 }
 
-// SecretCredentials are Credentials by the Secrets of the accounts.
+// SecretCredentials are Credentials from the accounts' Secrets.
 type SecretCredentials struct {
 	Secrets Secrets
 	Proofs  Proofs
-	// Asked hears how every question for a ticket or a token ended: its expiry, zero for one without an end, or why
-	// there is none: a *CredentialError. nil: nobody asks.
+	// Asked receives the result of every request for a ticket or a token: its expiry, zero if it has none, or a
+		// *CredentialError that says why there is none. May be nil.
 	Asked func(namespace, name string, expires time.Time, err error)
 }
 
-// Identity returns a ticket or a token that is valid for a while yet: of the Secret of that name in the namespace, or where
-// none is named of the namespace's own account where it has a Secret, else of the common one. A Secret that is named,
-// cannot be used, or is not known yet, is never passed over in favour of the common one: the jobs would run as somebody else.
+// Identity returns a ticket or a token that remains valid for a while: of the named Secret in the namespace, or if none is named
+// of the namespace's own account if it has a Secret, else of the common one. A Secret that is named, unusable, or not known
+// yet is never passed over in favour of the common one: the jobs would run as somebody else.
 func (s *SecretCredentials) Identity(ctx context.Context, t Target) (schedd.Identity, error) {
 	own := s.Secrets.Find(t.Namespace, t.Secret)
 	switch {
@@ -68,7 +68,7 @@ func missing(secret secrets.Secret) error {
 		fmt.Sprintf("there is no secret %s in namespace %s: create it with the keys %s", secret.Name, secret.Namespace, credential.Keys)}
 }
 
-// usual is Common for an HTCJob that needs it: where every namespace has an account of its own nobody misses the common one.
+// usual is Common for an HTCJob that needs it: if every namespace has its own account, nobody misses the common one.
 func (s *SecretCredentials) usual(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
 	id, err := s.Common(ctx, endpoint)
 	if e, is := errors.AsType[*CredentialError](err); is && e.Reason == reasonSecretMissing {
@@ -83,7 +83,7 @@ func (s *SecretCredentials) tell(secret secrets.Secret, expires time.Time, err e
 	}
 }
 
-// Common is the identity of those who have none of their own.
+// Common returns the identity of namespaces without their own.
 func (s *SecretCredentials) Common(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
 	common := s.Secrets.Common()
 	switch common.State {
@@ -96,15 +96,15 @@ func (s *SecretCredentials) Common(ctx context.Context, endpoint schedd.Endpoint
 		fmt.Sprintf("secret %s/%s could not be read yet; htcd needs list and watch on it", common.Namespace, common.Name)}
 }
 
-// Any is the common identity, or where that does not work the first of the namespaces' own that does: for questions
-// that the schedd answers to everybody.
+// Any returns the common identity, or if that does not work, the first of the namespaces' own that does: for questions that
+// the schedd answers for everybody.
 func (s *SecretCredentials) Any(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
 	id, err := s.Common(ctx, endpoint)
 	if err == nil {
 		return id, nil
 	}
 	own := s.Secrets.Usual()
-	// Tickets first: a KDC has looked at their accounts, and at tokens nobody yet.
+	// Tickets first: a KDC has checked their accounts; nobody has checked tokens yet.
 	for _, tokens := range []bool{false, true} {
 		for _, secret := range own {
 			if _, is := secret.Data["token"]; is != tokens {
@@ -138,7 +138,7 @@ func (s *SecretCredentials) identity(ctx context.Context, secret secrets.Secret,
 		reason = e.Reason
 	}
 	e := &CredentialError{reason, fmt.Sprintf("secret %s/%s: %v", secret.Namespace, secret.Name, err)}
-	if ctx.Err() == nil { // else it is whoever asked that did not wait
+	if ctx.Err() == nil { // otherwise the caller did not wait
 		s.tell(secret, time.Time{}, e)
 	}
 	return schedd.Identity{}, e

@@ -19,12 +19,12 @@ import (
 	"htc.cern.ch/htcd/internal/secrets"
 )
 
-// there is where all identities of these tests go.
+// there is the endpoint of all identities in these tests.
 var there = schedd.Endpoint{Collector: "far", Schedd: "second"}
 
 var badPassword = &credential.Error{Reason: "BadPassword", Message: "Password incorrect"}
 
-// ticketer gives every account a cache of its name, except those whose KDC or password fails, and every token a directory.
+// ticketer gives every account a cache with its name, except those whose KDC or password fails, and every token a directory.
 type ticketer map[string]error
 
 func (f ticketer) Proof(_ context.Context, c credential.Credential) (credential.Proof, error) {
@@ -35,7 +35,7 @@ func (f ticketer) Proof(_ context.Context, c credential.Credential) (credential.
 	return credential.Proof{Identity: schedd.Identity{CCache: "/tickets/" + user}}, f[user]
 }
 
-// secretsOf are credentials over these Secrets, "namespace/name" to user name, or to "token".
+// secretsOf returns credentials over these Secrets, "namespace/name" to user name or to "token".
 func secretsOf(t *testing.T, perNamespace bool, refused ticketer, users map[string]string) *SecretCredentials {
 	t.Helper()
 	client := fake.NewClientset()
@@ -137,7 +137,7 @@ func TestQuestionsAboutAllJobsGoAsWhoeverHasATicket(t *testing.T) {
 	}
 }
 
-// Before it is known whether the namespace has an account, nothing is sent as the common one.
+// While it is unknown whether the namespace has an account, nothing is sent as the common one.
 func TestSecretsThatCannotBeReadAreNotPassedOver(t *testing.T) {
 	unread := secrets.NewWatcher(fake.NewClientset(), secrets.Options{Namespace: "htcd", Name: "kinit-secret", PerNamespace: true})
 	s := &SecretCredentials{Secrets: unread, Proofs: ticketer{}}

@@ -8,15 +8,15 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Target is where a run is in HTCondor, and whose it is. It is written to the ledger with the intent: every later question
-// about the run goes there, as that account, whatever the flags or the site's command say by then.
+// Target is where a run is in HTCondor and whose it is. It is written to the ledger with the intent: every later question
+// about the run goes there as that account, whatever the flags or the site's command then say.
 type Target struct {
 	Endpoint schedd.Endpoint
 	Account
 }
 
-// Account is whose credentials are used: those of a Secret in the namespace, or where none is named the usual ones of the namespace.
-// The one without a namespace is the common one.
+// Account says whose credentials are used: those of a Secret in the namespace, or if none is named, the namespace's usual ones.
+// The account without a namespace is the common one.
 type Account struct{ Namespace, Secret string }
 
 // TargetOf returns the target in a run's row.
@@ -24,14 +24,14 @@ func TargetOf(run ledger.Run) Target {
 	return Target{schedd.Endpoint{Collector: run.Collector, Schedd: run.Schedd}, Account{run.Namespace, run.Secret}}
 }
 
-// Of returns the run's row with this target in it.
+// Of returns the run's row with this target.
 func (t Target) Of(run ledger.Run) ledger.Run {
 	run.Collector, run.Schedd, run.Secret = t.Endpoint.Collector, t.Endpoint.Schedd, t.Secret
 	return run
 }
 
-// Shared is the target under which runs are asked about together. The schedd shows everybody's jobs to everybody, so those
-// with the usual account of their namespace share one; whoever named a Secret is asked about with it.
+// Shared returns the target under which runs are asked about together. The schedd shows everybody's jobs to everybody, so runs
+// with their namespace's usual account share one; runs that named a Secret are asked about with it.
 func (t Target) Shared() Target {
 	if t.Secret == "" {
 		t.Namespace = ""
@@ -50,13 +50,13 @@ func Targets(runs []ledger.Run) []Target {
 	return targets
 }
 
-// Group is the runs that are asked about together: at one schedd, with one account.
+// Group holds the runs that are asked about together: at one schedd, with one account.
 type Group struct {
 	Target // as Shared returns it
 	Runs   []ledger.Run
 }
 
-// Groups sorts runs by what they share.
+// Groups groups runs by their shared target.
 func Groups(runs []ledger.Run) []Group {
 	sorted := map[Target]*Group{}
 	for _, run := range runs {

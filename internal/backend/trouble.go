@@ -6,15 +6,15 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Trouble is what an error of a command means for whoever waits for it.
+// Trouble is what a command's error means for whoever waits for it.
 type Trouble struct {
 	With     Part
 	Reason   string // fit for a condition
 	Message  string
-	Endpoint schedd.Endpoint // which does not answer
+	Endpoint schedd.Endpoint // the one that does not answer
 }
 
-// Part is what the trouble is with.
+// Part is the part that causes the trouble.
 type Part int
 
 // The parts that a command needs.
@@ -24,7 +24,7 @@ const (
 	TheSchedd // it does not answer
 )
 
-// Explain finds out what an error of this package, of package schedd, or any other means.
+// Explain returns what an error means, whether from this package, package schedd, or elsewhere.
 func Explain(err error) Trouble {
 	if e, ok := errors.AsType[*CredentialError](err); ok {
 		return Trouble{With: TheCredentials, Reason: e.Reason, Message: e.Message}
