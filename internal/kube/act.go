@@ -16,7 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// waiting is returned by an action when nothing is wrong but HTCondor needs time: the key is looked at again then.
+// waiting is returned by an action when nothing is wrong but HTCondor needs time; the key is looked at again afterwards.
 type waiting struct {
 	after   time.Duration
 	message string
@@ -24,7 +24,7 @@ type waiting struct {
 
 func (w *waiting) Error() string { return w.message }
 
-// actOne is act with its back-off, and tells the user when something is in the way.
+// actOne is act with its back-off; it reports what blocks an action to the user.
 func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	if !c.actions.Claim(key, c.Now()) {
 		return
@@ -36,7 +36,7 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 		return
 	}
 	defer c.queue.Add(key)
-	// Who cannot go for another reason keeps no place in front of those of the namespace who could.
+	// An HTCJob blocked for another reason must not keep its place ahead of others in the namespace.
 	if _, waits := errors.AsType[*limitError](err); !waits {
 		c.stopWaiting(key)
 	}
@@ -71,7 +71,7 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	c.actions.again(e, key)
 }
 
-// act decides again, from the ledger as it is now, and does what needs HTCondor, if that is of this class. Otherwise it
+// act decides again from the present ledger and does what needs HTCondor if it is of this class. Otherwise it
 // does nothing and returns the class that is needed.
 func (c *Controller) act(ctx context.Context, e actionClass, key string) (needs actionClass, err error) {
 	job := c.get(key)
@@ -96,7 +96,7 @@ func (c *Controller) act(ctx context.Context, e actionClass, key string) (needs 
 		return needs, nil
 	}
 	if s.Orphans {
-		// A deletion waits for nobody's word about another object of its name.
+		// A deletion does not wait for an administrator's decision about another object of the same name.
 		if err := c.sweep(ctx, key); err != nil && !(orphans.IsKept(err) && d.Action == lifecycle.Remove) {
 			return e, err
 		}
@@ -104,14 +104,14 @@ func (c *Controller) act(ctx context.Context, e actionClass, key string) (needs 
 	return e, c.do(ctx, job, s, d)
 }
 
-// tooEarly reports whether an attempt is about to begin although only callbacks say that the one before has ended. HTCondor may
-// have put a job of that on hold since, or run it again, and both attempts would be under way.
+// tooEarly reports whether an attempt is about to begin although only callbacks say that the previous one has ended. HTCondor
+// may have put one of its jobs on hold since, or run it again, and both attempts would be under way.
 func tooEarly(s lifecycle.Situation, d lifecycle.Decision) bool {
 	begins := d.Action == lifecycle.Submit || d.Action == lifecycle.Recover
 	return begins && s.Run != nil && s.Run.Attempt < d.Attempt && s.Run.State == ledger.Submitted && !s.Run.Confirmed
 }
 
-// confirm asks HTCondor how the jobs of a run ended. It returns nil when HTCondor has said so of all of them.
+// confirm asks HTCondor how the jobs of a run ended. It returns nil when HTCondor has confirmed the end of all of them.
 func (c *Controller) confirm(ctx context.Context, run ledger.Run) error {
 	if _, err := c.checkRun(ctx, run.UID); err != nil {
 		return fmt.Errorf("ask how attempt %d ended: %w", run.Attempt, err)
@@ -123,7 +123,7 @@ func (c *Controller) confirm(ctx context.Context, run ledger.Run) error {
 	return &waiting{firstRetry, fmt.Sprintf("HTCondor has not confirmed yet that attempt %d has ended", run.Attempt)}
 }
 
-// do does what was decided.
+// do carries out a decision.
 func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, d lifecycle.Decision) error {
 	switch d.Action {
 	case lifecycle.Submit:
@@ -145,7 +145,7 @@ func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.S
 	return nil
 }
 
-// runsOf lists what the ledger has under the name of an HTCJob.
+// runsOf lists the runs that the ledger has under the name of an HTCJob.
 func (c *Controller) runsOf(ctx context.Context, key string) ([]ledger.Run, error) {
 	namespace, name, err := cache.SplitMetaNamespaceKey(key)
 	if err != nil {
@@ -159,8 +159,8 @@ func (c *Controller) runsOf(ctx context.Context, key string) ([]ledger.Run, erro
 	return runs, err
 }
 
-// find asks the queue and then the history for every job that matches, leaving out those that ran nothing and never
-// will. What left the queue before the job since is not looked at. Only a nil error is an answer.
+// find asks the queue and then the history for every job that matches, leaving out those that never ran and never
+// will. Jobs that left the queue before the job since are skipped. Only a nil error is an answer.
 func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint, since string) (queued, left []schedd.Job, err error) {
 	into := func(list *[]schedd.Job) func(schedd.Job) error {
 		return func(j schedd.Job) error {

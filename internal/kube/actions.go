@@ -12,8 +12,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// actionClass is a class of actions that need HTCondor. Each has a queue and workers of its own, so that nobody's submission
-// waits for another's slow removal, nor the other way round.
+// actionClass is a class of actions that need HTCondor. Each has its own queue and workers, so that a submission never
+// waits for somebody else's slow removal, nor the other way round.
 type actionClass int
 
 const (
@@ -23,7 +23,7 @@ const (
 	actionClasses             // how many there are
 )
 
-// classOf is the class of an action.
+// classOf returns the class of an action.
 func classOf(a lifecycle.Action) actionClass {
 	switch a {
 	case lifecycle.Submit:
@@ -34,9 +34,9 @@ func classOf(a lifecycle.Action) actionClass {
 	return asking
 }
 
-// actionQueues hold the keys of HTCJobs that need HTCondor. A key may wait in more than one of them, since what is decided
-// about it changes. It is claimed while a worker acts on it: whoever finds it claimed may drop it, because the claimant
-// queues it for sync afterwards.
+// actionQueues hold the keys of HTCJobs that need HTCondor. A key may wait in more than one of them, since decisions
+// about it change. A worker claims it while acting on it: another worker that finds it claimed may drop it, because the
+// claimant queues it for sync afterwards.
 type actionQueues struct {
 	fairqueue.Claims
 	queues [actionClasses]fairqueue.Queue
@@ -56,13 +56,13 @@ func (a *actionQueues) addAfter(c actionClass, key string, d time.Duration) {
 	a.queues[c].AddAfter(key, d)
 }
 
-// again adds a key after its back-off, which grows with every time.
+// again adds a key after its back-off, which grows each time.
 func (a *actionQueues) again(c actionClass, key string) { a.queues[c].AddRateLimited(key) }
 
-// tries is how often a key was added again since it was last forgotten.
+// tries returns how often a key was added again since it was last forgotten.
 func (a *actionQueues) tries(c actionClass, key string) int { return a.queues[c].NumRequeues(key) }
 
-// forget ends the back-off of a key.
+// forget resets the back-off of a key.
 func (a *actionQueues) forget(key string) {
 	for _, queue := range a.queues {
 		queue.Forget(key)
@@ -75,8 +75,8 @@ func (a *actionQueues) shutDown() {
 	}
 }
 
-// backendOf returns the schedd that the actions of a class on an HTCJob go to: where it is, or will be. Of several that do
-// not all answer it is one that does not, since the action will wait for that one.
+// backendOf returns the schedd that actions of a class on an HTCJob go to: the one where it is or will be. Of several schedds
+// it is one that does not answer, if any, since the action will wait for that one.
 func (c *Controller) backendOf(class actionClass) func(context.Context, string) schedd.Endpoint {
 	return func(ctx context.Context, key string) schedd.Endpoint {
 		var endpoint schedd.Endpoint
@@ -106,8 +106,8 @@ func (c *Controller) backendOfRun(ctx context.Context, uid string) schedd.Endpoi
 	return backend.TargetOf(run).Endpoint
 }
 
-// maxRest bounds by how much rest delays the news of a job that ended, and a shutdown.
+// maxRest bounds how much rest delays the news of an ended job, and a shutdown.
 const maxRest = time.Second
 
-// rest leaves a schedd nine tenths of the time.
+// rest leaves nine tenths of the time to a schedd's other clients.
 func rest(took time.Duration) { time.Sleep(min(9*took, maxRest)) }

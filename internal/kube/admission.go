@@ -15,25 +15,25 @@ import (
 	"htc.cern.ch/htcd/internal/lifecycle"
 )
 
-// limitError says that there is no room. Its message does not change while the HTCJob waits.
+// limitError says that the namespace has no room. Its message does not change while the HTCJob waits.
 type limitError struct{ message string }
 
 func (e *limitError) Error() string { return e.message }
 
-// admission knows who waits for room in a namespace. Who was created first is sent first, or a large HTCJob would wait for
-// ever while small ones fit. Memory is enough: after a restart everybody asks anew.
+// admission knows which HTCJobs wait for room in a namespace. The oldest is sent first; otherwise a large HTCJob would wait
+// indefinitely while small ones fit. Memory is enough: after a restart every HTCJob asks again.
 type admission struct {
-	beginning keymutex.KeyMutex // one HTCJob of a namespace at a time is counted and begun
+	beginning keymutex.KeyMutex // held while one HTCJob of a namespace is counted and begun
 
 	mu      *sync.Mutex
-	waiting map[string]map[string]time.Time // by namespace and key: when the HTCJob was created
+	waiting map[string]map[string]time.Time // creation times, by namespace and key
 }
 
 func newAdmission() admission {
 	return admission{beginning: keymutex.NewHashed(0), mu: &sync.Mutex{}, waiting: map[string]map[string]time.Time{}}
 }
 
-// first returns who has waited longest in a namespace.
+// first returns the oldest waiting HTCJob of a namespace.
 func (a *admission) first(namespace string) (key string, waits bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -66,15 +66,15 @@ func (a *admission) leave(namespace, key string) (waited bool) {
 	return waited
 }
 
-// admit returns nil when the namespace may have the jobs of this HTCJob, too. Until leave is called, which is after its
-// intent was written, no other of the namespace is counted.
+// admit returns a nil error if the namespace has room for the jobs of this HTCJob. Until leave is called, after its
+// intent was written, no other HTCJob of the namespace is counted.
 func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob) (leave func(), err error) {
 	if c.Site.MaxOpen == 0 {
 		return func() {}, nil
 	}
 	namespace, key := job.Namespace, job.Namespace+"/"+job.Name
 	c.admission.beginning.LockKey(namespace)
-	unlock := func() { _ = c.admission.beginning.UnlockKey(namespace) } // fails only where it is not locked
+	unlock := func() { _ = c.admission.beginning.UnlockKey(namespace) } // fails only if it is not locked
 	var open int
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		open, err = tx.OpenProcs(namespace)
@@ -93,7 +93,7 @@ func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob) (leave fun
 	return func() { unlock(); c.stopWaiting(key) }, nil
 }
 
-// stopWaiting is called whenever an HTCJob does not wait, or no longer. The next may fit now.
+// stopWaiting is called whenever an HTCJob does not, or no longer, wait for room. The next may fit now.
 func (c *Controller) stopWaiting(key string) {
 	namespace, _, err := cache.SplitMetaNamespaceKey(key)
 	if err == nil && c.admission.leave(namespace, key) {
@@ -101,7 +101,7 @@ func (c *Controller) stopWaiting(key string) {
 	}
 }
 
-// wakeNext lets the HTCJob that has waited longest in a namespace ask again.
+// wakeNext lets the oldest waiting HTCJob of a namespace ask again.
 func (c *Controller) wakeNext(namespace string) {
 	if key, waits := c.admission.first(namespace); waits {
 		c.actions.forget(key)

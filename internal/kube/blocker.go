@@ -16,17 +16,17 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// blocker is why an HTCJob does not get on at the moment. It is kept in memory only: after a restart the next try
+// blocker is why an HTCJob makes no progress at the moment. It is kept in memory only: after a restart the next try
 // finds it again.
 type blocker struct {
 	lifecycle.Blocker
-	class    actionClass // in which it was met
+	class    actionClass // of the action that met it
 	endpoint schedd.Endpoint
-	retry    time.Time // before this nothing is tried again, except by an event
-	told     string    // what the user has been told of it
+	retry    time.Time // no retry before this, except after an event
+	told     string    // as reported to the user
 }
 
-// explain turns an error of an action into what the user is told.
+// explain turns an error of an action into a message for the user.
 func explain(err error) blocker {
 	if e, ok := errors.AsType[*limitError](err); ok {
 		return blocked(v1alpha1.ConditionSubmitted, lifecycle.ReasonNamespaceLimit, e.message)
@@ -55,7 +55,7 @@ func blocked(condition, reason, message string) blocker {
 	return blocker{Blocker: lifecycle.Blocker{Condition: condition, Reason: reason, Message: message}}
 }
 
-// conditionOf is the condition that shows trouble with a part.
+// conditionOf maps a part to the condition that shows trouble with it.
 var conditionOf = map[backend.Part]string{
 	backend.TheCommand:     v1alpha1.ConditionSubmitted,
 	backend.TheCredentials: v1alpha1.ConditionCredentials,
@@ -75,8 +75,8 @@ func (t *blockers) get(key string) (blocker, bool) {
 	return v, ok
 }
 
-// set remembers v and reports whether the user has not been told the same already. Numbers may differ: how much of a volume is
-// free does so at every try.
+// set remembers v and reports whether it is news to the user. Messages that differ only in numbers are the same: the free
+// space of a volume differs at every try.
 func (t *blockers) set(key string, v blocker) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +86,7 @@ func (t *blockers) set(key string, v blocker) (news bool) {
 	return v.told != before
 }
 
-// wait remembers that nothing is wrong but time. Trouble that comes back afterwards is none that the user has not heard of.
+// wait remembers that the HTCJob only needs time. The same trouble afterwards is not news to the user.
 func (t *blockers) wait(key string, v blocker) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -107,7 +107,7 @@ func (t *blockers) clear(key string) {
 	delete(t.m, key)
 }
 
-// with lists the keys whose blocker is such, and in which class of actions they met it.
+// with lists the keys whose blocker satisfies such, with the class of action that met it.
 func (t *blockers) with(such func(blocker) bool) map[string]actionClass {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,17 +14,17 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Crosscheck is one pass over every run on which HTCondor has not said the last word (package crosscheck), and over what lost
-// its object. The first pass also takes up what waits in HTCondor from before htcd began.
+// Crosscheck is one pass over every run whose end HTCondor has not confirmed (package crosscheck), and over runs that lost
+// their object. The first pass also takes up output that has been waiting in HTCondor since before htcd began.
 func (c *Controller) Crosscheck(ctx context.Context) error {
 	return errors.Join(c.crosscheck.Crosscheck(ctx), c.orphans.Watch(ctx), c.fetcher.TakeUp(ctx))
 }
 
-// Refresh asks the queues alone, so that what is idle, running or held is known between two cross-checks.
+// Refresh asks only the queues, so that the numbers of idle, running and held jobs are known between two cross-checks.
 func (c *Controller) Refresh(ctx context.Context) error { return c.crosscheck.Refresh(ctx) }
 
-// checkSome asks about the runs that callbacks hinted at, all those of one account with one question. HTCondor needs a moment
-// from the callback to the end in its queue, so it asks a few times; then the cron schedule takes over.
+// checkSome asks about the runs that had callbacks, with one question per account. HTCondor needs a moment
+// from the callback to the job's end in its queue, so it asks a few times; then the cron schedule takes over.
 func (c *Controller) checkSome(ctx context.Context, uids []string) {
 	var runs []ledger.Run
 	for _, uid := range uids {
@@ -48,7 +48,7 @@ func (c *Controller) checkSome(ctx context.Context, uids []string) {
 	}
 }
 
-// checkRun asks about the newest run of an HTCJob, unless HTCondor has said the last word on it.
+// checkRun asks about the newest run of an HTCJob unless HTCondor has confirmed its end.
 func (c *Controller) checkRun(ctx context.Context, uid string) (over bool, err error) {
 	run, over, err := c.latestOpen(ctx, uid)
 	if over || err != nil {
@@ -57,7 +57,7 @@ func (c *Controller) checkRun(ctx context.Context, uid string) (over bool, err e
 	return false, c.crosscheck.Check(ctx, backend.Groups([]ledger.Run{run})[0])
 }
 
-// latestOpen is the newest run of an HTCJob; it is over when HTCondor has said the last word on it, or it is gone.
+// latestOpen returns the newest run of an HTCJob; it is over when HTCondor has confirmed its end, or when it is gone.
 func (c *Controller) latestOpen(ctx context.Context, uid string) (run ledger.Run, over bool, err error) {
 	run, err = c.latest(ctx, uid)
 	if errors.Is(err, ledger.ErrNotFound) || err == nil && (run.State != ledger.Submitted || run.Confirmed) {
@@ -66,7 +66,7 @@ func (c *Controller) latestOpen(ctx context.Context, uid string) (run ledger.Run
 	return run, false, err
 }
 
-// latest is the newest run of an HTCJob.
+// latest returns the newest run of an HTCJob.
 func (c *Controller) latest(ctx context.Context, uid string) (run ledger.Run, err error) {
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		run, err = tx.LatestRun(uid)
@@ -75,7 +75,7 @@ func (c *Controller) latest(ctx context.Context, uid string) (run ledger.Run, er
 	return run, err
 }
 
-// checked passes on what a check found: to the queues, to the user, and to whoever counts.
+// checked passes the findings of a check on to the queues, the user and the Observer.
 type checked struct{ *Controller }
 
 func (c checked) Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
@@ -88,7 +88,7 @@ func (c checked) Checked(run ledger.Run) { c.queue.Add(run.Namespace + "/" + run
 
 func (c checked) Unchanged(run ledger.Run) { c.routine.Add(run.Namespace + "/" + run.Name) }
 
-// Unread counts each time, and tells the user once.
+// Unread counts each time but tells the user only once.
 func (c checked) Unread(run ledger.Run, jobs []string) {
 	key := run.Namespace + "/" + run.Name
 	if len(jobs) == 0 {
@@ -116,8 +116,8 @@ func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crossch
 		Int("is", int(change.Is.Status)).Str("kind", string(kind)).Str("evidence", change.Is.Message).Msg("repaired")
 }
 
-// Stuck removes the jobs of a cluster whose files will never arrive. A namespace whose credentials do not work must not keep the
-// others from being checked.
+// Stuck removes the jobs of a cluster whose files will never arrive. A namespace whose credentials do not work must not
+// prevent the check of the others.
 func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
 	tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
 	_, err := c.remove(ctx, backend.TargetOf(run), schedd.In(run.Cluster, tag.Constraint()+" && "+schedd.Unspooled), crosscheck.ReasonStuck)

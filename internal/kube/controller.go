@@ -29,13 +29,13 @@ import (
 // Options are the parts of a Controller.
 type Options struct {
 	Site        Site
-	Namespace   string       // the one that the informer watches; empty: all
-	Staging     string       // directory under which every run has one of its own
-	Workers     int          // HTCJobs looked at in parallel
-	Submitters  int          // HTCJobs for which HTCondor is asked in parallel, for each class of actions at each schedd
-	Output      output.Store // where the output of jobs is kept; without a root it is not fetched
+	Namespace   string       // the one the informer watches; empty: all
+	Staging     string       // has a subdirectory for every run
+	Workers     int          // HTCJobs synced in parallel
+	Submitters  int          // actions in parallel, for each class at each schedd
+	Output      output.Store // where the output of jobs is kept; not fetched if it has no root
 	Fetchers    int          // HTCJobs whose output is fetched in parallel, at each schedd
-	KeepFree    int64        // bytes that are left free on the volume of Output; 0: see output.Reserve
+	KeepFree    int64        // bytes to leave free on the volume of Output; 0: see output.Reserve
 	LogsPods    logspod.Maker
 	Informer    cache.SharedIndexInformer
 	Objects     Objects
@@ -46,10 +46,10 @@ type Options struct {
 	Secrets     backend.OwnSecrets
 	Log         zerolog.Logger
 	Now         func() time.Time
-	Observer    Observer // for whoever counts
+	Observer    Observer // for metrics
 }
 
-// Ledger is where runs and procs are remembered.
+// Ledger stores runs and procs.
 type Ledger interface {
 	Read(ctx context.Context, fn func(*ledger.Tx) error) error
 	Write(ctx context.Context, fn func(*ledger.Tx) error) error
@@ -57,15 +57,15 @@ type Ledger interface {
 
 // Objects changes HTCJobs in the apiserver.
 type Objects interface {
-	// AddFinalizer returns the object as it now stands in the apiserver, never from a cache.
+	// AddFinalizer returns the object as it is in the apiserver now, never from a cache.
 	AddFinalizer(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error)
 	RemoveFinalizer(ctx context.Context, job *v1alpha1.HTCJob) error
 	SetStatus(ctx context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error)
-	// Delete deletes the object as it is at hand; it is a conflict when it has changed since.
+	// Delete deletes exactly the given version of the object; it is a conflict if the object has changed since.
 	Delete(ctx context.Context, job *v1alpha1.HTCJob) error
 	// Exists asks the apiserver whether the object with that UID is still there.
 	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
-	// Each calls fn for every HTCJob of that namespace and name, either empty for any, as they stand in the apiserver.
+	// Each calls fn for every HTCJob with that namespace and name, either empty for any, as it is in the apiserver.
 	Each(ctx context.Context, namespace, name string, fn func(*v1alpha1.HTCJob) error) error
 }
 
@@ -75,21 +75,21 @@ type Events interface {
 	Warning(job *v1alpha1.HTCJob, reason, message string)
 }
 
-// Controller turns HTCJobs into HTCondor jobs and keeps their status true.
+// Controller turns HTCJobs into HTCondor jobs and keeps their status up to date.
 type Controller struct {
 	Options
-	cache      cache.MutationCache // the informer's, plus our own writes that it has not seen yet
+	cache      cache.MutationCache // the informer's, plus our own writes it has not seen yet
 	queue      fairqueue.Queue
-	routine    fairqueue.Queue // what is looked at although nothing is known to have happened
+	routine    fairqueue.Queue // HTCJobs to be looked at although nothing is known to have changed
 	actions    *actionQueues
-	checks     fairqueue.Queue                                 // UIDs whose run HTCondor is asked about soon
-	actors     [actionClasses]*fairqueue.Pool[schedd.Endpoint] // who serves the queues of actions
+	checks     fairqueue.Queue                                 // UIDs of runs to ask HTCondor about soon
+	actors     [actionClasses]*fairqueue.Pool[schedd.Endpoint] // the workers of the action queues
 	crosscheck *crosscheck.Checker
 	checkers   *fairqueue.Pool[schedd.Endpoint]
 	fetcher    *outputfetch.Fetcher
-	logs       fairqueue.Queue   // keys of HTCJobs whose spec.logsPod is to be followed
-	secrets    fairqueue.Queue   // namespaces of whose Secrets it is to be found out whether they are in use
-	syncing    keymutex.KeyMutex // one at a time reads the ledger and writes the status of an HTCJob
+	logs       fairqueue.Queue   // keys of HTCJobs whose spec.logsPod needs work
+	secrets    fairqueue.Queue   // namespaces whose Secrets need an in-use check
+	syncing    keymutex.KeyMutex // held while one worker reads the ledger and writes the status of an HTCJob
 	blockers   blockers
 	answering  *backend.Answering // Options.Schedd is this
 	chooser    *backend.Chooser
@@ -104,14 +104,14 @@ type Controller struct {
 
 	unfetched  blockers // why output is not fetched
 	prover     *backend.Prover
-	secretNews chan struct{} // a Secret holds something else, and is to be looked at
+	secretNews chan struct{} // signalled when a Secret has changed and needs to be checked
 	leftLogs   logsOutcomes
 	keeper     *backend.Keeper
-	unread     blockers // what ads cannot be had or read
+	unread     blockers // ads that cannot be fetched or read
 	orphans    *orphans.Guard
 }
 
-// Back-off of what failed, per HTCJob.
+// Back-off after failures, per HTCJob.
 const (
 	firstRetry = time.Second
 	lastRetry  = time.Minute
@@ -161,8 +161,8 @@ func New(o Options) (*Controller, error) {
 	return c, nil
 }
 
-// events queues what the informer tells. What has changed goes first: however many HTCJobs there are, nobody's news waits for
-// the look at all of them at the start, or at every resync.
+// events queues what the informer reports. Changes go to a queue of their own: however many HTCJobs there are, a change does
+// not wait for the pass over all of them at the start or at a resync.
 func (c *Controller) events() cache.ResourceEventHandler {
 	enqueue := func(queue fairqueue.Queue, object any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
@@ -196,8 +196,8 @@ func (c *Controller) events() cache.ResourceEventHandler {
 	}
 }
 
-// Run works until ctx ends, then finishes what is in flight: no condor_submit is broken off by a shutdown. Those who
-// wait for it bound that time. The informer must run.
+// Run works until ctx ends, then finishes what is in flight: a shutdown interrupts no condor_submit. The caller bounds
+// that time. The informer must be running.
 func (c *Controller) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.Informer.HasSynced) {
 		return nil
@@ -239,7 +239,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// drain is one worker of one queue.
+// drain runs one worker of one queue.
 func (c *Controller) drain(ctx context.Context, queue fairqueue.Queue, one func(context.Context, string)) {
 	for {
 		key, shutdown := queue.Get()
@@ -253,7 +253,7 @@ func (c *Controller) drain(ctx context.Context, queue fairqueue.Queue, one func(
 	}
 }
 
-// syncOne is sync with its back-off: a nil error is done.
+// syncOne is sync with its back-off.
 func (c *Controller) syncOne(ctx context.Context, key string) {
 	err := c.sync(ctx, key)
 	if err == nil {
@@ -266,7 +266,7 @@ func (c *Controller) syncOne(ctx context.Context, key string) {
 	c.queue.AddRateLimited(key)
 }
 
-// retryNow ends the back-off of every HTCJob with such a blocker.
+// retryNow ends the back-off of every HTCJob whose blocker satisfies such, and of all fetches.
 func (c *Controller) retryNow(such func(blocker) bool) {
 	for key, e := range c.blockers.with(such) {
 		c.actions.forget(key)
@@ -277,7 +277,7 @@ func (c *Controller) retryNow(such func(blocker) bool) {
 	}
 }
 
-// wakeAll looks at every HTCJob that is not over, after something changed that concerns them all.
+// wakeAll queues every HTCJob that has not ended, after something changed that concerns them all.
 func (c *Controller) wakeAll() {
 	for _, object := range c.Informer.GetStore().List() {
 		if job := object.(*v1alpha1.HTCJob); !job.Status.Phase.Terminal() {
@@ -286,7 +286,7 @@ func (c *Controller) wakeAll() {
 	}
 }
 
-// wakeLimited lets two ask again that wait at a limit: each that is sent wakes two more.
+// wakeLimited lets two HTCJobs that wait at a limit ask again: each one that is sent wakes two more.
 func (c *Controller) wakeLimited() {
 	woken := 0
 	for key, e := range c.blockers.with(func(t blocker) bool { return t.Reason == schedd.Limit.String() }) {

@@ -22,17 +22,17 @@ func (e RecordedEvents) Warning(job *v1alpha1.HTCJob, reason, message string) {
 	e.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reason, "Run", "%s", lifecycle.Shorten(message, lifecycle.MaxNote))
 }
 
-// eventsAtOnce is how many Events are written at the same time. client-go's broadcaster would write all of a burst at once,
-// and the statuses, which somebody waits for, would wait among them.
+// eventsAtOnce is how many Events are written at the same time. client-go's broadcaster would write all of a burst at once
+// and delay the statuses, which users wait for.
 const eventsAtOnce = 2
 
-// PacedEvents is an EventSink that lets a few writes at a time through to another.
+// PacedEvents is an EventSink that passes a few writes at a time to another.
 type PacedEvents struct {
 	sink events.EventSink
 	room chan struct{}
 }
 
-// NewPacedEvents returns one before sink.
+// NewPacedEvents returns a PacedEvents in front of sink.
 func NewPacedEvents(sink events.EventSink) *PacedEvents {
 	return &PacedEvents{sink, make(chan struct{}, eventsAtOnce)}
 }
@@ -59,7 +59,7 @@ func (p *PacedEvents) inTurn(ctx context.Context, write func() (*eventsv1.Event,
 	}
 }
 
-// tellNews makes Events of what happened.
+// tellNews creates the Events of what happened.
 func (c *Controller) tellNews(job *v1alpha1.HTCJob, happened []lifecycle.Event) {
 	for _, e := range happened {
 		if e.Warning {

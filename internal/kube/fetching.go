@@ -15,10 +15,10 @@ import (
 // reasonNoSpace is a reason of the conditions OutputFetched and Submitted.
 const reasonNoSpace = "NoSpace"
 
-// fetched passes on what came of fetches: to the queues, to the user, and to whoever counts.
+// fetched passes the results of fetches on to the queues, the user and the Observer.
 type fetched struct{ *Controller }
 
-// Tried tells the user once when something is in the way.
+// Tried tells the user once what prevents a fetch.
 func (c fetched) Tried(key string, err error) {
 	defer c.queue.Add(key)
 	if err == nil {
@@ -46,7 +46,7 @@ func (c fetched) GaveUp(run ledger.Run, procs int, why string) {
 
 func (c fetched) Requeued(run ledger.Run) { c.checks.Add(run.UID) }
 
-// Ended writes down how jobs of a suspended run ended, and has their output fetched.
+// Ended records how jobs of a suspended run ended and queues their output for fetching.
 func (c fetched) Ended(ctx context.Context, run ledger.Run, jobs []schedd.Job) error {
 	said := map[int]crosscheck.Observation{}
 	for _, j := range jobs {
@@ -71,7 +71,7 @@ func (c *Controller) warn(key, reason, message string) {
 	}
 }
 
-// explainFetch is explain for what is in the way of a fetch.
+// explainFetch is explain for errors of a fetch.
 func explainFetch(err error) blocker {
 	t := explain(err)
 	t.Condition = v1alpha1.ConditionOutputFetched

@@ -18,8 +18,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// finalize takes everything of a deleted HTCJob out of HTCondor, then out of the ledger and the staging directory, and
-// lets the object go. The finalizer stays until a successful answer shows nothing alive.
+// finalize removes a deleted HTCJob from HTCondor, then from the ledger and the staging directory, and
+// releases the object. The finalizer stays until a successful answer shows none of its jobs alive.
 func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 	key := job.Namespace + "/" + job.Name
 	runs, err := c.runsOf(ctx, key)
@@ -36,7 +36,7 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 	case job.Abandoned():
 		c.Log.Warn().Str("job", key).Msg("abandoned: its HTCondor jobs, if any, are left as they are")
 		c.Events.Warning(job, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
-	// Without a row of what was sent the ledger may have been lost: the finalizer was set before anything was sent.
+	// If no row says what was sent, the ledger may have been lost: the finalizer was set before anything was sent.
 	case anySent(own) || lifecycle.Forgotten(job, own):
 		err := c.removeEverywhere(ctx, job, own)
 		if _, pause := errors.AsType[*waiting](err); err != nil && !pause {
@@ -54,8 +54,8 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 	return nil
 }
 
-// sweep does the same for HTCJobs that are gone although the ledger still has something of them: their finalizer was
-// taken away by hand, or they were refused before they got one.
+// sweep does the same for HTCJobs that are gone but still have rows in the ledger: their finalizer was
+// removed by hand, or they were refused before they got one.
 func (c *Controller) sweep(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 	return kept
 }
 
-// anySent tells whether condor_submit may have run for any of them.
+// anySent reports whether condor_submit may have run for any of them.
 func anySent(runs []ledger.Run) bool {
 	for _, run := range runs {
 		if run.State != ledger.Refused {
@@ -104,12 +104,12 @@ func anySent(runs []ledger.Run) bool {
 	return false
 }
 
-// removeEverywhere is removeAll wherever the runs were. What the ledger has lost is looked for where the status says, and
-// where it would be sent now.
+// removeEverywhere calls removeAll for all places where the runs were. Runs that the ledger has lost are looked for where
+// the status says, and where they would be sent now.
 func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
 	targets := backend.Targets(own)
 	if lifecycle.Forgotten(job, own) {
-		own = nil // what it has says nothing about the rest
+		own = nil // the remaining rows say nothing about the lost ones
 		t, _, err := c.choose(ctx, job)
 		if err != nil {
 			return err
@@ -128,8 +128,8 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 	return c.removeAll(ctx, targets, string(job.UID), own)
 }
 
-// removeAll removes every job of an HTCJob by its tag and returns nil once the queues show none of them. Where an
-// intent was left open, or may have been lost, the queues must show none twice, apart in time, since a cluster might still appear.
+// removeAll removes every job of an HTCJob by its tag and returns nil once the queues show none of them. If an
+// intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still appear.
 func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
 	alive := 0
 	for _, t := range targets {
@@ -154,7 +154,7 @@ func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, ui
 	return nil
 }
 
-// removeAt removes what is at one target, and returns what has not left the queue yet.
+// removeAt removes the jobs at one target and returns those that have not left the queue yet.
 func (c *Controller) removeAt(ctx context.Context, t backend.Target, uid string, runs []ledger.Run) ([]schedd.Job, error) {
 	alive, err := c.remove(ctx, t, schedd.UIDConstraint(uid), "htcd: the HTCJob was deleted")
 	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint != t.Endpoint })
@@ -166,8 +166,8 @@ func (c *Controller) removeAt(ctx context.Context, t backend.Target, uid string,
 	return alive, err
 }
 
-// remove removes jobs of that target and returns those that have not left the queue yet. The error says so when neither
-// their account nor the common one may remove them.
+// remove removes jobs at a target and returns those that have not left the queue yet. If neither their account nor the
+// common one may remove them, the error says so.
 func (c *Controller) remove(ctx context.Context, t backend.Target, constraint, reason string) (alive []schedd.Job, err error) {
 	alive, err = c.owners.Remove(ctx, t, constraint, reason)
 	if left := backend.Untouched(alive); err == nil && len(left) > 0 {
@@ -176,14 +176,14 @@ func (c *Controller) remove(ctx context.Context, t backend.Target, constraint, r
 	return alive, err
 }
 
-// othersJobs says whose jobs are in the way of a deletion.
+// othersJobs names the owner of the jobs that prevent a deletion.
 func othersJobs(namespace string, left []schedd.Job) error {
 	return backend.OtherAccount(fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials of namespace %s, "+
 		"because the schedd lets only their owner do it: put that account's credentials back into the secret, or have the schedd's administrator remove them "+
 		"(or let go of them with the annotation %s=true)", lifecycle.Plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation))
 }
 
-// othersCluster says whose job stands where the one that may have been sent is looked for.
+// othersCluster names the owner of a job that carries the tag of an attempt that may have been sent.
 func othersCluster(j schedd.Job) error {
 	return backend.OtherAccount(fmt.Sprintf("job %s of the account %s carries this HTCJob's tag, and htcd has no credentials of that account: "+
 		"if the HTCJob was being sent with them, put them back into the secret; if the tag is forged, have the schedd's administrator remove that job, "+
@@ -191,7 +191,7 @@ func othersCluster(j schedd.Job) error {
 }
 
 // forget drops the rows, the output and the staged files of an HTCJob: staged files first, since the rows say where
-// they are, and output with the rows, so that no fetch puts anything there any more.
+// they are, and output together with the rows, so that no fetch can add to it afterwards.
 func (c *Controller) forget(ctx context.Context, namespace, name, uid string) error {
 	left, err := filepath.Glob(filepath.Join(c.Staging, uid+"-*"))
 	if err != nil {
@@ -219,7 +219,7 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 	return nil
 }
 
-// adoptOrphans queues every HTCJob the ledger knows: one that vanished while htcd was away brings no event of its own.
+// adoptOrphans queues every HTCJob the ledger knows: one that vanished while htcd was away causes no event.
 func (c *Controller) adoptOrphans(ctx context.Context) error {
 	return c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		runs, err := tx.Runs(ledger.RunFilter{Namespace: c.Namespace})
@@ -233,8 +233,8 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 	})
 }
 
-// sweepStaging removes the staged files of runs that the ledger does not have: an older one was put back, and nobody else would
-// come to them. Nothing is staged before its run is recorded.
+// sweepStaging removes the staged files of runs that the ledger does not have: after the restore of an older ledger nothing
+// else would remove them. Nothing is staged before its run is recorded.
 func (c *Controller) sweepStaging(ctx context.Context) error {
 	staged, err := os.ReadDir(c.Staging)
 	if err != nil || len(staged) == 0 {

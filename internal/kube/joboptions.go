@@ -7,7 +7,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// jobOptions turns the fields of a spec that stand for submit commands into HTCondor's units. Its errors are of kind
+// jobOptions converts the fields of a spec that correspond to submit commands to HTCondor's units. Its errors are of kind
 // schedd.Refused.
 func jobOptions(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
 	t := schedd.JobOptions{AccountingGroup: spec.AccountingGroup, Requirements: spec.Requirements}
@@ -65,7 +65,7 @@ func units(field string, asked resource.Quantity, unit int64, most string) (int6
 	return (asked.Value() + unit - 1) / unit, nil
 }
 
-// gpus is a whole number; 0 asks for none.
+// gpus returns a whole number; 0 asks for none.
 func gpus(asked resource.Quantity) (int64, error) {
 	n := asked.Value()
 	if asked.Sign() < 0 || asked.Cmp(resource.MustParse("1M")) > 0 || asked.Cmp(*resource.NewQuantity(n, resource.DecimalSI)) != 0 {
