@@ -15,22 +15,23 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 )
 
-// What spec.logsPod leaves: a ConfigMap with the output, and a Pod of the HTCJob's name that prints it.
+// spec.logsPod leaves a ConfigMap with the output and a Pod with the HTCJob's name that prints it:
 //
 //	ended, output here ──> ConfigMap NAME-logs ──> Pod NAME ──> condition LogsPod True
 //
-// Both belong to the HTCJob and go with it. Whether they are there stands in the condition, so that an HTCJob without
-// spec.logsPod, and one that has them, costs the apiserver nothing. Broken off anywhere, it begins by looking at what is there.
+// Both belong to the HTCJob and are deleted with it. The condition records whether they exist, so an HTCJob without
+// spec.logsPod, or with both already made, costs the apiserver nothing. After an interruption the work starts over by
+// looking at what exists.
 
-// logsMakers is how many Pods are made in parallel.
+// logsMakers is how many Pods are created in parallel.
 const logsMakers = 2
 
-// logsViewOf is what the condition needs to know.
+// logsViewOf returns what the condition needs to know.
 func (c *Controller) logsViewOf(key string) lifecycle.LogsView {
 	return lifecycle.LogsView{Off: c.LogsPods.Image == "", Outcome: c.leftLogs.get(key)}
 }
 
-// leaveLogs queues an HTCJob whose Pod is not as it should be. An HTCJob of which that was tried has its next try queued already.
+// leaveLogs queues an HTCJob whose Pod is not as it should be. After a first try the next one is queued already.
 func (c *Controller) leaveLogs(key string, s lifecycle.Situation) {
 	goal, wanted := lifecycle.LogsGoal(s)
 	tried := c.leftLogs.get(key)
@@ -45,7 +46,7 @@ func (c *Controller) leaveLogs(key string, s lifecycle.Situation) {
 	}
 }
 
-// logsOne is one try, with its back-off.
+// logsOne makes one try, with its back-off.
 func (c *Controller) logsOne(ctx context.Context, key string) {
 	job := c.get(key)
 	if job == nil {
@@ -86,7 +87,7 @@ func (c *Controller) logsOne(ctx context.Context, key string) {
 	}
 }
 
-// logsFiles are the output of the newest attempt.
+// logsFiles returns the output of the newest attempt.
 func (c *Controller) logsFiles(ctx context.Context, s lifecycle.Situation) (map[string][]byte, error) {
 	run := s.Run
 	text := logspod.Text{Attempt: output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: run.Attempt}}
@@ -116,7 +117,7 @@ func (c *Controller) logsFiles(ctx context.Context, s lifecycle.Situation) (map[
 	return text.Compose()
 }
 
-// logsOutcomes holds what came of the last try of each key, safe for concurrent use.
+// logsOutcomes holds the outcome of the last try for each key, safe for concurrent use.
 type logsOutcomes struct {
 	mu sync.Mutex
 	m  map[string]lifecycle.LogsOutcome
@@ -131,7 +132,7 @@ func (o *logsOutcomes) get(key string) *lifecycle.LogsOutcome {
 	return nil
 }
 
-// set reports whether that is another outcome than before.
+// set reports whether the outcome differs from the previous one.
 func (o *logsOutcomes) set(key string, outcome lifecycle.LogsOutcome) (news bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// APIObjects is Objects over the apiserver. Every patch names the UID, so that it cannot hit a younger object of the same name.
+// APIObjects implements Objects with the apiserver. Every patch names the UID, so it cannot change a younger object of the
+// same name.
 type APIObjects struct{ Client *v1alpha1.Client }
 
 func (o APIObjects) AddFinalizer(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
@@ -36,8 +37,8 @@ func (o APIObjects) RemoveFinalizer(ctx context.Context, job *v1alpha1.HTCJob) e
 	return err
 }
 
-// setFinalizers replaces the whole list, and so names the version it was read from: another's finalizer is never lost.
-// The first try is with the cached version, which is usually the present one.
+// setFinalizers replaces the whole list and names the version it was read from, so that nobody else's finalizer is lost.
+// The first try uses the cached version, which is usually the present one.
 func (o APIObjects) setFinalizers(ctx context.Context, job *v1alpha1.HTCJob, change func([]string) []string) (*v1alpha1.HTCJob, error) {
 	var patched *v1alpha1.HTCJob
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -61,7 +62,7 @@ func (o APIObjects) setFinalizers(ctx context.Context, job *v1alpha1.HTCJob, cha
 	return patched, err
 }
 
-// current asks the apiserver for the same object; one that was replaced by another of its name is not found.
+// current asks the apiserver for the same object; if another has taken its name, it is not found.
 func (o APIObjects) current(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
 	current, err := o.Client.HTCJobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
 	if err == nil && current.UID != job.UID {
@@ -97,7 +98,7 @@ func (o APIObjects) Exists(ctx context.Context, namespace, name, uid string) (bo
 	return err == nil && string(job.UID) == uid, err
 }
 
-// listed is how many objects one answer of the apiserver holds at most; each may have 256 KiB of script.
+// listed is the maximum number of objects in one answer of the apiserver; each may have 256 KiB of script.
 const listed = 200
 
 func (o APIObjects) Each(ctx context.Context, namespace, name string, fn func(*v1alpha1.HTCJob) error) error {

@@ -8,19 +8,19 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Observer hears what happens, so that somebody can count it. Its fields may be nil; none may wait for anything.
+// Observer is notified of what happens, for metrics. Its fields may be nil; none may block.
 type Observer struct {
-	// Repaired: something was put right that went on unseen, or was broken off.
+	// Repaired: something unnoticed or interrupted was put right.
 	Repaired func(crosscheck.Repair)
-	// Passed: one pass over the runs at an endpoint, a cross-check or a refresh, has ended.
+	// Passed: a pass over the runs at an endpoint, a cross-check or a refresh, has ended.
 	Passed func(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
-	// Unread: the ads of so many jobs could not be had or read.
+	// Unread: the ads of so many jobs could not be fetched or read.
 	Unread func(jobs int)
-	// Fetched: the output of so many procs is here.
+	// Fetched: the output of so many procs has been fetched.
 	Fetched func(procs int, bytes int64)
-	// GaveUp: the output of so many procs cannot be had.
+	// GaveUp: the output of so many procs cannot be fetched.
 	GaveUp func(procs int)
-	// FetchFailed: a fetch has failed and is tried again.
+	// FetchFailed: a fetch has failed and will be tried again.
 	FetchFailed func(reason string)
 }
 
@@ -63,8 +63,8 @@ func (o Observer) fetchFailed(reason string) {
 // Queues lists the queues of Waiting.
 var Queues = []string{"changed", "routine", "submit", "ask", "remove", "check", "fetch", "logs"}
 
-// Waiting is how many HTCJobs wait in each queue for a worker: to be looked at, for a command of HTCondor, for their
-// output to be fetched, or for the Pod of spec.logsPod. Those that failed and come again later do not count.
+// Waiting returns how many HTCJobs wait in each queue for a worker: for a sync, for an HTCondor command, for their
+// output to be fetched, or for the Pod of spec.logsPod. Those in a back-off after a failure do not count.
 func (c *Controller) Waiting() map[string]int {
 	n := map[string]int{"changed": c.queue.Len(), "routine": c.routine.Len()}
 	for e, d := range c.actors {
@@ -74,5 +74,5 @@ func (c *Controller) Waiting() map[string]int {
 	return n
 }
 
-// Backends is what is known of the schedds that were asked anything.
+// Backends returns what is known about the schedds that have been asked anything.
 func (c *Controller) Backends() map[schedd.Endpoint]backend.Reachability { return c.answering.Known() }

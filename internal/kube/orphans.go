@@ -14,7 +14,7 @@ import (
 
 const reasonOrphansKept = "OrphansKept"
 
-// uids are those of the HTCJobs that the apiserver has.
+// uids returns those of the HTCJobs that the apiserver has.
 func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
 	there := map[string]bool{}
 	err := c.Objects.Each(ctx, c.Namespace, "", func(job *v1alpha1.HTCJob) error {
@@ -29,7 +29,7 @@ func (c *Controller) manyVanished(n int, such ledger.Run) {
 		Msg("many HTCJobs have vanished without having been deleted: their jobs and output are kept until htcd reconcile --once --remove-orphans")
 }
 
-// reconcileOrphans shows what is kept, and lets it be removed when somebody has said so.
+// reconcileOrphans lists the orphans that are kept, and releases them for removal if that was requested.
 func (c *Controller) reconcileOrphans(ctx context.Context, o ReconcileOptions, found func(crosscheck.Difference)) error {
 	kept, err := c.orphans.Find(ctx, !o.DryRun)
 	if err != nil {
@@ -59,8 +59,8 @@ func (c *Controller) reconcileOrphans(ctx context.Context, o ReconcileOptions, f
 	return nil
 }
 
-// deleted reports whether an object of which the informer says that it is no longer there was deleted by somebody, or could be
-// without our leave. One with our finalizer does not go at once.
+// deleted reports whether an object that the informer no longer has was deleted by somebody, or could have been without
+// htcd's consent. One with our finalizer does not disappear at once.
 func deleted(object any) (job *v1alpha1.HTCJob, was bool) {
 	tombstone, missed := object.(cache.DeletedFinalStateUnknown)
 	if missed {

@@ -17,24 +17,24 @@ import (
 	"htc.cern.ch/htcd/internal/lifecycle"
 )
 
-// ReconcileOptions says what a pass that somebody asked for looks at.
+// ReconcileOptions is the scope of a pass that was requested.
 type ReconcileOptions struct {
-	Namespace string `json:"namespace,omitempty"` // empty: every one
-	Name      string `json:"name,omitempty"`      // of the HTCJobs; empty: every one
-	DryRun    bool   `json:"dryRun,omitempty"`    // find out and change nothing
+	Namespace string `json:"namespace,omitempty"` // empty: all
+	Name      string `json:"name,omitempty"`      // of the HTCJobs; empty: all
+	DryRun    bool   `json:"dryRun,omitempty"`    // report differences but change nothing
 
-	RemoveOrphans bool `json:"removeOrphans,omitempty"` // say that what has lost its object is to be removed
+	RemoveOrphans bool `json:"removeOrphans,omitempty"` // release runs that lost their object for removal
 }
 
-// Report is what came of a pass.
+// Report is the result of a pass.
 type Report struct {
 	Differences []crosscheck.Difference `json:"differences"` // never nil
-	Checked     int                     `json:"checked"`     // jobs that were compared with HTCondor
+	Checked     int                     `json:"checked"`     // jobs compared with HTCondor
 }
 
-// Reconcile compares everything that the ledger has in its scope with the schedd, ended jobs included as far as
-// queue or history still know them, then the status of the HTCJobs with the ledger, and repairs both. It sends nothing.
-// With an error the report holds what was done until then.
+// Reconcile compares everything in the ledger within its scope with the schedd, ended jobs included as far as
+// queue or history still know them, then the status of the HTCJobs with the ledger, and repairs both. It submits nothing.
+// With an error the report holds what was done before it.
 func (c *Controller) Reconcile(ctx context.Context, o ReconcileOptions) (Report, error) {
 	report := Report{Differences: []crosscheck.Difference{}}
 	found := func(d crosscheck.Difference) { report.Differences = append(report.Differences, d) }
@@ -61,7 +61,7 @@ func (c *Controller) Reconcile(ctx context.Context, o ReconcileOptions) (Report,
 
 type objectName struct{ namespace, name string }
 
-// reconcileJobs is the cross-check of everything in the scope.
+// reconcileJobs cross-checks everything in the scope.
 func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, found func(crosscheck.Difference)) (procs int, err error) {
 	var runs []ledger.Run
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
@@ -72,18 +72,18 @@ func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, foun
 		return 0, err
 	}
 	checker := c.crosscheck
-	if o.DryRun { // takes no note of whether a schedd answers, either
+	if o.DryRun { // it does not record whether a schedd answers, either
 		checker = &crosscheck.Checker{Ledger: c.Ledger, Schedd: c.answering.Schedd, As: c.questioner, Now: c.Now, Observer: checked{c}}
 	}
 	return checker.Reconcile(ctx, runs, o.DryRun, found)
 }
 
-// statusSettles is how long a status that differs may take to become right by itself: a callback may be on its way from
+// statusSettles is how long a differing status may take to become right by itself: a callback may be on its way from
 // the ledger to the apiserver, and counts are not written at every change.
 const statusSettles = 2 * time.Second
 
-// reconcileStatus compares what the HTCJobs say with the ledger. It leaves out those whose jobs differed, because their
-// status follows from these.
+// reconcileStatus compares the status of HTCJobs with the ledger. It skips those whose jobs differed, since their
+// status follows from the jobs.
 func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, differ map[objectName]bool, found func(crosscheck.Difference)) error {
 	if o.Namespace == "" {
 		o.Namespace = c.Namespace
@@ -133,12 +133,12 @@ func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, di
 	return nil
 }
 
-// rewrite brings the status of an HTCJob in line with the ledger.
+// rewrite returns a function that brings the status of an HTCJob in line with the ledger.
 func (c *Controller) rewrite(ctx context.Context) func(*v1alpha1.HTCJob) error {
 	return func(job *v1alpha1.HTCJob) error { return c.syncObject(ctx, job.Namespace+"/"+job.Name, job) }
 }
 
-// compareStatus says where the status of an HTCJob differs from its run in the ledger; "" where it does not.
+// compareStatus returns how the status of an HTCJob differs from its run in the ledger; "" if it does not.
 func (c *Controller) compareStatus(ctx context.Context, job *v1alpha1.HTCJob) (was, is string, err error) {
 	s, err := c.gather(ctx, job)
 	if err != nil || s.Run == nil || job.DeletionTimestamp != nil {
@@ -149,7 +149,7 @@ func (c *Controller) compareStatus(ctx context.Context, job *v1alpha1.HTCJob) (w
 }
 
 // statusWords lists the fields in which two statuses differ, as far as they come from the ledger. When the schedd was
-// asked last, and whether it answered, does not make a status wrong.
+// last asked, and whether it answered, does not make a status wrong.
 func statusWords(was, is v1alpha1.HTCJobStatus) (string, string) {
 	var before, after []string
 	compare := func(field string, a, b any) {
@@ -178,7 +178,7 @@ func statusWords(was, is v1alpha1.HTCJobStatus) (string, string) {
 	return strings.Join(before, " "), strings.Join(after, " ")
 }
 
-// maxShown keeps lists out of a table's way.
+// maxShown limits the length of lists in a table.
 const maxShown = 200
 
 func timeWord(t *metav1.Time) string {

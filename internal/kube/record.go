@@ -9,7 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/notify"
 )
 
-// Record takes a job's own word about its end. It returns nil only when the ledger has it durably, and implements
+// Record stores a job's own report of its end. It returns nil only when the ledger has it durably. It implements
 // notify.Recorder.
 func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
 	var uid string
@@ -28,14 +28,14 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 			return err
 		}
 		if !notify.Match(run.TokenHash, tokenHash) {
-			// Another schedd may have given the same number to an attempt whose cluster is not recorded yet.
+			// Another schedd may have given the same job id to an attempt whose cluster is not recorded yet.
 			if err := c.unknownJob(tx, callback, tokenHash); !errors.Is(err, notify.ErrUnknownJob) {
 				return err
 			}
 			return notify.ErrForbidden
 		}
 		uid = run.UID
-		// Of a run that is being stopped, a job says as its last word how it was killed.
+		// When a run is being stopped, a job's callback says how it was killed.
 		if run.Deferred || run.Stop != "" {
 			check = true
 			return nil
@@ -51,11 +51,11 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 		c.checks.AddAfter(uid, firstRetry)
 		return nil
 	}
-	// Output is fetched when HTCondor says that the job is over.
+	// Output is fetched once HTCondor says that the job has ended.
 	if over {
 		c.checks.AddAfter(uid, firstRetry)
 	}
-	// Counts are written once a second; that many looks in between would be in vain.
+	// Counts are written once a second; more syncs in between would be useless.
 	key := callback.Namespace + "/" + callback.Name
 	if wait := c.throttle.wait(key, c.Now()); wait > 0 && !over {
 		c.queue.AddAfter(key, wait)
@@ -65,10 +65,10 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	return nil
 }
 
-// errNotRecorded answers a job that was faster than the record of its own submission.
+// errNotRecorded is the answer to a job whose callback arrived before its submission was recorded.
 var errNotRecorded = errors.New("the submission of this job is not recorded yet")
 
-// unknownJob tells a job that nobody sent from one whose cluster is not recorded yet: that one shall try again.
+// unknownJob distinguishes a job that nobody sent from one whose cluster is not recorded yet, which should try again.
 func (c *Controller) unknownJob(tx *ledger.Tx, callback notify.Callback, tokenHash []byte) error {
 	runs, err := tx.Runs(ledger.RunFilter{Namespace: callback.Namespace, Name: callback.Name, State: ledger.Intent})
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 )
 
 // recover finds out what became of an attempt that may or may not have been sent. run is nil when the ledger has
-// forgotten the attempt; it is written down again first, so that a second loss changes nothing.
+// lost the attempt; it is recorded again first, so that a second loss changes nothing.
 func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, attempt int) error {
-	// An htcd that did not write down where it sent an attempt sent it where its flags said.
+	// Older versions recorded no schedd; they used the configured one.
 	chosen := run == nil || run.Schedd == ""
 	var t backend.Target
 	var id schedd.Identity
@@ -74,7 +74,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		c.Observer.repaired(crosscheck.Adopted)
 		adopted := t.Of(*run)
 		adopted.Submitted = f.Since(c.Now())
-		if f.SpecHash != "" { // the spec may have been edited since, and the ledger lost or older
+		if f.SpecHash != "" { // the spec may have been edited since, and the ledger lost or restored
 			adopted.SpecHash = f.SpecHash
 		}
 		if err := c.recordCluster(ctx, job, adopted, f.Cluster); err != nil {
@@ -88,7 +88,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	case recovery.HalfSpooled:
 		c.absences.Clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.Cluster.ID).Msg("removing a half-spooled cluster")
-		// The cluster as well as the tag: the next leader may have sent one with the same tag in the meantime.
+		// Name the cluster as well as the tag: the next leader may have sent one with the same tag in the meantime.
 		stuck := schedd.In(f.Cluster.ID, tag(job, run.Attempt).Constraint()+" && "+schedd.Unspooled)
 		if _, err := c.remove(ctx, t, stuck, crosscheck.ReasonStuck); err != nil {
 			return fmt.Errorf("remove half-spooled cluster %d: %w", f.Cluster.ID, err)
@@ -96,15 +96,15 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		c.Observer.repaired(crosscheck.HalfSpooled)
 		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.Cluster.ID)}
 	}
-	// Perhaps somebody wants to have them taken for this run; perhaps the credentials were others when they were sent. They
-	// are not adopted in the one case, and nothing is sent beside them in the other.
+	// Jobs of other accounts with this tag are either forged, so they must not be adopted, or were sent with earlier
+	// credentials, so nothing must be sent in addition to them.
 	if others = ofAttempt(run.Attempt, others); len(others) > 0 {
 		return othersCluster(others[0])
 	}
 	return c.missing(ctx, job, *run, c.Now())
 }
 
-// missing goes on with an attempt of which HTCondor has no trace: at the first time it waits, at the second it is sent.
+// missing continues with an attempt of which HTCondor has no trace: the first time it waits, the second time it sends it.
 func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, asked time.Time) error {
 	if first := c.absences.First(run.UID, asked); asked.Sub(first) < recovery.AbsentTwice {
 		return &waiting{recovery.AbsentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
@@ -112,7 +112,7 @@ func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, run ledg
 	return c.goOn(ctx, job, run)
 }
 
-// lookAgainAfter is when the next question about an attempt may have begun at the earliest.
+// lookAgainAfter returns the time after which a question about an attempt must have begun to count.
 func (c *Controller) lookAgainAfter(run ledger.Run) time.Time {
 	after := c.tries.Get(run).Ended
 	if first, missed := c.absences.Get(run.UID); missed && first.Add(recovery.AbsentTwice).After(after) {
@@ -121,7 +121,7 @@ func (c *Controller) lookAgainAfter(run ledger.Run) time.Time {
 	return after
 }
 
-// writeAgain writes down an attempt that the ledger has forgotten. It returns nil when nothing is to be done about it now.
+// writeAgain records an attempt that the ledger has lost. It returns a nil run if there is nothing to do about it now.
 func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, attempt int) (*ledger.Run, error) {
 	held, err := c.keeper.Hold(ctx, t.Account)
 	if err != nil {
@@ -137,9 +137,9 @@ func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, t bac
 	}
 	run := t.Of(c.newRun(current, attempt, schedd.Description{}))
 	if int(job.Status.Attempt) == attempt {
-		run.Rerun = job.Status.Rerun // the annotation may have a newer value by now
+		run.Rerun = job.Status.Rerun // the annotation may have changed since
 	}
-	run.Deferred = true // the token went with the ledger: only HTCondor can say how its jobs end
+	run.Deferred = true // the token was lost with the ledger: only HTCondor can say how its jobs end
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(run) })
 	if errors.Is(err, ledger.ErrExists) {
 		return nil, nil
@@ -150,7 +150,7 @@ func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, t bac
 	return &run, nil
 }
 
-// goOn sends an attempt of which the schedd has nothing, unless it is not to be sent any more.
+// goOn sends an attempt of which the schedd has nothing, unless it should no longer be sent.
 func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
 	if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
 		return err
@@ -161,8 +161,8 @@ func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.
 	return c.sendAgain(ctx, job, run)
 }
 
-// supersede goes on with a later attempt than the one that is remembered: both were lost with the ledger, and only the
-// schedd knows how far it went.
+// supersede replaces the recorded attempt with a later one that the schedd has: both were lost with the ledger, and only
+// the schedd knows the newest.
 func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, attempt int) error {
 	later := backend.TargetOf(run).Of(c.newRun(job, attempt, schedd.Description{}))
 	later.Deferred = true
@@ -192,8 +192,8 @@ func ofAttempt(attempt int, jobs []schedd.Job) []schedd.Job {
 	return slices.DeleteFunc(jobs, func(j schedd.Job) bool { return j.Tag.Attempt != attempt })
 }
 
-// sendAgain sends an attempt that the schedd twice said it has not. The sandbox and the token are new, and the schedd is
-// chosen anew: the spec, or the site's command, may name another by now.
+// sendAgain sends an attempt of which the schedd certainly has nothing. The sandbox and the token are new, and the schedd is
+// chosen again: the spec, or the site's command, may name another by now.
 func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
 	d, err := c.Site.translate(job, run.Attempt)
 	if err != nil {

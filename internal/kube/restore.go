@@ -17,19 +17,19 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// remembered is what the status of an HTCJob still says of its newest run when the ledger has lost it. Its jobs were
+// remembered reconstructs the newest run of an HTCJob, which the ledger has lost, from the status. Its jobs were
 // sent: whatever the schedd says now, they must not be sent again.
 func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc) {
 	status := job.Status
 	run := c.newRun(job, int(status.Attempt), schedd.Description{})
 	run.Generation, run.Procs = status.ObservedGeneration, int(status.Active+status.Succeeded+status.Failed)
 	run.SpecHash, run.Rerun = status.SpecHash, status.Rerun
-	// Of a pool that is not allowed any longer stands the schedd's name alone: then nobody is shown a ticket there.
+	// If the pool is no longer allowed, only the schedd's name is kept, so that no ticket is presented there.
 	if t, err := c.Site.target(job); err == nil {
 		run = t.Of(run)
 	}
 	run.Schedd, run.Cluster = status.Schedd, int(status.ClusterID)
-	run.Deferred = true // the token went with the ledger: only HTCondor can say how its jobs end
+	run.Deferred = true // the token was lost with the ledger: only HTCondor can say how its jobs end
 	run.State = ledger.Submitted
 	if status.StartTime != nil {
 		run.Created, run.Submitted = status.StartTime.Time, status.StartTime.Time
@@ -65,15 +65,15 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	return run, endedProcs(run, status)
 }
 
-// owesOutput reports whether output of an ended run was still to be fetched when its status was written. Then HTCondor is
-// asked once more how its jobs ended: those that did by themselves are fetched.
+// owesOutput reports whether output of an ended run had not been fetched when its status was written. Then HTCondor is
+// asked once more how its jobs ended, and the output of those that ended by themselves is fetched.
 func owesOutput(status v1alpha1.HTCJobStatus) bool {
 	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionOutputFetched)
 	return said != nil && said.Status != metav1.ConditionTrue && said.Reason != lifecycle.ReasonGivenUp && said.Reason != lifecycle.ReasonIncomplete
 }
 
-// endedProcs gives every proc of an ended run its end: first those that the status lists by name, then as many more as
-// its counts say. Where output is owed, their ends are no more than what a callback says: HTCondor's word stands above it.
+// endedProcs returns an end for every proc of an ended run: first those that the status lists by job id, then as many more as
+// its counts say. If output is missing, the ends count only as callbacks, which HTCondor may correct.
 func endedProcs(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 	source := crosscheck.FromHTCondor
 	if !run.Confirmed {
@@ -98,7 +98,7 @@ func endedProcs(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 			procs[i].ExitCode, procs[i].Signal, procs[i].Stderr = intOrNil(f.ExitCode), intOrNil(f.Signal), f.Stderr
 		}
 	}
-	stopped := run.Procs - int(status.Active+status.Succeeded+status.Failed) // of a suspended run
+	stopped := run.Procs - int(status.Active+status.Succeeded+status.Failed) // if the run was suspended
 	for i := len(procs) - 1; i >= 0 && stopped > 0; i-- {
 		if p := &procs[i]; p.Status == ledger.StatusSucceeded {
 			p.Status, p.Reason, p.Message = ledger.StatusFailed, crosscheck.StopSuspended, crosscheck.RemoveReason(crosscheck.StopSuspended)
@@ -113,7 +113,7 @@ func endedProcs(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 	return procs
 }
 
-// restore writes down again what the status says of a run that the ledger has lost.
+// restore records again, from the status, a run that the ledger has lost.
 func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 	run, procs := c.remembered(job)
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
@@ -147,7 +147,7 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 		c.checks.Add(run.UID)
 	}
 	if run.State == ledger.Removed {
-		c.fetcher.TakeUpAgain() // what ended before it was suspended may wait in the queue
+		c.fetcher.TakeUpAgain() // output of jobs that ended before the suspension may wait in the queue
 	}
 	return nil
 }

@@ -14,24 +14,24 @@ import (
 	"htc.cern.ch/htcd/internal/secrets"
 )
 
-// SecretChanged has the Secrets looked at, and wakes every HTCJob that waits for credentials, or whose account may not do what it
-// has to.
+// SecretChanged triggers a check of the Secrets and wakes every HTCJob that waits for credentials or whose account is not
+// authorised.
 func (c *Controller) SecretChanged(namespace string) {
 	c.SecretTouched(namespace)
 	select {
 	case c.secretNews <- struct{}{}:
-	default: // it is about to be looked at
+	default: // a check is already pending
 	}
 	c.retryNow(func(t blocker) bool {
 		return t.Condition == v1alpha1.ConditionCredentials || t.Reason == schedd.NotAuthorised.String()
 	})
 }
 
-// SecretTouched looks whether the Secrets of a namespace are in use: one may be about to be deleted.
+// SecretTouched queues a check whether the Secrets of a namespace are in use: one may be about to be deleted.
 func (c *Controller) SecretTouched(namespace string) { c.secrets.Add(namespace) }
 
-// dependedOn are the accounts that HTCJobs depend on, as far as the site allows them. The common one is among them unless
-// namespaces may have accounts of their own, and perhaps all have.
+// dependedOn returns the accounts that open HTCJobs depend on, as far as the site allows them. The common one is included
+// unless namespaces may have their own accounts: then perhaps none needs it.
 func (c *Controller) dependedOn() map[backend.Account]struct{} {
 	accounts := map[backend.Account]struct{}{}
 	if len(c.Site.PoolSecrets) == 0 {
@@ -49,7 +49,7 @@ func (c *Controller) dependedOn() map[backend.Account]struct{} {
 	return accounts
 }
 
-// accountsTurned looks at every open HTCJob of accounts of whose credentials something new is known.
+// accountsTurned queues every open HTCJob of the accounts whose credentials have news.
 func (c *Controller) accountsTurned(turned map[backend.Account]bool) {
 	for _, object := range c.Informer.GetStore().List() {
 		if job := object.(*v1alpha1.HTCJob); !job.Status.Phase.Terminal() && turned[accountOf(job)] {
@@ -58,7 +58,7 @@ func (c *Controller) accountsTurned(turned map[backend.Account]bool) {
 	}
 }
 
-// secretsOne puts our finalizer on a namespace's Secrets, or takes it off, with a back-off.
+// secretsOne adds our finalizer to a namespace's Secrets or removes it, with a back-off.
 func (c *Controller) secretsOne(ctx context.Context, namespace string) {
 	err := c.keeper.Tend(ctx, namespace)
 	if err == nil {
@@ -69,8 +69,8 @@ func (c *Controller) secretsOne(ctx context.Context, namespace string) {
 	c.secrets.AddRateLimited(namespace)
 }
 
-// needsSecret reports whether anything was sent with the Secret by an HTCJob that is not gone. An HTCJob with our finalizer
-// and without a row may have lost its rows with the ledger.
+// needsSecret reports whether an HTCJob that still exists sent anything with the Secret. An HTCJob with our finalizer
+// but without a row may have lost its rows with the ledger.
 func (c *Controller) needsSecret(ctx context.Context, own secrets.Own) (needed bool, err error) {
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		if needed, err = tx.SentWith(own.Namespace, own.Name, own.Usual); err != nil || needed {
@@ -100,7 +100,7 @@ func (c *Controller) lostRuns(tx *ledger.Tx, own secrets.Own) (bool, error) {
 	return false, nil
 }
 
-// lookAtSecrets has the Secrets looked at of the namespace that an HTCJob has gone from.
+// lookAtSecrets queues a check of the Secrets of a deleted HTCJob's namespace.
 func (c *Controller) lookAtSecrets(object any) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *Controller) lookAtSecrets(object any) {
 	}
 }
 
-// secretsDenied tells the administrator what the rules of an earlier release do not allow.
+// secretsDenied tells the administrator what the RBAC rules of an earlier release do not allow.
 func (c *Controller) secretsDenied(own secrets.Own, err error) {
 	c.Log.Warn().Err(err).Str("secret", own.Namespace+"/"+own.Name).
 		Msg("the secrets of namespaces are not kept while HTCJobs need them: htcd may not patch them; apply deploy/components/namespace-secrets of this release")

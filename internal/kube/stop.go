@@ -17,14 +17,14 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// stop takes the jobs of a run that have not ended out of HTCondor. That it shall be stopped is written down first, so that it
-// is, whatever happens to htcd or to the schedd in between:
+// stop removes the jobs of a run that have not ended from HTCondor. The intention is recorded first, so that it is carried
+// out whatever happens to htcd or the schedd in between:
 //
 //	Submitted ──> Submitted, Stop ──> condor_rm ──> gone from the queue ──> every proc has its end, from queue or history
 //	                   ▲                                     │                             │
 //	                   └───── killed or failed anywhere ─────┘               suspended: Removed; else as it is
 //
-// What ended by itself in the meantime keeps its verdict, and stays in the queue until its output has been fetched.
+// A job that ended by itself in the meantime keeps its result and stays in the queue until its output has been fetched.
 func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, why string) error {
 	run := *s.Run
 	if run.Stop == "" {
@@ -40,7 +40,7 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 			return fmt.Errorf("record that attempt %d is stopped: %w", run.Attempt, err)
 		}
 	}
-	// Its cluster as well: the tag alone may stand in a stranger's jobs.
+	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
 	constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d", tag(job, run.Attempt).Constraint(), schedd.Completed))
 	spared, err := c.justEnded(ctx, run)
 	if err != nil {
@@ -82,10 +82,10 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 	return c.endStop(ctx, run, func(run *ledger.Run) { run.State, run.Reason = ledger.Removed, crosscheck.StopSuspended })
 }
 
-// maxSpared bounds a constraint.
+// maxSpared bounds the length of a constraint.
 const maxSpared = 1000
 
-// justEnded lists the procs that their callbacks ended a moment ago. HTCondor still has them as running while it brings
+// justEnded lists the procs whose callbacks arrived a moment ago. HTCondor shows them as running while it brings
 // back their output; they are left to end there, too.
 func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]string, error) {
 	var numbers []string
@@ -107,10 +107,10 @@ func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]string, e
 	return numbers, err
 }
 
-// errEnded says that there was nothing left to be stopped.
+// errEnded says that there was nothing left to stop.
 var errEnded = errors.New("the attempt has ended")
 
-// beginStop writes down that a run is to be stopped, and why.
+// beginStop records that a run is to be stopped and why.
 func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, why string, active int) (ledger.Run, error) {
 	message := crosscheck.StopMessage(why)
 	if deadline := job.Spec.ActiveDeadlineSeconds; why == crosscheck.StopDeadline && deadline != nil {
@@ -133,7 +133,7 @@ func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run le
 	return run, nil
 }
 
-// endStop writes down that nothing is left to be stopped.
+// endStop records that there is nothing left to stop.
 func (c *Controller) endStop(ctx context.Context, run ledger.Run, change func(*ledger.Run)) error {
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		now, err := tx.Run(run.UID, run.Attempt)
@@ -149,7 +149,7 @@ func (c *Controller) endStop(ctx context.Context, run ledger.Run, change func(*l
 	return nil
 }
 
-// withdraw gives up an attempt of which the schedd twice said that it has nothing, because it must not be sent now.
+// withdraw gives up an attempt of which the schedd certainly has nothing, because spec.suspend is true.
 func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
 	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended, "spec.suspend is true"
 	run.Ended, run.Confirmed = c.Now(), true

@@ -17,8 +17,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// submit begins an attempt after the newest that the ledger has: finalizer, intent, sandbox, condor_submit, rows, in that
-// order. Whatever breaks it off, the intent row stays and recover takes over; only a refusal of the description is final.
+// submit begins an attempt after the newest in the ledger: finalizer, intent, sandbox, condor_submit, rows, in that
+// order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is final.
 func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *ledger.Run, attempt int) error {
 	d, err := c.Site.translate(job, attempt)
 	if err != nil {
@@ -31,7 +31,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	if err != nil {
 		return err
 	}
-	// Every intent that an outage leaves open costs two looks for its tag afterwards: while nobody answers none is begun.
+	// Every intent that an outage leaves open must be looked up twice afterwards, so none is begun while the schedd does not answer.
 	if state := c.answering.State(id.Endpoint); !state.Asked || state.Down {
 		if err := c.Schedd.Answers(ctx, id); err != nil {
 			return fmt.Errorf("ask before the submission: %w", err)
@@ -55,8 +55,8 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	return c.send(ctx, id, job, run, d, token)
 }
 
-// begin sets the finalizers and writes the intent, unless the namespace has no room. It returns false when the object is
-// not what the cache said: the queue will see it as it is now.
+// begin sets the finalizers and writes the intent, unless the namespace has no room. It returns false if the object is
+// not as the cache said; the queue will get its present version.
 func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) (bool, error) {
 	leave, err := c.admit(ctx, job)
 	if err != nil {
@@ -81,9 +81,9 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 	return true, nil
 }
 
-// fresh sees to the finalizer and reports whether the object is still what the cache said, in all that an attempt is
-// begun, sent or stopped for. What is answered comes from the apiserver itself: the informer of an htcd that has just
-// begun to lead may show what has long been replaced.
+// fresh sets the finalizer and reports whether the object is still as the cache said in everything that decides whether an
+// attempt is begun, sent or stopped. It asks the apiserver itself: the informer of an htcd that has just begun to lead may
+// show a long outdated version.
 func (c *Controller) fresh(ctx context.Context, job *v1alpha1.HTCJob) (bool, error) {
 	current, err := c.Objects.AddFinalizer(ctx, job)
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Controller) fresh(ctx context.Context, job *v1alpha1.HTCJob) (bool, err
 		current.Rerun() == job.Rerun() && current.SpecHash() == job.SpecHash(), nil
 }
 
-// newRun is the row of an attempt before anything was done for it.
+// newRun returns the row of an attempt before anything is done for it.
 func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int, d schedd.Description) ledger.Run {
 	var outputDir string
 	if c.Output.Root != "" {
@@ -140,7 +140,7 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	return c.recordCluster(ctx, job, run, cluster)
 }
 
-// stageError says what keeps the files of a submission from being written.
+// stageError says why the files of a submission cannot be written.
 func (c *Controller) stageError(err error) error {
 	if !output.Full(err) {
 		return fmt.Errorf("write the files to be submitted: %w", err)
@@ -152,8 +152,8 @@ func (c *Controller) stageError(err error) error {
 	return &output.NoSpaceError{Message: fmt.Sprintf("the volume is full, %s: the files to be submitted cannot be written; %s: %v", left, output.MoreRoom, err)}
 }
 
-// transmit runs condor_submit. What the schedd says at the commit may be about another client's transaction that was broken off
-// before, so it is asked once more, and believed when it repeats itself.
+// transmit runs condor_submit. A refusal at the commit may be about another client's transaction that was interrupted
+// before, so condor_submit runs once more, and the schedd is believed if it repeats itself.
 func (c *Controller) transmit(ctx context.Context, id schedd.Identity, run ledger.Run) (schedd.Cluster, error) {
 	cluster, err := c.Schedd.Submit(ctx, id, run.TempDir)
 	first, ok := errors.AsType[*schedd.Error](err)
@@ -169,7 +169,8 @@ func (c *Controller) transmit(ctx context.Context, id schedd.Identity, run ledge
 	return cluster, err
 }
 
-// recordCluster turns an intent into a submitted run with a row for every proc. It was submitted now, unless the run says when.
+// recordCluster turns an intent into a submitted run with a row for every proc. The time of submission is now unless the run
+// has one.
 func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, cluster schedd.Cluster) error {
 	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
 	run.Cluster, run.Procs = cluster.ID, cluster.Procs
@@ -180,7 +181,7 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 		if err := updateIntent(tx, run); err != nil {
 			return err
 		}
-		// The rows are there when an htcd that no longer led has opened the intent once more: they stay as they are.
+		// The rows exist already if an htcd that no longer led has reopened the intent; they stay as they are.
 		if err := tx.InsertProcs(run, run.Procs); !errors.Is(err, ledger.ErrExists) {
 			return err
 		}
@@ -194,11 +195,11 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 	return nil
 }
 
-// errWentOn says that another htcd, which led meanwhile, has gone on with the run.
+// errWentOn says that another htcd, which led meanwhile, has continued with the run.
 var errWentOn = errors.New("another htcd has gone on with this attempt")
 
-// updateIntent writes a run only while the ledger has it as an open intent: who fell asleep before this write, and led
-// no longer when it woke, must not take back what the next leader has recorded.
+// updateIntent writes a run only while the ledger has it as an open intent: a process that was suspended before this write
+// and has lost the Lease must not overwrite what the next leader recorded.
 func updateIntent(tx *ledger.Tx, run ledger.Run) error {
 	now, err := tx.Run(run.UID, run.Attempt)
 	if err != nil {
@@ -229,7 +230,7 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 	return os.RemoveAll(run.TempDir)
 }
 
-// stage writes the sandbox afresh: an earlier try may have left half of one.
+// stage writes the sandbox from scratch: an earlier try may have left half of one.
 func stage(dir string, d schedd.Description, token string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
@@ -240,8 +241,8 @@ func stage(dir string, d schedd.Description, token string) error {
 	return schedd.Stage(dir, d, token)
 }
 
-// sentLater asks whether the schedd has a later attempt than the newest that the ledger knows. What this process has begun
-// itself is in the ledger; of what it has found there, later attempts may be missing.
+// sentLater reports whether the schedd has a later attempt than the newest in the ledger. Attempts that this process began
+// are in the ledger; after those that it found there at its start, later ones may be missing.
 func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, id schedd.Identity, newest *ledger.Run) (bool, error) {
 	if newest == nil || !newest.Created.Before(c.began) {
 		return false, nil
@@ -257,7 +258,7 @@ func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, t back
 	return len(queued)+len(left) > 0, nil
 }
 
-// paused is an error after which the next try has a time of its own.
+// paused is an error that determines the time of the next try.
 type paused struct {
 	after time.Duration
 	error
@@ -265,8 +266,8 @@ type paused struct {
 
 func (p *paused) Unwrap() error { return p.error }
 
-// unsuccessful decides what a failed submission means. A refusal is final. So is any other word of the schedd's that was heard often
-// enough, unless it speaks of what others have done or can mend.
+// unsuccessful decides what a failed submission means. A refusal is final. So is any other error of condor_submit that was
+// repeated often enough, unless its cause is something that others have done or can mend.
 func (c *Controller) unsuccessful(id schedd.Identity, run ledger.Run, err error) error {
 	t := c.tries.Failed(run, err)
 	e, own := errors.AsType[*schedd.Error](err)
@@ -279,16 +280,16 @@ func (c *Controller) unsuccessful(id schedd.Identity, run ledger.Run, err error)
 	return &paused{t.Pause(), fmt.Errorf("submit: %w", err)}
 }
 
-// since is the job that has left the queue last, so that the history is not read beyond it when a submission that begins now is
-// looked for; empty: not known. It is asked for only when there is something to look for.
+// since returns the last job to leave the queue, so that a later search for the submission that begins now need not read the
+// history beyond it; empty: not known. The schedd is asked for it only if there is something to look for.
 func (c *Controller) since(ctx context.Context, id schedd.Identity, run ledger.Run) string {
 	newest := c.crosscheck.NewestKnown(backend.TargetOf(run))
 	if t := c.tries.Get(run); newest == "" && t.Alike > 0 && !t.Unsent {
-		newest, _ = c.crosscheck.NewestHistory(ctx, id) // without it all is read
+		newest, _ = c.crosscheck.NewestHistory(ctx, id) // without it the whole history is read
 	}
 	return newest
 }
 
-// mostAlike is how often an attempt is sent that fails with the same words: for some eight hours, in which an administrator
-// can mend what is broken for all.
+// mostAlike is how often an attempt is sent that fails with the same message: for some eight hours, in which an administrator
+// can mend what is broken for everybody.
 const mostAlike = 100

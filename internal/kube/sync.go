@@ -16,8 +16,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// sync makes the status of one HTCJob true and queues what only HTCondor can do. It may run at any
-// moment, any number of times.
+// sync updates the status of one HTCJob and queues what only HTCondor can do. It may run at any
+// time, any number of times.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	job := c.get(key)
 	if job == nil {
@@ -30,10 +30,11 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return c.syncObject(ctx, key, job)
 }
 
-// syncObject is sync for an object at hand. Only one at a time works on a key, or an older status might be written last.
+// syncObject is sync for a given object. Only one worker at a time handles a key; otherwise an older status might be written
+// last.
 func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.HTCJob) error {
 	c.syncing.LockKey(key)
-	defer func() { _ = c.syncing.UnlockKey(key) }() // fails only where it is not locked
+	defer func() { _ = c.syncing.UnlockKey(key) }() // fails only if it is not locked
 	s, err := c.gather(ctx, job)
 	if err != nil {
 		return err
@@ -45,13 +46,13 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	if d.Action != lifecycle.Submit {
 		c.stopWaiting(key)
 	}
-	// A submission under way looks like one that was broken off. What becomes of it is told when it is through: usually at once.
+	// A submission under way looks like an interrupted one. Its result is reported when it is finished, usually at once.
 	if since, claimed := c.actions.Since(key); claimed && d.Action == lifecycle.Recover && c.Now().Sub(since) < betweenWrites {
 		c.queue.AddAfter(key, betweenWrites)
 		return nil
 	}
 	difficulty, stuck := c.blockers.get(key)
-	// Of a new HTCJob nothing is said for a moment, either: usually its ids can be.
+	// A new HTCJob's first status waits up to 1 s: usually its job ids are known by then.
 	if d.Action == lifecycle.Submit && job.Status.ObservedGeneration == 0 && !stuck {
 		if wait := c.throttle.begin(key, c.Now()); wait > 0 {
 			c.actions.add(submitting, key)
@@ -69,7 +70,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 			return nil
 		}
 	}
-	// The status comes first: the action then works with the object as it stands afterwards.
+	// The status comes first, so that the action works with the updated object.
 	v := lifecycle.View{Decision: d, Secret: c.prover.Of(accountOf(job)), Logs: c.logsViewOf(key)}
 	var inTheWay *blocker
 	if stuck {
@@ -93,8 +94,8 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	return err
 }
 
-// nameSpec adds to a run of an older htcd by what its spec is told from others, as long as the generation shows that the
-// HTCJob still has it. Afterwards an edit of what is not sent is none of that run's business, either.
+// nameSpec adds the spec's hash to a run of an older htcd while the generation shows that the HTCJob still has that spec.
+// From then on edits of fields that are not sent do not affect that run, either.
 func (c *Controller) nameSpec(ctx context.Context, s lifecycle.Situation) error {
 	if s.Run == nil || s.Run.SpecHash != "" || s.Run.Generation != s.Job.Generation {
 		return nil
@@ -114,7 +115,7 @@ func (c *Controller) nameSpec(ctx context.Context, s lifecycle.Situation) error 
 	return nil
 }
 
-// wake looks at an HTCJob again when one of its times has come.
+// wake queues an HTCJob for its deadline and its expiry.
 func (c *Controller) wake(key string, s lifecycle.Situation) {
 	for _, at := range []time.Time{lifecycle.Deadline(s), lifecycle.Expiry(s)} {
 		if wait := at.Sub(c.Now()); !at.IsZero() && wait > 0 {
@@ -123,7 +124,7 @@ func (c *Controller) wake(key string, s lifecycle.Situation) {
 	}
 }
 
-// syncGone queues the removal of a vanished HTCJob when the ledger still has something of it.
+// syncGone queues the removal of a vanished HTCJob if the ledger still has runs of it.
 func (c *Controller) syncGone(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
 	if err == nil && len(runs) == 0 {
@@ -137,7 +138,7 @@ func (c *Controller) syncGone(ctx context.Context, key string) error {
 	return err
 }
 
-// get returns the HTCJob as last seen or written, nil when it is gone. It is shared: copy before changing.
+// get returns the HTCJob as last seen or written, nil if it is gone. It is shared: copy before changing.
 func (c *Controller) get(key string) *v1alpha1.HTCJob {
 	object, found, err := c.cache.GetByKey(key)
 	if err != nil || !found {
@@ -210,7 +211,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 	return s, nil
 }
 
-// report makes the object say what its status should be, and tells what happened. It returns whether there was a difference.
+// report writes the status and the Events of what happened. It returns whether there was a difference.
 func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecycle.View) (differs bool, err error) {
 	v.Now = c.Now()
 	status := lifecycle.NewStatus(s, v)
@@ -242,7 +243,8 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 	return true, nil
 }
 
-// onlyCounts tells whether two statuses differ in nothing but how many jobs are in which state, and since when that is known.
+// onlyCounts reports whether two statuses differ only in the counts of jobs per state, the listed failures and the time of
+// the last check.
 func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {
 	before.Active, before.Succeeded, before.Failed = after.Active, after.Succeeded, after.Failed
 	before.Idle, before.Running, before.Held = after.Idle, after.Running, after.Held
@@ -250,7 +252,7 @@ func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {
 	return equality.Semantic.DeepEqual(before, after)
 }
 
-// onlyChecked tells whether two statuses differ in nothing but when HTCondor was last asked.
+// onlyChecked reports whether two statuses differ only in when HTCondor was last asked.
 func onlyChecked(before, after v1alpha1.HTCJobStatus) bool {
 	if before.LastChecked == nil || after.LastChecked == nil {
 		return false
@@ -259,14 +261,14 @@ func onlyChecked(before, after v1alpha1.HTCJobStatus) bool {
 	return equality.Semantic.DeepEqual(before, after)
 }
 
-// expire deletes an HTCJob whose time is over, exactly as it was when that was decided: an edit that came first, such as one
+// expire deletes an expired HTCJob only if it is unchanged since that was decided: an edit that came first, such as one
 // that runs it again, keeps it.
 func (c *Controller) expire(ctx context.Context, job *v1alpha1.HTCJob) error {
 	c.Events.Normal(job, "Expired", fmt.Sprintf("deleted %s after its end (spec.ttlSecondsAfterFinished)",
 		lifecycle.Plural(int(*job.Spec.TTLSecondsAfterFinished), "second")))
 	err := c.Objects.Delete(ctx, job)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // another look follows
+		return nil // another sync follows
 	}
 	if err != nil {
 		return fmt.Errorf("delete: %w", err)

@@ -9,7 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// accountOf is whose credentials an HTCJob is sent with.
+// accountOf returns the account whose credentials an HTCJob is sent with.
 func accountOf(job *v1alpha1.HTCJob) backend.Account {
 	a := backend.Account{Namespace: job.Namespace}
 	if job.Spec.Pool != nil {
@@ -18,7 +18,7 @@ func accountOf(job *v1alpha1.HTCJob) backend.Account {
 	return a
 }
 
-// target is where an HTCJob goes; without a schedd where that is the usual one. Its errors are of kind schedd.Refused.
+// target returns where an HTCJob goes; without a schedd it means the usual one. Its errors are of kind schedd.Refused.
 func (s Site) target(job *v1alpha1.HTCJob) (backend.Target, error) {
 	wish := backend.Target{Account: accountOf(job)}
 	if pool := job.Spec.Pool; pool != nil {
@@ -27,7 +27,7 @@ func (s Site) target(job *v1alpha1.HTCJob) (backend.Target, error) {
 	return s.Target(wish)
 }
 
-// choose says where an attempt that begins now goes, and as whom it is sent.
+// choose returns where an attempt that begins now goes and the identity it is sent with.
 func (c *Controller) choose(ctx context.Context, job *v1alpha1.HTCJob) (backend.Target, schedd.Identity, error) {
 	t, err := c.Site.target(job)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Controller) choose(ctx context.Context, job *v1alpha1.HTCJob) (backend.
 	return c.chooser.Choose(ctx, t)
 }
 
-// nextEndpoint is where the next attempt of an HTCJob goes, as far as that is known.
+// nextEndpoint returns where the next attempt of an HTCJob goes, as far as that is known.
 func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Endpoint {
 	t, err := c.Site.target(job)
 	if err != nil || t.Endpoint.Schedd == "" {
@@ -45,7 +45,7 @@ func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Endpoint {
 	return t.Endpoint
 }
 
-// endpointOf is the schedd that an HTCJob depends on at present: where its run is, or its next attempt goes.
+// endpointOf returns the schedd that an HTCJob depends on at present: that of its run or of its next attempt.
 func (c *Controller) endpointOf(s lifecycle.Situation, d lifecycle.Decision, b *blocker) schedd.Endpoint {
 	switch {
 	case s.Run != nil && s.Run.Schedd != "" && d.Action != lifecycle.Submit:
@@ -56,7 +56,7 @@ func (c *Controller) endpointOf(s lifecycle.Situation, d lifecycle.Decision, b *
 	return c.nextEndpoint(s.Job)
 }
 
-// questioner is as whom, and where, runs are asked about.
+// questioner returns the identity, with the endpoint, used to ask about the runs of a target.
 func (c *Controller) questioner(ctx context.Context, t backend.Target) (schedd.Identity, error) {
 	return backend.Questioner(ctx, c.Credentials, t)
 }
@@ -64,7 +64,7 @@ func (c *Controller) questioner(ctx context.Context, t backend.Target) (schedd.I
 // endpointTurned queues every HTCJob that may depend on an endpoint.
 func (c *Controller) endpointTurned(endpoint schedd.Endpoint, answers bool) {
 	if answers {
-		// Who did not even learn which schedd to ask may learn it now.
+		// HTCJobs that could not even find out which schedd to ask may find out now.
 		c.retryNow(func(t blocker) bool {
 			return t.Condition == v1alpha1.ConditionBackendReachable && (t.endpoint == endpoint || t.endpoint == schedd.Endpoint{})
 		})

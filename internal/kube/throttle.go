@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// betweenWrites is the least time between two status writes of one HTCJob that change nothing but counts. While the
-// jobs of a large queue end one by one, every watcher gets the whole object with every write.
+// betweenWrites is the minimum time between two status writes of one HTCJob that change only counts: every watcher gets
+// the whole object with every write, and the jobs of a large HTCJob end one by one.
 const betweenWrites = time.Second
 
-// throttle remembers when the status of each open HTCJob was written last, safe for concurrent use.
+// throttle remembers when the status of each open HTCJob was last written. It is safe for concurrent use.
 type throttle struct {
 	mu sync.Mutex
 	m  map[string]time.Time
 }
 
-// wait is how long the next such write has to wait.
+// wait returns how long the next such write has to wait.
 func (t *throttle) wait(key string, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.m[key].Add(betweenWrites).Sub(now)
 }
 
-// begin is wait for the first write: it counts from the first look.
+// begin is wait for the first write; it counts from the first sync.
 func (t *throttle) begin(key string, now time.Time) time.Duration {
 	t.mu.Lock()
 	_, seen := t.m[key]

@@ -15,12 +15,12 @@ type Site struct {
 	Binds            []string
 	CallbackURL      string
 	CallbackDeadline time.Duration
-	Sender           string   // path of a binary to send along, usually empty
+	Sender           string   // path of a binary to send with each job, usually empty
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
 	AllowImages      []string // patterns of schedd.AllowImage; none: every image
 	MaxQueue         int      // procs of one HTCJob; 0: no limit
 	MaxOpen          int      // open procs of one namespace; 0: no limit
-	MaxOutput        int64    // MiB that one job may leave behind; 0: no limit
+	MaxOutput        int64    // MiB of output per job; 0: no limit
 }
 
 // translate turns an HTCJob into the description of one attempt. Its errors are of kind schedd.Refused.
@@ -68,7 +68,7 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 	return d, err
 }
 
-// fits refuses an HTCJob of more procs than the site ever runs at once.
+// fits refuses an HTCJob with more procs than the site allows.
 func (s Site) fits(queue int) error {
 	switch {
 	case s.MaxQueue > 0 && queue > s.MaxQueue:
