@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Deletions remembers which HTCJobs were deleted, or could be without anybody's leave. It is safe for concurrent use, and its
-// zero value ready to use.
+// Deletions remembers which HTCJobs were deleted, or could be without any finalizer in the way. It is safe for concurrent use,
+// and its zero value is ready to use.
 type Deletions struct {
 	mu sync.Mutex
 	m  map[string][]string // UIDs by key
 }
 
-// Note takes note of one.
+// Note records one.
 func (d *Deletions) Note(key, uid string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -28,7 +28,7 @@ func (d *Deletions) seen(key, uid string) bool {
 	return slices.Contains(d.m[key], uid)
 }
 
-// Forget is for a key of which the ledger has nothing any more.
+// Forget drops a key for which the ledger has nothing any more.
 func (d *Deletions) Forget(key string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package orphans decides about HTCJobs that the ledger has and the apiserver has not.
+// Package orphans decides about HTCJobs that the ledger has but the apiserver does not.
 //
-// An HTCJob whose finalizer was taken away by hand takes its jobs and its output with it. One that vanished because an older
-// state of etcd was put back looks the same: what tells the two apart is how many of them there are. More than a few, and more
-// than a share, that vanished without a deletion having been seen are kept until somebody says that they are to be removed.
+// If an HTCJob's finalizer is removed by hand, its jobs and output go with it. An HTCJob that vanished because an older state of
+// etcd was restored looks the same: only their number distinguishes the two. If more than a few, and more than a share of all,
+// vanish without an observed deletion, they are kept until somebody asks for their removal.
 package orphans

@@ -11,16 +11,16 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// Few are removed however few HTCJobs there are; so is up to one of share, however many.
+// Up to Few are removed however few HTCJobs there are; so is up to one in share, however many there are.
 const (
 	Few   = 5
 	share = 100
 )
 
-// asOneLook is how long what was found to be few is not looked at again.
+// asOneLook is how long HTCJobs found to be few are not checked again.
 const asOneLook = 3 * time.Second
 
-// Kept is the error that says that nothing of an HTCJob is removed although its object is gone.
+// Kept is the error that says that nothing of an HTCJob is removed even though its object is gone.
 type Kept struct{}
 
 func (*Kept) Error() string {
@@ -29,36 +29,36 @@ func (*Kept) Error() string {
 		"or has them removed (htcd reconcile --once --remove-orphans)"
 }
 
-// IsKept reports whether an error is one.
+// IsKept reports whether an error is a *Kept.
 func IsKept(err error) bool {
 	_, is := errors.AsType[*Kept](err)
 	return is
 }
 
-// Ledger is where runs are remembered, and which of them are kept.
+// Ledger records runs, and which of them are kept.
 type Ledger interface {
 	Read(ctx context.Context, fn func(*ledger.Tx) error) error
 	Write(ctx context.Context, fn func(*ledger.Tx) error) error
 }
 
-// Guard keeps what must not be removed. Its fields are set before its first use.
+// Guard protects what must not be removed. Set its fields before its first use.
 type Guard struct {
 	Ledger    Ledger
-	Namespace string // the one whose HTCJobs are looked at; empty: all
+	Namespace string // the one whose HTCJobs are checked; empty: all
 	// There lists the UIDs of the HTCJobs that the apiserver has.
 	There func(context.Context) (map[string]bool, error)
 	Now   func() time.Time
-	// Many hears how many HTCJobs are kept where some of them were not before, and one of them.
+	// Many receives the number of HTCJobs kept, and one of them, when some of them were not kept before.
 	Many func(n int, such ledger.Run)
-	// Deletions are those that were seen.
+	// Deletions holds those that were observed.
 	Deletions Deletions
 
 	looking sync.Mutex
 	looked  time.Time
-	few     map[string]bool // those that were found to be few then
+	few     map[string]bool // those found to be few then
 }
 
-// MayRemove returns nil when what the ledger has of an HTCJob whose object is gone may be removed, a *Kept when not.
+// MayRemove returns nil if the ledger's records of an HTCJob whose object is gone may be removed, a *Kept if not.
 func (g *Guard) MayRemove(ctx context.Context, key, uid string) error {
 	if g.Deletions.seen(key, uid) {
 		return nil
@@ -77,7 +77,7 @@ func (g *Guard) MayRemove(ctx context.Context, key, uid string) error {
 	return nil
 }
 
-// judge looks at all of them at once, not once for each.
+// judge checks all of them at once, not once for each.
 func (g *Guard) judge(ctx context.Context, uid string) error {
 	g.looking.Lock()
 	defer g.looking.Unlock()
@@ -95,7 +95,7 @@ func (g *Guard) judge(ctx context.Context, uid string) error {
 	return nil
 }
 
-// Watch looks again while some are kept: their objects may have been put back.
+// Watch checks again while some are kept: their objects may have been restored.
 func (g *Guard) Watch(ctx context.Context) error {
 	orphans, err := g.noted(ctx)
 	if err != nil || len(orphans) == 0 {
@@ -105,7 +105,7 @@ func (g *Guard) Watch(ctx context.Context) error {
 	return err
 }
 
-// Find returns a run of each HTCJob that is kept, and takes note of them where write is set.
+// Find returns a run of each HTCJob that is kept, and records them if write is set.
 func (g *Guard) Find(ctx context.Context, write bool) (kept []ledger.Run, err error) {
 	kept, _, err = g.look(ctx, write)
 	return kept, err
@@ -123,10 +123,10 @@ func (g *Guard) Release(ctx context.Context, runs []ledger.Run) error {
 	})
 }
 
-// look compares the ledger with the apiserver and returns a run of each HTCJob that is kept, and the others that have
-// no object. It writes down what is kept, so that HTCJobs which come later do not make that a small share.
+// look compares the ledger with the apiserver and returns a run of each HTCJob that is kept, and the others without an
+// object. If write is set it records what is kept, so that later HTCJobs do not make that a small share.
 func (g *Guard) look(ctx context.Context, write bool) (kept []ledger.Run, few map[string]bool, err error) {
-	// The ledger is read before, for what is sent later has an object, and after, for what was deleted meanwhile is in neither.
+	// The ledger is read before, as runs sent later have an object, and after, as what was deleted meanwhile is in neither.
 	began, _, err := g.read(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -171,7 +171,7 @@ func (g *Guard) noted(ctx context.Context) (orphans map[string]bool, err error) 
 	return orphans, err
 }
 
-// sort tells the HTCJobs without an object of which nothing may be removed, by their newest run, from those that are few.
+// sort separates the HTCJobs without an object that must be kept, by their newest run, from those that are few.
 func sort(runs []ledger.Run, there, before map[string]bool, deleted func(key, uid string) bool) (kept []ledger.Run, few map[string]bool) {
 	newest := map[string]int{}
 	for i, run := range runs {
@@ -200,7 +200,7 @@ func sort(runs []ledger.Run, there, before map[string]bool, deleted func(key, ui
 	return kept, few
 }
 
-// write takes note of those that are kept, and that others are there again.
+// write records those that are kept, and that others are back.
 func (g *Guard) write(ctx context.Context, kept []ledger.Run, there, before map[string]bool) error {
 	var fresh, back []string
 	for _, run := range kept {

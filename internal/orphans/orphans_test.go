@@ -29,7 +29,7 @@ func TestManyIsAShare(t *testing.T) {
 		require.Len(t, kept, c.kept, "%+v", c)
 		require.Len(t, few, c.gone-c.kept, "%+v", c)
 	}
-	// Those that were kept stay so beside any number of others.
+	// HTCJobs that were kept stay kept among any number of others.
 	kept, few := sort(runs(1000), there(8, 1000), map[string]bool{"0": false, "1": true}, never)
 	require.Len(t, kept, 1)
 	require.Len(t, few, 6)

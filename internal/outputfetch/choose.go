@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// choose finds what to fetch next. Jobs whose files could not be sent once come after the others, one by one, each when
-// its pause is over: until then there is a pausedError.
+// choose finds what to fetch next. Jobs whose files once failed to be sent come after the others, one by one, each when its
+// pause is over; until then it returns a pausedError.
 func (f *Fetcher) choose(ctx context.Context, key string) (b batch, found bool, err error) {
 	runs, err := f.runsOf(ctx, key)
 	if err != nil {
@@ -18,7 +18,7 @@ func (f *Fetcher) choose(ctx context.Context, key string) (b batch, found bool, 
 	for i := len(runs) - 1; i >= 0; i-- {
 		run := runs[i]
 		if !f.fetchable(run) || run.UID != runs[len(runs)-1].UID {
-			continue // an object that is gone shall keep nothing in the place of the one that has its name
+			continue // a deleted object must not keep anything in the place of its namesake
 		}
 		procs, paused, err := f.nextOf(ctx, run)
 		if err != nil {
@@ -38,7 +38,7 @@ func (f *Fetcher) choose(ctx context.Context, key string) (b batch, found bool, 
 	return b, false, nil
 }
 
-// nextOf takes the next procs of a run, or says which of them comes next.
+// nextOf returns the next procs of a run to fetch, or which paused one comes next.
 func (f *Fetcher) nextOf(ctx context.Context, run ledger.Run) (chosen []ledger.Proc, next *failing, err error) {
 	for from := 0; ; {
 		var page []ledger.Proc
@@ -60,8 +60,8 @@ func (f *Fetcher) nextOf(ctx context.Context, run ledger.Run) (chosen []ledger.P
 	}
 }
 
-// arrivedBefore sorts out what is in its place already, and so whole: the ledger has been lost since, or the
-// transaction that should have said so.
+// arrivedBefore separates output that is already in place, and so complete: since then the ledger was lost, or the
+// transaction that should have recorded it.
 func (f *Fetcher) arrivedBefore(b batch) (here, wanted []int, err error) {
 	for _, p := range b.procs {
 		has, err := f.Store.Has(b.attempt(), p.Proc)
@@ -77,7 +77,7 @@ func (f *Fetcher) arrivedBefore(b batch) (here, wanted []int, err error) {
 	return here, wanted, nil
 }
 
-// runsOf lists what the ledger has under the name of an HTCJob.
+// runsOf lists the ledger's runs under an HTCJob's name.
 func (f *Fetcher) runsOf(ctx context.Context, key string) (runs []ledger.Run, err error) {
 	namespace, name, _ := strings.Cut(key, "/")
 	err = f.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {

@@ -13,14 +13,14 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 )
 
-// arrival is what has come of a batch.
+// arrival is what has arrived of a batch.
 type arrival struct {
-	dir   string // of the fetch; empty: it is in its place already
+	dir   string // of the fetch; empty: the output is already in place
 	procs []int
-	lacks []string // files that HTCondor did not keep, of the one proc that there is then
+	lacks []string // files that HTCondor did not keep; there is only one proc then
 }
 
-// take keeps what a fetch has brought into its directory.
+// take keeps what a fetch has put into its directory.
 func (f *Fetcher) take(ctx context.Context, b batch, a arrival) error {
 	if len(a.procs) == 0 {
 		return nil
@@ -36,7 +36,7 @@ func (f *Fetcher) take(ctx context.Context, b batch, a arrival) error {
 	return f.commit(ctx, b, a)
 }
 
-// commit puts what has arrived into its place and writes that down, in one transaction, then lets the jobs leave the queue.
+// commit moves what has arrived into place and records it, in one transaction, then lets the jobs leave the queue.
 func (f *Fetcher) commit(ctx context.Context, b batch, a arrival) error {
 	from, bytes := a.dir, int64(0)
 	if a.dir != "" {
@@ -82,8 +82,8 @@ func (f *Fetcher) commit(ctx context.Context, b batch, a arrival) error {
 	return f.release(ctx, b.run, a.procs)
 }
 
-// stillWanted reports whether a run is one of the HTCJob that has the name now. One that begins later under the same
-// name has its first attempt where the older one had its own.
+// stillWanted reports whether a run belongs to the HTCJob that now has the name. A later one of the same name puts its first
+// attempt where the older one had its own.
 func stillWanted(tx *ledger.Tx, run ledger.Run) (bool, error) {
 	runs, err := tx.Runs(ledger.RunFilter{Namespace: run.Namespace, Name: run.Name})
 	if err != nil {
@@ -93,7 +93,7 @@ func stillWanted(tx *ledger.Tx, run ledger.Run) (bool, error) {
 	return there && runs[len(runs)-1].UID == run.UID, nil
 }
 
-// mark writes what became of the output of some procs.
+// mark records what became of the output of some procs.
 func mark(tx *ledger.Tx, run ledger.Run, procs []int, as ledger.Fetched, end func(proc int) string) error {
 	for _, proc := range procs {
 		p, err := tx.Proc(run.UID, run.Attempt, proc)
@@ -108,10 +108,10 @@ func mark(tx *ledger.Tx, run ledger.Run, procs []int, as ledger.Fetched, end fun
 	return nil
 }
 
-// maxLacks is how many missing files are named.
+// maxLacks is how many missing files a message names.
 const maxLacks = 5
 
-// lackMessage names files that HTCondor did not keep of one job.
+// lackMessage names the files of one job that HTCondor did not keep.
 func lackMessage(job string, lacks []string) string {
 	var names []string
 	for _, name := range lacks[:min(len(lacks), maxLacks)] {
@@ -129,7 +129,7 @@ const (
 	stderrBytes = 2048
 )
 
-// stderrEnds reads the end of the standard error of each failed job of a batch, below dir.
+// stderrEnds reads the end of the standard error of each failed job in a batch, below dir.
 func stderrEnds(b batch, dir string) map[int]string {
 	ends := map[int]string{}
 	for _, p := range b.procs {
@@ -140,7 +140,7 @@ func stderrEnds(b batch, dir string) map[int]string {
 	return ends
 }
 
-// stderrEnd reads the end of a standard error. What cannot be read is not shown.
+// stderrEnd reads the end of a standard error. If it cannot be read, none is shown.
 func stderrEnd(dir string) string {
 	root, err := os.OpenRoot(dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 )
 
-// dropReplaced drops the output of earlier attempts once the newest has ended and its own is here.
+// dropReplaced drops the output of earlier attempts once the newest has ended and its own has been fetched.
 func (f *Fetcher) dropReplaced(ctx context.Context, key string) error {
 	runs, err := f.runsOf(ctx, key)
 	if err != nil || len(runs) == 0 {
@@ -44,8 +44,8 @@ func (f *Fetcher) dropReplaced(ctx context.Context, key string) error {
 	return errors.Join(err, f.Store.Sweep(false))
 }
 
-// Clear makes the place of an attempt's output empty before it is sent: an object of the same name that is gone may
-// have had the same attempt. Its fetches keep nothing there any more, since the intent of this one is in the ledger.
+// Clear empties the place of an attempt's output before the attempt is sent: a deleted object of the same name may have had
+// the same attempt. That object's fetches no longer keep anything there, since the intent of this one is in the ledger.
 func (f *Fetcher) Clear(run ledger.Run) error {
 	if !f.fetchable(run) {
 		return nil
@@ -56,8 +56,8 @@ func (f *Fetcher) Clear(run ledger.Run) error {
 	return f.Store.DropAttempt(output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: run.Attempt})
 }
 
-// Drop is for the transaction that drops the rows of an HTCJob. What stands there may be that of a younger one of
-// the same name.
+// Drop is for the transaction that drops an HTCJob's rows. The output in its place may belong to a younger HTCJob of the
+// same name.
 func (f *Fetcher) Drop(tx *ledger.Tx, namespace, name, uid string) error {
 	if f.Store.Root == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// batch is what one fetch is for.
+// batch is what one fetch covers.
 type batch struct {
 	run   ledger.Run
 	procs []ledger.Proc
@@ -21,13 +21,13 @@ func (b batch) attempt() output.Attempt {
 	return output.Attempt{Namespace: b.run.Namespace, Name: b.run.Name, Number: b.run.Attempt}
 }
 
-// of names some of its jobs to HTCondor.
+// of returns some of its jobs as HTCondor names them.
 func (b batch) of(numbers []int) schedd.Procs {
 	return schedd.Procs{Tag: schedd.Tag{UID: b.run.UID, Attempt: b.run.Attempt}, Cluster: b.run.Cluster, Numbers: numbers}
 }
 
-// fetch fetches one batch for an HTCJob, of its newest run first, and returns whether there may be more. Without one it
-// drops the output that has been replaced.
+// fetch fetches one batch for an HTCJob, from its newest run first, and reports whether there may be more. If there is
+// nothing to fetch, it drops output that has been replaced.
 func (f *Fetcher) fetch(ctx context.Context, key string) (more bool, err error) {
 	if err := f.releaseAgain(ctx, key); err != nil {
 		return false, err
@@ -52,7 +52,7 @@ func (f *Fetcher) fetch(ctx context.Context, key string) (more bool, err error) 
 	if err != nil {
 		return false, volumeError(fmt.Errorf("begin a fetch: %w", err))
 	}
-	defer os.RemoveAll(dir) // what stays is swept at the next start
+	defer os.RemoveAll(dir) // anything left is removed at the next start
 	var arrived, missing []int
 	err = f.guarded(ctx, func(ctx context.Context) (err error) {
 		arrived, missing, err = f.transfer(ctx, b, fit, dir)

@@ -20,7 +20,7 @@ func TestTheStreamsHaveOneName(t *testing.T) {
 	require.Equal(t, schedd.Stderr, output.Stderr)
 }
 
-// unsendable is what a transfer says of a job whose files the schedd fails to send.
+// unsendable returns a transfer's error for a job whose files the schedd fails to send.
 func unsendable(proc int, why string) *schedd.TransferError {
 	return &schedd.TransferError{Proc: proc, Err: &schedd.Error{Command: "condor_transfer_data", Stderr: "SCHEDD failed to send file(s): reading from file x: " + why}}
 }

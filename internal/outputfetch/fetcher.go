@@ -15,44 +15,44 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Schedd is what is asked of HTCondor.
+// Schedd is the part of HTCondor that a Fetcher uses.
 type Schedd interface {
 	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
-	// Transfer brings the output of completed jobs, each to dir/<proc>; Release lets them leave the queue.
+	// Transfer fetches the output of completed jobs, each to dir/<proc>; Release lets them leave the queue.
 	Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error
 	Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error
 }
 
-// Ledger is where runs and procs are remembered.
+// Ledger records runs and procs.
 type Ledger interface {
 	Read(ctx context.Context, fn func(*ledger.Tx) error) error
 	Write(ctx context.Context, fn func(*ledger.Tx) error) error
 }
 
-// Observer hears what comes of fetches. Its methods are called by several goroutines.
+// Observer receives the results of fetches. Its methods are called by several goroutines.
 type Observer interface {
-	// Tried: a fetch for an HTCJob has ended; err is what is in the way of the rest, which is fetched later.
+	// Tried: a fetch for an HTCJob has ended; err says what prevents the rest, which is fetched later.
 	Tried(key string, err error)
-	// Fetched: the output of so many procs of a run is here.
+	// Fetched: the output of this many procs of a run has been fetched.
 	Fetched(run ledger.Run, procs int, bytes int64)
-	// Incomplete: of the output of a job that is here HTCondor did not keep all files.
+	// Incomplete: a job's output has been fetched, but HTCondor did not keep all of its files.
 	Incomplete(run ledger.Run, lack string)
-	// GaveUp: the output of so many procs of a run cannot be had.
+	// GaveUp: the output of this many procs of a run cannot be fetched.
 	GaveUp(run ledger.Run, procs int, why string)
-	// Requeued: a job of a run that had completed is in the queue again, and is to be asked about.
+	// Requeued: a completed job of a run is in the queue again, and HTCondor should be asked about it.
 	Requeued(run ledger.Run)
-	// Ended: jobs of a run that is over have run to their end, of which the ledger does not know.
+	// Ended: jobs of a run that is over have run to their end without the ledger knowing.
 	Ended(ctx context.Context, run ledger.Run, jobs []schedd.Job) error
 }
 
 // Options are the parts of a Fetcher.
 type Options struct {
-	Store     output.Store // where output is kept; without a root nothing is fetched
-	KeepFree  int64        // bytes that are left free on its volume; 0: see output.Reserve
-	MaxOutput int64        // MiB that one job may leave behind; 0: no limit
+	Store     output.Store // where output is kept; without a root, nothing is fetched
+	KeepFree  int64        // bytes to leave free on its volume; 0: see output.Reserve
+	MaxOutput int64        // MiB of output that one job may leave; 0: no limit
 	Queue     fairqueue.Queue
-	Workers   int // HTCJobs whose output is fetched in parallel, at each schedd
-	// Endpoint returns the schedd that is asked for an HTCJob.
+	Workers   int // HTCJobs whose output is fetched in parallel at each schedd
+	// Endpoint returns the schedd to ask for an HTCJob.
 	Endpoint    func(ctx context.Context, key string) schedd.Endpoint
 	Ledger      Ledger
 	Schedd      Schedd
@@ -81,7 +81,7 @@ func New(o Options) *Fetcher {
 	return f
 }
 
-// Run fetches until ctx ends. What that breaks off is fetched again.
+// Run fetches until ctx ends. Whatever that interrupts is fetched again.
 func (f *Fetcher) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, f.Queue.ShutDown)()
 	f.workers.Run(ctx)
@@ -90,7 +90,7 @@ func (f *Fetcher) Run(ctx context.Context) {
 // Waiting returns how many HTCJobs wait for a worker.
 func (f *Fetcher) Waiting() int { return f.workers.Waiting() }
 
-// Add has the output of a run fetched.
+// Add queues a run's output for fetching.
 func (f *Fetcher) Add(run ledger.Run) {
 	if f.fetchable(run) {
 		f.Queue.Add(keyOf(run))
@@ -103,7 +103,7 @@ func (f *Fetcher) Retry(key string) {
 	f.Queue.Add(key)
 }
 
-// Resume takes up what an earlier htcd has not come to. No fetch may be under way.
+// Resume continues what an earlier htcd left undone. No fetch may be under way.
 func (f *Fetcher) Resume(ctx context.Context) error {
 	if f.Store.Root == "" {
 		return nil
@@ -120,7 +120,7 @@ func (f *Fetcher) Resume(ctx context.Context) error {
 	})
 }
 
-// Fetch is one fetch for an HTCJob. It queues the next, after a back-off where this one failed.
+// Fetch performs one fetch for an HTCJob. It queues the next, after a back-off if this one failed.
 func (f *Fetcher) Fetch(ctx context.Context, key string) {
 	more, err := f.fetch(ctx, key)
 	f.Observer.Tried(key, err)
@@ -139,7 +139,7 @@ func (f *Fetcher) Fetch(ctx context.Context, key string) {
 	}
 }
 
-// fetchable reports whether the output of a run is fetched. What an older htcd has sent has no place to go.
+// fetchable reports whether a run's output is fetched. Runs sent by an older htcd have no place for it.
 func (f *Fetcher) fetchable(run ledger.Run) bool { return run.OutputDir != "" && f.Store.Root != "" }
 
 func keyOf(run ledger.Run) string { return run.Namespace + "/" + run.Name }

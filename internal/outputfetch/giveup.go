@@ -11,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// giveUpGone gives up the output of jobs that have left the queue. Those that are there still are somebody else's, or
-// run again.
+// giveUpGone gives up the output of jobs that have left the queue. Those still there belong to somebody else or are running
+// again.
 func (f *Fetcher) giveUpGone(ctx context.Context, b batch, missing []int) error {
 	id, err := backend.Questioner(ctx, f.Credentials, backend.TargetOf(b.run))
 	if err != nil {
@@ -62,7 +62,7 @@ func jobs(n int) string {
 	return fmt.Sprintf("%d jobs", n)
 }
 
-// giveUp writes down that the output of some procs cannot be had, and lets their jobs go.
+// giveUp records that the output of some procs cannot be fetched, and lets their jobs go.
 func (f *Fetcher) giveUp(ctx context.Context, run ledger.Run, procs []int, why string) error {
 	if len(procs) == 0 {
 		return nil
@@ -82,7 +82,7 @@ func (f *Fetcher) giveUp(ctx context.Context, run ledger.Run, procs []int, why s
 	return f.release(ctx, run, procs)
 }
 
-// goneMessage says which file the schedd does not have.
+// goneMessage names the file that the schedd does not have.
 func goneMessage(bad *schedd.TransferError) string {
 	file := bad.Missing()
 	if file == "" {

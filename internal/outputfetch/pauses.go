@@ -9,30 +9,29 @@ import (
 )
 
 const (
-	// fetchedAtOnce is how many procs one fetch is for: 50 small ones take half a second, of which the commands
-	// themselves are a tenth (measured).
+	// fetchedAtOnce is how many procs one fetch covers: 50 small ones take half a second, a tenth of it for the commands
+	// themselves (measured).
 	fetchedAtOnce = 50
-	// The pauses between tries to fetch the output of one job that the schedd fails to send: what passes, such as a
-	// file server that is away, takes minutes or hours.
+	// The pauses between tries to fetch one job's output that the schedd fails to send: temporary causes, such as an
+	// unavailable file server, last minutes or hours.
 	firstPause = 5 * time.Second
 	lastPause  = time.Hour
-	// giveUpAfter is how long such output is asked for when the schedd says that its files are not there.
+	// giveUpAfter is how long such output is requested when the schedd says that its files do not exist.
 	giveUpAfter = 12 * time.Hour
-	// goWithoutAfter is how long single files are asked for that the schedd says are not there, while all else of the job
-	// comes.
+	// goWithoutAfter is how long single files are requested that the schedd says do not exist, while the rest of the job's
+	// output arrives.
 	goWithoutAfter = 10 * time.Minute
 )
 
-// pauses remembers which jobs' output could not be sent, by the key of their HTCJob, and how many jobs of one are
-// fetched at once. It is kept in memory only, and forgotten when nothing of the HTCJob is left to be fetched. Safe for
-// concurrent use.
+// pauses remembers, by the key of their HTCJob, which jobs' output could not be sent and how many jobs of one are fetched
+// at once. It is kept in memory only, and dropped when nothing of the HTCJob is left to fetch. Safe for concurrent use.
 type pauses struct {
 	mu sync.Mutex
 	m  map[string]*jobFailures
 }
 
 type jobFailures struct {
-	batch int // at most so many at once; 0: fetchedAtOnce
+	batch int // the maximum at once; 0: fetchedAtOnce
 	procs map[failedProc]failing
 }
 
@@ -41,7 +40,7 @@ type failedProc struct {
 	attempt, proc int
 }
 
-// failing is a job whose output has been asked for in vain.
+// failing is a job whose output has been requested without success.
 type failing struct {
 	since, next time.Time
 	pause       time.Duration
@@ -58,7 +57,7 @@ func (s *pauses) job(key string) *jobFailures {
 	return s.m[key]
 }
 
-// failed takes note that the output of a proc did not come. Each time the pause before the next try doubles.
+// failed records that a proc's output did not arrive. Each time the pause before the next try doubles.
 func (s *pauses) failed(run ledger.Run, proc int, err error, now time.Time) failing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,8 +73,7 @@ func (s *pauses) failed(run ledger.Run, proc int, err error, now time.Time) fail
 	return f
 }
 
-// done forgets procs of which nothing is to be fetched any more, and a whole batch that came is a reason to fetch many
-// at once again.
+// done drops procs with nothing left to fetch; after a complete batch many are fetched at once again.
 func (s *pauses) done(run ledger.Run, procs []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +98,8 @@ func (s *pauses) forget(key string) {
 	delete(s.m, key)
 }
 
-// choose takes the procs of one fetch: as many as there may be of those that never failed, else one whose pause is over.
-// Where there is neither, it returns the one that comes next, if any.
+// choose returns the procs of one fetch: as many as allowed of those that never failed, else one whose pause is over. If
+// there is neither, it returns the one that comes next, if any.
 func (s *pauses) choose(run ledger.Run, procs []ledger.Proc, now time.Time) (chosen []ledger.Proc, next *failing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +132,7 @@ func (s *pauses) choose(run ledger.Run, procs []ledger.Proc, now time.Time) (cho
 	return nil, next
 }
 
-// pausedError says that what is left of an HTCJob's output is asked for later.
+// pausedError says that the rest of an HTCJob's output is requested later.
 type pausedError struct {
 	until time.Time
 	err   error

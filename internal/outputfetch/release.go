@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// release lets jobs leave the queue. What does not succeed is done when the HTCJob's turn comes again.
+// release lets jobs leave the queue. Failed releases are repeated on the HTCJob's next turn.
 func (f *Fetcher) release(ctx context.Context, run ledger.Run, procs []int) error {
 	senders, err := f.senders(ctx, backend.TargetOf(run))
 	for _, as := range senders {
@@ -23,7 +23,7 @@ func (f *Fetcher) release(ctx context.Context, run ledger.Run, procs []int) erro
 	return nil
 }
 
-// releaseAgain does what an earlier release did not achieve.
+// releaseAgain repeats earlier releases that failed.
 func (f *Fetcher) releaseAgain(ctx context.Context, key string) error {
 	var errs []error
 	for _, left := range f.unreleased.take(key) {

@@ -12,20 +12,20 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// bookings is the room that the fetches under way may still need. Safe for concurrent use.
+// bookings is the space that fetches under way may still need. Safe for concurrent use.
 type bookings struct {
 	mu  sync.Mutex
 	sum output.Room
 }
 
-// The least that a job is taken to need: its directory, its streams, and half a block of each.
+// The least that a job is assumed to need: its directory, its streams, and half a block for each.
 var leastOutput = output.Room{Bytes: 64 << 10, Files: 4}
 
-// manyFiles is how many files one job is not expected to leave behind.
+// manyFiles is more files than one job is expected to leave.
 const manyFiles = 10_000
 
-// book takes those of some jobs whose output the volume has a place for beside what must stay free and what other
-// fetches have booked. Whoever got some calls leave in the end.
+// book selects those jobs whose output fits on the volume beside what must stay free and what other fetches have booked. If
+// it returns any, the caller calls leave at the end.
 func (f *Fetcher) book(ctx context.Context, b batch, wanted []int) (fit []int, leave func(), err error) {
 	sizes, err := f.outputSizes(ctx, b, wanted)
 	if err != nil {
@@ -55,7 +55,7 @@ func (f *Fetcher) book(ctx context.Context, b batch, wanted []int) (fit []int, l
 	}, nil
 }
 
-// noSpace says why nothing is fetched, and what helps. How much is free changes all the time, so the text leaves it out.
+// noSpace says why nothing is fetched and what helps. The free space changes all the time, so the text omits it.
 func noSpace(free, reserve, size output.Room, job string) error {
 	left := free.Minus(reserve)
 	switch {
@@ -70,15 +70,15 @@ func noSpace(free, reserve, size output.Room, job string) error {
 
 func mebibytes(r output.Room) int64 { return (r.Bytes + 1<<20 - 1) >> 20 }
 
-// room is what the volume has free, and how much of that output leaves free.
+// room returns what is free on the volume, and how much of that output must leave free.
 func (f *Fetcher) room() (free, reserve output.Room, err error) {
 	free, size, err := f.volume()
 	return free, output.Reserve(f.KeepFree, size), err
 }
 
-// outputSizes is how much the output of some jobs takes, by HTCondor's word. It is not asked where there is room for
-// the most that they may have left behind. How many files they left it does not say: its ScratchDirFileCount counts those
-// of an image that was being unpacked, too. A fetch of too many is broken off.
+// outputSizes returns how much space the jobs' output needs according to HTCondor, which is not asked if there is room for
+// the most they may have left. HTCondor does not report how many files they left: its ScratchDirFileCount also counts those
+// of an image being unpacked. A fetch of too many is aborted.
 func (f *Fetcher) outputSizes(ctx context.Context, b batch, wanted []int) (map[int]output.Room, error) {
 	sizes := map[int]output.Room{}
 	free, reserve, err := f.room()
@@ -98,7 +98,7 @@ func (f *Fetcher) outputSizes(ctx context.Context, b batch, wanted []int) (map[i
 		return nil, err
 	}
 	for _, proc := range wanted {
-		sizes[proc] = leastOutput // of one that is not there nothing will come
+		sizes[proc] = leastOutput // nothing will arrive from a job that is not there
 	}
 	err = f.Schedd.Queue(ctx, id, b.of(wanted).Constraint(), func(j schedd.Job) error {
 		if j.Cluster == b.run.Cluster && slices.Contains(wanted, j.Proc) {
@@ -115,11 +115,11 @@ func (b *bookings) now() output.Room {
 	return b.sum
 }
 
-// guardEvery is how often the volume is looked at while a fetch writes to it.
+// guardEvery is how often the volume is checked while a fetch writes to it.
 const guardEvery = 50 * time.Millisecond
 
-// guarded runs a fetch and breaks it off before it takes the last of the volume: what HTCondor reported may be less than what
-// comes. The half of what stays free is there for the fetches of one moment.
+// guarded runs a fetch and aborts it before it fills the volume: more may arrive than HTCondor reported. Half of the reserve
+// is left for concurrent fetches.
 func (f *Fetcher) guarded(ctx context.Context, fetch func(context.Context) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

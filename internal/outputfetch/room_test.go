@@ -12,14 +12,14 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// leave lets fetches take so many MiB of the volume.
+// leave lets fetches use this many MiB of the volume.
 func (w *world) leave(mebibytes int64) {
 	size := output.Room{Bytes: 1 << 30, Files: 1 << 20}
 	w.volume = func() (free, all output.Room, err error) { return size, size, nil }
 	w.KeepFree = size.Bytes - mebibytes<<20
 }
 
-// noSpace is what is in the way for want of room.
+// noSpace returns the error for lack of space.
 func (w *world) noSpace() string {
 	w.t.Helper()
 	var e *output.NoSpaceError

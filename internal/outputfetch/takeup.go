@@ -10,9 +10,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// TakeUp takes up the jobs that wait in the queue with their output and that nobody else comes to: those that the ledger
-// has as fetched leave it, for htcd ended between the two; and of a suspended run that was restored from its object what
-// had ended before is fetched. It asks until that has succeeded once, and again after TakeUpAgain.
+// TakeUp handles jobs that wait in the queue with their output and that nothing else handles: those recorded as fetched leave
+// the queue, because htcd ended between the two steps; and of a suspended run restored from its object, output of jobs that
+// had ended before is fetched. It asks until this has succeeded once, and again after TakeUpAgain.
 func (f *Fetcher) TakeUp(ctx context.Context) error {
 	if f.Store.Root == "" || f.takenUp.Swap(true) {
 		return nil
@@ -24,7 +24,7 @@ func (f *Fetcher) TakeUp(ctx context.Context) error {
 	return err
 }
 
-// TakeUpAgain is for when a run was restored.
+// TakeUpAgain is called when a run has been restored.
 func (f *Fetcher) TakeUpAgain() { f.takenUp.Store(false) }
 
 func (f *Fetcher) takeUp(ctx context.Context) error {
@@ -50,7 +50,7 @@ func (f *Fetcher) takeUp(ctx context.Context) error {
 	return err
 }
 
-// runKey is what the ads of a run carry.
+// runKey identifies a run by what its ads carry.
 type runKey struct {
 	cluster int
 	uid     string
@@ -82,8 +82,8 @@ func (f *Fetcher) takeUpGroup(ctx context.Context, g backend.Group) error {
 	return nil
 }
 
-// takeUpRun releases those jobs of a run that are not to be fetched. That those of a suspended run have run to their end
-// is told; of other runs the cross-check sees it.
+// takeUpRun releases those jobs of a run whose output must not be fetched. It reports when jobs of a suspended run have run
+// to their end; for other runs the cross-check sees this.
 func (f *Fetcher) takeUpRun(ctx context.Context, run ledger.Run, waiting []schedd.Job) error {
 	var done []int
 	var ended []schedd.Job

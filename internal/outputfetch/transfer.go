@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// transfer fetches and says what has come.
+// transfer fetches output and returns what has arrived.
 func (f *Fetcher) transfer(ctx context.Context, b batch, wanted []int, dir string) (arrived, missing []int, err error) {
 	senders, err := f.senders(ctx, backend.TargetOf(b.run))
 	if err != nil {
@@ -43,7 +43,7 @@ func (f *Fetcher) transfer(ctx context.Context, b batch, wanted []int, dir strin
 	return arrived, missing, nil
 }
 
-// senders are those whose jobs they may be.
+// senders returns the identities that may own the jobs.
 func (f *Fetcher) senders(ctx context.Context, t backend.Target) ([]schedd.Identity, error) {
 	id, err := f.Credentials.Identity(ctx, t)
 	if err != nil {
@@ -52,9 +52,9 @@ func (f *Fetcher) senders(ctx context.Context, t backend.Target) ([]schedd.Ident
 	return backend.Senders(ctx, f.Credentials, t, id), nil
 }
 
-// failed goes on after a failed transfer. A job whose files the schedd fails to send does not hold up the others: it
-// is asked for again after growing pauses, and stays in the queue. Only what the schedd says it does not have is given
-// up: after hours, or where all else of the job comes each time, after minutes.
+// failed continues after a failed transfer. A job whose files the schedd fails to send does not delay the others: it is
+// tried again after growing pauses, and stays in the queue. Only files that the schedd says it does not have are given up:
+// after hours, or after minutes if everything else of the job arrives each time.
 func (f *Fetcher) failed(ctx context.Context, b batch, asked []int, dir string, why error) (more bool, err error) {
 	proc, fewer := blame(why, asked)
 	if fewer {
@@ -74,19 +74,18 @@ func (f *Fetcher) failed(ctx context.Context, b batch, asked []int, dir string, 
 	return true, nil
 }
 
-// blame returns which job made a transfer fail, -1 when it was none, or nobody knows; then it may help to ask for fewer of
-// them.
+// blame returns the job that made a transfer fail, or -1 if it was none or is unknown; then it may help to ask for fewer.
 func blame(why error, asked []int) (proc int, fewer bool) {
 	_, full := errors.AsType[*output.NoSpaceError](why)
 	bad, named := errors.AsType[*schedd.TransferError](why)
 	switch kind := schedd.KindOf(why); {
 	case full:
 		return -1, true
-	case named && strings.Contains(bad.Error(), "writing to file"): // the tool's own trouble, not the job's
+	case named && strings.Contains(bad.Error(), "writing to file"): // the tool's own problem, not the job's
 	case named:
 		return bad.Proc, false
 	case kind != schedd.Unknown && kind != schedd.Timeout:
-	case len(asked) > 1: // one of them may be the reason, or there are too many of them
+	case len(asked) > 1: // one of them may be the cause, or there are too many
 		return -1, true
 	case kind == schedd.Unknown:
 		return asked[0], false
@@ -94,7 +93,7 @@ func blame(why error, asked []int) (proc int, fewer bool) {
 	return -1, false
 }
 
-// volumeError tells a full volume from other trouble with it.
+// volumeError distinguishes a full volume from other problems with it.
 func volumeError(err error) error {
 	if err != nil && (output.Full(err) || ledger.IsUnavailable(err)) {
 		return &output.NoSpaceError{Message: err.Error()}

@@ -29,7 +29,7 @@ type world struct {
 	schedd   *scheddtest.Schedd
 	book     *ledger.Ledger
 	clock    time.Time
-	inTheWay error    // of the last try
+	inTheWay error    // from the last try
 	told     []string // why output was given up
 	clusters int
 }
@@ -64,7 +64,7 @@ func (robot) Any(context.Context, schedd.Endpoint) (schedd.Identity, error) {
 	return schedd.Identity{}, nil
 }
 
-// completed is an HTCJob with so many jobs that have all run to their end, of which HTCondor has told.
+// completed adds an HTCJob with this many jobs, all of which HTCondor has reported as having run to their end.
 func (w *world) completed(name string, jobs int) ledger.Run {
 	w.t.Helper()
 	w.clusters++
@@ -94,7 +94,7 @@ func (w *world) completed(name string, jobs int) ledger.Run {
 	return run
 }
 
-// fetch has the output of an HTCJob fetched, as far as it can be had now.
+// fetch fetches the output of an HTCJob as far as it is available now.
 func (w *world) fetch(name string) {
 	w.Retry("default/" + name)
 	for w.Queue.Len() > 0 {
@@ -104,7 +104,7 @@ func (w *world) fetch(name string) {
 	}
 }
 
-// counts says what became of the output of a run.
+// counts returns what became of a run's output.
 func (w *world) counts(run ledger.Run) (counts ledger.OutputCounts) {
 	w.t.Helper()
 	require.NoError(w.t, w.book.Read(w.t.Context(), func(tx *ledger.Tx) (err error) {
@@ -114,7 +114,7 @@ func (w *world) counts(run ledger.Run) (counts ledger.OutputCounts) {
 	return counts
 }
 
-// kept is what stands in the standard output of a proc, "absent" when there is none.
+// kept returns the contents of a proc's standard output, "absent" if there is none.
 func (w *world) kept(run ledger.Run, proc int) string {
 	w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.Store.Root, run.Namespace, run.Name, strconv.Itoa(run.Attempt), strconv.Itoa(proc), output.Stdout))

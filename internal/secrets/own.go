@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Finalizer stands on a namespace's own Secret while there are HTCJobs that were sent with it: a deletion, of the Secret or of
-// the whole namespace, would otherwise take away what their jobs are removed with.
+// Finalizer is kept on a namespace's own Secret while there are HTCJobs that were sent with it: otherwise deleting the Secret
+// or the namespace would take away the credentials needed to remove their jobs.
 const Finalizer = "htc.cern.ch/in-use"
 
 // Own is a Secret of a namespace's own.
@@ -22,7 +22,7 @@ type Own struct {
 	Namespace, Name string
 	UID             types.UID
 	Usual           bool // HTCJobs that name none are sent with it
-	Held            bool // our finalizer is on it
+	Held            bool // htcd's finalizer is on it
 	Deleting        bool
 }
 
@@ -31,11 +31,11 @@ func (s Own) Sends(named string) bool {
 	return named == s.Name || named == "" && s.Usual
 }
 
-// patchTime is how long the apiserver may take to answer a patch: others may be waiting for it.
+// patchTime is how long the apiserver may take to answer a patch, as others may be waiting for it.
 const patchTime = 10 * time.Second
 
-// Own lists the Secrets of a namespace that HTCJobs there are sent with, the common one excepted. It reads what is watched, and
-// our own writes that have not come back yet.
+// Own lists the Secrets of a namespace that HTCJobs there are sent with, except the common one. It reads what is watched, plus
+// our own writes that the watch has not returned yet.
 func (w *Watcher) Own(namespace string) []Own {
 	var own []Own
 	for name, written := range w.written {
@@ -53,18 +53,18 @@ func (w *Watcher) Own(namespace string) []Own {
 	return own
 }
 
-// Hold puts our finalizer on a Secret.
+// Hold adds the finalizer to a Secret.
 func (w *Watcher) Hold(ctx context.Context, secret Own) error {
 	return w.setFinalizer(ctx, secret, "finalizers")
 }
 
-// LetGo takes it off.
+// LetGo removes it.
 func (w *Watcher) LetGo(ctx context.Context, secret Own) error {
 	return w.setFinalizer(ctx, secret, "$deleteFromPrimitiveList/finalizers")
 }
 
-// setFinalizer says what is to be done to the list rather than what is in it, so it cannot lose another's finalizer. The UID
-// keeps it from a younger Secret of the same name.
+// setFinalizer sends a change to the list rather than the list itself, so it cannot drop another's finalizer. The UID protects
+// a younger Secret of the same name.
 func (w *Watcher) setFinalizer(ctx context.Context, secret Own, list string) error {
 	ctx, cancel := context.WithTimeout(ctx, patchTime)
 	defer cancel()

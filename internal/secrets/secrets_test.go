@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Everybody's HTCJobs that wait for credentials are tried when one changes: a finalizer is no such change.
+// When a Secret changes, all HTCJobs that wait for credentials are tried; a finalizer is no such change.
 func TestAFinalizerWakesNobody(t *testing.T) {
 	client := fake.NewClientset()
 	s := NewWatcher(client, Options{Namespace: "htcd", Name: "kinit-secret", PerNamespace: true})

@@ -1,4 +1,4 @@
-// Package secrets watches the Secrets that hold the accounts of HTCondor, and marks those of namespaces that are in use.
+// Package secrets watches the Secrets that hold HTCondor accounts, and marks those of namespaces that are in use.
 package secrets
 
 import (
@@ -22,12 +22,12 @@ import (
 
 // Options say where the Secrets are.
 type Options struct {
-	Namespace, Name string // of the Secret that all may use who have none of their own
-	// PerNamespace lets a Secret of that name in an HTCJob's own namespace stand above it. Watched is the one namespace
-	// where they are looked for; empty: all.
+	Namespace, Name string // of the Secret for all namespaces without their own
+	// PerNamespace lets a Secret of that name in an HTCJob's own namespace take precedence. Watched is the only namespace
+		// searched for them; empty: all.
 	PerNamespace bool
 	Watched      string
-	// Further are names of Secrets beside it that HTCJobs may name, in their own namespace.
+	// Further names additional Secrets that HTCJobs may name, in their own namespace.
 	Further []string
 }
 
@@ -44,7 +44,7 @@ type Watcher struct {
 	o       Options
 	client  kubernetes.Interface
 	common  cache.SharedIndexInformer
-	own     map[string]cache.SharedIndexInformer // the namespaces' own, by the Secrets' name; empty: nobody looks at them
+	own     map[string]cache.SharedIndexInformer // the namespaces' own, by the Secrets' name; empty: not watched
 	written map[string]cache.MutationCache       // the same, plus our own writes that the informers have not seen yet
 }
 
@@ -69,8 +69,8 @@ func NewWatcher(client kubernetes.Interface, o Options) *Watcher {
 	return w
 }
 
-// Run watches until ctx ends. changed is called with the namespace of a Secret that comes, goes, or holds something else;
-// touched when anything else of one is not what it was.
+// Run watches until ctx ends. changed is called with the namespace of a Secret that is added, is deleted, or has new contents;
+// touched when anything else about one changes.
 func (w *Watcher) Run(ctx context.Context, changed, touched func(namespace string)) error {
 	tell := func(object any) {
 		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
@@ -105,7 +105,7 @@ func (w *Watcher) informers() []cache.SharedIndexInformer {
 	return append(slices.Collect(maps.Values(w.own)), w.common)
 }
 
-// HasSynced reports whether it is known what Secrets there are.
+// HasSynced reports whether it is known which Secrets exist.
 func (w *Watcher) HasSynced() bool {
 	return !slices.ContainsFunc(w.informers(), func(i cache.SharedIndexInformer) bool { return !i.HasSynced() })
 }
@@ -116,22 +116,22 @@ type State int
 // The states of a Secret.
 const (
 	Unwatched State = iota // none of that name is read
-	Unread                 // it is not known yet
+	Unread                 // not known yet
 	Missing
 	Present
 )
 
-// Secret is what was asked for.
+// Secret is the result of a look-up.
 type Secret struct {
 	Namespace, Name string
 	State           State
-	Data            map[string][]byte // where it is Present
+	Data            map[string][]byte // if Present
 }
 
-// Common is the Secret that all may use who have none of their own.
+// Common returns the Secret for all namespaces without their own.
 func (w *Watcher) Common() Secret { return find(w.common, w.o.Namespace, w.o.Name) }
 
-// Find is the Secret of that name in a namespace itself; the usual one where name is empty.
+// Find returns the Secret of that name in a namespace itself; the usual one if name is empty.
 func (w *Watcher) Find(namespace, name string) Secret {
 	name = cmp.Or(name, w.o.Name)
 	return find(w.own[name], namespace, name)
