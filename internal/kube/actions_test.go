@@ -33,7 +33,7 @@ func TestABurstOfOneNamespaceCostsAnotherOneTurnInEveryQueue(t *testing.T) {
 	require.Fail(t, "the single one has not had its turn")
 }
 
-// slow is a schedd whose condor_rm does not come back until it is let go.
+// slow is a schedd whose condor_rm does not return until it is released.
 type slow struct {
 	*scheddtest.Schedd
 	began, letGo chan struct{}
@@ -120,7 +120,7 @@ func TestWhatWaitsForItsTurnIsToldToWait(t *testing.T) {
 	require.Equal(t, "Waiting", meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSubmitted).Reason)
 }
 
-// busy is a schedd that something happens beside while condor_submit runs.
+// busy is a schedd that calls a function while condor_submit runs.
 type busy struct {
 	*scheddtest.Schedd
 	meanwhile func()

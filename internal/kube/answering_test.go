@@ -36,8 +36,8 @@ func TestADeadlineOfOneUsersCommandIsNobodyElsesOutage(t *testing.T) {
 	require.Equal(t, metav1.ConditionFalse, condition(w.job("large"), v1alpha1.ConditionBackendReachable).Status, "now it is an outage")
 }
 
-// strict shows nothing to any account but the common one, and says of others what HTCondor's tools say where the collector does
-// not take them.
+// strict is a schedd that answers only the common account. For others it returns what HTCondor's tools print when the
+// collector refuses them.
 type strict struct{ *scheddtest.Schedd }
 
 func (s strict) Answers(ctx context.Context, id schedd.Identity) error {

@@ -70,7 +70,7 @@ func TestRunsThatTakeSeveralQuestionsAreCheckedWhole(t *testing.T) {
 	for _, name := range []string{"one", "two", "three"} {
 		w.apply(htcjob(name))
 		run := w.run(name)
-		run.Procs = 50_000 - 1 // as far as a question is concerned
+		run.Procs = 50_000 - 1 // as a question counts them
 		require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(run) }))
 		w.schedd.Complete(run.Cluster, 0, 0)
 	}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// slowSink is an apiserver that answers when it is let.
+// slowSink is an apiserver that answers only when it is allowed to.
 type slowSink struct {
 	events.EventSink
 	came   chan struct{}

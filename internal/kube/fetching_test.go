@@ -30,7 +30,7 @@ func (w *world) completed(cluster int, codes ...int) {
 	}
 }
 
-// kept is what stands in a file of a proc's output, "absent" when there is none.
+// kept returns the content of a file of a proc's output, "absent" if there is none.
 func (w *world) kept(name string, attempt, proc int, file string) string {
 	w.t.Helper()
 	text, err := os.ReadFile(filepath.Join(w.Output.Root, "default", name, itoa(attempt), itoa(proc), file))
@@ -43,7 +43,7 @@ func (w *world) kept(name string, attempt, proc int, file string) string {
 
 func itoa(n int) string { return string(rune('0' + n)) }
 
-// fetched is the condition OutputFetched, "status reason: message".
+// fetched returns the condition OutputFetched as "status reason: message".
 func (w *world) fetched(name string) string {
 	w.t.Helper()
 	c := meta.FindStatusCondition(w.job(name).Status.Conditions, v1alpha1.ConditionOutputFetched)
@@ -53,7 +53,7 @@ func (w *world) fetched(name string) string {
 	return string(c.Status) + " " + c.Reason + ": " + c.Message
 }
 
-// fetchAgain is what happens when the back-off of a fetch is over.
+// fetchAgain does what follows the back-off of a fetch.
 func (w *world) fetchAgain(name string) {
 	w.fetcher.Retry("default/" + name)
 	w.settle()
@@ -113,7 +113,7 @@ func TestACallbackIsNotEnoughToFetch(t *testing.T) {
 	require.Zero(t, w.schedd.Calls(scheddtest.Transfer), "HTCondor may still bring its files back from the node")
 	require.Contains(t, w.fetched("one"), "False Fetching")
 	w.schedd.Complete(1, 0, 0)
-	over, err := w.checkRun(t.Context(), "uid-one") // what the callback of the last job asks for
+	over, err := w.checkRun(t.Context(), "uid-one") // as the last job's callback triggers it
 	require.NoError(t, err)
 	require.False(t, over)
 	w.settle()
@@ -147,7 +147,7 @@ func TestAFetchThatFailsIsToldOnceAndDoneAgain(t *testing.T) {
 	require.Len(t, w.schedd.Jobs(), 1)
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
 	w.schedd.Down(nil, scheddtest.Transfer)
-	w.SecretChanged("default") // or whatever else ends everybody's back-off
+	w.SecretChanged("default") // or anything else that ends every back-off
 	w.settle()
 	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))
 	require.Empty(t, w.schedd.Jobs())
@@ -171,7 +171,7 @@ func TestWhateverIsBrokenOffIsDoneAgain(t *testing.T) {
 			w.completed(1)
 			w.schedd.Fail(c.command, c.fault)
 			w.crosscheck()
-			// A fetch that was killed leaves its directory.
+			// A killed fetch leaves its directory.
 			dir, err := w.Output.Begin([]int{0})
 			require.NoError(t, err)
 			w.restart()
@@ -216,7 +216,7 @@ func TestWhatLeftTheQueueUnfetchedIsGivenUp(t *testing.T) {
 	require.Equal(t, ledger.GivenUp, w.proc("one", 1, 0).Fetched)
 }
 
-// unsendable is what a transfer says of a job whose files the schedd fails to send.
+// unsendable returns the error of a transfer for a job whose files the schedd fails to send.
 func unsendable(proc int, why string) *schedd.TransferError {
 	return &schedd.TransferError{Proc: proc, Err: &schedd.Error{Command: "condor_transfer_data", Stderr: "SCHEDD failed to send file(s): reading from file x: " + why}}
 }
@@ -317,7 +317,7 @@ func TestDeletingAnHTCJobDropsItsOutput(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// bringing is a schedd whose Transfer calls a function after it has brought everything.
+// bringing is a schedd whose Transfer calls a function after everything has arrived.
 type bringing struct {
 	*scheddtest.Schedd
 	brought func()
@@ -329,7 +329,7 @@ func (b bringing) Transfer(ctx context.Context, id schedd.Identity, procs schedd
 	return err
 }
 
-// underWay is a fetch that has brought everything and kept nothing; goOn lets it end.
+// underWay starts a fetch that has received everything but stored nothing yet; goOn lets it finish.
 func (w *world) underWay(name string) (goOn func()) {
 	w.t.Helper()
 	brought, keep, over := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -372,7 +372,7 @@ func TestTheOutputOfAnObjectThatIsGoneMixesWithNobodys(t *testing.T) {
 	left := filepath.Join(w.Output.Root, "default", "one", "1", "7")
 	require.NoError(t, os.MkdirAll(left, 0o700))
 
-	// Its finalizer is taken away by hand, and another comes under its name: first attempt, again.
+	// Its finalizer is removed by hand, and another HTCJob takes its name, with a first attempt of its own.
 	require.NoError(t, w.store.Delete(w.job("one")))
 	w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.UID = types.UID("uid-two") }))
 	require.NoDirExists(t, left)

@@ -16,7 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/secrets"
 )
 
-// aSecret gives the namespace an account of its own.
+// aSecret returns a world in which the namespace has its own account.
 func aSecret(t *testing.T) *world {
 	w := newWorld(t)
 	w.accounts["default"] = "alice"
@@ -24,7 +24,7 @@ func aSecret(t *testing.T) *world {
 	return w
 }
 
-// take is kubectl delete secret.
+// take does what kubectl delete secret does.
 func (w *world) take(i int) {
 	w.own[i].Deleting = true
 	if !w.own[i].Held {
@@ -38,7 +38,7 @@ func sentWith(secret string) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: secret} }
 }
 
-// gone is what the informer tells of an HTCJob that is deleted.
+// gone deletes an HTCJob as the informer reports it.
 func (w *world) gone(name string) {
 	job := w.job(name)
 	w.delete(name)
@@ -92,7 +92,7 @@ func TestNothingBeginsWithASecretThatIsBeingDeleted(t *testing.T) {
 	require.Contains(t, said.Message, "secret default/kinit-secret is being deleted")
 	require.Contains(t, said.Message, secrets.Finalizer)
 
-	// When the namespace has no account any more, the common one sends what waits.
+	// Once the namespace has no account any more, the common one sends the waiting HTCJobs.
 	w.accounts["default"] = ""
 	w.own = w.own[1:]
 	w.SecretChanged("default")
@@ -117,9 +117,9 @@ func TestWhatHasBegunGoesOnWithASecretThatIsBeingDeleted(t *testing.T) {
 func TestTheStartSeesToTheSecrets(t *testing.T) {
 	w := aSecret(t)
 	w.apply(htcjob("job"))
-	w.own[0].Held, w.own[1].Held = false, true // an earlier release sent it; an HTCJob went while htcd was away
+	w.own[0].Held, w.own[1].Held = false, true // an earlier release sent with the first; the HTCJob of the second went while htcd was away
 	w.restart()
-	w.SecretChanged("default") // the informer tells of every Secret
+	w.SecretChanged("default") // the informer reports every Secret
 	w.settle()
 	require.True(t, w.own[0].Held)
 	require.False(t, w.own[1].Held)

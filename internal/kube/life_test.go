@@ -16,7 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// edit is kubectl edit of a spec: the generation counts it.
+// edit does what kubectl edit of a spec does, including the new generation.
 func (w *world) edit(name string, change func(*v1alpha1.HTCJobSpec)) *v1alpha1.HTCJob {
 	w.t.Helper()
 	job := w.job(name).DeepCopy()
@@ -30,7 +30,7 @@ func (w *world) suspend(name string, is bool) *v1alpha1.HTCJob {
 	return w.edit(name, func(spec *v1alpha1.HTCJobSpec) { spec.Suspend = is })
 }
 
-// annotate is kubectl annotate --overwrite.
+// annotate does what kubectl annotate --overwrite does.
 func (w *world) annotate(name, key, value string) *v1alpha1.HTCJob {
 	w.t.Helper()
 	job := w.job(name).DeepCopy()
@@ -110,7 +110,7 @@ func TestWhatTheHistoryCouldNotKeepOfASuspendedHTCJobHasNotFailed(t *testing.T) 
 	w.schedd.Run(1, -1)
 	w.schedd.Complete(1, 1, 0)
 	w.crosscheck()
-	w.schedd.Lose(1, 2) // condor_rm took it out, and the history has rotated it away
+	w.schedd.Lose(1, 2) // removed by condor_rm and rotated out of the history
 	w.suspend("three", true)
 	w.later(crosscheck.LostAfter)
 	w.later(crosscheck.LostAfter)
@@ -144,7 +144,7 @@ func TestSuspendOfAnEndedHTCJobChangesNothing(t *testing.T) {
 func TestJobsThatEndedBeforeTheStopReachedThemHaveEnded(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
-	w.schedd.Complete(1, 0, 0) // and nobody has heard of it yet
+	w.schedd.Complete(1, 0, 0) // htcd does not know yet
 	job := w.suspend("one", true)
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
 	require.Len(t, w.schedd.Jobs(), 1, "its output can still be fetched")

@@ -18,7 +18,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// newWorldWithPods is one whose htcd makes the Pods of spec.logsPod, in an apiserver that answers for them.
+// newWorldWithPods returns a world whose htcd creates the Pods of spec.logsPod in a fake apiserver.
 func newWorldWithPods(t *testing.T) (*world, *fake.Clientset) {
 	w := newWorldWithOutput(t)
 	client := fake.NewClientset()
@@ -28,7 +28,7 @@ func newWorldWithPods(t *testing.T) (*world, *fake.Clientset) {
 
 func withLogsPod(job *v1alpha1.HTCJob) { job.Spec.LogsPod = true }
 
-// ignoreMissing returns nil for what is not there.
+// ignoreMissing returns nil for an object that does not exist.
 func ignoreMissing[T any](object *T, err error) (*T, error) {
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -36,7 +36,7 @@ func ignoreMissing[T any](object *T, err error) (*T, error) {
 	return object, err
 }
 
-// left returns what is there of an HTCJob, nil for what is not.
+// left returns the Pod and the ConfigMap of an HTCJob, nil for one that does not exist.
 func (w *world) left(name string) (*corev1.Pod, *corev1.ConfigMap) {
 	w.t.Helper()
 	pod, err := ignoreMissing(w.LogsPods.Client.Pods("default").Get(w.t.Context(), name, metav1.GetOptions{}))
@@ -46,7 +46,7 @@ func (w *world) left(name string) (*corev1.Pod, *corev1.ConfigMap) {
 	return pod, text
 }
 
-// saysOfPod is the condition in short.
+// saysOfPod returns the condition LogsPod as "status reason".
 func (w *world) saysOfPod(name string) string {
 	c := condition(w.job(name), v1alpha1.ConditionLogsPod)
 	return string(c.Status) + " " + c.Reason
@@ -134,7 +134,7 @@ func TestAPodOfOthersIsLeftAlone(t *testing.T) {
 
 	w.edit("one", func(spec *v1alpha1.HTCJobSpec) { spec.LogsPod = true })
 	require.NoError(t, w.LogsPods.Client.Pods("default").Delete(t.Context(), "one", metav1.DeleteOptions{}))
-	w.logs.Add("default/one") // when its back-off is over
+	w.logs.Add("default/one") // after its back-off
 	w.settle()
 	require.Equal(t, "True Ready", w.saysOfPod("one"))
 }

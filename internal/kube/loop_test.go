@@ -115,7 +115,7 @@ func TestAFormerLeaderTakesNothingBackOfWhatTheNextHasRecorded(t *testing.T) {
 		recorded, err = tx.LatestRun("uid-one")
 		return err
 	}))
-	asleep := recorded // as it was when the former leader decided
+	asleep := recorded // as it was when the previous leader decided
 	asleep.State, asleep.Cluster = ledger.Intent, 0
 	require.ErrorIs(t, w.sendAgain(t.Context(), job, asleep), errWentOn)
 	require.ErrorIs(t, w.recordCluster(t.Context(), job, asleep, schedd.Cluster{ID: 9, Procs: 1}), errWentOn)
@@ -123,7 +123,7 @@ func TestAFormerLeaderTakesNothingBackOfWhatTheNextHasRecorded(t *testing.T) {
 	require.Equal(t, []string{"1.0"}, w.job("one").Status.JobID)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 
-	// Where an older htcd has done so nevertheless, the cluster is found again and its rows serve on.
+	// If an older htcd did so nevertheless, the cluster is found again and its rows are kept.
 	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(asleep) }))
 	w.later(time.Minute)
 	require.Equal(t, []string{"1.0"}, w.job("one").Status.JobID)
@@ -199,7 +199,7 @@ func TestAHalfSpooledClusterIsRemovedBeforeItsRunIsSentAgain(t *testing.T) {
 	require.EqualValues(t, 1, w.job("one").Status.Attempt)
 }
 
-// overtaken is a schedd at which something happens between the look at a cluster and its removal.
+// overtaken is a schedd that calls a function between the query for a cluster and its removal.
 type overtaken struct {
 	*scheddtest.Schedd
 	meanwhile func()
@@ -212,7 +212,7 @@ func (s overtaken) Remove(ctx context.Context, id schedd.Identity, constraint, r
 
 func TestAFormerLeaderRemovesNothingThatTheNextHasSent(t *testing.T) {
 	for name, look := range map[string]struct {
-		submit []scheddtest.Fault // what breaks the submission off
+		submit []scheddtest.Fault // what interrupts the submission
 		look   func(w *world)
 	}{
 		"while it looks for an attempt": {[]scheddtest.Fault{{Err: errBroken, After: true}}, func(w *world) { w.later(2 * time.Minute) }},
@@ -312,7 +312,7 @@ func TestWhatADeletionRemovesHasNotFailed(t *testing.T) {
 	require.EqualValues(t, 2, before.Active)
 	job := w.job("one").DeepCopy()
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
-	for _, attempt := range []int{1, 2} { // also where the status had not yet said that it was sent
+	for _, attempt := range []int{1, 2} { // also if the status did not say yet that it was sent
 		run := &ledger.Run{State: ledger.Submitted, Attempt: attempt, Cluster: 1, Procs: 2}
 		removed := lifecycle.Situation{Job: job, Run: run, Counts: ledger.Counts{Failed: 2}, Failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}}}
 		require.Equal(t, before, lifecycle.NewStatus(removed, lifecycle.View{Now: w.clock}))
@@ -404,7 +404,7 @@ func TestWithALostLedgerTheStatusStaysAndNothingIsSentAgain(t *testing.T) {
 			happens(w)
 			before := w.job("one").Status
 			require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
-			w.schedd.Lose(1, -1) // not even the schedd knows it any more
+			w.schedd.Lose(1, -1) // not even the schedd knows it now
 			w.restart()
 			w.settle()
 			w.later(time.Hour)
@@ -458,7 +458,7 @@ func TestAfterALostLedgerALaterAttemptIsLookedForBeforeItIsSent(t *testing.T) {
 func TestDeletingAnHTCJobThatALostLedgerForgotRemovesItsJobs(t *testing.T) {
 	w := newWorld(t)
 	early := w.apply(htcjob("one")).DeepCopy()
-	early.Status = v1alpha1.HTCJobStatus{} // it was sent just now
+	early.Status = v1alpha1.HTCJobStatus{} // it has just been sent
 	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
 	require.NoError(t, w.store.Update(early))
 	w.restart()
@@ -561,7 +561,7 @@ func TestAClusterThatLostItsFilesIsSentAsANewAttempt(t *testing.T) {
 	require.Zero(t, job.Status.Failed)
 }
 
-// The schedd takes in the files of a cluster together, and marks its procs as spooled one by one.
+// The schedd receives the files of a cluster together but marks its procs as spooled one by one.
 func TestAClusterOfWhichOnlySomeProcsGotTheirFilesIsNotSentAgain(t *testing.T) {
 	stuck := func(j *schedd.Job) { j.Status, j.HoldReasonCode, j.StageInFinish = schedd.Held, 16, 0 }
 	for name, c := range map[string]struct {
@@ -599,7 +599,7 @@ func TestAClusterOfWhichOnlySomeProcsGotTheirFilesIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// stagingFailed is what a schedd does with a job whose files did not arrive.
+// stagingFailed does what a schedd does with a job whose files did not arrive.
 func (w *world) stagingFailed(proc int) {
 	w.schedd.Edit(1, proc, func(j *schedd.Job) {
 		j.LastStatus, j.Status, j.RemoveReason = schedd.Held, schedd.Removed, "Staging of job files failed"

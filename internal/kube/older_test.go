@@ -18,7 +18,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// rows are what the ledger has of an HTCJob.
+// rows are an HTCJob's rows in the ledger.
 type rows struct {
 	runs  []ledger.Run
 	procs []ledger.Proc
@@ -42,7 +42,7 @@ func (w *world) rows(name string) (all rows) {
 	return all
 }
 
-// putBack makes the ledger of an HTCJob what it was, for a new htcd.
+// putBack restores the old rows of an HTCJob and starts a new htcd.
 func (w *world) putBack(old rows) {
 	w.t.Helper()
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
@@ -70,7 +70,7 @@ func (w *world) putBack(old rows) {
 	w.restart()
 }
 
-// ranTwice is an HTCJob whose second attempt has just begun, and what the ledger had before that.
+// ranTwice returns a world with an HTCJob whose second attempt has just begun, and the rows from before that.
 func ranTwice(t *testing.T, spec ...func(*v1alpha1.HTCJob)) (*world, rows) {
 	t.Helper()
 	w := newWorld(t)
@@ -125,7 +125,7 @@ func TestAnOlderLedgerRepeatsNothing(t *testing.T) {
 	}
 }
 
-// intends makes the backup one of the moment at which the second attempt was about to be sent.
+// intends changes the backup to one taken when the second attempt was about to be sent.
 func intends(_ *world, old *rows) {
 	run := old.runs[0]
 	run.Attempt, run.State, run.Cluster, run.Rerun = 2, ledger.Intent, 0, "again"
@@ -193,7 +193,7 @@ func TestAnEditIsRunThoughTheAttemptBeforeItWasForgotten(t *testing.T) {
 	}
 }
 
-// do changes an object while no htcd sees it.
+// do changes an object unnoticed by any htcd.
 func (w *world) do(change func(*v1alpha1.HTCJob)) {
 	w.t.Helper()
 	job := w.job("one").DeepCopy()
@@ -232,7 +232,7 @@ func TestWhatThisHtcdHasBegunItNeedNotLookFor(t *testing.T) {
 	require.Equal(t, asked, w.schedd.Calls(scheddtest.History))
 }
 
-// What an informer shows may be older than what has been done for the object since.
+// An informer's object may be older than what has been done for it since.
 func TestAStaleObjectBeginsAndStopsNothing(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
@@ -253,7 +253,7 @@ func TestAStaleObjectBeginsAndStopsNothing(t *testing.T) {
 	require.Equal(t, schedd.Idle, w.schedd.Jobs()[len(w.schedd.Jobs())-1].Status)
 }
 
-// completes lets a cluster of one job end well.
+// completes lets a cluster of one job succeed.
 func (w *world) completes(cluster int) {
 	w.t.Helper()
 	w.schedd.Complete(cluster, 0, 0)
@@ -263,7 +263,7 @@ func (w *world) completes(cluster int) {
 func TestAnEditIsSeenThoughTheGenerationIsTheSame(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
-	restored := w.job("one").DeepCopy() // etcd was, and then the spec edited: the generation has been there before
+	restored := w.job("one").DeepCopy() // etcd was restored and then the spec edited, so the generation is not new
 	restored.Spec.Script.Source = "exit 3\n"
 	w.apply(restored)
 	w.completes(1)

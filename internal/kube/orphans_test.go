@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/orphans"
 )
 
-// vanish is what a restored etcd does to HTCJobs while htcd is away.
+// vanish removes HTCJobs as a restore of etcd does while htcd is away.
 func (w *world) vanish(names ...string) (objects []*v1alpha1.HTCJob) {
 	w.t.Helper()
 	for _, name := range names {
@@ -45,13 +45,13 @@ func TestManyThatVanishAreKeptUntilSomebodySaysSo(t *testing.T) {
 	objects := w.vanish(names...)
 	require.Len(t, w.schedd.Jobs(), len(names))
 
-	// What comes later changes nothing, nor does a restart.
+	// Neither new HTCJobs nor a restart change anything.
 	w.apply(htcjob("later"))
 	w.restart()
 	w.later(time.Hour)
 	require.Len(t, w.schedd.Jobs(), len(names)+1)
 
-	// One that comes back is an HTCJob like others.
+	// One that comes back is an HTCJob like any other.
 	w.apply(objects[0])
 	w.crosscheck()
 	report := w.reconcile(ReconcileOptions{RemoveOrphans: true, DryRun: true})
@@ -62,7 +62,7 @@ func TestManyThatVanishAreKeptUntilSomebodySaysSo(t *testing.T) {
 	w.settle()
 	require.Len(t, w.schedd.Jobs(), len(names)+1)
 
-	// Nothing is sent under the name of one that is kept.
+	// Nothing is sent under the name of a kept orphan.
 	again := htcjob(names[1])
 	again.UID = "uid-again"
 	condition := w.apply(again).Status.Conditions

@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// forge is a running job of eve's with the tag of an HTCJob's attempt.
+// forge adds a running job of eve's with the tag of an HTCJob's attempt.
 func (w *world) forge(cluster int, name string, attempt int) {
 	w.schedd.Put(schedd.Job{
 		Cluster: cluster, Tag: schedd.Tag{UID: "uid-" + name, Attempt: attempt, Namespace: "default", Name: name}, Owner: "eve",

@@ -23,7 +23,7 @@ func (w *world) reconcile(o ReconcileOptions) Report {
 	return report
 }
 
-// contents is everything that a dry run must leave alone.
+// contents returns everything that a dry run must not change.
 func (w *world) contents(name string) (run ledger.Run, procs []ledger.Proc, status v1alpha1.HTCJobStatus) {
 	w.t.Helper()
 	require.NoError(w.t, w.book.Read(w.t.Context(), func(tx *ledger.Tx) (err error) {
@@ -35,7 +35,7 @@ func (w *world) contents(name string) (run ledger.Run, procs []ledger.Proc, stat
 	return run, procs, w.job(name).Status
 }
 
-// broken changes a row as a hand with the sqlite3 shell would: the status, and nothing else.
+// broken changes the status of a row and nothing else, as somebody with the sqlite3 shell might.
 func (w *world) broken(name string, status ledger.Status) {
 	w.t.Helper()
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
@@ -55,7 +55,7 @@ func TestReconcileShowsAndRepairsWhatDiffers(t *testing.T) {
 		was, is      string
 		evidence     string
 		phase        v1alpha1.Phase
-		stillOpen    bool // it takes another look to be sure
+		stillOpen    bool // it takes a second pass to be sure
 		firstRunning bool
 	}{
 		"a lost callback of a job in the queue": {happens: func(w *world) { w.schedd.Complete(1, 0, 0) },
@@ -193,7 +193,7 @@ func TestReconcileTellsTwoRunsOfOneClusterNumberApart(t *testing.T) {
 	w.apply(htcjob("one"))
 	w.schedd.Complete(1, 0, 0)
 	w.crosscheck()
-	w.schedd.Lose(1, 0) // the schedd is set up anew and counts from 1 again
+	w.schedd.Lose(1, 0) // the schedd was set up again and counts from 1
 	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error {
 		run := ledger.Run{UID: "uid-two", Attempt: 1, Namespace: "default", Name: "two", State: ledger.Submitted, Cluster: 1, Procs: 1, Submitted: w.clock}
 		if err := tx.InsertRun(run); err != nil {

@@ -14,7 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// loseLedger starts again with an empty ledger.
+// loseLedger restarts htcd with an empty ledger.
 func (w *world) loseLedger() {
 	w.t.Helper()
 	book, err := ledger.Open(w.t.Context(), filepath.Join(w.t.TempDir(), "htcjobs.db"))
@@ -85,7 +85,7 @@ func TestOutputOfWhichNobodyKnowsAnyMoreIsGivenUp(t *testing.T) {
 	require.Equal(t, asked, w.schedd.Calls(scheddtest.History), "nobody is asked about it any more")
 }
 
-// suspendedAfterOne is an HTCJob with two jobs, of which one had ended when it was suspended.
+// suspendedAfterOne applies an HTCJob with two jobs and suspends it after one of them has ended.
 func (w *world) suspendedAfterOne(name string) {
 	w.t.Helper()
 	w.apply(htcjob(name, queueOf(2)))
@@ -106,7 +106,7 @@ func TestJobsOfASuspendedRunThatWereKeptLeaveTheQueue(t *testing.T) {
 	require.Equal(t, ledger.IsFetched, w.proc("one", 1, 0).Fetched)
 	require.Len(t, w.schedd.Jobs(), 1)
 	w.schedd.Down(nil, scheddtest.Release)
-	w.restart() // it was killed between the two
+	w.restart() // it was killed in between
 	require.NoError(t, w.fetcher.Resume(t.Context()))
 	w.crosscheck()
 	require.Empty(t, w.schedd.Jobs())

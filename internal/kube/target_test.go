@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// pools are several schedds, all of which begin with cluster 1. A site's command, if there is one, says which is usual.
+// pools are several schedds, each of which begins with cluster 1. The site's command, if any, names the usual one.
 type pools struct {
 	usual string
 	at    map[schedd.Endpoint]*scheddtest.Schedd
@@ -57,7 +57,8 @@ func (p *pools) Answers(ctx context.Context, id schedd.Identity) error {
 
 func (p *pools) ScheddName(context.Context, schedd.Identity) (string, error) { return p.usual, nil }
 
-// newWorldOfPools has the usual schedd "first", "second" beside it, and "first" of a pool "far", all of which spec.pool may name.
+// newWorldOfPools returns a world with the schedds "first", which is the usual one, and "second", and "first" of a pool "far";
+// spec.pool may name all of them.
 func newWorldOfPools(t *testing.T) (w *world, p *pools, first, second, far *scheddtest.Schedd) {
 	t.Helper()
 	w = newWorld(t)
@@ -77,7 +78,7 @@ func poolOf(collector, schedd, secret string) func(*v1alpha1.HTCJob) {
 	}
 }
 
-// targetAt is the usual account's at an endpoint.
+// targetAt returns the usual account's target at an endpoint.
 func targetAt(endpoint schedd.Endpoint) backend.Target {
 	return backend.Target{Endpoint: endpoint, Account: backend.Account{Namespace: "default"}}
 }

@@ -55,7 +55,7 @@ func TestTheSizeOfOneSubmissionIsNobodyElsesLimit(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("small")).Status.Phase)
 }
 
-// bounded takes note of how far the history was read.
+// bounded records how far the history was read.
 type bounded struct {
 	*scheddtest.Schedd
 	since *[]string

@@ -50,7 +50,7 @@ func TestWhatIsInTheWayOfAFetchIsExplained(t *testing.T) {
 func TestFilesThatCannotBeWrittenAreToldOfOnceAndNotLookedForInHTCondor(t *testing.T) {
 	w := newWorld(t)
 	staging := w.Staging
-	w.Staging = filepath.Join(staging, "file", "below") // of what is not a directory
+	w.Staging = filepath.Join(staging, "file", "below") // below a file, so that it cannot be created
 	require.NoError(t, os.WriteFile(filepath.Join(staging, "file"), nil, 0o600))
 	w.apply(htcjob("waiting"))
 	for range 30 {

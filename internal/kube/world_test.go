@@ -27,7 +27,7 @@ import (
 	"htc.cern.ch/htcd/internal/secrets"
 )
 
-// world is a controller with a real ledger, a schedd in memory, an apiserver that is one store, and a clock of its own.
+// world is a controller with a real ledger, a schedd in memory, a store as its apiserver, and its own clock.
 type world struct {
 	*Controller
 	t       *testing.T
@@ -36,17 +36,17 @@ type world struct {
 	store   cache.Store
 	clock   time.Time
 	told    []string         // events, "type reason: message"
-	denied  error            // what Credentials answers
-	refused map[string]error // the same for Secrets that are named
+	denied  error            // the error of Credentials
+	refused map[string]error // the same for named Secrets
 	asked   int              // how often Credentials was asked for the common account
 
-	accounts map[string]string // of the namespaces that have one of their own
+	accounts map[string]string // by namespace, for those that have their own
 	writes   int               // of a status
 	patches  int               // of a Secret
 
-	own      []secrets.Own // what Credentials says of the namespace's own
-	unheld   error         // what Hold and LetGo answer
-	unlisted error         // what listing HTCJobs answers
+	own      []secrets.Own // what Credentials returns for the namespace's own
+	unheld   error         // the error of Hold and LetGo
+	unlisted error         // the error of listing HTCJobs
 }
 
 func newWorld(t *testing.T, change ...func(*Options)) *world {
@@ -71,7 +71,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	return w
 }
 
-// newWorldWithOutput is one whose htcd fetches the output of jobs.
+// newWorldWithOutput returns a world whose htcd fetches the output of jobs.
 func newWorldWithOutput(t *testing.T, change ...func(*Options)) *world {
 	keeps := func(o *Options) { o.Output = output.Store{Root: t.TempDir()} }
 	return newWorld(t, append(change, keeps)...)
@@ -80,7 +80,7 @@ func newWorldWithOutput(t *testing.T, change ...func(*Options)) *world {
 // asks lets the controller talk to another schedd.
 func (w *world) asks(s backend.Schedd) { w.answering.Schedd = s }
 
-// restart is a new htcd over the same ledger, schedd and apiserver.
+// restart starts a new htcd with the same ledger, schedd and apiserver.
 func (w *world) restart() {
 	w.t.Helper()
 	var err error
@@ -100,7 +100,7 @@ func htcjob(name string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
 			Namespace: "default", Name: name, UID: types.UID("uid-" + name), Generation: 1, ResourceVersion: "1",
 		},
 		Spec:   v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Image: "centos", Command: "bash", Source: "exit 0\n"}},
-		Status: v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending}, // as the CRD has it from the first moment
+		Status: v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending}, // the CRD's default
 	}
 	for _, f := range change {
 		f(job)
@@ -112,7 +112,7 @@ func queueOf(n int32) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) { job.Spec.Script.Queue = &n }
 }
 
-// apply puts an HTCJob into the apiserver and lets the loop come to rest.
+// apply adds an HTCJob to the apiserver and settles.
 func (w *world) apply(job *v1alpha1.HTCJob) *v1alpha1.HTCJob {
 	w.t.Helper()
 	require.NoError(w.t, w.store.Add(job))
@@ -131,13 +131,13 @@ func (w *world) job(name string) *v1alpha1.HTCJob {
 	return object.(*v1alpha1.HTCJob)
 }
 
-// settle works off the queues until nothing is due.
+// settle works through the queues until nothing is due.
 func (w *world) settle() {
 	for w.step() {
 	}
 }
 
-// step takes one key, if any is due.
+// step handles one key, if any is due.
 func (w *world) step() bool {
 	select {
 	case <-w.secretNews:
@@ -186,7 +186,7 @@ func (w *world) step() bool {
 	return false
 }
 
-// later lets time pass and everything be looked at again.
+// later lets time pass and syncs every HTCJob again.
 func (w *world) later(d time.Duration) {
 	w.clock = w.clock.Add(d)
 	for _, object := range w.store.List() {
@@ -196,14 +196,14 @@ func (w *world) later(d time.Duration) {
 	w.settle()
 }
 
-// crosscheck is one pass and what follows from it.
+// crosscheck runs one pass and settles.
 func (w *world) crosscheck() {
 	w.t.Helper()
 	require.NoError(w.t, w.Crosscheck(w.t.Context()))
 	w.settle()
 }
 
-// callback is what the wrapper of the newest run's job sends, long enough after whatever was before.
+// callback delivers the callback of a job of the newest run, after the throttle's pause.
 func (w *world) callback(name string, proc, code int) error {
 	w.clock = w.clock.Add(betweenWrites)
 	token := notify.Hash("the token of " + name)
@@ -222,7 +222,7 @@ func (w *world) callback(name string, proc, code int) error {
 	return err
 }
 
-// ends is callback for a job whose end HTCondor confirms when it is asked.
+// ends is callback for a job whose end HTCondor confirms when asked.
 func (w *world) ends(name string, proc, code int) error {
 	w.schedd.Complete(w.run(name).Cluster, proc, code)
 	return w.callback(name, proc, code)
@@ -238,7 +238,7 @@ func (w *world) write(job *v1alpha1.HTCJob) *v1alpha1.HTCJob {
 	return job
 }
 
-// delete is kubectl delete.
+// delete does what kubectl delete does.
 func (w *world) delete(name string) {
 	job := w.job(name).DeepCopy()
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
@@ -303,7 +303,7 @@ func (w *world) Warning(_ *v1alpha1.HTCJob, reason, message string) {
 	w.told = append(w.told, "Warning "+reason+": "+message)
 }
 
-// Identity names the account in place of a ticket; scheddtest knows whose jobs it may remove by that.
+// Identity names the account in place of a ticket; scheddtest decides by it whose jobs may be removed.
 func (w *world) Identity(ctx context.Context, t backend.Target) (schedd.Identity, error) {
 	if t.Secret != "" {
 		return schedd.Identity{CCache: t.Secret, Endpoint: t.Endpoint}, cmp.Or(w.refused[t.Secret], w.denied)
@@ -325,7 +325,7 @@ func (w *world) Hold(_ context.Context, s secrets.Own) error { return w.hold(s, 
 
 func (w *world) LetGo(_ context.Context, s secrets.Own) error { return w.hold(s, false) }
 
-// hold is what the apiserver does: what is being deleted goes with its last finalizer.
+// hold does what the apiserver does: an object being deleted disappears with its last finalizer.
 func (w *world) hold(s secrets.Own, held bool) error {
 	i := slices.Index(w.own, s)
 	if i < 0 || w.unheld != nil {
