@@ -37,7 +37,7 @@ type SecretCredentials struct {
 	Secrets Secrets
 	Proofs  Proofs
 	// Asked receives the result of every request for a ticket or a token: its expiry, zero if it has none, or a
-		// *CredentialError that says why there is none. May be nil.
+	// *CredentialError that says why there is none. May be nil.
 	Asked func(namespace, name string, expires time.Time, err error)
 }
 

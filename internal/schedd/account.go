@@ -11,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// Account is the Owner that the schedd gives to jobs of this identity. Only the schedd knows it: its map files derive
-// it from the name in the ticket or the token. condor_ping asks by the same handshake that begins a submission.
+// Account returns the Owner that the schedd assigns to jobs of this identity. Only the schedd knows it: its map files derive it
+// from the name in the ticket or the token. condor_ping asks with the same handshake that begins a submission.
 func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -37,8 +37,8 @@ func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 	return account, nil
 }
 
-// answerTime is how long a working schedd may take to answer: another client that stalls in the middle of a submission
-// stops it for 20 s (measured).
+// answerTime is how long a working schedd may take to answer: another client that stalls during a submission blocks it for
+// 20 s (measured).
 const answerTime = 25 * time.Second
 
 // Answers asks the schedd the smallest possible question, a handshake; a nil error means that it answers.
@@ -51,7 +51,7 @@ func (c *Client) Answers(ctx context.Context, id Identity) error {
 	return c.notFound(ctx, id, args, c.ofToken(ctx, id, err))
 }
 
-// ping runs condor_ping, which reports errors on its standard output.
+// ping runs condor_ping, which reports errors on standard output.
 func (c *Client) ping(ctx context.Context, id Identity, timeout time.Duration, args ...string) (string, error) {
 	var out bytes.Buffer
 	err := c.once(ctx, command{name: "condor_ping", args: args, id: id, timeout: timeout, read: tool.Output(&out)})

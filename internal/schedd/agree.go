@@ -11,13 +11,13 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// said is a submit command that corresponds to a field of the spec.
+// said is a submit command that corresponds to a spec field.
 type said struct {
 	field string
 	option
 }
 
-// said lists the fields that are one submit command each.
+// said lists the fields that correspond to one submit command each.
 func (t JobOptions) said() ([]said, error) {
 	var all []said
 	add := func(field, key, value string) { all = append(all, said{field, option{key, value}}) }
@@ -48,7 +48,7 @@ func (t JobOptions) said() ([]said, error) {
 	return all, nil
 }
 
-// requirements reads the expression of spec.requirements, in which line breaks are blanks.
+// requirements reads the expression in spec.requirements, in which line breaks count as blanks.
 func requirements(x string) (string, error) {
 	if m := macro.FindString(x); m != "" {
 		return "", refused("spec.requirements: found the macro %q, expected its value: macros are not replaced here", m)
@@ -66,7 +66,7 @@ func requirements(x string) (string, error) {
 	return written, oneLine("spec.requirements", written)
 }
 
-// agree refuses a line of htcopts that contradicts a field of the spec.
+// agree refuses a line of htcopts that contradicts a spec field.
 func (d Description) agree(all []said) error {
 	for l, err := range logicalLines(d.Options) {
 		if err != nil {
@@ -104,7 +104,7 @@ func (d Description) contradicted(o option, all []said) string {
 	return ""
 }
 
-// same reports whether two values of one command mean the same: numbers are compared with their units.
+// same reports whether two values of one command mean the same; numbers are compared with their units.
 func same(a, b option) bool {
 	if a.value == b.value {
 		return true
@@ -116,8 +116,8 @@ func same(a, b option) bool {
 
 var unitRE = regexp.MustCompile(`^([0-9.]+) *([KMGTkmgt]?)[Bb]?$`)
 
-// units is a number as condor_submit reads it: memory in MiB and disk in KiB, rounded up; others unchanged. It is false
-// for an expression.
+// units returns a number as condor_submit reads it: memory in MiB and disk in KiB, rounded up; others unchanged. It returns
+// false for an expression.
 func units(o option) (float64, bool) {
 	m := unitRE.FindStringSubmatch(o.value)
 	if m == nil {

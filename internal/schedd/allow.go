@@ -11,11 +11,10 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// An allowance decides what the value of a submit command may be. It returns the value to write, or what it expected
-// instead.
+// An allowance decides which values a submit command may have. It returns the value to write, or what it expected.
 type allowance func(value string) (written string, err error)
 
-// allowed is every submit command an HTCJob may use. Anything else is refused unless the site allows it: most other
+// allowed lists every submit command an HTCJob may use. Anything else is refused unless the site allows it: most other
 // commands read files or run commands on the submitting host, or break htcd's promises.
 var allowed = map[string]allowance{
 	"request_cpus": amount, "request_memory": quantity, "request_disk": quantity, "request_gpus": amount,
@@ -35,19 +34,19 @@ var allowed = map[string]allowance{
 	"notification": oneOf("never", "complete", "error", "always"), "transfer_output_files": outputFiles,
 }
 
-// deferring are the allowed commands that let a job continue after one execution of it ended, or change what success
-// is.
+// deferring lists the allowed commands that let a job continue after one of its executions ended, or change what counts as
+// success.
 var deferring = []string{"max_retries", "retry_until", "success_exit_code", "on_exit_hold", "on_exit_remove"}
 
-// exclusive are commands that condor_submit does not accept together, or of which it ignores one.
+// exclusive lists commands that condor_submit does not accept together, or of which it ignores one.
 var exclusive = map[string]string{
 	"concurrency_limits": "concurrency_limits_expr", "concurrency_limits_expr": "concurrency_limits",
 	"accounting_group": "nice_user", "nice_user": "accounting_group",
 	"rank": "preferences", "preferences": "rank",
 }
 
-// allowedAttributes may be set with +Name or MY.Name: what sites document for their
-// users, and nothing that HTCondor itself acts upon.
+// allowedAttributes may be set with +Name or MY.Name: those that sites document for their users, and none that HTCondor
+// itself acts upon.
 var allowedAttributes = []string{
 	"JobFlavour", "MaxRuntime", "AccountingGroup", "SendCredential", "WantOS", "BigMemJob",
 	"ProjectName", "DESIRED_Sites", "DESIRED_CMS_Sites", "UNDESIRED_Sites",
@@ -57,7 +56,7 @@ var allowedAttributes = []string{
 // requestCustom are the requests for a pool's own resources.
 var requestCustom = regexp.MustCompile(`^request_[a-z][a-z0-9_]*$`)
 
-// resource is an amount of a pool's own resource: a number without a unit.
+// resource accepts an amount of a pool's own resource: a number without a unit.
 func resource(v string) (string, error) {
 	if quantityRE.MatchString(v) && !amountRE.MatchString(v) {
 		return "", fmt.Errorf("it is taken for a resource of the pool's own, whose value is a number; found %q", v)
@@ -65,8 +64,8 @@ func resource(v string) (string, error) {
 	return amount(v)
 }
 
-// meant is the allowed command of which a name is probably a misspelling, or empty. Of request_ and a resource's name
-// only the latter is compared, or all short names would be similar.
+// meant returns the allowed command of which a name is probably a misspelling, or "". For request_ with a resource's name only
+// the latter is compared; otherwise all short names would be similar.
 func meant(command string) string {
 	best, least := "", 3
 	for _, c := range slices.Sorted(maps.Keys(allowed)) {
@@ -81,7 +80,7 @@ func meant(command string) string {
 	return best
 }
 
-// edits counts the letters to delete, insert, replace, or swap with their neighbour to turn a into b.
+// edits counts the letters to delete, insert, replace or swap with a neighbour to turn a into b.
 func edits(a, b string) int {
 	d := make([][]int, len(a)+1)
 	for i := range d {
@@ -105,7 +104,7 @@ func edits(a, b string) int {
 	return d[len(a)][len(b)]
 }
 
-// owned are the commands htcd sets itself, and what to write instead.
+// owned lists the commands htcd sets itself, and what to write instead.
 var owned = map[string]string{
 	"executable": "write spec.script.source", "arguments": "write spec.script.command", "args": "write spec.script.command",
 	"universe": "htcd runs every script in a container of its own", "container_image": "write spec.script.image",
@@ -123,20 +122,20 @@ var owned = map[string]string{
 	"transfer_executable":    "htcd sends its own executable", "output_destination": "output stays with the schedd until it is fetched",
 }
 
-// forSites are the owned commands that a site may allow: they read no file and change no file's place. HTCondor's tools
-// run with an environment made by htcd.
+// forSites lists the owned commands that a site may allow: they neither read a file nor change a file's place. HTCondor's
+// tools run with an environment made by htcd.
 var forSites = []string{"environment", "env", "notify_user", "accounting_group_user"}
 
-// ownedAttributes are what the owned commands set, and who the job is: a +Attribute
-// would come after htcd's own line and win.
+// ownedAttributes lists what the owned commands set and what identifies the job: a +Attribute would come after htcd's own
+// line and win.
 var ownedAttributes = []string{
 	"Cmd", "Args", "Arguments", "JobUniverse", "JobBatchName", "ContainerImage", "DockerImage", "Iwd", "In", "Out", "Err", "UserLog",
 	"TransferInput", "TransferOutputRemaps", "TransferExecutable", "ShouldTransferFiles", "WhenToTransferOutput", "OutputDestination",
 	"SpooledOutputFiles", "LeaveJobInQueue", "JobMaxRetries", "JobSuccessExitCode", "Owner", "User", "ClusterId", "ProcId", "JobStatus", "MyType", "TargetType",
 }
 
-// CheckAllow returns what is wrong with a site's list of further submit commands and +Attributes: those that htcd sets
-// itself would break its promises.
+// CheckAllow returns what is wrong with a site's list of further submit commands and +Attributes: it must not contain those
+// that htcd sets itself.
 func CheckAllow(list []string) error {
 	for _, entry := range list {
 		if err := forSite(entry); err != nil {
@@ -169,7 +168,7 @@ func forSite(entry string) error {
 	return nil
 }
 
-// Words that begin a line of another kind, and what to write instead.
+// keywords are words that begin a line of another kind, and what to write instead.
 var keywords = map[string]string{
 	"queue": "write spec.script.queue", "include": "write the lines themselves", "@include": "write the lines themselves",
 	"use": "write the lines themselves", "if": "write the lines that apply", "elif": "write the lines that apply",
@@ -181,7 +180,7 @@ var (
 	quantityRE = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,9})?( *[KMGTkmgt][Bb]?)?$`)
 )
 
-// quantity is a number with a unit, such as 2GB, or an expression.
+// quantity accepts a number with a unit, such as 2GB, or an expression.
 func quantity(v string) (string, error) {
 	if quantityRE.MatchString(v) {
 		return v, nil
@@ -189,7 +188,7 @@ func quantity(v string) (string, error) {
 	return calculated(v, "a number of at most 9 digits with K, M, G or T behind it")
 }
 
-// amount is a number or an expression.
+// amount accepts a number or an expression.
 func amount(v string) (string, error) {
 	if amountRE.MatchString(v) {
 		return v, nil
@@ -197,7 +196,7 @@ func amount(v string) (string, error) {
 	return calculated(v, "a number of at most 9 digits")
 }
 
-// calculated is an expression that is no number: condor_submit multiplies numbers with their unit even if the product
+// calculated accepts an expression that is not a number: condor_submit multiplies numbers by their unit even if the product
 // does not fit into 64 bits.
 func calculated(v, number string) (string, error) {
 	x, err := parsed(v)
@@ -212,7 +211,7 @@ func calculated(v, number string) (string, error) {
 	return x.String(), nil
 }
 
-// until is an exit code or a condition. condor_submit evaluates a condition that depends on nothing, and then treats it
+// until accepts an exit code or a condition. condor_submit evaluates a condition that depends on nothing and then treats it
 // as an exit code.
 func until(v string) (string, error) {
 	if wholeRE.MatchString(v) {
@@ -235,7 +234,7 @@ func until(v string) (string, error) {
 	return enclosed(v)
 }
 
-// wholeRE and countRE stop at 32 bits: condor_submit cuts fractions off and wraps larger numbers around.
+// wholeRE and countRE stop at 32 bits: condor_submit truncates fractions and wraps larger numbers around.
 var (
 	wholeRE = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,8})$`)
 	countRE = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
@@ -269,7 +268,7 @@ var (
 	wordsRE = regexp.MustCompile(`^` + limit + `( *, *` + limit + `)*$`)
 )
 
-// limit is a name of one or two parts and how much of it the job takes.
+// limit matches a name of one or two parts and how much of it the job takes.
 const limit = `[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?(:[0-9]{1,9}(\.[0-9]{1,9})?)?`
 
 func word(v string) (string, error) {
@@ -297,10 +296,10 @@ func oneOf(choices ...string) allowance {
 
 var fileRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_./+=@-]*$`)
 
-// outputFiles are names inside the job's scratch directory, except htcd's own.
+// outputFiles accepts names inside the job's scratch directory, except htcd's own.
 func outputFiles(v string) (string, error) {
 	if v == `""` {
-		return v, nil // HTCondor's way to say: none
+		return v, nil // HTCondor's notation for none
 	}
 	files := strings.Split(v, ",")
 	for i, f := range files {
@@ -316,10 +315,10 @@ func outputFiles(v string) (string, error) {
 	return strings.Join(files, ", "), nil
 }
 
-// maxReason is the size of a reason's text in bytes. It is kept with the job, and shown to everybody who asks.
+// maxReason is the maximum size of a reason in bytes. It is kept with the job and shown to everybody who asks.
 const maxReason = 1 << 10
 
-// reason is the text that explains a hold. An expression could make it longer than the schedd can answer with.
+// reason accepts the text that explains a hold. An expression could make it too long for the schedd's answers.
 func reason(v string) (string, error) {
 	x, err := parsed(v)
 	if err != nil {
@@ -339,5 +338,5 @@ func reason(v string) (string, error) {
 	return x.String(), nil
 }
 
-// text is the value of a command allowed by the site: one line without macros.
+// text accepts the value of a command allowed by the site: one line without macros.
 func text(v string) (string, error) { return v, nil }

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// AllowImage refuses an image, as ResolveImage returned it, that none of the
-// patterns matches; without patterns every image is allowed. In a pattern * and
-// ? stand for characters other than /, [a-z] for one of those, and a last
-// element ** for anything below:
+// AllowImage refuses an image, as returned by ResolveImage, that no pattern matches; without patterns every image is
+// allowed. In a pattern, * and ? stand for characters other than /, [a-z] for one of those, and a last element ** for
+// anything below:
 //
 //	docker://registry.example.org/physics/*    any image and tag of that group
 //	/cvmfs/unpacked.cern.ch/**                 everything unpacked there
@@ -38,7 +37,7 @@ func matchImage(image, pattern string) bool {
 	return err == nil && matched
 }
 
-// CheckImagePatterns says which pattern can match no image.
+// CheckImagePatterns reports a pattern that can match no image.
 func CheckImagePatterns(patterns []string) error {
 	for _, p := range patterns {
 		if _, err := path.Match(strings.TrimSuffix(p, "/**"), ""); err != nil {

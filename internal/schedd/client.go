@@ -6,48 +6,46 @@ import (
 	"time"
 )
 
-// Options locate HTCondor's tools and the schedd they talk to.
+// Options locates HTCondor's tools and the schedd they talk to.
 type Options struct {
-	BinDir       string        // directory of condor_submit and the others; empty: found in PATH
+	BinDir       string        // directory of condor_submit etc.; empty: found in PATH
 	CondorConfig string        // CONDOR_CONFIG; empty: HTCondor's default places
 	Krb5Config   string        // KRB5_CONFIG; empty: /etc/krb5.conf
 	Pool         string        // -pool, where the schedd is looked up; empty: COLLECTOR_HOST of the configuration
 	Schedd       string        // -name; empty: from Command, else SCHEDD_HOST of the configuration, or the local one
 	Command      string        // a site's command, words split at white space, that prints the schedd to use; empty: none
 	Timeout      time.Duration // for each command; 0: 60 s. A submit gets 20 ms more per proc
-	// Ran is told the end of every command; err is what run returns. May be nil.
+	// Ran is called at the end of every command; err is what run returns. May be nil.
 	Ran func(command string, took time.Duration, err error)
 }
 
-// DefaultTimeout is the deadline of a command when Options name none. condor_q
-// and condor_rm give up on a dead schedd after 20 s by themselves, condor_submit
-// does not in 300 s.
+// DefaultTimeout is the deadline of a command if Options has none. condor_q and condor_rm give up on a dead schedd after
+// 20 s by themselves, condor_submit not even after 300 s.
 const DefaultTimeout = 60 * time.Second
 
-// Identity is the account of a command, and its destination. It has a ticket or a token.
+// Identity is the account of a command and its destination. It has a ticket or a token.
 type Identity struct {
 	CCache   string // path of a Kerberos credential cache; empty: none
 	Tokens   string // directory with an IDTOKEN and nothing else; empty: none
 	Endpoint Endpoint
 }
 
-// At is the identity for commands there.
+// At returns the identity for commands at that endpoint.
 func (id Identity) At(e Endpoint) Identity {
 	id.Endpoint = e
 	return id
 }
 
-// Who is the identity without a destination: the key for what is remembered of an account.
+// Who returns the identity without a destination: the key for what is remembered about an account.
 func (id Identity) Who() Identity { return id.At(Endpoint{}) }
 
-// Cluster is what condor_submit made: procs 0 to Procs-1.
+// Cluster is a cluster made by condor_submit: procs 0 to Procs-1.
 type Cluster struct {
 	ID    int
 	Procs int
 }
 
-// Client talks to schedds through HTCondor's command line tools. All methods may be
-// called concurrently.
+// Client talks to schedds through HTCondor's command-line tools. All methods may be called concurrently.
 type Client struct {
 	o         Options
 	usual     usual
@@ -62,9 +60,8 @@ func New(o Options) *Client {
 	return &Client{o: o}
 }
 
-// target is the part of a command line that names the schedd. It is the same for every tool, and contains a name if
-// there is one: without it condor_q ignores -pool and asks any schedd it finds, and condor_history reads a file on this
-// machine.
+// target returns the part of a command line that names the schedd. It is the same for every tool, and contains a name if
+// there is one: without it condor_q ignores -pool and asks any schedd it finds, and condor_history reads a local file.
 func (c *Client) target(ctx context.Context, id Identity) ([]string, error) {
 	name := id.Endpoint.Schedd
 	if name == "" {
@@ -80,5 +77,5 @@ func (c *Client) target(ctx context.Context, id Identity) ([]string, error) {
 	return args, nil
 }
 
-// pool is the collector to ask; empty: the configuration's.
+// pool returns the collector to ask; empty: the configuration's.
 func (c *Client) pool(id Identity) string { return cmp.Or(id.Endpoint.Collector, c.o.Pool) }

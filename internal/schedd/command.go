@@ -17,17 +17,17 @@ type command struct {
 	timeout time.Duration
 	id      Identity
 	read    func(io.Reader) error
-	writes  []string          // where it may write; none: wherever the account may
+	writes  []string          // where it may write; empty: wherever the account may
 	echoes  bool              // its error messages may contain users' words
 	answers func(*Error) bool // which failures are answers; nil: none
 }
 
-// run runs a tool. Its error is an *Error, or the one that the caller's own read function returned.
+// run runs a tool. Its error is an *Error, or what the caller's read function returned.
 func (c *Client) run(ctx context.Context, cmd command) error {
 	return c.ofToken(ctx, cmd.id, c.once(ctx, cmd))
 }
 
-// once is run without finding out why a token was refused.
+// once is run without determining why a token was refused.
 func (c *Client) once(ctx context.Context, cmd command) error {
 	began := time.Now()
 	err := c.call(ctx, cmd)
@@ -64,7 +64,7 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 		if errors.As(f.Err, &own) {
 			return own.error
 		}
-		// The exit of a tool that failed half-way explains the failure; its unfinished output does not.
+		// If a tool failed half-way, its exit explains the failure; its unfinished output does not.
 		if e.Kind = classify(f.Lines, cmd.echoes); f.Words == "" {
 			e.Stderr = f.Err.Error()
 		}
@@ -79,10 +79,10 @@ func (c *Client) call(ctx context.Context, cmd command) error {
 	return e
 }
 
-// callerError marks an error of the caller's read function, as opposed to one of the reading.
+// callerError marks an error of the caller's read function, as opposed to a read error.
 type callerError struct{ error }
 
-// environment is what a tool sees of htcd, besides the constants of package tool.
+// environment returns what a tool sees of htcd, besides the constants of package tool.
 func (c *Client) environment(id Identity) []string {
 	var env []string
 	if c.o.CondorConfig != "" {
@@ -104,8 +104,8 @@ func (c *Client) environment(id Identity) []string {
 		env = append(env, "_condor_SEC_CLIENT_AUTHENTICATION_METHODS=IDTOKENS")
 	}
 	env = append(env, "_condor_SEC_TOKEN_DIRECTORY="+tokens)
-	// The command line names the same schedd. Settings that depend on it, such as CREDD_HOST = $(SCHEDD_HOST), and a
-	// configuration made by a site's own command, see it this way.
+	// The command line names the same schedd. This also shows it to settings that depend on it, such as
+	// CREDD_HOST = $(SCHEDD_HOST), and to a configuration made by a site's own command.
 	if id.Endpoint.Schedd != "" {
 		env = append(env, "_condor_SCHEDD_HOST="+id.Endpoint.Schedd)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tools writes sh scripts that stand for HTCondor's tools, and a client that finds them.
+// tools writes sh scripts that stand in for HTCondor's tools and returns a client that finds them.
 func tools(t *testing.T, timeout time.Duration, scripts map[string]string) *Client {
 	t.Helper()
 	dir := t.TempDir()
@@ -28,7 +28,7 @@ func tools(t *testing.T, timeout time.Duration, scripts map[string]string) *Clie
 	return New(Options{BinDir: dir, CondorConfig: "/cfg", Krb5Config: "/krb5", Pool: "pool.test", Timeout: timeout})
 }
 
-// staged is a directory with a sandbox of n procs.
+// staged returns a directory with a sandbox of n procs.
 func staged(t *testing.T, n int) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -182,7 +182,7 @@ func TestAnIdentityShowsWhatIsItsAndNothingElse(t *testing.T) {
 	}
 }
 
-// Of a token that it does not take a collector says nothing to the tools, as if it were away.
+// A collector that does not accept a token says nothing to the tools, as if it were down.
 func TestATokenThatIsNotTakenIsToldFromAScheddThatIsAway(t *testing.T) {
 	const silent = `echo "Error: Couldn't contact the condor_collector on pool.test" >&2; exit 1`
 	const refused = `printf '#AUTHENTICATE:1003:Failed to authenticate with any method\n# READ command to collector is FAILED\n'; exit 1`
@@ -270,7 +270,7 @@ func TestAChildThatLeftItsGroupDoesNotOutlastTheDeadline(t *testing.T) {
 	require.Less(t, time.Since(start), 15*time.Second)
 }
 
-// allGone reports whether the n processes whose numbers are in the file are dead.
+// allGone reports whether the n processes whose ids are in the file are dead.
 func allGone(t *testing.T, file string, n int) bool {
 	b, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -344,7 +344,8 @@ func TestNoSecretReachesAToolOrAnError(t *testing.T) {
 	require.NotContains(t, string(seen), "tok-0123456789")
 }
 
-// hostile answers for job 1.0, but with jobs 2.0 and 2.1 in it only what nobody can make long; what is small leaves 2.1 out.
+// hostile answers about job 1.0, but about jobs 2.0 and 2.1 only with attributes that nobody can make long; a query for small
+// ads omits 2.1.
 const hostile = `case "$*" in
 *"ProcId,JobStatus,Owner"*) echo '[{"ClusterId":1,"ProcId":0,"JobStatus":2},{"ClusterId":2,"ProcId":0,"JobStatus":2,"HTCJobUID":"u"},{"ClusterId":2,"ProcId":1,"JobStatus":5,"HTCJobUID":"u"}]' ;;
 *"ClusterId >= 2 && ClusterId <= 2 && ProcId >= 0 && ProcId <= 0"*) echo "Failed to fetch ads" >&2; exit 1 ;;

@@ -9,7 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// options are the submit lines of htcopts and of the job options, which must agree.
+// options returns the submit lines of htcopts and of the job options, which must agree.
 func (d Description) options() ([]option, error) {
 	options, err := parseOptions(d.Options, d.Allow)
 	if err != nil {
@@ -35,7 +35,7 @@ func (d Description) options() ([]option, error) {
 	return options, nil
 }
 
-// value is the last value of a command, which is the effective one.
+// value returns the last value of a command, which is the effective one.
 func value(options []option, key string) (string, bool) {
 	for _, o := range slices.Backward(options) {
 		if o.key == key {
@@ -45,14 +45,14 @@ func value(options []option, key string) (string, bool) {
 	return "", false
 }
 
-// replace gives a command one value instead of all others.
+// replace sets a command to one value, dropping all others.
 func replace(options []option, key, value string) []option {
 	options = slices.DeleteFunc(options, func(o option) bool { return o.key == key })
 	return append(options, option{key, value})
 }
 
-// orElse adds an alternative to a command that is a condition. It comes first: the user's condition may have no value,
-// and then nothing after it would count.
+// orElse adds an alternative to a command that is a condition. It comes first: the user's condition may be undefined, and
+// then nothing after it would count.
 func orElse(options []option, key, condition string) ([]option, error) {
 	if before, there := value(options, key); there {
 		both, err := either(condition, before)
@@ -64,16 +64,16 @@ func orElse(options []option, key, condition string) ([]option, error) {
 	return replace(options, key, condition), nil
 }
 
-// memoryHolds counts how often a job was held for its memory. The starter's own hold is JobOutOfResources; a machine's
-// or a schedd's policy may also hold for other reasons, and then this counts one too many.
+// memoryHolds counts how often a job was held for its memory. The starter's own hold is JobOutOfResources; a machine's or a
+// schedd's policy may also hold for other reasons, and then the count is one too high.
 const memoryHolds = "((NumHoldsByReason.JobOutOfResources ?: 0) + (NumHoldsByReason.StartdHeldJob ?: 0) + (NumHoldsByReason.SystemPolicy ?: 0))"
 
-// memoryHeld is true of a job held for its memory: 34 by the starter, 21 by a machine's policy and 26 by the schedd's,
+// memoryHeld is true for a job held for its memory: code 34 by the starter, 21 by a machine's policy and 26 by the schedd's,
 // with the subcode of HTCondor's own policies.
 const memoryHeld = "JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode == 21 || HoldReasonCode == 26) && HoldReasonSubCode == 102)"
 
-// moreMemory doubles the request at each such hold, and releases the job while that helps. A schedd before 9.2 does not
-// count holds: there the job stays held, instead of being released with the same memory again and again.
+// moreMemory doubles the request at each such hold, and releases the job while that helps. A schedd before 9.2 does not count
+// holds: there the job stays held instead of being released repeatedly with the same memory.
 func (t JobOptions) moreMemory(options []option) ([]option, error) {
 	m := t.MemoryRetry
 	if m == nil {
@@ -108,8 +108,8 @@ func (t JobOptions) deadlines(options []option) ([]option, error) {
 	return options, nil
 }
 
-// late is true of a job beyond one of its deadlines, empty without any. A job that waits for its files to be spooled
-// does not count as held.
+// late returns a condition that is true for a job past one of its deadlines, "" without any. A job that waits for its files
+// to be spooled does not count as held.
 func late(held, idle int64) string {
 	var conditions []string
 	if held > 0 {
@@ -121,8 +121,8 @@ func late(held, idle int64) string {
 	return strings.Join(conditions, " || ")
 }
 
-// success ends the retries at every code that is a success. Without retries HTCondor need not know them, and any of its
-// commands would make it try again.
+// success ends the retries at every success code. Without retries HTCondor need not know these codes, and any of its commands
+// for them would cause retries.
 func (t JobOptions) success(options []option) ([]option, error) {
 	tried := slices.ContainsFunc(options, func(o option) bool {
 		return o.key == "max_retries" || o.key == "retry_until" || o.key == "success_exit_code"
@@ -144,7 +144,7 @@ func (t JobOptions) success(options []option) ([]option, error) {
 	return orElse(options, "retry_until", strings.Join(others, " || "))
 }
 
-// attributes contain what Job.Outcome needs of the job options.
+// attributes returns what Job.Outcome needs of the job options.
 func (t JobOptions) attributes() []option {
 	var all []option
 	if len(t.SuccessCodes) > 0 {

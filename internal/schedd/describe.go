@@ -15,28 +15,28 @@ import (
 type Description struct {
 	Tag        Tag
 	BatchName  string
-	Queue      int      // procs, at least 1
-	Options    string   // the htcopts of the HTCJob: more submit commands
+	Queue      int      // number of procs, at least 1
+	Options    string   // the HTCJob's htcopts: further submit commands
 	Allow      []string // submit commands and +Attributes a site allows beyond allow.go
 	JobOptions JobOptions
 
 	Image   string // as ResolveImage returns it
-	Command string // words split at white space; no shell looks at them
+	Command string // words split at white space; no shell interprets them
 	Source  string // the script
 
-	// Environment are variables of the script. They travel in a file that only the job's account can read: everybody
-	// can see an ad's environment.
+	// Environment holds variables for the script. They travel in a file that only the job's account can read, because
+	// everybody can see an ad's environment.
 	Environment map[string]string
 
-	Binds            []string      // directories bound into the container if the node has them
-	CallbackURL      string        // where the job posts its end; empty: it does not
+	Binds            []string      // directories to bind into the container if the node has them
+	CallbackURL      string        // where the job reports its end; empty: nowhere
 	CallbackDeadline time.Duration // for all tries together, in whole seconds; 0: 60 s
-	Sender           string        // path of an htcd binary to send along; empty: the node's curl or wget
+	Sender           string        // path of an htcd binary to send along; empty: use the node's curl or wget
 
-	MaxOutput int64 // largest output of a job, in MiB; HTCondor holds one with more. 0: no limit
+	MaxOutput int64 // largest output of a job, in MiB; HTCondor holds a job with more. 0: no limit
 }
 
-// The names in a sandbox.
+// File names in a sandbox.
 const (
 	fileSubmit = "job.sub"
 	fileJob    = "job.sh"
@@ -47,17 +47,16 @@ const (
 	fileEnvironment = ".environment"
 )
 
-// sandboxFiles are names that a job may not name as output.
+// sandboxFiles lists names that a job may not use for output.
 var sandboxFiles = []string{fileSubmit, fileJob, fileScript, fileToken, fileSender, fileEnvironment, ".htcd"}
 
 const (
-	// keepCompleted is how long a completed job waits in the queue for its output to be fetched: HTCondor's own default.
+	// keepCompleted is how long a completed job waits in the queue for its output to be fetched: HTCondor's default.
 	keepCompleted           = 10 * 24 * time.Hour
 	defaultCallbackDeadline = 60 * time.Second
 )
 
-// Render gives the text of the submit description, job.sub. It is pure; its errors are
-// of kind Refused.
+// Render returns the text of the submit description, job.sub. It is pure; its errors are of kind Refused.
 func (d Description) Render() (string, error) {
 	if err := d.check(); err != nil {
 		return "", err
@@ -89,8 +88,8 @@ func (d Description) Render() (string, error) {
 	}
 	set("My.JobBatchName", classad.Quote(d.BatchName))
 	set("notification", "never")
-	// Only a completed job stays: a removed one must not come back. It leaves when htcd confirms that its output is
-	// safe, which a transfer alone does not show.
+	// Only a completed job stays: a removed one must not come back. It leaves when htcd confirms that its output is safe, which
+	// a transfer alone does not show.
 	set("leave_in_queue", fmt.Sprintf("(JobStatus == %d) && (%s =!= true) && ((time() - CompletionDate) < %d)",
 		Completed, attrFetched, int64(keepCompleted/time.Second)))
 	for _, o := range options {
@@ -111,9 +110,9 @@ func (d Description) Render() (string, error) {
 	return b.String(), checkWritten(b.String())
 }
 
-// Deferred reports whether an execution of a job may end without the job being over, or with success by a code other
-// than 0: then only HTCondor knows how the job ended, and a callback reports only one execution. A command allowed by
-// the site counts, since its effect is unknown here.
+// Deferred reports whether an execution of a job may end without ending the job, or succeed with a code other than 0: then
+// only HTCondor knows how the job ended, and a callback reports only one execution. A command allowed by the site counts,
+// since its effect is unknown here.
 func (d Description) Deferred() bool {
 	options, err := d.options()
 	if err != nil {
@@ -127,8 +126,8 @@ func (d Description) Deferred() bool {
 //go:embed wrapper.sh
 var wrapperBody string
 
-// Wrapper gives the text of job.sh, the job's executable: a head of assignments, then
-// wrapper.sh. It is pure; its errors are of kind Refused.
+// Wrapper returns the text of job.sh, the job's executable: a head of assignments, then wrapper.sh. It is pure; its errors
+// are of kind Refused.
 func (d Description) Wrapper() (string, error) {
 	if err := d.check(); err != nil {
 		return "", err
@@ -155,14 +154,14 @@ func (d Description) Wrapper() (string, error) {
 	return b.String(), nil
 }
 
-// shellQuote quotes for any shell; s contains no NUL and no line break.
+// shellQuote quotes s for any shell; s contains no NUL and no line break.
 func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
 var (
 	uidRE  = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
-	objRE  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`) // and at most maxName letters: {0,251} in it takes 0.2 MB
+	objRE  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`) // and at most maxName letters: {0,251} in the pattern would take 0.2 MB
 	bindRE = regexp.MustCompile(`^/[A-Za-z0-9._/+-]+$`)
 	urlRE  = regexp.MustCompile(`^https?://[^\s'"\\]+$`)
 )

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// description is one that is fit to be sent.
+// description returns one that is fit to be sent.
 func description() Description {
 	return Description{
 		Tag:       Tag{UID: "7f1f7c0e-8a43-4c0e-9d57-2f1b9bb1c7a1", Attempt: 1, Namespace: "default", Name: "zero"},

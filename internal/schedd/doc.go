@@ -1,5 +1,4 @@
-// Package schedd is the only place that talks to HTCondor. The conversation, in
-// order:
+// Package schedd is the only package that talks to HTCondor. The conversation, in order:
 //
 //	Stage           describe.go, submitline.go, allow.go, wrapper.sh
 //	                the sandbox of a run, written into a directory of its own
@@ -8,11 +7,9 @@
 //	Client.History  condor_history: what left
 //	Client.Remove   condor_rm
 //
-// Every command runs with a deadline, in a process group and with an
-// environment of its own (command.go), and ends in a Job or in an *Error whose
-// Kind says whether trying again can help. What a job's ad means is decided by
-// pure methods of Job (job.go). Nothing is remembered between calls.
+// Every command runs with a deadline, in its own process group and environment (command.go), and ends in a Job or in an
+// *Error whose Kind says whether a retry can help. Pure methods of Job (job.go) decide what a job's ad means.
 //
-// The package decides nothing about HTCJobs: when to submit, what "absent" means and what
-// to do about a half-spooled cluster belong to internal/kube.
+// The package decides nothing about HTCJobs: when to submit, what "absent" means and what to do about a half-spooled cluster
+// is up to its callers.
 package schedd

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Endpoint is a schedd, and the pool in whose collector its address is found. What is empty is the
-// usual: Options.Pool, and ScheddName.
+// Endpoint is a schedd and the pool whose collector has its address. Empty fields mean the defaults: Options.Pool and
+// ScheddName.
 type Endpoint struct {
 	Collector string // host or host:port
 	Schedd    string // the schedd's name
 }
 
-// String is for people.
+// String returns the endpoint for humans.
 func (e Endpoint) String() string {
 	if e.Collector == "" {
 		return e.Schedd
@@ -23,7 +23,7 @@ func (e Endpoint) String() string {
 }
 
 // AllowEndpoint refuses an endpoint that no pattern names. A pattern is "SCHEDD", for schedds of the usual pool, or
-// "COLLECTOR/SCHEDD"; in both parts * stands for any characters and ? for one. Letters may be large or small.
+// "COLLECTOR/SCHEDD"; in both parts * stands for any characters and ? for one. Case is ignored.
 func AllowEndpoint(e Endpoint, patterns []string) error {
 	for _, pattern := range patterns {
 		if allows(pattern, e) {
@@ -44,16 +44,16 @@ func allows(pattern string, e Endpoint) bool {
 	return fits(collector, e.Collector) && fits(schedd, e.Schedd)
 }
 
-// fits compares with path.Match: no name of an endpoint has a slash, so its * stops at nothing.
+// fits compares with path.Match: an endpoint's names have no slash, so * matches any characters.
 func fits(pattern, name string) bool {
 	ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name))
 	return ok && err == nil
 }
 
-// endpointPattern is what a pattern of AllowEndpoint is made of.
+// endpointPattern matches the patterns of AllowEndpoint.
 var endpointPattern = regexp.MustCompile(`^([A-Za-z0-9.:*?-]+/)?[A-Za-z0-9_.@*?-]+$`)
 
-// CheckEndpointPatterns says what is wrong with patterns for AllowEndpoint.
+// CheckEndpointPatterns returns what is wrong with patterns for AllowEndpoint.
 func CheckEndpointPatterns(patterns []string) error {
 	for _, p := range patterns {
 		if !endpointPattern.MatchString(p) {

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// maxEnvironment is the total size of a job's variables in bytes: every proc spools its own copy.
+// maxEnvironment limits the total size of a job's variables in bytes: every proc spools its own copy.
 const maxEnvironment = 64 << 10
 
 var (
 	variableRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-	// takenRE matches names that htcd or HTCondor set, and those that would not arrive as written: they have a meaning
-	// to apptainer, or the shell in which it prepares a container drops them.
+	// takenRE matches names that htcd or HTCondor sets, and those that would not arrive as written: they have a meaning for
+	// apptainer, or the shell in which it prepares a container drops them.
 	takenRE = regexp.MustCompile(`^(HTCPROCID|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$`)
 )
 
-// checkEnvironment refuses variables that the script would not see as written.
+// checkEnvironment refuses variables that would not reach the script as written.
 func checkEnvironment(variables map[string]string) error {
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
@@ -39,7 +39,7 @@ func checkEnvironment(variables map[string]string) error {
 	return nil
 }
 
-// environmentFile is the file from which the wrapper reads the variables: one line for each.
+// environmentFile returns the file from which the wrapper reads the variables, one line each.
 func environmentFile(variables map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(variables)) {

@@ -9,44 +9,43 @@ import (
 	"strings"
 )
 
-// Kind is the kind of failure: it shows who can fix it and whether trying again can help.
+// Kind is the kind of failure: it shows who can fix it and whether a retry can help.
 type Kind int
 
 // The kinds of failure.
 const (
-	// Unknown trouble, to be shown and tried again.
+	// Unknown failures are shown and tried again.
 	Unknown Kind = iota
-	// Refused is final: the description itself is wrong, and will be refused again until it changes.
+	// Refused is final: the description itself is wrong and is refused until it changes.
 	Refused
-	// Credentials are absent or expired; a new ticket may help.
+	// Credentials are missing or expired; a new ticket may help.
 	Credentials
 	// NotAuthorised means that the schedd knows the account and refuses it.
 	NotAuthorised
-	// Unreachable means that no schedd answered. HTCondor's tools report the same when a ticket expired and the
-	// collector also requires one: check the ticket first.
+	// Unreachable means that no schedd answered. HTCondor's tools report the same if a ticket has expired and the collector
+	// also requires one: check the ticket first.
 	Unreachable
-	// Timeout means that a command was killed at its deadline: its effect is unknown.
+	// Timeout means that a command was killed at its deadline; its effect is unknown.
 	Timeout
-	// Limit is one of the schedd's own, such as MAX_JOBS_PER_OWNER; trying later may help.
+	// Limit means one of the schedd's limits, such as MAX_JOBS_PER_OWNER; a later retry may help.
 	Limit
 )
 
 var kindNames = [...]string{"Unknown", "Refused", "Credentials", "NotAuthorised", "Unreachable", "Timeout", "LimitReached"}
 
-// String is a CamelCase word, fit for a condition's reason.
+// String returns a CamelCase word, fit for a condition's reason.
 func (k Kind) String() string { return kindNames[k] }
 
-// Error is the failure of one command, or the refusal of a description before
-// any command ran (Command is then empty).
+// Error is the failure of a command, or the refusal of a description before any command ran (Command is then empty).
 type Error struct {
 	Kind     Kind
 	Command  string // condor_submit, condor_q ...
-	ExitCode int    // -1 when it did not exit by itself
-	Stderr   string // the tool's last lines, or our own words
-	// Cluster is set when condor_submit printed a cluster but failed. That cluster may be in the queue half-spooled:
-	// ask for it before sending again.
+	ExitCode int    // -1 if it did not exit by itself
+	Stderr   string // the tool's last lines, or htcd's own words
+	// Cluster is set if condor_submit printed a cluster but failed. That cluster may be in the queue half-spooled: ask for it
+	// before sending again.
 	Cluster *Cluster
-	// AtCommit is set when the schedd refused the whole submission at its end, and so accepted nothing.
+	// AtCommit is set if the schedd refused the complete submission at its end, and so accepted nothing.
 	AtCommit bool
 
 	err error
@@ -71,8 +70,7 @@ func (e *Error) Error() string {
 // Unwrap returns the underlying error, such as a classad.SyntaxError or context.DeadlineExceeded.
 func (e *Error) Unwrap() error { return e.err }
 
-// KindOf finds the kind of an error of this package; a bare context deadline is a
-// Timeout, everything else Unknown.
+// KindOf returns the kind of an error of this package; a bare context deadline is a Timeout, everything else Unknown.
 func KindOf(err error) Kind {
 	var e *Error
 	switch {
@@ -84,7 +82,7 @@ func KindOf(err error) Kind {
 	return Unknown
 }
 
-// Refusal is a refusal before any command ran.
+// Refusal returns a refusal before any command ran.
 func Refusal(format string, args ...any) error { return refused(format, args...) }
 
 func refused(format string, args ...any) *Error {
@@ -92,9 +90,9 @@ func refused(format string, args ...any) *Error {
 	return &Error{Kind: Refused, ExitCode: -1, Stderr: err.Error(), err: errors.Unwrap(err)}
 }
 
-// classify finds the kind of failure in the lines that a tool printed. Order matters: several lines show the effect of
-// one cause in the words of another. Some tools echo what users wrote, expressions and names of files: of those only
-// the beginning of a line is HTCondor's own.
+// classify finds the kind of failure in the lines that a tool printed. Order matters: some lines describe the effect of one
+// cause in the words of another. Some tools echo users' expressions and file names: of their lines only the beginning is
+// HTCondor's own.
 func classify(lines []string, echoes bool) Kind {
 	for _, r := range signs {
 		for _, line := range lines {
@@ -109,7 +107,7 @@ func classify(lines []string, echoes bool) Kind {
 	return Unknown
 }
 
-// badValue is condor_submit's message about a command's value before it contacts anybody.
+// badValue matches condor_submit's message about a command's value before it contacts anybody.
 var badValue = regexp.MustCompile(`^ERROR: [a-z_]+=.* is invalid, (it )?must `)
 
 type sign struct {
@@ -127,13 +125,13 @@ func (r sign) says(line string, echoes bool) bool {
 	return false
 }
 
-// ownLine is one of the lines in which HTCondor reports how a connection failed. They contain nothing of a job.
+// ownLine matches lines in which HTCondor reports how a connection failed. They contain nothing from a job.
 var ownLine = regexp.MustCompile(`^(AUTHENTICATE|SECMAN|CEDAR):[0-9]+:`)
 
-// signs are HTCondor 23.9's own words. Only what was seen to be final is Refused: the unknown is shown and tried again.
+// signs are HTCondor 23.9's own words. Only failures known to be final are Refused; unknown ones are shown and tried again.
 var signs = []sign{
 	{Limit, []string{"Number of submitted jobs would exceed MAX_JOBS", "Number of jobs submitted would exceed MAX_JOBS"}},
-	// The schedd went away in the middle of the handshake; the line after it speaks of authentication.
+	// The schedd went away during the handshake; the next line mentions authentication.
 	{Unreachable, []string{"AUTHENTICATE:1002"}},
 	{Credentials, []string{"AUTHENTICATE:1003", "AUTHENTICATE:1004", "No credentials cache", "Ticket expired", "credentials have expired"}},
 	{NotAuthorised, []string{"SECMAN:2010", "DENIED", "not authorized", "not a valid user account"}},
@@ -144,11 +142,11 @@ var signs = []sign{
 	}},
 }
 
-// commitFailed begins condor_submit's message when the schedd does not accept the whole submission.
+// commitFailed begins condor_submit's message when the schedd rejects the complete submission.
 const commitFailed = "ERROR: Failed to commit job submission into the queue."
 
-// atCommit finds the kind of a failed commit in the lines after it. Without any, the answer was lost: the schedd died,
-// and may still have the jobs. The reason may be a site's own, with users' words anywhere in it.
+// atCommit finds the kind of a failed commit in the lines that follow. Without any, the answer was lost: the schedd died and
+// may still have the jobs. The reason may be a site's own, with users' words anywhere in it.
 func atCommit(lines []string) (kind Kind, is bool) {
 	at := slices.Index(lines, commitFailed)
 	if at < 0 || at+1 == len(lines) {
@@ -167,8 +165,8 @@ func atCommit(lines []string) (kind Kind, is bool) {
 
 var notAnAccount = regexp.MustCompile(`^ERROR: Setting owner to "[^"]*", which is not a valid user account`)
 
-// Repeats reports whether a refusal at the commit is the same as an earlier one of the same submission. Every try has a
-// cluster of its own: a reason that names the same job twice concerns somebody else's.
+// Repeats reports whether a refusal at the commit equals an earlier one of the same submission. Every try has its own
+// cluster: a reason that names the same job twice concerns somebody else's.
 func (e *Error) Repeats(before *Error) bool {
 	if e.Stderr == before.Stderr {
 		return !someJob.MatchString(e.Stderr)
@@ -178,14 +176,14 @@ func (e *Error) Repeats(before *Error) bool {
 
 var someJob = regexp.MustCompile(`\bjob [0-9]+\.-?[0-9]+`)
 
-// nothingMatched reports whether condor_rm found nothing to remove. It ends with the same line after every failure;
-// here that line is alone.
+// nothingMatched reports whether condor_rm found nothing to remove. It ends with the same line after every failure; here that
+// line stands alone.
 func nothingMatched(stderr string) bool {
 	return strings.HasPrefix(stderr, "Couldn't find/remove all jobs matching constraint")
 }
 
-// plain shortens a tool's message to the useful part: condor_q adds two paragraphs of advice to an administrator of
-// HTCondor, and without a collector some tools say nothing at all.
+// plain shortens a tool's message to the useful part: condor_q adds two paragraphs of advice for HTCondor administrators, and
+// without a collector some tools say nothing at all.
 func plain(words string) string {
 	words, _, _ = strings.Cut(words, " | Extra Info:")
 	return strings.ReplaceAll(words, "(null)", "no schedd was found")

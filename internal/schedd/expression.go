@@ -8,8 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// parsed parses a user's expression. Escapes in quoted names are resolved by then, so earlier checks of the text have
-// not seen what the names contain.
+// parsed parses a user's expression. This resolves escapes in quoted names, so earlier checks of the text have not seen
+// what the names contain.
 func parsed(v string) (classad.Expr, error) {
 	x, err := classad.ParseExpr(v)
 	if err != nil {
@@ -74,7 +74,7 @@ func expression(v string) (string, error) {
 	return x.String(), nil
 }
 
-// enclosed is an expression that condor_submit makes part of another one. Inside an expression no string can end in a
+// enclosed accepts an expression that condor_submit makes part of another. Inside an expression no string can end in a
 // backslash, which would escape the closing quote.
 func enclosed(v string) (string, error) {
 	written, err := expression(v)
@@ -84,7 +84,7 @@ func enclosed(v string) (string, error) {
 	return written, err
 }
 
-// either is an expression that is true if one of two is. The second is a user's and may end in a string that ends in a
+// either returns an expression that is true if one of two is. The second is a user's and may end in a string that ends in a
 // backslash, which is possible only at the end of an expression.
 func either(ours, users string) (string, error) {
 	l, lErr := classad.ParseExpr(ours)

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// HistoryBounds keep a history query cheap: without them the schedd reads its whole
-// history, 2.7 s for 100,000 ads; Limit 1000 or ScanLimit 1000 take 0.03 s.
+// HistoryBounds keeps a history query cheap: without bounds the schedd reads its complete history, 2.7 s for 100,000 ads;
+// Limit 1000 or ScanLimit 1000 takes 0.03 s.
 type HistoryBounds struct {
-	Limit     int    // stop after so many matches; 0: no limit
-	ScanLimit int    // look at no more than so many ads; 0: no limit
-	Since     string // stop at this ad, "cluster.proc", or at the first that matches this expression; it is not shown
+	Limit     int    // stop after this many matches; 0: no limit
+	ScanLimit int    // look at no more than this many ads; 0: no limit
+	Since     string // stop before this ad, "cluster.proc", or before the first that matches this expression
 }
 
-// History calls fn for every matching job that left the queue, usually newest first by the time of leaving, not by id;
-// for some perhaps twice. It ends, without an error, where the schedd's history ends: older jobs are rotated away (3
-// files of 20 MB by default), and a remote query sees at most the newest 50,000. Errors are those of Queue.
+// History calls fn for every matching job that left the queue, for some perhaps twice, usually the last to leave first. It
+// ends without an error where the schedd's history ends: older jobs are rotated away (3 files of 20 MB by default), and a
+// remote query sees at most the newest 50,000. Errors are those of Queue.
 func (c *Client) History(ctx context.Context, id Identity, constraint string, b HistoryBounds, fn func(Job) error) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -32,17 +32,17 @@ func (c *Client) History(ctx context.Context, id Identity, constraint string, b 
 	if KindOf(err) != Timeout || ctx.Err() != nil || c.Answers(ctx, id) != nil || !c.short(ctx, q) {
 		return err
 	}
-	// The schedd answers. It reads its history from the end, in blocks, and copies the whole partial line with every
-	// block: a line of 17 MB, which a job's owner can cause, takes minutes. From the beginning it takes a second.
+	// The schedd answers, but it reads its history from the end in blocks, and copies the partial line with every block: a
+	// line of 17 MB, which a job's owner can cause, takes minutes. From the beginning it takes a second.
 	c.longLines.note(id.Endpoint)
 	return c.forwards(ctx, q, b, fn)
 }
 
-// maxForwards is below the number of ads after which a schedd stops reading its history for a remote query, 50,000: of
-// a longer one it would show the oldest.
+// maxForwards is less than the 50,000 ads after which a schedd stops reading its history for a remote query: of a longer
+// history it would show the oldest.
 const maxForwards = 40_000
 
-// short reports whether the history can be read entirely from its beginning.
+// short reports whether the complete history can be read from its beginning.
 func (c *Client) short(ctx context.Context, q question) bool {
 	n := 0
 	q.args, q.constraint = append(slices.Clone(q.args), "-forwards", "-json"), ""
@@ -50,7 +50,7 @@ func (c *Client) short(ctx context.Context, q question) bool {
 	return err == nil && n < maxForwards
 }
 
-// backwards reads from the newest on, within the bounds.
+// backwards reads from the newest, within the bounds.
 func (q question) backwards(b HistoryBounds) question {
 	q.args = append(slices.Clone(q.args), "-backwards", "-json")
 	if b.Limit > 0 {
@@ -65,7 +65,7 @@ func (q question) backwards(b HistoryBounds) question {
 	return q
 }
 
-// forwards reads all of the history; of the bounds only Limit counts, which keeps the newest.
+// forwards reads the complete history; of the bounds only Limit applies, which keeps the newest.
 func (c *Client) forwards(ctx context.Context, q question, b HistoryBounds, fn func(Job) error) error {
 	q.args = append(slices.Clone(q.args), "-forwards", "-json")
 	if b.Limit == 0 {
@@ -84,7 +84,7 @@ func (c *Client) forwards(ctx context.Context, q question, b HistoryBounds, fn f
 	return err
 }
 
-// longLines remembers that the history is better read from its beginning, for a while: it is rotated at some time.
+// longLines remembers for a while that the history is better read from its beginning; eventually the history is rotated.
 type longLines struct {
 	mu sync.Mutex
 	m  map[Endpoint]time.Time

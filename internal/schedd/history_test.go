@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slow answers from the beginning of the history, oldest first, and never from its end. What it is asked it writes down.
+// slow answers from the beginning of the history, oldest first, and never from its end. It records its arguments.
 const slow = `echo "$*" >>%s
 case "$*" in
 *-backwards*) exec sleep 1000 ;;

@@ -9,16 +9,15 @@ import (
 const namePart = `[A-Za-z0-9]+([._-]+[A-Za-z0-9]+)*`
 
 var (
-	// imageRE: host:port/path/name:tag@digest, all but one name optional.
+	// imageRE matches host:port/path/name:tag@digest, all but one name optional.
 	imageRE = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?/)?` + namePart + `(/` + namePart + `)*` +
 		`(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?(@[A-Za-z0-9+._-]+:[A-Fa-f0-9]+)?$`)
 	pathRE = regexp.MustCompile(`^/[A-Za-z0-9._/:@+=~-]+$`)
 )
 
-// ResolveImage turns the image of an HTCJob into what singularity takes: an
-// absolute path and docker://, oras:// and library:// stay as they are, a bare
-// reference becomes docker://, with registry before it when it names none of
-// its own and registry is not empty. Errors are of kind Refused.
+// ResolveImage converts an HTCJob's image to what singularity takes: an absolute path, docker://, oras:// and library:// stay
+// as they are; a bare reference becomes docker://, prefixed with registry if that is not empty and the reference names none
+// itself. Errors are of kind Refused.
 func ResolveImage(image, registry string) (string, error) {
 	if strings.HasPrefix(image, "/") {
 		if !pathRE.MatchString(image) || path.Clean(image) != strings.TrimSuffix(image, "/") {
@@ -44,8 +43,8 @@ func ResolveImage(image, registry string) (string, error) {
 	return scheme + "://" + ref, nil
 }
 
-// namesRegistry applies docker's own rule: the first of several components is a host
-// when it holds a dot or a colon, or is localhost.
+// namesRegistry applies docker's rule: the first of several components is a host if it contains a dot or a colon, or is
+// localhost.
 func namesRegistry(ref string) bool {
 	host, _, ok := strings.Cut(ref, "/")
 	return ok && (strings.ContainsAny(host, ".:") || host == "localhost")

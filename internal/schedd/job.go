@@ -13,14 +13,13 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// Tag is what htcd writes into every job ad, so that a cluster can be found
-// again by asking the schedd, whatever was lost on this side.
+// Tag is what htcd writes into every job ad, so that a cluster can be found by asking the schedd, whatever was lost locally.
 type Tag struct {
 	UID       string // HTCJobUID: metadata.uid of the HTCJob
-	Attempt   int    // HTCJobAttempt: counts the runs of one HTCJob, from 1
+	Attempt   int    // HTCJobAttempt: number of the run of the HTCJob, from 1
 	Namespace string // HTCJobNamespace
 	Name      string // HTCJobName
-	SpecHash  string // HTCJobSpecHash: hash of the spec it was sent with; empty in jobs of versions before 0.1
+	SpecHash  string // HTCJobSpecHash: hash of the spec sent; empty in jobs of versions before 0.1
 }
 
 // The names of the tag's attributes. No submit option may set them.
@@ -32,7 +31,7 @@ const (
 	attrSpecHash  = "HTCJobSpecHash"
 )
 
-// The names of what an ad says of the job options: return codes that are success, with commas between, and seconds.
+// The attributes for job options: return codes that are success, separated by commas, and seconds.
 const (
 	attrSuccess      = "HTCJobSuccessCodes"
 	attrHeldDeadline = "HTCJobHeldDeadline"
@@ -68,15 +67,14 @@ func LaterConstraint(uid string, attempt int) string {
 	return fmt.Sprintf("%s && %s > %d", UIDConstraint(uid), attrAttempt, attempt)
 }
 
-// Unspooled matches the jobs whose files have not arrived.
+// Unspooled matches jobs whose files have not arrived.
 const Unspooled = "StageInFinish =?= undefined"
 
-// Tagged matches every job that some htcd sent.
+// Tagged matches every job sent by any htcd.
 const Tagged = attrUID + " =!= undefined"
 
-// ClusterConstraint matches the jobs of the given clusters that htcd sent. It is
-// a membership test because a schedd evaluates that three times faster than
-// an OR of a hundred comparisons. No clusters match nothing.
+// ClusterConstraint matches the jobs of the given clusters that htcd sent. It is a membership test because a schedd
+// evaluates that three times faster than an OR of a hundred comparisons. Without clusters it matches nothing.
 func ClusterConstraint(clusters ...int) string {
 	ids := make([]string, len(clusters))
 	for i, c := range clusters {
@@ -85,7 +83,7 @@ func ClusterConstraint(clusters ...int) string {
 	return Tagged + " && member(ClusterId, {" + strings.Join(ids, ",") + "})"
 }
 
-// JobStatus is HTCondor's number for what a job does.
+// JobStatus is HTCondor's number for a job's state.
 type JobStatus int
 
 // HTCondor's job states.
@@ -114,34 +112,33 @@ func (s JobStatus) String() string {
 const (
 	holdCodeSpooling = 16
 
-	// reasonStagingFailed is the schedd's own RemoveReason for a cluster whose input files never arrived: it ran
-	// nothing and is no run.
+	// reasonStagingFailed is the schedd's own RemoveReason for a cluster whose input files never arrived: nothing of it ran,
+	// and it is not a run.
 	reasonStagingFailed = "Staging of job files failed"
 
 	// reasonPeriodicRemove begins the RemoveReason of a job that its own PeriodicRemove removed.
 	reasonPeriodicRemove = "The job attribute PeriodicRemove expression"
 )
 
-// Job is the content of one ad of the queue or of the history. Times are Unix seconds, 0 when absent.
+// Job is the content of one ad from the queue or the history. Times are Unix seconds, 0 if absent.
 type Job struct {
 	Cluster, Proc      int
 	Tag                Tag
 	Owner              string
 	Status, LastStatus JobStatus
 
-	// How the last execution ended; nil if the ad does not contain it. Held and removed jobs have these too: read
-	// Outcome instead.
+	// How the last execution ended; nil if the ad does not say. Held and removed jobs have these too: use Outcome instead.
 	ExitBySignal         *bool
 	ExitCode, ExitSignal *int
 	SuccessExitCode      int    // success_exit_code of the description, 0 by default
-	SuccessCodes         string // instead of it, where the spec lists them: "3,5"
+	SuccessCodes         string // instead of it, if the spec lists them: "3,5"
 
-	HeldDeadline, IdleDeadline int64 // seconds, 0 where the description sets none
+	HeldDeadline, IdleDeadline int64 // seconds, 0 if the description sets none
 
 	HoldReasonCode, HoldReasonSubCode int
 	RemoteHost                        string
 
-	// Why, in HTCondor's words; requested if ErrReasons reports that they matter, which sets Reasoned.
+	// HTCondor's reasons; requested only after ErrReasons, which sets Reasoned.
 	HoldReason, LastHoldReason, RemoveReason string
 	Reasoned                                 bool
 
@@ -154,37 +151,37 @@ type Job struct {
 	JobStartDate, JobFinishedHookDone int64
 	NumJobStarts                      int
 
-	BytesSent int64 // what its sandbox sent back, of all its starts
+	BytesSent int64 // what its sandbox sent back, over all its starts
 }
 
-// ID is the job's number as HTCondor prints it, "cluster.proc".
+// ID returns the job's number as HTCondor prints it, "cluster.proc".
 func (j Job) ID() string { return strconv.Itoa(j.Cluster) + "." + strconv.Itoa(j.Proc) }
 
-// Done reports whether the job ran to its end. A completed job that is removed with condor_rm is in the history as
-// removed, LastJobStatus 4.
+// Done reports whether the job ran to its end. The history shows a completed job removed with condor_rm as removed, with
+// LastJobStatus 4.
 func (j Job) Done() bool {
 	return j.Status == Completed || j.Status == Removed && j.LastStatus == Completed
 }
 
-// Held reports whether the job is held by anybody, except for spooling.
+// Held reports whether the job is held for any reason except spooling.
 func (j Job) Held() bool { return j.Status == Held && j.HoldReasonCode != holdCodeSpooling }
 
-// Spooling reports whether the job still waits for its input files. A job whose files all arrived may show the code for
+// Spooling reports whether the job still waits for its input files. A job whose files have all arrived may show the code for
 // another second.
 func (j Job) Spooling() bool { return j.Status == Held && j.HoldReasonCode == holdCodeSpooling }
 
-// Spooled reports whether all input files of the job arrived. Only this distinguishes a cluster that will run from one
-// that is stuck since its submit was killed.
+// Spooled reports whether all input files of the job arrived. Only this distinguishes a cluster that will run from one that
+// is stuck because its submit was killed.
 func (j Job) Spooled() bool { return j.StageInFinish > 0 }
 
-// SpoolTime is how long a cluster may take to receive its files before it counts as stuck. A killed condor_submit
-// leaves one that waits without end; a live one takes 1.5 ms per proc (measured), and is given ten times that.
+// SpoolTime returns how long a cluster may take to receive its files before it counts as stuck. A killed condor_submit leaves
+// one that waits indefinitely; a live one takes 1.5 ms per proc (measured) and is given ten times that.
 func SpoolTime(procs int) time.Duration {
 	return time.Minute + time.Duration(procs)*15*time.Millisecond
 }
 
-// StagingFailed reports whether the schedd threw the job away because its
-// input files never came. Such a job never ran; it must not count as a run.
+// StagingFailed reports whether the schedd removed the job because its input files never arrived. Such a job never ran; it
+// must not count as a run.
 func (j Job) StagingFailed() bool {
 	return j.Status == Removed && strings.HasPrefix(j.RemoveReason, reasonStagingFailed)
 }
@@ -204,24 +201,23 @@ func (s OutcomeState) String() string {
 	return [...]string{"Open", "Succeeded", "Failed", "Removed"}[s]
 }
 
-// Outcome is what an ad says about the end of its job. Reason and Message are
-// for a condition: a CamelCase word and a sentence.
+// Outcome is what an ad says about the end of its job. Reason and Message are for a condition: a CamelCase word and a
+// sentence.
 type Outcome struct {
 	State   OutcomeState
 	Reason  string
 	Message string
-	// ExitCode and Signal are set only when the job ran to its end.
+	// ExitCode and Signal are set only if the job ran to its end.
 	ExitCode, Signal *int
 }
 
 // Outcome applies, in order:
 //
-//  1. A job that ran to its end (see Done) succeeded when it exited by
-//     itself with the success code; else it failed, by code or by signal.
+//  1. A job that ran to its end (see Done) succeeded if it exited by itself with the success code; else it failed, by code or
+//     by signal.
 //  2. A job that was removed because it was held or idle beyond its deadline failed.
-//  3. Another removed job is removed; its Exit attributes are left over from the kill.
-//  4. Everything else is open: held is not failed, and what an earlier
-//     attempt returned says nothing while retries are left.
+//  3. Any other removed job is removed; its Exit attributes are left over from the kill.
+//  4. Everything else is open: held is not failed, and an earlier attempt's return code says nothing while retries are left.
 func (j Job) Outcome() Outcome {
 	switch {
 	case j.Done():
@@ -247,9 +243,9 @@ func (j Job) Outcome() Outcome {
 	return Outcome{State: OutcomeOpen}
 }
 
-// overdue reports whether the job was removed by its own PeriodicRemove for having been in the state beyond the deadline.
-// Where that expression holds a condition of the user's, too, the time tells which one it was: EnteredCurrentStatus stays
-// what it was when PeriodicRemove takes a job out.
+// overdue reports whether the job's own PeriodicRemove removed it for having been in the state beyond the deadline. If that
+// expression also contains a user's condition, the time tells which one applied: PeriodicRemove leaves EnteredCurrentStatus
+// unchanged.
 func (j Job) overdue(state JobStatus, deadline int64) bool {
 	if deadline == 0 || j.Status != Removed || j.LastStatus != state || !strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove) {
 		return false
@@ -282,8 +278,8 @@ func (j Job) ended() Outcome {
 	return Outcome{State: OutcomeFailed, Reason: "ExitCode", Message: ExitMessage(*j.ExitCode), ExitCode: j.ExitCode}
 }
 
-// ExitMessage is what an exit code says. A shell and the container tools say 128 and the signal's number of what a signal
-// ended, but a program may choose such a code itself.
+// ExitMessage explains an exit code. For a program killed by a signal, shells and container tools return 128 plus the signal's
+// number, but a program may also choose such a code itself.
 func ExitMessage(code int) string {
 	if name := unix.SignalName(syscall.Signal(code - 128)); code > 128 && name != "" {
 		return fmt.Sprintf("exit code %d (128 and %d, as after %s)", code, code-128, name)

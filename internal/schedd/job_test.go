@@ -59,7 +59,7 @@ const periodic = "The job attribute PeriodicRemove expression 'x' evaluated to T
 
 const alone = "The job attribute PeriodicRemove expression 'JobStatus == 1 && time() - EnteredCurrentStatus > 86400' evaluated to TRUE"
 
-// tooLate is a job that PeriodicRemove took out when it had been in a state for just so long.
+// tooLate returns a job that PeriodicRemove removed after exactly that time in a state.
 func tooLate(state JobStatus, seconds int64) Job {
 	return Job{
 		Status: Removed, LastStatus: state, RemoveReason: periodic, LastHoldReason: "no such file", HeldDeadline: 600, IdleDeadline: 86400,

@@ -1,18 +1,18 @@
 package schedd
 
-// JobOptions are what an HTCJob says in fields of its own about the resources of its jobs, when they are tried again
-// and when they are given up. The zero value says nothing.
+// JobOptions holds what an HTCJob's own fields say about its jobs' resources, when they are retried and when they are given
+// up. The zero value says nothing.
 type JobOptions struct {
 	CPUs, GPUs int64
-	NoGPUs     bool  // 0 GPUs are asked for, which is no line of its own but bears no other
+	NoGPUs     bool  // 0 GPUs are requested, which adds no line but contradicts any other number
 	Memory     int64 // MiB
 	Disk       int64 // KiB
 
 	AccountingGroup string
 	Requirements    string // a ClassAd expression
 
-	Retries      *int  // nil: not said
-	SuccessCodes []int // return codes that are success; none: not said
+	Retries      *int  // nil: not set
+	SuccessCodes []int // return codes that are success; empty: not set
 
 	MemoryRetry *MemoryRetry
 
@@ -25,7 +25,7 @@ type MemoryRetry struct {
 	Times int
 }
 
-// The largest request. Beyond it is no machine, and condor_submit's arithmetic is near its end.
+// The largest requests. No machine has more, and condor_submit's arithmetic is near its limit.
 const (
 	mostCount  = 1_000_000
 	mostMemory = 1 << 30 // MiB: 1 PiB

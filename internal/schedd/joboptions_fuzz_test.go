@@ -9,8 +9,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// Whatever the fields hold beside whatever htcopts, the description is refused or has one line for each command, and
-// ends with our tag; a variable of the environment stands in its file alone.
+// Whatever the fields contain beside whatever htcopts, the description is refused, or has one line per command and ends with
+// our tag; an environment variable appears only in its file.
 func FuzzJobOptions(f *testing.F) {
 	f.Add("request_memory = 2GB", "Memory > 1", "group", "A", "x", int64(2048), int64(4096), 3, 5, int64(60))
 	f.Add("periodic_remove = error\nretry_until = 7\nmax_retries = 3", "a\n|| b", "a.b", "PATH", "$(id)", int64(1), int64(1<<30), 0, 255, int64(1))

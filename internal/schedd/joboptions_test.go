@@ -10,7 +10,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// jobOptionsOf are the cases of testdata/joboptions.txtar, in its order: htcopts stand there.
+// jobOptionsOf holds the cases of testdata/joboptions.txtar, which has the htcopts, in the same order.
 var jobOptionsOf = map[string]JobOptions{
 	"resources": {CPUs: 2, Memory: 2048, Disk: 10 << 20, GPUs: 1},
 	"resources that htcopts say, too, in other words": {CPUs: 2, Memory: 2048, Disk: 2048},

@@ -14,9 +14,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// ScheddName is the schedd that new jobs of this identity go to where nobody names another:
-// Options.Schedd, else what Options.Command says, else the configuration's SCHEDD_HOST, else the
-// schedd on this machine. An answer of the last three is kept for a while, see usual.
+// ScheddName returns the schedd that new jobs of this identity go to if nobody names another: Options.Schedd, else what
+// Options.Command says, else the configuration's SCHEDD_HOST, else the schedd on this machine. An answer from one of the last
+// three is kept for a while, see usual.
 func (c *Client) ScheddName(ctx context.Context, id Identity) (string, error) {
 	host, err := c.scheddHost(ctx, id)
 	if host != "" || err != nil {
@@ -37,11 +37,11 @@ func (c *Client) ScheddName(ctx context.Context, id Identity) (string, error) {
 	case name == here || strings.Contains(strings.TrimSuffix(name, "@"), "@"):
 		return name, nil
 	}
-	// A schedd with a name of its own announces itself like this.
+	// This is how a schedd with its own name announces itself.
 	return strings.TrimSuffix(name, "@") + "@" + here, nil
 }
 
-// scheddHost is ScheddName, but empty for the schedd on this machine.
+// scheddHost is like ScheddName, but returns "" for the schedd on this machine.
 func (c *Client) scheddHost(ctx context.Context, id Identity) (string, error) {
 	if c.o.Schedd != "" {
 		return c.o.Schedd, nil
@@ -55,14 +55,14 @@ func (c *Client) scheddHost(ctx context.Context, id Identity) (string, error) {
 }
 
 const (
-	// askAgain is how long an answer holds. A site's command answers from a service of the site's; CERN's is asked
-	// by every condor_* tool, so once in a while is no load.
+	// askAgain is how long an answer is valid. A site's command asks a service of the site; every condor_* tool asks CERN's, so
+	// an occasional question is no load.
 	askAgain = 5 * time.Minute
-	// doubted is how long it holds at least, also when the schedd that it named does not answer.
+	// doubted is how long it is valid at least, even if the schedd that it named does not answer.
 	doubted = 20 * time.Second
 )
 
-// usual remembers which schedd is the usual one of each identity: a site may give every account its own.
+// usual remembers each identity's usual schedd: a site may give every account its own.
 type usual struct {
 	mu sync.Mutex
 	m  map[Identity]*answer // by Identity.Who
@@ -73,7 +73,7 @@ type answer struct {
 	host string
 	have bool
 	till time.Time // when to ask again
-	last time.Time // when it was asked
+	last time.Time // when it was last asked
 }
 
 func (u *usual) of(id Identity) *answer {
@@ -90,8 +90,8 @@ func (u *usual) of(id Identity) *answer {
 	return a
 }
 
-// get returns the answer that holds, or asks. An error changes nothing while there is an earlier answer: better the
-// schedd of a moment ago than none.
+// get returns the valid answer, or asks. An error changes nothing if there is an earlier answer: an old one is better than
+// none.
 func (u *usual) get(ctx context.Context, id Identity, now time.Time, ask func() (string, error)) (string, error) {
 	a := u.of(id)
 	select {
@@ -116,7 +116,7 @@ func (u *usual) get(ctx context.Context, id Identity, now time.Time, ask func() 
 	return a.host, nil
 }
 
-// doubt is called when a schedd did not answer: if it is the usual one, there may be another by now.
+// doubt is called when a schedd did not answer: if it is the usual one, the site may have chosen another by now.
 func (u *usual) doubt(id Identity) {
 	a := u.of(id)
 	select {
@@ -143,15 +143,15 @@ func (c *Client) site(ctx context.Context, id Identity) (string, error) {
 	}
 	var e *Error
 	if errors.As(err, &e) {
-		e.Kind = Unreachable // what it says is not HTCondor's, and without it no schedd can be asked
+		e.Kind = Unreachable // its words are not HTCondor's, and without it no schedd can be asked
 	}
 	return "", err
 }
 
-// scheddName is what a schedd may be called.
+// scheddName matches valid names of schedds.
 var scheddName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.@-]*[A-Za-z0-9])?$`)
 
-// namedSchedd reads the schedd's name from what a site's command printed, which may be
+// namedSchedd reads the schedd's name from the output of a site's command, which may be
 //
 //	bigbird10.cern.ch                                        the name and nothing else
 //	SCHEDD_HOST = bigbird10.cern.ch                          HTCondor's configuration, other lines beside it
@@ -181,7 +181,7 @@ func namedSchedd(out string) (string, error) {
 	return name, nil
 }
 
-// config reads a setting of HTCondor's configuration; empty when it is not set.
+// config reads a setting of HTCondor's configuration; "" if it is not set.
 func (c *Client) config(ctx context.Context, id Identity, setting string) (string, error) {
 	var out bytes.Buffer
 	err := c.run(ctx, command{

@@ -24,7 +24,7 @@ import (
 type Options struct {
 	Namespace, Name string // of the Secret for all namespaces without their own
 	// PerNamespace lets a Secret of that name in an HTCJob's own namespace take precedence. Watched is the only namespace
-		// searched for them; empty: all.
+	// searched for them; empty: all.
 	PerNamespace bool
 	Watched      string
 	// Further names additional Secrets that HTCJobs may name, in their own namespace.

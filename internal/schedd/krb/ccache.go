@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// times are what a cache says of its ticket-granting ticket.
+// times is what a cache says about its ticket-granting ticket.
 type times struct {
-	start, end, renewTill time.Time // renewTill is zero when it cannot be renewed
+	start, end, renewTill time.Time // renewTill is zero if it cannot be renewed
 }
 
 const flagRenewable = 1 << 23
 
-// readCache finds the ticket-granting ticket of a cache file. The format is read here, and not
-// from klist, whose dates have two-digit years in an order of its own: version 4 is
-// documented (MIT krb5, "Credential cache file format") and unchanged since 1996.
+// readCache finds the ticket-granting ticket of a cache file. It reads the format itself instead of running klist, whose
+// dates have two-digit years in an order of their own: version 4 is documented (MIT krb5, "Credential cache file format") and
+// unchanged since 1996.
 func readCache(name string) (times, error) {
 	b, err := os.ReadFile(name) // #nosec G304 -- a cache of kinit's in --ticket-dir
 	if err != nil {
@@ -74,7 +74,7 @@ func parseCache(b []byte) (times, error) {
 	return times{}, errNoTicket
 }
 
-// reader cuts a cache into its parts; after the end of it everything is zero.
+// reader splits a cache into its parts; past its end everything is zero.
 type reader struct {
 	b     []byte
 	short bool

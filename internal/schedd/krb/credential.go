@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// Credential is what the operator's Secret holds: a user name and one of the others. With both
-// the keytab is used.
+// Credential is the content of a Secret: a user name and a password or a keytab. If it has both, the keytab is used.
 type Credential struct {
 	Username string // a principal; without @REALM the default realm of krb5.conf
-	Password string // line ends after it do not belong to it
+	Password string // trailing line ends are not part of it
 	Keytab   []byte
 }
 
-// normalize returns the credential as it is used; its errors are of kind Invalid.
+// normalize returns the credential in the form used; its errors are of kind Invalid.
 func (c Credential) normalize() (Credential, error) {
 	c.Username = strings.TrimSpace(c.Username)
-	// kubectl create secret --from-file keeps the line end that an editor put there.
+	// kubectl create secret --from-file keeps the line end that an editor added.
 	c.Password = strings.TrimRight(c.Password, "\r\n")
 	bad := func(m string) (Credential, error) { return c, &Error{Kind: Invalid, Message: m} }
 	switch {
@@ -38,7 +37,7 @@ func (c Credential) normalize() (Credential, error) {
 	return c, nil
 }
 
-// id names the credential without giving anything of it away: key is random.
+// id names the credential without revealing anything about it: key is random.
 func (c Credential) id(key []byte) string {
 	h := hmac.New(sha256.New, key)
 	for _, s := range []string{c.Username, c.Password, string(c.Keytab)} {

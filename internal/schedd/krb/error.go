@@ -21,10 +21,10 @@ const (
 
 var kindNames = [...]string{"Unknown", "InvalidCredential", "BadPassword", "UnknownPrincipal", "AccountExpired", "KDCUnreachable"}
 
-// String is a CamelCase word, fit for a condition's reason.
+// String returns a CamelCase word, fit for a condition's reason.
 func (k Kind) String() string { return kindNames[k] }
 
-// Error says why there is no ticket. It never holds a secret.
+// Error says why there is no ticket. It never contains a secret.
 type Error struct {
 	Kind    Kind
 	Message string
@@ -32,10 +32,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// passing tells failures that are about the KDC, not about the credential.
+// passing reports whether a failure is about the KDC, not about the credential.
 func (k Kind) passing() bool { return k == KDCUnreachable || k == Unknown }
 
-// rules are the words of MIT krb5 1.21, in order.
+// rules are the messages of MIT krb5 1.21, in order.
 var rules = []struct {
 	kind  Kind
 	words []string
@@ -47,10 +47,10 @@ var rules = []struct {
 	{Invalid, []string{"Malformed representation of principal", "Configuration file does not specify default realm", "Unsupported key table format", "Bad format in keytab"}},
 }
 
-// explain makes the error of a kinit that failed.
+// explain returns the error for a failed kinit.
 func explain(f *tool.Failure, c Credential) *Error {
 	words := f.Words
-	if c.Password != "" { // kinit does not say it; nothing that might shall
+	if c.Password != "" { // kinit does not print it, but nothing must
 		words = strings.ReplaceAll(words, c.Password, "***")
 	}
 	switch f.Cause {

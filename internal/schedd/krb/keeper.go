@@ -19,27 +19,26 @@ type Ticket struct {
 	Expires time.Time // end of the ticket-granting ticket
 }
 
-// Options says where the tools are and where the caches live.
+// Options says where the tools and the caches are.
 type Options struct {
 	BinDir     string        // directory of kinit; empty: found in PATH
 	Krb5Config string        // KRB5_CONFIG; empty: /etc/krb5.conf
-	Dir        string        // for the caches; should be memory-backed; made with mode 0700
-	Lifetime   time.Duration // asked for; 0: krb5.conf's or the KDC's default
-	Renewable  time.Duration // asked for; 0: krb5.conf's default
-	Timeout    time.Duration // for each kinit; 0: 15 s, a silent KDC would take 27 s
+	Dir        string        // for the caches; should be memory-backed; created with mode 0700
+	Lifetime   time.Duration // requested; 0: krb5.conf's or the KDC's default
+	Renewable  time.Duration // requested; 0: krb5.conf's default
+	Timeout    time.Duration // for each kinit; 0: 15 s (a silent KDC would take 27 s)
 	Now        func() time.Time
 }
 
 const (
 	defaultTimeout = 15 * time.Second
 
-	// minLeft is what a ticket must have left to be handed out: the longest command
-	// that begins with it should end with it.
+	// minLeft is the validity a ticket must have left to be handed out: the longest command that begins with it should also end
+	// with it.
 	minLeft = 2 * time.Minute
 
-	// After a refusal, or without a KDC, this long passes before the next kinit with the same
-	// credential. A KDC may lock an account after a few wrong passwords within half an hour or so:
-	// each further time the same one is refused, the pause is four times as long.
+	// The pauses after a refusal, or without a KDC, before the next kinit with the same credential. A KDC may lock an account
+	// after a few wrong passwords within half an hour or so: each further time the same one is refused, the pause quadruples.
 	pauseRefused     = time.Minute
 	pauseRefusedMost = time.Hour
 	pauseUnreachable = 10 * time.Second
@@ -51,7 +50,7 @@ type Keeper struct {
 	key [32]byte // names the caches
 
 	mu      sync.Mutex
-	dir     *private.Dir // made at the first ticket
+	dir     *private.Dir // created with the first ticket
 	entries map[string]*entry
 }
 
@@ -61,9 +60,9 @@ type entry struct {
 	path   string
 	times  times
 	have   bool
-	failed *Error        // of the last try, while it stands in for another
+	failed *Error        // of the last try, while it is returned instead of trying again
 	until  time.Time     // no kinit before this
-	pause  time.Duration // that was made after the last wrong password; 0: none was refused
+	pause  time.Duration // after the last wrong password; 0: none was refused
 }
 
 // New returns a keeper. It starts nothing; Close it to remove its caches.
@@ -79,13 +78,12 @@ func New(o Options) *Keeper {
 	return k
 }
 
-// Ticket returns a cache that is valid for some minutes at least. Errors are *Error, or the
-// context's.
+// Ticket returns a cache that is valid for at least some minutes. Errors are *Error, or the context's.
 //
-//  1. A ticket in the first two thirds of its life is returned as it is.
+//  1. A ticket in the first two thirds of its lifetime is returned as it is.
 //  2. An older one is renewed, or fetched again if that is refused.
 //  3. If no KDC answers, the present ticket is returned while it is valid.
-//  4. What failed is not tried again for a while with the same credential, and a wrong password less and less often.
+//  4. After a failure the same credential is not tried again for a while, and a wrong password less and less often.
 func (k *Keeper) Ticket(ctx context.Context, cred Credential) (Ticket, error) {
 	cred, err := cred.normalize()
 	if err != nil {
@@ -146,7 +144,7 @@ func (k *Keeper) Ticket(ctx context.Context, cred Credential) (Ticket, error) {
 
 func (e *entry) ticket() Ticket { return Ticket{CCache: e.path, Expires: e.times.end} }
 
-// renew asks for the same ticket with a later end. A copy is renewed: kinit empties the file first.
+// renew requests the same ticket with a later expiry. It renews a copy, because kinit empties the file first.
 func (k *Keeper) renew(ctx context.Context, e *entry) error {
 	next := e.path + ".new"
 	b, err := os.ReadFile(e.path)
@@ -169,7 +167,7 @@ func (k *Keeper) renew(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// fetch gets a new ticket with password or keytab.
+// fetch gets a new ticket with the password or keytab.
 func (k *Keeper) fetch(ctx context.Context, e *entry, cred Credential) *Error {
 	next := e.path + ".new"
 	var args []string
@@ -202,7 +200,7 @@ func (k *Keeper) fetch(ctx context.Context, e *entry, cred Credential) *Error {
 	return nil
 }
 
-// kinit runs kinit into the cache file; what it made is removed when it fails.
+// kinit runs kinit into the cache file, which is removed if kinit fails.
 func (k *Keeper) kinit(ctx context.Context, cache, stdin string, args ...string) error {
 	var env []string
 	if k.o.Krb5Config != "" {
@@ -218,7 +216,7 @@ func (k *Keeper) kinit(ctx context.Context, cache, stdin string, args ...string)
 	return err
 }
 
-// adopt puts a new cache into its place, at once for every reader.
+// adopt moves a new cache into place, atomically for every reader.
 func (e *entry) adopt(next string) error {
 	t, err := readCache(next)
 	if err == nil {
@@ -234,7 +232,7 @@ func (e *entry) adopt(next string) error {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%ds", int64(d/time.Second)) }
 
-// entry finds or makes the entry of a credential, and drops those whose ticket ended.
+// entry finds or makes a credential's entry, and drops entries whose ticket has expired.
 func (k *Keeper) entry(cred Credential) (*entry, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -262,7 +260,7 @@ func (k *Keeper) entry(cred Credential) (*entry, error) {
 	return e, nil
 }
 
-// open makes the keeper's own directory. The caller holds k.mu.
+// open creates the keeper's own directory. The caller holds k.mu.
 func (k *Keeper) open() (err error) {
 	if k.dir == nil {
 		k.dir, err = private.Make(k.o.Dir)

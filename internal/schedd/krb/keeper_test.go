@@ -58,8 +58,8 @@ func cacheFile(start, end, renew time.Time, renewable bool) []byte {
 	return b
 }
 
-// bench is a keeper whose kinit is a script that takes its next cache from a
-// file "next", or fails with the words in a file "fail".
+// bench is a keeper whose kinit is a script that takes its next cache from a file "next", or fails with the words in a file
+// "fail".
 type bench struct {
 	*Keeper
 	dir string
@@ -96,7 +96,7 @@ func (b *bench) write(t *testing.T, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o700))
 }
 
-// ticket is what the next kinit gets.
+// ticket sets what the next kinit gets.
 func (b *bench) ticket(t *testing.T, life time.Duration, renewable bool) {
 	t.Helper()
 	b.write(t, "next", string(cacheFile(b.now, b.now.Add(life), b.now.Add(24*time.Hour), renewable)))
@@ -241,7 +241,7 @@ func TestARefusedPasswordIsNotAskedAgainAtOnceButANewOneIs(t *testing.T) {
 func TestAWrongPasswordIsTriedLessAndLessOften(t *testing.T) {
 	b := newBench(t)
 	b.write(t, "fail", "kinit: Preauthentication failed while getting initial credentials\n")
-	for range 24 * 60 { // somebody asks each minute of a day
+	for range 24 * 60 { // somebody asks every minute of a day
 		_, err := b.Ticket(t.Context(), robot)
 		require.Error(t, err)
 		b.pass(time.Minute)
