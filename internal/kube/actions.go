@@ -18,9 +18,9 @@ type actionClass int
 
 const (
 	submitting    actionClass = iota
-	asking                    // what became of an attempt
-	removing                  // jobs, from HTCondor
-	actionClasses             // how many there are
+	asking                    // questions about what became of an attempt
+	removing                  // removals of jobs from HTCondor
+	actionClasses             // the number of classes
 )
 
 // classOf returns the class of an action.

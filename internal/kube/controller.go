@@ -91,7 +91,7 @@ type Controller struct {
 	secrets    fairqueue.Queue   // namespaces whose Secrets need an in-use check
 	syncing    keymutex.KeyMutex // held while one worker reads the ledger and writes the status of an HTCJob
 	blockers   blockers
-	answering  *backend.Answering // Options.Schedd is this
+	answering  *backend.Answering // also Options.Schedd
 	chooser    *backend.Chooser
 	owners     backend.Owners
 	absences   recovery.Absences

@@ -8,7 +8,7 @@
 //	                     ├─> observe ─> ledger ─> queue
 //	cron ─> Crosscheck ──┘
 //	                                      │
-//	                                      └─> outputfetch: the output of what has ended ─> queue
+//	                                      └─> outputfetch: the output of ended jobs ─> queue
 //
 // Queues hold the keys of HTCJobs. One is for the fast work: it reads the ledger, decides, and writes .status; a second one
 // does the same for HTCJobs without news. Whatever needs HTCondor goes to the action queues (actions.go), whose workers

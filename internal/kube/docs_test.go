@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// namings are the ways in which the sources name a condition's type or reason.
+// namings match the ways in which the sources name a condition's type or reason.
 var namings = []*regexp.Regexp{
 	regexp.MustCompile(`metav1\.Condition(?:True|False|Unknown), "([A-Z]\w+)"`),
 	regexp.MustCompile(`\b[rR]eason: +"([A-Z]\w+)"`),

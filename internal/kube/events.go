@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/lifecycle"
 )
 
-// RecordedEvents is Events over client-go's recorder.
+// RecordedEvents implements Events with client-go's recorder.
 type RecordedEvents struct{ Recorder events.EventRecorder }
 
 func (e RecordedEvents) Normal(job *v1alpha1.HTCJob, reason, message string) {

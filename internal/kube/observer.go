@@ -60,7 +60,7 @@ func (o Observer) fetchFailed(reason string) {
 	}
 }
 
-// Queues lists the queues of Waiting.
+// Queues lists the keys of Waiting's result.
 var Queues = []string{"changed", "routine", "submit", "ask", "remove", "check", "fetch", "logs"}
 
 // Waiting returns how many HTCJobs wait in each queue for a worker: for a sync, for an HTCondor command, for their

@@ -104,7 +104,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	return c.missing(ctx, job, *run, c.Now())
 }
 
-// missing continues with an attempt of which HTCondor has no trace: the first time it waits, the second time it sends it.
+// missing continues with an attempt of which HTCondor has no trace: the first time it waits, the second time it sends the attempt.
 func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, asked time.Time) error {
 	if first := c.absences.First(run.UID, asked); asked.Sub(first) < recovery.AbsentTwice {
 		return &waiting{recovery.AbsentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
@@ -150,7 +150,7 @@ func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, t bac
 	return &run, nil
 }
 
-// goOn sends an attempt of which the schedd has nothing, unless it should no longer be sent.
+// goOn sends an attempt that the schedd does not have, unless it should no longer be sent.
 func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
 	if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
 		return err
@@ -192,7 +192,7 @@ func ofAttempt(attempt int, jobs []schedd.Job) []schedd.Job {
 	return slices.DeleteFunc(jobs, func(j schedd.Job) bool { return j.Tag.Attempt != attempt })
 }
 
-// sendAgain sends an attempt of which the schedd certainly has nothing. The sandbox and the token are new, and the schedd is
+// sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd is
 // chosen again: the spec, or the site's command, may name another by now.
 func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
 	d, err := c.Site.translate(job, run.Attempt)

@@ -149,7 +149,7 @@ func (c *Controller) endStop(ctx context.Context, run ledger.Run, change func(*l
 	return nil
 }
 
-// withdraw gives up an attempt of which the schedd certainly has nothing, because spec.suspend is true.
+// withdraw gives up an attempt that the schedd certainly does not have, because spec.suspend is true.
 func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
 	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended, "spec.suspend is true"
 	run.Ended, run.Confirmed = c.Now(), true

@@ -8,7 +8,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Site is what the administrator sets for every job.
+// Site holds the administrator's settings for all jobs.
 type Site struct {
 	backend.Policy
 	ImageRegistry    string
@@ -23,7 +23,7 @@ type Site struct {
 	MaxOutput        int64    // MiB of output per job; 0: no limit
 }
 
-// translate turns an HTCJob into the description of one attempt. Its errors are of kind schedd.Refused.
+// translate returns the description of one attempt of an HTCJob. Its errors are of kind schedd.Refused.
 func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, error) {
 	image, err := schedd.ResolveImage(job.Spec.Script.Image, s.ImageRegistry)
 	if err != nil {

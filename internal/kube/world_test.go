@@ -41,8 +41,8 @@ type world struct {
 	asked   int              // how often Credentials was asked for the common account
 
 	accounts map[string]string // by namespace, for those that have their own
-	writes   int               // of a status
-	patches  int               // of a Secret
+	writes   int               // of statuses
+	patches  int               // of Secrets
 
 	own      []secrets.Own // what Credentials returns for the namespace's own
 	unheld   error         // the error of Hold and LetGo

@@ -19,7 +19,7 @@ const (
 	HalfSpooled         // files stopped arriving: it will never run
 )
 
-// Finding is what the schedd has of an attempt.
+// Finding describes what the schedd has of an attempt.
 type Finding struct {
 	Verdict  Verdict
 	Cluster  schedd.Cluster
