@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// all asks for every matching job. If the answer fails, one ad may be the cause: what its owner wrote into it must not
-// hide the others. Then it asks which jobs there are, without any attribute that a user can make long; then for those
-// whose ads are small; and if that fails too, for smaller and smaller groups, until it has isolated the jobs for which
-// the answer fails. These are reported as Unread.
+// all asks for every matching job. If the answer fails, one ad may be the cause: what its owner wrote into it must not hide
+// the others. Then all asks which jobs exist, without any attribute that a user can make long; then for those whose ads are
+// small; and if that fails too, for smaller and smaller groups, until it has isolated the jobs for which the answer fails.
+// These are reported as Unread.
 func (c *Client) all(ctx context.Context, q question, fn func(Job) error) error {
 	var seen []jobNumber
 	failure := c.ask(ctx, q.limited(Projection), func(j Job) error {
@@ -33,10 +33,10 @@ func (c *Client) all(ctx context.Context, q question, fn func(Job) error) error 
 	return n.within(ctx, there)
 }
 
-// identifying are the attributes by which a job is known at all. One whose tag has a long text is none of htcd's.
+// identifying lists the attributes that identify a job. A job whose tag has a long text is not htcd's.
 var identifying = map[string]bool{"ClusterId": true, "ProcId": true, "JobStatus": true, "Owner": true, attrUID: true, attrAttempt: true}
 
-// census lists the jobs that match, in the order of their numbers.
+// census lists the matching jobs in the order of their numbers.
 func (c *Client) census(ctx context.Context, q question) ([]Job, error) {
 	var there []Job
 	projection := "ClusterId,ProcId,JobStatus,Owner," + attrUID + "," + attrAttempt
@@ -48,20 +48,20 @@ func (c *Client) census(ctx context.Context, q question) ([]Job, error) {
 	return there, err
 }
 
-// narrowing is what is known while the jobs are looked for that a question fails for.
+// narrowing is the state of a search for the jobs that make a question fail.
 type narrowing struct {
 	client   *Client
 	q        question
 	fn       func(Job) error
-	failure  error // of the whole question
+	failure  error // of the complete question
 	failures int   // of parts of it
 	seen     map[jobNumber]bool
 }
 
-// maxFailures bounds how many commands a narrowing takes. One job is found among a million with 20 that fail.
+// maxFailures limits the failed commands of a narrowing. Finding one job among a million takes 20.
 const maxFailures = 100
 
-// within asks for some jobs that are there, in the order of their numbers.
+// within asks for some existing jobs, in the order of their numbers.
 func (n *narrowing) within(ctx context.Context, there []Job) error {
 	if len(there) == 0 {
 		return nil

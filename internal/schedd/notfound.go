@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// notLocated is condor_ping's message about a schedd whose address it did not get: because the collector has no record of
-// it, or did not answer.
+// notLocated is condor_ping's message about a schedd whose address it did not get, because the collector has no record of
+// it or did not answer.
 const notLocated = "couldn't locate"
 
-// notFound replaces that error by one that names the schedd, and reports whether the collector answers. The collector cannot
-// distinguish a schedd that was stopped properly, or has been away for longer than it remembers (15 minutes), from one
-// that never existed, so both are named.
+// notFound replaces that error with one that names the schedd and reports whether the collector answers. The collector cannot
+// distinguish a schedd that was stopped properly, or has been away for longer than it remembers (15 minutes), from one that
+// never existed, so both are named.
 func (c *Client) notFound(ctx context.Context, id Identity, args []string, err error) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || e.Kind != Unreachable || !strings.Contains(e.Stderr, notLocated) || ctx.Err() != nil {
@@ -26,7 +26,7 @@ func (c *Client) notFound(ctx context.Context, id Identity, args []string, err e
 	if collector != "" {
 		ask = append(ask, "-pool", collector)
 	} else {
-		collector, _ = c.config(ctx, id, "COLLECTOR_HOST") // without it the error says less
+		collector, _ = c.config(ctx, id, "COLLECTOR_HOST") // without it the error merely says less
 	}
 	_, silent := c.ping(ctx, id, min(pingTimeout, c.o.Timeout), ask...)
 	told := *e
@@ -38,14 +38,14 @@ func (c *Client) notFound(ctx context.Context, id Identity, args []string, err e
 	return &told
 }
 
-// withName adds the schedd of a command to words that omit it.
+// withName adds the schedd of a command to a message that omits it.
 func withName(e *Error, args []string) {
 	if name := named(args); e.Kind == Unreachable && !strings.Contains(e.Error(), name) {
 		e.Stderr = fmt.Sprintf("schedd %s: %s", name, cmp.Or(e.Stderr, strings.TrimPrefix(e.Error(), e.Command+": ")))
 	}
 }
 
-// named is the schedd that a command line names.
+// named returns the schedd that a command line names.
 func named(args []string) string {
 	if i := slices.Index(args, "-name"); i >= 0 && i+1 < len(args) {
 		return args[i+1]

@@ -12,10 +12,9 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// Queue calls fn for every job in the schedd's queue that matches (all, when constraint is
-// empty), whoever owns it. Only a nil error is an answer: whatever fn saw before an error
-// proves nothing about what it did not see. An error of fn ends the query and is
-// returned as it is, but for ErrReasons.
+// Queue calls fn for every matching job in the schedd's queue (all if constraint is empty), whoever owns it. Only a nil error
+// is an answer: what fn saw before an error proves nothing about what it did not see. An error of fn other than ErrReasons
+// ends the query and is returned as it is.
 func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn func(Job) error) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -26,7 +25,7 @@ func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn f
 	return c.answer(ctx, question{command: command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout}, constraint: constraint}, fn)
 }
 
-// ask asks once for some attributes of the jobs that match.
+// ask asks once for some attributes of the matching jobs.
 func (c *Client) ask(ctx context.Context, cmd command, fn func(Job) error) error {
 	cmd.read = func(r io.Reader) error {
 		err := classad.ReadJSON(r, func(ad classad.Ad) error {
@@ -49,7 +48,7 @@ func (c *Client) ask(ctx context.Context, cmd command, fn func(Job) error) error
 }
 
 // fields are the requested attributes and their destinations. Requesting only these makes a query six times
-// faster than requesting whole ads. None of them may be long.
+// faster than requesting complete ads. None of them may be long.
 var fields = map[string]func(*Job, classad.Value){
 	"ClusterId":            func(j *Job, v classad.Value) { j.Cluster = integer(v) },
 	"ProcId":               func(j *Job, v classad.Value) { j.Proc = integer(v) },
@@ -85,14 +84,14 @@ var reasons = map[string]func(*Job, classad.Value){
 	"RemoveReason":   func(j *Job, v classad.Value) { j.RemoveReason, _ = v.Str() },
 }
 
-// Projection is what every query asks of a job, as -attributes takes it.
+// Projection is what every query requests of a job, in the form that -attributes takes.
 var Projection = attributes(fields)
 
 func attributes(of map[string]func(*Job, classad.Value)) string {
 	return strings.Join(slices.Sorted(maps.Keys(of)), ",")
 }
 
-// newJob reads an ad. One without a number or a state is no job's.
+// newJob reads an ad. An ad without a number or a state is not a job's.
 func newJob(ad classad.Ad) (Job, error) {
 	j := Job{Cluster: -1, Proc: -1}
 	for _, a := range ad {
@@ -101,7 +100,7 @@ func newJob(ad classad.Ad) (Job, error) {
 			continue
 		}
 		for _, known := range []map[string]func(*Job, classad.Value){fields, reasons} {
-			for name, set := range known { // perhaps in other letters
+			for name, set := range known { // perhaps in another case
 				if strings.EqualFold(name, a.Name) {
 					set(&j, a.Value)
 				}
@@ -117,7 +116,7 @@ func newJob(ad classad.Ad) (Job, error) {
 func integer(v classad.Value) int   { i, _ := v.Int(); return int(i) }
 func seconds(v classad.Value) int64 { i, _ := v.Int(); return i }
 
-// size reads a number of bytes, which HTCondor counts as a real number.
+// size reads a number of bytes, which HTCondor stores as a real number.
 func size(v classad.Value) int64 {
 	if n, ok := v.Real(); ok && n > 0 { // a user may have written anything
 		return int64(min(n, 1<<50))

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// question is one of condor_q or condor_history.
+// question is a query by condor_q or condor_history.
 type question struct {
 	command
 	constraint string
-	limits     []string // -limit and the like: how many jobs of those that match
-	bounds     []string // -since: where to stop, whatever is asked for
+	limits     []string // -limit and the like: how many of the matching jobs
+	bounds     []string // -since: where to stop, whatever is requested
 }
 
-// about is the command line for some attributes of the jobs that match all of the constraints.
+// about returns the command line for some attributes of the jobs that match all constraints.
 func (q question) about(projection string, constraints ...string) command {
 	cmd := q.command
 	cmd.args = append(slices.Clone(cmd.args), "-attributes", projection)
@@ -33,20 +33,20 @@ func (q question) about(projection string, constraints ...string) command {
 	return cmd
 }
 
-// limited is about for as many jobs as the question is for.
+// limited is like about, with the question's limit on the number of jobs.
 func (q question) limited(projection string, constraints ...string) command {
 	cmd := q.about(projection, constraints...)
 	cmd.args = append(cmd.args, q.limits...)
 	return cmd
 }
 
-// ErrReasons is returned by fn for a job that it cannot judge without HoldReason, LastHoldReason and RemoveReason. It is
-// then called for that job once more, with the reasons, after all others. They are requested separately, a few at a
-// time, and only if they are short enough for people to read: a job's owner decides how long they are, and an answer
-// that contains one of 17 MB fails as a whole.
+// ErrReasons is returned by fn for a job that it cannot judge without HoldReason, LastHoldReason and RemoveReason. fn is then
+// called for that job once more, with the reasons, after all others. Reasons are requested separately, a few at a time, and
+// only if they are short enough for people to read: a job's owner decides how long they are, and an answer that contains one
+// of 17 MB fails completely.
 var ErrReasons = errors.New("the job's reasons are needed")
 
-// answer calls fn for every job that matches.
+// answer calls fn for every matching job.
 func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) error {
 	var unjudged []Job
 	err := c.all(ctx, q, func(j Job) error {
@@ -70,13 +70,13 @@ func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) err
 
 const (
 	reasonsAtOnce = 500
-	// maxText is the longest text of an attribute, in bytes: the schedd omits longer ones.
+	// maxText is the maximum length of an attribute's text, in bytes: the schedd omits longer ones.
 	maxText = 4 << 10
 
 	noReason = "HTCondor gives no reason, or one of more than 4096 bytes, which is not asked for"
 )
 
-// reasons asks for the reasons of some jobs.
+// reasons requests the reasons of some jobs.
 func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Job) error) error {
 	left := map[jobNumber]Job{}
 	var clusters, procs []string
@@ -102,7 +102,7 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Jo
 	if len(left) == 0 {
 		return nil
 	}
-	// A job that has left the queue since is not in this answer: the history, which is asked after the queue, has its reasons.
+	// A job that has since left the queue is not in this answer: the history, which is asked after the queue, has its reasons.
 	cmd = q.about("ClusterId,ProcId,JobStatus", ofCluster, ofProc)
 	return c.ask(ctx, cmd, func(there Job) error {
 		j, silent := left[there.number()]
@@ -115,14 +115,14 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Jo
 	})
 }
 
-// anyOf matches jobs of which the attribute is one of the values.
+// anyOf matches jobs whose attribute has one of the values.
 func anyOf(attribute string, values []string) string {
 	slices.Sort(values)
 	return "member(" + attribute + ", {" + strings.Join(slices.Compact(values), ",") + "})"
 }
 
-// small matches jobs of which none of the attributes has a long text, be it a string or an expression. The schedd takes
-// some microseconds per job for it.
+// small matches jobs none of whose attributes has a long text, be it a string or an expression. It costs the schedd a few
+// microseconds per job.
 func small[T any](of map[string]T) string {
 	var all []string
 	for name := range of {

@@ -81,7 +81,7 @@ func TestRemoveOfNothingIsNoError(t *testing.T) {
 	}
 }
 
-// hang is a tool that starts a child and waits without end; both write their number.
+// hang is a tool that starts a child and waits indefinitely; both write their process ids.
 const hang = `echo $$ >>%[1]s; (echo "$(exec sh -c 'echo $PPID')" >>%[1]s; exec sleep 1000) & wait`
 
 func TestWhatOneJobsAdSpoilsIsNarrowedDownToThatJob(t *testing.T) {

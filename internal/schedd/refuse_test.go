@@ -8,8 +8,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// refused.txtar holds what was seen to work against a description that takes htcopts as
-// they come; test/schedd shows the effects.
+// refused.txtar holds lines that proved effective in a description that takes htcopts unchecked; test/schedd shows the effects.
 func TestWhatSubmitLinesCanDoIsRefused(t *testing.T) {
 	ar, err := txtar.ParseFile("testdata/refused.txtar")
 	require.NoError(t, err)

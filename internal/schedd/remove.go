@@ -8,9 +8,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// Remove removes the matching jobs, with a reason that their ads keep. It is no error if none matched; condor_rm reports
-// the same for jobs that this identity may not remove, so only a query shows that nothing is left. A completed job that
-// still waits in the queue goes to the history as removed, LastJobStatus 4: it stays completed.
+// Remove removes the matching jobs, with a reason that their ads keep. It is not an error if none match; condor_rm reports the
+// same for jobs that this identity may not remove, so only a query shows that nothing is left. A completed job that still
+// waits in the queue enters the history as removed with LastJobStatus 4: it stays completed.
 func (c *Client) Remove(ctx context.Context, id Identity, constraint, reason string) error {
 	args, err := c.target(ctx, id)
 	if err != nil {

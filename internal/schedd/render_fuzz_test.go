@@ -9,8 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// Whatever the fields of a spec hold, the submit description and the head of the
-// wrapper say them back word by word, or are refused.
+// Whatever a spec's fields contain, the submit description and the head of the wrapper repeat it verbatim, or are refused.
 func FuzzRender(f *testing.F) {
 	f.Add("zero", "centos", "bash", "echo A\n", 1)
 	f.Add(`say "hi" to a\b`, "docker://reg:5000/a/b:1@sha256:0af", `bash -c it's;$(rm) "`, "", 300)
@@ -69,7 +68,7 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
-// lineOf is the rest of the one line that begins so.
+// lineOf returns the rest of the only line with that prefix.
 func lineOf(text, prefix string) string {
 	_, after, _ := strings.Cut(text, "\n"+prefix)
 	line, _, _ := strings.Cut(after, "\n")

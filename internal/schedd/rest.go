@@ -15,20 +15,19 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// attrSpooled lists a job's output files, except its streams. HTCondor joins their names with commas and treats
-// each comma in a name as the end of one. Without the list it sends every file that the job has left in its directory,
-// whatever its name.
+// attrSpooled lists a job's output files, except its streams. HTCondor joins their names with commas and treats each comma in
+// a name as its end. Without the list it sends every file that the job has left in its directory, whatever its name.
 const attrSpooled = "SpooledOutputFiles"
 
-// maxList bounds, in bytes, the list that an ad is edited with: the kernel takes no argument of more than 128 KiB.
+// maxList limits, in bytes, the list written into an ad: the kernel accepts no argument of more than 128 KiB.
 const maxList = 100 << 10
 
-// rest brings what there is of one job after a transfer in which a file was not there: the script may have removed its own
-// streams, or the job was killed before its files got names without commas (see wrapper.sh). If the list has more than came, the
-// error is a TransferError with Lacks.
+// rest fetches what exists of one job's output after a transfer in which a file was missing: the script may have removed its
+// own streams, or the job was killed before its files got names without commas (see wrapper.sh). If the list has more than
+// arrived, the error is a TransferError with Lacks.
 func (c *Client) rest(ctx context.Context, id Identity, args []string, procs Procs, dir string, failure error) error {
 	own := filepath.Join(dir, strconv.Itoa(procs.Numbers[0]))
-	var unlisted *TransferError // the failure for which the list was left out
+	var unlisted *TransferError // the failure for which the list was omitted
 	var list string
 	for range 3 {
 		var at *TransferError
@@ -53,13 +52,13 @@ func (c *Client) rest(ctx context.Context, id Identity, args []string, procs Pro
 				return failure
 			}
 			unlisted = at
-			// In the next fetch it is there again: it alone says whether something is missing.
+			// The next fetch has the list again: only it shows whether something is missing.
 			edit[1] = "ifThenElse(" + attrFetch + " =?= " + classad.Quote(dir) + ", undefined, " + classad.Quote(list) + ")"
 		}
 		if _, err := c.edit(ctx, id, procs.Constraint(), edit...); err != nil {
 			return err
 		}
-		// Of what it fails to read the schedd may send an empty file.
+		// The schedd may send an empty file for one it fails to read.
 		if err := errors.Join(os.RemoveAll(own), os.Mkdir(own, 0o700)); err != nil {
 			return err
 		}
@@ -89,7 +88,7 @@ func (c *Client) rest(ctx context.Context, id Identity, args []string, procs Pro
 	return nil
 }
 
-// list asks for the list of one job.
+// list requests the list of one job.
 func (c *Client) list(ctx context.Context, id Identity, procs Procs) (string, error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -110,8 +109,8 @@ func names(dir string) ([]string, error) {
 	return all, err
 }
 
-// lacking are the names in a list that are neither the name of a file that came nor a part of one. Blanks at the ends of
-// names and control characters do not count: on its way to us the list may have lost them.
+// lacking returns the names in a list that are neither the name of a file that arrived nor a part of one. Blanks at the ends
+// of names and control characters do not count: the list may have lost them on its way.
 func lacking(list string, came []string) []string {
 	parts := map[string]int{}
 	for _, name := range came {

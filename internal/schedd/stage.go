@@ -9,11 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Stage writes the sandbox of a run into dir, which must exist: job.sub, job.sh,
-// script, token (mode 0600) and, where d has them, .environment (mode 0600) and htcd-send. What stood there under these
-// names is replaced. Everything is on disk when it returns, so that condor_submit never
-// waits for a file while it holds up the schedd. Errors of kind Refused are about d,
-// others about dir.
+// Stage writes the sandbox of a run into dir, which must exist: job.sub, job.sh, script, token (mode 0600) and, if d has
+// them, .environment (mode 0600) and htcd-send, replacing existing files. Everything is on disk when it returns, so that
+// condor_submit never waits for a file while it blocks the schedd. Errors of kind Refused are about d, others about dir.
 func Stage(dir string, d Description, token string) error {
 	sub, err := d.Render()
 	if err != nil {
@@ -64,7 +62,7 @@ func copySender(dir, from string) error {
 	})
 }
 
-// write makes a new file: one that was there may have had another mode.
+// write creates a new file: an existing one may have another mode.
 func write(name string, mode fs.FileMode, fill func(io.Writer) error) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

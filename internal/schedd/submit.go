@@ -15,19 +15,18 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// timePerProc is what a submit gets per proc beyond Options.Timeout: measured 1.5 ms on an idle
-// schedd, which is 20 times slower when it is busy.
+// timePerProc is what a submit gets per proc beyond Options.Timeout: 1.5 ms measured on an idle schedd, up to 20 times that on
+// a busy one.
 const timePerProc = 20 * time.Millisecond
 
 var (
-	// rangeRE is what -terse prints for each cluster: "9.0 - 9.2".
+	// rangeRE matches what -terse prints for each cluster: "9.0 - 9.2".
 	rangeRE = regexp.MustCompile(`^(\d+)\.0 - (\d+)\.(\d+)\n$`)
 	queueRE = regexp.MustCompile(`(?m)^queue (\d+)\n$`)
 )
 
-// Submit sends the sandbox that Stage wrote into dir and returns the new cluster. An error
-// may carry a cluster, see Error.Cluster. Exit 0 is not the end of spooling: for about
-// a second the jobs are held with code 16.
+// Submit sends the sandbox that Stage wrote into dir and returns the new cluster. An error may carry a cluster, see
+// Error.Cluster. Exit 0 is not the end of spooling: for about a second the jobs are held with code 16.
 func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, error) {
 	procs, err := stagedProcs(dir)
 	if err != nil {
@@ -48,14 +47,14 @@ func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, 
 	var e *Error
 	switch {
 	case err != nil && errors.As(err, &e):
-		// The range comes before the files: the cluster exists, but will hardly run.
+		// The range is printed before the files are sent: the cluster exists, but will hardly run.
 		if known {
 			e.Cluster = &cluster
 		}
 		if known && e.Kind == Refused {
-			e.Kind, e.AtCommit = Unknown, false // nothing is refused that has a cluster
+			e.Kind, e.AtCommit = Unknown, false // a submission with a cluster is not refused
 		}
-		// Problems with a job's credential are reported in place of the range.
+		// Problems with a job's credential are reported instead of the range.
 		if said := strings.Join(strings.Fields(out.String()), " "); !known && said != "" {
 			e.Stderr = strings.TrimSuffix(clip(said)+" | "+e.Stderr, " | ")
 		}

@@ -11,11 +11,10 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// parseOptions reads the htcopts of an HTCJob and returns the submit lines to write. It
-// knows comments, empty lines, continued lines, "command = value", "+Attribute =
-// expression" and "MY.Attribute = expression", and refuses everything else.
-// Expressions are printed from their parsed form, so that nothing rides along.
-// allow names further commands and +Attributes. Errors are of kind Refused.
+// parseOptions reads an HTCJob's htcopts and returns the submit lines to write. It knows comments, empty lines, continued
+// lines, "command = value", "+Attribute = expression" and "MY.Attribute = expression", and refuses everything else.
+// Expressions are printed from their parsed form, so that nothing can be smuggled in. allow names further commands
+// and +Attributes. Errors are of kind Refused.
 func parseOptions(options string, allow []string) ([]option, error) {
 	var os []option
 	for l, err := range logicalLines(options) {
@@ -36,9 +35,9 @@ func parseOptions(options string, allow []string) ([]option, error) {
 	return os, nil
 }
 
-// option is one submit line as it is to be written.
+// option is one submit line in the form to write.
 type option struct {
-	key   string // a command in small letters, or My.Attribute
+	key   string // a command in lower case, or My.Attribute
 	value string
 }
 
@@ -53,7 +52,7 @@ type logicalLine struct {
 // segment says where a part of the joined text was written.
 type segment struct{ off, line, column int }
 
-// refuse makes the error for the place off in the joined text.
+// refuse returns the error for the offset off in the joined text.
 func (l logicalLine) refuse(off int, format string, args ...any) *Error {
 	at := l.segments[0]
 	for _, s := range l.segments {
@@ -65,7 +64,7 @@ func (l logicalLine) refuse(off int, format string, args ...any) *Error {
 	return refused("htcopts, line %d, column %d: %w", at.line, column, fmt.Errorf(format, args...))
 }
 
-// logicalLines yields the lines that say something.
+// logicalLines yields the lines that are neither empty nor comments.
 func logicalLines(options string) func(yield func(logicalLine, error) bool) {
 	return func(yield func(logicalLine, error) bool) {
 		physical := strings.Split(strings.ReplaceAll(options, "\r\n", "\n"), "\n")
@@ -113,13 +112,13 @@ func logicalLines(options string) func(yield func(logicalLine, error) bool) {
 func trim(s string) string { return strings.Trim(s, " \t") }
 
 var (
-	// macro is everything condor_submit replaces: $(X), $ENV(X), $Fn(X), $$(X), $$([expr]).
+	// macro matches everything condor_submit replaces: $(X), $ENV(X), $Fn(X), $$(X), $$([expr]).
 	macro  = regexp.MustCompile(`\$(\$|[A-Za-z_]*[(\[])`)
 	keyRE  = regexp.MustCompile(`^(\+|(?i:my)\.)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=([ \t]*)`)
 	nameRE = regexp.MustCompile(`^[^ \t=:(]+`)
 )
 
-// parse checks one line and returns it as it is to be written.
+// parse checks one line and returns it in the form to write.
 func (l logicalLine) parse(allow []string) (option, error) {
 	if at, what := unplain(l.text); what != "" {
 		return option{}, l.refuse(at, "found %s, expected plain text", what)
@@ -166,7 +165,7 @@ const (
 	maxRequirements = 8192    // characters, as in spec.requirements
 )
 
-// short bounds what one line adds to the ad: the schedd holds it for every job, and evaluates what refers to it.
+// short limits what one line adds to the ad: the schedd keeps it for every job and evaluates what refers to it.
 func short(key, value string) error {
 	switch {
 	case key == "requirements":
@@ -179,8 +178,8 @@ func short(key, value string) error {
 	return nil
 }
 
-// rule finds what the value of name may be and the key to write it with. A nil allowance
-// comes with the words of the refusal instead.
+// rule returns which values name may have and the key to write it with. If the allowance is nil, the string is the refusal's
+// message instead.
 func rule(name string, attribute bool, allow []string) (allowance, string) {
 	command := strings.ToLower(name)
 	has := func(list []string, n string) bool {
@@ -222,8 +221,7 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 	return nil, fmt.Sprintf("the command %s is not allowed; docs/htcjob.md lists those that are", name)
 }
 
-// commandOf finds the allowed command that sets an attribute, such as
-// request_cpus for RequestCpus.
+// commandOf returns the allowed command that sets an attribute, such as request_cpus for RequestCpus.
 func commandOf(attribute string) string {
 	if attribute == "jobprio" {
 		return "priority"

@@ -12,16 +12,16 @@ import (
 type Tail struct {
 	Cluster, Proc int
 	Stderr        bool  // its standard error instead of its standard output
-	Follow        bool  // go on with what it writes, until it ends or the context does
-	MaxBytes      int64 // of one transfer: of the end of what is there at first, of what came since then in Follow
+	Follow        bool  // continue with what it writes, until it or the context ends
+	MaxBytes      int64 // per transfer: from the end of the existing output at first, then, with Follow, of what was added
 	Timeout       time.Duration
 }
 
-// Tail copies what a running job has written to w, straight from the node it runs on. The node's
-// starter does nothing else while it sends, so w must never wait for anybody.
+// Tail copies what a running job has written to w, directly from the node it runs on. The node's starter does nothing else
+// while it sends, so w must never block.
 //
-// If the job does not run (any more), condor_tail asks again every 2 s and never reports it: check that it runs before,
-// and end the context when it does not. With Follow it ends without an error when it can no longer reach the starter.
+// If the job does not run (any more), condor_tail retries every 2 s and never reports it: check that it runs beforehand, and
+// end the context when it no longer does. With Follow it ends without an error when it can no longer reach the starter.
 func (c *Client) Tail(ctx context.Context, id Identity, t Tail, w io.Writer) error {
 	args, err := c.target(ctx, id)
 	if err != nil {

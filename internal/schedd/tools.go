@@ -8,13 +8,14 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// Tools are the commands of HTCondor that this package runs.
+// Tools lists HTCondor's commands that this package runs.
 var Tools = []string{
 	"condor_submit", "condor_q", "condor_history", "condor_rm", "condor_qedit", "condor_transfer_data", "condor_tail",
 	"condor_config_val", "condor_ping",
 }
 
-// Version is what HTCondor's tools say of themselves, such as 23.9.6. Not all of them can be asked; they are of one package.
+// Version returns the version that HTCondor's tools report, such as 23.9.6. Not all of them can be asked, but they come in one
+// package.
 func (c *Client) Version(ctx context.Context) (string, error) {
 	var out bytes.Buffer
 	err := c.run(ctx, command{name: "condor_q", args: []string{"-version"}, timeout: c.o.Timeout, read: tool.Output(&out)})

@@ -14,32 +14,31 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
-// The names under which the streams of a job are among its output. They are HTCondor's own names in the job's
-// directory: a file that the script calls so is the stream.
+// The names of a job's streams among its output. They are HTCondor's own names in the job's directory: a file to which the
+// script gives such a name is the stream.
 const (
 	Stdout = "_condor_stdout"
 	Stderr = "_condor_stderr"
 )
 
 const (
-	// attrFetch names, in the ad of a job, the fetch that takes it, so that the three commands of a
-	// fetch speak of the same jobs.
+	// attrFetch names, in a job's ad, the fetch that handles it, so that the three commands of a fetch refer to the same jobs.
 	attrFetch = "HTCJobFetch"
 	// attrFetched lets a completed job leave the queue.
 	attrFetched = "HTCJobFetched"
 )
 
 const (
-	// timePerTransfer is for a job of 1 GiB at 9 MB/s; one of a few KB takes 5 ms (measured, 100 in one command).
+	// timePerTransfer suffices for a job of 1 GiB at 9 MB/s; one of a few KB takes 5 ms (measured, 100 in one command).
 	timePerTransfer = 2 * time.Minute
-	// maxTransferTime bounds the deadline of a command for many.
+	// maxTransferTime limits the deadline of a command for many jobs.
 	maxTransferTime = 30 * time.Minute
 )
 
-// HoldTooMuchOutput is the hold code of a job that left more behind than Description.MaxOutput.
+// HoldTooMuchOutput is the hold code of a job that left more output than Description.MaxOutput.
 const HoldTooMuchOutput = 33
 
-// Waiting matches every completed job, sent by some htcd, that has not been let go.
+// Waiting matches every completed job, sent by any htcd, that has not been released.
 var Waiting = fmt.Sprintf("%s && JobStatus == %d && %s =!= true", Tagged, Completed, attrFetched)
 
 // Procs are jobs of one cluster.
@@ -49,7 +48,7 @@ type Procs struct {
 	Numbers []int
 }
 
-// Constraint matches those of them that have completed. A range costs the schedd two comparisons.
+// Constraint matches those that have completed. A range costs the schedd two comparisons.
 func (p Procs) Constraint() string {
 	var numbers []string
 	for i := 0; i < len(p.Numbers); {
@@ -63,28 +62,28 @@ func (p Procs) Constraint() string {
 	return fmt.Sprintf("ClusterId == %d && %s && JobStatus == %d && (%s)", p.Cluster, p.Tag.Constraint(), Completed, strings.Join(numbers, " || "))
 }
 
-// ownPlaces takes out of an ad whatever else names a place for the tool to write to: who has the account of a job may have
+// ownPlaces removes from an ad whatever else names a place for the tool to write to: anyone with the job's account may have
 // edited it.
 var ownPlaces = []string{
 	"Out", classad.Quote(Stdout), "Err", classad.Quote(Stderr), "TransferOutputRemaps", "undefined",
 	"SUBMIT_Out", classad.Quote(Stdout), "SUBMIT_Err", classad.Quote(Stderr), "SUBMIT_TransferOutputRemaps", "undefined", "SUBMIT_UserLog", "undefined",
 }
 
-// TransferError says which job's output could not be had. The others may be had without it.
+// TransferError says which job's output could not be fetched. The others may be fetched without it.
 type TransferError struct {
 	Proc int
 	Err  *Error
-	// Lacks are the names of files that HTCondor has listed and does not have. Where there are any, all else of this job
-	// has come, in spite of the error.
+	// Lacks names files that HTCondor has listed but does not have. If there are any, everything else of this job has arrived
+	// in spite of the error.
 	Lacks []string
 }
 
 func (e *TransferError) Error() string { return e.Err.Error() }
 
-// Gone reports whether the schedd says that a file is not there.
+// Gone reports whether the schedd says that a file does not exist.
 func (e *TransferError) Gone() bool { return strings.Contains(e.Err.Stderr, "(errno 2)") }
 
-// Missing is the path of the first file that the schedd says is not there.
+// Missing returns the path of the first file that the schedd says does not exist.
 func (e *TransferError) Missing() string {
 	if m := missingFile.FindStringSubmatch(e.Err.Stderr); m != nil {
 		return m[1]
@@ -94,16 +93,16 @@ func (e *TransferError) Missing() string {
 
 var missingFile = regexp.MustCompile(`reading from file (\S[^\n]*?): \(errno 2\)`)
 
-// Unwrap gives the error of the command.
+// Unwrap returns the command's error.
 func (e *TransferError) Unwrap() error { return e.Err }
 
-// Transfer brings the output of completed jobs into dir, that of each into a directory there whose name is the job's
-// proc number and which exists. Where dir is new for every call, nothing else is ever written there.
-// After a nil error a directory is empty when its job was not in the queue as a completed one of this identity's; after
-// any error but a TransferError with Lacks nothing is known of what is in them. The jobs stay in the queue until Release.
+// Transfer fetches the output of completed jobs, each into the existing directory dir/<proc>. If dir is new for every call,
+// nothing else is ever written there.
+// After a nil error, a directory is empty if its job was not in the queue as a completed one of this identity; after any
+// error but a TransferError with Lacks the directories' contents are undefined. The jobs stay in the queue until Release.
 //
-// HTCondor's tool writes into the directory that the job's ad names, at first the one that it was sent from. So the
-// ad is edited, at once for all of them: no directory needs to be there before.
+// HTCondor's tool writes into the directory that the job's ad names, initially the one it was sent from. So the ads are
+// edited, all at once: no directory needs to exist before.
 func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir string) error {
 	into := "strcat(" + classad.Quote(dir+"/") + ", ProcId)"
 	mark := classad.Quote(dir)
@@ -124,8 +123,7 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 	return c.rest(ctx, id, args, procs, dir, err)
 }
 
-// transfer runs condor_transfer_data. The ad may be edited again behind our back, so the kernel is asked, too, to let it
-// write nowhere else.
+// transfer runs condor_transfer_data. The ad may be edited again behind our back, so the kernel also confines its writes.
 func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs Procs, dir string) error {
 	timeout := min(c.o.Timeout+time.Duration(len(procs.Numbers))*timePerTransfer, max(c.o.Timeout, maxTransferTime))
 	writes := []string{dir, "/dev/null"}
@@ -146,15 +144,15 @@ func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs
 
 var targetJob = regexp.MustCompile(`File transfer failed for target job ([0-9]+)\.([0-9]+)`)
 
-// Release lets completed jobs leave the queue, into the history; it takes the schedd up to PERIODIC_EXPR_INTERVAL, 60 s.
-// That none is there is no error.
+// Release lets completed jobs leave the queue for the history; the schedd takes up to PERIODIC_EXPR_INTERVAL, 60 s, for this.
+// It is not an error if there are none.
 func (c *Client) Release(ctx context.Context, id Identity, procs Procs) error {
 	_, err := c.edit(ctx, id, procs.Constraint(), attrFetched, "true")
 	return err
 }
 
-// edit sets attributes of the jobs that match, all in one transaction. It reports whether there were any; condor_qedit says
-// the same of none and of jobs of another account.
+// edit sets attributes of the matching jobs, all in one transaction. It reports whether there were any; condor_qedit reports
+// the same for none and for jobs of another account.
 func (c *Client) edit(ctx context.Context, id Identity, constraint string, pairs ...string) (found bool, err error) {
 	args, err := c.target(ctx, id)
 	if err != nil {

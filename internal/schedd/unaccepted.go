@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// pingTimeout is how long the collector is asked what it has against a token.
+// pingTimeout is how long to wait for the collector's objection to a token.
 const pingTimeout = 10 * time.Second
 
-// unaccepted is put before what a tool says of a token.
+// unaccepted precedes what a tool says about a token.
 const unaccepted = "the pool does not take this token: its iss has to be the pool's TRUST_DOMAIN, its kid the name of a key that the pool has, " +
 	"and IDTOKENS one of the ways in which the pool lets itself be shown who comes: "
 
-// ofToken makes an error of kind Credentials of one that comes of the token. A ticket comes from a KDC, which has looked
-// at the account; whether a token is one of this pool's nobody knows until the pool is shown it. Where the collector wants to
-// know who asks, the tools say of a token that it does not take what they say of a collector that is away: then the schedd
-// would seem out of everybody's reach because of one namespace's Secret.
+// ofToken converts an error caused by the token to kind Credentials. A ticket comes from a KDC, which has checked the account;
+// whether a token belongs to this pool is unknown until the pool sees it. If the collector requires authentication, the tools
+// report a rejected token like an unreachable collector: then the schedd would seem unreachable for everybody because of one
+// namespace's Secret.
 func (c *Client) ofToken(ctx context.Context, id Identity, err error) error {
 	if err == nil || id.Tokens == "" {
 		return err

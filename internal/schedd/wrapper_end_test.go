@@ -23,7 +23,7 @@ func (s scratch) ad(t *testing.T, lines ...string) {
 	require.NoError(t, f.Close())
 }
 
-// An end that HTCondor will not take for one is not told; what the script returned stays the job's return code.
+// An end that HTCondor will not accept as one is not reported; the script's return code stays the job's.
 func TestWrapperDoesNotCallBackWhenTheJobWillBeHeld(t *testing.T) {
 	for name, c := range map[string]struct {
 		ad       string
@@ -101,7 +101,7 @@ func TestWrapperShowsGPUsToAJobThatWasGivenSome(t *testing.T) {
 	}
 }
 
-// /tmp, /var/tmp and HOME of the container lie there.
+// The container's /tmp, /var/tmp and HOME are there.
 func TestWrapperGivesTheContainerAPlaceThatGoesWithTheJob(t *testing.T) {
 	for _, tool := range []string{"apptainer", "singularity"} {
 		t.Run(tool, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestWrapperGivesTheContainerAPlaceThatGoesWithTheJob(t *testing.T) {
 	}
 }
 
-// What runs outside the container is what htcd sent, whatever the script leaves under its names.
+// Only what htcd sent runs outside the container, whatever the script leaves under its names.
 func TestTheScriptCannotReplaceWhatCallsBack(t *testing.T) {
 	for shell, argv := range shells(t) {
 		t.Run(shell, func(t *testing.T) {

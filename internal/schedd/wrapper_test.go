@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A scratch is a job's directory on a node, with a PATH of its own.
+// A scratch is a job's directory on a node, with its own PATH.
 type scratch struct {
 	dir, bin string
 	shell    []string
@@ -40,7 +40,7 @@ shift
 exec "$@"
 `
 
-// shells are those a node may have as /bin/sh.
+// shells returns those that a node may have as /bin/sh.
 func shells(t *testing.T) map[string][]string {
 	m := map[string][]string{"sh": {"/bin/sh"}}
 	for _, s := range []string{"dash", "bash", "busybox"} {
@@ -54,7 +54,7 @@ func shells(t *testing.T) map[string][]string {
 	return m
 }
 
-// node makes a scratch directory with the sandbox of d and the tools named.
+// node makes a scratch directory with the sandbox of d and the named tools.
 func node(t *testing.T, d Description, tools map[string]string) scratch {
 	t.Helper()
 	root := t.TempDir()
@@ -88,7 +88,7 @@ func (s scratch) command() *exec.Cmd {
 	return cmd
 }
 
-// run runs the wrapper and returns its exit code and what it said.
+// run runs the wrapper and returns its exit code and output.
 func (s scratch) run(t *testing.T) (code int, stdout, stderr string) {
 	t.Helper()
 	cmd := s.command()
@@ -179,7 +179,7 @@ func TestWrapper(t *testing.T) {
 	}
 }
 
-// A value comes to the container letter by letter, and to nothing outside by the name it has there.
+// A value reaches the container unchanged, and nothing outside under the name it has there.
 func TestWrapperHandsTheEnvironmentToTheContainerAlone(t *testing.T) {
 	for shell, argv := range shells(t) {
 		for _, tool := range []string{"apptainer", "singularity"} {
@@ -213,7 +213,7 @@ func TestWrapperHandsTheEnvironmentToTheContainerAlone(t *testing.T) {
 	}
 }
 
-// spy stands before curl or wget, and writes down how it was called.
+// spy replaces curl or wget and records how it was called.
 const spy = `#!/bin/sh
 echo "$0 $*" >>"$_CONDOR_SCRATCH_DIR/../called"
 env >>"$_CONDOR_SCRATCH_DIR/../called"

@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// checkWritten checks a finished description line by line, as condor_submit reads it, whatever the origin of a line: what was
-// harmless where a user wrote it may be something else where it stands now. A refusal here is the last resort, as it
-// cannot say where the user wrote it.
+// checkWritten checks a finished description line by line, as condor_submit reads it, whatever a line's origin: what was
+// harmless where a user wrote it may not be where it is now. A refusal here is the last resort, since it cannot say where the
+// user wrote it.
 func checkWritten(description string) error {
 	lines := strings.Split(strings.TrimSuffix(description, "\n"), "\n")
 	for i, line := range lines {
@@ -48,8 +48,8 @@ func checkLine(line string, last bool) error {
 	return nil
 }
 
-// unplain finds the first character that could be more than text to a reader of the description or to a terminal: what
-// is empty when there is none. A tab is text.
+// unplain finds the first character that could be more than text to a reader of the description or to a terminal; what is
+// empty if there is none. A tab is text.
 func unplain(s string) (at int, what string) {
 	for i, r := range s {
 		switch {

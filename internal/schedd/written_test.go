@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// None of this can be brought about by a spec, as far as is known: the finished description is looked at all the same.
+// As far as is known, no spec can cause any of this: the finished description is checked all the same.
 func TestAFinishedDescriptionIsLookedAtAsAWhole(t *testing.T) {
 	usual, err := description().Render()
 	require.NoError(t, err)

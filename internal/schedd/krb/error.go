@@ -50,7 +50,7 @@ var rules = []struct {
 // explain returns the error for a failed kinit.
 func explain(f *tool.Failure, c Credential) *Error {
 	words := f.Words
-	if c.Password != "" { // kinit does not print it, but nothing must
+	if c.Password != "" { // kinit does not print it; this makes sure
 		words = strings.ReplaceAll(words, c.Password, "***")
 	}
 	switch f.Cause {

@@ -9,8 +9,8 @@ import (
 )
 
 // match evaluates the constraints that package schedd and its callers write: comparisons of
-// attributes with literals, member(), && and ||. Anything else is an error, so that a
-// test never passes because its schedd understood less than HTCondor's.
+// attributes with literals, member(), && and ||. Anything else is an error, so that no test passes because its schedd
+// understood less than HTCondor's.
 func match(j schedd.Job, constraint string) (bool, error) {
 	if constraint == "" {
 		return true, nil

@@ -1,6 +1,5 @@
-// Package scheddtest is a schedd in memory, for tests of users of
-// schedd.Client. It has the same methods; the test is its pool: it starts, ends, holds
-// and loses jobs, and makes commands fail.
+// Package scheddtest provides an in-memory schedd for testing users of schedd.Client. It has the same methods; the test plays
+// the pool: it starts, ends, holds and loses jobs, and makes commands fail.
 package scheddtest
 
 import (
@@ -17,10 +16,10 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Name is what ScheddName answers.
+// Name is what ScheddName returns.
 const Name = "schedd.test"
 
-// Schedd is a queue and a history. The zero value is not usable, see New.
+// Schedd is a queue and a history. Use New; the zero value is not usable.
 type Schedd struct {
 	mu      sync.Mutex
 	now     func() time.Time
@@ -29,15 +28,15 @@ type Schedd struct {
 	history []schedd.Job // newest last
 	faults  map[string][]Fault
 	calls   map[string]int
-	files   map[string]map[string]string // what jobs leave behind, by their id
+	files   map[string]map[string]string // output that jobs leave, by their id
 }
 
-// Fault makes one call of a command fail. With After, what the command does is
-// done first: a condor_submit that was killed after the schedd had everything.
+// Fault makes one call of a command fail. With After, the command takes effect first, like a condor_submit killed after the
+// schedd had everything.
 type Fault struct {
 	Err   error
 	After bool
-	// Block, when set, holds the call until it is closed or the context ends.
+	// Block, if set, blocks the call until it is closed or the context ends.
 	Block <-chan struct{}
 }
 
@@ -46,7 +45,7 @@ func New() *Schedd {
 	return &Schedd{now: time.Now, next: 1, faults: map[string][]Fault{}, calls: map[string]int{}}
 }
 
-// The commands, as Fail and Calls name them.
+// Names of the commands for Fail and Calls.
 const (
 	Submit     = "Submit"
 	Queue      = "Queue"
@@ -57,15 +56,14 @@ const (
 	Answers    = "Answers"
 )
 
-// Fail lets the next calls of a command meet these faults, one each, in order.
+// Fail makes the next calls of a command meet these faults, one each, in order.
 func (s *Schedd) Fail(command string, faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults[command] = append(s.faults[command], faults...)
 }
 
-// Down makes every call of the commands fail from now on (all commands when none is
-// named); a nil error ends it.
+// Down makes every call of the commands (of all, if none is named) fail from now on; a nil error ends it.
 func (s *Schedd) Down(err error, commands ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +78,7 @@ func (s *Schedd) Down(err error, commands ...string) {
 	}
 }
 
-// Calls tells how often a command was called.
+// Calls returns how often a command was called.
 func (s *Schedd) Calls(command string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,7 +243,7 @@ func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (sc
 	return c, f.Err
 }
 
-// Queue answers from the queue.
+// Queue implements condor_q.
 func (s *Schedd) Queue(ctx context.Context, _ schedd.Identity, constraint string, fn func(schedd.Job) error) error {
 	if f := s.call(ctx, Queue); f.Err != nil {
 		return f.Err
@@ -253,7 +251,7 @@ func (s *Schedd) Queue(ctx context.Context, _ schedd.Identity, constraint string
 	return each(s.Jobs(), constraint, fn)
 }
 
-// History answers from the history, newest first.
+// History implements condor_history, newest first.
 func (s *Schedd) History(ctx context.Context, _ schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
 	if f := s.call(ctx, History); f.Err != nil {
 		return f.Err
@@ -275,10 +273,10 @@ func (s *Schedd) History(ctx context.Context, _ schedd.Identity, constraint stri
 	})
 }
 
-// Robot is whom the schedd takes an identity for that names nobody else.
+// Robot is the account of an identity that names no other.
 const Robot = "robot"
 
-// account is the name that an identity has in place of a ticket cache.
+// account returns the name that an identity has in place of a ticket cache.
 func account(id schedd.Identity) string {
 	if id.CCache == "" || filepath.IsAbs(id.CCache) {
 		return Robot
@@ -286,8 +284,8 @@ func account(id schedd.Identity) string {
 	return id.CCache
 }
 
-// Remove moves the matching jobs to the history as condor_rm does: those of the
-// same account, and passes the others over without a word.
+// Remove moves the matching jobs to the history as condor_rm does: only those of the same account, silently passing over the
+// others.
 func (s *Schedd) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
 	f := s.call(ctx, Remove)
 	if f.Err != nil && !f.After {
@@ -314,7 +312,7 @@ func (s *Schedd) Remove(ctx context.Context, id schedd.Identity, constraint, rea
 	return f.Err
 }
 
-// ScheddName answers Name.
+// ScheddName returns Name.
 func (s *Schedd) ScheddName(ctx context.Context, _ schedd.Identity) (string, error) {
 	if f := s.call(ctx, ScheddName); f.Err != nil {
 		return "", f.Err
@@ -338,7 +336,7 @@ func each(jobs []schedd.Job, constraint string, fn func(schedd.Job) error) error
 	return nil
 }
 
-// Account answers as whom Submit would let this identity submit.
+// Account returns the account as which Submit would let this identity submit.
 func (s *Schedd) Account(ctx context.Context, id schedd.Identity) (string, error) {
 	if f := s.call(ctx, Account); f.Err != nil {
 		return "", f.Err
@@ -346,7 +344,7 @@ func (s *Schedd) Account(ctx context.Context, id schedd.Identity) (string, error
 	return account(id), nil
 }
 
-// Answers answers.
+// Answers succeeds unless a fault is set.
 func (s *Schedd) Answers(ctx context.Context, _ schedd.Identity) error {
 	return s.call(ctx, Answers).Err
 }

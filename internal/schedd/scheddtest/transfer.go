@@ -12,13 +12,13 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// The commands that are about output.
+// The commands for output.
 const (
 	Transfer = "Transfer"
 	Release  = "Release"
 )
 
-// Leaves says what a job leaves behind, by its id: file names and their text, beside its streams.
+// Leaves sets the output of a job, by its id: file names and contents, beside its streams.
 func (s *Schedd) Leaves(id string, files map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -28,7 +28,7 @@ func (s *Schedd) Leaves(id string, files map[string]string) {
 	s.files[id] = files
 }
 
-// picked are the completed jobs of procs that are this account's.
+// picked matches the completed jobs of procs that belong to this account.
 func (s *Schedd) picked(id schedd.Identity, procs schedd.Procs) func(schedd.Job) bool {
 	return func(j schedd.Job) bool {
 		return j.Cluster == procs.Cluster && j.Tag.UID == procs.Tag.UID && j.Tag.Attempt == procs.Tag.Attempt &&
@@ -36,7 +36,7 @@ func (s *Schedd) picked(id schedd.Identity, procs schedd.Procs) func(schedd.Job)
 	}
 }
 
-// Transfer writes what the jobs left behind.
+// Transfer writes the jobs' output.
 func (s *Schedd) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
 	f := s.call(ctx, Transfer)
 	if f.Err != nil && !f.After {
