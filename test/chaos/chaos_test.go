@@ -25,8 +25,8 @@ var (
 	seed   = flag.Uint64("seed", 0, "what decides everything; 0: the clock")
 )
 
-// settling bounds how long nothing may come to its end while something still moves. The longest thing that htcd waits
-// for is the minute in which a half-spooled cluster might still be completed.
+// settling limits how long nothing may end while something still moves. The longest that htcd waits is the minute in which a
+// half-spooled cluster might still be completed.
 const settling = 3 * time.Minute
 
 func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
@@ -63,7 +63,7 @@ func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
 		require.Empty(t, findings, "the namespace %s is left as it is", p.Namespace)
 	}
 
-	// Whatever ran is deleted in the end, so that nothing of any trial may be left.
+	// Finally everything is deleted: nothing of any trial may be left.
 	left := deleteAll(t, p, e, say)
 	say("after the deletion of them all: %d left over", len(left))
 	for _, f := range left {
@@ -72,7 +72,7 @@ func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
 	require.Empty(t, append(findings, left...))
 }
 
-// newPlayer makes a namespace for the run. Both stay when something was found and the lab is to be kept.
+// newPlayer makes a namespace for the run. Both stay if something was found and the lab should be kept.
 func newPlayer(t *testing.T, began time.Time) *Player {
 	t.Helper()
 	running, err := lab.Find()
@@ -108,7 +108,7 @@ func newPlayer(t *testing.T, began time.Time) *Player {
 
 func stepsFile(l *lab.Lab) string { return l.Log("chaos") }
 
-// tell prints how far it is, until ctx ends.
+// tell prints progress until ctx ends.
 func tell(ctx context.Context, p *Player, say func(string, ...any)) {
 	for tick := time.NewTicker(15 * time.Second); ; {
 		select {
@@ -128,7 +128,7 @@ func tell(ctx context.Context, p *Player, say func(string, ...any)) {
 	}
 }
 
-// rest waits until nothing moves, and returns what is then there: whatever moves too long is for the judge.
+// rest waits until nothing moves and returns the evidence; whatever moves too long is for the judge.
 func rest(ctx context.Context, p *Player, say func(string, ...any)) (Evidence, error) {
 	quiet, least, said := 0, math.MaxInt, time.Time{}
 	for deadline := time.Now(); ; {
@@ -139,7 +139,7 @@ func rest(ctx context.Context, p *Player, say func(string, ...any)) (Evidence, e
 		e.Sent = p.Sent()
 		moving := settled(e)
 		n := 0
-		// At rest twice, apart in time: one that is sent a second time would show only then.
+		// At rest twice, some time apart: only then would a second submission show.
 		if quiet++; moving != nil {
 			quiet, n = 0, strings.Count(moving.Error(), "\n")+1
 		}
@@ -158,7 +158,7 @@ func rest(ctx context.Context, p *Player, say func(string, ...any)) (Evidence, e
 	}
 }
 
-// deleteAll deletes every HTCJob and returns what is left of them.
+// deleteAll deletes every HTCJob and returns findings about what is left of them.
 func deleteAll(t *testing.T, p *Player, e Evidence, say func(string, ...any)) []Finding {
 	t.Helper()
 	for i := range e.Sent {
@@ -182,7 +182,7 @@ func deleteAll(t *testing.T, p *Player, e Evidence, say func(string, ...any)) []
 	return left
 }
 
-// explain prints what helps to look into findings: the ads, rows and log lines of each trial that has one.
+// explain prints what helps to investigate findings: the ads, rows and log lines of each trial that has one.
 func explain(p *Player, e Evidence, findings []Finding) {
 	log, _ := os.ReadFile(p.Lab.Log("htcd"))
 	steps, _ := os.ReadFile(stepsFile(p.Lab))

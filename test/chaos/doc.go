@@ -1,9 +1,9 @@
 // Package chaos applies many HTCJobs while htcd, the schedd, the callbacks and the Secret are disturbed at random, htcd's
-// volume is nearly full, an older ledger is put back and somebody else has a job with a huge HoldReason. Then it mends
+// volume is nearly full, an older ledger is restored and somebody else has a job with a huge HoldReason. Then it repairs
 // everything, waits until nothing moves any more, and compares every HTCJob with what HTCondor says, and what was fetched
-// with what the jobs have left.
+// with what the jobs left.
 //
-// What happens, and in which order, follows from one seed:
+// One seed determines what happens, and in which order:
 //
 //	seed ─ plan.go ─> trials (shape.go) and disturbances
 //	                     │
@@ -15,5 +15,5 @@
 //	                     │
 //	                  table.go     per shape
 //
-// The judge reads HTCondor's ads by itself and shares no code with htcd, whose reading is what is on trial.
+// The judge reads HTCondor's ads itself and shares no code with htcd, whose reading is being tested.
 package chaos

@@ -18,7 +18,7 @@ import (
 
 const attributes = "ClusterId,ProcId,JobStatus,LastJobStatus,ExitBySignal,ExitCode,NumJobStarts,RemoveReason,HoldReason,HTCJobUID,HTCJobAttempt"
 
-// gather asks everybody about the HTCJobs of the namespace; it changes nothing.
+// gather collects what all parts say about the HTCJobs of the namespace; it changes nothing.
 func gather(ctx context.Context, l *lab.Lab, jobs *v1alpha1.Client, namespace string) (Evidence, error) {
 	e := Evidence{Objects: map[string]v1alpha1.HTCJob{}}
 	list, err := jobs.HTCJobs(namespace).List(ctx, metav1.ListOptions{})
@@ -41,12 +41,12 @@ func gather(ctx context.Context, l *lab.Lab, jobs *v1alpha1.Client, namespace st
 	if err != nil {
 		return e, err
 	}
-	staged, err := l.RunAs(ctx, "root", "ls", l.Path("htcd", "data", "staging")) // on a volume that only the lab sees
+	staged, err := l.RunAs(ctx, "root", "ls", l.Path("htcd", "data", "staging")) // on a volume visible only inside the lab
 	e.Staged = strings.Fields(staged)
 	return e, err
 }
 
-// wholeArchive is tar, again where something changed meanwhile: htcd may be dropping the output of earlier attempts.
+// wholeArchive runs tar, again if something changed meanwhile: htcd may be dropping the output of earlier attempts.
 const wholeArchive = `cd "$1" && mkdir -p "$2" && for try in 1 2 3 4 5 6 7 8 9 10; do
 	tar -c -f "$3" "$2" 2>/dev/null && cat "$3" && rm "$3" && exit
 	sleep 1
@@ -76,7 +76,7 @@ func kept(ctx context.Context, l *lab.Lab, namespace string) (map[string]string,
 	}
 }
 
-// ads asks the queue first: what leaves it in between is then in both, and the history's word counts.
+// ads asks the queue first: jobs that leave it in between are then in both, and the history counts.
 func ads(ctx context.Context, l *lab.Lab, namespace string) ([]Ad, error) {
 	constraint := fmt.Sprintf("HTCJobNamespace == %q", namespace)
 	query := []string{"-constraint", constraint, "-json", "-attributes", attributes}
@@ -123,7 +123,7 @@ func rows(ctx context.Context, l *lab.Lab, into any, query string) error {
 	return unmarshal("sqlite3", text, into)
 }
 
-// unmarshal takes it that these tools print nothing at all when nothing matches.
+// unmarshal accepts that these tools print nothing at all if nothing matches.
 func unmarshal(tool, text string, into any) error {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -134,18 +134,18 @@ func unmarshal(tool, text string, into any) error {
 	return nil
 }
 
-// errMoving says that something is still on its way.
+// errMoving says that something is still in progress.
 type errMoving struct{ what string }
 
 func (e errMoving) Error() string { return e.what }
 
-// fetched reports whether htcd has all output that it will ever have.
+// fetched reports whether htcd has all the output that it will ever have.
 func fetched(job v1alpha1.HTCJob) bool {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
 	return c != nil && (c.Status == metav1.ConditionTrue || c.Reason == "GivenUp" || c.Reason == "Incomplete")
 }
 
-// settled returns an errMoving while anything is still on its way.
+// settled returns an errMoving while anything is still in progress.
 func settled(e Evidence) error {
 	var errs []error
 	moving := func(format string, args ...any) { errs = append(errs, errMoving{fmt.Sprintf(format, args...)}) }

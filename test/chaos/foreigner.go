@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// bigAd is a job that HTCondor puts on hold, for a reason of some MB. It has a tag such as htcd's, but of no HTCJob.
+// bigAd is a job that HTCondor holds with a reason of some MB. It has a tag like htcd's, but of no HTCJob.
 const bigAd = `executable = /bin/true
 transfer_executable = false
 +HTCJobUID = "foreign"
@@ -31,8 +31,7 @@ func (p *Player) send(ctx context.Context) error {
 	})
 }
 
-// remove takes all of them away again. Their reasons must not get into the history: HTCondor throws away the oldest of
-// it after some MB.
+// remove removes all of them. Their reasons must not get into the history: HTCondor discards its oldest part after some MB.
 func (p *Player) remove(ctx context.Context) error {
 	return p.until(context.WithoutCancel(ctx), func() error {
 		_, err := p.Lab.RunAs(ctx, "alice", "sh", "-c",
@@ -42,7 +41,7 @@ func (p *Player) remove(ctx context.Context) error {
 	})
 }
 
-// until does something again until it succeeds, or has failed for too long: the schedd may be away.
+// until repeats something until it succeeds or has failed for too long: the schedd may be down.
 func (p *Player) until(ctx context.Context, do func() error) error {
 	for deadline := time.Now().Add(2 * time.Minute); ; {
 		err := do()

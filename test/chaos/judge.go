@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// Fault is a kind of finding, one column of the table.
+// Fault is a kind of finding: one column of the table.
 type Fault string
 
 // The faults.
@@ -18,10 +18,10 @@ const (
 	Doubled  Fault = "doubled"   // more than one cluster for a run, or more runs than specs
 	Lost     Fault = "lost"      // no cluster, no object, or never ended
 	Wrong    Fault = "wrong"     // the status is not what HTCondor says
-	LeftOver Fault = "left over" // something of it is there that should be gone
+	LeftOver Fault = "left over" // something of it remains that should be gone
 )
 
-// Finding is one thing that must not be.
+// Finding is one violation.
 type Finding struct {
 	Fault Fault
 	Trial string
@@ -29,7 +29,7 @@ type Finding struct {
 	What  string
 }
 
-// Evidence is everything that was found when all had settled.
+// Evidence is everything found after all had settled.
 type Evidence struct {
 	Sent    []Sent
 	Objects map[string]v1alpha1.HTCJob // by UID
@@ -37,19 +37,19 @@ type Evidence struct {
 	Runs    []Run
 	Rows    []Row
 	Staged  []string // names of the directories, UID-ATTEMPT
-	// Kept are the texts of the files that htcd has fetched, by NAME/ATTEMPT/PROC/FILE. It is nil until all have settled.
+	// Kept has the contents of the files that htcd has fetched, by NAME/ATTEMPT/PROC/FILE. It is nil until all have settled.
 	Kept map[string]string
 }
 
-// Sent is what was done with a trial.
+// Sent records what was done with a trial.
 type Sent struct {
 	Trial   Trial
 	UID     string
-	Edited  bool // the apiserver took the edit
+	Edited  bool // the apiserver accepted the edit
 	Deleted bool
 }
 
-// spec is what the HTCJob runs in the end.
+// spec returns what the HTCJob finally runs.
 func (s Sent) spec() Spec {
 	if s.Edited {
 		return *s.Trial.Shape.Edited
@@ -85,21 +85,21 @@ func (a Ad) done() bool {
 
 func (a Ad) alive() bool { return a.Queued && a.JobStatus != removed && a.JobStatus != completed }
 
-// halfSpooled reports whether the files of the job never arrived, so that it stands for no run. One that was started all the
-// same was one.
+// halfSpooled reports whether the job's files never arrived, so that it does not represent a run, unless it was started all
+// the same.
 func (a Ad) halfSpooled() bool {
 	return a.JobStatus == removed && a.NumJobStarts == 0 &&
 		(strings.HasPrefix(a.RemoveReason, "Staging of job files failed") || strings.HasPrefix(a.RemoveReason, "htcd: never completely spooled"))
 }
 
-// The column status of the ledger.
+// The ledger's status column.
 const (
 	rowOpen      = 1
 	rowSucceeded = 4
 	rowFailed    = 7
 )
 
-// status is what the ledger must say of the job.
+// status returns what the ledger must say about the job.
 func (a Ad) status(success int) int {
 	switch {
 	case a.done() && a.ExitBySignal != nil && !*a.ExitBySignal && a.ExitCode != nil && *a.ExitCode == success:
@@ -142,7 +142,7 @@ type Row struct {
 	Source  string `json:"source"`
 }
 
-// Judge compares every trial with what HTCondor says of it.
+// Judge compares every trial with what HTCondor says about it.
 func Judge(e Evidence) []Finding {
 	var findings []Finding
 	mine := map[string]bool{}
@@ -164,7 +164,7 @@ func Judge(e Evidence) []Finding {
 	return findings
 }
 
-// trialOf is one trial on its way through the rules.
+// trialOf is one trial as the rules are applied to it.
 type trialOf struct {
 	Sent
 	e        Evidence
@@ -215,7 +215,7 @@ func (t *trialOf) judge() []Finding {
 	return t.findings
 }
 
-// wholeClusters are the clusters that stand for a run, by attempt.
+// wholeClusters returns the clusters that represent a run, by attempt.
 func (t *trialOf) wholeClusters() map[int][]int {
 	whole := map[int][]int{}
 	for _, ad := range t.e.Ads {
@@ -226,8 +226,8 @@ func (t *trialOf) wholeClusters() map[int][]int {
 	return whole
 }
 
-// doubled holds each run to one cluster, and each spec to one run, or two where the first was suspended: an attempt more
-// would be a way round the first.
+// doubled checks that each run has one cluster, and each spec one run, or two if the first was suspended: otherwise another
+// attempt could hide a doubled cluster.
 func (t *trialOf) doubled(whole map[int][]int) {
 	specs, clusters := 0, 0
 	if !t.Trial.Shape.Spec.refused() {
@@ -248,7 +248,7 @@ func (t *trialOf) doubled(whole map[int][]int) {
 	}
 }
 
-// gone holds when nothing of a deleted HTCJob is there any more.
+// gone checks that nothing of a deleted HTCJob remains.
 func (t *trialOf) gone() {
 	if job, found := t.e.Objects[t.UID]; found {
 		t.find(LeftOver, "the object: finalizers %v, %+v", job.Finalizers, job.Status.Conditions)
@@ -275,7 +275,7 @@ func (t *trialOf) gone() {
 	}
 }
 
-// alive holds when no job of an ended HTCJob does anything any more.
+// alive checks that no job of an ended HTCJob is still active.
 func (t *trialOf) alive() {
 	for _, ad := range t.e.Ads {
 		if ad.UID == t.UID && ad.alive() {
@@ -295,8 +295,7 @@ func (t *trialOf) refused(job v1alpha1.HTCJob) {
 	}
 }
 
-// compare holds the ledger's rows and the object against the ads, proc by proc, and the ads against what the script
-// does.
+// compare checks the ledger's rows and the object against the ads, proc by proc, and the ads against what the script does.
 func (t *trialOf) compare(job v1alpha1.HTCJob, cluster int) {
 	spec, attempt := t.spec(), int(job.Status.Attempt)
 	ads := map[int]Ad{}
@@ -353,7 +352,7 @@ func (t *trialOf) compare(job v1alpha1.HTCJob, cluster int) {
 	}
 }
 
-// kept holds what was fetched against what the script leaves.
+// kept checks what was fetched against what the script leaves.
 func (t *trialOf) kept(job v1alpha1.HTCJob, proc int) {
 	if t.e.Kept == nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// sound is an HTCJob of two jobs that exit with 0 and 3, with nothing wrong about it.
+// sound returns the evidence of a correct HTCJob of two jobs that exit with 0 and 3.
 func sound() Evidence {
 	spec := Spec{Queue: 2, Source: "exit $(( 3 * $1 ))", Codes: []int{0, 3}}
 	ad := func(proc, code int) Ad {
@@ -183,13 +183,13 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// leaves has each job leave a file of a text, and another text be kept of it.
+// leaves makes each job leave a file with text, of which is was kept.
 func leaves(e *Evidence, text, is string) {
 	e.Sent[0].Trial.Shape.Spec.Leaves = []Leaf{{Name: "a b", Text: text}}
 	e.Kept = map[string]string{"trial-000/1/0/a b": is, "trial-000/1/1/a b": is}
 }
 
-// refusedWith is refused, but HTCondor has ads all the same.
+// refusedWith makes the HTCJob refused although HTCondor has ads.
 func refusedWith(e *Evidence) {
 	ads := e.Ads
 	refused(e)

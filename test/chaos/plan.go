@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// Plan is everything that is done, with the time since the beginning at which it is due. What is late is done
-// nevertheless, in the same order.
+// Plan is everything to be done, with the time since the beginning at which it is due. Late actions are done nevertheless, in
+// the same order.
 type Plan struct {
 	Seed         uint64
 	Trials       []Trial
@@ -30,7 +30,7 @@ type Trial struct {
 // Disturbance is one thing that goes wrong for a while.
 type Disturbance struct {
 	At, For time.Duration
-	Lane    string // what it befalls; one thing at a time befalls each
+	Lane    string // what it affects; disturbances in one lane follow one another
 	Do      string
 	// Callbacks is how receiver-net disturbs them.
 	Callbacks lab.Callbacks
@@ -40,7 +40,7 @@ type Disturbance struct {
 
 func (d Disturbance) String() string { return fmt.Sprintf("%s: %s for %s", d.Lane, d.Do, d.For) }
 
-// The lanes and what can befall them.
+// The lanes and their disturbances.
 const (
 	htcdLane      = "htcd"
 	scheddLane    = "schedd"
@@ -60,7 +60,7 @@ const (
 	doBigAd  = "a job of another account with a huge HoldReason"
 )
 
-// NewPlan decides everything by the seed alone. The shapes take turns in a random order, so that each has its share.
+// NewPlan decides everything from the seed alone. The shapes take turns in a random order, so that each gets its share.
 func NewPlan(seed uint64, trials int) Plan {
 	p := Plan{Seed: seed}
 	draw := rand.New(rand.NewPCG(seed, 0))
@@ -84,10 +84,10 @@ func NewPlan(seed uint64, trials int) Plan {
 	end := at + 5*time.Second
 	p.lane(1, end, 2*time.Second, 12*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = htcdLane, doKill, between(draw, 0, 3*time.Second)
-		if draw.IntN(8) == 0 { // as old as this takes
+		if draw.IntN(8) == 0 { // a ledger as old as this takes
 			d.Do, d.For = doRevert, between(draw, 2*time.Second, 20*time.Second)
 		}
-		// Half of them hit an HTCJob on its way to the schedd.
+		// Half of them affect an HTCJob on its way to the schedd.
 		if draw.IntN(2) == 0 {
 			if i := slices.IndexFunc(p.Trials, func(t Trial) bool { return t.At >= d.At }); i >= 0 {
 				d.At = p.Trials[i].At + between(draw, 0, 700*time.Millisecond)
@@ -117,7 +117,7 @@ func NewPlan(seed uint64, trials int) Plan {
 }
 
 // lane fills one lane up to end, with a pause of least to most before each disturbance. Every lane draws from its own
-// numbers, so that a change of one leaves the others as they are.
+// numbers, so that changing one leaves the others unchanged.
 func (p *Plan) lane(stream uint64, end, least, most time.Duration, decide func(*rand.Rand, *Disturbance)) {
 	draw := rand.New(rand.NewPCG(p.Seed, stream))
 	for at := time.Duration(0); ; {

@@ -17,31 +17,31 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// htcdFlags make htcd fit for being killed all the time: a new process leads at once, as a restarted container does,
-// and what waits for minutes waits for seconds.
+// htcdFlags prepares htcd for being killed all the time: a new process leads at once, as a restarted container does, and
+// waits of minutes become seconds.
 var htcdFlags = []string{
 	"--reconcile-schedule=@every 10s", "--refresh=3s", "--command-timeout=10s", "--callback-deadline=20s",
-	"--keep-free=16Mi", // of a small volume
+	"--keep-free=16Mi", // for a small volume
 }
 
-// Player does a plan to a lab.
+// Player carries out a plan in a lab.
 type Player struct {
 	Lab       *lab.Lab
 	Jobs      *v1alpha1.Client
 	Core      kubernetes.Interface
 	Namespace string
-	Log       func(format string, args ...any) // every single thing that is done
+	Log       func(format string, args ...any) // logs every single action
 
-	password []byte // the right one
+	password []byte // the correct one
 	onSmall  bool   // htcd has the small volume
 
 	mu     sync.Mutex
 	sent   []Sent
 	done   map[string]int
-	mended time.Time // when everything was put right; zero before
+	mended time.Time // when everything was repaired; zero before
 }
 
-// Play returns when everything was done, restored and started again, and the apiserver has accepted every edit.
+// Play returns when everything has been done, restored and restarted, and the apiserver has accepted every edit.
 func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 	secret, err := p.Core.CoreV1().Secrets("default").Get(ctx, "kinit-secret", metav1.GetOptions{})
 	if err != nil {
@@ -112,7 +112,7 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 	return err
 }
 
-// disturb does one disturbance and ends it.
+// disturb carries out one disturbance and ends it.
 func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 	if ctx.Err() != nil {
 		return nil
@@ -161,7 +161,7 @@ func (p *Player) setPassword(ctx context.Context, password []byte) error {
 	return err
 }
 
-// mend restores everything and starts what is stopped. htcd gets its own flags back at the very end, by Restore.
+// mend restores everything and starts what is stopped. Restore gives htcd back its own flags at the very end.
 func (p *Player) mend(ctx context.Context) error {
 	p.Log("mend")
 	return errors.Join(
@@ -174,22 +174,22 @@ func (p *Player) mend(ctx context.Context) error {
 	)
 }
 
-// Restore gives htcd its own volume and flags back.
+// Restore gives htcd back its own volume and flags.
 func (p *Player) Restore(ctx context.Context) error {
 	return errors.Join(p.large(ctx), p.Lab.Part("htcd").Restart(ctx))
 }
 
-// patience bounds how long an edit is tried once everything was put right: the apiserver refuses it while jobs are active.
+// patience limits how long an edit is tried once everything is repaired: the apiserver refuses it while jobs are active.
 const patience = 10 * time.Minute
 
-// givesUp reports whether an edit is tried no longer.
+// givesUp reports whether an edit is no longer tried.
 func (p *Player) givesUp(ctx context.Context) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return ctx.Err() != nil || !p.mended.IsZero() && time.Since(p.mended) > patience
 }
 
-// try is the life of one HTCJob, as far as people have a hand in it.
+// try carries out the user's part in the life of one HTCJob.
 func (p *Player) try(ctx context.Context, trial Trial) error {
 	if ctx.Err() != nil {
 		return nil
@@ -214,7 +214,7 @@ func (p *Player) try(ctx context.Context, trial Trial) error {
 }
 
 func (p *Player) edit(ctx context.Context, trial Trial) error {
-	// A JSON patch replaces the whole spec: a merge patch would leave in what the edit leaves out.
+	// A JSON patch replaces the complete spec: a merge patch would keep what the edit omits.
 	patch, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/spec", "value": trial.Shape.Edited.object()}})
 	if err != nil {
 		return err
@@ -264,14 +264,14 @@ func (p *Player) count(what string) {
 	p.done[what]++
 }
 
-// Sent is what became of the trials so far.
+// Sent returns what became of the trials so far.
 func (p *Player) Sent() []Sent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return append([]Sent(nil), p.sent...)
 }
 
-// Done counts what was done so far, in fmt's order of map keys.
+// Done returns counts of what was done so far, in fmt's order of map keys.
 func (p *Player) Done() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 type Shape struct {
 	Name    string
 	Spec    Spec
-	Edited  *Spec // what it is changed to as soon as the apiserver takes it
+	Edited  *Spec // what it is changed to as soon as the apiserver accepts it
 	Deleted bool  // while it is on its way or running
 	Paused  bool  // suspended while it is on its way or running, and resumed a while later
 }
@@ -21,19 +21,19 @@ type Spec struct {
 	Queue   int
 	Source  string
 	Options string
-	// Codes are the exit codes that HTCondor must see, one for each proc; none when the description is refused.
+	// Codes are the exit codes that HTCondor must see, one per proc; none if the description is refused.
 	Codes []int
 	// Success is the code that counts as success.
 	Success int
-	// Leaves are what each job leaves behind: it must be kept whole.
+	// Leaves is the output of each job: it must be kept completely.
 	Leaves []Leaf
 }
 
-// Leaf is a file that a job leaves behind.
+// Leaf is a file that a job leaves.
 type Leaf struct {
 	Name string
 	Text string
-	// Begins is for what htcd's wrapper may write something after, as it does when no callback comes through.
+	// Begins is for output to which htcd's wrapper may append, as it does if no callback gets through.
 	Begins bool
 }
 
@@ -74,7 +74,7 @@ var Shapes = []Shape{
 		Leaf{Name: "%s%n", Text: "8"}, Leaf{Name: "[a]*?", Text: "9"}, Leaf{Name: "=x", Text: "10"},
 		Leaf{Name: "a,b", Text: "11"}, Leaf{Name: ", ", Text: "12"}, Leaf{Name: "two\nlines", Text: "13"},
 	)},
-	// It is held when it ends, and released, until it has been started twice.
+	// It is held when it ends, and released until it has been started twice.
 	{Name: "big ads", Spec: Spec{
 		Queue: 2, Source: "head -c 300000 /dev/zero | tr '\\0' x >&2; exit $1", Codes: []int{0, 1},
 		Options: "+JobDescription = \"" + strings.Repeat("d", 3500) + "\"\n+WantOS = \"" + strings.Repeat("w", 3500) + "\"\n" +
@@ -86,13 +86,13 @@ var Shapes = []Shape{
 	{Name: "deleted at its end", Deleted: true, Spec: Spec{Queue: 1, Source: "sleep 1; exit 2", Codes: []int{2}}},
 }
 
-// The streams of a job among its files.
+// A job's streams among its files.
 const (
 	stdout = "_condor_stdout"
 	stderr = "_condor_stderr"
 )
 
-// leaving is two jobs that leave files, each of a text.
+// leaving returns two jobs that leave these files.
 func leaving(files ...Leaf) Spec {
 	var source strings.Builder
 	for _, f := range files {
@@ -110,7 +110,7 @@ func every(n int, code func(proc int) int) []int {
 	return codes
 }
 
-// object is what stands in the HTCJob's spec.
+// object returns the HTCJob's spec.
 func (s Spec) object() v1alpha1.HTCJobSpec {
 	n := int32(s.Queue)
 	return v1alpha1.HTCJobSpec{

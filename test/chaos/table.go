@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// Print writes a line for each shape, how many of its trials have which fault, and a sum.
+// Print writes a line per shape with the number of its trials that have each fault, and a total.
 func Print(w io.Writer, sent []Sent, findings []Finding) error {
 	faults := []Fault{Doubled, Lost, Wrong, LeftOver}
 	const all = "all"

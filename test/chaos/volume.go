@@ -6,17 +6,17 @@ import (
 	"path/filepath"
 )
 
-// volumeSize is enough for whatever a run writes, beside what --keep-free keeps.
+// volumeSize is enough for whatever a run writes, in addition to what --keep-free reserves.
 const volumeSize = "192m"
 
 func (p *Player) data() string { return p.Lab.Path("htcd", "data") }
 
-// sh runs a script as root, inside of the lab.
+// sh runs a script as root inside the lab.
 func (p *Player) sh(ctx context.Context, script string, args ...string) (string, error) {
 	return p.Lab.RunAs(ctx, "root", "sh", append([]string{"-c", "set -e; " + script, "sh"}, args...)...)
 }
 
-// small stops htcd and gives it a small volume as long as there is chaos, with everything that it had.
+// small stops htcd and gives it a small volume with all of its data for the duration of the chaos.
 func (p *Player) small(ctx context.Context) error {
 	if err := p.Lab.Part("htcd").Stop(ctx); err != nil {
 		return err
@@ -26,7 +26,7 @@ func (p *Player) small(ctx context.Context) error {
 	return err
 }
 
-// large stops htcd and gives it its own volume back.
+// large stops htcd and gives it back its own volume.
 func (p *Player) large(ctx context.Context) error {
 	if !p.onSmall {
 		return nil
@@ -39,7 +39,7 @@ func (p *Player) large(ctx context.Context) error {
 	return err
 }
 
-// fill takes all but so many KiB of the volume.
+// fill takes all but this many KiB of the volume.
 func (p *Player) fill(ctx context.Context, leaves int) error {
 	_, err := p.sh(ctx, `free=$(df --output=avail -B1K "$1" | tail -1); [ "$free" -le "$2" ] || fallocate -l $((free - $2))K "$1/fill"`, p.data(), fmt.Sprint(leaves))
 	return err
@@ -50,10 +50,10 @@ func (p *Player) empty(ctx context.Context) error {
 	return err
 }
 
-// revert puts a copy of the ledger back that was made a while before.
+// revert restores a copy of the ledger made a while before.
 func (p *Player) revert(ctx context.Context, d Disturbance) error {
 	htcd := p.Lab.Part("htcd")
-	if err := htcd.Stop(ctx); err != nil { // a copy that is whole
+	if err := htcd.Stop(ctx); err != nil { // for a consistent copy
 		return err
 	}
 	_, err := p.sh(ctx, `rm -rf "$2"; cp -a "$1" "$2"`, p.ledgerDir(), p.olderLedger())
