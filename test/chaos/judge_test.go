@@ -183,7 +183,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// leaves makes each job leave a file with text, of which is was kept.
+// leaves makes each job leave a file that contains text; the kept file contains is.
 func leaves(e *Evidence, text, is string) {
 	e.Sent[0].Trial.Shape.Spec.Leaves = []Leaf{{Name: "a b", Text: text}}
 	e.Kept = map[string]string{"trial-000/1/0/a b": is, "trial-000/1/1/a b": is}

@@ -84,7 +84,7 @@ func NewPlan(seed uint64, trials int) Plan {
 	end := at + 5*time.Second
 	p.lane(1, end, 2*time.Second, 12*time.Second, func(draw *rand.Rand, d *Disturbance) {
 		d.Lane, d.Do, d.For = htcdLane, doKill, between(draw, 0, 3*time.Second)
-		if draw.IntN(8) == 0 { // a ledger as old as this takes
+		if draw.IntN(8) == 0 { // d.For is also the ledger's age
 			d.Do, d.For = doRevert, between(draw, 2*time.Second, 20*time.Second)
 		}
 		// Half of them affect an HTCJob on its way to the schedd.

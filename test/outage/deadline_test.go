@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// slow is a program of a site's, that condor_submit runs where the description is, and that does not end for one HTCJob.
+// slow is a site's program that condor_submit runs in the description's directory and that does not end for one HTCJob.
 const slow = `grep -q '"slow"' job.sub && exec sleep 1000
 cat "${KRB5CCNAME#FILE:}"
 `

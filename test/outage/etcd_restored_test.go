@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// To htcd, an older state of etcd is one without the HTCJobs that were created since.
+// To htcd, an older state of etcd is one without the HTCJobs created since.
 func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 	o := begin(t)
 	ctx := t.Context()
@@ -61,7 +61,7 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 	require.Equal(t, names, orphans("--dry-run", "--remove-orphans"))
 	require.Contains(t, o.log(), "--remove-orphans")
 
-	// A namesake neither runs beside it nor takes the place of its output.
+	// A namesake neither runs beside it nor replaces its output.
 	o.Create("ended", "echo again\n")
 	o.says("ended", v1alpha1.ConditionSubmitted, "OrphansKept")
 	require.NoError(t, o.Jobs.Delete(ctx, "ended", metav1.DeleteOptions{}))
@@ -70,7 +70,7 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "kept\n", text)
 
-	// The newer state again: the same object goes on.
+	// The newer state again: the same object continues.
 	o.etcd(back, "put", o.key(names[1]))
 	o.Eventually(func() bool { return !slices.Contains(orphans(), names[1]) }, func() string { return "still an orphan" })
 	require.Len(t, orphans(), 6)
@@ -88,7 +88,7 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 	require.Error(t, err)
 }
 
-// key is that of an HTCJob of the test in etcd; without a name the one that theirs begin with.
+// key returns the etcd key of an HTCJob of the test; without a name, their common prefix.
 func (o outage) key(name string) string {
 	return path.Join("/registry", v1alpha1.GroupVersion.Group, "htcjobs", o.Namespace) + "/" + name
 }

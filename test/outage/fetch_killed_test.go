@@ -12,8 +12,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Fifty jobs with a megabyte each are fetched in about a second. htcd is killed while that goes on, three times: each
-// time everything that had no place yet is fetched again.
+// Fifty jobs with a megabyte each are fetched in about a second. htcd is killed three times meanwhile: each time everything
+// not yet in place is fetched again.
 func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
 	o := begin(t)
 	const procs = 50
@@ -22,7 +22,7 @@ func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
 	for range 3 {
 		var seen []string
 		o.Eventually(func() bool {
-			seen, _ = filepath.Glob(filepath.Join(fetches, "*", "big")) // the pattern is well formed
+			seen, _ = filepath.Glob(filepath.Join(fetches, "*", "big")) // the pattern is well-formed
 			return len(seen) > 0 || o.Get("many").Status.Phase.Terminal() && o.kept("many") == procs
 		}, func() string { return "nothing was ever fetched" })
 		o.killHtcd()
@@ -46,7 +46,7 @@ func TestHtcdKilledInTheMiddleOfAFetchLosesNothing(t *testing.T) {
 	require.NoDirExists(t, filepath.Dir(o.Kept(job)))
 }
 
-// kept is how many procs' output is in its place.
+// kept returns how many procs' output is in place.
 func (o outage) kept(name string) int {
 	o.T.Helper()
 	dirs, err := os.ReadDir(o.Kept(o.Get(name)))

@@ -16,8 +16,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// A condor_submit of 500 takes about a second: staging, the cluster, its files. htcd alone is killed, not its children:
-// they must end by themselves.
+// A condor_submit of 500 takes about a second: staging, the cluster, its files. Only htcd is killed, not its children: they
+// must end by themselves.
 func TestHtcdKilledInTheMiddleOfASubmitLeavesOneCluster(t *testing.T) {
 	o := begin(t)
 	var names []string
@@ -25,12 +25,12 @@ func TestHtcdKilledInTheMiddleOfASubmitLeavesOneCluster(t *testing.T) {
 		name := fmt.Sprintf("killed-after-%d", after)
 		names = append(names, name)
 		job := o.Create(name, "exit 0\n", trial.Queue(500), never)
-		// From the moment at which the sandbox is complete.
+		// From the moment the sandbox is complete.
 		o.Eventually(func() bool {
 			_, err := os.Stat(o.Lab.Path("htcd", "data", "staging", string(job.UID)+"-1", "job.sub"))
 			return err == nil
 		}, func() string { return "never staged" })
-		time.Sleep(after * time.Millisecond) // the moment is the matter
+		time.Sleep(after * time.Millisecond) // the moment matters
 		o.killHtcd()
 		o.Eventually(func() bool { return len(o.submits()) == 0 },
 			func() string { return fmt.Sprintf("htcd is dead, and these go on: %v", o.submits()) })
@@ -42,7 +42,7 @@ func TestHtcdKilledInTheMiddleOfASubmitLeavesOneCluster(t *testing.T) {
 	o.gone()
 }
 
-// Each htcd lives for a third of the time that a Lease lasts.
+// Each htcd lives for a third of a Lease's duration.
 func TestHtcdKilledEveryFewSecondsMakesProgress(t *testing.T) {
 	o := begin(t)
 	lease := func() string {
@@ -56,7 +56,7 @@ func TestHtcdKilledEveryFewSecondsMakesProgress(t *testing.T) {
 		names = append(names, name)
 		o.Create(name, "exit 0\n", trial.Queue(int32(i%2+1)))
 		go func() { _ = o.part("htcd").Start(context.WithoutCancel(t.Context())) }() // it may be killed before it is ready
-		time.Sleep(5 * time.Second)                                                  // the time is the matter
+		time.Sleep(5 * time.Second)                                                  // the time matters
 	}
 	o.killHtcd()
 	sent := 0
@@ -72,7 +72,7 @@ func TestHtcdKilledEveryFewSecondsMakesProgress(t *testing.T) {
 	o.gone()
 }
 
-// killHtcd kills htcd alone and returns when it is dead.
+// killHtcd kills only htcd and returns when it is dead.
 func (o outage) killHtcd() {
 	o.T.Helper()
 	o.Eventually(func() bool { return o.status("htcd").Pid != 0 }, func() string { return "htcd was not started" })
@@ -81,7 +81,7 @@ func (o outage) killHtcd() {
 	o.Eventually(func() bool { return o.status("htcd").Pid == 0 }, func() string { return "htcd did not die" })
 }
 
-// submits are the processes that run in a staging directory of this lab.
+// submits returns the processes that run in a staging directory of this lab.
 func (o outage) submits() []string {
 	o.T.Helper()
 	directories, err := filepath.Glob("/proc/[0-9]*/cwd")

@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// inflate has a job held with a reason of 17 MB: condor_q then fails as a whole when it is asked for it.
+// inflate holds a job with a reason of 17 MB: condor_q then fails completely when asked for it.
 func (o outage) inflate(job *v1alpha1.HTCJob) {
 	o.T.Helper()
 	letters := `"` + strings.Repeat("x", 100_000) + `"`
@@ -22,7 +22,7 @@ func (o outage) inflate(job *v1alpha1.HTCJob) {
 	}, func() string { return "no reason of 17 MB" })
 }
 
-// as runs one of HTCondor's commands as the account that htcd has.
+// as runs one of HTCondor's commands as htcd's account.
 func (o outage) as(command string, args ...string) {
 	o.T.Helper()
 	_, err := o.Lab.RunAs(o.T.Context(), "robot", command, args...)

@@ -14,7 +14,7 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// htcd hands out a ticket until two minutes before its end (package krb): these last 10 s.
+// htcd hands out a ticket until two minutes before its expiry (package krb): these last 10 s.
 const ticketLifetime = "130s"
 
 func TestWithoutAKDCATicketIsUsedToItsEnd(t *testing.T) {
@@ -27,7 +27,7 @@ func TestWithoutAKDCATicketIsUsedToItsEnd(t *testing.T) {
 	o.Create("with-a-ticket", "exit 0\n")
 	o.Until("with-a-ticket", "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
 
-	// The ticket ends: from then on HTCJobs wait.
+	// The ticket expires: from then on HTCJobs wait.
 	names := []string{"with-a-ticket"}
 	try := func() *v1alpha1.HTCJob {
 		name := fmt.Sprintf("try-%d", len(names))
@@ -38,7 +38,7 @@ func TestWithoutAKDCATicketIsUsedToItsEnd(t *testing.T) {
 		})
 	}
 	o.Eventually(func() bool { return denied(try()) }, func() string { return "the ticket never ended" })
-	o.do(kdc.Kill) // and now its port is closed, too
+	o.do(kdc.Kill) // now its port is closed too
 	waiting := try()
 	require.Equal(t, "KDCUnreachable", o.Condition(waiting, v1alpha1.ConditionCredentials).Reason)
 	require.False(t, meta.IsStatusConditionFalse(waiting.Status.Conditions, v1alpha1.ConditionBackendReachable), "the schedd is well")
@@ -53,7 +53,7 @@ func denied(job *v1alpha1.HTCJob) bool {
 	return meta.IsStatusConditionPresentAndEqual(job.Status.Conditions, v1alpha1.ConditionCredentials, metav1.ConditionFalse)
 }
 
-// shortTickets is the lab's krb5.conf with another lifetime.
+// shortTickets returns the lab's krb5.conf with another lifetime.
 func shortTickets(t *testing.T) string {
 	t.Helper()
 	running, err := lab.Find()

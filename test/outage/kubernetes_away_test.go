@@ -12,13 +12,13 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Without the apiserver the Lease cannot be renewed: after 10 s another htcd might lead, so this one stops everything
-// and begins again, as the same process.
+// Without the apiserver the Lease cannot be renewed: after 10 s another htcd might lead, so this one stops everything and
+// starts over, as the same process.
 func TestWithoutKubernetesCallbacksAreDurableAndTheStatusFollows(t *testing.T) {
 	for _, part := range []string{"apiserver", "etcd"} {
 		t.Run(part, func(t *testing.T) {
 			o := begin(t)
-			// One ends every three seconds: before the outage, while htcd still works, and while it stands by.
+			// A job ends every three seconds: before the outage, while htcd still works, and while it stands by.
 			o.Create("one-by-one", "sleep $(( 3 * ($1 + 1) ))\n", trial.Queue(10))
 			job := o.Until("one-by-one", "begun to end", func(job *v1alpha1.HTCJob) bool { return job.Status.Succeeded > 0 })
 			pid := o.status("htcd").Pid
@@ -28,7 +28,7 @@ func TestWithoutKubernetesCallbacksAreDurableAndTheStatusFollows(t *testing.T) {
 				return n
 			}
 
-			// A stop may take longer than the Lease lasts without it.
+			// Stopping may take longer than the Lease lasts.
 			o.do(o.part(part).Kill)
 			before := ended()
 			o.Eventually(func() bool { return ended() > before }, func() string { return "no callback reached the ledger" })

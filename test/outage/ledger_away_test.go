@@ -17,15 +17,15 @@ import (
 
 func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 	for name, c := range map[string]struct {
-		volume     string // options of the tmpfs at the ledger's directory; empty: the lab's own disk
+		volume     string // options of the tmpfs on the ledger's directory; empty: the lab's own disk
 		queue      int32
 		reason     string
-		doctor     string // what it says
+		doctor     string // what it reports
 		away, back func(outage)
 	}{
-		// SQLite keeps free pages: the rows of small HTCJobs may still find a place.
+		// SQLite keeps free pages: the rows of small HTCJobs may still fit.
 		"the volume is full": {"size=2m", 500, "NoSpace", "is full, ", func(o outage) {
-			_, _ = o.Lab.RunAs(o.T.Context(), "root", "dd", "if=/dev/zero", "of="+fill(o), "bs=1k") // ends when nothing more goes in
+			_, _ = o.Lab.RunAs(o.T.Context(), "root", "dd", "if=/dev/zero", "of="+fill(o), "bs=1k") // ends when the volume is full
 		}, func(o outage) {
 			_, err := o.Lab.RunAs(context.WithoutCancel(o.T.Context()), "root", "rm", fill(o))
 			require.NoError(o.T, err)
@@ -33,9 +33,9 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 		"the volume is read-only from the start": {"size=4m", 2, "LedgerUnavailable", "read-only file system", func(o outage) {
 			o.do(o.part("htcd").Stop)
 			o.remount("ro")
-			go func() { _ = o.part("htcd").Start(context.WithoutCancel(o.T.Context())) }() // it is not ready before the end
+			go func() { _ = o.part("htcd").Start(context.WithoutCancel(o.T.Context())) }() // it is not ready until the end
 		}, func(o outage) { o.remount("rw") }},
-		// A mount with open files cannot be made read-only; to SQLite a journal that nobody may write is the same.
+		// A mount with open files cannot be made read-only; a journal that nobody may write is the same to SQLite.
 		"the volume becomes read-only": {"", 2, "LedgerUnavailable", "can be written, keeps locks", func(o outage) {
 			require.NoError(o.T, os.Chmod(o.Lab.Ledger()+"-journal", 0o400))
 		}, func(o outage) {
@@ -75,7 +75,7 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 			found, do := o.doctor("volume")
 			require.Contains(t, found, c.doctor)
 			require.NotContains(t, do, "POSIX locks")
-			if c.queue < 500 { // an end is written over what stood there, which needs no place
+			if c.queue < 500 { // an end overwrites an existing row, which needs no space
 				o.Eventually(func() bool { return strings.Contains(o.log(), "callback not recorded") },
 					func() string { return "no callback was turned away" })
 			}
@@ -91,7 +91,7 @@ func TestALedgerThatCannotBeWrittenHoldsEverythingUpAndNoMore(t *testing.T) {
 	}
 }
 
-// mount restarts htcd with an empty tmpfs on one of its directories, for the time of the test.
+// mount restarts htcd with an empty tmpfs on one of its directories, for the duration of the test.
 func (o outage) mount(dir, options string) {
 	o.T.Helper()
 	htcd := o.part("htcd")

@@ -16,8 +16,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// What is rebuilt comes from the HTCJobs' statuses and, for what was sent but had not reached a status, from the tags of
-// the jobs.
+// The ledger is rebuilt from the HTCJobs' statuses and, for jobs that were sent but had not reached a status, from the jobs'
+// tags.
 func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
 	htcd := o.part("htcd")
@@ -28,7 +28,7 @@ func TestALostOrDamagedLedgerIsRebuilt(t *testing.T) {
 	o.once(waiting)
 
 	garbage := func(context.Context) error {
-		// In place, so that the file of the open ledger is what is damaged.
+		// In place, so that the open ledger's file is damaged.
 		return os.WriteFile(o.Lab.Ledger(), bytes.Repeat([]byte("no database "), 4000), 0o600)
 	}
 	lost := func(context.Context) error { return os.Remove(o.Lab.Ledger()) }

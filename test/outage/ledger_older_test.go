@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 )
 
-// A backup of the volume does not know what was sent since. The HTCJobs and the schedd override it.
+// A backup of the volume does not know what was sent since. The HTCJobs and the schedd overrule it.
 func TestAnOlderLedgerThatIsPutBackRepeatsNothing(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
 	htcd := o.part("htcd")
@@ -66,7 +66,7 @@ func TestAnOlderLedgerThatIsPutBackRepeatsNothing(t *testing.T) {
 		require.Equal(t, "second\n", string(text), "%s: its output stays", name)
 	}
 
-	// What comes after it has a number, a cluster and output of its own.
+	// The next attempt has its own number, cluster and output.
 	o.Script("ended", "echo third\n")
 	third := o.Until("ended", "sent once more", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt > 2 })
 	require.EqualValues(t, 3, third.Status.Attempt)
@@ -75,8 +75,8 @@ func TestAnOlderLedgerThatIsPutBackRepeatsNothing(t *testing.T) {
 	o.gone()
 }
 
-// What a person did after the backup stands as well: a suspension that was lifted since, and an edit of which the ledger, and
-// then the status, has nothing.
+// What a user did after the backup also stands: a suspension lifted since, and an edit unknown to the ledger, and then to
+// the status.
 func TestAnOlderLedgerForgetsNeitherASuspensionNorAnEdit(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
 	htcd := o.part("htcd")
@@ -115,7 +115,7 @@ func (o outage) merge(name, patch string) {
 	require.NoError(o.T, err)
 }
 
-// putBack makes the ledger what it was. htcd must not be at work.
+// putBack restores the ledger. htcd must not be running.
 func (o outage) putBack(backup map[string][]byte) {
 	o.T.Helper()
 	for path := range o.ledgerFiles() {
@@ -123,12 +123,12 @@ func (o outage) putBack(backup map[string][]byte) {
 			require.NoError(o.T, os.Remove(path))
 		}
 	}
-	for path, content := range backup { // into the files that are there, which stay htcd's own
+	for path, content := range backup { // into the existing files, which stay htcd's own
 		require.NoError(o.T, os.WriteFile(path, content, 0o600))
 	}
 }
 
-// ledgerFiles are the ledger and what SQLite keeps beside it. htcd must not be at work.
+// ledgerFiles returns the ledger and what SQLite keeps beside it. htcd must not be running.
 func (o outage) ledgerFiles() map[string][]byte {
 	o.T.Helper()
 	paths, err := filepath.Glob(o.Lab.Ledger() + "*")
@@ -145,7 +145,7 @@ func (o outage) ledgerFiles() map[string][]byte {
 	return files
 }
 
-// attempts are those of an HTCJob that the ledger has.
+// attempts returns an HTCJob's attempts in the ledger.
 func (o outage) attempts(job *v1alpha1.HTCJob) string {
 	o.T.Helper()
 	return o.SQL(fmt.Sprintf("SELECT group_concat(attempt, ' ') FROM (SELECT attempt FROM runs WHERE uid = '%s' ORDER BY attempt)", job.UID))

@@ -14,7 +14,7 @@ import (
 
 const outputService = "v1alpha1.output.htc.cern.ch"
 
-// The namespace that is deleted has nothing to do with htcd.
+// The deleted namespace has nothing to do with htcd.
 func TestANamespaceIsDeletedWhileHTCdIsAway(t *testing.T) {
 	o := begin(t)
 	kubectl := func(ctx context.Context, input string, args ...string) string {
@@ -58,7 +58,7 @@ func TestANamespaceIsDeletedWhileHTCdIsAway(t *testing.T) {
 	}
 	t.Cleanup(func() { install(context.WithoutCancel(t.Context())) })
 
-	// As deploy/base has it.
+	// As in deploy/base.
 	kubectl(t.Context(), "", "delete", "apiservice", outputService)
 	o.do(o.part("htcd").Stop)
 	deleted(namespace)

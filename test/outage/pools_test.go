@@ -24,7 +24,7 @@ const (
 	second = parts.Schedd2Name
 )
 
-// site is a lab with a second schedd, whose command says which is the usual one.
+// site is a lab with a second schedd, and a site's command that names the usual one.
 type site struct {
 	outage
 	named string // the file with the command's answer
@@ -48,7 +48,7 @@ func (s site) answer(t *testing.T, text string) {
 	require.NoError(t, os.WriteFile(s.named, []byte(text), 0o644))
 }
 
-// atSecond is what its queue or history says.
+// atSecond returns what the second schedd's queue or history says.
 func (s site) atSecond(tool string, job *v1alpha1.HTCJob, attribute string) []string {
 	s.T.Helper()
 	args := []string{"-name", second, "-constraint", trial.Tagged(job), "-af", attribute}
@@ -57,7 +57,7 @@ func (s site) atSecond(tool string, job *v1alpha1.HTCJob, attribute string) []st
 	return strings.Fields(out)
 }
 
-// anew gives the second schedd an empty queue whose first cluster has that number.
+// anew gives the second schedd an empty queue that starts with this cluster number.
 func (s site) anew(cluster int32) {
 	s.T.Helper()
 	s.do(s.part("schedd2").Stop)
@@ -69,7 +69,7 @@ func (s site) anew(cluster int32) {
 	s.configure("SCHEDD_CLUSTER_INITIAL_VALUE = " + strconv.Itoa(int(cluster)) + "\n")
 }
 
-// configure starts the second schedd again with another setting, for the length of the test.
+// configure restarts the second schedd with another setting, for the duration of the test.
 func (s site) configure(line string) {
 	s.T.Helper()
 	file := s.Lab.Path("condor", "schedd2.conf")
@@ -150,7 +150,7 @@ func TestASecondScheddThatIsDownConcernsNobodyElse(t *testing.T) {
 	s.gone()
 }
 
-// What htcd had not yet written down when it was killed is taken back from its ledger.
+// What htcd had not yet recorded when it was killed is removed from its ledger again.
 func TestARunIsFoundAgainWhereItWasSent(t *testing.T) {
 	s := newSite(t)
 	s.Create("killed", "exit 0\n", trial.Queue(3), never, atSecond)
@@ -189,11 +189,11 @@ func TestWhenTheUsualScheddIsGoneTheSitesCommandMayNameAnother(t *testing.T) {
 	s.Create("old", "sleep 30\n")
 	s.running("old")
 	s.do(s.part("schedd").Stop)
-	s.Create("caught", "exit 0\n") // its intent is written by the time that the schedd is known not to answer
+	s.Create("caught", "exit 0\n") // its intent is written by the time the schedd is known not to answer
 	s.says("caught", v1alpha1.ConditionBackendReachable, "Unreachable")
 	s.answer(t, `{"currentschedd": "`+second+`"}`)
 	s.Create("new", "exit 0\n")
-	// HTCondor starts it later: its negotiator waits for the schedd that is gone.
+	// HTCondor starts it later: its negotiator waits for the vanished schedd.
 	require.Equal(t, second, s.Phase("new", v1alpha1.PhaseIdle).Status.Schedd)
 
 	s.do(s.part("schedd").Start)
@@ -204,7 +204,7 @@ func TestWhenTheUsualScheddIsGoneTheSitesCommandMayNameAnother(t *testing.T) {
 	s.gone()
 }
 
-// credentials is HTCondor's configuration at a site where condor_submit asks a program for what jobs need elsewhere.
+// credentials returns HTCondor's configuration at a site where condor_submit asks a program for the credentials of jobs.
 func credentials(t *testing.T, script string) string {
 	t.Helper()
 	running := trial.New(t).Lab
@@ -236,7 +236,7 @@ func TestWhereTheSiteGivesJobsATicketTheyHaveItAndNobodyElse(t *testing.T) {
 func TestAtAScheddsLimitOneHTCJobAsksAndTheOthersWait(t *testing.T) {
 	s := newSite(t)
 	s.configure("MAX_JOBS_PER_OWNER = 2\n")
-	s.Create("first", "exit 0\n", atSecond, never, trial.Queue(2)) // idle jobs leave the queue at once
+	s.Create("first", "exit 0\n", atSecond, never, trial.Queue(2)) // idle jobs leave the queue immediately
 	s.Until("first", "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
 	waiting := []string{"second", "third", "fourth"}
 	for _, name := range waiting {

@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-// An htcd that leads and may not list HTCJobs says so itself, and does not blame another for that.
+// A leading htcd that may not list HTCJobs says so, and does not blame another.
 func TestReadyzSaysThatHTCJobsCannotBeListed(t *testing.T) {
 	o := begin(t)
 	rules := o.Kubectl("get", "clusterrole", "htcd", "-o", "jsonpath={.rules}")
@@ -24,7 +24,7 @@ func TestReadyzSaysThatHTCJobsCannotBeListed(t *testing.T) {
 	t.Cleanup(func() { patch(context.WithoutCancel(t.Context()), rules) })
 	o.do(o.part("htcd").Stop)
 	patch(t.Context(), "[]")
-	go func() { _ = o.part("htcd").Start(context.WithoutCancel(t.Context())) }() // it is not ready before the end
+	go func() { _ = o.part("htcd").Start(context.WithoutCancel(t.Context())) }() // it is not ready until the end
 	said := o.readyz("HTCJobs cannot be listed: ")
 	require.Contains(t, said, "forbidden")
 	_, metrics := o.health("metrics")
@@ -35,7 +35,7 @@ func TestReadyzSaysThatHTCJobsCannotBeListed(t *testing.T) {
 	require.Contains(t, metrics, "\nhtcd_htcjobs_watched 1\n")
 }
 
-// readyz waits until /readyz begins with these words, and returns all that it says.
+// readyz waits until /readyz begins with these words, and returns its complete text.
 func (o outage) readyz(words string) (said string) {
 	o.T.Helper()
 	o.Eventually(func() bool {
@@ -46,7 +46,7 @@ func (o outage) readyz(words string) (said string) {
 	return said
 }
 
-// health is what htcd answers at --health-listen; nothing where nobody does.
+// health returns htcd's answer at --health-listen, if there is one.
 func (o outage) health(path string) (code int, text string) {
 	o.T.Helper()
 	world, err := parts.Open(o.Lab)

@@ -9,7 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// Only the cross-check can tell how these end, for the queue is not asked in between.
+// Only the cross-check can find out how these end, because the queue is not asked in between.
 func TestWithoutAReceiverAnHTCJobEndsWithinTwoPeriods(t *testing.T) {
 	const period = 10 * time.Second
 	o := begin(t, "--reconcile-schedule=@every "+period.String(), "--refresh=1h", "--callback-deadline=5s")

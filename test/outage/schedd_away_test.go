@@ -43,7 +43,7 @@ func TestAScheddThatIsDownIsWaitedFor(t *testing.T) {
 	o.gone()
 }
 
-// The hung schedd takes connections and says nothing: what asks it waits for a deadline of htcd's own.
+// The hung schedd accepts connections but never answers: commands wait for htcd's own deadline.
 func TestAHungScheddHoldsUpNothingElse(t *testing.T) {
 	o := begin(t, "--command-timeout=5s")
 	o.Create("running", "sleep 15\n")

@@ -11,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// A schedd that dies within a second of a submit may keep the cluster half-spooled without end, throw it away, or have it
-// whole. The moments cover the submit itself, the spooling after it and the second thereafter.
+// A schedd that dies within a second of a submit may keep the cluster half-spooled indefinitely, discard it, or have it
+// completely. The moments cover the submit itself, the spooling after it and the following second.
 func TestAScheddKilledAroundASubmitLeavesOneCluster(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
 	var names []string
@@ -20,7 +20,7 @@ func TestAScheddKilledAroundASubmitLeavesOneCluster(t *testing.T) {
 		name := fmt.Sprintf("killed-after-%d", after.Milliseconds())
 		names = append(names, name)
 		o.Create(name, "exit 0\n", trial.Queue(2))
-		time.Sleep(after) // the moment is the matter
+		time.Sleep(after) // the moment matters
 		o.do(o.part("schedd").Kill)
 		o.do(o.part("schedd").Start)
 	}
@@ -28,9 +28,9 @@ func TestAScheddKilledAroundASubmitLeavesOneCluster(t *testing.T) {
 	o.gone()
 }
 
-// The schedd takes in the files of a cluster together and then marks its procs as spooled one by one. Killed in between, it leaves
-// some that run and others that never will: of a cluster of 1,500, killed as the first were marked, 90 ran (tried by hand). Here
-// the same is made by editing the ads.
+// The schedd receives a cluster's files together and then marks its procs as spooled one by one. Killed in between, it leaves
+// some that run and others that never will: of a cluster of 1,500, 90 ran when it was killed as the first were marked (tried by
+// hand). Here the same is achieved by editing the ads.
 func TestAClusterThatRanInPartIsNotRunTwice(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s")
 	o.Create("part", "sleep 5\n", trial.Queue(3))

@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// The second one of a rolling update: it stands by until the first one ends, or is no longer heard of.
+// As in a rolling update: the second stands by until the first ends or disappears.
 func TestOfTwoHtcdsOneWorks(t *testing.T) {
 	o := begin(t, "--callback-deadline=2s")
 	second := o.second()
@@ -38,7 +38,7 @@ func TestOfTwoHtcdsOneWorks(t *testing.T) {
 	o.Eventually(func() bool { return second.ready() == http.StatusOK }, func() string { return "the second never took over" })
 	o.succeeded(names...)
 
-	// And back: the first stands by, and takes over from one that was killed.
+	// And back: the first stands by and takes over from a killed one.
 	started := make(chan error, 1)
 	go func() { started <- o.part("htcd").Start(context.WithoutCancel(t.Context())) }()
 	names = create("killed")
@@ -50,7 +50,7 @@ func TestOfTwoHtcdsOneWorks(t *testing.T) {
 	second = o.second()
 	names = create("frozen")
 	o.do(o.part("htcd").Freeze)
-	// It may have fallen asleep with the ledger's lock in its hand: then the second waits for that.
+	// It may hold the ledger's lock while asleep: then the second waits for that.
 	o.Eventually(func() bool { return holder() == "second" }, func() string { return "the second never took the lease" })
 	o.do(o.part("htcd").Thaw)
 	o.Eventually(func() bool { return strings.Contains(o.log(), "this process must not continue") }, o.log)
@@ -61,7 +61,7 @@ func TestOfTwoHtcdsOneWorks(t *testing.T) {
 	o.gone()
 }
 
-// another is an htcd beside the lab's own, on ports of its own: the jobs' callbacks do not reach it.
+// another is an htcd beside the lab's own, on different ports: the jobs' callbacks do not reach it.
 type another struct {
 	o      outage
 	cmd    *exec.Cmd
@@ -82,7 +82,7 @@ func (o outage) second() *another {
 	return a
 }
 
-// ready is what /readyz answers, 0 for nothing.
+// ready returns the status of /readyz, 0 if there is no answer.
 func (a *another) ready() int {
 	response, err := http.Get("http://" + a.health + "/readyz")
 	if err != nil {
@@ -92,7 +92,7 @@ func (a *another) ready() int {
 	return response.StatusCode
 }
 
-// kill ends it without a word; its program dies with the one that runs it in the lab.
+// kill kills it without notice; its program dies with the one that runs it in the lab.
 func (a *another) kill() {
 	_ = a.cmd.Process.Signal(syscall.SIGKILL)
 	<-a.gone

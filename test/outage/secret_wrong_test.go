@@ -24,8 +24,8 @@ const (
 	ticketEnds   = `htcd_ticket_expiry_timestamp_seconds{secret="default/kinit-secret"}`
 )
 
-// The ticket of before would last for a day: neither it, nor that nothing needs the account at the moment, hides that the
-// Secret has become wrong, or is gone.
+// The earlier ticket would last for a day: neither it, nor the fact that nothing currently needs the account, hides that the
+// Secret is wrong or gone.
 func TestASecretThatBecomesWrongIsToldWhileJobsRun(t *testing.T) {
 	o := begin(t)
 	client, err := kubernetes.NewForConfig(trial.Config(t))
@@ -71,7 +71,7 @@ func TestASecretThatBecomesWrongIsToldWhileJobsRun(t *testing.T) {
 	o.gone()
 }
 
-// asked is how often the KDC was asked for a first ticket of robot's.
+// asked returns how often the KDC was asked for an initial ticket for robot.
 func (o outage) asked() (n int) {
 	o.T.Helper()
 	log, err := os.ReadFile(o.Lab.Log("kdc"))
@@ -85,7 +85,7 @@ func (o outage) asked() (n int) {
 	return n
 }
 
-// Without the right to write it, the status stays empty: the jobs are sent all the same, and end.
+// Without the right to write it, the status stays empty: the jobs are still sent, and end.
 func TestAStatusThatIsRefusedIsTold(t *testing.T) {
 	o := begin(t)
 	kubectl := func(ctx context.Context, input string, args ...string) string {
@@ -126,7 +126,7 @@ func TestAStatusThatIsRefusedIsTold(t *testing.T) {
 	o.gone()
 }
 
-// metric waits until htcd shows such a value; empty: none.
+// metric waits until htcd shows this value; empty: none.
 func (o outage) metric(series, value string) {
 	o.T.Helper()
 	var is string
@@ -134,7 +134,7 @@ func (o outage) metric(series, value string) {
 		func() string { return fmt.Sprintf("%s is %q instead of %q", series, is, value) })
 }
 
-// metrics is what htcd shows to Prometheus, by series.
+// metrics returns what htcd shows to Prometheus, by series.
 func (o outage) metrics() map[string]string {
 	o.T.Helper()
 	world, err := parts.Open(o.Lab)

@@ -22,13 +22,13 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// outage is one test's place in the lab, whose parts all work again when the test is over.
+// outage is one test's use of the lab, whose parts all work again when the test is over.
 type outage struct {
 	*trial.Bench
-	logged int64 // how long htcd's log was when the test began
+	logged int64 // the length of htcd's log when the test began
 }
 
-// begin restarts htcd with these flags, where there are any.
+// begin restarts htcd with these flags, if there are any.
 func begin(t *testing.T, flags ...string) outage {
 	t.Helper()
 	o := outage{Bench: trial.New(t)}
@@ -53,7 +53,7 @@ func begin(t *testing.T, flags ...string) outage {
 	return o
 }
 
-// do is for what is done to a part.
+// do does something to a part.
 func (o outage) do(what func(context.Context) error) {
 	o.T.Helper()
 	require.NoError(o.T, what(o.T.Context()))
@@ -61,7 +61,7 @@ func (o outage) do(what func(context.Context) error) {
 
 func (o outage) part(name string) lab.Part { return o.Lab.Part(name) }
 
-// status is how the lab sees a part.
+// status returns a part's status in the lab.
 func (o outage) status(part string) lab.Status {
 	o.T.Helper()
 	event, err := o.Lab.Ask(o.T.Context(), lab.Request{Op: lab.OpStatus}, nil)
@@ -77,7 +77,7 @@ func (o outage) status(part string) lab.Status {
 
 func (o outage) state(part string) string { return o.status(part).State }
 
-// log is what htcd has logged since the test began.
+// log returns what htcd has logged since the test began.
 func (o outage) log() string {
 	o.T.Helper()
 	text, err := os.ReadFile(o.Lab.Log("htcd"))
@@ -85,7 +85,7 @@ func (o outage) log() string {
 	return string(text[o.logged:])
 }
 
-// completed is when HTCondor says that the first job of an HTCJob ended.
+// completed returns when, according to HTCondor, the first job of an HTCJob ended.
 func (o outage) completed(job *v1alpha1.HTCJob) time.Time {
 	o.T.Helper()
 	said := o.Condor("condor_q", trial.Tagged(job)+" && ProcId == 0", "CompletionDate")
@@ -99,7 +99,7 @@ func (o outage) completed(job *v1alpha1.HTCJob) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// never is a job that no machine takes.
+// never makes a job that no machine accepts.
 func never(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "requirements = false\n" }
 
 // running waits until the script of every job of an HTCJob runs: before that, its shadow still needs the schedd.
@@ -112,7 +112,7 @@ func (o outage) running(name string) {
 		func() string { return name + " never ran" })
 }
 
-// says waits for a condition that is false for that reason and returns its message.
+// says waits for a condition to be false with this reason and returns its message.
 func (o outage) says(name, condition, reason string) string {
 	o.T.Helper()
 	job := o.Until(name, fmt.Sprintf("%s %s", condition, reason), func(job *v1alpha1.HTCJob) bool {
@@ -124,7 +124,7 @@ func (o outage) says(name, condition, reason string) string {
 	return o.Condition(job, condition).Message
 }
 
-// column is what kubectl get -o wide shows of an HTCJob under REASON.
+// column returns what kubectl get -o wide shows for an HTCJob under REASON.
 func (o outage) column(name string) string {
 	o.T.Helper()
 	lines := strings.Split(o.Kubectl("get", "htcjob", name, "-o", "wide"), "\n")
@@ -138,7 +138,7 @@ func (o outage) column(name string) string {
 	return words[0]
 }
 
-// doctor is what htcd doctor finds in one of its checks, and what it says to do.
+// doctor returns the finding of one of htcd doctor's checks, and its advice.
 func (o outage) doctor(check string, args ...string) (message, do string) {
 	o.T.Helper()
 	out, err := o.Lab.Run(o.T.Context(), "htcd", append([]string{"doctor", "-o", "json"}, args...)...)
@@ -155,7 +155,7 @@ func (o outage) doctor(check string, args ...string) (message, do string) {
 	return "", ""
 }
 
-// clusters are those of the HTCJob whose files all arrived, in the queue or in the history: the others can never run.
+// clusters returns the HTCJob's clusters whose files all arrived, in the queue or in the history: the others can never run.
 func (o outage) clusters(job *v1alpha1.HTCJob) map[string]int {
 	o.T.Helper()
 	procs := map[string]int{}
@@ -168,12 +168,12 @@ func (o outage) clusters(job *v1alpha1.HTCJob) map[string]int {
 	return procs
 }
 
-// once holds when the HTCJob became exactly one cluster, the one its status names, with all its procs.
+// once checks that the HTCJob became exactly one cluster, the one its status names, with all its procs.
 func (o outage) once(job *v1alpha1.HTCJob) {
 	o.T.Helper()
 	wanted := map[string]int{fmt.Sprint(job.Status.ClusterID): job.Queue()}
 	var found map[string]int
-	// Files arrive up to a second after condor_submit has ended.
+	// Files arrive up to a second after condor_submit ends.
 	o.Eventually(func() bool {
 		found = o.clusters(job)
 		return len(found) > 0 && maps.Equal(found, wanted) || len(found) > 1
@@ -182,7 +182,7 @@ func (o outage) once(job *v1alpha1.HTCJob) {
 	require.Equal(o.T, wanted, found, job.Name)
 }
 
-// succeeded waits until the HTCJobs have ended well, and each did once.
+// succeeded waits until the HTCJobs have succeeded, each once.
 func (o outage) succeeded(names ...string) {
 	o.T.Helper()
 	for _, name := range names {
@@ -193,7 +193,7 @@ func (o outage) succeeded(names ...string) {
 	}
 }
 
-// gone deletes every HTCJob and holds when nothing of them is left: no object, no job, no row, no staged file.
+// gone deletes every HTCJob and checks that nothing of them is left: no object, no job, no row, no staged file.
 func (o outage) gone() {
 	o.T.Helper()
 	list, err := o.Jobs.List(o.T.Context(), metav1.ListOptions{})

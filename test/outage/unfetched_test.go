@@ -14,11 +14,11 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Nothing has a place while so much must stay free: output waits in the queue.
+// Nothing fits while so much must stay free: output waits in the queue.
 const nothingFetched = "--keep-free=1Pi"
 
-// What ended by itself waits in the queue with its output. Only the queue knows of it when htcd ends at a bad moment, or
-// the ledger is lost.
+// A job that ended by itself waits in the queue with its output. Only the queue knows about it if htcd ends at a bad moment
+// or the ledger is lost.
 func TestWhatWaitsWithItsOutputIsFoundAgain(t *testing.T) {
 	o := begin(t, "--reconcile-schedule=@every 5s", nothingFetched)
 	htcd := o.part("htcd")
@@ -39,7 +39,7 @@ func TestWhatWaitsWithItsOutputIsFoundAgain(t *testing.T) {
 		require.Len(t, o.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 4"), waiting)
 	}
 
-	// The transaction that keeps it was htcd's last.
+	// The transaction that records it was htcd's last.
 	o.do(htcd.Stop)
 	kept := o.Get("kept")
 	o.SQL(fmt.Sprintf("UPDATE htcjobs SET fetched = 1 WHERE proc = 0 AND run = (SELECT id FROM runs WHERE uid = '%s')", kept.UID))
@@ -77,7 +77,7 @@ func TestWhatWaitsWithItsOutputIsFoundAgain(t *testing.T) {
 	o.gone()
 }
 
-// waited reads what a job of a suspended HTCJob wrote, as soon as it is here.
+// waited reads what a job of a suspended HTCJob wrote, as soon as it has been fetched.
 func (o outage) waited(job *v1alpha1.HTCJob, proc int) string {
 	o.T.Helper()
 	var text []byte

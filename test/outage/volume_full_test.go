@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// A volume may have room for the ledger, whose file has free pages, and none for what is to be submitted.
+// A volume may have room for the ledger, whose file has free pages, but none for the files to submit.
 func TestFilesThatFindNoRoomAreAReasonOfTheirOwnAndOneEvent(t *testing.T) {
 	o := begin(t, "--identity=full")
 	staging := o.Lab.Path("htcd", "data", "staging")
@@ -24,7 +24,7 @@ func TestFilesThatFindNoRoomAreAReasonOfTheirOwnAndOneEvent(t *testing.T) {
 	require.Contains(t, said, "have the volume enlarged")
 	require.Equal(t, "NoSpace", o.column("waiting"))
 
-	// Every try has a token of its own.
+	// Every try has its own token.
 	tokens := map[string]bool{}
 	o.Eventually(func() bool {
 		tokens[o.SQL(fmt.Sprintf("SELECT hex(tokenHash) FROM runs WHERE uid = '%s'", o.Get("waiting").UID))] = true
@@ -41,7 +41,7 @@ func TestFilesThatFindNoRoomAreAReasonOfTheirOwnAndOneEvent(t *testing.T) {
 	o.gone()
 }
 
-// handsOver is the command for it in docs/upgrade.md.
+// handsOver returns the command in docs/upgrade.md that hands a volume over.
 func handsOver(t *testing.T) string {
 	t.Helper()
 	for _, b := range trial.Blocks(t, "../../docs/upgrade.md") {
@@ -53,7 +53,7 @@ func handsOver(t *testing.T) string {
 	return ""
 }
 
-// What another uid has left on a volume is no longer htcd's. The command is that of docs/upgrade.md.
+// Files that another uid left on a volume are no longer htcd's. The command is that of docs/upgrade.md.
 func TestAVolumeOfAnotherUidIsHandedOverAsTheDocsSay(t *testing.T) {
 	o := begin(t, "--identity=handed-over")
 	o.Create("before", "echo before\n")
@@ -71,7 +71,7 @@ func TestAVolumeOfAnotherUidIsHandedOverAsTheDocsSay(t *testing.T) {
 	o.do(o.part("htcd").Stop)
 	t.Cleanup(func() { handOver(uid, gid) })
 	handOver("10002", gid)
-	for _, modes := range []string{"0770", "0700"} { // as fsGroup leaves the top directory, and as it was
+	for _, modes := range []string{"0770", "0700"} { // as fsGroup leaves the top directory, and the original mode
 		_, err = o.Lab.RunAs(t.Context(), "root", "chmod", modes, data)
 		require.NoError(t, err)
 		found, do := o.doctor("volume")

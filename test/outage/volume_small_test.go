@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Of the 96 MiB of the volume output leaves a tenth free, so that five files of 16 MB have a place.
+// Output leaves a tenth of the volume's 96 MiB free, so that five files of 16 MB fit.
 func TestOutputThatTheVolumeCannotHoldWaitsAndEverythingElseGoesOn(t *testing.T) {
 	const size, fit, each = 16_000_000, 5, 5
 	o := begin(t, "--reconcile-schedule=@every 5s")
@@ -23,7 +23,7 @@ func TestOutputThatTheVolumeCannotHoldWaitsAndEverythingElseGoesOn(t *testing.T)
 	for _, name := range names {
 		o.Create(name, fmt.Sprintf("head -c %d /dev/zero > big\n", size), trial.Queue(each))
 	}
-	// The volume is mounted for the lab's own processes alone.
+	// The volume is mounted only for the lab's own processes.
 	inside := func(script string, args ...string) string {
 		out, err := o.Lab.RunAs(t.Context(), "root", "sh", append([]string{"-c", script, "sh"}, args...)...)
 		require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestOutputThatTheVolumeCannotHoldWaitsAndEverythingElseGoesOn(t *testing.T)
 	o.gone()
 }
 
-// missing waits until an HTCJob says that its output has no place, and why, and returns what it says.
+// missing waits until an HTCJob says that its output does not fit, and why, and returns the message.
 func (o outage) missing(name, why string) string {
 	o.T.Helper()
 	job := o.Until(name, "without a place", func(job *v1alpha1.HTCJob) bool {

@@ -32,7 +32,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// tokenOf is the token of a run, from the staging directory that only htcd's account can read.
+// tokenOf returns a run's token from the staging directory, which only htcd's account can read.
 func tokenOf(b *trial.Bench, job *v1alpha1.HTCJob, attempt int) string {
 	b.T.Helper()
 	text, err := os.ReadFile(b.Lab.Path("htcd", "data", "staging", fmt.Sprintf("%s-%d", job.UID, attempt), "token"))
@@ -40,7 +40,7 @@ func tokenOf(b *trial.Bench, job *v1alpha1.HTCJob, attempt int) string {
 	return strings.TrimSpace(string(text))
 }
 
-// post sends a callback as a job would, and returns the answer's status.
+// post sends a callback as a job would and returns the answer's status.
 func post(b *trial.Bench, token, name, jobid string, retcode int) int {
 	b.T.Helper()
 	return postTo(b, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d", port(b, "htcd")), token, name, jobid, retcode)
@@ -67,7 +67,7 @@ func postTo(b *trial.Bench, client *http.Client, url, token, name, jobid string,
 	return answer.StatusCode
 }
 
-// verdicts is everything that is recorded about how jobs of the namespace ended, in the ledger and in the objects.
+// verdicts returns everything recorded about how jobs of the namespace ended, in the ledger and in the objects.
 func verdicts(b *trial.Bench) string {
 	b.T.Helper()
 	rows := b.SQL(fmt.Sprintf(
@@ -85,8 +85,8 @@ func verdicts(b *trial.Bench) string {
 	return rows
 }
 
-// It left the queue and the history before it was asked about, so all that is known of its end is what it said itself. The next
-// attempt waits for no more than that.
+// The job left the queue and the history before HTCondor was asked about it, so only its own report of its end is known. The
+// next attempt waits for nothing else.
 func TestWhatAJobSaysOfItsEndStandsWhereHTCondorHasForgottenIt(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()
@@ -125,7 +125,7 @@ func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 	running := func(job *v1alpha1.HTCJob) bool { return job.Status.Phase == v1alpha1.PhaseRunning }
 	real, other, ended := b.Until("real", "running", running), b.Until("other", "running", running), b.Ended("ended")
 	second := b.Until("again", "running again", func(job *v1alpha1.HTCJob) bool { return running(job) && job.Status.Attempt == 2 })
-	for _, job := range []*v1alpha1.HTCJob{ended, first} { // so that HTCondor's own word does not come in between
+	for _, job := range []*v1alpha1.HTCJob{ended, first} { // so that HTCondor's own report does not interfere
 		b.Eventually(func() bool {
 			return b.SQL(fmt.Sprintf("SELECT confirmed FROM runs WHERE uid = '%s' AND attempt = 1", job.UID)) == "1"
 		}, func() string { return "never confirmed" })
@@ -160,7 +160,7 @@ func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 	} {
 		require.Equal(t, c.want, post(b, c.token, c.name, c.jobid, c.retcode), name)
 	}
-	// What was taken shows in the objects after a moment, if it shows.
+	// If anything was accepted, it shows in the objects after a moment.
 	b.Kubectl("annotate", "htcjob", "--all", "looked=at")
 	require.Never(t, func() bool { return verdicts(b) != before }, 3*time.Second, 500*time.Millisecond, before)
 
@@ -171,7 +171,7 @@ func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 	require.NotContains(t, verdicts(b), "real")
 }
 
-// htcd's flags are everybody's: this test runs alone.
+// htcd's flags affect all tests: this one runs alone.
 func TestTheReceiverSpeaksHTTPSWithItsCertificateAndNothingElse(t *testing.T) {
 	b := trial.New(t)
 	htcd := b.Lab.Part("htcd")
@@ -203,7 +203,7 @@ func TestTheReceiverSpeaksHTTPSWithItsCertificateAndNothingElse(t *testing.T) {
 	require.Equal(t, "callback", b.Source(b.Phase("trusting", v1alpha1.PhaseFailed)))
 }
 
-// writeCertificate makes one for 127.0.0.1 that is its own issuer.
+// writeCertificate writes a self-signed certificate for 127.0.0.1.
 func writeCertificate(t *testing.T, certFile, keyFile string) *x509.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -216,7 +216,7 @@ func writeCertificate(t *testing.T, certFile, keyFile string) *x509.Certificate 
 	require.NoError(t, err)
 	secret, err := x509.MarshalECPrivateKey(key)
 	require.NoError(t, err)
-	// htcd runs as another account, which may read this key: it is good for nothing else.
+	// htcd runs as another account, which may read this key: it serves no other purpose.
 	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
 	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o644))
 	parsed, err := x509.ParseCertificate(der)

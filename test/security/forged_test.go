@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// forge sends a job as alice that carries the tag of an HTCJob's first attempt, and returns its cluster when it runs.
+// forge sends a job as alice with the tag of an HTCJob's first attempt, and returns its cluster when it runs.
 func forge(b *trial.Bench, job *v1alpha1.HTCJob) (cluster string) {
 	b.T.Helper()
 	cluster = sendForged(b, job, "arguments = 1000")
@@ -25,14 +25,14 @@ func forge(b *trial.Bench, job *v1alpha1.HTCJob) (cluster string) {
 	return cluster
 }
 
-// forgeHuge is forge for a job that waits, and of which HTCondor sends nobody what htcd asks of every job: it is too long.
-// HTCondor 25.14 takes no single attribute of 16 MiB.
+// forgeHuge is forge for a job that waits and whose attributes are too long for HTCondor to send what htcd asks of every job.
+// HTCondor 25.14 accepts no single attribute of 16 MiB.
 func forgeHuge(b *trial.Bench, job *v1alpha1.HTCJob) (cluster string) {
 	b.T.Helper()
 	long := `"` + strings.Repeat("x", 9_000_000) + `"`
 	cluster = sendForged(b, job, "requirements = false", "+HTCJobSuccessCodes = "+long, "+HTCJobHeldDeadline = "+long)
 	b.T.Cleanup(func() {
-		asAlice(b, "condor_qedit", cluster, "HTCJobSuccessCodes", `""`, "HTCJobHeldDeadline", "0") // the history would be slow to read for all
+		asAlice(b, "condor_qedit", cluster, "HTCJobSuccessCodes", `""`, "HTCJobHeldDeadline", "0") // the history would be slow for everybody
 		asAlice(b, "condor_rm", cluster)
 	})
 	_, err := b.Lab.Run(b.T.Context(), "condor_q", "-allusers", "-json", "-attributes", "ClusterId,HTCJobSuccessCodes,HTCJobHeldDeadline")
@@ -40,7 +40,7 @@ func forgeHuge(b *trial.Bench, job *v1alpha1.HTCJob) (cluster string) {
 	return cluster
 }
 
-// sendForged sends a job as alice that carries the tag of an HTCJob's first attempt, and returns its cluster.
+// sendForged sends a job as alice with the tag of an HTCJob's first attempt, and returns its cluster.
 func sendForged(b *trial.Bench, job *v1alpha1.HTCJob, lines ...string) (cluster string) {
 	b.T.Helper()
 	description := fmt.Sprintf(`executable = /bin/sleep
@@ -58,7 +58,7 @@ queue
 	return cluster
 }
 
-// asAlice runs one of HTCondor's commands as alice, after the test, too.
+// asAlice runs one of HTCondor's commands as alice, even after the test.
 func asAlice(b *trial.Bench, command string, args ...string) {
 	b.T.Helper()
 	_, err := b.Lab.RunAs(context.WithoutCancel(b.T.Context()), "alice", command, args...)
@@ -84,15 +84,15 @@ func TestAHugeForgedAdHidesNothing(t *testing.T) {
 
 	_, err := b.Lab.RunAs(t.Context(), "robot", "condor_rm", silent.Status.JobID[0])
 	require.NoError(t, err)
-	b.Phase("silent", v1alpha1.PhaseRemoved) // nothing but a cross-check can tell
+	b.Phase("silent", v1alpha1.PhaseRemoved) // only a cross-check can find out
 	b.Kubectl("delete", "htcjob", "deleted", "silent", "--timeout=60s")
 	for i, job := range []*v1alpha1.HTCJob{deleted, silent} {
 		require.Equal(t, []string{forged[i] + ".0"}, b.Condor("condor_q", trial.Tagged(job)), "what is not ours is left alone")
 	}
 }
 
-// The finalizer says that htcd may have sent it, the ledger knows nothing, and the schedd has a job with its tag: all
-// that htcd would see if it had been interrupted.
+// The finalizer says that htcd may have sent it, the ledger knows nothing, and the schedd has a job with its tag: exactly
+// what htcd would see after an interruption.
 func TestAForgedTagIsNotAdopted(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()

@@ -27,10 +27,10 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// grant is one verb on one resource, with the object's name where the rule has one.
+// grant is one verb on one resource, with the object's name if the rule has one.
 type grant struct{ group, resource, verb, name string }
 
-// shipped reads what files of deploy grant to htcd.
+// shipped returns what files of deploy grant to htcd.
 func shipped(t *testing.T, files ...string) map[grant]bool {
 	t.Helper()
 	grants := map[grant]bool{}
@@ -60,7 +60,7 @@ func shipped(t *testing.T, files ...string) map[grant]bool {
 	return grants
 }
 
-// audited is a line of the apiserver's audit log, which has those of htcd's account only.
+// audited is a line of the apiserver's audit log, which covers only htcd's account.
 type audited struct {
 	Verb      string `json:"verb"`
 	URI       string `json:"requestURI"`
@@ -70,7 +70,7 @@ type audited struct {
 	Annotations map[string]string `json:"annotations"`
 }
 
-// asked is what htcd asked for since the log was that long.
+// asked returns htcd's requests since the log had that length.
 func asked(b *trial.Bench, since int) []audited {
 	b.T.Helper()
 	text, err := os.ReadFile(b.Lab.Log("audit"))
@@ -87,8 +87,8 @@ func asked(b *trial.Bench, since int) []audited {
 	return all
 }
 
-// htcd drives everything it does in Kubernetes, as the account and with the rules that deploy/base ships. Nothing is
-// forbidden to it, and it uses all that it may.
+// htcd does everything it ever does in Kubernetes, as the account and with the rules that deploy/base ships. No request is
+// forbidden, and every rule is used.
 func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()
@@ -96,13 +96,13 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	before, err := os.ReadFile(b.Lab.Log("audit"))
 	require.NoError(t, err)
 
-	// The Lease: made, renewed, given back.
+	// The Lease: created, renewed, released.
 	require.NoError(t, htcd.Stop(ctx))
 	_, err = b.Lab.Run(ctx, "kubectl", "-n", "default", "delete", "lease", "htcd")
 	require.NoError(t, err)
 	require.NoError(t, htcd.Start(ctx))
 
-	// The label on the pod of the one that works. There are no nodes here, so nothing runs in this pod.
+	// The label on the active htcd's pod. There are no nodes here, so nothing runs in this pod.
 	_, err = b.Lab.Run(ctx, "kubectl", "-n", "default", "run", "stand-in", "--image=none", "--restart=Never")
 	require.NoError(t, err)
 	t.Cleanup(func() {
@@ -115,7 +115,7 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	require.Equal(t, "true", label)
 	require.NoError(t, htcd.Restart(ctx))
 
-	// A job, refused, mended, run again, deleted while it runs.
+	// A job: refused, corrected, run again, deleted while it runs.
 	b.Script("job", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "executable = /bin/id\n" })
 	b.Phase("job", v1alpha1.PhaseFailed)
 	b.Script("job", "exit 0\n")
@@ -124,12 +124,12 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	b.Phase("job", v1alpha1.PhaseRunning)
 	b.Kubectl("delete", "htcjob", "job", "--timeout=60s")
 
-	// One whose time is over.
+	// One whose time has expired.
 	b.Script("expired", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.TTLSecondsAfterFinished = new(int32(1)) })
 	b.Eventually(func() bool { return !strings.Contains(b.Kubectl("get", "htcjob", "-o", "name"), "expired") },
 		func() string { return b.Kubectl("describe", "htcjob", "expired") })
 
-	// One that leaves a Pod, and then shall not.
+	// One that leaves a Pod, and then should not.
 	b.Script("left", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.LogsPod = true })
 	b.Until("left", "left as a Pod", func(job *v1alpha1.HTCJob) bool {
 		return meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionLogsPod)
@@ -161,8 +161,8 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	}, func() string { return "the wrong password was never noticed" })
 	write(ctx, right)
 
-	// htcd reconcile, beside the running one and without it. This one's client-go asks as one would whose apiserver
-	// cannot answer a list with a watch.
+	// htcd reconcile, beside the running htcd and without it. Its client-go asks as if the apiserver could not answer a list
+	// with a watch.
 	_, err = b.Lab.Run(ctx, "htcd", "reconcile", "--once")
 	require.NoError(t, err)
 	require.NoError(t, htcd.Stop(ctx))
@@ -191,7 +191,7 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	}
 }
 
-// listFrontProxy asks as the working htcd does where the apiserver cannot answer a list with a watch.
+// listFrontProxy asks as the active htcd does if the apiserver cannot answer a list with a watch.
 func listFrontProxy(b *trial.Bench) {
 	b.T.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", b.Lab.Path("kube", "htcd.kubeconfig"))
@@ -203,7 +203,7 @@ func listFrontProxy(b *trial.Bench) {
 	require.Len(b.T, found.Items, 1)
 }
 
-// repeatEvent tells the same of one object twice, as htcd would, and client-go makes it one Event with a count.
+// repeatEvent reports the same about one object twice, as htcd would, and client-go makes it one Event with a count.
 func repeatEvent(b *trial.Bench) {
 	b.T.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", b.Lab.Path("kube", "htcd.kubeconfig"))

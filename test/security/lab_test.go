@@ -7,7 +7,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// port is where a part listens on loopback.
+// port returns the port on which a part listens on loopback.
 func port(b *trial.Bench, part string) int {
 	b.T.Helper()
 	event, err := b.Lab.Ask(b.T.Context(), lab.Request{Op: lab.OpStatus}, nil)

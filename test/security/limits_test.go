@@ -15,8 +15,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// settings writes into the ConfigMap that the pod has its variables from, for the length of the test; nil takes a
-// setting away.
+// settings writes into the ConfigMap from which the pod gets its variables, for the duration of the test; nil removes a
+// setting.
 func settings(t *testing.T, values map[string]any) {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(trial.Config(t))
@@ -58,7 +58,7 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	b.Phase("ended", v1alpha1.PhaseSucceeded)
 	b.Phase("running", v1alpha1.PhaseRunning)
 
-	// What htcd itself says when it gets one that is too large.
+	// What htcd itself says about one that is too large.
 	restarted(t, "--max-queue=3")
 	b.Create("large", "exit 0\n", trial.Queue(4))
 	said := b.Condition(b.Phase("large", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message
@@ -79,7 +79,7 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	require.NoError(t, try(trial.Queue(3)))
 	require.NoError(t, try(older(3)))
 
-	// What was accepted before can go on, in all but its queue, and go.
+	// HTCJobs accepted before can change in all but their queue, and be deleted.
 	b.Kubectl("annotate", "htcjob", "ended", "running", "note=kept")
 	b.Kubectl("patch", "htcjob", "running", "--type=merge", "-p", `{"spec":{"activeDeadlineSeconds":100000}}`)
 	_, err = b.Lab.Run(ctx, "kubectl", "-n", b.Namespace, "patch", "htcjob", "ended", "--type=merge", "-p", `{"spec":{"script":{"queue":5}}}`)
@@ -92,7 +92,7 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	require.ErrorContains(t, try(trial.Queue(10)), "queue 10 is more than the 9 jobs that a namespace may have open here (--max-open-per-namespace): make it several HTCJobs")
 	require.NoError(t, try(trial.Queue(9)))
 
-	// No limit, and what only htcd can read.
+	// No limit, and values that only htcd can read.
 	for _, number := range []any{"0", "", "0x2", nil} {
 		settings(t, map[string]any{"HTCD_MAX_QUEUE": "3", "HTCD_MAX_OPEN_PER_NAMESPACE": nil})
 		b.Eventually(refuses(trial.Queue(4)), func() string { return "the limit was not noticed" })

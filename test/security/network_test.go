@@ -16,8 +16,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// No network plugin runs in the lab: what is tested is that the policy means htcd's pod, and each port of it by the
-// name that it has there, since a name that is wrong lets nobody in.
+// No network plugin runs in the lab: the test checks that the policy selects htcd's pod and names each of its ports
+// correctly, since a wrong name admits nobody.
 func TestTheNetworkPolicyMeansThePodAndItsPorts(t *testing.T) {
 	b := trial.New(t)
 	client, err := kubernetes.NewForConfig(trial.Config(t))

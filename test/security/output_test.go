@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// The account of a job may edit its ad, and with it the place where condor_transfer_data writes the output.
+// A job's account may edit its ad, and with it the place where condor_transfer_data writes the output.
 func TestAnEditedAdDoesNotWriteElsewhere(t *testing.T) {
 	b := trial.New(t)
 	elsewhere := b.Lab.Path("htcd", "data", "staging", "planted-"+b.Namespace)

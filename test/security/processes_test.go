@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// sampler looks at all processes of the lab, again and again: their arguments and environments.
+// sampler repeatedly records the arguments and environments of all processes in the lab.
 type sampler struct {
 	end, ended chan struct{}
 
@@ -22,7 +22,7 @@ type sampler struct {
 	programs map[string]bool
 }
 
-// pause is between two looks; condor_submit and kinit take tens of milliseconds on this machine.
+// pause is the time between two samples; condor_submit and kinit take tens of milliseconds on this machine.
 const pause = 5 * time.Millisecond
 
 func watchProcesses(b *trial.Bench) *sampler {
@@ -45,7 +45,7 @@ func watchProcesses(b *trial.Bench) *sampler {
 	return s
 }
 
-// look takes what the descendants of a process show of themselves.
+// look records what the descendants of a process reveal.
 func (s *sampler) look(pid string) {
 	arguments, err := os.ReadFile("/proc/" + pid + "/cmdline")
 	environment, err2 := os.ReadFile("/proc/" + pid + "/environ")
@@ -71,7 +71,7 @@ func (s *sampler) saw(program string) bool {
 	return s.programs[program]
 }
 
-// stop ends the looking and returns what was seen.
+// stop ends the sampling and returns what was seen.
 func (s *sampler) stop() map[string]bool {
 	select {
 	case <-s.end:

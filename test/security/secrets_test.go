@@ -30,7 +30,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// secret is something that nobody may find, in the forms in which it could be written down.
+// secret is something that nobody may find, in the forms in which it could be written.
 type secret struct {
 	name  string
 	forms [][]byte
@@ -41,7 +41,7 @@ func newSecret(name, value string) secret {
 	var plain bytes.Buffer
 	encoder := json.NewEncoder(&plain)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // a string can be encoded
+	_ = encoder.Encode(value) // a string can always be encoded
 	escaped := strings.Trim(strings.TrimSpace(plain.String()), `"`)
 	html, _ := json.Marshal(value)
 	s := secret{name: name}
@@ -54,7 +54,7 @@ func newSecret(name, value string) secret {
 	return s
 }
 
-// signature is what makes a token one. The rest of it, its claims, is shown to everybody who asks.
+// signature is the secret part of a token. The rest, its claims, is shown to everybody who asks.
 func signature(name, token string) secret {
 	return newSecret(name, token[strings.LastIndexByte(token, '.')+1:])
 }
@@ -68,7 +68,7 @@ func (s secret) in(text []byte) bool {
 	return false
 }
 
-// hunt looks for secrets and writes down where it found some.
+// hunt looks for secrets and records where it found them.
 type hunt struct {
 	secrets []secret
 	found   []string
@@ -84,7 +84,7 @@ func (h *hunt) look(where string, text []byte) {
 	}
 }
 
-// looks is a script that prints every environment and command line that a job can see, and what lies in its directory.
+// looks is a script that prints every environment and command line that a job can see, and the contents of its directory.
 const looks = `env
 for p in /proc/[0-9]*; do tr '\0' '\n' <$p/environ; tr '\0' '\n' <$p/cmdline; done 2>/dev/null
 ls -la . "$_CONDOR_SCRATCH_DIR" "$(dirname "$_CONDOR_JOB_AD")"
@@ -92,8 +92,8 @@ cat "$_CONDOR_JOB_AD" "$_CONDOR_MACHINE_AD"
 exit 3
 `
 
-// A whole life with everything that goes wrong with it: a job, its failure, a refusal, a wrong password, a KDC that is
-// silent, a token that is not taken and one that is, a deletion. The Secret is everybody's: this test runs alone.
+// A complete life with everything that can go wrong: a job, its failure, a refusal, a wrong password, a silent KDC, a rejected
+// token and an accepted one, a deletion. All tests share the Secret, so this one runs alone.
 func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()
@@ -118,7 +118,7 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	require.NoError(t, err)
 	token, err := parts.Token(ctx, b.Lab, parts.TokenAsk{Account: "robot", Life: time.Hour})
 	require.NoError(t, err)
-	// What each of these does is held up until the program that waits for it has been looked at.
+	// Each of these is blocked until the program that waits for it has been examined.
 	kdc, schedd, callbacks := b.Lab.Part("kdc"), b.Lab.Part("schedd"), b.Lab.Part("receiver-net")
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
@@ -132,7 +132,7 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	seen := func(program string) {
 		b.Eventually(func() bool { return processes.saw(program) }, func() string { return program + " was never seen" })
 	}
-	// HTCondor 25.14 offers the machines no job of an account that comes after 20 which none takes.
+	// HTCondor 25.14 offers the machines no more jobs of an account after 20 that none accepts.
 	kept := b.Create("kept", "exit 0\n", trial.Queue(10), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "requirements = false\n" })
 	seen("condor_submit")
 	b.Phase("kept", v1alpha1.PhaseIdle)
@@ -144,7 +144,7 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	b.Phase("refused", v1alpha1.PhaseFailed)
 	ended := b.Ended("job")
 	require.EqualValues(t, 3, *ended.Status.Failures[0].ExitCode)
-	looked := b.Output(ended, 0) // fetched with the password that is right
+	looked := b.Output(ended, 0) // fetched with the correct password
 
 	require.NoError(t, kdc.Freeze(ctx))
 	write(ctx, wrong)
@@ -175,7 +175,7 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 		require.True(t, strings.Contains(out, string(of.UID)), tool)
 		h.look(tool, []byte(out))
 	}
-	ads(kept, "condor_q", "-allusers") // job leaves the queue once its output is fetched
+	ads(kept, "condor_q", "-allusers") // a job leaves the queue once its output is fetched
 	ledger := b.SQL(".dump")
 	hash := sha256.Sum256([]byte(tokenOf(b, kept, 1)))
 	require.Contains(t, strings.ToLower(ledger), hex.EncodeToString(hash[:]), "only the hash is there")
@@ -209,7 +209,7 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	t.Logf("looked at %d places, among them %d processes", h.looked, len(all))
 }
 
-// modes holds when only htcd's account can reach what must be written down somewhere.
+// modes checks that only htcd's account can read secrets that must be stored somewhere.
 func modes(b *trial.Bench, job *v1alpha1.HTCJob) {
 	b.T.Helper()
 	staging := b.Lab.Path("htcd", "data", "staging")
@@ -237,8 +237,8 @@ func modes(b *trial.Bench, job *v1alpha1.HTCJob) {
 	}
 }
 
-// files looks through every file of the lab: logs, the ledger and its journal, HTCondor's queue, history and spool.
-// etcd has the Secret, of course. A token may lie in its own file, which nobody but its owner can read.
+// files searches every file of the lab: logs, the ledger and its journal, HTCondor's queue, history and spool. etcd has the
+// Secret, of course. A token may be in its own file, which only its owner can read.
 func files(b *trial.Bench, h *hunt) {
 	b.T.Helper()
 	err := filepath.WalkDir(b.Lab.Dir, func(path string, entry fs.DirEntry, err error) error {

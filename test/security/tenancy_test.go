@@ -21,7 +21,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// restarted gives htcd these flags until the test is over. htcd is everybody's: such tests run alone.
+// restarted gives htcd these flags for the duration of the test. All tests share htcd, so such tests run alone.
 func restarted(t *testing.T, flags ...string) {
 	t.Helper()
 	htcd := trial.New(t).Lab.Part("htcd")
@@ -29,7 +29,7 @@ func restarted(t *testing.T, flags ...string) {
 	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
 }
 
-// account gives the namespace a Secret of its own, and returns how to take it away by force.
+// account gives the namespace its own Secret and returns a function that removes it by force.
 func account(b *trial.Bench, username, password string) (takeAway func()) {
 	b.T.Helper()
 	return accountNamed(b, "kinit-secret", username, password)
@@ -52,7 +52,7 @@ func accountNamed(b *trial.Bench, name, username, password string) (takeAway fun
 	}
 }
 
-// granted gives htcd deploy/components/namespace-secrets until the test is over.
+// granted gives htcd deploy/components/namespace-secrets for the duration of the test.
 func granted(b *trial.Bench) {
 	b.T.Helper()
 	overlay, err := filepath.Abs("testdata/namespace-secrets")
@@ -109,7 +109,7 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	require.Equal(t, []string{"alice"}, owners(hers, alices))
 	require.Equal(t, []string{"alice"}, owners(hers, kept))
 
-	// A Secret that an HTCJob names is one of its own namespace, of a name that htcd may read.
+	// A Secret that an HTCJob names is in its own namespace, with a name that htcd may read.
 	common.Ended("chosen")
 	require.Equal(t, []string{"alice"}, owners(common, chosen))
 	absent := guesser.Until("chosen", "without a Secret", func(job *v1alpha1.HTCJob) bool {
@@ -118,7 +118,7 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	require.Equal(t, "SecretMissing", guesser.Condition(absent, v1alpha1.ConditionCredentials).Reason)
 	require.Contains(t, common.Condition(common.Ended("another"), v1alpha1.ConditionSubmitted).Message, "kinit-secret, pool-account only")
 
-	// Knowing her name is not enough, and is no way to the common account either.
+	// Knowing her name is not enough, and does not lead to the common account either.
 	guessed := guesser.Until("job", "refused", func(job *v1alpha1.HTCJob) bool {
 		return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)
 	})
@@ -126,7 +126,7 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	require.Empty(t, owners(guesser, guessed))
 	caches(hers, "alice", "robot")
 
-	// Without her Secret htcd is the common account in her namespace, which may not touch her jobs.
+	// Without her Secret htcd uses the common account in her namespace, which may not touch her jobs.
 	takeAway()
 	require.NoError(t, hers.Jobs.Delete(ctx, "kept", metav1.DeleteOptions{}))
 	stuck := hers.Until("kept", "not removed", func(job *v1alpha1.HTCJob) bool {
@@ -137,12 +137,12 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	require.Contains(t, said.Message, "1 job of the account alice")
 	require.Contains(t, hers.Kubectl("describe", "htcjob", "kept"), "OtherAccount")
 	require.Len(t, hers.Condor("condor_q", trial.Tagged(kept)+" && JobStatus == 2"), 1)
-	// Back again, it goes by itself.
+	// Once it is back, the deletion succeeds by itself.
 	account(hers, "alice", parts.Passwords["alice"])
 	hers.Eventually(func() bool { return hers.Kubectl("get", "htcjob", "kept", "--ignore-not-found") == "" },
 		func() string { return hers.Kubectl("describe", "htcjob", "kept") })
 	require.Empty(t, hers.Condor("condor_q", trial.Tagged(kept)))
-	// While htcd may read the Secrets, and so lets go of them.
+	// While htcd may read the Secrets, and so releases them.
 	for _, b := range []*trial.Bench{common, hers} {
 		b.Kubectl("delete", "htcjob", "--all", "--timeout=60s")
 		b.Eventually(func() bool {
@@ -165,7 +165,7 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	}
 }
 
-// Kubernetes deletes what is in a namespace in no order, and only her account may remove her jobs.
+// Kubernetes deletes a namespace's contents in no particular order, and only her account may remove her jobs.
 func TestANamespaceWithAnAccountOfItsOwnCanBeDeleted(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()
@@ -187,7 +187,7 @@ func TestANamespaceWithAnAccountOfItsOwnCanBeDeleted(t *testing.T) {
 	b.Phase("named", v1alpha1.PhaseRunning)
 	require.Equal(t, []string{"alice"}, owners(b, usual))
 
-	// The Secret alone waits for them, and nothing new is sent with it.
+	// Only the Secret waits for them, and nothing new is sent with it.
 	b.Kubectl("delete", "secret", "kinit-secret", "--wait=false")
 	b.Create("late", "exit 0\n", trial.Unpacked)
 	refused := b.Until("late", "refused", func(job *v1alpha1.HTCJob) bool {
@@ -206,7 +206,7 @@ func TestANamespaceWithAnAccountOfItsOwnCanBeDeleted(t *testing.T) {
 	}
 }
 
-// caches holds when there is a ticket cache for each of these accounts, and none holds two of them.
+// caches checks that each of these accounts has a ticket cache, and that none is for two of them.
 func caches(b *trial.Bench, accounts ...string) {
 	b.T.Helper()
 	out, err := b.Lab.RunAs(b.T.Context(), "root", "find", "/dev/shm/htcd", "-type", "f", "-path", "*/keeper-*/*", "-not", "-name", "*lock*")
