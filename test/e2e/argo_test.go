@@ -19,11 +19,11 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Argo's executor reads both conditions as label selectors whose keys are GJSON paths into the object. A step has failed
-// when one requirement of the failure condition holds, which it looks at first, and succeeded when all of the success
-// condition's do (argo-workflows, workflow/executor/resource.go, matchConditions).
+// Argo's executor reads both conditions as label selectors whose keys are GJSON paths into the object. A step has failed if
+// any requirement of the failure condition holds, which is checked first, and succeeded if all of the success condition's do
+// (argo-workflows, workflow/executor/resource.go, matchConditions).
 
-// fieldsOf are an object's fields as labels.
+// fieldsOf presents an object's fields as labels.
 type fieldsOf []byte
 
 func (f fieldsOf) Has(path string) bool   { return gjson.GetBytes(f, path).Exists() }
@@ -57,7 +57,7 @@ func (w waiting) holds(object []byte) (succeeded, failed bool) {
 	return succeeded, failed
 }
 
-// argoStep reads the first template of the example.
+// argoStep reads the example's first template.
 func argoStep(t *testing.T) (waiting, *unstructured.Unstructured) {
 	t.Helper()
 	text, err := os.ReadFile("../../examples/argo/workflow.yaml")
@@ -70,14 +70,14 @@ func argoStep(t *testing.T) (waiting, *unstructured.Unstructured) {
 	return waitingFor(t, resource["successCondition"].(string), resource["failureCondition"].(string)), argoManifest(t, workflow)
 }
 
-// Every version of an HTCJob that the apiserver ever stored, from its creation to its end or deletion.
+// Checks every version of an HTCJob that the apiserver ever stored, from its creation to its end or deletion.
 func TestArgosConditionsThroughEveryStage(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	ctx := t.Context()
 	step, manifest := argoStep(t)
-	older := waitingFor(t, "status.succeeded > 0", "status.failed > 0") // right as long as there is one job
-	// The status may come to know of it when a short job is over.
+	older := waitingFor(t, "status.succeeded > 0", "status.failed > 0") // correct as long as there is one job
+	// The status may learn about it only when a short job is over.
 	started := func(b *trial.Bench, name string) {
 		running := trial.Tagged(b.Get(name)) + " && JobStatus == 2"
 		b.Eventually(func() bool { return len(b.Condor("condor_q", running)) == 1 }, func() string { return name + " never ran" })
@@ -107,7 +107,7 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 	const neither = ""
 	cases := map[string]struct {
 		spec map[string]any // beside the example's
-		acts acts           // what happens to it after its creation, in order
+		acts acts           // what happens after its creation, in order
 		end  string
 	}{
 		"succeeds":              {end: "success"},
@@ -126,7 +126,7 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 		"suspended-while-running": {spec: map[string]any{"script.source": "sleep 8\n"},
 			acts: acts{started, suspend(true), phase(v1alpha1.PhaseSuspended), suspend(false)}, end: "success"},
 		"deleted": {spec: map[string]any{"script.source": "sleep 1000\n"}, acts: acts{started}, end: neither},
-		// It stays in the queue for a while as removed, and can be seen there.
+		// It stays visible in the queue as removed for a while.
 		"deleted-and-slow-to-go": {spec: map[string]any{"script.source": "trap '' TERM; echo deaf; while :; do sleep 1; done\n",
 			"htcopts": "want_graceful_removal = true\njob_max_vacate_time = 20\n"}, acts: acts{deaf}, end: neither},
 	}
@@ -192,7 +192,7 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 	}
 }
 
-// recorded watches from now on. What it returns waits until so many objects are deleted, and returns the versions of all.
+// recorded watches from now on. The returned function waits until this many objects are deleted and returns all versions.
 func recorded(t *testing.T, jobs dynamic.ResourceInterface) func(deleted int) map[string][][]byte {
 	t.Helper()
 	list, err := jobs.List(t.Context(), metav1.ListOptions{})

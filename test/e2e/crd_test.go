@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// A change is what a case does to a manifest that is accepted.
+// A change is what a case does to an accepted manifest.
 type change func(t *testing.T, spec map[string]any)
 
 func set(path string, value any) change {
@@ -36,7 +36,7 @@ func both(a, b change) change {
 	return func(t *testing.T, spec map[string]any) { a(t, spec); b(t, spec) }
 }
 
-// The apiserver's answer to kubectl apply: "" is accepted, otherwise words that its refusal must hold.
+// The apiserver's answer to kubectl apply: "" if accepted, otherwise words that its refusal must contain.
 var applied = map[string]struct {
 	change  change
 	refusal string
@@ -159,7 +159,7 @@ func TestShippedAndOlderManifestsAreAccepted(t *testing.T) {
 	require.GreaterOrEqual(t, accepted, 8)
 }
 
-// argoManifest returns what the first template of a workflow creates.
+// argoManifest returns what a workflow's first template creates.
 func argoManifest(t *testing.T, workflow *unstructured.Unstructured) *unstructured.Unstructured {
 	templates, _, err := unstructured.NestedSlice(workflow.Object, "spec", "templates")
 	require.NoError(t, err)
@@ -178,7 +178,7 @@ func dynamicJobs(t *testing.T) dynamic.ResourceInterface {
 	return client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(namespace)
 }
 
-// dryRun asks for everything an apply goes through, except being stored.
+// dryRun requests everything that an apply does, except storing.
 func dryRun(t *testing.T, jobs dynamic.ResourceInterface, job *unstructured.Unstructured) error {
 	t.Helper()
 	created, err := jobs.Create(t.Context(), job, metav1.CreateOptions{

@@ -20,7 +20,7 @@ func TestWhatIsIdleOrHeldForTooLongIsRemoved(t *testing.T) {
 	b.Script("own", "exit 0\n", nowhere, func(job *v1alpha1.HTCJob) {
 		job.Spec.IdleDeadlineSeconds, job.Spec.HTCOpts = new(int64(3600)), "periodic_remove = JobStatus == 1 && time() - EnteredCurrentStatus > 3\n"
 	})
-	// The deadline would have come later; it is the user's own condition that removed it.
+	// The deadline would have come later; the user's own condition removed it.
 	b.Script("both", "exit 0\n", func(job *v1alpha1.HTCJob) {
 		job.Spec.HeldDeadlineSeconds, job.Spec.HTCOpts = new(int64(3600)), "on_exit_hold = true\nperiodic_remove = JobStatus == 5 && HoldReasonCode == 3\n"
 	})

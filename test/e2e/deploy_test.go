@@ -46,7 +46,7 @@ func TestPodPassesTheRestrictedStandard(t *testing.T) {
 	require.ErrorContains(t, ask(), `violates PodSecurity "restricted:latest"`, "the standard was enforced")
 }
 
-// A site's overlay has its own namespace and adds a setting, which makes another name of the ConfigMap.
+// A site's overlay has its own namespace and adds a setting, which changes the ConfigMap's name.
 func TestTheApiserverReadsTheLimitsWhereThePodDoes(t *testing.T) {
 	t.Parallel()
 	running, err := lab.Find()

@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// shim makes of commands for htcd's pod those for the htcd of a lab without a node.
+// shim converts commands for htcd's pod to those for the htcd of a lab without a node.
 const shim = `set -euo pipefail
 kubectl() {
 	if [ "${1-} ${2-}" = "-n htcd" ]; then
@@ -30,10 +30,10 @@ kubectl() {
 set -x
 `
 
-// notInPlain are the marks of blocks that are not for a lab without a node.
+// notInPlain reports whether a block is not for a lab without a node.
 func notInPlain(b trial.Block) bool { return b.NotRun != "" || b.OnNode }
 
-// TestTheCommandsOfTheDocsWork runs each document from its beginning to its end.
+// TestTheCommandsOfTheDocsWork runs each document from beginning to end.
 func TestTheCommandsOfTheDocsWork(t *testing.T) {
 	running, err := lab.Find()
 	require.NoError(t, err)
@@ -65,12 +65,12 @@ func TestTheCommandsOfTheDocsWork(t *testing.T) {
 	}
 }
 
-// Whatever looks like a command in a document is run, or says why not.
+// Everything that looks like a command in a document is run, or says why not.
 func TestNoCommandOfTheDocsIsLeftOut(t *testing.T) {
 	command := regexp.MustCompile(`(?m)^(kubectl|htcd|make|docker|curl|condor_\w+) `)
 	files, err := filepath.Glob("../../docs/*.md")
 	require.NoError(t, err)
-	others := []string{"metrics.md", "performance.md"} // promtool's and the measurements' own tests run theirs
+	others := []string{"metrics.md", "performance.md"} // promtool's tests and the measurements' run theirs
 	for _, file := range files {
 		if slices.Contains(others, filepath.Base(file)) {
 			continue

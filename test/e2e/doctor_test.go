@@ -13,10 +13,10 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// finding is one of those that htcd doctor -o json prints.
+// finding is one line of htcd doctor -o json.
 type finding struct{ Check, Verdict, Message, Do string }
 
-// doctor runs htcd doctor as the working htcd's account, with its environment.
+// doctor runs htcd doctor as the active htcd's account, with its environment.
 func doctor(t *testing.T, l *lab.Lab, args ...string) map[string]finding {
 	t.Helper()
 	out, err := l.Run(t.Context(), "htcd", append([]string{"doctor", "-o", "json"}, args...)...)
@@ -33,7 +33,7 @@ func doctor(t *testing.T, l *lab.Lab, args ...string) map[string]finding {
 	return found
 }
 
-// problems are the names of the checks with one.
+// problems returns the names of the checks that found one.
 func problems(found map[string]finding) []string {
 	names := []string{}
 	for name, f := range found {
@@ -60,7 +60,7 @@ func TestTheDoctorFindsAWorkingHTCdWellAndDoesNotDisturbIt(t *testing.T) {
 	require.Equal(t, before, lease())
 }
 
-// What is broken here is broken for the doctor alone.
+// Everything broken here is broken only for the doctor.
 func TestTheDoctorNamesWhatIsWrong(t *testing.T) {
 	b := trial.New(t)
 	apply := func(object string) {
@@ -139,7 +139,7 @@ func TestTheDoctorSeesWhatIsAway(t *testing.T) {
 	})
 }
 
-// A field less is what an older version's CRD looks like; without it there is nothing to look at.
+// An older version's CRD has one field less; without the CRD there is nothing to check.
 func TestTheDoctorSeesACRDThatIsNotThisOne(t *testing.T) {
 	b := trial.New(t)
 	const name = "htcjobs.htc.cern.ch"

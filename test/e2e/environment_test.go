@@ -54,7 +54,7 @@ func TestTheScriptSeesItsEnvironmentAsItWasWritten(t *testing.T) {
 	}
 }
 
-// What means something to a program outside the container does nothing there.
+// Variables that mean something to programs outside the container have no effect there.
 func TestVariablesDoNotReachOutOfTheContainer(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)

@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// variables are n of them.
+// variables returns n of them.
 func variables(n int) map[string]any {
 	m := map[string]any{}
 	for i := range n {
@@ -22,7 +22,7 @@ func variables(n int) map[string]any {
 
 func variable(name, value string) change { return set("environment", map[string]any{name: value}) }
 
-// What the apiserver answers about the fields that stand for submit commands.
+// The apiserver's answers about the fields that stand for submit commands.
 var appliedFields = map[string]struct {
 	change  change
 	refusal string

@@ -131,8 +131,7 @@ func (j sample) patch(merge string, subresources ...string) (*unstructured.Unstr
 	return j.jobs.Patch(j.t.Context(), j.name, types.MergePatchType, []byte(merge), metav1.PatchOptions{}, subresources...)
 }
 
-// newSample installs the shipped CRD under a group of its own, which goes with
-// the test, and makes one object of it.
+// newSample installs the shipped CRD under its own group, which is removed with the test, and creates one object of it.
 func newSample(t *testing.T) sample {
 	t.Helper()
 	namespace := trial.Namespace(t)
@@ -169,7 +168,7 @@ func newSample(t *testing.T) sample {
 		"metadata": map[string]any{"name": "trial"},
 		"spec":     map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}},
 	}}
-	// The apiserver serves a new kind a moment after it has taken the CRD.
+	// The apiserver serves a new kind a moment after accepting the CRD.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		_, err := jobs.Create(t.Context(), job, metav1.CreateOptions{})
 		require.NoError(c, err)

@@ -63,7 +63,7 @@ func TestExitCodesAgreeWithHTCondor(t *testing.T) {
 		{JobID: id(3), ExitCode: new(int32(13)), Reason: "ExitCode", Message: "exit code 13"},
 	}, job.Status.Failures)
 
-	// Once their output is fetched they go into the history, where the ad says the same.
+	// Once their output is fetched they enter the history, where the ad says the same.
 	b.Eventually(func() bool { return len(b.Condor("condor_history", trial.Tagged(job), "ExitCode")) == 5 },
 		func() string { return "the jobs never reached the history" })
 	require.ElementsMatch(t, []string{id(0) + " 0 false", id(1) + " 11 false", id(2) + " 0 false", id(3) + " 13 false", id(4) + " 0 false"},
@@ -133,7 +133,7 @@ func TestBrokenHtcoptsAreExplained(t *testing.T) {
 	}
 }
 
-// The Secret is everybody's: this test runs alone.
+// All tests share the Secret, so this one runs alone.
 func TestAWrongPasswordIsExplainedAndMendingTheSecretIsEnough(t *testing.T) {
 	b := trial.New(t)
 	secret := func(ctx context.Context, args ...string) string {
@@ -148,7 +148,7 @@ func TestAWrongPasswordIsExplainedAndMendingTheSecretIsEnough(t *testing.T) {
 	t.Cleanup(func() { write(context.WithoutCancel(t.Context()), right) })
 	write(t.Context(), base64.StdEncoding.EncodeToString([]byte("not it")))
 
-	// Secret and HTCJobs come by two watches: an HTCJob that was quicker still goes with the old ticket.
+	// Secrets and HTCJobs arrive by separate watches: an HTCJob that arrives first still uses the old ticket.
 	var name string
 	refused := func() bool {
 		c := meta.FindStatusCondition(b.Get(name).Status.Conditions, v1alpha1.ConditionCredentials)
@@ -170,13 +170,13 @@ func TestAWrongPasswordIsExplainedAndMendingTheSecretIsEnough(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, b.Ended(name).Status.Phase)
 }
 
-// The flags of htcd are everybody's: this test runs alone.
+// All tests share htcd's flags, so this one runs alone.
 func TestAShippedSenderCallsBackWhereTheNodeHasNoOther(t *testing.T) {
 	b := trial.New(t)
 	htcd := b.Lab.Part("htcd")
 	require.NoError(t, htcd.Restart(t.Context(), "--ship-sender="+b.Lab.Path("htcd", "bin", "htcd")))
 	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
-	// One that the script puts in its place does not run: it would say nothing.
+	// One that the script puts in its place does not run: it would report nothing.
 	b.Script("shipped", "printf '#!/bin/sh\\nexit 0\\n' > htcd-send; chmod 755 htcd-send; exit 7\n")
 	job := b.Ended("shipped")
 	require.EqualValues(t, 7, *job.Status.Failures[0].ExitCode)

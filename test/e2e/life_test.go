@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// spec merges a change into the spec of an HTCJob.
+// spec merges a change into an HTCJob's spec.
 func spec(b *trial.Bench, name, change string) {
 	b.T.Helper()
 	b.Kubectl("patch", "htcjob", name, "--type=merge", "-p", `{"spec":{`+change+`}}`)
@@ -27,19 +27,19 @@ func countsOf(job *v1alpha1.HTCJob) []int32 {
 	return []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed}
 }
 
-// queued are an HTCJob's jobs that HTCondor still has to do with.
+// queued returns an HTCJob's jobs that HTCondor still has in its queue.
 func queued(b *trial.Bench, job *v1alpha1.HTCJob) []string {
 	b.T.Helper()
 	return b.Condor("condor_q", trial.Tagged(job)+" && JobStatus =!= 4", "JobStatus")
 }
 
-// leaves waits until nothing of it is on its way out of HTCondor any more: a job that is removed has ended before its slot is free.
+// leaves waits until all of its jobs have left HTCondor: a removed job has ended before its slot is free.
 func leaves(b *trial.Bench, job *v1alpha1.HTCJob) {
 	b.T.Helper()
 	b.Eventually(func() bool { return len(queued(b, job)) == 0 }, func() string { return fmt.Sprint(queued(b, job)) })
 }
 
-// told waits until an Event with that reason says these words.
+// told waits until an Event with that reason contains these words.
 func told(b *trial.Bench, name, reason, words string) {
 	b.T.Helper()
 	list := func() string {
@@ -102,7 +102,7 @@ func TestAnHTCJobThatIsMadeSuspendedIsSentWhenItIsResumed(t *testing.T) {
 	b.Kubectl("delete", "htcjob", "later", "--timeout=60s")
 }
 
-// htcd and the schedd are everybody's: this test runs alone.
+// All tests share htcd and the schedd, so this one runs alone.
 func TestAStopSurvivesTheAbsenceOfTheScheddAndARestartOfHtcd(t *testing.T) {
 	b := trial.New(t)
 	htcd, condor := b.Lab.Part("htcd"), b.Lab.Part("schedd")
@@ -213,7 +213,7 @@ func TestAnEndedHTCJobRunsAgainWhenAskedTo(t *testing.T) {
 	b.Script("again", "exit 1\n")
 	require.Equal(t, v1alpha1.PhaseFailed, b.Ended("again").Status.Phase)
 
-	// A wait right after the edit does not return with the previous end.
+	// A wait right after the edit does not return for the previous end.
 	b.Script("again", "exit 0\n")
 	b.Kubectl("wait", "--for=condition=Complete", "htcjob/again", "--timeout=120s")
 	job := b.Get("again")
@@ -262,8 +262,8 @@ func TestKubectlGetFitsTheTerminal(t *testing.T) {
 	require.Regexp(t, `bbb .* Failed +\d+s`, b.Kubectl("get", "htcjob", "-o", "wide"))
 }
 
-// What the CRD has from the first moment is no status of htcd's. A submission that takes longer than a second is told
-// before its end, so that on a busy machine not every one is as quick as this is about.
+// The CRD's initial status is not htcd's. A submission that takes longer than a second is reported before its end, so that
+// on a busy machine not every one is as quick as this test requires.
 func TestTheFirstStatusOfAQuickSubmissionNamesItsJobs(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)

@@ -39,7 +39,7 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 		require.NoError(t, err)
 		return out
 	}
-	// A follower waits for it, from before it was sent to its end.
+	// A follower waits for it from before it is sent until its end.
 	require.Equal(t, "out of 1\n", htcd("logs", "talk", "--proc=1", "--follow"))
 	require.ElementsMatch(t, []string{"[0] out of 0\n", "[1] out of 1\n"}, slices.Collect(strings.Lines(htcd("logs", "talk", "--all", "--follow"))))
 	require.Equal(t, "err of 0\n", htcd("logs", "htcjob.htc.cern.ch/talk", "--stderr"))
@@ -61,7 +61,7 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 	_, err = b.Lab.Run(t.Context(), "htcd", "get-output", "other", dir, "-n", b.Namespace)
 	require.ErrorContains(t, err, "holds other output")
 
-	// What is replaced is what was brought, and nothing else.
+	// Only fetched files are replaced, and nothing else.
 	mine := []string{filepath.Join(dir, "0", "mine"), filepath.Join(dir, "2024", "mine")}
 	for _, file := range mine {
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -77,7 +77,7 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 		require.Equal(t, text, string(got))
 	}
 
-	// The output of what has ended is fetched a moment later.
+	// The output of an ended job is fetched a moment later.
 	b.Create("short", "echo said\n")
 	b.Ended("short")
 	require.Equal(t, "said\n", htcd("logs", "short"))
@@ -90,7 +90,7 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 		_, err := b.Lab.Run(t.Context(), "htcd", append(args, "-n", b.Namespace)...)
 		require.ErrorContains(t, err, name)
 	}
-	// kubectl takes htcjobs for the HTCJobs themselves.
+	// kubectl interprets htcjobs as the HTCJobs themselves.
 	require.Contains(t, b.Kubectl("get", "htcjobs"), "talk")
 }
 
@@ -156,7 +156,7 @@ func TestARunningJobIsFollowedAcrossARestart(t *testing.T) {
 	b.Phase("count", v1alpha1.PhaseSucceeded)
 }
 
-// user is somebody with rights in one namespace, and the kubeconfig of theirs.
+// user creates somebody with rights in one namespace, and returns their kubeconfig.
 func user(t *testing.T, namespace string) (kubeconfig, token string) {
 	t.Helper()
 	config := trial.Config(t)
@@ -191,7 +191,7 @@ metadata: {name: secret}
 spec:
   script: {image: centos, command: bash, source: "echo what only we may read\n"}
 `), 0o644))
-	// The role is all that is needed, to submit and to wait and to read.
+	// The role is all that is needed to submit, wait and read.
 	_, err := mine.Lab.Run(t.Context(), "htcd", "submit", file, "--watch", "--kubeconfig", anna)
 	require.NoError(t, err)
 	text, err := mine.Lab.Run(t.Context(), "htcd", "logs", "secret", "-f", "--kubeconfig", anna)
@@ -216,7 +216,7 @@ spec:
 	require.ErrorContains(t, err, "orbidden")
 	require.Empty(t, out)
 
-	// Beside the apiserver nobody gets as far as saying who he is, whatever he has.
+	// Without going through the apiserver nobody even gets to authenticate, whatever credentials they have.
 	world, err := parts.Open(mine.Lab)
 	require.NoError(t, err)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
@@ -243,7 +243,7 @@ func TestAReaderOfManyLeavesPlacesToOthers(t *testing.T) {
 	b := trial.New(t)
 	b.Script("long", "echo begun; sleep 600\n")
 	b.Phase("long", v1alpha1.PhaseRunning)
-	// read begins to read as somebody, and goes on until the test ends.
+	// read begins to read as a user, and continues until the test ends.
 	read := func(user, parameters string) (code int, said string) {
 		config := trial.Config(t)
 		config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}

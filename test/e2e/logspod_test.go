@@ -14,7 +14,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// podLeft waits until the Pod of spec.logsPod is there, and returns it with its text.
+// podLeft waits until the Pod of spec.logsPod exists, and returns it with its text.
 func podLeft(b *trial.Bench, name string, attempt int32) (*corev1.Pod, *corev1.ConfigMap) {
 	b.T.Helper()
 	client, err := kubernetes.NewForConfig(trial.Config(b.T))
@@ -29,7 +29,7 @@ func podLeft(b *trial.Bench, name string, attempt int32) (*corev1.Pod, *corev1.C
 	return pod, text
 }
 
-// Of the namespace, Pod Security demands the strictest standard. Nothing runs Pods here; test/node has a kubelet.
+// Pod Security enforces the strictest standard in the namespace. Nothing runs Pods here; test/node has a kubelet.
 func TestAPodWithTheOutputIsLeft(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)

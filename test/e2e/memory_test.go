@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// takes is a script in Python that needs 300 MiB, and keeps them where it was given less until the machine's policy sees
-// it: how soon that is depends on the release of HTCondor and on how busy the machine is.
+// takes is a Python script that needs 300 MiB, and if given less, keeps them until the machine's policy notices: how soon
+// depends on HTCondor's release and the machine's load.
 const takes = `import re, time
 x = bytearray(300 << 20)
 for i in range(0, len(x), 4096): x[i] = 1

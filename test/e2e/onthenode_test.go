@@ -51,7 +51,7 @@ rm counted `+written+`
 	}, func() string { return "files of the job are left on the node" })
 }
 
-// nvidiaSMI is one of the programs of a node that apptainer shows with --nv, and only then.
+// nvidiaSMI is one of a node's programs that apptainer shows only with --nv.
 const nvidiaSMI = "/usr/local/bin/nvidia-smi"
 
 func TestAJobThatIsGivenGPUsSeesThemAndNoOtherDoes(t *testing.T) {
@@ -63,7 +63,7 @@ func TestAJobThatIsGivenGPUsSeesThemAndNoOtherDoes(t *testing.T) {
 		require.NoError(t, err)
 	})
 	script := "echo \"$CUDA_VISIBLE_DEVICES $(nvidia-smi 2>/dev/null)\"\n"
-	// First: the schedd gives the slot of a job that has ended to the account's next one, with the GPUs that are in it.
+	// First, because the schedd reuses the slot of an ended job for the account's next one, with its GPUs.
 	b.Script("none", script)
 	require.Equal(t, "10000 \n", b.Output(b.Ended("none"), 0))
 	b.Script("two", script, func(job *v1alpha1.HTCJob) {
@@ -72,7 +72,7 @@ func TestAJobThatIsGivenGPUsSeesThemAndNoOtherDoes(t *testing.T) {
 	require.Equal(t, "CUDA0,CUDA1 shown\n", b.Output(b.Ended("two"), 0))
 }
 
-// neverSucceeded waits until an HTCJob is held, and fails if it was said to have succeeded before.
+// neverSucceeded waits until an HTCJob is held, and fails if it was reported as succeeded before.
 func neverSucceeded(b *trial.Bench, name string) *v1alpha1.HTCJob {
 	job := b.Until(name, "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held > 0 || job.Status.Phase.Terminal() })
 	require.EqualValues(b.T, 1, job.Status.Held, b.Kubectl("describe", "htcjob", name))
@@ -92,7 +92,7 @@ func TestAJobWithoutTheFilesItIsToLeaveHasNotSucceeded(t *testing.T) {
 	require.Equal(t, "callback", b.Source(there), "an end that HTCondor will confirm is told at once")
 }
 
-// What only HTCondor finds, such as a file that cannot be read, takes a success back; an attempt that is asked for meanwhile waits.
+// A problem that only HTCondor finds, such as an unreadable file, revokes a success; an attempt requested meanwhile waits.
 func TestASuccessThatHTCondorTakesBackIsToldAndBeginsNoOtherAttempt(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)

@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// left waits until the jobs of an HTCJob are in the history, and returns what is said of them there.
+// left waits until the jobs of an HTCJob are in the history, and returns what it says about them.
 func left(b *trial.Bench, job *v1alpha1.HTCJob, attributes ...string) []string {
 	b.T.Helper()
 	var found []string
@@ -86,7 +86,7 @@ echo done`+"\n")
 	require.Len(t, entries, 1, "only the proc's own directory")
 }
 
-// HTCondor would read a FIFO until somebody wrote into it, and the job would keep its slot.
+// HTCondor would read a FIFO until somebody wrote to it, and the job would keep its slot.
 func TestWhatIsNoFileDoesNotHoldUpTheRest(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
@@ -99,7 +99,7 @@ echo good > plain`+"\n")
 	}
 }
 
-// HTCondor joins the names of files with commas; 25.14 takes none with a line end, and such a job never ended.
+// HTCondor joins file names with commas; 25.14 accepts none with a line end, and such a job never ended.
 func TestFilesMayHaveAnyName(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
@@ -120,7 +120,7 @@ func TestFilesMayHaveAnyName(t *testing.T) {
 	left(b, job)
 }
 
-// wrapper is the process that HTCondor started on the node for the job whose directory holds that file.
+// wrapper returns the process that HTCondor started on the node for the job whose directory contains that file.
 func wrapper(b *trial.Bench, file string) int {
 	b.T.Helper()
 	pid := 0
@@ -131,7 +131,7 @@ func wrapper(b *trial.Bench, file string) int {
 			if _, err := os.Stat(filepath.Join(dir, "cwd", file)); err != nil {
 				continue
 			}
-			status, _ := os.ReadFile(filepath.Join(dir, "status")) // none: it has ended
+			status, _ := os.ReadFile(filepath.Join(dir, "status")) // missing: it has ended
 			_, parent, _ := strings.Cut(string(status), "\nPPid:\t")
 			parent, _, _ = strings.Cut(parent, "\n")
 			if name, _ := os.ReadFile("/proc/" + parent + "/comm"); string(name) == "condor_starter\n" {

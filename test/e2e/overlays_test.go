@@ -16,12 +16,12 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// deployed is what comes of one directory of deploy/, in a namespace of the test's own.
+// deployed is the result of one directory of deploy/, in the test's own namespace.
 type deployed struct {
 	t     *testing.T
 	lab   *lab.Lab
 	text  string
-	parts []string // of text, one for each object
+	parts []string // the text, one per object
 }
 
 func deploy(t *testing.T, dir string) deployed {
@@ -42,7 +42,7 @@ func deploy(t *testing.T, dir string) deployed {
 	return d
 }
 
-// object is the one of a kind whose name begins like that.
+// object reads the object of a kind whose name has this prefix.
 func (d deployed) object(kind, name string, into any) {
 	d.t.Helper()
 	for _, part := range d.parts {
@@ -56,7 +56,7 @@ func (d deployed) object(kind, name string, into any) {
 	require.FailNow(d.t, "nothing of it", "%s %s", kind, name)
 }
 
-// setting is what HTCondor's own tools read in the condor_config.
+// setting returns what HTCondor's own tools read from the condor_config.
 func (d deployed) setting(name string) string {
 	d.t.Helper()
 	var config corev1.ConfigMap

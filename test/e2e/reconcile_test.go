@@ -30,10 +30,10 @@ type difference struct {
 	Repaired  bool   `json:"repaired"`
 }
 
-// repairs is a bench where nothing but htcd reconcile finds out what callbacks did not say.
+// repairs is a bench where only htcd reconcile finds out what callbacks did not report.
 type repairs struct{ *trial.Bench }
 
-// newRepairs takes away callbacks and the schedule. htcd and the callbacks are everybody's: such tests run alone.
+// newRepairs disables callbacks and the schedule. All tests share htcd and the callbacks, so such tests run alone.
 func newRepairs(t *testing.T) repairs {
 	t.Helper()
 	b := repairs{trial.New(t)}
@@ -69,7 +69,7 @@ func (b repairs) report(t *testing.T, args ...string) report {
 	return r
 }
 
-// rows are the statuses in the ledger, in the order of the procs.
+// rows returns the statuses in the ledger, in the order of the procs.
 func (b repairs) rows(t *testing.T, name string) string {
 	t.Helper()
 	return b.SQL(fmt.Sprintf(`SELECT group_concat(status, ' ') FROM (SELECT status FROM htcjobs JOIN runs ON runs.id = run

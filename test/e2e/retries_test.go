@@ -30,7 +30,7 @@ func TestListedCodesAreSuccessAndNoOther(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, b.Ended("good").Status.Phase)
 }
 
-// The job's own ad counts the starts before this one.
+// The job's ad counts the starts before this one.
 const firstStart = "! grep -q '^NumJobStarts = [1-9]' .job.ad"
 
 func TestAFailedJobIsTriedAgain(t *testing.T) {

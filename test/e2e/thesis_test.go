@@ -16,10 +16,10 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// The experiments by which a thesis judged an operator for another batch system, repeated here with HTCondor: what
-// people of Kubernetes who send jobs elsewhere do all day.
+// The experiments with which a thesis evaluated an operator for another batch system, repeated here with HTCondor: what
+// Kubernetes users who send jobs elsewhere do all day.
 
-// written is what kubectl says that an HTCJob has written, when it has ended.
+// written returns what, according to kubectl, an ended HTCJob has written.
 func written(b *trial.Bench, name string, flags ...string) string {
 	b.T.Helper()
 	out, err := b.Lab.Run(b.T.Context(), "kubectl", append([]string{"htcjob", "logs", name, "-n", b.Namespace}, flags...)...)
@@ -74,7 +74,7 @@ func TestExperiment4AFinishedJobIsChangedAndRunAgain(t *testing.T) {
 	require.Equal(t, "second\n", written(b, "script"))
 }
 
-// half of the lab's machine and a bit: two such jobs never run at the same time.
+// half requests a little more than half of the lab's machine: two such jobs never run at the same time.
 func half(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "request_cpus = 17\n" }
 
 func TestExperiments5To7JobsContendForOneSlot(t *testing.T) {
@@ -85,7 +85,7 @@ func TestExperiments5To7JobsContendForOneSlot(t *testing.T) {
 		b.Script(names[i], source, half)
 		b.Until(names[i], "sent", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
 	}
-	// contend waits until the first has the slot, and holds when all others wait for it.
+	// contend waits until the first has the slot, and checks that all others wait for it.
 	contend := func(names ...string) *v1alpha1.HTCJob {
 		runs := b.Phase(names[0], v1alpha1.PhaseRunning)
 		require.Equal(t, []int32{1, 0, 0}, countsOf(runs))
@@ -99,7 +99,7 @@ func TestExperiments5To7JobsContendForOneSlot(t *testing.T) {
 		return runs
 	}
 
-	// Cancelled where it runs: mirrored, and the next one starts.
+	// Cancelled while it runs: mirrored, and the next one starts.
 	job := contend(names...)
 	_, err := b.Lab.Run(t.Context(), "condor_rm", "-constraint", trial.Tagged(job))
 	require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestExperiments5To7JobsContendForOneSlot(t *testing.T) {
 	b.Kubectl("delete", "htcjob", "deleted", "--timeout=60s")
 	require.Len(t, b.Condor("condor_history", trial.Tagged(job)+" && JobStatus == 3"), 1)
 
-	// Ended by itself, and the next one starts.
+	// Ends by itself, and the next one starts.
 	last := b.Fetched("last")
 	require.Equal(t, []int32{0, 1, 0}, countsOf(last))
 	require.Equal(t, "it was my turn\n", written(b, "last"))
@@ -132,7 +132,7 @@ func TestExperiment8DeletingWhileRunning(t *testing.T) {
 	require.Empty(t, b.Kubectl("get", "htcjob", "running", "--ignore-not-found"))
 }
 
-// This one changes the account of all: it is not run beside others.
+// This test changes everybody's account, so it does not run beside others.
 func TestExperiment9AnUnusableSecretIsRefusedAndItsMendingNoticed(t *testing.T) {
 	b := trial.New(t)
 	secret := func(ctx context.Context, args ...string) string {

@@ -25,7 +25,7 @@ import (
 // condorToken is the Secret of deploy/overlays/generic.
 const condorToken = "condor-token"
 
-// tokenOf has the lab's pool make a token.
+// tokenOf makes the lab's pool issue a token.
 func tokenOf(b *trial.Bench, ask parts.TokenAsk) string {
 	b.T.Helper()
 	text, err := parts.Token(b.T.Context(), b.Lab, ask)
@@ -33,7 +33,7 @@ func tokenOf(b *trial.Bench, ask parts.TokenAsk) string {
 	return text
 }
 
-// keep writes a Secret, whatever stands there, and returns how to delete it.
+// keep writes a Secret, replacing any existing one, and returns a function that deletes it.
 func keep(b *trial.Bench, namespace, name string, data map[string]string) (remove func(context.Context)) {
 	b.T.Helper()
 	client, err := kubernetes.NewForConfig(trial.Config(b.T))
@@ -51,7 +51,7 @@ func keep(b *trial.Bench, namespace, name string, data map[string]string) (remov
 	return func(ctx context.Context) { require.NoError(b.T, secrets.Delete(ctx, name, metav1.DeleteOptions{})) }
 }
 
-// generic are the flags that make the lab's htcd the one of deploy/overlays/generic, but for what the lab decides: where
+// generic returns the flags that make the lab's htcd that of deploy/overlays/generic, except for what the lab decides: where
 // it listens, its directories and its namespace.
 func generic(b *trial.Bench) []string {
 	b.T.Helper()
@@ -101,7 +101,7 @@ func TestTheOverlayForAnyPoolGrantsItsOwnSecretAlone(t *testing.T) {
 	}
 }
 
-// The flags of htcd and the KDC are everybody's: this test runs alone. Nothing in it is done with Kerberos.
+// All tests share htcd's flags and the KDC, so this one runs alone. It does not use Kerberos.
 func TestAPoolWithTokensAndWithoutKerberos(t *testing.T) {
 	all := trial.New(t)
 	ctx := t.Context()
@@ -141,7 +141,7 @@ func TestAPoolWithTokensAndWithoutKerberos(t *testing.T) {
 
 func accounts(t *testing.T) {
 	theirs, hers := trial.New(t), trial.New(t)
-	alice := tokenOf(hers, parts.TokenAsk{Account: "alice"}) // without an end
+	alice := tokenOf(hers, parts.TokenAsk{Account: "alice"}) // without an expiry
 	keep(hers, hers.Namespace, condorToken, map[string]string{"token": alice})
 	keep(theirs, theirs.Namespace, "another-token", map[string]string{"token": alice})
 
@@ -173,13 +173,13 @@ func accounts(t *testing.T) {
 	require.Empty(t, hers.Condor("condor_q", trial.Tagged(kept)))
 }
 
-// gone deletes the HTCJobs while their accounts are still there.
+// gone deletes the HTCJobs while their accounts still exist.
 func gone(b *trial.Bench) {
 	b.T.Helper()
 	b.Kubectl("delete", "htcjob", "--all", "--timeout=60s")
 }
 
-// spoiltToken is what is wrong with a token, and what is said of it.
+// spoiltToken is what is wrong with a token, and how it is reported.
 type spoiltToken struct {
 	secret            func(*trial.Bench) map[string]string
 	condition, reason string
@@ -204,7 +204,7 @@ var spoilt = map[string]spoiltToken{
 	"whose token has ended": {
 		func(b *trial.Bench) map[string]string {
 			data := asked(parts.TokenAsk{Account: "alice", Life: time.Second})(b)
-			end := time.Now().Add(2 * time.Second) // its times are whole seconds
+			end := time.Now().Add(2 * time.Second) // token times are whole seconds
 			b.Eventually(func() bool { return time.Now().After(end) }, func() string { return "the time stands still" })
 			return data
 		},
@@ -224,7 +224,7 @@ func (s spoiltToken) isExplained(t *testing.T) {
 	b := trial.New(t)
 	data := s.secret(b)
 	keep(b, b.Namespace, condorToken, data)
-	// Secret and HTCJobs come by two watches: an HTCJob that was quicker still goes as the common account.
+	// Secrets and HTCJobs arrive by separate watches: an HTCJob that arrives first still goes as the common account.
 	var job *v1alpha1.HTCJob
 	for i := 0; job == nil; i++ {
 		name := fmt.Sprintf("try-%d", i)
@@ -250,7 +250,7 @@ func (s spoiltToken) isExplained(t *testing.T) {
 	gone(b)
 }
 
-// told reports whether an HTCJob shows what is wrong.
+// told reports whether an HTCJob shows the problem.
 func (s spoiltToken) told(job *v1alpha1.HTCJob) bool {
 	for _, c := range job.Status.Conditions {
 		if c.Type == s.condition && c.Status == metav1.ConditionFalse && c.Reason == s.reason {

@@ -150,7 +150,7 @@ func TestASecondScheddThatIsDownConcernsNobodyElse(t *testing.T) {
 	s.gone()
 }
 
-// What htcd had not yet recorded when it was killed is removed from its ledger again.
+// The test removes from the ledger what htcd might not have recorded yet when it was killed.
 func TestARunIsFoundAgainWhereItWasSent(t *testing.T) {
 	s := newSite(t)
 	s.Create("killed", "exit 0\n", trial.Queue(3), never, atSecond)
