@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// adsText is n ads as condor_q -json prints them with htcd's projection.
+// adsText returns n ads as condor_q -json prints them with htcd's projection.
 func adsText(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("[\n")
@@ -43,8 +43,8 @@ func adsText(n int) []byte {
 	return b.Bytes()
 }
 
-// readingAds measures the reader beside encoding/json's generic decoding of the same ads, and reading the bytes alone. All
-// take turns; this process's CPU time counts, garbage collection included.
+// readingAds measures the reader beside encoding/json's generic decoding of the same ads, and beside merely reading the bytes.
+// All take turns; this process's CPU time counts, including garbage collection.
 func readingAds(_ context.Context, _ *place, n int) ([]figure, error) {
 	text := adsText(n)
 	generic := &reader{text: text, read: func(r io.Reader) error { var ads []map[string]any; return json.NewDecoder(r).Decode(&ads) }}
@@ -65,7 +65,7 @@ func readingAds(_ context.Context, _ *place, n int) ([]figure, error) {
 	}}, nil
 }
 
-// reader is one way to read a text, and its time in each turn.
+// reader is one way to read a text, with its time in each turn.
 type reader struct {
 	text        []byte
 	read        func(io.Reader) error
@@ -73,7 +73,7 @@ type reader struct {
 	allocations float64 // in the last turn
 }
 
-// turn reads the text some times, until that takes long enough to be measured.
+// turn reads the text repeatedly until that takes long enough to be measured.
 func (r *reader) turn() error {
 	runtime.GC()
 	var before, after runtime.MemStats
@@ -90,10 +90,10 @@ func (r *reader) turn() error {
 	return nil
 }
 
-// rate is in MB/s.
+// rate returns the rate in MB/s.
 func (r *reader) rate() float64 { return float64(len(r.text)) / median(r.took) / 1e6 }
 
-// used is the CPU time of this process so far.
+// used returns the CPU time of this process so far.
 func used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -21,7 +21,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// firstCluster of runs that no schedd has.
+// firstCluster is the first cluster of runs that no schedd has.
 const firstCluster = 1_000_001
 
 // poster sends callbacks as jobs do.
@@ -61,7 +61,7 @@ func (s *poster) post(ctx context.Context, namespace, name, jobID string) error 
 	return err
 }
 
-// byHand is what a callback's way to the status costs at the least: one durable commit, one PUT.
+// byHand is the minimum cost of a callback's way to the status: one durable commit, one PUT.
 type byHand struct {
 	mu   sync.Mutex
 	conn *sql.Conn
@@ -77,7 +77,7 @@ func (p *place) byHand(ctx context.Context, rows int) (*byHand, error) {
 	return &byHand{conn: conn, jobs: p.jobs.HTCJobs(p.other)}, err
 }
 
-// plainFile is a SQLite file as durable as the ledger, with one table of the ledger's columns.
+// plainFile makes a SQLite file as durable as the ledger, with one table with the ledger's columns.
 func plainFile(ctx context.Context, path string, rows int) (*sql.Conn, error) {
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=journal_mode(PERSIST)&_pragma=synchronous(FULL)&_pragma=cache_spill(0)")
 	if err != nil {
@@ -99,7 +99,7 @@ func plainFile(ctx context.Context, path string, rows int) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// end commits and puts, and returns when both are answered.
+// end commits and PUTs, and returns when both are answered.
 func (h *byHand) end(ctx context.Context, i int, job *v1alpha1.HTCJob) error {
 	h.mu.Lock()
 	_, err := h.conn.ExecContext(ctx, `UPDATE procs SET status = 4, exitCode = 0, reason = 'Completed', changed = ? WHERE rowid = ?`, time.Now().UnixMilli(), i+1)
@@ -221,9 +221,9 @@ func callbackToStatus(ctx context.Context, p *place, rate int) (figures []figure
 	return figures, nil
 }
 
-// callbacks are taken as fast as 64 senders bring them: one HTCJob of n. The floor writes the same rows into a table
-// without index or trigger, as many in one commit as there are senders. What the senders and HTTP alone come to is measured,
-// too: the same posts to a server that reads them and answers.
+// callbacks measures how fast callbacks from 64 senders are accepted, for one HTCJob of n. The floor writes the same rows into a
+// table without index or trigger, with as many per commit as there are senders. The senders and HTTP alone are measured too:
+// the same posts to a server that reads them and answers.
 func callbacks(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	const senders = 64
 	data, err := p.dir("htcd", "data")
@@ -303,7 +303,7 @@ func callbacks(ctx context.Context, p *place, n int) (figures []figure, err erro
 		note: fmt.Sprintf("HTTP alone, with the same senders, %.0f /s", float64(n)/bare.Seconds())}}, nil
 }
 
-// insertByHand writes rows, so many in a commit.
+// insertByHand writes rows, batch of them per commit.
 func insertByHand(ctx context.Context, conn *sql.Conn, from, to, batch int) error {
 	statement, err := conn.PrepareContext(ctx, `INSERT INTO procs VALUES ('large', ?, 4, '/data/staging', 1, ?, 0, 0, NULL, 'Completed', 'exit code 0', 'callback', 0, ?, 0)`)
 	if err != nil {

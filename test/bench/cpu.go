@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// usage is the CPU time of all processes of the lab, which has a /proc of its own, by the names of their programs. What a
-// program's ended children have used stands under that name and " children".
+// usage is the CPU time of all processes of the lab, which has its own /proc, by program name. The time of a program's ended
+// children is under its name plus " children".
 type usage map[string]time.Duration
 
 func cpuUsage() (usage, error) {
@@ -42,7 +42,7 @@ func cpuUsage() (usage, error) {
 	return u, nil
 }
 
-// since is what was used from before to u.
+// since returns what was used from before to u.
 func (u usage) since(before usage) usage {
 	used := usage{}
 	for name, is := range u {
@@ -57,7 +57,7 @@ func (u usage) add(more usage) {
 	}
 }
 
-// perItem prints, for each program, the milliseconds for each of n in two halves of a row.
+// perItem prints, for each program, the milliseconds per item of n in the two halves of a row.
 func perItem(row string, ours, floor usage, n int) string {
 	names := slices.SortedFunc(maps.Keys(ours), func(a, b string) int { return cmp.Compare(ours[b]+floor[b], ours[a]+floor[a]) })
 	lines := []string{fmt.Sprintf("\n| CPU of %s | ours [ms] | floor [ms] |", row), "|---|---|---|"}

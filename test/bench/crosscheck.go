@@ -13,11 +13,11 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// procsPerJob is how many procs the HTCJobs of the cross-check have.
+// procsPerJob is how many procs each HTCJob of the cross-check has.
 const procsPerJob = 100
 
-// known makes n procs in HTCJobs of 100 that the schedd has in its queue and the ledger has as open, and an htcd that
-// looks every period. The first pass is over when it returns.
+// known makes n procs in HTCJobs of 100 that are in the schedd's queue and open in the ledger, and an htcd that checks every
+// period. The first pass is over when it returns.
 func (p *place) known(ctx context.Context, n int, period string) (*daemon, []int, error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
@@ -47,14 +47,14 @@ func (p *place) known(ctx context.Context, n int, period string) (*daemon, []int
 	return d, clusters, nil
 }
 
-// crosscheck is a pass over n open procs of which 1 % has changed. The floor asks the same of the schedd between two passes.
+// crosscheck measures a pass over n open procs of which 1 % has changed. The floor asks the schedd the same between two passes.
 func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	d, _, err := p.known(ctx, n, "25s")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
-	if _, err := d.pass(ctx, d.passed()); err != nil { // the first by its schedule still writes what the status did not say
+	if _, err := d.pass(ctx, d.passed()); err != nil { // the first scheduled pass still writes what the status lacked
 		return nil, err
 	}
 	before, err := d.status("VmRSS")
@@ -92,7 +92,7 @@ func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err err
 	}, nil
 }
 
-// history is a pass after n procs have left the queue. The floor asks the schedd for the same part of its history.
+// history measures a pass after n procs have left the queue. The floor asks the schedd for the same part of its history.
 func history(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	var ours, asking, floor []time.Duration
 	for range 3 {
@@ -107,8 +107,8 @@ func history(ctx context.Context, p *place, n int) (figures []figure, err error)
 		note: fmt.Sprintf("median of 3; for %.2f s of it a condor_q or condor_history ran: for the newest entry, the queue, and the history", median(asking))}}, nil
 }
 
-// left removes n jobs from the queue and returns how long the next pass takes, for how much of that HTCondor's tools ran, and
-// how long the same question takes before and after.
+// left removes n jobs from the queue and returns how long the next pass takes, how long HTCondor's tools ran during it, and how
+// long the same question takes before and after.
 func (p *place) left(ctx context.Context, n int) (took, asking time.Duration, raw []time.Duration, err error) {
 	d, clusters, err := p.known(ctx, n, "60s")
 	if err != nil {
@@ -167,7 +167,7 @@ func (p *place) left(ctx context.Context, n int) (took, asking time.Duration, ra
 	return ours.took, after - before, raw, nil
 }
 
-// list is every HTCJob of a namespace.
+// list returns every HTCJob of a namespace.
 func (p *place) list(ctx context.Context, namespace string) (all []v1alpha1.HTCJob, err error) {
 	for next := ""; ; {
 		list, err := p.jobs.HTCJobs(namespace).List(ctx, metav1.ListOptions{Limit: 500, Continue: next})

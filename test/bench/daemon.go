@@ -20,7 +20,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-// daemon is an htcd of ours, with the lab's configuration and a ledger of its own.
+// daemon is an htcd of ours, with the lab's configuration and its own ledger.
 type daemon struct {
 	p     *place
 	cmd   *exec.Cmd
@@ -34,16 +34,16 @@ type daemon struct {
 	news   chan struct{} // closed and replaced with every pass
 }
 
-// pass is one look at the schedd, as htcd's log tells.
+// pass is one check of the schedd, as reported by htcd's log.
 type pass struct {
 	name string
 	took time.Duration
 }
 
-// silent are flags of an htcd that looks at the schedd once, at its start.
+// silent are the flags of an htcd that checks the schedd only once, at its start.
 var silent = []string{"--reconcile-schedule=@every 1000h", "--refresh=1000h"}
 
-// startHtcd starts one over the data directory and returns when it is ready.
+// startHtcd starts one on the data directory and returns when it is ready.
 func (p *place) startHtcd(ctx context.Context, data string, flags ...string) (*daemon, error) {
 	if err := p.give("htcd", data); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func (d *daemon) read(log io.Reader) {
 	}
 }
 
-// pass waits for the nth one, counted from 0.
+// pass waits for the nth pass, counted from 0.
 func (d *daemon) pass(ctx context.Context, n int) (pass, error) {
 	for {
 		d.mu.Lock()
@@ -147,14 +147,14 @@ func (d *daemon) pass(ctx context.Context, n int) (pass, error) {
 	}
 }
 
-// passed is how many there were.
+// passed returns how many there were.
 func (d *daemon) passed() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.passes)
 }
 
-// stop ends it in its orderly way, and by force where that takes too long.
+// stop ends it gracefully, or by force if that takes too long.
 func (d *daemon) stop() error {
 	_ = d.cmd.Process.Signal(syscall.SIGTERM)
 	select {
@@ -166,7 +166,7 @@ func (d *daemon) stop() error {
 	}
 }
 
-// profile saves a CPU profile of the next seconds, and returns at once; wait for it with the function returned.
+// profile saves a CPU profile of the next seconds and returns immediately; wait blocks until it is saved.
 func (d *daemon) profile(name string, seconds int) (wait func()) {
 	done := make(chan struct{})
 	go func() {
@@ -178,7 +178,7 @@ func (d *daemon) profile(name string, seconds int) (wait func()) {
 	return func() { <-done }
 }
 
-// ask is a request for a profile. htcd has logged where before it was ready.
+// ask requests a profile. htcd logged its address before it was ready.
 func (d *daemon) ask(path string) (*http.Response, error) {
 	d.mu.Lock()
 	url := d.pprof + path
@@ -214,7 +214,7 @@ func (d *daemon) status(name string) (float64, error) {
 	return 0, fmt.Errorf("no %s", name)
 }
 
-// asking is for how long its condor_q and condor_history ran, as its metrics have it.
+// asking returns how long its condor_q and condor_history ran, according to its metrics.
 func (d *daemon) asking(ctx context.Context) (time.Duration, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", d.p.world.Ports.Health), nil)
 	if err != nil {
@@ -246,7 +246,7 @@ func (d *daemon) forgetMaximum() error {
 	return os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", d.cmd.Process.Pid), []byte("5"), 0o200)
 }
 
-// cpu is the time it has used.
+// cpu returns the CPU time it has used.
 func (d *daemon) cpu() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", d.cmd.Process.Pid))
 	if err != nil {
@@ -263,7 +263,7 @@ func (d *daemon) files() (int, error) {
 	return len(entries), err
 }
 
-// goroutines asks for the first line of the goroutine profile.
+// goroutines returns the count in the first line of the goroutine profile.
 func (d *daemon) goroutines() (int, error) {
 	answer, err := d.ask("goroutine?debug=1")
 	if err != nil {

@@ -22,10 +22,10 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// token is that of every run that a row writes into a ledger by itself.
+// token is the token of every run that a row writes into a ledger by itself.
 const token = "bench-0123456789abcdef0123456789abcdef"
 
-// htcjob is one whose jobs never start.
+// htcjob returns an HTCJob whose jobs never start.
 func htcjob(name string, procs int) *v1alpha1.HTCJob {
 	n := int32(procs)
 	return &v1alpha1.HTCJob{
@@ -38,7 +38,7 @@ func htcjob(name string, procs int) *v1alpha1.HTCJob {
 	}
 }
 
-// create makes n HTCJobs and returns them as they stand.
+// create creates n HTCJobs and returns them as stored.
 func (p *place) create(ctx context.Context, namespace, prefix string, n, procs int) ([]*v1alpha1.HTCJob, error) {
 	made := make([]*v1alpha1.HTCJob, n)
 	err := inParallel(n, 16, func(i int) (err error) {
@@ -48,7 +48,7 @@ func (p *place) create(ctx context.Context, namespace, prefix string, n, procs i
 	return made, err
 }
 
-// filling says what the ledger shall know of HTCJobs.
+// filling says what the ledger should know about HTCJobs.
 type filling struct {
 	cluster func(i int) int // of the ith
 	procs   int
@@ -102,8 +102,8 @@ func (p *place) fill(ctx context.Context, data string, jobs []*v1alpha1.HTCJob, 
 	return nil
 }
 
-// inQueue puts a cluster into the schedd's queue for each HTCJob, with the tag of its first attempt and without any
-// file, and returns their ids.
+// inQueue puts a cluster into the schedd's queue for each HTCJob, with the tag of its first attempt and without files, and
+// returns their ids.
 func (p *place) inQueue(ctx context.Context, jobs []*v1alpha1.HTCJob, procs int) ([]int, error) {
 	ids := make([]int, len(jobs))
 	dir, err := p.dir("robot", "queue")
@@ -143,7 +143,7 @@ func clusterOf(out string) (int, error) {
 	return strconv.Atoi(found[1])
 }
 
-// queued is how many jobs the schedd has.
+// queued returns how many jobs the schedd has.
 func (p *place) queued(ctx context.Context) (int, error) {
 	out, err := p.as(ctx, "admin", "", nil, "condor_q", "-allusers", "-af", "ClusterId")
 	return strings.Count(out, "\n"), err
@@ -169,7 +169,7 @@ func (p *place) follow(ctx context.Context, namespace string, see func(*v1alpha1
 		return nil, err
 	}
 	go func() {
-		for ctx.Err() == nil { // an apiserver under load ends the watch of who reads slowly
+		for ctx.Err() == nil { // an apiserver under load ends the watches of slow readers
 			for e := range changes.ResultChan() {
 				if job, ok := e.Object.(*v1alpha1.HTCJob); ok && e.Type != watch.Deleted {
 					see(job)
@@ -184,7 +184,7 @@ func (p *place) follow(ctx context.Context, namespace string, see func(*v1alpha1
 	return stop, nil
 }
 
-// told waits until the status of all HTCJobs of a namespace is as wanted.
+// told waits until the status of all HTCJobs of a namespace is as expected.
 func (p *place) told(ctx context.Context, namespace string, n int, is func(*v1alpha1.HTCJob) bool) error {
 	for {
 		count, next := 0, ""
@@ -215,10 +215,10 @@ func (p *place) told(ctx context.Context, namespace string, n int, is func(*v1al
 
 func hasPhase(job *v1alpha1.HTCJob) bool { return job.Status.Phase != "" }
 
-// median of some durations, in seconds.
+// median returns the median of some durations, in seconds.
 func median(all []time.Duration) float64 { return quantile(all, 0.5) }
 
-// quantile of some durations, in seconds.
+// quantile returns a quantile of some durations, in seconds.
 func quantile(all []time.Duration, q float64) float64 {
 	if len(all) == 0 {
 		return 0

@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	running, err := lab.Open(os.Getenv("HTCD_LAB")) // whether it runs can be seen from outside only
+	running, err := lab.Open(os.Getenv("HTCD_LAB")) // only from outside can be seen whether it runs
 	if err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func table(ctx context.Context, p *place, only string, growth bool) error {
 // row is one line of the table, or a few that are measured together.
 type row struct {
 	name    string
-	n       int  // its full size
-	grows   bool // whether smaller sizes tell something
+	n       int  // full size
+	grows   bool // whether smaller sizes are informative
 	measure func(ctx context.Context, p *place, n int) ([]figure, error)
 }
 
@@ -132,10 +132,10 @@ func rowNames() []string {
 	return names
 }
 
-// figure is what was measured beside its floor. Unit is said once, after ours.
+// figure is a measurement beside its floor. The unit is printed once, after ours.
 type figure struct {
 	what        string
-	ours, floor float64 // floor 0: there is none
+	ours, floor float64 // floor 0: none
 	unit        string
 	aim         string
 	note        string
@@ -157,7 +157,7 @@ func (f figure) line(row string, n int) string {
 	return fmt.Sprintf("| %s | %d | %.4g %s | %s | %s | %s |", name, n, f.ours, f.unit, floor, ratio, note)
 }
 
-// load is the machine's, as /proc/loadavg has it.
+// load returns the machine's load from /proc/loadavg.
 func load() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

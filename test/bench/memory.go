@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// quiet waits until htcd uses less than a tenth of a core for some seconds, and returns how much it then used.
+// quiet waits until htcd uses less than a tenth of a core for some seconds, and returns how much it used.
 func (d *daemon) quiet(ctx context.Context) (float64, error) {
 	for {
 		before, err := d.cpu()
@@ -37,7 +37,7 @@ func (d *daemon) quiet(ctx context.Context) (float64, error) {
 	}
 }
 
-// settled waits until htcd has looked at its HTCJobs and at the schedd and has nothing more to do.
+// settled waits until htcd has checked its HTCJobs and the schedd and has nothing more to do.
 func (d *daemon) settled(ctx context.Context, jobs int) error {
 	if err := d.p.told(ctx, d.p.ours, jobs, hasPhase); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (d *daemon) settled(ctx context.Context, jobs int) error {
 	return err
 }
 
-// idle is htcd's resident size with nothing to do.
+// idle measures htcd's resident size with nothing to do.
 func idle(ctx context.Context, p *place, _ int) (figures []figure, err error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
@@ -75,7 +75,7 @@ func idle(ctx context.Context, p *place, _ int) (figures []figure, err error) {
 		note: fmt.Sprintf("%.1f MB of it its own, the rest pages of the program's file", own/1e6)}}, nil
 }
 
-// memory is htcd's resident size with n HTCJobs of 100 procs, a tenth of which are open. The floor is the ledger's size.
+// memory measures htcd's resident size with n HTCJobs of 100 procs, a tenth of which are open. The floor is the ledger's size.
 func memory(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
@@ -132,7 +132,7 @@ func memory(ctx context.Context, p *place, n int) (figures []figure, err error) 
 		note: fmt.Sprintf("at most %.0f MB; %.0f %% of a core at rest", most/1e6, 100*used)}), nil
 }
 
-// start is from exec to ready with n rows in HTCJobs of 100 procs. The floor opens and scans the file.
+// start measures from exec to ready with n rows in HTCJobs of 100 procs. The floor opens and scans the file.
 func start(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
@@ -208,8 +208,8 @@ func scan(ctx context.Context, path string, want int) (err error) {
 	return rows.Err()
 }
 
-// requests counts what the apiserver is asked per HTCJob from its creation to its end: as the apiserver itself counts,
-// less what this program asks.
+// requests counts the requests to the apiserver per HTCJob from its creation to its end, by the apiserver's own count, minus
+// this program's requests.
 func requests(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	d, err := p.working(ctx)
 	if err != nil {
@@ -273,7 +273,7 @@ func requests(ctx context.Context, p *place, n int) (figures []figure, err error
 	return []figure{{ours: float64(sum) / float64(n), unit: "requests", aim: "counted", note: strings.Join(words, ", ")}}, nil
 }
 
-// counted reads apiserver_request_total of what htcd works with.
+// counted reads apiserver_request_total for the resources that htcd uses.
 func (p *place) counted(ctx context.Context) (map[string]int, error) {
 	body, err := p.core.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 	if err != nil {

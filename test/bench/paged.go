@@ -15,11 +15,11 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// largest is how many jobs an HTCJob may have.
+// largest is the maximum number of jobs of an HTCJob.
 const largest = 100_000
 
-// paged is how much memory the passes over n open procs take, in HTCJobs of the largest size: htcd's own, its largest condor_q's,
-// and the two together at any one time. The floor is one condor_q for all of them.
+// paged measures the memory that passes over n open procs take, in HTCJobs of the largest size: htcd's own, its largest
+// condor_q's, and the maximum of both together. The floor is one condor_q for all of them.
 func paged(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
@@ -70,8 +70,8 @@ func paged(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	}, nil
 }
 
-// questioners looks at htcd's commands until ctx ends. It returns the largest size that one of them had, and that they and htcd
-// had together.
+// questioners watches htcd's commands until ctx ends. It returns the largest size of any one of them, and of htcd and its
+// commands together.
 func (d *daemon) questioners(ctx context.Context) (most [2]float64) {
 	for ctx.Err() == nil {
 		sum, err := d.status("VmRSS")
@@ -88,7 +88,7 @@ func (d *daemon) questioners(ctx context.Context) (most [2]float64) {
 	return most
 }
 
-// children are the processes that one has started.
+// children returns the processes that pid has started.
 func children(pid int) (found []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range all {
@@ -102,7 +102,7 @@ func children(pid int) (found []int) {
 	return found
 }
 
-// resident is the size of a process in bytes; 0 when it has ended.
+// resident returns a process's size in bytes; 0 if it has ended.
 func resident(pid int) int {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if fields := strings.Fields(string(text)); len(fields) > 1 {

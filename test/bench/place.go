@@ -32,14 +32,14 @@ type place struct {
 	world   parts.World
 	core    *kubernetes.Clientset
 	jobs    *v1alpha1.Client
-	ours    string // the namespace that our htcd looks at
-	other   string // one where it does not look, unless it looks at all
+	ours    string // the namespace that our htcd watches
+	other   string // one that it does not watch, unless it watches all
 	results string
 	schedd  string // its name
 
 	mu   sync.Mutex
 	dirs []string // made by dir
-	made int      // how many there ever were
+	made int      // how many were ever made
 }
 
 func newPlace(ctx context.Context, running *lab.Lab, results string) (*place, error) {
@@ -74,7 +74,7 @@ func newPlace(ctx context.Context, running *lab.Lab, results string) (*place, er
 	return p, running.Part("htcd").Stop(ctx)
 }
 
-// close gives the lab back as it was.
+// close restores the lab.
 func (p *place) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
@@ -89,7 +89,7 @@ func (p *place) close() {
 	}
 }
 
-// tidy removes every HTCJob, every job, and what was written. No htcd is at work.
+// tidy removes every HTCJob, every job, and everything written. No htcd is running.
 func (p *place) tidy(ctx context.Context) {
 	var group errgroup.Group
 	group.Go(func() error {
@@ -98,9 +98,9 @@ func (p *place) tidy(ctx context.Context) {
 			if err != nil || left == 0 {
 				return err
 			}
-			// Without -forcex what has completed, and is kept for its output, would stay.
+			// Without -forcex, completed jobs kept for their output would stay.
 			for _, how := range [][]string{{"-all"}, {"-forcex", "-all"}} {
-				_, _ = p.as(ctx, "admin", "", nil, "condor_rm", how...) // fails where there is nothing more
+				_, _ = p.as(ctx, "admin", "", nil, "condor_rm", how...) // fails if nothing is left
 			}
 		}
 	})
@@ -139,7 +139,7 @@ func (p *place) deleteAll(ctx context.Context, namespace string) error {
 	}
 }
 
-// inParallel calls f for 0 to n-1, at most so many at once.
+// inParallel calls f for 0 to n-1, at most atOnce at a time.
 func inParallel(n, atOnce int, f func(int) error) error {
 	var group errgroup.Group
 	group.SetLimit(atOnce)
@@ -162,7 +162,7 @@ func (p *place) dir(account, name string) (string, error) {
 	return dir, p.give(account, dir)
 }
 
-// give makes everything under dir an account's.
+// give gives everything under dir to an account.
 func (p *place) give(account, dir string) error {
 	uid, gid, err := parts.Account(account)
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *place) give(account, dir string) error {
 	})
 }
 
-// command is a program as an account of the lab, with its ticket, in dir.
+// command returns a program to run as an account of the lab, with its ticket, in dir.
 func (p *place) command(ctx context.Context, account, dir, name string, args ...string) (*exec.Cmd, error) {
 	uid, gid, err := parts.Account(account)
 	if err != nil {
@@ -188,7 +188,7 @@ func (p *place) command(ctx context.Context, account, dir, name string, args ...
 	return cmd, nil
 }
 
-// as runs it and returns what it printed. With discard its output goes to /dev/null.
+// as runs a command and returns its output. With discard the output goes to /dev/null.
 func (p *place) as(ctx context.Context, account, dir string, discard *os.File, name string, args ...string) (string, error) {
 	cmd, err := p.command(ctx, account, dir, name, args...)
 	if err != nil {
@@ -205,7 +205,7 @@ func (p *place) as(ctx context.Context, account, dir string, discard *os.File, n
 	return string(out), err
 }
 
-// timed is how long a command takes whose output goes to /dev/null.
+// timed returns how long a command takes, with its output going to /dev/null.
 func (p *place) timed(ctx context.Context, account, name string, args ...string) (time.Duration, error) {
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// mix is what a soak sends, one after the other: what ends well and badly, what has several jobs, what is refused, what
-// is held, and what is deleted while it waits.
+// mix is what a soak sends, one after another: HTCJobs that succeed and fail, have several jobs, are refused, are held, and are
+// deleted while they wait.
 var mix = []struct {
 	procs  int
 	source string
@@ -33,7 +33,7 @@ var mix = []struct {
 	{1, "exit 1\n", "on_exit_hold = ExitCode == 1\n"},
 }
 
-// every is how often an HTCJob is sent, and life how long it is left after that.
+// every is the interval between HTCJobs, and life how long each is left after that.
 const (
 	every = 2 * time.Second
 	life  = 90 * time.Second
@@ -45,7 +45,7 @@ type sample struct {
 	rss, files, goroutines, ledger, present float64
 }
 
-// quantities that are judged, and by how much each may grow whatever the share: what is small moves by chance.
+// quantities lists what is judged, and by how much each may grow regardless of the share: small values vary by chance.
 var quantities = []struct {
 	name  string
 	of    func(sample) float64
@@ -57,8 +57,8 @@ var quantities = []struct {
 	{"ledger [MB]", func(s sample) float64 { return s.ledger }, 0.5},
 }
 
-// soak sends the mix for a time and fails when htcd has not levelled off: when the last third of the samples is higher
-// than the second.
+// soak sends the mix for a time and fails if htcd has not levelled off, i.e. if the last third of the samples is higher than
+// the second.
 func soak(ctx context.Context, p *place, length time.Duration) (err error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
@@ -148,8 +148,8 @@ func (p *place) sample(ctx context.Context, d *daemon, data string, at time.Dura
 	return sample{at, rss / 1e6, float64(files), float64(goroutines), float64(info.Size()) / 1e6, float64(len(list))}, nil
 }
 
-// judge returns what has not levelled off: where the median of the last third is more than a tenth, and more than the
-// slack, above that of the second third. The first third is for warming up.
+// judge returns what has not levelled off: quantities whose median in the last third is more than a tenth, and more than the
+// slack, above that in the second third. The first third is for warming up.
 func judge(samples []sample) []string {
 	third := len(samples) / 3
 	if third == 0 {

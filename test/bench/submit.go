@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// stage writes sandboxes like htcd's, n with so many procs each, and returns their directories.
+// stage writes n sandboxes like htcd's, with this many procs each, and returns their directories.
 func (p *place) stage(n, procs int) ([]string, error) {
 	root, err := p.dir("robot", "raw")
 	if err != nil {
@@ -37,7 +37,7 @@ func (p *place) stage(n, procs int) ([]string, error) {
 	return dirs, p.give("robot", root)
 }
 
-// submitRaw runs condor_submit in every directory, so many at once.
+// submitRaw runs condor_submit in every directory, atOnce at a time.
 func (p *place) submitRaw(ctx context.Context, dirs []string, atOnce int) (time.Duration, error) {
 	began := time.Now()
 	err := inParallel(len(dirs), atOnce, func(i int) error {
@@ -80,7 +80,7 @@ func (p *place) submitOurs(ctx context.Context, prefix string, n, procs int) (ti
 	}
 }
 
-// working is an htcd of ours over an empty ledger that has a ticket and has been answered by the schedd.
+// working starts an htcd of ours on an empty ledger, and returns when it has a ticket and an answer from the schedd.
 func (p *place) working(ctx context.Context, flags ...string) (*daemon, error) {
 	data, err := p.dir("htcd", "data")
 	if err != nil {
@@ -96,8 +96,8 @@ func (p *place) working(ctx context.Context, flags ...string) (*daemon, error) {
 	return d, nil
 }
 
-// submits compares n HTCJobs, created at once, with n times condor_submit -spool by the number of processes at once that
-// does it fastest.
+// submits compares n HTCJobs, created at once, with n runs of condor_submit -spool at the degree of parallelism that is
+// fastest.
 func submits(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	d, err := p.working(ctx, silent...)
 	if err != nil {
@@ -206,7 +206,7 @@ func fair(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	return []figure{{ours: quantile(waits, 1), unit: "s", aim: "2 s", note: fmt.Sprintf("longest of 5, one after the other; %d of the others had no ids yet after that", list)}}, nil
 }
 
-// waiting is how many HTCJobs of the other namespace have no ids.
+// waiting returns how many HTCJobs of the other namespace have no ids.
 func (p *place) waiting(ctx context.Context) (int, error) {
 	jobs, err := p.list(ctx, p.other)
 	n := 0

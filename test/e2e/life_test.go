@@ -27,13 +27,13 @@ func countsOf(job *v1alpha1.HTCJob) []int32 {
 	return []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed}
 }
 
-// queued returns an HTCJob's jobs that HTCondor still has in its queue.
+// queued returns an HTCJob's jobs in the queue that have not completed.
 func queued(b *trial.Bench, job *v1alpha1.HTCJob) []string {
 	b.T.Helper()
 	return b.Condor("condor_q", trial.Tagged(job)+" && JobStatus =!= 4", "JobStatus")
 }
 
-// leaves waits until all of its jobs have left HTCondor: a removed job has ended before its slot is free.
+// leaves waits until no such job is left: a removed job has ended before its slot is free.
 func leaves(b *trial.Bench, job *v1alpha1.HTCJob) {
 	b.T.Helper()
 	b.Eventually(func() bool { return len(queued(b, job)) == 0 }, func() string { return fmt.Sprint(queued(b, job)) })
