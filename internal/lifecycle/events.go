@@ -25,7 +25,7 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 	case v1alpha1.PhaseSuspended:
 		message = "spec.suspend is true: nothing is sent to HTCondor until it is false"
 		if s.Stopped > 0 {
-			message = fmt.Sprintf("spec.suspend is true: %s removed from HTCondor; when it is false, all are sent anew as the next attempt",
+			message = fmt.Sprintf("spec.suspend is true: %s removed from HTCondor; when it is false, all are sent again as the next attempt",
 				wasOrWere(s.Stopped, "job"))
 		}
 		return "Suspended", message
@@ -154,7 +154,7 @@ func whyAgain(before, after v1alpha1.HTCJobStatus) string {
 	case after.Rerun != before.Rerun:
 		return fmt.Sprintf("the annotation %s is %q", v1alpha1.RerunAnnotation, after.Rerun)
 	case before.Phase == v1alpha1.PhaseSuspended, after.SpecHash == before.SpecHash && before.SpecHash != "":
-		return "all jobs are sent anew"
+		return "all jobs are sent again"
 	}
 	return "the spec has changed"
 }

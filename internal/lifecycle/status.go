@@ -313,7 +313,7 @@ func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situa
 func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	switch {
 	case s.Held != nil:
-		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", fmt.Sprintf("%s held; %s: %s. Mend the cause and condor_release it; or set spec.suspend to true and, when Suspended, to false, which sends all jobs anew; or delete the HTCJob",
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", fmt.Sprintf("%s held; %s: %s. Mend the cause and condor_release it; or set spec.suspend to true and, when Suspended, to false, which sends all jobs again; or delete the HTCJob",
 			Plural(s.Counts.Held, "job"), s.Held.JobID(), s.Held.Message))
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")

@@ -32,9 +32,9 @@ type HTCJob struct {
 	// +required
 	Spec HTCJobSpec `json:"spec"`
 
-	// Status says what HTCondor has made of it. The default makes the counts
-	// readable from the first moment, before anybody has looked at the object,
-	// and tells who goes by the generation that nobody has.
+	// Status says what has become of it in HTCondor. With the default the counts
+	// can be read before htcd has seen the object, and observedGeneration shows
+	// that it has not.
 	// +optional
 	// +kubebuilder:default={active: 0, succeeded: 0, failed: 0, phase: Pending, reason: NoStatus, observedGeneration: 0}
 	Status HTCJobStatus `json:"status,omitempty"`
@@ -133,14 +133,14 @@ type HTCJobSpec struct {
 	// +optional
 	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
 
-	// Suspend, while true, keeps the jobs out of HTCondor: what was not sent is
-	// not sent, what was sent is removed. Back at false they are sent, all of
-	// them anew where some had been sent.
+	// Suspend, while true, keeps the jobs out of HTCondor: none is sent, and those
+	// that were sent are removed. Set back to false, all are sent, as a new
+	// attempt if some had been sent before.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
 	// TTLSecondsAfterFinished is how long the HTCJob is kept after its end,
-	// with its output; for ever when absent.
+	// with its output; without it, until somebody deletes it.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`

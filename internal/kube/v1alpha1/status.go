@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// HTCJobStatus says what HTCondor has made of the job. Active, Succeeded and
+// HTCJobStatus says what has become of the jobs in HTCondor. Active, Succeeded and
 // Failed are always present, zeros included, so that a condition such as
 // Argo's `status.succeeded > 0` can be evaluated at any time.
 type HTCJobStatus struct {
@@ -34,8 +34,8 @@ type HTCJobStatus struct {
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
-	// Reason is the condition's that keeps it from getting on, or of its
-	// failure; empty when there is none, NoStatus before htcd has looked at it.
+	// Reason is that of the condition which blocks progress, or of the failure;
+	// empty when there is none, NoStatus before htcd has seen the HTCJob.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
@@ -63,7 +63,7 @@ type HTCJobStatus struct {
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`
 
-	// SpecHash tells the spec of this attempt from others.
+	// SpecHash identifies the spec of this attempt.
 	// +optional
 	SpecHash string `json:"specHash,omitempty"`
 
@@ -71,7 +71,7 @@ type HTCJobStatus struct {
 	// +optional
 	Rerun string `json:"rerun,omitempty"`
 
-	// ObservedGeneration is the metadata.generation this status speaks of.
+	// ObservedGeneration is the metadata.generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -83,8 +83,8 @@ type HTCJobStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// LastChecked is when the schedd last confirmed what stands here, to the
-	// minute. It stays as it was when the last job ended.
+	// LastChecked is when the schedd last confirmed this status, to the minute.
+	// It no longer changes after the last job has ended.
 	// +optional
 	LastChecked *metav1.Time `json:"lastChecked,omitempty"`
 
