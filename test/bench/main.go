@@ -33,7 +33,7 @@ func run(ctx context.Context, args []string) error {
 	if err := f.Parse(args); err != nil {
 		return err
 	}
-	running, err := lab.Open(os.Getenv("HTCD_LAB")) // only from outside can be seen whether it runs
+	running, err := lab.Open(os.Getenv("HTCD_LAB")) // whether it runs is visible only from outside
 	if err != nil {
 		return err
 	}

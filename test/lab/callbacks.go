@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Callbacks says what receiver-net does to callbacks: each field is the probability, 0 to 1, that it does so to one of
-// them. The zero value hands every callback on as it is.
+// Callbacks says what receiver-net does to callbacks: each field is the probability, 0 to 1, for each callback. The zero value
+// forwards every callback unchanged.
 type Callbacks struct {
 	// Drop loses the callback, or only the answer to it, so that the job sends it again.
 	Drop float64 `json:"drop,omitempty"`
@@ -19,10 +19,10 @@ type Callbacks struct {
 	Double float64 `json:"double,omitempty"`
 }
 
-// CallbackDelay is the most that receiver-net holds a callback back.
+// CallbackDelay is the maximum delay of a callback by receiver-net.
 const CallbackDelay = 5 * time.Second
 
-// DisturbCallbacks is what happens to callbacks that arrive from now on.
+// DisturbCallbacks sets what happens to callbacks that arrive from now on.
 func (l *Lab) DisturbCallbacks(c Callbacks) error {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -35,10 +35,10 @@ func (l *Lab) DisturbCallbacks(c Callbacks) error {
 	return os.Rename(tmp, l.CallbacksFile())
 }
 
-// CallbacksFile is what receiver-net reads for every callback.
+// CallbacksFile is the file that receiver-net reads for every callback.
 func (l *Lab) CallbacksFile() string { return l.Path("run", "callbacks.json") }
 
-// ReadCallbacks returns what DisturbCallbacks wrote last; the zero value when it never did.
+// ReadCallbacks returns what DisturbCallbacks wrote last; the zero value if it never did.
 func ReadCallbacks(file string) (Callbacks, error) {
 	var c Callbacks
 	text, err := os.ReadFile(file)

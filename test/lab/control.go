@@ -17,7 +17,7 @@ type Request struct {
 	Args []string `json:"args,omitempty"`
 }
 
-// What can be asked of a supervisor.
+// Requests to a supervisor.
 const (
 	OpStatus  = "status"
 	OpStop    = "stop"
@@ -42,7 +42,7 @@ type Status struct {
 	Part string `json:"part"`
 	// State is running, frozen, stopped (asked for) or exited (not asked for).
 	State string `json:"state"`
-	// Pid is the pid inside the lab's namespace, 0 when there is none.
+	// Pid is the pid inside the lab's namespace, 0 if there is none.
 	Pid  int    `json:"pid"`
 	Port int    `json:"port"`
 	Log  string `json:"log"`
@@ -60,13 +60,13 @@ type Part struct {
 // prometheus or htcd.
 func (l *Lab) Part(name string) Part { return Part{l, name} }
 
-// Stop ends the part in its orderly way and returns when it is gone. It stays away until Start.
+// Stop ends the part gracefully and returns when it is gone. It stays down until Start.
 func (p Part) Stop(ctx context.Context) error { return p.ask(ctx, OpStop) }
 
-// Kill ends the part with SIGKILL and returns when it is gone. It stays away until Start.
+// Kill ends the part with SIGKILL and returns when it is gone. It stays down until Start.
 func (p Part) Kill(ctx context.Context) error { return p.ask(ctx, OpKill) }
 
-// Start returns when the part answers; it is no error when it runs already.
+// Start returns when the part answers; it is not an error if it is already running.
 func (p Part) Start(ctx context.Context) error { return p.ask(ctx, OpStart) }
 
 // Freeze stops the part with SIGSTOP: it keeps its ports and answers nothing.
@@ -86,8 +86,8 @@ func (p Part) ask(ctx context.Context, op string) error {
 	return err
 }
 
-// Ask sends one request to the lab's supervisor and hands its progress to progress, which may be nil. The last event
-// is returned.
+// Ask sends one request to the lab's supervisor and passes its progress to progress, which may be nil. It returns the last
+// event.
 func (l *Lab) Ask(ctx context.Context, r Request, progress func(string)) (Event, error) {
 	conn, err := l.dial(ctx)
 	if err != nil {
@@ -128,8 +128,8 @@ func ReadEvents(conn net.Conn, progress func(string)) (Event, error) {
 // ControlSocket is where the supervisor listens.
 func (l *Lab) ControlSocket() string { return l.Path("run", "control.sock") }
 
-// dial goes through the directory's descriptor, because a socket's path may have only 107 bytes (unix(7)) and a lab's
-// may be longer.
+// dial goes through the directory's descriptor, because a socket's path is limited to 107 bytes (unix(7)) and a lab's may be
+// longer.
 func (l *Lab) dial(ctx context.Context) (net.Conn, error) {
 	path, dir, err := ShortSocketPath(l.ControlSocket())
 	if err != nil {
@@ -140,7 +140,7 @@ func (l *Lab) dial(ctx context.Context) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", path)
 }
 
-// ShortSocketPath returns another path of the same socket, which holds while dir is open.
+// ShortSocketPath returns another path of the same socket, valid while dir is open.
 func ShortSocketPath(socket string) (path string, dir *os.File, err error) {
 	dir, err = os.Open(filepath.Dir(socket))
 	if err != nil {

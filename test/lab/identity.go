@@ -11,17 +11,17 @@ import (
 // ErrNotRunning says that the lab is down.
 var ErrNotRunning = errors.New("not running")
 
-// Identity says which processes are this lab's. A pid alone could have been given to somebody else since.
+// Identity says which processes are this lab's. A pid alone could have been reused since.
 type Identity struct {
 	// Init is the host's pid of the first process of the lab's pid namespace.
 	Init int `json:"init"`
 	// Started is the start time of Init in clock ticks since boot, field 22 of proc_pid_stat(5).
 	Started string `json:"started"`
-	// Fingerprint is of the lab program that runs it.
+	// Fingerprint is that of the lab program that runs it.
 	Fingerprint string `json:"fingerprint"`
 	// Clone is the directory of the sources that htcd is built from.
 	Clone string `json:"clone"`
-	// Node says that htcd is a pod on a node of the lab's, which is in a network of its own.
+	// Node says that htcd is a pod on the lab's node, which is in its own network.
 	Node bool `json:"node,omitempty"`
 	// Condor is the major version of its HTCondor.
 	Condor string `json:"condor"`
@@ -68,7 +68,7 @@ func StartTime(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// The second field is the command in parentheses and may hold anything, blanks and parentheses included.
+	// The second field is the command in parentheses and may contain anything, including blanks and parentheses.
 	rest := string(data)
 	rest = rest[strings.LastIndexByte(rest, ')')+1:]
 	fields := strings.Fields(rest)

@@ -74,25 +74,25 @@ func (l *Lab) Path(names ...string) string {
 	return filepath.Join(append([]string{l.Dir}, names...)...)
 }
 
-// Bin is the path of one of the lab's commands, such as kubectl or condor_q.
+// Bin returns the path of one of the lab's commands, such as kubectl or condor_q.
 func (l *Lab) Bin(name string) string { return l.Path("bin", name) }
 
-// Log is the log file of a part.
+// Log returns the log file of a part.
 func (l *Lab) Log(part string) string { return l.Path("log", part+".log") }
 
-// Kubeconfig is the administrator's.
+// Kubeconfig returns the administrator's kubeconfig.
 func (l *Lab) Kubeconfig() string { return l.Path("kube", "admin.kubeconfig") }
 
-// Cgroup is the name of the group that a node's pods are in.
+// Cgroup returns the name of the cgroup that a node's pods are in.
 func (l *Lab) Cgroup() string {
 	sum := sha256.Sum256([]byte(l.Dir))
 	return "htcd-lab-" + hex.EncodeToString(sum[:4])
 }
 
-// Ledger is htcd's SQLite file.
+// Ledger returns htcd's SQLite file.
 func (l *Lab) Ledger() string { return l.Path("htcd", "data", "sqlite", "htcjobs.db") }
 
-// Fingerprint tells two builds of the lab's own program apart.
+// Fingerprint distinguishes builds of the lab's own program.
 func (l *Lab) Fingerprint() (string, error) { return fingerprint(l.Bin("lab")) }
 
 func fingerprint(file string) (string, error) {

@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// newLab builds a lab's program into a directory of its own; nothing runs yet.
+// newLab builds a lab's program into its own directory; nothing runs yet.
 func newLab(t *testing.T) *lab.Lab {
 	t.Helper()
 	l, err := lab.Open(t.TempDir())
@@ -47,7 +47,7 @@ func up(t *testing.T, l *lab.Lab, flags ...string) *exec.Cmd {
 	return cmd
 }
 
-// requireNothingLeft holds when no process of the lab lives, in whatever namespace, and nothing is mounted for it.
+// requireNothingLeft checks that no process of the lab lives, in whatever namespace, and nothing is mounted for it.
 func requireNothingLeft(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	_, err := l.Identity()

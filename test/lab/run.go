@@ -9,7 +9,7 @@ import (
 )
 
 // Run runs one of the lab's commands (see Bin) in the lab's directory and returns its standard output. The error
-// holds the command and what it said on standard error.
+// contains the command and its standard error.
 func (l *Lab) Run(ctx context.Context, name string, args ...string) (string, error) {
 	return l.RunInput(ctx, "", name, args...)
 }

@@ -29,8 +29,8 @@ func Default(log func(string, ...any)) (*Cache, error) {
 	return &Cache{Dir: dir, Log: log}, os.MkdirAll(dir, 0o755)
 }
 
-// artifact returns the directory made by build from recipe, building it when it is not there yet. What build writes
-// into its directory is kept only when it returns nil.
+// artifact returns the directory made by build from recipe, building it if it does not exist. What build writes into its
+// directory is kept only if it returns nil.
 func (c *Cache) artifact(ctx context.Context, name, recipe string, build func(ctx context.Context, dir string) error) (string, error) {
 	sum := sha256.Sum256([]byte(recipe))
 	final := filepath.Join(c.Dir, name+"-"+hex.EncodeToString(sum[:6]))
@@ -46,7 +46,7 @@ func (c *Cache) artifact(ctx context.Context, name, recipe string, build func(ct
 		return final, nil
 	}
 
-	// The lock makes the name ours alone; whatever stands there is of a build that was killed.
+	// The lock makes the name ours alone; whatever exists there is from a killed build.
 	building := final + ".building"
 	if err := os.RemoveAll(building); err != nil {
 		return "", err
@@ -66,7 +66,7 @@ func (c *Cache) artifact(ctx context.Context, name, recipe string, build func(ct
 	return final, nil
 }
 
-// lock waits for the file lock, which the kernel gives back when its holder ends in any way.
+// lock waits for the file lock, which the kernel releases when its holder ends in any way.
 func (c *Cache) lock(ctx context.Context, file string) (unlock func(), err error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// run runs a build command. It ends with all its children when ctx does or when this program is killed. Lines that
-// begin with "step " become progress; the last others are told when it fails.
+// run runs a build command. It ends with all its children when ctx does or when this program is killed. Lines that begin with
+// "step " become progress; the last others are reported if it fails.
 func (c *Cache) run(ctx context.Context, cmd *exec.Cmd, name string) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -53,7 +53,7 @@ func (c *Cache) run(ctx context.Context, cmd *exec.Cmd, name string) error {
 	return nil
 }
 
-// namespaced makes cmd the init of a pid namespace with mounts of its own: when it ends, all of that is gone.
+// namespaced makes cmd the init of a pid namespace with its own mounts: when it ends, all of that is gone.
 func namespaced(cmd *exec.Cmd) *exec.Cmd {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID}
 	return cmd

@@ -18,10 +18,10 @@ var debianRootScript string
 // DefaultCondor is the HTCondor of a lab that asks for none.
 const DefaultCondor = "23"
 
-// condorSuites are the releases of Debian by the major version of HTCondor that is in them.
+// condorSuites lists Debian's releases by the major version of the HTCondor in them.
 var condorSuites = map[string]string{"23": "trixie", "25": "forky"}
 
-// CondorVersion returns the major version of HTCondor that is asked for, or the default.
+// CondorVersion returns the requested major version of HTCondor, or the default.
 func CondorVersion(asked string) (string, error) {
 	if asked == "" {
 		return DefaultCondor, nil
@@ -51,7 +51,7 @@ func (c *Cache) DebianRoot(ctx context.Context, condor string) (string, error) {
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 // HostPackages installs what the host lacks: debootstrap for the lab, curl and wget, which the wrapper's unit tests run,
-// shellcheck for make lint, and python3 for a recipe of docs/user.md. Nothing else of the host is changed.
+// shellcheck for make lint, and python3 for a recipe of docs/user.md. Nothing else on the host is changed.
 func (c *Cache) HostPackages(ctx context.Context) error {
 	var missing []string
 	for _, program := range []string{"debootstrap", "curl", "wget", "shellcheck", "python3"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// engine builds images: docker where its daemon answers, else podman, which needs none.
+// engine builds images: docker if its daemon answers, else podman, which needs none.
 type engine struct {
 	cache *Cache
 	// podman is empty for docker.
@@ -27,12 +27,12 @@ func (c *Cache) engine(ctx context.Context) (*engine, error) {
 			return nil, err
 		}
 	}
-	// Images of its own: what the machine's podman has is neither used nor touched.
+	// Its own images: those of the machine's podman are neither used nor touched.
 	return &engine{cache: c, podman: []string{"podman", "--root", filepath.Join(c.Dir, "containers"), "--runroot", "/run/htcd",
 		"--tmpdir", "/run/htcd/tmp", "--storage-driver", "overlay", "--cgroup-manager", "cgroupfs", "--events-backend", "none"}}, nil
 }
 
-// podmanWorld gives podman its own /run and shared memory, so that what a killed one leaves there is gone with it.
+// podmanWorld gives podman its own /run and shared memory, so that the remains of a killed podman vanish with it.
 const podmanWorld = `set -e
 mount --make-rprivate /
 mount -t proc proc /proc
@@ -48,13 +48,13 @@ func (e *engine) command(args ...string) *exec.Cmd {
 	return namespaced(exec.Command("/bin/sh", all...))
 }
 
-// has says whether the image is there or can be pulled.
+// has reports whether the image exists or can be pulled.
 func (e *engine) has(ctx context.Context, image string) bool {
 	return e.cache.run(ctx, e.command("image", "inspect", image), "image") == nil ||
 		e.cache.run(ctx, e.command("pull", "--quiet", image), "image") == nil
 }
 
-// load makes an image of a directory as it is, owners included.
+// load makes an image of a directory as it is, including owners.
 func (e *engine) load(ctx context.Context, tag, dir string) error {
 	tar := exec.CommandContext(ctx, "tar", "-C", dir, "--numeric-owner", "-c", ".")
 	out, err := tar.StdoutPipe()
@@ -69,8 +69,8 @@ func (e *engine) load(ctx context.Context, tag, dir string) error {
 	return errors.Join(e.cache.run(ctx, load, "image"), tar.Wait())
 }
 
-// save writes an image to a file in the form of docker save, compressed, and under the name that it was built by: podman
-// calls it localhost/NAME.
+// save writes an image to a file in the format of docker save, compressed, under the name that it was built with: podman calls
+// it localhost/NAME.
 func (e *engine) save(ctx context.Context, tag, file string) error {
 	raw := file + ".new"
 	if err := os.RemoveAll(raw); err != nil {
@@ -91,7 +91,7 @@ func (e *engine) save(ctx context.Context, tag, file string) error {
 	return tarball.WriteToFile(file, ref, image)
 }
 
-// forget removes what earlier builds have left behind. What docker keeps is its owner's.
+// forget removes what earlier builds left. What docker keeps belongs to its owner.
 func (e *engine) forget(ctx context.Context) error {
 	if e.podman == nil {
 		return nil
@@ -99,7 +99,7 @@ func (e *engine) forget(ctx context.Context) error {
 	return e.cache.run(ctx, e.command("image", "prune", "--force", "--filter", "until=24h"), "image")
 }
 
-// build makes an image of the tree dir by the Dockerfile there, or by one given as text.
+// build makes an image of the tree dir with the Dockerfile there, or with one given as text.
 func (e *engine) build(ctx context.Context, tag, dir, dockerfile string, args ...string) error {
 	all := []string{"build", "--network", "host", "--tag", tag}
 	if e.podman != nil {

@@ -13,7 +13,7 @@ import (
 
 var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes (v1\.(\d+)\.\S+)( // indirect)?$`)
 
-// Kubernetes returns the directory of the programs of a control plane, and kubectl, built by the module in source.
+// Kubernetes returns the directory of a control plane's programs and kubectl, built by the module in source.
 func (c *Cache) Kubernetes(ctx context.Context, source string) (string, error) {
 	return c.kubernetes(ctx, "kubernetes", source, "kube-apiserver", "kube-controller-manager", "kubectl")
 }

@@ -15,14 +15,14 @@ import (
 type Operator struct {
 	// Clone is the directory of htcd's sources, with the Dockerfile.
 	Clone string
-	// Version, Revision and Created stand in the image's labels; Version is its tag, too.
+	// Version, Revision and Created appear in the image's labels; Version is also its tag.
 	Version, Revision, Created string
-	// Archive is the file that the image is written to, in the form of docker save.
+	// Archive is the file that the image is written to, in the format of docker save.
 	Archive string
 }
 
-// BuildOperator builds htcd's image by its Dockerfile. An image that the Dockerfile begins with, and that is neither here
-// nor to be had, is made from Debian's packages and this machine's Go.
+// BuildOperator builds htcd's image with its Dockerfile. A base image that is neither present nor available is made from
+// Debian's packages and this machine's Go.
 func (c *Cache) BuildOperator(ctx context.Context, o Operator) error {
 	dockerfile, err := os.ReadFile(filepath.Join(o.Clone, "Dockerfile"))
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *Cache) BuildOperator(ctx context.Context, o Operator) error {
 		return err
 	}
 	bases := baseImages(string(dockerfile))
-	// Debian first: Go's is built upon it.
+	// Debian first: Go's is built on it.
 	slices.Sort(bases)
 	for _, base := range bases {
 		if e.has(ctx, base) {
@@ -66,8 +66,8 @@ func (c *Cache) BuildOperator(ctx context.Context, o Operator) error {
 	return e.forget(ctx)
 }
 
-// baseImages returns what the stages of a Dockerfile begin with when it is built without arguments, each once, without
-// scratch and without other stages.
+// baseImages returns the images from which the stages of a Dockerfile start when built without arguments, each once, without
+// scratch and other stages.
 func baseImages(dockerfile string) []string {
 	var bases, stages []string
 	defaults := map[string]string{}
@@ -97,7 +97,7 @@ var debianBaseScript string
 // baseSuite is the Debian release of both images.
 const baseSuite = "trixie"
 
-// standIn makes an image under the name of one that is not to be had.
+// standIn makes an image under the name of an unavailable one.
 func (c *Cache) standIn(ctx context.Context, e *engine, image string, bases []string) error {
 	name, tag, _ := strings.Cut(image, ":")
 	switch name {
@@ -143,7 +143,7 @@ func (c *Cache) debianBase(ctx context.Context) (string, error) {
 	})
 }
 
-// goCaches lets the build use the modules and packages that are on this machine already.
+// goCaches lets the build use the modules and packages already on this machine.
 func goCaches(ctx context.Context) ([]string, error) {
 	var args []string
 	for variable, inside := range map[string]string{"GOMODCACHE": "/go/pkg/mod", "GOCACHE": "/root/.cache/go-build"} {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Account returns the numbers of an account of the root of the lab whose first process is pid.
+// Account returns the ids of an account in the root of the lab whose first process is pid.
 func Account(pid int, name string) (uid, gid uint32, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/root/etc/passwd", pid))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// CgroupDir is where the cgroup hierarchies are: directories of it, or itself where there is one for everything.
+// CgroupDir contains the cgroup hierarchies as subdirectories, or is itself the only one.
 const CgroupDir = "/sys/fs/cgroup"
 
 // hierarchies returns the directories in which a cgroup is made.
@@ -41,7 +41,7 @@ func MakeCgroup(name string) error {
 		if err := os.Mkdir(group, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
-		// A new group of this hierarchy has neither until it is told.
+		// A new group of this hierarchy has neither until they are set.
 		for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 			text, err := os.ReadFile(filepath.Join(dir, file))
 			if errors.Is(err, os.ErrNotExist) {
@@ -58,7 +58,7 @@ func MakeCgroup(name string) error {
 	return nil
 }
 
-// RemoveCgroup removes a cgroup, in which no process is any more, and those below it.
+// RemoveCgroup removes a cgroup without processes, and those below it.
 func RemoveCgroup(name string) error {
 	dirs, err := hierarchies()
 	if err != nil {

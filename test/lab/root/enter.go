@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Person is whom a program is run as.
+// Person is the user that a program runs as.
 type Person struct {
 	UID, GID uint32
 	// AnyFile lets the person read and write whatever root may.
@@ -27,7 +27,7 @@ func Enter(pid int, who Person, env []string, fallback, program string, args ...
 	if err != nil {
 		cwd = fallback
 	}
-	// A thread that has joined namespaces is of no other use: it stays locked and ends with the program.
+	// A thread that has joined namespaces has no other use: it stays locked and ends with the program.
 	runtime.LockOSThread()
 	if err := join(pid); err != nil {
 		return 0, fmt.Errorf("enter the lab: %w", err)
@@ -37,8 +37,8 @@ func Enter(pid int, who Person, env []string, fallback, program string, args ...
 			return 0, err
 		}
 	}
-	// setpriv makes the program end with this one. SysProcAttr.Pdeathsig cannot, across pid namespaces: the child
-	// sees 0 for its parent and takes it for gone.
+	// setpriv makes the program end with this one. SysProcAttr.Pdeathsig cannot do so across pid namespaces: the child sees
+	// parent 0 and assumes that its parent is gone.
 	cmd := exec.Command("/usr/bin/setpriv", append([]string{"--pdeathsig", "KILL", "--", program}, args...)...)
 	cmd.Env = env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -70,7 +70,7 @@ func Enter(pid int, who Person, env []string, fallback, program string, args ...
 	return 0, err
 }
 
-// join puts this thread into the network and the mount namespace of pid and its future children into the pid namespace.
+// join puts this thread into pid's network and mount namespaces, and its future children into the pid namespace.
 func join(pid int) error {
 	var fds [2]int
 	for i, kind := range []string{"pid", "mnt"} {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// enterNew replaces this process's root by the planned one. It runs as the first process of new namespaces.
+// enterNew replaces this process's root with the planned one. It runs as the first process of new namespaces.
 func enterNew(plan Plan) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -20,7 +20,7 @@ func enterNew(plan Plan) error {
 	at := func(path string) string { return filepath.Join(top, path) }
 
 	shown := []string{"/usr", "/etc", "/opt/image"}
-	// One by one, for a clone may well lie in a directory of its own beside them.
+	// One by one, because a clone may be in a directory beside them.
 	libraries, err := os.ReadDir(plan.Debian + "/var/lib")
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func enterNew(plan Plan) error {
 			return err
 		}
 	}
-	// For what this machine's own administrator would add.
+	// For what this machine's administrator would add.
 	if err := mount("tmpfs", at("/usr/local/bin"), "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func enterNew(plan Plan) error {
 	return os.Remove("/.old")
 }
 
-// mountSys shows the host's /sys, or for a lab with a node one of its own network, and the host's cgroups, in which its
-// pods are given a place.
+// mountSys shows the host's /sys, or for a lab with a node one of its own network, and the host's cgroups, in which its pods
+// get a place.
 func mountSys(plan Plan, target string) error {
 	if plan.Node == nil {
 		return bind("/sys", target, false)

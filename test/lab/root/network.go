@@ -11,10 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bridge is the interface that the pods of a node hang on; NodeAddress is its own.
+// Bridge is the interface to which a node's pods are attached; its address is NodeAddress.
 const Bridge = "pods"
 
-// PodNetwork is where they have their addresses.
+// PodNetwork is the network of their addresses.
 const PodNetwork = "10.88.0.0/16"
 
 // loopback makes 127.0.0.1 work in a new network namespace.
@@ -35,7 +35,7 @@ func loopback() error {
 	return nil
 }
 
-// network makes the bridge. There is no way out of it: what a lab needs is in the lab.
+// network makes the bridge. It has no connection to the outside: what a lab needs is in the lab.
 func network() error {
 	for _, args := range [][]string{
 		{"link", "add", Bridge, "type", "bridge"},
@@ -65,7 +65,7 @@ func Dial(ctx context.Context, pid int, network, address string) (net.Conn, erro
 			done <- result{nil, err}
 			return
 		}
-		// Addresses of a lab are numbers: the dial happens on this very thread.
+		// A lab's addresses are numeric, so the dial happens on this very thread.
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, network, address)
 		done <- result{conn, err}

@@ -17,14 +17,14 @@ type Plan struct {
 	Kubernetes string
 	// Images are the layer files by image name, seen below ImagesDir.
 	Images map[string]string
-	// Unpacked is a directory of the machine's where apptainer keeps the images that it has unpacked, by content. It is
-	// seen as UnpackedDir, and robot's.
+	// Unpacked is a directory of the machine where apptainer keeps unpacked images, by content. It is seen as UnpackedDir, and
+	// belongs to robot.
 	Unpacked string
-	// Writable directories are seen where they are on the host.
+	// Writable lists directories seen where they are on the host.
 	Writable []string
 	// Ports is a directory of reservations; see package ports.
 	Ports string
-	// Node makes the lab one with a node, in a network of its own; nil for a lab in the host's network.
+	// Node makes it a lab with a node, in its own network; nil for a lab in the host's network.
 	Node *Node
 	// WithoutHTCd leaves out htcd and what is installed for it.
 	WithoutHTCd bool
@@ -32,7 +32,7 @@ type Plan struct {
 	HTCdArgs []string
 }
 
-// Node is what a lab with a node has besides.
+// Node is what a lab with a node has in addition.
 type Node struct {
 	// Kubernetes and Containerd are directories of programs, seen as KubernetesNodeDir and ContainerdDir.
 	Kubernetes, Containerd string
@@ -45,7 +45,7 @@ type Node struct {
 // NodeAddress is where the parts of a lab with a node are reached from its pods.
 const NodeAddress = "10.88.0.1"
 
-// Where parts of a Plan are seen inside.
+// Where parts of a Plan appear inside.
 const (
 	KubernetesDir = "/opt/kubernetes"
 	ImagesDir     = "/opt/layers"
@@ -76,7 +76,7 @@ func Start(plan Plan, owner, log *os.File, program string, args ...string) (pid 
 	if err := cmd.Start(); err != nil {
 		return 0, err
 	}
-	// Collected when this process outlives it, so that no zombie is taken for a running lab.
+	// Collected if this process outlives it, so that no zombie is mistaken for a running lab.
 	go func() { _ = cmd.Wait() }()
 	return cmd.Process.Pid, nil
 }

@@ -1,5 +1,5 @@
-// Package sbom lists what an image of htcd consists of: the Go modules that its program says it was built from, and the
-// Debian packages that its other files are from, as CycloneDX.
+// Package sbom lists the contents of an image of htcd as CycloneDX: the Go modules that its program says it was built from,
+// and the Debian packages of its other files.
 package sbom
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// List is what an image consists of.
+// List is the contents of an image.
 type List struct {
 	Name, Version string
 	Modules       []Part
@@ -31,13 +31,13 @@ type List struct {
 // Part is one module or package.
 type Part struct{ Name, Version, URL string }
 
-// Where things lie in the image.
+// Paths in the image.
 const (
 	Program    = "usr/bin/htcd"
 	PackageDir = "var/lib/dpkg/status.d"
 )
 
-// OfArchive reads an image in the form of docker save.
+// OfArchive reads an image in the format of docker save.
 func OfArchive(file string) (List, error) {
 	image, err := tarball.ImageFromPath(file, nil)
 	if err != nil {
@@ -119,10 +119,10 @@ func (l *List) addPackage(status io.Reader) error {
 	return lines.Err()
 }
 
-// Parts is how many there are.
+// Parts returns the number of parts.
 func (l *List) Parts() int { return len(l.Modules) + len(l.Packages) }
 
-// Write writes it as CycloneDX JSON.
+// Write writes the list as CycloneDX JSON.
 func (l *List) Write(to io.Writer) error {
 	bom := cyclonedx.NewBOM()
 	bom.Metadata = &cyclonedx.Metadata{Component: &cyclonedx.Component{

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tree is an image's files.
+// tree returns an image's files.
 func tree(t *testing.T, files map[string][]byte) *tar.Reader {
 	t.Helper()
 	var b bytes.Buffer

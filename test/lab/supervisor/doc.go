@@ -1,4 +1,4 @@
-// Package supervisor starts a lab's parts in their order, answers requests about them, and ends them.
+// Package supervisor starts a lab's parts in order, answers requests about them, and ends them.
 //
 //	registry ──────────────────────────────┐
 //	receiver-net ──────────────────────────┤

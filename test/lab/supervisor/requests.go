@@ -84,7 +84,7 @@ func (s *Supervisor) status() lab.Event {
 	return e
 }
 
-// stopAll gives the parts that have something to write the time to do so; the rest ends with the namespace.
+// stopAll gives parts with data to write the time to do so; the rest end with the namespace.
 func (s *Supervisor) stopAll(ctx context.Context, progress func(string)) error {
 	for _, name := range slices.Backward(s.order) {
 		if name != "htcd" && name != "condor" {

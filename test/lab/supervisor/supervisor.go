@@ -23,21 +23,21 @@ type Supervisor struct {
 	world parts.World
 	plan  root.Plan
 	parts map[string]parts.Part
-	// order is that of the status table; parts are ended in its reverse.
+	// order is that of the status table; parts are ended in reverse order.
 	order []string
 	htcd  *parts.Process
 	down  chan struct{}
 	once  sync.Once
 }
 
-// Run is the life of a supervisor. Until all parts answer it hangs on owner: it tells its progress there and ends
-// when it is closed. It returns when the lab is to end.
+// Run runs the supervisor and returns when the lab should end. Until all parts answer it depends on owner: it reports progress
+// there and ends when it is closed.
 func Run(world parts.World, plan root.Plan, owner net.Conn) error {
 	s := &Supervisor{world: world, plan: plan, parts: map[string]parts.Part{}, down: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go func() {
-		// Nothing is ever sent: this returns when the owner has gone.
+		// Nothing is ever sent: this returns when the owner is gone.
 		_, _ = io.Copy(io.Discard, owner)
 		cancel()
 	}()
@@ -58,7 +58,7 @@ func Run(world parts.World, plan root.Plan, owner net.Conn) error {
 	return nil
 }
 
-// progressTo tells each step with the time it took.
+// progressTo reports each step with the time it took.
 func progressTo(owner net.Conn) func(string) {
 	var mu sync.Mutex
 	enc := json.NewEncoder(owner)
