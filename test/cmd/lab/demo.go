@@ -12,14 +12,14 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// jobStatus is what demo looks at of an HTCJob's status; the first three are always there.
+// jobStatus is the part of an HTCJob's status that demo checks; the first three are always present.
 type jobStatus struct {
 	Active, Succeeded, Failed *int
 	JobID                     []string `json:"jobid"`
 	Phase                     string   `json:"phase"`
 }
 
-// demoWithin bounds the first job of a lab, whose image has to be unpacked first.
+// demoWithin limits the first job of a lab, whose image must first be unpacked.
 const demoWithin = 3 * time.Minute
 
 // demo runs the smallest example to its end on a lab that is up.
@@ -74,13 +74,13 @@ func describe(s jobStatus) string {
 	return fmt.Sprintf("%s: active %d, succeeded %d, failed %d, jobid %v", s.Phase, *s.Active, *s.Succeeded, *s.Failed, s.JobID)
 }
 
-// ended holds once nothing is active of a run that was submitted; before that everything is 0.
+// ended reports whether nothing of a submitted run is active; before submission everything is 0.
 func ended(s jobStatus) bool {
 	return s.Active != nil && *s.Active == 0 && len(s.JobID) > 0 &&
 		s.Succeeded != nil && s.Failed != nil && *s.Succeeded+*s.Failed > 0
 }
 
-// judge prints the status and says whether it is the one that the example must come to.
+// judge prints the status and reports whether it is the example's expected one.
 func judge(ctx context.Context, l *lab.Lab, manifest string, s jobStatus) error {
 	out, err := l.Run(ctx, "kubectl", "get", "-f", manifest, "-o", "jsonpath={.status}")
 	if err != nil {

@@ -68,7 +68,7 @@ func condorVersion(ctx context.Context, l *lab.Lab) (string, error) {
 	return words[1], nil
 }
 
-// hostPids maps pids of the namespace of init to those that the host knows them by.
+// hostPids maps pids in the namespace of init to the host's pids.
 func hostPids(init int) map[int]int {
 	namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/pid", init))
 	if err != nil {

@@ -26,7 +26,7 @@ func down(ctx context.Context, l *lab.Lab) error {
 	return nil
 }
 
-// end lets the parts end in order, then takes away whatever is left.
+// end lets the parts end in order, then removes whatever is left.
 func end(ctx context.Context, l *lab.Lab, p *progress) error {
 	id, err := l.Identity()
 	if errors.Is(err, lab.ErrNotRunning) {
@@ -45,7 +45,7 @@ func end(ctx context.Context, l *lab.Lab, p *progress) error {
 
 // kill ends the first process of the lab, and with it all others. It returns when they are gone.
 func kill(l *lab.Lab, id lab.Identity) error {
-	// From here on the number stands for this very process, or for none.
+	// From here on the pid means this very process, or none.
 	fd, err := unix.PidfdOpen(id.Init, 0)
 	if errors.Is(err, unix.ESRCH) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/sbom"
 )
 
-// image builds htcd's image and writes down what is in it.
+// image builds htcd's image and records its contents.
 func image(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	clone := flags.String("clone", ".", "directory of htcd's sources")

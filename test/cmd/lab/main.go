@@ -79,7 +79,7 @@ func run(argv []string) (int, error) {
 
 var errNoProcess = errors.New("not one of the lab's own processes")
 
-// process is this program as one of the processes that make up a lab. Signals do with them what they always do.
+// process runs this program as one of the processes that make up a lab. Signals have their default effect on them.
 func process(l *lab.Lab, name string, args []string) error {
 	switch name {
 	case "init":

@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
-// runNode builds what a lab with a node has besides, and says whether htcd's image is another one than before.
+// runNode builds what a lab with a node needs in addition, and reports whether htcd's image has changed.
 func (b build) runNode(ctx context.Context, c *cache.Cache) (node *root.Node, changed bool, err error) {
 	node = &root.Node{Hosts: b.lab.Path("hosts"), Cgroup: b.lab.Cgroup()}
 	// The name that deploy/base gives to htcd's Ingress.

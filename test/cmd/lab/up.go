@@ -37,7 +37,7 @@ func (p *progress) printf(format string, args ...any) {
 	fmt.Printf("[%6.1fs] %s\n", time.Since(p.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// up makes the lab be there: built, started, or, when it runs already, brought up to date.
+// up ensures that the lab runs: it is built and started, or, if it already runs, brought up to date.
 func up(ctx context.Context, l *lab.Lab, args []string) error {
 	flags := flag.NewFlagSet("up", flag.ContinueOnError)
 	clone := flags.String("clone", "", "directory of htcd's sources (default: the clone around the current directory)")
@@ -102,7 +102,7 @@ func up(ctx context.Context, l *lab.Lab, args []string) error {
 	return nil
 }
 
-// lockLab lets one up or down at a time work on a lab.
+// lockLab lets only one up or down at a time work on a lab.
 func lockLab(l *lab.Lab) (unlock func(), err error) {
 	f, err := os.OpenFile(l.Path("lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
@@ -127,7 +127,7 @@ type build struct {
 	p      *progress
 }
 
-// run returns what the root is made of, and whether htcd is another one than before.
+// run returns what the root is made of, and whether htcd has changed.
 func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error) {
 	c, err := cache.Default(b.p.printf)
 	if err != nil {
@@ -188,7 +188,7 @@ func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error
 	return plan, changed, links(b.lab, plan)
 }
 
-// buildHTCd says whether the program differs from the one that was there.
+// buildHTCd builds htcd and reports whether the program has changed.
 func buildHTCd(ctx context.Context, l *lab.Lab, clone string, p *progress) (changed bool, err error) {
 	began := time.Now()
 	if err := os.MkdirAll(l.Path("htcd", "bin"), 0o755); err != nil {
@@ -208,15 +208,15 @@ func buildHTCd(ctx context.Context, l *lab.Lab, clone string, p *progress) (chan
 	if err != nil {
 		return false, err
 	}
-	// Renamed, for a running program's file cannot be written.
+	// Renamed, because a running program's file cannot be written.
 	return string(before) != string(after), os.Rename(next, file)
 }
 
 // state is what does not outlive a lab.
 var state = []string{"run", "log", "kube", "etcd", "krb", "condor", "htcd/data", "node", "prometheus"}
 
-// begin starts the lab and returns when it is ready. When it cannot become ready, or ctx ends, nothing is left
-// running: the lab hangs on the other end of the socket until then.
+// begin starts the lab and returns when it is ready. If it cannot become ready, or ctx ends, nothing is left running: until
+// then the lab depends on the other end of the socket.
 func begin(ctx context.Context, l *lab.Lab, plan root.Plan, id lab.Identity, p *progress) error {
 	for _, dir := range state {
 		if err := os.RemoveAll(l.Path(dir)); err != nil {

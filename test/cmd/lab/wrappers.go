@@ -14,7 +14,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
-// condorTools are those of HTCondor's commands that a lab offers; "lab as" runs any other.
+// condorTools lists the HTCondor commands that a lab offers; "lab as" runs any other.
 var condorTools = []string{
 	"condor_q", "condor_history", "condor_rm", "condor_hold", "condor_release", "condor_submit", "condor_status",
 	"condor_qedit", "condor_transfer_data",
@@ -34,7 +34,7 @@ func wrapped(l *lab.Lab, name string, args []string) (int, error) {
 	// People who try something want it to be like htcd's jobs.
 	case name == "condor_submit":
 		return as(l, "robot", true, name, args)
-	// As root, HTCondor's tools would not look at a ticket but for the keytab of a daemon.
+	// As root, HTCondor's tools would look for a daemon's keytab instead of a ticket.
 	case slices.Contains(condorTools, name):
 		return as(l, "admin", true, name, args)
 	}
@@ -47,7 +47,7 @@ const pluginName = "kubectl-htcjob"
 // userCommands are those of htcd that know nothing of the operator. They run on the host, where the user's files are.
 var userCommands = []string{"submit", "logs", "get-output"}
 
-// user runs what users call, with the kubeconfig that they have, else the administrator's.
+// user runs users' commands, with their own kubeconfig if they have one, else the administrator's.
 func user(l *lab.Lab, name string, args []string) (int, error) {
 	kubeconfig := os.Getenv("KUBECONFIG")
 	if kubeconfig == "" {
@@ -69,13 +69,13 @@ func kubectl(l *lab.Lab, args []string) (int, error) {
 	return onHost(l, l.Kubeconfig(), programs["kubectl"], "kubectl", args)
 }
 
-// onHost runs a program in the lab's network, but where the files are that it is to read.
+// onHost runs a program in the lab's network, but with the host's files.
 func onHost(l *lab.Lab, kubeconfig, program, name string, args []string) (int, error) {
 	id, err := l.Identity()
 	if err != nil {
 		return 1, fmt.Errorf("lab %s: %w", l.Dir, err)
 	}
-	// What is executed next has the network of the thread that does it.
+	// The program executed next gets the network of this thread.
 	runtime.LockOSThread()
 	if err := root.JoinNetwork(id.Init); err != nil {
 		return 1, err
@@ -87,7 +87,7 @@ func onHost(l *lab.Lab, kubeconfig, program, name string, args []string) (int, e
 	return 1, syscall.Exec(program, append([]string{name}, args...), env)
 }
 
-// htcd runs as the running one does: same account, same configuration, or in the same pod.
+// htcd runs htcd like the running one: with the same account and configuration, or in the same pod.
 func htcd(l *lab.Lab, args []string) (int, error) {
 	world, err := parts.Open(l)
 	if err != nil {
@@ -100,8 +100,8 @@ func htcd(l *lab.Lab, args []string) (int, error) {
 	return enter(l, "htcd", false, env, l.Path("htcd", "bin", "htcd"), args)
 }
 
-// as runs a program of the Debian root as an account of it, which may be let at the files of everybody, since people
-// call the lab's commands in directories of their own.
+// as runs a program of the Debian root as one of its accounts, optionally with access to everybody's files, since people call
+// the lab's commands in their own directories.
 func as(l *lab.Lab, account string, anyFile bool, name string, args []string) (int, error) {
 	return enter(l, account, anyFile, parts.Environment(l, account), name, args)
 }

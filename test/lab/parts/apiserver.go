@@ -57,12 +57,12 @@ func APIServer(w World) (*Process, error) {
 			"--audit-policy-file=" + audit, "--audit-log-path=" + w.Lab.Log("audit"), "--audit-log-maxsize=100", "--audit-log-maxbackup=1",
 			"--shutdown-delay-duration=0", "--v=1"}, append(proxy, reached(w)...)...),
 		Ready: httpReady(server(w)+"/readyz", admin),
-		// Asked to leave, it waits up to a minute for open watches.
+		// Asked to stop, it waits up to a minute for open watches.
 		Grace: time.Second,
 	}, nil
 }
 
-// reached says where the apiserver can be reached: on loopback, which no pod could, or from the pods as well.
+// reached returns where the apiserver can be reached: on loopback, which no pod can use, or also from the pods.
 func reached(w World) []string {
 	if w.Node == nil {
 		return []string{"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none"}
@@ -70,7 +70,7 @@ func reached(w World) []string {
 	return []string{"--bind-address=0.0.0.0", "--advertise-address=" + w.Address, "--kubelet-preferred-address-types=InternalIP"}
 }
 
-// auditPolicy writes down what htcd's account asks for, and nothing of what is in it.
+// auditPolicy records the requests of htcd's account, without their contents.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -80,7 +80,7 @@ rules:
 - level: None
 `
 
-// HTCdUser is who htcd is to the apiserver: the service account of deploy/base/rbac.
+// HTCdUser is htcd's user at the apiserver: the service account of deploy/base/rbac.
 const HTCdUser = "system:serviceaccount:default:htcd"
 
 // ControllerManager collects garbage, deletes namespaces' content and makes their default service accounts.
@@ -92,7 +92,7 @@ func ControllerManager(w World) *Process {
 			fmt.Sprintf("--secure-port=%d", w.Ports.ControllerManager),
 			"--cert-dir=" + w.Lab.Path("kube", "certs"),
 			"--service-account-private-key-file=" + w.Lab.Path("kube", "service-account.key"),
-			// By which pods know the apiserver: it has made both the certificate and the issuer's in this file.
+			// By this pods recognise the apiserver: it has written both its certificate and the issuer's to this file.
 			"--root-ca-file=" + w.Lab.Path("kube", "certs", "apiserver.crt"),
 			"--use-service-account-credentials", "--leader-elect=false", "--v=1"},
 		Ready: httpReady(fmt.Sprintf("https://127.0.0.1:%d/healthz", w.Ports.ControllerManager), ""),
@@ -102,7 +102,7 @@ func ControllerManager(w World) *Process {
 
 func server(w World) string { return fmt.Sprintf("https://127.0.0.1:%d", w.Ports.APIServer) }
 
-// kubeconfig trusts whatever certificate the apiserver makes itself: all of this is loopback.
+// kubeconfig trusts whatever certificate the apiserver makes itself, since all of this is on loopback.
 func kubeconfig(w World, token string) []byte {
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config

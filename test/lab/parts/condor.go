@@ -24,7 +24,7 @@ var scheddGate string
 //go:embed credmon.sh
 var credmon string
 
-// Condor is a whole HTCondor on one machine: master, collector, negotiator, schedd and startd behind one port.
+// Condor is a complete HTCondor on one machine: master, collector, negotiator, schedd and startd behind one port.
 func Condor(w World) (*Process, error) {
 	dir := w.Lab.Path("condor")
 	for name, mode := range map[string]os.FileMode{
@@ -65,8 +65,7 @@ func Condor(w World) (*Process, error) {
 	}, nil
 }
 
-// poolReady returns nil when the schedd answers and the collector knows both it and a slot, so that a job sent now
-// would run.
+// poolReady returns nil if the schedd answers and the collector knows both it and a slot, so that a job sent now would run.
 func poolReady(ctx context.Context, env []string) error {
 	if err := scheddReady(ctx, env); err != nil {
 		return err

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// FrontProxyName is the name in the certificate by which the apiserver is known to those that it forwards requests to.
+// FrontProxyName is the name in the certificate that identifies the apiserver to servers that it forwards requests to.
 const FrontProxyName = "front-proxy-client"
 
-// frontProxy makes the certificate of the apiserver's front proxy, with an authority of its own, and returns the flags
-// that have the apiserver use it and say so in the ConfigMap extension-apiserver-authentication. The authority's key
-// stays in dir, for tests that want another certificate of it.
+// frontProxy makes the certificate of the apiserver's front proxy, with its own authority, and returns the flags that make the
+// apiserver use it and publish it in the ConfigMap extension-apiserver-authentication. The authority's key stays in dir, for
+// tests that need another certificate from it.
 func frontProxy(dir string) (flags []string, err error) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	authority := &x509.Certificate{

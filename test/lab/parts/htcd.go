@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
-// HTCd is htcd itself, as an ordinary user who may do in Kubernetes what deploy/base/rbac grants and no more.
+// HTCd is htcd itself, as an ordinary user with exactly the Kubernetes rights that deploy/base/rbac grants.
 func HTCd(w World) (*Process, error) {
 	if _, err := directory("htcd", 0o700, w.Lab.Path("htcd", "data")); err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func HTCd(w World) (*Process, error) {
 	return &Process{
 		Name: "htcd", Log: w.Lab.Log("htcd"), Port: w.Ports.Receiver,
 		Args: []string{w.Lab.Path("htcd", "bin", "htcd"), "run"}, Account: "htcd",
-		// The name that a container started again in its pod has: a Process never starts one before the last is dead.
+		// The name that a container restarted in its pod has: a Process never starts one before the last is dead.
 		Env:   append(HTCdEnv(w), "HTCD_IDENTITY=lab"),
 		Ready: httpReady(fmt.Sprintf("http://127.0.0.1:%d/readyz", w.Ports.Health), ""),
 		Grace: 40 * time.Second,

@@ -11,7 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// Ingress is nginx, told by the Ingress objects of deploy/ what leads where, as an ingress controller tells it.
+// Ingress is nginx, configured from the Ingress objects of deploy/ as by an ingress controller.
 func Ingress(w World) *Process {
 	return &Process{
 		Name: "ingress", Log: w.Lab.Log("ingress"), Port: 80,
@@ -22,7 +22,7 @@ func Ingress(w World) *Process {
 
 func nginxFile(w World) string { return w.Lab.Path("node", "nginx.conf") }
 
-// ConfigureIngress writes nginx's configuration for the Ingresses that there are.
+// ConfigureIngress writes nginx's configuration for the existing Ingresses.
 func ConfigureIngress(ctx context.Context, w World) error {
 	read := func(into any, args ...string) error {
 		text, err := kubectl(ctx, w, "", append([]string{"get", "-o", "json", "--all-namespaces"}, args...)...)
@@ -46,7 +46,7 @@ func ConfigureIngress(ctx context.Context, w World) error {
 	return os.WriteFile(nginxFile(w), []byte(text), 0o644)
 }
 
-// nginxConfig has a server for each host and a location for each path.
+// nginxConfig returns a configuration with a server for each host and a location for each path.
 func nginxConfig(address string, ingresses []networkingv1.Ingress, services []corev1.Service) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "user www-data;\nworker_processes 1;\npid /run/nginx.pid;\nevents {}\nhttp {\n  access_log /dev/stderr;\n"+
@@ -74,7 +74,7 @@ func nginxConfig(address string, ingresses []networkingv1.Ingress, services []co
 	return b.String(), nil
 }
 
-// backend is the address of a Service's port, which is named or numbered.
+// backend returns the address of a Service's port, given by name or number.
 func backend(namespace string, to *networkingv1.IngressServiceBackend, services []corev1.Service) (string, error) {
 	for _, service := range services {
 		if service.Namespace != namespace || service.Name != to.Name {

@@ -14,8 +14,7 @@ const (
 	Domain = "lab.htcd"
 )
 
-// Passwords by principal. robot's, which is htcd's account, holds all that shells, files of variables and JSON trip
-// over.
+// Passwords by principal. That of robot, htcd's account, contains everything that shells, env files and JSON stumble over.
 var Passwords = map[string]string{
 	"robot":  `p w:$x#1"'\`,
 	"alice":  "alicepw",
@@ -25,8 +24,8 @@ var Passwords = map[string]string{
 // person is an account of the root that has a ticket.
 type person struct{ account, principal string }
 
-// people: admin shows HTCondor a ticket of condor, which is who the daemons are, because the schedd takes anybody else
-// who has never submitted for anonymous, superuser or not.
+// people: admin shows HTCondor a ticket of condor, the daemons' principal, because the schedd treats anybody else who has never
+// submitted as anonymous, superuser or not.
 var people = []person{{"robot", "robot"}, {"alice", "alice"}, {"admin", "condor"}}
 
 // KDC is the key distribution centre of the lab's own realm. Clients use krb5.conf beside its database.
@@ -81,7 +80,7 @@ func KDC(ctx context.Context, w World) (*Process, error) {
 
 	host := "host/" + w.Host()
 	script := fmt.Sprintf("addprinc -randkey %s\nktadd -k %s/schedd.keytab %s\n", host, dir, host)
-	// A principal's maximum is the smaller of its own, krbtgt's and the realm's; the latter two are made with a day.
+	// A principal's maximum is the smallest of its own, krbtgt's and the realm's; the latter two default to a day.
 	script += fmt.Sprintf("modprinc -maxlife 365d -maxrenewlife 365d krbtgt/%s\n", Realm)
 	script += fmt.Sprintf("modprinc -maxlife 365d %s\n", host)
 	for _, p := range people {
@@ -98,7 +97,7 @@ func KDC(ctx context.Context, w World) (*Process, error) {
 	}, nil
 }
 
-// kadminQuote quotes for kadmin's own reader, in which a doubled quote stands for one and nothing else is special.
+// kadminQuote quotes for kadmin's own parser, in which a doubled quote stands for one and nothing else is special.
 func kadminQuote(s string) string {
 	out := []byte{'"'}
 	for _, c := range []byte(s) {
@@ -110,8 +109,8 @@ func kadminQuote(s string) string {
 	return string(append(out, '"'))
 }
 
-// Tickets gives each person a ticket in a file of their own, valid for as long as any lab: the lab's commands must
-// work while the KDC is down.
+// Tickets gives each person a ticket in their own file, valid for as long as any lab: the lab's commands must work while the
+// KDC is down.
 func Tickets(ctx context.Context, w World) error {
 	for _, p := range people {
 		uid, gid, err := Account(p.account)
@@ -132,5 +131,5 @@ func Tickets(ctx context.Context, w World) error {
 	return nil
 }
 
-// TicketFile is the credential cache of an account.
+// TicketFile returns an account's credential cache.
 func TicketFile(w World, account string) string { return w.Lab.Path("krb", account+".cc") }

@@ -14,7 +14,7 @@ import (
 // NodeName is the only node's.
 const NodeName = "lab"
 
-// Kubelet makes the lab a node. Anybody in the lab's network may ask it anything, which is only the lab.
+// Kubelet makes the lab a node. Anybody in the lab's network, i.e. only the lab, may ask it anything.
 func Kubelet(w World) (*Process, error) {
 	dir := w.Lab.Path("node", "kubelet")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -43,7 +43,7 @@ imageGCHighThresholdPercent: 100
 	return &Process{
 		Name: "kubelet", Log: w.Lab.Log("kubelet"), Port: 10250,
 		Args: []string{root.KubernetesNodeDir + "/kubelet", "--config", config, "--kubeconfig", w.Lab.Kubeconfig(),
-			// The paths of its sockets may have only 107 bytes.
+			// Its sockets' paths are limited to 107 bytes.
 			"--root-dir=/run/kubelet", "--cert-dir=" + filepath.Join(dir, "certs"),
 			"--hostname-override=" + NodeName, "--node-ip=" + w.Address, "--v=1"},
 		Ready: func(ctx context.Context) error { return nodeReady(ctx, w) },
@@ -62,7 +62,7 @@ func nodeReady(ctx context.Context, w World) error {
 	return nil
 }
 
-// Scheduler gives pods their node.
+// Scheduler assigns pods to their node.
 func Scheduler(w World) *Process {
 	return &Process{
 		Name: "scheduler", Log: w.Lab.Log("scheduler"), Port: 10259,
@@ -73,7 +73,7 @@ func Scheduler(w World) *Process {
 	}
 }
 
-// Proxy leads the addresses of Services to their pods. The machine's limits on connections are left as they are.
+// Proxy routes the addresses of Services to their pods. The machine's limits on connections are left unchanged.
 func Proxy(w World) *Process {
 	return &Process{
 		Name: "proxy", Log: w.Lab.Log("proxy"), Port: 10256,

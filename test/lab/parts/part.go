@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
-// Part can be disturbed and comes back only when told so.
+// Part can be disturbed and comes back only on request.
 type Part interface {
 	// Start returns when the part answers.
 	Start(ctx context.Context) error
@@ -24,19 +24,19 @@ type Part interface {
 	Status() lab.Status
 }
 
-// World is what all parts are told.
+// World is what all parts know.
 type World struct {
 	Lab   *lab.Lab
 	Ports ports.Ports
 	// Clone is the directory of htcd's sources.
 	Clone string
-	// Address is where those parts listen that a pod has to reach: loopback, unless the lab has a node.
+	// Address is where parts listen that a pod must reach: loopback, unless the lab has a node.
 	Address string
 	// Node is nil for a lab without one.
 	Node *root.Node
 }
 
-// NewWorld returns the world of a lab that is made by plan.
+// NewWorld returns the world of a lab made from plan.
 func NewWorld(l *lab.Lab, numbers ports.Ports, clone string, plan root.Plan) World {
 	w := World{Lab: l, Ports: numbers, Clone: clone, Address: "127.0.0.1", Node: plan.Node}
 	if w.Node != nil {
@@ -45,7 +45,7 @@ func NewWorld(l *lab.Lab, numbers ports.Ports, clone string, plan root.Plan) Wor
 	return w
 }
 
-// Host is what HTCondor's clients take for the name of the address, with NO_DNS.
+// Host returns what HTCondor's clients take as the address's name, with NO_DNS.
 func (w World) Host() string { return strings.ReplaceAll(w.Address, ".", "-") + "." + Domain }
 
 // Record lets Open find the ports of a running lab.

@@ -26,7 +26,7 @@ const (
 	htcdImage  = "localhost/htcd:dev"
 )
 
-// Pause is the program that holds a pod's namespaces. It is this program itself, called with "pause".
+// Pause is the program that holds a pod's namespaces. It is this program, called with "pause".
 func Pause() {
 	end := make(chan os.Signal, 1)
 	signal.Notify(end, syscall.SIGTERM, syscall.SIGINT)
@@ -67,7 +67,7 @@ func load(ctx context.Context, w World, tag string, image v1.Image) error {
 	return os.Remove(file)
 }
 
-// imageOf makes an image of nothing but the program, which is called with "pause".
+// imageOf makes an image that contains only the program, called with "pause".
 func imageOf(program string) (v1.Image, error) {
 	layer, err := fileLayer(program, "/lab")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
-// Environment is that of an account of the root, for work with the command line tools: robot, alice and admin have a
-// ticket of their own, and admin may do to everybody's jobs what it likes.
+// Environment returns that of an account of the root, for work with the command-line tools: robot, alice and admin have their
+// own tickets, and admin may do anything to everybody's jobs.
 func Environment(l *lab.Lab, account string) []string {
 	home := "/home/" + account
 	if account == "root" {

@@ -46,10 +46,10 @@ func PodReady(ctx context.Context, w World) error {
 	return nil
 }
 
-// writeOverlay writes what differs from deploy/base: the image's name, which schedd, its realm, and a volume.
+// writeOverlay writes what differs from deploy/base: the image's name, the schedd, its realm, and a volume.
 func writeOverlay(w World) (dir string, err error) {
 	dir = w.Lab.Path("node", "overlay")
-	// Where a lab without a node has it, too.
+	// As in a lab without a node.
 	data := w.Lab.Path("htcd", "data")
 	for _, d := range []string{dir, data} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
@@ -119,7 +119,7 @@ SEC_CLIENT_ENCRYPTION = REQUIRED
 	return dir, nil
 }
 
-// SiteOf are the lines in which the lab's condor_config differs from another site's, and what takes the place of the DNS.
+// SiteOf returns the lines in which the lab's condor_config differs from another site's, and what replaces the DNS.
 func SiteOf(w World) string {
 	return fmt.Sprintf(`
 COLLECTOR_HOST = %[2]s:%[3]d

@@ -18,20 +18,20 @@ import (
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
-// Process is a part that is one program, perhaps with children.
+// Process is a part that consists of one program, perhaps with children.
 type Process struct {
 	Name, Log string
 	Port      int
 	Args      []string
 	Env       []string
-	// Account runs it; root when empty.
+	// Account runs it; empty: root.
 	Account string
 	// Ready returns nil when the part answers.
 	Ready func(ctx context.Context) error
-	// Orderly is the signal of Stop; SIGTERM when nil. Grace bounds it, then follows SIGKILL.
+	// Orderly is the signal of Stop; nil: SIGTERM. After Grace follows SIGKILL.
 	Orderly os.Signal
 	Grace   time.Duration
-	// Spare parts run only when asked for.
+	// Spare parts run only on request.
 	Spare bool
 
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ type Process struct {
 	frozen  bool
 }
 
-// readyWithin bounds the start of any part on a busy machine.
+// readyWithin limits the start of any part on a busy machine.
 const readyWithin = 2 * time.Minute
 
 func (p *Process) running() bool {
@@ -158,7 +158,7 @@ func (p *Process) end(ctx context.Context, s os.Signal, grace time.Duration) err
 	return nil
 }
 
-// SetExtra adds arguments to the next start and those after it, instead of the ones added before.
+// SetExtra sets additional arguments for the next and later starts, replacing those set before.
 func (p *Process) SetExtra(args []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +187,7 @@ func (p *Process) Thaw() error {
 	return p.signal(syscall.SIGCONT)
 }
 
-// signal reaches the children too.
+// signal also signals the children.
 func (p *Process) signal(s syscall.Signal) error {
 	for _, pid := range tree(p.cmd.Process.Pid) {
 		if err := syscall.Kill(pid, s); err != nil && err != syscall.ESRCH {
@@ -214,7 +214,7 @@ func (p *Process) Status() lab.Status {
 	return s
 }
 
-// Account returns the numbers of an account of the root.
+// Account returns the ids of an account of the root.
 func Account(name string) (uid, gid uint32, err error) {
 	u, err := user.Lookup(name)
 	if err != nil {
@@ -249,7 +249,7 @@ func directory(account string, mode os.FileMode, path ...string) (string, error)
 	return dir, os.Chmod(dir, mode)
 }
 
-// command runs a short program and returns its output; it is told in full when it fails.
+// command runs a short program and returns its output; if it fails, the error contains all of it.
 func command(ctx context.Context, env []string, input string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Env = append([]string{"PATH=" + root.Path, "LANG=C.UTF-8", "HOME=/nonexistent"}, env...)

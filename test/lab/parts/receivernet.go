@@ -13,8 +13,8 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// ReceiverNet is the network between jobs and htcd's receiver: without it callbacks are lost. It is this program
-// itself, called with "receiver-net". See lab.Callbacks for what it can be told to do.
+// ReceiverNet is the network between jobs and htcd's receiver: without it callbacks are lost. It is this program, called with
+// "receiver-net". See lab.Callbacks for what it can do.
 func ReceiverNet(w World) *Process {
 	return &Process{
 		Name: "receiver-net", Log: w.Lab.Log("receiver-net"), Port: w.Ports.ReceiverNet,
@@ -25,7 +25,7 @@ func ReceiverNet(w World) *Process {
 	}
 }
 
-// Relay is receiver-net's program: it hands every connection on, disturbed as the file says at that time.
+// Relay is receiver-net's program: it forwards every connection, disturbed as the file then says.
 func Relay(listen, to, file string) error {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
@@ -109,7 +109,7 @@ func pause(why string) {
 	time.Sleep(d)
 }
 
-// copyHalf passes the end of one direction on as well.
+// copyHalf also passes on the end of one direction.
 func copyHalf(to net.Conn, from io.Reader) {
 	if _, err := io.Copy(to, from); err != nil && !errors.Is(err, net.ErrClosed) {
 		log.Printf("cut: %v", err)

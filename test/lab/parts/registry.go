@@ -21,7 +21,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
-// Registry serves the images that jobs name. It is this program itself, called with "registry".
+// Registry serves the images that jobs name. It is this program, called with "registry".
 func Registry(w World) *Process {
 	url := fmt.Sprintf("http://127.0.0.1:%d/ready", w.Ports.Registry)
 	return &Process{
@@ -31,8 +31,8 @@ func Registry(w World) *Process {
 	}
 }
 
-// ServeRegistry is the registry's program. It fills itself with an image for each layer found, and says that it is
-// ready after that.
+// ServeRegistry is the registry's program. It fills itself with an image for each layer found, and then reports that it is
+// ready.
 func ServeRegistry(port string) error {
 	address := "127.0.0.1:" + port
 	ready := make(chan struct{})

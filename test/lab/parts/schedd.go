@@ -12,8 +12,7 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// Schedd is a part within condor: the master starts it through schedd-gate.sh, which waits while the file "down" is
-// there.
+// Schedd is a part within condor: the master starts it through schedd-gate.sh, which waits while the file "down" exists.
 type Schedd struct {
 	condor *Process
 	down   string
@@ -25,7 +24,7 @@ func NewSchedd(w World, condor *Process) *Schedd {
 	return &Schedd{condor: condor, down: w.Lab.Path("condor", "schedd-down"), log: w.Lab.Path("condor", "log", "SchedLog")}
 }
 
-// pid is that of the schedd proper, 0 while there is none.
+// pid returns the schedd's own pid, 0 while there is none.
 func (s *Schedd) pid() int {
 	master := s.condor.Status().Pid
 	if master == 0 {
@@ -39,7 +38,7 @@ func (s *Schedd) pid() int {
 	return 0
 }
 
-// Start implements Part. Without condor it only opens the way: the schedd then comes with its master.
+// Start implements Part. Without condor it only removes the obstacle: the schedd then starts with its master.
 func (s *Schedd) Start(ctx context.Context) error {
 	if err := os.Remove(s.down); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -47,7 +46,7 @@ func (s *Schedd) Start(ctx context.Context) error {
 	if s.condor.Status().Pid == 0 {
 		return nil
 	}
-	// What is found may be on its way out; the master then starts another.
+	// The process found may be about to exit; the master then starts another.
 	if pid := s.pid(); pid != 0 {
 		if err := syscall.Kill(pid, syscall.SIGCONT); err != nil && !errors.Is(err, syscall.ESRCH) {
 			return err
@@ -68,8 +67,8 @@ func (s *Schedd) Start(ctx context.Context) error {
 	}
 }
 
-// Stop implements Part. SIGQUIT is HTCondor's fast shutdown, which leaves running jobs to be found again at the next
-// start; SIGTERM would send them all home first.
+// Stop implements Part. SIGQUIT is HTCondor's fast shutdown, which leaves running jobs to be found again at the next start;
+// SIGTERM would evict them all first.
 func (s *Schedd) Stop(ctx context.Context) error { return s.end(ctx, syscall.SIGQUIT) }
 
 // Kill implements Part.
@@ -129,7 +128,7 @@ func (s *Schedd) Status() lab.Status {
 	return st
 }
 
-// stoppedBySignal tells the process state T of proc_pid_stat(5).
+// stoppedBySignal reports whether a process is in state T of proc_pid_stat(5).
 func stoppedBySignal(pid int) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-// TokenAsk is what condor_token_create is asked for.
+// TokenAsk is a request to condor_token_create.
 type TokenAsk struct {
 	Account string        // of the lab's domain
-	Life    time.Duration // whole seconds; 0: no end
-	Issuer  string        // another TRUST_DOMAIN than the pool's; empty: that
-	Only    []string      // the authorisations that it is for, such as READ; none: whatever the account may
+	Life    time.Duration // whole seconds; 0: no expiry
+	Issuer  string        // a TRUST_DOMAIN other than the pool's; empty: the pool's
+	Only    []string      // the authorisations it grants, such as READ; empty: all of the account's
 }
 
-// Token makes an IDTOKEN as the pool's administrator would, signed with the pool's key. It is on the standard output
-// of the command and nowhere else.
+// Token makes an IDTOKEN as the pool's administrator would, signed with the pool's key. It appears only on the command's
+// standard output.
 func Token(ctx context.Context, l *lab.Lab, ask TokenAsk) (string, error) {
 	args := []string{"CONDOR_CONFIG=" + l.Path("condor", "server.conf")}
 	if ask.Issuer != "" {
