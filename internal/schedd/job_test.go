@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -86,4 +87,16 @@ func TestConstraintsAreExpressions(t *testing.T) {
 		require.NoError(t, err, c)
 	}
 	require.Equal(t, "HTCJobUID =!= undefined && member(ClusterId, {1,2})", ClusterConstraint(1, 2))
+}
+
+func TestTheHashOfASpecIsOneThatHtcdCanHaveWritten(t *testing.T) {
+	for text, want := range map[string]string{
+		"c3232e2af32e5382f7f2d0e99cfb8c9b": "c3232e2af32e5382f7f2d0e99cfb8c9b",
+		"":                                 "",
+		"\x1b[2J":                          "",
+		strings.Repeat("ab", 1<<20):        "",
+	} {
+		require.Equal(t, want, specHash(classad.StringValue(text)))
+	}
+	require.Empty(t, specHash(classad.IntValue(7)))
 }

@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -54,7 +55,7 @@ var fields = map[string]func(*Job, classad.Value){
 	"ProcId":               func(j *Job, v classad.Value) { j.Proc = integer(v) },
 	attrUID:                func(j *Job, v classad.Value) { j.Tag.UID, _ = v.Str() },
 	attrAttempt:            func(j *Job, v classad.Value) { j.Tag.Attempt = integer(v) },
-	attrSpecHash:           func(j *Job, v classad.Value) { j.Tag.SpecHash, _ = v.Str() },
+	attrSpecHash:           func(j *Job, v classad.Value) { j.Tag.SpecHash = specHash(v) },
 	"Owner":                func(j *Job, v classad.Value) { j.Owner, _ = v.Str() },
 	"JobStatus":            func(j *Job, v classad.Value) { j.Status = JobStatus(integer(v)) },
 	"LastJobStatus":        func(j *Job, v classad.Value) { j.LastStatus = JobStatus(integer(v)) },
@@ -75,6 +76,18 @@ var fields = map[string]func(*Job, classad.Value){
 	"JobFinishedHookDone":  func(j *Job, v classad.Value) { j.JobFinishedHookDone = seconds(v) },
 	"BytesSent":            func(j *Job, v classad.Value) { j.BytesSent = size(v) },
 	"NumJobStarts":         func(j *Job, v classad.Value) { j.NumJobStarts = integer(v) },
+}
+
+// specHash returns "" for what htcd cannot have written: the owner of a job can put anything there, and it goes into the status.
+func specHash(v classad.Value) string {
+	hash, _ := v.Str()
+	if len(hash) > 64 {
+		return ""
+	}
+	if _, err := hex.DecodeString(hash); err != nil {
+		return ""
+	}
+	return hash
 }
 
 // reasons are requested separately: see ErrReasons.
