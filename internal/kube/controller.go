@@ -202,9 +202,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.Informer.HasSynced) {
 		return nil
 	}
-	if err := c.sweepStaging(ctx); err != nil {
-		c.Log.Warn().Err(err).Msg("staged files that nobody needs are still on the disk")
-	}
 	if err := c.adoptOrphans(ctx); ctx.Err() != nil {
 		return nil
 	} else if err != nil {

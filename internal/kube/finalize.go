@@ -219,39 +219,38 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 	return nil
 }
 
-// adoptOrphans queues every HTCJob the ledger knows: one that vanished while htcd was away causes no event.
+// adoptOrphans queues every HTCJob the ledger knows, since one that vanished while htcd was away causes no event, and removes
+// the staged files of runs it does not know: after the restore of an older ledger nothing else would. Nothing is staged before
+// its run is recorded.
 func (c *Controller) adoptOrphans(ctx context.Context) error {
-	return c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		runs, err := tx.Runs(ledger.RunFilter{Namespace: c.Namespace})
-		if err != nil {
-			return fmt.Errorf("list runs: %w", err)
-		}
-		for _, run := range runs {
-			c.routine.Add(run.Namespace + "/" + run.Name)
-		}
-		return nil
-	})
-}
-
-// sweepStaging removes the staged files of runs that the ledger does not have: after the restore of an older ledger nothing
-// else would remove them. Nothing is staged before its run is recorded.
-func (c *Controller) sweepStaging(ctx context.Context) error {
-	staged, err := os.ReadDir(c.Staging)
-	if err != nil || len(staged) == 0 {
-		return err
-	}
-	known := map[string]bool{}
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		runs, err := tx.Runs(ledger.RunFilter{})
-		for _, run := range runs {
-			known[filepath.Base(run.TempDir)] = true
-		}
+	var runs []ledger.Run
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		runs, err = tx.Runs(ledger.RunFilter{})
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("list runs: %w", err)
 	}
-	for _, entry := range staged {
+	staged := make(map[string]bool, len(runs))
+	for _, run := range runs {
+		staged[filepath.Base(run.TempDir)] = true
+		if c.Namespace == "" || run.Namespace == c.Namespace {
+			c.routine.Add(run.Namespace + "/" + run.Name)
+		}
+	}
+	if err := c.sweepStaging(staged); err != nil {
+		c.Log.Warn().Err(err).Msg("staged files that nobody needs are still on the disk")
+	}
+	return nil
+}
+
+// sweepStaging removes the staged files of all runs but the known ones.
+func (c *Controller) sweepStaging(known map[string]bool) error {
+	entries, err := os.ReadDir(c.Staging)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
 		if known[entry.Name()] {
 			continue
 		}

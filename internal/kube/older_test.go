@@ -276,7 +276,7 @@ func TestStagedFilesThatNoRunHasAreRemovedAtTheStart(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))
 	require.NoError(t, os.Mkdir(filepath.Join(w.Staging, "uid-forgotten-1"), 0o700))
-	require.NoError(t, w.sweepStaging(t.Context()))
+	require.NoError(t, w.adoptOrphans(t.Context()))
 	staged, err := os.ReadDir(w.Staging)
 	require.NoError(t, err)
 	require.Len(t, staged, 1)
