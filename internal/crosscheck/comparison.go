@@ -24,6 +24,7 @@ type comparison struct {
 	// procs run and the others never will.
 	asked    int                 // number of procs with rows
 	arrived  bool                // files of some proc arrived
+	spooling bool                // some proc waits in the queue for its files
 	stuck    bool                // some proc waits in the queue for files that will never arrive
 	unstaged map[int]Observation // procs that left the queue because their files never arrived
 	neverRan bool                // unstaged holds the complete cluster
@@ -101,6 +102,7 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 	switch {
 	case j.Unread:
 		k.unread, k.present = append(k.unread, j.ID()), true
+		k.arrived = true // for all that is known: it may have run
 	case NeverRan(j):
 		if k.unstaged == nil {
 			k.unstaged = map[int]Observation{}
@@ -108,10 +110,14 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 		o := Ad(j, at)
 		o.read, o.evidence = &p, evidence(tool, j)
 		k.unstaged[j.Proc] = o
-	case j.Spooling() && !j.Spooled() && at.Sub(time.Unix(j.QDate, 0)) > schedd.SpoolTime(k.run.Procs):
-		k.stuck = true
+	case j.Stuck(k.run.Procs, at):
+		k.stuck, k.spooling = true, true
 	default:
-		k.arrived = k.arrived || j.Spooled() || !j.Spooling()
+		if j.Spooled() || !j.Spooling() {
+			k.arrived = true
+		} else {
+			k.spooling = true
+		}
 		o := Ad(j, at)
 		if !j.Reasoned && o.hold != "" {
 			o.hold = p.Message // unchanged: see needsReason
@@ -136,7 +142,7 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 // judgeUnstaged decides about procs whose files never arrived. If that is the complete cluster, it is sent again; if others
 // ran, these procs have failed, because sending the cluster again would run the others twice.
 func (k *comparison) judgeUnstaged() {
-	if len(k.unstaged) == 0 {
+	if len(k.unstaged) == 0 || !k.arrived && k.spooling { // in the latter case the next check decides: files may still arrive
 		return
 	}
 	if !k.arrived && k.asked >= k.run.Procs {

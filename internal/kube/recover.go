@@ -88,12 +88,9 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	case recovery.HalfSpooled:
 		c.absences.Clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.Cluster.ID).Msg("removing a half-spooled cluster")
-		// Name the cluster as well as the tag: the next leader may have sent one with the same tag in the meantime.
-		stuck := schedd.In(f.Cluster.ID, tag(job, run.Attempt).Constraint()+" && "+schedd.Unspooled)
-		if _, err := c.remove(ctx, t, stuck, crosscheck.ReasonStuck); err != nil {
+		if err := c.removeStuck(ctx, t, f.Cluster.ID, tag(job, run.Attempt)); err != nil {
 			return fmt.Errorf("remove half-spooled cluster %d: %w", f.Cluster.ID, err)
 		}
-		c.Observer.repaired(crosscheck.HalfSpooled)
 		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.Cluster.ID)}
 	}
 	// Jobs of other accounts with this tag are either forged, so they must not be adopted, or were sent with earlier

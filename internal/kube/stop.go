@@ -151,7 +151,7 @@ func (c *Controller) endStop(ctx context.Context, run ledger.Run, change func(*l
 
 // withdraw gives up an attempt that the schedd certainly does not have, because spec.suspend is true.
 func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
-	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended, "spec.suspend is true"
+	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended, crosscheck.StopMessage(crosscheck.StopSuspended)
 	run.Ended, run.Confirmed = c.Now(), true
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, run) }); err != nil {
 		return fmt.Errorf("record that attempt %d is not sent: %w", run.Attempt, err)

@@ -58,7 +58,7 @@ func Judge(queued, left []schedd.Job, now time.Time) Finding {
 	}
 	for _, j := range queued {
 		f := clusters[j.Cluster]
-		if f.Verdict == Spooling && now.Sub(time.Unix(j.QDate, 0)) > schedd.SpoolTime(f.Cluster.Procs) {
+		if f.Verdict == Spooling && j.Stuck(f.Cluster.Procs, now) {
 			f.Verdict = HalfSpooled
 		}
 	}

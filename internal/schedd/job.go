@@ -180,6 +180,11 @@ func SpoolTime(procs int) time.Duration {
 	return time.Minute + time.Duration(procs)*15*time.Millisecond
 }
 
+// Stuck reports whether a job of a cluster of so many procs still waits for files that will never arrive.
+func (j Job) Stuck(procs int, now time.Time) bool {
+	return j.Spooling() && !j.Spooled() && now.Sub(time.Unix(j.QDate, 0)) > SpoolTime(procs)
+}
+
 // StagingFailed reports whether the schedd removed the job because its input files never arrived. Such a job never ran; it
 // must not count as a run.
 func (j Job) StagingFailed() bool {
