@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the Debian root that every lab shares read-only: HTCondor, apptainer, a KDC, etcd and the small tools.
+# Builds the Debian root that every lab shares read-only: HTCondor, apptainer, a KDC, etcd, servers of files, and the small tools.
 # usage: debian-root.sh DIR SUITE CONDOR MIRROR [KEYRING]
 # CONDOR is the major version of HTCondor that SUITE is expected to have.
 # Runs as the init of its own mount and pid namespaces, so that ending it leaves neither mount nor process behind.
@@ -52,10 +52,10 @@ mount --rbind /dev "$dir/dev"
 mount -t proc proc "$dir/proc"
 in_root() { chroot "$dir" /usr/bin/env DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@"; }
 
-step "install HTCondor, the KDC, etcd, what a node needs, Prometheus, and tools"
+step "install HTCondor, the KDC, etcd, what a node needs, Prometheus, nginx, XRootD, VOMS, and tools"
 in_root apt-get -q update
 in_root apt-get -qq -y install condor krb5-user krb5-kdc krb5-admin-server sqlite3 etcd-server etcd-client \
-	runc containernetworking-plugins iptables nginx prometheus \
+	runc containernetworking-plugins iptables nginx prometheus xrootd-server xrootd-client voms-clients \
 	curl wget busybox-static iproute2 procps
 version=$(in_root condor_version | sed -n 's/^.CondorVersion: \([^ ]*\).*/\1/p')
 case $version in
