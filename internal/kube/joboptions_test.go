@@ -65,9 +65,11 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 		MemoryRetry:         &v1alpha1.MemoryRetry{MaxMemory: *quantity("4Gi"), MaxRetries: 3},
 		HeldDeadlineSeconds: new(int64(60)), IdleDeadlineSeconds: new(int64(70)),
 	}
-	d, err := Site{}.translate(job, 1)
+	d, err := Site{}.describe(job, 1)
 	require.NoError(t, err)
-	require.True(t, d.Deferred())
+	s, err := d.Render()
+	require.NoError(t, err)
+	require.True(t, s.Deferred)
 	require.Equal(t, map[string]string{"A": "1"}, d.Environment)
 	require.Equal(t, schedd.JobOptions{
 		CPUs: 2, Memory: 1024, Disk: 1 << 20, GPUs: 1, AccountingGroup: "a", Requirements: "x", Retries: new(2), SuccessCodes: []int{0, 3},
@@ -76,10 +78,10 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 
 	none := job.DeepCopy()
 	none.Spec.Resources.GPUs, none.Spec.HTCOpts = quantity("0"), "request_gpus = 1\n"
-	_, err = Site{}.translate(none, 1)
+	_, err = Site{}.render(none, 1)
 	require.EqualError(t, err, "htcopts, line 1, column 1: request_gpus in htcopts and spec.resources.gpus do not say the same: write it once")
 
 	job.Spec.HTCOpts = "request_cpus = 3\n"
-	_, err = Site{}.translate(job, 1)
+	_, err = Site{}.render(job, 1)
 	require.EqualError(t, err, "htcopts, line 1, column 1: request_cpus in htcopts and spec.resources.cpus do not say the same: write it once")
 }

@@ -132,7 +132,7 @@ func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, t bac
 	if current.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	run := t.Of(c.newRun(current, attempt, schedd.Description{}))
+	run := t.Of(c.newRun(current, attempt))
 	if int(job.Status.Attempt) == attempt {
 		run.Rerun = job.Status.Rerun // the annotation may have changed since
 	}
@@ -161,7 +161,7 @@ func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.
 // supersede replaces the recorded attempt with a later one that the schedd has: both were lost with the ledger, and only
 // the schedd knows the newest.
 func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, attempt int) error {
-	later := backend.TargetOf(run).Of(c.newRun(job, attempt, schedd.Description{}))
+	later := backend.TargetOf(run).Of(c.newRun(job, attempt))
 	later.Deferred = true
 	run.State, run.Reason, run.Message = ledger.Removed, "Superseded", fmt.Sprintf("the schedd has attempt %d", attempt)
 	run.Ended, run.Confirmed = c.Now(), true
@@ -192,7 +192,7 @@ func ofAttempt(attempt int, jobs []schedd.Job) []schedd.Job {
 // sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd is
 // chosen again: the spec, or the site's command, may name another by now.
 func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
-	d, err := c.Site.translate(job, run.Attempt)
+	sandbox, err := c.Site.render(job, run.Attempt)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
@@ -203,12 +203,12 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err := c.limits.Ask(id, c.Now()); err != nil {
 		return err
 	}
-	fresh := t.Of(c.newRun(job, run.Attempt, d))
+	fresh := t.Of(c.newRun(job, run.Attempt))
 	token, hash := notify.NewToken()
-	fresh.TokenHash, fresh.Created = hash, run.Created
+	fresh.TokenHash, fresh.Created, fresh.Deferred = hash, run.Created, sandbox.Deferred
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, fresh) }); err != nil {
 		return fmt.Errorf("record intent: %w", err)
 	}
 	c.absences.Clear(run.UID)
-	return c.send(ctx, id, job, fresh, d, token)
+	return c.send(ctx, id, job, fresh, sandbox, token)
 }

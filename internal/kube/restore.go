@@ -14,14 +14,13 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
-	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // remembered reconstructs the newest run of an HTCJob, which the ledger has lost, from the status. Its jobs were
 // sent: whatever the schedd says now, they must not be sent again.
 func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc) {
 	status := job.Status
-	run := c.newRun(job, int(status.Attempt), schedd.Description{})
+	run := c.newRun(job, int(status.Attempt))
 	run.Generation, run.Procs = status.ObservedGeneration, int(status.Active+status.Succeeded+status.Failed)
 	run.SpecHash, run.Rerun = status.SpecHash, status.Rerun
 	// If the pool is no longer allowed, only the schedd's name is kept, so that no ticket is presented there.

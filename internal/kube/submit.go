@@ -20,9 +20,9 @@ import (
 // submit begins an attempt after the newest in the ledger: finalizer, intent, sandbox, condor_submit, rows, in that
 // order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is final.
 func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *ledger.Run, attempt int) error {
-	d, err := c.Site.translate(job, attempt)
+	sandbox, err := c.Site.render(job, attempt)
 	if err != nil {
-		return c.refuse(ctx, job, c.newRun(job, attempt, d), err)
+		return c.refuse(ctx, job, c.newRun(job, attempt), err)
 	}
 	t, id, err := c.choose(ctx, job)
 	if err == nil {
@@ -45,14 +45,14 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	} else if later {
 		return c.recover(ctx, job, nil, attempt)
 	}
-	run := t.Of(c.newRun(job, attempt, d))
+	run := t.Of(c.newRun(job, attempt))
 	token, hash := notify.NewToken()
-	run.TokenHash = hash
+	run.TokenHash, run.Deferred = hash, sandbox.Deferred
 	begun, err := c.begin(ctx, job, run)
 	if err != nil || !begun {
 		return err
 	}
-	return c.send(ctx, id, job, run, d, token)
+	return c.send(ctx, id, job, run, sandbox, token)
 }
 
 // begin sets the finalizers and writes the intent, unless the namespace has no room. It returns false if the object is
@@ -95,7 +95,7 @@ func (c *Controller) fresh(ctx context.Context, job *v1alpha1.HTCJob) (bool, err
 }
 
 // newRun returns the row of an attempt before anything is done for it.
-func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int, d schedd.Description) ledger.Run {
+func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int) ledger.Run {
 	var outputDir string
 	if c.Output.Root != "" {
 		outputDir, _ = c.Output.AttemptDir(output.Attempt{Namespace: job.Namespace, Name: job.Name, Number: attempt}) // Kubernetes has checked the names
@@ -103,17 +103,17 @@ func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int, d schedd.Descript
 	return ledger.Run{
 		UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation,
 		SpecHash: job.SpecHash(), Rerun: job.Rerun(),
-		State: ledger.Intent, Procs: job.Queue(), Created: c.Now(), Deferred: d.Deferred(),
+		State: ledger.Intent, Procs: job.Queue(), Created: c.Now(),
 		TempDir: filepath.Join(c.Staging, fmt.Sprintf("%s-%d", job.UID, attempt)), OutputDir: outputDir,
 	}
 }
 
 // send runs condor_submit for a run whose intent is in the ledger.
-func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run, d schedd.Description, token string) error {
+func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run, sandbox schedd.Sandbox, token string) error {
 	if err := c.fetcher.Clear(run); err != nil {
 		return fmt.Errorf("drop the output of another run of this name: %w", err)
 	}
-	if err := stage(run.TempDir, d, token); err != nil {
+	if err := stage(run.TempDir, sandbox, token); err != nil {
 		c.tries.Unstaged(run)
 		return c.stageError(err)
 	}
@@ -231,14 +231,14 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 }
 
 // stage writes the sandbox from scratch: an earlier try may have left half of one.
-func stage(dir string, d schedd.Description, token string) error {
+func stage(dir string, sandbox schedd.Sandbox, token string) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return schedd.Stage(dir, d, token)
+	return schedd.Stage(dir, sandbox, token)
 }
 
 // sentLater reports whether the schedd has a later attempt than the newest in the ledger. Attempts that this process began

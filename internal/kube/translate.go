@@ -17,21 +17,23 @@ type Site struct {
 	CallbackDeadline time.Duration
 	Sender           string   // path of a binary to send with each job, usually empty
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
-	AllowImages      []string // patterns of schedd.AllowImage; none: every image
+	AllowImages      []string // of schedd.Description; none: every image
 	MaxQueue         int      // procs of one HTCJob; 0: no limit
 	MaxOpen          int      // open procs of one namespace; 0: no limit
 	MaxOutput        int64    // MiB of output per job; 0: no limit
 }
 
-// translate returns the description of one attempt of an HTCJob. Its errors are of kind schedd.Refused.
-func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, error) {
-	image, err := schedd.ResolveImage(job.Spec.Script.Image, s.ImageRegistry)
+// render returns the sandbox of one attempt of an HTCJob. Its errors are of kind schedd.Refused.
+func (s Site) render(job *v1alpha1.HTCJob, attempt int) (schedd.Sandbox, error) {
+	d, err := s.describe(job, attempt)
 	if err != nil {
-		return schedd.Description{}, err
+		return schedd.Sandbox{}, err
 	}
-	if err := schedd.AllowImage(image, s.AllowImages); err != nil {
-		return schedd.Description{}, err
-	}
+	return d.Render()
+}
+
+// describe translates an HTCJob into HTCondor's terms. Its errors are of kind schedd.Refused.
+func (s Site) describe(job *v1alpha1.HTCJob, attempt int) (schedd.Description, error) {
 	if err := s.fits(job.Queue()); err != nil {
 		return schedd.Description{}, err
 	}
@@ -44,7 +46,7 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 	}
 	sent := tag(job, attempt)
 	sent.SpecHash = job.SpecHash()
-	d := schedd.Description{
+	return schedd.Description{
 		Tag:              sent,
 		BatchName:        job.BatchName(),
 		Queue:            job.Queue(),
@@ -52,7 +54,9 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 		Allow:            s.AllowOptions,
 		JobOptions:       options,
 		Environment:      environment(job.Spec),
-		Image:            image,
+		Image:            job.Spec.Script.Image,
+		ImageRegistry:    s.ImageRegistry,
+		AllowImages:      s.AllowImages,
 		Command:          job.Spec.Script.Command,
 		Source:           job.Spec.Script.Source,
 		Binds:            s.Binds,
@@ -60,12 +64,7 @@ func (s Site) translate(job *v1alpha1.HTCJob, attempt int) (schedd.Description, 
 		CallbackDeadline: s.CallbackDeadline,
 		Sender:           s.Sender,
 		MaxOutput:        s.MaxOutput,
-	}
-	if _, err := d.Render(); err != nil {
-		return d, err
-	}
-	_, err = d.Wrapper()
-	return d, err
+	}, nil
 }
 
 // fits refuses an HTCJob with more procs than the site allows.

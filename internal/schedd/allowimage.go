@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// AllowImage refuses an image, as returned by ResolveImage, that no pattern matches; without patterns every image is
+// allowImage refuses an image, as returned by resolveImage, that no pattern matches; without patterns every image is
 // allowed. In a pattern, * and ? stand for characters other than /, [a-z] for one of those, and a last element ** for
 // anything below:
 //
 //	docker://registry.example.org/physics/*    any image and tag of that group
 //	/cvmfs/unpacked.cern.ch/**                 everything unpacked there
-func AllowImage(image string, patterns []string) error {
+func allowImage(image string, patterns []string) error {
 	for _, pattern := range patterns {
 		if matchImage(image, pattern) {
 			return nil

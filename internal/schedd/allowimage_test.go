@@ -28,9 +28,9 @@ func TestAllowedImages(t *testing.T) {
 		"anything below a directory with a pattern": {"/cvmfs/unpacked.cern.ch/a/b", []string{"/cvmfs/*.cern.ch/**"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			image, err := ResolveImage(c.image, "registry.example.org")
+			image, err := resolveImage(c.image, "registry.example.org")
 			require.NoError(t, err)
-			err = AllowImage(image, c.patterns)
+			err = allowImage(image, c.patterns)
 			if c.allowed {
 				require.NoError(t, err)
 				return
@@ -41,7 +41,7 @@ func TestAllowedImages(t *testing.T) {
 			}
 		})
 	}
-	_, err := ResolveImage("/cvmfs/unpacked.cern.ch/../../etc", "")
+	_, err := resolveImage("/cvmfs/unpacked.cern.ch/../../etc", "")
 	require.Error(t, err, "a path that leaves the directory is refused before")
 }
 

@@ -34,7 +34,7 @@ func staged(t *testing.T, n int) string {
 	dir := t.TempDir()
 	d := description()
 	d.Queue = n
-	require.NoError(t, Stage(dir, d, "tok-0123456789"))
+	require.NoError(t, stageIn(dir, d, "tok-0123456789"))
 	return dir
 }
 

@@ -19,6 +19,31 @@ func description() Description {
 	}
 }
 
+// submitText returns the submit description of d.
+func submitText(d Description) (string, error) {
+	s, err := d.Render()
+	return textOf(s, fileSubmit), err
+}
+
+// textOf returns the content of a sandbox's file.
+func textOf(s Sandbox, name string) string {
+	for _, f := range s.Files {
+		if f.Name == name {
+			return f.Content
+		}
+	}
+	return ""
+}
+
+// stageIn renders and stages d.
+func stageIn(dir string, d Description, token string) error {
+	s, err := d.Render()
+	if err != nil {
+		return err
+	}
+	return Stage(dir, s, token)
+}
+
 func TestOptionsGolden(t *testing.T) {
 	ar, err := txtar.ParseFile("testdata/htcopts.txtar")
 	require.NoError(t, err)
@@ -71,12 +96,11 @@ func TestDescriptionGolden(t *testing.T) {
 	full.Binds, full.CallbackURL = []string{"/cvmfs", "/eos"}, "http://htcd.example.org:8088/cloudevents"
 	full.CallbackDeadline, full.Sender = 30*time.Second, "/usr/bin/htcd"
 	for i, d := range []Description{description(), full} {
-		sub, err := d.Render()
+		s, err := d.Render()
 		require.NoError(t, err)
-		require.Equal(t, string(ar.Files[2*i].Data), sub)
-		job, err := d.Wrapper()
-		require.NoError(t, err)
-		head, ok := strings.CutSuffix(job, wrapperBody)
+		require.Equal(t, d.Queue, s.Procs)
+		require.Equal(t, string(ar.Files[2*i].Data), textOf(s, fileSubmit))
+		head, ok := strings.CutSuffix(textOf(s, fileJob), wrapperBody)
 		require.True(t, ok)
 		require.Equal(t, string(ar.Files[2*i+1].Data), head)
 	}
@@ -98,7 +122,7 @@ func TestDescriptionsThatCannotBeSentAreRefused(t *testing.T) {
 		"a batch name with a macro":             {func(d *Description) { d.BatchName = "$ENV(HOME)" }, "macro"},
 		"a batch name that ends in a backslash": {func(d *Description) { d.BatchName = `a\` }, "backslash"},
 		"no image":                              {func(d *Description) { d.Image = "" }, "image"},
-		"an image nobody resolved":              {func(d *Description) { d.Image = "centos" }, "image"},
+		"an image that is not allowed":          {func(d *Description) { d.AllowImages = []string{"docker://physics"} }, "image docker://centos is none of those"},
 		"an image that is an option":            {func(d *Description) { d.Image = "--bind=/" }, "image"},
 		"an image with a quote":                 {func(d *Description) { d.Image = "docker://a'b" }, "image"},
 		"no command":                            {func(d *Description) { d.Command = "  " }, "command"},
@@ -115,9 +139,17 @@ func TestDescriptionsThatCannotBeSentAreRefused(t *testing.T) {
 			_, err := d.Render()
 			require.ErrorContains(t, err, c.words)
 			require.Equal(t, Refused, KindOf(err))
-			require.Error(t, Stage(t.TempDir(), d, "token"))
+			require.Error(t, stageIn(t.TempDir(), d, "token"))
 		})
 	}
+}
+
+func TestAnImageIsResolvedAndThenComparedWithThePatterns(t *testing.T) {
+	d := description()
+	d.Image, d.ImageRegistry, d.AllowImages = "centos", "registry.example.org/physics", []string{"docker://registry.example.org/physics/*"}
+	s, err := d.Render()
+	require.NoError(t, err)
+	require.Contains(t, textOf(s, fileJob), "image='docker://registry.example.org/physics/centos'\n")
 }
 
 func TestOnlyHTCondorCanTellTheEndOfWhatItMayRunAgain(t *testing.T) {
@@ -133,7 +165,8 @@ func TestOnlyHTCondorCanTellTheEndOfWhatItMayRunAgain(t *testing.T) {
 	} {
 		d := description()
 		d.Options, d.Allow = options, []string{"site_command"}
-		require.Equal(t, deferred, d.Deferred(), options)
+		s, _ := d.Render()
+		require.Equal(t, deferred, s.Deferred, options)
 	}
 }
 
@@ -144,7 +177,7 @@ func TestStageWritesTheSandboxWithItsModes(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "token"), []byte("older, and longer than the new one"), 0o644))
 	d := description()
 	d.Sender = sender
-	require.NoError(t, Stage(dir, d, "tok-0123456789"))
+	require.NoError(t, stageIn(dir, d, "tok-0123456789"))
 	for name, want := range map[string]struct {
 		mode os.FileMode
 		text string
@@ -161,8 +194,8 @@ func TestStageWritesTheSandboxWithItsModes(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, string(text), "tok-0123456789", name)
 	}
-	require.Error(t, Stage(filepath.Join(dir, "absent"), d, "secret"))
-	require.NotEqual(t, Refused, KindOf(Stage(filepath.Join(dir, "absent"), d, "secret")))
+	require.Error(t, stageIn(filepath.Join(dir, "absent"), d, "secret"))
+	require.NotEqual(t, Refused, KindOf(stageIn(filepath.Join(dir, "absent"), d, "secret")))
 }
 
 func TestResolveImage(t *testing.T) {
@@ -178,15 +211,15 @@ func TestResolveImage(t *testing.T) {
 		"/cvmfs/unpacked.cern.ch/gitlab-registry.cern.ch/x/y:latest/": "/cvmfs/unpacked.cern.ch/gitlab-registry.cern.ch/x/y:latest/",
 		"/images/a.sif": "/images/a.sif",
 	} {
-		got, err := ResolveImage(in, "reg.cern.ch:5000/hub")
+		got, err := resolveImage(in, "reg.cern.ch:5000/hub")
 		require.NoError(t, err)
 		require.Equal(t, want, got)
 	}
-	got, err := ResolveImage("centos", "")
+	got, err := resolveImage("centos", "")
 	require.NoError(t, err)
 	require.Equal(t, "docker://centos", got)
 	for _, bad := range []string{"", "-x", "a b", "http://x/y", "shub://x", "docker-archive:/x", "docker://", "/a/../etc", "/", "/a b", "a\nb", "a'b", "$(x)", "/x,y", "a:/x", "a//b", "a:b:c", "host:x/y"} {
-		_, err := ResolveImage(bad, "")
+		_, err := resolveImage(bad, "")
 		require.Equal(t, Refused, KindOf(err), "%q", bad)
 	}
 }

@@ -1,6 +1,6 @@
 // Package schedd is the only package that talks to HTCondor. The conversation, in order:
 //
-//	Stage           describe.go, submitline.go, allow.go, wrapper.sh
+//	Render, Stage   describe.go, submitline.go, allow.go, wrapper.sh
 //	                the sandbox of a run, written into a directory of its own
 //	Client.Submit   condor_submit -spool -terse job.sub
 //	Client.Queue    condor_q: what is still there

@@ -25,7 +25,7 @@ func FuzzOptions(f *testing.F) {
 	f.Fuzz(func(t *testing.T, options string) {
 		d := description()
 		d.Options, d.Allow = options, []string{"batch_project", "+ProjectX", "environment"}
-		text, err := d.Render()
+		text, err := submitText(d)
 		if err != nil {
 			require.Equal(t, Refused, KindOf(err))
 			require.NotContains(t, err.Error(), "of the submit description", "found too late to say where")

@@ -15,10 +15,10 @@ var (
 	pathRE = regexp.MustCompile(`^/[A-Za-z0-9._/:@+=~-]+$`)
 )
 
-// ResolveImage converts an HTCJob's image to what singularity takes: an absolute path, docker://, oras:// and library:// stay
+// resolveImage converts an HTCJob's image to what singularity takes: an absolute path, docker://, oras:// and library:// stay
 // as they are; a bare reference becomes docker://, prefixed with registry if that is not empty and the reference names none
 // itself. Errors are of kind Refused.
-func ResolveImage(image, registry string) (string, error) {
+func resolveImage(image, registry string) (string, error) {
 	if strings.HasPrefix(image, "/") {
 		if !pathRE.MatchString(image) || path.Clean(image) != strings.TrimSuffix(image, "/") {
 			return "", refused("image %q: expected a clean path of letters, digits and . _ / : @ + = ~ -", image)

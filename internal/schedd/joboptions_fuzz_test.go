@@ -24,13 +24,14 @@ func FuzzJobOptions(f *testing.F) {
 			CPUs: memory, Memory: memory, Disk: most, Requirements: requirements, AccountingGroup: group, Retries: &retries, SuccessCodes: []int{code, 0},
 			HeldDeadline: deadline, IdleDeadline: deadline, MemoryRetry: &MemoryRetry{Most: most, Times: 2},
 		}
-		text, err := d.Render()
+		s, err := d.Render()
 		if err != nil {
 			require.Equal(t, Refused, KindOf(err))
 			require.NotContains(t, err.Error(), "of the submit description", "found too late to say where")
 			return
 		}
-		require.True(t, d.Deferred())
+		require.True(t, s.Deferred)
+		text := textOf(s, fileSubmit)
 		require.Equal(t, name+"="+value+"\n", environmentFile(d.Environment))
 		require.Equal(t, 1, strings.Count(environmentFile(d.Environment), "\n"))
 		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")

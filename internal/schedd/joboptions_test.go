@@ -59,7 +59,7 @@ func TestJobOptionsGolden(t *testing.T) {
 	ar, err := txtar.ParseFile("testdata/joboptions.txtar")
 	require.NoError(t, err)
 	require.Len(t, ar.Files, 2*len(jobOptionsOf))
-	usual, err := description().Render()
+	usual, err := submitText(description())
 	require.NoError(t, err)
 	for i := 0; i < len(ar.Files); i += 2 {
 		in, want := ar.Files[i], ar.Files[i+1]
@@ -68,7 +68,7 @@ func TestJobOptionsGolden(t *testing.T) {
 			require.True(t, there)
 			d := description()
 			d.Options, d.JobOptions = string(in.Data), options
-			text, err := d.Render()
+			text, err := submitText(d)
 			if refusal, ok := strings.CutPrefix(string(want.Data), "! "); ok {
 				require.EqualError(t, err, strings.TrimSuffix(refusal, "\n"))
 				require.Equal(t, Refused, KindOf(err))
@@ -101,28 +101,28 @@ func TestRetriesAndCodesAreForHTCondorToJudge(t *testing.T) {
 	} {
 		d := description()
 		d.JobOptions = c.options
-		require.Equal(t, c.deferred, d.Deferred(), name)
+		s, _ := d.Render()
+		require.Equal(t, c.deferred, s.Deferred, name)
 	}
 }
 
 func TestEnvironmentTravelsInAPrivateFile(t *testing.T) {
 	d := description()
 	d.Environment = map[string]string{"B": `"quoted" $HOME \ 'x' = ä😀`, "A": ""}
-	text, err := d.Render()
+	s, err := d.Render()
 	require.NoError(t, err)
+	text := textOf(s, fileSubmit)
 	require.Contains(t, text, "transfer_input_files = script, token, .environment\n")
 	require.NotContains(t, text, "quoted")
 	dir := t.TempDir()
-	require.NoError(t, Stage(dir, d, "tok"))
+	require.NoError(t, Stage(dir, s, "tok"))
 	st, err := os.Stat(filepath.Join(dir, ".environment"))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), st.Mode().Perm())
 	written, err := os.ReadFile(filepath.Join(dir, ".environment"))
 	require.NoError(t, err)
 	require.Equal(t, "A=\nB=\"quoted\" $HOME \\ 'x' = ä😀\n", string(written))
-	job, err := d.Wrapper()
-	require.NoError(t, err)
-	require.NotContains(t, job, "quoted")
+	require.NotContains(t, textOf(s, fileJob), "quoted")
 }
 
 func TestEnvironmentsThatWouldNotArriveAreRefused(t *testing.T) {

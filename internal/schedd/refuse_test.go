@@ -25,7 +25,7 @@ func TestWhatSubmitLinesCanDoIsRefused(t *testing.T) {
 				if before == "" {
 					require.EqualError(t, err, strings.TrimSuffix(want, "\n"))
 				}
-				require.Error(t, Stage(t.TempDir(), d, "token"))
+				require.Error(t, stageIn(t.TempDir(), d, "token"))
 			}
 		})
 	}

@@ -20,23 +20,21 @@ func FuzzRender(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, image, command, source string, queue int) {
 		d := description()
 		d.BatchName, d.Command, d.Source, d.Queue = name, command, source, queue
-		image, err := ResolveImage(image, "")
+		image, err := resolveImage(image, "")
 		if err != nil {
 			require.Equal(t, Refused, KindOf(err))
 			image = ""
 		}
 		d.Image = image
-		sub, err := d.Render()
-		job, jobErr := d.Wrapper()
-		require.Equal(t, err, jobErr)
+		s, err := d.Render()
 		if err != nil {
 			require.Equal(t, Refused, KindOf(err))
 			require.NotContains(t, err.Error(), "of the submit description", "found too late to say where")
 			return
 		}
 
-		lines := strings.Split(sub, "\n")
-		usual, err := description().Render()
+		lines := strings.Split(textOf(s, fileSubmit), "\n")
+		usual, err := submitText(description())
 		require.NoError(t, err)
 		differ := 0
 		for i, l := range strings.Split(usual, "\n") {
@@ -59,7 +57,7 @@ func FuzzRender(f *testing.F) {
 		require.LessOrEqual(t, differ, 2)
 		require.Len(t, lines, strings.Count(usual, "\n")+1)
 
-		head, ok := strings.CutSuffix(job, wrapperBody)
+		head, ok := strings.CutSuffix(textOf(s, fileJob), wrapperBody)
 		require.True(t, ok)
 		require.Equal(t, []string{image}, shellWords(t, lineOf(head, "image=")))
 		require.Equal(t, strings.Fields(command), shellWords(t, lineOf(head, "set -- ")))

@@ -9,7 +9,7 @@ import (
 
 // As far as is known, no spec can cause any of this: the finished description is checked all the same.
 func TestAFinishedDescriptionIsLookedAtAsAWhole(t *testing.T) {
-	usual, err := description().Render()
+	usual, err := submitText(description())
 	require.NoError(t, err)
 	require.NoError(t, checkWritten(usual))
 	for line, words := range map[string]string{

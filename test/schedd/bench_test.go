@@ -123,10 +123,19 @@ func (b *bench) remove() {
 
 func (b *bench) send() (schedd.Cluster, error) {
 	dir := b.t.TempDir()
-	if err := schedd.Stage(dir, b.d, token); err != nil {
+	if err := stage(dir, b.d); err != nil {
 		return schedd.Cluster{}, err
 	}
 	return b.Submit(b.t.Context(), b.id, dir)
+}
+
+// stage writes what Render makes of d.
+func stage(dir string, d schedd.Description) error {
+	s, err := d.Render()
+	if err != nil {
+		return err
+	}
+	return schedd.Stage(dir, s, token)
 }
 
 // jobs asks for the run's jobs.

@@ -126,7 +126,9 @@ func TestAJobWithRetriesIsOpenUntilHTCondorGivesUp(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.d.Source, b.d.Options = "exit 5", "max_retries = 1\n"
-	require.True(t, b.d.Deferred())
+	s, err := b.d.Render()
+	require.NoError(t, err)
+	require.True(t, s.Deferred)
 	b.submit()
 	jobs := b.until("ended", func(j schedd.Job) bool { return j.Outcome().State != schedd.OutcomeOpen })
 	require.Equal(t, 2, jobs[0].NumJobStarts)

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -32,10 +30,9 @@ func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	d := newBench(t).d
-	require.NoError(t, schedd.Stage(dir, d, token))
+	require.NoError(t, stage(dir, d))
 	usual, err := dryRun(t.Context(), dir)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ".environment"), nil, 0o600))
 	a := &author{}
 	for i, files := 0, goldens(t, "schedd/testdata/refused.txtar"); i < len(files); i += 2 {
 		a.hostile = append(a.hostile, string(files[i].Data))
@@ -44,14 +41,14 @@ func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 	for i := range uint64(*specs) {
 		a.Rand = rand.New(rand.NewPCG(*seed, i))
 		s := a.spec(d)
-		text, err := s.Render()
+		sandbox, err := s.Render()
 		if s.hostile != "" {
 			require.Equal(t, schedd.Refused, schedd.KindOf(err), "seed %d, spec %d: %q\n%s", *seed, i, s.hostile, s.Options)
 			continue
 		}
 		if err == nil {
 			accepted++
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "job.sub"), []byte(text), 0o644))
+			require.NoError(t, schedd.Stage(dir, sandbox, token))
 			var ads []classad.Ad
 			if ads, err = dryRun(t.Context(), dir); err == nil {
 				err = s.compare(usual[0], ads)
@@ -62,7 +59,7 @@ func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 			if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 				err = fmt.Errorf("%w: %s", err, exit.Stderr)
 			}
-			t.Errorf("seed %d, spec %d: %v\n%s", *seed, i, err, text)
+			t.Errorf("seed %d, spec %d: %v\n%s", *seed, i, err, s.Options)
 		}
 	}
 	t.Logf("%d specs: %d described and given to condor_submit, %d refused as they should be, %d differ", *specs, accepted, *specs-accepted, differ)

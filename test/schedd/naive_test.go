@@ -26,7 +26,7 @@ var queues = regexp.MustCompile(`(?m)^queue `)
 // instead of it: condor_submit 25 takes one, and the first.
 func (b *bench) naive(dir, lines string) {
 	b.t.Helper()
-	require.NoError(b.t, schedd.Stage(dir, b.d, token))
+	require.NoError(b.t, stage(dir, b.d))
 	file := filepath.Join(dir, "job.sub")
 	ours, err := os.ReadFile(file)
 	require.NoError(b.t, err)

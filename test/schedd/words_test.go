@@ -104,7 +104,7 @@ func TestEveryAcceptedOptionIsAcceptedByCondorSubmit(t *testing.T) {
 			d := b.d
 			d.Options, d.Allow = string(files[i].Data), []string{"batch_project", "+ProjectX"}
 			dir := t.TempDir()
-			require.NoError(t, schedd.Stage(dir, d, token))
+			require.NoError(t, stage(dir, d))
 			ads, err := dryRun(t.Context(), dir)
 			require.NoError(t, err)
 			ad := ads[0]
@@ -156,7 +156,7 @@ func TestQuotedTextComesBackAsItWas(t *testing.T) {
 		d := b.d
 		d.BatchName = text
 		dir := t.TempDir()
-		require.NoError(t, schedd.Stage(dir, d, token), text)
+		require.NoError(t, stage(dir, d), text)
 		ads, err := dryRun(t.Context(), dir)
 		require.NoError(t, err)
 		got, _ := ads[0].Get("JobBatchName").Str()

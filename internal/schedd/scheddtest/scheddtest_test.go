@@ -12,10 +12,12 @@ import (
 func stage(t *testing.T, uid string, queue int) string {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, schedd.Stage(dir, schedd.Description{
+	s, err := schedd.Description{
 		Tag:       schedd.Tag{UID: uid, Attempt: 1, Namespace: "default", Name: "zero"},
 		BatchName: "zero", Queue: queue, Image: "docker://centos", Command: "bash",
-	}, "token"))
+	}.Render()
+	require.NoError(t, err)
+	require.NoError(t, schedd.Stage(dir, s, "token"))
 	return dir
 }
 

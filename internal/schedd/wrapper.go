@@ -1,0 +1,42 @@
+package schedd
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"time"
+)
+
+//go:embed wrapper.sh
+var wrapperBody string
+
+const defaultCallbackDeadline = 60 * time.Second
+
+// wrapper returns the text of job.sh, the job's executable: a head of assignments, then wrapper.sh.
+func (d Description) wrapper(image string) string {
+	deadline := d.CallbackDeadline
+	if deadline == 0 {
+		deadline = defaultCallbackDeadline
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "#!/bin/sh\n# Runs the script of the HTCJob %s/%s in its container and reports its end to htcd.\n", d.Tag.Namespace, d.Tag.Name)
+	b.WriteString("proc=${1:-0}\n")
+	set := func(name, value string) { b.WriteString(name + "=" + shellQuote(value) + "\n") }
+	set("name", d.Tag.Name)
+	set("namespace", d.Tag.Namespace)
+	set("image", image)
+	set("binds", strings.Join(d.Binds, " "))
+	set("url", d.CallbackURL)
+	set("deadline", fmt.Sprint(int64(deadline/time.Second)))
+	b.WriteString("set --")
+	for _, w := range strings.Fields(d.Command) {
+		b.WriteString(" " + shellQuote(w))
+	}
+	b.WriteString("\n" + wrapperBody)
+	return b.String()
+}
+
+// shellQuote quotes s for any shell; s contains no NUL and no line break.
+func shellQuote(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
