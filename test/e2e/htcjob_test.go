@@ -39,6 +39,13 @@ func TestSpecCannotChangeWhileJobsAreActive(t *testing.T) {
 
 	_, err = job.patch(late)
 	require.ErrorContains(t, err, refusal)
+	for _, edit := range []string{
+		`{"spec":{"htcopts":null}}`, `{"spec":{"htcopts":""}}`, `{"spec":{"name":"x"}}`, `{"spec":{"queue":1}}`, `{"spec":{"environment":{}}}`, `{"spec":{"environment":{"A":"1"}}}`,
+		`{"spec":{"resources":{"memory":"1Gi"}}}`, `{"spec":{"retries":0}}`, `{"spec":{"successExitCodes":[0]}}`, `{"spec":{"pool":{"schedd":"x"}}}`, `{"spec":{"script":{"source":"exit 1"}}}`,
+	} {
+		_, err = job.patch(edit)
+		require.ErrorContains(t, err, refusal, edit)
+	}
 	_, err = job.patch(early)
 	require.NoError(t, err, "a change to what stands there already is none")
 	_, err = job.patch(`{"spec":{"suspend":true,"ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5,"logsPod":true}}`)

@@ -8,7 +8,8 @@ import (
 )
 
 // Sent returns what of the spec an attempt is made of: changing anything else neither needs a new attempt nor disturbs
-// the present one. The CRD's rule against edits names the same fields.
+// the present one. The CRD's rule against edits names the same fields, optional ones
+// in lists, as the apiserver would refuse a comparison of the bare optionals as too expensive.
 func (s HTCJobSpec) Sent() HTCJobSpec {
 	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.LogsPod = false, nil, nil, false
 	return s
