@@ -107,6 +107,7 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 		Condor: schedd.New(o.condor()),
 		BinDir: o.CondorBinDir, Proofs: proofs, CallbackURL: o.CallbackURL, Now: time.Now,
 	}
+	_, p.Roots, _ = o.callbackCA() // checked when the options were
 	d, err := newDaemon(o, zerolog.Nop())
 	if err != nil {
 		p.ConfigError = err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -80,11 +81,14 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	if d.fence != nil {
 		condor, book = fencedSchedd{condor, d.fence}, fencedLedger{book, d.fence}
 	}
-	var err error
+	authorities, _, err := d.o.callbackCA()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--callback-ca: %w", err), l.close())
+	}
 	l.controller, err = kube.New(kube.Options{
 		Site: kube.Site{
 			ImageRegistry: strings.TrimSuffix(d.o.ImageRegistry, "/"), Binds: d.o.Binds,
-			CallbackURL: d.o.CallbackURL, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender, AllowOptions: d.o.AllowHTCOpts,
+			CallbackURL: d.o.CallbackURL, CallbackCA: authorities, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender, AllowOptions: d.o.AllowHTCOpts,
 			AllowImages: d.o.AllowImages,
 			Policy:      backend.Policy{Collector: d.o.Pool, Schedd: d.o.Schedd, AllowPools: d.o.AllowPools, PoolSecrets: accounts.Named()},
 			MaxQueue:    d.o.MaxQueue, MaxOpen: d.o.MaxOpen, MaxOutput: d.o.MaxOutput.Value() >> 20,

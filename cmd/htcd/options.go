@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -38,6 +40,7 @@ type Options struct {
 
 	Listen           string
 	CallbackURL      string
+	CallbackCA       string
 	CallbackDeadline time.Duration
 	HealthListen     string
 	OutputListen     string
@@ -99,6 +102,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 
 	f.StringVar(&o.Listen, "listen", ":8088", "`address` of the receiver, to which jobs send their return codes")
 	f.StringVar(&o.CallbackURL, "callback-url", "", "`URL` at which jobs reach the receiver, such as http://host:port/cloudevents (required)")
+	f.StringVar(&o.CallbackCA, "callback-ca", "", "PEM `file` of the authorities by which jobs check the certificate at --callback-url; sent with every job, read at the start; empty: those that the node trusts")
 	f.DurationVar(&o.CallbackDeadline, "callback-deadline", time.Minute, "how long a job keeps trying to send its return code")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "PEM `file` with the receiver's certificate, followed by the intermediate ones: the receiver uses https; reloaded when it changes")
 	f.StringVar(&o.TLSKey, "tls-key", "", "PEM `file` with the key of --tls-cert")
@@ -250,7 +254,7 @@ func (o *Options) checkParts() error {
 	}
 	for _, f := range []struct{ flag, path string }{
 		{"--data", o.Data}, {"--ledger", o.Ledger}, {"--ticket-dir", o.TicketDir}, {"--ship-sender", o.ShipSender},
-		{"--control-socket", o.ControlSocket}, {"--tls-cert", o.TLSCert}, {"--tls-key", o.TLSKey},
+		{"--control-socket", o.ControlSocket}, {"--tls-cert", o.TLSCert}, {"--tls-key", o.TLSKey}, {"--callback-ca", o.CallbackCA},
 	} {
 		if f.path != "" && !filepath.IsAbs(f.path) {
 			return fmt.Errorf("%s %q: want an absolute path", f.flag, f.path)
@@ -294,6 +298,9 @@ func (o *Options) checkParts() error {
 			return fmt.Errorf("--ship-sender %q: want a static htcd binary: no such file", o.ShipSender)
 		}
 	}
+	if _, _, err := o.callbackCA(); err != nil {
+		return fmt.Errorf("--callback-ca: %w", err)
+	}
 	if _, err := cron.ParseStandard(o.ReconcileSchedule); err != nil {
 		return fmt.Errorf("--reconcile-schedule %q: %w", o.ReconcileSchedule, err)
 	}
@@ -330,6 +337,14 @@ func (o *Options) ledgerFile() string {
 		return o.Ledger
 	}
 	return filepath.Join(o.Data, "sqlite", "htcjobs.db")
+}
+
+// callbackCA reads the file of --callback-ca. Without one, both results are empty.
+func (o *Options) callbackCA() (text string, roots *x509.CertPool, err error) {
+	if o.CallbackCA == "" {
+		return "", nil, nil
+	}
+	return notify.Authorities(o.CallbackCA)
 }
 
 // maxSocketPath is from unix(7): 108 bytes including the terminating one.

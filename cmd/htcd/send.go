@@ -46,6 +46,7 @@ Exit codes:
 	f.IntVar(&o.Callback.Retcode, "retcode", -1, "the script's return `CODE`, 0 to 255 (required)")
 	f.StringVar(&o.URL, "url", "", "`URL` of the operator's receiver, such as http://host:port/cloudevents (required)")
 	f.StringVar(&o.TokenFile, "token-file", "", "`FILE` that holds the run's token (required)")
+	f.StringVar(&o.CAFile, "ca-file", "", "PEM `FILE` of the only authorities to trust; empty: the system's")
 	f.DurationVar(&o.Deadline, "deadline", time.Minute, "give up after this `TIME`")
 	return c
 }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"crypto/x509"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -24,6 +25,7 @@ type Patient struct {
 	BinDir      string
 	Proofs      *credential.Keeper
 	CallbackURL string
+	Roots       *x509.CertPool // authorities of the receiver's certificate; nil: the system's
 	Now         func() time.Time
 }
 
@@ -52,7 +54,7 @@ func Checks(p Patient) []Check {
 	} else {
 		all = append(all, secret(p.Core, p.Place, &cred))
 	}
-	all = append(all, ticket(p.Proofs, &cred, &id, p.Now), reachable(p.Condor, &id), writes(p.Condor, &id), receiver(p.CallbackURL))
+	all = append(all, ticket(p.Proofs, &cred, &id, p.Now), reachable(p.Condor, &id), writes(p.Condor, &id), receiver(p.CallbackURL, p.Roots))
 	if p.Config == nil {
 		return append(all, Check{Name: "output", Needs: []string{"kubeconfig"}})
 	}

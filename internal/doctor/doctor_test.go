@@ -191,20 +191,20 @@ func TestAFileThatNobodyLocksIsSeenUnlocked(t *testing.T) {
 func TestWhoAnswersAtTheCallbackURLIsTold(t *testing.T) {
 	htcd := httptest.NewServer(notify.NewReceiver(nil, notify.Options{}, zerolog.Nop()))
 	defer htcd.Close()
-	message, err := receiver(htcd.URL + notify.Path).Try(t.Context())
+	message, err := receiver(htcd.URL+notify.Path, nil).Try(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, message, "not from the execute nodes")
 
-	_, err = receiver(htcd.URL + "/elsewhere").Try(t.Context())
+	_, err = receiver(htcd.URL+"/elsewhere", nil).Try(t.Context())
 	require.ErrorContains(t, err, "404, and it is not htcd")
 
 	other := httptest.NewServer(http.RedirectHandler("https://login.example.org", http.StatusFound))
 	defer other.Close()
-	_, err = receiver(other.URL + notify.Path).Try(t.Context())
+	_, err = receiver(other.URL+notify.Path, nil).Try(t.Context())
 	require.ErrorContains(t, err, "answers 302, and it is not htcd")
 
 	other.Close()
-	_, err = receiver(other.URL + notify.Path).Try(t.Context())
+	_, err = receiver(other.URL+notify.Path, nil).Try(t.Context())
 	require.ErrorContains(t, err, "nobody answers")
 }
 

@@ -2,6 +2,8 @@ package doctor
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,9 +12,9 @@ import (
 )
 
 // receiver goes the route of jobs, and checks that htcd answers: it refuses everything but POST in words of its own.
-func receiver(url string) Check {
+func receiver(url string, roots *x509.CertPool) Check {
 	return Check{Name: "receiver", Settles: leads, Try: func(ctx context.Context) (string, error) {
-		client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true},
+		client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
@@ -21,7 +23,7 @@ func receiver(url string) Check {
 		response, err := client.Do(request)
 		if err != nil {
 			return "", &Trouble{"nobody answers: " + err.Error(),
-				"make sure that an htcd works, and that --callback-url leads through the Ingress to its Service (with https, also that this machine trusts the issuer). Meanwhile the cross-check finds the ends of jobs"}
+				"make sure that an htcd works, and that --callback-url leads through the Ingress to its Service (with https, also that its certificate is of an authority in --callback-ca, or one that this machine trusts). Meanwhile the cross-check finds the ends of jobs"}
 		}
 		defer response.Body.Close()
 		words, _ := io.ReadAll(io.LimitReader(response.Body, 512))

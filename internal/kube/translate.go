@@ -14,6 +14,7 @@ type Site struct {
 	ImageRegistry    string
 	Binds            []string
 	CallbackURL      string
+	CallbackCA       string // PEM text, usually empty
 	CallbackDeadline time.Duration
 	Sender           string   // path of a binary to send with each job, usually empty
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
@@ -61,6 +62,7 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int) (schedd.Description, e
 		Source:           job.Spec.Script.Source,
 		Binds:            s.Binds,
 		CallbackURL:      s.CallbackURL,
+		CallbackCA:       s.CallbackCA,
 		CallbackDeadline: s.CallbackDeadline,
 		Sender:           s.Sender,
 		MaxOutput:        s.MaxOutput,

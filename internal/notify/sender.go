@@ -3,6 +3,7 @@ package notify
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 type SendOptions struct {
 	URL       string // http or https
 	TokenFile string // holds the run's token
+	CAFile    string // PEM file of the only authorities to trust; empty: the system's
 	Callback  Callback
 	Deadline  time.Duration // for everything, default 60 s
 }
@@ -48,7 +50,17 @@ func (e *RefusedError) Error() string {
 // asks, after network errors, 5xx and 429, until the deadline. The error is ErrInvalid, a *RefusedError, or that of the
 // last try. No error contains the token.
 func Send(ctx context.Context, o SendOptions) error {
-	return newSender().send(ctx, o)
+	s := newSender()
+	if o.CAFile != "" {
+		_, roots, err := Authorities(o.CAFile)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		transport := http.DefaultTransport.(*http.Transport).Clone()
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+		s.client.Transport = transport
+	}
+	return s.send(ctx, o)
 }
 
 type sender struct {

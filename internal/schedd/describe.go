@@ -27,6 +27,7 @@ type Description struct {
 
 	Binds            []string      // directories to bind into the container if the node has them
 	CallbackURL      string        // where the job reports its end; empty: nowhere
+	CallbackCA       string        // PEM text of the authorities that the receiver's certificate is checked with; empty: the node's
 	CallbackDeadline time.Duration // for all tries together, in whole seconds; 0: 60 s
 	Sender           string        // path of an htcd binary to send along; empty: use the node's curl or wget
 
@@ -51,6 +52,7 @@ var (
 	uidRE  = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
 	objRE  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`) // and at most maxName letters: {0,251} in the pattern would take 0.2 MB
 	bindRE = regexp.MustCompile(`^/[A-Za-z0-9._/+-]+$`)
+	pemRE  = regexp.MustCompile(`^[A-Za-z0-9+/= \n-]*$`)
 	urlRE  = regexp.MustCompile(`^https?://[^\s'"\\]+$`)
 )
 
@@ -99,6 +101,9 @@ func (d Description) check() error {
 	}
 	if d.CallbackURL != "" && !urlRE.MatchString(d.CallbackURL) {
 		return refused("callback URL %q: expected http:// or https://", d.CallbackURL)
+	}
+	if !pemRE.MatchString(d.CallbackCA) {
+		return refused("callback CA: expected certificates in PEM form")
 	}
 	return nil
 }

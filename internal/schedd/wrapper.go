@@ -27,6 +27,7 @@ func (d Description) wrapper(image string) string {
 	set("image", image)
 	set("binds", strings.Join(d.Binds, " "))
 	set("url", d.CallbackURL)
+	set("ca", strings.TrimSuffix(d.CallbackCA, "\n"))
 	set("deadline", fmt.Sprint(int64(deadline/time.Second)))
 	b.WriteString("set --")
 	for _, w := range strings.Fields(d.Command) {
@@ -36,7 +37,7 @@ func (d Description) wrapper(image string) string {
 	return b.String()
 }
 
-// shellQuote quotes s for any shell; s contains no NUL and no line break.
+// shellQuote quotes s for any shell; s contains no NUL.
 func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

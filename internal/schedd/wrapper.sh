@@ -233,13 +233,14 @@ call_back() {
 	mkdir .htcd
 	printf '%s\n' "$secret" >.htcd/token
 	printf 'header = Authorization: Bearer %s\n' "$secret" >.htcd/wget
+	[ -z "$ca" ] || printf '%s\n' "$ca" >.htcd/ca
 	event=$(printf '{"specversion":"1.0","id":"%s-%s-%s","source":"/htcd/job/%s","type":"ch.cern.htc.job.ended","datacontenttype":"application/json","data":{"name":"%s","namespace":"%s","jobid":"%s","retcode":%d}}' \
 		"$jobid" "$started" "$$" "$jobid" "$name" "$namespace" "$jobid" "$rc")
 
 	# The sender tries again by itself; only one that cannot run here is passed over.
 	if [ -n "$sender" ]; then
 		"$sender" send --name "$name" --namespace "$namespace" --jobid "$jobid" --retcode "$rc" \
-			--url "$url" --token-file .htcd/token --deadline "${deadline}s"
+			--url "$url" --token-file .htcd/token --deadline "${deadline}s" ${ca:+--ca-file .htcd/ca}
 		case $? in
 		0) return 0 ;;
 		1) return 1 ;;
@@ -279,12 +280,12 @@ seconds() {
 post() {
 	if command -v curl >/dev/null 2>&1; then
 		answer=$(printf 'header = "Authorization: Bearer %s"\n' "$secret" |
-			curl -q --config - --silent --show-error --globoff --max-time "$left" \
+			curl -q --config - --silent --show-error --globoff --max-time "$left" ${ca:+--cacert .htcd/ca} \
 				--header 'Content-Type: application/cloudevents+json' --data-binary "$event" \
 				--output /dev/null --write-out '%{http_code}' "$url")
 	elif wget --version 2>/dev/null | grep -q 'GNU Wget'; then
 		answer=$(LC_ALL=C wget --config=.htcd/wget --quiet --server-response --tries=1 --timeout="$left" \
-			--max-redirect=0 --header='Content-Type: application/cloudevents+json' --post-data="$event" \
+			--max-redirect=0 ${ca:+--ca-certificate=.htcd/ca} --header='Content-Type: application/cloudevents+json' --post-data="$event" \
 			--output-document=/dev/null "$url" 2>&1 | sed -n 's|^ *HTTP/[0-9.]* \([0-9]*\).*|\1|p' | tail -n 1)
 	else
 		answer=none

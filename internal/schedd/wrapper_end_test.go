@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -167,5 +169,27 @@ func TestWrapperFollowsNoRedirectWithTheToken(t *testing.T) {
 				require.Contains(t, stderr, fmt.Sprintf("the receiver refused the callback with %d", code))
 			})
 		}
+	}
+}
+
+// The authority that came along is the only one that counts.
+func TestWrapperTrustsTheAuthorityThatCameAlong(t *testing.T) {
+	for _, client := range []string{"curl", "wget"} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			var posted atomic.Int32
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				posted.Add(1)
+				w.WriteHeader(http.StatusNoContent)
+			}))
+			t.Cleanup(server.Close)
+			for _, ca := range []string{string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})), ""} {
+				d := (&receiver{Server: server}).description("exit 5")
+				d.CallbackCA, d.CallbackDeadline = ca, 2*time.Second
+				exit, _, stderr := node(t, d, map[string]string{"apptainer": fakeApptainer, client: "", "sh": ""}).run(t)
+				require.Equal(t, 5, exit, stderr)
+				require.EqualValues(t, 1, posted.Load(), stderr)
+			}
+		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/parts"
 )
 
 // firstCluster is the first cluster of runs that no schedd has.
@@ -30,9 +31,13 @@ type poster struct {
 	client *http.Client
 }
 
-func (p *place) poster(connections int) *poster {
-	transport := &http.Transport{MaxIdleConnsPerHost: connections}
-	return &poster{fmt.Sprintf("http://127.0.0.1:%d/cloudevents", p.world.Ports.Receiver), &http.Client{Transport: transport, Timeout: 30 * time.Second}}
+func (p *place) poster(connections int) (*poster, error) {
+	client, err := parts.ReceiverClient(p.world)
+	if err != nil {
+		return nil, err
+	}
+	client.Transport.(*http.Transport).MaxIdleConnsPerHost = connections
+	return &poster{fmt.Sprintf("https://127.0.0.1:%d/cloudevents", p.world.Ports.Receiver), client}, nil
 }
 
 func (s *poster) post(ctx context.Context, namespace, name, jobID string) error {
@@ -160,7 +165,10 @@ func callbackToStatus(ctx context.Context, p *place, rate int) (figures []figure
 		return nil, err
 	}
 	defer stop()
-	sender := p.poster(64)
+	sender, err := p.poster(64)
+	if err != nil {
+		return nil, err
+	}
 
 	measure := func(from, to, rate int, profile string) (waits, floor []time.Duration, err error) {
 		began := make([]time.Time, len(ours))
@@ -245,7 +253,10 @@ func callbacks(ctx context.Context, p *place, n int) (figures []figure, err erro
 	if err := d.settled(ctx, 1); err != nil {
 		return nil, err
 	}
-	sender := p.poster(senders)
+	sender, err := p.poster(senders)
+	if err != nil {
+		return nil, err
+	}
 	dir, err := p.dir("root", "hand")
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func (p *place) stage(n, procs int) ([]string, error) {
 		s, err := schedd.Description{
 			Tag: schedd.Tag{UID: fmt.Sprintf("raw-%d", i), Attempt: 1, Namespace: p.other, Name: "raw"}, BatchName: "raw", Queue: procs,
 			Options: "requirements = false\n", Image: fmt.Sprintf("docker://127.0.0.1:%d/centos", p.world.Ports.Registry), Command: "bash", Source: "exit 0\n",
-			CallbackURL: fmt.Sprintf("http://127.0.0.1:%d/cloudevents", p.world.Ports.ReceiverNet), Binds: []string{"/cvmfs"},
+			CallbackURL: fmt.Sprintf("https://127.0.0.1:%d/cloudevents", p.world.Ports.ReceiverNet), Binds: []string{"/cvmfs"},
 		}.Render()
 		if err != nil {
 			return nil, err

@@ -3,23 +3,14 @@ package security
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/sha256"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
 
@@ -43,7 +35,11 @@ func tokenOf(b *trial.Bench, job *v1alpha1.HTCJob, attempt int) string {
 // post sends a callback as a job would and returns the answer's status.
 func post(b *trial.Bench, token, name, jobid string, retcode int) int {
 	b.T.Helper()
-	return postTo(b, http.DefaultClient, fmt.Sprintf("http://127.0.0.1:%d", port(b, "htcd")), token, name, jobid, retcode)
+	world, err := parts.Open(b.Lab)
+	require.NoError(b.T, err)
+	client, err := parts.ReceiverClient(world)
+	require.NoError(b.T, err)
+	return postTo(b, client, fmt.Sprintf("https://127.0.0.1:%d", world.Ports.Receiver), token, name, jobid, retcode)
 }
 
 func postTo(b *trial.Bench, client *http.Client, url, token, name, jobid string, retcode int) int {
@@ -174,52 +170,28 @@ func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 // htcd's flags affect all tests: this one runs alone.
 func TestTheReceiverSpeaksHTTPSWithItsCertificateAndNothingElse(t *testing.T) {
 	b := trial.New(t)
-	htcd := b.Lab.Part("htcd")
-	dir := b.Lab.Path("run", "tls")
-	require.NoError(t, os.MkdirAll(dir, 0o755))
-	certificate := writeCertificate(t, filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"))
-	require.NoError(t, htcd.Restart(t.Context(), "--tls-cert="+filepath.Join(dir, "tls.crt"), "--tls-key="+filepath.Join(dir, "tls.key"),
-		fmt.Sprintf("--callback-url=https://127.0.0.1:%d/cloudevents", port(b, "receiver-net"))))
-	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
-
+	world, err := parts.Open(b.Lab)
+	require.NoError(t, err)
 	b.Create("real", "sleep 1000\n")
 	real := b.Phase("real", v1alpha1.PhaseRunning)
-	roots := x509.NewCertPool()
-	roots.AddCert(certificate)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
-	https := fmt.Sprintf("https://127.0.0.1:%d", port(b, "htcd"))
-	require.Equal(t, http.StatusNoContent, postTo(b, client, https, tokenOf(b, real, 1), "real", real.Status.JobID[0], 7))
+	require.Equal(t, http.StatusNoContent, post(b, tokenOf(b, real, 1), "real", real.Status.JobID[0], 7))
 	failed := b.Phase("real", v1alpha1.PhaseFailed)
 	require.EqualValues(t, 7, *failed.Status.Failures[0].ExitCode)
 
-	require.Equal(t, http.StatusBadRequest, post(b, tokenOf(b, real, 1), "real", real.Status.JobID[0], 0), "plain HTTP")
-	_, err := http.Get(https)
-	require.ErrorContains(t, err, "certificate")
+	address := fmt.Sprintf("127.0.0.1:%d", world.Ports.Receiver)
+	require.Equal(t, http.StatusBadRequest, postTo(b, http.DefaultClient, "http://"+address, tokenOf(b, real, 1), "real", real.Status.JobID[0], 0), "plain HTTP")
+	_, err = http.Get("https://" + address)
+	require.ErrorContains(t, err, "certificate", "it is of no authority that this machine trusts")
 
+	b.Create("shipped", "exit 4\n") // the authority's certificate is sent with the job
+	require.Equal(t, "callback", b.Source(b.Phase("shipped", v1alpha1.PhaseFailed)))
+
+	htcd := b.Lab.Part("htcd")
+	require.NoError(t, htcd.Restart(t.Context(), "--callback-ca="))
+	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
 	trusted := b.Lab.Path("condor", "trusted.crt") // by the execute node
-	require.NoError(t, os.Link(filepath.Join(dir, "tls.crt"), trusted))
+	require.NoError(t, os.Link(parts.ReceiverCA(world), trusted))
 	t.Cleanup(func() { require.NoError(t, os.Remove(trusted)) })
 	b.Create("trusting", "exit 5\n")
 	require.Equal(t, "callback", b.Source(b.Phase("trusting", v1alpha1.PhaseFailed)))
-}
-
-// writeCertificate writes a self-signed certificate for 127.0.0.1.
-func writeCertificate(t *testing.T, certFile, keyFile string) *x509.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	secret, err := x509.MarshalECPrivateKey(key)
-	require.NoError(t, err)
-	// htcd runs as another account, which may read this key: it serves no other purpose.
-	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o644))
-	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: secret}), 0o644))
-	parsed, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	return parsed
 }

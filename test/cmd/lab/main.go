@@ -92,7 +92,7 @@ func process(l *lab.Lab, name string, args []string) error {
 		parts.Pause()
 		return nil
 	case "receiver-net":
-		return parts.Relay(args[0], args[1], args[2])
+		return parts.Relay(args[0], args[1], args[2], args[3], args[4])
 	}
 	return errNoProcess
 }

@@ -2,6 +2,7 @@ package parts
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -20,14 +21,19 @@ func ReceiverNet(w World) *Process {
 		Name: "receiver-net", Log: w.Lab.Log("receiver-net"), Port: w.Ports.ReceiverNet,
 		Args: []string{w.Lab.Bin("lab"), "receiver-net",
 			fmt.Sprintf("127.0.0.1:%d", w.Ports.ReceiverNet), fmt.Sprintf("127.0.0.1:%d", w.Ports.Receiver),
-			w.Lab.CallbacksFile()},
+			w.Lab.CallbacksFile(), receiverFile(w, "receiver.crt"), receiverFile(w, "receiver.key")},
 		Ready: tcpReady("127.0.0.1", w.Ports.ReceiverNet),
 	}
 }
 
-// Relay is receiver-net's program: it forwards every connection, disturbed as the file then says.
-func Relay(listen, to, file string) error {
-	l, err := net.Listen("tcp", listen)
+// Relay is receiver-net's program: it forwards every connection, disturbed as the file then says. It has the receiver's
+// certificate, so that it can repeat a callback, which TLS otherwise prevents.
+func Relay(listen, to, file, certificate, key string) error {
+	pair, err := tls.LoadX509KeyPair(certificate, key)
+	if err != nil {
+		return err
+	}
+	l, err := tls.Listen("tcp", listen, &tls.Config{Certificates: []tls.Certificate{pair}})
 	if err != nil {
 		return err
 	}
@@ -55,7 +61,7 @@ func relay(in net.Conn, to string, disturbed lab.Callbacks) {
 		log.Print("dropped")
 		return
 	}
-	out, err := net.Dial("tcp", to)
+	out, err := dialReceiver(to)
 	if err != nil {
 		log.Printf("dropped: %v", err)
 		return
@@ -81,9 +87,14 @@ func relay(in net.Conn, to string, disturbed lab.Callbacks) {
 	}
 }
 
+// dialReceiver takes any certificate: tests give the receiver others than the lab's, and this is loopback.
+func dialReceiver(to string) (net.Conn, error) {
+	return tls.Dial("tcp", to, &tls.Config{InsecureSkipVerify: true})
+}
+
 // again sends the same callback once more.
 func again(to string, sent []byte) {
-	out, err := net.Dial("tcp", to)
+	out, err := dialReceiver(to)
 	if err != nil {
 		log.Printf("not doubled: %v", err)
 		return
@@ -114,5 +125,5 @@ func copyHalf(to net.Conn, from io.Reader) {
 	if _, err := io.Copy(to, from); err != nil && !errors.Is(err, net.ErrClosed) {
 		log.Printf("cut: %v", err)
 	}
-	_ = to.(*net.TCPConn).CloseWrite()
+	_ = to.(*tls.Conn).CloseWrite()
 }

@@ -205,6 +205,9 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := parts.ReceiverCertificate(w); err != nil {
+		return err
+	}
 	s.add("etcd", parts.Etcd(w))
 	s.add("apiserver", apiserver)
 	s.add("controller-manager", parts.ControllerManager(w))
