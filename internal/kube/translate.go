@@ -41,6 +41,9 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int) (schedd.Description, e
 	if _, err := s.target(job); err != nil {
 		return schedd.Description{}, err
 	}
+	if len(job.Spec.Inputs) > 0 {
+		return schedd.Description{}, schedd.Refusal("spec.inputs: this htcd brings no inputs yet: leave it out")
+	}
 	options, err := jobOptions(job.Spec)
 	if err != nil {
 		return schedd.Description{}, err

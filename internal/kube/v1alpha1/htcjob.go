@@ -22,7 +22,7 @@ import (
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.reason`,description="Why it does not get on, or has failed."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?active.orValue(0) == 0 || self.spec.script == oldSelf.spec.script && [self.spec.?name] == [oldSelf.spec.?name] && [self.spec.?queue] == [oldSelf.spec.?queue] && [self.spec.?htcopts] == [oldSelf.spec.?htcopts] && [self.spec.?environment] == [oldSelf.spec.?environment] && [self.spec.?resources] == [oldSelf.spec.?resources] && [self.spec.?accountingGroup] == [oldSelf.spec.?accountingGroup] && [self.spec.?requirements] == [oldSelf.spec.?requirements] && [self.spec.?retries] == [oldSelf.spec.?retries] && [self.spec.?successExitCodes] == [oldSelf.spec.?successExitCodes] && [self.spec.?memoryRetry] == [oldSelf.spec.?memoryRetry] && [self.spec.?heldDeadlineSeconds] == [oldSelf.spec.?heldDeadlineSeconds] && [self.spec.?idleDeadlineSeconds] == [oldSelf.spec.?idleDeadlineSeconds] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds and logsPod may change at any time"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?active.orValue(0) == 0 || self.spec.script == oldSelf.spec.script && [self.spec.?name] == [oldSelf.spec.?name] && [self.spec.?queue] == [oldSelf.spec.?queue] && [self.spec.?htcopts] == [oldSelf.spec.?htcopts] && [self.spec.?environment] == [oldSelf.spec.?environment] && [self.spec.?inputs] == [oldSelf.spec.?inputs] && [self.spec.?resources] == [oldSelf.spec.?resources] && [self.spec.?accountingGroup] == [oldSelf.spec.?accountingGroup] && [self.spec.?requirements] == [oldSelf.spec.?requirements] && [self.spec.?retries] == [oldSelf.spec.?retries] && [self.spec.?successExitCodes] == [oldSelf.spec.?successExitCodes] && [self.spec.?memoryRetry] == [oldSelf.spec.?memoryRetry] && [self.spec.?heldDeadlineSeconds] == [oldSelf.spec.?heldDeadlineSeconds] && [self.spec.?idleDeadlineSeconds] == [oldSelf.spec.?idleDeadlineSeconds] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds and logsPod may change at any time"
 type HTCJob struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -94,6 +94,13 @@ type HTCJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(HTCPROCID|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$'))",message="HTCPROCID, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !self[k].matches('[\\\\x00-\\\\x1f\\\\x7f]'))",message="a variable's value must be one line without control characters"
 	Environment map[string]EnvironmentValue `json:"environment,omitempty"`
+
+	// Inputs are files that htcd reads once for each attempt and sends with it.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=100
+	Inputs []Input `json:"inputs,omitempty"`
 
 	// Resources is what each job asks for; what is absent is left to the pool.
 	// +optional

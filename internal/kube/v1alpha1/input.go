@@ -1,0 +1,87 @@
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/util/intstr"
+
+// Input is a file that is in the script's directory before the script starts.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.jobRef)].filter(x, x).size() == 1",message="an input needs exactly one source: configMapKeyRef, secretKeyRef or jobRef"
+type Input struct {
+	// Name is what the file is called in the script's directory.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][A-Za-z0-9_.+-]*$')",message="an input's name must be letters, digits and _ . + -, and begin with a letter, a digit or _: the script can move the file into a directory"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^(script|token|htcd-send|job[.]sh|job[.]sub|condor_exec[.]exe|tmp|var|_condor.*)$')",message="an input must not be called script, token, htcd-send, job.sh, job.sub, condor_exec.exe, tmp or var, nor begin with _condor: htcd and HTCondor use these names"
+	Name string `json:"name"`
+
+	// ConfigMapKeyRef takes the file from a ConfigMap of this HTCJob's namespace.
+	// +optional
+	ConfigMapKeyRef *KeyRef `json:"configMapKeyRef,omitempty"`
+
+	// SecretKeyRef takes it from a Secret of this HTCJob's namespace which has the
+	// label htc.cern.ch/jobs=true. The file has mode 0600 and is not brought back.
+	// +optional
+	SecretKeyRef *KeyRef `json:"secretKeyRef,omitempty"`
+
+	// JobRef takes it from the output of another HTCJob of this namespace, once that has been fetched.
+	// +optional
+	JobRef *JobRef `json:"jobRef,omitempty"`
+
+	// Optional lets the jobs start without the file where there is none: the
+	// ConfigMap, the Secret or the key does not exist, or the HTCJob has ended without
+	// bringing the file. Jobs that failed bring none.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+}
+
+// KeyRef names a key of a ConfigMap or a Secret.
+type KeyRef struct {
+	// Name is that of the ConfigMap or the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')",message="the name must be a Kubernetes name"
+	Name string `json:"name"`
+
+	// Key is the key whose value is the file's content.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$')",message="the key must be letters, digits and - _ ."
+	Key string `json:"key"`
+}
+
+// The words that a jobRef's proc may be.
+const (
+	ProcSame = "Same"
+	ProcAll  = "All"
+)
+
+// JobRef names a file that an HTCJob has brought back.
+type JobRef struct {
+	// Name is that of the HTCJob.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')",message="the name must be a Kubernetes name"
+	Name string `json:"name"`
+
+	// Path is where its jobs left the file, relative to their scripts' directory;
+	// _condor_stdout and _condor_stderr are their standard output and error.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('/') && !self.matches('(^|/)[.]{0,2}(/|$)')",message="the path must be relative, without '.', '..' and empty parts"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x1f\\\\x7f]')",message="the path must be one line without control characters"
+	Path string `json:"path"`
+
+	// Proc says of which of its jobs: a number; Same: every job gets the file of the job
+	// with its own number; All: every job gets a directory of the input's name
+	// with a file for each, called by its number. It may be absent if there is only one.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:Pattern=`^(Same|All)$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0 && self < 100000",message="proc must be Same, All, or the number of a job"
+	Proc *intstr.IntOrString `json:"proc,omitempty"`
+}
