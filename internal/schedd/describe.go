@@ -25,6 +25,10 @@ type Description struct {
 	// everybody can see an ad's environment.
 	Environment map[string]string
 
+	// Items holds further variables, as lines NAME=value: one text for each proc, which overrides Environment and which no other
+	// proc gets. Empty: there are none.
+	Items []string
+
 	Binds            []string      // directories to bind into the container if the node has them
 	CallbackURL      string        // where the job reports its end; empty: nowhere
 	CallbackCA       string        // PEM text of the authorities that the receiver's certificate is checked with; empty: the node's
@@ -89,6 +93,9 @@ func (d Description) check() error {
 		return refused("command %q: expected a program, not an option", d.Command)
 	}
 	if err := checkEnvironment(d.Environment); err != nil {
+		return err
+	}
+	if err := d.checkItems(); err != nil {
 		return err
 	}
 	if err := d.JobOptions.check(); err != nil {

@@ -5,10 +5,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxEnvironment limits the total size of a job's variables in bytes: every proc spools its own copy.
 const maxEnvironment = 64 << 10
+
+// maxVariable limits a variable's value in characters.
+const maxVariable = 4096
 
 var (
 	variableRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
@@ -21,22 +25,28 @@ var (
 func checkEnvironment(variables map[string]string) error {
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		text := variables[name]
-		size += len(name) + len(text) + 2
-		switch {
-		case !variableRE.MatchString(name):
-			return refused("spec.environment: expected a name of at most 128 letters, digits and _, which does not begin with a digit, found %q", name)
-		case takenRE.MatchString(name):
-			return refused("spec.environment: the variable %s is set by htcd, HTCondor or apptainer: choose another name, or set it in spec.script.source", name)
-		}
-		if err := oneLine("spec.environment."+name, text); err != nil {
-			return err
+		size += len(name) + len(variables[name]) + 2
+		if err := CheckVariable(name, variables[name]); err != nil {
+			return refused("spec.environment: %w", err)
 		}
 	}
 	if size > maxEnvironment {
 		return refused("spec.environment: expected at most 64 KiB, found %d bytes: put them into a file that the script reads", size)
 	}
 	return nil
+}
+
+// CheckVariable refuses a variable that would not reach the script as written.
+func CheckVariable(name, value string) error {
+	switch {
+	case !variableRE.MatchString(name):
+		return refused("expected a name of at most 128 letters, digits and _, which does not begin with a digit, found %q", clip(name))
+	case takenRE.MatchString(name):
+		return refused("the variable %s is set by htcd, HTCondor or apptainer: choose another name, or set it in spec.script.source", name)
+	case utf8.RuneCountInString(value) > maxVariable:
+		return refused("the variable %s: expected at most %d characters, found %d: put it into a file that the script reads", name, maxVariable, utf8.RuneCountInString(value))
+	}
+	return oneLine("the variable "+name, value)
 }
 
 // environmentFile returns the file from which the wrapper reads the variables, one line each.

@@ -26,6 +26,7 @@ type File struct {
 	Mode    fs.FileMode
 	Content string
 	From    string // path of the file to copy instead; empty: Content
+	OfProc  bool   // one of as many as there are procs
 }
 
 // keepCompleted is how long a completed job waits in the queue for its output to be fetched: HTCondor's default.
@@ -53,7 +54,7 @@ func (d Description) Render() (Sandbox, error) {
 		return Sandbox{}, err
 	}
 	return Sandbox{
-		Files: append(inputs,
+		Files: append(append(inputs, d.itemFiles()...),
 			File{Name: fileScript, Mode: 0o644, Content: d.Source},
 			File{Name: fileJob, Mode: 0o755, Content: d.wrapper(image)},
 			File{Name: fileSubmit, Mode: 0o644, Content: submit}),
@@ -79,6 +80,9 @@ func (d Description) submit(options []option, inputs []File) string {
 	names := []string{fileScript, fileToken}
 	for _, f := range inputs {
 		names = append(names, f.Name)
+	}
+	if len(d.Items) > 0 {
+		names = append(names, procItem)
 	}
 
 	var b strings.Builder

@@ -11,7 +11,8 @@ import (
 )
 
 // Stage writes a sandbox and the run's token into dir, which must exist, replacing existing files. Everything is on disk when
-// it returns, so that condor_submit never waits for a file while it blocks the schedd.
+// it returns, so that condor_submit never waits for a file while it blocks the schedd; only the small files of single procs may
+// still be in memory, since 10,000 waits for the disk would take longer than the submission.
 func Stage(dir string, s Sandbox, token string) error {
 	for _, f := range s.Files {
 		if err := f.write(dir); err != nil {
@@ -44,7 +45,11 @@ func (f File) write(dir string) error {
 		return err
 	}
 	_, err = io.Copy(to, content)
-	return errors.Join(err, to.Chmod(f.Mode), to.Sync(), to.Close())
+	err = errors.Join(err, to.Chmod(f.Mode))
+	if !f.OfProc {
+		err = errors.Join(err, to.Sync())
+	}
+	return errors.Join(err, to.Close())
 }
 
 func syncDir(dir string) error {

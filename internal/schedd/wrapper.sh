@@ -121,19 +121,20 @@ run() {
 # contained becomes the tool. The variables of the HTCJob have names of which only the inside of the container sees the
 # end, so that none means anything to a program outside; and nothing in their values is replaced.
 contained() {
-	if [ -f .environment ]; then
-		case $tool in
-		apptainer) prefix=APPTAINERENV_ ;;
-		*) prefix=SINGULARITYENV_ ;;
-		esac
+	case $tool in
+	apptainer) prefix=APPTAINERENV_ ;;
+	*) prefix=SINGULARITYENV_ ;;
+	esac
+	for file in .environment ".item-$proc"; do
+		[ -f "$file" ] || continue
 		while IFS= read -r line; do
 			export "$prefix$line"
-		done <.environment
-		rm -f .environment
+		done <"$file"
+		rm -f "$file"
 		APPTAINER_NO_EVAL=1
 		SINGULARITY_NO_EVAL=1
 		export APPTAINER_NO_EVAL SINGULARITY_NO_EVAL
-	fi
+	done
 	exec "$tool" "$@"
 }
 

@@ -191,12 +191,17 @@ func TestWrapperHandsTheEnvironmentToTheContainerAlone(t *testing.T) {
 					"LD_PRELOAD": "/evil.so", "PATH": "/nowhere", "IFS": "x", "ENV": "$(touch ran)", "EMPTY": "", "_": "a", "prefix": "p", "line": "l", "tool": "t",
 					"ODD": "  $HOME `id` \"q\" 'a' \\ \\n %s ä😀 x=1  ",
 				}
+				d.Queue = 3
+				d.Items = []string{"OTHER=1\n", "OTHER=1\n", "PATH=/nowhere\nPOINT=" + d.Environment["ODD"] + "\nTWICE=item\n"}
+				d.Environment["TWICE"] = "environment"
 				s := node(t, d, map[string]string{tool: fakeApptainer, "curl": spy, "sh": "", "ls": ""})
 				s.shell = argv
 				code, stdout, stderr := s.run(t)
 				require.Equal(t, 0, code, stderr)
 				require.Empty(t, stderr)
 				require.NotContains(t, stdout, ".environment", "it is gone before the script begins")
+				require.NotContains(t, stdout, ".item-2")
+				d.Environment["TWICE"], d.Environment["POINT"] = "item", d.Environment["ODD"]
 				text, err := os.ReadFile(filepath.Join(s.dir, "..", "environment"))
 				require.NoError(t, err)
 				for name, value := range d.Environment {
@@ -204,6 +209,7 @@ func TestWrapperHandsTheEnvironmentToTheContainerAlone(t *testing.T) {
 				}
 				require.Contains(t, string(text), strings.ToUpper(tool)+"_NO_EVAL=1\n")
 				require.NotContains(t, "\n"+string(text), "\nLD_PRELOAD=")
+				require.NotContains(t, string(text), "OTHER=", "another job's")
 				called, err := os.ReadFile(filepath.Join(s.dir, "..", "called"))
 				require.NoError(t, err)
 				require.NotContains(t, string(called), "evil", "what calls back does not see it")

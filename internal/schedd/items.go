@@ -1,0 +1,47 @@
+package schedd
+
+import (
+	"fmt"
+	"strings"
+)
+
+// fileItem begins the name of a file that one proc alone gets: its number follows.
+const fileItem = ".item-"
+
+// procItem is such a file's name in the submit description.
+const procItem = fileItem + "$(ProcId)"
+
+// checkItems refuses items that do not fit the description. Their variables have passed CheckVariable.
+func (d Description) checkItems() error {
+	if len(d.Items) == 0 {
+		return nil
+	}
+	if len(d.Items) != d.Queue {
+		return refused("%d items for %d jobs: expected one for each", len(d.Items), d.Queue)
+	}
+	common := len(environmentFile(d.Environment))
+	for proc, item := range d.Items {
+		if common+len(item) > maxEnvironment {
+			return refused("the variables of job %d and spec.environment: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads",
+				proc, common+len(item))
+		}
+		if !strings.HasSuffix(item, "\n") || strings.ContainsAny(item, "\x00\r") {
+			return refused("the variables of job %d: expected lines NAME=value", proc)
+		}
+		for line := range strings.Lines(item) {
+			if name, _, found := strings.Cut(line, "="); !found || !variableRE.MatchString(name) {
+				return refused("the variables of job %d: expected lines NAME=value", proc)
+			}
+		}
+	}
+	return nil
+}
+
+// itemFiles returns one file for each proc.
+func (d Description) itemFiles() []File {
+	files := make([]File, len(d.Items))
+	for proc, item := range d.Items {
+		files[proc] = File{Name: fmt.Sprint(fileItem, proc), Mode: 0o600, Content: item, OfProc: true}
+	}
+	return files
+}
