@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -37,7 +38,7 @@ func Config(t *testing.T) *rest.Config {
 }
 
 // Namespace makes a namespace that is gone when the test is over. Pods in
-// it are held to the strictest standard.
+// it are held to the strictest standard, and its owner lets jobs have Secrets.
 func Namespace(t *testing.T) string {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(Config(t))
@@ -47,6 +48,12 @@ func Namespace(t *testing.T) string {
 			GenerateName: "e2e-",
 			Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = client.RbacV1().RoleBindings(namespace.Name).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "htcd-job-secrets"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "htcd-job-secrets"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: "htcd"}},
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
