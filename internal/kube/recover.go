@@ -11,7 +11,6 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -43,7 +42,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		}
 	}
 	constraint := tag(job, run.Attempt).Constraint()
-	if !chosen && !lifecycle.Restored(run) {
+	if !chosen && !run.Restored {
 		asked, absent, err := c.lookups.NoTrace(ctx, *run, c.lookAgainAfter(*run))
 		if err != nil {
 			return fmt.Errorf("look for attempt %d among others: %w", run.Attempt, err)
@@ -52,7 +51,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return c.missing(ctx, job, *run, asked)
 		}
 	}
-	if lifecycle.Restored(run) {
+	if run.Restored {
 		constraint = schedd.UIDConstraint(run.UID)
 	}
 	queued, left, err := c.find(ctx, id, constraint, c.tries.Get(*run).Since)
@@ -63,7 +62,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if err != nil {
 		return fmt.Errorf("look whose the jobs of attempt %d are: %w", run.Attempt, err)
 	}
-	if newest := newestAttempt(queued, left); lifecycle.Restored(run) && newest > run.Attempt {
+	if newest := newestAttempt(queued, left); run.Restored && newest > run.Attempt {
 		return c.supersede(ctx, job, *run, newest)
 	}
 	queued, left = ofAttempt(run.Attempt, queued), ofAttempt(run.Attempt, left)
@@ -136,7 +135,7 @@ func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, t bac
 	if int(job.Status.Attempt) == attempt {
 		run.Rerun = job.Status.Rerun // the annotation may have changed since
 	}
-	run.Deferred = true // the token was lost with the ledger: only HTCondor can say how its jobs end
+	run.Restored, run.Deferred = true, true // without its token only HTCondor can say how its jobs end
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(run) })
 	if errors.Is(err, ledger.ErrExists) {
 		return nil, nil
@@ -162,7 +161,7 @@ func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.
 // the schedd knows the newest.
 func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, attempt int) error {
 	later := backend.TargetOf(run).Of(c.newRun(job, attempt))
-	later.Deferred = true
+	later.Restored, later.Deferred = true, true
 	run.State, run.Reason, run.Message = ledger.Removed, "Superseded", fmt.Sprintf("the schedd has attempt %d", attempt)
 	run.Ended, run.Confirmed = c.Now(), true
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {

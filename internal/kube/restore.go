@@ -28,7 +28,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 		run = t.Of(run)
 	}
 	run.Schedd, run.Cluster = status.Schedd, int(status.ClusterID)
-	run.Deferred = true // the token was lost with the ledger: only HTCondor can say how its jobs end
+	run.Restored, run.Deferred = true, true // without its token only HTCondor can say how its jobs end
 	run.State = ledger.Submitted
 	if status.StartTime != nil {
 		run.Created, run.Submitted = status.StartTime.Time, status.StartTime.Time

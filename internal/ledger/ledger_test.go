@@ -194,6 +194,35 @@ func TestAFileOfALaterVersionIsOpened(t *testing.T) {
 	require.Equal(t, 99, version)
 }
 
+func TestWhichRunsOfAnEarlierVersionWereRestored(t *testing.T) {
+	l, path := openTemp(t)
+	runs := map[string]Run{"sent": testRun("sent"), "retried": testRun("retried"), "restored": testRun("restored"), "refused": testRun("refused")}
+	for uid, change := range map[string]func(*Run){
+		"retried": func(r *Run) { r.Deferred = true }, "restored": func(r *Run) { r.Deferred, r.TokenHash = true, nil }, "refused": func(r *Run) { r.TokenHash = nil },
+	} {
+		r := runs[uid]
+		change(&r)
+		runs[uid] = r
+	}
+	for _, r := range runs {
+		mustWrite(t, l, func(tx *Tx) error { return tx.InsertRun(r) })
+	}
+	require.NoError(t, l.Close())
+	_, err := shell(t, path).Exec(`ALTER TABLE runs DROP COLUMN restored; PRAGMA user_version = 8`)
+	require.NoError(t, err)
+
+	l, err = Open(context.Background(), path)
+	require.NoError(t, err)
+	defer l.Close()
+	for uid := range runs {
+		mustRead(t, l, func(tx *Tx) error {
+			r, err := tx.Run(uid, 1)
+			require.Equal(t, uid == "restored", r.Restored, uid)
+			return err
+		})
+	}
+}
+
 func TestADamagedFileIsErrCorruptAndLeftAlone(t *testing.T) {
 	damages := map[string]func(good []byte) []byte{
 		"it is something else":           func([]byte) []byte { return []byte("this is a letter to my mother, and no database at all") },

@@ -34,7 +34,7 @@ func TestARunComesBackAsItWent(t *testing.T) {
 	second.Generation, second.State, second.Reason, second.Message = 9, Refused, "BadOptions", "no"
 	second.Schedd, second.Cluster, second.Procs, second.TokenHash, second.TempDir = "s", 7, 8, []byte{9}, "/x"
 	second.Submitted, second.Ended, second.Checked = noon, noon.Add(time.Hour), noon.Add(time.Minute)
-	second.Deferred, second.Confirmed = true, true
+	second.Deferred, second.Confirmed, second.Restored = true, true, true
 	mustWrite(t, l, func(tx *Tx) error { return tx.UpdateRun(second) })
 	mustRead(t, l, func(tx *Tx) error {
 		got, err := tx.Run("u1", 2)

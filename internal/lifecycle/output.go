@@ -38,7 +38,7 @@ func outputCondition(set setCondition, s Situation, v View) {
 	case n.Incomplete > 0:
 		lacks := n.Stderr[strings.LastIndex(n.Stderr, "\n")+1:]
 		say(metav1.ConditionFalse, ReasonIncomplete, fmt.Sprintf("the output of %s is here, %d incomplete; %s", Plural(fetched, "job"), n.Incomplete, strings.Trim(lacks, "()")))
-	case Restored(run) && n.Completed == 0:
+	case run.Restored && n.Completed == 0:
 		// The ledger was lost; the earlier condition still holds.
 	case n.Completed == 0:
 		say(metav1.ConditionTrue, "NothingToFetch", "no job ran to its end")

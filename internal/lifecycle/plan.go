@@ -146,11 +146,8 @@ func edited(job *v1alpha1.HTCJob, run *ledger.Run) bool {
 
 // next begins the attempt after run. If the ledger was lost in between, that attempt may have been sent and lost as well.
 func next(run *ledger.Run) Decision {
-	if Restored(run) {
+	if run.Restored {
 		return Decision{Recover, run.Attempt + 1}
 	}
 	return Decision{Submit, run.Attempt + 1}
 }
-
-// Restored reports whether a run was recorded again after the ledger had been lost; its token cannot be recovered.
-func Restored(run *ledger.Run) bool { return run.Deferred && len(run.TokenHash) == 0 }

@@ -90,7 +90,7 @@ func TestTheConditionOfOutput(t *testing.T) {
 		"one lacks a file":               {Situation{Run: run(as), Output: ledger.OutputCounts{Completed: 2, Incomplete: 1}}, View{}, "False Incomplete"},
 		"some are given up":              {Situation{Run: run(as), Output: ledger.OutputCounts{Completed: 2, GivenUp: 1}}, View{}, "False GivenUp"},
 		"none ran to its end":            {Situation{Run: run(as)}, View{}, "True NothingToFetch"},
-		"the ledger was lost":            {Situation{Run: run(func(r *ledger.Run) { r.Deferred = true })}, View{}, ""},
+		"the ledger was lost":            {Situation{Run: run(func(r *ledger.Run) { r.Restored = true })}, View{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

@@ -12,7 +12,6 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -95,7 +94,7 @@ func (l *Lookups) openIntents(ctx context.Context, t backend.Target, run ledger.
 		return err
 	})
 	runs = slices.DeleteFunc(runs, func(r ledger.Run) bool {
-		return backend.TargetOf(r).Shared() != t || lifecycle.Restored(&r) || KeyOf(r) == KeyOf(run)
+		return backend.TargetOf(r).Shared() != t || r.Restored || KeyOf(r) == KeyOf(run)
 	})
 	return append(runs[:min(len(runs), mostLookedFor-1)], run), err
 }
