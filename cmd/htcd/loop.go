@@ -102,7 +102,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Ledger: book, Schedd: condor,
 		Credentials: l.credentials, Secrets: l.secrets,
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
-		Observer: d.counts.Observer(),
+		Observer: d.counts,
 	})
 	if err != nil {
 		_ = l.close() // nothing has started

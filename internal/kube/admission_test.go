@@ -33,7 +33,7 @@ func TestHTCJobsWaitForRoomInTheirNamespaceOldestFirst(t *testing.T) {
 		require.Contains(t, submitted(job).Message, "namespace default may have 3 jobs that have not ended")
 		require.Empty(t, job.Finalizers, "it can be deleted at once")
 	}
-	require.Contains(t, w.told, "Warning NamespaceLimit: "+submitted(small).Message)
+	require.Contains(t, w.events, "Warning NamespaceLimit: "+submitted(small).Message)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 
 	require.NoError(t, w.callback("running", 0, 0))

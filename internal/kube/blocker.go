@@ -23,7 +23,7 @@ type blocker struct {
 	class    actionClass // of the action that met it
 	endpoint schedd.Endpoint
 	retry    time.Time // no retry before this, except after an event
-	told     string    // as reported to the user
+	reported string    // the reason and message as reported to the user, without numbers
 }
 
 // explain turns an error of an action into a message for the user.
@@ -80,17 +80,17 @@ func (t *blockers) get(key string) (blocker, bool) {
 func (t *blockers) set(key string, v blocker) (news bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	before := t.m[key].told
-	v.told = v.Reason + ": " + recovery.Numbers.ReplaceAllString(v.Message, "#")
+	before := t.m[key].reported
+	v.reported = v.Reason + ": " + recovery.Numbers.ReplaceAllString(v.Message, "#")
 	t.put(key, v)
-	return v.told != before
+	return v.reported != before
 }
 
 // wait remembers that the HTCJob only needs time. The same trouble afterwards is not news to the user.
 func (t *blockers) wait(key string, v blocker) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	v.told = t.m[key].told
+	v.reported = t.m[key].reported
 	t.put(key, v)
 }
 

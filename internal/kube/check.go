@@ -79,7 +79,7 @@ func (c *Controller) latest(ctx context.Context, uid string) (run ledger.Run, er
 type checked struct{ *Controller }
 
 func (c checked) Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
-	c.Observer.passed(pass, endpoint, took, err)
+	c.Observer.Passed(pass, endpoint, took, err)
 }
 
 func (c checked) Changed(run ledger.Run) { c.fetcher.Add(run) }
@@ -95,18 +95,18 @@ func (c checked) Unread(run ledger.Run, jobs []string) {
 		c.unread.clear(key)
 		return
 	}
-	c.Observer.unread(len(jobs))
-	t := blocked("", "AdUnreadable", fmt.Sprintf("HTCondor's ad of job %s cannot be had or read, perhaps because of a very long attribute: "+
+	c.Observer.Unread(len(jobs))
+	t := blocked("", "AdUnreadable", fmt.Sprintf("HTCondor's ad of job %s cannot be fetched or read, perhaps because of a very long attribute: "+
 		"how it goes on with it is not known. Mend it with condor_qedit, or remove it", lifecycle.Shorten(strings.Join(jobs, ", "), maxShown)))
 	if !c.unread.set(key, t) {
 		return
 	}
-	c.Log.Warn().Str("job", key).Strs("jobs", jobs[:min(len(jobs), 10)]).Msg("ads that cannot be had or read")
+	c.Log.Warn().Str("job", key).Strs("jobs", jobs[:min(len(jobs), 10)]).Msg("ads that cannot be fetched or read")
 	c.warn(key, t.Reason, t.Message)
 }
 
 func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crosscheck.Change) {
-	c.Observer.repaired(kind)
+	c.Observer.Repaired(kind)
 	if kind == crosscheck.Unstaged {
 		c.Log.Warn().Str("job", run.Namespace+"/"+run.Name).Int("cluster", run.Cluster).
 			Msg("the schedd lost its files before they arrived; sending it as a new attempt")
@@ -132,7 +132,7 @@ func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
 func (c *Controller) removeStuck(ctx context.Context, t backend.Target, cluster int, tag schedd.Tag) error {
 	_, err := c.remove(ctx, t, schedd.In(cluster, tag.Constraint()+" && "+schedd.Unspooled), crosscheck.ReasonStuck)
 	if err == nil {
-		c.Observer.repaired(crosscheck.HalfSpooled)
+		c.Observer.Repaired(crosscheck.HalfSpooled)
 	}
 	return err
 }

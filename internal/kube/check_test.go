@@ -54,7 +54,7 @@ func TestAResyncLooksAtWhatIsNotOverAndNewsGoFirst(t *testing.T) {
 	over := htcjob("over", func(job *v1alpha1.HTCJob) { job.Status.Phase = v1alpha1.PhaseSucceeded })
 	changed := running.DeepCopy()
 	changed.ResourceVersion = "2"
-	events := w.events()
+	events := w.Controller.events()
 	events.OnAdd(htcjob("old"), true)
 	events.OnUpdate(running, running)
 	events.OnUpdate(over, over)

@@ -59,8 +59,8 @@ func (p *PacedEvents) inTurn(ctx context.Context, write func() (*eventsv1.Event,
 	}
 }
 
-// tellNews creates the Events of what happened.
-func (c *Controller) tellNews(job *v1alpha1.HTCJob, happened []lifecycle.Event) {
+// createEvents creates the Events of what happened.
+func (c *Controller) createEvents(job *v1alpha1.HTCJob, happened []lifecycle.Event) {
 	for _, e := range happened {
 		if e.Warning {
 			c.Events.Warning(job, e.Reason, e.Message)

@@ -26,22 +26,22 @@ func (c fetched) Tried(key string, err error) {
 		return
 	}
 	t := explainFetch(err)
-	c.Observer.fetchFailed(t.Reason)
+	c.Observer.FetchFailed(t.Reason)
 	if c.unfetched.set(key, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("output not fetched yet")
 		c.warn(key, t.Reason, t.Message)
 	}
 }
 
-func (c fetched) Fetched(_ ledger.Run, procs int, bytes int64) { c.Observer.fetched(procs, bytes) }
+func (c fetched) Fetched(_ ledger.Run, procs int, bytes int64) { c.Observer.Fetched(procs, bytes) }
 
 func (c fetched) Incomplete(run ledger.Run, lack string) {
 	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonIncomplete, lack)
 }
 
 func (c fetched) GaveUp(run ledger.Run, procs int, why string) {
-	c.Observer.gaveUp(procs)
-	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonGivenUp, fmt.Sprintf("the output of %s cannot be had: %s", lifecycle.Plural(procs, "job"), why))
+	c.Observer.GaveUp(procs)
+	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonGivenUp, fmt.Sprintf("the output of %s could not be fetched: %s", lifecycle.Plural(procs, "job"), why))
 }
 
 func (c fetched) Requeued(run ledger.Run) { c.checks.Add(run.UID) }

@@ -136,7 +136,7 @@ func TestAFetchThatFailsIsToldOnceAndDoneAgain(t *testing.T) {
 	require.Contains(t, w.fetched("one"), "False Unreachable: the output is not fetched yet: ")
 	w.fetchAgain("one")
 	told := 0
-	for _, event := range w.told {
+	for _, event := range w.events {
 		if strings.Contains(event, "Warning Unreachable: the output is not fetched yet") {
 			told++
 		}
@@ -204,9 +204,9 @@ func TestWhatLeftTheQueueUnfetchedIsGivenUp(t *testing.T) {
 	w.completed(1, 1)
 	w.schedd.Leave(1, 0)
 	w.crosscheck()
-	require.Equal(t, "False GivenUp: the output of 1 job is here, that of 1 other job cannot be had", w.fetched("one"))
+	require.Equal(t, "False GivenUp: the output of 1 job is here, that of 1 other job could not be fetched", w.fetched("one"))
 	require.Equal(t, "(no output: the job left the queue before its output was fetched)", w.job("one").Status.Failures[0].Stderr)
-	require.Contains(t, w.told, "Warning GivenUp: the output of 1 job cannot be had: the job left the queue before its output was fetched")
+	require.Contains(t, w.events, "Warning GivenUp: the output of 1 job could not be fetched: the job left the queue before its output was fetched")
 	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
 	require.Equal(t, "out of 1.1\n", w.kept("one", 1, 1, output.Stdout))
 	w.crosscheck()
@@ -242,7 +242,7 @@ func TestOutputThatLacksFilesIsKeptAfterMinutesAndSaysSo(t *testing.T) {
 	require.Equal(t, "False Incomplete: the output of 2 jobs is here, 1 incomplete; "+lack, w.fetched("one"))
 	require.Equal(t, "out of 1.0\n", w.kept("one", 1, 0, output.Stdout))
 	require.Equal(t, "warning\n("+lack+")", w.job("one").Status.Failures[0].Stderr)
-	require.Contains(t, w.told, "Warning Incomplete: "+lack)
+	require.Contains(t, w.events, "Warning Incomplete: "+lack)
 	require.Empty(t, w.schedd.Jobs())
 }
 

@@ -65,7 +65,7 @@ func TestAnEndedHTCJobIsDeletedWhenItsTimeIsOver(t *testing.T) {
 	require.NotNil(t, w.job("one"))
 	w.later(time.Second)
 	require.Nil(t, w.job("one"))
-	require.Contains(t, w.told, "Normal Expired: deleted 60 seconds after its end (spec.ttlSecondsAfterFinished)")
+	require.Contains(t, w.events, "Normal Expired: deleted 60 seconds after its end (spec.ttlSecondsAfterFinished)")
 }
 
 func TestARefusedHTCJobIsDeletedWhenItsTimeIsOver(t *testing.T) {
@@ -88,7 +88,7 @@ func TestAnHTCJobThatRunsAgainOrIsSuspendedDoesNotExpire(t *testing.T) {
 }
 
 func TestOutputThatIsStillToBeFetchedKeepsAnHTCJobForAnHour(t *testing.T) {
-	for name, fetches := range map[string]bool{"it is fetched": true, "it cannot be had": false} {
+	for name, fetches := range map[string]bool{"it is fetched": true, "it cannot be fetched": false} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.apply(htcjob("one", ttlOf(60)))
@@ -183,7 +183,7 @@ func TestTheNextAttemptWaitsUntilHTCondorHasConfirmedTheEnd(t *testing.T) {
 			require.EqualValues(t, 1, job.Status.Attempt)
 			require.Equal(t, []int32{1, 1, 0}, counts(job))
 			require.EqualValues(t, 1, job.Status.Held)
-			require.Contains(t, w.told, "Warning SuccessCorrected: 1 job had told of a success, but HTCondor says otherwise: 1 active, 0 failed")
+			require.Contains(t, w.events, "Warning SuccessCorrected: 1 job reported success, but HTCondor says otherwise: 1 active, 0 failed")
 
 			w.schedd.Complete(1, 1, 0)
 			w.later(time.Minute)
@@ -326,7 +326,7 @@ func TestAJobRemovedInHTCondorIsMirroredInItsWords(t *testing.T) {
 	said := condition(job, v1alpha1.ConditionFailed)
 	require.Equal(t, "Removed", said.Reason)
 	require.Equal(t, "1 of 1 job removed from HTCondor; 1.0: via condor_rm (by user alice)", said.Message)
-	require.Contains(t, w.told, "Warning Removed: "+said.Message)
+	require.Contains(t, w.events, "Warning Removed: "+said.Message)
 }
 
 func TestEveryTransitionIsToldOnceHoweverManyJobsItConcerns(t *testing.T) {
@@ -357,7 +357,7 @@ func TestEveryTransitionIsToldOnceHoweverManyJobsItConcerns(t *testing.T) {
 		"Normal Running: 500 jobs are running",
 		"Warning JobFailed: 50 of 500 jobs failed so far; 1.1: exit code 1",
 		"Warning Failed: 250 of 500 jobs failed; 1.1: exit code 1",
-	}, w.told)
+	}, w.events)
 }
 
 func TestTheLastLinesOfAFailureAreShown(t *testing.T) {

@@ -110,7 +110,7 @@ func (c *Controller) logsFiles(ctx context.Context, s lifecycle.Situation) (map[
 	for _, p := range procs {
 		note := p.Message
 		if p.Fetched == ledger.GivenUp || note == "" {
-			note = "it could not be had"
+			note = "it could not be fetched"
 		}
 		text.Jobs = append(text.Jobs, logspod.Job{Proc: p.Proc, ID: p.JobID(), Note: note})
 	}

@@ -126,7 +126,7 @@ func TestAPodOfOthersIsLeftAlone(t *testing.T) {
 	w.completed(1)
 	w.crosscheck()
 	require.Equal(t, "False NameTaken", w.saysOfPod("one"))
-	require.Contains(t, w.told[len(w.told)-1], "Warning LogsPodNameTaken: there is a Pod one")
+	require.Contains(t, w.events[len(w.events)-1], "Warning LogsPodNameTaken: there is a Pod one")
 	w.edit("one", func(spec *v1alpha1.HTCJobSpec) { spec.LogsPod = false })
 	pod, text := w.left("one")
 	require.EqualValues(t, "theirs", pod.UID)

@@ -8,56 +8,20 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Observer is notified of what happens, for metrics. Its fields may be nil; none may block.
-type Observer struct {
+// Observer is notified of what happens, for metrics. Its methods are called by several goroutines and must not block.
+type Observer interface {
 	// Repaired: something unnoticed or interrupted was put right.
-	Repaired func(crosscheck.Repair)
+	Repaired(crosscheck.Repair)
 	// Passed: a pass over the runs at an endpoint, a cross-check or a refresh, has ended.
-	Passed func(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
+	Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
 	// Unread: the ads of so many jobs could not be fetched or read.
-	Unread func(jobs int)
+	Unread(jobs int)
 	// Fetched: the output of so many procs has been fetched.
-	Fetched func(procs int, bytes int64)
+	Fetched(procs int, bytes int64)
 	// GaveUp: the output of so many procs cannot be fetched.
-	GaveUp func(procs int)
+	GaveUp(procs int)
 	// FetchFailed: a fetch has failed and will be tried again.
-	FetchFailed func(reason string)
-}
-
-func (o Observer) repaired(kind crosscheck.Repair) {
-	if o.Repaired != nil {
-		o.Repaired(kind)
-	}
-}
-
-func (o Observer) passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
-	if o.Passed != nil {
-		o.Passed(pass, endpoint, took, err)
-	}
-}
-
-func (o Observer) unread(jobs int) {
-	if o.Unread != nil {
-		o.Unread(jobs)
-	}
-}
-
-func (o Observer) fetched(procs int, bytes int64) {
-	if o.Fetched != nil {
-		o.Fetched(procs, bytes)
-	}
-}
-
-func (o Observer) gaveUp(procs int) {
-	if o.GaveUp != nil {
-		o.GaveUp(procs)
-	}
-}
-
-func (o Observer) fetchFailed(reason string) {
-	if o.FetchFailed != nil {
-		o.FetchFailed(reason)
-	}
+	FetchFailed(reason string)
 }
 
 // Queues lists the keys of Waiting's result.

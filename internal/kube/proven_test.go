@@ -37,12 +37,12 @@ func TestAWrongPasswordIsShownByHTCJobsThatDoNotNeedItNow(t *testing.T) {
 func TestManyChangesOfASecretAreOneLook(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("runs"))
-	before := w.asked
+	before := w.asked.Load()
 	for range 100 {
 		w.SecretChanged("htcd")
 	}
 	w.settle()
-	require.Equal(t, before+2, w.asked, "for the common account, and for the namespace without one of its own")
+	require.Equal(t, before+2, w.asked.Load(), "for the common account, and for the namespace without one of its own")
 }
 
 func TestARestartForgetsNoWrongPassword(t *testing.T) {

@@ -37,7 +37,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		return c.goOn(ctx, job, *run)
 	}
 	if run == nil {
-		if run, err = c.writeAgain(ctx, job, t, attempt); err != nil || run == nil {
+		if run, err = c.recordAgain(ctx, job, t, attempt); err != nil || run == nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	case recovery.Whole:
 		c.absences.Clear(run.UID)
 		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.Cluster.ID).Msg("adopted")
-		c.Observer.repaired(crosscheck.Adopted)
+		c.Observer.Repaired(crosscheck.Adopted)
 		adopted := t.Of(*run)
 		adopted.Submitted = f.Since(c.Now())
 		if f.SpecHash != "" { // the spec may have been edited since, and the ledger lost or restored
@@ -117,8 +117,8 @@ func (c *Controller) lookAgainAfter(run ledger.Run) time.Time {
 	return after
 }
 
-// writeAgain records an attempt that the ledger has lost. It returns a nil run if there is nothing to do about it now.
-func (c *Controller) writeAgain(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, attempt int) (*ledger.Run, error) {
+// recordAgain records an attempt that the ledger has lost. It returns a nil run if there is nothing to do about it now.
+func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, attempt int) (*ledger.Run, error) {
 	held, err := c.keeper.Hold(ctx, t.Account)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func TestASuspendedHTCJobIsNotSentUntilItIsResumed(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseIdle, job.Status.Phase)
 	require.EqualValues(t, 1, job.Status.Attempt)
 	require.Equal(t, metav1.ConditionFalse, condition(job, v1alpha1.ConditionSuspended).Status)
-	require.Contains(t, w.told, "Normal Resumed: spec.suspend is false: the jobs are sent")
+	require.Contains(t, w.events, "Normal Resumed: spec.suspend is false: the jobs are sent")
 }
 
 func TestSuspendTakesActiveJobsOutAndResumeSendsAllAnew(t *testing.T) {
@@ -54,7 +54,7 @@ func TestSuspendTakesActiveJobsOutAndResumeSendsAllAnew(t *testing.T) {
 	require.Contains(t, said.Message, "2 jobs were removed from HTCondor")
 	require.Equal(t, metav1.ConditionFalse, condition(job, v1alpha1.ConditionFailed).Status)
 	require.Equal(t, job.Generation, job.Status.ObservedGeneration)
-	require.Contains(t, w.told, "Normal Stopping: spec.suspend is true: 2 jobs are being removed from HTCondor")
+	require.Contains(t, w.events, "Normal Stopping: spec.suspend is true: 2 jobs are being removed from HTCondor")
 	w.restart()
 	w.crosscheck()
 	w.later(time.Hour)
@@ -263,7 +263,7 @@ func TestAKilledJobsLastWordsAreNoFailureOfASuspendedHTCJob(t *testing.T) {
 	require.Equal(t, []int32{1, 0, 0}, counts(w.job("one")))
 	w.later(time.Minute)
 	require.Equal(t, v1alpha1.PhaseSuspended, w.job("one").Status.Phase)
-	require.NotContains(t, w.told, "143")
+	require.NotContains(t, w.events, "143")
 }
 
 func TestAJobThatHasJustSaidItsEndIsLeftToEndInHTCondor(t *testing.T) {

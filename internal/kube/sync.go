@@ -239,7 +239,7 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 	} else {
 		c.throttle.wrote(key, v.Now)
 	}
-	c.tellNews(s.Job, lifecycle.Events(before, after, s))
+	c.createEvents(s.Job, lifecycle.Events(before, after, s))
 	return true, nil
 }
 

@@ -56,8 +56,8 @@ func TestFilesThatCannotBeWrittenAreToldOfOnceAndNotLookedForInHTCondor(t *testi
 	for range 30 {
 		w.later(10 * time.Second)
 	}
-	events := strings.Count(strings.Join(w.told, "\n"), "Warning Retrying")
-	require.Equal(t, 1, events, "%q", w.told)
+	events := strings.Count(strings.Join(w.events, "\n"), "Warning Retrying")
+	require.Equal(t, 1, events, "%q", w.events)
 	require.Zero(t, w.schedd.Calls(scheddtest.Queue), "nothing of it was sent")
 
 	w.Staging = staging

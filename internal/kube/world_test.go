@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
@@ -35,10 +37,10 @@ type world struct {
 	book    *ledger.Ledger
 	store   cache.Store
 	clock   time.Time
-	told    []string         // events, "type reason: message"
+	events  []string         // , "type reason: message"
 	denied  error            // the error of Credentials
 	refused map[string]error // the same for named Secrets
-	asked   int              // how often Credentials was asked for the common account
+	asked   atomic.Int64     // how often Credentials was asked for the common account
 
 	accounts map[string]string // by namespace, for those that have their own
 	writes   int               // of statuses
@@ -61,7 +63,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 		Site:    Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
 		Staging: t.TempDir(), Workers: 1, Submitters: 1, Fetchers: 1,
 		Informer: informer, Objects: w, Events: w, Ledger: book, Schedd: w.schedd, Credentials: w, Secrets: w,
-		Log: zerolog.Nop(), Now: func() time.Time { return w.clock },
+		Log: zerolog.Nop(), Observer: nobody{}, Now: func() time.Time { return w.clock },
 	}
 	for _, f := range change {
 		f(&o)
@@ -70,6 +72,16 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	require.NoError(t, err)
 	return w
 }
+
+// nobody is an Observer that ignores everything.
+type nobody struct{}
+
+func (nobody) Repaired(crosscheck.Repair)                           {}
+func (nobody) Passed(string, schedd.Endpoint, time.Duration, error) {}
+func (nobody) Unread(int)                                           {}
+func (nobody) Fetched(int, int64)                                   {}
+func (nobody) GaveUp(int)                                           {}
+func (nobody) FetchFailed(string)                                   {}
 
 // newWorldWithOutput returns a world whose htcd fetches the output of jobs.
 func newWorldWithOutput(t *testing.T, change ...func(*Options)) *world {
@@ -296,11 +308,11 @@ func (w *world) Each(_ context.Context, namespace, name string, fn func(*v1alpha
 }
 
 func (w *world) Normal(_ *v1alpha1.HTCJob, reason, message string) {
-	w.told = append(w.told, "Normal "+reason+": "+message)
+	w.events = append(w.events, "Normal "+reason+": "+message)
 }
 
 func (w *world) Warning(_ *v1alpha1.HTCJob, reason, message string) {
-	w.told = append(w.told, "Warning "+reason+": "+message)
+	w.events = append(w.events, "Warning "+reason+": "+message)
 }
 
 // Identity names the account in place of a ticket; scheddtest decides by it whose jobs may be removed.
@@ -315,7 +327,7 @@ func (w *world) Identity(ctx context.Context, t backend.Target) (schedd.Identity
 }
 
 func (w *world) Common(_ context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
-	w.asked++
+	w.asked.Add(1)
 	return schedd.Identity{CCache: scheddtest.Robot, Endpoint: endpoint}, w.denied
 }
 

@@ -103,7 +103,7 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 		tell(false, "NextAttempt", "attempt %d begins: %s", after.Attempt, whyAgain(before, after))
 	}
 	if n := corrected(before, s); n > 0 {
-		tell(true, "SuccessCorrected", "%s had told of a success, but HTCondor says otherwise: %d active, %d failed",
+		tell(true, "SuccessCorrected", "%s reported success, but HTCondor says otherwise: %d active, %d failed",
 			Plural(n, "job"), s.Counts.Active, s.Counts.Failed)
 	}
 	switch {

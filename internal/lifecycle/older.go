@@ -9,7 +9,7 @@ import (
 // written first, so this happens only if an older ledger was restored.
 func Ahead(status v1alpha1.HTCJobStatus, run ledger.Run) bool {
 	attempt := int(status.Attempt)
-	return attempt > run.Attempt || attempt == run.Attempt && run.State == ledger.Intent && toldApart(status)
+	return attempt > run.Attempt || attempt == run.Attempt && run.State == ledger.Intent && restorable(status)
 }
 
 // Forgotten reports whether the ledger lacks everything, or the newest run, of what may have been sent for an HTCJob.

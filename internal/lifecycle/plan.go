@@ -57,7 +57,7 @@ func Plan(s Situation) Decision {
 
 	// The ledger has no run, but the status does: the ledger was lost. An attempt that was sent or refused according to the
 	// status is not looked up, so it is never sent again; only an open intent is.
-	case run == nil && job.Status.Attempt > 0 && toldApart(job.Status):
+	case run == nil && job.Status.Attempt > 0 && restorable(job.Status):
 		return Decision{Action: Restore}
 	case run == nil && job.Status.Attempt > 0:
 		return Decision{Recover, int(job.Status.Attempt)}
@@ -86,8 +86,8 @@ func Plan(s Situation) Decision {
 	return Decision{Action: Rest}
 }
 
-// toldApart reports whether a status says enough about its run to restore it: the run was sent, or ended without being sent.
-func toldApart(status v1alpha1.HTCJobStatus) bool {
+// restorable reports whether a status says enough about its run to restore it: the run was sent, or ended without being sent.
+func restorable(status v1alpha1.HTCJobStatus) bool {
 	return status.ClusterID > 0 || status.Phase.Terminal() || status.Phase == v1alpha1.PhaseSuspended
 }
 

@@ -53,7 +53,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	}
 	status.Phase = phase(s)
 	forgotten := s.Run == nil && s.Job.Status.Attempt > 0
-	kept := forgotten || toldBeforeDeletion(s)
+	kept := forgotten || deletionKeeps(s)
 	if kept {
 		status = *s.Job.Status.DeepCopy()
 	}
@@ -125,9 +125,9 @@ func reasonOf(status v1alpha1.HTCJobStatus) string {
 	)
 }
 
-// toldBeforeDeletion reports whether the status from before the deletion stays: the deletion removes the jobs from HTCondor,
+// deletionKeeps reports whether the status from before the deletion stays: the deletion removes the jobs from HTCondor,
 // which is not a failure and says nothing about how those ended whose callbacks have arrived.
-func toldBeforeDeletion(s Situation) bool {
+func deletionKeeps(s Situation) bool {
 	ended := s.Job.Status.Phase.Terminal() && s.Run != nil && s.Run.Attempt == int(s.Job.Status.Attempt)
 	return s.Job.DeletionTimestamp != nil && (ended || s.Run != nil && s.Run.State == ledger.Submitted)
 }

@@ -204,28 +204,30 @@ func kindOf(err error) string {
 	return schedd.KindOf(err).String()
 }
 
-// Told is for kube.Options.
-func (m *Metrics) Observer() kube.Observer {
-	return kube.Observer{
-		Repaired: func(kind crosscheck.Repair) { m.repairs.WithLabelValues(string(kind)).Inc() },
-		Passed: func(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
-			m.passTime.WithLabelValues(pass).Observe(took.Seconds())
-			if err != nil {
-				m.passes.WithLabelValues(pass, failed).Inc()
-				return
-			}
-			m.passes.WithLabelValues(pass, ok).Inc()
-			m.passSuccess.WithLabelValues(pass, endpointName(endpoint)).SetToCurrentTime()
-		},
-		Unread: func(jobs int) { m.unread.WithLabelValues().Add(float64(jobs)) },
-		Fetched: func(procs int, bytes int64) {
-			m.fetched.WithLabelValues(ok).Add(float64(procs))
-			m.fetchedBytes.WithLabelValues().Add(float64(bytes))
-		},
-		GaveUp:      func(procs int) { m.fetched.WithLabelValues("GivenUp").Add(float64(procs)) },
-		FetchFailed: func(reason string) { m.fetchErrors.WithLabelValues(reason).Inc() },
+var _ kube.Observer = (*Metrics)(nil)
+
+func (m *Metrics) Repaired(kind crosscheck.Repair) { m.repairs.WithLabelValues(string(kind)).Inc() }
+
+func (m *Metrics) Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
+	m.passTime.WithLabelValues(pass).Observe(took.Seconds())
+	if err != nil {
+		m.passes.WithLabelValues(pass, failed).Inc()
+		return
 	}
+	m.passes.WithLabelValues(pass, ok).Inc()
+	m.passSuccess.WithLabelValues(pass, endpointName(endpoint)).SetToCurrentTime()
 }
+
+func (m *Metrics) Unread(jobs int) { m.unread.WithLabelValues().Add(float64(jobs)) }
+
+func (m *Metrics) Fetched(procs int, bytes int64) {
+	m.fetched.WithLabelValues(ok).Add(float64(procs))
+	m.fetchedBytes.WithLabelValues().Add(float64(bytes))
+}
+
+func (m *Metrics) GaveUp(procs int) { m.fetched.WithLabelValues("GivenUp").Add(float64(procs)) }
+
+func (m *Metrics) FetchFailed(reason string) { m.fetchErrors.WithLabelValues(reason).Inc() }
 
 // endpointName is a schedd as a label: with the collector if that is not the usual one, "usual" while its name is unknown.
 func endpointName(e schedd.Endpoint) string {

@@ -97,13 +97,12 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	m.Callback(413, time.Millisecond)
 	m.Command("condor_q", time.Second, nil)
 	m.Command("condor_rm", time.Second, unreachable)
-	told := m.Observer()
-	told.Repaired(crosscheck.LostCallback)
-	told.Passed("cross-check", schedd.Endpoint{Schedd: "s"}, time.Second, nil)
-	told.Passed("refresh", schedd.Endpoint{Collector: "c", Schedd: "s"}, time.Second, unreachable)
-	told.Fetched(3, 4096)
-	told.GaveUp(1)
-	told.FetchFailed("NoSpace")
+	m.Repaired(crosscheck.LostCallback)
+	m.Passed("cross-check", schedd.Endpoint{Schedd: "s"}, time.Second, nil)
+	m.Passed("refresh", schedd.Endpoint{Collector: "c", Schedd: "s"}, time.Second, unreachable)
+	m.Fetched(3, 4096)
+	m.GaveUp(1)
+	m.FetchFailed("NoSpace")
 	got := page(t, m)
 	for series, want := range map[string]string{
 		`htcd_build_info{goversion="go1",version="v1"}`: "1",
@@ -221,7 +220,7 @@ func TestStatusesThatAreRefusedAreCounted(t *testing.T) {
 	}
 }
 
-// loop is a control loop that says what it is told.
+// loop is a control loop that says what it is m.
 type loop struct {
 	waiting  map[string]int
 	backends map[schedd.Endpoint]backend.Reachability

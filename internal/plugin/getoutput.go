@@ -78,7 +78,7 @@ those files are brought again and replaced, and nothing else. A directory of ano
 			only: proc, jobs: job.Queue(),
 		}
 		reasons, err := where.bring(cmd.Context(), name, attempt, into)
-		return told(cmd.Context(), cmd.ErrOrStderr(), into, reasons, err)
+		return conclude(cmd.Context(), cmd.ErrOrStderr(), into, reasons, err)
 	}
 	return c
 }
@@ -108,8 +108,8 @@ func (c *cluster) bring(ctx context.Context, name string, attempt int, into *lan
 // refused reports whether the answer is that there is no output, or none yet.
 func refused(err error) bool { return apierrors.IsConflict(err) || apierrors.IsNotFound(err) }
 
-// told reports what was fetched and what is missing, and ends the command accordingly.
-func told(ctx context.Context, w io.Writer, into *landing, reasons []string, err error) error {
+// conclude reports what was fetched and what is missing, and ends the command accordingly.
+func conclude(ctx context.Context, w io.Writer, into *landing, reasons []string, err error) error {
 	if err != nil && !into.claimed && !apierrors.IsConflict(err) {
 		return ended(ctx, err) // nothing is known of its jobs
 	}

@@ -293,7 +293,7 @@ func TestWhatIsMissingIsToldAndNoSuccess(t *testing.T) {
 			var said strings.Builder
 			into := &landing{root: root, only: c.only, jobs: 3}
 			reasons, err := cluster.bring(t.Context(), "zero", 0, into)
-			err = told(t.Context(), &said, into, reasons, err)
+			err = conclude(t.Context(), &said, into, reasons, err)
 			if c.code == 0 {
 				require.NoError(t, err)
 			} else {

@@ -18,32 +18,32 @@ type said struct {
 }
 
 // said lists the fields that correspond to one submit command each.
-func (t JobOptions) said() ([]said, error) {
+func (o JobOptions) said() ([]said, error) {
 	var all []said
 	add := func(field, key, value string) { all = append(all, said{field, option{key, value}}) }
 	for _, r := range []struct {
 		field, key string
 		asked      int64
 	}{
-		{"resources.cpus", "request_cpus", t.CPUs}, {"resources.memory", "request_memory", t.Memory},
-		{"resources.disk", "request_disk", t.Disk}, {"resources.gpus", "request_gpus", t.GPUs},
+		{"resources.cpus", "request_cpus", o.CPUs}, {"resources.memory", "request_memory", o.Memory},
+		{"resources.disk", "request_disk", o.Disk}, {"resources.gpus", "request_gpus", o.GPUs},
 	} {
 		if r.asked > 0 {
 			add(r.field, r.key, strconv.FormatInt(r.asked, 10))
 		}
 	}
-	if t.AccountingGroup != "" {
-		add("accountingGroup", "accounting_group", t.AccountingGroup)
+	if o.AccountingGroup != "" {
+		add("accountingGroup", "accounting_group", o.AccountingGroup)
 	}
-	if t.Requirements != "" {
-		written, err := requirements(t.Requirements)
+	if o.Requirements != "" {
+		written, err := requirements(o.Requirements)
 		if err != nil {
 			return nil, err
 		}
 		add("requirements", "requirements", written)
 	}
-	if t.Retries != nil {
-		add("retries", "max_retries", strconv.Itoa(*t.Retries))
+	if o.Retries != nil {
+		add("retries", "max_retries", strconv.Itoa(*o.Retries))
 	}
 	return all, nil
 }

@@ -74,8 +74,8 @@ const memoryHeld = "JobStatus == 5 && (HoldReasonCode == 34 || (HoldReasonCode =
 
 // moreMemory doubles the request at each such hold, and releases the job while that helps. A schedd before 9.2 does not count
 // holds: there the job stays held instead of being released repeatedly with the same memory.
-func (t JobOptions) moreMemory(options []option) ([]option, error) {
-	m := t.MemoryRetry
+func (o JobOptions) moreMemory(options []option) ([]option, error) {
+	m := o.MemoryRetry
 	if m == nil {
 		return options, nil
 	}
@@ -101,8 +101,8 @@ func (t JobOptions) moreMemory(options []option) ([]option, error) {
 }
 
 // deadlines remove jobs that were held or idle for too long.
-func (t JobOptions) deadlines(options []option) ([]option, error) {
-	if late := late(t.HeldDeadline, t.IdleDeadline); late != "" {
+func (o JobOptions) deadlines(options []option) ([]option, error) {
+	if late := late(o.HeldDeadline, o.IdleDeadline); late != "" {
 		return orElse(options, "periodic_remove", late)
 	}
 	return options, nil
@@ -123,16 +123,16 @@ func late(held, idle int64) string {
 
 // success ends the retries at every success code. Without retries HTCondor need not know these codes, and any of its commands
 // for them would cause retries.
-func (t JobOptions) success(options []option) ([]option, error) {
+func (o JobOptions) success(options []option) ([]option, error) {
 	tried := slices.ContainsFunc(options, func(o option) bool {
 		return o.key == "max_retries" || o.key == "retry_until" || o.key == "success_exit_code"
 	})
-	if len(t.SuccessCodes) == 0 || !tried {
+	if len(o.SuccessCodes) == 0 || !tried {
 		return options, nil
 	}
-	options = replace(options, "success_exit_code", strconv.Itoa(t.SuccessCodes[0]))
+	options = replace(options, "success_exit_code", strconv.Itoa(o.SuccessCodes[0]))
 	var others []string
-	for _, code := range t.SuccessCodes[1:] {
+	for _, code := range o.SuccessCodes[1:] {
 		others = append(others, fmt.Sprintf("ExitCode =?= %d", code))
 	}
 	if len(others) == 0 {
@@ -145,20 +145,20 @@ func (t JobOptions) success(options []option) ([]option, error) {
 }
 
 // attributes returns what Job.Outcome needs of the job options.
-func (t JobOptions) attributes() []option {
+func (o JobOptions) attributes() []option {
 	var all []option
-	if len(t.SuccessCodes) > 0 {
+	if len(o.SuccessCodes) > 0 {
 		var codes []string
-		for _, code := range t.SuccessCodes {
+		for _, code := range o.SuccessCodes {
 			codes = append(codes, strconv.Itoa(code))
 		}
 		all = append(all, option{"My." + attrSuccess, classad.Quote(strings.Join(codes, ","))})
 	}
-	if t.HeldDeadline > 0 {
-		all = append(all, option{"My." + attrHeldDeadline, strconv.FormatInt(t.HeldDeadline, 10)})
+	if o.HeldDeadline > 0 {
+		all = append(all, option{"My." + attrHeldDeadline, strconv.FormatInt(o.HeldDeadline, 10)})
 	}
-	if t.IdleDeadline > 0 {
-		all = append(all, option{"My." + attrIdleDeadline, strconv.FormatInt(t.IdleDeadline, 10)})
+	if o.IdleDeadline > 0 {
+		all = append(all, option{"My." + attrIdleDeadline, strconv.FormatInt(o.IdleDeadline, 10)})
 	}
 	return all
 }

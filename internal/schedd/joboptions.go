@@ -32,35 +32,35 @@ const (
 	mostDisk   = 1 << 40 // KiB: 1 PiB
 )
 
-func (t JobOptions) check() error {
+func (o JobOptions) check() error {
 	for _, r := range []struct {
 		field       string
 		asked, most int64
 	}{
-		{"resources.cpus", t.CPUs, mostCount}, {"resources.gpus", t.GPUs, mostCount},
-		{"resources.memory", t.Memory, mostMemory}, {"resources.disk", t.Disk, mostDisk},
+		{"resources.cpus", o.CPUs, mostCount}, {"resources.gpus", o.GPUs, mostCount},
+		{"resources.memory", o.Memory, mostMemory}, {"resources.disk", o.Disk, mostDisk},
 	} {
 		if r.asked < 0 || r.asked > r.most {
 			return refused("spec.%s: expected at least 0 and at most %d, found %d", r.field, r.most, r.asked)
 		}
 	}
-	if t.AccountingGroup != "" {
-		if _, err := word(t.AccountingGroup); err != nil {
+	if o.AccountingGroup != "" {
+		if _, err := word(o.AccountingGroup); err != nil {
 			return refused("spec.accountingGroup: %w", err)
 		}
 	}
-	if t.Retries != nil && (*t.Retries < 0 || *t.Retries > mostCount) {
-		return refused("spec.retries: expected at least 0 and at most %d, found %d", mostCount, *t.Retries)
+	if o.Retries != nil && (*o.Retries < 0 || *o.Retries > mostCount) {
+		return refused("spec.retries: expected at least 0 and at most %d, found %d", mostCount, *o.Retries)
 	}
-	for _, code := range t.SuccessCodes {
+	for _, code := range o.SuccessCodes {
 		if code < 0 || code > 255 {
 			return refused("spec.successExitCodes: expected return codes from 0 to 255, found %d", code)
 		}
 	}
-	if m := t.MemoryRetry; m != nil && (m.Most < 1 || m.Most > mostMemory || m.Times < 1 || m.Times > 30) {
+	if m := o.MemoryRetry; m != nil && (m.Most < 1 || m.Most > mostMemory || m.Times < 1 || m.Times > 30) {
 		return refused("spec.memoryRetry: expected maxMemory up to 1 PiB and maxRetries from 1 to 30, found %d MiB and %d", m.Most, m.Times)
 	}
-	if t.HeldDeadline < 0 || t.IdleDeadline < 0 {
+	if o.HeldDeadline < 0 || o.IdleDeadline < 0 {
 		return refused("spec.heldDeadlineSeconds, spec.idleDeadlineSeconds: expected nothing below 0")
 	}
 	return nil

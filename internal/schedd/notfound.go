@@ -29,13 +29,13 @@ func (c *Client) notFound(ctx context.Context, id Identity, args []string, err e
 		collector, _ = c.config(ctx, id, "COLLECTOR_HOST") // without it the error merely says less
 	}
 	_, silent := c.ping(ctx, id, min(pingTimeout, c.o.Timeout), ask...)
-	told := *e
+	explained := *e
 	if kind := KindOf(silent); kind == Unreachable || kind == Timeout {
-		told.Stderr = fmt.Sprintf("the collector %s, which knows where schedd %s is, does not answer: %s", collector, named(args), silent)
+		explained.Stderr = fmt.Sprintf("the collector %s, which knows where schedd %s is, does not answer: %s", collector, named(args), silent)
 	} else {
-		told.Stderr = fmt.Sprintf("the collector %s has no record of schedd %s: it is stopped, or it has another name", collector, named(args))
+		explained.Stderr = fmt.Sprintf("the collector %s has no record of schedd %s: it is stopped, or it has another name", collector, named(args))
 	}
-	return &told
+	return &explained
 }
 
 // withName adds the schedd of a command to a message that omits it.
