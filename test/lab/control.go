@@ -57,7 +57,7 @@ type Part struct {
 }
 
 // Part names a part: etcd, apiserver, controller-manager, kdc, condor, schedd, schedd2, registry, receiver-net,
-// prometheus or htcd.
+// prometheus, store, xrootd or htcd.
 func (l *Lab) Part(name string) Part { return Part{l, name} }
 
 // Stop ends the part gracefully and returns when it is gone. It stays down until Start.

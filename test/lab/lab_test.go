@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/parts"
 )
 
 // newLab builds a lab's program into its own directory; nothing runs yet.
@@ -97,6 +99,7 @@ func TestSecondLabRunsBesideTheFirstAndLeavesNothing(t *testing.T) {
 
 	for _, part := range []string{
 		"etcd", "apiserver", "controller-manager", "kdc", "condor", "schedd", "schedd2", "registry", "receiver-net",
+		"store", "xrootd",
 	} {
 		t.Run(part+" stays away after stop and after kill and comes back on start", func(t *testing.T) {
 			p := second.Part(part)
@@ -139,6 +142,37 @@ queue
 		ids := strings.Fields(out)
 		require.Len(t, ids, 2)
 		require.Equal(t, ids[0], ids[1])
+	})
+
+	t.Run("the node fetches and writes files by https and root", func(t *testing.T) {
+		world, err := parts.Open(second)
+		require.NoError(t, err)
+		for _, server := range []struct{ url, dir string }{
+			{fmt.Sprintf("https://127.0.0.1:%d/", world.Ports.Store), second.Path("store", "files")},
+			{fmt.Sprintf("root://127.0.0.1:%d//", world.Ports.XRootD), second.Path("xrootd", "files")},
+		} {
+			scheme, _, _ := strings.Cut(server.url, ":")
+			require.NoError(t, os.WriteFile(filepath.Join(server.dir, "in"), []byte(scheme), 0o644))
+			dir := second.Path("job-" + scheme)
+			_, err := second.RunAs(t.Context(), "root", "install", "-d", "-o", "robot", dir)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "job.sub"), []byte(`universe = vanilla
+executable = /bin/cp
+transfer_executable = False
+arguments = in made
+should_transfer_files = YES
+transfer_input_files = `+server.url+`in
+transfer_output_files = made
+transfer_output_remaps = "made = `+server.url+`dir/made"
+queue
+`), 0o644))
+			_, err = second.RunAs(t.Context(), "robot", "sh", "-c", "cd "+dir+" && condor_submit -spool -terse job.sub")
+			require.NoError(t, err)
+			require.Eventually(t, func() bool {
+				text, err := os.ReadFile(filepath.Join(server.dir, "dir", "made"))
+				return err == nil && string(text) == scheme
+			}, time.Minute, 200*time.Millisecond, scheme)
+		}
 	})
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -15,12 +16,7 @@ import (
 
 // runNode builds what a lab with a node needs in addition, and reports whether htcd's image has changed.
 func (b build) runNode(ctx context.Context, c *cache.Cache) (node *root.Node, changed bool, err error) {
-	node = &root.Node{Hosts: b.lab.Path("hosts"), Cgroup: b.lab.Cgroup()}
-	// The name that deploy/base gives to htcd's Ingress.
-	hosts := "127.0.0.1 localhost\n" + root.NodeAddress + " htcd.example.org\n"
-	if err := os.WriteFile(node.Hosts, []byte(hosts), 0o644); err != nil {
-		return nil, false, err
-	}
+	node = &root.Node{Cgroup: b.lab.Cgroup()}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		node.Kubernetes, err = c.KubernetesNode(gctx, filepath.Join(b.clone, "test", "parts", "kubernetes"))
@@ -49,4 +45,19 @@ func (b build) buildImage(ctx context.Context, c *cache.Cache) (changed bool, er
 	}
 	b.p.printf("htcd's image: %d MB", len(after)>>20)
 	return !bytes.Equal(before, after), nil
+}
+
+// writeHosts writes what the lab sees as /etc/hosts.
+func (b build) writeHosts(file string) error {
+	// HTCondor's curl_plugin crashes on a machine that does not know its own name (23.9 and 25.14).
+	own, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	hosts := fmt.Sprintf("127.0.0.1 localhost %s\n", own)
+	if b.node {
+		// The name that deploy/base gives to htcd's Ingress.
+		hosts += root.NodeAddress + " htcd.example.org\n"
+	}
+	return os.WriteFile(file, []byte(hosts), 0o644)
 }

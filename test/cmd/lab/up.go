@@ -137,6 +137,10 @@ func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error
 		Top: b.lab.Path("run", "root"), HTCdArgs: strings.Fields(os.Getenv("HTCD_ARGS")),
 		Images: map[string]string{}, Writable: []string{b.clone, b.lab.Dir},
 		Ports: filepath.Join(c.Dir, "ports"), Unpacked: filepath.Join(c.Dir, "apptainer"), WithoutHTCd: b.without,
+		Hosts: b.lab.Path("hosts"),
+	}
+	if err := b.writeHosts(plan.Hosts); err != nil {
+		return plan, false, err
 	}
 	if err := os.MkdirAll(plan.Unpacked, 0o755); err != nil {
 		return plan, false, err
@@ -213,7 +217,7 @@ func buildHTCd(ctx context.Context, l *lab.Lab, clone string, p *progress) (chan
 }
 
 // state is what does not outlive a lab.
-var state = []string{"run", "log", "kube", "etcd", "krb", "condor", "htcd/data", "node", "prometheus"}
+var state = []string{"run", "log", "kube", "etcd", "krb", "condor", "htcd/data", "node", "prometheus", "store", "xrootd"}
 
 // begin starts the lab and returns when it is ready. If it cannot become ready, or ctx ends, nothing is left running: until
 // then the lab depends on the other end of the socket.

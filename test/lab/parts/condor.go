@@ -24,8 +24,11 @@ var scheddGate string
 //go:embed credmon.sh
 var credmon string
 
+//go:embed xrdcp-plugin.sh
+var xrdcpPlugin string
+
 // Condor is a complete HTCondor on one machine: master, collector, negotiator, schedd and startd behind one port.
-func Condor(w World) (*Process, error) {
+func Condor(ctx context.Context, w World) (*Process, error) {
 	dir := w.Lab.Path("condor")
 	for name, mode := range map[string]os.FileMode{
 		"log": 0o755, "lock": 0o755, "spool": 0o755, "execute": 0o755, "run": 0o755,
@@ -48,13 +51,17 @@ func Condor(w World) (*Process, error) {
 			return nil, err
 		}
 	}
-	for file, text := range map[string]string{"schedd-gate": scheddGate, "credmon": credmon} {
+	for file, text := range map[string]string{"schedd-gate": scheddGate, "credmon": credmon, "xrdcp-plugin": xrdcpPlugin} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil {
 			return nil, err
 		}
 	}
+	trusted := filepath.Join(dir, "certificates")
+	if err := trustAuthority(ctx, w, trusted); err != nil {
+		return nil, err
+	}
 	env := []string{"CONDOR_CONFIG=" + filepath.Join(dir, "server.conf"),
-		"KRB5_CONFIG=" + w.Lab.Path("krb", "krb5.conf")}
+		"KRB5_CONFIG=" + w.Lab.Path("krb", "krb5.conf"), "X509_CERT_DIR=" + trusted}
 	return &Process{
 		Name: "condor", Log: w.Lab.Log("condor"), Port: w.Ports.Condor,
 		Args:    []string{"/usr/sbin/condor_master", "-f"},

@@ -35,6 +35,9 @@ func enterNew(plan Plan) error {
 			return err
 		}
 	}
+	if err := unix.Mount(plan.Hosts, at("/etc/hosts"), "", unix.MS_BIND, ""); err != nil {
+		return fmt.Errorf("bind %s: %w", plan.Hosts, err)
+	}
 	for _, link := range []string{"bin", "sbin", "lib", "lib64"} {
 		if err := os.Symlink("usr/"+link, at(link)); err != nil {
 			return err
@@ -65,9 +68,6 @@ func enterNew(plan Plan) error {
 			if err := bind(from, at(to), true); err != nil {
 				return err
 			}
-		}
-		if err := unix.Mount(node.Hosts, at("/etc/hosts"), "", unix.MS_BIND, ""); err != nil {
-			return fmt.Errorf("bind %s: %w", node.Hosts, err)
 		}
 	}
 	for name, file := range plan.Images {

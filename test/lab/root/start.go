@@ -24,6 +24,8 @@ type Plan struct {
 	Writable []string
 	// Ports is a directory of reservations; see package ports.
 	Ports string
+	// Hosts is a file that is seen as /etc/hosts.
+	Hosts string
 	// Node makes it a lab with a node, in its own network; nil for a lab in the host's network.
 	Node *Node
 	// WithoutHTCd leaves out htcd and what is installed for it.
@@ -36,8 +38,6 @@ type Plan struct {
 type Node struct {
 	// Kubernetes and Containerd are directories of programs, seen as KubernetesNodeDir and ContainerdDir.
 	Kubernetes, Containerd string
-	// Hosts is a file that is seen as /etc/hosts.
-	Hosts string
 	// Cgroup is the name of the cgroup that all pods are in.
 	Cgroup string
 }

@@ -193,7 +193,10 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	condor, err := parts.Condor(w)
+	if err := parts.Certificates(w); err != nil {
+		return err
+	}
+	condor, err := parts.Condor(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -205,7 +208,12 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := parts.ReceiverCertificate(w); err != nil {
+	store, err := parts.Store(w)
+	if err != nil {
+		return err
+	}
+	xrootd, err := parts.XRootD(w)
+	if err != nil {
 		return err
 	}
 	s.add("etcd", parts.Etcd(w))
@@ -218,6 +226,8 @@ func (s *Supervisor) configure(ctx context.Context) error {
 	s.add("registry", parts.Registry(w))
 	s.add("receiver-net", parts.ReceiverNet(w))
 	s.add("prometheus", prometheus)
+	s.add("store", store)
+	s.add("xrootd", xrootd)
 	if w.Node != nil {
 		return s.configureNode()
 	}
