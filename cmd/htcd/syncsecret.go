@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"htc.cern.ch/htcd/internal/jobsecrets"
+	"htc.cern.ch/htcd/internal/syncsecret"
+)
+
+// syncSecretCommand runs where proxies and tokens are made.
+func syncSecretCommand() *cobra.Command {
+	var kubeconfig, kubecontext, namespace, name, level, format string
+	var every time.Duration
+	var forJobs bool
+	c := &cobra.Command{
+		Use:   "sync-secret --namespace NAMESPACE --name NAME FILE... [--every 30m]",
+		Short: "Keep a Secret equal to files, such as proxies that somebody renews",
+		Long: `Create or update a Secret from files, whenever one of them has changed. Run it where the files are made: on a machine with
+a kubeconfig, or in a CronJob, whose service account it uses. It needs the right to get, create and update Secrets in that namespace.
+
+Each FILE becomes the key of its name; KEY=FILE chooses another. All keys are written in one request, and other keys of the Secret
+are left alone. A proxy or token is never replaced by one that ends earlier, nor by a file whose end cannot be read.
+A Secret that does not exist is created with the label ` + jobsecrets.Label + `=true, so that HTCJobs of the namespace may name it.
+
+Without --every it looks once. With it, it looks again at that interval, sooner after a failure, until it is interrupted.
+
+Exit codes:
+  0  the Secret agrees with the files, or has younger credentials; with --every: interrupted
+  1  a file could not be read or the Secret not be written
+  2  a mistake in the command line`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			files, err := syncsecret.Files(args)
+			if err != nil {
+				return usageError{fmt.Errorf("sync-secret: %w", err)}
+			}
+			switch wrong := validation.IsDNS1123Subdomain(name); {
+			case name == "":
+				return usageError{errors.New("sync-secret: want --name")}
+			case len(wrong) > 0:
+				return usageError{fmt.Errorf("sync-secret: --name %q: %s", name, wrong[0])}
+			case every < 0 || every > 0 && every < time.Second:
+				return usageError{fmt.Errorf("sync-secret: --every %s: want at least 1s, or 0 to look once", every)}
+			}
+			log, err := newLogger(cmd.ErrOrStderr(), level, format)
+			if err != nil {
+				return usageError{fmt.Errorf("sync-secret: %w", err)}
+			}
+			rules := clientcmd.NewDefaultClientConfigLoadingRules()
+			rules.ExplicitPath = kubeconfig
+			overrides := clientcmd.ConfigOverrides{CurrentContext: kubecontext}
+			overrides.Context.Namespace = namespace
+			loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides)
+			config, err := loader.ClientConfig()
+			if err != nil {
+				return fmt.Errorf("sync-secret: %w", err)
+			}
+			config.Timeout = time.Minute
+			where, _, err := loader.Namespace()
+			if err != nil {
+				return fmt.Errorf("sync-secret: %w", err)
+			}
+			client, err := typedcorev1.NewForConfig(config)
+			if err != nil {
+				return fmt.Errorf("sync-secret: %w", err)
+			}
+			s := &syncsecret.Sync{Secrets: client.Secrets(where), Name: name, Files: files, Log: log, Now: time.Now}
+			if forJobs {
+				s.Labels = map[string]string{jobsecrets.Label: "true"}
+			}
+			if every == 0 {
+				return s.Once(cmd.Context())
+			}
+			s.Every(cmd.Context(), every)
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty: $KUBECONFIG, else ~/.kube/config, else the pod's service account")
+	f.StringVar(&kubecontext, "context", "", "`name` of the kubeconfig's context to use")
+	f.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the Secret; empty: the context's")
+	f.StringVar(&name, "name", "", "`NAME` of the Secret (required)")
+	f.DurationVar(&every, "every", 0, "look at the files at this `INTERVAL`; 0: once")
+	f.BoolVar(&forJobs, "for-jobs", true, "mark a Secret that is created for jobs")
+	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&format, "log-format", "text", "json or text")
+	return c
+}
