@@ -42,14 +42,14 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	}
 	if err == nil {
 		c.actions.forget(key)
-		c.blockers.clear(key)
+		c.memory.unblock(key, acting)
 		return
 	}
 	if pause, ok := errors.AsType[*waiting](err); ok {
 		c.actions.forget(key)
 		b := blocked("", "AskingSchedd", pause.message)
 		b.class, b.retry = e, c.Now().Add(pause.after)
-		c.blockers.wait(key, b)
+		c.memory.wait(key, b)
 		c.actions.addAfter(e, key, pause.after)
 		return
 	}
@@ -60,7 +60,7 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	}
 	t := explain(err)
 	t.class, t.retry = e, c.Now().Add(after)
-	if c.blockers.set(key, t) {
+	if c.memory.block(key, acting, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Dur("retry", after).Msg("not done yet")
 		c.warn(key, t.Reason, t.Message)
 	}

@@ -3,7 +3,6 @@ package kube
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
@@ -12,12 +11,10 @@ import (
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// blocker is why an HTCJob makes no progress at the moment. It is kept in memory only: after a restart the next try
-// finds it again.
+// blocker is why an HTCJob makes no progress at the moment.
 type blocker struct {
 	lifecycle.Blocker
 	class    actionClass // of the action that met it
@@ -60,62 +57,4 @@ var conditionOf = map[backend.Part]string{
 	backend.TheCommand:     v1alpha1.ConditionSubmitted,
 	backend.TheCredentials: v1alpha1.ConditionCredentials,
 	backend.TheSchedd:      v1alpha1.ConditionBackendReachable,
-}
-
-// blockers holds the present blocker of each key, safe for concurrent use.
-type blockers struct {
-	mu sync.Mutex
-	m  map[string]blocker
-}
-
-func (t *blockers) get(key string) (blocker, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	v, ok := t.m[key]
-	return v, ok
-}
-
-// set remembers v and reports whether it is news to the user. Messages that differ only in numbers are the same: the free
-// space of a volume differs at every try.
-func (t *blockers) set(key string, v blocker) (news bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before := t.m[key].reported
-	v.reported = v.Reason + ": " + recovery.Numbers.ReplaceAllString(v.Message, "#")
-	t.put(key, v)
-	return v.reported != before
-}
-
-// wait remembers that the HTCJob only needs time. The same trouble afterwards is not news to the user.
-func (t *blockers) wait(key string, v blocker) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	v.reported = t.m[key].reported
-	t.put(key, v)
-}
-
-func (t *blockers) put(key string, v blocker) {
-	if t.m == nil {
-		t.m = map[string]blocker{}
-	}
-	t.m[key] = v
-}
-
-func (t *blockers) clear(key string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.m, key)
-}
-
-// with lists the keys whose blocker satisfies such, with the class of action that met it.
-func (t *blockers) with(such func(blocker) bool) map[string]actionClass {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	keys := map[string]actionClass{}
-	for key, v := range t.m {
-		if such(v) {
-			keys[key] = v.class
-		}
-	}
-	return keys
 }

@@ -92,13 +92,13 @@ func (c checked) Unchanged(run ledger.Run) { c.routine.Add(run.Namespace + "/" +
 func (c checked) Unread(run ledger.Run, jobs []string) {
 	key := run.Namespace + "/" + run.Name
 	if len(jobs) == 0 {
-		c.unread.clear(key)
+		c.memory.unblock(key, reading)
 		return
 	}
 	c.Observer.Unread(len(jobs))
 	t := blocked("", "AdUnreadable", fmt.Sprintf("HTCondor's ad of job %s cannot be fetched or read, perhaps because of a very long attribute: "+
 		"how it goes on with it is not known. Mend it with condor_qedit, or remove it", lifecycle.Shorten(strings.Join(jobs, ", "), maxShown)))
-	if !c.unread.set(key, t) {
+	if !c.memory.block(key, reading, t) {
 		return
 	}
 	c.Log.Warn().Str("job", key).Strs("jobs", jobs[:min(len(jobs), 10)]).Msg("ads that cannot be fetched or read")

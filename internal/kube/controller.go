@@ -90,7 +90,7 @@ type Controller struct {
 	logs       fairqueue.Queue   // keys of HTCJobs whose spec.logsPod needs work
 	secrets    fairqueue.Queue   // namespaces whose Secrets need an in-use check
 	syncing    keymutex.KeyMutex // held while one worker reads the ledger and writes the status of an HTCJob
-	blockers   blockers
+	memory     memory
 	answering  *backend.Answering // also Options.Schedd
 	chooser    *backend.Chooser
 	owners     backend.Owners
@@ -98,16 +98,12 @@ type Controller struct {
 	lookups    *recovery.Lookups
 	tries      recovery.Tries
 	limits     backend.Limits
-	throttle   throttle
 	admission  admission
 	began      time.Time // in the ledger's precision
 
-	unfetched  blockers // why output is not fetched
 	prover     *backend.Prover
 	secretNews chan struct{} // signalled when a Secret has changed and needs to be checked
-	leftLogs   logsOutcomes
 	keeper     *backend.Keeper
-	unread     blockers // ads that cannot be fetched or read
 	orphans    *orphans.Guard
 }
 
@@ -265,11 +261,11 @@ func (c *Controller) syncOne(ctx context.Context, key string) {
 
 // retryNow ends the back-off of every HTCJob whose blocker satisfies such, and of all fetches.
 func (c *Controller) retryNow(such func(blocker) bool) {
-	for key, e := range c.blockers.with(such) {
+	for key, b := range c.memory.blockers(acting, such) {
 		c.actions.forget(key)
-		c.actions.add(e, key)
+		c.actions.add(b.class, key)
 	}
-	for key := range c.unfetched.with(func(blocker) bool { return true }) {
+	for key := range c.memory.blockers(fetching, func(blocker) bool { return true }) {
 		c.fetcher.Retry(key)
 	}
 }
@@ -286,11 +282,11 @@ func (c *Controller) wakeAll() {
 // wakeLimited lets two HTCJobs that wait at a limit ask again: each one that is sent wakes two more.
 func (c *Controller) wakeLimited() {
 	woken := 0
-	for key, e := range c.blockers.with(func(t blocker) bool { return t.Reason == schedd.Limit.String() }) {
+	for key, b := range c.memory.blockers(acting, func(b blocker) bool { return b.Reason == schedd.Limit.String() }) {
 		if woken++; woken > 2 {
 			return
 		}
 		c.actions.forget(key)
-		c.actions.add(e, key)
+		c.actions.add(b.class, key)
 	}
 }

@@ -22,12 +22,12 @@ type fetched struct{ *Controller }
 func (c fetched) Tried(key string, err error) {
 	defer c.queue.Add(key)
 	if err == nil {
-		c.unfetched.clear(key)
+		c.memory.unblock(key, fetching)
 		return
 	}
 	t := explainFetch(err)
 	c.Observer.FetchFailed(t.Reason)
-	if c.unfetched.set(key, t) {
+	if c.memory.block(key, fetching, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("output not fetched yet")
 		c.warn(key, t.Reason, t.Message)
 	}

@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,19 +27,19 @@ const logsMakers = 2
 
 // logsViewOf returns what the condition needs to know.
 func (c *Controller) logsViewOf(key string) lifecycle.LogsView {
-	return lifecycle.LogsView{Off: c.LogsPods.Image == "", Outcome: c.leftLogs.get(key)}
+	return lifecycle.LogsView{Off: c.LogsPods.Image == "", Outcome: c.memory.of(key).logs}
 }
 
 // leaveLogs queues an HTCJob whose Pod is not as it should be. After a first try the next one is queued already.
 func (c *Controller) leaveLogs(key string, s lifecycle.Situation) {
 	goal, wanted := lifecycle.LogsGoal(s)
-	tried := c.leftLogs.get(key)
+	tried := c.memory.of(key).logs
 	had := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionLogsPod)
 	done := wanted && !goal.None && lifecycle.LogsSaid(had, s) && had.Status == metav1.ConditionTrue
 	switch same := tried != nil && tried.Goal == goal; {
 	case c.LogsPods.Image == "":
 	case !wanted, done && same:
-		c.leftLogs.clear(key)
+		c.memory.tried(key, nil)
 	case !done && !same, done && tried != nil:
 		c.logs.Add(key)
 	}
@@ -50,7 +49,7 @@ func (c *Controller) leaveLogs(key string, s lifecycle.Situation) {
 func (c *Controller) logsOne(ctx context.Context, key string) {
 	job := c.get(key)
 	if job == nil {
-		c.leftLogs.clear(key)
+		c.memory.tried(key, nil)
 		c.logs.Forget(key)
 		return
 	}
@@ -61,7 +60,7 @@ func (c *Controller) logsOne(ctx context.Context, key string) {
 	}
 	goal, wanted := lifecycle.LogsGoal(s)
 	if !wanted {
-		c.leftLogs.clear(key)
+		c.memory.tried(key, nil)
 		c.logs.Forget(key)
 		return
 	}
@@ -74,7 +73,7 @@ func (c *Controller) logsOne(ctx context.Context, key string) {
 		outcome.Is = metav1.ConditionFalse
 		outcome.Reason, outcome.Message = logspod.Explain(err)
 	}
-	if c.leftLogs.set(key, outcome) {
+	if c.memory.tried(key, &outcome) {
 		if err != nil {
 			c.Log.Warn().Err(err).Str("job", key).Str("reason", outcome.Reason).Msg("no Pod with the output yet")
 		}
@@ -115,37 +114,4 @@ func (c *Controller) logsFiles(ctx context.Context, s lifecycle.Situation) (map[
 		text.Jobs = append(text.Jobs, logspod.Job{Proc: p.Proc, ID: p.JobID(), Note: note})
 	}
 	return text.Compose()
-}
-
-// logsOutcomes holds the outcome of the last try for each key, safe for concurrent use.
-type logsOutcomes struct {
-	mu sync.Mutex
-	m  map[string]lifecycle.LogsOutcome
-}
-
-func (o *logsOutcomes) get(key string) *lifecycle.LogsOutcome {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if outcome, ok := o.m[key]; ok {
-		return &outcome
-	}
-	return nil
-}
-
-// set reports whether the outcome differs from the previous one.
-func (o *logsOutcomes) set(key string, outcome lifecycle.LogsOutcome) (news bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.m == nil {
-		o.m = map[string]lifecycle.LogsOutcome{}
-	}
-	before, had := o.m[key]
-	o.m[key] = outcome
-	return !had || before != outcome
-}
-
-func (o *logsOutcomes) clear(key string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.m, key)
 }

@@ -21,9 +21,7 @@ import (
 func (c *Controller) sync(ctx context.Context, key string) error {
 	job := c.get(key)
 	if job == nil {
-		c.throttle.forget(key)
 		c.stopWaiting(key)
-		c.leftLogs.clear(key)
 		c.wakeNext(strings.Split(key, "/")[0])
 		return c.syncGone(ctx, key)
 	}
@@ -51,40 +49,40 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		c.queue.AddAfter(key, betweenWrites)
 		return nil
 	}
-	difficulty, stuck := c.blockers.get(key)
+	known := c.memory.of(key)
+	inTheWay := known.blockers[acting]
 	// A new HTCJob's first status waits up to 1 s: usually its job ids are known by then.
-	if d.Action == lifecycle.Submit && job.Status.ObservedGeneration == 0 && !stuck {
-		if wait := c.throttle.begin(key, c.Now()); wait > 0 {
+	if d.Action == lifecycle.Submit && job.Status.ObservedGeneration == 0 && inTheWay == nil {
+		if wait := c.memory.untilFirstWrite(key, c.Now()); wait > 0 {
 			c.actions.add(submitting, key)
 			c.queue.AddAfter(key, wait)
 			return nil
 		}
 	}
-	if s.Orphans && !stuck {
+	if s.Orphans && inTheWay == nil {
 		c.actions.add(classOf(d.Action), key)
 	}
 	if d.Action == lifecycle.Rest {
-		c.blockers.clear(key)
-		stuck = false
+		c.memory.unblock(key, acting)
+		inTheWay = nil
 		if job.DeletionTimestamp != nil {
 			return nil
 		}
 	}
 	// The status comes first, so that the action works with the updated object.
 	v := lifecycle.View{Decision: d, Secret: c.prover.Of(accountOf(job)), Logs: c.logsViewOf(key)}
-	var inTheWay *blocker
-	if stuck {
-		inTheWay, v.Blocker = &difficulty, &difficulty.Blocker
+	if inTheWay != nil {
+		v.Blocker = &inTheWay.Blocker
 	}
-	if t, is := c.unfetched.get(key); is {
-		v.Unfetched = &t.Blocker
+	if b := known.blockers[fetching]; b != nil {
+		v.Unfetched = &b.Blocker
 	}
 	v.Backend = c.answering.State(c.endpointOf(s, d, inTheWay))
 	written, err := c.report(ctx, s, v)
 	if err == nil {
 		c.leaveLogs(key, s)
 	}
-	if d.Action != lifecycle.Rest && (!stuck || c.Now().After(difficulty.retry)) {
+	if d.Action != lifecycle.Rest && (inTheWay == nil || c.Now().After(inTheWay.retry)) {
 		c.actions.add(classOf(d.Action), key)
 	}
 	if at := lifecycle.Expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
@@ -129,9 +127,10 @@ func (c *Controller) syncGone(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
 	if err == nil && len(runs) == 0 {
 		c.orphans.Deletions.Forget(key)
+		c.memory.forget(key)
 	}
 	if err == nil && len(runs) > 0 {
-		if difficulty, stuck := c.blockers.get(key); !stuck || c.Now().After(difficulty.retry) {
+		if b := c.memory.of(key).blockers[acting]; b == nil || c.Now().After(b.retry) {
 			c.actions.add(removing, key)
 		}
 	}
@@ -222,7 +221,7 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 	if onlyChecked(before, after) && (after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < crosscheck.BetweenChecks) {
 		return false, nil
 	}
-	if wait := c.throttle.wait(key, v.Now); wait > 0 && onlyCounts(before, after) {
+	if wait := c.memory.untilWrite(key, v.Now); wait > 0 && onlyCounts(before, after) {
 		c.queue.AddAfter(key, wait)
 		return true, nil
 	}
@@ -235,9 +234,9 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 		c.wakeNext(s.Job.Namespace)
 	}
 	if after.Phase.Terminal() {
-		c.throttle.forget(key)
+		c.memory.wrote(key, time.Time{})
 	} else {
-		c.throttle.wrote(key, v.Now)
+		c.memory.wrote(key, v.Now)
 	}
 	c.createEvents(s.Job, lifecycle.Events(before, after, s))
 	return true, nil

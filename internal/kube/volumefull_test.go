@@ -67,17 +67,17 @@ func TestFilesThatCannotBeWrittenAreToldOfOnceAndNotLookedForInHTCondor(t *testi
 }
 
 func TestTheUserHearsOfTroubleOnceHoweverItsNumbersChange(t *testing.T) {
-	var t1 blockers
+	var m memory
 	full := func(free int) blocker {
 		return blocked("", "NoSpace", fmt.Sprintf("%d KiB are free", free))
 	}
-	require.True(t, t1.set("a/b", full(8)))
-	require.False(t, t1.set("a/b", full(4)))
-	t1.wait("a/b", blocked("", "AskingSchedd", "the schedd is asked"))
-	require.False(t, t1.set("a/b", full(0)))
-	require.True(t, t1.set("a/b", blocked("", "Unreachable", "it does not answer")))
-	t1.clear("a/b")
-	require.True(t, t1.set("a/b", full(0)))
+	require.True(t, m.block("a/b", acting, full(8)))
+	require.False(t, m.block("a/b", acting, full(4)))
+	m.wait("a/b", blocked("", "AskingSchedd", "the schedd is asked"))
+	require.False(t, m.block("a/b", acting, full(0)))
+	require.True(t, m.block("a/b", acting, blocked("", "Unreachable", "it does not answer")))
+	m.unblock("a/b", acting)
+	require.True(t, m.block("a/b", acting, full(0)))
 }
 
 func TestWhatWasSaidOfASecretDoesNotOutlastIt(t *testing.T) {

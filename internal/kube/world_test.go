@@ -215,7 +215,7 @@ func (w *world) crosscheck() {
 	w.settle()
 }
 
-// callback delivers the callback of a job of the newest run, after the throttle's pause.
+// callback delivers the callback of a job of the newest run, after the pause between two writes.
 func (w *world) callback(name string, proc, code int) error {
 	w.clock = w.clock.Add(betweenWrites)
 	token := notify.Hash("the token of " + name)
