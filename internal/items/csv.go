@@ -10,7 +10,7 @@ import (
 )
 
 // readCSV reads fields separated by commas, as RFC 4180 has them. Blanks after a comma do not count.
-func readCSV(text []byte, check Check) ([]Item, error) {
+func readCSV(text []byte, check Check) ([]string, error) {
 	r := csv.NewReader(bytes.NewReader(text))
 	r.TrimLeadingSpace = true
 	r.FieldsPerRecord = -1 // compared below, in our own words

@@ -19,14 +19,11 @@ const (
 	mostLabel    = 256      // bytes of a Label
 )
 
-// Item is the variables of one job: lines NAME=value, each with a line break, in the order of their names.
-type Item string
-
 // Check is the rule for one variable.
 type Check func(name, value string) error
 
-// newItem checks the variables and writes them down.
-func newItem(variables map[string]string, check Check) (Item, error) {
+// newItem checks the variables and writes them as an item.
+func newItem(variables map[string]string, check Check) (string, error) {
 	if len(variables) == 0 {
 		return "", fmt.Errorf("expected at least one variable, found none")
 	}
@@ -43,14 +40,14 @@ func newItem(variables map[string]string, check Check) (Item, error) {
 	if b.Len() > mostBytes {
 		return "", fmt.Errorf("expected at most %d KiB, found %d bytes: put them into a file that the script reads", mostBytes>>10, b.Len())
 	}
-	return Item(b.String()), nil
+	return b.String(), nil
 }
 
-// Label names the job in a line for people: "ENERGY=13000 SEED=2", at most 256 bytes. Values with blanks or unusual
+// Label names the job of an item in a line for people: "ENERGY=13000 SEED=2", at most 256 bytes. Values with blanks or unusual
 // characters are quoted.
-func (i Item) Label() string {
+func Label(item string) string {
 	var words []string
-	for line := range strings.Lines(string(i)) {
+	for line := range strings.Lines(item) {
 		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 		if strings.ContainsFunc(value, unusual) {
 			value = strconv.Quote(value)
@@ -77,7 +74,7 @@ func shorten(s string) string {
 
 // collector gathers items within the limits.
 type collector struct {
-	items []Item
+	items []string
 	bytes int
 	check Check
 }

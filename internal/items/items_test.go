@@ -24,7 +24,7 @@ func plain(name, value string) error {
 }
 
 func TestATableIsOneItemPerRow(t *testing.T) {
-	want := []Item{"ENERGY=7000\nSEED=1\n", "ENERGY=13000\nSEED=2\n"}
+	want := []string{"ENERGY=7000\nSEED=1\n", "ENERGY=13000\nSEED=2\n"}
 	for name, text := range map[string]string{
 		"JSON":                            `[{"ENERGY": 7000, "SEED": "1"}, {"SEED": 2, "ENERGY": "13000"}]`,
 		"JSON over lines":                 "\n[\n {\"SEED\": 1, \"ENERGY\": 7000},\n {\"ENERGY\": 13000, \"SEED\": 2}\n]\n",
@@ -45,10 +45,10 @@ func TestATableIsOneItemPerRow(t *testing.T) {
 func TestValuesArriveAsWritten(t *testing.T) {
 	got, err := Table([]byte(`[{"A": 1e3, "B": 0.10, "C": true, "D": false, "E": "", "F": "a,b \"c\"", "G": 12345678901234567890}]`), plain)
 	require.NoError(t, err)
-	require.Equal(t, []Item{"A=1e3\nB=0.10\nC=true\nD=false\nE=\nF=a,b \"c\"\nG=12345678901234567890\n"}, got)
+	require.Equal(t, []string{"A=1e3\nB=0.10\nC=true\nD=false\nE=\nF=a,b \"c\"\nG=12345678901234567890\n"}, got)
 	got, err = Table([]byte("A,B\n\"a,b \"\"c\"\"\",\" x \"\n=1,\n"), plain)
 	require.NoError(t, err)
-	require.Equal(t, []Item{"A=a,b \"c\"\nB= x \n", "A==1\nB=\n"}, got)
+	require.Equal(t, []string{"A=a,b \"c\"\nB= x \n", "A==1\nB=\n"}, got)
 }
 
 func TestAMistakeInATableIsNamedWithItsLine(t *testing.T) {
@@ -102,7 +102,7 @@ func many(n int) string {
 func TestAListIsOneItemPerElement(t *testing.T) {
 	got, err := List([]map[string]string{{"SEED": "1", "ENERGY": "7000"}, {"LIMIT": "a b"}}, plain)
 	require.NoError(t, err)
-	require.Equal(t, []Item{"ENERGY=7000\nSEED=1\n", "LIMIT=a b\n"}, got)
+	require.Equal(t, []string{"ENERGY=7000\nSEED=1\n", "LIMIT=a b\n"}, got)
 	_, err = List([]map[string]string{{"A": "1"}, {"B-C": "1"}}, plain)
 	require.EqualError(t, err, `spec.items[1]: the name "B-C" is none`)
 	_, err = List([]map[string]string{{}}, plain)
@@ -113,7 +113,7 @@ func TestParametersAreCombinedInTheOrderOfNamesTheLastFastest(t *testing.T) {
 	parameters := map[string][]string{"SEED": {"3", "1", "2"}, "ENERGY": {"7000", "13000"}}
 	got, err := Product(parameters, plain)
 	require.NoError(t, err)
-	require.Equal(t, []Item{
+	require.Equal(t, []string{
 		"ENERGY=7000\nSEED=3\n", "ENERGY=7000\nSEED=1\n", "ENERGY=7000\nSEED=2\n",
 		"ENERGY=13000\nSEED=3\n", "ENERGY=13000\nSEED=1\n", "ENERGY=13000\nSEED=2\n",
 	}, got)
@@ -138,15 +138,15 @@ func TestMistakesInParametersAreNamed(t *testing.T) {
 }
 
 func TestALabelNamesAnItemInOneShortLine(t *testing.T) {
-	for item, want := range map[Item]string{
-		"ENERGY=13000\nSEED=2\n":               "ENERGY=13000 SEED=2",
-		"A=a b\nB=\nC=x=y\n":                   `A="a b" B= C=x=y`,
-		"A=\u202ex\u009b\nB=ä\nC=\"\n":         `A="\u202ex\u009b" B=ä C="\""`,
-		Item("A=" + strings.Repeat("ä", 300)):  "A=" + strings.Repeat("ä", 125) + "…",
-		Item("A=x" + strings.Repeat("ä", 300)): "A=x" + strings.Repeat("ä", 125) + "…",
+	for item, want := range map[string]string{
+		"ENERGY=13000\nSEED=2\n":           "ENERGY=13000 SEED=2",
+		"A=a b\nB=\nC=x=y\n":               `A="a b" B= C=x=y`,
+		"A=\u202ex\u009b\nB=ä\nC=\"\n":     `A="\u202ex\u009b" B=ä C="\""`,
+		("A=" + strings.Repeat("ä", 300)):  "A=" + strings.Repeat("ä", 125) + "…",
+		("A=x" + strings.Repeat("ä", 300)): "A=x" + strings.Repeat("ä", 125) + "…",
 	} {
-		require.Equal(t, want, item.Label())
-		require.LessOrEqual(t, len(item.Label()), mostLabel)
+		require.Equal(t, want, Label(item))
+		require.LessOrEqual(t, len(Label(item)), mostLabel)
 	}
 }
 
@@ -164,13 +164,13 @@ func FuzzTable(f *testing.F) {
 		}
 		require.NotEmpty(t, all)
 		for _, item := range all {
-			require.True(t, strings.HasSuffix(string(item), "\n"))
-			for line := range strings.Lines(string(item)) {
+			require.True(t, strings.HasSuffix(item, "\n"))
+			for line := range strings.Lines(item) {
 				name, value, found := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
 				require.True(t, found)
 				require.NoError(t, plain(name, value))
 			}
-			require.LessOrEqual(t, len(item.Label()), mostLabel)
+			require.LessOrEqual(t, len(Label(item)), mostLabel)
 		}
 	})
 }

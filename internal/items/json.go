@@ -10,7 +10,7 @@ import (
 )
 
 // readJSON reads token by token: a name that appears twice is an error, and numbers stay as they were written.
-func readJSON(text []byte, check Check) ([]Item, error) {
+func readJSON(text []byte, check Check) ([]string, error) {
 	r := jsonReader{text: text, d: json.NewDecoder(bytes.NewReader(text)), into: collector{check: check}}
 	r.d.UseNumber()
 	if err := r.list(); err != nil {

@@ -2,13 +2,23 @@ package items
 
 import "fmt"
 
+// mostListed is the most bytes of a List.
+const mostListed = 256 << 10
+
 // List makes one item of each element of spec.items.
-func List(list []map[string]string, check Check) ([]Item, error) {
+func List[V ~map[string]S, S ~string](list []V, check Check) ([]string, error) {
 	c := collector{check: check}
 	for i, variables := range list {
-		if err := c.add(variables); err != nil {
+		plain := make(map[string]string, len(variables))
+		for name, value := range variables {
+			plain[name] = string(value)
+		}
+		if err := c.add(plain); err != nil {
 			return nil, fmt.Errorf("spec.items[%d]: %w", i, err)
 		}
+	}
+	if c.bytes > mostListed {
+		return nil, fmt.Errorf("spec.items: expected at most %d KiB, found %d bytes: put them into a ConfigMap and name it in spec.itemsFrom", mostListed>>10, c.bytes)
 	}
 	return c.items, nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Count is how many items Product makes, and Most+1 if these are too many.
-func Count(parameters map[string][]string) int {
+func Count[V ~[]S, S ~string](parameters map[string]V) int {
 	n := 1
 	for _, values := range parameters {
 		if n *= len(values); n > Most {
@@ -19,14 +19,14 @@ func Count(parameters map[string][]string) int {
 
 // Product makes one item of each combination of the parameters' values, in the order of the names, the last name's values
 // changing fastest.
-func Product(parameters map[string][]string, check Check) ([]Item, error) {
+func Product[V ~[]S, S ~string](parameters map[string]V, check Check) ([]string, error) {
 	names := slices.Sorted(maps.Keys(parameters))
 	for _, name := range names {
 		if len(parameters[name]) == 0 {
 			return nil, fmt.Errorf("spec.parameters.%s: expected at least one value, found none", name)
 		}
 		for i, value := range parameters[name] {
-			if err := check(name, value); err != nil {
+			if err := check(name, string(value)); err != nil {
 				return nil, fmt.Errorf("spec.parameters.%s[%d]: %w", name, i, err)
 			}
 		}
@@ -40,7 +40,7 @@ func Product(parameters map[string][]string, check Check) ([]Item, error) {
 		point, rest := make(map[string]string, len(names)), i
 		for _, name := range slices.Backward(names) {
 			values := parameters[name]
-			point[name], rest = values[rest%len(values)], rest/len(values)
+			point[name], rest = string(values[rest%len(values)]), rest/len(values)
 		}
 		if err := c.add(point); err != nil {
 			return nil, fmt.Errorf("spec.parameters, combination %d: %w", i, err)

@@ -66,9 +66,9 @@ func (a *admission) leave(namespace, key string) (waited bool) {
 	return waited
 }
 
-// admit returns a nil error if the namespace has room for the jobs of this HTCJob. Until leave is called, after its
+// admit returns a nil error if the namespace has room for so many jobs of this HTCJob. Until leave is called, after its
 // intent was written, no other HTCJob of the namespace is counted.
-func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob) (leave func(), err error) {
+func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob, jobs int) (leave func(), err error) {
 	if c.Site.MaxOpen == 0 {
 		return func() {}, nil
 	}
@@ -85,10 +85,10 @@ func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob) (leave fun
 		return nil, err
 	}
 	c.admission.enter(namespace, key, job.CreationTimestamp.Time)
-	if first, _ := c.admission.first(namespace); first != key || open+job.Queue() > c.Site.MaxOpen {
+	if first, _ := c.admission.first(namespace); first != key || open+jobs > c.Site.MaxOpen {
 		unlock()
 		return nil, &limitError{fmt.Sprintf("namespace %s may have %s that have not ended (--max-open-per-namespace): %s sent as soon as earlier ones have ended, oldest HTCJob first",
-			namespace, lifecycle.Plural(c.Site.MaxOpen, "job"), lifecycle.IsOrAre(job.Queue(), "job"))}
+			namespace, lifecycle.Plural(c.Site.MaxOpen, "job"), lifecycle.IsOrAre(jobs, "job"))}
 	}
 	return func() { unlock(); c.stopWaiting(key) }, nil
 }

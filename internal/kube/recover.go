@@ -191,7 +191,11 @@ func ofAttempt(attempt int, jobs []schedd.Job) []schedd.Job {
 // sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd is
 // chosen again: the spec, or the site's command, may name another by now.
 func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
-	sandbox, err := c.Site.render(job, run.Attempt)
+	points, err := c.itemsOf(ctx, job, &run)
+	if err != nil {
+		return c.refuse(ctx, job, run, err)
+	}
+	sandbox, err := c.Site.render(job, run.Attempt, points)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
@@ -204,8 +208,15 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	}
 	fresh := t.Of(c.newRun(job, run.Attempt))
 	token, hash := notify.NewToken()
-	fresh.TokenHash, fresh.Created, fresh.Deferred = hash, run.Created, sandbox.Deferred
-	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, fresh) }); err != nil {
+	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
+	packed := ledger.PackItems(points)
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := updateIntent(tx, fresh); err != nil {
+			return err
+		}
+		return tx.SetItems(fresh.UID, fresh.Attempt, packed)
+	})
+	if err != nil {
 		return fmt.Errorf("record intent: %w", err)
 	}
 	c.absences.Clear(run.UID)

@@ -38,7 +38,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	}
 	if status.Phase == v1alpha1.PhaseSuspended {
 		run.State, run.Stop, run.Reason = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended
-		run.Confirmed, run.Ended, run.Procs = true, c.Now(), max(job.Queue(), run.Procs)
+		run.Confirmed, run.Ended, run.Procs = true, c.Now(), max(job.Jobs(), run.Procs)
 		if run.Cluster == 0 {
 			return run, nil
 		}

@@ -20,7 +20,11 @@ import (
 // submit begins an attempt after the newest in the ledger: finalizer, intent, sandbox, condor_submit, rows, in that
 // order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is final.
 func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *ledger.Run, attempt int) error {
-	sandbox, err := c.Site.render(job, attempt)
+	points, err := c.itemsOf(ctx, job, nil)
+	if err != nil {
+		return c.refuse(ctx, job, c.newRun(job, attempt), err)
+	}
+	sandbox, err := c.Site.render(job, attempt, points)
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt), err)
 	}
@@ -47,8 +51,8 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	}
 	run := t.Of(c.newRun(job, attempt))
 	token, hash := notify.NewToken()
-	run.TokenHash, run.Deferred = hash, sandbox.Deferred
-	begun, err := c.begin(ctx, job, run)
+	run.TokenHash, run.Deferred, run.Procs = hash, sandbox.Deferred, sandbox.Procs
+	begun, err := c.begin(ctx, job, run, ledger.PackItems(points))
 	if err != nil || !begun {
 		return err
 	}
@@ -57,8 +61,8 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 
 // begin sets the finalizers and writes the intent, unless the namespace has no room. It returns false if the object is
 // not as the cache said; the queue will get its present version.
-func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) (bool, error) {
-	leave, err := c.admit(ctx, job)
+func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, packed ledger.Items) (bool, error) {
+	leave, err := c.admit(ctx, job, run.Procs)
 	if err != nil {
 		return false, err
 	}
@@ -71,7 +75,12 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 	if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
 		return false, err
 	}
-	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(run) })
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := tx.InsertRun(run); err != nil {
+			return err
+		}
+		return tx.SetItems(run.UID, run.Attempt, packed)
+	})
 	if errors.Is(err, ledger.ErrExists) {
 		return false, nil
 	}
@@ -103,7 +112,7 @@ func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int) ledger.Run {
 	return ledger.Run{
 		UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation,
 		SpecHash: job.SpecHash(), Rerun: job.Rerun(),
-		State: ledger.Intent, Procs: job.Queue(), Created: c.Now(),
+		State: ledger.Intent, Procs: job.Jobs(), Created: c.Now(),
 		TempDir: filepath.Join(c.Staging, fmt.Sprintf("%s-%d", job.UID, attempt)), OutputDir: outputDir,
 	}
 }
@@ -182,8 +191,11 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 			return err
 		}
 		// The rows exist already if an htcd that no longer led has reopened the intent; they stay as they are.
-		if err := tx.InsertProcs(run, run.Procs); !errors.Is(err, ledger.ErrExists) {
+		if err := tx.InsertProcs(run, run.Procs); err != nil && !errors.Is(err, ledger.ErrExists) {
 			return err
+		}
+		if run.Restored {
+			return recallItems(tx, job, run)
 		}
 		return nil
 	})

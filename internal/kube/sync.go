@@ -202,7 +202,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 				s.Held = &held[0]
 			}
 		}
-		return nil
+		return nameItems(tx, &s)
 	})
 	if err != nil {
 		return s, fmt.Errorf("gather: %w", err)

@@ -24,9 +24,9 @@ type Site struct {
 	MaxOutput        int64    // MiB of output per job; 0: no limit
 }
 
-// render returns the sandbox of one attempt of an HTCJob. Its errors are of kind schedd.Refused.
-func (s Site) render(job *v1alpha1.HTCJob, attempt int) (schedd.Sandbox, error) {
-	d, err := s.describe(job, attempt)
+// render returns the sandbox of one attempt of an HTCJob, with the items of its procs if there are such. Its errors are of kind schedd.Refused.
+func (s Site) render(job *v1alpha1.HTCJob, attempt int, points []string) (schedd.Sandbox, error) {
+	d, err := s.describe(job, attempt, points)
 	if err != nil {
 		return schedd.Sandbox{}, err
 	}
@@ -34,8 +34,12 @@ func (s Site) render(job *v1alpha1.HTCJob, attempt int) (schedd.Sandbox, error) 
 }
 
 // describe translates an HTCJob into HTCondor's terms. Its errors are of kind schedd.Refused.
-func (s Site) describe(job *v1alpha1.HTCJob, attempt int) (schedd.Description, error) {
-	if err := s.fits(job.Queue()); err != nil {
+func (s Site) describe(job *v1alpha1.HTCJob, attempt int, points []string) (schedd.Description, error) {
+	queue := job.Queue()
+	if len(points) > 0 {
+		queue = len(points)
+	}
+	if err := s.fits(queue); err != nil {
 		return schedd.Description{}, err
 	}
 	if _, err := s.target(job); err != nil {
@@ -53,7 +57,8 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int) (schedd.Description, e
 	return schedd.Description{
 		Tag:              sent,
 		BatchName:        job.BatchName(),
-		Queue:            job.Queue(),
+		Queue:            queue,
+		Items:            points,
 		Options:          job.Spec.HTCOpts,
 		Allow:            s.AllowOptions,
 		JobOptions:       options,

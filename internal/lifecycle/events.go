@@ -18,7 +18,7 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 		return failureNews(s, phase)
 	case v1alpha1.PhaseHeld:
 		if s.Held != nil {
-			return "Held", fmt.Sprintf("%s held; %s: %s", IsOrAre(n.Held, "job"), s.Held.JobID(), s.Held.Message)
+			return "Held", fmt.Sprintf("%s held; %s: %s", IsOrAre(n.Held, "job"), nameOf(s, *s.Held), s.Held.Message)
 		}
 	case v1alpha1.PhaseRunning:
 		return "Running", fmt.Sprintf("%s running", IsOrAre(n.Running, "job"))
@@ -53,7 +53,7 @@ func failureNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 		message = fmt.Sprintf("%d of %s failed", n.Failed, all)
 	}
 	if len(s.Failures) > 0 {
-		message += fmt.Sprintf("; %s: %s", s.Failures[0].JobID(), s.Failures[0].Message)
+		message += "; " + howFailed(s, s.Failures[0])
 	}
 	return endReason(s, phase), message
 }
@@ -116,8 +116,7 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 		tell(false, "Released", "no job is held any more: %d idle, %d running", after.Idle, after.Running)
 	}
 	if before.Failed == 0 && after.Failed > 0 && !after.Phase.Terminal() && len(s.Failures) > 0 {
-		tell(true, "JobFailed", "%d of %s failed so far; %s: %s", after.Failed, Plural(s.Run.Procs, "job"),
-			s.Failures[0].JobID(), s.Failures[0].Message)
+		tell(true, "JobFailed", "%d of %s failed so far; %s", after.Failed, Plural(s.Run.Procs, "job"), howFailed(s, s.Failures[0]))
 	}
 	if !turned {
 		return events

@@ -14,9 +14,10 @@ type Situation struct {
 	Job      *v1alpha1.HTCJob
 	Run      *ledger.Run // the newest; nil if none was ever begun
 	Counts   ledger.Counts
-	Failures []ledger.Proc // the first few failed procs
-	Held     *ledger.Proc  // a held proc, if any
-	Orphans  bool          // the ledger has runs of an older object of this name
+	Failures []ledger.Proc  // the first few failed procs
+	Held     *ledger.Proc   // a held proc, if any
+	Items    map[int]string // for people: the variables that only a listed proc has, by its number; empty if none has any
+	Orphans  bool           // the ledger has runs of an older object of this name
 
 	Stopped   int  // how many of the failed procs htcd itself ended, for Run.Stop
 	Unfetched bool // some output has not been fetched yet

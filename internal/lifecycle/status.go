@@ -172,15 +172,15 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 		if !suspended && !(Stopping(s) && s.Stopped > 0) {
 			status.CompletionTime = timeOrNil(run.Ended)
 		}
-		status.Failures = describeFailures(s.Failures)
+		status.Failures = describeFailures(s)
 	}
 }
 
-func describeFailures(failed []ledger.Proc) []v1alpha1.Failure {
+func describeFailures(s Situation) []v1alpha1.Failure {
 	var failures []v1alpha1.Failure
-	for _, p := range failed {
+	for _, p := range s.Failures {
 		failures = append(failures, v1alpha1.Failure{
-			JobID: p.JobID(), ExitCode: int32OrNil(p.ExitCode), Signal: int32OrNil(p.Signal),
+			JobID: p.JobID(), Item: itemOf(s, p), ExitCode: int32OrNil(p.ExitCode), Signal: int32OrNil(p.Signal),
 			Reason: p.Reason, Message: Shorten(p.Message, MaxNote), Stderr: p.Stderr,
 		})
 	}
@@ -314,7 +314,7 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation)
 	switch {
 	case s.Held != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", fmt.Sprintf("%s held; %s: %s. Mend the cause and condor_release it; or set spec.suspend to true and, when Suspended, to false, which sends all jobs again; or delete the HTCJob",
-			Plural(s.Counts.Held, "job"), s.Held.JobID(), s.Held.Message))
+			Plural(s.Counts.Held, "job"), nameOf(s, *s.Held), s.Held.Message))
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")
 	}

@@ -39,7 +39,7 @@ func TestTheReasonOfAStatusIsWhatKeepsItFromGettingOn(t *testing.T) {
 func TestTheReasonThatAllFailuresShareIsTheHTCJobs(t *testing.T) {
 	code := 1
 	failed := func(reasons ...string) Situation {
-		s := Situation{Run: &ledger.Run{State: ledger.Submitted}, Counts: ledger.Counts{Failed: len(reasons)}}
+		s := Situation{Job: &v1alpha1.HTCJob{}, Run: &ledger.Run{State: ledger.Submitted}, Counts: ledger.Counts{Failed: len(reasons)}}
 		for _, reason := range reasons {
 			p := ledger.Proc{Reason: reason}
 			if reason == "ExitCode" {

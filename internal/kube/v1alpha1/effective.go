@@ -1,18 +1,51 @@
 package v1alpha1
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
 
-// Queue returns how many jobs the HTCJob asks for: spec.script.queue, else
-// spec.queue, else 1. The CRD refuses two different numbers.
+	"htc.cern.ch/htcd/internal/items"
+)
+
+// Queue returns how many jobs the HTCJob asks for: one for each of spec.items, or for each combination of spec.parameters;
+// spec.script.queue, else spec.queue, else 1. With spec.itemsFrom it is 0: the table says it, when the attempt begins.
 func (j *HTCJob) Queue() int {
-	switch {
-	case j.Spec.Script.Queue != nil:
-		return int(*j.Spec.Script.Queue)
-	case j.Spec.Queue != nil:
-		return int(*j.Spec.Queue)
+	switch s := j.Spec; {
+	case len(s.Items) > 0:
+		return len(s.Items)
+	case s.ItemsFrom != nil:
+		return 0
+	case len(s.Parameters) > 0:
+		return items.Count(s.Parameters)
+	case s.Script.Queue != nil:
+		return int(*s.Script.Queue)
+	case s.Queue != nil:
+		return int(*s.Queue)
 	default:
 		return 1
 	}
+}
+
+// Jobs returns how many jobs the HTCJob asks for, or with spec.itemsFrom how many the status shows; at least 1.
+func (j *HTCJob) Jobs() int {
+	if n := j.Queue(); n > 0 {
+		return n
+	}
+	return max(1, listed(j.Status.JobID), int(j.Status.Active+j.Status.Succeeded+j.Status.Failed))
+}
+
+// listed returns how many jobs JobIDs has listed.
+func listed(ids []string) int {
+	if len(ids) == 0 {
+		return 0
+	}
+	_, number, _ := strings.Cut(ids[len(ids)-1], ".")
+	last, err := strconv.Atoi(number[strings.Index(number, "-")+1:])
+	if err != nil {
+		return 0
+	}
+	return last + 1
 }
 
 // BatchName returns the name condor_q shows: spec.name, else metadata.name.

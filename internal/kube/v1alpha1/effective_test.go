@@ -64,3 +64,25 @@ func TestCountsArePresentWhenZero(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"active":0,"succeeded":0,"failed":0,"idle":0,"running":0,"held":0}`, string(raw))
 }
+
+func TestHowManyJobsThereAre(t *testing.T) {
+	value := func(n int) v1alpha1.Parameter { return make(v1alpha1.Parameter, n) }
+	for name, c := range map[string]struct {
+		spec        v1alpha1.HTCJobSpec
+		status      v1alpha1.HTCJobStatus
+		queue, jobs int
+	}{
+		"one by default":                    {queue: 1, jobs: 1},
+		"one for each item":                 {spec: v1alpha1.HTCJobSpec{Items: make([]v1alpha1.Item, 7)}, queue: 7, jobs: 7},
+		"one for each combination":          {spec: v1alpha1.HTCJobSpec{Parameters: map[string]v1alpha1.Parameter{"A": value(2), "B": value(3)}}, queue: 6, jobs: 6},
+		"a table that was not read":         {spec: v1alpha1.HTCJobSpec{ItemsFrom: &v1alpha1.ItemsFrom{}}, queue: 0, jobs: 1},
+		"a table of which jobs were sent":   {spec: v1alpha1.HTCJobSpec{ItemsFrom: &v1alpha1.ItemsFrom{}}, status: v1alpha1.HTCJobStatus{JobID: v1alpha1.JobIDs(9, 12), Active: 3}, queue: 0, jobs: 12},
+		"a table of which many were sent":   {spec: v1alpha1.HTCJobSpec{ItemsFrom: &v1alpha1.ItemsFrom{}}, status: v1alpha1.HTCJobStatus{JobID: v1alpha1.JobIDs(9, 4000)}, queue: 0, jobs: 4000},
+		"a table of which one more is sent": {spec: v1alpha1.HTCJobSpec{ItemsFrom: &v1alpha1.ItemsFrom{}}, status: v1alpha1.HTCJobStatus{JobID: v1alpha1.JobIDs(9, 1001)}, queue: 0, jobs: 1001},
+		"a table that is being sent":        {spec: v1alpha1.HTCJobSpec{ItemsFrom: &v1alpha1.ItemsFrom{}}, status: v1alpha1.HTCJobStatus{Active: 5}, queue: 0, jobs: 5},
+	} {
+		job := &v1alpha1.HTCJob{Spec: c.spec, Status: c.status}
+		require.Equal(t, c.queue, job.Queue(), name)
+		require.Equal(t, c.jobs, job.Jobs(), name)
+	}
+}

@@ -22,7 +22,7 @@ import (
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.reason`,description="Why it does not get on, or has failed."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?active.orValue(0) == 0 || self.spec.script == oldSelf.spec.script && [self.spec.?name] == [oldSelf.spec.?name] && [self.spec.?queue] == [oldSelf.spec.?queue] && [self.spec.?htcopts] == [oldSelf.spec.?htcopts] && [self.spec.?environment] == [oldSelf.spec.?environment] && [self.spec.?inputs] == [oldSelf.spec.?inputs] && [self.spec.?resources] == [oldSelf.spec.?resources] && [self.spec.?accountingGroup] == [oldSelf.spec.?accountingGroup] && [self.spec.?requirements] == [oldSelf.spec.?requirements] && [self.spec.?retries] == [oldSelf.spec.?retries] && [self.spec.?successExitCodes] == [oldSelf.spec.?successExitCodes] && [self.spec.?memoryRetry] == [oldSelf.spec.?memoryRetry] && [self.spec.?heldDeadlineSeconds] == [oldSelf.spec.?heldDeadlineSeconds] && [self.spec.?idleDeadlineSeconds] == [oldSelf.spec.?idleDeadlineSeconds] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds and logsPod may change at any time"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?active.orValue(0) == 0 || self.spec.script == oldSelf.spec.script && [self.spec.?name] == [oldSelf.spec.?name] && [self.spec.?queue] == [oldSelf.spec.?queue] && [self.spec.?items] == [oldSelf.spec.?items] && [self.spec.?itemsFrom] == [oldSelf.spec.?itemsFrom] && [self.spec.?parameters] == [oldSelf.spec.?parameters] && [self.spec.?htcopts] == [oldSelf.spec.?htcopts] && [self.spec.?environment] == [oldSelf.spec.?environment] && [self.spec.?inputs] == [oldSelf.spec.?inputs] && [self.spec.?resources] == [oldSelf.spec.?resources] && [self.spec.?accountingGroup] == [oldSelf.spec.?accountingGroup] && [self.spec.?requirements] == [oldSelf.spec.?requirements] && [self.spec.?retries] == [oldSelf.spec.?retries] && [self.spec.?successExitCodes] == [oldSelf.spec.?successExitCodes] && [self.spec.?memoryRetry] == [oldSelf.spec.?memoryRetry] && [self.spec.?heldDeadlineSeconds] == [oldSelf.spec.?heldDeadlineSeconds] && [self.spec.?idleDeadlineSeconds] == [oldSelf.spec.?idleDeadlineSeconds] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds and logsPod may change at any time"
 type HTCJob struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -55,6 +55,7 @@ type HTCJobList struct {
 // fields that Sent leaves out.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.queue) || !has(self.script.queue) || self.queue == self.script.queue",fieldPath=".queue",message="spec.queue and spec.script.queue differ: write the number once, in spec.script.queue"
+// +kubebuilder:validation:XValidation:rule="[has(self.queue) || has(self.script.queue), has(self.items), has(self.itemsFrom), has(self.parameters)].filter(x, x).size() <= 1",message="queue, items, itemsFrom and parameters each say how many jobs there are: keep one of them"
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || has(self.resources) && has(self.resources.memory) || has(self.htcopts) && self.htcopts.lowerAscii().contains('request_memory')",fieldPath=".memoryRetry",message="memoryRetry needs resources.memory, which it doubles"
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || !has(self.resources) || !has(self.resources.memory) || quantity(string(self.memoryRetry.maxMemory)).isGreaterThan(quantity(string(self.resources.memory)))",fieldPath=".memoryRetry",message="memoryRetry.maxMemory must be more than resources.memory, which is asked for first"
 type HTCJobSpec struct {
@@ -76,6 +77,32 @@ type HTCJobSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	Queue *int32 `json:"queue,omitempty"`
+
+	// Items has one element for each job, with variables of its script: it
+	// replaces queue. An item's variable overrides that of environment.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10000
+	// +kubebuilder:validation:XValidation:rule="self[0].all(k, size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$')) && self.all(i, i.all(k, k in self[0] || size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$')))",message="a variable's name must be letters, digits and _, at most 128, and not begin with a digit"
+	// +kubebuilder:validation:XValidation:rule="self[0].all(k, !k.matches('^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH)$|^(_CONDOR_|APPTAINER|SINGULARITY)')) && self.all(i, i.all(k, k in self[0] || !k.matches('^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH)$|^(_CONDOR_|APPTAINER|SINGULARITY)')))",message="HTCPROCID, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
+	// +kubebuilder:validation:XValidation:rule="self.map(i, i.map(k, size(k) + size(i[k]) + 2).sum()).sum() <= 262144",message="items must be at most 256 KiB and some 40,000 variables together: put them into a ConfigMap and name it in itemsFrom"
+	Items []Item `json:"items,omitempty"`
+
+	// ItemsFrom takes the items from a table, which is read when the attempt begins.
+	// +optional
+	ItemsFrom *ItemsFrom `json:"itemsFrom,omitempty"`
+
+	// Parameters makes one job of each combination of its variables' values, in the
+	// order of the names, the last one's values changing fastest: it replaces queue.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=10
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",message="a variable's name must be letters, digits and _, at most 128, and not begin with a digit"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(HTCPROCID|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$'))",message="HTCPROCID, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
+	// +kubebuilder:validation:XValidation:rule="[self.map(k, double(self[k].size()))].all(l, (l.size() > 0 ? l[0] : 1.0) * (l.size() > 1 ? l[1] : 1.0) * (l.size() > 2 ? l[2] : 1.0) * (l.size() > 3 ? l[3] : 1.0) * (l.size() > 4 ? l[4] : 1.0) * (l.size() > 5 ? l[5] : 1.0) * (l.size() > 6 ? l[6] : 1.0) * (l.size() > 7 ? l[7] : 1.0) * (l.size() > 8 ? l[8] : 1.0) * (l.size() > 9 ? l[9] : 1.0) <= 100000.0)",message="parameters must make at most 100000 combinations: make it several HTCJobs"
+	// +kubebuilder:validation:XValidation:rule="self.map(k, self[k].map(v, size(v) + 1).sum()).sum() <= 262144",message="the values of parameters must be at most 256 KiB together: make it several HTCJobs"
+	Parameters map[string]Parameter `json:"parameters,omitempty"`
 
 	// HTCOpts holds more submit commands, one per line, as in a submit file:
 	// `+JobFlavour = "espresso"`, `request_memory = 2GB`.

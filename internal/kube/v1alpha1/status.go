@@ -106,6 +106,10 @@ type Failure struct {
 	// +required
 	JobID string `json:"jobid"`
 
+	// Item is the variables that only this job has, NAME=value, of items, itemsFrom or parameters; cut after 256 bytes.
+	// +optional
+	Item string `json:"item,omitempty"`
+
 	// ExitCode is the script's return code, absent when it has none.
 	// +optional
 	ExitCode *int32 `json:"exitCode,omitempty"`

@@ -1,0 +1,68 @@
+package kube
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/internal/items"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// itemsOf returns the variables of each job of an attempt; none if a number alone says how many there are. A table is read once:
+// for an attempt whose intent is in the ledger, given as run, it is the one that was recorded with it.
+func (c *Controller) itemsOf(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run) ([]string, error) {
+	if job.Spec.ItemsFrom == nil {
+		return inlineItems(job)
+	}
+	return nil, schedd.Refusal("spec.itemsFrom: this htcd reads no tables yet: leave it out")
+}
+
+// inlineItems returns the items of a spec that has them itself.
+func inlineItems(job *v1alpha1.HTCJob) (all []string, err error) {
+	switch {
+	case len(job.Spec.Items) > 0:
+		all, err = items.List(job.Spec.Items, schedd.CheckVariable)
+	case len(job.Spec.Parameters) > 0:
+		all, err = items.Product(job.Spec.Parameters, schedd.CheckVariable)
+	}
+	if err != nil {
+		return nil, schedd.Refusal("%w", err)
+	}
+	return all, nil
+}
+
+// recallItems records the items of a run again after the ledger had lost them, if the spec still says them.
+func recallItems(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) error {
+	if run.SpecHash != job.SpecHash() {
+		return nil
+	}
+	all, err := inlineItems(job)
+	if err != nil || len(all) != run.Procs {
+		return nil // nothing to recall: then the jobs are named by their ids alone
+	}
+	return tx.SetItems(run.UID, run.Attempt, ledger.PackItems(all))
+}
+
+// nameItems finds the items of the jobs that a status names.
+func nameItems(tx *ledger.Tx, s *lifecycle.Situation) error {
+	named := s.Failures
+	if s.Held != nil {
+		named = append(named[:len(named):len(named)], *s.Held)
+	}
+	for _, p := range named {
+		item, err := tx.Item(p.UID, p.Attempt, p.Proc)
+		if err != nil {
+			return err
+		}
+		if item == "" {
+			return nil // none of them has one
+		}
+		if s.Items == nil {
+			s.Items = map[int]string{}
+		}
+		s.Items[p.Proc] = items.Label(item)
+	}
+	return nil
+}
