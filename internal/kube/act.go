@@ -137,10 +137,8 @@ func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.S
 		return c.restore(ctx, job)
 	case lifecycle.Remove:
 		return c.finalize(ctx, job)
-	case lifecycle.Suspend:
-		return c.stop(ctx, job, s, crosscheck.StopSuspended)
-	case lifecycle.Expire:
-		return c.stop(ctx, job, s, crosscheck.StopDeadline)
+	case lifecycle.Stop:
+		return c.stop(ctx, job, s, d)
 	}
 	return nil
 }

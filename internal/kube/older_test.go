@@ -247,7 +247,7 @@ func TestAStaleObjectBeginsAndStopsNothing(t *testing.T) {
 	require.Equal(t, []any{4, 4, "b"}, []any{run.Attempt, run.Cluster, run.Rerun})
 
 	require.NoError(t, w.submit(t.Context(), older, &run, 5))
-	require.NoError(t, w.stop(t.Context(), suspended, lifecycle.Situation{Job: suspended, Run: &run}, crosscheck.StopSuspended))
+	require.NoError(t, w.stop(t.Context(), suspended, lifecycle.Situation{Job: suspended, Run: &run}, lifecycle.Decision{Reason: crosscheck.StopSuspended}))
 	require.Equal(t, sent, w.schedd.Calls(scheddtest.Submit))
 	require.Equal(t, run, w.run("one"))
 	require.Equal(t, schedd.Idle, w.schedd.Jobs()[len(w.schedd.Jobs())-1].Status)

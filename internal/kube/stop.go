@@ -25,14 +25,14 @@ import (
 //	                   └───── killed or failed anywhere ─────┘               suspended: Removed; else as it is
 //
 // A job that ended by itself in the meantime keeps its result and stays in the queue until its output has been fetched.
-func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, why string) error {
+func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, d lifecycle.Decision) error {
 	run := *s.Run
 	if run.Stop == "" {
 		fresh, err := c.fresh(ctx, job)
 		if err != nil || !fresh {
 			return err
 		}
-		run, err = c.beginStop(ctx, job, run, why, s.Counts.Active)
+		run, err = c.beginStop(ctx, job, run, d, s.Counts.Active)
 		if errors.Is(err, errEnded) {
 			return nil
 		}
@@ -111,11 +111,7 @@ func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]string, e
 var errEnded = errors.New("the attempt has ended")
 
 // beginStop records that a run is to be stopped and why.
-func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, why string, active int) (ledger.Run, error) {
-	message := crosscheck.StopMessage(why)
-	if deadline := job.Spec.ActiveDeadlineSeconds; why == crosscheck.StopDeadline && deadline != nil {
-		message = fmt.Sprintf("%s have passed since the submission (spec.activeDeadlineSeconds)", lifecycle.Plural(int(*deadline), "second"))
-	}
+func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, d lifecycle.Decision, active int) (ledger.Run, error) {
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
 		if run, err = tx.Run(run.UID, run.Attempt); err != nil {
 			return err
@@ -123,13 +119,13 @@ func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run le
 		if run.State != ledger.Submitted || run.Stop != "" {
 			return errEnded
 		}
-		run.Stop, run.Message, run.Confirmed = why, message, false
+		run.Stop, run.Message, run.Confirmed = d.Reason, d.Message, false
 		return tx.UpdateRun(run)
 	})
 	if err != nil {
 		return run, err
 	}
-	c.Events.Normal(job, "Stopping", fmt.Sprintf("%s: %s being removed from HTCondor", message, lifecycle.IsOrAre(active, "job")))
+	c.Events.Normal(job, "Stopping", fmt.Sprintf("%s: %s being removed from HTCondor", d.Message, lifecycle.IsOrAre(active, "job")))
 	return run, nil
 }
 

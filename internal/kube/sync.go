@@ -88,7 +88,9 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	if at := lifecycle.Expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
 		return c.expire(ctx, job)
 	}
-	c.wake(key, s)
+	if wait := d.Again.Sub(c.Now()); !d.Again.IsZero() && wait > 0 {
+		c.queue.AddAfter(key, wait)
+	}
 	return err
 }
 
@@ -111,15 +113,6 @@ func (c *Controller) nameSpec(ctx context.Context, s lifecycle.Situation) error 
 	}
 	s.Run.SpecHash = s.Job.SpecHash()
 	return nil
-}
-
-// wake queues an HTCJob for its deadline and its expiry.
-func (c *Controller) wake(key string, s lifecycle.Situation) {
-	for _, at := range []time.Time{lifecycle.Deadline(s), lifecycle.Expiry(s)} {
-		if wait := at.Sub(c.Now()); !at.IsZero() && wait > 0 {
-			c.queue.AddAfter(key, wait)
-		}
-	}
 }
 
 // syncGone queues the removal of a vanished HTCJob if the ledger still has runs of it.

@@ -19,7 +19,7 @@ func LogsGoal(s Situation) (g logspod.Goal, ok bool) {
 	case !s.Job.Spec.LogsPod:
 		g.None = true
 		return g, meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionLogsPod) != nil
-	case !over(s), s.Unfetched, due(s):
+	case !s.over(), s.Unfetched:
 		return g, false
 	}
 	g.Attempt, g.Succeeded = s.Run.Attempt, phase(s) == v1alpha1.PhaseSucceeded

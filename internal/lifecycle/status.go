@@ -139,7 +139,7 @@ type setCondition func(kind string, is metav1.ConditionStatus, reason, message s
 
 // describeRun fills in everything that comes from the newest run.
 func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
-	run, back := s.Run, withheld(s)
+	run, back := s.Run, s.withheld()
 	status.Attempt, status.SpecHash, status.Rerun = int32(run.Attempt), run.SpecHash, run.Rerun
 	status.LastChecked = timeOrNil(run.Checked)
 	// A client that waits for a condition of the changed spec must not see the end of the previous attempt instead.
@@ -169,7 +169,7 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 		if !suspended {
 			status.StartTime = timeOrNil(run.Submitted)
 		}
-		if !suspended && !(Stopping(s) && s.Stopped > 0) {
+		if !suspended && !(s.stage() == stopping && s.Stopped > 0) {
 			status.CompletionTime = timeOrNil(run.Ended)
 		}
 		status.Failures = describeFailures(s)
@@ -191,7 +191,7 @@ func describeFailures(s Situation) []v1alpha1.Failure {
 func phase(s Situation) v1alpha1.Phase {
 	run, n := s.Run, s.Counts
 	switch {
-	case withheld(s):
+	case s.withheld():
 		return v1alpha1.PhaseSuspended
 	case run == nil:
 		return v1alpha1.PhasePending
@@ -205,7 +205,7 @@ func phase(s Situation) v1alpha1.Phase {
 		return v1alpha1.PhaseHeld
 	case n.Active > 0:
 		return v1alpha1.PhaseIdle
-	case Stopping(s) && run.Stop == crosscheck.StopSuspended && s.Stopped > 0:
+	case s.stage() == stopping && run.Stop == crosscheck.StopSuspended && s.Stopped > 0:
 		return v1alpha1.PhaseSuspended
 	case n.Failed == 0:
 		return v1alpha1.PhaseSucceeded
@@ -230,7 +230,7 @@ func submittedCondition(set setCondition, s Situation, v View) {
 	// The previous run has ended, and the changed spec waits.
 	case v.Blocker != nil && v.Blocker.Reason == ReasonNamespaceLimit:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
-	case withheld(s):
+	case s.withheld():
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Suspended", "spec.suspend is true")
 	case run != nil && run.State == ledger.Submitted:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionTrue, "Submitted",
@@ -277,7 +277,7 @@ func progressConditions(set setCondition, status *v1alpha1.HTCJobStatus, s Situa
 		reason, message := phaseNews(s, status.Phase)
 		set(stays, metav1.ConditionTrue, reason, message)
 	case v1alpha1.PhaseSuspended:
-		if !Stopping(s) {
+		if s.stage() != stopping {
 			break
 		}
 		fallthrough
@@ -295,10 +295,10 @@ func progressConditions(set setCondition, status *v1alpha1.HTCJobStatus, s Situa
 func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	is, reason, message := metav1.ConditionFalse, "NotSuspended", "spec.suspend is false"
 	switch run := s.Run; {
-	case withheld(s):
+	case s.withheld():
 		is = metav1.ConditionTrue
 		reason, message = phaseNews(s, v1alpha1.PhaseSuspended)
-	case run != nil && run.Stop == crosscheck.StopSuspended && Stopping(s):
+	case s.stage() == stopping && run.Stop == crosscheck.StopSuspended:
 		reason, message = reasonStopping, "the jobs are being removed from HTCondor"
 	case s.Job.Spec.Suspend && status.Phase.Terminal():
 		reason, message = "Ended", "the jobs had ended before spec.suspend could stop them"

@@ -1,24 +1,28 @@
 package lifecycle
 
 import (
+	"fmt"
 	"time"
 
-	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// Deadline returns when an attempt must have ended; the zero time means no limit.
-func Deadline(s Situation) time.Time {
-	run, seconds := s.Run, s.Job.Spec.ActiveDeadlineSeconds
-	if run == nil || run.State != ledger.Submitted || run.Stop != "" || s.Counts.Active == 0 || seconds == nil {
+// deadline returns when an active attempt must have ended; the zero time means no limit.
+func deadline(s Situation) time.Time {
+	if s.Run.Stop != "" || s.Job.Spec.ActiveDeadlineSeconds == nil {
 		return time.Time{}
 	}
-	return after(run.Submitted, *seconds)
+	return after(s.Run.Submitted, *s.Job.Spec.ActiveDeadlineSeconds)
 }
 
-// overdue reports whether the present attempt has exceeded its deadline.
+// overdue reports whether an active attempt has exceeded its deadline.
 func overdue(s Situation) bool {
-	at := Deadline(s)
+	at := deadline(s)
 	return !at.IsZero() && !s.Now.Before(at)
+}
+
+func deadlinePassed(job *v1alpha1.HTCJob) string {
+	return fmt.Sprintf("%s have passed since the submission (spec.activeDeadlineSeconds)", Plural(int(*job.Spec.ActiveDeadlineSeconds), "second"))
 }
 
 // after adds seconds to t, at most a century of them, since a Duration cannot hold every int64.
@@ -33,7 +37,7 @@ const patienceForOutput = time.Hour
 // Expiry returns when an ended HTCJob should be deleted; the zero time means never.
 func Expiry(s Situation) time.Time {
 	run, ttl := s.Run, s.Job.Spec.TTLSecondsAfterFinished
-	if !over(s) || run.Ended.IsZero() || ttl == nil || s.Job.DeletionTimestamp != nil || due(s) {
+	if !s.over() || run.Ended.IsZero() || ttl == nil || s.Job.DeletionTimestamp != nil {
 		return time.Time{}
 	}
 	at := after(run.Ended, int64(*ttl))
