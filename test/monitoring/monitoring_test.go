@@ -1,4 +1,4 @@
-// Package monitoring holds the files of deploy/monitoring against Debian's Prometheus and its promtool, in a running lab.
+// Package monitoring tests the files of deploy/monitoring with Debian's Prometheus and promtool in a running lab.
 package monitoring
 
 import (
@@ -20,7 +20,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// file is the path of a file of deploy/monitoring, which is the same inside the lab's Debian root.
+// file returns the path of a file of deploy/monitoring, which is the same inside the lab's Debian root.
 func file(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("../../deploy/monitoring", name))
@@ -39,7 +39,7 @@ func TestPromtoolFindsNoFaultInTheAlerts(t *testing.T) {
 	}
 }
 
-// dashboard is what concerns Prometheus in one of Grafana's.
+// dashboard is the part of a Grafana dashboard that concerns Prometheus.
 type dashboard struct {
 	Panels []struct {
 		Type       string
@@ -57,7 +57,7 @@ type dashboard struct {
 
 type source struct{ Type, UID string }
 
-// queries are the dashboard's, as Grafana sends them for a range of some minutes.
+// queries returns the dashboard's queries as Grafana sends them for a range of a few minutes.
 func queries(t *testing.T) (found []string) {
 	t.Helper()
 	text, err := os.ReadFile(file(t, "dashboard.json"))
@@ -90,11 +90,11 @@ func TestEachQueryOfTheDashboardHasAResult(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, part.Stop(context.WithoutCancel(t.Context()))) })
 	address := prometheus(t, b.Lab)
 
-	// A rate needs a sample from before.
+	// A rate needs an earlier sample.
 	b.Eventually(func() bool { return hasNumber(t, address, "htcd_submission_duration_seconds_count") },
 		func() string { return "Prometheus never had a sample of htcd's" })
 
-	// Some of the metrics are there only while a run is open.
+	// Some metrics exist only while a run is open.
 	b.Script("open", "sleep 600\n")
 	b.Phase("open", v1alpha1.PhaseRunning)
 	b.Script("ends", "echo A\n", trial.Queue(2))
@@ -119,7 +119,7 @@ func TestEachQueryOfTheDashboardHasAResult(t *testing.T) {
 	}
 }
 
-// prometheus is the address of the lab's.
+// prometheus returns the address of the lab's Prometheus.
 func prometheus(t *testing.T, running *lab.Lab) string {
 	t.Helper()
 	event, err := running.Ask(t.Context(), lab.Request{Op: lab.OpStatus}, nil)
@@ -129,7 +129,7 @@ func prometheus(t *testing.T, running *lab.Lab) string {
 	return fmt.Sprintf("http://127.0.0.1:%d", event.Parts[i].Port)
 }
 
-// hasNumber says whether a query has a result now; quantiles of what has not happened are none.
+// hasNumber reports whether a query has a result now other than NaN, which is the quantile of no samples.
 func hasNumber(t *testing.T, address, query string) bool {
 	t.Helper()
 	var result struct {
@@ -144,7 +144,7 @@ func hasNumber(t *testing.T, address, query string) bool {
 	return false
 }
 
-// ask is a question to Prometheus, which may have no error.
+// ask sends a request to Prometheus, which must succeed.
 func ask(t *testing.T, address string, data any) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)

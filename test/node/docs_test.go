@@ -17,13 +17,13 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// TestWhoFollowsTheDocsHasAnHTCdThatWorks goes through them line by line, with the lab's own site: away with the htcd that is
-// there, and from nothing to one that works.
+// TestWhoFollowsTheDocsHasAnHTCdThatWorks follows the documentation line by line with the lab's own site: it uninstalls
+// the running htcd and installs one that works.
 func TestWhoFollowsTheDocsHasAnHTCdThatWorks(t *testing.T) {
 	b := newBench(t)
 	clone, err := lab.CloneAround(".")
 	require.NoError(t, err)
-	works := "ok       authorisation" // as the doctor in the pod says
+	works := "ok       authorisation" // as the doctor in the pod reports it
 	for _, document := range []struct{ name, says string }{
 		{"uninstall.md", `namespace "htcd" deleted`}, {"install.md", works}, {"upgrade.md", works}, {"troubleshoot.md", works},
 	} {

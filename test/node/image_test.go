@@ -25,7 +25,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/sbom"
 )
 
-// archive is the file of the image that the lab runs.
+// archive returns the file of the image that the lab runs.
 func archive(t *testing.T) string {
 	t.Helper()
 	running, err := lab.Find()
@@ -33,7 +33,7 @@ func archive(t *testing.T) string {
 	return parts.OperatorArchive(running)
 }
 
-// unpack returns the directory of the image's files, and the programs among them.
+// unpack returns a directory with the image's files, and the programs among them.
 func unpack(t *testing.T) (root string, programs []string) {
 	t.Helper()
 	image, err := tarball.ImageFromPath(archive(t), nil)
@@ -70,7 +70,7 @@ func unpack(t *testing.T) (root string, programs []string) {
 	}
 }
 
-// called are the programs whose names stand in htcd's sources.
+// called returns the programs that htcd's sources name.
 func called(t *testing.T) []string {
 	t.Helper()
 	name := regexp.MustCompile(`"(condor_[a-z_]+|kinit|klist|kdestroy)"`)
@@ -133,13 +133,13 @@ func TestTheImageSaysWhatItIs(t *testing.T) {
 	require.True(t, slices.ContainsFunc(list.Modules, func(p sbom.Part) bool { return p.Name == "k8s.io/client-go" }))
 }
 
-// Whatever uid a cluster chooses: there is no passwd file that could know it.
+// A cluster may choose any uid, so no passwd file can contain it.
 func TestTheToolsRunAsAnyUser(t *testing.T) {
 	t.Parallel()
 	root, _ := unpack(t)
 	require.NoFileExists(t, filepath.Join(root, "etc/passwd"))
 	require.Contains(t, inside(t, root, "/usr/bin/condor_config_val", "-version"), "$CondorVersion: 23.9.")
-	// As a kubelet writes it into every pod; without it condor_submit asks DNS for a minute who it is.
+	// A kubelet writes this file into every pod; without it condor_submit asks DNS for its own name for a minute.
 	hostname, err := os.Hostname()
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(root, "etc", "hosts"), []byte("127.0.0.1 localhost "+hostname+"\n"), 0o644))
@@ -149,7 +149,7 @@ func TestTheToolsRunAsAnyUser(t *testing.T) {
 		`Cannot find KDC for realm "NOWHERE"`)
 }
 
-// inside runs a program with the image for its root, as a user that nobody knows, and returns all that it prints.
+// inside runs a program in the image's root, with a uid without a passwd entry, and returns its output.
 func inside(t *testing.T, root, program string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)

@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// The first experiment of a thesis on such an operator: a job, and what it has written by plain kubectl logs.
+// The first experiment of a thesis on such an operator: a job whose output plain kubectl logs shows.
 func TestOutputIsReadWithKubectlLogs(t *testing.T) {
 	for name, c := range map[string]struct {
 		source string

@@ -15,7 +15,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-// What a site has without deploy/components/output, once it has deleted the APIService that an earlier overlay of its own had brought.
+// A site without deploy/components/output that has deleted the APIService of its earlier overlay.
 func TestWithoutTheComponentNothingHoldsUpADeletionWhenThereIsNoReplica(t *testing.T) {
 	b := newBench(t)
 	b.leader(1, "")

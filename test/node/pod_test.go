@@ -21,7 +21,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// bench is a test's namespace, and htcd's Deployment, which is everybody's.
+// bench is a test's namespace and htcd's Deployment, which all tests share.
 type bench struct {
 	*trial.Bench
 	client kubernetes.Interface
@@ -42,7 +42,7 @@ func (b bench) htcd(args ...string) string {
 	return out
 }
 
-// pods are htcd's that are not on their way out.
+// pods returns htcd's pods that are not being deleted.
 func (b bench) pods() (all []corev1.Pod) {
 	b.T.Helper()
 	list, err := b.client.CoreV1().Pods(parts.PodNamespace).List(b.T.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=htcd"})
@@ -64,7 +64,7 @@ func ready(pod corev1.Pod) bool {
 	return false
 }
 
-// leader waits until there are n pods, all of them ready, and one of them that is not other holds the Lease, and returns
+// leader waits until there are n pods, all of them ready, of which one holds the Lease that is not other, and returns
 // that one.
 func (b bench) leader(n int, other string) corev1.Pod {
 	b.T.Helper()
@@ -87,7 +87,7 @@ func (b bench) leader(n int, other string) corev1.Pod {
 	return leader
 }
 
-// process returns the host's pid of htcd in a pod.
+// process returns the pid, on the host, of htcd in a pod.
 func (b bench) process(pod corev1.Pod) int {
 	b.T.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
@@ -132,8 +132,8 @@ func TestExamplesRunThroughThePod(t *testing.T) {
 	}
 }
 
-// A job's end comes through nginx, as the Ingress says, to the Service, and so to the pod that is ready. Everything
-// else of htcd is out of reach there.
+// A callback passes nginx, configured by the Ingress, and the Service to reach the ready pod. Nothing else of htcd can be
+// reached that way.
 func TestCallbacksComeThroughTheIngressAndTheService(t *testing.T) {
 	b := newBench(t)
 	calls := func() int {
@@ -198,7 +198,7 @@ func TestProbesAreAnswered(t *testing.T) {
 	require.NotContains(t, b.htcd("get", "events"), "Liveness probe failed")
 }
 
-// The way is the apiserver's own: through the Service htcd-output to the pod, with certificates that both have made.
+// The apiserver itself connects through the Service htcd-output to the pod; each has made its own certificate.
 func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 	b := newBench(t)
 	b.Script("talks", "echo out of the pod\n")

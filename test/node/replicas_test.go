@@ -19,8 +19,8 @@ import (
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-// Of two replicas both are ready, so that a rollout ends, and the Services lead to the one that works:
-// the first, the second when the first was evicted, and that one still when its process was killed.
+// Both of two replicas are ready, so that a rollout ends, and the Services lead to the active one:
+// the first, then the second after an eviction, and still the second after its process was killed.
 func TestOfTwoReplicasOneWorks(t *testing.T) {
 	b := newBench(t)
 	b.twoReplicas()
@@ -49,7 +49,7 @@ func TestOfTwoReplicasOneWorks(t *testing.T) {
 	b.htcd("rollout", "status", "deployment/htcd", "--timeout=60s")
 }
 
-// A standby cannot be ready without the right to take its label off: the Services would lead to it.
+// A standby without the right to remove its label cannot become ready: the Services would lead to it.
 func TestAStandbyThatMayNotTakeItsLabelOffIsNotReady(t *testing.T) {
 	b := newBench(t)
 	b.twoReplicas()
@@ -84,7 +84,7 @@ func (b bench) twoReplicas() {
 	b.htcd("scale", "deployment/htcd", "--replicas=2")
 }
 
-// serves waits until both Services lead to this pod alone.
+// serves waits until both Services lead only to this pod.
 func (b bench) serves(pod corev1.Pod) {
 	b.T.Helper()
 	for _, service := range []string{"htcd", "htcd-output"} {
@@ -105,7 +105,7 @@ func (b bench) serves(pod corev1.Pod) {
 	}
 }
 
-// reads waits for the output of an HTCJob, which comes by way of the Service htcd-output.
+// reads waits for the output of an HTCJob, read through the Service htcd-output.
 func (b bench) reads(name, output string) {
 	b.T.Helper()
 	b.Until(name, "fetched", func(job *v1alpha1.HTCJob) bool {
@@ -141,7 +141,7 @@ func TestAKilledHTCdIsStartedAgainInItsPod(t *testing.T) {
 	require.EqualValues(t, 1, b.Ended("goes-on").Status.Succeeded)
 }
 
-// A frozen htcd is told from a busy one, by the liveness probe; thawed in time it is left alone.
+// The liveness probe distinguishes a frozen htcd from a busy one; one that resumes in time is not restarted.
 func TestAFrozenHTCdIsNoticed(t *testing.T) {
 	b := newBench(t)
 	pod := b.leader(1, "")

@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// genericSite writes the lab's site once more, over deploy/overlays/generic and so without Kerberos.
+// genericSite writes the lab's site over deploy/overlays/generic, and so without Kerberos.
 func genericSite(b bench) (dir string) {
 	b.T.Helper()
 	clone, err := lab.CloneAround(".")
@@ -47,7 +47,7 @@ func genericSite(b bench) (dir string) {
 	return dir
 }
 
-// install applies a site and waits until its pod works.
+// install applies a site and waits until its pod is ready.
 func (b bench) install(ctx context.Context, site string) {
 	b.T.Helper()
 	for _, args := range [][]string{
@@ -68,7 +68,7 @@ func TestThePodOfAGenericPoolWorksWithItsTokenAndWithoutAKDC(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, []byte(token+"\n"), 0o600))
 	site := genericSite(b)
 	kdc := b.Lab.Part("kdc")
-	b.Condor("condor_q", "false") // from now on the lab's own tools have their ticket for the schedd
+	b.Condor("condor_q", "false") // gets the lab's own tools their ticket for the schedd while the KDC answers
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(ctx)
 		require.NoError(t, kdc.Start(ctx))

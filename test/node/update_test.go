@@ -12,10 +12,10 @@ import (
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-// updatedJobs is how many HTCJobs there are while htcd is updated.
+// updatedJobs is the number of HTCJobs during the update.
 const updatedJobs = 50
 
-// The jobs are in all states meanwhile: not yet applied, not yet sent, waiting, running, ending.
+// During the update the jobs are in all states: not yet applied, not yet sent, waiting, running, ending.
 func TestAnUpdateUnderLoadLosesAndDoublesNothing(t *testing.T) {
 	b := newBench(t)
 	before := b.leader(1, "")
@@ -50,7 +50,7 @@ func TestAnUpdateUnderLoadLosesAndDoublesNothing(t *testing.T) {
 	}
 	require.Len(t, ids, updatedJobs)
 
-	// What HTCondor has of this namespace, in the queue and out of it, is these and no other.
+	// HTCondor has exactly these jobs of this namespace, in the queue and in the history.
 	seen := map[string]bool{}
 	constraint := fmt.Sprintf("HTCJobNamespace == %q", b.Namespace)
 	for _, tool := range []string{"condor_q", "condor_history"} {

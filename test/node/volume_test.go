@@ -15,8 +15,8 @@ import (
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-// The lab's volume is as large as the machine's disk. With one that is as large as the shipped claim says, and with
-// nothing set that is not shipped, output is fetched.
+// The lab's volume is as large as the machine's disk. Output is also fetched to a volume of the shipped claim's size, with
+// the shipped settings.
 func TestOutputIsFetchedToAVolumeOfTheShippedSize(t *testing.T) {
 	b := newBench(t)
 	size := resource.MustParse(b.htcd("get", "pvc", "pvc-cephfs-cms", "-o", "jsonpath={.spec.resources.requests.storage}"))
@@ -39,7 +39,7 @@ func TestOutputIsFetchedToAVolumeOfTheShippedSize(t *testing.T) {
 	b.Kubectl("delete", "htcjob", "talks", "--timeout=60s")
 }
 
-// scale waits until the Deployment has as many pods, ready, and no others are left.
+// scale waits until the Deployment has exactly this number of pods, all of them ready.
 func scale(t *testing.T, l *lab.Lab, replicas string) {
 	t.Helper()
 	for _, args := range [][]string{
@@ -56,7 +56,7 @@ func scale(t *testing.T, l *lab.Lab, replicas string) {
 	}
 }
 
-// run runs a command as root among the lab's own processes.
+// run runs a command as root in the lab's namespaces.
 func run(t *testing.T, l *lab.Lab, name string, args ...string) {
 	t.Helper()
 	_, err := l.RunAs(context.WithoutCancel(t.Context()), "root", name, args...)

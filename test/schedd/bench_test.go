@@ -25,7 +25,7 @@ const (
 	token    = "tok-0123456789abcdef"
 )
 
-// bench is one test's way to the schedd: a run of its own, with robot's ticket.
+// bench is one test's run, with robot's ticket for the schedd.
 type bench struct {
 	*schedd.Client
 	t     *testing.T
@@ -48,7 +48,7 @@ type event struct {
 
 func world(t *testing.T) parts.World {
 	t.Helper()
-	running, err := lab.Open(os.Getenv("HTCD_LAB")) // whether it runs can be seen from outside only
+	running, err := lab.Open(os.Getenv("HTCD_LAB")) // whether it runs can only be seen from outside
 	require.NoError(t, err)
 	text, err := os.ReadFile(running.Path("run", "world.json"))
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func (b *bench) received() []event {
 	return append([]event(nil), b.events...)
 }
 
-// submit sends b.d and removes what is left of it when the test is over.
+// submit sends b.d; at the end of the test its remaining jobs are removed.
 func (b *bench) submit() schedd.Cluster {
 	b.t.Helper()
 	cluster, err := b.send()
@@ -129,7 +129,7 @@ func (b *bench) send() (schedd.Cluster, error) {
 	return b.Submit(b.t.Context(), b.id, dir)
 }
 
-// stage writes what Render makes of d.
+// stage writes the sandbox that Render returns for d.
 func stage(dir string, d schedd.Description) error {
 	s, err := d.Render()
 	if err != nil {
@@ -138,7 +138,7 @@ func stage(dir string, d schedd.Description) error {
 	return schedd.Stage(dir, s, token)
 }
 
-// jobs asks for the run's jobs.
+// jobs returns the run's jobs.
 func (b *bench) jobs() []schedd.Job {
 	b.t.Helper()
 	var jobs []schedd.Job
@@ -149,7 +149,7 @@ func (b *bench) jobs() []schedd.Job {
 	return jobs
 }
 
-// until waits until every job of the run is as wanted.
+// until waits until every job of the run satisfies a condition.
 func (b *bench) until(wanted string, is func(schedd.Job) bool) []schedd.Job {
 	b.t.Helper()
 	var jobs []schedd.Job

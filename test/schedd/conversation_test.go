@@ -71,9 +71,9 @@ func TestJobsRunAndCallBack(t *testing.T) {
 	}
 }
 
-// pathWithout is a directory on the node with all programs a job needs but one.
+// pathWithout returns a directory on the node with all programs that a job needs except one.
 func (b *bench) pathWithout(program string) string {
-	// Not in /tmp: every job has one of its own.
+	// Not in /tmp, of which every job has its own.
 	dir, err := os.MkdirTemp("/run", "path-")
 	require.NoError(b.t, err)
 	b.t.Cleanup(func() { require.NoError(b.t, os.RemoveAll(dir)) })
@@ -83,7 +83,7 @@ func (b *bench) pathWithout(program string) string {
 		require.NoError(b.t, err)
 		for _, e := range entries {
 			if e.Name() != program {
-				_ = os.Symlink(filepath.Join(place, e.Name()), filepath.Join(dir, e.Name())) // the first place wins
+				_ = os.Symlink(filepath.Join(place, e.Name()), filepath.Join(dir, e.Name())) // the first directory takes precedence
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// produces has condor_submit ask a site's program for the credential of jobs, as SEC_CREDENTIAL_PRODUCER does.
+// produces makes condor_submit ask a site's program for the jobs' credential, as SEC_CREDENTIAL_PRODUCER does.
 func (b *bench) produces(program string) {
 	b.t.Helper()
 	usual, err := os.ReadFile(b.world.Lab.Path("condor", "client.conf"))
@@ -23,7 +23,7 @@ func (b *bench) produces(program string) {
 	b.Client = schedd.New(o)
 }
 
-// producer is such a program, which hands on the ticket that it is called with.
+// producer is such a program; it returns the ticket that it is called with.
 func producer(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "producer")
@@ -35,7 +35,7 @@ func TestAJobHasTheTicketOfItsAccountWhereTheSiteProvidesForThat(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]string{
 		"asked for":     "MY.SendCredential = True\n",
-		"not asked for": "", // condor_submit asks the program for every submission, and then sends it along
+		"not asked for": "", // condor_submit asks the program for every submission and sends the credential along
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,5 @@
-// Package schedd_test holds internal/schedd and its ticket keeper against the real HTCondor, Kerberos and apptainer
-// of a running lab. The tools are inside the lab's Debian root, so the test binary runs itself there, as the account
-// that htcd has.
+// Package schedd_test tests internal/schedd and its ticket keeper with the real HTCondor, Kerberos and apptainer of a
+// running lab. The tools are inside the lab's Debian root, so the test binary runs itself there as htcd's account.
 package schedd_test
 
 import (
@@ -21,7 +20,7 @@ import (
 
 const (
 	insideVariable = "HTCD_TEST_INSIDE"
-	// tokenVariable names a file with a token of alice's: inside, the pool's key cannot be read.
+	// tokenVariable names a file with a token for alice: inside, the pool's key cannot be read.
 	tokenVariable = "HTCD_TEST_TOKEN"
 )
 
@@ -37,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// inside runs this binary within the lab and returns its exit code.
+// inside runs this binary inside the lab and returns its exit code.
 func inside() (int, error) {
 	running, err := lab.Find()
 	if err != nil {
@@ -65,7 +64,7 @@ func inside() (int, error) {
 	}
 	args := []string{"as", "htcd", "env", insideVariable + "=1", tokenVariable + "=" + token, "LAB=" + running.Dir, "HTCD_LAB=" + running.Dir, binary}
 	for _, a := range os.Args[1:] {
-		if !strings.HasPrefix(a, "-test.testlogfile") { // a file of the host's
+		if !strings.HasPrefix(a, "-test.testlogfile") { // a file on the host
 			args = append(args, a)
 		}
 	}

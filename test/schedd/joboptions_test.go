@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// jobOptions adds fields to a spec whose htcopts are written, and what they mean together.
+// jobOptions adds fields to a spec that already has htcopts, and what both mean together.
 func (a *author) jobOptions(s *spec) {
 	if s.hostile != "" {
 		return
@@ -70,19 +70,19 @@ func (a *author) jobOptions(s *spec) {
 	}
 }
 
-// contradicts says that a spec must be refused.
+// contradicts marks a spec as one that must be refused.
 func (s *spec) contradicts(so bool, what string) {
 	if so && s.hostile == "" {
 		s.hostile = what + " said in two ways"
 	}
 }
 
-// agree expects a refusal where htcopts say otherwise what a field says.
+// agree expects a refusal if htcopts contradict a field.
 func (s *spec) agree(command, value string) {
 	s.contradicts(slices.ContainsFunc(s.written[command], func(w string) bool { return w != value }), command)
 }
 
-// orElse gives an expression one more way to be true.
+// orElse adds an alternative to an expression.
 func (s *spec) orElse(attribute, condition string) {
 	if before := s.means[attribute]; before != "" {
 		condition = printed(condition) + " || " + grouped(before)
@@ -90,7 +90,7 @@ func (s *spec) orElse(attribute, condition string) {
 	s.means[attribute] = condition
 }
 
-// grouped is an expression as it stands behind ||.
+// grouped returns an expression as it is written after ||.
 func grouped(s string) string {
 	x, err := classad.ParseExpr(s)
 	if err != nil {
@@ -107,7 +107,7 @@ func grouped(s string) string {
 	return s
 }
 
-// number asks for so much of something, often for what htcopts say.
+// number returns a request, often the one in htcopts.
 func (a *author) number(s *spec, command, attribute string, to *int64, amounts ...int64) {
 	if !a.chance(20) {
 		return
@@ -164,7 +164,7 @@ func (a *author) moreMemory(s *spec) {
 		holds, holds, min(steps, s.JobOptions.MemoryRetry.Times)))
 }
 
-// environment leaves no trace in the ad but the name of a file.
+// environment adds variables, of which the ad shows only the name of a file.
 func (a *author) environment(s *spec) {
 	s.Environment = map[string]string{pick(a, "A", "PATH", "LD_PRELOAD", "_"): strings.ReplaceAll(a.text(), "\t", " "), "B": "$(X)"}
 	s.means["TransferInput"] = `"script,token,.environment"`

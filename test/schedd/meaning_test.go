@@ -24,8 +24,8 @@ var (
 	seed  = flag.Uint64("seed", 1, "where the specs begin")
 )
 
-// Whatever the spec holds, the real condor_submit yields exactly the attributes we meant: those, HTCondor's own for an
-// empty spec, and nothing else.
+// For any spec the real condor_submit produces exactly the intended attributes, in addition to those of an empty spec, and
+// nothing else.
 func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -66,10 +66,10 @@ func TestTheAdIsWhatTheSpecMeans(t *testing.T) {
 	require.Greater(t, accepted, *specs/2)
 }
 
-// measured are attributes whose value is a time or a size.
+// measured lists attributes whose value is a time or a size.
 var measured = []string{"QDate", "EnteredCurrentStatus", "DiskUsage", "ImageSize", "ExecutableSize", "TransferInputSizeMB"}
 
-// compare says what differs between the ads and what s means.
+// compare describes the differences between the ads and what s means.
 func (s spec) compare(usual classad.Ad, ads []classad.Ad) error {
 	if len(ads) != s.Queue {
 		return fmt.Errorf("%d procs instead of %d", len(ads), s.Queue)
@@ -86,7 +86,7 @@ func (s spec) compare(usual classad.Ad, ads []classad.Ad) error {
 	s.consequences(want)
 	var wrong []error
 	differ := func(format string, args ...any) { wrong = append(wrong, fmt.Errorf(format, args...)) }
-	left := map[string]string{} // by the name in small letters, as names have no case
+	left := map[string]string{} // by lower-case name, because names are case-insensitive
 	for name, w := range want {
 		left[strings.ToLower(name)] = w
 	}
@@ -122,7 +122,7 @@ func (s spec) compare(usual classad.Ad, ads []classad.Ad) error {
 	return errors.Join(wrong...)
 }
 
-// consequences are the attributes that several commands make together.
+// consequences computes the attributes that several commands determine together.
 func (s spec) consequences(want map[string]string) {
 	command := func(name string) string {
 		v := want["@"+name]
@@ -139,7 +139,7 @@ func (s spec) consequences(want map[string]string) {
 	}
 	for name, value := range want {
 		if value == "" || strings.HasPrefix(name, "Request") && strings.EqualFold(value, "undefined") {
-			delete(want, name) // HTCondor writes none
+			delete(want, name) // HTCondor writes no such attribute
 		}
 	}
 
@@ -166,7 +166,7 @@ func (s spec) consequences(want map[string]string) {
 
 	group, nice := command("accounting_group"), command("nice_user") == "true"
 	if nice {
-		group = "nice-user" // HTCondor takes it for the group whatever else is said
+		group = "nice-user" // HTCondor uses this group regardless of anything else
 		put("MaxJobRetirementTime", "0")
 	}
 	if group != "" {
@@ -197,7 +197,7 @@ func (s spec) consequences(want map[string]string) {
 	put("RequireGPUs", strings.Join(clauses, " && "))
 }
 
-// bound puts an expression in parentheses where the operator op would take a part of it.
+// bound puts an expression in parentheses if the operator op would bind to a part of it.
 func bound(s, op string) string {
 	x, err := classad.ParseExpr(s)
 	if err != nil {
@@ -214,11 +214,11 @@ func bound(s, op string) string {
 	return s
 }
 
-// measures are attributes of the job in the clauses that HTCondor adds for what is asked for.
+// measures lists the job's attributes in the clauses that HTCondor adds for requests.
 var measures = regexp.MustCompile(`\b(Request[A-Za-z]+|DiskUsage)\b`)
 
-// checkRequirements looks for ours at the left end of what is and-ed. What HTCondor adds depends on its release and on
-// what else is asked for: all of it stands in the ad of an empty spec, or measures what a machine has.
+// checkRequirements expects ours as the leftmost conjuncts. What HTCondor adds depends on its release and on the requests:
+// each added conjunct is in the ad of an empty spec, too, or compares what a machine has.
 func (s spec) checkRequirements(usual, got classad.Value) error {
 	had, err := usual.Expr()
 	if err != nil {
@@ -243,7 +243,7 @@ func (s spec) checkRequirements(usual, got classad.Value) error {
 	return nil
 }
 
-// conjuncts are the parts of a && b && c.
+// conjuncts returns the parts of a && b && c.
 func conjuncts(x classad.Expr) []string {
 	if b, ok := x.(*classad.Binary); ok && b.Op == "&&" {
 		return append(conjuncts(b.L), b.R.String())
@@ -259,7 +259,7 @@ func printed(s string) string {
 	return x.String()
 }
 
-// content is the text in a string literal.
+// content returns the text of a string literal.
 func content(s string) string {
 	x, err := classad.ParseExpr(s)
 	if l, ok := x.(*classad.Literal); ok && err == nil {

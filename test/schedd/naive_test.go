@@ -15,15 +15,15 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// A naive description takes htcopts as they come. The tests here show what that lets the real condor_submit do, and
-// that ours is refused.
+// A naive description copies htcopts unchecked. These tests show what the real condor_submit then does, and that htcd
+// refuses the same lines.
 
 const secret = "s3cret"
 
 var queues = regexp.MustCompile(`(?m)^queue `)
 
-// naive stages b.d in dir, then puts the lines of a user into the description, as they are, before the queue statement, or
-// instead of it: condor_submit 25 takes one, and the first.
+// naive stages b.d in dir, then inserts a user's lines unchanged before the queue statement, or in its place:
+// condor_submit 25 accepts only one, the first.
 func (b *bench) naive(dir, lines string) {
 	b.t.Helper()
 	require.NoError(b.t, stage(dir, b.d))
@@ -122,7 +122,7 @@ func TestWhatANaiveDescriptionLetsCondorSubmitDo(t *testing.T) {
 			b.refuses(c.lines)
 		})
 	}
-	// Nobody finds these in what the user wrote: the escapes are gone only when the name is written.
+	// A check of the user's text misses these: the escapes are resolved only when the name is written.
 	for source, c := range map[string]struct {
 		written string
 		effect  func(*testing.T, []classad.Ad)
@@ -166,7 +166,7 @@ func TestANaiveNameAddsLinesToTheDescription(t *testing.T) {
 	require.Equal(t, schedd.Refused, schedd.KindOf(err))
 }
 
-// sendNaive submits b.d with the lines as they are, and gives the job when it has ended.
+// sendNaive submits b.d with the lines unchanged and returns the job when it has ended.
 func (b *bench) sendNaive(dir, lines string) schedd.Job {
 	b.t.Helper()
 	b.naive(dir, lines)

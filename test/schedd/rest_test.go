@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// edit changes an attribute of the run's jobs behind htcd's back.
+// edit changes an attribute of the run's jobs without htcd's knowledge.
 func (b *bench) edit(attribute, value string) {
 	b.t.Helper()
 	cmd := exec.CommandContext(b.t.Context(), "condor_qedit", "-constraint", b.d.Tag.Constraint(), attribute, value)
@@ -21,7 +21,7 @@ func (b *bench) edit(attribute, value string) {
 	require.NoError(b.t, err, "%s", out)
 }
 
-// filesOf is what a transfer brings of the run's only job, by the names of the files.
+// filesOf returns what a transfer of the run's only job brings, by file name.
 func (b *bench) filesOf(cluster schedd.Cluster) (files map[string]string, err error) {
 	b.t.Helper()
 	dir := b.t.TempDir()
@@ -38,7 +38,7 @@ func (b *bench) filesOf(cluster schedd.Cluster) (files map[string]string, err er
 	return files, err
 }
 
-// A job that is killed with its wrapper leaves commas in names, as does one whose wrapper finds no mv.
+// A job that is killed with its wrapper, or whose wrapper finds no mv, leaves commas in names.
 func TestWhatHTCondorDoesNotHaveKeepsNothingElseFromComing(t *testing.T) {
 	for name, lost := range map[string]string{"a name that is taken for two": "", "a file that is gone": "lost"} {
 		t.Run(name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestWhatHTCondorDoesNotHaveKeepsNothingElseFromComing(t *testing.T) {
 			if lost != "" {
 				b.edit("SpooledOutputFiles", `"a,b,there,`+lost+`"`)
 			}
-			for range 2 { // the list is there again for the second
+			for range 2 { // the second run has the list again
 				files, err := b.filesOf(cluster)
 				require.Contains(t, files[schedd.Stderr], "mv: not found")
 				delete(files, schedd.Stderr)

@@ -12,26 +12,24 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// spec is a description nobody has thought of, with what it means.
+// spec is a generated description and what it means.
 type spec struct {
 	schedd.Description
-	// means is the value of each attribute that the description sets, as ClassAd text, and of each command whose
-	// effect depends on others, with an @ before it; see consequences. requirements is what is and-ed with HTCondor's
-	// own.
+	// means has the value, as ClassAd text, of each attribute that the description sets, and of each command whose
+	// effect depends on others, prefixed by @; see consequences. requirements is and-ed with HTCondor's own.
 	means        map[string]string
 	requirements string
-	// written are the submit commands in its htcopts, with the meaning of each value.
+	// written has the submit commands in its htcopts and the meaning of each value.
 	written map[string][]string
-	// hostile says that a line was put in that must be refused.
+	// hostile reports that a line was added that must be refused.
 	hostile string
 }
 
-// author writes specs.
+// author generates specs.
 type author struct {
 	*rand.Rand
 	hostile []string // lines that must be refused
-	// names are the quoted names that were written since the spec began, and each as it is meant; bad says that one of them
-	// must be refused.
+	// names has the quoted names of the current spec and their meaning; bad reports that one of them must be refused.
 	names map[string]string
 	bad   bool
 }
@@ -40,39 +38,39 @@ func pick[T any](a *author, from ...T) T { return from[a.IntN(len(from))] }
 
 func (a *author) chance(percent int) bool { return a.IntN(100) < percent }
 
-// odd are pieces of text that mean something to a shell, a submit description or a ClassAd.
+// odd lists pieces of text with a meaning for a shell, a submit description or a ClassAd.
 var odd = []string{
 	`"`, `\`, `\\`, `\"`, `'`, "`", "$", "$ (X)", "#", "=", ";", "|", "&", "queue 5", "include : /etc/passwd", "+Cmd", "%s", "\t",
 	" ", "  ", "ä", "€", "😀", "\u2028", "\u202e", "\ufeff", "{", "}", "[", "]", "(", ")", "$)", "@=", "//", "/*", "<<EOF",
 	"true", "undefined", "MY.", "HTCJobUID", "\\n", "\\0", "a", "B", "7", "x=1,y=2", ":", "?", "*", "~", "!",
 }
 
-// never are pieces that no value may hold.
+// never lists pieces that no value may contain.
 var never = []string{"$(X)", "$$(Unknown)", "$ENV(HOME)", "$(DOLLAR)(X)", "$$([1])", "$INT(X)", "\r", "\x00", "\x1b[0m", "\x7f", "\x0b", "$F(x)", "\u0085", "\u009b2J", "\xff"}
 
-// plainNames are quoted names as they are written, and what that means.
+// plainNames has quoted names as written and their meaning.
 var plainNames = map[string]string{
 	`'odd name'`: `'odd name'`, `'odd\40name'`: `'odd name'`, `'\157dd name'`: `'odd name'`, `'ä€😀'`: `'ä€😀'`, `'\303\244'`: `'ä'`, `'x\y'`: "xy",
 	`'\122equestCpus'`: "RequestCpus", `'true'`: `'true'`, `'tru\145'`: `'true'`, `'isnt'`: `'isnt'`, `'5 && x'`: `'5 && x'`, `'#('`: `'#('`, `'\x'`: "x",
 }
 
-// badNames are quoted names that must be refused.
+// badNames lists quoted names that must be refused.
 var badNames = []string{
 	`'$\50X)'`, `'\44(X)'`, `'\44\50X\51'`, `'$ENV\50HOME)'`, `'$\44(Unknown)'`, `'$'`, `'\33[2J'`, `'\302\2332J'`, `'\377'`, `'a\303'`, `'\177'`, `'\0'`, `'a\nb'`, `'\r'`,
 	`'a\\b'`, `'it\'s'`, `'a\"b'`, `'a"b'`, `'a\tb'`, `'\\'`, `'\12queue 5'`,
 }
 
-// macro is what condor_submit would replace.
+// macro matches what condor_submit would replace.
 var macro = regexp.MustCompile(`\$(\$|[A-Za-z0-9_]*[(\[])`)
 
-// text is any text without macros and the pieces of never; some are long.
+// text returns any text without macros and the pieces of never; some texts are long.
 func (a *author) text() string {
 	n := a.IntN(8)
 	switch {
 	case a.chance(2):
 		n = a.IntN(1000)
 	case a.IntN(1000) < 2:
-		n = pick(a, 800, 1500, 15000) // up to about as much as htcopts may hold
+		n = pick(a, 800, 1500, 15000) // up to about the limit of htcopts
 	}
 	var b strings.Builder
 	for range n {
@@ -85,13 +83,13 @@ func (a *author) text() string {
 	return s
 }
 
-// literal is a string literal, and the text in it.
+// literal returns a string literal and its text.
 func (a *author) literal() (written, text string) {
 	text = strings.TrimRight(a.text(), `\`)
 	return `"` + strings.ReplaceAll(text, `"`, `\"`) + `"`, text
 }
 
-// expr is an expression, no deeper than depth.
+// expr returns an expression of at most that depth.
 func (a *author) expr(depth int) string {
 	if depth == 0 {
 		return pick(a,
@@ -124,7 +122,7 @@ func (a *author) expr(depth int) string {
 	)()
 }
 
-// condition is an expression, which may end in a string that ends in a backslash.
+// condition returns an expression, which may end in a string that ends in a backslash.
 func (a *author) condition(depth int) string {
 	if a.chance(4) {
 		return "(" + a.expr(depth) + ")" + a.blank() + `== "a\b\"`
@@ -132,17 +130,17 @@ func (a *author) condition(depth int) string {
 	return a.expr(depth)
 }
 
-// joins are the commands that condor_submit makes a part of a longer expression.
+// joins lists the commands that condor_submit makes part of a longer expression.
 var joins = []string{"requirements", "require_gpus", "on_exit_remove"}
 
-// unjoinable says that a spec must be refused if a value takes along what comes behind it.
+// unjoinable marks a spec as one to be refused if a value would absorb what follows it.
 func (s *spec) unjoinable(command, value string) {
 	if slices.Contains(joins, command) && strings.HasSuffix(value, `\"`) {
 		s.hostile = "a string that ends in a backslash"
 	}
 }
 
-// quoted is an expression with a name in quotes.
+// quoted returns an expression with a quoted name.
 func (a *author) quoted() string {
 	name := pick(a, slices.Sorted(maps.Keys(plainNames))...)
 	place := pick(a, "%s", ".%s", "%s.x", "[%s = 1].x")
@@ -153,18 +151,18 @@ func (a *author) quoted() string {
 	case classad.IsName(plainNames[name]):
 		place = pick(a, place, behindDot)
 	case a.chance(3):
-		place, a.bad = behindDot, true // HTCondor leaves out its quotes there
+		place, a.bad = behindDot, true // HTCondor drops its quotes there
 	}
 	a.names[name] = plainNames[name]
 	return fmt.Sprintf(place, name)
 }
 
-// blank stands where a line may be continued.
+// blank returns white space at which a line may be continued.
 func (a *author) blank() string {
 	return pick(a, " ", " ", " ", "  ", "\t", " \\\n  ", " \\\n\t", " \\ \n")
 }
 
-// cased writes a name in any letters.
+// cased changes the case of some letters of a name.
 func (a *author) cased(s string) string {
 	switch a.IntN(4) {
 	case 0:
@@ -175,11 +173,11 @@ func (a *author) cased(s string) string {
 	return s
 }
 
-// setting is one submit command with a value, and the attributes that they mean. Without attributes the value may be
-// refused, and means nothing otherwise.
+// setting is a submit command with a value and the attributes that they set. Without attributes the value may be refused, and
+// otherwise sets nothing.
 type setting func(a *author, s *spec) (value string, means map[string]string)
 
-// one is a command that sets one attribute to an expression.
+// one returns a command that sets one attribute to an expression.
 func one(attribute string) setting {
 	return func(a *author, _ *spec) (string, map[string]string) {
 		v := a.condition(a.IntN(4))
@@ -187,7 +185,7 @@ func one(attribute string) setting {
 	}
 }
 
-// exactly is a command with a few values, written and meant.
+// exactly returns a command with one of a few values, as written and as meant.
 func exactly(attribute string, pairs ...string) setting {
 	return func(a *author, _ *spec) (string, map[string]string) {
 		i := 2 * a.IntN(len(pairs)/2)
@@ -195,7 +193,7 @@ func exactly(attribute string, pairs ...string) setting {
 	}
 }
 
-// reason is a text of at most 1 KiB, or an attempt to be more.
+// reason returns a text of at most 1 KiB, or one that exceeds it.
 func reason(attribute string) setting {
 	return func(a *author, s *spec) (string, map[string]string) {
 		v, text := a.literal()
@@ -247,13 +245,13 @@ var settings = map[string]setting{
 	"transfer_output_files":    exactly("TransferOutput", "out.root", `"out.root"`, "a, b/c ,d/", `"a,b/c,d/"`, "x+y=z@1", `"x+y=z@1"`, `""`, `""`),
 }
 
-// exclusive are commands that do not go together.
+// exclusive lists commands that exclude each other.
 var exclusive = map[string]string{"concurrency_limits": "concurrency_limits_expr", "accounting_group": "nice_user", "rank": "preferences"}
 
-// attributes are the +Attributes of a spec.
+// attributes adds the +Attributes of a spec.
 var attributes = []string{"JobFlavour", "MaxRuntime", "WantOS", "BigMemJob", "ProjectName", "DESIRED_Sites", "REQUIRED_OS", "Experiment", "JobDescription", "ProjectX"}
 
-// spec writes one.
+// spec generates a spec.
 func (a *author) spec(d schedd.Description) spec {
 	s := spec{Description: d, means: map[string]string{}, written: map[string][]string{}}
 	s.Allow = []string{"+ProjectX"}
@@ -305,7 +303,7 @@ func (a *author) name() string {
 	}
 }
 
-// line writes one line and adds to what s means.
+// line writes one line and adds its meaning to s.
 func (a *author) line(s *spec) string {
 	equals := pick(a, " = ", "=", "\t=  ", " =")
 	indent := pick(a, "", "", "  ", "\t")
@@ -328,7 +326,7 @@ func (a *author) line(s *spec) string {
 		s.written["requirements"] = append(s.written["requirements"], s.requirements)
 		return indent + a.cased("requirements") + equals + value
 	}
-	// A map has no order, and a seed must give the same spec twice.
+	// A map is unordered, and a seed must always give the same spec.
 	name := pick(a, slices.Sorted(maps.Keys(settings))...)
 	value, means := settings[name](a, s)
 	meaning := ""
@@ -344,19 +342,19 @@ func (a *author) line(s *spec) string {
 	return indent + a.cased(name) + equals + value
 }
 
-// bounded says that a spec must be refused if a value is longer than that.
+// bounded marks a spec as one to be refused if a value is longer than that.
 func (s *spec) bounded(value string, most int) {
 	if len(joined(value)) > most {
 		s.hostile = "a value that is too long"
 	}
 }
 
-// joined is a value whose lines were continued.
+// joined returns a value after its continued lines are joined.
 func joined(s string) string {
 	return strings.NewReplacer(" \\\n  ", " ", " \\\n\t", " ", " \\ \n", " ").Replace(s)
 }
 
-// meant is a value whose lines were continued, with every name as it is meant.
+// meant is joined with every quoted name replaced by its meaning.
 func (a *author) meant(value string) string {
 	value = joined(value)
 	for _, name := range slices.Sorted(maps.Keys(a.names)) {

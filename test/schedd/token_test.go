@@ -17,7 +17,7 @@ import (
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-// alices is a token of alice's that the pool has signed.
+// alices returns a token for alice, signed by the pool.
 func alices(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(os.Getenv(tokenVariable))
@@ -25,14 +25,14 @@ func alices(t *testing.T) string {
 	return string(text)
 }
 
-// forged is a token that the pool has not signed.
+// forged returns a token that the pool has not signed.
 func forged(issuer, key string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode(fmt.Appendf(nil, `{"alg":"HS256","kid":%q}`, key)) + "." +
 		encode(fmt.Appendf(nil, `{"iat":1700000000,"iss":%q,"sub":"alice@%s"}`, issuer, parts.Domain)) + "." + encode(make([]byte, 32))
 }
 
-// show makes the bench come with a token.
+// show makes the bench authenticate with a token.
 func (b *bench) show(text string) {
 	b.t.Helper()
 	k := idtoken.New(idtoken.Options{Dir: b.t.TempDir()})
@@ -97,7 +97,7 @@ func TestOfATokenThatThePoolDoesNotTakeEveryCommandSaysSo(t *testing.T) {
 	}
 }
 
-// A machine may have a token of its own, which every tool would show that nobody keeps from it.
+// A machine may have a token of its own, which every tool would present unless prevented.
 func TestNoTokenOfTheMachineRidesAlong(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -79,7 +79,7 @@ func TestKindsOfHTCondorsOwnWords(t *testing.T) {
 	require.NotEmpty(t, name)
 }
 
-// elsewhere gives the bench another schedd or pool.
+// elsewhere points the bench at another schedd or pool.
 func (b *bench) elsewhere(o schedd.Options) {
 	o.CondorConfig, o.Krb5Config = b.options().CondorConfig, b.options().Krb5Config
 	b.Client = schedd.New(o)
@@ -141,7 +141,7 @@ func TestEveryExpressionMeansTheSameToCondorSubmit(t *testing.T) {
 			}
 			written, err := meaning(x.String())
 			require.NoError(t, err, lines[i])
-			// What we write is read by every HTCondor; 25.14 does not read all that users write, such as x ?: !y.
+			// Every HTCondor reads what htcd writes; 25.14 does not read everything that users write, such as x ?: !y.
 			if meant, err := meaning(lines[i]); err == nil {
 				require.Equal(t, printed(meant), printed(written), lines[i])
 			}

@@ -21,15 +21,15 @@ import (
 // Patience is how long a test waits for something that takes seconds on an idle machine.
 const Patience = 2 * time.Minute
 
-// Bench is one test's place in the running lab: a namespace of its own.
+// Bench is one test's namespace in the running lab.
 type Bench struct {
 	T         *testing.T
 	Lab       *lab.Lab
 	Namespace string
-	Jobs      v1alpha1.Interface // the HTCJobs of the namespace, as the administrator
+	Jobs      v1alpha1.Interface // of the namespace, with an administrator's rights
 }
 
-// New makes it; everything goes with the test.
+// New creates a Bench, which is removed at the end of the test.
 func New(t *testing.T) *Bench {
 	t.Helper()
 	running, err := lab.Find()
@@ -56,7 +56,7 @@ func (b *Bench) Apply(example string) {
 	b.Kubectl("apply", "-f", path)
 }
 
-// Script applies an HTCJob of the image centos; change may do more to it.
+// Script applies an HTCJob with the image centos after change has edited it.
 func (b *Bench) Script(name, source string, change ...func(*v1alpha1.HTCJob)) {
 	b.T.Helper()
 	text, err := json.Marshal(Manifest(name, source, change...))
@@ -70,7 +70,7 @@ func (b *Bench) Script(name, source string, change ...func(*v1alpha1.HTCJob)) {
 	require.NoError(b.T, err)
 }
 
-// Create is Script for an HTCJob that is not there yet, without the tens of milliseconds that kubectl takes.
+// Create is Script for a new HTCJob, without the tens of milliseconds that kubectl takes.
 func (b *Bench) Create(name, source string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
 	b.T.Helper()
 	job, err := b.Jobs.Create(b.T.Context(), Manifest(name, source, change...), metav1.CreateOptions{})
@@ -78,7 +78,7 @@ func (b *Bench) Create(name, source string, change ...func(*v1alpha1.HTCJob)) *v
 	return job
 }
 
-// Manifest is an HTCJob of the image centos.
+// Manifest returns an HTCJob with the image centos.
 func Manifest(name, source string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
 	job := &v1alpha1.HTCJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
@@ -91,13 +91,13 @@ func Manifest(name, source string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.H
 	return job
 }
 
-// Queue gives an HTCJob n jobs.
+// Queue sets the number of jobs of an HTCJob.
 func Queue(n int32) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) { job.Spec.Script.Queue = &n }
 }
 
-// Unpacked gives an HTCJob an image that lies on the node as it is. The lab keeps the registry's images unpacked for robot:
-// for anybody else it would take each job seconds.
+// Unpacked gives an HTCJob an image that is a directory on the node. The lab keeps the registry's images unpacked for robot
+// only; for other accounts each job would take seconds.
 func Unpacked(job *v1alpha1.HTCJob) {
 	job.Spec.Script.Image, job.Spec.Script.Command = "/opt/image/busybox", "sh"
 }
@@ -110,7 +110,7 @@ func (b *Bench) Get(name string) *v1alpha1.HTCJob {
 	return job
 }
 
-// Until waits until the HTCJob is as wanted and returns it.
+// Until waits until the HTCJob satisfies a condition and returns it.
 func (b *Bench) Until(name, wanted string, is func(*v1alpha1.HTCJob) bool) *v1alpha1.HTCJob {
 	b.T.Helper()
 	var job *v1alpha1.HTCJob
@@ -126,13 +126,13 @@ func (b *Bench) Phase(name string, phase v1alpha1.Phase) *v1alpha1.HTCJob {
 	return b.Until(name, string(phase), func(job *v1alpha1.HTCJob) bool { return job.Status.Phase == phase })
 }
 
-// Ended waits for a phase that is terminal.
+// Ended waits for a terminal phase.
 func (b *Bench) Ended(name string) *v1alpha1.HTCJob {
 	b.T.Helper()
 	return b.Until(name, "ended", func(job *v1alpha1.HTCJob) bool { return job.Status.Phase.Terminal() })
 }
 
-// Eventually asks again until it holds; what says why it matters when it never did.
+// Eventually repeats a check until it holds; what is the failure's message.
 func (b *Bench) Eventually(holds func() bool, what func() string) {
 	b.T.Helper()
 	deadline := time.NewTimer(Patience)
@@ -146,7 +146,7 @@ func (b *Bench) Eventually(holds func() bool, what func() string) {
 	}
 }
 
-// Condition returns one that must be there.
+// Condition returns a condition that must exist.
 func (b *Bench) Condition(job *v1alpha1.HTCJob, kind string) metav1.Condition {
 	b.T.Helper()
 	c := meta.FindStatusCondition(job.Status.Conditions, kind)
@@ -154,7 +154,7 @@ func (b *Bench) Condition(job *v1alpha1.HTCJob, kind string) metav1.Condition {
 	return *c
 }
 
-// SQL runs a statement on the ledger in sqlite3's own shell, which waits its turn, and returns what it prints.
+// SQL runs a statement on the ledger in the sqlite3 shell, which waits for locks, and returns its output.
 func (b *Bench) SQL(statement string) string {
 	b.T.Helper()
 	out, err := b.Lab.Run(b.T.Context(), "sqlite3", "-cmd", ".timeout 10000", b.Lab.Ledger(), statement)
@@ -162,7 +162,7 @@ func (b *Bench) SQL(statement string) string {
 	return strings.TrimSpace(out)
 }
 
-// Condor asks the queue or the history for attributes of jobs: a line each, which begins with the job's id.
+// Condor asks the queue or the history for attributes of jobs. Each line of the answer begins with the job's id.
 func (b *Bench) Condor(tool, constraint string, attributes ...string) []string {
 	b.T.Helper()
 	args := append([]string{"-constraint", constraint, "-af", `strcat(ClusterId, ".", ProcId)`}, attributes...)
@@ -174,16 +174,16 @@ func (b *Bench) Condor(tool, constraint string, attributes ...string) []string {
 	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
 }
 
-// Tagged is the constraint that finds the jobs of an HTCJob.
+// Tagged returns the constraint that matches the jobs of an HTCJob.
 func Tagged(job *v1alpha1.HTCJob) string { return fmt.Sprintf("HTCJobUID == %q", job.UID) }
 
-// Output reads what a job wrote, from where htcd keeps it, as soon as it does.
+// Output waits for a job's standard output in htcd's store and returns it.
 func (b *Bench) Output(job *v1alpha1.HTCJob, proc int) string {
 	b.T.Helper()
 	return b.File(job, proc, output.Stdout)
 }
 
-// File is Output for any file that the job left behind.
+// File is Output for any file of the job.
 func (b *Bench) File(job *v1alpha1.HTCJob, proc int, name string) string {
 	b.T.Helper()
 	job = b.Fetched(job.Name)
@@ -192,12 +192,12 @@ func (b *Bench) File(job *v1alpha1.HTCJob, proc int, name string) string {
 	return string(text)
 }
 
-// Kept is the directory where htcd keeps the output of an attempt.
+// Kept returns the directory in which htcd keeps the output of an attempt.
 func (b *Bench) Kept(job *v1alpha1.HTCJob) string {
 	return b.Lab.Path("htcd", "data", "out", job.Namespace, job.Name, fmt.Sprint(job.Status.Attempt))
 }
 
-// Fetched waits until an HTCJob has ended and all its output is here.
+// Fetched waits until an HTCJob has ended and all its output has been fetched.
 func (b *Bench) Fetched(name string) *v1alpha1.HTCJob {
 	b.T.Helper()
 	return b.Until(name, "fetched", func(job *v1alpha1.HTCJob) bool {
@@ -205,7 +205,7 @@ func (b *Bench) Fetched(name string) *v1alpha1.HTCJob {
 	})
 }
 
-// Source is who ended the HTCJob's first proc: a callback comes seconds before a cross-check could.
+// Source returns what reported the end of the HTCJob's first proc: a callback arrives seconds before a cross-check could.
 func (b *Bench) Source(job *v1alpha1.HTCJob) string {
 	b.T.Helper()
 	log, err := os.ReadFile(b.Lab.Log("htcd"))

@@ -1,3 +1,3 @@
-// Package trial is one test's place in the running lab: a namespace of its own in Kubernetes, and the short words in
-// which a test says what it applies, waits for and asks HTCondor.
+// Package trial gives each test a namespace in the running lab, and helpers to apply HTCJobs, wait for them and ask
+// HTCondor about them.
 package trial

@@ -8,14 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Block is one of the blocks of commands of a document: ```sh. The line above it may say where it is not run.
+// Block is a block of commands (```sh) in a document. The line above it may say where it is not run.
 type Block struct {
 	Text   string
 	NotRun string // <!-- not run: why -->
-	OnNode bool   // <!-- on a node -->: only where htcd is a pod
+	OnNode bool   // <!-- on a node -->: run only where htcd is a pod
 }
 
-// Blocks reads those of a document.
+// Blocks returns the blocks of a document.
 func Blocks(t *testing.T, file string) (blocks []Block) {
 	t.Helper()
 	text, err := os.ReadFile(file)

@@ -18,14 +18,14 @@ import (
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
-// Config is how to reach the lab's apiserver as its administrator.
+// Config returns the administrator's configuration for the lab's apiserver.
 func Config(t *testing.T) *rest.Config {
 	t.Helper()
 	running, err := lab.Find()
 	require.NoError(t, err)
 	config, err := clientcmd.BuildConfigFromFlags("", running.Kubeconfig())
 	require.NoError(t, err)
-	config.QPS, config.Burst = -1, -1 // the tests are their own limit
+	config.QPS, config.Burst = -1, -1 // tests need no limit
 	id, err := running.Identity()
 	require.NoError(t, err)
 	if id.Node {
@@ -37,8 +37,8 @@ func Config(t *testing.T) *rest.Config {
 	return config
 }
 
-// Namespace makes a namespace that is gone when the test is over. Pods in
-// it are held to the strictest standard, and its owner lets jobs have Secrets.
+// Namespace creates a namespace that is deleted at the end of the test. The strictest
+// Pod Security standard is enforced in it, and jobs there may have Secrets.
 func Namespace(t *testing.T) string {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(Config(t))

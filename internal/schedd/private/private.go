@@ -1,5 +1,5 @@
-// Package private gives a process a directory of its own for secrets: nobody else may look into it, and it does not
-// outlive the process for long.
+// Package private creates a directory for a process's secrets. No other user can read it, and it is removed soon
+// after the process has ended.
 package private
 
 import (
@@ -9,19 +9,19 @@ import (
 	"syscall"
 )
 
-// Dir is a directory of this process alone. Its lock says that it is in use, also to other processes.
+// Dir is a directory that only this process uses; a lock shows that to other processes.
 type Dir struct {
 	path string
 	lock *os.File
 }
 
-// Make makes a directory below parent, which is made as well, both of mode 0700. It removes those that processes left
-// there which died: nobody holds their lock.
+// Make creates a directory below parent, which is created if necessary, both with mode 0700. It removes directories whose
+// lock nobody holds: their processes have died.
 func Make(parent string) (*Dir, error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, err
 	}
-	// Between its making and its locking a directory looks like one that was left.
+	// Between creation and locking, a directory looks abandoned.
 	making, err := lock(parent, syscall.LOCK_EX)
 	if err != nil {
 		return nil, err
@@ -57,10 +57,10 @@ func lock(dir string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// Path joins a name to the directory's.
+// Path returns the path of a name in the directory.
 func (d *Dir) Path(name string) string { return filepath.Join(d.path, name) }
 
-// Remove removes the directory with all that is in it. No directory, nil, is removed already.
+// Remove removes the directory and its contents. For nil it does nothing.
 func (d *Dir) Remove() error {
 	if d == nil {
 		return nil

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// claims are what a token says of itself.
+// claims are what a token says about itself.
 type claims struct {
 	subject string
 	expires time.Time // zero: never
 }
 
-// maxName bounds what is shown of a token: an identity is a user, @ and a domain.
+// maxName bounds the part of a token that is shown: an identity is user@domain.
 const maxName = 256
 
-// parse reads a token of one line. Its errors are of kind Invalid, and show nothing of it.
+// parse reads a token of one line. Its errors are of kind Invalid and contain no part of the token.
 func parse(text string) (claims, error) {
 	var c claims
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {

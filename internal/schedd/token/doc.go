@@ -1,12 +1,12 @@
-// Package token keeps HTCondor's IDTOKENS where its tools find them: each in a directory of its own, since a tool takes
-// whichever token it finds in SEC_TOKEN_DIRECTORY that the schedd may like.
+// Package token keeps HTCondor's IDTOKENS where its tools find them. Each is in a directory of its own, because a tool uses
+// any token in SEC_TOKEN_DIRECTORY that the schedd might accept.
 //
 // A token is a JWT (RFC 7519) that the pool's administrator made with condor_token_create and signed with a key that only
-// the pool has. What is read of it here (whose it is, when it ends) says what is wrong with a Secret before any
-// command does; nothing is believed because of it. The schedd alone decides who comes with a token.
+// the pool has. Its subject and expiry are read here only to report a problem with a Secret before a command fails;
+// nothing relies on them. Only the schedd decides whose a token is.
 //
-// HTCondor reads a token's file when it is owned by the user who runs the tool and nobody else may read it
-// (read_secure_file of HTCondor's sources), and knows it by its issuer, the pool's TRUST_DOMAIN, and by its key's name, kid.
+// HTCondor reads a token's file only if it belongs to the user who runs the tool and nobody else may read it
+// (read_secure_file in HTCondor's sources). It selects a token by its issuer, the pool's TRUST_DOMAIN, and by its key id, kid.
 //
-// The token is in no argument, environment, log line, error or name of a file.
+// The token never appears in an argument, environment, log line, error or file name.
 package token

@@ -16,36 +16,36 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/private"
 )
 
-// Token is one that HTCondor's tools can be pointed at.
+// Token is a token in a directory that HTCondor's tools can use.
 type Token struct {
-	Dir     string    // SEC_TOKEN_DIRECTORY: it holds this token and nothing else
-	Subject string    // whose it says to be
+	Dir     string    // for SEC_TOKEN_DIRECTORY: it contains only this token
+	Subject string    // the identity it claims
 	Expires time.Time // zero: never
 }
 
-// Options says where the tokens are kept.
+// Options are the settings of a Keeper.
 type Options struct {
-	Dir string // should be memory-backed; made with mode 0700
+	Dir string // should be in memory; created with mode 0700
 	Now func() time.Time
 }
 
-// unused is how long a token stays that nobody asks for any more, because its Secret has another or is gone: longer
-// than any command that was begun with it.
+// unused is how long a token is kept after its last use, when its Secret has another or is gone. It is longer than any
+// command that was started with it.
 const unused = time.Hour
 
-// Keeper writes tokens down. All methods may be called concurrently.
+// Keeper writes tokens to files. It is safe for concurrent use.
 type Keeper struct {
 	o   Options
 	key [32]byte // names the directories
 
 	mu      sync.Mutex
-	dir     *private.Dir // made at the first token
+	dir     *private.Dir // created for the first token
 	entries map[string]*entry
 }
 
 type entry struct{ expires, asked time.Time }
 
-// New returns a keeper. It starts nothing; Close it to remove its tokens.
+// New returns a Keeper. Close it to remove its tokens.
 func New(o Options) *Keeper {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -55,7 +55,7 @@ func New(o Options) *Keeper {
 	return k
 }
 
-// Token returns where a token is. Line ends and blanks around it do not belong to it. Errors are *Error.
+// Token returns where a token is, without white space around it. Errors are *Error.
 func (k *Keeper) Token(text string) (Token, error) {
 	text = strings.TrimSpace(text)
 	c, err := parse(text)
@@ -86,14 +86,14 @@ func (k *Keeper) Token(text string) (Token, error) {
 
 func ended(expires, now time.Time) bool { return !expires.IsZero() && !now.Before(expires) }
 
-// id names a token without giving anything of it away: the key is random.
+// id names a token without revealing anything about it: the key is random.
 func (k *Keeper) id(text string) string {
 	h := hmac.New(sha256.New, k.key[:])
 	h.Write([]byte(text))
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// Forget removes the tokens that have ended, and those that nobody asks for any more.
+// Forget removes tokens that have expired or are no longer used.
 func (k *Keeper) Forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -109,8 +109,8 @@ func (k *Keeper) forget(now time.Time) {
 	}
 }
 
-// write puts a token into its directory where it is not there yet; somebody may have emptied that. No tool ever reads
-// half of it.
+// write puts a token into its directory unless it is there already; somebody may have emptied the directory. Tools never see
+// an incomplete file.
 func write(dir, text string) error {
 	file := filepath.Join(dir, "token")
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
@@ -127,7 +127,7 @@ func write(dir, text string) error {
 	return os.Rename(next, file)
 }
 
-// Close removes every token. None may be in use.
+// Close removes all tokens, none of which may be in use.
 func (k *Keeper) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

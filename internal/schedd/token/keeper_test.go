@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// made is a token with this header and payload, as condor_token_create prints it.
+// made returns a token with this header and payload, as condor_token_create prints it.
 func made(header, payload string) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode([]byte(header)) + "." + encode([]byte(payload)) + "." + encode([]byte("signed, of course"))
@@ -24,7 +24,7 @@ func of(subject string, exp int64) string {
 	return made(header, fmt.Sprintf(`{"exp":%d,"iat":1799999000,"iss":"lab.htcd","jti":"1","sub":%q}`, exp, subject))
 }
 
-// bench is a keeper with a clock of the test's.
+// bench is a keeper whose clock the test controls.
 type bench struct {
 	*Keeper
 	now time.Time

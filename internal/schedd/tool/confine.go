@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a thread, and the tool that it starts, may no longer do elsewhere, by the version of Landlock that
-// brought it. Reading is not among them.
+// What a confined thread and its tool may not do outside Command.Writes, by the version of Landlock that introduced each
+// right. Reading is not among them.
 const (
 	writesOf1 = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
 		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
@@ -21,7 +21,7 @@ const (
 	ofFiles   = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
 )
 
-// landlock is the version that the kernel has, 0 for none: built without, switched off, or forbidden to this container.
+// landlock returns the kernel's version of Landlock; 0 if it is missing, disabled, or forbidden in this container.
 var landlock = sync.OnceValue(func() int {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
@@ -30,10 +30,10 @@ var landlock = sync.OnceValue(func() int {
 	return int(version) // #nosec G115 -- a small number
 })
 
-// Confined reports whether the kernel can keep a tool to Command.Writes.
+// Confined reports whether the kernel can restrict a tool to Command.Writes.
 func Confined() bool { return landlock() > 0 }
 
-// confine lets this thread, and what it starts, write only what is named, for good. Without Landlock it does nothing.
+// confine permanently restricts this thread, and what it starts, to writing the given paths. Without Landlock it does nothing.
 func confine(writes []string) error {
 	if !Confined() {
 		return nil
@@ -66,7 +66,7 @@ func confine(writes []string) error {
 	return nil
 }
 
-// allow adds one path to the rules; one that is not there needs none.
+// allow adds a path to the rules; a missing one needs none.
 func allow(ruleset int, handled uint64, path string) error {
 	at, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
@@ -75,7 +75,7 @@ func allow(ruleset int, handled uint64, path string) error {
 	if err != nil {
 		return fmt.Errorf("open %s: %w", path, err)
 	}
-	defer func() { _ = unix.Close(at) }() // of no consequence
+	defer func() { _ = unix.Close(at) }() // nothing depends on it
 	var stat unix.Stat_t
 	if err := unix.Fstat(at, &stat); err != nil {
 		return fmt.Errorf("stat %s: %w", path, err)

@@ -3,9 +3,9 @@ package tool
 import "strings"
 
 const (
-	// keptStderr bounds what is remembered of a tool's stderr: its end.
+	// keptStderr is how many bytes of the end of a tool's stderr are kept.
 	keptStderr = 8 << 10
-	// shownLines and shownBytes bound what an error shows of it.
+	// shownLines and shownBytes limit how much of it an error shows.
 	shownLines = 30
 	shownBytes = 2000
 )
@@ -21,7 +21,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines are the last ones, without empty ones, blanks and control characters.
+// lines returns the last lines, without empty ones, surrounding blanks and control characters.
 func (t *tail) lines() []string {
 	var lines []string
 	for l := range strings.Lines(strings.ToValidUTF8(string(t.b), "?")) {
@@ -32,7 +32,7 @@ func (t *tail) lines() []string {
 	return lines[max(0, len(lines)-shownLines):]
 }
 
-// words are the lines as one.
+// words returns the last lines joined into one.
 func (t *tail) words() string {
 	s := strings.Join(t.lines(), " | ")
 	if len(s) > shownBytes {

@@ -1,6 +1,6 @@
-// Package tool runs one command line tool of another project: to its end or to a
-// deadline, with nothing of this process's environment, in a process group that is
-// killed as a whole, and never longer than this process lives.
+// Package tool runs a command line tool of another project until it ends or its
+// deadline passes. The tool gets nothing of this process's environment, is killed
+// with its whole process group, and never outlives this process.
 package tool
 
 import (
@@ -19,33 +19,33 @@ import (
 
 const searchPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
-// lateOutput is how long a killed tool's pipes are waited for.
+// lateOutput is how long to wait for the pipes of a killed tool.
 const lateOutput = 2 * time.Second
 
 // Command is one call of a tool.
 type Command struct {
 	Name   string // condor_submit
-	BinDir string // where it is, unless its name is a path; empty: found in PATH
+	BinDir string // its directory, unless its name is a path; empty: PATH is searched
 	Args   []string
-	Env    []string // beyond PATH, HOME and the C locale
+	Env    []string // in addition to PATH, HOME and the C locale
 	Dir    string   // working directory; empty: /
 	Stdin  string
 	// Timeout is the deadline, counted from the start.
 	Timeout time.Duration
-	// Writes are the files, and directories with all below them, that the tool may write, remove or make, where the
-	// kernel can see to that (see Confined); none: all that this process may.
+	// Writes lists the files and directories (with everything below them) that the tool may write, remove or create, if the
+	// kernel can enforce that (see Confined); empty: whatever this process may.
 	Writes []string
-	// Read gets the standard output; nil: nobody does. An error of it ends the tool.
+	// Read is given the standard output; nil discards it. If it returns an error, the tool is killed.
 	Read func(io.Reader) error
 }
 
-// Cause says how a call failed.
+// Cause is how a call failed.
 type Cause int
 
 // The causes.
 const (
-	NotStarted   Cause = iota // it is not there or may not run
-	Exited                    // it ended by itself, and not with 0
+	NotStarted   Cause = iota // the tool is missing or may not be executed
+	Exited                    // it exited with a code other than 0
 	TimedOut                  // it was killed at its deadline
 	Interrupted               // it was killed because the caller's context ended
 	ReaderFailed              // Command.Read returned an error, Failure.Err
@@ -54,27 +54,27 @@ const (
 // Failure is the error of Run.
 type Failure struct {
 	Cause    Cause
-	ExitCode int      // -1 when it did not exit by itself
-	Words    string   // the last lines of its stderr, or ours, on one line
+	ExitCode int      // -1 if it was killed
+	Words    string   // the last lines of its stderr on one line, or our own explanation
 	Lines    []string // the last lines of its stderr
 	Err      error
 }
 
 func (f *Failure) Error() string { return f.Words }
 
-// Unwrap returns what stands behind the failure.
+// Unwrap returns the underlying error.
 func (f *Failure) Unwrap() error { return f.Err }
 
 // Run runs the tool. Its error is a *Failure.
 //
-// The tool dies with this process: Linux sends its death signal when the thread that
-// started it ends, so this goroutine keeps its thread until the tool is gone. Where this
-// process is killed, the signal is sent before its parent can hear of that.
+// The tool dies with this process: Linux sends the parent-death signal when the thread
+// that started the tool ends, so this goroutine keeps its thread until the tool is gone. If
+// this process is killed, the signal is sent before its parent can learn of that.
 func Run(parent context.Context, c Command) error {
 	if len(c.Writes) == 0 {
 		return run(parent, c)
 	}
-	// What is taken from a thread it never gets back: this one ends with its goroutine, which has locked it once more
+	// A confined thread never regains its rights. This one ends with its goroutine, which has locked it once more
 	// than it unlocks it.
 	ended := make(chan error, 1)
 	go func() {
@@ -128,7 +128,7 @@ func run(parent context.Context, c Command) error {
 	case err != nil:
 		return &Failure{Cause: NotStarted, ExitCode: -1, Words: "cannot be started: " + err.Error(), Err: err}
 	}
-	// A grandchild that left the group and kept the pipe must not outlast the deadline.
+	// A grandchild that left the group and kept the pipe must not extend the deadline.
 	if d, ok := stdout.(interface{ SetReadDeadline(time.Time) error }); ok {
 		stop := context.AfterFunc(ctx, func() { _ = d.SetReadDeadline(time.Now().Add(lateOutput)) })
 		defer stop()
@@ -139,9 +139,9 @@ func run(parent context.Context, c Command) error {
 	}
 	timedOut := errors.Is(ctx.Err(), context.DeadlineExceeded)
 	if readErr != nil {
-		cancel() // nobody listens any more
+		cancel() // nobody reads any more
 	} else {
-		// What follows the answer is of no interest, but must not block its writer.
+		// Anything after the answer is discarded, so that its writer is not blocked.
 		_, _ = io.Copy(io.Discard, stdout)
 	}
 	waitErr := x.Wait()
@@ -171,7 +171,7 @@ func (c Command) environment() []string {
 	return append([]string{"PATH=" + path, "HOME=/nonexistent", "LANG=C", "LC_ALL=C", "TZ=UTC"}, c.Env...)
 }
 
-// Output makes a Command.Read that keeps a short answer; a long one is an error.
+// Output returns a Command.Read that keeps a short answer; a long one is an error.
 func Output(b *bytes.Buffer) func(io.Reader) error {
 	return func(r io.Reader) error {
 		const most = 1 << 20

@@ -63,17 +63,17 @@ func TestRun(t *testing.T) {
 
 const (
 	orphanVariable = "TOOL_TEST_PID_FILE"
-	anewVariable   = "TOOL_TEST_ANEW" // a file that asks the parent to become another program
+	anewVariable   = "TOOL_TEST_ANEW" // a file whose appearance makes the parent execute another program
 )
 
-// In the helper process the main thread is kept from the tests, so that the tool is started by another.
+// In the helper process the main thread is reserved, so that another thread starts the tool.
 func init() {
 	if os.Getenv(orphanVariable) != "" {
 		runtime.LockOSThread()
 	}
 }
 
-// TestHelperProcess is the process that TestAToolDiesWithItsParent ends.
+// TestHelperProcess is the process that TestAToolDiesWithItsParent kills.
 func TestHelperProcess(t *testing.T) {
 	file := os.Getenv(orphanVariable)
 	if file == "" {
@@ -104,7 +104,7 @@ func TestAToolDiesWithItsParent(t *testing.T) {
 	}
 }
 
-// Once the parent is seen to be dead, so is the tool: it will not execute another instruction.
+// When the parent is known to be dead, the tool executes no further instruction.
 func TestAToolIsKilledBeforeItsParentsDeathIsKnown(t *testing.T) {
 	for range 10 {
 		parent, pid, _ := begin(t)
@@ -114,7 +114,7 @@ func TestAToolIsKilledBeforeItsParentsDeathIsKnown(t *testing.T) {
 	}
 }
 
-// begin starts the helper process and returns it with the pid of its tool and the file that asks it to become another program.
+// begin starts the helper process and returns it, the pid of its tool, and the file that makes it execute another program.
 func begin(t *testing.T) (parent *exec.Cmd, pid, anew string) {
 	t.Helper()
 	file, anew := filepath.Join(t.TempDir(), "pid"), filepath.Join(t.TempDir(), "anew")
@@ -133,14 +133,14 @@ func begin(t *testing.T) (parent *exec.Cmd, pid, anew string) {
 	return parent, pid, anew
 }
 
-// dead reports whether a process is gone, or waits only for its parent to hear of its end.
+// dead reports whether a process is gone or a zombie.
 func dead(t *testing.T, pid string) bool {
 	t.Helper()
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err != nil || bytes.Contains(stat, []byte(") Z "))
 }
 
-// killed reports whether a process has a SIGKILL before it, which nothing can take back.
+// killed reports whether a process has a pending SIGKILL, which nothing can revoke.
 func killed(t *testing.T, pid string) bool {
 	t.Helper()
 	status, err := os.ReadFile("/proc/" + pid + "/status")
