@@ -3,6 +3,7 @@ package security
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +40,24 @@ func settings(t *testing.T, values map[string]any) {
 func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()
+	items := func(n int) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) {
+			for range n {
+				job.Spec.Items = append(job.Spec.Items, v1alpha1.Item{"A": "1"})
+			}
+		}
+	}
+	parameters := func(sizes ...int) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) {
+			job.Spec.Parameters = map[string]v1alpha1.Parameter{}
+			for i, n := range sizes {
+				job.Spec.Parameters[fmt.Sprint("P", i)] = make(v1alpha1.Parameter, n)
+			}
+		}
+	}
+	table := func(job *v1alpha1.HTCJob) {
+		job.Spec.ItemsFrom = &v1alpha1.ItemsFrom{ConfigMapKeyRef: v1alpha1.KeyRef{Name: "points", Key: "csv"}}
+	}
 	older := func(n int32) func(*v1alpha1.HTCJob) {
 		return func(job *v1alpha1.HTCJob) { job.Spec.Queue = &n }
 	}
@@ -61,6 +80,9 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	// What htcd itself says about one that is too large.
 	restarted(t, "--max-queue=3")
 	b.Create("large", "exit 0\n", trial.Queue(4))
+	b.Create("many", "exit 0\n", parameters(2, 2))
+	require.Contains(t, b.Condition(b.Phase("many", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message, "queue 4 is more than the 3 jobs")
+	b.Kubectl("delete", "htcjob", "many")
 	said := b.Condition(b.Phase("large", v1alpha1.PhaseFailed), v1alpha1.ConditionSubmitted).Message
 	require.Contains(t, said, "queue 4 is more than the 3 jobs that one HTCJob may have here (--max-queue)")
 
@@ -68,6 +90,7 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	b.Eventually(refuses(trial.Queue(4)), func() string { return "the apiserver never knew of the limit" })
 	for where, change := range map[string][]func(*v1alpha1.HTCJob){
 		"script.queue": {trial.Queue(4)}, "queue": {older(4)}, "both": {trial.Queue(4), older(4)},
+		"items": {items(4)}, "parameters": {parameters(2, 2)}, "many parameters": {parameters(1, 1, 1, 2, 1, 1, 1, 1, 2, 1)},
 	} {
 		require.ErrorContains(t, try(change...), said, where)
 	}
@@ -78,6 +101,9 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	require.NoError(t, try())
 	require.NoError(t, try(trial.Queue(3)))
 	require.NoError(t, try(older(3)))
+	require.NoError(t, try(items(3)))
+	require.NoError(t, try(parameters(1, 3)))
+	require.NoError(t, try(table), "only htcd can count it")
 
 	// HTCJobs accepted before can change in all but their queue, and be deleted.
 	b.Kubectl("annotate", "htcjob", "ended", "running", "note=kept")
