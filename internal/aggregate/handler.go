@@ -20,6 +20,7 @@ const (
 	HeaderAttempt = "Htcd-Attempt"
 	HeaderOffset  = "Htcd-Offset"
 	HeaderJobs    = "Htcd-Jobs"
+	HeaderItem    = "Htcd-Item" // path-escaped
 )
 
 // NewHandler answers requests that are already authorised.
@@ -62,6 +63,9 @@ func answer(find func(context.Context, Query) (*Answer, error), proxy *FrontProx
 		}
 		if a.Jobs > 0 {
 			w.Header().Set(HeaderJobs, strconv.Itoa(a.Jobs))
+		}
+		if a.Item != "" {
+			w.Header().Set(HeaderItem, url.PathEscape(a.Item))
 		}
 		w.WriteHeader(http.StatusOK)
 		flush := http.NewResponseController(w)

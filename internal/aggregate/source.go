@@ -24,9 +24,10 @@ type Query struct {
 
 // Answer is some output. Its Write is called once, and Close always.
 type Answer struct {
-	Attempt int   // 0: not yet known
-	Jobs    int   // how many the attempt has, including those without output; 0: unknown
-	Offset  int64 // of the first byte that Write writes
+	Attempt int    // 0: not yet known
+	Jobs    int    // how many the attempt has, including those without output; 0: unknown
+	Item    string // for people: the variables that only this job has; empty: none, or not known yet
+	Offset  int64  // of the first byte that Write writes
 	Write   func(ctx context.Context, w io.Writer) error
 	Close   func()
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/items"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
@@ -96,11 +97,11 @@ func (r *Reader) find(ctx context.Context, q aggregate.Query) (job *v1alpha1.HTC
 	if run == nil && q.Attempt > 0 {
 		return nil, nil, nil, notFound(q, "HTCJob %s has no attempt %d", q.Name, q.Attempt)
 	}
-	jobs := job.Queue()
+	jobs := job.Queue() // 0: not known until the table was read
 	if run != nil {
 		jobs = run.Procs
 	}
-	if q.Proc >= jobs {
+	if jobs > 0 && q.Proc >= jobs {
 		return nil, nil, nil, notFound(q, "HTCJob %s has no job %d: they are numbered 0 to %d", q.Name, q.Proc, jobs-1)
 	}
 	return job, run, proc, nil
@@ -133,6 +134,7 @@ func (r *Reader) Log(ctx context.Context, q aggregate.Query) (*aggregate.Answer,
 	answer := &aggregate.Answer{Write: f.write, Close: f.close}
 	if f.run != nil {
 		answer.Attempt = f.run.Attempt
+		answer.Item = r.item(ctx, *f.run, q.Proc)
 		f.q.Attempt = f.run.Attempt // later attempts are not shown
 	}
 	if err := f.begin(ctx); err != nil {
@@ -141,6 +143,16 @@ func (r *Reader) Log(ctx context.Context, q aggregate.Query) (*aggregate.Answer,
 	}
 	answer.Offset = f.offset
 	return answer, nil
+}
+
+// item names the variables that only this job has. Output is shown without them if the ledger cannot be read now.
+func (r *Reader) item(ctx context.Context, run ledger.Run, proc int) (label string) {
+	_ = r.o.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		item, err := tx.Item(run.UID, run.Attempt, proc)
+		label = items.Label(item)
+		return err
+	})
+	return label
 }
 
 // Archive finds the files of ended jobs.

@@ -75,7 +75,7 @@ those files are brought again and replaced, and nothing else. A directory of ano
 		defer root.Close()
 		into := &landing{
 			root: root, force: force, origin: origin{HTCJob: where.namespace + "/" + name, UID: string(job.UID)},
-			only: proc, jobs: job.Queue(),
+			only: proc, jobs: job.Jobs(),
 		}
 		reasons, err := where.bring(cmd.Context(), name, attempt, into)
 		return conclude(cmd.Context(), cmd.ErrOrStderr(), into, reasons, err)

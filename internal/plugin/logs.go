@@ -27,7 +27,8 @@ func logsCommand() *cobra.Command {
 		Short: "Print the output of an HTCJob's job",
 		Long: `Print what a job of an HTCJob has written: from where htcd keeps it when the job has ended, from the node
 when it runs. With --follow wait for it, and go on until the job has ended. With --all a line longer than 64 KiB is
-shown as several.
+shown as several. A job that has variables of its own (items, itemsFrom, parameters) is named by them as well: with --all
+before each line, else on the standard error.
 
 Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole htcjob-user has.`,
 		Args: arguments(1, "the name of an HTCJob"),
@@ -65,7 +66,8 @@ Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole 
 			return values
 		}
 		if !all {
-			return ended(cmd.Context(), where.log(cmd.Context(), name, parameters(proc), cmd.OutOrStdout()))
+			named := func(item string) { fmt.Fprintf(cmd.ErrOrStderr(), "job %d: %s\n", proc, item) }
+			return ended(cmd.Context(), where.log(cmd.Context(), name, parameters(proc), cmd.OutOrStdout(), named))
 		}
 		return ended(cmd.Context(), where.logs(cmd.Context(), name, follow, parameters, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 	}
@@ -89,7 +91,7 @@ func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters
 	}
 	atOnce := 1
 	if follow {
-		if atOnce = job.Queue(); atOnce > mostFollowed {
+		if atOnce = job.Jobs(); atOnce > mostFollowed {
 			return Usage{fmt.Errorf("%s has %d jobs: at most %d can be followed at once; take one with --proc", name, atOnce, mostFollowed)}
 		}
 	}
@@ -97,10 +99,11 @@ func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters
 	silent := 0
 	var group errgroup.Group
 	group.SetLimit(atOnce)
-	for proc := range job.Queue() {
+	for proc := range job.Jobs() {
 		group.Go(func() error {
 			lines := &prefixed{w: w, mu: &mu, prefix: fmt.Sprintf("[%d] ", proc)}
-			err := c.log(ctx, name, parameters(proc), lines)
+			named := func(item string) { lines.prefix = fmt.Sprintf("[%d %s] ", proc, item) }
+			err := c.log(ctx, name, parameters(proc), lines, named)
 			lines.finish()
 			if err == nil || ctx.Err() != nil || errors.As(err, new(errHere)) {
 				return err
@@ -116,7 +119,7 @@ func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters
 		return err
 	}
 	if silent > 0 {
-		return fmt.Errorf("%d of %d jobs could not be shown", silent, job.Queue())
+		return fmt.Errorf("%d of %d jobs could not be shown", silent, job.Jobs())
 	}
 	return nil
 }

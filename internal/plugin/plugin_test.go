@@ -98,6 +98,7 @@ func TestABrokenStreamGoesOn(t *testing.T) {
 		case 1: // the tail, broken in a line
 			w.Header().Set(aggregate.HeaderOffset, "5")
 			w.Header().Set(aggregate.HeaderAttempt, "3")
+			w.Header().Set(aggregate.HeaderItem, "ENERGY=13000%20NAME=%C3%A4%1B[31m")
 			_, _ = io.WriteString(w, text[5:11])
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
@@ -110,8 +111,10 @@ func TestABrokenStreamGoesOn(t *testing.T) {
 		}
 	})
 	var got strings.Builder
-	require.NoError(t, c.log(t.Context(), "zero", url.Values{"tailLines": {"3"}, "follow": {"true"}}, &got))
+	var items []string
+	require.NoError(t, c.log(t.Context(), "zero", url.Values{"tailLines": {"3"}, "follow": {"true"}}, &got, func(item string) { items = append(items, item) }))
 	require.Equal(t, text[5:], got.String())
+	require.Equal(t, []string{"ENERGY=13000 NAME=ä[31m"}, items, "once, and fit for a terminal")
 	require.Equal(t, []string{"follow=true&tailLines=3", "attempt=3&follow=true&offset=11", "attempt=3&follow=true&offset=11"}, asked)
 }
 
@@ -155,7 +158,7 @@ func TestARefusalIsTold(t *testing.T) {
 				w.WriteHeader(c.code)
 				_, _ = io.WriteString(w, c.body)
 			})
-			err := cluster.log(t.Context(), "zero", url.Values{}, io.Discard)
+			err := cluster.log(t.Context(), "zero", url.Values{}, io.Discard, nil)
 			require.ErrorContains(t, err, c.want)
 			require.Equal(t, 1, asked)
 		})
@@ -176,7 +179,7 @@ func TestOutputThatIsOnItsWayIsWaitedFor(t *testing.T) {
 		_, _ = io.WriteString(w, "text")
 	})
 	c.coming = delay{most: time.Minute, warnings: &warnings}
-	require.NoError(t, c.log(t.Context(), "zero", url.Values{}, &got))
+	require.NoError(t, c.log(t.Context(), "zero", url.Values{}, &got, nil))
 	require.Equal(t, "text", got.String())
 	require.Equal(t, "a job of zero has ended and its output is being fetched: waiting up to 1m0s\n", warnings.String())
 }
@@ -189,19 +192,19 @@ func TestOutputThatDoesNotComeIsNotWaitedForLonger(t *testing.T) {
 		_, _ = io.WriteString(w, onItsWay)
 	})
 	c.coming = delay{most: time.Nanosecond, warnings: io.Discard}
-	require.ErrorContains(t, c.log(t.Context(), "zero", url.Values{}, io.Discard), "it is being fetched")
-	require.ErrorContains(t, c.log(t.Context(), "zero", url.Values{}, io.Discard), "it is being fetched")
+	require.ErrorContains(t, c.log(t.Context(), "zero", url.Values{}, io.Discard, nil), "it is being fetched")
+	require.ErrorContains(t, c.log(t.Context(), "zero", url.Values{}, io.Discard, nil), "it is being fetched")
 	require.Equal(t, 2, asked)
 }
 
 func TestWhoDoesNotReadOnEndsIt(t *testing.T) {
 	asked := 0
 	c := serving(t, func(w http.ResponseWriter, _ *http.Request) { asked++; _, _ = io.WriteString(w, "text") })
-	require.ErrorIs(t, c.log(t.Context(), "zero", url.Values{}, writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe })), io.ErrClosedPipe)
+	require.ErrorIs(t, c.log(t.Context(), "zero", url.Values{}, writerFunc(func([]byte) (int, error) { return 0, io.ErrClosedPipe }), nil), io.ErrClosedPipe)
 	require.Equal(t, 1, asked)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	require.Equal(t, Exit{ExitInterrupted}, ended(ctx, c.log(ctx, "zero", url.Values{}, io.Discard)))
+	require.Equal(t, Exit{ExitInterrupted}, ended(ctx, c.log(ctx, "zero", url.Values{}, io.Discard, nil)))
 }
 
 func TestLinesHaveTheirJobBeforeThem(t *testing.T) {
@@ -236,7 +239,7 @@ func TestAnErrorDoesNothingToATerminal(t *testing.T) {
 		w.WriteHeader(http.StatusConflict)
 		_, _ = io.WriteString(w, "it waits\x1b[2J\x1b]0;title\a \u009b31m\u202e \x9b\r\n\tfor a slot, \u00fc")
 	})
-	err := c.log(t.Context(), "zero", url.Values{}, io.Discard)
+	err := c.log(t.Context(), "zero", url.Values{}, io.Discard, nil)
 	require.Equal(t, "it waits[2J]0;title 31m \ufffd\n\tfor a slot, ü", Plain(err.Error()))
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -143,7 +144,22 @@ func (d *display) finish() {
 			why = ": " + c.Message
 		}
 		d.line("%s: %s%s", job.Name, job.Status.Phase, why)
+		for _, f := range job.Status.Failures {
+			if f.Item != "" {
+				d.line("  %s, %s: %s%s", f.JobID, f.Item, f.Message, lastWords(f))
+			}
+		}
 	}
+}
+
+// lastWords is the last line of a failed job's standard error.
+func lastWords(f v1alpha1.Failure) string {
+	last := strings.TrimSpace(f.Stderr)
+	last = last[strings.LastIndexByte(last, '\n')+1:]
+	if last == "" || f.ExitCode == nil {
+		return ""
+	}
+	return ": " + last
 }
 
 // onHold is the hold reason of the jobs; empty if none is held.

@@ -1,7 +1,10 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -75,4 +78,16 @@ func TestAFailureNamesItsItem(t *testing.T) {
 		return strings.Contains(b.Condition(job, v1alpha1.ConditionFailed).Message, said)
 	})
 	require.Contains(t, b.Kubectl("get", "events"), "ENERGY=13000 SEED=2: exit code 1")
+
+	out, err := b.Lab.Run(t.Context(), "htcd", "logs", "fail", "--all", "--stderr", "-n", b.Namespace)
+	require.NoError(t, err)
+	require.Equal(t, "[1 ENERGY=13000 SEED=2] Traceback\n[1 ENERGY=13000 SEED=2] ValueError: no channel\n", out)
+	file := filepath.Join(t.TempDir(), "fail.json")
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": "again"}, "spec": job.Spec,
+	})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, text, 0o644))
+	_, err = b.Lab.Run(t.Context(), "htcd", "submit", file, "--watch", "-n", b.Namespace)
+	require.ErrorContains(t, err, ", ENERGY=13000 SEED=2: exit code 1", "--watch ends with the script's own code, and names the item")
 }
