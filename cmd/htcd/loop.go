@@ -13,6 +13,8 @@ import (
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/credential"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/logspod"
@@ -92,6 +94,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 			AllowImages: d.o.AllowImages,
 			Policy:      backend.Policy{Collector: d.o.Pool, Schedd: d.o.Schedd, AllowPools: d.o.AllowPools, PoolSecrets: accounts.Named()},
 			MaxQueue:    d.o.MaxQueue, MaxOpen: d.o.MaxOpen, MaxOutput: d.o.MaxOutput.Value() >> 20,
+			MaxInput: d.o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: d.o.store().Root == ""},
 		},
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
@@ -101,6 +104,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Events: kube.RecordedEvents{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: condor,
 		Credentials: l.credentials, Secrets: l.secrets,
+		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
 		Observer: d.counts,
 	})

@@ -56,6 +56,7 @@ type Options struct {
 	MaxQueue      int
 	MaxOpen       int
 	MaxOutput     resource.QuantityValue
+	MaxInput      resource.QuantityValue
 	KeepFree      resource.QuantityValue
 	Fetchers      int
 	LogsPodImage  string
@@ -122,6 +123,8 @@ func (o *Options) flags(f *pflag.FlagSet) {
 
 	o.MaxOutput.Quantity = resource.MustParse("1Gi")
 	f.Var(&o.MaxOutput, "max-output", "largest `size` of the output of one job, in whole Mi: HTCondor holds a job that leaves more; 0: no limit")
+	o.MaxInput.Quantity = resource.MustParse("1Gi")
+	f.Var(&o.MaxInput, "max-input", "largest `size` of the inputs of one HTCJob, in whole Mi, counted for each job that gets them, as HTCondor copies them for each; 0: no limit")
 	f.Var(&o.KeepFree, "keep-free", "`size` that jobs' output leaves free on the volume of --data; 0: a tenth of it, 1Gi at most")
 	f.IntVar(&o.Fetchers, "fetchers", 2, "HTCJobs whose output is fetched in parallel, from each schedd")
 
@@ -288,7 +291,7 @@ func (o *Options) checkParts() error {
 	for _, f := range []struct {
 		flag string
 		size resource.QuantityValue
-	}{{"--max-output", o.MaxOutput}, {"--keep-free", o.KeepFree}} {
+	}{{"--max-output", o.MaxOutput}, {"--max-input", o.MaxInput}, {"--keep-free", o.KeepFree}} {
 		if f.size.Sign() < 0 || f.size.Value()>>20<<20 != f.size.Value() {
 			return fmt.Errorf("%s %s: want 0 or more, in whole Mi, such as 500Mi or 2Gi", f.flag, f.size.String())
 		}

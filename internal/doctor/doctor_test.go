@@ -129,7 +129,7 @@ func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
 		NamespaceSecrets: []string{"kinit-secret"}, Elect: true, Output: true, LogsPods: true, StandsBy: true,
 	}))
 	for _, r := range Rights(Place{}) {
-		require.NotContains(t, []string{"leases", "configmaps", "apiservices", "pods"}, r.Resource, "not needed without leader election, output and Pods")
+		require.NotContains(t, []string{"leases", "apiservices", "pods"}, r.Resource, "not needed without leader election, output and Pods")
 	}
 	require.Equal(t, "patch htcjobs.htc.cern.ch/status in physics", Right{"patch", "htc.cern.ch", "htcjobs", "status", "physics", ""}.String())
 }

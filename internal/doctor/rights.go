@@ -39,6 +39,7 @@ func Rights(p Place) []Right {
 	add("htc.cern.ch", "htcjobs", "", p.Watched, "", "get", "list", "watch", "patch", "delete")
 	add("htc.cern.ch", "htcjobs", "status", p.Watched, "", "patch")
 	add("events.k8s.io", "events", "", p.Watched, "", "create", "patch")
+	add("", "configmaps", "", p.Watched, "", "get")
 	if p.Output {
 		add("", "configmaps", "", "kube-system", "extension-apiserver-authentication", "list", "watch")
 		add("apiregistration.k8s.io", "apiservices", "", "", outputService, "patch")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -57,6 +58,8 @@ type answer struct {
 	asked time.Time
 	data  map[string][]byte
 	err   error
+
+	version string
 }
 
 // NewReader returns a Reader. accounts are the names of Secrets that hold accounts: they are never read, whatever their label.
@@ -69,11 +72,11 @@ func (r *Reader) Read(ctx context.Context, namespace, name, key string, most int
 	if err := r.MayName(name); err != nil {
 		return nil, err
 	}
-	data, err := r.secret(ctx, namespace, name)
-	if err != nil {
-		return nil, err
+	a := r.secret(ctx, namespace, name)
+	if a.err != nil {
+		return nil, a.err
 	}
-	value, ok := data[key]
+	value, ok := a.data[key]
 	switch {
 	case !ok:
 		return nil, unusable(ReasonNoKey, "the Secret %s has no key %s", name, key)
@@ -81,6 +84,15 @@ func (r *Reader) Read(ctx context.Context, namespace, name, key string, most int
 		return nil, unusable(ReasonTooLarge, "the key %s of the Secret %s has %d bytes, and at most %d are allowed", key, name, len(value), most)
 	}
 	return value, nil
+}
+
+// Version identifies the content of a Secret without telling anything about it.
+func (r *Reader) Version(ctx context.Context, namespace, name string) (string, error) {
+	if err := r.MayName(name); err != nil {
+		return "", err
+	}
+	a := r.secret(ctx, namespace, name)
+	return a.version, a.err
 }
 
 // MayName refuses the names of Secrets that hold accounts.
@@ -91,30 +103,28 @@ func (r *Reader) MayName(name string) error {
 	return nil
 }
 
-// secret returns the data of a marked Secret. Several askers share one request.
-func (r *Reader) secret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
+// secret returns what is known of a marked Secret. Several askers share one request.
+func (r *Reader) secret(ctx context.Context, namespace, name string) answer {
 	id := namespace + "/" + name
 	r.mu.Lock()
 	a, ok := r.known[id]
 	r.mu.Unlock()
 	if ok && r.now().Sub(a.asked) < fresh {
-		return a.data, a.err
+		return a
 	}
 	// Of a context of its own, as it also answers others.
 	asked := r.asking.DoChan(id, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
-		a := answer{asked: r.now()}
-		a.data, a.err = r.ask(ctx, namespace, name)
+		a := r.ask(ctx, namespace, name)
 		r.remember(id, a)
 		return a, nil
 	})
 	select {
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return answer{err: ctx.Err()}
 	case result := <-asked:
-		a := result.Val.(answer)
-		return a.data, a.err
+		return result.Val.(answer)
 	}
 }
 
@@ -132,19 +142,33 @@ func (r *Reader) remember(id string, a answer) {
 	}
 }
 
-func (r *Reader) ask(ctx context.Context, namespace, name string) (map[string][]byte, error) {
+func (r *Reader) ask(ctx context.Context, namespace, name string) (a answer) {
+	a.asked = r.now()
 	secret, err := r.client.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, unusable(ReasonNotFound, "there is no Secret %s in this namespace", name)
+		a.err = unusable(ReasonNotFound, "there is no Secret %s in this namespace", name)
 	case apierrors.IsForbidden(err):
-		return nil, unusable(ReasonForbidden, "htcd may not read Secrets in this namespace: its owner binds the ClusterRole htcd-job-secrets to htcd's ServiceAccount here")
+		a.err = unusable(ReasonForbidden, "htcd may not read Secrets in this namespace; its owner can allow it: "+
+			"kubectl -n %s create rolebinding htcd-job-secrets --clusterrole=htcd-job-secrets --user=%s", namespace, userIn(err))
 	case err != nil:
-		return nil, fmt.Errorf("read the Secret %s: %w", name, err)
+		a.err = fmt.Errorf("read the Secret %s: %w", name, err)
 	case !marked(secret):
-		return nil, unusable(ReasonNotMarked, "the Secret %s is not marked for jobs: kubectl label secret %s %s=true", name, name, Label)
+		a.err = unusable(ReasonNotMarked, "the Secret %s is not marked for jobs: kubectl -n %s label secret %s %s=true", name, namespace, name, Label)
+	default:
+		a.data, a.version = secret.Data, string(secret.UID)+"/"+secret.ResourceVersion
 	}
-	return secret.Data, nil
+	return a
+}
+
+var userRE = regexp.MustCompile(`User "([A-Za-z0-9:._@-]+)"`)
+
+// userIn returns who htcd is to the apiserver, which says so when it refuses something.
+func userIn(err error) string {
+	if m := userRE.FindStringSubmatch(err.Error()); m != nil {
+		return m[1]
+	}
+	return "system:serviceaccount:htcd:htcd"
 }
 
 func marked(secret *corev1.Secret) bool { return secret.Labels[Label] == "true" }

@@ -53,6 +53,9 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 		c.actions.addAfter(e, key, pause.after)
 		return
 	}
+	if c.awaitInput(e, key, err) {
+		return
+	}
 	pause, own := errors.AsType[*paused](err)
 	after := min(firstRetry<<min(c.actions.tries(e, key), 10), lastRetry)
 	if own {

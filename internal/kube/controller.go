@@ -16,6 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/fairqueue"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/logspod"
@@ -44,6 +45,8 @@ type Options struct {
 	Schedd      backend.Schedd
 	Credentials backend.Credentials
 	Secrets     backend.OwnSecrets
+	ConfigMaps  inputs.ConfigMaps
+	JobSecrets  inputs.Secrets // those that jobs may have
 	Log         zerolog.Logger
 	Now         func() time.Time
 	Observer    Observer // for metrics
@@ -101,6 +104,7 @@ type Controller struct {
 	admission  admission
 	began      time.Time // in the ledger's precision
 
+	waiters    inputs.Waiters
 	prover     *backend.Prover
 	secretNews chan struct{} // signalled when a Secret has changed and needs to be checked
 	keeper     *backend.Keeper
@@ -171,6 +175,7 @@ func (c *Controller) events() cache.ResourceEventHandler {
 				enqueue(c.routine, object)
 			} else {
 				enqueue(c.queue, object)
+				c.sourceChanged(nil, object.(*v1alpha1.HTCJob))
 			}
 		},
 		UpdateFunc: func(before, now any) {
@@ -178,6 +183,7 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			switch {
 			case was.ResourceVersion != is.ResourceVersion:
 				enqueue(c.queue, is)
+				c.sourceChanged(was, is)
 			case !is.Status.Phase.Terminal() || is.DeletionTimestamp != nil:
 				enqueue(c.routine, is)
 			}
@@ -188,6 +194,9 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			}
 			enqueue(c.queue, object)
 			c.lookAtSecrets(object)
+			if job, is := object.(*v1alpha1.HTCJob); is {
+				c.sourceChanged(job, nil)
+			}
 		},
 	}
 }

@@ -220,8 +220,8 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 }
 
 // adoptOrphans queues every HTCJob the ledger knows, since one that vanished while htcd was away causes no event, and removes
-// the staged files of runs it does not know: after the restore of an older ledger nothing else would. Nothing is staged before
-// its run is recorded.
+// the staged files of runs it does not know: after the restore of an older ledger nothing else would. Of what is
+// staged only inputs can be there before their run is recorded, and those are read again.
 func (c *Controller) adoptOrphans(ctx context.Context) error {
 	var runs []ledger.Run
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {

@@ -134,6 +134,7 @@ func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, t ba
 	run := t.Of(c.newRun(current, attempt))
 	if int(job.Status.Attempt) == attempt {
 		run.Rerun = job.Status.Rerun // the annotation may have changed since
+		run.InputsDigest = job.Status.InputsDigest
 	}
 	run.Restored, run.Deferred = true, true // without its token only HTCondor can say how its jobs end
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(run) })
@@ -209,6 +210,9 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	fresh := t.Of(c.newRun(job, run.Attempt))
 	token, hash := notify.NewToken()
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
+	if err := c.stageAgain(ctx, job, &fresh, run.InputsDigest); err != nil {
+		return c.refuse(ctx, job, run, err)
+	}
 	packed := ledger.PackItems(points)
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := updateIntent(tx, fresh); err != nil {

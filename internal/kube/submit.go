@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
@@ -25,6 +26,10 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 		return c.refuse(ctx, job, c.newRun(job, attempt), err)
 	}
 	sandbox, err := c.Site.render(job, attempt, points)
+	if err != nil {
+		return c.refuse(ctx, job, c.newRun(job, attempt), err)
+	}
+	ready, err := c.resolveInputs(ctx, job, sandbox.Procs)
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt), err)
 	}
@@ -52,9 +57,12 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	run := t.Of(c.newRun(job, attempt))
 	token, hash := notify.NewToken()
 	run.TokenHash, run.Deferred, run.Procs = hash, sandbox.Deferred, sandbox.Procs
+	if err := c.stageInputs(ready, &run); err != nil {
+		return err
+	}
 	begun, err := c.begin(ctx, job, run, ledger.PackItems(points))
 	if err != nil || !begun {
-		return err
+		return errors.Join(err, os.RemoveAll(run.TempDir))
 	}
 	return c.send(ctx, id, job, run, sandbox, token)
 }
@@ -114,6 +122,7 @@ func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int) ledger.Run {
 		SpecHash: job.SpecHash(), Rerun: job.Rerun(),
 		State: ledger.Intent, Procs: job.Jobs(), Created: c.Now(),
 		TempDir: filepath.Join(c.Staging, fmt.Sprintf("%s-%d", job.UID, attempt)), OutputDir: outputDir,
+		SecretInputs: secretInputs(job.Spec),
 	}
 }
 
@@ -203,6 +212,9 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
 	}
 	c.tries.Clear(run)
+	if err := inputs.Remove(run.TempDir); err != nil {
+		c.Log.Warn().Err(err).Str("job", job.Namespace+"/"+job.Name).Msg("staged inputs are still on the disk")
+	}
 	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, lifecycle.Plural(run.Procs, "job"), run.Schedd))
 	return nil
 }
@@ -223,12 +235,15 @@ func updateIntent(tx *ledger.Tx, run ledger.Run) error {
 	return tx.UpdateRun(run)
 }
 
-// refuse records that the description is wrong. It is not tried again until the spec changes.
+// refuse records that the description is wrong, or that an input will not come. It is not tried again until the spec changes.
 func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, why error) error {
-	if schedd.KindOf(why) != schedd.Refused {
+	reason := "Refused"
+	if _, is := errors.AsType[*inputs.Failed](why); is {
+		reason = lifecycle.ReasonInputFailed
+	} else if schedd.KindOf(why) != schedd.Refused {
 		return why
 	}
-	run.State, run.Reason, run.Message, run.Ended = ledger.Refused, "Refused", why.Error(), c.Now()
+	run.State, run.Reason, run.Message, run.Ended = ledger.Refused, reason, why.Error(), c.Now()
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := tx.InsertRun(run); !errors.Is(err, ledger.ErrExists) {
 			return err
@@ -242,13 +257,22 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 	return os.RemoveAll(run.TempDir)
 }
 
-// stage writes the sandbox from scratch: an earlier try may have left half of one.
+// stage writes the sandbox from scratch, beside the inputs: an earlier try may have left half of one.
 func stage(dir string, sandbox schedd.Sandbox, token string) error {
-	if err := os.RemoveAll(dir); err != nil {
-		return err
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range left {
+		if inputs.Owns(entry.Name()) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
 	}
 	return schedd.Stage(dir, sandbox, token)
 }

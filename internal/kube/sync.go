@@ -22,6 +22,7 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	job := c.get(key)
 	if job == nil {
 		c.stopWaiting(key)
+		c.waiters.Forget(key)
 		c.wakeNext(strings.Split(key, "/")[0])
 		return c.syncGone(ctx, key)
 	}
@@ -65,6 +66,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	if d.Action == lifecycle.Rest {
 		c.memory.unblock(key, acting)
 		inTheWay = nil
+		c.waiters.Forget(key)
 		if job.DeletionTimestamp != nil {
 			return nil
 		}

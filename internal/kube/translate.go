@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -22,6 +23,8 @@ type Site struct {
 	MaxQueue         int      // procs of one HTCJob; 0: no limit
 	MaxOpen          int      // open procs of one namespace; 0: no limit
 	MaxOutput        int64    // MiB of output per job; 0: no limit
+	MaxInput         int64    // bytes of inputs that one HTCJob's procs get together; 0: no limit
+	Inputs           inputs.Rules
 }
 
 // render returns the sandbox of one attempt of an HTCJob, with the items of its procs if there are such. Its errors are of kind schedd.Refused.
@@ -45,8 +48,8 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int, points []string) (sche
 	if _, err := s.target(job); err != nil {
 		return schedd.Description{}, err
 	}
-	if len(job.Spec.Inputs) > 0 {
-		return schedd.Description{}, schedd.Refusal("spec.inputs: this htcd brings no inputs yet: leave it out")
+	if err := s.Inputs.Check(job); err != nil {
+		return schedd.Description{}, err
 	}
 	options, err := jobOptions(job.Spec)
 	if err != nil {
@@ -63,6 +66,7 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int, points []string) (sche
 		Allow:            s.AllowOptions,
 		JobOptions:       options,
 		Environment:      environment(job.Spec),
+		Inputs:           sandboxInputs(job.Spec),
 		Image:            job.Spec.Script.Image,
 		ImageRegistry:    s.ImageRegistry,
 		AllowImages:      s.AllowImages,

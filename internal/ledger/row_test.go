@@ -35,6 +35,7 @@ func TestARunComesBackAsItWent(t *testing.T) {
 	second.Schedd, second.Cluster, second.Procs, second.TokenHash, second.TempDir = "s", 7, 8, []byte{9}, "/x"
 	second.Submitted, second.Ended, second.Checked = noon, noon.Add(time.Hour), noon.Add(time.Minute)
 	second.Deferred, second.Confirmed, second.Restored = true, true, true
+	second.InputsDigest, second.SecretInputs = "sha256:1", "a b"
 	mustWrite(t, l, func(tx *Tx) error { return tx.UpdateRun(second) })
 	mustRead(t, l, func(tx *Tx) error {
 		got, err := tx.Run("u1", 2)

@@ -10,32 +10,34 @@ import (
 // Run is one sending of one HTCJob: the row that is written before
 // condor_submit starts and from then on decides whether something was sent.
 type Run struct {
-	UID        string // of the HTCJob object
-	Attempt    int    // counts from 1 for a UID
-	Namespace  string
-	Name       string
-	Generation int64 // of the spec that was sent
-	State      RunState
-	Reason     string // CamelCase, of the last change of State
-	Message    string // for people
-	Schedd     string // name of the schedd that has the cluster
-	Cluster    int    // 0 until condor_submit named it
-	Procs      int    // how many procs were requested
-	TokenHash  []byte // SHA-256 of the token its callbacks must carry
-	TempDir    string // staging directory
-	Deferred   bool   // only HTCondor decides how its jobs ended: it may run them again, or count another code as success
-	Restored   bool   // recorded again after the ledger had lost it; its token is lost for good
-	Confirmed  bool   // HTCondor itself has confirmed every proc's end
-	Created    time.Time
-	Submitted  time.Time // zero until State is Submitted
-	Ended      time.Time // zero while the run is open
-	Checked    time.Time // last successful answer of the schedd about this run
-	SpecHash   string    // of what was sent; empty: an older htcd sent it, see Generation
-	Rerun      string    // the annotation's value when it began
-	Stop       string    // why htcd ends it, CamelCase; empty: it does not
-	Collector  string    // of the pool it was sent to; empty: the usual one
-	Secret     string    // name of the Secret it was sent with, in its namespace; empty: the usual one
-	OutputDir  string    // parent of the directories for its procs' output; empty: it is not fetched
+	UID          string // of the HTCJob object
+	Attempt      int    // counts from 1 for a UID
+	Namespace    string
+	Name         string
+	Generation   int64 // of the spec that was sent
+	State        RunState
+	Reason       string // CamelCase, of the last change of State
+	Message      string // for people
+	Schedd       string // name of the schedd that has the cluster
+	Cluster      int    // 0 until condor_submit named it
+	Procs        int    // how many procs were requested
+	TokenHash    []byte // SHA-256 of the token its callbacks must carry
+	TempDir      string // staging directory
+	Deferred     bool   // only HTCondor decides how its jobs ended: it may run them again, or count another code as success
+	Restored     bool   // recorded again after the ledger had lost it; its token is lost for good
+	Confirmed    bool   // HTCondor itself has confirmed every proc's end
+	Created      time.Time
+	Submitted    time.Time // zero until State is Submitted
+	Ended        time.Time // zero while the run is open
+	Checked      time.Time // last successful answer of the schedd about this run
+	SpecHash     string    // of what was sent; empty: an older htcd sent it, see Generation
+	Rerun        string    // the annotation's value when it began
+	Stop         string    // why htcd ends it, CamelCase; empty: it does not
+	Collector    string    // of the pool it was sent to; empty: the usual one
+	Secret       string    // name of the Secret it was sent with, in its namespace; empty: the usual one
+	InputsDigest string    // of the content of spec.inputs; empty: there are none
+	SecretInputs string    // names of those from Secrets, separated by spaces: no output of these names is kept
+	OutputDir    string    // parent of the directories for its procs' output; empty: it is not fetched
 }
 
 // RunState is how far a run has got. It is stored as text.
@@ -57,15 +59,17 @@ type RunFilter struct {
 }
 
 const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
-	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir, restored`
+	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir, restored,
+	inputsDigest, secretInputs`
 
 // InsertRun adds a run; ErrExists if its UID already has that attempt.
 func (tx *Tx) InsertRun(r Run) error {
 	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
 		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
 		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
-		millis(r.Checked), r.Deferred, r.Confirmed, r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored)
+		millis(r.Checked), r.Deferred, r.Confirmed, r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored,
+		r.InputsDigest, r.SecretInputs)
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
@@ -80,11 +84,12 @@ func (tx *Tx) InsertRun(r Run) error {
 func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
 		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?,
-		deferred = ?, confirmed = ?, specHash = ?, rerun = ?, stop = ?, collector = ?, secret = ?, outputDir = ?, restored = ?
+		deferred = ?, confirmed = ?, specHash = ?, rerun = ?, stop = ?, collector = ?, secret = ?, outputDir = ?, restored = ?,
+		inputsDigest = ?, secretInputs = ?
 		WHERE uid = ? AND attempt = ?`,
 		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
 		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed,
-		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.UID, r.Attempt)
+		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.UID, r.Attempt)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -163,7 +168,8 @@ func scanRun(row scanner) (Run, error) {
 	var created, submitted, ended, checked int64
 	err := row.Scan(&r.UID, &r.Attempt, &r.Namespace, &r.Name, &r.Generation, &r.State, &r.Reason, &r.Message,
 		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked,
-		&r.Deferred, &r.Confirmed, &r.SpecHash, &r.Rerun, &r.Stop, &r.Collector, &r.Secret, &r.OutputDir, &r.Restored)
+		&r.Deferred, &r.Confirmed, &r.SpecHash, &r.Rerun, &r.Stop, &r.Collector, &r.Secret, &r.OutputDir, &r.Restored,
+		&r.InputsDigest, &r.SecretInputs)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, ErrNotFound
 	}

@@ -66,6 +66,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	// If the ledger has lost the run, its previous status stays until HTCondor has been asked; a deletion keeps it, too.
 	if !kept {
 		submittedCondition(set, s, v)
+		inputsCondition(set, &status, s, v)
 		endConditions(set, s, status.Phase)
 		progressConditions(set, &status, s)
 		heldCondition(set, &status, s)
@@ -141,6 +142,7 @@ type setCondition func(kind string, is metav1.ConditionStatus, reason, message s
 func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 	run, back := s.Run, s.withheld()
 	status.Attempt, status.SpecHash, status.Rerun = int32(run.Attempt), run.SpecHash, run.Rerun
+	status.InputsDigest = run.InputsDigest
 	status.LastChecked = timeOrNil(run.Checked)
 	// A client that waits for a condition of the changed spec must not see the end of the previous attempt instead.
 	if changed(s.Job, run) && !back {
@@ -228,7 +230,7 @@ func allRemoved(s Situation) bool {
 func submittedCondition(set setCondition, s Situation, v View) {
 	switch run := s.Run; {
 	// The previous run has ended, and the changed spec waits.
-	case v.Blocker != nil && v.Blocker.Reason == ReasonNamespaceLimit:
+	case v.Blocker != nil && v.Blocker.Reason == ReasonNamespaceLimit, v.blockedBy(v1alpha1.ConditionInputsReady):
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case s.withheld():
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Suspended", "spec.suspend is true")

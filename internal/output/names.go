@@ -52,6 +52,24 @@ func RestoreNames(fetch string, proc int) error {
 	return root.Remove(shelteredNames)
 }
 
+// Discard removes files from one proc's directory in a fetch; none of a name is no error.
+func Discard(fetch string, proc int, names ...string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(filepath.Join(fetch, strconv.Itoa(proc)))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, name := range names {
+		if err := root.RemoveAll(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // oneName reports whether a file may have that name, in the directory where it is.
 func oneName(name string) bool {
 	return name != "" && name != "." && name != ".." && len(name) <= 255 && !strings.ContainsAny(name, "/\x00")

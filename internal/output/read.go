@@ -54,6 +54,9 @@ func (s Store) Open(a Attempt, proc int, file string) (*os.File, error) {
 	return Regular(root, file)
 }
 
+// ErrNotRegular says that something is no regular file.
+var ErrNotRegular = errors.New("not a regular file")
+
 // Regular opens a regular file below root for reading. It never blocks, not even on a pipe.
 func Regular(root *os.Root, file string) (*os.File, error) {
 	f, err := root.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
@@ -62,7 +65,7 @@ func Regular(root *os.Root, file string) (*os.File, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: file, Err: errors.New("not a regular file")}
+		err = &fs.PathError{Op: "open", Path: file, Err: ErrNotRegular}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())

@@ -29,6 +29,10 @@ func (f *Fetcher) take(ctx context.Context, b batch, a arrival) error {
 		if err := output.RestoreNames(a.dir, proc); err != nil {
 			return volumeError(err)
 		}
+		// The wrapper removes them, but it may have been killed.
+		if err := output.Discard(a.dir, proc, strings.Fields(b.run.SecretInputs)...); err != nil {
+			return volumeError(err)
+		}
 	}
 	if err := output.Sync(a.dir); err != nil {
 		return err

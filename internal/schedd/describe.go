@@ -29,6 +29,8 @@ type Description struct {
 	// proc gets. Empty: there are none.
 	Items []string
 
+	Inputs []Input // files in the directories of the run that InputsDir describes
+
 	Binds            []string      // directories to bind into the container if the node has them
 	CallbackURL      string        // where the job reports its end; empty: nowhere
 	CallbackCA       string        // PEM text of the authorities that the receiver's certificate is checked with; empty: the node's
@@ -96,6 +98,9 @@ func (d Description) check() error {
 		return err
 	}
 	if err := d.checkItems(); err != nil {
+		return err
+	}
+	if err := d.checkInputs(); err != nil {
 		return err
 	}
 	if err := d.JobOptions.check(); err != nil {

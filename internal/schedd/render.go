@@ -48,6 +48,9 @@ func (d Description) Render() (Sandbox, error) {
 	if err != nil {
 		return Sandbox{}, err
 	}
+	if err := d.checkSecretOutputs(options); err != nil {
+		return Sandbox{}, err
+	}
 	inputs := d.inputs()
 	submit := d.submit(options, inputs)
 	if err := checkWritten(submit); err != nil {
@@ -81,6 +84,7 @@ func (d Description) submit(options []option, inputs []File) string {
 	for _, f := range inputs {
 		names = append(names, f.Name)
 	}
+	names = append(names, d.inputDirs()...)
 	if len(d.Items) > 0 {
 		names = append(names, procItem)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -40,7 +41,7 @@ func (c *Client) Submit(ctx context.Context, id Identity, dir string) (Cluster, 
 	var out bytes.Buffer
 	err = c.run(ctx, command{
 		name: "condor_submit", args: args, dir: dir, id: id,
-		timeout: c.o.Timeout + time.Duration(procs)*timePerProc, read: tool.Output(&out),
+		timeout: c.o.Timeout + time.Duration(procs)*timePerProc + spoolTime(dir, procs), read: tool.Output(&out),
 		echoes: true,
 	})
 	cluster, known := parseRange(out.String())
@@ -80,6 +81,35 @@ func stagedProcs(dir string) (int, error) {
 		return strconv.Atoi(string(m[1]))
 	}
 	return 0, fmt.Errorf("submit: %s was not written by Stage", filepath.Join(dir, fileSubmit))
+}
+
+const (
+	// timePerInput is what a submit gets per file of an input and proc.
+	timePerInput = 10 * time.Millisecond
+	// inputSpeed is the least speed, in bytes per second, at which inputs have to be sent.
+	inputSpeed = 4 << 20
+)
+
+// spoolTime returns what a submit of so many procs gets for its inputs, of which each proc gets a copy.
+func spoolTime(dir string, procs int) time.Duration {
+	var more time.Duration
+	inputs := filepath.Join(dir, InputsDir)
+	_ = filepath.WalkDir(inputs, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return nil // condor_submit will say what is wrong
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return nil
+		}
+		one := timePerInput + time.Duration(float64(info.Size())/inputSpeed*float64(time.Second))
+		if rel, err := filepath.Rel(inputs, name); err == nil && strings.HasPrefix(rel, InputsShared+string(filepath.Separator)) {
+			one *= time.Duration(procs)
+		}
+		more += one
+		return nil
+	})
+	return more
 }
 
 func parseRange(out string) (Cluster, bool) {

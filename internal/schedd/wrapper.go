@@ -28,6 +28,8 @@ func (d Description) wrapper(image string) string {
 	set("binds", strings.Join(d.Binds, " "))
 	set("url", d.CallbackURL)
 	set("ca", strings.TrimSuffix(d.CallbackCA, "\n"))
+	set("inputs", d.inputNames(false))
+	set("secrets", d.inputNames(true))
 	set("deadline", fmt.Sprint(int64(deadline/time.Second)))
 	b.WriteString("set --")
 	for _, w := range strings.Fields(d.Command) {

@@ -45,7 +45,15 @@ main() {
 	fi
 	jobid=$cluster.$number
 
+	came=
+	for stamp in $(stamps); do
+		came="$came $stamp "
+	done
 	run "$@"
+	# What came from Secrets is not brought back, whatever the script made of it.
+	for file in $secrets; do
+		rm -rf "./$file"
+	done
 	clear_away
 	leave_files
 	[ -n "$named" ] || shelter_names
@@ -211,6 +219,13 @@ deliverable() {
 	fi
 }
 
+# stamps lists the inputs with their sizes and times, by which HTCondor sees whether they have changed.
+stamps() {
+	for file in $inputs; do
+		[ ! -f "$file" ] || stat -L -c '%s/%Y/%n' "$file"
+	done 2>/dev/null
+}
+
 # sizes lists the sizes of the files that HTCondor will bring back.
 sizes() {
 	if [ -n "$named" ]; then
@@ -219,7 +234,13 @@ sizes() {
 		done
 	else
 		# Not what came with the job, nor what HTCondor keeps here itself.
-		find . ! -name . -prune ! -type d ! -name script ! -name job.sh ! -name condor_exec.exe \
+		set --
+		for stamp in $(stamps); do
+			case $came in
+			*" $stamp "*) set -- "$@" ! -name "${stamp##*/}" ;;
+			esac
+		done
+		find . "$@" ! -name . -prune ! -type d ! -name script ! -name job.sh ! -name condor_exec.exe \
 			! -name '.*.ad' ! -name .chirp.config -exec stat -L -c %s {} +
 	fi
 }

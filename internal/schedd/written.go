@@ -27,7 +27,7 @@ var (
 	queueLineRE = regexp.MustCompile(`^queue [1-9][0-9]*$`)
 )
 
-// procArgument has the only macro that htcd writes, besides that of procItem in the list of files.
+// procArgument has the only macro that htcd writes, besides those of inputsOfProc and procItem in the list of files.
 const procArgument = "arguments = $(ProcId)"
 
 func checkLine(line string, last bool) error {
@@ -43,7 +43,7 @@ func checkLine(line string, last bool) error {
 		return fmt.Errorf("found a backslash at the end, expected none")
 	}
 	if strings.HasPrefix(line, "transfer_input_files = ") {
-		line = strings.TrimSuffix(line, ", "+procItem)
+		line = strings.TrimSuffix(strings.TrimSuffix(line, ", "+procItem), ", "+inputsOfProc)
 	}
 	if m := macro.FindString(line); m != "" && line != procArgument {
 		return fmt.Errorf("found the macro %q, expected its value", m)

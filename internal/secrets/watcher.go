@@ -39,6 +39,9 @@ func (o Options) Named() []string {
 	return append([]string{o.Name}, slices.DeleteFunc(slices.Clone(o.Further), func(name string) bool { return name == o.Name })...)
 }
 
+// Names lists the names of all Secrets that hold accounts.
+func (o Options) Names() []string { return append([]string{o.Name}, o.Further...) }
+
 // Watcher knows the Secrets.
 type Watcher struct {
 	o       Options

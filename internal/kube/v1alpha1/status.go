@@ -71,6 +71,10 @@ type HTCJobStatus struct {
 	// +optional
 	Rerun string `json:"rerun,omitempty"`
 
+	// InputsDigest identifies the content of spec.inputs in this attempt.
+	// +optional
+	InputsDigest string `json:"inputsDigest,omitempty"`
+
 	// ObservedGeneration is the metadata.generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -156,6 +160,7 @@ func (p Phase) Terminal() bool {
 // The types of an HTCJob's conditions.
 const (
 	ConditionSubmitted        = "Submitted"        // the schedd has the jobs of this attempt
+	ConditionInputsReady      = "InputsReady"      // what spec.inputs names has been read; absent without inputs
 	ConditionComplete         = "Complete"         // every job has succeeded
 	ConditionFailed           = "Failed"           // the attempt is over and did not succeed
 	ConditionHeld             = "Held"             // at least one job is on hold, and why

@@ -1,0 +1,112 @@
+package inputs
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+const maxInputs = 100
+
+var (
+	objectRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
+	keyRE    = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
+)
+
+// Rules are what an administrator's settings mean for inputs.
+type Rules struct {
+	Accounts []string // names of the Secrets that hold accounts: no input may name them
+	NoOutput bool     // htcd keeps no output, so that no jobRef can be followed
+}
+
+// Check refuses inputs that can never be brought, by the spec alone. Names of files are checked by schedd.
+func (r Rules) Check(job *v1alpha1.HTCJob) error {
+	if n := len(job.Spec.Inputs); n > maxInputs {
+		return schedd.Refusal("spec.inputs: expected at most %d, found %d: pack files into one archive", maxInputs, n)
+	}
+	for _, in := range job.Spec.Inputs {
+		if err := r.checkOne(job, in); err != nil {
+			return schedd.Refusal("spec.inputs: %s: %w", in.Name, err)
+		}
+	}
+	return nil
+}
+
+func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
+	sources := 0
+	for _, named := range []bool{in.ConfigMapKeyRef != nil, in.SecretKeyRef != nil, in.JobRef != nil} {
+		if named {
+			sources++
+		}
+	}
+	if sources != 1 {
+		return schedd.Refusal("expected exactly one source (configMapKeyRef, secretKeyRef or jobRef), found %d", sources)
+	}
+	switch {
+	case in.ConfigMapKeyRef != nil:
+		return checkKey(*in.ConfigMapKeyRef)
+	case in.SecretKeyRef != nil:
+		if slices.Contains(r.Accounts, in.SecretKeyRef.Name) {
+			return schedd.Refusal("the secret %s holds an account of HTCondor, which no job may have: put what the job needs into another secret", in.SecretKeyRef.Name)
+		}
+		return checkKey(*in.SecretKeyRef)
+	}
+	return r.checkJobRef(job, *in.JobRef)
+}
+
+func checkKey(ref v1alpha1.KeyRef) error {
+	switch {
+	case !isName(ref.Name):
+		return schedd.Refusal("name %q: expected a Kubernetes name", ref.Name)
+	case len(ref.Key) > 253 || !keyRE.MatchString(ref.Key):
+		return schedd.Refusal("key %q: expected letters, digits and - _ .", ref.Key)
+	}
+	return nil
+}
+
+func (r Rules) checkJobRef(job *v1alpha1.HTCJob, ref v1alpha1.JobRef) error {
+	switch {
+	case r.NoOutput:
+		return schedd.Refusal("this htcd keeps no output of jobs, so there is nothing that a jobRef could name")
+	case !isName(ref.Name):
+		return schedd.Refusal("name %q: expected a Kubernetes name", ref.Name)
+	case ref.Name == job.Name:
+		return schedd.Refusal("the jobRef names this HTCJob itself")
+	case len(ref.Path) > 1024 || strings.ContainsFunc(ref.Path, unicode.IsControl) || path.IsAbs(ref.Path) || path.Clean(ref.Path) != ref.Path ||
+		ref.Path == "." || ref.Path == ".." || strings.HasPrefix(ref.Path, "../"):
+		return schedd.Refusal("path %q: expected a relative path without '.', '..' and control characters", ref.Path)
+	}
+	if p := ref.Proc; p != nil && (p.Type == intstr.Int && p.IntVal < 0 || p.Type == intstr.String && !isProc(p, v1alpha1.ProcSame) && !isProc(p, v1alpha1.ProcAll)) {
+		return schedd.Refusal("proc %q: expected Same, All, or the number of a job", p.String())
+	}
+	return nil
+}
+
+func isName(s string) bool { return len(s) <= 253 && objectRE.MatchString(s) }
+
+func isProc(p *intstr.IntOrString, word string) bool {
+	return p != nil && p.Type == intstr.String && p.StrVal == word
+}
+
+// PerProc reports whether every proc gets a file of its own.
+func PerProc(in v1alpha1.Input) bool {
+	return in.JobRef != nil && isProc(in.JobRef.Proc, v1alpha1.ProcSame)
+}
+
+// Sources names the HTCJobs that a spec's jobRefs name, each once, in their order.
+func Sources(spec v1alpha1.HTCJobSpec) []string {
+	var names []string
+	for _, in := range spec.Inputs {
+		if in.JobRef != nil && !slices.Contains(names, in.JobRef.Name) {
+			names = append(names, in.JobRef.Name)
+		}
+	}
+	return names
+}

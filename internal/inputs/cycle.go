@@ -1,0 +1,53 @@
+package inputs
+
+import (
+	"slices"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// maxFollowed bounds how many HTCJobs a search for a cycle looks at. In a larger graph a cycle only waits.
+const maxFollowed = 10_000
+
+// acyclic refuses an HTCJob that waits for itself, by way of others that have not ended either.
+func acyclic(job *v1alpha1.HTCJob, get func(name string) *v1alpha1.HTCJob) error {
+	from := map[string]string{}
+	queue := []string{job.Name}
+	for len(queue) > 0 && len(from) < maxFollowed {
+		name := queue[0]
+		queue = queue[1:]
+		next := job
+		if name != job.Name {
+			next = get(name)
+		}
+		if next == nil || next != job && Judge(name, next).Stand != Unfinished {
+			continue
+		}
+		for _, source := range Sources(next.Spec) {
+			if source == job.Name {
+				return schedd.Refusal("spec.inputs: a cycle of jobRefs, in which every HTCJob waits for another: %s", way(from, job.Name, name))
+			}
+			if _, seen := from[source]; !seen {
+				from[source] = name
+				queue = append(queue, source)
+			}
+		}
+	}
+	return nil
+}
+
+// way returns the names from first to last and back, "a -> b -> a".
+func way(from map[string]string, first, last string) string {
+	names := []string{first}
+	for name := last; name != first; name = from[name] {
+		names = append(names, name)
+	}
+	names = append(names, first)
+	slices.Reverse(names)
+	if len(names) > 10 {
+		names = slices.Concat(names[:5], []string{"..."}, names[len(names)-4:])
+	}
+	return strings.Join(names, " -> ")
+}

@@ -1,0 +1,91 @@
+package inputs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"htc.cern.ch/htcd/internal/jobsecrets"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// maxSecret is more than a Secret can have.
+const maxSecret = 2 << 20
+
+// ConfigMaps reads ConfigMaps. Errors are the apiserver's.
+type ConfigMaps interface {
+	ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error)
+}
+
+// Secrets reads Secrets that are marked for jobs; see package jobsecrets.
+type Secrets interface {
+	Read(ctx context.Context, namespace, name, key string, most int) ([]byte, error)
+	Version(ctx context.Context, namespace, name string) (string, error)
+}
+
+// APIConfigMaps asks the apiserver.
+type APIConfigMaps struct{ Client typedcorev1.ConfigMapsGetter }
+
+// ConfigMap returns a ConfigMap.
+func (m APIConfigMaps) ConfigMap(ctx context.Context, namespace, name string) (*corev1.ConfigMap, error) {
+	return m.Client.ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// reading reads keys of the objects of one namespace, each ConfigMap once.
+type reading struct {
+	ctx        context.Context
+	maps       ConfigMaps
+	secrets    Secrets
+	namespace  string
+	configMaps map[string]*corev1.ConfigMap
+}
+
+func (r *reading) configMap(ref v1alpha1.KeyRef) (*file, error) {
+	m, read := r.configMaps[ref.Name]
+	if !read {
+		var err error
+		m, err = r.maps.ConfigMap(r.ctx, r.namespace, ref.Name)
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil, waiting(ReasonConfigMapNotFound, "there is no configmap %s in this namespace", ref.Name)
+		case apierrors.IsForbidden(err):
+			return nil, waiting(ReasonConfigMapForbidden, "htcd may not read configmaps: its administrator has to apply deploy/base/rbac of its version")
+		case err != nil:
+			return nil, fmt.Errorf("read the configmap %s: %w", ref.Name, err)
+		}
+		if r.configMaps == nil {
+			r.configMaps = map[string]*corev1.ConfigMap{}
+		}
+		r.configMaps[ref.Name] = m
+	}
+	if m.Labels[jobsecrets.Label] == "false" {
+		return nil, waiting(ReasonConfigMapForbidden, "the configmap %s has the label %s=false, by which its owner keeps it from jobs", ref.Name, jobsecrets.Label)
+	}
+	if text, is := m.Data[ref.Key]; is {
+		return &file{mode: 0o644, content: []byte(text)}, nil
+	}
+	if content, is := m.BinaryData[ref.Key]; is {
+		return &file{mode: 0o644, content: content}, nil
+	}
+	return nil, waiting(ReasonConfigMapKeyNotFound, "the configmap %s has no key %s", ref.Name, ref.Key)
+}
+
+func (r *reading) secret(ref v1alpha1.KeyRef) (*file, error) {
+	content, err := r.secrets.Read(r.ctx, r.namespace, ref.Name, ref.Key, maxSecret)
+	if e, is := errors.AsType[*jobsecrets.Unusable](err); is {
+		return nil, &Waiting{Reason: e.Reason, Message: e.Message}
+	}
+	if err != nil {
+		return nil, err
+	}
+	version, err := r.secrets.Version(r.ctx, r.namespace, ref.Name)
+	if err != nil {
+		return nil, err
+	}
+	return &file{mode: 0o600, content: content, version: version}, nil
+}

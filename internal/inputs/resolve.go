@@ -1,0 +1,255 @@
+package inputs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"syscall"
+
+	"htc.cern.ch/htcd/internal/jobsecrets"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Jobs knows the HTCJobs.
+type Jobs interface {
+	// HTCJob returns the present version of an object, nil if there is none.
+	HTCJob(namespace, name string) *v1alpha1.HTCJob
+	// FailedProcs returns the procs of an attempt that did not succeed.
+	FailedProcs(ctx context.Context, uid string, attempt int) (map[int]bool, error)
+}
+
+// Store opens the output that HTCJobs brought back.
+type Store interface {
+	Open(a output.Attempt, proc int, file string) (*os.File, error)
+}
+
+// Bringer brings inputs.
+type Bringer struct {
+	ConfigMaps ConfigMaps
+	Secrets    Secrets
+	Jobs       Jobs
+	Store      Store
+	Max        int64 // bytes of one HTCJob, counted for every proc that gets them; 0: no limit
+	KeepFree   int64 // bytes to leave free on the volume; 0: see output.Reserve
+}
+
+// maxFiles bounds how many files an HTCJob's procs get together: each is an inode of the schedd's spool.
+const maxFiles = 500_000
+
+// Ready are the inputs of an HTCJob of which every source is there.
+type Ready struct {
+	files    []file
+	procs    int  // directories of their own, 0 to procs-1
+	shared   bool // there is a directory for all
+	bytes    int64
+	keepFree int64
+}
+
+// file is one that will be staged.
+type file struct {
+	path    string // below .in
+	mode    fs.FileMode
+	size    int64
+	version string // of a Secret's object, in place of a digest of its content; empty: none
+	content []byte
+	open    func() (*os.File, error) // in place of content
+}
+
+// Resolve returns the inputs of an HTCJob of so many procs. Its errors are *Waiting, *Failed, of kind schedd.Refused, or
+// passing ones of the apiserver, the ledger or the volume.
+func (b Bringer) Resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (*Ready, error) {
+	get := func(name string) *v1alpha1.HTCJob { return b.Jobs.HTCJob(job.Namespace, name) }
+	if err := acyclic(job, get); err != nil {
+		return nil, err
+	}
+	r := &Ready{keepFree: b.KeepFree}
+	var waits error
+	sources := map[string]Source{}
+	read := reading{ctx: ctx, maps: b.ConfigMaps, secrets: b.Secrets, namespace: job.Namespace}
+	for _, in := range job.Spec.Inputs {
+		var err error
+		switch {
+		case in.ConfigMapKeyRef != nil:
+			f, missing := read.configMap(*in.ConfigMapKeyRef)
+			err = r.add(in, f, missing)
+		case in.SecretKeyRef != nil:
+			f, missing := read.secret(*in.SecretKeyRef)
+			err = r.add(in, f, missing)
+		default:
+			s := Judge(in.JobRef.Name, get(in.JobRef.Name))
+			sources[in.Name] = s
+			err = ready(in, s, queue)
+		}
+		w, is := errors.AsType[*Waiting](err)
+		switch {
+		case err != nil && !is:
+			return nil, err
+		// What somebody has to mend is said first.
+		case is && (waits == nil || waits.(*Waiting).Usual && !w.Usual):
+			waits = err
+		}
+	}
+	if waits != nil {
+		return nil, waits
+	}
+	for _, in := range job.Spec.Inputs {
+		if in.JobRef != nil {
+			if err := b.addOutput(ctx, r, job.Namespace, in, sources[in.Name], get, queue); err != nil {
+				return nil, err
+			}
+		}
+		if PerProc(in) {
+			r.procs = queue
+		} else {
+			r.shared = true
+		}
+	}
+	return r, r.fits(b.Max, queue)
+}
+
+// add adds the result of reading a key. Without one, and without an error, there is none.
+func (r *Ready) add(in v1alpha1.Input, f *file, err error) error {
+	if missing, is := errors.AsType[*Waiting](err); is && in.Optional {
+		switch missing.Reason {
+		case ReasonConfigMapNotFound, ReasonConfigMapKeyNotFound, jobsecrets.ReasonNotFound, jobsecrets.ReasonNoKey:
+			return nil
+		}
+	}
+	if err != nil {
+		if w, is := errors.AsType[*Waiting](err); is {
+			return &Waiting{Reason: w.Reason, Message: in.Name + ": " + w.Message}
+		}
+		return fmt.Errorf("%s: %w", in.Name, err)
+	}
+	f.path, f.size = path.Join(shared, in.Name), int64(len(f.content))
+	r.files = append(r.files, *f)
+	return nil
+}
+
+// ready reports, by an error, why the output of an HTCJob is not there, or not as the input needs it.
+func ready(in v1alpha1.Input, s Source, queue int) error {
+	ref := in.JobRef
+	switch {
+	case s.Stand == Absent:
+		return waiting(ReasonHTCJobNotFound, "%s: %s", in.Name, s.Why)
+	case s.Stand == Unfinished:
+		return &Waiting{Reason: ReasonHTCJobNotEnded, Message: in.Name + ": " + s.Why, Usual: true}
+	case s.Stand == Broken && !in.Optional:
+		return failed("%s: %s; run that one again and then this one, with the annotation %s, or set optional", in.Name, s.Why, v1alpha1.RerunAnnotation)
+	case s.Procs == 0: // it never ran, and the file is optional
+		return nil
+	case ref.Proc == nil && s.Procs > 1:
+		return schedd.Refusal("spec.inputs: %s: the HTCJob %s has %d jobs: write in jobRef.proc whose file is meant: Same, All or a number", in.Name, ref.Name, s.Procs)
+	case PerProc(in) && s.Procs != queue:
+		return schedd.Refusal("spec.inputs: %s: with proc Same both HTCJobs need equally many jobs: this one has %d, and %s has %d", in.Name, queue, ref.Name, s.Procs)
+	}
+	return nil
+}
+
+// addOutput adds what an HTCJob brought back.
+func (b Bringer) addOutput(ctx context.Context, r *Ready, namespace string, in v1alpha1.Input, s Source, get func(string) *v1alpha1.HTCJob, queue int) error {
+	if s.Procs == 0 {
+		return nil
+	}
+	ref := in.JobRef
+	var broken map[int]bool
+	if s.Stand == Broken {
+		var err error
+		if broken, err = b.Jobs.FailedProcs(ctx, s.UID, s.Attempt); err != nil {
+			return fmt.Errorf("%s: which jobs of %s have failed: %w", in.Name, ref.Name, err)
+		}
+	}
+	one := func(proc int, at string) error {
+		if proc >= s.Procs {
+			if in.Optional {
+				return nil
+			}
+			return failed("%s: the HTCJob %s has no job %d, only %d", in.Name, ref.Name, proc, s.Procs)
+		}
+		if broken[proc] {
+			return nil
+		}
+		attempt := output.Attempt{Namespace: namespace, Name: ref.Name, Number: s.Attempt}
+		open := func() (*os.File, error) { return b.Store.Open(attempt, proc, ref.Path) }
+		size, err := sizeOf(open)
+		switch {
+		case isMissing(err) && Judge(ref.Name, get(ref.Name)) != s: // it was deleted or run again at this moment
+			return waiting(ReasonHTCJobNotEnded, "%s: the HTCJob %s has changed", in.Name, ref.Name)
+		case isMissing(err) && in.Optional:
+			return nil
+		case isMissing(err):
+			return failed("%s: job %d of the HTCJob %s has left no file %q: see what it has left with htcd get-output %s", in.Name, proc, ref.Name, ref.Path, ref.Name)
+		case errors.Is(err, output.ErrNotRegular):
+			return failed("%s: %q of job %d of the HTCJob %s is no file: name files, or pack the directory into one", in.Name, ref.Path, proc, ref.Name)
+		case err != nil:
+			return fmt.Errorf("%s: %w", in.Name, err)
+		}
+		r.files = append(r.files, file{path: at, mode: 0o644, size: size, open: open})
+		return nil
+	}
+	switch {
+	case PerProc(in):
+		for proc := range queue {
+			if err := one(proc, path.Join(strconv.Itoa(proc), in.Name)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case isProc(ref.Proc, v1alpha1.ProcAll):
+		for proc := range s.Procs {
+			if err := one(proc, path.Join(shared, in.Name, strconv.Itoa(proc))); err != nil {
+				return err
+			}
+		}
+		return nil
+	case ref.Proc == nil:
+		return one(0, path.Join(shared, in.Name))
+	}
+	return one(ref.Proc.IntValue(), path.Join(shared, in.Name))
+}
+
+func sizeOf(open func() (*os.File, error)) (int64, error) {
+	f, err := open()
+	if err != nil {
+		return 0, err
+	}
+	info, err := f.Stat()
+	if err = cmp.Or(err, f.Close()); err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// isMissing reports whether there is no file of that name.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG)
+}
+
+// fits refuses inputs that are too large: HTCondor copies each file for every proc that gets it.
+func (r *Ready) fits(most int64, queue int) error {
+	var total, count int64
+	for _, f := range r.files {
+		copies := int64(1)
+		if f.shared() {
+			copies = int64(queue)
+		}
+		r.bytes += f.size
+		total += f.size * copies
+		count += copies
+	}
+	const instead = "let the jobs fetch it by a URL or from a shared file system, or make it several HTCJobs"
+	switch {
+	case most > 0 && total > most:
+		return schedd.Refusal("spec.inputs: %d MiB, counted for each of %d jobs, are more than the %d MiB that one HTCJob may bring here (--max-input): %s", (total+1<<20-1)>>20, queue, most>>20, instead)
+	case count > maxFiles:
+		return schedd.Refusal("spec.inputs: %d files, counted for each of %d jobs, are more than the %d that one HTCJob may bring: pack them into one, or make it several HTCJobs", count, queue, maxFiles)
+	}
+	return nil
+}

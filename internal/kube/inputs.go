@@ -1,0 +1,160 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// sandboxInputs says what of spec.inputs comes with the sandbox.
+func sandboxInputs(spec v1alpha1.HTCJobSpec) []schedd.Input {
+	var list []schedd.Input
+	for _, in := range spec.Inputs {
+		list = append(list, schedd.Input{Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil})
+	}
+	return list
+}
+
+// secretInputs lists the names of inputs that are never kept as output.
+func secretInputs(spec v1alpha1.HTCJobSpec) string {
+	var names []string
+	for _, in := range sandboxInputs(spec) {
+		if in.Secret {
+			names = append(names, in.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// resolveInputs finds the sources of an HTCJob's inputs; nil if it has none. While it waits for other HTCJobs, their changes
+// wake it.
+func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, procs int) (*inputs.Ready, error) {
+	if len(job.Spec.Inputs) == 0 {
+		return nil, nil
+	}
+	var sources []string
+	for _, name := range inputs.Sources(job.Spec) {
+		sources = append(sources, job.Namespace+"/"+name)
+	}
+	key := job.Namespace + "/" + job.Name
+	c.waiters.Wait(key, sources) // before they are looked at, so that no change is missed
+	b := inputs.Bringer{
+		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: inputJobs{c}, Store: c.Output,
+		Max: c.Site.MaxInput, KeepFree: c.KeepFree,
+	}
+	ready, err := b.Resolve(ctx, job, procs)
+	if err == nil {
+		c.waiters.Forget(key)
+	}
+	return ready, err
+}
+
+// stageInputs writes inputs into a run's directory and names them in the run.
+func (c *Controller) stageInputs(ready *inputs.Ready, run *ledger.Run) error {
+	if ready == nil {
+		return nil
+	}
+	digest, err := ready.Stage(run.TempDir)
+	if err != nil {
+		return errors.Join(c.inputsError(err), os.RemoveAll(run.TempDir))
+	}
+	run.InputsDigest = digest
+	return nil
+}
+
+// stageAgain is stageInputs for a run whose intent is in the ledger. Inputs that were staged for it and are whole stay: what
+// their sources hold by now does not matter.
+func (c *Controller) stageAgain(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, recorded string) error {
+	if len(job.Spec.Inputs) == 0 {
+		return nil
+	}
+	digest, err := inputs.Staged(run.TempDir)
+	if err != nil {
+		return fmt.Errorf("read the staged inputs: %w", err)
+	}
+	if digest != "" && digest == recorded {
+		run.InputsDigest = digest
+		return nil
+	}
+	ready, err := c.resolveInputs(ctx, job, run.Procs)
+	if err != nil {
+		return err
+	}
+	return c.stageInputs(ready, run)
+}
+
+func (c *Controller) inputsError(err error) error {
+	if _, waits := errors.AsType[*inputs.Waiting](err); waits {
+		return err
+	}
+	if _, full := errors.AsType[*output.NoSpaceError](err); full {
+		return err
+	}
+	return c.stageError(err)
+}
+
+// inputJobs tells package inputs about HTCJobs.
+type inputJobs struct{ *Controller }
+
+func (j inputJobs) HTCJob(namespace, name string) *v1alpha1.HTCJob {
+	return j.get(namespace + "/" + name)
+}
+
+func (j inputJobs) FailedProcs(ctx context.Context, uid string, attempt int) (map[int]bool, error) {
+	failed := map[int]bool{}
+	err := j.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		procs, err := tx.Procs(uid, attempt, ledger.ProcFilter{Status: ledger.StatusFailed})
+		for _, p := range procs {
+			failed[p.Proc] = true
+		}
+		return err
+	})
+	return failed, err
+}
+
+// awaitInput reports what an HTCJob waits for, if that is what an error means. It is tried again after its back-off, or when an
+// HTCJob that it names has changed.
+func (c *Controller) awaitInput(class actionClass, key string, err error) bool {
+	w, waits := errors.AsType[*inputs.Waiting](err)
+	if !waits {
+		return false
+	}
+	b := blocked(v1alpha1.ConditionInputsReady, w.Reason, w.Message)
+	after := min(firstRetry<<min(c.actions.tries(class, key), 10), lastRetry)
+	b.class, b.retry = class, c.Now().Add(after)
+	if w.Usual {
+		c.memory.wait(key, b)
+	} else if c.memory.block(key, acting, b) {
+		c.Log.Info().Str("job", key).Str("reason", w.Reason).Msg(w.Message)
+		c.warn(key, w.Reason, w.Message)
+	}
+	c.actions.again(class, key)
+	return true
+}
+
+// sourceChanged lets those continue that wait for an HTCJob.
+func (c *Controller) sourceChanged(before, now *v1alpha1.HTCJob) {
+	if before != nil && now != nil && inputs.Judge(now.Name, before) == inputs.Judge(now.Name, now) {
+		return
+	}
+	job := now
+	if job == nil {
+		job = before
+	}
+	for _, key := range c.waiters.Of(job.Namespace + "/" + job.Name) {
+		class := submitting
+		if b := c.memory.of(key).blockers[acting]; b != nil {
+			class = b.class
+		}
+		c.actions.forget(key)
+		c.actions.add(class, key)
+	}
+}
