@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 
+	"htc.cern.ch/htcd/internal/apiserver"
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/inputs"
@@ -64,7 +65,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	broadcaster := events.NewBroadcaster(kube.NewPacedEvents(&events.EventSinkImpl{Interface: d.core.EventsV1()}))
+	broadcaster := events.NewBroadcaster(apiserver.NewPacedEvents(&events.EventSinkImpl{Interface: d.core.EventsV1()}))
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		return nil, fmt.Errorf("events: %w", err)
 	}
@@ -100,8 +101,8 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
 		Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
 		LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
-		Informer: l.informer, Objects: d.counts.Objects(kube.APIObjects{Client: d.jobs}),
-		Events: kube.RecordedEvents{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
+		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
+		Events: apiserver.Events{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: condor,
 		Credentials: l.credentials, Secrets: l.secrets,
 		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),

@@ -237,6 +237,17 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 	return true, nil
 }
 
+// createEvents creates the Events of what happened.
+func (c *Controller) createEvents(job *v1alpha1.HTCJob, happened []lifecycle.Event) {
+	for _, e := range happened {
+		if e.Warning {
+			c.Events.Warning(job, e.Reason, e.Message)
+		} else {
+			c.Events.Normal(job, e.Reason, e.Message)
+		}
+	}
+}
+
 // onlyCounts reports whether two statuses differ only in the counts of jobs per state, the listed failures and the time of
 // the last check.
 func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {

@@ -1,4 +1,4 @@
-package kube
+package apiserver
 
 import (
 	"context"
@@ -11,14 +11,14 @@ import (
 	"htc.cern.ch/htcd/internal/lifecycle"
 )
 
-// RecordedEvents implements Events with client-go's recorder.
-type RecordedEvents struct{ Recorder events.EventRecorder }
+// Events records what happened to an HTCJob with client-go's recorder.
+type Events struct{ Recorder events.EventRecorder }
 
-func (e RecordedEvents) Normal(job *v1alpha1.HTCJob, reason, message string) {
+func (e Events) Normal(job *v1alpha1.HTCJob, reason, message string) {
 	e.Recorder.Eventf(job, nil, corev1.EventTypeNormal, reason, "Run", "%s", lifecycle.Shorten(message, lifecycle.MaxNote))
 }
 
-func (e RecordedEvents) Warning(job *v1alpha1.HTCJob, reason, message string) {
+func (e Events) Warning(job *v1alpha1.HTCJob, reason, message string) {
 	e.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reason, "Run", "%s", lifecycle.Shorten(message, lifecycle.MaxNote))
 }
 
@@ -56,16 +56,5 @@ func (p *PacedEvents) inTurn(ctx context.Context, write func() (*eventsv1.Event,
 		return write()
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	}
-}
-
-// createEvents creates the Events of what happened.
-func (c *Controller) createEvents(job *v1alpha1.HTCJob, happened []lifecycle.Event) {
-	for _, e := range happened {
-		if e.Warning {
-			c.Events.Warning(job, e.Reason, e.Message)
-		} else {
-			c.Events.Normal(job, e.Reason, e.Message)
-		}
 	}
 }
