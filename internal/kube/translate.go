@@ -67,6 +67,7 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int, points []string) (sche
 		JobOptions:       options,
 		Environment:      environment(job.Spec),
 		Inputs:           sandboxInputs(job.Spec),
+		Outputs:          outputs(job.Spec),
 		Image:            job.Spec.Script.Image,
 		ImageRegistry:    s.ImageRegistry,
 		AllowImages:      s.AllowImages,
@@ -99,6 +100,14 @@ func environment(spec v1alpha1.HTCJobSpec) map[string]string {
 		variables[name] = string(text)
 	}
 	return variables
+}
+
+func outputs(spec v1alpha1.HTCJobSpec) []schedd.Output {
+	var all []schedd.Output
+	for _, o := range spec.Outputs {
+		all = append(all, schedd.Output{Path: o.Path})
+	}
+	return all
 }
 
 func tag(job *v1alpha1.HTCJob, attempt int) schedd.Tag {

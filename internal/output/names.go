@@ -18,6 +18,71 @@ const (
 	shelteredFile  = ".htcd-name-" // and a number from 0
 )
 
+// declared is the directory in which the output of a job with spec.outputs comes, in one directory for each execution, numbered
+// from 0: outputs.sh in internal/schedd makes them.
+const declared = ".htcd-out"
+
+// Unpack gives the declared output of a proc's last execution its own paths, and drops that of earlier ones. A file that would
+// replace another stays where it came: only somebody who has tried to can have made it.
+func Unpack(fetch string, proc int) error {
+	root, err := os.OpenRoot(filepath.Join(fetch, strconv.Itoa(proc)))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	last, found, err := lastExecution(root)
+	if err != nil || !found {
+		return err
+	}
+	from := filepath.Join(declared, strconv.Itoa(last))
+	names, err := namesIn(root, from)
+	if err != nil {
+		return err
+	}
+	left := false
+	for _, name := range names {
+		if _, err := root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			left = true
+			continue
+		}
+		if err := root.Rename(filepath.Join(from, name), name); err != nil {
+			return err
+		}
+	}
+	if left {
+		return nil
+	}
+	return root.RemoveAll(declared)
+}
+
+// lastExecution finds the directory with the highest number; there is none if no output was declared.
+func lastExecution(root *os.Root) (last int, found bool, err error) {
+	if !isDir(root, declared) {
+		return 0, false, nil
+	}
+	names, err := namesIn(root, declared)
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil && n >= last && strconv.Itoa(n) == name && isDir(root, filepath.Join(declared, name)) {
+			last, found = n, true
+		}
+	}
+	return last, found, err
+}
+
+func isDir(root *os.Root, name string) bool {
+	info, err := root.Lstat(name)
+	return err == nil && info.IsDir()
+}
+
+func namesIn(root *os.Root, name string) ([]string, error) {
+	dir, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	names, err := dir.Readdirnames(-1)
+	return names, errors.Join(err, dir.Close())
+}
+
 // maxNames bounds how much of such a list is read.
 const maxNames = 16 << 20
 

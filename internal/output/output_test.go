@@ -303,3 +303,42 @@ func TestAFullVolumeIsRecognised(t *testing.T) {
 	require.False(t, Full(unix.EACCES))
 	require.False(t, Full(nil))
 }
+
+func TestDeclaredOutputGetsItsOwnPaths(t *testing.T) {
+	s := Store{t.TempDir()}
+	fetch, err := s.Begin([]int{0, 1, 2, 3})
+	require.NoError(t, err)
+	write := func(name, text string) {
+		file := filepath.Join(fetch, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	}
+	write("0/_condor_stdout", "out")
+	write("0/.htcd-out/10/result/a,b.root", "a")
+	write("0/.htcd-out/10/c\nd", "c")
+	write("0/.htcd-out/9/earlier", "e")
+	write("0/.htcd-out/011/odd", "e")
+	write("0/.htcd-out/12", "a file")
+	write("1/_condor_stdout", "out")
+	write("1/.htcd-out/0/_condor_stdout", "another")
+	write("1/.htcd-out/0/f", "f")
+	write("2/.htcd-out", "a file")
+	outside := t.TempDir()
+	require.NoError(t, os.Symlink(outside, filepath.Join(fetch, "3", ".htcd-out")))
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "x"), nil, 0o600))
+	for proc := range 4 {
+		require.NoError(t, Unpack(fetch, proc))
+	}
+	for name, want := range map[string]string{
+		"0/result/a,b.root": "a", "0/c\nd": "c", "0/_condor_stdout": "out",
+		"1/f": "f", "1/_condor_stdout": "out", "1/.htcd-out/0/_condor_stdout": "another", "2/.htcd-out": "a file",
+	} {
+		text, err := os.ReadFile(filepath.Join(fetch, name))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text), name)
+	}
+	require.NoDirExists(t, filepath.Join(fetch, "0", ".htcd-out"))
+	require.NoFileExists(t, filepath.Join(fetch, "0", "earlier"))
+	require.NoFileExists(t, filepath.Join(fetch, "3", "x"))
+	require.FileExists(t, filepath.Join(outside, "x"))
+}

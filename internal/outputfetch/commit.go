@@ -2,6 +2,7 @@ package outputfetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,7 +27,7 @@ func (f *Fetcher) take(ctx context.Context, b batch, a arrival) error {
 		return nil
 	}
 	for _, proc := range a.procs {
-		if err := output.RestoreNames(a.dir, proc); err != nil {
+		if err := errors.Join(output.RestoreNames(a.dir, proc), output.Unpack(a.dir, proc)); err != nil {
 			return volumeError(err)
 		}
 		// The wrapper removes them, but it may have been killed.

@@ -98,6 +98,8 @@ func (d Description) contradicted(o option, all []said) string {
 		return "accountingGroup"
 	case o.key == "success_exit_code" && len(codes) > 0 && (len(codes) > 1 || o.value != strconv.Itoa(codes[0])):
 		return "successExitCodes"
+	case len(d.Outputs) > 0 && (o.key == "transfer_output_files" || o.key == "transfer_output_remaps"):
+		return "outputs"
 	case len(d.Environment) > 0 && (o.key == "environment" || o.key == "env"):
 		return "environment"
 	}

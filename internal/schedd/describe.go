@@ -29,7 +29,8 @@ type Description struct {
 	// proc gets. Empty: there are none.
 	Items []string
 
-	Inputs []Input // files in the directories of the run that InputsDir describes
+	Inputs  []Input  // files in the directories of the run that InputsDir describes
+	Outputs []Output // empty: HTCondor brings back the files that the job has left in the script's directory
 
 	Binds            []string      // directories to bind into the container if the node has them
 	CallbackURL      string        // where the job reports its end; empty: nowhere
@@ -101,6 +102,9 @@ func (d Description) check() error {
 		return err
 	}
 	if err := d.checkInputs(); err != nil {
+		return err
+	}
+	if err := d.checkOutputs(); err != nil {
 		return err
 	}
 	if err := d.JobOptions.check(); err != nil {

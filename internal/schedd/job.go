@@ -36,6 +36,9 @@ const (
 	attrSuccess      = "HTCJobSuccessCodes"
 	attrHeldDeadline = "HTCJobHeldDeadline"
 	attrIdleDeadline = "HTCJobIdleDeadline"
+
+	// attrOutputs holds the paths of the outputs, joined by commas.
+	attrOutputs = "HTCJobOutputs"
 )
 
 // Constraint matches the jobs of this one run.
@@ -138,8 +141,9 @@ type Job struct {
 	HoldReasonCode, HoldReasonSubCode int
 	RemoteHost                        string
 
-	// HTCondor's reasons; requested only after ErrReasons, which sets Reasoned.
+	// HTCondor's reasons, and the paths of the outputs; requested only after ErrReasons, which sets Reasoned.
 	HoldReason, LastHoldReason, RemoveReason string
+	Outputs                                  string
 	Reasoned                                 bool
 
 	// Unread: the job exists, but its ad could not be read. Only Number, Status, Owner, and UID and Attempt of the tag
@@ -218,8 +222,8 @@ type Outcome struct {
 
 // Outcome applies, in order:
 //
-//  1. A job that ran to its end (see Done) succeeded if it exited by itself with the success code; else it failed, by code or
-//     by signal.
+//  1. A job that ran to its end (see Done) succeeded if it exited by itself with the success code; else it failed, because an
+//     output is missing, by code or by signal.
 //  2. A job that was removed because it was held or idle beyond its deadline failed.
 //  3. Any other removed job is removed; its Exit attributes are left over from the kill.
 //  4. Everything else is open: held is not failed, and an earlier attempt's return code says nothing while retries are left.
@@ -268,6 +272,9 @@ func (j Job) succeeds(code int) bool {
 }
 
 func (j Job) ended() Outcome {
+	if o, missing := j.missing(); missing {
+		return o
+	}
 	switch {
 	case j.ExitBySignal != nil && *j.ExitBySignal:
 		o := Outcome{State: OutcomeFailed, Reason: "Signalled", Message: "killed by a signal", Signal: j.ExitSignal}

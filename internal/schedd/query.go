@@ -95,6 +95,7 @@ var reasons = map[string]func(*Job, classad.Value){
 	"HoldReason":     func(j *Job, v classad.Value) { j.HoldReason, _ = v.Str() },
 	"LastHoldReason": func(j *Job, v classad.Value) { j.LastHoldReason, _ = v.Str() },
 	"RemoveReason":   func(j *Job, v classad.Value) { j.RemoveReason, _ = v.Str() },
+	attrOutputs:      func(j *Job, v classad.Value) { j.Outputs, _ = v.Str() },
 }
 
 // Projection is what every query requests of a job, in the form that -attributes takes.

@@ -40,7 +40,7 @@ func (q question) limited(projection string, constraints ...string) command {
 	return cmd
 }
 
-// ErrReasons is returned by fn for a job that it cannot judge without HoldReason, LastHoldReason and RemoveReason. fn is then
+// ErrReasons is returned by fn for a job that it cannot judge without HoldReason, LastHoldReason, RemoveReason or Outputs. fn is then
 // called for that job once more, with the reasons, after all others. Reasons are requested separately, a few at a time, and
 // only if they are short enough for people to read: a job's owner decides how long they are, and an answer that contains one
 // of 17 MB fails completely.
@@ -93,7 +93,7 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Jo
 			return nil
 		}
 		delete(left, said.number())
-		j.HoldReason, j.LastHoldReason, j.RemoveReason, j.Reasoned = said.HoldReason, said.LastHoldReason, said.RemoveReason, true
+		j.HoldReason, j.LastHoldReason, j.RemoveReason, j.Outputs, j.Reasoned = said.HoldReason, said.LastHoldReason, said.RemoveReason, said.Outputs, true
 		return fn(j)
 	})
 	if err != nil {

@@ -51,6 +51,10 @@ func (d Description) Render() (Sandbox, error) {
 	if err := d.checkSecretOutputs(options); err != nil {
 		return Sandbox{}, err
 	}
+	codes := d.successCodes(options)
+	if err := d.checkSuccess(codes); err != nil {
+		return Sandbox{}, err
+	}
 	inputs := d.inputs()
 	submit := d.submit(options, inputs)
 	if err := checkWritten(submit); err != nil {
@@ -59,7 +63,7 @@ func (d Description) Render() (Sandbox, error) {
 	return Sandbox{
 		Files: append(append(inputs, d.itemFiles()...),
 			File{Name: fileScript, Mode: 0o644, Content: d.Source},
-			File{Name: fileJob, Mode: 0o755, Content: d.wrapper(image)},
+			File{Name: fileJob, Mode: 0o755, Content: d.wrapper(image, codes)},
 			File{Name: fileSubmit, Mode: 0o644, Content: submit}),
 		Procs:    d.Queue,
 		Deferred: d.deferred(options),
@@ -112,7 +116,7 @@ func (d Description) submit(options []option, inputs []File) string {
 		b.WriteString(o.String())
 	}
 	// The last one wins, so these come after everything a user wrote.
-	for _, o := range d.JobOptions.attributes() {
+	for _, o := range append(d.outputLines(), d.JobOptions.attributes()...) {
 		b.WriteString(o.String())
 	}
 	set("My."+attrUID, classad.Quote(d.Tag.UID))
@@ -128,7 +132,7 @@ func (d Description) submit(options []option, inputs []File) string {
 
 // deferred returns Sandbox.Deferred. A command allowed by the site counts, since its effect is unknown here.
 func (d Description) deferred(options []option) bool {
-	return len(d.JobOptions.SuccessCodes) > 0 || d.JobOptions.MemoryRetry != nil || slices.ContainsFunc(options, func(o option) bool {
+	return len(d.JobOptions.SuccessCodes) > 0 || len(d.Outputs) > 0 || d.JobOptions.MemoryRetry != nil || slices.ContainsFunc(options, func(o option) bool {
 		return !strings.HasPrefix(o.key, "My.") && (allowed[o.key] == nil && !requestCustom.MatchString(o.key) || slices.Contains(deferring, o.key))
 	})
 }

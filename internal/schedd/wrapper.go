@@ -10,10 +10,14 @@ import (
 //go:embed wrapper.sh
 var wrapperBody string
 
+//go:embed outputs.sh
+var outputsBody string
+
 const defaultCallbackDeadline = 60 * time.Second
 
-// wrapper returns the text of job.sh, the job's executable: a head of assignments, then wrapper.sh.
-func (d Description) wrapper(image string) string {
+// wrapper returns the text of job.sh, the job's executable: a head of assignments, outputs.sh for a job with outputs, and
+// wrapper.sh.
+func (d Description) wrapper(image string, successes []int) string {
 	deadline := d.CallbackDeadline
 	if deadline == 0 {
 		deadline = defaultCallbackDeadline
@@ -31,11 +35,20 @@ func (d Description) wrapper(image string) string {
 	set("inputs", d.inputNames(false))
 	set("secrets", d.inputNames(true))
 	set("deadline", fmt.Sprint(int64(deadline/time.Second)))
+	set("declared", strings.Join(outputPaths(d.Outputs), "\n"))
+	if len(d.Outputs) > 0 {
+		set("successes", strings.Trim(fmt.Sprint(successes), "[]"))
+		set("lacking", fmt.Sprint(int(missingSignal)))
+	}
 	b.WriteString("set --")
 	for _, w := range strings.Fields(d.Command) {
 		b.WriteString(" " + shellQuote(w))
 	}
-	b.WriteString("\n" + wrapperBody)
+	b.WriteString("\n")
+	if len(d.Outputs) > 0 {
+		b.WriteString(outputsBody)
+	}
+	b.WriteString(wrapperBody)
 	return b.String()
 }
 

@@ -30,12 +30,14 @@ main() {
 	outputs=
 	named=
 	max_output=0
+	starts=0
 	if [ -r "${_CONDOR_JOB_AD:-}" ]; then
 		while read -r key _ value; do
 			case $key in
 			ClusterId) cluster=$value ;;
 			ProcId) number=$value ;;
 			MaxTransferOutputMB) max_output=$value ;;
+			NumJobStarts) starts=$value ;;
 			TransferOutput) # "a, b/c,d/": letters, digits and signs that mean nothing to a shell
 				named=1
 				outputs=$(printf '%s\n' "$value" | sed 's/[",]/ /g')
@@ -44,6 +46,8 @@ main() {
 		done <"$_CONDOR_JOB_AD"
 	fi
 	jobid=$cluster.$number
+	# HTCondor holds a job that does not leave this directory, even one that is killed.
+	[ -z "$declared" ] || mkdir -p ".htcd-out/$starts"
 
 	came=
 	for stamp in $(stamps); do
@@ -56,12 +60,18 @@ main() {
 	done
 	clear_away
 	leave_files
-	[ -n "$named" ] || shelter_names
+	missing=
+	if [ -n "$declared" ]; then
+		gather
+	elif [ -z "$named" ]; then
+		shelter_names
+	fi
 	if [ -z "$ended" ] && [ -n "$url" ] && deliverable; then
 		# In a shell of its own: whatever breaks in it, the return code stays the script's.
 		(call_back) || echo "htcd: the callback was not delivered; the cross-check will find the return code" >&2
 	fi
 	clear_away
+	[ -z "$missing" ] || kill -"$missing" $$
 	exit "$rc"
 }
 

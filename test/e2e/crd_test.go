@@ -26,6 +26,14 @@ func set(path string, value any) change {
 	}
 }
 
+func setOutputs(paths ...string) change {
+	var all []any
+	for _, path := range paths {
+		all = append(all, map[string]any{"path": path})
+	}
+	return set("outputs", all)
+}
+
 func drop(path string) change {
 	return func(_ *testing.T, spec map[string]any) {
 		unstructured.RemoveNestedField(spec, strings.Split(path, ".")...)
@@ -60,6 +68,24 @@ var applied = map[string]struct {
 	"a spec.name with a space at its end":        {set("name", "a "), "leave spec.name out to use metadata.name"},
 	"a spec.name of 253 characters":              {set("name", strings.Repeat("n", 253)), ""},
 	"a spec.name of 254 characters":              {set("name", strings.Repeat("n", 254)), "spec.name: Too long"},
+	"outputs":                                    {setOutputs("result/*.root", "plots", "big[0-9]?.dat", "x-1+2=3@4%5~6:7"), ""},
+	"too many outputs":                           {setOutputs(strings.Fields(strings.Repeat("a ", 21))...), "spec.outputs: Too many: 21: must have at most 20 items"},
+	"an output twice":                            {setOutputs("a", "a"), "Duplicate value"},
+	"an output without a path":                   {setOutputs(""), "spec.outputs[0].path"},
+	"an output of 201 characters":                {setOutputs(strings.Repeat("a", 201)), "Too long: may not be more than 200"},
+	"an absolute output":                         {setOutputs("/etc/passwd"), "an output's path must be relative to the script's directory"},
+	"an output above":                            {setOutputs("../a"), "an output's path must be relative to the script's directory"},
+	"an output with .. inside":                   {setOutputs("a/../b"), "an output's path must be relative to the script's directory"},
+	"an output that ends in a slash":             {setOutputs("a/"), "it must not end in /"},
+	"a hidden output":                            {setOutputs("a/.b"), "no part of it may begin with a dot"},
+	"an output with a comma":                     {setOutputs("a,b"), "an output's path must be relative to the script's directory"},
+	"an output with a newline":                   {setOutputs("a\nb"), "an output's path must be relative to the script's directory"},
+	"an output with a space":                     {setOutputs("a b"), "an output's path must be relative to the script's directory"},
+	"an output with a backslash":                 {setOutputs(`a\*`), "an output's path must be relative to the script's directory"},
+	"an output with a macro":                     {setOutputs("$(Process)"), "an output's path must be relative to the script's directory"},
+	"an output with htcd's name":                 {setOutputs("job.sh"), "htcd and HTCondor use these names"},
+	"an output in HTCondor's directory":          {setOutputs("tmp/a"), "htcd and HTCondor use these names"},
+	"standard output as an output":               {setOutputs("_condor_stdout"), "standard output and error are always brought back"},
 	"no script":                                  {drop("script"), "spec.script: Required value"},
 	"no image":                                   {drop("script.image"), "spec.script.image: Required value"},
 	"an empty image":                             {set("script.image", ""), "spec.script.image"},

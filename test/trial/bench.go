@@ -192,6 +192,21 @@ func (b *Bench) File(job *v1alpha1.HTCJob, proc int, name string) string {
 	return string(text)
 }
 
+// Files lists the paths of all files that a job left behind.
+func (b *Bench) Files(job *v1alpha1.HTCJob, proc int) (files []string) {
+	b.T.Helper()
+	dir := filepath.Join(b.Kept(b.Fetched(job.Name)), fmt.Sprint(proc))
+	require.NoError(b.T, filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		files = append(files, name)
+		return err
+	}))
+	return files
+}
+
 // Kept returns the directory in which htcd keeps the output of an attempt.
 func (b *Bench) Kept(job *v1alpha1.HTCJob) string {
 	return b.Lab.Path("htcd", "data", "out", job.Namespace, job.Name, fmt.Sprint(job.Status.Attempt))

@@ -1,0 +1,14 @@
+package v1alpha1
+
+// Output is something that every job is to leave in its script's directory. A job whose script succeeds without it has
+// failed, reason OutputMissing.
+type Output struct {
+	// Path is that of a file or a directory in the script's directory. A pattern
+	// with * ? [ ] stands for everything that it matches, at least one: result/*.root.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_*?\\\\x5b][A-Za-z0-9_.+=@%~:*?\\\\x5b\\\\x5d!-]*(/[A-Za-z0-9_*?\\\\x5b][A-Za-z0-9_.+=@%~:*?\\\\x5b\\\\x5d!-]*)*$')",message="an output's path must be relative to the script's directory, of letters, digits and _ . + = @ % ~ : - with * ? [ ] for others; no part of it may begin with a dot, and it must not end in /"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^(script|token|htcd-send|job[.]sh|job[.]sub|condor_exec[.]exe|tmp|var|_condor[^/]*)(/|$)')",message="an output must not be called script, token, htcd-send, job.sh, job.sub, condor_exec.exe, tmp or var, nor begin with _condor: htcd and HTCondor use these names; standard output and error are always brought back"
+	Path string `json:"path"`
+}

@@ -1,0 +1,105 @@
+
+# For a job with outputs.
+
+# gather moves what the lines of $declared name into .htcd-out, which is all that HTCondor brings back, and there into a directory
+# named by the number of earlier executions: what these have left is at the schedd, too. If the script
+# succeeded and there is nothing for one of the lines, it sets missing to the signal that says which, and rc to the code
+# that a shell would return for it.
+gather() {
+	rm -rf .htcd-out 2>/dev/null || { # the script may have put something there
+		chmod -R u+rwX .htcd-out
+		rm -rf .htcd-out
+	} 2>/dev/null
+	out=.htcd-out/$starts
+	mkdir -p "$out"
+	set -f
+	IFS='
+'
+	# shellcheck disable=SC2086 # a line each
+	set -- $declared
+	IFS= # from here on no name is split
+	set +f
+
+	first=
+	number=0
+	for path; do
+		found=
+		for f in ./$path; do
+			if output "${f#./}" "$path"; then
+				found=1
+				break
+			fi
+		done
+		if [ -z "$found" ]; then
+			first=${first:-$number}
+			absent="${absent:+$absent, }$path"
+		fi
+		number=$((number + 1))
+	done
+	for path; do
+		for f in ./$path; do
+			if output "${f#./}" "$path"; then
+				chmod -R u+rwX "$f" 2>/dev/null || :
+				untie "$f"
+			fi
+		done
+	done
+	number=0
+	for path; do
+		for f in ./$path; do
+			if output "${f#./}" "$path"; then
+				take_along "${f#./}" || first=${first:-$number}
+			fi
+		done
+		number=$((number + 1))
+	done
+	unset IFS
+
+	if [ -n "$first" ] && [ -z "$ended" ]; then
+		case " $successes " in
+		*" $rc "*)
+			echo "htcd: missing in the script's directory, and named in spec.outputs: ${absent:-see above}" >&2
+			missing=$((lacking + first))
+			rc=$((128 + missing))
+			;;
+		esac
+	fi
+}
+
+# output reports whether a name that the path $2 matches is output. An input, htcd's own or HTCondor's is only output by its own
+# name, if at all.
+output() {
+	[ -f "$1" ] || { [ -d "$1" ] && [ ! -h "$1" ]; } || return 1
+	top=${1%%/*}
+	case $top in
+	script | token | htcd-send | job.sh | job.sub | condor_exec.exe | tmp | var | _condor* | .*) return 1 ;;
+	esac
+	[ "$top" != "${2%%/*}" ] || return 0
+	case " ${inputs:-} " in
+	*" $top "*) return 1 ;;
+	esac
+}
+
+# take_along moves a file or a directory into $out, under its own path.
+take_along() {
+	case $1 in
+	*/*) mkdir -p "$out/${1%/*}" ;;
+	esac
+	if [ -d "$1" ] && [ -d "$out/$1" ]; then # some of it is there already
+		(cd "./$1" && find . ! -type d -exec sh -c \
+			'for f; do mkdir -p "$0/${f%/*}" && mv -f "$f" "$0/$f" || exit 1; done' "$scratch/$out/$1" {} +)
+	else
+		mv -f "./$1" "$out/$1"
+	fi
+}
+
+# untie replaces links by the files they lead to, since a link that is moved may lead elsewhere. HTCondor holds a job
+# with a link to a directory.
+untie() {
+	find "$1" -type l -exec sh -c 'for link; do
+		file=$(readlink -f "$link")
+		rm -f "$link"
+		[ -f "$file" ] || continue
+		ln "$file" "$link" 2>/dev/null || ln -s "$file" "$link"
+	done' sh {} +
+}
