@@ -15,7 +15,7 @@ lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksum
 # Only what ships: the lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./cmd/... ./internal/...
 # The wrapper has no shebang of its own: it follows the rendered head.
-	shellcheck --shell=sh --exclude=SC2154 internal/schedd/wrapper.sh internal/schedd/outputs.sh
+	shellcheck --shell=sh --exclude=SC2154 internal/schedd/wrapper.sh internal/schedd/outputs.sh internal/schedd/credentials.sh
 
 .PHONY: generate
 generate: ## write the CRD and the deep copies from the API types, and docs/settings.md from the flags

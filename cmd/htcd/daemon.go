@@ -172,7 +172,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	part("controller", func() error { return controller.Run(ctx) })
 	part("receiver", func() error {
 		receiver := notify.NewReceiver(controller, notify.Options{Answered: d.counts.Callback}, d.log)
-		return serve(ctx, notify.NewServer(receiver, d.log), listener, d.o.ShutdownTimeout)
+		return serve(ctx, notify.NewServer(d.withCredentials(receiver, loop), d.log), listener, d.o.ShutdownTimeout)
 	})
 	if outputs != nil {
 		part("output", func() error { return d.serveOutput(ctx, outputs, loop, watched) })

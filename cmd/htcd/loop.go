@@ -32,6 +32,7 @@ type loop struct {
 	informer    cache.SharedIndexInformer
 	secrets     *secrets.Watcher
 	credentials backend.Credentials
+	jobSecrets  *jobsecrets.Reader
 	condor      *schedd.Client
 	close       func() error
 }
@@ -72,9 +73,10 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	proofs := d.o.proofs()
 	accounts := d.o.accounts()
 	l := &loop{
-		informer: d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched),
-		secrets:  secrets.NewWatcher(d.core, accounts),
-		close:    func() error { defer broadcaster.Shutdown(); return proofs.Close() },
+		informer:   d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched),
+		secrets:    secrets.NewWatcher(d.core, accounts),
+		jobSecrets: jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),
+		close:      func() error { defer broadcaster.Shutdown(); return proofs.Close() },
 	}
 	l.credentials = &backend.SecretCredentials{Secrets: l.secrets, Proofs: proofs, Asked: d.counts.Ticket}
 	commands := d.o.condor()
@@ -105,7 +107,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Events: apiserver.Events{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: condor,
 		Credentials: l.credentials, Secrets: l.secrets,
-		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),
+		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets,
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
 		Observer: d.counts,
 	})

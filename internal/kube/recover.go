@@ -11,7 +11,6 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -196,7 +195,11 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
-	sandbox, err := c.Site.render(job, run.Attempt, points)
+	credentials, err := c.credentials(ctx, job)
+	if err != nil {
+		return c.refuse(ctx, job, run, err)
+	}
+	sandbox, err := c.Site.render(job, run.Attempt, points, credentials...)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
@@ -208,7 +211,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 		return err
 	}
 	fresh := t.Of(c.newRun(job, run.Attempt))
-	token, hash := notify.NewToken()
+	tokens, hash := tokens(job)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
 	if err := c.stageAgain(ctx, job, &fresh, run.InputsDigest); err != nil {
 		return c.refuse(ctx, job, run, err)
@@ -224,5 +227,5 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 		return fmt.Errorf("record intent: %w", err)
 	}
 	c.absences.Clear(run.UID)
-	return c.send(ctx, id, job, fresh, sandbox, token)
+	return c.send(ctx, id, job, fresh, sandbox, tokens)
 }

@@ -13,7 +13,6 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
-	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -25,7 +24,11 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt), err)
 	}
-	sandbox, err := c.Site.render(job, attempt, points)
+	credentials, err := c.credentials(ctx, job)
+	if err != nil {
+		return c.refuse(ctx, job, c.newRun(job, attempt), err)
+	}
+	sandbox, err := c.Site.render(job, attempt, points, credentials...)
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt), err)
 	}
@@ -55,7 +58,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 		return c.recover(ctx, job, nil, attempt)
 	}
 	run := t.Of(c.newRun(job, attempt))
-	token, hash := notify.NewToken()
+	tokens, hash := tokens(job)
 	run.TokenHash, run.Deferred, run.Procs = hash, sandbox.Deferred, sandbox.Procs
 	if err := c.stageInputs(ready, &run); err != nil {
 		return err
@@ -64,7 +67,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	if err != nil || !begun {
 		return errors.Join(err, os.RemoveAll(run.TempDir))
 	}
-	return c.send(ctx, id, job, run, sandbox, token)
+	return c.send(ctx, id, job, run, sandbox, tokens)
 }
 
 // begin sets the finalizers and writes the intent, unless the namespace has no room. It returns false if the object is
@@ -127,11 +130,11 @@ func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int) ledger.Run {
 }
 
 // send runs condor_submit for a run whose intent is in the ledger.
-func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run, sandbox schedd.Sandbox, token string) error {
+func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run, sandbox schedd.Sandbox, tokens []string) error {
 	if err := c.fetcher.Clear(run); err != nil {
 		return fmt.Errorf("drop the output of another run of this name: %w", err)
 	}
-	if err := stage(run.TempDir, sandbox, token); err != nil {
+	if err := stage(run.TempDir, sandbox, tokens); err != nil {
 		c.tries.Unstaged(run)
 		return c.stageError(err)
 	}
@@ -215,6 +218,9 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 	if err := inputs.Remove(run.TempDir); err != nil {
 		c.Log.Warn().Err(err).Str("job", job.Namespace+"/"+job.Name).Msg("staged inputs are still on the disk")
 	}
+	if err := schedd.Unstage(run.TempDir); err != nil {
+		c.Log.Warn().Err(err).Str("job", job.Namespace+"/"+job.Name).Msg("the first copies of credentials are still on the volume")
+	}
 	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, lifecycle.Plural(run.Procs, "job"), run.Schedd))
 	return nil
 }
@@ -258,7 +264,7 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 }
 
 // stage writes the sandbox from scratch, beside the inputs: an earlier try may have left half of one.
-func stage(dir string, sandbox schedd.Sandbox, token string) error {
+func stage(dir string, sandbox schedd.Sandbox, tokens []string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
@@ -274,7 +280,7 @@ func stage(dir string, sandbox schedd.Sandbox, token string) error {
 			return err
 		}
 	}
-	return schedd.Stage(dir, sandbox, token)
+	return schedd.Stage(dir, sandbox, tokens...)
 }
 
 // sentLater reports whether the schedd has a later attempt than the newest in the ledger. Attempts that this process began

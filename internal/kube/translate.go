@@ -27,11 +27,15 @@ type Site struct {
 	Inputs           inputs.Rules
 }
 
-// render returns the sandbox of one attempt of an HTCJob, with the items of its procs if there are such. Its errors are of kind schedd.Refused.
-func (s Site) render(job *v1alpha1.HTCJob, attempt int, points []string) (schedd.Sandbox, error) {
+// render returns the sandbox of one attempt of an HTCJob, with the items of its procs if there are such. Its errors are of kind
+// schedd.Refused.
+func (s Site) render(job *v1alpha1.HTCJob, attempt int, points []string, credentials ...schedd.Credential) (schedd.Sandbox, error) {
 	d, err := s.describe(job, attempt, points)
 	if err != nil {
 		return schedd.Sandbox{}, err
+	}
+	if len(credentials) > 0 {
+		d.Credentials, d.PullURL = credentials, pullURL(s.CallbackURL, job, attempt)
 	}
 	return d.Render()
 }

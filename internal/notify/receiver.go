@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"htc.cern.ch/htcd/internal/places"
 )
 
 // Recorder records callbacks. The receiver calls it from many goroutines at once.
@@ -53,7 +55,7 @@ func (o Options) withDefaults() Options {
 type receiver struct {
 	recorder Recorder
 	options  Options
-	places   *places
+	places   *places.Places
 	log      zerolog.Logger
 }
 
@@ -63,7 +65,7 @@ func NewReceiver(r Recorder, o Options, log zerolog.Logger) http.Handler {
 	return &receiver{
 		recorder: r,
 		options:  o,
-		places:   newPlaces(o.MaxConcurrent),
+		places:   places.New(o.MaxConcurrent),
 		log:      log.With().Str("component", "notify").Logger(),
 	}
 }
@@ -132,7 +134,7 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) *refusa
 	if err != nil {
 		return &refusal{http.StatusBadRequest, err.Error()}
 	}
-	free, ok := r.places.take(request.RemoteAddr)
+	free, ok := r.places.Take(request.RemoteAddr)
 	if !ok {
 		return &refusal{http.StatusServiceUnavailable, "too many events at once, try again"}
 	}

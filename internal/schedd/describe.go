@@ -32,6 +32,11 @@ type Description struct {
 	Inputs  []Input  // files in the directories of the run that InputsDir describes
 	Outputs []Output // empty: HTCondor brings back the files that the job has left in the script's directory
 
+	// Credentials are files that the job gets outside of what is brought back. It pulls them anew from PullURL, an https URL, with
+	// the second of the tokens that Stage is given; empty: it keeps those that it was sent with.
+	Credentials []Credential
+	PullURL     string
+
 	Binds            []string      // directories to bind into the container if the node has them
 	CallbackURL      string        // where the job reports its end; empty: nowhere
 	CallbackCA       string        // PEM text of the authorities that the receiver's certificate is checked with; empty: the node's
@@ -105,6 +110,9 @@ func (d Description) check() error {
 		return err
 	}
 	if err := d.checkOutputs(); err != nil {
+		return err
+	}
+	if err := d.checkCredentials(); err != nil {
 		return err
 	}
 	if err := d.JobOptions.check(); err != nil {

@@ -76,6 +76,7 @@ func (d Description) inputs() []File {
 	if len(d.Environment) > 0 {
 		files = append(files, File{Name: fileEnvironment, Mode: 0o600, Content: environmentFile(d.Environment)})
 	}
+	files = append(files, d.credentialFiles()...)
 	if d.Sender != "" {
 		files = append(files, File{Name: fileSender, Mode: 0o755, From: d.Sender})
 	}

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Stage writes a sandbox and the run's token into dir, which must exist, replacing existing files. Everything is on disk when
-// it returns, so that condor_submit never waits for a file while it blocks the schedd; only the small files of single procs may
+// Stage writes a sandbox and the run's tokens into dir, which must exist, replacing existing files: that of the callbacks, and
+// that of Description.PullURL, if there is one. Everything is on disk when it returns, so that condor_submit never waits for a file while it blocks the schedd; only the small files of single procs may
 // still be in memory, since 10,000 waits for the disk would take longer than the submission.
-func Stage(dir string, s Sandbox, token string) error {
+func Stage(dir string, s Sandbox, tokens ...string) error {
 	for _, f := range s.Files {
 		if err := f.write(dir); err != nil {
 			return fmt.Errorf("stage %s: %w", f.Name, err)
 		}
 	}
-	if err := (File{Name: fileToken, Mode: 0o600, Content: token + "\n"}).write(dir); err != nil {
+	if err := (File{Name: fileToken, Mode: 0o600, Content: strings.Join(tokens, "\n") + "\n"}).write(dir); err != nil {
 		return fmt.Errorf("stage %s: %w", fileToken, err)
 	}
 	return syncDir(dir)

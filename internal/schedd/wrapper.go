@@ -13,6 +13,9 @@ var wrapperBody string
 //go:embed outputs.sh
 var outputsBody string
 
+//go:embed credentials.sh
+var credentialsBody string
+
 const defaultCallbackDeadline = 60 * time.Second
 
 // wrapper returns the text of job.sh, the job's executable: a head of assignments, outputs.sh for a job with outputs, and
@@ -34,6 +37,8 @@ func (d Description) wrapper(image string, successes []int) string {
 	set("ca", strings.TrimSuffix(d.CallbackCA, "\n"))
 	set("inputs", d.inputNames(false))
 	set("secrets", d.inputNames(true))
+	set("credentials", d.credentialWords())
+	set("pull", d.PullURL)
 	set("deadline", fmt.Sprint(int64(deadline/time.Second)))
 	set("declared", strings.Join(outputPaths(d.Outputs), "\n"))
 	if len(d.Outputs) > 0 {
@@ -47,6 +52,9 @@ func (d Description) wrapper(image string, successes []int) string {
 	b.WriteString("\n")
 	if len(d.Outputs) > 0 {
 		b.WriteString(outputsBody)
+	}
+	if len(d.Credentials) > 0 {
+		b.WriteString(credentialsBody)
 	}
 	b.WriteString(wrapperBody)
 	return b.String()

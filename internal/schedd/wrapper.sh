@@ -8,12 +8,18 @@ main() {
 	cd "$scratch" || exit 125
 	mkdir -m 700 .htcd
 
-	# The token is kept from the script: read now, gone from the disk.
+	# The tokens are kept from the script: read now, gone from the disk.
 	secret=
+	pull_token=
 	if [ -f token ]; then
-		IFS= read -r secret <token || :
+		{
+			IFS= read -r secret || :
+			# shellcheck disable=SC2034 # of credentials.sh
+			IFS= read -r pull_token || :
+		} <token
 		rm -f token
 	fi
+	[ -z "$credentials" ] || place_credentials
 
 	# And so is the sender, which runs outside the container: what stands under its name when the script has
 	# ended may be the script's. Open, it stays what it was.
@@ -115,6 +121,13 @@ run() {
 			set -- --nv "$@"
 		fi
 	fi
+	puller=
+	if [ -n "$credentials" ] && [ -n "$pull" ]; then
+		# In this directory, whatever the script puts in its place; its files are new ones, and never followed links.
+		(cd .htcd/credentials && umask 077 && set -C && pull_credentials 5) </dev/null >/dev/null 2>&1
+		(cd .htcd/credentials && umask 077 && set -C && keep_pulling) </dev/null >/dev/null 2>&1 &
+		puller=$!
+	fi
 	contained --quiet exec --contain --ipc --pid --bind "$scratch" --pwd "$scratch" "$@" </dev/null 8<&- &
 	child=$!
 
@@ -134,6 +147,10 @@ run() {
 		[ "$code" -eq 127 ] || rc=$code
 	fi
 	trap - TERM INT QUIT
+	if [ -n "$puller" ]; then
+		kill "$puller" 2>/dev/null
+		wait "$puller" 2>/dev/null
+	fi
 }
 
 # contained becomes the tool. The variables of the HTCJob have names of which only the inside of the container sees the
@@ -153,6 +170,12 @@ contained() {
 		SINGULARITY_NO_EVAL=1
 		export APPTAINER_NO_EVAL SINGULARITY_NO_EVAL
 	done
+	if [ -n "$credentials" ]; then
+		export "${prefix}HTC_CREDENTIALS=$scratch/.htcd/credentials"
+		for credential in $credentials; do
+			[ -z "${credential#*:}" ] || export "$prefix${credential#*:}=$scratch/.htcd/credentials/${credential%%:*}"
+		done
+	fi
 	exec "$tool" "$@"
 }
 

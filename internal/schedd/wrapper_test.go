@@ -63,7 +63,7 @@ func node(t *testing.T, d Description, tools map[string]string) scratch {
 	require.NoError(t, os.Mkdir(s.bin, 0o700))
 	require.NoError(t, stageIn(s.dir, d, "tok-0123456789"))
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, ".job.ad"), []byte("Args = \"2\"\nClusterId = 77\nEnv = \"ClusterId = 5\"\nProcId = 2\n"), 0o600))
-	for _, tool := range []string{"date", "sed", "tail", "grep", "mkdir", "rm", "chmod", "sleep", "env", "cat"} {
+	for _, tool := range []string{"date", "sed", "tail", "grep", "mkdir", "rm", "chmod", "sleep", "env", "cat", "mv", "base64"} {
 		path, err := exec.LookPath(tool)
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(path, filepath.Join(s.bin, tool)))

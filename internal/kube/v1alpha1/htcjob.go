@@ -22,7 +22,7 @@ import (
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.reason`,description="Why it does not get on, or has failed."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?active.orValue(0) == 0 || self.spec.script == oldSelf.spec.script && [self.spec.?name] == [oldSelf.spec.?name] && [self.spec.?queue] == [oldSelf.spec.?queue] && [self.spec.?items] == [oldSelf.spec.?items] && [self.spec.?itemsFrom] == [oldSelf.spec.?itemsFrom] && [self.spec.?parameters] == [oldSelf.spec.?parameters] && [self.spec.?htcopts] == [oldSelf.spec.?htcopts] && [self.spec.?environment] == [oldSelf.spec.?environment] && [self.spec.?inputs] == [oldSelf.spec.?inputs] && [self.spec.?outputs] == [oldSelf.spec.?outputs] && [self.spec.?resources] == [oldSelf.spec.?resources] && [self.spec.?accountingGroup] == [oldSelf.spec.?accountingGroup] && [self.spec.?requirements] == [oldSelf.spec.?requirements] && [self.spec.?retries] == [oldSelf.spec.?retries] && [self.spec.?successExitCodes] == [oldSelf.spec.?successExitCodes] && [self.spec.?memoryRetry] == [oldSelf.spec.?memoryRetry] && [self.spec.?heldDeadlineSeconds] == [oldSelf.spec.?heldDeadlineSeconds] && [self.spec.?idleDeadlineSeconds] == [oldSelf.spec.?idleDeadlineSeconds] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds and logsPod may change at any time"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?active.orValue(0) == 0 || self.spec.script == oldSelf.spec.script && [self.spec.?name] == [oldSelf.spec.?name] && [self.spec.?queue] == [oldSelf.spec.?queue] && [self.spec.?items] == [oldSelf.spec.?items] && [self.spec.?itemsFrom] == [oldSelf.spec.?itemsFrom] && [self.spec.?parameters] == [oldSelf.spec.?parameters] && [self.spec.?htcopts] == [oldSelf.spec.?htcopts] && [self.spec.?environment] == [oldSelf.spec.?environment] && [self.spec.?inputs] == [oldSelf.spec.?inputs] && [self.spec.?credentials] == [oldSelf.spec.?credentials] && [self.spec.?outputs] == [oldSelf.spec.?outputs] && [self.spec.?resources] == [oldSelf.spec.?resources] && [self.spec.?accountingGroup] == [oldSelf.spec.?accountingGroup] && [self.spec.?requirements] == [oldSelf.spec.?requirements] && [self.spec.?retries] == [oldSelf.spec.?retries] && [self.spec.?successExitCodes] == [oldSelf.spec.?successExitCodes] && [self.spec.?memoryRetry] == [oldSelf.spec.?memoryRetry] && [self.spec.?heldDeadlineSeconds] == [oldSelf.spec.?heldDeadlineSeconds] && [self.spec.?idleDeadlineSeconds] == [oldSelf.spec.?idleDeadlineSeconds] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds and logsPod may change at any time"
 type HTCJob struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -137,6 +137,15 @@ type HTCJobSpec struct {
 	// +listMapKey=path
 	// +kubebuilder:validation:MaxItems=20
 	Outputs []Output `json:"outputs,omitempty"`
+
+	// Credentials are files from Secrets, such as a proxy or a token, that stay up
+	// to date while the jobs wait and run.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:XValidation:rule="self.filter(c, c.as == 'X509Proxy').size() <= 1 && self.filter(c, c.as == 'BearerToken').size() <= 1",message="at most one credential can be the X509Proxy and one the BearerToken: use File for the others"
+	Credentials []Credential `json:"credentials,omitempty"`
 
 	// Resources is what each job asks for; what is absent is left to the pool.
 	// +optional

@@ -160,7 +160,7 @@ func (p Phase) Terminal() bool {
 // The types of an HTCJob's conditions.
 const (
 	ConditionSubmitted        = "Submitted"        // the schedd has the jobs of this attempt
-	ConditionInputsReady      = "InputsReady"      // what spec.inputs names has been read; absent without inputs
+	ConditionInputsReady      = "InputsReady"      // what the spec names for the jobs has been read; absent if that is nothing
 	ConditionComplete         = "Complete"         // every job has succeeded
 	ConditionFailed           = "Failed"           // the attempt is over and did not succeed
 	ConditionHeld             = "Held"             // at least one job is on hold, and why

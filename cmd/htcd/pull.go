@@ -1,0 +1,70 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"htc.cern.ch/htcd/internal/jobcredentials"
+)
+
+// withCredentials also serves the credentials of jobs, if jobs reach the receiver by https.
+func (d *daemon) withCredentials(receiver http.Handler, l *loop) http.Handler {
+	if !strings.HasPrefix(strings.ToLower(d.o.CallbackURL), "https://") {
+		return receiver
+	}
+	credentials := jobcredentials.NewHandler(l.controller, l.jobSecrets, d.log)
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if strings.HasPrefix(request.URL.Path, jobcredentials.Path) {
+			credentials.ServeHTTP(w, request)
+			return
+		}
+		receiver.ServeHTTP(w, request)
+	})
+}
+
+// pullCommand is run by jobs that run, if --ship-sender sent htcd with them.
+func pullCommand() *cobra.Command {
+	var url, authorities string
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "pull --url URL",
+		Short: "Ask the operator for a job's credentials (run by the job itself)",
+		Long: `Ask the operator once for a job's credentials, with the token on standard input, and print the answer. Jobs run this
+themselves while their scripts run.
+
+Exit codes:
+  0  the answer was printed
+  1  there was none (the reason is on standard error)
+  2  an argument is wrong; nothing was sent`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := trustWithoutStore(); err != nil {
+				return fmt.Errorf("pull: %w", err)
+			}
+			o := Options{CallbackCA: authorities}
+			_, roots, err := o.callbackCA()
+			if err != nil {
+				return usageError{fmt.Errorf("pull: --ca-file: %w", err)}
+			}
+			token, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+			if err != nil {
+				return usageError{errors.New("pull: there is no token on standard input")}
+			}
+			if err := jobcredentials.Pull(cmd.Context(), url, strings.TrimSpace(token), roots, timeout, cmd.OutOrStdout()); err != nil {
+				return fmt.Errorf("pull: %w", err)
+			}
+			return nil
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&url, "url", "", "`URL` of the run's credentials (required)")
+	f.StringVar(&authorities, "ca-file", "", "PEM `FILE` of the only authorities to trust; empty: the system's")
+	f.DurationVar(&timeout, "timeout", 20*time.Second, "give up after this `TIME`")
+	return c
+}

@@ -1,0 +1,25 @@
+package jobcredentials
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+)
+
+// Token is the token with which the jobs of a run ask for their credentials. It follows from the hash of the run's token for
+// callbacks, which is in the ledger; the other token does not follow from it.
+func Token(callbackHash []byte) string {
+	return base64.RawURLEncoding.EncodeToString(keyed(callbackHash, "htcd credentials"))
+}
+
+// digest identifies an answer to whoever has the token, and says nothing to others.
+func digest(token, answer string) string {
+	return hex.EncodeToString(keyed([]byte(token), answer))[:32]
+}
+
+func keyed(key []byte, text string) []byte {
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write([]byte(text)) // never fails
+	return mac.Sum(nil)
+}

@@ -1,0 +1,95 @@
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/internal/jobcredentials"
+	"htc.cern.ch/htcd/internal/jobsecrets"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// credentialRetry is how soon a Secret that a job needs is looked for again.
+const credentialRetry = 10 * time.Second
+
+// credentialsOf lists spec.credentials.
+func credentialsOf(job *v1alpha1.HTCJob) []jobcredentials.Credential {
+	var list []jobcredentials.Credential
+	for _, c := range job.Spec.Credentials {
+		list = append(list, jobcredentials.Credential{
+			Name: c.Name, Secret: c.SecretKeyRef.Name, Key: c.SecretKeyRef.Key, Kind: jobcredentials.Kind(c.As),
+		})
+	}
+	return list
+}
+
+// credentials reads those of an HTCJob as they are now. Errors of kind schedd.Refused are about the HTCJob; while a Secret is
+// missing it waits.
+func (c *Controller) credentials(ctx context.Context, job *v1alpha1.HTCJob) ([]schedd.Credential, error) {
+	var all []schedd.Credential
+	for _, credential := range credentialsOf(job) {
+		content, err := credential.Read(ctx, c.JobSecrets, job.Namespace, c.Now())
+		if e, ok := errors.AsType[*jobsecrets.Unusable](err); ok && e.Reason == jobsecrets.ReasonAccount {
+			return nil, schedd.Refusal("spec.credentials: %s", e.Message)
+		}
+		if err != nil {
+			return nil, &paused{credentialRetry, fmt.Errorf("credential %s: %w", credential.Name, err)}
+		}
+		all = append(all, schedd.Credential{Name: credential.Name, Variable: credential.Kind.Variable(), Content: string(content)})
+	}
+	return all, nil
+}
+
+// pullURL returns where the jobs of an attempt ask for their credentials, beside the URL of callbacks; nowhere if that is not
+// https.
+func pullURL(callback string, job *v1alpha1.HTCJob, attempt int) string {
+	u, err := url.Parse(callback)
+	if err != nil || u.Scheme != "https" {
+		return ""
+	}
+	u.Path = strings.TrimSuffix(path.Dir(u.Path), "/") + jobcredentials.Path + fmt.Sprintf("%s/%d", job.UID, attempt)
+	u.RawPath, u.RawQuery, u.Fragment = "", "", ""
+	return u.String()
+}
+
+// tokens returns those of a run for its sandbox, and the hash of the first, which is for callbacks.
+func tokens(job *v1alpha1.HTCJob) (all []string, hash []byte) {
+	token, hash := notify.NewToken()
+	if len(job.Spec.Credentials) == 0 {
+		return []string{token}, hash
+	}
+	return []string{token, jobcredentials.Token(hash)}, hash
+}
+
+// CredentialsOf implements jobcredentials.Runs.
+func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int) (jobcredentials.Run, error) {
+	var run ledger.Run
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		run, err = tx.Run(uid, attempt)
+		return err
+	})
+	if errors.Is(err, ledger.ErrNotFound) {
+		return jobcredentials.Run{}, jobcredentials.ErrUnknownRun
+	}
+	if err == nil && run.State == ledger.Intent {
+		err = errNotRecorded
+	}
+	if err != nil {
+		return jobcredentials.Run{}, err
+	}
+	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
+	job := c.get(run.Namespace + "/" + run.Name)
+	if job != nil && string(job.UID) == uid && run.State == ledger.Submitted && run.Ended.IsZero() && job.SpecHash() == run.SpecHash {
+		r.Active, r.Credentials = true, slices.Clip(credentialsOf(job))
+	}
+	return r, nil
+}

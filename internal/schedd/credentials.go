@@ -1,0 +1,102 @@
+package schedd
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Credential is a file with a secret that a job gets in its directory of credentials.
+type Credential struct {
+	Name     string
+	Variable string // of the script's environment that has the file's path; empty: none
+	Content  string
+}
+
+// fileCredential begins the name under which a credential travels; in the job the wrapper moves it out of what HTCondor
+// brings back. In the staging directory it stays until the schedd has it.
+const fileCredential = ".credential-"
+
+// variableCredentials has the path of the directory of credentials.
+const variableCredentials = "HTC_CREDENTIALS"
+
+var (
+	credentialRE    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
+	credentialVarRE = regexp.MustCompile(`^([A-Z][A-Z0-9_]{0,63})?$`)
+)
+
+// Limits of a run's credentials: every proc spools its own copy.
+const (
+	MaxCredentials    = 16
+	MaxCredentialSize = 64 << 10
+)
+
+func (d Description) checkCredentials() error {
+	if len(d.Credentials) > MaxCredentials {
+		return refused("spec.credentials: expected at most %d, found %d", MaxCredentials, len(d.Credentials))
+	}
+	if len(d.Credentials) > 0 && d.Environment[variableCredentials] != "" {
+		return refused("spec.environment: the variable %s is set by htcd because of spec.credentials", variableCredentials)
+	}
+	names, variables := map[string]bool{}, map[string]bool{}
+	for _, c := range d.Credentials {
+		switch _, own := d.Environment[c.Variable]; {
+		case !credentialRE.MatchString(c.Name):
+			return refused("spec.credentials: expected a name of at most 64 letters, digits and _ . -, which begins with a letter, a digit or _, found %q", clip(c.Name))
+		case names[c.Name]:
+			return refused("spec.credentials: %s is there twice", c.Name)
+		case !credentialVarRE.MatchString(c.Variable):
+			return refused("spec.credentials: %s cannot be the path of a file", c.Variable)
+		case c.Variable != "" && variables[c.Variable]:
+			return refused("spec.credentials: two have their path in %s: use File for one of them", c.Variable)
+		case own:
+			return refused("spec.environment: the variable %s is set by htcd because of the credential %s", c.Variable, c.Name)
+		case len(c.Content) > MaxCredentialSize:
+			return refused("spec.credentials: %s has %d bytes, expected at most 64 KiB", c.Name, len(c.Content))
+		}
+		names[c.Name], variables[c.Variable] = true, true
+	}
+	if d.PullURL != "" && (!strings.HasPrefix(d.PullURL, "https://") || !urlRE.MatchString(d.PullURL)) {
+		return refused("URL of credentials %q: expected https://", d.PullURL)
+	}
+	return nil
+}
+
+// credentialFiles returns the first copies.
+func (d Description) credentialFiles() []File {
+	var files []File
+	for _, c := range d.Credentials {
+		files = append(files, File{Name: fileCredential + c.Name, Mode: 0o600, Content: c.Content})
+	}
+	return files
+}
+
+// credentialWords lists the credentials for the wrapper: "atlas:X509_USER_PROXY eos:".
+func (d Description) credentialWords() string {
+	var words []string
+	for _, c := range d.Credentials {
+		words = append(words, c.Name+":"+c.Variable)
+	}
+	return strings.Join(words, " ")
+}
+
+// Unstage removes the secrets from what Stage wrote into dir, once the schedd has them.
+func Unstage(dir string) error {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), fileCredential) {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, f.Name())))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("remove credentials that were sent: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,82 @@
+
+# What follows is there for jobs with credentials only.
+# place_credentials moves the credentials that came along to where HTCondor does not bring them back from.
+place_credentials() {
+	mkdir -m 700 .htcd/credentials
+	for credential in $credentials; do
+		file=${credential%%:*}
+		if [ -f ".credential-$file" ]; then
+			chmod 600 ".credential-$file"
+			mv -f ".credential-$file" ".htcd/credentials/$file"
+		fi
+	done
+}
+
+# keep_pulling replaces credentials that have changed, until it is ended, or the wrapper is no more.
+keep_pulling() {
+	pause=30
+	trap 'kill "$nap" 2>/dev/null; exit' TERM
+	while kill -0 $$; do
+		if [ -f .pause ]; then
+			read -r pause <.pause
+			case $pause in '' | *[!0-9]* | ??????*) pause=30 ;; esac
+		fi
+		sleep $((pause / 2 + pause * ($$ % 100) / 200)) & # not all jobs at once
+		nap=$!
+		wait "$nap"
+		pull_credentials 20 &
+		nap=$!
+		wait "$nap"
+	done
+}
+
+# pull_credentials asks once, for at most $1 seconds. The answer is a line with its format, the seconds until the next question
+# and its digest; a line "NAME BASE64" for each credential, unless the digest is that of the answer before; and a line "end".
+# Without all of it nothing is replaced.
+pull_credentials() {
+	have=
+	[ ! -f .digest ] || read -r have <.digest
+	rm -rf .answer
+	get_credentials "$1" "$pull?have=$have" >.answer || return
+	[ "$(tail -n 1 .answer)" = end ] || return
+	read -r format next digest <.answer
+	[ "$format" = htcd1 ] || return
+	while read -r file text; do
+		case " $credentials" in
+		*" $file:"*) ;;
+		*) continue ;;
+		esac
+		rm -rf .part
+		printf '%s\n' "$text" | base64 -d >.part && mv -f -T .part "$file" || return
+	done <.answer
+	rm -rf .answer .digest .pause
+	printf '%s\n' "$digest" >.digest
+	printf '%s\n' "$next" >.pause
+}
+
+# get_credentials prints the answer to one question. As with callbacks, the token goes through a pipe or a file that only this
+# account can read, and no redirect is followed with it.
+get_credentials() {
+	rm -rf .ca .wget
+	[ -z "$ca" ] || printf '%s\n' "$ca" >.ca
+	if [ -n "$sender" ]; then
+		printf '%s\n' "$pull_token" | "$sender" pull --url "$2" --timeout "${1}s" ${ca:+--ca-file .ca}
+		case $? in
+		0) return 0 ;;
+		1) return 1 ;;
+		esac
+	fi
+	if command -v curl >/dev/null 2>&1; then
+		printf 'header = "Authorization: Bearer %s"\n' "$pull_token" |
+			curl -q --config - --silent --fail --globoff --proto =https --max-time "$1" ${ca:+--cacert .ca} "$2"
+	elif wget --version 2>/dev/null | grep -q 'GNU Wget'; then
+		printf 'header = Authorization: Bearer %s\n' "$pull_token" >.wget
+		LC_ALL=C wget --config=.wget --quiet --tries=1 --timeout="$1" --https-only --max-redirect=0 \
+			${ca:+--ca-certificate=.ca} --output-document=- "$2"
+		set -- "$?"
+		rm -f .wget
+		return "$1"
+	else
+		return 1
+	fi
+}
