@@ -1,0 +1,83 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+)
+
+// The reasons of an Unusable.
+const (
+	ReasonNotFound    = "ArtifactNotFound"
+	ReasonForbidden   = "ArtifactForbidden"
+	ReasonUnsuitable  = "ArtifactUnsuitable"
+	ReasonUnreachable = "RegistryUnreachable"
+	ReasonWaits       = "ArtifactWaits"
+)
+
+// Unusable is the error for an artifact that cannot be fetched now.
+type Unusable struct {
+	Reason, Message string
+	silent          bool // the registry itself does not answer
+}
+
+func (e *Unusable) Error() string { return e.Message }
+
+func unsuitable(format string, args ...any) error {
+	return unusable(ReasonUnsuitable, format, args...)
+}
+
+func unusable(reason, format string, args ...any) *Unusable {
+	return &Unusable{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// unreachable is the error of a registry that has not answered, or only that it cannot.
+func unreachable(format string, args ...any) *Unusable {
+	return &Unusable{Reason: ReasonUnreachable, Message: fmt.Sprintf(format, args...), silent: true}
+}
+
+// explain returns what an error of a registry means. Messages repeat neither a registry's own words nor addresses beyond a
+// host: both may hold secrets or anything else.
+func explain(err error, registry string) *Unusable {
+	if e, is := errors.AsType[*Unusable](err); is {
+		return e
+	}
+	if e, is := errors.AsType[*forbiddenHost](err); is {
+		return unusable(ReasonForbidden, "the registry %s sends htcd to another host: %v", registry, e)
+	}
+	if e, is := errors.AsType[*errcode.ErrorResponse](err); is {
+		switch e.StatusCode {
+		case http.StatusNotFound:
+			return notFound(registry)
+		case http.StatusUnauthorized, http.StatusForbidden:
+			return denied(registry)
+		}
+		return unreachable("the registry %s answers with status %d", registry, e.StatusCode)
+	}
+	switch {
+	case errors.Is(err, errdef.ErrNotFound):
+		return notFound(registry)
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return denied(registry)
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return unreachable("the registry %s does not answer, or not in time", registry)
+	}
+	if e, is := errors.AsType[*url.Error](err); is { // its own text has the whole address
+		return unreachable("the registry %s cannot be asked: %v", registry, e.Err)
+	}
+	return unusable(ReasonUnreachable, "the answer of the registry %s cannot be used", registry)
+}
+
+func notFound(registry string) *Unusable {
+	return unusable(ReasonNotFound, "the registry %s has no such artifact, or shows it to nobody without credentials", registry)
+}
+
+func denied(registry string) *Unusable {
+	return unusable(ReasonForbidden, "the registry %s does not let htcd read it: it may need credentials (spec.credentials, as: Registry), or others", registry)
+}

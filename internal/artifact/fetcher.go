@@ -1,0 +1,216 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"oras.land/oras-go/v2/content"
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
+)
+
+const (
+	mostFetches  = 2                // at a time
+	toResolve    = 20 * time.Second // for a manifest
+	toFetch      = 10 * time.Minute // for a file
+	silence      = 20 * time.Second // between two pieces of a file
+	pauseAfter   = 30 * time.Second // before a registry that failed to answer is asked again
+	answerWithin = 15 * time.Second
+)
+
+// Fetcher fetches artifacts. It is safe for concurrent use.
+type Fetcher struct {
+	allowed Registries
+	client  *http.Client
+	now     func() time.Time
+	silence time.Duration
+
+	mu    sync.Mutex
+	busy  map[string]bool   // namespaces
+	quiet map[string]outage // by registry
+}
+
+type outage struct {
+	until time.Time
+	err   *Unusable
+}
+
+// NewFetcher returns a Fetcher for these registries.
+func NewFetcher(allowed Registries) *Fetcher {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.DialContext = (&net.Dialer{Timeout: answerWithin}).DialContext
+	base.TLSHandshakeTimeout, base.ResponseHeaderTimeout = answerWithin, answerWithin
+	base.MaxIdleConnsPerHost, base.DisableCompression = mostFetches, true
+	return &Fetcher{
+		allowed: allowed, now: time.Now, silence: silence, busy: map[string]bool{}, quiet: map[string]outage{},
+		client: &http.Client{Transport: transport{allowed, base}},
+	}
+}
+
+// Artifact is what a reference named when it was resolved.
+type Artifact struct {
+	Digest string
+	Files  []File
+
+	fetcher    *Fetcher
+	namespace  string
+	repository *remote.Repository
+}
+
+// Resolve asks a registry for the artifact that a reference names now. dockerConfig is the content of a .dockerconfigjson with
+// the user's credentials, nil for none. The error is an *Unusable, or that of CheckReference.
+func (f *Fetcher) Resolve(ctx context.Context, namespace, reference string, dockerConfig []byte) (*Artifact, error) {
+	if err := f.allowed.CheckReference(reference); err != nil {
+		return nil, err
+	}
+	ref, err := parseReference(reference)
+	if err != nil {
+		return nil, err
+	}
+	repository, err := f.repository(ref, dockerConfig)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := f.enter(namespace, ref.Registry)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, toResolve)
+	defer cancel()
+	a := &Artifact{fetcher: f, namespace: namespace, repository: repository}
+	if err := a.read(ctx, ref.Reference); err != nil {
+		return nil, f.failed(ref.Registry, err)
+	}
+	return a, nil
+}
+
+func (f *Fetcher) repository(ref registry.Reference, dockerConfig []byte) (*remote.Repository, error) {
+	client := &auth.Client{Client: f.client, Cache: auth.NewSingleContextCache()}
+	client.SetUserAgent("htcd")
+	if dockerConfig != nil {
+		store, err := credentials.NewMemoryStoreFromDockerConfig(dockerConfig)
+		if err != nil { // its text may hold part of a password
+			return nil, unusable(ReasonForbidden, "the credentials for the registry are no .dockerconfigjson")
+		}
+		given := credentials.Credential(store)
+		client.Credential = func(ctx context.Context, hostport string) (auth.Credential, error) {
+			if hostport != ref.Host() {
+				return auth.EmptyCredential, nil
+			}
+			return given(ctx, hostport)
+		}
+	}
+	plain, _ := f.allowed.plain(ref.Registry)
+	return &remote.Repository{Client: client, Reference: ref, PlainHTTP: plain, MaxMetadataBytes: maxManifest}, nil
+}
+
+// read reads the manifest.
+func (a *Artifact) read(ctx context.Context, reference string) error {
+	desc, body, err := a.repository.FetchReference(ctx, reference)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if desc.Size > maxManifest {
+		return unsuitable("its manifest has %d bytes", desc.Size)
+	}
+	text, err := content.ReadAll(body, desc)
+	if err != nil {
+		return err
+	}
+	a.Digest = desc.Digest.String()
+	a.Files, err = files(desc.MediaType, text)
+	return err
+}
+
+// Open opens a file. The last Read fails if its content is not what the manifest says.
+func (a *Artifact) Open(ctx context.Context, file File) (io.ReadCloser, error) {
+	at := a.repository.Reference.Registry
+	leave, err := a.fetcher.enter(a.namespace, at)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, toFetch)
+	end := func() { cancel(); leave() }
+	body, err := a.repository.Blobs().Fetch(ctx, file.blob)
+	if err != nil {
+		end()
+		return nil, a.fetcher.failed(at, err)
+	}
+	return &reading{
+		from: content.NewVerifyReader(body, file.blob), body: body, end: end,
+		silence: a.fetcher.silence, impatient: time.AfterFunc(a.fetcher.silence, cancel),
+		failed: func(err error) error { return a.fetcher.failed(at, err) },
+	}, nil
+}
+
+// reading is a file that is being read.
+type reading struct {
+	from      *content.VerifyReader
+	body      io.Closer
+	end       func()
+	silence   time.Duration
+	impatient *time.Timer // ends the request
+	failed    func(error) error
+}
+
+func (r *reading) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	r.impatient.Reset(r.silence)
+	if errors.Is(err, io.EOF) {
+		if r.from.Verify() == nil {
+			return n, io.EOF
+		}
+		return n, unsuitable("the registry delivers another content than its manifest says")
+	}
+	if err != nil {
+		return n, r.failed(err)
+	}
+	return n, nil
+}
+
+func (r *reading) Close() error {
+	r.impatient.Stop()
+	defer r.end()
+	return r.body.Close()
+}
+
+// enter takes one of the places for requests, unless the registry is left alone at present.
+func (f *Fetcher) enter(namespace, at string) (leave func(), err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if o, is := f.quiet[at]; is {
+		if f.now().Before(o.until) {
+			return nil, o.err
+		}
+		delete(f.quiet, at)
+	}
+	if f.busy[namespace] || len(f.busy) >= mostFetches {
+		return nil, unusable(ReasonWaits, "it waits until other artifacts have been fetched")
+	}
+	f.busy[namespace] = true
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.busy, namespace)
+	}, nil
+}
+
+// failed explains an error and leaves a registry alone that does not answer.
+func (f *Fetcher) failed(at string, err error) error {
+	why := explain(err, at)
+	if why.silent {
+		f.mu.Lock()
+		f.quiet[at] = outage{f.now().Add(pauseAfter), why}
+		f.mu.Unlock()
+	}
+	return why
+}
