@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"htc.cern.ch/htcd/internal/apiserver"
+	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/inputs"
@@ -90,6 +91,10 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--callback-ca: %w", err), l.close())
 	}
+	registries, err := artifact.ParseRegistries(d.o.AllowRegistries)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--allow-registries: %w", err), l.close())
+	}
 	l.controller, err = kube.New(kube.Options{
 		Site: kube.Site{
 			ImageRegistry: strings.TrimSuffix(d.o.ImageRegistry, "/"), Binds: d.o.Binds,
@@ -97,7 +102,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 			AllowImages: d.o.AllowImages,
 			Policy:      backend.Policy{Collector: d.o.Pool, Schedd: d.o.Schedd, AllowPools: d.o.AllowPools, PoolSecrets: accounts.Named()},
 			MaxQueue:    d.o.MaxQueue, MaxOpen: d.o.MaxOpen, MaxOutput: d.o.MaxOutput.Value() >> 20,
-			MaxInput: d.o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: d.o.store().Root == ""},
+			MaxInput: d.o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: d.o.store().Root == "", Registries: registries},
 		},
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
@@ -107,7 +112,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Events: apiserver.Events{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: condor,
 		Credentials: l.credentials, Secrets: l.secrets,
-		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets,
+		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Artifacts: artifact.NewFetcher(registries),
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
 		Observer: d.counts,
 	})

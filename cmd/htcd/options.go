@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -60,6 +61,8 @@ type Options struct {
 	KeepFree      resource.QuantityValue
 	Fetchers      int
 	LogsPodImage  string
+
+	AllowRegistries []string
 
 	KinitSecret          string
 	KinitSecretNamespace string
@@ -120,6 +123,8 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.AllowImages, "allow-images", nil, "`patterns` of the images that may be run, such as docker://registry.example.org/group/*,/cvmfs/unpacked.cern.ch/**; matched with the resolved image; empty: all")
 	f.IntVar(&o.MaxQueue, "max-queue", 0, "most jobs of one HTCJob; 0: only the CRD's limit")
 	f.IntVar(&o.MaxOpen, "max-open-per-namespace", 0, "most jobs of one namespace that have not ended; further HTCJobs wait until there is room; 0: no limit")
+
+	f.StringSliceVar(&o.AllowRegistries, "allow-registries", nil, "`hosts` of the registries that artifacts in spec.inputs may come from, and those they redirect to or have their tokens issued by, such as registry.example.org,*.store.example.org:8443; http:// in front of one means without TLS; empty: no artifacts")
 
 	o.MaxOutput.Quantity = resource.MustParse("1Gi")
 	f.Var(&o.MaxOutput, "max-output", "largest `size` of the output of one job, in whole Mi: HTCondor holds a job that leaves more; 0: no limit")
@@ -273,6 +278,9 @@ func (o *Options) checkParts() error {
 	}
 	if err := schedd.CheckAllow(o.AllowHTCOpts); err != nil {
 		return fmt.Errorf("--allow-htcopts: %w", err)
+	}
+	if _, err := artifact.ParseRegistries(o.AllowRegistries); err != nil {
+		return fmt.Errorf("--allow-registries: %w", err)
 	}
 	if err := schedd.CheckImagePatterns(o.AllowImages); err != nil {
 		return fmt.Errorf("--allow-images: %w", err)

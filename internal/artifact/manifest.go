@@ -14,9 +14,12 @@ const (
 	maxManifest = 4 << 20 // bytes
 	maxFiles    = 1000
 	maxTitle    = 512
+	maxSize     = 256 << 30 // bytes together: sums of many times as much do not overflow
 )
 
 const unpack = "io.deis.oras.content.unpack" // how oras marks a directory that it packed
+
+const isImage = "it is a container image, which belongs into script.image"
 
 var titleRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+@=-]*(/[A-Za-z0-9_][A-Za-z0-9_.+@=-]*)*$`)
 
@@ -33,6 +36,8 @@ func files(mediaType string, text []byte) ([]File, error) {
 	case ocispec.MediaTypeImageManifest:
 	case ocispec.MediaTypeImageIndex, "application/vnd.docker.distribution.manifest.list.v2+json":
 		return nil, unsuitable("it is a list of images for several platforms, and no artifact with files")
+	case "application/vnd.docker.distribution.manifest.v2+json":
+		return nil, unsuitable(isImage)
 	default:
 		return nil, unsuitable("it is no artifact with files, but of the type %.100q", mediaType)
 	}
@@ -41,15 +46,19 @@ func files(mediaType string, text []byte) ([]File, error) {
 		return nil, unsuitable("its manifest cannot be read: %v", err)
 	}
 	if manifest.Config.MediaType == ocispec.MediaTypeImageConfig {
-		return nil, unsuitable("it is a container image, which belongs into script.image")
+		return nil, unsuitable(isImage)
 	}
 	var titled, untitled []File
+	var size int64
 	for _, layer := range manifest.Layers {
 		f := File{Name: layer.Annotations[ocispec.AnnotationTitle], Size: layer.Size, blob: layer}
 		switch {
 		case layer.MediaType == ocispec.MediaTypeEmptyJSON:
+			continue
 		case layer.Size < 0 || layer.Digest.Validate() != nil:
 			return nil, unsuitable("its manifest names a layer without size or digest")
+		case layer.Size > maxSize-size:
+			return nil, unsuitable("it has more than %d GiB", maxSize>>30)
 		case layer.Annotations[unpack] == "true":
 			return nil, unsuitable("%.100q is a directory: push its files by their names, or an archive of it", f.Name)
 		case f.Name == "":
@@ -57,6 +66,7 @@ func files(mediaType string, text []byte) ([]File, error) {
 		default:
 			titled = append(titled, f)
 		}
+		size += layer.Size
 	}
 	switch {
 	case len(titled) == 0 && len(untitled) == 1:

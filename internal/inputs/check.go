@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -22,8 +23,9 @@ var (
 
 // Rules are what an administrator's settings mean for inputs.
 type Rules struct {
-	Accounts []string // names of the Secrets that hold accounts: no input may name them
-	NoOutput bool     // htcd keeps no output, so that no jobRef can be followed
+	Accounts   []string // names of the Secrets that hold accounts: no input may name them
+	NoOutput   bool     // htcd keeps no output, so that no jobRef can be followed
+	Registries artifact.Registries
 }
 
 // Check refuses inputs that can never be brought, by the spec alone. Names of files are checked by schedd.
@@ -41,13 +43,13 @@ func (r Rules) Check(job *v1alpha1.HTCJob) error {
 
 func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
 	sources := 0
-	for _, named := range []bool{in.ConfigMapKeyRef != nil, in.SecretKeyRef != nil, in.JobRef != nil} {
+	for _, named := range []bool{in.ConfigMapKeyRef != nil, in.SecretKeyRef != nil, in.JobRef != nil, in.Artifact != ""} {
 		if named {
 			sources++
 		}
 	}
 	if sources != 1 {
-		return schedd.Refusal("expected exactly one source (configMapKeyRef, secretKeyRef or jobRef), found %d", sources)
+		return schedd.Refusal("expected exactly one source (configMapKeyRef, secretKeyRef, jobRef or artifact), found %d", sources)
 	}
 	switch {
 	case in.ConfigMapKeyRef != nil:
@@ -57,6 +59,11 @@ func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
 			return schedd.Refusal("the secret %s holds an account of HTCondor, which no job may have: put what the job needs into another secret", in.SecretKeyRef.Name)
 		}
 		return checkKey(*in.SecretKeyRef)
+	case in.Artifact != "":
+		if err := r.Registries.CheckReference(in.Artifact); err != nil {
+			return schedd.Refusal("%w", err)
+		}
+		return nil
 	}
 	return r.checkJobRef(job, *in.JobRef)
 }

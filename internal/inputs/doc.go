@@ -13,5 +13,7 @@
 //
 // HTCondor transfers the contents of both directories: each file arrives under its name in the script's directory.
 //
+// Artifacts are asked for when everything else is there, and fetched while they are staged.
+//
 // A source that is not there yet is a *Waiting, one that never will be a *Failed. Both are for people, and say what to do.
 package inputs

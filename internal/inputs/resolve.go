@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -36,6 +37,7 @@ type Bringer struct {
 	Secrets    Secrets
 	Jobs       Jobs
 	Store      Store
+	Artifacts  Artifacts
 	Max        int64 // bytes of one HTCJob, counted for every proc that gets them; 0: no limit
 	KeepFree   int64 // bytes to leave free on the volume; 0: see output.Reserve
 }
@@ -59,7 +61,7 @@ type file struct {
 	size    int64
 	version string // of a Secret's object, in place of a digest of its content; empty: none
 	content []byte
-	open    func() (*os.File, error) // in place of content
+	open    func() (io.ReadCloser, error) // in place of content
 }
 
 // Resolve returns the inputs of an HTCJob of so many procs. Its errors are *Waiting, *Failed, of kind schedd.Refused, or
@@ -82,7 +84,7 @@ func (b Bringer) Resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (
 		case in.SecretKeyRef != nil:
 			f, missing := read.secret(*in.SecretKeyRef)
 			err = r.add(in, f, missing)
-		default:
+		case in.JobRef != nil:
 			s := Judge(in.JobRef.Name, get(in.JobRef.Name))
 			sources[in.Name] = s
 			err = ready(in, s, queue)
@@ -100,10 +102,15 @@ func (b Bringer) Resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (
 		return nil, waits
 	}
 	for _, in := range job.Spec.Inputs {
-		if in.JobRef != nil {
-			if err := b.addOutput(ctx, r, job.Namespace, in, sources[in.Name], get, queue); err != nil {
-				return nil, err
-			}
+		var err error
+		switch {
+		case in.JobRef != nil:
+			err = b.addOutput(ctx, r, job.Namespace, in, sources[in.Name], get, queue)
+		case in.Artifact != "":
+			err = b.addArtifact(ctx, r, job.Namespace, in)
+		}
+		if err != nil {
+			return nil, err
 		}
 		if PerProc(in) {
 			r.procs = queue
@@ -191,7 +198,7 @@ func (b Bringer) addOutput(ctx context.Context, r *Ready, namespace string, in v
 		case err != nil:
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
-		r.files = append(r.files, file{path: at, mode: 0o644, size: size, open: open})
+		r.files = append(r.files, file{path: at, mode: 0o644, size: size, open: func() (io.ReadCloser, error) { return open() }})
 		return nil
 	}
 	switch {

@@ -47,6 +47,7 @@ type Options struct {
 	Secrets     backend.OwnSecrets
 	ConfigMaps  inputs.ConfigMaps
 	JobSecrets  inputs.Secrets // those that jobs may have
+	Artifacts   inputs.Artifacts
 	Log         zerolog.Logger
 	Now         func() time.Time
 	Observer    Observer // for metrics

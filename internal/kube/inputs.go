@@ -47,7 +47,7 @@ func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, pr
 	key := job.Namespace + "/" + job.Name
 	c.waiters.Wait(key, sources) // before they are looked at, so that no change is missed
 	b := inputs.Bringer{
-		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: inputJobs{c}, Store: c.Output,
+		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: inputJobs{c}, Store: c.Output, Artifacts: c.Artifacts,
 		Max: c.Site.MaxInput, KeepFree: c.KeepFree,
 	}
 	ready, err := b.Resolve(ctx, job, procs)

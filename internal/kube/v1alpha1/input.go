@@ -4,7 +4,7 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 
 // Input is a file that is in the script's directory before the script starts.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.jobRef)].filter(x, x).size() == 1",message="an input needs exactly one source: configMapKeyRef, secretKeyRef or jobRef"
+// +kubebuilder:validation:XValidation:rule="[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.jobRef), has(self.artifact)].filter(x, x).size() == 1",message="an input needs exactly one source: configMapKeyRef, secretKeyRef, jobRef or artifact"
 type Input struct {
 	// Name is what the file is called in the script's directory.
 	// +required
@@ -27,9 +27,18 @@ type Input struct {
 	// +optional
 	JobRef *JobRef `json:"jobRef,omitempty"`
 
+	// Artifact takes it from an OCI artifact, such as registry.example.org/group/model:v3,
+	// of a registry that htcd's administrator allows. An artifact of several
+	// files becomes a directory.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?/[a-z0-9][a-z0-9._/-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@[a-z0-9]+:[a-f0-9]+)?$')",message="the artifact must name a registry, such as registry.example.org/group/model:v3"
+	// +kubebuilder:validation:XValidation:rule="self.matches('/.*[:@]')",message="the artifact needs a tag or a digest, such as :v3"
+	Artifact string `json:"artifact,omitempty"`
+
 	// Optional lets the jobs start without the file where there is none: the
-	// ConfigMap, the Secret or the key does not exist, or the HTCJob has ended without
-	// bringing the file. Jobs that failed bring none.
+	// ConfigMap, the Secret, the key or the artifact does not exist, or the HTCJob has
+	// ended without bringing the file. Jobs that failed bring none.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 }

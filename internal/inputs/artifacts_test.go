@@ -1,0 +1,84 @@
+package inputs
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// registryOf serves artifacts: files with their contents, by tag. It returns its host.
+func registryOf(t *testing.T, artifacts map[string]map[string]string) string {
+	const manifest = "application/vnd.oci.image.manifest.v1+json"
+	sum := func(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))) }
+	content := map[string]string{}
+	for tag, files := range artifacts {
+		var layers []string
+		for name, text := range files {
+			content["blobs/"+sum(text)] = text
+			layers = append(layers, fmt.Sprintf(`{"mediaType":"x/y","digest":%q,"size":%d,"annotations":{"org.opencontainers.image.title":%q}}`, sum(text), len(text), name))
+		}
+		text := fmt.Sprintf(`{"schemaVersion":2,"config":{"mediaType":"x/y","digest":%q,"size":0},"layers":[%s]}`, sum(""), strings.Join(layers, ","))
+		content["manifests/"+tag], content["manifests/"+sum(text)] = text, text
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, is := content[strings.TrimPrefix(r.URL.Path, "/v2/models/")]
+		if !is {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", manifest)
+		_, _ = w.Write([]byte(text))
+	}))
+	t.Cleanup(s.Close)
+	return strings.TrimPrefix(s.URL, "http://")
+}
+
+func TestArtifactsAreInputs(t *testing.T) {
+	w := newWorld(t)
+	host := registryOf(t, map[string]map[string]string{
+		"one": {"model.pt": "weights"}, "two": {"model.pt": "weights", "data/labels": "labels"}, "large": {"x": strings.Repeat("x", 600<<10)},
+	})
+	allowed, err := artifact.ParseRegistries([]string{"http://" + host})
+	require.NoError(t, err)
+	b := w.bringer()
+	b.Artifacts = artifact.NewFetcher(allowed)
+	from := func(name, tag string, optional bool) v1alpha1.Input {
+		return v1alpha1.Input{Name: name, Artifact: host + "/models:" + tag, Optional: optional}
+	}
+	job := needs(from("a", "one", false), from("b", "two", false), from("c", "none", true))
+	require.NoError(t, Rules{Registries: allowed}.Check(job))
+	ready, err := b.Resolve(t.Context(), job, 1)
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "run")
+	digest, err := ready.Stage(dir)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"shared/a": "644 weights", "shared/b/model.pt": "644 weights", "shared/b/data/labels": "644 labels"}, staged(t, dir))
+	again, err := Staged(dir)
+	require.NoError(t, err)
+	require.Equal(t, digest, again)
+
+	_, err = b.Resolve(t.Context(), needs(from("a", "none", false)), 1)
+	var w1 *Waiting
+	require.ErrorAs(t, err, &w1)
+	require.Equal(t, artifact.ReasonNotFound, w1.Reason)
+	require.Contains(t, w1.Message, "a: the artifact "+host+"/models:none: the registry")
+
+	_, err = b.Resolve(t.Context(), needs(from("a", "large", false)), 1)
+	require.NoError(t, err)
+	_, err = b.Resolve(t.Context(), needs(from("a", "large", false)), 2)
+	require.Equal(t, schedd.Refused, schedd.KindOf(err), "it is too large twice")
+
+	for name, rules := range map[string]Rules{"of no registry": {}, "of another": {Registries: artifact.Registries{}}} {
+		require.Equal(t, schedd.Refused, schedd.KindOf(rules.Check(job)), name)
+	}
+}
