@@ -128,6 +128,9 @@ func (c *Controller) awaitInput(class actionClass, key string, err error) bool {
 		return false
 	}
 	b := blocked(v1alpha1.ConditionInputsReady, w.Reason, w.Message)
+	if before := c.memory.of(key).blockers[acting]; before != nil && before.Message != b.Message {
+		c.actions.forget(key) // somebody is mending it
+	}
 	after := min(firstRetry<<min(c.actions.tries(class, key), 10), lastRetry)
 	b.class, b.retry = class, c.Now().Add(after)
 	if w.Usual {
