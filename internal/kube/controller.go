@@ -17,6 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/fairqueue"
 	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/logspod"
@@ -107,6 +108,7 @@ type Controller struct {
 
 	waiters    inputs.Waiters
 	prover     *backend.Prover
+	freshness  *jobcredentials.Watch
 	secretNews chan struct{} // signalled when a Secret has changed and needs to be checked
 	keeper     *backend.Keeper
 	orphans    *orphans.Guard
@@ -148,6 +150,7 @@ func New(o Options) (*Controller, error) {
 	c.owners = backend.Owners{Schedd: c.Schedd, Credentials: o.Credentials}
 	c.orphans = &orphans.Guard{Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
+	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.queue.Add, Now: o.Now}
 	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: c.needsSecret, Denied: c.secretsDenied}
 	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
 	c.fetcher = outputfetch.New(outputfetch.Options{
@@ -226,6 +229,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() error { c.drain(work, c.logs, c.logsOne); return nil })
 	}
 	group.Go(func() error { c.drain(work, c.secrets, c.secretsOne); return nil })
+	group.Go(func() error { c.freshness.Run(ctx); return nil })
 	group.Go(func() error { c.prover.Run(ctx, c.secretNews); return nil })
 	for _, workers := range c.actors {
 		group.Go(func() error { workers.Run(work); return nil })

@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -93,3 +94,25 @@ func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int)
 	}
 	return r, nil
 }
+
+// holders lists the HTCJobs whose credentials are watched.
+func (c *Controller) holders() []jobcredentials.Holder {
+	var all []jobcredentials.Holder
+	for _, object := range c.Informer.GetStore().List() {
+		if job := object.(*v1alpha1.HTCJob); len(job.Spec.Credentials) > 0 && job.Status.Active > 0 && job.DeletionTimestamp == nil {
+			all = append(all, jobcredentials.Holder{Key: job.Namespace + "/" + job.Name, Namespace: job.Namespace, Credentials: credentialsOf(job)})
+		}
+	}
+	return all
+}
+
+func (c *Controller) freshOf(key string) *lifecycle.Fresh {
+	f, known := c.freshness.Of(key)
+	if !known {
+		return nil
+	}
+	return &lifecycle.Fresh{Is: f.Fresh, Reason: f.Reason, Message: f.Message}
+}
+
+// JobCredentials counts the HTCJobs with active jobs that have credentials, by jobcredentials.States.
+func (c *Controller) JobCredentials() map[string]int { return c.freshness.States() }

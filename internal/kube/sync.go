@@ -72,7 +72,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		}
 	}
 	// The status comes first, so that the action works with the updated object.
-	v := lifecycle.View{Decision: d, Secret: c.prover.Of(accountOf(job)), Logs: c.logsViewOf(key)}
+	v := lifecycle.View{Decision: d, Secret: c.prover.Of(accountOf(job)), Logs: c.logsViewOf(key), Fresh: c.freshOf(key)}
 	if inTheWay != nil {
 		v.Blocker = &inTheWay.Blocker
 	}

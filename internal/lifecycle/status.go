@@ -20,6 +20,7 @@ type View struct {
 	Decision  Decision
 	Blocker   *Blocker      // why the HTCJob makes no progress; nil if nothing blocks it
 	Secret    backend.Proof // of the Secret it is sent with
+	Fresh     *Fresh        // about the credentials of the jobs; nil: not known
 	Unfetched *Blocker      // why output is not fetched
 	Logs      LogsView
 	Backend   backend.Reachability
@@ -67,6 +68,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	if !kept {
 		submittedCondition(set, s, v)
 		inputsCondition(set, &status, s, v)
+		freshCondition(set, &status, s, v.Fresh)
 		endConditions(set, s, status.Phase)
 		progressConditions(set, &status, s)
 		heldCondition(set, &status, s)

@@ -227,6 +227,7 @@ type loop struct {
 }
 
 func (l loop) Waiting() map[string]int                            { return l.waiting }
+func (l loop) JobCredentials() map[string]int                     { return map[string]int{"ended": 2} }
 func (l loop) Backends() map[schedd.Endpoint]backend.Reachability { return l.backends }
 
 func openLedger(t testing.TB) (*ledger.Ledger, string) {

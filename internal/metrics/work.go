@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -21,6 +22,7 @@ import (
 // Controller is what Work asks of the control loop.
 type Controller interface {
 	Waiting() map[string]int
+	JobCredentials() map[string]int
 	Backends() map[schedd.Endpoint]backend.Reachability
 }
 
@@ -40,9 +42,9 @@ const patience = 3 * time.Second
 
 // workDescs are the metrics that are looked up.
 type workDescs struct {
-	procs, openRuns, openChecked, reachable, unfetched, queues, orphans *prometheus.Desc
-	ledgerSize, free, size, keepFree                                    *prometheus.Desc
-	errors                                                              *prometheus.CounterVec
+	procs, openRuns, openChecked, reachable, unfetched, queues, orphans, credentials *prometheus.Desc
+	ledgerSize, free, size, keepFree                                                 *prometheus.Desc
+	errors                                                                           *prometheus.CounterVec
 }
 
 // Working shows the state of w from now on. The informer must not run yet.
@@ -113,7 +115,7 @@ type work struct {
 // Describe implements prometheus.Collector.
 func (w *work) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		w.procs, w.openRuns, w.openChecked, w.reachable, w.unfetched, w.queues, w.orphans, w.ledgerSize, w.free, w.size, w.keepFree,
+		w.procs, w.openRuns, w.openChecked, w.reachable, w.unfetched, w.queues, w.orphans, w.credentials, w.ledgerSize, w.free, w.size, w.keepFree,
 	} {
 		descs <- d
 	}
@@ -123,6 +125,10 @@ func (w *work) Describe(descs chan<- *prometheus.Desc) {
 func (w *work) Collect(metrics chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		metrics <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	credentials := w.Controller.JobCredentials()
+	for _, state := range jobcredentials.States {
+		gauge(w.credentials, float64(credentials[state]), state)
 	}
 	for queue, n := range w.Controller.Waiting() {
 		gauge(w.queues, float64(n), queue)

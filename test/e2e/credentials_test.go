@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -237,4 +238,29 @@ func TestNoCredentialIsBroughtBackWhenTheWrapperIsKilled(t *testing.T) {
 	for _, entry := range entries {
 		require.Contains(t, []string{running, "_condor_stdout", "_condor_stderr"}, entry.Name())
 	}
+}
+
+// A credential that is about to end is told in time, and so is its renewal.
+func TestTheEndOfACredentialIsToldBeforeItComes(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	jobSecret(b, "wlcg", "token", jwt(time.Now().Add(4*time.Minute)))
+	renewed := jwt(time.Now().Add(time.Hour))
+	b.Create("ending", "until sha256sum <\"$BEARER_TOKEN_FILE\" | grep "+digestOf(renewed)+"; do sleep 0.5; done", credentials("wlcg wlcg token BearerToken"))
+	fresh := func(reason string) func(*v1alpha1.HTCJob) bool {
+		return func(job *v1alpha1.HTCJob) bool {
+			c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionCredentialsFresh)
+			return c != nil && c.Reason == reason
+		}
+	}
+	job := b.Until("ending", "CredentialEnding", fresh("CredentialEnding"))
+	require.Contains(t, b.Condition(job, v1alpha1.ConditionCredentialsFresh).Message, "renew the Secret wlcg")
+	b.Eventually(func() bool {
+		return strings.Contains(b.Kubectl("get", "events", "--field-selector=reason=CredentialEnding"), "wlcg ends at")
+	}, func() string { return b.Kubectl("get", "events") })
+	jobSecret(b, "wlcg", "token", renewed)
+	b.Phase("ending", v1alpha1.PhaseSucceeded)
+	b.Until("ending", "without CredentialsFresh", func(job *v1alpha1.HTCJob) bool {
+		return meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionCredentialsFresh) == nil
+	})
 }

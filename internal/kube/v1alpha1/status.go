@@ -161,6 +161,7 @@ func (p Phase) Terminal() bool {
 const (
 	ConditionSubmitted        = "Submitted"        // the schedd has the jobs of this attempt
 	ConditionInputsReady      = "InputsReady"      // what the spec names for the jobs has been read; absent if that is nothing
+	ConditionCredentialsFresh = "CredentialsFresh" // the credentials of active jobs are valid, and for some time more
 	ConditionComplete         = "Complete"         // every job has succeeded
 	ConditionFailed           = "Failed"           // the attempt is over and did not succeed
 	ConditionHeld             = "Held"             // at least one job is on hold, and why

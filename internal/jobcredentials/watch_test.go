@@ -1,0 +1,65 @@
+package jobcredentials
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func token(end time.Time) string {
+	return "e30." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"exp": %d}`, end.Unix())) + ".x"
+}
+
+// failing is an apiserver that does not answer.
+type failing struct{}
+
+func (failing) Read(context.Context, string, string, string, int) ([]byte, error) {
+	return nil, errors.New("no answer")
+}
+
+func TestTheEndsOfCredentialsAreWatched(t *testing.T) {
+	w := newWorld()
+	now := time.Unix(1_800_000_000, 0)
+	var changed []string
+	watch := &Watch{
+		Secrets: w, Now: func() time.Time { return now }, Changed: func(key string) { changed = append(changed, key) },
+		Holders: func() []Holder { return []Holder{{"physics/fit", "physics", w.run.Credentials}} },
+	}
+	look := func(reason, says string, news bool) {
+		t.Helper()
+		changed = nil
+		watch.Look(t.Context())
+		f, known := watch.Of("physics/fit")
+		require.True(t, known)
+		require.Equal(t, reason, f.Reason)
+		require.Contains(t, f.Message, says)
+		require.Equal(t, reason == ReasonValid, f.Fresh)
+		require.Equal(t, news, len(changed) == 1)
+	}
+	look(ReasonValid, "nothing is known", true)
+	w.secrets["wlcg/token"] = token(now.Add(20 * time.Minute))
+	look(ReasonValid, "wlcg ends at 2027-01-15T08:20:00Z", true)
+	look(ReasonValid, "wlcg ends at", false)
+	now = now.Add(15 * time.Minute)
+	look(ReasonEnding, "renew the Secret wlcg", true)
+	require.Equal(t, map[string]int{StateEnding: 1}, watch.States())
+	now = now.Add(5 * time.Minute)
+	look(ReasonEnded, "ended at", true)
+	require.Equal(t, map[string]int{StateEnded: 1}, watch.States())
+	watch.Secrets = failing{}
+	look(ReasonEnded, "ended at", false)
+	watch.Secrets = w
+	w.secrets["wlcg/token"] = token(now.Add(20 * time.Minute))
+	look(ReasonValid, "wlcg ends at", true)
+	delete(w.secrets, "eos/keytab")
+	look("SecretNotFound", "credential eos", true)
+	require.Equal(t, map[string]int{StateUnusable: 1}, watch.States())
+	watch.Holders = func() []Holder { return nil }
+	watch.Look(t.Context())
+	require.Empty(t, watch.States())
+}
