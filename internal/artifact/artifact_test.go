@@ -118,12 +118,12 @@ func TestFilesAreFetched(t *testing.T) {
 		":one": {"": "weights"}, "@" + one: {"": "weights"}, ":wrong@" + one: {"": "weights"}, ":nameless": {"": "weights"},
 		":two": {"model.pt": "weights", "data/labels.txt": "labels"},
 	} {
-		a, err := f.Resolve(t.Context(), "default", s.host()+"/group/model"+tag, nil)
+		a, err := f.Resolve(t.Context(), "default", s.host()+"/group/model"+tag)
 		require.NoError(t, err, tag)
 		require.Equal(t, want, read(t, a), tag)
 		require.Regexp(t, "^sha256:[0-9a-f]{64}$", a.Digest)
 	}
-	a, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one", nil)
+	a, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one")
 	require.NoError(t, err)
 	require.Equal(t, one, a.Digest)
 	s.push("one", s.blob("others", "model.pt"))
@@ -160,12 +160,12 @@ func TestWhatCannotBeUsedIsSaid(t *testing.T) {
 	s.push("many", many...)
 	f := s.fetcher(t)
 	for _, tag := range []string{"image", "index", "docker", "text", "huge", "nothing", "nameless", "outside", "absolute", "control", "dots", "twice", "both", "directory", "negative", "many"} {
-		_, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:"+tag, nil)
+		_, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:"+tag)
 		require.Equal(t, ReasonUnsuitable, reasonOf(t, err), tag)
 	}
 	_, err := files(ocispec.MediaTypeImageManifest, s.content["manifests/both again"])
 	require.ErrorContains(t, err, `it has two files called "a"`)
-	_, err = f.Resolve(t.Context(), "default", s.host()+"/group/model:absent", nil)
+	_, err = f.Resolve(t.Context(), "default", s.host()+"/group/model:absent")
 	require.Equal(t, ReasonNotFound, reasonOf(t, err))
 }
 
@@ -173,7 +173,7 @@ func TestAnotherContentThanTheManifestSaysIsNotTaken(t *testing.T) {
 	s := open(t)
 	blob := s.blob("weights", "model.pt")
 	s.push("one", blob)
-	a, err := s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one", nil)
+	a, err := s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one")
 	require.NoError(t, err)
 	for _, other := range []string{"WEIGHTS", "weight", "weights and more"} {
 		s.content["blobs/"+blob.Digest.String()] = []byte(other)
@@ -197,14 +197,14 @@ func TestOnlyListedHostsAreAsked(t *testing.T) {
 		}
 		return false
 	}
-	a, err := s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one", nil)
+	a, err := s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one")
 	require.NoError(t, err)
 	_, err = a.Open(t.Context(), a.Files[0])
 	require.Equal(t, ReasonForbidden, reasonOf(t, err))
 	require.ErrorContains(t, err, elsewhere.URL+" is not listed in --allow-registries")
 	require.Zero(t, elsewhere.asked.Load())
 
-	a, err = s.fetcher(t, elsewhere.URL).Resolve(t.Context(), "default", s.host()+"/group/model:one", nil)
+	a, err = s.fetcher(t, elsewhere.URL).Resolve(t.Context(), "default", s.host()+"/group/model:one")
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"": "weights"}, read(t, a))
 }
@@ -238,7 +238,7 @@ func TestCredentialsGoToTheRegistryAndItsListedTokenServerAlone(t *testing.T) {
 	require.Equal(t, "Basic "+account, shown[0])
 
 	shown = nil
-	_, err = s.fetcher(t, tokens.URL).Resolve(t.Context(), "default", s.host()+"/group/model:one", nil)
+	_, err = s.fetcher(t, tokens.URL).Resolve(t.Context(), "default", s.host()+"/group/model:one")
 	require.NoError(t, err, "the token server lets everybody read")
 	require.Equal(t, "", shown[0])
 	_, err = s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one", []byte("secret"))
@@ -252,9 +252,10 @@ func TestCredentialsGoToTheRegistryAndItsListedTokenServerAlone(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
 	}
-	_, err = s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one", nil)
+	_, err = s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one")
 	require.Equal(t, ReasonForbidden, reasonOf(t, err))
-	_, err = s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one", config)
+	other := []byte(`{"auths":{"other.example.org":{"auth":"YTpi"}}}`)
+	_, err = s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one", other, config)
 	require.NoError(t, err)
 }
 
@@ -272,16 +273,16 @@ func TestARegistryThatDoesNotAnswerIsLeftAloneForAMoment(t *testing.T) {
 	clock := time.Now()
 	f.now = func() time.Time { return clock }
 	for range 3 {
-		_, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one", nil)
+		_, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one")
 		require.Equal(t, ReasonUnreachable, reasonOf(t, err))
 	}
 	require.EqualValues(t, 1, s.asked.Load())
 	broken, clock = false, clock.Add(pauseAfter)
-	_, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one", nil)
+	_, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one")
 	require.NoError(t, err)
-	_, err = f.Resolve(t.Context(), "default", s.host()+"/group/model:absent", nil)
+	_, err = f.Resolve(t.Context(), "default", s.host()+"/group/model:absent")
 	require.Equal(t, ReasonNotFound, reasonOf(t, err))
-	_, err = f.Resolve(t.Context(), "default", s.host()+"/group/model:one", nil)
+	_, err = f.Resolve(t.Context(), "default", s.host()+"/group/model:one")
 	require.NoError(t, err, "an artifact that is missing concerns no other")
 }
 
@@ -300,7 +301,7 @@ func TestARegistryThatStopsInTheMiddleIsNotWaitedFor(t *testing.T) {
 	}
 	f := s.fetcher(t)
 	f.silence = 50 * time.Millisecond
-	a, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one", nil)
+	a, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one")
 	require.NoError(t, err)
 	r, err := a.Open(t.Context(), a.Files[0])
 	require.NoError(t, err)
@@ -315,7 +316,7 @@ func TestANamespaceFetchesOneFileAtATime(t *testing.T) {
 	s.push("one", s.blob("weights", "model.pt"))
 	f := s.fetcher(t)
 	resolve := func(namespace string) (*Artifact, error) {
-		return f.Resolve(t.Context(), namespace, s.host()+"/group/model:one", nil)
+		return f.Resolve(t.Context(), namespace, s.host()+"/group/model:one")
 	}
 	a, err := resolve("one")
 	require.NoError(t, err)

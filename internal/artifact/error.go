@@ -79,5 +79,5 @@ func notFound(registry string) *Unusable {
 }
 
 func denied(registry string) *Unusable {
-	return unusable(ReasonForbidden, "the registry %s does not let htcd read it", registry)
+	return unusable(ReasonForbidden, "the registry %s does not let htcd read it: it needs credentials (spec.credentials, as: Registry), or others", registry)
 }

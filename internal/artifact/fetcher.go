@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -64,9 +65,9 @@ type Artifact struct {
 	repository *remote.Repository
 }
 
-// Resolve asks a registry for the artifact that a reference names now. dockerConfig is the content of a .dockerconfigjson with
-// the user's credentials, nil for none. The error is an *Unusable, or that of CheckReference.
-func (f *Fetcher) Resolve(ctx context.Context, namespace, reference string, dockerConfig []byte) (*Artifact, error) {
+// Resolve asks a registry for the artifact that a reference names now. dockerConfigs are contents of .dockerconfigjson: the first
+// with credentials for the registry counts. The error is an *Unusable, or that of CheckReference.
+func (f *Fetcher) Resolve(ctx context.Context, namespace, reference string, dockerConfigs ...[]byte) (*Artifact, error) {
 	if err := f.allowed.CheckReference(reference); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (f *Fetcher) Resolve(ctx context.Context, namespace, reference string, dock
 	if err != nil {
 		return nil, err
 	}
-	repository, err := f.repository(ref, dockerConfig)
+	repository, err := f.repository(ref, dockerConfigs)
 	if err != nil {
 		return nil, err
 	}
@@ -92,23 +93,21 @@ func (f *Fetcher) Resolve(ctx context.Context, namespace, reference string, dock
 	return a, nil
 }
 
-func (f *Fetcher) repository(ref registry.Reference, dockerConfig []byte) (*remote.Repository, error) {
+func (f *Fetcher) repository(ref registry.Reference, dockerConfigs [][]byte) (*remote.Repository, error) {
 	client := &auth.Client{Client: f.client, Cache: auth.NewSingleContextCache()}
 	client.SetUserAgent("htcd")
-	if dockerConfig != nil {
-		store, err := credentials.NewMemoryStoreFromDockerConfig(dockerConfig)
+	for _, config := range dockerConfigs {
+		store, err := credentials.NewMemoryStoreFromDockerConfig(config)
 		if err != nil { // its text may hold part of a password
 			return nil, unusable(ReasonForbidden, "the credentials for the registry are no .dockerconfigjson")
 		}
-		given := credentials.Credential(store)
-		client.Credential = func(ctx context.Context, hostport string) (auth.Credential, error) {
-			if hostport != ref.Host() {
-				return auth.EmptyCredential, nil
-			}
-			return given(ctx, hostport)
+		given, err := credentials.Credential(store)(context.Background(), ref.Host())
+		if err == nil && given != auth.EmptyCredential {
+			client.Credential = auth.StaticCredential(ref.Host(), given)
+			break
 		}
 	}
-	plain, _ := f.allowed.plain(ref.Registry)
+	plain, _ := f.allowed.plain(ref.Host())
 	return &remote.Repository{Client: client, Reference: ref, PlainHTTP: plain, MaxMetadataBytes: maxManifest}, nil
 }
 
@@ -209,8 +208,9 @@ func (f *Fetcher) failed(at string, err error) error {
 	why := explain(err, at)
 	if why.silent {
 		f.mu.Lock()
+		defer f.mu.Unlock()
+		maps.DeleteFunc(f.quiet, func(_ string, o outage) bool { return !f.now().Before(o.until) })
 		f.quiet[at] = outage{f.now().Add(pauseAfter), why}
-		f.mu.Unlock()
 	}
 	return why
 }

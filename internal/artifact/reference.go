@@ -20,7 +20,7 @@ func (r Registries) CheckReference(text string) error {
 	if len(r) == 0 {
 		return errors.New("this htcd fetches no artifacts: its administrator has listed no registries (--allow-registries)")
 	}
-	if _, known := r.plain(ref.Registry); !known {
+	if _, known := r.plain(ref.Host()); !known {
 		return fmt.Errorf("the registry %s is none that the administrator of htcd allows (--allow-registries)", ref.Registry)
 	}
 	return nil

@@ -3,21 +3,27 @@ package inputs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path"
 
 	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
 // Artifacts asks registries.
 type Artifacts interface {
-	Resolve(ctx context.Context, namespace, reference string, dockerConfig []byte) (*artifact.Artifact, error)
+	Resolve(ctx context.Context, namespace, reference string, dockerConfigs ...[]byte) (*artifact.Artifact, error)
 }
 
 // addArtifact adds the files of an artifact: one that is called as the input, or several in a directory of that name.
-func (b Bringer) addArtifact(ctx context.Context, r *Ready, namespace string, in v1alpha1.Input) error {
-	a, err := b.Artifacts.Resolve(ctx, namespace, in.Artifact, nil)
+func (b Bringer) addArtifact(ctx context.Context, r *Ready, job *v1alpha1.HTCJob, in v1alpha1.Input) error {
+	configs, err := b.dockerConfigs(ctx, job)
+	if err != nil {
+		return err
+	}
+	a, err := b.Artifacts.Resolve(ctx, job.Namespace, in.Artifact, configs...)
 	if e, is := errors.AsType[*artifact.Unusable](err); is && e.Reason == artifact.ReasonNotFound && in.Optional {
 		return nil
 	}
@@ -35,6 +41,27 @@ func (b Bringer) addArtifact(ctx context.Context, r *Ready, namespace string, in
 		r.files = append(r.files, file{path: path.Join(shared, in.Name, f.Name), mode: 0o644, size: f.Size, open: open})
 	}
 	return nil
+}
+
+// maxDockerConfig is the greatest size of credentials for registries, in bytes.
+const maxDockerConfig = 64 << 10
+
+// dockerConfigs returns the credentials of an HTCJob for registries.
+func (b Bringer) dockerConfigs(ctx context.Context, job *v1alpha1.HTCJob) (configs [][]byte, err error) {
+	for _, c := range job.Spec.Credentials {
+		if c.As != v1alpha1.Registry {
+			continue
+		}
+		config, err := b.Secrets.Read(ctx, job.Namespace, c.SecretKeyRef.Name, c.SecretKeyRef.Key, maxDockerConfig)
+		if e, is := errors.AsType[*jobsecrets.Unusable](err); is {
+			return nil, &Waiting{Reason: e.Reason, Message: "the credential " + c.Name + ": " + e.Message}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the credential %s: %w", c.Name, err)
+		}
+		configs = append(configs, config)
+	}
+	return configs, nil
 }
 
 // download is a file of an artifact that is being read.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -78,6 +79,24 @@ func TestArtifactsAreInputs(t *testing.T) {
 	_, err = b.Resolve(t.Context(), needs(from("a", "large", false)), 2)
 	require.Equal(t, schedd.Refused, schedd.KindOf(err), "it is too large twice")
 
+	job = needs(from("a", "one", false))
+	job.Spec.Credentials = []v1alpha1.Credential{{Name: "reg", SecretKeyRef: *key("reg", ".dockerconfigjson"), As: v1alpha1.Registry}}
+	_, err = b.Resolve(t.Context(), job, 1)
+	require.ErrorAs(t, err, &w1)
+	require.Equal(t, jobsecrets.ReasonNotFound, w1.Reason)
+	w.secrets["reg/.dockerconfigjson"] = `{"auths":{}}`
+	_, err = b.Resolve(t.Context(), job, 1)
+	require.NoError(t, err)
+	w.secrets["reg/.dockerconfigjson"] = "password"
+	_, err = b.Resolve(t.Context(), job, 1)
+	require.ErrorAs(t, err, &w1)
+	require.Equal(t, artifact.ReasonForbidden, w1.Reason)
+	require.NotContains(t, w1.Message, "password")
+	require.Equal(t, schedd.Refused, schedd.KindOf(Rules{Registries: allowed, Accounts: []string{"reg"}}.Check(job)), "an account")
+	job.Spec.Inputs = nil
+	require.Equal(t, schedd.Refused, schedd.KindOf(Rules{Registries: allowed}.Check(job)), "credentials for nothing")
+
+	job = needs(from("a", "one", false))
 	for name, rules := range map[string]Rules{"of no registry": {}, "of another": {Registries: artifact.Registries{}}} {
 		require.Equal(t, schedd.Refused, schedd.KindOf(rules.Check(job)), name)
 	}

@@ -38,6 +38,20 @@ func (r Rules) Check(job *v1alpha1.HTCJob) error {
 			return schedd.Refusal("spec.inputs: %s: %w", in.Name, err)
 		}
 	}
+	return r.checkRegistries(job)
+}
+
+// checkRegistries refuses credentials for registries that could never be used.
+func (r Rules) checkRegistries(job *v1alpha1.HTCJob) error {
+	for _, c := range job.Spec.Credentials {
+		switch {
+		case c.As != v1alpha1.Registry:
+		case slices.Contains(r.Accounts, c.SecretKeyRef.Name):
+			return schedd.Refusal("spec.credentials: %s: the secret %s holds an account of HTCondor, which serves no registry", c.Name, c.SecretKeyRef.Name)
+		case !slices.ContainsFunc(job.Spec.Inputs, func(in v1alpha1.Input) bool { return in.Artifact != "" }):
+			return schedd.Refusal("spec.credentials: %s: as Registry it serves artifacts in spec.inputs, and there are none", c.Name)
+		}
+	}
 	return nil
 }
 

@@ -107,7 +107,7 @@ func (b Bringer) Resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (
 		case in.JobRef != nil:
 			err = b.addOutput(ctx, r, job.Namespace, in, sources[in.Name], get, queue)
 		case in.Artifact != "":
-			err = b.addArtifact(ctx, r, job.Namespace, in)
+			err = b.addArtifact(ctx, r, job, in)
 		}
 		if err != nil {
 			return nil, err

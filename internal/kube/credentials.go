@@ -22,10 +22,13 @@ import (
 // credentialRetry is how soon a Secret that a job needs is looked for again.
 const credentialRetry = 10 * time.Second
 
-// credentialsOf lists spec.credentials.
+// credentialsOf lists what of spec.credentials the jobs get.
 func credentialsOf(job *v1alpha1.HTCJob) []jobcredentials.Credential {
 	var list []jobcredentials.Credential
 	for _, c := range job.Spec.Credentials {
+		if c.As == v1alpha1.Registry {
+			continue
+		}
 		list = append(list, jobcredentials.Credential{
 			Name: c.Name, Secret: c.SecretKeyRef.Name, Key: c.SecretKeyRef.Key, Kind: jobcredentials.Kind(c.As),
 		})
@@ -65,7 +68,7 @@ func pullURL(callback string, job *v1alpha1.HTCJob, attempt int) string {
 // tokens returns those of a run for its sandbox, and the hash of the first, which is for callbacks.
 func tokens(job *v1alpha1.HTCJob) (all []string, hash []byte) {
 	token, hash := notify.NewToken()
-	if len(job.Spec.Credentials) == 0 {
+	if len(credentialsOf(job)) == 0 {
 		return []string{token}, hash
 	}
 	return []string{token, jobcredentials.Token(hash)}, hash

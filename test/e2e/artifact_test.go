@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -96,6 +97,33 @@ func TestAnArtifactIsWaitedForAndThenStays(t *testing.T) {
 	push(b, at+"/later:v1", map[string][]byte{"x": []byte("as it is now")})
 	job = b.Fetched("waits")
 	require.Equal(t, "as it was", b.Output(job, 0))
+}
+
+func TestAnArtifactIsFetchedWithTheUsersCredentials(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	push(b, registry(b)+"/"+b.Namespace+"/model:v1", map[string][]byte{"x": []byte("weights\n")})
+	account := base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser + ":" + parts.RegistryPassword))
+	config := fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, registry(b), account)
+	b.Kubectl("create", "secret", "generic", "reader", "--type=kubernetes.io/dockerconfigjson", "--from-literal=.dockerconfigjson="+config)
+	of := func(credentials ...v1alpha1.Credential) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) {
+			job.Spec.Inputs = []v1alpha1.Input{{Name: "model", Artifact: registry(b) + "/private/" + b.Namespace + "/model:v1"}}
+			job.Spec.Credentials = credentials
+		}
+	}
+	b.Script("nobody", "true\n", of())
+	job := b.Until("nobody", "waiting", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ArtifactForbidden" })
+	require.Empty(t, queued(b, job))
+
+	b.Script("reader", "cat model; env | grep -c HTC_CREDENTIALS; ls -A\n", of(v1alpha1.Credential{
+		Name: "registry", SecretKeyRef: v1alpha1.KeyRef{Name: "reader", Key: ".dockerconfigjson"}, As: v1alpha1.Registry,
+	}))
+	b.Until("reader", "waiting", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "SecretNotMarked" })
+	b.Kubectl("label", "secret", "reader", "htc.cern.ch/jobs=true")
+	job = b.Fetched("reader")
+	require.Equal(t, "weights\n0\n", b.Output(job, 0)[:10], "the job does not get the credentials")
+	require.NotContains(t, b.Kubectl("get", "htcjob,events", "-o", "yaml"), account)
 }
 
 func TestArtifactsThatCannotBeHadAreRefusedOrWaitedFor(t *testing.T) {

@@ -2,7 +2,7 @@ package v1alpha1
 
 // CredentialKind is what a credential is for a job.
 //
-// +kubebuilder:validation:Enum=X509Proxy;BearerToken;File
+// +kubebuilder:validation:Enum=X509Proxy;BearerToken;File;Registry
 type CredentialKind string
 
 // The kinds of credentials.
@@ -10,6 +10,7 @@ const (
 	X509Proxy   CredentialKind = "X509Proxy"   // X509_USER_PROXY is its path
 	BearerToken CredentialKind = "BearerToken" // BEARER_TOKEN_FILE is its path
 	PlainFile   CredentialKind = "File"        // it is $HTC_CREDENTIALS/NAME
+	Registry    CredentialKind = "Registry"    // for htcd, which fetches artifacts with it; jobs do not get it
 )
 
 // Credential is a file of mode 0600 in the directory $HTC_CREDENTIALS of every job. While the jobs wait and run, the file
@@ -28,7 +29,8 @@ type Credential struct {
 	SecretKeyRef KeyRef `json:"secretKeyRef"`
 
 	// As says what it is: X509Proxy, of which X509_USER_PROXY is the path;
-	// BearerToken, of which BEARER_TOKEN_FILE is the path; or another File.
+	// BearerToken, of which BEARER_TOKEN_FILE is the path; another File; or Registry:
+	// a .dockerconfigjson with which htcd fetches the artifacts of spec.inputs, and which the jobs do not get.
 	// +required
 	As CredentialKind `json:"as"`
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
@@ -31,13 +32,29 @@ func Registry(w World) *Process {
 	}
 }
 
+// The account by which everything in the registry can be read below private/.
+const (
+	RegistryUser     = "reader"
+	RegistryPassword = "reader's own"
+)
+
 // ServeRegistry is the registry's program. It fills itself with an image for each layer found, and then reports that it is
 // ready.
 func ServeRegistry(port string) error {
 	address := "127.0.0.1:" + port
 	ready := make(chan struct{})
 	mux := http.NewServeMux()
-	mux.Handle("/", registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	mux.Handle("/", images)
+	mux.HandleFunc("/v2/private/", func(rw http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != RegistryUser || password != RegistryPassword {
+			rw.Header().Set("WWW-Authenticate", `Basic realm="the lab's registry"`)
+			rw.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		r.URL.Path = "/v2/" + strings.TrimPrefix(r.URL.Path, "/v2/private/")
+		images.ServeHTTP(rw, r)
+	})
 	mux.HandleFunc("/ready", func(rw http.ResponseWriter, _ *http.Request) {
 		select {
 		case <-ready:
