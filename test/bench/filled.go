@@ -39,10 +39,14 @@ func htcjob(name string, procs int) *v1alpha1.HTCJob {
 }
 
 // create creates n HTCJobs and returns them as stored.
-func (p *place) create(ctx context.Context, namespace, prefix string, n, procs int) ([]*v1alpha1.HTCJob, error) {
+func (p *place) create(ctx context.Context, namespace, prefix string, n, procs int, change ...func(*v1alpha1.HTCJob)) ([]*v1alpha1.HTCJob, error) {
 	made := make([]*v1alpha1.HTCJob, n)
 	err := inParallel(n, 16, func(i int) (err error) {
-		made[i], err = p.jobs.HTCJobs(namespace).Create(ctx, htcjob(fmt.Sprintf("%s-%05d", prefix, i), procs), metav1.CreateOptions{})
+		job := htcjob(fmt.Sprintf("%s-%05d", prefix, i), procs)
+		for _, f := range change {
+			f(job)
+		}
+		made[i], err = p.jobs.HTCJobs(namespace).Create(ctx, job, metav1.CreateOptions{})
 		return err
 	})
 	return made, err

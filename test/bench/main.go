@@ -112,6 +112,7 @@ var rows = []row{
 	{"callback", 200, true, callbackToStatus},
 	{"submits", 300, true, submits},
 	{"large", 10_000, true, largeQueue},
+	{"items", 10_000, true, manyItems},
 	{"crosscheck", 100_000, true, crosscheck},
 	{"paged", 300_000, false, paged},
 	{"history", 10_000, true, history},

@@ -14,7 +14,7 @@ import (
 )
 
 // stage writes n sandboxes like htcd's, with this many procs each, and returns their directories.
-func (p *place) stage(n, procs int) ([]string, error) {
+func (p *place) stage(n, procs int, items ...string) ([]string, error) {
 	root, err := p.dir("robot", "raw")
 	if err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func (p *place) stage(n, procs int) ([]string, error) {
 		s, err := schedd.Description{
 			Tag: schedd.Tag{UID: fmt.Sprintf("raw-%d", i), Attempt: 1, Namespace: p.other, Name: "raw"}, BatchName: "raw", Queue: procs,
 			Options: "requirements = false\n", Image: fmt.Sprintf("docker://127.0.0.1:%d/centos", p.world.Ports.Registry), Command: "bash", Source: "exit 0\n",
-			CallbackURL: fmt.Sprintf("https://127.0.0.1:%d/cloudevents", p.world.Ports.ReceiverNet), Binds: []string{"/cvmfs"},
+			Items: items, CallbackURL: fmt.Sprintf("https://127.0.0.1:%d/cloudevents", p.world.Ports.ReceiverNet), Binds: []string{"/cvmfs"},
 		}.Render()
 		if err != nil {
 			return nil, err
@@ -51,7 +51,7 @@ func (p *place) submitRaw(ctx context.Context, dirs []string, atOnce int) (time.
 }
 
 // submitOurs creates HTCJobs and waits until the status of every one has its ids.
-func (p *place) submitOurs(ctx context.Context, prefix string, n, procs int) (time.Duration, error) {
+func (p *place) submitOurs(ctx context.Context, prefix string, n, procs int, change ...func(*v1alpha1.HTCJob)) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	var mu sync.Mutex
@@ -72,7 +72,7 @@ func (p *place) submitOurs(ctx context.Context, prefix string, n, procs int) (ti
 	}
 	defer stop()
 	began := time.Now()
-	if _, err := p.create(ctx, p.ours, prefix, n, procs); err != nil {
+	if _, err := p.create(ctx, p.ours, prefix, n, procs, change...); err != nil {
 		return 0, err
 	}
 	select {
@@ -175,6 +175,52 @@ func largeQueue(ctx context.Context, p *place, n int) (figures []figure, err err
 	}
 	done()
 	return []figure{{ours: quantile(ours, 0), floor: quantile(floor, 0), unit: "s", aim: "1.05x", note: "best of 2 each"}}, nil
+}
+
+// manyItems compares one HTCJob of n items with one of as many jobs without, and with raw condor_submit -spool of the same
+// sandboxes.
+func manyItems(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	d, err := p.working(ctx, silent...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.stop()) }()
+	items := make([]v1alpha1.Item, n)
+	texts := make([]string, n)
+	for i := range items {
+		items[i] = v1alpha1.Item{"ENERGY": "13000", "SEED": v1alpha1.ItemValue(fmt.Sprint(i))}
+		texts[i] = fmt.Sprintf("ENERGY=13000\nSEED=%d\n", i)
+	}
+	took := map[string][]time.Duration{}
+	raw := func(name string, texts ...string) error {
+		dirs, err := p.stage(1, n, texts...)
+		if err != nil {
+			return err
+		}
+		one, err := p.submitRaw(ctx, dirs, 1)
+		took[name] = append(took[name], one)
+		return err
+	}
+	ours := func(name string, change ...func(*v1alpha1.HTCJob)) error {
+		one, err := p.submitOurs(ctx, fmt.Sprintf("%s%d", name, len(took[name])), 1, n, change...)
+		took[name] = append(took[name], one)
+		return err
+	}
+	for range 2 {
+		err := errors.Join(raw("floor"), ours("plain"), raw("rawitems", texts...), ours("items", func(job *v1alpha1.HTCJob) {
+			job.Spec.Script.Queue, job.Spec.Items = nil, items
+		}))
+		if err != nil {
+			return nil, err
+		}
+	}
+	best := func(name string) float64 { return quantile(took[name], 0) }
+	const note = "best of 2 each"
+	return []figure{
+		{what: "beside a plain condor_submit", ours: best("items"), floor: best("floor"), unit: "s", note: note},
+		{what: "beside condor_submit of the same files", ours: best("items"), floor: best("rawitems"), unit: "s", aim: "1.05x", note: note},
+		{what: "beside queue: n", ours: best("items"), floor: best("plain"), unit: "s", note: note},
+	}, nil
 }
 
 // fair creates n HTCJobs in one namespace and then one in another, and waits for that one's ids.
