@@ -3,6 +3,7 @@ package kube
 import (
 	"context"
 
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/items"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -10,13 +11,39 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// itemsOf returns the variables of each job of an attempt; none if a number alone says how many there are. A table is read once:
-// for an attempt whose intent is in the ledger, given as run, it is the one that was recorded with it.
-func (c *Controller) itemsOf(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run) ([]string, error) {
-	if job.Spec.ItemsFrom == nil {
-		return inlineItems(job)
+// points are what an attempt makes of spec.items, spec.itemsFrom or spec.parameters.
+type points struct {
+	items  []string // the variables of each job; none if a number alone says how many there are
+	digest string   // of the table that they are from; empty: from none
+}
+
+// pointsOf returns the items of an attempt. A table is read once: for an attempt whose intent is in the ledger, given as run, the
+// items are those that were recorded with it.
+func (c *Controller) pointsOf(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run) (p points, err error) {
+	from := job.Spec.ItemsFrom
+	if from == nil {
+		p.items, err = inlineItems(job)
+		return p, err
 	}
-	return nil, schedd.Refusal("spec.itemsFrom: this htcd reads no tables yet: leave it out")
+	if run != nil && run.SpecHash == job.SpecHash() && run.ItemsDigest != "" {
+		p.digest = run.ItemsDigest
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			p.items, err = tx.Items(run.UID, run.Attempt)
+			return err
+		})
+		if err != nil || len(p.items) > 0 {
+			return p, err
+		}
+	}
+	text, digest, err := inputs.Table(ctx, c.ConfigMaps, job.Namespace, *from)
+	if err != nil {
+		return points{}, err
+	}
+	all, err := items.Table(text, schedd.CheckVariable)
+	if err != nil {
+		return points{}, schedd.Refusal("spec.itemsFrom: configmap %s, key %s: %w", from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key, err)
+	}
+	return points{all, digest}, nil
 }
 
 // inlineItems returns the items of a spec that has them itself.

@@ -191,7 +191,7 @@ func ofAttempt(attempt int, jobs []schedd.Job) []schedd.Job {
 // sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd is
 // chosen again: the spec, or the site's command, may name another by now.
 func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
-	points, err := c.itemsOf(ctx, job, &run)
+	points, err := c.pointsOf(ctx, job, &run)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
@@ -199,7 +199,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
-	sandbox, err := c.Site.render(job, run.Attempt, points, credentials...)
+	sandbox, err := c.Site.render(job, run.Attempt, points.items, credentials...)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
@@ -213,10 +213,11 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	fresh := t.Of(c.newRun(job, run.Attempt))
 	tokens, hash := tokens(job)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
+	fresh.ItemsDigest = points.digest
 	if err := c.stageAgain(ctx, job, &fresh, run.InputsDigest); err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
-	packed := ledger.PackItems(points)
+	packed := ledger.PackItems(points.items)
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := updateIntent(tx, fresh); err != nil {
 			return err

@@ -22,7 +22,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	status := job.Status
 	run := c.newRun(job, int(status.Attempt))
 	run.Generation, run.Procs = status.ObservedGeneration, int(status.Active+status.Succeeded+status.Failed)
-	run.SpecHash, run.Rerun, run.InputsDigest = status.SpecHash, status.Rerun, status.InputsDigest
+	run.SpecHash, run.Rerun, run.InputsDigest, run.ItemsDigest = status.SpecHash, status.Rerun, status.InputsDigest, status.ItemsDigest
 	// If the pool is no longer allowed, only the schedd's name is kept, so that no ticket is presented there.
 	if t, err := c.Site.target(job); err == nil {
 		run = t.Of(run)

@@ -20,7 +20,7 @@ import (
 // submit begins an attempt after the newest in the ledger: finalizer, intent, sandbox, condor_submit, rows, in that
 // order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is final.
 func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *ledger.Run, attempt int) error {
-	points, err := c.itemsOf(ctx, job, nil)
+	points, err := c.pointsOf(ctx, job, nil)
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt), err)
 	}
@@ -28,7 +28,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt), err)
 	}
-	sandbox, err := c.Site.render(job, attempt, points, credentials...)
+	sandbox, err := c.Site.render(job, attempt, points.items, credentials...)
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt), err)
 	}
@@ -59,11 +59,11 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	}
 	run := t.Of(c.newRun(job, attempt))
 	tokens, hash := tokens(job)
-	run.TokenHash, run.Deferred, run.Procs = hash, sandbox.Deferred, sandbox.Procs
+	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest = hash, sandbox.Deferred, sandbox.Procs, points.digest
 	if err := c.stageInputs(ready, &run); err != nil {
 		return err
 	}
-	begun, err := c.begin(ctx, job, run, ledger.PackItems(points))
+	begun, err := c.begin(ctx, job, run, ledger.PackItems(points.items))
 	if err != nil || !begun {
 		return errors.Join(err, os.RemoveAll(run.TempDir))
 	}

@@ -37,6 +37,7 @@ type Run struct {
 	Secret       string    // name of the Secret it was sent with, in its namespace; empty: the usual one
 	InputsDigest string    // of the content of spec.inputs; empty: there are none
 	SecretInputs string    // names of those from Secrets, separated by spaces: no output of these names is kept
+	ItemsDigest  string    // of the table that its items are from; empty: they are from none
 	OutputDir    string    // parent of the directories for its procs' output; empty: it is not fetched
 }
 
@@ -60,16 +61,16 @@ type RunFilter struct {
 
 const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
 	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir, restored,
-	inputsDigest, secretInputs`
+	inputsDigest, secretInputs, itemsDigest`
 
 // InsertRun adds a run; ErrExists if its UID already has that attempt.
 func (tx *Tx) InsertRun(r Run) error {
 	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
 		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
 		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
 		millis(r.Checked), r.Deferred, r.Confirmed, r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored,
-		r.InputsDigest, r.SecretInputs)
+		r.InputsDigest, r.SecretInputs, r.ItemsDigest)
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
@@ -85,11 +86,11 @@ func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
 		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?,
 		deferred = ?, confirmed = ?, specHash = ?, rerun = ?, stop = ?, collector = ?, secret = ?, outputDir = ?, restored = ?,
-		inputsDigest = ?, secretInputs = ?
+		inputsDigest = ?, secretInputs = ?, itemsDigest = ?
 		WHERE uid = ? AND attempt = ?`,
 		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
 		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed,
-		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.UID, r.Attempt)
+		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.UID, r.Attempt)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -169,7 +170,7 @@ func scanRun(row scanner) (Run, error) {
 	err := row.Scan(&r.UID, &r.Attempt, &r.Namespace, &r.Name, &r.Generation, &r.State, &r.Reason, &r.Message,
 		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked,
 		&r.Deferred, &r.Confirmed, &r.SpecHash, &r.Rerun, &r.Stop, &r.Collector, &r.Secret, &r.OutputDir, &r.Restored,
-		&r.InputsDigest, &r.SecretInputs)
+		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, ErrNotFound
 	}

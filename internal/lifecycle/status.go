@@ -144,7 +144,7 @@ type setCondition func(kind string, is metav1.ConditionStatus, reason, message s
 func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 	run, back := s.Run, s.withheld()
 	status.Attempt, status.SpecHash, status.Rerun = int32(run.Attempt), run.SpecHash, run.Rerun
-	status.InputsDigest = run.InputsDigest
+	status.InputsDigest, status.ItemsDigest = run.InputsDigest, run.ItemsDigest
 	status.LastChecked = timeOrNil(run.Checked)
 	// A client that waits for a condition of the changed spec must not see the end of the previous attempt instead.
 	if changed(s.Job, run) && !back {

@@ -75,6 +75,10 @@ type HTCJobStatus struct {
 	// +optional
 	InputsDigest string `json:"inputsDigest,omitempty"`
 
+	// ItemsDigest identifies the table of spec.itemsFrom in this attempt.
+	// +optional
+	ItemsDigest string `json:"itemsDigest,omitempty"`
+
 	// ObservedGeneration is the metadata.generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
