@@ -133,7 +133,7 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 				return err
 			}
 		}
-		return nil
+		return recallItems(tx, job, run)
 	})
 	if errors.Is(err, errWentOn) {
 		return nil

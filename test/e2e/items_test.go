@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/trial"
@@ -90,4 +91,160 @@ func TestAFailureNamesItsItem(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, text, 0o644))
 	_, err = b.Lab.Run(t.Context(), "htcd", "submit", file, "--watch", "-n", b.Namespace)
 	require.ErrorContains(t, err, ", ENERGY=13000 SEED=2: exit code 1", "--watch ends with the script's own code, and names the item")
+}
+
+func table(name, key string) func(*v1alpha1.HTCJob) {
+	return func(job *v1alpha1.HTCJob) {
+		job.Spec.ItemsFrom = &v1alpha1.ItemsFrom{ConfigMapKeyRef: v1alpha1.KeyRef{Name: name, Key: key}}
+	}
+}
+
+func TestItemsAreTakenFromATableOnceAndAwaited(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	const script = "echo $ENERGY/$SEED/$FAST\n"
+	b.Script("csv", script, table("points", "csv"))
+	b.Script("json", script, table("points", "json"))
+	waits := b.Until("csv", "waiting for the table", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ConfigMapNotFound" })
+	require.Equal(t, "itemsFrom: there is no configmap points in this namespace", b.Condition(waits, v1alpha1.ConditionInputsReady).Message)
+	require.Contains(t, b.Kubectl("get", "events"), "there is no configmap points")
+
+	b.Kubectl("create", "configmap", "points", "--from-literal=csv=ENERGY,SEED\n7000,1\n13000,2\n13000,3\n")
+	b.Kubectl("patch", "configmap", "points", "-p", `{"data":{"csv":"ENERGY,SEED\n7000,1\n13000,2\n13000,3\n","json":"[{\"ENERGY\": 1e3, \"FAST\": true},\n {\"SEED\": \"4\"}]"}}`)
+	csv, asJSON := b.Fetched("csv"), b.Fetched("json")
+	require.Equal(t, []string{"7000/1/", "13000/2/", "13000/3/"}, points(b, csv), "they went on by themselves")
+	require.Equal(t, []string{"1e3//true", "/4/"}, points(b, asJSON))
+	require.Regexp(t, "^sha256:[0-9a-f]{64}$", csv.Status.ItemsDigest)
+	require.EqualValues(t, "True", b.Condition(csv, v1alpha1.ConditionInputsReady).Status)
+
+	// A table that changes later changes nothing, until the HTCJob runs again.
+	b.Kubectl("patch", "configmap", "points", "-p", `{"data":{"csv":"ENERGY,SEED\n1,1\n"}}`)
+	require.Equal(t, csv.Status.ItemsDigest, b.Get("csv").Status.ItemsDigest)
+	b.Kubectl("annotate", "htcjob", "csv", v1alpha1.RerunAnnotation+"=1")
+	again := b.Until("csv", "run again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() })
+	require.Len(t, again.Status.JobID, 1)
+	require.NotEqual(t, csv.Status.ItemsDigest, again.Status.ItemsDigest)
+}
+
+func TestABadTableIsRefusedWithItsLine(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	b.Kubectl("create", "configmap", "bad", "--from-literal=csv=A,B\n1,2\n3", "--from-literal=json=[{\"A\": [1]}]", "--from-literal=taken=HOME,A\n1,2", "--from-literal=empty=")
+	b.Kubectl("patch", "configmap", "bad", "-p", `{"data":{"csv":"A,B\n1,2\n3\n","taken":"HOME,A\n1,2\n"}}`)
+	for key, words := range map[string]string{
+		"csv":   "spec.itemsFrom: configmap bad, key csv: line 3: expected 2 fields (A,B), found 1",
+		"json":  `spec.itemsFrom: configmap bad, key json: line 1: row 1: "A": expected a string, a number, true or false, found a list`,
+		"taken": "line 1: column 1: expected the names of the variables in the first line, separated by commas: the variable HOME is set by htcd, HTCondor or apptainer",
+		"empty": "the table is empty",
+	} {
+		b.Script(key, "true\n", table("bad", key))
+		job := b.Phase(key, v1alpha1.PhaseFailed)
+		require.Equal(t, "Refused", job.Status.Reason)
+		require.Contains(t, b.Condition(job, v1alpha1.ConditionSubmitted).Message, words)
+		require.Empty(t, job.Status.JobID, "nothing was sent")
+	}
+	b.Script("other", "true\n", table("bad", "none"))
+	b.Until("other", "waiting for the key", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ConfigMapKeyNotFound" })
+}
+
+func itemsOf(n int, variables ...string) []any {
+	items := make([]any, n)
+	for i := range items {
+		item := map[string]any{}
+		for j, name := range variables {
+			item[name] = fmt.Sprintf("%d%d", i, j)
+		}
+		items[i] = item
+	}
+	return items
+}
+
+func valuesOf(n int) []any {
+	values := make([]any, n)
+	for i := range values {
+		values[i] = fmt.Sprint(i)
+	}
+	return values
+}
+
+// The apiserver's answers about the fields that say how many jobs there are, and what each gets.
+var appliedItems = map[string]struct {
+	change  change
+	refusal string
+}{
+	"items":                         {set("items", itemsOf(3, "ENERGY", "SEED")), ""},
+	"items of different variables":  {set("items", []any{map[string]any{"A": "1"}, map[string]any{"B": "2", "PATH": "/x"}}), ""},
+	"10,000 items":                  {set("items", itemsOf(10_000, "ENERGY", "SEED")), ""},
+	"10,001 items":                  {set("items", itemsOf(10_001, "A")), "must have at most 10000 items"},
+	"no items":                      {set("items", []any{}), "spec.items in body should have at least 1 items"},
+	"an item of nothing":            {set("items", []any{map[string]any{}}), "should have at least 1 properties"},
+	"an item of numbers":            {set("items", []any{map[string]any{"A": int64(1)}}), "must be of type string"},
+	"an item that is nested":        {set("items", []any{map[string]any{"A": map[string]any{"B": "1"}}}), "must be of type string"},
+	"an item with an odd name":      {set("items", []any{map[string]any{"A": "1"}, map[string]any{"A-B": "1"}}), "a variable's name must be letters, digits and _"},
+	"a first item with an odd name": {set("items", []any{map[string]any{"1A": "1"}}), "a variable's name must be letters, digits and _"},
+	"an item that htcd sets":        {set("items", []any{map[string]any{"A": "1"}, map[string]any{"HTCPROCID": "1"}}), "choose another name"},
+	"an item that opens containers": {set("items", []any{map[string]any{"APPTAINER_BIND": "/etc"}}), "choose another name"},
+	"an item of two lines":          {set("items", []any{map[string]any{"A": "1\n2"}}), "spec.items[0].A"},
+	"an item that is too long":      {set("items", []any{map[string]any{"A": strings.Repeat("x", 4097)}}), "Too long"},
+	"items that are too large":      {set("items", large(65)), "items must be at most 256 KiB and some 40,000 variables together"},
+	"an item of too many variables": {set("items", []any{many(17)}), "must have at most 16 items"},
+	"an item of many variables":     {set("items", []any{many(16)}), ""},
+	"items and a number":            {both(set("items", itemsOf(3, "A")), set("script.queue", int64(3))), "queue, items, itemsFrom and parameters each say how many jobs there are: keep one of them"},
+	"items and an older number":     {both(set("items", itemsOf(3, "A")), set("queue", int64(3))), "keep one of them"},
+	"items and parameters":          {both(set("items", itemsOf(3, "A")), set("parameters.A", valuesOf(2))), "keep one of them"},
+	"a table":                       {set("itemsFrom.configMapKeyRef", map[string]any{"name": "points", "key": "a.csv"}), ""},
+	"a table and items":             {both(set("itemsFrom.configMapKeyRef", map[string]any{"name": "points", "key": "a.csv"}), set("items", itemsOf(1, "A"))), "keep one of them"},
+	"a table of another namespace":  {set("itemsFrom.configMapKeyRef", map[string]any{"name": "points", "key": "a", "namespace": "other"}), `unknown field "spec.itemsFrom.configMapKeyRef.namespace"`},
+	"a table without a key":         {set("itemsFrom.configMapKeyRef", map[string]any{"name": "points"}), "key: Required value"},
+	"a table from nowhere":          {set("itemsFrom", map[string]any{}), "configMapKeyRef: Required value"},
+	"parameters":                    {both(set("parameters.ENERGY", valuesOf(2)), set("parameters.SEED", valuesOf(3))), ""},
+	"100,000 combinations":          {both(set("parameters.A", valuesOf(10_000)), set("parameters.B", valuesOf(10))), ""},
+	"more combinations":             {both(set("parameters.A", valuesOf(10_000)), set("parameters.B", valuesOf(11))), "parameters must make at most 100000 combinations"},
+	"a parameter without values":    {set("parameters.A", []any{}), "should have at least 1 items"},
+	"a parameter with an odd name":  {set("parameters", map[string]any{"A.B": valuesOf(1)}), "a variable's name must be letters, digits and _"},
+	"a parameter that htcd sets":    {set("parameters.HOME", valuesOf(1)), "choose another name"},
+	"a parameter of two lines":      {set("parameters.A", []any{"1\n2"}), "spec.parameters.A[0]"},
+	"parameters that are too large": {set("parameters.A", longValues(65)), "the values of parameters must be at most 256 KiB together"},
+}
+
+func large(n int) (items []any) {
+	for range n {
+		items = append(items, map[string]any{"A": strings.Repeat("x", 4096)})
+	}
+	return items
+}
+
+func longValues(n int) (values []any) {
+	for range n {
+		values = append(values, strings.Repeat("x", 4096))
+	}
+	return values
+}
+
+func many(n int) map[string]any {
+	item := map[string]any{}
+	for i := range n {
+		item[fmt.Sprint("V", i)] = "1"
+	}
+	return item
+}
+
+func TestApplyAnswersAboutItems(t *testing.T) {
+	t.Parallel()
+	jobs := dynamicJobs(t)
+	for name, tc := range appliedItems {
+		t.Run(name, func(t *testing.T) {
+			spec := map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}}
+			tc.change(t, spec)
+			err := dryRun(t, jobs, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind,
+				"metadata": map[string]any{"generateName": "answer-"}, "spec": spec,
+			}})
+			if tc.refusal == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.refusal)
+		})
+	}
 }
