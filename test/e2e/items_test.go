@@ -179,7 +179,7 @@ var appliedItems = map[string]struct {
 	"no items":                      {set("items", []any{}), "spec.items in body should have at least 1 items"},
 	"an item of nothing":            {set("items", []any{map[string]any{}}), "should have at least 1 properties"},
 	"an item of numbers":            {set("items", []any{map[string]any{"A": int64(1)}}), "must be of type string"},
-	"an item that is nested":        {set("items", []any{map[string]any{"A": map[string]any{"B": "1"}}}), "must be of type string"},
+	"an item that is nested":        {set("items", []any{map[string]any{"A": map[string]any{"B": "1"}}}), "unknown field"},
 	"an item with an odd name":      {set("items", []any{map[string]any{"A": "1"}, map[string]any{"A-B": "1"}}), "a variable's name must be letters, digits and _"},
 	"a first item with an odd name": {set("items", []any{map[string]any{"1A": "1"}}), "a variable's name must be letters, digits and _"},
 	"an item that htcd sets":        {set("items", []any{map[string]any{"A": "1"}, map[string]any{"HTCPROCID": "1"}}), "choose another name"},
