@@ -99,9 +99,9 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Site: kube.Site{
 			ImageRegistry: strings.TrimSuffix(d.o.ImageRegistry, "/"), Binds: d.o.Binds,
 			CallbackURL: d.o.CallbackURL, CallbackCA: authorities, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender, AllowOptions: d.o.AllowHTCOpts,
-			AllowImages: d.o.AllowImages,
-			Policy:      backend.Policy{Collector: d.o.Pool, Schedd: d.o.Schedd, AllowPools: d.o.AllowPools, PoolSecrets: accounts.Named()},
-			MaxQueue:    d.o.MaxQueue, MaxOpen: d.o.MaxOpen, MaxOutput: d.o.MaxOutput.Value() >> 20,
+			AllowImages: d.o.AllowImages, AllowSchemes: d.o.AllowSchemes,
+			Policy:   backend.Policy{Collector: d.o.Pool, Schedd: d.o.Schedd, AllowPools: d.o.AllowPools, PoolSecrets: accounts.Named()},
+			MaxQueue: d.o.MaxQueue, MaxOpen: d.o.MaxOpen, MaxOutput: d.o.MaxOutput.Value() >> 20,
 			MaxInput: d.o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: d.o.store().Root == "", Registries: registries},
 		},
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),

@@ -54,6 +54,7 @@ type Options struct {
 	ShipSender    string
 	AllowHTCOpts  []string
 	AllowImages   []string
+	AllowSchemes  []string
 	MaxQueue      int
 	MaxOpen       int
 	MaxOutput     resource.QuantityValue
@@ -120,6 +121,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 
 	f.StringSliceVar(&o.AllowHTCOpts, "allow-htcopts", nil, "further submit `commands` and +Attributes that htcopts may hold, such as batch_project,+ProjectX; htcd cannot vouch for what they do")
 
+	f.StringSliceVar(&o.AllowSchemes, "allow-url-schemes", []string{"https", "osdf"}, "`schemes` of the URLs that HTCJobs may name, for which the execute nodes have transfer plugins; empty: no URLs")
 	f.StringSliceVar(&o.AllowImages, "allow-images", nil, "`patterns` of the images that may be run, such as docker://registry.example.org/group/*,/cvmfs/unpacked.cern.ch/**; matched with the resolved image; empty: all")
 	f.IntVar(&o.MaxQueue, "max-queue", 0, "most jobs of one HTCJob; 0: only the CRD's limit")
 	f.IntVar(&o.MaxOpen, "max-open-per-namespace", 0, "most jobs of one namespace that have not ended; further HTCJobs wait until there is room; 0: no limit")
@@ -281,6 +283,9 @@ func (o *Options) checkParts() error {
 	}
 	if _, err := artifact.ParseRegistries(o.AllowRegistries); err != nil {
 		return fmt.Errorf("--allow-registries: %w", err)
+	}
+	if err := schedd.CheckSchemes(o.AllowSchemes); err != nil {
+		return fmt.Errorf("--allow-url-schemes: %w", err)
 	}
 	if err := schedd.CheckImagePatterns(o.AllowImages); err != nil {
 		return fmt.Errorf("--allow-images: %w", err)

@@ -57,15 +57,19 @@ func (r Rules) checkRegistries(job *v1alpha1.HTCJob) error {
 
 func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
 	sources := 0
-	for _, named := range []bool{in.ConfigMapKeyRef != nil, in.SecretKeyRef != nil, in.JobRef != nil, in.Artifact != ""} {
+	for _, named := range []bool{in.ConfigMapKeyRef != nil, in.SecretKeyRef != nil, in.JobRef != nil, in.Artifact != "", in.URL != ""} {
 		if named {
 			sources++
 		}
 	}
 	if sources != 1 {
-		return schedd.Refusal("expected exactly one source (configMapKeyRef, secretKeyRef, jobRef or artifact), found %d", sources)
+		return schedd.Refusal("expected exactly one source (configMapKeyRef, secretKeyRef, jobRef, artifact or url), found %d", sources)
 	}
 	switch {
+	case in.URL != "" && in.Optional:
+		return schedd.Refusal("an input from a url cannot be optional: HTCondor holds a job whose file it cannot fetch")
+	case in.URL != "":
+		return nil // schedd checks it
 	case in.ConfigMapKeyRef != nil:
 		return checkKey(*in.ConfigMapKeyRef)
 	case in.SecretKeyRef != nil:

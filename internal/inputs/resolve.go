@@ -78,6 +78,7 @@ func (b Bringer) Resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (
 	for _, in := range job.Spec.Inputs {
 		var err error
 		switch {
+		case in.URL != "": // the execute node fetches it
 		case in.ConfigMapKeyRef != nil:
 			f, missing := read.configMap(*in.ConfigMapKeyRef)
 			err = r.add(in, f, missing)
@@ -112,9 +113,11 @@ func (b Bringer) Resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (
 		if err != nil {
 			return nil, err
 		}
-		if PerProc(in) {
+		switch {
+		case in.URL != "":
+		case PerProc(in):
 			r.procs = queue
-		} else {
+		default:
 			r.shared = true
 		}
 	}

@@ -18,7 +18,7 @@ import (
 func sandboxInputs(spec v1alpha1.HTCJobSpec) []schedd.Input {
 	var list []schedd.Input
 	for _, in := range spec.Inputs {
-		list = append(list, schedd.Input{Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil})
+		list = append(list, schedd.Input{Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil, URL: in.URL})
 	}
 	return list
 }

@@ -197,6 +197,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 				s.Held = &held[0]
 			}
 		}
+		nameURLs(&s)
 		return nameItems(tx, &s)
 	})
 	if err != nil {
@@ -279,4 +280,14 @@ func (c *Controller) expire(ctx context.Context, job *v1alpha1.HTCJob) error {
 		return fmt.Errorf("delete: %w", err)
 	}
 	return nil
+}
+
+// nameURLs completes what HTCondor says about files that it could not transfer.
+func nameURLs(s *lifecycle.Situation) {
+	for i := range s.Failures {
+		s.Failures[i].Message = lifecycle.NameURL(s.Job.Spec, s.Failures[i].Message)
+	}
+	if s.Held != nil {
+		s.Held.Message = lifecycle.NameURL(s.Job.Spec, s.Held.Message)
+	}
 }

@@ -20,6 +20,7 @@ type Site struct {
 	Sender           string   // path of a binary to send with each job, usually empty
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
 	AllowImages      []string // of schedd.Description; none: every image
+	AllowSchemes     []string // of schedd.Description; none: no URLs
 	MaxQueue         int      // procs of one HTCJob; 0: no limit
 	MaxOpen          int      // open procs of one namespace; 0: no limit
 	MaxOutput        int64    // MiB of output per job; 0: no limit
@@ -71,6 +72,7 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int, points []string) (sche
 		JobOptions:       options,
 		Environment:      environment(job.Spec),
 		Inputs:           sandboxInputs(job.Spec),
+		AllowSchemes:     s.AllowSchemes,
 		Outputs:          outputs(job.Spec),
 		Image:            job.Spec.Script.Image,
 		ImageRegistry:    s.ImageRegistry,

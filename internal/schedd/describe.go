@@ -29,8 +29,9 @@ type Description struct {
 	// proc gets. Empty: there are none.
 	Items []string
 
-	Inputs  []Input  // files in the directories of the run that InputsDir describes
-	Outputs []Output // empty: HTCondor brings back the files that the job has left in the script's directory
+	Inputs       []Input  // files in the directories of the run that InputsDir describes, or at URLs
+	AllowSchemes []string // of URLs; none: no URLs
+	Outputs      []Output // empty: HTCondor brings back the files that the job has left in the script's directory
 
 	// Credentials are files that the job gets outside of what is brought back. It pulls them anew from PullURL, an https URL, with
 	// the second of the tokens that Stage is given; empty: it keeps those that it was sent with.

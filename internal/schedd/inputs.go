@@ -10,8 +10,9 @@ import (
 // Input is a file that htcd brings into the directory of the script.
 type Input struct {
 	Name   string
-	OfProc bool // every proc gets its own
-	Secret bool // it is removed before HTCondor brings back output
+	OfProc bool   // every proc gets its own
+	Secret bool   // it is removed before HTCondor brings back output
+	URL    string // HTCondor fetches it on the execute node; empty: htcd brings it
 }
 
 // The directories, in that of the run, whose contents HTCondor transfers: one for all procs, beside one for each of those
@@ -33,7 +34,7 @@ var (
 // inputDirs lists what transfer_input_files needs for the inputs. The trailing slashes mean the contents.
 func (d Description) inputDirs() []string {
 	var dirs []string
-	if slices.ContainsFunc(d.Inputs, func(in Input) bool { return !in.OfProc }) {
+	if slices.ContainsFunc(d.Inputs, func(in Input) bool { return !in.OfProc && in.URL == "" }) {
 		dirs = append(dirs, inputsShared)
 	}
 	if slices.ContainsFunc(d.Inputs, func(in Input) bool { return in.OfProc }) {
@@ -67,7 +68,7 @@ func (d Description) checkInputs() error {
 		}
 		seen[in.Name] = true
 	}
-	return nil
+	return d.checkInputURLs()
 }
 
 // checkSecretOutputs refuses output files that are inputs from Secrets.

@@ -89,6 +89,7 @@ func (d Description) submit(options []option, inputs []File) string {
 	for _, f := range inputs {
 		names = append(names, f.Name)
 	}
+	names = append(names, d.inputURLs()...)
 	names = append(names, d.inputDirs()...)
 	if len(d.Items) > 0 {
 		names = append(names, procItem)

@@ -36,6 +36,7 @@ func (d Description) wrapper(image string, successes []int) string {
 	set("url", d.CallbackURL)
 	set("ca", strings.TrimSuffix(d.CallbackCA, "\n"))
 	set("inputs", d.inputNames(false))
+	set("moves", d.inputMoves())
 	set("secrets", d.inputNames(true))
 	set("credentials", d.credentialWords())
 	set("pull", d.PullURL)

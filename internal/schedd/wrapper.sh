@@ -55,6 +55,7 @@ main() {
 	# HTCondor holds a job that does not leave this directory, even one that is killed.
 	[ -z "$declared" ] || mkdir -p ".htcd-out/$starts"
 
+	name_inputs
 	came=
 	for stamp in $(stamps); do
 		came="$came $stamp "
@@ -64,6 +65,7 @@ main() {
 	for file in $secrets; do
 		rm -rf "./$file"
 	done
+	drop_moved
 	clear_away
 	leave_files
 	missing=
@@ -250,6 +252,29 @@ deliverable() {
 		echo "htcd: this job leaves $bytes bytes, and the site allows $max_output MiB: HTCondor will hold it" >&2
 		return 1
 	fi
+}
+
+# name_inputs gives inputs from URLs their names: HTCondor calls them as the URLs end. One may have another's name.
+name_inputs() {
+	for move in $moves; do
+		mv -f "./${move#*/}" ".htcd/${move%%/*}"
+	done
+	for move in $moves; do
+		mv -f ".htcd/${move%%/*}" "./${move%%/*}"
+	done
+}
+
+# drop_moved removes what name_inputs has named, unless the script has changed it: HTCondor would take it for output.
+drop_moved() {
+	for stamp in $(stamps); do
+		case " $moves" in
+		*" ${stamp##*/}/"*) ;;
+		*) continue ;;
+		esac
+		case $came in
+		*" $stamp "*) rm -f "./${stamp##*/}" ;;
+		esac
+	done
 }
 
 # stamps lists the inputs with their sizes and times, by which HTCondor sees whether they have changed.

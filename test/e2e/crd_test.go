@@ -26,6 +26,10 @@ func set(path string, value any) change {
 	}
 }
 
+func setInputURL(url string) change {
+	return set("inputs", []any{map[string]any{"name": "calib.root", "url": url}})
+}
+
 func setOutputs(paths ...string) change {
 	var all []any
 	for _, path := range paths {
@@ -68,6 +72,18 @@ var applied = map[string]struct {
 	"a spec.name with a space at its end":        {set("name", "a "), "leave spec.name out to use metadata.name"},
 	"a spec.name of 253 characters":              {set("name", strings.Repeat("n", 253)), ""},
 	"a spec.name of 254 characters":              {set("name", strings.Repeat("n", 254)), "spec.name: Too long"},
+	"an input by https":                          {setInputURL("https://user@store.example.org:8443/a/calib%20v1.root?x=y&z=1"), ""},
+	"an input by root":                           {setInputURL("root://eos.example.org//calib.root"), ""},
+	"an input from a file: URL":                  {setInputURL("file:///etc/passwd"), "the url must not be a file"},
+	"an input URL with a password":               {setInputURL("https://user:secret@example.org/a"), "without a password"},
+	"an input URL with a comma":                  {setInputURL("https://example.org/a,https://example.org/b"), "the url must be scheme://host/path"},
+	"an input URL with a newline":                {setInputURL("https://example.org/a\nqueue 5"), "the url must be scheme://host/path"},
+	"an input URL with a macro":                  {setInputURL("https://example.org/$(Process)"), "the url must be scheme://host/path"},
+	"an input URL with a quote":                  {setInputURL(`https://example.org/"`), "the url must be scheme://host/path"},
+	"an input without a scheme":                  {setInputURL("/etc/passwd"), "the url must be scheme://host/path"},
+	"an input URL of 1,025 characters":           {setInputURL("https://example.org/" + strings.Repeat("a", 1005)), "Too long: may not be more than 1024"},
+	"an input of two sources":                    {set("inputs", []any{map[string]any{"name": "a", "url": "https://e/a", "configMapKeyRef": map[string]any{"name": "a", "key": "b"}}}), "exactly one source: configMapKeyRef, secretKeyRef, jobRef, artifact or url"},
+	"an optional input URL":                      {set("inputs", []any{map[string]any{"name": "a", "url": "https://e/a", "optional": true}}), "an input from a url cannot be optional"},
 	"outputs":                                    {setOutputs("result/*.root", "plots", "big[0-9]?.dat", "x-1+2=3@4%5~6:7"), ""},
 	"too many outputs":                           {setOutputs(strings.Fields(strings.Repeat("a ", 21))...), "spec.outputs: Too many: 21: must have at most 20 items"},
 	"an output twice":                            {setOutputs("a", "a"), "Duplicate value"},

@@ -4,7 +4,8 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 
 // Input is a file that is in the script's directory before the script starts.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.jobRef), has(self.artifact)].filter(x, x).size() == 1",message="an input needs exactly one source: configMapKeyRef, secretKeyRef, jobRef or artifact"
+// +kubebuilder:validation:XValidation:rule="[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.jobRef), has(self.artifact), has(self.url)].filter(x, x).size() == 1",message="an input needs exactly one source: configMapKeyRef, secretKeyRef, jobRef, artifact or url"
+// +kubebuilder:validation:XValidation:rule="!has(self.url) || !self.?optional.orValue(false)",fieldPath=".optional",message="an input from a url cannot be optional: HTCondor holds a job whose file it cannot fetch"
 type Input struct {
 	// Name is what the file is called in the script's directory.
 	// +required
@@ -35,6 +36,14 @@ type Input struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?/[a-z0-9][a-z0-9._/-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@[a-z0-9]+:[a-f0-9]+)?$')",message="the artifact must name a registry, such as registry.example.org/group/model:v3"
 	// +kubebuilder:validation:XValidation:rule="self.matches('/.*[:@]')",message="the artifact needs a tag or a digest, such as :v3"
 	Artifact string `json:"artifact,omitempty"`
+
+	// URL is where the execute node itself fetches the file from, by a transfer
+	// plugin of HTCondor, where the site allows its scheme.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9+.-]*://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\\\\x5b\\\\x5d-]*(/[A-Za-z0-9._~%+=@:!*-]*)+([?][A-Za-z0-9._~%+=@:!*/?&-]*)?$')",message="the url must be scheme://host/path of letters, digits and _ . ~ % + = @ : ! * - /, perhaps with a query (?), and without a password; write other characters as %XX"
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('file:')",message="the url must not be a file: put the path of a file that every execute node has into the script"
+	URL string `json:"url,omitempty"`
 
 	// Optional lets the jobs start without the file where there is none: the
 	// ConfigMap, the Secret, the key or the artifact does not exist, or the HTCJob has

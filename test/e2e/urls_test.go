@@ -1,0 +1,99 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// servers are the lab's servers of files, and a directory of the test in each.
+type servers struct {
+	https, root   string // URLs of the directories
+	store, xrootd string // the directories
+}
+
+func serve(b *trial.Bench) servers {
+	b.T.Helper()
+	for _, part := range []string{"store", "xrootd"} {
+		require.NoError(b.T, b.Lab.Part(part).Start(b.T.Context()))
+	}
+	world, err := parts.Open(b.Lab)
+	require.NoError(b.T, err)
+	s := servers{
+		https:  fmt.Sprintf("https://127.0.0.1:%d/%s/", world.Ports.Store, b.Namespace),
+		root:   fmt.Sprintf("root://127.0.0.1:%d//%s/", world.Ports.XRootD, b.Namespace),
+		store:  b.Lab.Path("store", "files", b.Namespace),
+		xrootd: b.Lab.Path("xrootd", "files", b.Namespace),
+	}
+	for account, dir := range map[string]string{"www-data": s.store, "xrootd": s.xrootd} {
+		_, err := b.Lab.RunAs(b.T.Context(), "root", "install", "-d", "-o", account, dir)
+		require.NoError(b.T, err)
+		b.T.Cleanup(func() { require.NoError(b.T, os.RemoveAll(dir)) })
+	}
+	return s
+}
+
+func fromURLs(urls ...string) func(*v1alpha1.HTCJob) {
+	return func(job *v1alpha1.HTCJob) {
+		for i := 0; i < len(urls); i += 2 {
+			job.Spec.Inputs = append(job.Spec.Inputs, v1alpha1.Input{Name: urls[i], URL: urls[i+1]})
+		}
+	}
+}
+
+func TestInputsComeByURL(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	s := serve(b)
+	require.NoError(t, os.WriteFile(filepath.Join(s.store, "calib v1"), []byte("by https\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(s.store, "same"), []byte("same\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(s.xrootd, "calib.root"), []byte("by root\n"), 0o644))
+	b.Script("in", "cat calib field same; echo made > made\n", trial.Queue(2),
+		fromURLs("calib", s.https+"calib%20v1?x=y", "field", s.root+"calib.root", "same", s.https+"same"))
+	job := b.Fetched("in")
+	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
+	for proc := range 2 {
+		require.Equal(t, "by https\nby root\nsame\n", b.Output(job, proc))
+		require.ElementsMatch(t, []string{output.Stdout, output.Stderr, "made"}, b.Files(job, proc), "inputs are not brought back")
+	}
+	left(b, job)
+}
+
+func TestAnInputThatCannotBeFetchedIsNamed(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	s := serve(b)
+	deadline := func(job *v1alpha1.HTCJob) { job.Spec.HeldDeadlineSeconds = new(int64(1)) }
+	for name, url := range map[string]string{"https": s.https + "none.root", "root": s.root + "none.root"} {
+		b.Script(name, "exit 0\n", fromURLs("field", s.root+"another", "calib", url))
+		b.Script(name+"-given-up", "exit 0\n", fromURLs("calib", url), deadline)
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(s.xrootd, "another"), nil, 0o644))
+	for name, url := range map[string]string{"https": s.https + "none.root", "root": s.root + "none.root"} {
+		job := b.Until(name, "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held == 1 })
+		held := b.Condition(job, v1alpha1.ConditionHeld).Message
+		require.Contains(t, held, "hold code 13/")
+		require.Contains(t, held, url)
+		failed := b.Ended(name + "-given-up")
+		require.Equal(t, "HeldDeadlineExceeded", failed.Status.Failures[0].Reason)
+		require.Contains(t, failed.Status.Failures[0].Message, url)
+		b.Kubectl("delete", "htcjob", name)
+	}
+}
+
+func TestASchemeThatTheSiteDoesNotAllowIsRefused(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	b.Script("ftp", "exit 0\n", fromURLs("a", "ftp://example.org/a"))
+	job := b.Ended("ftp")
+	require.Equal(t, "Refused", job.Status.Reason)
+	require.Contains(t, b.Condition(job, v1alpha1.ConditionFailed).Message, "this site allows the schemes https, root (--allow-url-schemes)")
+}
