@@ -5,6 +5,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/joboptions"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -56,7 +57,7 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int, points []string) (sche
 	if err := s.Inputs.Check(job); err != nil {
 		return schedd.Description{}, err
 	}
-	options, err := jobOptions(job.Spec)
+	options, err := joboptions.Of(job.Spec)
 	if err != nil {
 		return schedd.Description{}, err
 	}

@@ -1,4 +1,5 @@
-package kube
+// Package joboptions converts the fields of a spec that correspond to submit commands.
+package joboptions
 
 import (
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -7,21 +8,21 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// jobOptions converts the fields of a spec that correspond to submit commands to HTCondor's units. Its errors are of kind
+// Of returns what a spec says about its jobs' resources, retries and deadlines, in HTCondor's units. Its errors are of kind
 // schedd.Refused.
-func jobOptions(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
-	t := schedd.JobOptions{AccountingGroup: spec.AccountingGroup, Requirements: spec.Requirements}
+func Of(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
+	o := schedd.JobOptions{AccountingGroup: spec.AccountingGroup, Requirements: spec.Requirements}
 	for _, code := range spec.SuccessExitCodes {
-		t.SuccessCodes = append(t.SuccessCodes, int(code))
+		o.SuccessCodes = append(o.SuccessCodes, int(code))
 	}
 	if spec.Retries != nil {
-		t.Retries = new(int(*spec.Retries))
+		o.Retries = new(int(*spec.Retries))
 	}
 	if spec.HeldDeadlineSeconds != nil {
-		t.HeldDeadline = *spec.HeldDeadlineSeconds
+		o.HeldDeadline = *spec.HeldDeadlineSeconds
 	}
 	if spec.IdleDeadlineSeconds != nil {
-		t.IdleDeadline = *spec.IdleDeadlineSeconds
+		o.IdleDeadline = *spec.IdleDeadlineSeconds
 	}
 	var err error
 	if r := spec.Resources; r != nil {
@@ -32,29 +33,29 @@ func jobOptions(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
 			unit  int64
 			most  string
 		}{
-			{&t.CPUs, "spec.resources.cpus", r.CPUs, 1, "1M"},
-			{&t.Memory, "spec.resources.memory", r.Memory, 1 << 20, "1Pi"},
-			{&t.Disk, "spec.resources.disk", r.Disk, 1 << 10, "1Pi"},
+			{&o.CPUs, "spec.resources.cpus", r.CPUs, 1, "1M"},
+			{&o.Memory, "spec.resources.memory", r.Memory, 1 << 20, "1Pi"},
+			{&o.Disk, "spec.resources.disk", r.Disk, 1 << 10, "1Pi"},
 		} {
 			if ask.asked == nil {
 				continue
 			}
 			if *ask.to, err = units(ask.field, *ask.asked, ask.unit, ask.most); err != nil {
-				return t, err
+				return o, err
 			}
 		}
 		if r.GPUs != nil {
-			if t.GPUs, err = gpus(*r.GPUs); err != nil {
-				return t, err
+			if o.GPUs, err = gpus(*r.GPUs); err != nil {
+				return o, err
 			}
-			t.NoGPUs = t.GPUs == 0
+			o.NoGPUs = o.GPUs == 0
 		}
 	}
 	if m := spec.MemoryRetry; m != nil {
-		t.MemoryRetry = &schedd.MemoryRetry{Times: int(m.MaxRetries)}
-		t.MemoryRetry.Most, err = units("spec.memoryRetry.maxMemory", m.MaxMemory, 1<<20, "1Pi")
+		o.MemoryRetry = &schedd.MemoryRetry{Times: int(m.MaxRetries)}
+		o.MemoryRetry.Most, err = units("spec.memoryRetry.maxMemory", m.MaxMemory, 1<<20, "1Pi")
 	}
-	return t, err
+	return o, err
 }
 
 // units rounds a quantity up to whole units.
