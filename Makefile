@@ -100,10 +100,11 @@ measure: ## build the measuring program and run it in the lab; used by bench and
 clean: down ## stop the lab and remove everything built in this clone; the machine's cache stays
 	rm -rf $(LAB) bin
 
+# With the flags of everything else that the lab builds (test/lab/cache), so that the standard library is compiled once.
 .PHONY: lab
 lab: ## build the lab's own program, used by up, down and demo
 	@mkdir -p $(LAB)/bin
-	@cd test && CGO_ENABLED=0 go build -trimpath -o $(abspath $(LAB))/bin/lab ./cmd/lab
+	@cd test && CGO_ENABLED=0 go build -trimpath -gcflags all=-dwarf=false -o $(abspath $(LAB))/bin/lab ./cmd/lab
 
 .PHONY: help
 help: ## list the targets

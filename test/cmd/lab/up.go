@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -199,7 +200,7 @@ func buildHTCd(ctx context.Context, l *lab.Lab, clone string, p *progress) (chan
 		return false, err
 	}
 	file, next := l.Path("htcd", "bin", "htcd"), l.Path("htcd", "bin", "htcd.new")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", next, "./cmd/htcd")
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-o", next}, cache.BuildFlags, []string{"./cmd/htcd"})...)
 	cmd.Dir = clone
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
 	cmd.Stderr = os.Stderr

@@ -21,7 +21,9 @@ mkdir -p "$work/state/lists/partial" "$work/cache/archives/partial" "$work/tree"
 in_root() { chroot "$root" /usr/bin/env DEBIAN_FRONTEND=noninteractive LC_ALL=C TMPDIR=/mnt "$@"; }
 # With an empty list of installed packages apt resolves, and fetches, everything that is needed and nothing more.
 apt() { in_root apt-get -qq -o Dir::State=/mnt/state -o Dir::State::status=/mnt/state/status \
-	-o Dir::Cache=/mnt/cache -o APT::Sandbox::User=root "$@"; }
+	-o Dir::Cache=/mnt/cache -o APT::Sandbox::User=root -o Dir::Etc::sourcelist=/mnt/sources.list "$@"; }
+# Nothing of an image comes from unstable, whose list is long.
+grep -v ' sid ' "$root/etc/apt/sources.list" >"$work/sources.list"
 apt update
 apt -y --download-only install base-files "$@"
 for deb in "$work"/cache/archives/*.deb; do
@@ -39,4 +41,4 @@ echo 'root:x:0:' >"$tree/etc/group"
 : >"$tree/etc/resolv.conf"
 : >"$tree/etc/hosts"
 mkdir -p "$tree/proc" "$tree/sys" "$tree/dev" "$tree/tmp" "$tree/srv"
-tar -C "$tree" --sort=name --owner=0 --group=0 --numeric-owner -czf "$out" .
+tar -C "$tree" --sort=name --owner=0 --group=0 --numeric-owner --use-compress-program='gzip -1' -cf "$out" .
