@@ -14,6 +14,7 @@ const (
 // Waiting is an error of a source that may still appear.
 type Waiting struct {
 	Reason, Message string
+	Input           string // its name
 	// Usual means that nobody needs to do anything.
 	Usual bool
 }

@@ -30,6 +30,7 @@ type world struct {
 	maps    map[string]*corev1.ConfigMap
 	secrets map[string]string
 	failed  map[int]bool
+	asked   []string // ConfigMaps
 	store   output.Store
 }
 
@@ -42,6 +43,7 @@ func (w *world) HTCJob(_, name string) *v1alpha1.HTCJob { return w.jobs[name] }
 func (w *world) FailedProcs(context.Context, string, int) (map[int]bool, error) { return w.failed, nil }
 
 func (w *world) ConfigMap(_ context.Context, _, name string) (*corev1.ConfigMap, error) {
+	w.asked = append(w.asked, name)
 	if m := w.maps[name]; m != nil {
 		return m, nil
 	}
@@ -276,6 +278,39 @@ func TestTheFirstThingToMendIsSaid(t *testing.T) {
 	w.ended("running").Status.Phase = v1alpha1.PhaseRunning
 	_, err := w.bringer().Resolve(t.Context(), needs(v1alpha1.Input{Name: "a", JobRef: from("running", nil)}, v1alpha1.Input{Name: "b", ConfigMapKeyRef: key("none", "x")}), 1)
 	require.EqualError(t, err, "b: there is no configmap none in this namespace")
+}
+
+// An HTCJob that waits costs one question each time, however many inputs it has.
+func TestWhatWasMissingIsAskedForFirst(t *testing.T) {
+	w := newWorld(t)
+	w.maps["there"] = &corev1.ConfigMap{Data: map[string]string{"a": "b"}}
+	job := needs(v1alpha1.Input{Name: "a", ConfigMapKeyRef: key("there", "a")}, v1alpha1.Input{Name: "b", ConfigMapKeyRef: key("none", "a")}, v1alpha1.Input{Name: "c", ConfigMapKeyRef: key("also", "a")})
+	_, err := w.bringer().Resolve(t.Context(), job, 1)
+	waits, is := errors.AsType[*Waiting](err)
+	require.True(t, is)
+	require.Equal(t, "b", waits.Input)
+	b := w.bringer()
+	b.Missing, w.asked = waits.Input, nil
+	_, err = b.Resolve(t.Context(), job, 1)
+	require.ErrorContains(t, err, "no configmap none")
+	require.Equal(t, []string{"none"}, w.asked)
+	w.maps["none"], w.maps["also"] = w.maps["there"], w.maps["there"]
+	ready, err := b.Resolve(t.Context(), job, 1)
+	require.NoError(t, err)
+	require.Len(t, ready.files, 3)
+}
+
+func TestConfigMapsInMemoryAreBounded(t *testing.T) {
+	w := newWorld(t)
+	var all []v1alpha1.Input
+	for i := range 17 {
+		name := fmt.Sprint("m", i)
+		w.maps[name] = &corev1.ConfigMap{Data: map[string]string{"a": "small", "b": strings.Repeat("x", 1<<20)}}
+		all = append(all, v1alpha1.Input{Name: name, ConfigMapKeyRef: key(name, "a")})
+	}
+	_, err := w.bringer().Resolve(t.Context(), needs(all...), 1)
+	require.Equal(t, schedd.Refused, schedd.KindOf(err))
+	require.ErrorContains(t, err, "more than 16 MiB together")
 }
 
 // Without room nothing is written.

@@ -12,10 +12,15 @@ import (
 
 	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// maxSecret is more than a Secret can have.
-const maxSecret = 2 << 20
+const (
+	// maxSecret is more than a Secret can have.
+	maxSecret = 2 << 20
+	// maxHeld bounds the ConfigMaps and the values of Secrets of one HTCJob, which are in memory together until they are staged.
+	maxHeld = 16 << 20
+)
 
 // ConfigMaps reads ConfigMaps. Errors are the apiserver's.
 type ConfigMaps interface {
@@ -43,6 +48,15 @@ type reading struct {
 	secrets    Secrets
 	namespace  string
 	configMaps map[string]*corev1.ConfigMap
+	held       int
+}
+
+// hold refuses more than maxHeld.
+func (r *reading) hold(bytes int) error {
+	if r.held += bytes; r.held > maxHeld {
+		return schedd.Refusal("spec.inputs: the ConfigMaps and Secrets have more than %d MiB together: let the jobs fetch large files by a URL or from a shared file system", maxHeld>>20)
+	}
+	return nil
 }
 
 func (r *reading) configMap(ref v1alpha1.KeyRef) (*file, error) {
@@ -57,6 +71,9 @@ func (r *reading) configMap(ref v1alpha1.KeyRef) (*file, error) {
 			return nil, waiting(ReasonConfigMapForbidden, "htcd may not read configmaps: its administrator has to apply deploy/base/rbac of its version")
 		case err != nil:
 			return nil, fmt.Errorf("read the configmap %s: %w", ref.Name, err)
+		}
+		if err := r.hold(m.Size()); err != nil {
+			return nil, err
 		}
 		if r.configMaps == nil {
 			r.configMaps = map[string]*corev1.ConfigMap{}
@@ -81,6 +98,9 @@ func (r *reading) secret(ref v1alpha1.KeyRef) (*file, error) {
 		return nil, &Waiting{Reason: e.Reason, Message: e.Message}
 	}
 	if err != nil {
+		return nil, err
+	}
+	if err := r.hold(len(content)); err != nil {
 		return nil, err
 	}
 	version, err := r.secrets.Version(r.ctx, r.namespace, ref.Name)

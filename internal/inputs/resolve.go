@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -38,8 +39,9 @@ type Bringer struct {
 	Jobs       Jobs
 	Store      Store
 	Artifacts  Artifacts
-	Max        int64 // bytes of one HTCJob, counted for every proc that gets them; 0: no limit
-	KeepFree   int64 // bytes to leave free on the volume; 0: see output.Reserve
+	Max        int64  // bytes of one HTCJob, counted for every proc that gets them; 0: no limit
+	KeepFree   int64  // bytes to leave free on the volume; 0: see output.Reserve
+	Missing    string // name of the input that was waited for: while it still is, no other is asked for
 }
 
 // maxFiles bounds how many files an HTCJob's procs get together: each is an inode of the schedd's spool.
@@ -75,7 +77,7 @@ func (b Bringer) Resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (
 	var waits error
 	sources := map[string]Source{}
 	read := reading{ctx: ctx, maps: b.ConfigMaps, secrets: b.Secrets, namespace: job.Namespace}
-	for _, in := range job.Spec.Inputs {
+	for _, in := range b.order(job.Spec.Inputs) {
 		var err error
 		switch {
 		case in.URL != "": // the execute node fetches it
@@ -91,8 +93,11 @@ func (b Bringer) Resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (
 			err = ready(in, s, queue)
 		}
 		w, is := errors.AsType[*Waiting](err)
+		if is {
+			w.Input = in.Name
+		}
 		switch {
-		case err != nil && !is:
+		case err != nil && !is, is && !w.Usual && in.Name == b.Missing:
 			return nil, err
 		// What somebody has to mend is said first.
 		case is && (waits == nil || waits.(*Waiting).Usual && !w.Usual):
@@ -122,6 +127,15 @@ func (b Bringer) Resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (
 		}
 	}
 	return r, r.fits(b.Max, queue)
+}
+
+// order returns the inputs with the missing one in front.
+func (b Bringer) order(all []v1alpha1.Input) []v1alpha1.Input {
+	i := slices.IndexFunc(all, func(in v1alpha1.Input) bool { return in.Name == b.Missing })
+	if i <= 0 {
+		return all
+	}
+	return slices.Concat(all[i:i+1], all[:i], all[i+1:])
 }
 
 // add adds the result of reading a key. Without one, and without an error, there is none.

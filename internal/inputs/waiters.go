@@ -11,6 +11,25 @@ type Waiters struct {
 	mu   sync.Mutex
 	of   map[string]map[string]bool // the keys that wait, by that of the source
 	wait map[string][]string        // the sources, by the key that waits
+
+	missing map[string]string // the input that each key waits for
+}
+
+// Miss records which input a key waits for.
+func (w *Waiters) Miss(key, input string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.missing == nil {
+		w.missing = map[string]string{}
+	}
+	w.missing[key] = input
+}
+
+// Missing returns the input that a key waits for; empty if that is not known.
+func (w *Waiters) Missing(key string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.missing[key]
 }
 
 // Wait records what a key waits for, in place of what it waited for before.
@@ -38,6 +57,7 @@ func (w *Waiters) Forget(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.forget(key)
+	delete(w.missing, key)
 }
 
 func (w *Waiters) forget(key string) {

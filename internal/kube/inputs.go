@@ -48,7 +48,7 @@ func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, pr
 	c.waiters.Wait(key, sources) // before they are looked at, so that no change is missed
 	b := inputs.Bringer{
 		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: inputJobs{c}, Store: c.Output, Artifacts: c.Artifacts,
-		Max: c.Site.MaxInput, KeepFree: c.KeepFree,
+		Max: c.Site.MaxInput, KeepFree: c.KeepFree, Missing: c.waiters.Missing(key),
 	}
 	ready, err := b.Resolve(ctx, job, procs)
 	if err == nil {
@@ -127,6 +127,7 @@ func (c *Controller) awaitInput(class actionClass, key string, err error) bool {
 	if !waits {
 		return false
 	}
+	c.waiters.Miss(key, w.Input)
 	b := blocked(v1alpha1.ConditionInputsReady, w.Reason, w.Message)
 	if before := c.memory.of(key).blockers[acting]; before != nil && before.Message != b.Message {
 		c.actions.forget(key) // somebody is mending it

@@ -40,7 +40,7 @@ func TestSpecCannotChangeWhileJobsAreActive(t *testing.T) {
 	_, err = job.patch(late)
 	require.ErrorContains(t, err, refusal)
 	for _, edit := range []string{
-		`{"spec":{"htcopts":null}}`, `{"spec":{"htcopts":""}}`, `{"spec":{"name":"x"}}`, `{"spec":{"queue":1}}`, `{"spec":{"environment":{}}}`, `{"spec":{"environment":{"A":"1"}}}`,
+		`{"spec":{"htcopts":null}}`, `{"spec":{"htcopts":""}}`, `{"spec":{"name":"x"}}`, `{"spec":{"queue":1}}`, `{"spec":{"environment":{}}}`, `{"spec":{"environment":{"A":"1"}}}`, `{"spec":{"inputs":[{"name":"a","configMapKeyRef":{"name":"a","key":"a"}}]}}`,
 		`{"spec":{"resources":{"memory":"1Gi"}}}`, `{"spec":{"retries":0}}`, `{"spec":{"successExitCodes":[0]}}`, `{"spec":{"pool":{"schedd":"x"}}}`, `{"spec":{"script":{"source":"exit 1"}}}`,
 	} {
 		_, err = job.patch(edit)

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -37,6 +38,38 @@ func fromJob(name, job, path string, proc any) v1alpha1.Input {
 		ref.Proc = new(intstr.FromString(p))
 	}
 	return v1alpha1.Input{Name: name, JobRef: ref}
+}
+
+// file is an input as a manifest has it; pairs are the fields of its source.
+func file(name, source string, pairs ...any) map[string]any {
+	ref := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		ref[pairs[i].(string)] = pairs[i+1]
+	}
+	return map[string]any{"name": name, source: ref}
+}
+
+// united is one input with the sources of two.
+func united(a, b map[string]any) map[string]any {
+	maps.Copy(a, b)
+	return a
+}
+
+// files are so many inputs.
+func files(n int) []map[string]any {
+	var all []map[string]any
+	for i := range n {
+		all = append(all, file(fmt.Sprint("a", i), "configMapKeyRef", "name", "x", "key", "x"))
+	}
+	return all
+}
+
+func inputList(all ...map[string]any) change {
+	list := make([]any, len(all))
+	for i, in := range all {
+		list[i] = in
+	}
+	return set("inputs", list)
 }
 
 // marked makes a Secret that jobs may have.
