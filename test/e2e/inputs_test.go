@@ -143,8 +143,13 @@ func TestWhatComesBackOfInputs(t *testing.T) {
 	b.Script("repeated", spoil+"[ -e again ] || { touch again; exit 5; }\n", in, retries(1))
 	written := "written-" + b.Namespace
 	b.Script("killed", spoil+"touch "+written+"; sleep 600\n", in)
+	vacated := "vacated-" + b.Namespace
+	b.Script("vacated", spoil+"grep -q '^NumJobStarts = [1-9]' .job.ad || { touch "+vacated+"; sleep 600; }\n", in)
 	require.NoError(t, syscall.Kill(wrapper(b, written), syscall.SIGKILL))
-	for _, name := range []string{"changed", "replaced", "linked", "repeated", "killed"} {
+	wrapper(b, vacated)
+	_, err := b.Lab.RunAs(t.Context(), "admin", "condor_vacate_job", b.Get("vacated").Status.JobID[0])
+	require.NoError(t, err)
+	for _, name := range []string{"changed", "replaced", "linked", "repeated", "vacated", "killed"} {
 		job := b.Fetched(name)
 		if name != "killed" {
 			require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, "%s: %v", name, job.Status.Failures)
