@@ -107,7 +107,7 @@ func (o outage) running(name string) {
 	o.T.Helper()
 	job := o.Until(name, "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
 	o.Eventually(func() bool {
-		return len(o.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 2 && JobCurrentStartExecutingDate > 0")) == job.Queue()
+		return len(o.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 2 && JobCurrentStartExecutingDate > 0")) == job.Jobs()
 	},
 		func() string { return name + " never ran" })
 }
@@ -171,7 +171,7 @@ func (o outage) clusters(job *v1alpha1.HTCJob) map[string]int {
 // once checks that the HTCJob became exactly one cluster, the one its status names, with all its procs.
 func (o outage) once(job *v1alpha1.HTCJob) {
 	o.T.Helper()
-	wanted := map[string]int{fmt.Sprint(job.Status.ClusterID): job.Queue()}
+	wanted := map[string]int{fmt.Sprint(job.Status.ClusterID): job.Jobs()}
 	var found map[string]int
 	// Files arrive up to a second after condor_submit ends.
 	o.Eventually(func() bool {
@@ -188,7 +188,7 @@ func (o outage) succeeded(names ...string) {
 	for _, name := range names {
 		job := o.Ended(name)
 		require.Equal(o.T, v1alpha1.PhaseSucceeded, job.Status.Phase, "%s: %+v", name, job.Status)
-		require.EqualValues(o.T, []int32{0, int32(job.Queue()), 0}, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed}, name)
+		require.EqualValues(o.T, []int32{0, int32(job.Jobs()), 0}, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed}, name)
 		o.once(job)
 	}
 }
