@@ -16,6 +16,9 @@
 // tallies counts the procs of each run by their state, so that Counts costs the
 // same for 1 and for 100,000. Triggers keep it.
 //
+// items has the variables of each proc of a run whose procs differ in them, as texts that mean nothing here: blocks
+// of 128, compressed, so that the text of one proc is found by reading a few KB.
+//
 // # The life of a row
 //
 //	InsertRun     state Intent, cluster 0      before condor_submit starts
