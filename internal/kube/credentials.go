@@ -53,6 +53,19 @@ func (c *Controller) credentials(ctx context.Context, job *v1alpha1.HTCJob) ([]s
 	return all, nil
 }
 
+// fitCredentials refuses credentials whose copies for all procs are more than an HTCJob may bring.
+func (s Site) fitCredentials(credentials []schedd.Credential, procs int) error {
+	size := int64(0)
+	for _, c := range credentials {
+		size += int64(len(c.Content))
+	}
+	if s.MaxInput > 0 && size*int64(procs) > s.MaxInput {
+		return schedd.Refusal("spec.credentials: %d bytes, counted for each of %d jobs, are more than the %d MiB that one HTCJob may bring here (--max-input): make it several HTCJobs",
+			size, procs, s.MaxInput>>20)
+	}
+	return nil
+}
+
 // pullURL returns where the jobs of an attempt ask for their credentials, beside the URL of callbacks; nowhere if that is not
 // https.
 func pullURL(callback string, job *v1alpha1.HTCJob, attempt int) string {
@@ -60,7 +73,7 @@ func pullURL(callback string, job *v1alpha1.HTCJob, attempt int) string {
 	if err != nil || u.Scheme != "https" {
 		return ""
 	}
-	u.Path = strings.TrimSuffix(path.Dir(u.Path), "/") + jobcredentials.Path + fmt.Sprintf("%s/%d", job.UID, attempt)
+	u.Path = strings.TrimSuffix(path.Dir("/"+u.Path), "/") + jobcredentials.Path + fmt.Sprintf("%s/%d", job.UID, attempt)
 	u.RawPath, u.RawQuery, u.Fragment = "", "", ""
 	return u.String()
 }

@@ -36,6 +36,9 @@ func (s Site) render(job *v1alpha1.HTCJob, attempt int, points []string, credent
 	if err != nil {
 		return schedd.Sandbox{}, err
 	}
+	if err := s.fitCredentials(credentials, d.Queue); err != nil {
+		return schedd.Sandbox{}, err
+	}
 	if len(credentials) > 0 {
 		d.Credentials, d.PullURL = credentials, pullURL(s.CallbackURL, job, attempt)
 	}

@@ -82,12 +82,14 @@ func digestOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byt
 
 // scratchWith is the directory of a running job in which its script has made a file of that name.
 func scratchWith(b *trial.Bench, name string) string {
-	found, err := filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", name))
-	require.NoError(b.T, err)
-	if len(found) != 1 {
-		return ""
+	for _, below := range []string{".", "scratch"} { // the latter on newer versions
+		found, err := filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", below, name))
+		require.NoError(b.T, err)
+		if len(found) == 1 {
+			return filepath.Dir(found[0])
+		}
 	}
-	return filepath.Dir(found[0])
+	return ""
 }
 
 // The script writes the digest of each proxy that it finds, and ends after the third.
