@@ -51,12 +51,12 @@ func (r *Ready) Stage(dir string) (digest string, err error) {
 		return "", err
 	}
 	if r.shared {
-		if err := os.Mkdir(filepath.Join(into, shared), 0o755); err != nil {
+		if err := os.Mkdir(filepath.Join(into, shared), 0o700); err != nil {
 			return "", err
 		}
 	}
 	for proc := range r.procs {
-		if err := os.Mkdir(filepath.Join(into, strconv.Itoa(proc)), 0o755); err != nil {
+		if err := os.Mkdir(filepath.Join(into, strconv.Itoa(proc)), 0o700); err != nil {
 			return "", err
 		}
 	}
@@ -111,7 +111,8 @@ func (f file) write(name string) (sum string, err error) {
 		defer source.Close()
 		from = source
 	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { // #nosec G301 -- below a directory of mode 0700; jobs get it with this mode
+	err = os.MkdirAll(filepath.Dir(name), 0o755) // #nosec G301 -- below a directory of mode 0700; jobs get it with this mode
+	if err != nil {
 		return "", err
 	}
 	to, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode) // #nosec G304 -- a checked name in a run's directory
