@@ -52,8 +52,8 @@ func run(name string, args, environ []string) int {
 		root.AddCommand(plugin.Commands()...)
 	} else {
 		root.AddGroup(&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"}, &cobra.Group{ID: "operators", Title: "For administrators:"})
-		root.AddCommand(grouped("users", plugin.Commands()...)...)
-		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), sendCommand(), pullCommand(), printCommand(), syncSecretCommand())...)
+		root.AddCommand(grouped("users", append(plugin.Commands(), syncSecretCommand())...)...)
+		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), sendCommand(), pullCommand(), printCommand())...)
 	}
 	root.AddCommand(versionCommand(), settingsCommand())
 	root.SetArgs(args)
