@@ -115,7 +115,7 @@ func environment(spec v1alpha1.HTCJobSpec) map[string]string {
 func outputs(spec v1alpha1.HTCJobSpec) []schedd.Output {
 	var all []schedd.Output
 	for _, o := range spec.Outputs {
-		all = append(all, schedd.Output{Path: o.Path})
+		all = append(all, schedd.Output{Path: o.Path, URL: o.URL})
 	}
 	return all
 }

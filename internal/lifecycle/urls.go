@@ -2,14 +2,22 @@ package lifecycle
 
 import (
 	"path"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// inputFailed begins HTCondor's reason for a hold because of input files.
-const inputFailed = "Transfer input files failure"
+// Beginnings of HTCondor's reasons for a hold because of files.
+const (
+	inputFailed  = "Transfer input files failure"
+	outputFailed = "Transfer output files failure"
+)
+
+// sentFile is how the wrapper calls a file that is written to a URL.
+var sentFile = regexp.MustCompile(`/\.htcd-out/\.url/([0-9]{1,2})\b`)
 
 // maxURLs is how many URLs a message names.
 const maxURLs = 3
@@ -17,6 +25,11 @@ const maxURLs = 3
 // NameURL adds to HTCondor's words on a failed transfer which URL they are about. Some transfer plugins name only the file that
 // they were to make.
 func NameURL(spec v1alpha1.HTCJobSpec, message string) string {
+	if m := sentFile.FindStringSubmatch(message); m != nil && strings.Contains(message, outputFailed) {
+		if n, err := strconv.Atoi(m[1]); err == nil && n < len(spec.Outputs) && spec.Outputs[n].URL != "" {
+			return withURLs(message, "spec.outputs: ", []string{spec.Outputs[n].URL})
+		}
+	}
 	if !strings.Contains(message, inputFailed) {
 		return message
 	}

@@ -12,6 +12,7 @@ import (
 // Output is something that a job is to leave behind.
 type Output struct {
 	Path string // of a file or a directory in the script's directory; a pattern with * ? [ ] matches several
+	URL  string // where the execute node writes the file; empty: it is brought back
 }
 
 // dirOutputs is the directory into which the wrapper moves what the outputs name. It is all that HTCondor brings back then, beside
@@ -53,7 +54,7 @@ func (d Description) checkOutputs() error {
 		}
 		seen[o.Path] = true
 	}
-	return nil
+	return d.checkOutputURLs()
 }
 
 // checkSuccess refuses return codes that could mean that an output is missing.
@@ -83,7 +84,11 @@ func (d Description) outputLines() []option {
 	if len(d.Outputs) == 0 {
 		return nil
 	}
-	return []option{{"transfer_output_files", dirOutputs}, {"My." + attrOutputs, quotedPaths(d.Outputs)}}
+	lines := []option{{"transfer_output_files", dirOutputs}, {"My." + attrOutputs, quotedPaths(d.Outputs)}}
+	if remaps := d.outputRemaps(); remaps != "" {
+		lines = append(lines, option{outputRemaps, `"` + remaps + `"`})
+	}
+	return lines
 }
 
 func quotedPaths(outputs []Output) string {

@@ -20,14 +20,19 @@ gather() {
 	IFS= # from here on no name is split
 	set +f
 
+	succeeded=
+	case " $successes " in
+	*" $rc "*) [ -n "$ended" ] || succeeded=1 ;;
+	esac
 	first=
 	number=0
 	for path; do
 		found=
 		for f in ./$path; do
-			if output "${f#./}" "$path"; then
+			if output "${f#./}" "$path" && { ! elsewhere "$number" || [ -f "$f" ]; }; then
 				found=1
-				break
+				chmod -R u+rwX "$f" 2>/dev/null || :
+				untie "$f"
 			fi
 		done
 		if [ -z "$found" ]; then
@@ -36,18 +41,23 @@ gather() {
 		fi
 		number=$((number + 1))
 	done
+	# First what is written elsewhere, so that no pattern takes it along.
+	mkdir -p .htcd-out/.url
+	number=0
 	for path; do
-		for f in ./$path; do
-			if output "${f#./}" "$path"; then
-				chmod -R u+rwX "$f" 2>/dev/null || :
-				untie "$f"
-			fi
-		done
+		if ! elsewhere "$number"; then
+			:
+		elif [ -z "$succeeded" ] || [ -n "$first" ]; then
+			rm -f "./$path"
+		elif [ -f "./$path" ]; then
+			mv -f "./$path" ".htcd-out/.url/$number" || first=${first:-$number}
+		fi
+		number=$((number + 1))
 	done
 	number=0
 	for path; do
 		for f in ./$path; do
-			if output "${f#./}" "$path"; then
+			if ! elsewhere "$number" && output "${f#./}" "$path"; then
 				take_along "${f#./}" || first=${first:-$number}
 			fi
 		done
@@ -55,15 +65,19 @@ gather() {
 	done
 	unset IFS
 
-	if [ -n "$first" ] && [ -z "$ended" ]; then
-		case " $successes " in
-		*" $rc "*)
-			echo "htcd: missing in the script's directory, and named in spec.outputs: ${absent:-see above}" >&2
-			missing=$((lacking + first))
-			rc=$((128 + missing))
-			;;
-		esac
+	if [ -n "$first" ] && [ -n "$succeeded" ]; then
+		echo "htcd: missing in the script's directory, and named in spec.outputs: ${absent:-see above}" >&2
+		missing=$((lacking + first))
+		rc=$((128 + missing))
 	fi
+}
+
+# elsewhere reports whether HTCondor writes the output of that number to a URL.
+elsewhere() {
+	case $sent in
+	*" $1 "*) return 0 ;;
+	esac
+	return 1
 }
 
 # output reports whether a name that the path $2 matches is output. An input, htcd's own or HTCondor's is only output by its own

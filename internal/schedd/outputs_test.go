@@ -94,7 +94,7 @@ func TestAJobWithOutputsBringsBackOneDirectory(t *testing.T) {
 
 	d.Outputs = nil
 	for range maxOutputs {
-		d.Outputs = append(d.Outputs, Output{strings.Repeat("a", maxOutputPath-2) + fmt.Sprintf("%02d", len(d.Outputs))})
+		d.Outputs = append(d.Outputs, Output{Path: strings.Repeat("a", maxOutputPath-2) + fmt.Sprintf("%02d", len(d.Outputs))})
 	}
 	_, err = d.Render()
 	require.NoError(t, err)

@@ -8,15 +8,19 @@ import (
 	"strings"
 )
 
-// maxURL is the maximum length of a URL.
-const maxURL = 1024
+const (
+	maxURL  = 1024    // length of a URL
+	maxURLs = 8 << 10 // length of all of one list: the schedd may have to keep it for every proc
+)
 
 // An inputURL has no characters that mean something to condor_submit, HTCondor's lists of files, a shell or a macro. A user name may stand
 // before the host, but no password.
 var (
 	inputURLRE = regexp.MustCompile(`^([a-z][a-z0-9+.-]{0,31})://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\[\]-]*(/[A-Za-z0-9._~%+=@:!*-]*)+(\?[A-Za-z0-9._~%+=@:!*/?&-]*)?$`)
 	landedRE   = regexp.MustCompile(`^[A-Za-z0-9_%][A-Za-z0-9._~%+=@:!*-]*$`)
-	schemeRE   = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,31}$`)
+	// An outputURL is also an entry in a list that HTCondor splits at ; = and blanks.
+	outputURLRE = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,31}://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\[\]-]*(/([A-Za-z0-9._~%+@:!*-]|\{(namespace|name|attempt|proc)\})*)+$`)
+	schemeRE    = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,31}$`)
 )
 
 // CheckSchemes refuses schemes that no HTCJob may use. A file: URL would name a file of the execute node, which other users' jobs or
@@ -47,6 +51,9 @@ func (d Description) checkScheme(url string) error {
 
 // checkInputURLs refuses URLs that could do more than name a file, and those that HTCondor would put where another file is.
 func (d Description) checkInputURLs() error {
+	if n := len(strings.Join(d.inputURLs(), ",")); n > maxURLs {
+		return refused("spec.inputs: expected URLs of at most 8 KiB together, found %d bytes: let the script fetch what a list names", n)
+	}
 	landed := map[string]string{}
 	for _, in := range d.Inputs {
 		if in.URL == "" {
@@ -103,4 +110,59 @@ func (d Description) inputMoves() string {
 		}
 	}
 	return strings.Join(moves, " ")
+}
+
+// outputRemaps is the command that says where HTCondor writes output files.
+const outputRemaps = "transfer_output_remaps"
+
+// checkOutputURLs refuses URLs that could do more than name a file, and those to which several jobs would write.
+func (d Description) checkOutputURLs() error {
+	seen := map[string]bool{}
+	for _, o := range d.Outputs {
+		switch {
+		case o.URL == "":
+			continue
+		case len(o.URL) > maxURL || !outputURLRE.MatchString(o.URL) || strings.Contains(o.URL, "/..") || strings.HasSuffix(o.URL, "/"):
+			return refused("spec.outputs: %s: url %q: expected scheme://host/path of at most %d letters, digits and _ . ~ %% + @ : ! * -, with {namespace}, {name}, {attempt} and {proc}, without a password or a query",
+				o.Path, clip(o.URL), maxURL)
+		case strings.ContainsAny(o.Path, "*?[]"):
+			return refused("spec.outputs: %s: expected the path of one file beside a url: make a directory's files one archive", o.Path)
+		case d.Queue > 1 && !strings.Contains(o.URL, "{proc}"):
+			return refused("spec.outputs: %s: url %q: expected {proc} in it: all %d jobs would write to the same place", o.Path, o.URL, d.Queue)
+		case seen[o.URL]:
+			return refused("spec.outputs: %s: url %q: another output has the same", o.Path, o.URL)
+		}
+		if err := d.checkScheme(o.URL); err != nil {
+			return refused("spec.outputs: %s: %w", o.Path, err)
+		}
+		seen[o.URL] = true
+	}
+	if n := len(d.outputRemaps()); n > maxURLs {
+		return refused("spec.outputs: expected URLs of at most 8 KiB together, found %d bytes", n)
+	}
+	return nil
+}
+
+// outputRemaps tells HTCondor to write files below dirOutputs, which the wrapper calls by their numbers, to their URLs. The schedd keeps
+// such remaps apart from those for condor_transfer_data.
+func (d Description) outputRemaps() string {
+	var remaps []string
+	for i, o := range d.Outputs {
+		if o.URL != "" {
+			url := strings.NewReplacer("{namespace}", d.Tag.Namespace, "{name}", d.Tag.Name, "{attempt}", fmt.Sprint(d.Tag.Attempt), "{proc}", procNumber).Replace(o.URL)
+			remaps = append(remaps, fmt.Sprintf("%s/.url/%d = %s", dirOutputs, i, url))
+		}
+	}
+	return strings.Join(remaps, "; ")
+}
+
+// sentOutputs lists the numbers of the outputs with URLs, each between blanks.
+func (d Description) sentOutputs() string {
+	numbers := " "
+	for i, o := range d.Outputs {
+		if o.URL != "" {
+			numbers += fmt.Sprint(i, " ")
+		}
+	}
+	return numbers
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -103,5 +104,87 @@ func TestWrapperNamesInputsFromURLs(t *testing.T) {
 			require.FileExists(t, filepath.Join(s.dir, "same"), "HTCondor knows it by this name")
 			require.FileExists(t, filepath.Join(s.dir, "changed"), "this is output")
 		})
+	}
+}
+
+func TestOutputURLsThatCouldDoMoreThanNameAFileAreRefused(t *testing.T) {
+	for url, words := range map[string]string{
+		"https://a/{proc}/b c":           "without a password or a query",
+		"https://a/{proc};x = /etc/a":    "without a password or a query",
+		"https://a/{proc}?x=y":           "without a password or a query",
+		"https://a/{proc}=b":             "without a password or a query",
+		`https://a/{proc}"`:              "without a password or a query",
+		`https://a/{proc}\`:              "without a password or a query",
+		"https://a/{proc}/$(Cluster)":    "without a password or a query",
+		"https://a/{proc}/{uid}":         "without a password or a query",
+		"https://a/{proc}/":              "without a password or a query",
+		"https://a/{proc}/../b":          "without a password or a query",
+		"https://u:p@a/{proc}":           "without a password or a query",
+		"https://a/{proc}\nqueue 5":      "without a password or a query",
+		"https://{name}/{proc}":          "without a password or a query",
+		"file:///tmp/{proc}":             "this site allows the schemes https",
+		"https://a/b":                    "all 3 jobs would write to the same place",
+		"https://a/first/{proc}":         "another output has the same",
+		"https://a/{name}/{proc}/b.root": "",
+	} {
+		t.Run(url, func(t *testing.T) {
+			d := description()
+			d.Queue, d.AllowSchemes = 3, []string{"https"}
+			d.Outputs = []Output{{Path: "first", URL: "https://a/first/{proc}"}, {Path: "b.root", URL: url}}
+			_, err := d.Render()
+			if words == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, words)
+			require.Equal(t, Refused, KindOf(err))
+		})
+	}
+	d := description()
+	d.AllowSchemes, d.Outputs = []string{"https"}, []Output{{Path: "*.root", URL: "https://a/b"}}
+	_, err := d.Render()
+	require.ErrorContains(t, err, "expected the path of one file beside a url")
+}
+
+func TestOutputURLsAreRemapsOfFilesThatTheWrapperNumbers(t *testing.T) {
+	d := description()
+	d.Queue, d.AllowSchemes = 2, []string{"https", "root"}
+	d.Outputs = []Output{{Path: "plots"}, {Path: "big.root", URL: "https://s/{namespace}/{name}/{attempt}/{proc}/big.root"}, {Path: "x/y", URL: "root://e//u/{proc}"}}
+	s, err := d.Render()
+	require.NoError(t, err)
+	require.Contains(t, textOf(s, fileSubmit),
+		"\ntransfer_output_remaps = \".htcd-out/.url/1 = https://s/default/zero/1/$(ProcId)/big.root; .htcd-out/.url/2 = root://e//u/$(ProcId)\"\n")
+	require.Contains(t, textOf(s, fileJob), "\nsent=' 1 2 '\n")
+}
+
+func TestWrapperPutsAsideWhatIsWrittenElsewhere(t *testing.T) {
+	for name, c := range map[string]struct {
+		source string
+		here   []string
+		signal int
+	}{
+		"all is there":      {"mkdir x; echo big >big.root; echo y >x/y; touch a.root", []string{".url/1", ".url/2", "0/a.root"}, 0},
+		"one is missing":    {"echo big >big.root; touch a.root", []string{"0/a.root"}, 42},
+		"it is a directory": {"mkdir -p x/y; echo big >big.root; touch a.root", []string{"0/a.root"}, 42},
+		"the script failed": {"mkdir x; echo big >big.root; echo y >x/y; touch a.root; exit 3", []string{"0/a.root"}, -3},
+	} {
+		for shell, argv := range shells(t) {
+			t.Run(name+" "+shell, func(t *testing.T) {
+				r := receive(t)
+				d := r.description(c.source + "\n")
+				d.AllowSchemes = []string{"https"}
+				d.Outputs = []Output{{Path: "*.root"}, {Path: "big.root", URL: "https://s/b"}, {Path: "x/y", URL: "https://s/y"}}
+				s := node(t, d, gatheringTools())
+				s.shell = argv
+				cmd := s.command()
+				_ = cmd.Run()
+				status := cmd.ProcessState.Sys().(syscall.WaitStatus)
+				require.Equal(t, c.signal > 0, status.Signaled())
+				if c.signal > 0 {
+					require.Equal(t, syscall.Signal(c.signal), status.Signal())
+				}
+				require.ElementsMatch(t, c.here, filesBelow(t, filepath.Join(s.dir, ".htcd-out")))
+			})
+		}
 	}
 }

@@ -45,6 +45,7 @@ func (d Description) wrapper(image string, successes []int) string {
 	if len(d.Outputs) > 0 {
 		set("successes", strings.Trim(fmt.Sprint(successes), "[]"))
 		set("lacking", fmt.Sprint(int(missingSignal)))
+		set("sent", d.sentOutputs())
 	}
 	b.WriteString("set --")
 	for _, w := range strings.Fields(d.Command) {

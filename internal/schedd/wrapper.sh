@@ -288,7 +288,7 @@ stamps() {
 sizes() {
 	if [ -n "$named" ]; then
 		for file in _condor_stdout _condor_stderr $outputs; do
-			find -H "$file" ! -type d -exec stat -L -c %s {} +
+			find -H "$file" -path .htcd-out/.url -prune -o ! -type d -exec stat -L -c %s {} +
 		done
 	else
 		# Not what came with the job, nor what HTCondor keeps here itself.

@@ -27,8 +27,11 @@ var (
 	queueLineRE = regexp.MustCompile(`^queue [1-9][0-9]*$`)
 )
 
-// procArgument has the only macro that htcd writes, besides those of inputsOfProc and procItem in the list of files.
-const procArgument = "arguments = $(ProcId)"
+// procNumber is the only macro that htcd writes: in procArgument, in inputsOfProc and procItem in the list of files, and in the URLs of
+// outputs.
+const procNumber = "$(ProcId)"
+
+const procArgument = "arguments = " + procNumber
 
 func checkLine(line string, last bool) error {
 	if at, what := unplain(line); what != "" {
@@ -44,6 +47,9 @@ func checkLine(line string, last bool) error {
 	}
 	if strings.HasPrefix(line, "transfer_input_files = ") {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, ", "+procItem), ", "+inputsOfProc)
+	}
+	if strings.HasPrefix(line, outputRemaps+` = "`+dirOutputs) {
+		line = strings.ReplaceAll(line, procNumber, "")
 	}
 	if m := macro.FindString(line); m != "" && line != procArgument {
 		return fmt.Errorf("found the macro %q, expected its value", m)

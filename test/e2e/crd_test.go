@@ -30,6 +30,10 @@ func setInputURL(url string) change {
 	return set("inputs", []any{map[string]any{"name": "calib.root", "url": url}})
 }
 
+func setOutputURL(path, url string) change {
+	return set("outputs", []any{map[string]any{"path": path, "url": url}})
+}
+
 func setOutputs(paths ...string) change {
 	var all []any
 	for _, path := range paths {
@@ -125,6 +129,13 @@ var applied = map[string]struct {
 	"a jobRef of some jobs":                      {inputList(file("a", "jobRef", "name", "x", "path", "a", "proc", "Some")), "spec.inputs[0].jobRef.proc"},
 	"a hundred inputs":                           {inputList(files(100)...), ""},
 	"a hundred and one inputs":                   {inputList(files(101)...), "must have at most 100 items"},
+	"an output by https":                         {setOutputURL("big.root", "https://store.example.org:8443/{namespace}/{name}/{attempt}/{proc}/big.root"), ""},
+	"an output by root":                          {setOutputURL("big.root", "root://eos.example.org//out/{name}.root"), ""},
+	"an output to a file: URL":                   {setOutputURL("big.root", "file:///tmp/a"), "the url must not be a file"},
+	"an output URL with a query":                 {setOutputURL("big.root", "https://example.org/a?b=c"), "without a password or a query"},
+	"an output URL with another remap":           {setOutputURL("big.root", "https://example.org/a;b=/etc/c"), "without a password or a query"},
+	"an output URL with an unknown place":        {setOutputURL("big.root", "https://example.org/{uid}"), "without a password or a query"},
+	"an output URL for a pattern":                {setOutputURL("*.root", "https://example.org/a"), "the path must be that of one file"},
 	"no script":                                  {drop("script"), "spec.script: Required value"},
 	"no image":                                   {drop("script.image"), "spec.script.image: Required value"},
 	"an empty image":                             {set("script.image", ""), "spec.script.image"},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/output"
@@ -96,4 +97,93 @@ func TestASchemeThatTheSiteDoesNotAllowIsRefused(t *testing.T) {
 	job := b.Ended("ftp")
 	require.Equal(t, "Refused", job.Status.Reason)
 	require.Contains(t, b.Condition(job, v1alpha1.ConditionFailed).Message, "this site allows the schemes https, root (--allow-url-schemes)")
+}
+
+func TestOutputsAreWrittenToURLs(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	s := serve(b)
+	to := func(path, url string) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) {
+			job.Spec.Outputs = append(job.Spec.Outputs, v1alpha1.Output{Path: path, URL: url})
+		}
+	}
+	const source = "mkdir d; echo \"big $1\" > big.root; echo \"field $1\" > d/field; echo small > small.root\n"
+	byHTTPS, byRoot := to("big.root", s.https+"{name}/{attempt}/{proc}/big.root"), to("d/field", s.root+"{name}-{proc}")
+	b.Script("out", source, trial.Queue(2), outputs("*.root"), byHTTPS, byRoot)
+	b.Script("failed", source+"exit 3\n", byHTTPS)
+	b.Script("lacking", source, byHTTPS, to("none", s.https+"none/{proc}"))
+
+	job := b.Fetched("out")
+	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
+	for proc := range 2 {
+		text, err := os.ReadFile(filepath.Join(s.store, "out", "1", fmt.Sprint(proc), "big.root"))
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf("big %d\n", proc), string(text))
+		text, err = os.ReadFile(filepath.Join(s.xrootd, fmt.Sprintf("out-%d", proc)))
+		require.NoError(t, err)
+		require.Equal(t, fmt.Sprintf("field %d\n", proc), string(text))
+		require.ElementsMatch(t, []string{output.Stdout, output.Stderr, "small.root"}, b.Files(job, proc))
+	}
+	left(b, job)
+
+	job = b.Fetched("failed")
+	require.EqualValues(t, 3, *job.Status.Failures[0].ExitCode)
+	job = b.Fetched("lacking")
+	require.Equal(t, "OutputMissing", job.Status.Failures[0].Reason)
+	for _, name := range []string{"failed", "lacking", "none"} {
+		require.NoDirExists(t, filepath.Join(s.store, name), "it has failed")
+	}
+}
+
+func TestAnOutputThatCannotBeWrittenIsNamed(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	serve(b)
+	world, err := parts.Open(b.Lab)
+	require.NoError(t, err)
+	url := fmt.Sprintf("https://127.0.0.1:%d/refused/big", world.Ports.Store)
+	b.Script("refused", "touch big\n", func(job *v1alpha1.HTCJob) { job.Spec.Outputs = []v1alpha1.Output{{Path: "big", URL: url}} })
+	job := b.Until("refused", "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held == 1 })
+	held := b.Condition(job, v1alpha1.ConditionHeld).Message
+	require.Contains(t, held, "hold code 12/")
+	require.Contains(t, held, url)
+}
+
+// Nothing of a large file passes the schedd, in or out.
+func TestLargeFilesByURLDoNotPassTheSchedd(t *testing.T) {
+	b := trial.New(t)
+	s := serve(b)
+	const size = 1 << 30
+	require.NoError(t, os.WriteFile(filepath.Join(s.store, "in"), nil, 0o644))
+	require.NoError(t, os.Truncate(filepath.Join(s.store, "in"), size))
+	b.Script("large", "stat -c %s big; mv big out\n", fromURLs("big", s.https+"in"), func(job *v1alpha1.HTCJob) {
+		job.Spec.Outputs = []v1alpha1.Output{{Path: "out", URL: s.https + "out"}}
+	})
+	var most int64
+	job := b.Until("large", "fetched", func(job *v1alpha1.HTCJob) bool {
+		most = max(most, largest(b.Lab.Path("condor", "spool")))
+		return job.Status.Phase.Terminal() && meta.IsStatusConditionTrue(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
+	})
+	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
+	require.Equal(t, fmt.Sprintln(size), b.Output(job, 0))
+	info, err := os.Stat(filepath.Join(s.store, "out"))
+	require.NoError(t, err)
+	require.EqualValues(t, size, info.Size())
+	require.Less(t, most, int64(64<<20), "the largest file in the schedd's spool")
+	t.Logf("the largest file in the schedd's spool had %d bytes", most)
+}
+
+// largest is the size of the largest file below a directory.
+func largest(dir string) (size int64) {
+	_ = filepath.WalkDir(dir, func(_ string, entry os.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return nil // it has gone meanwhile
+		}
+		if info, err := entry.Info(); err == nil {
+			size = max(size, info.Size())
+		}
+		return nil
+	})
+	return size
 }
