@@ -19,10 +19,10 @@ type Credential struct {
 
 // fileCredential begins the name under which a credential travels; in the job the wrapper moves it out of what HTCondor
 // brings back. In the staging directory it stays until the schedd has it.
-const fileCredential = ".credential-"
+const fileCredential = ".credential-" // #nosec G101 -- the beginning of a file name
 
 // variableCredentials has the path of the directory of credentials.
-const variableCredentials = "HTC_CREDENTIALS"
+const variableCredentials = "HTC_CREDENTIALS" // #nosec G101 -- the name of a variable
 
 var (
 	credentialRE    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$`)
