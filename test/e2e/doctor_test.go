@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -149,8 +150,10 @@ func TestTheDoctorSeesACRDThatIsNotThisOne(t *testing.T) {
 		ctx := context.WithoutCancel(t.Context())
 		_, err := b.Lab.Run(ctx, "kubectl", "apply", "--server-side", "--force-conflicts", "-f", file)
 		require.NoError(t, err)
-		_, err = b.Lab.Run(ctx, "kubectl", "wait", "--for=condition=Established", "crd/"+name)
-		require.NoError(t, err)
+		require.Eventually(t, func() bool { // kubectl wait fails for a CRD that has no conditions yet
+			_, err := b.Lab.Run(ctx, "kubectl", "wait", "--for=condition=Established", "crd/"+name)
+			return err == nil
+		}, trial.Patience, 100*time.Millisecond)
 	})
 	b.Kubectl("patch", "crd", name, "--type=json", "-p",
 		`[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/ttlSecondsAfterFinished"}]`)
