@@ -31,9 +31,10 @@ func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	base := "GET /apis/" + GroupVersion.String() + path
 	mux.HandleFunc(base, answer(source.Log, proxy, log, "text/plain; charset=utf-8", "proc", "attempt", "stream", "follow", "tailLines", "offset"))
 	mux.HandleFunc(base+"/archive", answer(source.Archive, proxy, log, "application/x-tar", "proc", "attempt", "from"))
+	mux.HandleFunc(base+"/files", answer(source.Files, proxy, log, "application/x-ndjson", "proc", "attempt", "from"))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource("htcjobs").GroupResource(), "",
-			"htcd serves the output of HTCJobs here: GET "+path+" and /log/archive", 0, true))
+			"htcd serves the output of HTCJobs here: GET "+path+", /log/archive and /log/files", 0, true))
 	})
 	return mux
 }

@@ -18,7 +18,7 @@ type Query struct {
 	TailLines int   // only the last lines of what exists; -1: all
 	Offset    int64 // bytes to skip, which the reader already has; overrides TailLines
 
-	// Of an archive.
+	// Of an archive or a list of files.
 	AllProcs bool // all from Proc on, as far as they exist
 }
 
@@ -32,8 +32,16 @@ type Answer struct {
 	Close   func()
 }
 
+// File is a file of a job's output, as a line of JSON in a list of files.
+type File struct {
+	Job  int    `json:"job"`
+	Path string `json:"path"` // in the job's directory; with a replacement for what is no UTF-8
+	Size int64  `json:"size"` // bytes
+}
+
 // Source finds output. Its errors are a *StatusError of apimachinery if the user can do something about them.
 type Source interface {
 	Log(ctx context.Context, q Query) (*Answer, error)
 	Archive(ctx context.Context, q Query) (*Answer, error)
+	Files(ctx context.Context, q Query) (*Answer, error)
 }

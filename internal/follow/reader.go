@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -157,36 +158,9 @@ func (r *Reader) item(ctx context.Context, run ledger.Run, proc int) (label stri
 
 // Archive finds the files of ended jobs.
 func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
-	one := q
-	if q.AllProcs {
-		one.Proc = 0
-	}
-	job, run, proc, err := r.find(ctx, one)
+	run, procs, err := r.ended(ctx, q)
 	if err != nil {
 		return nil, err
-	}
-	at := where(job, run, proc)
-	if run == nil {
-		return nil, absent(q, at)
-	}
-	a := output.Attempt{Namespace: q.Namespace, Name: q.Name, Number: run.Attempt}
-	procs := []int{q.Proc}
-	switch {
-	case q.AllProcs:
-		if procs, err = r.kept(a, q.Proc); err != nil {
-			return nil, err
-		}
-		if len(procs) == 0 && q.Proc == 0 && at.place != kept {
-			return nil, absent(q, at)
-		}
-	case at.place == never:
-		return nil, notFound(q, "%s", at.why)
-	case at.place != kept:
-		return nil, absent(q, at)
-	default:
-		if have, err := r.kept(a, q.Proc); err != nil || len(have) == 0 || have[0] != q.Proc {
-			return nil, errors.Join(err, notFound(q, "the output of job %s is no longer kept", proc.JobID()))
-		}
 	}
 	return &aggregate.Answer{
 		Attempt: run.Attempt, Jobs: run.Procs, Close: func() {},
@@ -194,9 +168,66 @@ func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Ans
 			if len(procs) == 0 { // which Store.Archive would treat as all
 				return nil
 			}
-			return r.o.Store.Archive(ctx, w, a, procs...)
+			return r.o.Store.Archive(ctx, w, attemptOf(*run), procs...)
 		},
 	}, nil
+}
+
+// Files finds the names and sizes of the files that Archive would send.
+func (r *Reader) Files(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
+	run, procs, err := r.ended(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return &aggregate.Answer{
+		Attempt: run.Attempt, Jobs: run.Procs, Close: func() {},
+		Write: func(ctx context.Context, w io.Writer) error {
+			lines := json.NewEncoder(w)
+			return r.o.Store.Files(ctx, attemptOf(*run), procs, func(proc int, path string, size int64) error {
+				return lines.Encode(aggregate.File{Job: proc, Path: path, Size: size})
+			})
+		},
+	}, nil
+}
+
+func attemptOf(run ledger.Run) output.Attempt {
+	return output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: run.Attempt}
+}
+
+// ended finds the run and those of the jobs asked for whose output is kept.
+func (r *Reader) ended(ctx context.Context, q aggregate.Query) (*ledger.Run, []int, error) {
+	one := q
+	if q.AllProcs {
+		one.Proc = 0
+	}
+	job, run, proc, err := r.find(ctx, one)
+	if err != nil {
+		return nil, nil, err
+	}
+	at := where(job, run, proc)
+	if run == nil {
+		return nil, nil, absent(q, at)
+	}
+	a := attemptOf(*run)
+	procs := []int{q.Proc}
+	switch {
+	case q.AllProcs:
+		if procs, err = r.kept(a, q.Proc); err != nil {
+			return nil, nil, err
+		}
+		if len(procs) == 0 && q.Proc == 0 && at.place != kept {
+			return nil, nil, absent(q, at)
+		}
+	case at.place == never:
+		return nil, nil, notFound(q, "%s", at.why)
+	case at.place != kept:
+		return nil, nil, absent(q, at)
+	default:
+		if have, err := r.kept(a, q.Proc); err != nil || len(have) == 0 || have[0] != q.Proc {
+			return nil, nil, errors.Join(err, notFound(q, "the output of job %s is no longer kept", proc.JobID()))
+		}
+	}
+	return run, procs, nil
 }
 
 // kept are the jobs of an attempt, from one on, whose output was fetched.

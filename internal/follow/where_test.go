@@ -79,6 +79,8 @@ func TestRefusalsSayWhatToDo(t *testing.T) {
 	w.sent(1)
 	_, err = w.Archive(t.Context(), asks())
 	require.True(t, apierrors.IsConflict(err), "%v", err)
+	_, err = w.Files(t.Context(), asks())
+	require.True(t, apierrors.IsConflict(err), "%v", err)
 }
 
 func TestFrom(t *testing.T) {

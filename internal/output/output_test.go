@@ -117,6 +117,26 @@ func TestAnArchiveHoldsWholeTrees(t *testing.T) {
 	require.ErrorIs(t, s.Archive(t.Context(), io.Discard, first, 2), fs.ErrNotExist)
 }
 
+func TestFilesAreListedWithTheirSizes(t *testing.T) {
+	s := Store{Root: t.TempDir()}
+	a := Attempt{Namespace: "ns", Name: "zero", Number: 1}
+	for _, proc := range []int{0, 10} {
+		dir, err := s.ProcDir(a, proc)
+		require.NoError(t, err)
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, "result", "empty"), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "result", "x"), []byte("12345"), 0o600))
+		require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "link")))
+	}
+	var listed []string
+	add := func(proc int, path string, size int64) error {
+		listed = append(listed, fmt.Sprint(proc, " ", path, " ", size))
+		return nil
+	}
+	require.NoError(t, s.Files(t.Context(), a, []int{0, 10}, add))
+	require.Equal(t, []string{"0 result/x 5", "10 result/x 5"}, listed)
+	require.ErrorIs(t, s.Files(t.Context(), a, []int{3}, add), fs.ErrNotExist)
+}
+
 func TestNamesAreChecked(t *testing.T) {
 	s := Store{Root: t.TempDir()}
 	for _, a := range []Attempt{

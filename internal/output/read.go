@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -133,6 +134,34 @@ func (s Store) archive(ctx context.Context, out *tar.Writer, a Attempt, proc int
 		_, err = io.CopyN(out, f, info.Size())
 		return err
 	})
+}
+
+// Files calls fn for every regular file in the output of some procs, in the order of the procs and of the paths.
+func (s Store) Files(ctx context.Context, a Attempt, procs []int, fn func(proc int, path string, size int64) error) error {
+	for _, proc := range procs {
+		dir, err := s.ProcDir(a, proc)
+		if err != nil {
+			return err
+		}
+		err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+			if err = errors.Join(err, ctx.Err()); err != nil || !entry.Type().IsRegular() {
+				return err
+			}
+			info, err := entry.Info()
+			if err != nil {
+				return err
+			}
+			path, err := filepath.Rel(dir, name)
+			if err != nil {
+				return err
+			}
+			return fn(proc, path, info.Size())
+		})
+		if err != nil {
+			return fmt.Errorf("list proc %d: %w", proc, err)
+		}
+	}
+	return nil
 }
 
 // Tail returns the end of a file: limited to a number of lines (0: any) and of bytes, as printable UTF-8, without a

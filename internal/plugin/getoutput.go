@@ -26,9 +26,9 @@ const mostReasons = 5
 func getOutputCommand() *cobra.Command {
 	var at connection
 	var proc, attempt int
-	var force bool
+	var force, list bool
 	c := &cobra.Command{
-		Use:   "get-output NAME DIR",
+		Use:   "get-output NAME (DIR | --list)",
 		Short: "Copy the output of an HTCJob's jobs into a directory",
 		Long: `Copy what the ended jobs of an HTCJob brought back into a directory, which is made where it is not there: DIR/0
 has the files of its first job, stdout and stderr among them.
@@ -37,17 +37,25 @@ Called again after it was interrupted, or while more jobs end, it copies what is
 appears when it is complete. DIR/.htcd-output lists what was put there, and for which HTCJob and attempt: with --force
 those files are brought again and replaced, and nothing else. A directory of another HTCJob or attempt is refused.
 
+With --list it copies nothing and prints the job, the size in bytes and the path of each file instead.
+
   0    the output of all jobs that were asked for is there
   1    something could not be done
   2    a mistake in the command line
   3    the output of some jobs is missing: they have not ended, they left none, or the connection was lost; they are named
   130  interrupted; what is missing is named`,
-		Args: arguments(2, "the name of an HTCJob and a directory"),
+	}
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if list {
+			return arguments(1, "with --list, only the name of an HTCJob")(cmd, args)
+		}
+		return arguments(2, "the name of an HTCJob and a directory")(cmd, args)
 	}
 	at.flags(c.Flags())
 	c.Flags().IntVarP(&proc, "proc", "p", -1, "`number` of the only job to fetch; -1: all")
 	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`, while its output is kept; 0: the newest")
 	c.Flags().BoolVar(&force, "force", false, "fetch again, and replace, files that this command has put there for the same attempt")
+	c.Flags().BoolVarP(&list, "list", "l", false, "print names and sizes, and copy nothing")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name, err := named(args[0])
 		if err != nil {
@@ -59,6 +67,9 @@ those files are brought again and replaced, and nothing else. A directory of ano
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
 			return err
+		}
+		if list {
+			return where.list(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), name, proc, attempt)
 		}
 		job, err := where.jobs.Get(cmd.Context(), name, metav1.GetOptions{})
 		if err != nil {
