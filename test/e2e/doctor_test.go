@@ -148,10 +148,13 @@ func TestTheDoctorSeesACRDThatIsNotThisOne(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		_, err := b.Lab.Run(ctx, "kubectl", "apply", "--server-side", "--force-conflicts", "-f", file)
+		_, err := b.Lab.Run(ctx, "kubectl", "wait", "--for=delete", "crd/"+name, "--timeout=2m")
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { // kubectl wait fails for a CRD that has no conditions yet
-			_, err := b.Lab.Run(ctx, "kubectl", "wait", "--for=condition=Established", "crd/"+name)
+			_, err := b.Lab.Run(ctx, "kubectl", "apply", "--server-side", "--force-conflicts", "-f", file)
+			if err == nil {
+				_, err = b.Lab.Run(ctx, "kubectl", "wait", "--for=condition=Established", "crd/"+name)
+			}
 			return err == nil
 		}, trial.Patience, 100*time.Millisecond)
 	})
@@ -161,7 +164,7 @@ func TestTheDoctorSeesACRDThatIsNotThisOne(t *testing.T) {
 		return strings.Contains(doctor(t, b.Lab)["crd"].Message, "it has no spec.ttlSecondsAfterFinished")
 	}, func() string { return "the older CRD was not noticed" })
 
-	b.Kubectl("delete", "crd", name, "--timeout=1m")
+	b.Kubectl("delete", "crd", name, "--wait=false")
 	b.Eventually(func() bool {
 		found := doctor(t, b.Lab)
 		return found["crd"].Verdict == "problem" && strings.Contains(found["crd"].Do, "deploy/base/crd")
