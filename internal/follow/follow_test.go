@@ -33,6 +33,7 @@ type node struct {
 	written string
 	err     error
 	tails   int
+	short   int // what a condor_tail that does not follow leaves out
 }
 
 func (n *node) set(change func()) {
@@ -74,7 +75,11 @@ func (n *node) Tail(ctx context.Context, _ schedd.Identity, t schedd.Tail, w io.
 		}
 		start = n.starts
 		sent = min(sent, len(n.written))
-		if _, err := io.WriteString(w, n.written[sent:]); err != nil {
+		end := len(n.written)
+		if !t.Follow {
+			end -= n.short
+		}
+		if _, err := io.WriteString(w, n.written[sent:end]); err != nil {
 			return err
 		}
 		if sent = len(n.written); !t.Follow {
@@ -265,6 +270,20 @@ func TestWhoComesBackGetsTheRest(t *testing.T) {
 	text, err = w.reads(rest)
 	require.NoError(t, err)
 	require.Equal(t, "two\n", text)
+}
+
+func TestWhoComesBackSeesNothingTwiceIfTheNodeSendsLess(t *testing.T) {
+	w := newWorld(t)
+	w.sent(1)
+	w.runs()
+	w.set(func() { w.written, w.short = "one\ntwo\n", 6 })
+	r := w.follows(func(q *aggregate.Query) { q.Offset, q.Attempt = 8, 1 })
+	w.tailed(2)
+	w.set(func() { w.written += "three\n" })
+	r.sees("three\n")
+	w.ends()
+	require.NoError(t, <-r.done)
+	require.Equal(t, "three\n", r.has())
 }
 
 func TestAJobThatBeginsAnewIsShownAnew(t *testing.T) {

@@ -30,6 +30,10 @@ func (f *following) begin(ctx context.Context) (err error) {
 	if err != nil || f.file == nil {
 		return err
 	}
+	if f.at.place == running && f.q.Follow && f.q.Offset > f.size { // cut short, or the job has been started again
+		f.drop()
+		return nil
+	}
 	if f.offset = min(f.q.Offset, f.size); f.offset == 0 {
 		f.offset, err = from(f.file, f.size, f.q.TailLines)
 	}
