@@ -8,15 +8,16 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"htc.cern.ch/htcd/internal/jobsecrets"
+	"htc.cern.ch/htcd/internal/plugin"
 	"htc.cern.ch/htcd/internal/syncsecret"
 )
 
 // syncSecretCommand runs where proxies and tokens are made.
 func syncSecretCommand() *cobra.Command {
-	var kubeconfig, kubecontext, namespace, name, level, format string
+	var at plugin.Connection
+	var name, level, format string
 	var every time.Duration
 	var forJobs bool
 	c := &cobra.Command{
@@ -52,20 +53,11 @@ Exit codes:
 			if err != nil {
 				return usageError{fmt.Errorf("sync-secret: %w", err)}
 			}
-			rules := clientcmd.NewDefaultClientConfigLoadingRules()
-			rules.ExplicitPath = kubeconfig
-			overrides := clientcmd.ConfigOverrides{CurrentContext: kubecontext}
-			overrides.Context.Namespace = namespace
-			loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides)
-			config, err := loader.ClientConfig()
+			config, where, err := at.Config()
 			if err != nil {
 				return fmt.Errorf("sync-secret: %w", err)
 			}
 			config.Timeout = time.Minute
-			where, _, err := loader.Namespace()
-			if err != nil {
-				return fmt.Errorf("sync-secret: %w", err)
-			}
 			client, err := typedcorev1.NewForConfig(config)
 			if err != nil {
 				return fmt.Errorf("sync-secret: %w", err)
@@ -82,9 +74,7 @@ Exit codes:
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty: $KUBECONFIG, else ~/.kube/config, else the pod's service account")
-	f.StringVar(&kubecontext, "context", "", "`name` of the kubeconfig's context to use")
-	f.StringVarP(&namespace, "namespace", "n", "", "`NAMESPACE` of the Secret; empty: the context's")
+	at.Flags(f)
 	f.StringVar(&name, "name", "", "`NAME` of the Secret (required)")
 	f.DurationVar(&every, "every", 0, "look at the files at this `INTERVAL`; 0: once")
 	f.BoolVar(&forJobs, "for-jobs", true, "mark a Secret that is created for jobs")

@@ -40,10 +40,11 @@ func Commands() []*cobra.Command {
 	return []*cobra.Command{submitCommand(), logsCommand(), getOutputCommand()}
 }
 
-// connection holds the flags for the cluster, as in kubectl.
-type connection struct{ kubeconfig, context, namespace string }
+// Connection holds the flags for the cluster, as in kubectl.
+type Connection struct{ kubeconfig, context, namespace string }
 
-func (c *connection) flags(f *pflag.FlagSet) {
+// Flags defines the flags.
+func (c *Connection) Flags(f *pflag.FlagSet) {
 	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty: $KUBECONFIG, else ~/.kube/config")
 	f.StringVar(&c.context, "context", "", "`name` of the kubeconfig's context to use")
 	f.StringVarP(&c.namespace, "namespace", "n", "", "`namespace`; empty: the context's")
@@ -58,18 +59,23 @@ type cluster struct {
 	coming    delay // with output that is on its way
 }
 
-// open returns the cluster. While a command waits there, it explains the wait on warnings.
-func (c *connection) open(warnings io.Writer) (*cluster, error) {
+// Config returns how to reach the apiserver, and the namespace.
+func (c *Connection) Config() (config *rest.Config, namespace string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.kubeconfig
 	overrides := clientcmd.ConfigOverrides{CurrentContext: c.context}
 	overrides.Context.Namespace = c.namespace
 	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides)
-	config, err := loader.ClientConfig()
-	if err != nil {
-		return nil, err
+	if config, err = loader.ClientConfig(); err != nil {
+		return nil, "", err
 	}
-	namespace, _, err := loader.Namespace()
+	namespace, _, err = loader.Namespace()
+	return config, namespace, err
+}
+
+// open returns the cluster. While a command waits there, it explains the wait on warnings.
+func (c *Connection) open(warnings io.Writer) (*cluster, error) {
+	config, namespace, err := c.Config()
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ const ExitIncomplete = 3
 const mostReasons = 5
 
 func getOutputCommand() *cobra.Command {
-	var at connection
+	var at Connection
 	var proc, attempt int
 	var force, list bool
 	c := &cobra.Command{
@@ -51,7 +51,7 @@ With --list it copies nothing and prints the job, the size in bytes and the path
 		}
 		return arguments(2, "the name of an HTCJob and a directory")(cmd, args)
 	}
-	at.flags(c.Flags())
+	at.Flags(c.Flags())
 	c.Flags().IntVarP(&proc, "proc", "p", -1, "`number` of the only job to fetch; -1: all")
 	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`, while its output is kept; 0: the newest")
 	c.Flags().BoolVar(&force, "force", false, "fetch again, and replace, files that this command has put there for the same attempt")

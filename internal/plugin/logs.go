@@ -19,7 +19,7 @@ import (
 const mostFollowed = 16
 
 func logsCommand() *cobra.Command {
-	var at connection
+	var at Connection
 	var proc, tail, attempt int
 	var stderr, follow, all bool
 	c := &cobra.Command{
@@ -33,7 +33,7 @@ before each line, else on the standard error.
 Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole htcjob-user has.`,
 		Args: arguments(1, "the name of an HTCJob"),
 	}
-	at.flags(c.Flags())
+	at.Flags(c.Flags())
 	c.Flags().IntVarP(&proc, "proc", "p", 0, "`number` of the job, from 0")
 	c.Flags().BoolVar(&all, "all", false, "all jobs, each line with the number of its job before it")
 	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`, while its output is kept; 0: the newest")

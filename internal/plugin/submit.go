@@ -26,7 +26,7 @@ import (
 const manager = "htcd-submit"
 
 func submitCommand() *cobra.Command {
-	var at connection
+	var at Connection
 	var watch bool
 	c := &cobra.Command{
 		Use:   "submit FILE | -f FILE",
@@ -52,7 +52,7 @@ they are. Exit codes:
 		}
 		return arguments(1, "a file")(cmd, args)
 	}
-	at.flags(c.Flags())
+	at.Flags(c.Flags())
 	c.Flags().StringVarP(&file, "filename", "f", "", "the file, as in kubectl")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the jobs have ended, and end as they did")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
