@@ -158,35 +158,34 @@ func (r *Reader) item(ctx context.Context, run ledger.Run, proc int) (label stri
 
 // Archive finds the files of ended jobs.
 func (r *Reader) Archive(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
-	run, procs, err := r.ended(ctx, q)
-	if err != nil {
-		return nil, err
-	}
-	return &aggregate.Answer{
-		Attempt: run.Attempt, Jobs: run.Procs, Close: func() {},
-		Write: func(ctx context.Context, w io.Writer) error {
-			if len(procs) == 0 { // which Store.Archive would treat as all
-				return nil
-			}
-			return r.o.Store.Archive(ctx, w, attemptOf(*run), procs...)
-		},
-	}, nil
+	return r.kept(ctx, q, func(ctx context.Context, w io.Writer, a output.Attempt, procs []int) error {
+		if len(procs) == 0 { // which Store.Archive would treat as all
+			return nil
+		}
+		return r.o.Store.Archive(ctx, w, a, procs...)
+	})
 }
 
 // Files finds the names and sizes of the files that Archive would send.
 func (r *Reader) Files(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
+	return r.kept(ctx, q, func(ctx context.Context, w io.Writer, a output.Attempt, procs []int) error {
+		lines := json.NewEncoder(w)
+		return r.o.Store.Files(ctx, a, procs, func(proc int, path string, size int64) error {
+			return lines.Encode(aggregate.File{Job: proc, Path: path, Size: size})
+		})
+	})
+}
+
+// kept answers about those of the jobs asked for whose output is kept.
+func (r *Reader) kept(ctx context.Context, q aggregate.Query, write func(context.Context, io.Writer, output.Attempt, []int) error) (*aggregate.Answer, error) {
 	run, procs, err := r.ended(ctx, q)
 	if err != nil {
 		return nil, err
 	}
+	a := attemptOf(*run)
 	return &aggregate.Answer{
 		Attempt: run.Attempt, Jobs: run.Procs, Close: func() {},
-		Write: func(ctx context.Context, w io.Writer) error {
-			lines := json.NewEncoder(w)
-			return r.o.Store.Files(ctx, attemptOf(*run), procs, func(proc int, path string, size int64) error {
-				return lines.Encode(aggregate.File{Job: proc, Path: path, Size: size})
-			})
-		},
+		Write: func(ctx context.Context, w io.Writer) error { return write(ctx, w, a, procs) },
 	}, nil
 }
 
@@ -212,7 +211,7 @@ func (r *Reader) ended(ctx context.Context, q aggregate.Query) (*ledger.Run, []i
 	procs := []int{q.Proc}
 	switch {
 	case q.AllProcs:
-		if procs, err = r.kept(a, q.Proc); err != nil {
+		if procs, err = r.from(a, q.Proc); err != nil {
 			return nil, nil, err
 		}
 		if len(procs) == 0 && q.Proc == 0 && at.place != kept {
@@ -223,15 +222,15 @@ func (r *Reader) ended(ctx context.Context, q aggregate.Query) (*ledger.Run, []i
 	case at.place != kept:
 		return nil, nil, absent(q, at)
 	default:
-		if have, err := r.kept(a, q.Proc); err != nil || len(have) == 0 || have[0] != q.Proc {
+		if have, err := r.from(a, q.Proc); err != nil || len(have) == 0 || have[0] != q.Proc {
 			return nil, nil, errors.Join(err, notFound(q, "the output of job %s is no longer kept", proc.JobID()))
 		}
 	}
 	return run, procs, nil
 }
 
-// kept are the jobs of an attempt, from one on, whose output was fetched.
-func (r *Reader) kept(a output.Attempt, from int) ([]int, error) {
+// from returns the jobs of an attempt, from one on, whose output was fetched.
+func (r *Reader) from(a output.Attempt, from int) ([]int, error) {
 	all, err := r.o.Store.Procs(a)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
