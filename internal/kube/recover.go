@@ -191,15 +191,7 @@ func ofAttempt(attempt int, jobs []schedd.Job) []schedd.Job {
 // sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd is
 // chosen again: the spec, or the site's command, may name another by now.
 func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
-	points, err := c.pointsOf(ctx, job, &run)
-	if err != nil {
-		return c.refuse(ctx, job, run, err)
-	}
-	credentials, err := c.credentials(ctx, job)
-	if err != nil {
-		return c.refuse(ctx, job, run, err)
-	}
-	sandbox, err := c.Site.render(job, run.Attempt, points.items, credentials...)
+	points, sandbox, err := c.prepare(ctx, job, run.Attempt, &run)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}

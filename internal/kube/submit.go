@@ -20,15 +20,7 @@ import (
 // submit begins an attempt after the newest in the ledger: finalizer, intent, sandbox, condor_submit, rows, in that
 // order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is final.
 func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *ledger.Run, attempt int) error {
-	points, err := c.pointsOf(ctx, job, nil)
-	if err != nil {
-		return c.refuse(ctx, job, c.newRun(job, attempt), err)
-	}
-	credentials, err := c.credentials(ctx, job)
-	if err != nil {
-		return c.refuse(ctx, job, c.newRun(job, attempt), err)
-	}
-	sandbox, err := c.Site.render(job, attempt, points.items, credentials...)
+	points, sandbox, err := c.prepare(ctx, job, attempt, nil)
 	if err != nil {
 		return c.refuse(ctx, job, c.newRun(job, attempt), err)
 	}
@@ -68,6 +60,20 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 		return errors.Join(err, os.RemoveAll(run.TempDir))
 	}
 	return c.send(ctx, id, job, run, sandbox, tokens)
+}
+
+// prepare returns the items and the sandbox of an attempt; recorded is its run if its intent is in the ledger.
+func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, attempt int, recorded *ledger.Run) (points, schedd.Sandbox, error) {
+	p, err := c.pointsOf(ctx, job, recorded)
+	if err != nil {
+		return p, schedd.Sandbox{}, err
+	}
+	credentials, err := c.credentials(ctx, job)
+	if err != nil {
+		return p, schedd.Sandbox{}, err
+	}
+	sandbox, err := c.Site.render(job, attempt, p.items, credentials...)
+	return p, sandbox, err
 }
 
 // begin sets the finalizers and writes the intent, unless the namespace has no room. It returns false if the object is

@@ -33,7 +33,7 @@ type Description struct {
 	AllowSchemes []string // of URLs; none: no URLs
 	Outputs      []Output // empty: HTCondor brings back the files that the job has left in the script's directory
 
-	// Credentials are files that the job gets outside of what is brought back. It pulls them anew from PullURL, an https URL, with
+	// Credentials are files that the job gets outside of what is brought back. It pulls newer ones from PullURL, an https URL, with
 	// the second of the tokens that Stage is given; empty: it keeps those that it was sent with.
 	Credentials []Credential
 	PullURL     string
