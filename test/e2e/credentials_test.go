@@ -169,13 +169,17 @@ func TestAnIdleJobStartsWithTheRenewedCredential(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	end := time.Now().Add(12 * time.Hour)
-	old, renewed := proxy(t, end), proxy(t, end)
+	later := end.Add(time.Hour)
+	old, renewed := proxy(t, end), proxy(t, later)
 	jobSecret(b, "atlas-proxy", "x509up", old)
 	b.Create("idle", `sha256sum <"$X509_USER_PROXY"`, credentials("atlas atlas-proxy x509up X509Proxy"),
 		func(job *v1alpha1.HTCJob) { job.Spec.Requirements = `Machine == "nowhere"` })
 	job := b.Phase("idle", v1alpha1.PhaseIdle)
 	jobSecret(b, "atlas-proxy", "x509up", renewed)
-	time.Sleep(16 * time.Second) // htcd's answers are up to 15 s old
+	b.Until("idle", "known to have the renewed proxy", func(job *v1alpha1.HTCJob) bool {
+		fresh := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionCredentialsFresh)
+		return fresh != nil && strings.Contains(fresh.Message, later.UTC().Format(time.RFC3339))
+	})
 	_, err := b.Lab.RunAs(t.Context(), "robot", "condor_qedit", job.Status.JobID[0], "Requirements", "true")
 	require.NoError(t, err)
 	require.Contains(t, b.Output(b.Phase("idle", v1alpha1.PhaseSucceeded), 0), digestOf(renewed))

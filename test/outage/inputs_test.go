@@ -58,6 +58,8 @@ func TestAnInterruptedSubmissionKeepsItsInputs(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("staging lost %t", lost), func(t *testing.T) {
 			o := begin(t)
+			o.Create("before", "exit 0\n") // no intent is recorded for a schedd that has never answered
+			o.Fetched("before")
 			o.Kubectl("create", "configmap", "fit", "--from-literal=k=first")
 			o.do(o.part("schedd").Freeze)
 			job := o.Create("one", "cat k\n", input(v1alpha1.Input{Name: "k", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "fit", Key: "k"}}))
