@@ -38,6 +38,8 @@ type Run struct {
 	InputsDigest string    // of the content of spec.inputs; empty: there are none
 	SecretInputs string    // names of those from Secrets, separated by spaces: no output of these names is kept
 	ItemsDigest  string    // of the table that its items are from; empty: they are from none
+	Pool         string    // name of the HTCPool it was sent by; empty: none
+	PoolSpec     string    // hash of that pool's spec then, see PoolSpec
 	OutputDir    string    // parent of the directories for its procs' output; empty: it is not fetched
 }
 
@@ -61,16 +63,16 @@ type RunFilter struct {
 
 const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
 	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir, restored,
-	inputsDigest, secretInputs, itemsDigest`
+	inputsDigest, secretInputs, itemsDigest, pool, poolSpec`
 
 // InsertRun adds a run; ErrExists if its UID already has that attempt.
 func (tx *Tx) InsertRun(r Run) error {
 	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
 		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
 		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
 		millis(r.Checked), r.Deferred, r.Confirmed, r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored,
-		r.InputsDigest, r.SecretInputs, r.ItemsDigest)
+		r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec)
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
@@ -86,11 +88,11 @@ func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
 		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?,
 		deferred = ?, confirmed = ?, specHash = ?, rerun = ?, stop = ?, collector = ?, secret = ?, outputDir = ?, restored = ?,
-		inputsDigest = ?, secretInputs = ?, itemsDigest = ?
+		inputsDigest = ?, secretInputs = ?, itemsDigest = ?, pool = ?, poolSpec = ?
 		WHERE uid = ? AND attempt = ?`,
 		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
 		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed,
-		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.UID, r.Attempt)
+		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.UID, r.Attempt)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -170,7 +172,7 @@ func scanRun(row scanner) (Run, error) {
 	err := row.Scan(&r.UID, &r.Attempt, &r.Namespace, &r.Name, &r.Generation, &r.State, &r.Reason, &r.Message,
 		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked,
 		&r.Deferred, &r.Confirmed, &r.SpecHash, &r.Rerun, &r.Stop, &r.Collector, &r.Secret, &r.OutputDir, &r.Restored,
-		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest)
+		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest, &r.Pool, &r.PoolSpec)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, ErrNotFound
 	}

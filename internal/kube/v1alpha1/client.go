@@ -106,6 +106,13 @@ func (c *Client) NewInformer(namespace string, resync time.Duration, asked func(
 		})
 }
 
+// Pools returns the client of HTCPools.
+func (c *Client) Pools() *gentype.ClientWithList[*HTCPool, *HTCPoolList] {
+	return gentype.NewClientWithList(PoolResource, c.rest, c.codec, "",
+		func() *HTCPool { return &HTCPool{} },
+		func() *HTCPoolList { return &HTCPoolList{} })
+}
+
 // NewLister reads HTCJobs from an informer's index. What it returns is shared:
 // copy before changing.
 func NewLister(index cache.Indexer) listers.ResourceIndexer[*HTCJob] {

@@ -22,7 +22,7 @@ import (
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.reason`,description="Why it does not get on, or has failed."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?active.orValue(0) == 0 || self.spec.script == oldSelf.spec.script && [self.spec.?name] == [oldSelf.spec.?name] && [self.spec.?queue] == [oldSelf.spec.?queue] && [self.spec.?items] == [oldSelf.spec.?items] && [self.spec.?itemsFrom] == [oldSelf.spec.?itemsFrom] && [self.spec.?parameters] == [oldSelf.spec.?parameters] && [self.spec.?htcopts] == [oldSelf.spec.?htcopts] && [self.spec.?environment] == [oldSelf.spec.?environment] && [self.spec.?inputs] == [oldSelf.spec.?inputs] && [self.spec.?credentials] == [oldSelf.spec.?credentials] && [self.spec.?outputs] == [oldSelf.spec.?outputs] && [self.spec.?resources] == [oldSelf.spec.?resources] && [self.spec.?accountingGroup] == [oldSelf.spec.?accountingGroup] && [self.spec.?requirements] == [oldSelf.spec.?requirements] && [self.spec.?retries] == [oldSelf.spec.?retries] && [self.spec.?successExitCodes] == [oldSelf.spec.?successExitCodes] && [self.spec.?memoryRetry] == [oldSelf.spec.?memoryRetry] && [self.spec.?heldDeadlineSeconds] == [oldSelf.spec.?heldDeadlineSeconds] && [self.spec.?idleDeadlineSeconds] == [oldSelf.spec.?idleDeadlineSeconds] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds and logsPod may change at any time"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?active.orValue(0) == 0 || self.spec.script == oldSelf.spec.script && [self.spec.?name] == [oldSelf.spec.?name] && [self.spec.?queue] == [oldSelf.spec.?queue] && [self.spec.?items] == [oldSelf.spec.?items] && [self.spec.?itemsFrom] == [oldSelf.spec.?itemsFrom] && [self.spec.?parameters] == [oldSelf.spec.?parameters] && [self.spec.?htcopts] == [oldSelf.spec.?htcopts] && [self.spec.?environment] == [oldSelf.spec.?environment] && [self.spec.?inputs] == [oldSelf.spec.?inputs] && [self.spec.?credentials] == [oldSelf.spec.?credentials] && [self.spec.?outputs] == [oldSelf.spec.?outputs] && [self.spec.?resources] == [oldSelf.spec.?resources] && [self.spec.?accountingGroup] == [oldSelf.spec.?accountingGroup] && [self.spec.?requirements] == [oldSelf.spec.?requirements] && [self.spec.?retries] == [oldSelf.spec.?retries] && [self.spec.?successExitCodes] == [oldSelf.spec.?successExitCodes] && [self.spec.?memoryRetry] == [oldSelf.spec.?memoryRetry] && [self.spec.?heldDeadlineSeconds] == [oldSelf.spec.?heldDeadlineSeconds] && [self.spec.?idleDeadlineSeconds] == [oldSelf.spec.?idleDeadlineSeconds] && [self.spec.?priority] == [oldSelf.spec.?priority] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds and logsPod may change at any time"
 type HTCJob struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -219,6 +219,13 @@ type HTCJobSpec struct {
 	// +optional
 	LogsPod bool `json:"logsPod,omitempty"`
 
+	// Priority orders the jobs of one account in HTCondor, and the HTCJobs of a namespace that wait to be sent: higher
+	// numbers first, 0 when absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1000000
+	// +kubebuilder:validation:Maximum=1000000
+	Priority *int32 `json:"priority,omitempty"`
+
 	// Pool says where to send the jobs, where htcd's administrator allows a choice.
 	// +optional
 	Pool *Pool `json:"pool,omitempty"`
@@ -271,6 +278,12 @@ type MemoryRetry struct {
 
 // Pool is a place that jobs are sent to.
 type Pool struct {
+	// Name names the HTCPool whose defaults and limits hold; the one that is the default when absent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$')",message="the pool's name must be a Kubernetes name"
+	Name string `json:"name,omitempty"`
+
 	// Collector is the pool's central manager, host or host:port; htcd's own when absent. With it, schedd is needed, too.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

@@ -7,11 +7,12 @@ import (
 )
 
 const (
-	// Kind is the kind of the one resource of this group.
-	Kind = "HTCJob"
-
-	// Resource is its plural name, as URLs and RBAC rules have it.
+	// Kind is the kind of the namespaced resource of this group, Resource its plural name, as URLs and RBAC rules have it.
+	Kind     = "HTCJob"
 	Resource = "htcjobs"
+
+	// PoolResource is the plural name of HTCPool, which is cluster-scoped.
+	PoolResource = "htcpools"
 )
 
 // GroupVersion is the group and version of this package's types.
@@ -19,7 +20,7 @@ var GroupVersion = schema.GroupVersion{Group: "htc.cern.ch", Version: "v1alpha1"
 
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &HTCJob{}, &HTCJobList{})
+	scheme.AddKnownTypes(GroupVersion, &HTCJob{}, &HTCJobList{}, &HTCPool{}, &HTCPoolList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

@@ -79,6 +79,10 @@ type HTCJobStatus struct {
 	// +optional
 	ItemsDigest string `json:"itemsDigest,omitempty"`
 
+	// Effective says what holds for this attempt, with the defaults and adjustments of its pool.
+	// +optional
+	Effective *Effective `json:"effective,omitempty"`
+
 	// ObservedGeneration is the metadata.generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -106,6 +110,41 @@ type HTCJobStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Effective is what holds for an attempt after its pool's defaults and adjustments.
+type Effective struct {
+	// Pool is the name of the HTCPool; absent if the attempt was sent by htcd's flags alone.
+	// +optional
+	Pool string `json:"pool,omitempty"`
+
+	// Resources is what is requested for each job.
+	// +optional
+	Resources *Resources `json:"resources,omitempty"`
+
+	// ActiveDeadlineSeconds is how long the attempt may take from its submission to its end.
+	// +optional
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// HeldDeadlineSeconds is how long a job may be on hold.
+	// +optional
+	HeldDeadlineSeconds *int64 `json:"heldDeadlineSeconds,omitempty"`
+
+	// IdleDeadlineSeconds is how long a job may wait for a slot.
+	// +optional
+	IdleDeadlineSeconds *int64 `json:"idleDeadlineSeconds,omitempty"`
+
+	// Retries is how often HTCondor runs a job again that failed by its return code.
+	// +optional
+	Retries *int32 `json:"retries,omitempty"`
+
+	// AccountingGroup is the group that the use of the pool is counted for.
+	// +optional
+	AccountingGroup string `json:"accountingGroup,omitempty"`
+
+	// TTLSecondsAfterFinished is how long the HTCJob is kept after its end.
+	// +optional
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
 // Failure says how one job failed.
