@@ -57,6 +57,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, book.Close()) })
 	w := &world{t: t, schedd: scheddtest.New(), book: book, clock: time.Now(), accounts: map[string]string{}}
+	w.schedd.Clock(func() time.Time { return w.clock })
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, cache.Indexers{})
 	w.store = informer.GetStore()
 	o := Options{

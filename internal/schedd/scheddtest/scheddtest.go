@@ -63,6 +63,9 @@ func (s *Schedd) Fail(command string, faults ...Fault) {
 	s.faults[command] = append(s.faults[command], faults...)
 }
 
+// Clock makes the schedd take its times from now.
+func (s *Schedd) Clock(now func() time.Time) { s.now = now }
+
 // Down makes every call of the commands (of all, if none is named) fail from now on; a nil error ends it.
 func (s *Schedd) Down(err error, commands ...string) {
 	s.mu.Lock()
