@@ -34,10 +34,10 @@ func secretInputs(spec v1alpha1.HTCJobSpec) string {
 	return strings.Join(names, " ")
 }
 
-// resolveInputs finds the sources of an HTCJob's inputs; nil if it has none. While it waits for other HTCJobs, their changes
+// resolveInputs finds the sources of the inputs that htcd brings; nil if there are none. While it waits for other HTCJobs, their changes
 // wake it.
 func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, procs int) (*inputs.Ready, error) {
-	if len(job.Spec.Inputs) == 0 {
+	if !job.Spec.Brings() {
 		return nil, nil
 	}
 	var sources []string
@@ -73,7 +73,7 @@ func (c *Controller) stageInputs(ready *inputs.Ready, run *ledger.Run) error {
 // stageAgain is stageInputs for a run whose intent is in the ledger. Inputs that were staged for it and are whole stay: what
 // their sources hold by now does not matter.
 func (c *Controller) stageAgain(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, recorded string) error {
-	if len(job.Spec.Inputs) == 0 {
+	if !job.Spec.Brings() {
 		return nil
 	}
 	digest, err := inputs.Staged(run.TempDir)

@@ -102,6 +102,20 @@ func TestAnHTCJobWaitsForItsInputsAndContinues(t *testing.T) {
 	require.Empty(t, w.ready("none"))
 }
 
+func TestWhatInputsReadySaysOfCyclesAndURLs(t *testing.T) {
+	w, s := newWorldWithInputs(t)
+	w.apply(htcjob("first", fromJob("second")))
+	require.Equal(t, "False HTCJobNotFound: in: there is no HTCJob second in this namespace", w.ready("first"))
+	w.edit("first", func(spec *v1alpha1.HTCJobSpec) { spec.Inputs[0].JobRef.Name = "first" })
+	require.Contains(t, w.ready("first"), "False Refused: spec.inputs: a cycle of jobRefs")
+
+	s.Schedd, w.answering.Schedd = w.schedd, w.schedd
+	w.Site.AllowSchemes = []string{"https"}
+	job := w.apply(htcjob("url", input(v1alpha1.Input{URL: "https://store.example.org/x"})))
+	require.Equal(t, []string{"1.0"}, job.Status.JobID)
+	require.Empty(t, w.ready("url")+job.Status.InputsDigest, "the execute nodes read it")
+}
+
 // Whatever interrupts a submission, what is sent is what was read first; only if that is lost, and nothing was sent, it is
 // read again.
 func TestWhatIsSentAgainHasTheSameInputs(t *testing.T) {

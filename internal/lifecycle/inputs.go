@@ -12,23 +12,24 @@ import (
 // file.
 const ReasonInputFailed = "InputFailed"
 
-// inputsCondition says whether what spec.inputs, spec.itemsFrom and spec.credentials name is there. An HTCJob without them has no
-// such condition; one with credentials alone has it once one was missing.
+// inputsCondition says whether what spec.inputs, spec.itemsFrom and spec.credentials name is there. An HTCJob without them, or with
+// URLs alone, has no such condition; one with credentials alone has it once one was missing.
 func inputsCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation, v View) {
 	const kind = v1alpha1.ConditionInputsReady
-	run := s.Run
+	spec, run := s.Job.Spec, s.Run
+	read := spec.Brings() || spec.ItemsFrom != nil
 	switch {
 	case v.blockedBy(kind):
 		set(kind, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
-	case len(s.Job.Spec.Inputs) == 0 && s.Job.Spec.ItemsFrom == nil && len(s.Job.Spec.Credentials) == 0 && (run == nil || run.InputsDigest+run.ItemsDigest == ""):
+	case !read && len(spec.Credentials) == 0 && (run == nil || run.InputsDigest+run.ItemsDigest == ""):
 		meta.RemoveStatusCondition(&status.Conditions, kind)
-	case run != nil && run.State == ledger.Refused && run.Reason == ReasonInputFailed:
+	case run != nil && run.State == ledger.Refused && (run.Reason == ReasonInputFailed || meta.IsStatusConditionFalse(status.Conditions, kind)):
 		set(kind, metav1.ConditionFalse, run.Reason, run.Message)
 	case run != nil && run.InputsDigest != "":
 		set(kind, metav1.ConditionTrue, "Read", "the inputs have been read; their digest is "+run.InputsDigest)
 	case run != nil && run.ItemsDigest != "":
 		set(kind, metav1.ConditionTrue, "Read", "the table of itemsFrom has been read; its digest is "+run.ItemsDigest)
-	case len(s.Job.Spec.Inputs) == 0 && s.Job.Spec.ItemsFrom == nil && meta.IsStatusConditionFalse(status.Conditions, kind):
+	case !read && meta.IsStatusConditionFalse(status.Conditions, kind):
 		set(kind, metav1.ConditionTrue, "Found", "the credentials are there")
 	case v.Blocker != nil && meta.FindStatusCondition(status.Conditions, kind) != nil:
 		set(kind, metav1.ConditionTrue, "Found", "every source is there; it is read when the jobs are sent")

@@ -2,6 +2,7 @@ package v1alpha1
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,6 +47,11 @@ func listed(ids []string) int {
 		return 0
 	}
 	return last + 1
+}
+
+// Brings reports whether htcd itself brings any of the inputs; the execute nodes fetch the others.
+func (s HTCJobSpec) Brings() bool {
+	return slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.URL == "" })
 }
 
 // BatchName returns the name condor_q shows: spec.name, else metadata.name.
