@@ -107,7 +107,8 @@ func TestWhatInputsReadySaysOfCyclesAndURLs(t *testing.T) {
 	w.apply(htcjob("first", fromJob("second")))
 	require.Equal(t, "False HTCJobNotFound: in: there is no HTCJob second in this namespace", w.ready("first"))
 	w.edit("first", func(spec *v1alpha1.HTCJobSpec) { spec.Inputs[0].JobRef.Name = "first" })
-	require.Contains(t, w.ready("first"), "False Refused: spec.inputs: a cycle of jobRefs")
+	w.later(time.Minute)
+	require.Contains(t, w.ready("first"), "False Refused: spec.inputs: in: the jobRef names this HTCJob itself")
 
 	s.Schedd, w.answering.Schedd = w.schedd, w.schedd
 	w.Site.AllowSchemes = []string{"https"}
