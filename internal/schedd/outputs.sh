@@ -31,8 +31,10 @@ gather() {
 		for f in ./$path; do
 			if output "${f#./}" "$path" && { ! elsewhere "$number" || [ -f "$f" ]; }; then
 				found=1
-				chmod -R u+rwX "$f" 2>/dev/null || :
-				untie "$f"
+				if [ -d "$f" ] || [ -h "$f" ] || [ ! -r "$f" ]; then # of thousands of plain files, none costs a process
+					chmod -R u+rwX "$f" 2>/dev/null || :
+					untie "$f"
+				fi
 			fi
 		done
 		if [ -z "$found" ]; then
@@ -56,11 +58,7 @@ gather() {
 	done
 	number=0
 	for path; do
-		for f in ./$path; do
-			if ! elsewhere "$number" && output "${f#./}" "$path"; then
-				take_along "${f#./}" || first=${first:-$number}
-			fi
-		done
+		elsewhere "$number" || collect "$path" || first=${first:-$number}
 		number=$((number + 1))
 	done
 	unset IFS
@@ -94,12 +92,43 @@ output() {
 	esac
 }
 
-# take_along moves a file or a directory into $out, under its own path.
+# collect moves the output that the path $1 matches into $out: directories one by one, up to 200 files of one directory at once.
+collect() {
+	pattern=$1
+	parent=
+	lost=0
+	set --
+	for f in ./$pattern; do
+		output "${f#./}" "$pattern" || continue
+		if [ -d "$f" ]; then
+			take_along "${f#./}" || lost=1
+			continue
+		fi
+		if [ "${f%/*}" != "$parent" ] || [ $# -ge 200 ]; then
+			move "$parent" "$@" || lost=1
+			parent=${f%/*}
+			set --
+		fi
+		set -- "$@" "$f"
+	done
+	move "$parent" "$@" || lost=1
+	return $lost
+}
+
+# move moves files of the directory $1 into $out.
+move() {
+	[ $# -gt 1 ] || return 0
+	to=$out/${1#.}
+	shift
+	mkdir -p "$to" && mv -f "$@" "$to/"
+}
+
+# take_along moves a directory into $out, under its own path.
 take_along() {
 	case $1 in
 	*/*) mkdir -p "$out/${1%/*}" ;;
 	esac
-	if [ -d "$1" ] && [ -d "$out/$1" ]; then # some of it is there already
+	if [ -d "$out/$1" ]; then # some of it is there already
 		(cd "./$1" && find . ! -type d -exec sh -c \
 			'for f; do mkdir -p "$0/${f%/*}" && mv -f "$f" "$0/$f" || exit 1; done' "$scratch/$out/$1" {} +)
 	else
