@@ -5,34 +5,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-
-	"golang.org/x/sync/errgroup"
 
 	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
-// runNode builds what a lab with a node needs in addition, and reports whether htcd's image has changed.
-func (b build) runNode(ctx context.Context, c *cache.Cache) (node *root.Node, changed bool, err error) {
-	node = &root.Node{Cgroup: b.lab.Cgroup()}
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) {
-		node.Kubernetes, err = c.KubernetesNode(gctx, filepath.Join(b.clone, "test", "parts", "kubernetes"))
-		return err
-	})
-	g.Go(func() (err error) {
-		node.Containerd, err = c.Containerd(gctx, filepath.Join(b.clone, "test", "parts", "containerd"))
-		return err
-	})
-	g.Go(func() (err error) {
-		changed, err = b.buildImage(gctx, c)
-		return err
-	})
-	return node, changed, g.Wait()
-}
-
+// buildImage builds htcd's image, and reports whether it has changed.
 func (b build) buildImage(ctx context.Context, c *cache.Cache) (changed bool, err error) {
 	archive := parts.OperatorArchive(b.lab)
 	before, _ := os.ReadFile(archive)

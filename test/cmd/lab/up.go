@@ -166,22 +166,16 @@ func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error
 		}
 		return nil
 	})
-	g.Go(func() (err error) {
-		plan.Kubernetes, err = c.Kubernetes(gctx, filepath.Join(b.clone, "test", "parts", "kubernetes"))
-		return err
-	})
 	if b.node {
+		plan.Node = &root.Node{Cgroup: b.lab.Cgroup()}
 		g.Go(func() (err error) {
-			plan.Node, changed, err = b.runNode(gctx, c)
+			changed, err = b.buildImage(gctx, c)
 			return err
 		})
 	}
-	g.Go(func() (err error) {
-		if b.without {
-			return nil
-		}
+	g.Go(func() error {
+		another, err := b.programs(gctx, c, &plan)
 		// On a node it is the image that counts; this is what users call.
-		another, err := buildHTCd(gctx, b.lab, b.clone, b.p)
 		if !b.node {
 			changed = another
 		}
@@ -191,6 +185,25 @@ func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error
 		return plan, false, err
 	}
 	return plan, changed, links(b.lab, plan)
+}
+
+// programs builds what is written in Go, and reports whether htcd has changed. One after the other: builds that run at the same
+// time compile the packages they share once each.
+func (b build) programs(ctx context.Context, c *cache.Cache, plan *root.Plan) (changed bool, err error) {
+	if !b.without {
+		if changed, err = buildHTCd(ctx, b.lab, b.clone, b.p); err != nil {
+			return false, err
+		}
+	}
+	kubernetes := filepath.Join(b.clone, "test", "parts", "kubernetes")
+	if plan.Kubernetes, err = c.Kubernetes(ctx, kubernetes); err != nil || !b.node {
+		return changed, err
+	}
+	if plan.Node.Kubernetes, err = c.KubernetesNode(ctx, kubernetes); err != nil {
+		return false, err
+	}
+	plan.Node.Containerd, err = c.Containerd(ctx, filepath.Join(b.clone, "test", "parts", "containerd"))
+	return changed, err
 }
 
 // buildHTCd builds htcd and reports whether the program has changed.

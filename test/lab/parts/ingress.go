@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 )
 
 // Ingress is nginx, configured from the Ingress objects of deploy/ as by an ingress controller.
@@ -19,6 +16,56 @@ func Ingress(w World) *Process {
 		Ready: tcpReady(w.Address, 80),
 	}
 }
+
+// The fields of Ingresses and Services that nginx's configuration is made of. Kubernetes' own types would double the time that
+// it takes to build the lab's program.
+type (
+	ingressObject struct {
+		Metadata objectMeta `json:"metadata"`
+		Spec     struct {
+			Rules []ingressRule `json:"rules"`
+		} `json:"spec"`
+	}
+	ingressRule struct {
+		Host string `json:"host"`
+		HTTP struct {
+			Paths []ingressPath `json:"paths"`
+		} `json:"http"`
+	}
+	ingressPath struct {
+		Path     string `json:"path"`
+		PathType string `json:"pathType"`
+		Backend  struct {
+			Service backendService `json:"service"`
+		} `json:"backend"`
+	}
+	backendService struct {
+		Name string      `json:"name"`
+		Port servicePort `json:"port"`
+	}
+	serviceObject struct {
+		Metadata objectMeta `json:"metadata"`
+		Spec     struct {
+			ClusterIP string `json:"clusterIP"`
+			Ports     []struct {
+				Name string `json:"name"`
+				Port int32  `json:"port"`
+			} `json:"ports"`
+		} `json:"spec"`
+	}
+	// servicePort has one of the two.
+	servicePort struct {
+		Name   string `json:"name"`
+		Number int32  `json:"number"`
+	}
+	objectMeta struct {
+		Namespace string `json:"namespace"`
+		Name      string `json:"name"`
+	}
+	list[T any] struct {
+		Items []T `json:"items"`
+	}
+)
 
 func nginxFile(w World) string { return w.Lab.Path("node", "nginx.conf") }
 
@@ -31,8 +78,8 @@ func ConfigureIngress(ctx context.Context, w World) error {
 		}
 		return json.Unmarshal([]byte(text), into)
 	}
-	var ingresses networkingv1.IngressList
-	var services corev1.ServiceList
+	var ingresses list[ingressObject]
+	var services list[serviceObject]
 	if err := read(&ingresses, "ingresses"); err != nil {
 		return err
 	}
@@ -47,7 +94,7 @@ func ConfigureIngress(ctx context.Context, w World) error {
 }
 
 // nginxConfig returns a configuration with a server for each host and a location for each path.
-func nginxConfig(address string, ingresses []networkingv1.Ingress, services []corev1.Service) (string, error) {
+func nginxConfig(address string, ingresses []ingressObject, services []serviceObject) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "user www-data;\nworker_processes 1;\npid /run/nginx.pid;\nevents {}\nhttp {\n  access_log /dev/stderr;\n"+
 		"  proxy_temp_path /run/nginx-proxy;\n  client_body_temp_path /run/nginx-body;\n"+
@@ -58,12 +105,12 @@ func nginxConfig(address string, ingresses []networkingv1.Ingress, services []co
 			fmt.Fprintf(&b, "  server {\n    listen %s:80;\n    server_name %s;\n", address, rule.Host)
 			for _, path := range rule.HTTP.Paths {
 				modifier := ""
-				if path.PathType != nil && *path.PathType == networkingv1.PathTypeExact {
+				if path.PathType == "Exact" {
 					modifier = "= "
 				}
-				to, err := backend(ingress.Namespace, path.Backend.Service, services)
+				to, err := backend(ingress.Metadata.Namespace, path.Backend.Service, services)
 				if err != nil {
-					return "", fmt.Errorf("ingress %s/%s: %w", ingress.Namespace, ingress.Name, err)
+					return "", fmt.Errorf("ingress %s/%s: %w", ingress.Metadata.Namespace, ingress.Metadata.Name, err)
 				}
 				fmt.Fprintf(&b, "    location %s%s { proxy_pass http://%s; proxy_set_header Host $host; }\n", modifier, path.Path, to)
 			}
@@ -75,9 +122,9 @@ func nginxConfig(address string, ingresses []networkingv1.Ingress, services []co
 }
 
 // backend returns the address of a Service's port, given by name or number.
-func backend(namespace string, to *networkingv1.IngressServiceBackend, services []corev1.Service) (string, error) {
+func backend(namespace string, to backendService, services []serviceObject) (string, error) {
 	for _, service := range services {
-		if service.Namespace != namespace || service.Name != to.Name {
+		if service.Metadata.Namespace != namespace || service.Metadata.Name != to.Name {
 			continue
 		}
 		for _, port := range service.Spec.Ports {
@@ -85,7 +132,7 @@ func backend(namespace string, to *networkingv1.IngressServiceBackend, services 
 				return fmt.Sprintf("%s:%d", service.Spec.ClusterIP, port.Port), nil
 			}
 		}
-		return "", fmt.Errorf("service %s has no port %s", to.Name, to.Port.String())
+		return "", fmt.Errorf("service %s has no port %+v", to.Name, to.Port)
 	}
 	return "", fmt.Errorf("no service %s", to.Name)
 }
