@@ -70,6 +70,20 @@ func (f fencedSchedd) Remove(ctx context.Context, id schedd.Identity, constraint
 	return f.Schedd.Remove(ctx, id, constraint, reason)
 }
 
+func (f fencedSchedd) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	if err := f.fence.check(); err != nil {
+		return err
+	}
+	return f.Schedd.HoldIdle(ctx, id, constraint, reason)
+}
+
+func (f fencedSchedd) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	if err := f.fence.check(); err != nil {
+		return err
+	}
+	return f.Schedd.ReleaseHeld(ctx, id, constraint, reason)
+}
+
 func (f fencedSchedd) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
 	if err := f.fence.check(); err != nil {
 		return err

@@ -114,6 +114,14 @@ func (a *Answering) Remove(ctx context.Context, id schedd.Identity, constraint, 
 	return a.about(ctx, id, func() error { return a.Schedd.Remove(ctx, id, constraint, reason) })
 }
 
+func (a *Answering) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	return a.about(ctx, id, func() error { return a.Schedd.HoldIdle(ctx, id, constraint, reason) })
+}
+
+func (a *Answering) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	return a.about(ctx, id, func() error { return a.Schedd.ReleaseHeld(ctx, id, constraint, reason) })
+}
+
 // ScheddName asks no schedd, but the site's command or HTCondor's configuration, which no user can influence.
 func (a *Answering) ScheddName(ctx context.Context, id schedd.Identity) (string, error) {
 	name, err := a.Schedd.ScheddName(ctx, id)

@@ -12,6 +12,9 @@ type Schedd interface {
 	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
 	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
 	Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
+	// HoldIdle puts matching jobs that wait for a slot on hold; ReleaseHeld ends that hold and no other.
+	HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error
+	ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	// Answers asks the smallest question that only a working schedd can answer.
 	Answers(ctx context.Context, id schedd.Identity) error
 	// ScheddName returns where an identity's new jobs go by default.

@@ -27,7 +27,7 @@ func (d Description) options() ([]option, error) {
 			options = append(options, s.option)
 		}
 	}
-	for _, more := range []func([]option) ([]option, error){d.JobOptions.moreMemory, d.JobOptions.deadlines, d.JobOptions.success} {
+	for _, more := range []func([]option) ([]option, error){d.keepPoolHold, d.place, d.JobOptions.moreMemory, d.JobOptions.deadlines, d.JobOptions.success} {
 		if options, err = more(options); err != nil {
 			return nil, err
 		}
@@ -51,11 +51,30 @@ func replace(options []option, key, value string) []option {
 	return append(options, option{key, value})
 }
 
+// keepPoolHold makes users' conditions pass over a job while its pool is suspended: they shall neither end that hold nor count it.
+func (d Description) keepPoolHold(options []option) ([]option, error) {
+	if d.Tag.Pool == "" {
+		return options, nil
+	}
+	for _, key := range []string{"periodic_release", "periodic_remove"} {
+		before, there := value(options, key)
+		if !there {
+			continue
+		}
+		condition, err := joined("&&", notHeldByPool, before)
+		if err != nil {
+			return nil, refused("%s: %w", key, err)
+		}
+		options = replace(options, key, condition)
+	}
+	return options, nil
+}
+
 // orElse adds an alternative to a command that is a condition. It comes first: the user's condition may be undefined, and
 // then nothing after it would count.
 func orElse(options []option, key, condition string) ([]option, error) {
 	if before, there := value(options, key); there {
-		both, err := either(condition, before)
+		both, err := joined("||", condition, before)
 		if err != nil {
 			return nil, refused("%s: %w", key, err)
 		}
@@ -109,11 +128,11 @@ func (o JobOptions) deadlines(options []option) ([]option, error) {
 }
 
 // late returns a condition that is true for a job past one of its deadlines, "" without any. A job that waits for its files
-// to be spooled does not count as held.
+// to be spooled does not count as held, nor one whose pool is suspended.
 func late(held, idle int64) string {
 	var conditions []string
 	if held > 0 {
-		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && HoldReasonCode =!= %d && time() - EnteredCurrentStatus > %d", Held, holdCodeSpooling, held))
+		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && HoldReasonCode =!= %d && %s && time() - EnteredCurrentStatus > %d", Held, holdCodeSpooling, notHeldByPool, held))
 	}
 	if idle > 0 {
 		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && time() - EnteredCurrentStatus > %d", Idle, idle))

@@ -14,6 +14,7 @@ type Description struct {
 	Options    string   // the HTCJob's htcopts: further submit commands
 	Allow      []string // submit commands and +Attributes a site allows beyond allow.go
 	JobOptions JobOptions
+	Placement  Placement
 
 	Image         string   // as the HTCJob has it
 	ImageRegistry string   // put before an image that names no registry; empty: nothing is

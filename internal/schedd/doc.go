@@ -6,6 +6,7 @@
 //	Client.Queue    condor_q: what is still there
 //	Client.History  condor_history: what left
 //	Client.Remove   condor_rm
+//	HoldIdle, ReleaseHeld   condor_hold, condor_release
 //
 // Every command runs with a deadline, in its own process group and environment (command.go), and ends in a Job or in an
 // *Error whose Kind says whether a retry can help. Pure methods of Job (job.go) decide what a job's ad means.

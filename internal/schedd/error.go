@@ -176,11 +176,11 @@ func (e *Error) Repeats(before *Error) bool {
 
 var someJob = regexp.MustCompile(`\bjob [0-9]+\.-?[0-9]+`)
 
-// nothingMatched reports whether condor_rm found nothing to remove. It ends with the same line after every failure; here that
-// line stands alone.
-func nothingMatched(stderr string) bool {
-	return strings.HasPrefix(stderr, "Couldn't find/remove all jobs matching constraint")
-}
+// nothingMatched reports whether condor_rm, condor_hold or condor_release found no job. They end with the same line after every
+// failure; here that line stands alone.
+func nothingMatched(stderr string) bool { return noJobs.MatchString(stderr) }
+
+var noJobs = regexp.MustCompile(`^Couldn't find/(remove|hold|release) all jobs matching constraint`)
 
 // plain shortens a tool's message to the useful part: condor_q adds two paragraphs of advice for HTCondor administrators, and
 // without a collector some tools say nothing at all.

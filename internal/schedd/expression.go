@@ -84,15 +84,15 @@ func enclosed(v string) (string, error) {
 	return written, err
 }
 
-// either returns an expression that is true if one of two is. The second is a user's and may end in a string that ends in a
+// joined returns two conditions with || or && between. The second is a user's and may end in a string that ends in a
 // backslash, which is possible only at the end of an expression.
-func either(ours, users string) (string, error) {
+func joined(op, ours, users string) (string, error) {
 	l, lErr := classad.ParseExpr(ours)
 	r, rErr := classad.ParseExpr(users)
 	if err := errors.Join(lErr, rErr); err != nil {
 		return "", err
 	}
-	both := (&classad.Binary{Op: "||", L: l, R: r}).String()
+	both := (&classad.Binary{Op: op, L: l, R: r}).String()
 	if again, err := classad.ParseExpr(both); err != nil || again.String() != both {
 		return "", fmt.Errorf("found %q, which cannot stand beside %q: expected no string that ends in a backslash, and fewer parentheses", clip(users), ours)
 	}

@@ -19,6 +19,7 @@ type Tag struct {
 	Attempt   int    // HTCJobAttempt: number of the run of the HTCJob, from 1
 	Namespace string // HTCJobNamespace
 	Name      string // HTCJobName
+	Pool      string // HTCPool: name of the HTCPool it was sent by; empty: none
 	SpecHash  string // HTCJobSpecHash: hash of the spec sent; empty in jobs of versions before 0.1
 }
 
@@ -29,6 +30,7 @@ const (
 	attrNamespace = "HTCJobNamespace"
 	attrName      = "HTCJobName"
 	attrSpecHash  = "HTCJobSpecHash"
+	attrPool      = "HTCPool"
 )
 
 // The attributes for job options: return codes that are success, separated by commas, and seconds.

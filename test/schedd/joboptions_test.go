@@ -55,7 +55,7 @@ func (a *author) jobOptions(s *spec) {
 	if a.chance(20) {
 		t.HeldDeadline = 1 + a.Int64N(315360000)
 		s.means["HTCJobHeldDeadline"] = fmt.Sprint(t.HeldDeadline)
-		late = append(late, fmt.Sprintf("JobStatus == 5 && HoldReasonCode =!= 16 && time() - EnteredCurrentStatus > %d", t.HeldDeadline))
+		late = append(late, fmt.Sprintf("JobStatus == 5 && HoldReasonCode =!= 16 && (HoldReasonCode =!= 1 || HoldReasonSubCode =!= 7284) && time() - EnteredCurrentStatus > %d", t.HeldDeadline))
 	}
 	if a.chance(20) {
 		t.IdleDeadline = 1 + a.Int64N(315360000)

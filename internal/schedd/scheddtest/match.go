@@ -33,7 +33,7 @@ func ad(j schedd.Job) classad.Ad {
 	}
 	s := func(name, s string) classad.Attr { return classad.Attr{Name: name, Value: classad.StringValue(s)} }
 	a := classad.Ad{n("ClusterId", j.Cluster), n("ProcId", j.Proc), n("JobStatus", int(j.Status)), n("LastJobStatus", int(j.LastStatus)),
-		n("HoldReasonCode", j.HoldReasonCode), n("QDate", int(j.QDate)), n("EnteredCurrentStatus", int(j.EnteredCurrentStatus)), s("Owner", j.Owner)}
+		n("HoldReasonCode", j.HoldReasonCode), n("HoldReasonSubCode", j.HoldReasonSubCode), n("QDate", int(j.QDate)), n("EnteredCurrentStatus", int(j.EnteredCurrentStatus)), s("Owner", j.Owner)}
 	if j.StageInFinish != 0 {
 		a = append(a, n("StageInFinish", int(j.StageInFinish)))
 	}

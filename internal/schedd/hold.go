@@ -1,0 +1,58 @@
+package schedd
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/tool"
+)
+
+// The hold of a suspended pool. Its code is that of every condor_hold; the subcode, which condor_hold -subcode sets, is nobody
+// else's, so that exactly these jobs are released again.
+const (
+	PoolHoldCode    = 1
+	PoolHoldSubCode = 7284
+)
+
+// heldByPool is true for a job held because its pool is suspended.
+var heldByPool = fmt.Sprintf("HoldReasonCode =?= %d && HoldReasonSubCode =?= %d", PoolHoldCode, PoolHoldSubCode)
+
+// notHeldByPool is its opposite; an ad without a hold has neither attribute.
+var notHeldByPool = fmt.Sprintf("(HoldReasonCode =!= %d || HoldReasonSubCode =!= %d)", PoolHoldCode, PoolHoldSubCode)
+
+// HeldByPool reports whether the job is on hold because its pool is suspended.
+func (j Job) HeldByPool() bool {
+	return j.Status == Held && j.HoldReasonCode == PoolHoldCode && j.HoldReasonSubCode == PoolHoldSubCode
+}
+
+// PoolConstraint matches the jobs of these HTCJobs that were sent by way of a pool.
+func PoolConstraint(pool string, uids ...string) string {
+	return fmt.Sprintf("%s =?= %s && %s", attrPool, classad.Quote(pool), UIDsConstraint(uids...))
+}
+
+// HoldIdle puts the matching jobs that wait for a slot on hold, as those of a suspended pool. It is not an error if none match;
+// condor_hold reports the same for jobs that this identity may not hold.
+func (c *Client) HoldIdle(ctx context.Context, id Identity, constraint, reason string) error {
+	return c.change(ctx, id, "condor_hold", fmt.Sprintf("JobStatus == %d && (%s)", Idle, constraint), "-reason", reason, "-subcode", fmt.Sprint(PoolHoldSubCode))
+}
+
+// ReleaseHeld ends the hold of the matching jobs that HoldIdle held, and of no others. It is not an error if none match.
+func (c *Client) ReleaseHeld(ctx context.Context, id Identity, constraint, reason string) error {
+	return c.change(ctx, id, "condor_release", fmt.Sprintf("JobStatus == %d && %s && (%s)", Held, heldByPool, constraint), "-reason", reason)
+}
+
+// change runs one of the commands that change the state of the jobs that a constraint matches.
+func (c *Client) change(ctx context.Context, id Identity, name, constraint string, more ...string) error {
+	args, err := c.target(ctx, id)
+	if err != nil {
+		return err
+	}
+	args = append(append(args, "-constraint", constraint), more...)
+	var out bytes.Buffer
+	return c.run(ctx, command{
+		name: name, args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out),
+		answers: func(e *Error) bool { return e.ExitCode == 1 && nothingMatched(e.Stderr) },
+	})
+}

@@ -1,0 +1,57 @@
+package scheddtest
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Names of the commands for Fail and Calls.
+const (
+	HoldIdle    = "HoldIdle"
+	ReleaseHeld = "ReleaseHeld"
+)
+
+// HoldIdle holds the matching idle jobs of the same account, as condor_hold does.
+func (s *Schedd) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	return s.change(ctx, id, HoldIdle, constraint, func(j *schedd.Job) bool {
+		if j.Status != schedd.Idle {
+			return false
+		}
+		j.LastStatus, j.Status = j.Status, schedd.Held
+		j.HoldReasonCode, j.HoldReasonSubCode, j.HoldReason = schedd.PoolHoldCode, schedd.PoolHoldSubCode, reason+" (by user "+j.Owner+")"
+		return true
+	})
+}
+
+// ReleaseHeld releases the matching jobs of the same account that HoldIdle held.
+func (s *Schedd) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, _ string) error {
+	return s.change(ctx, id, ReleaseHeld, constraint, func(j *schedd.Job) bool {
+		if !j.HeldByPool() {
+			return false
+		}
+		j.LastStatus, j.Status = j.Status, schedd.Idle
+		j.HoldReasonCode, j.HoldReasonSubCode, j.HoldReason = 0, 0, ""
+		return true
+	})
+}
+
+func (s *Schedd) change(ctx context.Context, id schedd.Identity, name, constraint string, one func(*schedd.Job) bool) error {
+	f := s.call(ctx, name)
+	if f.Err != nil && !f.After {
+		return f.Err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.queue {
+		j := &s.queue[i]
+		hit, err := match(*j, constraint)
+		if err != nil {
+			return err
+		}
+		if hit && (j.Owner == "" || j.Owner == account(id)) && one(j) {
+			j.EnteredCurrentStatus = s.now().Unix()
+		}
+	}
+	return f.Err
+}
