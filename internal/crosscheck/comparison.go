@@ -76,9 +76,9 @@ func (k *comparison) wants(j schedd.Job) bool {
 
 // needsReason reports whether a job cannot be judged without HTCondor's reasons: because it was removed, ended without an
 // output, or is held and was not at the last check, or was held for another reason. The job's owner decides how long reasons are, so they are requested
-// only when they are new.
+// only when they are new; htcd knows its own.
 func (k *comparison) needsReason(j schedd.Job) bool {
-	if j.Reasoned || j.Status != schedd.Removed && !j.Held() && !j.MayLack() || !k.wants(j) {
+	if j.Reasoned || j.HeldByPool() || j.Status != schedd.Removed && !j.Held() && !j.MayLack() || !k.wants(j) {
 		return false
 	}
 	known := heldAsBefore(k.rows[j.Proc], j) && time.Unix(j.EnteredCurrentStatus, 0).Before(k.run.Checked.Add(-Settling))

@@ -16,6 +16,9 @@ const (
 	ReasonRemoved = "Removed"
 	ReasonLost    = "Lost"
 
+	// ReasonPoolSuspended: htcd holds the job because its pool is suspended.
+	ReasonPoolSuspended = "PoolSuspended"
+
 	// ReasonStagingFailed: the job's files never arrived at the schedd.
 	ReasonStagingFailed = "StagingFailed"
 )
@@ -29,6 +32,7 @@ type Observation struct {
 	jobStatus schedd.JobStatus
 	outcome   schedd.Outcome
 	hold      string    // why it is held
+	byPool    bool      // it is held because its pool is suspended
 	started   time.Time // when HTCondor last started it
 
 	read     *ledger.Proc // the row before HTCondor was asked; nil: unknown
@@ -57,6 +61,9 @@ func Ad(j schedd.Job, at time.Time) Observation {
 		if j.HoldReasonCode == schedd.HoldTooMuchOutput {
 			o.hold += "; the site bounds what a job may leave behind (--max-output): leave less, or name what is wanted in transfer_output_files"
 		}
+	}
+	if j.HeldByPool() {
+		o.hold, o.byPool = "its HTCPool is suspended"+holdCode(j), true
 	}
 	if stop := stopOf(j); stop != "" && o.outcome.State == schedd.OutcomeRemoved {
 		o.outcome.Reason = stop

@@ -57,6 +57,9 @@ func (o Observation) apply(p ledger.Proc) (ledger.Proc, bool) {
 		p.Fetched, p.Stderr = ledger.NotFetched, ""
 		if o.hold != "" {
 			p.Reason, p.Message = reasonHeld, o.hold
+			if o.byPool {
+				p.Reason = ReasonPoolSuspended
+			}
 		}
 		if ended {
 			p.Changed = o.at

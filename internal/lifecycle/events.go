@@ -17,6 +17,9 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
 		return failureNews(s, phase)
 	case v1alpha1.PhaseHeld:
+		if s.Held != nil && s.Held.Reason == crosscheck.ReasonPoolSuspended {
+			return s.Held.Reason, heldByPool(s)
+		}
 		if s.Held != nil {
 			return "Held", fmt.Sprintf("%s held; %s: %s", IsOrAre(n.Held, "job"), nameOf(s, *s.Held), s.Held.Message)
 		}
@@ -31,6 +34,12 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 		return "Suspended", message
 	}
 	return "", ""
+}
+
+// heldByPool says why jobs of a suspended pool do not start.
+func heldByPool(s Situation) string {
+	return fmt.Sprintf("%s held, %s among them: HTCPool %s is suspended; what waited for a slot there starts no sooner than it is Online or Draining again",
+		IsOrAre(s.Counts.Held, "job"), nameOf(s, *s.Held), s.Run.Pool)
 }
 
 // failureNews says why an attempt has failed.

@@ -316,6 +316,8 @@ func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situa
 
 func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
 	switch {
+	case s.Held != nil && s.Held.Reason == crosscheck.ReasonPoolSuspended:
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, s.Held.Reason, heldByPool(s))
 	case s.Held != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", fmt.Sprintf("%s held; %s: %s. Mend the cause and condor_release it; or set spec.suspend to true and, when Suspended, to false, which sends all jobs again; or delete the HTCJob",
 			Plural(s.Counts.Held, "job"), nameOf(s, *s.Held), s.Held.Message))

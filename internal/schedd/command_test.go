@@ -108,6 +108,8 @@ func TestCommandLines(t *testing.T) {
 		"condor_q":       fmt.Sprintf(record, log),
 		"condor_history": fmt.Sprintf(record, log) + `printf '[\n]\n'`,
 		"condor_rm":      fmt.Sprintf(record, log),
+		"condor_hold":    fmt.Sprintf(record, log),
+		"condor_release": fmt.Sprintf(record, log),
 	})
 	dir := staged(t, 1)
 	none := func(Job) error { return nil }
@@ -121,6 +123,11 @@ func TestCommandLines(t *testing.T) {
 			return client.History(t.Context(), Identity{}, "A == 1", HistoryBounds{2, 3, "4.5"}, none)
 		}, "-name schedd.test -pool pool.test -backwards -json -attributes " + Projection + " -constraint A == 1 -since 4.5 -limit 2 -scanlimit 3 in /"},
 		"remove": {func() error { return client.Remove(t.Context(), Identity{}, "A == 1", " because\nof it ") }, "-name schedd.test -pool pool.test -constraint A == 1 -reason because of it in /"},
+		"hold": {func() error {
+			return client.HoldIdle(t.Context(), Identity{}, PoolConstraint("grid", "a", "b"), "no reason")
+		}, `-name schedd.test -pool pool.test -constraint JobStatus == 1 && (HTCPool =?= "grid" && member(HTCJobUID, {"a","b"})) -reason no reason -subcode 7284 in /`},
+		"release": {func() error { return client.ReleaseHeld(t.Context(), Identity{}, "A || B", "done") },
+			`-name schedd.test -pool pool.test -constraint JobStatus == 5 && HoldReasonCode =?= 1 && HoldReasonSubCode =?= 7284 && (A || B) -reason done in /`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_ = os.Remove(log)
