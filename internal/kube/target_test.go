@@ -39,6 +39,14 @@ func (p *pools) Remove(ctx context.Context, id schedd.Identity, constraint, reas
 	return p.at[id.Endpoint].Remove(ctx, id, constraint, reason)
 }
 
+func (p *pools) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	return p.at[id.Endpoint].HoldIdle(ctx, id, constraint, reason)
+}
+
+func (p *pools) ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	return p.at[id.Endpoint].ReleaseHeld(ctx, id, constraint, reason)
+}
+
 func (p *pools) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
 	return p.at[id.Endpoint].Transfer(ctx, id, procs, dir)
 }
