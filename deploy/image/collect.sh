@@ -11,8 +11,8 @@ shift
 
 programs=$(for name; do command -v "$name"; done)
 
-# HTCondor opens the Kerberos libraries by name when it authenticates.
-loaded=$(ldconfig -p | sed -n 's/.* => \(.*\/lib\(krb5\|krb5support\|k5crypto\|com_err\|gssapi_krb5\|keyutils\)\.so\..*\)/\1/p')
+# HTCondor opens the libraries of Kerberos, TLS and SciTokens by name when it authenticates.
+loaded=$(ldconfig -p | sed -n 's/.* => \(.*\/lib\(krb5\|krb5support\|k5crypto\|com_err\|gssapi_krb5\|keyutils\|ssl\|crypto\|SciTokens\)\.so\..*\)/\1/p')
 
 # Debian's /lib is a link to /usr/lib; the copy must not turn it into a directory.
 # shellcheck disable=SC2086 # lists of paths without spaces

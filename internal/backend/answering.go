@@ -53,7 +53,7 @@ func (a *Answering) about(ctx context.Context, id schedd.Identity, command func(
 
 // Answers asks the small question and records the answer.
 func (a *Answering) Answers(ctx context.Context, id schedd.Identity) error {
-	_, err, _ := a.asking.Do(fmt.Sprintf("%q", []string{id.Endpoint.Collector, id.Endpoint.Schedd, id.CCache, id.Tokens}), func() (any, error) {
+	_, err, _ := a.asking.Do(fmt.Sprintf("%q", id), func() (any, error) {
 		return nil, a.question(ctx, id)
 	})
 	switch {

@@ -81,7 +81,11 @@ func (k *Keeper) Proof(ctx context.Context, c Credential) (Proof, error) {
 		if err != nil {
 			return Proof{}, explain("", err)
 		}
-		return Proof{schedd.Identity{Tokens: t.Dir}, "token of " + t.Subject, t.Expires}, nil
+		id := schedd.Identity{Tokens: t.Dir}
+		if t.Claims != "" {
+			id = schedd.Identity{SciToken: t.File, Claims: t.Claims}
+		}
+		return Proof{id, "token of " + t.Whose, t.Expires}, nil
 	}
 	t, err := k.Tickets.Ticket(ctx, c.kerberos)
 	if err != nil {

@@ -72,6 +72,12 @@ func TestAProofIsByTicketOrByToken(t *testing.T) {
 	require.FileExists(t, filepath.Join(got.Identity.Tokens, "token"))
 	require.Empty(t, got.Identity.CCache)
 
+	text = encode([]byte(`{}`)) + "." + encode([]byte(`{"exp":4000000000,"iss":"https://i","sub":"alice"}`)) + "." + encode([]byte("signed"))
+	sci, err := prove("token", text)
+	require.NoError(t, err)
+	require.Equal(t, "token of alice by https://i", sci.By)
+	require.FileExists(t, sci.Identity.SciToken)
+	require.Empty(t, sci.Identity.Tokens)
 	_, err = prove("token", "hush")
 	var e *Error
 	require.ErrorAs(t, err, &e)

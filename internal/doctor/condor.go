@@ -65,7 +65,7 @@ func ticket(keeper *credential.Keeper, cred *credential.Credential, id *schedd.I
 		switch {
 		case proof.Expires.IsZero():
 			return proof.By + ", which has no end", nil
-		case left >= 30*time.Minute:
+		case left >= 30*time.Minute, id.SciToken != "" && left >= 5*time.Minute: // SciTokens are short-lived
 			return fmt.Sprintf("%s, good for %s", proof.By, left), nil
 		case cred.IsToken():
 			return "", &Trouble{fmt.Sprintf("the %s ends in %s", proof.By, left), askAnew}
@@ -74,7 +74,7 @@ func ticket(keeper *credential.Keeper, cred *credential.Credential, id *schedd.I
 	}}
 }
 
-const askAnew = "put a new token into the Secret (condor_token_create, by an administrator of the pool); htcd sees the change by itself"
+const askAnew = "put a new token into the Secret (condor_token_create, by an administrator of the pool; or a new one of the SciToken's issuer); htcd sees the change by itself"
 
 func ticketTrouble(err error) error {
 	do := map[string]string{
@@ -133,7 +133,7 @@ func scheddTrouble(about string, err error) error {
 	case schedd.NotAuthorised:
 		do = notLetIn
 	case schedd.Credentials:
-		do = "check SEC_CLIENT_AUTHENTICATION_METHODS in condor_config, and that the schedd accepts tickets of this realm, or tokens of this issuer and key"
+		do = "check SEC_CLIENT_AUTHENTICATION_METHODS in condor_config, and that the pool accepts tickets of this realm, or tokens of this issuer and key"
 	}
 	return &Trouble{about + err.Error(), do}
 }

@@ -133,11 +133,11 @@ func New(build Build) *Metrics {
 
 	m.commands = m.counters("condor_commands_total", "runs of HTCondor's commands, by `command` and `result`: `OK`, or the kind of error", "command", "result")
 	m.commandTime = m.histograms("condor_command_duration_seconds", "how long they took, whatever their result", slow, "command")
-	m.ticketAsks = m.counters("ticket_requests_total", "requests for a Kerberos ticket or an IDTOKEN, most of them served from a cache, by `result`: `OK`, or the reason as in the condition Credentials", "result")
+	m.ticketAsks = m.counters("ticket_requests_total", "requests for a Kerberos ticket or a token, most of them served from a cache, by `result`: `OK`, or the reason as in the condition Credentials", "result")
 	m.ticketAsks.WithLabelValues(ok)
 	m.tickets = newTickets(
-		m.lookedUp("secret_usable", "1 when a `secret` (namespace/name) currently gives a Kerberos ticket, or holds an IDTOKEN that has not expired; 0 when it does not, or does not exist; only Secrets that were needed in the last 15 minutes", "secret"),
-		m.lookedUp("ticket_expiry_timestamp_seconds", "expiry of the Kerberos ticket or the IDTOKEN of such a `secret`, as Unix time; absent while it is not usable, or if it never expires", "secret"))
+		m.lookedUp("secret_usable", "1 when a `secret` (namespace/name) currently gives a Kerberos ticket, or holds a token that has not expired; 0 when it does not, or does not exist; only Secrets that were needed in the last 15 minutes", "secret"),
+		m.lookedUp("ticket_expiry_timestamp_seconds", "expiry of the Kerberos ticket or the token of such a `secret`, as Unix time; absent while it is not usable, or if it never expires", "secret"))
 	m.registry.MustRegister(m.tickets)
 
 	m.writes = m.counters("ledger_writes_total", "transactions that write the ledger, by `result`: `OK`, `Rejected` (by the caller: no fault), `TimedOut`, `Unavailable` (full, read-only, locked), `Damaged`", "result")

@@ -23,10 +23,12 @@ type Options struct {
 // 20 s by themselves, condor_submit not even after 300 s.
 const DefaultTimeout = 60 * time.Second
 
-// Identity is the account of a command and its destination. It has a ticket or a token.
+// Identity is the account of a command and its destination. It has a ticket, an IDTOKEN or a SciToken.
 type Identity struct {
 	CCache   string // path of a Kerberos credential cache; empty: none
 	Tokens   string // directory with an IDTOKEN and nothing else; empty: none
+	SciToken string // path of a token whose issuer is not the pool; empty: none
+	Claims   string // what that token says about itself, for people
 	Endpoint Endpoint
 }
 

@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -97,13 +98,14 @@ func (c *Client) environment(id Identity) []string {
 		ccache = id.CCache
 	}
 	env = append(env, "KRB5CCNAME=FILE:"+ccache)
-	// Nor may it use a token of this machine. With this set, SEC_TOKEN_SYSTEM_DIRECTORY is ignored.
-	tokens := "/nonexistent"
-	if id.Tokens != "" {
-		tokens = id.Tokens
+	// Nor may it use a token of this machine. With these set, SEC_TOKEN_SYSTEM_DIRECTORY and /tmp/bt_u<uid> are ignored.
+	env = append(env, "_condor_SEC_TOKEN_DIRECTORY="+cmp.Or(id.Tokens, "/nonexistent"), "_condor_SCITOKENS_FILE="+cmp.Or(id.SciToken, "/nonexistent"))
+	switch {
+	case id.Tokens != "":
 		env = append(env, "_condor_SEC_CLIENT_AUTHENTICATION_METHODS=IDTOKENS")
+	case id.SciToken != "":
+		env = append(env, "_condor_SEC_CLIENT_AUTHENTICATION_METHODS=SCITOKENS")
 	}
-	env = append(env, "_condor_SEC_TOKEN_DIRECTORY="+tokens)
 	// The command line names the same schedd. This also shows it to settings that depend on it, such as
 	// CREDD_HOST = $(SCHEDD_HOST), and to a configuration made by a site's own command.
 	if id.Endpoint.Schedd != "" {

@@ -159,7 +159,7 @@ func TestToolsSeeNothingOfOurEnvironment(t *testing.T) {
 			names = append(names, name)
 		}
 	}
-	require.ElementsMatch(t, []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "CONDOR_CONFIG", "KRB5_CONFIG", "KRB5CCNAME", "_condor_SEC_TOKEN_DIRECTORY"}, names)
+	require.ElementsMatch(t, []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "CONDOR_CONFIG", "KRB5_CONFIG", "KRB5CCNAME", "_condor_SEC_TOKEN_DIRECTORY", "_condor_SCITOKENS_FILE"}, names)
 }
 
 func TestAnIdentityShowsWhatIsItsAndNothingElse(t *testing.T) {
@@ -169,10 +169,12 @@ func TestAnIdentityShowsWhatIsItsAndNothingElse(t *testing.T) {
 		id   Identity
 		want []string
 	}{
-		"a ticket": {Identity{CCache: "/shm/cc"}, []string{"KRB5CCNAME=FILE:/shm/cc", "_condor_SEC_TOKEN_DIRECTORY=/nonexistent"}},
-		"a token": {Identity{Tokens: "/shm/t"}, []string{"KRB5CCNAME=FILE:/nonexistent", "_condor_SEC_TOKEN_DIRECTORY=/shm/t",
-			"_condor_SEC_CLIENT_AUTHENTICATION_METHODS=IDTOKENS"}},
-		"neither": {Identity{}, []string{"KRB5CCNAME=FILE:/nonexistent", "_condor_SEC_TOKEN_DIRECTORY=/nonexistent"}},
+		"a ticket": {Identity{CCache: "/shm/cc"}, []string{"KRB5CCNAME=FILE:/shm/cc", "_condor_SEC_TOKEN_DIRECTORY=/nonexistent", "_condor_SCITOKENS_FILE=/nonexistent"}},
+		"an IDTOKEN": {Identity{Tokens: "/shm/t"}, []string{"KRB5CCNAME=FILE:/nonexistent", "_condor_SEC_TOKEN_DIRECTORY=/shm/t",
+			"_condor_SEC_CLIENT_AUTHENTICATION_METHODS=IDTOKENS", "_condor_SCITOKENS_FILE=/nonexistent"}},
+		"a SciToken": {Identity{SciToken: "/shm/t/token", Claims: "its claims"}, []string{"KRB5CCNAME=FILE:/nonexistent", "_condor_SEC_TOKEN_DIRECTORY=/nonexistent",
+			"_condor_SEC_CLIENT_AUTHENTICATION_METHODS=SCITOKENS", "_condor_SCITOKENS_FILE=/shm/t/token"}},
+		"none": {Identity{}, []string{"KRB5CCNAME=FILE:/nonexistent", "_condor_SEC_TOKEN_DIRECTORY=/nonexistent", "_condor_SCITOKENS_FILE=/nonexistent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, client.Remove(t.Context(), c.id, "true", ""))
@@ -180,7 +182,7 @@ func TestAnIdentityShowsWhatIsItsAndNothingElse(t *testing.T) {
 			require.NoError(t, err)
 			var shown []string
 			for line := range strings.Lines(string(env)) {
-				if strings.HasPrefix(line, "KRB5CCNAME=") || strings.Contains(line, "_SEC_") {
+				if strings.HasPrefix(line, "KRB5CCNAME=") || strings.Contains(line, "_SEC_") || strings.Contains(line, "_SCITOKENS_") {
 					shown = append(shown, strings.TrimSpace(line))
 				}
 			}
@@ -201,6 +203,7 @@ func TestATokenThatIsNotTakenIsToldFromAScheddThatIsAway(t *testing.T) {
 		words       string
 	}{
 		"the collector refuses it":  {silent, asked + refused, Identity{Tokens: "/t"}, Credentials, "iss has to be the pool's TRUST_DOMAIN"},
+		"the collector denies it":   {silent, asked + `echo '#SECMAN:2010:Received "DENIED" from server for user a@b using method SCITOKENS.'; exit 1`, Identity{Tokens: "/t"}, NotAuthorised, "DENIED"},
 		"the collector takes it":    {silent, asked + "exit 0", Identity{Tokens: "/t"}, Unreachable, "Couldn't contact"},
 		"the collector is away":     {silent, asked + `echo "ERROR: failed to make connection to <pool.test>" >&2; exit 1`, Identity{Tokens: "/t"}, Unreachable, "Couldn't contact"},
 		"the schedd refuses it":     {`echo AUTHENTICATE:1004:Failed >&2; exit 1`, "exit 99", Identity{Tokens: "/t"}, Credentials, "AUTHENTICATE:1004"},
@@ -214,6 +217,34 @@ func TestATokenThatIsNotTakenIsToldFromAScheddThatIsAway(t *testing.T) {
 			require.ErrorContains(t, err, c.words)
 		})
 	}
+}
+
+// HTCondor's tools show only in their debugging output why a SciToken did not help.
+func TestWhyASciTokenDidNotHelpIsTold(t *testing.T) {
+	const refused = `echo AUTHENTICATE:1004:Failed >&2; exit 1`
+	const shows = `echo "11/22/26 15:00:00 %s" >&2; echo "#AUTHENTICATE:1003:Failed to authenticate with any method"; exit 1`
+	for name, c := range map[string]struct{ debugged, words string }{
+		"the token":           {"SSL Auth: Server has rejected our token!", "the collector does not accept this token, with its claims: "},
+		"the authority":       {"SSL: library failure: error:0A000086:SSL routines::certificate verify failed", "AUTH_SSL_CLIENT_CAFILE"},
+		"the host's name":     {"SSL Auth: Error on check of peer certificate", "for another host name"},
+		"an address":          {"No SSL host name specified.\n11/22/26 15:00:00 SSL Auth: Error on check of peer certificate", "named by an address"},
+		"the library":         {"Failed to open SciTokens library: libSciTokens.so.0: cannot open shared object file", "libSciTokens.so.0 is missing"},
+		"the pool's methods":  {"HANDSHAKE: server replied (method = 0)", "it must accept SCITOKENS"},
+		"nothing that is new": {"something", "it must accept SCITOKENS"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := tools(t, long, map[string]string{"condor_q": refused, "condor_ping": fmt.Sprintf(shows, c.debugged)})
+			err := client.Queue(t.Context(), Identity{SciToken: "/t", Claims: "its claims"}, "true", func(Job) error { return nil })
+			require.Equal(t, Credentials, KindOf(err), "%v", err)
+			require.ErrorContains(t, err, c.words)
+			require.ErrorContains(t, err, "AUTHENTICATE:1004:Failed")
+		})
+	}
+	t.Run("the schedd alone", func(t *testing.T) {
+		client := tools(t, long, map[string]string{"condor_q": refused, "condor_ping": `[ "$2 $3" = "-type COLLECTOR" ] || { echo "Server has rejected our token!" >&2; exit 1; }`})
+		err := client.Queue(t.Context(), Identity{SciToken: "/t", Claims: "its claims"}, "true", func(Job) error { return nil })
+		require.ErrorContains(t, err, "the schedd does not accept this token")
+	})
 }
 
 const twoJobs = `[

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -78,10 +80,11 @@ func generic(b *trial.Bench) []string {
 	world, err := parts.Open(b.Lab)
 	require.NoError(b.T, err)
 	file := b.Lab.Path("condor", "generic.conf")
-	require.NoError(b.T, os.WriteFile(file, []byte(config.Data["condor_config"]+parts.SiteOf(world)), 0o644))
+	trust := "AUTH_SSL_CLIENT_CAFILE = " + parts.ReceiverCA(world) + "\n"
+	require.NoError(b.T, os.WriteFile(file, []byte(config.Data["condor_config"]+parts.SiteOf(world)+trust), 0o644))
 	settings.Data["HTCD_CONDOR_CONFIG"] = file
 	settings.Data["HTCD_SCHEDD"] = world.Host()
-	settings.Data["HTCD_POOL"] = fmt.Sprintf("%s:%d", world.Address, world.Ports.Condor)
+	settings.Data["HTCD_POOL"] = fmt.Sprintf("%s:%d", world.Host(), world.Ports.Condor) // a host certificate is for a name
 	flags := []string{"--krb5-config="}
 	for name, value := range settings.Data {
 		flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "HTCD_"), "_", "-"))
@@ -110,7 +113,7 @@ func TestAPoolWithTokensAndWithoutKerberos(t *testing.T) {
 	_, err = all.Lab.Run(ctx, "kubectl", "apply", "-f", rules)
 	require.NoError(t, err)
 	common := keep(all, "default", condorToken, map[string]string{"token": tokenOf(all, parts.TokenAsk{Account: "robot", Life: time.Hour}) + "\n"})
-	flags := append(generic(all), "--namespace-secrets", "--pool-secrets=another-token")
+	flags := append(generic(all), "--namespace-secrets", "--pool-secrets=another-token,sci-token")
 	htcd, kdc := all.Lab.Part("htcd"), all.Lab.Part("kdc")
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(ctx)
@@ -136,7 +139,55 @@ func TestAPoolWithTokensAndWithoutKerberos(t *testing.T) {
 			require.Contains(t, found["ticket"].Message, "token of robot@"+parts.Domain+", good for")
 			require.Contains(t, found["authorisation"].Message, "as those of robot")
 		})
+		t.Run("the doctor looks at SciTokens", func(t *testing.T) { t.Parallel(); examined(t, all.Lab, flags) })
 	})
+}
+
+// sciToken returns what the lab's issuer of SciTokens gives alice.
+func sciToken(b *trial.Bench, claims map[string]any) map[string]string {
+	b.T.Helper()
+	text, err := parts.SciToken(b.Lab, "alice", claims)
+	require.NoError(b.T, err)
+	return map[string]string{"token": text}
+}
+
+// examined runs the doctor with SciTokens in place of the common account.
+func examined(t *testing.T, l *lab.Lab, flags []string) {
+	b := trial.New(t)
+	flags = append(slices.Clone(flags), "--kinit-secret=sci-token")
+	remove := keep(b, "default", "sci-token", sciToken(b, nil))
+	t.Cleanup(func() { remove(context.WithoutCancel(t.Context())) })
+	for name, c := range map[string]struct {
+		claims          map[string]any
+		flags           []string
+		check, says, to string
+	}{
+		"whole":                   {nil, nil, "", "", ""},
+		"almost at its end":       {map[string]any{"exp": time.Now().Unix() + 240}, nil, "ticket", "ends in", "a new one of the SciToken's issuer"},
+		"for another audience":    {map[string]any{"aud": "https://elsewhere.example.org"}, nil, "schedd", "does not accept this token, with iss", "tokens of this issuer"},
+		"a pool that is a number": {nil, []string{"--pool=" + pool(t, l)}, "schedd", "named by an address", "SEC_CLIENT_AUTHENTICATION_METHODS"},
+		"for reading":             {map[string]any{"scope": "condor:/READ"}, nil, "authorisation", "must grant reading and writing", "ALLOW_WRITE"},
+	} {
+		keep(b, "default", "sci-token", sciToken(b, c.claims))
+		found := doctor(t, l, append(slices.Clone(flags), c.flags...)...)
+		if c.check == "" {
+			require.Empty(t, problems(found), "%+v", found)
+			require.Contains(t, found["ticket"].Message, "token of alice@example.org by "+parts.SciTokenIssuer)
+			require.Contains(t, found["authorisation"].Message, "as those of alice")
+			continue
+		}
+		require.Equal(t, []string{c.check}, problems(found), "%s: %+v", name, found)
+		require.Contains(t, found[c.check].Message, c.says, name)
+		require.Contains(t, found[c.check].Do, c.to, name)
+	}
+}
+
+// pool returns the collector by its address.
+func pool(t *testing.T, l *lab.Lab) string {
+	t.Helper()
+	world, err := parts.Open(l)
+	require.NoError(t, err)
+	return fmt.Sprintf("%s:%d", world.Address, world.Ports.Condor)
 }
 
 func accounts(t *testing.T) {
@@ -144,14 +195,20 @@ func accounts(t *testing.T) {
 	alice := tokenOf(hers, parts.TokenAsk{Account: "alice"}) // without an expiry
 	keep(hers, hers.Namespace, condorToken, map[string]string{"token": alice})
 	keep(theirs, theirs.Namespace, "another-token", map[string]string{"token": alice})
+	keep(theirs, theirs.Namespace, "sci-token", sciToken(theirs, nil))
 
 	const source = "echo \"I am $1\"; echo made > made; exit 3\n"
+	named := func(secret string) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: secret} }
+	}
 	ran := map[string]*v1alpha1.HTCJob{
 		"robot":                         theirs.Create("job", source, trial.Unpacked),
 		"alice":                         hers.Create("job", source, trial.Unpacked),
-		"alice, whose Secret was named": theirs.Create("chosen", source, trial.Unpacked, func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{SecretName: "another-token"} }),
+		"alice, whose Secret was named": theirs.Create("chosen", source, trial.Unpacked, named("another-token")),
+		"alice, with a SciToken":        theirs.Create("sci", source, trial.Unpacked, named("sci-token")),
 	}
 	kept := hers.Create("kept", "sleep 1000\n", trial.Unpacked)
+	sciKept := theirs.Create("sci-kept", "sleep 1000\n", trial.Unpacked, named("sci-token"))
 	for account, job := range ran {
 		b := hers
 		if job.Namespace == theirs.Namespace {
@@ -168,9 +225,11 @@ func accounts(t *testing.T) {
 
 	running := hers.Phase("kept", v1alpha1.PhaseRunning)
 	require.Equal(t, []string{running.Status.JobID[0] + " alice"}, hers.Condor("condor_q", trial.Tagged(kept), "Owner"))
+	theirs.Phase("sci-kept", v1alpha1.PhaseRunning)
 	gone(hers)
 	gone(theirs)
 	require.Empty(t, hers.Condor("condor_q", trial.Tagged(kept)))
+	require.Empty(t, theirs.Condor("condor_q", trial.Tagged(sciKept)))
 }
 
 // gone deletes the HTCJobs while their accounts still exist.
@@ -184,6 +243,10 @@ type spoiltToken struct {
 	secret            func(*trial.Bench) map[string]string
 	condition, reason string
 	says              string
+}
+
+func issued(claims map[string]any) func(*trial.Bench) map[string]string {
+	return func(b *trial.Bench) map[string]string { return sciToken(b, claims) }
 }
 
 func asked(ask parts.TokenAsk) func(*trial.Bench) map[string]string {
@@ -213,6 +276,22 @@ var spoilt = map[string]spoiltToken{
 	"whose token is of another pool": {
 		asked(parts.TokenAsk{Account: "alice", Issuer: "elsewhere.invalid"}),
 		v1alpha1.ConditionCredentials, "Credentials", "TRUST_DOMAIN",
+	},
+	"whose SciToken has ended": {
+		issued(map[string]any{"exp": 1_700_000_000}),
+		v1alpha1.ConditionCredentials, "TokenExpired", "the token of alice@example.org by " + parts.SciTokenIssuer + " ended at",
+	},
+	"whose SciToken is for another audience": {
+		issued(map[string]any{"aud": "https://elsewhere.example.org"}),
+		v1alpha1.ConditionCredentials, "Credentials", "does not accept this token, with iss",
+	},
+	"whose SciToken is of an unknown issuer": {
+		issued(map[string]any{"iss": "https://elsewhere.invalid"}),
+		v1alpha1.ConditionCredentials, "Credentials", `does not accept this token, with iss "https://elsewhere.invalid"`,
+	},
+	"whose SciToken is for reading": {
+		issued(map[string]any{"scope": "condor:/READ"}),
+		v1alpha1.ConditionSubmitted, "NotAuthorised", "must grant reading and writing",
 	},
 	"whose token is for reading": {
 		asked(parts.TokenAsk{Account: "alice", Only: []string{"READ"}}),

@@ -20,9 +20,36 @@ import (
 
 const (
 	insideVariable = "HTCD_TEST_INSIDE"
-	// tokenVariable names a file with a token for alice: inside, the pool's key cannot be read.
-	tokenVariable = "HTCD_TEST_TOKEN"
+	// tokensVariable names a directory of tokens: inside, the keys to sign them cannot be read.
+	tokensVariable = "HTCD_TEST_TOKENS"
 )
+
+// sciTokens are claims of SciTokens for alice, by the name of their file.
+var sciTokens = map[string]map[string]any{
+	"scitoken": nil, "wlcg": {"ver": nil, "wlcg.ver": "1.0", "aud": "https://wlcg.cern.ch/jwt/v1/any", "scope": "compute.read compute.create compute.modify compute.cancel"},
+	"audience": {"aud": "https://elsewhere.example.org"}, "issuer": {"iss": "https://elsewhere.invalid"}, "nobody": {"sub": "0b1c"},
+	"reading": {"scope": "condor:/READ"}, "scopeless": {"scope": "storage.read:/"}, "long": {"x": strings.Repeat("x", 11_000)},
+}
+
+// writeTokens writes an IDTOKEN of the pool for alice, and the SciTokens.
+func writeTokens(l *lab.Lab, dir string) error {
+	alice, err := parts.Token(context.Background(), l, parts.TokenAsk{Account: "alice", Life: time.Hour, Only: []string{"READ", "WRITE"}})
+	if err != nil {
+		return err
+	}
+	tokens := map[string]string{"idtoken": alice}
+	for name, claims := range sciTokens {
+		if tokens[name], err = parts.SciToken(l, "alice", claims); err != nil {
+			return err
+		}
+	}
+	for name, text := range tokens {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 func TestMain(m *testing.M) {
 	if os.Getenv(insideVariable) != "" {
@@ -54,15 +81,10 @@ func inside() (int, error) {
 	if err := copyFile(binary, "/proc/self/exe"); err != nil {
 		return 1, err
 	}
-	alice, err := parts.Token(context.Background(), running, parts.TokenAsk{Account: "alice", Life: time.Hour, Only: []string{"READ", "WRITE"}})
-	if err != nil {
+	if err := writeTokens(running, dir); err != nil {
 		return 1, err
 	}
-	token := filepath.Join(dir, "token")
-	if err := os.WriteFile(token, []byte(alice), 0o644); err != nil {
-		return 1, err
-	}
-	args := []string{"as", "htcd", "env", insideVariable + "=1", tokenVariable + "=" + token, "LAB=" + running.Dir, "HTCD_LAB=" + running.Dir, binary}
+	args := []string{"as", "htcd", "env", insideVariable + "=1", tokensVariable + "=" + dir, "LAB=" + running.Dir, "HTCD_LAB=" + running.Dir, binary}
 	for _, a := range os.Args[1:] {
 		if !strings.HasPrefix(a, "-test.testlogfile") { // a file on the host
 			args = append(args, a)

@@ -7,20 +7,23 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
 	idtoken "htc.cern.ch/htcd/internal/schedd/token"
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
-// alices returns a token for alice, signed by the pool.
-func alices(t *testing.T) string {
+// made returns a token by the name of its file.
+func made(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(os.Getenv(tokenVariable))
+	text, err := os.ReadFile(filepath.Join(os.Getenv(tokensVariable), name))
 	require.NoError(t, err)
 	return string(text)
 }
@@ -35,17 +38,27 @@ func forged(issuer, key string) string {
 // show makes the bench authenticate with a token.
 func (b *bench) show(text string) {
 	b.t.Helper()
-	k := idtoken.New(idtoken.Options{Dir: b.t.TempDir()})
+	k := &credential.Keeper{Tickets: krb.New(krb.Options{Dir: b.t.TempDir()}), Tokens: idtoken.New(idtoken.Options{Dir: b.t.TempDir()})}
 	b.t.Cleanup(func() { require.NoError(b.t, k.Close()) })
-	t, err := k.Token(text)
+	c, err := credential.Read(map[string][]byte{"token": []byte(text)})
 	require.NoError(b.t, err)
-	b.id = schedd.Identity{Tokens: t.Dir}
+	proof, err := k.Proof(b.t.Context(), c)
+	require.NoError(b.t, err)
+	b.id = proof.Identity
+	// A host certificate is for a name.
+	b.id.Endpoint.Collector = fmt.Sprintf("%s:%d", b.world.Host(), b.world.Ports.Condor)
 }
 
 func TestWhoComesWithATokenIsServedAsWhoseItIs(t *testing.T) {
 	t.Parallel()
+	for _, name := range []string{"idtoken", "scitoken", "wlcg", "long"} {
+		t.Run(name, func(t *testing.T) { t.Parallel(); served(t, made(t, name)) })
+	}
+}
+
+func served(t *testing.T, text string) {
 	b := newBench(t)
-	b.show(alices(t))
+	b.show(text)
 	account, err := b.Account(t.Context(), b.id)
 	require.NoError(t, err)
 	require.Equal(t, "alice", account)
@@ -70,15 +83,20 @@ func TestWhoComesWithATokenIsServedAsWhoseItIs(t *testing.T) {
 func TestOfATokenThatThePoolDoesNotTakeEveryCommandSaysSo(t *testing.T) {
 	t.Parallel()
 	none := func(schedd.Job) error { return nil }
-	for name, text := range map[string]string{
-		"another issuer's":   forged("elsewhere.invalid", "POOL"),
-		"with another key":   forged(parts.Domain, "OTHER"),
-		"signed by somebody": forged(parts.Domain, "POOL"),
+	spoilt := made(t, "scitoken")
+	for name, c := range map[string]struct{ text, says string }{
+		"another issuer's":              {forged("elsewhere.invalid", "POOL"), "TRUST_DOMAIN"},
+		"with another key":              {forged(parts.Domain, "OTHER"), "TRUST_DOMAIN"},
+		"signed by somebody":            {forged(parts.Domain, "POOL"), "TRUST_DOMAIN"},
+		"a SciToken signed by somebody": {spoilt[:strings.LastIndexByte(spoilt, '.')+1] + base64.RawURLEncoding.EncodeToString(make([]byte, 64)), "does not accept this token, with iss"},
+		"of an unknown issuer":          {made(t, "issuer"), `does not accept this token, with iss "https://elsewhere.invalid"`},
+		"for another audience":          {made(t, "audience"), `aud "https://elsewhere.example.org"`},
+		"without an account":            {made(t, "nobody"), `sub "0b1c"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			b.show(text)
+			b.show(c.text)
 			procs := schedd.Procs{Tag: b.d.Tag, Cluster: 1, Numbers: []int{0}}
 			for command, call := range map[string]func() error{
 				"submit":   func() error { _, err := b.send(); return err },
@@ -91,7 +109,7 @@ func TestOfATokenThatThePoolDoesNotTakeEveryCommandSaysSo(t *testing.T) {
 			} {
 				err := call()
 				require.Equal(t, schedd.Credentials, schedd.KindOf(err), "%s: %v", command, err)
-				require.ErrorContains(t, err, "TRUST_DOMAIN", command)
+				require.ErrorContains(t, err, c.says, command)
 			}
 		})
 	}
@@ -101,7 +119,7 @@ func TestOfATokenThatThePoolDoesNotTakeEveryCommandSaysSo(t *testing.T) {
 func TestNoTokenOfTheMachineRidesAlong(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.show(alices(t))
+	b.show(made(t, "idtoken"))
 	usual, err := os.ReadFile(b.world.Lab.Path("condor", "client.conf"))
 	require.NoError(t, err)
 	config := filepath.Join(t.TempDir(), "client.conf")
@@ -121,4 +139,69 @@ func TestNoTokenOfTheMachineRidesAlong(t *testing.T) {
 	b.show(forged(parts.Domain, "POOL"))
 	_, err = b.Account(t.Context(), b.id)
 	require.Equal(t, schedd.Credentials, schedd.KindOf(err), "%v", err)
+}
+
+func TestASciTokenIsShownOnlyToAServerThatIsTrusted(t *testing.T) {
+	t.Parallel()
+	usual, err := os.ReadFile(newBench(t).world.Lab.Path("condor", "client.conf"))
+	require.NoError(t, err)
+	for name, c := range map[string]struct {
+		config, collector, says string
+	}{
+		"an unknown authority": {"AUTH_SSL_CLIENT_CAFILE = /nonexistent\n", "", "AUTH_SSL_CLIENT_CAFILE"},
+		"an address":           {"", "address", "named by an address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.show(made(t, "scitoken"))
+			if c.collector != "" {
+				b.id.Endpoint.Collector = fmt.Sprintf("%s:%d", b.world.Address, b.world.Ports.Condor)
+			}
+			o := b.options()
+			o.CondorConfig = filepath.Join(t.TempDir(), "client.conf")
+			require.NoError(t, os.WriteFile(o.CondorConfig, append(usual, c.config...), 0o600))
+			b.Client = schedd.New(o)
+			_, err := b.Account(t.Context(), b.id)
+			require.Equal(t, schedd.Credentials, schedd.KindOf(err), "%v", err)
+			require.ErrorContains(t, err, c.says)
+		})
+	}
+}
+
+func TestWhatASciTokenDoesNotGrantIsDenied(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.show(made(t, "reading"))
+	require.NoError(t, b.Queue(t.Context(), b.id, "false", func(schedd.Job) error { return nil }))
+	for _, name := range []string{"reading", "scopeless"} {
+		b.show(made(t, name))
+		_, err := b.send()
+		require.Equal(t, schedd.NotAuthorised, schedd.KindOf(err), "%s: %v", name, err)
+		require.ErrorContains(t, err, "must grant reading and writing", name)
+	}
+}
+
+// A machine may have a SciToken of its own, in the place that WLCG's token discovery names.
+func TestNoSciTokenOfTheMachineRidesAlong(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	usual, err := os.ReadFile(b.world.Lab.Path("condor", "client.conf"))
+	require.NoError(t, err)
+	config := filepath.Join(t.TempDir(), "client.conf")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(usual, "SEC_CLIENT_AUTHENTICATION_METHODS = KERBEROS, SCITOKENS\nCOLLECTOR_HOST = %s:%d\n", b.world.Host(), b.world.Ports.Condor), 0o600))
+	discovered := fmt.Sprintf("/tmp/bt_u%d", os.Getuid())
+	require.NoError(t, os.WriteFile(discovered, []byte(made(t, "scitoken")), 0o600))
+	t.Cleanup(func() { require.NoError(t, os.Remove(discovered)) })
+	ping := exec.CommandContext(t.Context(), "condor_ping", "-name", b.world.Host(), "-type", "SCHEDD", "WRITE")
+	ping.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "CONDOR_CONFIG=" + config, "KRB5CCNAME=FILE:/nonexistent"}
+	said, err := ping.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	require.Contains(t, string(said), "alice@", "it would be taken")
+
+	o := b.options()
+	o.CondorConfig, o.Pool = config, ""
+	b.Client = schedd.New(o)
+	_, err = b.Account(t.Context(), schedd.Identity{})
+	require.Error(t, err)
 }

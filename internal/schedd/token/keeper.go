@@ -19,9 +19,13 @@ import (
 // Token is a token in a directory that HTCondor's tools can use.
 type Token struct {
 	Dir     string    // for SEC_TOKEN_DIRECTORY: it contains only this token
-	Subject string    // the identity it claims
+	File    string    // for SCITOKENS_FILE: the token
+	Whose   string    // the identity it claims, for people
+	Claims  string    // of a SciToken, for people; empty: it is an IDTOKEN
 	Expires time.Time // zero: never
 }
+
+const fileName = "token"
 
 // Options are the settings of a Keeper.
 type Options struct {
@@ -66,9 +70,9 @@ func (k *Keeper) Token(text string) (Token, error) {
 	defer k.mu.Unlock()
 	now := k.o.Now()
 	k.forget(now)
-	if ended(c.expires, now) {
+	if ended(c.expires(), now) {
 		return Token{}, &Error{Expired, fmt.Sprintf("the token of %s ended at %s: put a new one into the secret",
-			c.subject, c.expires.UTC().Format(time.RFC3339))}
+			c.whose(), c.expires().UTC().Format(time.RFC3339))}
 	}
 	if k.dir == nil {
 		if k.dir, err = private.Make(k.o.Dir); err != nil {
@@ -80,8 +84,12 @@ func (k *Keeper) Token(text string) (Token, error) {
 	if err := write(dir, text); err != nil {
 		return Token{}, &Error{Unknown, "token directory: " + err.Error()}
 	}
-	k.entries[id] = &entry{c.expires, now}
-	return Token{dir, c.subject, c.expires}, nil
+	k.entries[id] = &entry{c.expires(), now}
+	t := Token{Dir: dir, File: filepath.Join(dir, fileName), Whose: c.whose(), Expires: c.expires()}
+	if c.isSciToken() {
+		t.Claims = c.String()
+	}
+	return t, nil
 }
 
 func ended(expires, now time.Time) bool { return !expires.IsZero() && !now.Before(expires) }
@@ -112,7 +120,7 @@ func (k *Keeper) forget(now time.Time) {
 // write puts a token into its directory unless it is there already; somebody may have emptied the directory. Tools never see
 // an incomplete file.
 func write(dir, text string) error {
-	file := filepath.Join(dir, "token")
+	file := filepath.Join(dir, fileName)
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}

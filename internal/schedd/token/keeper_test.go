@@ -43,7 +43,7 @@ func TestATokenLiesAloneWhereNobodyElseLooks(t *testing.T) {
 	text := of("alice@lab.htcd", 1_800_000_600)
 	got, err := b.Token(text + "\r\n")
 	require.NoError(t, err)
-	require.Equal(t, "alice@lab.htcd", got.Subject)
+	require.Equal(t, "alice@lab.htcd", got.Whose)
 	require.Equal(t, b.now.Add(10*time.Minute), got.Expires)
 	for dir := got.Dir; dir != filepath.Dir(b.o.Dir); dir = filepath.Dir(dir) {
 		info, err := os.Stat(dir)
@@ -148,11 +148,56 @@ func TestTokensThatCannotWorkAreRefusedWithoutBeingShown(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist, "nothing was written")
 }
 
+// scitoken returns the token of an issuer that is not the pool.
+func scitoken(claims string) string {
+	return made(`{"alg":"ES256","kid":"key"}`, `{"iss":"https://issuer.example.org/x","sub":"0b1c","exp":1800000600`+claims+`}`)
+}
+
+func TestATokenOfAnotherIssuerIsASciToken(t *testing.T) {
+	b := newBench(t)
+	got, err := b.Token(scitoken(`,"aud":["https://a","https://b"],"scope":"compute.read"`))
+	require.NoError(t, err)
+	require.Equal(t, "0b1c by https://issuer.example.org/x", got.Whose)
+	require.Equal(t, `iss "https://issuer.example.org/x", sub "0b1c", aud ["https://a","https://b"], scope "compute.read"`, got.Claims)
+	require.FileExists(t, got.File)
+	require.Equal(t, b.now.Add(10*time.Minute), got.Expires)
+	got, err = b.Token(scitoken(`,"aud":"` + strings.Repeat("a", 1000) + `"`))
+	require.NoError(t, err)
+	require.Contains(t, got.Claims, "a long aud, no scope")
+	got, err = b.Token(made(`{}`, `{"iss":"https://i","sub":"a","exp":1800000600}`))
+	require.NoError(t, err, "an issuer may have one key, without a name")
+	require.NotEmpty(t, got.Claims)
+	b.now = b.now.Add(10 * time.Minute)
+	_, err = b.Token(scitoken(""))
+	require.ErrorContains(t, err, "the token of 0b1c by https://issuer.example.org/x ended at 2027-01-15T08:10:00Z")
+}
+
+func TestSciTokensThatCannotWorkAreRefusedWithoutBeingShown(t *testing.T) {
+	for name, c := range map[string]struct{ text, words string }{
+		"no subject":       {made(`{}`, `{"iss":"https://i","exp":1900000000}`), "no sub"},
+		"odd subject":      {made(`{}`, `{"iss":"https://i","exp":1900000000,"sub":"hush hush"}`), "its sub is not"},
+		"odd issuer":       {made(`{}`, `{"iss":"https://hush\nhush","exp":1900000000,"sub":"a"}`), "its iss is not"},
+		"no expiry":        {made(`{}`, `{"iss":"https://i","sub":"a"}`), "no exp"},
+		"too long":         {scitoken(`,"x":"` + strings.Repeat("hush", 4000) + `"`), "HTCondor reads at most 16000"},
+		"an end of nobody": {made(`{}`, `{"iss":"https://i","sub":"a","exp":1e300}`), "its exp is not"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := newBench(t).Token(c.text)
+			var e *Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, Invalid, e.Kind)
+			require.ErrorContains(t, err, c.words)
+			require.NotContains(t, err.Error(), "hush")
+		})
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(of("alice@lab.htcd", 1_900_000_000))
 	f.Add(made(`{}`, `{}`))
+	f.Add(scitoken(`,"aud":["a"],"scope":7`))
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := parse(text)
-		require.True(t, (err == nil) == (c.subject != ""))
+		require.True(t, err != nil || c.Subject != "")
 	})
 }

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Certificates makes the lab's authority and the certificates of its servers: htcd's receiver and the store of files.
+// Certificates makes the lab's authority and the certificates of its servers: htcd's receiver, the store of files and HTCondor.
 func Certificates(w World) error {
-	for _, dir := range []string{receiverFile(w, ""), storeFile(w, "")} {
+	for _, dir := range []string{receiverFile(w, ""), storeFile(w, ""), w.Lab.Path("condor")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
@@ -25,10 +25,11 @@ func Certificates(w World) error {
 	if err != nil {
 		return err
 	}
-	for i, s := range []struct{ file, account string }{{receiverFile(w, "receiver"), "htcd"}, {storeFile(w, "server"), "www-data"}} {
+	for i, s := range []struct{ file, account string }{{receiverFile(w, "receiver"), "htcd"}, {storeFile(w, "server"), "www-data"}, {w.Lab.Path("condor", "host"), "root"}} {
 		server := &x509.Certificate{
 			SerialNumber: big.NewInt(int64(i) + 2), Subject: pkix.Name{CommonName: filepath.Base(s.file)},
 			KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+			DNSNames:    []string{w.Host()},
 			IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.ParseIP(w.Address)},
 			NotBefore:   authority.NotBefore, NotAfter: authority.NotAfter,
 		}

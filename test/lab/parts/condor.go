@@ -46,6 +46,9 @@ func Condor(ctx context.Context, w World) (*Process, error) {
 	if err := os.WriteFile(filepath.Join(dir, "passwords.d", "POOL"), []byte("lab"), 0o600); err != nil {
 		return nil, err
 	}
+	if err := issuer(ctx, w, dir); err != nil {
+		return nil, err
+	}
 	for file, text := range map[string]string{"server.conf": serverConfig, "client.conf": clientConfig} {
 		if err := render(filepath.Join(dir, file), text, w); err != nil {
 			return nil, err
@@ -107,7 +110,7 @@ func render(file, text string, w World) error {
 	err = t.Execute(&b, map[string]any{
 		"Dir": w.Lab.Path("condor"), "Krb": w.Lab.Path("krb"),
 		"Port": w.Ports.Condor, "Domain": Domain, "Realm": Realm, "Schedd2": Schedd2Name,
-		"Address": w.Address, "Host": w.Host(),
+		"Address": w.Address, "Host": w.Host(), "Audience": SciTokenAudience, "CA": ReceiverCA(w),
 	})
 	if err != nil {
 		return err
