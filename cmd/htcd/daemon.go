@@ -155,6 +155,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watch, parts errgroup.Group
 	watch.Go(func() error { informer.RunWithContext(watching); return nil })
+	watch.Go(func() error { loop.pools.Run(watching); return nil })
 	watch.Go(func() error { return loop.secrets.Run(watching, controller.SecretChanged, controller.SecretTouched) })
 	defer func() { stopWatching(); err = errors.Join(err, watch.Wait()) }()
 
@@ -169,7 +170,12 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 			return nil
 		})
 	}
-	part("controller", func() error { return controller.Run(ctx) })
+	part("controller", func() error {
+		if !cache.WaitForCacheSync(ctx.Done(), loop.pools.HasSynced) {
+			return nil
+		}
+		return controller.Run(ctx)
+	})
 	part("receiver", func() error {
 		receiver := notify.NewReceiver(controller, notify.Options{Answered: d.counts.Callback}, d.log)
 		return serve(ctx, notify.NewServer(d.withCredentials(receiver, loop), d.log), listener, d.o.ShutdownTimeout)

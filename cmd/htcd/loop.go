@@ -31,6 +31,7 @@ import (
 type loop struct {
 	controller  *kube.Controller
 	informer    cache.SharedIndexInformer
+	pools       *pools
 	secrets     *secrets.Watcher
 	credentials backend.Credentials
 	jobSecrets  *jobsecrets.Reader
@@ -72,12 +73,16 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		return nil, fmt.Errorf("events: %w", err)
 	}
 	proofs := d.o.proofs()
+	var err error
 	accounts := d.o.accounts()
 	l := &loop{
 		informer:   d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched),
 		secrets:    secrets.NewWatcher(d.core, accounts),
 		jobSecrets: jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),
 		close:      func() error { defer broadcaster.Shutdown(); return proofs.Close() },
+	}
+	if l.pools, err = d.newPools(); err != nil {
+		return nil, errors.Join(err, l.close())
 	}
 	l.credentials = &backend.SecretCredentials{Secrets: l.secrets, Proofs: proofs, Asked: d.counts.Ticket}
 	commands := d.o.condor()
@@ -107,7 +112,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
 		Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
-		LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
+		Pools: l.pools, LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
 		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
 		Events: apiserver.Events{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: condor,
@@ -120,5 +125,6 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		_ = l.close() // nothing has started
 		return nil, err
 	}
+	l.pools.changed = l.controller.PoolChanged
 	return l, nil
 }

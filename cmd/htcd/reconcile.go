@@ -145,11 +145,12 @@ func (d *daemon) reconcile(ctx context.Context, book kube.Ledger, scope kube.Rec
 	watched := make(chan error, 1)
 	nobody := func(string) {}
 	go func() { watched <- loop.secrets.Run(watching, nobody, nobody) }()
+	go loop.pools.Run(watching)
 	defer func() { stop(); err = errors.Join(err, <-watched) }()
 
 	bound, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	cache.WaitForCacheSync(bound.Done(), loop.secrets.HasSynced) // without it, the request for a ticket reports the error
+	cache.WaitForCacheSync(bound.Done(), loop.secrets.HasSynced, loop.pools.HasSynced) // without it, the request for a ticket reports the error
 	return loop.controller.Reconcile(ctx, scope)
 }
 

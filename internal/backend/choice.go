@@ -20,13 +20,7 @@ type Policy struct {
 // Target returns the target that a wish leads to; without a schedd if that is the usual one. Its errors are of kind
 // schedd.Refused.
 func (p Policy) Target(wish Target) (Target, error) {
-	t := wish
-	if t.Endpoint.Collector == p.Collector {
-		t.Endpoint.Collector = ""
-	}
-	if t.Endpoint == (schedd.Endpoint{Schedd: p.Schedd}) {
-		t.Endpoint.Schedd = ""
-	}
+	t := p.usual(wish)
 	switch {
 	case t.Endpoint.Collector != "" && t.Endpoint.Schedd == "":
 		return t, schedd.Refusal("spec.pool.collector names another pool: write in spec.pool.schedd which of its schedds is meant")
@@ -35,6 +29,24 @@ func (p Policy) Target(wish Target) (Target, error) {
 			return t, err
 		}
 	}
+	return p.allowSecret(t)
+}
+
+// Own is Target for an endpoint that an HTCPool names: its administrator needs no leave to choose it.
+func (p Policy) Own(wish Target) (Target, error) { return p.allowSecret(p.usual(wish)) }
+
+// usual leaves out of a target what is usual.
+func (p Policy) usual(t Target) Target {
+	if t.Endpoint.Collector == p.Collector {
+		t.Endpoint.Collector = ""
+	}
+	if t.Endpoint == (schedd.Endpoint{Schedd: p.Schedd}) {
+		t.Endpoint.Schedd = ""
+	}
+	return t
+}
+
+func (p Policy) allowSecret(t Target) (Target, error) {
 	switch {
 	case t.Secret == "" || slices.Contains(p.PoolSecrets, t.Secret):
 		return t, nil

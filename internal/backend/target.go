@@ -19,14 +19,24 @@ type Target struct {
 // The account without a namespace is the common one.
 type Account struct{ Namespace, Secret string }
 
+// commonSecret in a run's row stands for the common account, whatever account its namespace has. No Secret has such a name.
+const commonSecret = "-"
+
 // TargetOf returns the target in a run's row.
 func TargetOf(run ledger.Run) Target {
-	return Target{schedd.Endpoint{Collector: run.Collector, Schedd: run.Schedd}, Account{run.Namespace, run.Secret}}
+	t := Target{schedd.Endpoint{Collector: run.Collector, Schedd: run.Schedd}, Account{run.Namespace, run.Secret}}
+	if run.Secret == commonSecret {
+		t.Account = Account{}
+	}
+	return t
 }
 
 // Of returns the run's row with this target.
 func (t Target) Of(run ledger.Run) ledger.Run {
 	run.Collector, run.Schedd, run.Secret = t.Endpoint.Collector, t.Endpoint.Schedd, t.Secret
+	if t.Account == (Account{}) {
+		run.Secret = commonSecret
+	}
 	return run
 }
 

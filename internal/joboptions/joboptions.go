@@ -15,6 +15,9 @@ func Of(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
 	for _, code := range spec.SuccessExitCodes {
 		o.SuccessCodes = append(o.SuccessCodes, int(code))
 	}
+	if spec.Priority != nil {
+		o.Priority = new(int(*spec.Priority))
+	}
 	if spec.Retries != nil {
 		o.Retries = new(int(*spec.Retries))
 	}

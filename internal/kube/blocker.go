@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -28,6 +29,9 @@ type blocker struct {
 func explain(err error) blocker {
 	if e, ok := errors.AsType[*limitError](err); ok {
 		return blocked(v1alpha1.ConditionSubmitted, lifecycle.ReasonNamespaceLimit, e.message)
+	}
+	if e, ok := errors.AsType[*pool.Unusable](err); ok {
+		return blocked(v1alpha1.ConditionSubmitted, e.Reason, e.Message)
 	}
 	if e, ok := errors.AsType[*orphans.Kept](err); ok {
 		return blocked(v1alpha1.ConditionSubmitted, reasonOrphansKept, e.Error())

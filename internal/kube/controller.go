@@ -24,6 +24,7 @@ import (
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/outputfetch"
+	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -39,6 +40,7 @@ type Options struct {
 	Fetchers    int          // HTCJobs whose output is fetched in parallel, at each schedd
 	KeepFree    int64        // bytes to leave free on the volume of Output; 0: see output.Reserve
 	LogsPods    logspod.Maker
+	Pools       pool.Known // nil: there are no HTCPools
 	Informer    cache.SharedIndexInformer
 	Objects     Objects
 	Events      Events

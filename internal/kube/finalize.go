@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/orphans"
+	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -110,7 +111,11 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 	targets := backend.Targets(own)
 	if lifecycle.Forgotten(job, own) {
 		own = nil // the remaining rows say nothing about the lost ones
-		t, _, err := c.choose(ctx, job)
+		p, err := c.lostPool(job)
+		if err != nil {
+			p = pool.Pool{} // without its pool it is looked for where htcd's flags say
+		}
+		t, _, err := c.choose(ctx, job, p)
 		if err != nil {
 			return err
 		}

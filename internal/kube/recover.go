@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -22,9 +23,15 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	chosen := run == nil || run.Schedd == ""
 	var t backend.Target
 	var id schedd.Identity
+	var p pool.Pool // of an attempt that the ledger has lost
 	var err error
+	if run == nil {
+		if p, err = c.lostPool(job); err != nil {
+			return err
+		}
+	}
 	if chosen {
-		t, id, err = c.choose(ctx, job)
+		t, id, err = c.choose(ctx, job, p)
 	} else {
 		t = backend.TargetOf(*run)
 		id, err = c.Credentials.Identity(ctx, t)
@@ -36,7 +43,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		return c.goOn(ctx, job, *run)
 	}
 	if run == nil {
-		if run, err = c.recordAgain(ctx, job, t, attempt); err != nil || run == nil {
+		if run, err = c.recordAgain(ctx, job, p, t, attempt); err != nil || run == nil {
 			return err
 		}
 	}
@@ -74,6 +81,9 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		adopted.Submitted = f.Since(c.Now())
 		if f.SpecHash != "" { // the spec may have been edited since, and the ledger lost or restored
 			adopted.SpecHash = f.SpecHash
+		}
+		if f.Pool != adopted.Pool {
+			adopted.Pool, adopted.PoolSpec, adopted.Effective = f.Pool, "", ""
 		}
 		if err := c.recordCluster(ctx, job, adopted, f.Cluster); err != nil {
 			return err
@@ -117,7 +127,7 @@ func (c *Controller) lookAgainAfter(run ledger.Run) time.Time {
 }
 
 // recordAgain records an attempt that the ledger has lost. It returns a nil run if there is nothing to do about it now.
-func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, attempt int) (*ledger.Run, error) {
+func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, t backend.Target, attempt int) (*ledger.Run, error) {
 	held, err := c.keeper.Hold(ctx, t.Account)
 	if err != nil {
 		return nil, err
@@ -130,13 +140,16 @@ func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, t ba
 	if current.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	run := t.Of(c.newRun(current, attempt))
+	run := sentBy(t.Of(c.newRun(current, attempt)), p, c.effective(current, p, attempt))
 	if int(job.Status.Attempt) == attempt {
+		if e := job.Status.Effective; e != nil && e.Pool == run.Pool {
+			run.Effective = pool.Write(e)
+		}
 		run.Rerun = job.Status.Rerun // the annotation may have changed since
 		run.InputsDigest = job.Status.InputsDigest
 	}
 	run.Restored, run.Deferred = true, true // without its token only HTCondor can say how its jobs end
-	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.InsertRun(run) })
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.InsertRun(run), keepPool(tx, p)) })
 	if errors.Is(err, ledger.ErrExists) {
 		return nil, nil
 	}
@@ -191,18 +204,22 @@ func ofAttempt(attempt int, jobs []schedd.Job) []schedd.Job {
 // sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd is
 // chosen again: the spec, or the site's command, may name another by now.
 func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
-	points, sandbox, err := c.prepare(ctx, job, run.Attempt, &run)
+	p, err := c.samePool(ctx, job, run)
+	if err != nil {
+		return err
+	}
+	points, sandbox, err := c.prepare(ctx, job, p, run.Attempt, &run)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
-	t, id, err := c.choose(ctx, job)
+	t, id, err := c.choose(ctx, job, p)
 	if err != nil {
 		return err
 	}
 	if err := c.limits.Ask(id, c.Now()); err != nil {
 		return err
 	}
-	fresh := t.Of(c.newRun(job, run.Attempt))
+	fresh := sentBy(t.Of(c.newRun(job, run.Attempt)), p, p.Effective(sandbox.Requests))
 	tokens, hash := tokens(job)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
 	fresh.ItemsDigest = points.digest
@@ -211,7 +228,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	}
 	packed := ledger.PackItems(points.items)
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := updateIntent(tx, fresh); err != nil {
+		if err := errors.Join(updateIntent(tx, fresh), keepPool(tx, p)); err != nil {
 			return err
 		}
 		return tx.SetItems(fresh.UID, fresh.Attempt, packed)

@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/pool"
 )
 
 // remembered reconstructs the newest run of an HTCJob, which the ledger has lost, from the status. Its jobs were
@@ -24,8 +25,12 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	run.Generation, run.Procs = status.ObservedGeneration, int(status.Active+status.Succeeded+status.Failed)
 	run.SpecHash, run.Rerun, run.InputsDigest, run.ItemsDigest = status.SpecHash, status.Rerun, status.InputsDigest, status.ItemsDigest
 	// If the pool is no longer allowed, only the schedd's name is kept, so that no ticket is presented there.
-	if t, err := c.Site.target(job); err == nil {
+	p, err := c.lostPool(job)
+	if t, bad := p.Target(job, c.Site.Policy); err == nil && bad == nil {
 		run = t.Of(run)
+	}
+	if e := status.Effective; e != nil {
+		run.Pool, run.Effective = e.Pool, pool.Write(e)
 	}
 	run.Schedd, run.Cluster = status.Schedd, int(status.ClusterID)
 	run.Restored, run.Deferred = true, true // without its token only HTCondor can say how its jobs end

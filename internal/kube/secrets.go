@@ -42,8 +42,8 @@ func (c *Controller) dependedOn() map[backend.Account]struct{} {
 		if job.Status.Phase.Terminal() {
 			continue
 		}
-		if _, err := c.Site.target(job); err == nil {
-			accounts[accountOf(job)] = struct{}{}
+		if t, err := c.presumedPool(job).Target(job, c.Site.Policy); err == nil {
+			accounts[t.Account] = struct{}{}
 		}
 	}
 	return accounts
@@ -52,7 +52,7 @@ func (c *Controller) dependedOn() map[backend.Account]struct{} {
 // accountsTurned queues every open HTCJob of the accounts whose credentials have news.
 func (c *Controller) accountsTurned(turned map[backend.Account]bool) {
 	for _, object := range c.Informer.GetStore().List() {
-		if job := object.(*v1alpha1.HTCJob); !job.Status.Phase.Terminal() && turned[accountOf(job)] {
+		if job := object.(*v1alpha1.HTCJob); !job.Status.Phase.Terminal() && turned[c.accountOf(job)] {
 			c.routine.Add(job.Namespace + "/" + job.Name)
 		}
 	}
@@ -85,7 +85,7 @@ func (c *Controller) needsSecret(ctx context.Context, own secrets.Own) (needed b
 func (c *Controller) lostRuns(tx *ledger.Tx, own secrets.Own) (bool, error) {
 	for _, object := range c.Informer.GetStore().List() {
 		job := object.(*v1alpha1.HTCJob)
-		if job.Namespace != own.Namespace || !own.Sends(accountOf(job).Secret) || !slices.Contains(job.Finalizers, v1alpha1.Finalizer) {
+		if job.Namespace != own.Namespace || !own.Sends(c.accountOf(job).Secret) || !slices.Contains(job.Finalizers, v1alpha1.Finalizer) {
 			continue
 		}
 		runs, err := tx.Runs(ledger.RunFilter{Namespace: job.Namespace, Name: job.Name})

@@ -14,21 +14,27 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // submit begins an attempt after the newest in the ledger: finalizer, intent, sandbox, condor_submit, rows, in that
 // order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is final.
 func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *ledger.Run, attempt int) error {
-	points, sandbox, err := c.prepare(ctx, job, attempt, nil)
+	p, err := c.newPool(job)
 	if err != nil {
-		return c.refuse(ctx, job, c.newRun(job, attempt), err)
+		return err
+	}
+	points, sandbox, err := c.prepare(ctx, job, p, attempt, nil)
+	run := sentBy(c.newRun(job, attempt), p, p.Effective(sandbox.Requests))
+	if err != nil {
+		return c.refuse(ctx, job, run, err)
 	}
 	ready, err := c.resolveInputs(ctx, job, sandbox.Procs)
 	if err != nil {
-		return c.refuse(ctx, job, c.newRun(job, attempt), err)
+		return c.refuse(ctx, job, run, err)
 	}
-	t, id, err := c.choose(ctx, job)
+	t, id, err := c.choose(ctx, job, p)
 	if err == nil {
 		err = c.keeper.MayBegin(t.Account)
 	}
@@ -49,13 +55,13 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	} else if later {
 		return c.recover(ctx, job, nil, attempt)
 	}
-	run := t.Of(c.newRun(job, attempt))
+	run = t.Of(run)
 	tokens, hash := tokens(job)
 	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest = hash, sandbox.Deferred, sandbox.Procs, points.digest
 	if err := c.stageInputs(ready, &run); err != nil {
 		return err
 	}
-	begun, err := c.begin(ctx, job, run, ledger.PackItems(points.items))
+	begun, err := c.begin(ctx, job, p, run, ledger.PackItems(points.items))
 	if err != nil || !begun {
 		return errors.Join(err, os.RemoveAll(run.TempDir))
 	}
@@ -63,7 +69,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 }
 
 // prepare returns the items and the sandbox of an attempt; recorded is its run if its intent is in the ledger.
-func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, attempt int, recorded *ledger.Run) (points, schedd.Sandbox, error) {
+func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.Pool, attempt int, recorded *ledger.Run) (points, schedd.Sandbox, error) {
 	p, err := c.pointsOf(ctx, job, recorded)
 	if err != nil {
 		return p, schedd.Sandbox{}, err
@@ -72,13 +78,13 @@ func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, attempt 
 	if err != nil {
 		return p, schedd.Sandbox{}, err
 	}
-	sandbox, err := c.Site.render(job, attempt, p.items, credentials...)
+	sandbox, err := c.Site.render(job, by, attempt, p.items, credentials...)
 	return p, sandbox, err
 }
 
 // begin sets the finalizers and writes the intent, unless the namespace has no room. It returns false if the object is
 // not as the cache said; the queue will get its present version.
-func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, packed ledger.Items) (bool, error) {
+func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, run ledger.Run, packed ledger.Items) (bool, error) {
 	leave, err := c.admit(ctx, job, run.Procs)
 	if err != nil {
 		return false, err
@@ -94,6 +100,9 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, run ledger
 	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := tx.InsertRun(run); err != nil {
+			return err
+		}
+		if err := keepPool(tx, p); err != nil {
 			return err
 		}
 		return tx.SetItems(run.UID, run.Attempt, packed)
@@ -256,6 +265,7 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 		return why
 	}
 	run.State, run.Reason, run.Message, run.Ended = ledger.Refused, reason, why.Error(), c.Now()
+	run.PoolSpec = "" // nothing is sent by it
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := tx.InsertRun(run); !errors.Is(err, ledger.ErrExists) {
 			return err

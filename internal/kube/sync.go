@@ -72,7 +72,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		}
 	}
 	// The status comes first, so that the action works with the updated object.
-	v := lifecycle.View{Decision: d, Secret: c.prover.Of(accountOf(job)), Logs: c.logsViewOf(key), Fresh: c.freshOf(key)}
+	v := lifecycle.View{Decision: d, Secret: c.prover.Of(c.accountOf(job)), Logs: c.logsViewOf(key), Fresh: c.freshOf(key)}
 	if inTheWay != nil {
 		v.Blocker = &inTheWay.Blocker
 	}
@@ -88,7 +88,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		c.actions.add(classOf(d.Action), key)
 	}
 	if at := lifecycle.Expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
-		return c.expire(ctx, job)
+		return c.expire(ctx, s)
 	}
 	if wait := d.Again.Sub(c.Now()); !d.Again.IsZero() && wait > 0 {
 		c.queue.AddAfter(key, wait)
@@ -165,6 +165,9 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 			return nil
 		}
 		run := s.Run
+		if s.Keep, err = c.keepOf(tx, *run); err != nil {
+			return err
+		}
 		if s.Counts, err = tx.Counts(run.UID, run.Attempt); err != nil {
 			return err
 		}
@@ -269,10 +272,10 @@ func onlyChecked(before, after v1alpha1.HTCJobStatus) bool {
 
 // expire deletes an expired HTCJob only if it is unchanged since that was decided: an edit that came first, such as one
 // that runs it again, keeps it.
-func (c *Controller) expire(ctx context.Context, job *v1alpha1.HTCJob) error {
-	c.Events.Normal(job, "Expired", fmt.Sprintf("deleted %s after its end (spec.ttlSecondsAfterFinished)",
-		lifecycle.Plural(int(*job.Spec.TTLSecondsAfterFinished), "second")))
-	err := c.Objects.Delete(ctx, job)
+func (c *Controller) expire(ctx context.Context, s lifecycle.Situation) error {
+	ttl, whose := s.TTL()
+	c.Events.Normal(s.Job, "Expired", fmt.Sprintf("deleted %s after its end (%s)", lifecycle.Plural(int(*ttl), "second"), whose))
+	err := c.Objects.Delete(ctx, s.Job)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // another sync follows
 	}

@@ -7,6 +7,7 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/joboptions"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -31,8 +32,8 @@ type Site struct {
 
 // render returns the sandbox of one attempt of an HTCJob, with the items of its procs if there are such. Its errors are of kind
 // schedd.Refused.
-func (s Site) render(job *v1alpha1.HTCJob, attempt int, points []string, credentials ...schedd.Credential) (schedd.Sandbox, error) {
-	d, err := s.describe(job, attempt, points)
+func (s Site) render(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string, credentials ...schedd.Credential) (schedd.Sandbox, error) {
+	d, err := s.describe(job, p, attempt, points)
 	if err != nil {
 		return schedd.Sandbox{}, err
 	}
@@ -46,7 +47,7 @@ func (s Site) render(job *v1alpha1.HTCJob, attempt int, points []string, credent
 }
 
 // describe translates an HTCJob into HTCondor's terms. Its errors are of kind schedd.Refused.
-func (s Site) describe(job *v1alpha1.HTCJob, attempt int, points []string) (schedd.Description, error) {
+func (s Site) describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string) (schedd.Description, error) {
 	queue := job.Queue()
 	if len(points) > 0 {
 		queue = len(points)
@@ -54,7 +55,7 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int, points []string) (sche
 	if err := s.fits(queue); err != nil {
 		return schedd.Description{}, err
 	}
-	if _, err := s.target(job); err != nil {
+	if _, err := p.Target(job, s.Policy); err != nil {
 		return schedd.Description{}, err
 	}
 	if err := s.Inputs.Check(job); err != nil {
@@ -64,8 +65,12 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int, points []string) (sche
 	if err != nil {
 		return schedd.Description{}, err
 	}
+	defaults, err := p.Defaults()
+	if err != nil {
+		return schedd.Description{}, err
+	}
 	sent := tag(job, attempt)
-	sent.SpecHash = job.SpecHash()
+	sent.SpecHash, sent.Pool = job.SpecHash(), p.Name
 	return schedd.Description{
 		Tag:              sent,
 		BatchName:        job.BatchName(),
@@ -74,6 +79,8 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int, points []string) (sche
 		Options:          job.Spec.HTCOpts,
 		Allow:            s.AllowOptions,
 		JobOptions:       options,
+		Defaults:         defaults,
+		Placement:        schedd.Placement(p.Spec.Placement),
 		Environment:      environment(job.Spec),
 		Inputs:           sandboxInputs(job.Spec),
 		AllowSchemes:     s.AllowSchemes,
@@ -81,6 +88,7 @@ func (s Site) describe(job *v1alpha1.HTCJob, attempt int, points []string) (sche
 		Image:            job.Spec.Script.Image,
 		ImageRegistry:    s.ImageRegistry,
 		AllowImages:      s.AllowImages,
+		PoolImages:       p.Spec.Images,
 		Command:          job.Spec.Script.Command,
 		Source:           job.Spec.Script.Source,
 		Binds:            s.Binds,

@@ -34,12 +34,13 @@ type Run struct {
 	Rerun        string    // the annotation's value when it began
 	Stop         string    // why htcd ends it, CamelCase; empty: it does not
 	Collector    string    // of the pool it was sent to; empty: the usual one
-	Secret       string    // name of the Secret it was sent with, in its namespace; empty: the usual one
+	Secret       string    // name of the Secret it was sent with, in its namespace; empty: the usual one; "-": the common account's
 	InputsDigest string    // of the content of spec.inputs; empty: there are none
 	SecretInputs string    // names of those from Secrets, separated by spaces: no output of these names is kept
 	ItemsDigest  string    // of the table that its items are from; empty: they are from none
 	Pool         string    // name of the HTCPool it was sent by; empty: none
 	PoolSpec     string    // hash of that pool's spec then, see PoolSpec
+	Effective    string    // JSON of v1alpha1.Effective: what its pool made of it; empty: it has none
 	OutputDir    string    // parent of the directories for its procs' output; empty: it is not fetched
 }
 
@@ -63,16 +64,16 @@ type RunFilter struct {
 
 const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
 	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir, restored,
-	inputsDigest, secretInputs, itemsDigest, pool, poolSpec`
+	inputsDigest, secretInputs, itemsDigest, pool, poolSpec, effective`
 
 // InsertRun adds a run; ErrExists if its UID already has that attempt.
 func (tx *Tx) InsertRun(r Run) error {
 	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
 		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
 		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
 		millis(r.Checked), r.Deferred, r.Confirmed, r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored,
-		r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec)
+		r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective)
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
@@ -88,11 +89,11 @@ func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
 		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?,
 		deferred = ?, confirmed = ?, specHash = ?, rerun = ?, stop = ?, collector = ?, secret = ?, outputDir = ?, restored = ?,
-		inputsDigest = ?, secretInputs = ?, itemsDigest = ?, pool = ?, poolSpec = ?
+		inputsDigest = ?, secretInputs = ?, itemsDigest = ?, pool = ?, poolSpec = ?, effective = ?
 		WHERE uid = ? AND attempt = ?`,
 		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
 		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed,
-		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.UID, r.Attempt)
+		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective, r.UID, r.Attempt)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -172,7 +173,7 @@ func scanRun(row scanner) (Run, error) {
 	err := row.Scan(&r.UID, &r.Attempt, &r.Namespace, &r.Name, &r.Generation, &r.State, &r.Reason, &r.Message,
 		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked,
 		&r.Deferred, &r.Confirmed, &r.SpecHash, &r.Rerun, &r.Stop, &r.Collector, &r.Secret, &r.OutputDir, &r.Restored,
-		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest, &r.Pool, &r.PoolSpec)
+		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest, &r.Pool, &r.PoolSpec, &r.Effective)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, ErrNotFound
 	}

@@ -19,8 +19,9 @@ type Situation struct {
 	Items    map[int]string // for people: the variables that only a listed proc has, by its number; empty if none has any
 	Orphans  bool           // the ledger has runs of an older object of this name
 
-	Stopped   int  // how many of the failed procs htcd itself ended, for Run.Stop
-	Unfetched bool // some output has not been fetched yet
+	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
+	Stopped   int                // how many of the failed procs htcd itself ended, for Run.Stop
+	Unfetched bool               // some output has not been fetched yet
 	Output    ledger.OutputCounts
 	Now       time.Time
 }
@@ -80,7 +81,7 @@ func Plan(s Situation) Decision {
 	case at == active && job.Spec.Suspend:
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopSuspended, Message: crosscheck.StopMessage(crosscheck.StopSuspended)}
 	case at == active && overdue(s):
-		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopDeadline, Message: deadlinePassed(job)}
+		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopDeadline, Message: deadlinePassed(s)}
 	case at == active:
 		return Decision{Action: Rest, Again: deadline(s)}
 	case s.due():

@@ -13,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/pool"
 )
 
 // View is what a status needs in addition to the situation: the next action, what blocks it, and whether the schedd answers.
@@ -145,7 +146,7 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 	run, back := s.Run, s.withheld()
 	status.Attempt, status.SpecHash, status.Rerun = int32(run.Attempt), run.SpecHash, run.Rerun
 	status.InputsDigest, status.ItemsDigest = run.InputsDigest, run.ItemsDigest
-	status.LastChecked = timeOrNil(run.Checked)
+	status.LastChecked, status.Effective = timeOrNil(run.Checked), s.effective()
 	// A client that waits for a condition of the changed spec must not see the end of the previous attempt instead.
 	if changed(s.Job, run) && !back {
 		status.ObservedGeneration = max(run.Generation, s.Job.Status.ObservedGeneration)
@@ -232,7 +233,7 @@ func allRemoved(s Situation) bool {
 func submittedCondition(set setCondition, s Situation, v View) {
 	switch run := s.Run; {
 	// The previous run has ended, and the changed spec waits.
-	case v.Blocker != nil && v.Blocker.Reason == ReasonNamespaceLimit, v.blockedBy(v1alpha1.ConditionInputsReady):
+	case v.Blocker != nil && (v.Blocker.Reason == ReasonNamespaceLimit || pool.Waits(v.Blocker.Reason)), v.blockedBy(v1alpha1.ConditionInputsReady):
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case s.withheld():
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Suspended", "spec.suspend is true")

@@ -5,14 +5,16 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/pool"
 )
 
 // deadline returns when an active attempt must have ended; the zero time means no limit.
 func deadline(s Situation) time.Time {
-	if s.Run.Stop != "" || s.Job.Spec.ActiveDeadlineSeconds == nil {
+	seconds, _ := s.activeDeadline()
+	if s.Run.Stop != "" || seconds == nil {
 		return time.Time{}
 	}
-	return after(s.Run.Submitted, *s.Job.Spec.ActiveDeadlineSeconds)
+	return after(s.Run.Submitted, *seconds)
 }
 
 // overdue reports whether an active attempt has exceeded its deadline.
@@ -21,8 +23,45 @@ func overdue(s Situation) bool {
 	return !at.IsZero() && !s.Now.Before(at)
 }
 
-func deadlinePassed(job *v1alpha1.HTCJob) string {
-	return fmt.Sprintf("%s have passed since the submission (spec.activeDeadlineSeconds)", Plural(int(*job.Spec.ActiveDeadlineSeconds), "second"))
+// activeDeadline returns how long an attempt may take, nil for any time, and who says so.
+func (s Situation) activeDeadline() (seconds *int64, whose string) {
+	if own := s.Job.Spec.ActiveDeadlineSeconds; own != nil {
+		return own, "spec.activeDeadlineSeconds"
+	}
+	e := pool.ReadEffective(s.Run.Pool, s.Run.Effective)
+	if e == nil {
+		return nil, ""
+	}
+	return e.ActiveDeadlineSeconds, "a default of HTCPool " + e.Pool
+}
+
+func deadlinePassed(s Situation) string {
+	seconds, whose := s.activeDeadline()
+	return fmt.Sprintf("%s have passed since the submission (%s)", Plural(int(*seconds), "second"), whose)
+}
+
+// effective returns what holds for the newest run; nil if it was sent by no pool.
+func (s Situation) effective() *v1alpha1.Effective {
+	e := pool.ReadEffective(s.Run.Pool, s.Run.Effective)
+	if e == nil {
+		return nil
+	}
+	e.ActiveDeadlineSeconds, _ = s.activeDeadline()
+	e.TTLSecondsAfterFinished = nil
+	if is := phase(s); is.Terminal() || s.Job.Spec.TTLSecondsAfterFinished != nil {
+		e.TTLSecondsAfterFinished = pool.Keep(s.Job.Spec.TTLSecondsAfterFinished, s.Keep, is)
+	}
+	return e
+}
+
+// TTL returns how many seconds an ended HTCJob is kept, nil for as long as nobody deletes it, and who says so.
+func (s Situation) TTL() (seconds *int32, whose string) {
+	own := s.Job.Spec.TTLSecondsAfterFinished
+	seconds = pool.Keep(own, s.Keep, phase(s))
+	if own != nil && *seconds == *own {
+		return seconds, "spec.ttlSecondsAfterFinished"
+	}
+	return seconds, "keep of HTCPool " + s.Run.Pool
 }
 
 // after adds seconds to t, at most a century of them, since a Duration cannot hold every int64.
@@ -36,11 +75,14 @@ const patienceForOutput = time.Hour
 
 // Expiry returns when an ended HTCJob should be deleted; the zero time means never.
 func Expiry(s Situation) time.Time {
-	run, ttl := s.Run, s.Job.Spec.TTLSecondsAfterFinished
-	if !s.over() || run.Ended.IsZero() || ttl == nil || s.Job.DeletionTimestamp != nil {
+	if !s.over() || s.Run.Ended.IsZero() || s.Job.DeletionTimestamp != nil {
 		return time.Time{}
 	}
-	at := after(run.Ended, int64(*ttl))
+	ttl, _ := s.TTL()
+	if ttl == nil {
+		return time.Time{}
+	}
+	at := after(s.Run.Ended, int64(*ttl))
 	if s.Unfetched {
 		at = at.Add(patienceForOutput)
 	}

@@ -25,6 +25,7 @@ type Finding struct {
 	Cluster  schedd.Cluster
 	QDate    int64  // when the schedd accepted the oldest of its jobs; 0 if no ad says so
 	SpecHash string // of the spec it was sent with; "" if no ad says so
+	Pool     string // name of the HTCPool it was sent by; "" if no ad says so
 }
 
 // Since returns when the cluster was submitted, but not later than now, since the schedd's clock may be ahead of ours. Start
@@ -51,7 +52,7 @@ func Judge(queued, left []schedd.Job, now time.Time) Finding {
 		if j.QDate > 0 && (f.QDate == 0 || j.QDate < f.QDate) {
 			f.QDate = j.QDate
 		}
-		f.SpecHash = cmp.Or(f.SpecHash, j.Tag.SpecHash)
+		f.SpecHash, f.Pool = cmp.Or(f.SpecHash, j.Tag.SpecHash), cmp.Or(f.Pool, j.Tag.Pool)
 		if j.Spooled() || !j.Spooling() {
 			f.Verdict = Whole
 		}

@@ -42,6 +42,9 @@ func (o JobOptions) said() ([]said, error) {
 		}
 		add("requirements", "requirements", written)
 	}
+	if o.Priority != nil {
+		add("priority", "priority", strconv.Itoa(*o.Priority))
+	}
 	if o.Retries != nil {
 		add("retries", "max_retries", strconv.Itoa(*o.Retries))
 	}

@@ -154,7 +154,7 @@ func forSite(entry string) error {
 	switch {
 	case !entryRE.MatchString(entry):
 		return fmt.Errorf("%q is neither a submit command nor a +Attribute", entry)
-	case strings.HasPrefix(name, "htcjob"), attribute && slices.ContainsFunc(ownedAttributes, is):
+	case strings.HasPrefix(name, "htcjob"), name == "htcpool", attribute && slices.ContainsFunc(ownedAttributes, is):
 		return fmt.Errorf("%s is htcd's own and cannot be allowed", entry)
 	case attribute && commandOf(name) != "":
 		return fmt.Errorf("%s need not be allowed: %s sets it", entry, commandOf(name))

@@ -12,7 +12,7 @@ import (
 //
 //	docker://registry.example.org/physics/*    any image and tag of that group
 //	/cvmfs/unpacked.cern.ch/**                 everything unpacked there
-func allowImage(image string, patterns []string) error {
+func allowImage(image string, patterns []string, allower string) error {
 	for _, pattern := range patterns {
 		if matchImage(image, pattern) {
 			return nil
@@ -21,7 +21,7 @@ func allowImage(image string, patterns []string) error {
 	if len(patterns) == 0 {
 		return nil
 	}
-	return refused("image %s is none of those that the administrator of htcd allows: %s", image, strings.Join(patterns, ", "))
+	return refused("image %s is none of those that %s allows: %s", image, allower, strings.Join(patterns, ", "))
 }
 
 func matchImage(image, pattern string) bool {

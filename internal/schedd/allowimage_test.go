@@ -30,7 +30,7 @@ func TestAllowedImages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			image, err := resolveImage(c.image, "registry.example.org")
 			require.NoError(t, err)
-			err = allowImage(image, c.patterns)
+			err = allowImage(image, c.patterns, "the administrator of htcd")
 			if c.allowed {
 				require.NoError(t, err)
 				return

@@ -9,8 +9,8 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// options returns the submit lines of htcopts and of the job options, which must agree.
-func (d Description) options() ([]option, error) {
+// own returns the submit lines of htcopts and of the job options, which must agree.
+func (d Description) own() ([]option, error) {
 	options, err := parseOptions(d.Options, d.Allow)
 	if err != nil {
 		return nil, err
@@ -27,6 +27,11 @@ func (d Description) options() ([]option, error) {
 			options = append(options, s.option)
 		}
 	}
+	return options, nil
+}
+
+// complete adds what follows from the job options as a whole.
+func (d Description) complete(options []option) (_ []option, err error) {
 	for _, more := range []func([]option) ([]option, error){d.keepPoolHold, d.place, d.JobOptions.moreMemory, d.JobOptions.deadlines, d.JobOptions.success} {
 		if options, err = more(options); err != nil {
 			return nil, err

@@ -15,10 +15,12 @@ type Description struct {
 	Allow      []string // submit commands and +Attributes a site allows beyond allow.go
 	JobOptions JobOptions
 	Placement  Placement
+	Defaults   Defaults
 
 	Image         string   // as the HTCJob has it
 	ImageRegistry string   // put before an image that names no registry; empty: nothing is
 	AllowImages   []string // patterns of allowImage; none: every image
+	PoolImages    []string // further patterns that an image must match, too; none: every image
 	Command       string   // words split at white space; no shell interprets them
 	Source        string   // the script
 
@@ -70,7 +72,10 @@ var (
 	urlRE  = regexp.MustCompile(`^https?://[^\s'"\\]+$`)
 )
 
-const maxName = 253
+const (
+	maxName = 253
+	maxPool = 63
+)
 
 // check refuses what could break a line of the submit description or of the wrapper, or could never run.
 func (d Description) check() error {
@@ -84,6 +89,8 @@ func (d Description) check() error {
 		return refused("namespace %q: expected a Kubernetes name", d.Tag.Namespace)
 	case len(d.Tag.Name) > maxName || !objRE.MatchString(d.Tag.Name):
 		return refused("name %q: expected a Kubernetes name", d.Tag.Name)
+	case d.Tag.Pool != "" && (len(d.Tag.Pool) > maxPool || !objRE.MatchString(d.Tag.Pool)):
+		return refused("pool %q: expected the name of an HTCPool", d.Tag.Pool)
 	case d.Queue < 1:
 		return refused("queue %d: expected 1 or more", d.Queue)
 	}

@@ -19,8 +19,8 @@ type Tag struct {
 	Attempt   int    // HTCJobAttempt: number of the run of the HTCJob, from 1
 	Namespace string // HTCJobNamespace
 	Name      string // HTCJobName
-	Pool      string // HTCPool: name of the HTCPool it was sent by; empty: none
 	SpecHash  string // HTCJobSpecHash: hash of the spec sent; empty in jobs of versions before 0.1
+	Pool      string // HTCPool: name of the HTCPool it was sent by; empty: none
 }
 
 // The names of the tag's attributes. No submit option may set them.

@@ -11,6 +11,7 @@ type JobOptions struct {
 	AccountingGroup string
 	Requirements    string // a ClassAd expression
 
+	Priority     *int  // nil: not set
 	Retries      *int  // nil: not set
 	SuccessCodes []int // return codes that are success; empty: not set
 
@@ -48,6 +49,9 @@ func (o JobOptions) check() error {
 		if _, err := word(o.AccountingGroup); err != nil {
 			return refused("spec.accountingGroup: %w", err)
 		}
+	}
+	if o.Priority != nil && (*o.Priority < -mostCount || *o.Priority > mostCount) {
+		return refused("spec.priority: expected at least -%d and at most %d, found %d", mostCount, mostCount, *o.Priority)
 	}
 	if o.Retries != nil && (*o.Retries < 0 || *o.Retries > mostCount) {
 		return refused("spec.retries: expected at least 0 and at most %d, found %d", mostCount, *o.Retries)

@@ -56,6 +56,7 @@ var fields = map[string]func(*Job, classad.Value){
 	attrUID:                func(j *Job, v classad.Value) { j.Tag.UID, _ = v.Str() },
 	attrAttempt:            func(j *Job, v classad.Value) { j.Tag.Attempt = integer(v) },
 	attrSpecHash:           func(j *Job, v classad.Value) { j.Tag.SpecHash = specHash(v) },
+	attrPool:               func(j *Job, v classad.Value) { j.Tag.Pool = poolName(v) },
 	"Owner":                func(j *Job, v classad.Value) { j.Owner, _ = v.Str() },
 	"JobStatus":            func(j *Job, v classad.Value) { j.Status = JobStatus(integer(v)) },
 	"LastJobStatus":        func(j *Job, v classad.Value) { j.LastStatus = JobStatus(integer(v)) },
@@ -76,6 +77,15 @@ var fields = map[string]func(*Job, classad.Value){
 	"JobFinishedHookDone":  func(j *Job, v classad.Value) { j.JobFinishedHookDone = seconds(v) },
 	"BytesSent":            func(j *Job, v classad.Value) { j.BytesSent = size(v) },
 	"NumJobStarts":         func(j *Job, v classad.Value) { j.NumJobStarts = integer(v) },
+}
+
+// poolName returns "" for what is no name of an HTCPool: the owner of a job can put anything there, and it goes into the status.
+func poolName(v classad.Value) string {
+	name, _ := v.Str()
+	if len(name) > maxPool || !objRE.MatchString(name) {
+		return ""
+	}
+	return name
 }
 
 // specHash returns "" for what htcd cannot have written: the owner of a job can put anything there, and it goes into the status.

@@ -15,6 +15,8 @@ type Sandbox struct {
 	Files []File // all but the token
 	Procs int
 
+	Requests Requests // what the jobs ask for in the end
+
 	// Deferred reports whether an execution of a job may end without ending the job, or succeed with a code other than 0:
 	// then only HTCondor knows how the job ended, and a callback reports only one execution.
 	Deferred bool
@@ -38,13 +40,24 @@ func (d Description) Render() (Sandbox, error) {
 	if err != nil {
 		return Sandbox{}, err
 	}
-	if err := allowImage(image, d.AllowImages); err != nil {
+	if err := allowImage(image, d.AllowImages, "the administrator of htcd"); err != nil {
+		return Sandbox{}, err
+	}
+	if err := allowImage(image, d.PoolImages, "HTCPool "+d.Tag.Pool); err != nil {
 		return Sandbox{}, err
 	}
 	if err := d.check(); err != nil {
 		return Sandbox{}, err
 	}
-	options, err := d.options()
+	own, err := d.own()
+	if err != nil {
+		return Sandbox{}, err
+	}
+	d, asked, err := d.withDefaults(own)
+	if err != nil {
+		return Sandbox{}, err
+	}
+	options, err := d.complete(asked)
 	if err != nil {
 		return Sandbox{}, err
 	}
@@ -66,6 +79,7 @@ func (d Description) Render() (Sandbox, error) {
 			File{Name: fileJob, Mode: 0o755, Content: d.wrapper(image, codes)},
 			File{Name: fileSubmit, Mode: 0o644, Content: submit}),
 		Procs:    d.Queue,
+		Requests: d.requests(asked),
 		Deferred: d.deferred(options),
 	}, nil
 }
@@ -127,6 +141,9 @@ func (d Description) submit(options []option, inputs []File) string {
 	set("My."+attrName, classad.Quote(d.Tag.Name))
 	if d.Tag.SpecHash != "" {
 		set("My."+attrSpecHash, classad.Quote(d.Tag.SpecHash))
+	}
+	if d.Tag.Pool != "" {
+		set("My."+attrPool, classad.Quote(d.Tag.Pool))
 	}
 	fmt.Fprintf(&b, "queue %d\n", d.Queue)
 	return b.String()

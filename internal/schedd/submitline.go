@@ -186,7 +186,7 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, n) })
 	}
 	site := func(n string) bool { return has(allow, n) && forSite(n) == nil }
-	isTag := strings.HasPrefix(command, "htcjob")
+	isTag := strings.HasPrefix(command, "htcjob") || command == "htcpool"
 	if attribute {
 		switch {
 		case isTag:
