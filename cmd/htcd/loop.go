@@ -117,7 +117,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Events: apiserver.Events{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: condor,
 		Credentials: l.credentials, Secrets: l.secrets,
-		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Artifacts: artifact.NewFetcher(registries),
+		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Artifacts: artifact.NewFetcher(registries), Registries: artifact.NewPusher(registries),
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
 		Observer: d.counts,
 	})

@@ -126,7 +126,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxQueue, "max-queue", 0, "most jobs of one HTCJob; 0: only the CRD's limit")
 	f.IntVar(&o.MaxOpen, "max-open-per-namespace", 0, "most jobs of one namespace that have not ended; further HTCJobs wait until there is room; 0: no limit")
 
-	f.StringSliceVar(&o.AllowRegistries, "allow-registries", nil, "`hosts` of the registries that artifacts in spec.inputs may come from, and those they redirect to or have their tokens issued by, such as registry.example.org,*.store.example.org:8443; http:// in front of one means without TLS; empty: no artifacts")
+	f.StringSliceVar(&o.AllowRegistries, "allow-registries", nil, "`hosts` of the registries that artifacts in spec.inputs may come from and those in spec.outputs go to, and those they redirect to or have their tokens issued by, such as registry.example.org,*.store.example.org:8443; http:// in front of one means without TLS; empty: no artifacts")
 
 	o.MaxOutput.Quantity = resource.MustParse("1Gi")
 	f.Var(&o.MaxOutput, "max-output", "largest `size` of the output of one job, in whole Mi: HTCondor holds a job that leaves more; 0: no limit")

@@ -153,7 +153,7 @@ func TestWhatCannotBeUsedIsSaid(t *testing.T) {
 	negative := s.blob("a", "a")
 	negative.Size = -1
 	s.push("negative", negative)
-	many := make([]ocispec.Descriptor, maxFiles+1)
+	many := make([]ocispec.Descriptor, MaxFiles+1)
 	for i := range many {
 		many[i] = s.blob("a", fmt.Sprint("f", i))
 	}

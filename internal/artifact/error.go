@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -19,9 +21,11 @@ const (
 	ReasonUnsuitable  = "ArtifactUnsuitable"
 	ReasonUnreachable = "RegistryUnreachable"
 	ReasonWaits       = "ArtifactWaits"
+	ReasonRefused     = "ArtifactRefused"
+	ReasonNoPlace     = "RepositoryNotFound"
 )
 
-// Unusable is the error for an artifact that cannot be fetched now.
+// Unusable is the error for an artifact that cannot be fetched, or pushed, now.
 type Unusable struct {
 	Reason, Message string
 	silent          bool // the registry itself does not answer
@@ -72,6 +76,46 @@ func explain(err error, registry string) *Unusable {
 		return unreachable("the registry %s cannot be asked: %v", registry, e.Err)
 	}
 	return unusable(ReasonUnreachable, "the answer of the registry %s cannot be used", registry)
+}
+
+// explainPush is explain for an artifact that is pushed.
+func explainPush(err error, registry string) *Unusable {
+	if e, is := errors.AsType[*errcode.ErrorResponse](err); is {
+		switch code := e.StatusCode; {
+		case code == http.StatusUnauthorized, code == http.StatusForbidden:
+			return pushDenied(registry)
+		case code == http.StatusNotFound:
+			return unusable(ReasonNoPlace, "the registry %s has no such repository, or does not show it to these credentials (spec.credentials, as: Registry): it may have to be created first", registry)
+		case code >= 400 && code < 500 && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout:
+			return unusable(ReasonRefused, "the registry %s refuses it with status %d%s", registry, code, knownCodes(e.Errors))
+		}
+	}
+	switch {
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return pushDenied(registry)
+	case strings.Contains(err.Error(), "is on a different host than the registry"):
+		return unusable(ReasonForbidden, "the registry %s wants the files to be sent to another host, which htcd does not do", registry)
+	}
+	return explain(err, registry)
+}
+
+// knownCodes lists the errors of a registry by their codes, as far as the specification of registries has them.
+func knownCodes(all errcode.Errors) string {
+	known := []string{
+		errcode.ErrorCodeBlobUploadInvalid, errcode.ErrorCodeDigestInvalid, errcode.ErrorCodeManifestBlobUnknown, errcode.ErrorCodeManifestInvalid,
+		errcode.ErrorCodeNameInvalid, errcode.ErrorCodeNameUnknown, errcode.ErrorCodeSizeInvalid, errcode.ErrorCodeUnsupported, errcode.ErrorCodeDenied,
+		"TAG_INVALID", "MANIFEST_UNVERIFIED",
+	}
+	for _, e := range all {
+		if slices.Contains(known, e.Code) {
+			return " (" + e.Code + ")"
+		}
+	}
+	return ""
+}
+
+func pushDenied(registry string) *Unusable {
+	return unusable(ReasonForbidden, "the registry %s does not let htcd push it: it needs credentials that may (spec.credentials, as: Registry), or others", registry)
 }
 
 func notFound(registry string) *Unusable {

@@ -4,55 +4,29 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"net"
-	"net/http"
-	"sync"
 	"time"
 
 	"oras.land/oras-go/v2/content"
-	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
-	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/credentials"
 )
 
 const (
-	mostFetches  = 2                // at a time
-	toResolve    = 20 * time.Second // for a manifest
-	toFetch      = 10 * time.Minute // for a file
-	silence      = 20 * time.Second // between two pieces of a file
-	pauseAfter   = 30 * time.Second // before a registry that failed to answer is asked again
-	answerWithin = 15 * time.Second
+	mostFetches = 2                // at a time
+	toResolve   = 20 * time.Second // for a manifest
+	toFetch     = 10 * time.Minute // for a file
+	silence     = 20 * time.Second // between two pieces of a file
 )
 
 // Fetcher fetches artifacts. It is safe for concurrent use.
 type Fetcher struct {
-	allowed Registries
-	client  *http.Client
-	now     func() time.Time
+	client
 	silence time.Duration
-
-	mu    sync.Mutex
-	busy  map[string]bool   // namespaces
-	quiet map[string]outage // by registry
-}
-
-type outage struct {
-	until time.Time
-	err   *Unusable
+	busy    map[string]bool // namespaces
 }
 
 // NewFetcher returns a Fetcher for these registries.
 func NewFetcher(allowed Registries) *Fetcher {
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	base.DialContext = (&net.Dialer{Timeout: answerWithin}).DialContext
-	base.TLSHandshakeTimeout, base.ResponseHeaderTimeout = answerWithin, answerWithin
-	base.MaxIdleConnsPerHost, base.DisableCompression = mostFetches, true
-	return &Fetcher{
-		allowed: allowed, now: time.Now, silence: silence, busy: map[string]bool{}, quiet: map[string]outage{},
-		client: &http.Client{Transport: transport{allowed, base}},
-	}
+	return &Fetcher{client: newClient(allowed, answerWithin), silence: silence, busy: map[string]bool{}}
 }
 
 // Artifact is what a reference named when it was resolved.
@@ -91,24 +65,6 @@ func (f *Fetcher) Resolve(ctx context.Context, namespace, reference string, dock
 		return nil, f.failed(ref.Registry, err)
 	}
 	return a, nil
-}
-
-func (f *Fetcher) repository(ref registry.Reference, dockerConfigs [][]byte) (*remote.Repository, error) {
-	client := &auth.Client{Client: f.client, Cache: auth.NewSingleContextCache()}
-	client.SetUserAgent("htcd")
-	for _, config := range dockerConfigs {
-		store, err := credentials.NewMemoryStoreFromDockerConfig(config)
-		if err != nil { // its text may hold part of a password
-			return nil, unusable(ReasonForbidden, "the credentials for the registry are no .dockerconfigjson")
-		}
-		given, err := credentials.Credential(store)(context.Background(), ref.Host())
-		if err == nil && given != auth.EmptyCredential {
-			client.Credential = auth.StaticCredential(ref.Host(), given)
-			break
-		}
-	}
-	plain, _ := f.allowed.plain(ref.Host())
-	return &remote.Repository{Client: client, Reference: ref, PlainHTTP: plain, MaxMetadataBytes: maxManifest}, nil
 }
 
 // read reads the manifest.
@@ -184,14 +140,11 @@ func (r *reading) Close() error {
 
 // enter takes one of the places for requests, unless the registry is left alone at present.
 func (f *Fetcher) enter(namespace, at string) (leave func(), err error) {
+	if err := f.rests(at); err != nil {
+		return nil, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if o, is := f.quiet[at]; is {
-		if f.now().Before(o.until) {
-			return nil, o.err
-		}
-		delete(f.quiet, at)
-	}
 	if f.busy[namespace] || len(f.busy) >= mostFetches {
 		return nil, unusable(ReasonWaits, "it waits until other artifacts have been fetched")
 	}
@@ -204,13 +157,4 @@ func (f *Fetcher) enter(namespace, at string) (leave func(), err error) {
 }
 
 // failed explains an error and leaves a registry alone that does not answer.
-func (f *Fetcher) failed(at string, err error) error {
-	why := explain(err, at)
-	if why.silent {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		maps.DeleteFunc(f.quiet, func(_ string, o outage) bool { return !f.now().Before(o.until) })
-		f.quiet[at] = outage{f.now().Add(pauseAfter), why}
-	}
-	return why
-}
+func (f *Fetcher) failed(at string, err error) error { return f.noted(at, explain(err, at)) }

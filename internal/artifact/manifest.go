@@ -12,10 +12,12 @@ import (
 
 const (
 	maxManifest = 4 << 20 // bytes
-	maxFiles    = 1000
 	maxTitle    = 512
 	maxSize     = 256 << 30 // bytes together: sums of many times as much do not overflow
 )
+
+// MaxFiles is how many files an artifact may have.
+const MaxFiles = 1000
 
 const unpack = "io.deis.oras.content.unpack" // how oras marks a directory that it packed
 
@@ -73,8 +75,8 @@ func files(mediaType string, text []byte) ([]File, error) {
 		return untitled, nil
 	case len(titled) == 0:
 		return nil, unsuitable("its layers have no names (annotation %s), such as oras push gives them", ocispec.AnnotationTitle)
-	case len(titled) > maxFiles:
-		return nil, unsuitable("it has %d files, and at most %d are possible: push an archive", len(titled), maxFiles)
+	case len(titled) > MaxFiles:
+		return nil, unsuitable("it has %d files, and at most %d are possible: push an archive", len(titled), MaxFiles)
 	case len(titled) == 1:
 		titled[0].Name = ""
 		return titled, nil

@@ -18,12 +18,32 @@ func (r Registries) CheckReference(text string) error {
 		return err
 	}
 	if len(r) == 0 {
-		return errors.New("this htcd fetches no artifacts: its administrator has listed no registries (--allow-registries)")
+		return errors.New("this htcd fetches and pushes no artifacts: its administrator has listed no registries (--allow-registries)")
 	}
 	if _, known := r.plain(ref.Host()); !known {
 		return fmt.Errorf("the registry %s is none that the administrator of htcd allows (--allow-registries)", ref.Registry)
 	}
 	return nil
+}
+
+// CheckTarget refuses what CheckReference refuses, and references without a tag.
+func (r Registries) CheckTarget(text string) error {
+	if err := r.CheckReference(text); err != nil {
+		return err
+	}
+	if ref, err := parseReference(text); err != nil || strings.Contains(text, "@") || ref.ValidateReferenceAsTag() != nil {
+		return fmt.Errorf("%.100q: expected a tag at its end, such as :v3, and no digest", text)
+	}
+	return nil
+}
+
+// Host returns the registry in a reference; empty if it names none.
+func Host(text string) string {
+	ref, err := parseReference(text)
+	if err != nil {
+		return ""
+	}
+	return ref.Registry
 }
 
 // parseReference reads host/path:tag or host/path@digest.

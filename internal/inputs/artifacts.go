@@ -19,7 +19,7 @@ type Artifacts interface {
 
 // addArtifact adds the files of an artifact: one that is called as the input, or several in a directory of that name.
 func (b Bringer) addArtifact(ctx context.Context, r *Ready, job *v1alpha1.HTCJob, in v1alpha1.Input) error {
-	configs, err := b.dockerConfigs(ctx, job)
+	configs, err := DockerConfigs(ctx, b.Secrets, job)
 	if err != nil {
 		return err
 	}
@@ -46,13 +46,13 @@ func (b Bringer) addArtifact(ctx context.Context, r *Ready, job *v1alpha1.HTCJob
 // maxDockerConfig is the greatest size of credentials for registries, in bytes.
 const maxDockerConfig = 64 << 10
 
-// dockerConfigs returns the credentials of an HTCJob for registries.
-func (b Bringer) dockerConfigs(ctx context.Context, job *v1alpha1.HTCJob) (configs [][]byte, err error) {
+// DockerConfigs returns the credentials of an HTCJob for registries. While one is missing, the error is a *Waiting.
+func DockerConfigs(ctx context.Context, secrets Secrets, job *v1alpha1.HTCJob) (configs [][]byte, err error) {
 	for _, c := range job.Spec.Credentials {
 		if c.As != v1alpha1.Registry {
 			continue
 		}
-		config, err := b.Secrets.Read(ctx, job.Namespace, c.SecretKeyRef.Name, c.SecretKeyRef.Key, maxDockerConfig)
+		config, err := secrets.Read(ctx, job.Namespace, c.SecretKeyRef.Name, c.SecretKeyRef.Key, maxDockerConfig)
 		if e, is := errors.AsType[*jobsecrets.Unusable](err); is {
 			return nil, &Waiting{Reason: e.Reason, Message: "the credential " + c.Name + ": " + e.Message}
 		}

@@ -48,8 +48,9 @@ func (r Rules) checkRegistries(job *v1alpha1.HTCJob) error {
 		case c.As != v1alpha1.Registry:
 		case slices.Contains(r.Accounts, c.SecretKeyRef.Name):
 			return schedd.Refusal("spec.credentials: %s: the secret %s holds an account of HTCondor, which serves no registry", c.Name, c.SecretKeyRef.Name)
-		case !slices.ContainsFunc(job.Spec.Inputs, func(in v1alpha1.Input) bool { return in.Artifact != "" }):
-			return schedd.Refusal("spec.credentials: %s: as Registry it serves artifacts in spec.inputs, and there are none", c.Name)
+		case !slices.ContainsFunc(job.Spec.Inputs, func(in v1alpha1.Input) bool { return in.Artifact != "" }) &&
+			!slices.ContainsFunc(job.Spec.Outputs, func(o v1alpha1.Output) bool { return o.Artifact != "" }):
+			return schedd.Refusal("spec.credentials: %s: as Registry it serves artifacts in spec.inputs and spec.outputs, and there are none", c.Name)
 		}
 	}
 	return nil

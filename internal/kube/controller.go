@@ -24,6 +24,7 @@ import (
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/outputfetch"
+	"htc.cern.ch/htcd/internal/outputpush"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -51,6 +52,7 @@ type Options struct {
 	ConfigMaps  inputs.ConfigMaps
 	JobSecrets  inputs.Secrets // those that jobs may have
 	Artifacts   inputs.Artifacts
+	Registries  outputpush.Registries // to which outputs are pushed
 	Log         zerolog.Logger
 	Now         func() time.Time
 	Observer    Observer // for metrics
@@ -94,6 +96,7 @@ type Controller struct {
 	crosscheck *crosscheck.Checker
 	checkers   *fairqueue.Pool[schedd.Endpoint]
 	fetcher    *outputfetch.Fetcher
+	pusher     *outputpush.Pusher
 	logs       fairqueue.Queue   // keys of HTCJobs whose spec.logsPod needs work
 	secrets    fairqueue.Queue   // namespaces whose Secrets need an in-use check
 	syncing    keymutex.KeyMutex // held while one worker reads the ledger and writes the status of an HTCJob
@@ -160,6 +163,10 @@ func New(o Options) (*Controller, error) {
 		Queue: fairqueue.New(limiter()), Workers: o.Fetchers, Endpoint: c.backendOf(asking),
 		Ledger: o.Ledger, Schedd: c.Schedd, Credentials: o.Credentials, Observer: fetched{c}, Log: o.Log, Now: o.Now,
 	})
+	c.pusher = outputpush.New(outputpush.Options{
+		Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastPush)), Workers: pushers,
+		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
+	})
 	c.lookups = &recovery.Lookups{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Tries: &c.tries, Now: o.Now}
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)
@@ -221,6 +228,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err := c.fetcher.Resume(ctx); err != nil {
 		return err
 	}
+	if err := c.pusher.Resume(ctx); err != nil {
+		return err
+	}
 	work := context.WithoutCancel(ctx)
 	var group errgroup.Group
 	for range c.Workers {
@@ -238,6 +248,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	group.Go(func() error { c.checkers.Run(work); return nil })
 	group.Go(func() error { c.fetcher.Run(ctx); return nil })
+	group.Go(func() error { c.pusher.Run(ctx); return nil })
 	<-ctx.Done()
 	c.logs.ShutDown()
 	c.secrets.ShutDown()

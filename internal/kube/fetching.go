@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
+	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/outputpush"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -33,7 +38,10 @@ func (c fetched) Tried(key string, err error) {
 	}
 }
 
-func (c fetched) Fetched(_ ledger.Run, procs int, bytes int64) { c.Observer.Fetched(procs, bytes) }
+func (c fetched) Fetched(run ledger.Run, procs int, bytes int64) {
+	c.Observer.Fetched(procs, bytes)
+	c.pusher.Queue.Add(run.Namespace + "/" + run.Name)
+}
 
 func (c fetched) Incomplete(run ledger.Run, lack string) {
 	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonIncomplete, lack)
@@ -77,4 +85,108 @@ func explainFetch(err error) blocker {
 	t.Condition = v1alpha1.ConditionOutputFetched
 	t.Message = "the output is not fetched yet: " + t.Message
 	return t
+}
+
+// destinations lists the outputs of an attempt that are not only brought back. The number of a proc is left open.
+func destinations(job *v1alpha1.HTCJob, attempt int) []ledger.Destination {
+	var all []ledger.Destination
+	for i, o := range job.Spec.Outputs {
+		if to := tag(job, attempt).Destination; o.URL+o.Artifact != "" {
+			all = append(all, ledger.Destination{Number: i, Path: o.Path, URL: to(o.URL, "{proc}"), Artifact: to(o.Artifact, "{proc}")})
+		}
+	}
+	return all
+}
+
+// gatherWritten reads what the procs of a run have written elsewhere.
+func gatherWritten(tx *ledger.Tx, s *lifecycle.Situation) (err error) {
+	if s.Written, err = tx.Written(s.Run.UID, s.Run.Attempt, lifecycle.MaxOutputs); err != nil {
+		return err
+	}
+	s.Pushes, err = tx.Pushes(s.Run.UID, s.Run.Attempt)
+	return err
+}
+
+// recallWritten records again, from the status, what the procs of a run have written elsewhere.
+func recallWritten(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) error {
+	all := destinations(job, run.Attempt)
+	if err := tx.SetDestinations(run.UID, run.Attempt, all); err != nil {
+		return err
+	}
+	for _, o := range job.Status.Outputs {
+		i := slices.IndexFunc(all, func(d ledger.Destination) bool { return d.Path == o.Path })
+		if i < 0 || int(job.Status.Attempt) != run.Attempt {
+			continue
+		}
+		w := ledger.Written{Destination: all[i], Proc: int(o.Proc), Size: ledger.UnknownSize, Digest: o.Digest}
+		if o.Size != nil {
+			w.Size = *o.Size
+		}
+		if o.Artifact != "" {
+			w.Push = ledger.Pushed
+		}
+		if err := tx.SetWritten(run.UID, run.Attempt, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	pushers  = 2 // artifacts that are pushed in parallel to each registry
+	lastPush = 5 * time.Minute
+)
+
+// pushed passes the results of pushes on to the queues, the user and the Observer.
+type pushed struct{ *Controller }
+
+// Passed tells the user once what prevents a push.
+func (c pushed) Passed(key string, err error) {
+	if err == nil {
+		if c.memory.of(key).blockers[pushing] != nil {
+			c.memory.unblock(key, pushing)
+			c.queue.Add(key)
+		}
+		return
+	}
+	defer c.queue.Add(key)
+	t := explainPush(err)
+	c.Observer.PushFailed(t.Reason)
+	if c.memory.block(key, pushing, t) {
+		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("not pushed yet")
+		c.warn(key, t.Reason, t.Message)
+	}
+}
+
+func (c pushed) Pushed(run ledger.Run, bytes int64) {
+	c.Observer.Pushed(bytes)
+	key := run.Namespace + "/" + run.Name
+	c.queue.AddAfter(key, c.memory.untilWrite(key, c.Now()))
+}
+
+func (c pushed) NotPushed(run ledger.Run, why string) {
+	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonNotPushed, why)
+	c.queue.Add(run.Namespace + "/" + run.Name)
+}
+
+// explainPush is explain for errors of a push.
+func explainPush(err error) blocker {
+	t := explain(err)
+	if e, is := errors.AsType[*artifact.Unusable](err); is {
+		t.Reason, t.Message = e.Reason, err.Error()
+	} else if e, is := errors.AsType[*inputs.Waiting](err); is {
+		t.Reason, t.Message = e.Reason, err.Error()
+	}
+	t.Condition = v1alpha1.ConditionOutputsPushed
+	t.Message = "not pushed yet: " + t.Message
+	return t
+}
+
+// registryCredentials returns those with which the artifacts of a run are pushed, as they are now.
+func (c *Controller) registryCredentials(ctx context.Context, run ledger.Run) ([][]byte, error) {
+	job := c.get(run.Namespace + "/" + run.Name)
+	if job == nil || string(job.UID) != run.UID || job.DeletionTimestamp != nil {
+		return nil, outputpush.ErrGone
+	}
+	return inputs.DockerConfigs(ctx, c.JobSecrets, job)
 }

@@ -60,10 +60,21 @@ func inlineItems(job *v1alpha1.HTCJob) (all []string, err error) {
 	return all, nil
 }
 
-// recallItems records the items of a run again after the ledger had lost them, if the spec still says them.
-func recallItems(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) error {
+// insertParts records what belongs to a run beside its row.
+func insertParts(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run, packed ledger.Items) error {
+	if err := tx.SetItems(run.UID, run.Attempt, packed); err != nil {
+		return err
+	}
+	return tx.SetDestinations(run.UID, run.Attempt, destinations(job, run.Attempt))
+}
+
+// recallParts records it again after the ledger had lost it, as far as the spec and the status still say it.
+func recallParts(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) error {
 	if run.SpecHash != job.SpecHash() {
 		return nil
+	}
+	if err := recallWritten(tx, job, run); err != nil {
+		return err
 	}
 	all, err := inlineItems(job)
 	if err != nil || len(all) != run.Procs {

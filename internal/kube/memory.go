@@ -28,6 +28,7 @@ type blockable int
 const (
 	acting     blockable = iota // the next action
 	fetching                    // of its output
+	pushing                     // of its artifacts
 	reading                     // of its jobs' ads
 	blockables = iota
 )

@@ -231,7 +231,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 		if err := errors.Join(updateIntent(tx, fresh), keepPool(tx, p)); err != nil {
 			return err
 		}
-		return tx.SetItems(fresh.UID, fresh.Attempt, packed)
+		return insertParts(tx, job, fresh, packed)
 	})
 	if err != nil {
 		return fmt.Errorf("record intent: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,11 +70,15 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	return run, endedProcs(run, status)
 }
 
-// owesOutput reports whether output of an ended run had not been fetched when its status was written. Then HTCondor is
-// asked once more how its jobs ended, and the output of those that ended by themselves is fetched.
+// owesOutput reports whether output of an ended run had not been fetched, or not been pushed, when its status was written. Then
+// HTCondor is asked once more how its jobs ended, and the output of those that ended by themselves is fetched.
 func owesOutput(status v1alpha1.HTCJobStatus) bool {
-	said := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionOutputFetched)
-	return said != nil && said.Status != metav1.ConditionTrue && said.Reason != lifecycle.ReasonGivenUp && said.Reason != lifecycle.ReasonIncomplete
+	owed := func(kind string, settled ...string) bool {
+		said := meta.FindStatusCondition(status.Conditions, kind)
+		return said != nil && said.Status != metav1.ConditionTrue && !slices.Contains(settled, said.Reason)
+	}
+	return owed(v1alpha1.ConditionOutputFetched, lifecycle.ReasonGivenUp, lifecycle.ReasonIncomplete) ||
+		owed(v1alpha1.ConditionOutputsPushed, lifecycle.ReasonNotPushed)
 }
 
 // endedProcs returns an end for every proc of an ended run: first those that the status lists by job id, then as many more as
@@ -138,7 +143,7 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 				return err
 			}
 		}
-		return recallItems(tx, job, run)
+		return recallParts(tx, job, run)
 	})
 	if errors.Is(err, errWentOn) {
 		return nil

@@ -105,7 +105,7 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Poo
 		if err := keepPool(tx, p); err != nil {
 			return err
 		}
-		return tx.SetItems(run.UID, run.Attempt, packed)
+		return insertParts(tx, job, run, packed)
 	})
 	if errors.Is(err, ledger.ErrExists) {
 		return false, nil
@@ -222,7 +222,7 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 			return err
 		}
 		if run.Restored {
-			return recallItems(tx, job, run)
+			return recallParts(tx, job, run)
 		}
 		return nil
 	})

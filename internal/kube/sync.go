@@ -79,6 +79,9 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	if b := known.blockers[fetching]; b != nil {
 		v.Unfetched = &b.Blocker
 	}
+	if b := known.blockers[pushing]; b != nil {
+		v.Unpushed = &b.Blocker
+	}
 	v.Backend = c.answering.State(c.endpointOf(s, d, inTheWay))
 	written, err := c.report(ctx, s, v)
 	if err == nil {
@@ -191,6 +194,11 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 			}
 			s.Unfetched = run.State == ledger.Submitted && (!run.Confirmed || s.Output.Waiting > 0)
 		}
+		if len(job.Spec.Outputs)+len(job.Status.Outputs) > 0 {
+			if err := gatherWritten(tx, &s); err != nil {
+				return err
+			}
+		}
 		if s.Counts.Held > 0 {
 			held, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: int(schedd.Held), Limit: 1})
 			if err != nil {
@@ -257,7 +265,7 @@ func (c *Controller) createEvents(job *v1alpha1.HTCJob, happened []lifecycle.Eve
 func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {
 	before.Active, before.Succeeded, before.Failed = after.Active, after.Succeeded, after.Failed
 	before.Idle, before.Running, before.Held = after.Idle, after.Running, after.Held
-	before.Failures, before.LastChecked = after.Failures, after.LastChecked
+	before.Failures, before.Outputs, before.LastChecked = after.Failures, after.Outputs, after.LastChecked
 	return equality.Semantic.DeepEqual(before, after)
 }
 
@@ -288,9 +296,9 @@ func (c *Controller) expire(ctx context.Context, s lifecycle.Situation) error {
 // nameURLs completes what HTCondor says about files that it could not transfer.
 func nameURLs(s *lifecycle.Situation) {
 	for i := range s.Failures {
-		s.Failures[i].Message = lifecycle.NameURL(s.Job.Spec, s.Failures[i].Message)
+		s.Failures[i].Message = lifecycle.NameURL(s.Job.Spec, s.Failures[i])
 	}
 	if s.Held != nil {
-		s.Held.Message = lifecycle.NameURL(s.Job.Spec, s.Held.Message)
+		s.Held.Message = lifecycle.NameURL(s.Job.Spec, *s.Held)
 	}
 }

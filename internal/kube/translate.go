@@ -7,6 +7,8 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/joboptions"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/outputpush"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -61,6 +63,9 @@ func (s Site) describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 	if err := s.Inputs.Check(job); err != nil {
 		return schedd.Description{}, err
 	}
+	if err := s.checkArtifacts(destinations(job, attempt), queue); err != nil {
+		return schedd.Description{}, err
+	}
 	options, err := joboptions.Of(job.Spec)
 	if err != nil {
 		return schedd.Description{}, err
@@ -110,6 +115,16 @@ func (s Site) fits(queue int) error {
 			queue, s.MaxOpen)
 	}
 	return nil
+}
+
+// checkArtifacts refuses outputs that can never be pushed.
+func (s Site) checkArtifacts(to []ledger.Destination, queue int) error {
+	for _, d := range to {
+		if d.Artifact != "" && s.Inputs.NoOutput {
+			return schedd.Refusal("spec.outputs: %s: this htcd keeps no output of jobs, so there is nothing that it could push", d.Path)
+		}
+	}
+	return outputpush.Check(s.Inputs.Registries, to, queue)
 }
 
 func environment(spec v1alpha1.HTCJobSpec) map[string]string {

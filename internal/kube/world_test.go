@@ -83,6 +83,8 @@ func (nobody) Unread(int)                                           {}
 func (nobody) Fetched(int, int64)                                   {}
 func (nobody) GaveUp(int)                                           {}
 func (nobody) FetchFailed(string)                                   {}
+func (nobody) Pushed(int64)                                         {}
+func (nobody) PushFailed(string)                                    {}
 
 // newWorldWithOutput returns a world whose htcd fetches the output of jobs.
 func newWorldWithOutput(t *testing.T, change ...func(*Options)) *world {
@@ -174,6 +176,12 @@ func (w *world) step() bool {
 		key, _ := w.fetcher.Queue.Get()
 		w.fetcher.Fetch(w.t.Context(), key)
 		w.fetcher.Queue.Done(key)
+		return true
+	}
+	if w.pusher.Queue.Len() > 0 {
+		key, _ := w.pusher.Queue.Get()
+		w.pusher.Push(w.t.Context(), key)
+		w.pusher.Queue.Done(key)
 		return true
 	}
 	if w.logs.Len() > 0 {

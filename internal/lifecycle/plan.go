@@ -23,6 +23,8 @@ type Situation struct {
 	Stopped   int                // how many of the failed procs htcd itself ended, for Run.Stop
 	Unfetched bool               // some output has not been fetched yet
 	Output    ledger.OutputCounts
+	Written   []ledger.Written // the first outputs that were written elsewhere
+	Pushes    ledger.PushCounts
 	Now       time.Time
 }
 

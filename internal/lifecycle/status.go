@@ -23,6 +23,7 @@ type View struct {
 	Secret    backend.Proof // of the Secret it is sent with
 	Fresh     *Fresh        // about the credentials of the jobs; nil: not known
 	Unfetched *Blocker      // why output is not fetched
+	Unpushed  *Blocker      // why artifacts are not pushed
 	Logs      LogsView
 	Backend   backend.Reachability
 	Now       time.Time
@@ -75,6 +76,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		heldCondition(set, &status, s)
 		suspendedCondition(set, &status, s)
 		outputCondition(set, s, v)
+		pushedCondition(set, &status, s, v)
 		logsCondition(set, &status, s, v.Logs)
 	}
 	switch {
@@ -178,6 +180,7 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 			status.CompletionTime = timeOrNil(run.Ended)
 		}
 		status.Failures = describeFailures(s)
+		status.Outputs = describeOutputs(s)
 	}
 }
 

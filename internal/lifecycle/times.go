@@ -70,7 +70,7 @@ func after(t time.Time, seconds int64) time.Time {
 	return t.Add(time.Duration(min(seconds, century)) * time.Second)
 }
 
-// patienceForOutput is how long an HTCJob is kept beyond its expiry while its output has not been fetched.
+// patienceForOutput is how long an HTCJob is kept beyond its expiry while its output has not been fetched, or pushed.
 const patienceForOutput = time.Hour
 
 // Expiry returns when an ended HTCJob should be deleted; the zero time means never.
@@ -83,7 +83,7 @@ func Expiry(s Situation) time.Time {
 		return time.Time{}
 	}
 	at := after(s.Run.Ended, int64(*ttl))
-	if s.Unfetched {
+	if s.Unfetched || s.Pushes.Unpushed > 0 {
 		at = at.Add(patienceForOutput)
 	}
 	return at

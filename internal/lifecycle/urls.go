@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // Beginnings of HTCondor's reasons for a hold because of files.
@@ -22,12 +24,14 @@ var sentFile = regexp.MustCompile(`/\.htcd-out/\.url/([0-9]{1,2})\b`)
 // maxURLs is how many URLs a message names.
 const maxURLs = 3
 
-// NameURL adds to HTCondor's words on a failed transfer which URL they are about. Some transfer plugins name only the file that
-// they were to make.
-func NameURL(spec v1alpha1.HTCJobSpec, message string) string {
+// NameURL returns what HTCondor says about a job, and adds to its words on a failed transfer which URL they are about. Some transfer
+// plugins name only the file that they were to make.
+func NameURL(spec v1alpha1.HTCJobSpec, p ledger.Proc) string {
+	message := p.Message
 	if m := sentFile.FindStringSubmatch(message); m != nil && strings.Contains(message, outputFailed) {
 		if n, err := strconv.Atoi(m[1]); err == nil && n < len(spec.Outputs) && spec.Outputs[n].URL != "" {
-			return withURLs(message, "spec.outputs: ", []string{spec.Outputs[n].URL})
+			of := schedd.Tag{Namespace: p.Namespace, Name: p.Name, Attempt: p.Attempt}
+			return withURLs(message, "spec.outputs: ", []string{of.Destination(spec.Outputs[n].URL, strconv.Itoa(p.Proc))})
 		}
 	}
 	if !strings.Contains(message, inputFailed) {

@@ -36,6 +36,9 @@ type Metrics struct {
 	fetched      *prometheus.CounterVec
 	fetchedBytes *prometheus.CounterVec
 	fetchErrors  *prometheus.CounterVec
+	pushed       *prometheus.CounterVec
+	pushedBytes  *prometheus.CounterVec
+	pushErrors   *prometheus.CounterVec
 	commands     *prometheus.CounterVec
 	commandTime  *prometheus.HistogramVec
 	ticketAsks   *prometheus.CounterVec
@@ -124,12 +127,18 @@ func New(build Build) *Metrics {
 	m.fetchedBytes.WithLabelValues()
 	m.fetchErrors = m.counters("fetch_errors_total", "failed fetches, which are repeated, by `reason` as in the condition OutputFetched", "reason")
 	m.fetchErrors.WithLabelValues("NoSpace")
+	m.pushed = m.counters("pushed_artifacts_total", "outputs that were pushed to a registry")
+	m.pushed.WithLabelValues()
+	m.pushedBytes = m.counters("pushed_bytes_total", "bytes of their files")
+	m.pushedBytes.WithLabelValues()
+	m.pushErrors = m.counters("push_errors_total", "failed pushes, which are repeated, by `reason` as in the condition OutputsPushed", "reason")
+	m.pushErrors.WithLabelValues("RegistryUnreachable")
 	m.work.unfetched = m.lookedUp("unfetched_procs", "completed jobs whose output is still to be fetched")
 
 	m.work.orphans = m.lookedUp("orphans_kept", "HTCJobs that vanished many at once without having been deleted, and whose jobs and output are kept until `htcd reconcile --once --remove-orphans`")
 
 	m.work.credentials = m.lookedUp("job_credentials", "HTCJobs with active jobs that have `spec.credentials`, by `state`: `fresh`, `ending` (a proxy within an hour, a token within 5 minutes), `ended`, or `unusable` (a Secret that is missing or cannot be used)", "state")
-	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed` and `routine` (to be synced), `submit`, `ask`, `remove`, `check` (for a command of HTCondor), `fetch`, `logs` (for the Pod of `spec.logsPod`)", "queue")
+	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed` and `routine` (to be synced), `submit`, `ask`, `remove`, `check` (for a command of HTCondor), `fetch`, `push` (to a registry), `logs` (for the Pod of `spec.logsPod`)", "queue")
 
 	m.commands = m.counters("condor_commands_total", "runs of HTCondor's commands, by `command` and `result`: `OK`, or the kind of error", "command", "result")
 	m.commandTime = m.histograms("condor_command_duration_seconds", "how long they took, whatever their result", slow, "command")
@@ -229,6 +238,13 @@ func (m *Metrics) Fetched(procs int, bytes int64) {
 func (m *Metrics) GaveUp(procs int) { m.fetched.WithLabelValues("GivenUp").Add(float64(procs)) }
 
 func (m *Metrics) FetchFailed(reason string) { m.fetchErrors.WithLabelValues(reason).Inc() }
+
+func (m *Metrics) Pushed(bytes int64) {
+	m.pushed.WithLabelValues().Inc()
+	m.pushedBytes.WithLabelValues().Add(float64(bytes))
+}
+
+func (m *Metrics) PushFailed(reason string) { m.pushErrors.WithLabelValues(reason).Inc() }
 
 // endpointName is a schedd as a label: with the collector if that is not the usual one, "usual" while its name is unknown.
 func endpointName(e schedd.Endpoint) string {

@@ -103,6 +103,8 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	m.Fetched(3, 4096)
 	m.GaveUp(1)
 	m.FetchFailed("NoSpace")
+	m.Pushed(2048)
+	m.PushFailed("ArtifactForbidden")
 	got := page(t, m)
 	for series, want := range map[string]string{
 		`htcd_build_info{goversion="go1",version="v1"}`: "1",
@@ -123,6 +125,9 @@ func TestWhatHappensIsCounted(t *testing.T) {
 		`htcd_fetched_procs_total{result="GivenUp"}`:                            "1",
 		`htcd_fetched_bytes_total`:                                              "4096",
 		`htcd_fetch_errors_total{reason="NoSpace"}`:                             "1",
+		`htcd_pushed_artifacts_total`:                                           "1",
+		`htcd_pushed_bytes_total`:                                               "2048",
+		`htcd_push_errors_total{reason="ArtifactForbidden"}`:                    "1",
 	} {
 		require.Equal(t, want, value(t, got, series), series)
 	}

@@ -26,6 +26,9 @@ func (f *Fetcher) take(ctx context.Context, b batch, a arrival) error {
 	if len(a.procs) == 0 {
 		return nil
 	}
+	if err := f.noteSent(ctx, b, a); err != nil {
+		return err
+	}
 	for _, proc := range a.procs {
 		if err := errors.Join(output.RestoreNames(a.dir, proc), output.Unpack(a.dir, proc)); err != nil {
 			return volumeError(err)
@@ -109,8 +112,20 @@ func mark(tx *ledger.Tx, run ledger.Run, procs []int, as ledger.Fetched, end fun
 		if err := tx.UpdateProc(p); err != nil {
 			return err
 		}
+		if p.Status != ledger.StatusSucceeded {
+			continue // nothing was written elsewhere
+		}
+		if err := tx.ExpectWritten(run.UID, run.Attempt, proc, notHere[as]); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// notHere says why nothing of a proc's output is pushed.
+var notHere = map[ledger.Fetched]string{
+	ledger.GivenUp:    "the output of a job could not be fetched",
+	ledger.Incomplete: "HTCondor did not keep all files of a job",
 }
 
 // maxLacks is how many missing files a message names.

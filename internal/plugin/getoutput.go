@@ -37,7 +37,8 @@ Called again after it was interrupted, or while more jobs end, it copies what is
 appears when it is complete. DIR/.htcd-output lists what was put there, and for which HTCJob and attempt: with --force
 those files are brought again and replaced, and nothing else. A directory of another HTCJob or attempt is refused.
 
-With --list it copies nothing and prints the job, the size in bytes and the path of each file instead.
+With --list it copies nothing and prints the job, the size in bytes and the path of each file instead, and the first of what
+the jobs have written elsewhere (status.outputs), with the checksum of the file or of the artifact's manifest.
 
   0    the output of all jobs that were asked for is there
   1    something could not be done
@@ -68,12 +69,12 @@ With --list it copies nothing and prints the job, the size in bytes and the path
 		if err != nil {
 			return err
 		}
-		if list {
-			return where.list(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), name, proc, attempt)
-		}
 		job, err := where.jobs.Get(cmd.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
+		}
+		if list {
+			return where.list(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), job, proc, attempt)
 		}
 		err = os.MkdirAll(args[1], 0o777) // #nosec G301 -- the user's umask decides
 		if err != nil {

@@ -8,17 +8,20 @@ import (
 	"io"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// list prints the files of a job, or of all (-1), that have been brought back, and names the jobs that have none yet.
-func (c *cluster) list(ctx context.Context, out, warnings io.Writer, name string, proc, attempt int) error {
+// list prints the files of a job, or of all (-1), that have been brought back, and what was written elsewhere. It names the jobs that
+// have brought nothing yet.
+func (c *cluster) list(ctx context.Context, out, warnings io.Writer, job *v1alpha1.HTCJob, proc, attempt int) error {
 	parameters := url.Values{"attempt": {strconv.Itoa(attempt)}}
 	if proc >= 0 {
 		parameters.Set("proc", strconv.Itoa(proc))
 	}
-	response, err := c.output(ctx, name, "log/files", parameters)
+	response, err := c.output(ctx, job.Name, "log/files", parameters)
 	if err != nil {
 		return ended(ctx, err)
 	}
@@ -45,6 +48,11 @@ func (c *cluster) list(ctx context.Context, out, warnings io.Writer, name string
 			return err
 		}
 	}
+	if of, _ := strconv.Atoi(response.Header.Get(aggregate.HeaderAttempt)); of == int(job.Status.Attempt) {
+		if err := listElsewhere(out, job.Status.Outputs, proc); err != nil {
+			return err
+		}
+	}
 	if missing := listed.missing(); len(missing) > 0 {
 		fmt.Fprintf(warnings, "jobs whose output is missing: %s\n", ranges(missing))
 		return Exit{ExitIncomplete}
@@ -58,4 +66,29 @@ func printed(path string) string {
 		return quoted
 	}
 	return path
+}
+
+// listElsewhere prints what a job, or all (-1), have written elsewhere.
+func listElsewhere(out io.Writer, written []v1alpha1.WrittenOutput, proc int) error {
+	first := true
+	for _, w := range written {
+		if proc >= 0 && int(w.Proc) != proc {
+			continue
+		}
+		if first {
+			if _, err := fmt.Fprintf(out, "%-6s %12s  %s\n", "JOB", "SIZE", "WRITTEN ELSEWHERE"); err != nil {
+				return err
+			}
+			first = false
+		}
+		size := "?"
+		if w.Size != nil {
+			size = strconv.FormatInt(*w.Size, 10)
+		}
+		line := strings.TrimSpace(w.Path + " " + w.URL + w.Artifact + " " + w.Digest)
+		if _, err := fmt.Fprintf(out, "%-6d %12s  %s\n", w.Proc, size, printed(line)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -62,6 +62,9 @@ gather() {
 		number=$((number + 1))
 	done
 	unset IFS
+	if [ -n "$succeeded" ] && [ -z "$first" ] && [ "$sent" != ' ' ]; then
+		note_sent
+	fi
 
 	if [ -n "$first" ] && [ -n "$succeeded" ]; then
 		echo "htcd: missing in the script's directory, and named in spec.outputs: ${absent:-see above}" >&2
@@ -76,6 +79,16 @@ elsewhere() {
 	*" $1 "*) return 0 ;;
 	esac
 	return 1
+}
+
+# note_sent lists the sizes of the files that HTCondor writes to URLs, and their checksums as far as a minute suffices for. The list
+# comes back with the output.
+note_sent() {
+	(
+		cd .htcd-out/.url || exit
+		stat -L -c '%n %s' [0-9]*
+		timeout 60 sha256sum [0-9]*
+	) >"$out.sent" 2>/dev/null || :
 }
 
 # output reports whether a name that the path $2 matches is output. An input, htcd's own or HTCondor's is only output by its own

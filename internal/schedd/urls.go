@@ -149,11 +149,15 @@ func (d Description) outputRemaps() string {
 	var remaps []string
 	for i, o := range d.Outputs {
 		if o.URL != "" {
-			url := strings.NewReplacer("{namespace}", d.Tag.Namespace, "{name}", d.Tag.Name, "{attempt}", fmt.Sprint(d.Tag.Attempt), "{proc}", procNumber).Replace(o.URL)
-			remaps = append(remaps, fmt.Sprintf("%s/.url/%d = %s", dirOutputs, i, url))
+			remaps = append(remaps, fmt.Sprintf("%s/.url/%d = %s", dirOutputs, i, d.Tag.Destination(o.URL, procNumber)))
 		}
 	}
 	return strings.Join(remaps, "; ")
+}
+
+// Destination fills the place-holders in the URL or the reference to which an output goes.
+func (t Tag) Destination(text, proc string) string {
+	return strings.NewReplacer("{namespace}", t.Namespace, "{name}", t.Name, "{attempt}", fmt.Sprint(t.Attempt), "{proc}", proc).Replace(text)
 }
 
 // sentOutputs lists the numbers of the outputs with URLs, each between blanks.

@@ -1,6 +1,9 @@
 package schedd
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -163,7 +166,7 @@ func TestWrapperPutsAsideWhatIsWrittenElsewhere(t *testing.T) {
 		here   []string
 		signal int
 	}{
-		"all is there":      {"mkdir x; echo big >big.root; echo y >x/y; touch a.root", []string{".url/1", ".url/2", "0/a.root"}, 0},
+		"all is there":      {"mkdir x; echo big >big.root; echo y >x/y; touch a.root", []string{".url/1", ".url/2", "0/a.root", "0.sent"}, 0},
 		"one is missing":    {"echo big >big.root; touch a.root", []string{"0/a.root"}, 42},
 		"it is a directory": {"mkdir -p x/y; echo big >big.root; touch a.root", []string{"0/a.root"}, 42},
 		"the script failed": {"mkdir x; echo big >big.root; echo y >x/y; touch a.root; exit 3", []string{"0/a.root"}, -3},
@@ -184,6 +187,43 @@ func TestWrapperPutsAsideWhatIsWrittenElsewhere(t *testing.T) {
 					require.Equal(t, syscall.Signal(c.signal), status.Signal())
 				}
 				require.ElementsMatch(t, c.here, filesBelow(t, filepath.Join(s.dir, ".htcd-out")))
+			})
+		}
+	}
+}
+
+func TestWrapperDescribesWhatIsWrittenElsewhere(t *testing.T) {
+	big, y := fmt.Sprintf("%x  0\n", sha256.Sum256([]byte("big\n"))), fmt.Sprintf("%x  11\n", sha256.Sum256(nil))
+	for name, c := range map[string]struct {
+		tools map[string]string
+		want  string
+	}{
+		"with everything":               {map[string]string{"stat": "", "timeout": "", "sha256sum": ""}, "0 4\n11 0\n" + big + y},
+		"nothing limits the time":       {map[string]string{"stat": "", "sha256sum": ""}, "0 4\n11 0\n"},
+		"the time does not suffice":     {map[string]string{"stat": "", "timeout": "echo " + strings.TrimSuffix(big, "\n") + "; exit 124"}, "0 4\n11 0\n" + strings.ReplaceAll(big, "  ", " ")},
+		"without any of these programs": {nil, ""},
+	} {
+		for shell, argv := range shells(t) {
+			t.Run(name+" "+shell, func(t *testing.T) {
+				r := receive(t)
+				d := r.description("echo big >big.root; touch y f0 f1 f2 f3 f4 f5 f6 f7 f8 f9\n")
+				d.AllowSchemes = []string{"https"}
+				d.Outputs = []Output{{Path: "big.root", URL: "https://s/b"}}
+				for i := range 10 {
+					d.Outputs = append(d.Outputs, Output{Path: fmt.Sprint("f", i)})
+				}
+				d.Outputs = append(d.Outputs, Output{Path: "y", URL: "https://s/y"})
+				tools := gatheringTools()
+				delete(tools, "stat")
+				maps.Copy(tools, c.tools)
+				s := node(t, d, tools)
+				s.shell = argv
+				code, _, stderr := s.run(t)
+				require.Zero(t, code, stderr)
+				require.Empty(t, stderr)
+				text, err := os.ReadFile(filepath.Join(s.dir, ".htcd-out", "0.sent"))
+				require.NoError(t, err)
+				require.Equal(t, c.want, string(text))
 			})
 		}
 	}

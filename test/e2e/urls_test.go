@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,11 +126,20 @@ func TestOutputsAreWrittenToURLs(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, fmt.Sprintf("field %d\n", proc), string(text))
 		require.ElementsMatch(t, []string{output.Stdout, output.Stderr, "small.root"}, b.Files(job, proc))
+		for i, want := range []v1alpha1.WrittenOutput{
+			{Path: "big.root", URL: fmt.Sprintf("%sout/1/%d/big.root", s.https, proc), Size: new(int64(6)), Digest: sum(fmt.Sprintf("big %d\n", proc))},
+			{Path: "d/field", URL: fmt.Sprintf("%sout-%d", s.root, proc), Size: new(int64(8)), Digest: sum(fmt.Sprintf("field %d\n", proc))},
+		} {
+			want.Proc = int32(proc)
+			require.Equal(t, want, job.Status.Outputs[2*proc+i])
+		}
 	}
+	require.Len(t, job.Status.Outputs, 4)
 	left(b, job)
 
 	job = b.Fetched("failed")
 	require.EqualValues(t, 3, *job.Status.Failures[0].ExitCode)
+	require.Empty(t, job.Status.Outputs)
 	job = b.Fetched("lacking")
 	require.Equal(t, "OutputMissing", job.Status.Failures[0].Reason)
 	for _, name := range []string{"failed", "lacking", "none"} {
@@ -136,18 +147,29 @@ func TestOutputsAreWrittenToURLs(t *testing.T) {
 	}
 }
 
+// sum returns a digest as a status has it.
+func sum(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))) }
+
 func TestAnOutputThatCannotBeWrittenIsNamed(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	serve(b)
+	s := serve(b)
 	world, err := parts.Open(b.Lab)
 	require.NoError(t, err)
-	url := fmt.Sprintf("https://127.0.0.1:%d/refused/big", world.Ports.Store)
-	b.Script("refused", "touch big\n", func(job *v1alpha1.HTCJob) { job.Spec.Outputs = []v1alpha1.Output{{Path: "big", URL: url}} })
-	job := b.Until("refused", "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held == 1 })
-	held := b.Condition(job, v1alpha1.ConditionHeld).Message
-	require.Contains(t, held, "hold code 12/")
-	require.Contains(t, held, url)
+	// Nobody but root may write there.
+	_, err = b.Lab.RunAs(t.Context(), "root", "install", "-d", "-o", "root", "-m", "755", filepath.Join(s.xrootd, "locked"))
+	require.NoError(t, err)
+	for name, url := range map[string]string{
+		"https": fmt.Sprintf("https://127.0.0.1:%d/refused/{proc}", world.Ports.Store),
+		"root":  s.root + "locked/{proc}",
+	} {
+		b.Script(name, "touch big\n", func(job *v1alpha1.HTCJob) { job.Spec.Outputs = []v1alpha1.Output{{Path: "big", URL: url}} })
+		job := b.Until(name, "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held == 1 })
+		held := b.Condition(job, v1alpha1.ConditionHeld).Message
+		require.Contains(t, held, "hold code 12/")
+		require.Contains(t, held, strings.ReplaceAll(url, "{proc}", "0"))
+		require.Empty(t, job.Status.Outputs)
+	}
 }
 
 // Nothing of a large file passes the schedd, in or out.

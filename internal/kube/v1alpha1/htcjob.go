@@ -56,6 +56,7 @@ type HTCJobList struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.queue) || !has(self.script.queue) || self.queue == self.script.queue",fieldPath=".queue",message="spec.queue and spec.script.queue differ: write the number once, in spec.script.queue"
 // +kubebuilder:validation:XValidation:rule="[has(self.queue) || has(self.script.queue), has(self.items), has(self.itemsFrom), has(self.parameters)].filter(x, x).size() <= 1",message="queue, items, itemsFrom and parameters each say how many jobs there are: keep one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.outputs) || self.outputs.all(o, !has(o.artifact) || o.artifact.contains('{proc}')) || (has(self.queue) ? self.queue : 1) <= 1 && (has(self.script.queue) ? self.script.queue : 1) <= 1 && (has(self.items) ? self.items.size() : 1) <= 1 && (!has(self.parameters) || self.parameters.all(k, self.parameters[k].size() <= 1))",fieldPath=".outputs",message="with several jobs the artifact of an output needs {proc}: each would replace that of the others"
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || has(self.resources) && has(self.resources.memory) || has(self.htcopts) && self.htcopts.lowerAscii().contains('request_memory')",fieldPath=".memoryRetry",message="memoryRetry needs resources.memory, which it doubles"
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || !has(self.resources) || !has(self.resources.memory) || quantity(string(self.memoryRetry.maxMemory)).isGreaterThan(quantity(string(self.resources.memory)))",fieldPath=".memoryRetry",message="memoryRetry.maxMemory must be more than resources.memory, which is asked for first"
 type HTCJobSpec struct {
@@ -136,6 +137,7 @@ type HTCJobSpec struct {
 	// +listType=map
 	// +listMapKey=path
 	// +kubebuilder:validation:MaxItems=20
+	// +kubebuilder:validation:XValidation:rule="self.all(o, !has(o.artifact) || self.exists_one(p, has(p.artifact) && p.artifact == o.artifact))",message="two outputs have the same artifact: the second would replace the first"
 	Outputs []Output `json:"outputs,omitempty"`
 
 	// Credentials are files from Secrets, such as a proxy or a token, that stay up

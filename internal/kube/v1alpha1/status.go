@@ -105,6 +105,12 @@ type HTCJobStatus struct {
 	// +listType=atomic
 	Failures []Failure `json:"failures,omitempty"`
 
+	// Outputs lists what the jobs have written elsewhere, to a url or as an
+	// artifact: the first 100, as far as 64 KiB suffice for.
+	// +optional
+	// +listType=atomic
+	Outputs []WrittenOutput `json:"outputs,omitempty"`
+
 	// Conditions explain the phase; their types are the Condition constants.
 	// +optional
 	// +listType=map
@@ -178,6 +184,33 @@ type Failure struct {
 	Stderr string `json:"stderr,omitempty"`
 }
 
+// WrittenOutput is an output that one job has written elsewhere.
+type WrittenOutput struct {
+	// Path is that of spec.outputs.
+	// +required
+	Path string `json:"path"`
+
+	// Proc is the job's number.
+	// +required
+	Proc int32 `json:"proc"`
+
+	// URL is where the execute node has written it.
+	// +optional
+	URL string `json:"url,omitempty"`
+
+	// Artifact is the reference to which it was pushed.
+	// +optional
+	Artifact string `json:"artifact,omitempty"`
+
+	// Size is that of the file, or of all files of the artifact, in bytes; absent if it is not known.
+	// +optional
+	Size *int64 `json:"size,omitempty"`
+
+	// Digest is the checksum of the file, or the digest of the artifact's manifest; absent if it is not known.
+	// +optional
+	Digest string `json:"digest,omitempty"`
+}
+
 // Phase is one word for where an HTCJob stands.
 //
 // +kubebuilder:validation:Enum=Pending;Submitting;Idle;Running;Held;Suspended;Succeeded;Failed;Removed
@@ -210,6 +243,7 @@ const (
 	ConditionHeld             = "Held"             // at least one job is on hold, and why
 	ConditionSuspended        = "Suspended"        // spec.suspend keeps the jobs out of HTCondor
 	ConditionOutputFetched    = "OutputFetched"    // htcd has the output of every job that ran to its end
+	ConditionOutputsPushed    = "OutputsPushed"    // the artifacts of spec.outputs are in their registries; absent if there are to be none
 	ConditionLogsPod          = "LogsPod"          // the Pod of spec.logsPod is there; absent when there is to be none
 	ConditionBackendReachable = "BackendReachable" // the schedd answered when last asked
 	ConditionReconciling      = "Reconciling"      // kstatus: in progress; absent when not

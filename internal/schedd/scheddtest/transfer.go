@@ -54,7 +54,8 @@ func (s *Schedd) Transfer(ctx context.Context, id schedd.Identity, procs schedd.
 			files[name] = text
 		}
 		for name, text := range files {
-			if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(j.Proc), name), []byte(text), 0o600); err != nil {
+			file := filepath.Join(dir, strconv.Itoa(j.Proc), name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 				return errors.Join(f.Err, fmt.Errorf("job %s: %w", j.ID(), err))
 			}
 		}

@@ -1,0 +1,89 @@
+package artifact
+
+import (
+	"context"
+	"maps"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/credentials"
+)
+
+const (
+	answerWithin = 15 * time.Second
+	pauseAfter   = 30 * time.Second // before a registry that failed to answer is asked again
+)
+
+// client asks registries, and leaves those alone for a moment that do not answer.
+type client struct {
+	allowed Registries
+	client  *http.Client
+	now     func() time.Time
+
+	mu    *sync.Mutex
+	quiet map[string]outage // by registry
+}
+
+type outage struct {
+	until time.Time
+	err   *Unusable
+}
+
+// newClient returns a client that waits so long for the answer to a request after that has been sent.
+func newClient(allowed Registries, toAnswer time.Duration) client {
+	base := http.DefaultTransport.(*http.Transport).Clone()
+	base.DialContext = (&net.Dialer{Timeout: answerWithin}).DialContext
+	base.TLSHandshakeTimeout, base.ResponseHeaderTimeout = answerWithin, toAnswer
+	base.MaxIdleConnsPerHost, base.DisableCompression = mostFetches, true
+	return client{
+		allowed: allowed, now: time.Now, mu: &sync.Mutex{}, quiet: map[string]outage{},
+		client: &http.Client{Transport: transport{allowed, base}},
+	}
+}
+
+func (c client) repository(ref registry.Reference, dockerConfigs [][]byte) (*remote.Repository, error) {
+	asker := &auth.Client{Client: c.client, Cache: auth.NewSingleContextCache()}
+	asker.SetUserAgent("htcd")
+	for _, config := range dockerConfigs {
+		store, err := credentials.NewMemoryStoreFromDockerConfig(config)
+		if err != nil { // its text may hold part of a password
+			return nil, unusable(ReasonForbidden, "the credentials for the registry are no .dockerconfigjson")
+		}
+		given, err := credentials.Credential(store)(context.Background(), ref.Host())
+		if err == nil && given != auth.EmptyCredential {
+			asker.Credential = auth.StaticCredential(ref.Host(), given)
+			break
+		}
+	}
+	plain, _ := c.allowed.plain(ref.Host())
+	return &remote.Repository{Client: asker, Reference: ref, PlainHTTP: plain, MaxMetadataBytes: maxManifest}, nil
+}
+
+// rests returns the error for which a registry is left alone at present, if it is.
+func (c client) rests(at string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if o, is := c.quiet[at]; is {
+		if c.now().Before(o.until) {
+			return o.err
+		}
+		delete(c.quiet, at)
+	}
+	return nil
+}
+
+// noted leaves a registry alone that does not answer.
+func (c client) noted(at string, why *Unusable) *Unusable {
+	if why.silent {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		maps.DeleteFunc(c.quiet, func(_ string, o outage) bool { return !c.now().Before(o.until) })
+		c.quiet[at] = outage{c.now().Add(pauseAfter), why}
+	}
+	return why
+}

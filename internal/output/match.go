@@ -1,0 +1,54 @@
+package output
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+)
+
+// errEnough ends a walk.
+var errEnough = errors.New("enough")
+
+// Matching lists the regular files of a proc that a declared path stands for, as paths in its directory: what a shell's pattern
+// matches, with everything in directories. It stops after that many.
+func (s Store) Matching(ctx context.Context, a Attempt, proc int, pattern string, most int) ([]string, error) {
+	var files []string
+	err := s.Files(ctx, a, []int{proc}, func(_ int, file string, _ int64) error {
+		if matches(pattern, file) {
+			files = append(files, file)
+		}
+		if len(files) == most {
+			return errEnough
+		}
+		return nil
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return files, err
+}
+
+// matches reports whether the pattern matches a file or a directory in which it is. Like a shell's, it matches no name that begins
+// with a dot; HTCondor's own files are nobody's output.
+func matches(pattern, file string) bool {
+	if strings.HasPrefix(file, "_condor") {
+		return false
+	}
+	parts, names := strings.Split(pattern, "/"), strings.Split(file, "/")
+	if len(names) < len(parts) {
+		return false
+	}
+	for i, part := range parts {
+		if part == names[i] {
+			continue
+		}
+		// Where a shell writes [!x], path.Match wants [^x].
+		is, err := path.Match(strings.ReplaceAll(part, "[!", "[^"), names[i])
+		if err != nil || !is || strings.HasPrefix(names[i], ".") {
+			return false
+		}
+	}
+	return fs.ValidPath(file)
+}

@@ -1,0 +1,41 @@
+package outputpush
+
+import (
+	"strconv"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// procPlace stands for a proc's number in a reference.
+const procPlace = "{proc}"
+
+// Check refuses references to which nothing can be pushed, and those to which several procs or outputs would be.
+func Check(allowed artifact.Registries, to []ledger.Destination, procs int) error {
+	seen := map[string]bool{}
+	for _, d := range to {
+		if d.Artifact == "" {
+			continue
+		}
+		err := allowed.CheckTarget(of(d.Artifact, procs-1))
+		switch {
+		case d.URL != "":
+			return schedd.Refusal("spec.outputs: %s: it goes to a url or to an artifact, not to both", d.Path)
+		case err != nil:
+			return schedd.Refusal("spec.outputs: %s: %w", d.Path, err)
+		case procs > 1 && !strings.Contains(d.Artifact, procPlace):
+			return schedd.Refusal("spec.outputs: %s: artifact %q: expected {proc} in it: each of %d jobs would replace that of the others", d.Path, d.Artifact, procs)
+		case seen[d.Artifact]:
+			return schedd.Refusal("spec.outputs: %s: artifact %q: another output has the same", d.Path, d.Artifact)
+		}
+		seen[d.Artifact] = true
+	}
+	return nil
+}
+
+// of returns the reference for one proc.
+func of(reference string, proc int) string {
+	return strings.ReplaceAll(reference, procPlace, strconv.Itoa(proc))
+}
