@@ -63,6 +63,27 @@ func (o Options) condor() schedd.Options {
 	}
 }
 
+// site is what the options say about all jobs.
+func (o Options) site() (kube.Site, error) {
+	authorities, _, err := o.callbackCA()
+	if err != nil {
+		return kube.Site{}, fmt.Errorf("--callback-ca: %w", err)
+	}
+	registries, err := artifact.ParseRegistries(o.AllowRegistries)
+	if err != nil {
+		return kube.Site{}, fmt.Errorf("--allow-registries: %w", err)
+	}
+	accounts := o.accounts()
+	return kube.Site{
+		ImageRegistry: strings.TrimSuffix(o.ImageRegistry, "/"), Binds: o.Binds,
+		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, Sender: o.ShipSender, AllowOptions: o.AllowHTCOpts,
+		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes,
+		Policy:   backend.Policy{Collector: o.Pool, Schedd: o.Schedd, AllowPools: o.AllowPools, PoolSecrets: accounts.Named()},
+		MaxQueue: o.MaxQueue, MaxOpen: o.MaxOpen, MaxOutput: o.MaxOutput.Value() >> 20,
+		MaxInput: o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: o.store().Root == "", Registries: registries},
+	}, nil
+}
+
 func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
@@ -92,23 +113,12 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	if d.fence != nil {
 		condor, book = fencedSchedd{condor, d.fence}, fencedLedger{book, d.fence}
 	}
-	authorities, _, err := d.o.callbackCA()
+	site, err := d.o.site()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("--callback-ca: %w", err), l.close())
-	}
-	registries, err := artifact.ParseRegistries(d.o.AllowRegistries)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("--allow-registries: %w", err), l.close())
+		return nil, errors.Join(err, l.close())
 	}
 	l.controller, err = kube.New(kube.Options{
-		Site: kube.Site{
-			ImageRegistry: strings.TrimSuffix(d.o.ImageRegistry, "/"), Binds: d.o.Binds,
-			CallbackURL: d.o.CallbackURL, CallbackCA: authorities, CallbackDeadline: d.o.CallbackDeadline, Sender: d.o.ShipSender, AllowOptions: d.o.AllowHTCOpts,
-			AllowImages: d.o.AllowImages, AllowSchemes: d.o.AllowSchemes,
-			Policy:   backend.Policy{Collector: d.o.Pool, Schedd: d.o.Schedd, AllowPools: d.o.AllowPools, PoolSecrets: accounts.Named()},
-			MaxQueue: d.o.MaxQueue, MaxOpen: d.o.MaxOpen, MaxOutput: d.o.MaxOutput.Value() >> 20,
-			MaxInput: d.o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: d.o.store().Root == "", Registries: registries},
-		},
+		Site:      site,
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
 		Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
@@ -117,7 +127,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Events: apiserver.Events{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: condor,
 		Credentials: l.credentials, Secrets: l.secrets,
-		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Artifacts: artifact.NewFetcher(registries), Registries: artifact.NewPusher(registries),
+		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
 		Observer: d.counts,
 	})

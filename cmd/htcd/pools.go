@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/pool"
 )
 
 // pools knows the cluster's HTCPools, and the labels of its namespaces once a pool selects by them. It implements pool.Known.
@@ -117,18 +116,8 @@ func (p *pools) turned(before, now *v1alpha1.HTCPool) {
 			close(p.selected)
 		}
 	}
-	p.first.Store(oldestDefault(p.List()))
+	p.first.Store(pool.OldestDefault(p.List()))
 	p.changed(before, now)
-}
-
-func oldestDefault(all []*v1alpha1.HTCPool) *v1alpha1.HTCPool {
-	all = slices.DeleteFunc(all, func(p *v1alpha1.HTCPool) bool { return !p.Spec.Default })
-	if len(all) == 0 {
-		return nil
-	}
-	return slices.MinFunc(all, func(a, b *v1alpha1.HTCPool) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
 }
 
 // List returns all of them, in no particular order. They are shared: copy before changing.

@@ -39,7 +39,7 @@ func settingsText() string {
 	b.WriteString(`<!-- Made by "make generate" from cmd/htcd/options.go: change it there. -->
 # Every setting
 
-These are the flags of ` + "`htcd run`, which `htcd reconcile` and `htcd doctor`" + ` take as well. A flag overrides the variable. Which
+These are the flags of ` + "`htcd run`, which `htcd reconcile`, `htcd doctor` and `htcd render`" + ` take as well. A flag overrides the variable. Which
 to set, and why, is in [configure.md](configure.md).
 `)
 	groups := settingGroups

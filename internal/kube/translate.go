@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
@@ -46,6 +47,27 @@ func (s Site) render(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []st
 		d.Credentials, d.PullURL = credentials, pullURL(s.CallbackURL, job, attempt)
 	}
 	return d.Render()
+}
+
+// notShown stands for what only the jobs may read.
+const notShown = "(not shown)\n"
+
+// Preview returns what would be sent of an HTCJob by a pool, without the content of its credentials, and what holds for it then.
+func (s Site) Preview(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, tables inputs.ConfigMaps) (schedd.Sandbox, *v1alpha1.Effective, error) {
+	if err := pool.Check(p.Name, p.Spec, s.PoolRules()); err != nil {
+		return schedd.Sandbox{}, nil, err
+	}
+	c := Controller{Options: Options{Site: s, ConfigMaps: tables}}
+	points, err := c.pointsOf(ctx, job, nil)
+	if err != nil {
+		return schedd.Sandbox{}, nil, err
+	}
+	var credentials []schedd.Credential
+	for _, credential := range credentialsOf(job) {
+		credentials = append(credentials, schedd.Credential{Name: credential.Name, Variable: credential.Kind.Variable(), Content: notShown})
+	}
+	sandbox, err := s.render(job, p, 1, points.items, credentials...)
+	return sandbox, p.Effective(sandbox.Requests), err
 }
 
 // describe translates an HTCJob into HTCondor's terms. Its errors are of kind schedd.Refused.

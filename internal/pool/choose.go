@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,6 +84,17 @@ func Present(name string, known Known) (Pool, bool) {
 		return Pool{}, false
 	}
 	return of(p), true
+}
+
+// OldestDefault returns the oldest of those pools that say that they are the default; nil if none does.
+func OldestDefault(pools []*v1alpha1.HTCPool) *v1alpha1.HTCPool {
+	var oldest *v1alpha1.HTCPool
+	for _, p := range pools {
+		if p.Spec.Default && (oldest == nil || cmp.Or(p.CreationTimestamp.Compare(oldest.CreationTimestamp.Time), cmp.Compare(p.Name, oldest.Name)) < 0) {
+			oldest = p
+		}
+	}
+	return oldest
 }
 
 func named(job *v1alpha1.HTCJob) string {

@@ -105,7 +105,7 @@ func (o JobOptions) moreMemory(options []option) ([]option, error) {
 	}
 	first, there := value(options, "request_memory")
 	if !there {
-		return nil, refused("spec.memoryRetry: expected spec.resources.memory beside it, which it doubles")
+		return nil, refused("spec.memoryRetry: expected spec.resources.memory beside it, or a default for it of an HTCPool, which it doubles")
 	}
 	asked, isNumber := units(option{"request_memory", first})
 	switch {

@@ -34,7 +34,7 @@ func CheckDefaults(defaults Defaults, allow []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = defaults.Adjust.apply(own)
+	_, err = defaults.Adjust.apply(own, "the pool")
 	return err
 }
 
@@ -58,7 +58,7 @@ func (d Description) withDefaults(own []option) (Description, []option, error) {
 		}
 		maps.Copy(all, d.Environment)
 		if err := checkEnvironment(all); err != nil {
-			return d, nil, refused("with the pool's defaults, %w", err)
+			return d, nil, refused("with the defaults of HTCPool %s, %w", d.Tag.Pool, err)
 		}
 		d.Environment = all
 	}
@@ -68,7 +68,7 @@ func (d Description) withDefaults(own []option) (Description, []option, error) {
 	if d.JobOptions.IdleDeadline == 0 {
 		d.JobOptions.IdleDeadline = d.Defaults.JobOptions.IdleDeadline
 	}
-	own, err = d.Defaults.Adjust.apply(own)
+	own, err = d.Defaults.Adjust.apply(own, "HTCPool "+d.Tag.Pool)
 	return d, own, err
 }
 
@@ -108,7 +108,7 @@ func subject(key string) string {
 }
 
 // apply changes the requests that are numbers; expressions stay as they are.
-func (a Adjust) apply(options []option) ([]option, error) {
+func (a Adjust) apply(options []option, pool string) ([]option, error) {
 	for _, r := range []struct {
 		key            string
 		percent, extra int64
@@ -127,7 +127,7 @@ func (a Adjust) apply(options []option) ([]option, error) {
 			n = n * float64(r.percent) / 100
 		}
 		if n = math.Ceil(n + float64(r.extra)); n > r.most {
-			return nil, refused("%s = %s, with the adjustments of the pool, is more than the %.0f that can be asked for: ask for less", r.key, asked, r.most)
+			return nil, refused("%s = %s, with the adjustments of %s, is more than the %.0f that can be asked for: ask for less", r.key, asked, pool, r.most)
 		}
 		options = replace(options, r.key, strconv.FormatFloat(n, 'f', 0, 64))
 	}

@@ -50,9 +50,12 @@ type Description struct {
 	MaxOutput int64 // largest output of a job, in MiB; HTCondor holds a job with more. 0: no limit
 }
 
+// SubmitFile is the name of the submit description in a sandbox.
+const SubmitFile = "job.sub"
+
 // File names in a sandbox.
 const (
-	fileSubmit = "job.sub"
+	fileSubmit = SubmitFile
 	fileJob    = "job.sh"
 	fileScript = "script"
 	fileToken  = "token"

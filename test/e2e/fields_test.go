@@ -65,7 +65,6 @@ var appliedFields = map[string]struct {
 	"a success code that no process ends with": {set("successExitCodes", []any{int64(256)}), "should be less than or equal to 255"},
 	"more memory":                              {both(set("resources.memory", "1Gi"), set("memoryRetry.maxMemory", "4Gi")), ""},
 	"more memory than htcopts ask for":         {both(set("htcopts", "Request_Memory = 2GB\n"), set("memoryRetry.maxMemory", "4Gi")), ""},
-	"more memory than nobody asked for":        {set("memoryRetry.maxMemory", "4Gi"), "memoryRetry needs resources.memory, which it doubles"},
 	"no more memory than before":               {both(set("resources.memory", "4Gi"), set("memoryRetry.maxMemory", "4Gi")), "memoryRetry.maxMemory must be more than resources.memory"},
 	"more memory than there is, at last":       {both(set("resources.memory", "4Gi"), set("memoryRetry.maxMemory", "2Pi")), "maxMemory must be more than 0 and at most 1Pi"},
 	"more memory too often":                    {both(set("resources.memory", "1Gi"), set("memoryRetry", map[string]any{"maxMemory": "4Gi", "maxRetries": int64(11)})), "should be less than or equal to 10"},
