@@ -40,7 +40,7 @@ type Artifact struct {
 }
 
 // Resolve asks a registry for the artifact that a reference names now. dockerConfigs are contents of .dockerconfigjson: the first
-// with credentials for the registry counts. The error is an *Unusable, or that of CheckReference.
+// with credentials for the registry counts. The error is an *Unusable, that of CheckReference, or the context's.
 func (f *Fetcher) Resolve(ctx context.Context, namespace, reference string, dockerConfigs ...[]byte) (*Artifact, error) {
 	if err := f.allowed.CheckReference(reference); err != nil {
 		return nil, err
@@ -58,11 +58,11 @@ func (f *Fetcher) Resolve(ctx context.Context, namespace, reference string, dock
 		return nil, err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeout(ctx, toResolve)
+	limited, cancel := context.WithTimeout(ctx, toResolve)
 	defer cancel()
 	a := &Artifact{fetcher: f, namespace: namespace, repository: repository}
-	if err := a.read(ctx, ref.Reference); err != nil {
-		return nil, f.failed(ref.Registry, err)
+	if err := a.read(limited, ref.Reference); err != nil {
+		return nil, f.failed(ctx, ref.Registry, err)
 	}
 	return a, nil
 }
@@ -93,17 +93,17 @@ func (a *Artifact) Open(ctx context.Context, file File) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, toFetch)
+	limited, cancel := context.WithTimeout(ctx, toFetch)
 	end := func() { cancel(); leave() }
-	body, err := a.repository.Blobs().Fetch(ctx, file.blob)
+	body, err := a.repository.Blobs().Fetch(limited, file.blob)
 	if err != nil {
 		end()
-		return nil, a.fetcher.failed(at, err)
+		return nil, a.fetcher.failed(ctx, at, err)
 	}
 	return &reading{
 		from: content.NewVerifyReader(body, file.blob), body: body, end: end,
 		silence: a.fetcher.silence, impatient: time.AfterFunc(a.fetcher.silence, cancel),
-		failed: func(err error) error { return a.fetcher.failed(at, err) },
+		failed: func(err error) error { return a.fetcher.failed(ctx, at, err) },
 	}, nil
 }
 
@@ -156,5 +156,11 @@ func (f *Fetcher) enter(namespace, at string) (leave func(), err error) {
 	}, nil
 }
 
-// failed explains an error and leaves a registry alone that does not answer.
-func (f *Fetcher) failed(at string, err error) error { return f.noted(at, explain(err, at)) }
+// failed explains an error and leaves a registry alone that does not answer. If the caller's context has ended, nothing is known
+// about the registry.
+func (f *Fetcher) failed(ctx context.Context, at string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return f.noted(at, explain(err, at))
+}

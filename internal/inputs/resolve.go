@@ -49,6 +49,7 @@ const maxFiles = 500_000
 
 // Ready are the inputs of an HTCJob of which every source is there.
 type Ready struct {
+	ctx      context.Context // of Resolve
 	files    []file
 	procs    int  // directories of their own, 0 to procs-1
 	shared   bool // there is a directory for all
@@ -66,14 +67,19 @@ type file struct {
 	open    func() (io.ReadCloser, error) // in place of content
 }
 
-// Resolve returns the inputs of an HTCJob of so many procs. Its errors are *Waiting, *Failed, of kind schedd.Refused, or
+// Resolve returns the inputs of an HTCJob of so many procs. Its errors are *Waiting, *Failed, of kind schedd.Refused, ErrStopped, or
 // passing ones of the apiserver, the ledger or the volume.
 func (b Bringer) Resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (*Ready, error) {
+	ready, err := b.resolve(ctx, job, queue)
+	return ready, stopped(ctx, err)
+}
+
+func (b Bringer) resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (*Ready, error) {
 	get := func(name string) *v1alpha1.HTCJob { return b.Jobs.HTCJob(job.Namespace, name) }
 	if err := acyclic(job, get); err != nil {
 		return nil, err
 	}
-	r := &Ready{keepFree: b.KeepFree}
+	r := &Ready{ctx: ctx, keepFree: b.KeepFree}
 	var waits error
 	sources := map[string]Source{}
 	read := reading{ctx: ctx, maps: b.ConfigMaps, secrets: b.Secrets, namespace: job.Namespace}

@@ -3,6 +3,7 @@ package inputs
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -35,8 +36,9 @@ type entry struct {
 func (f file) shared() bool { return strings.HasPrefix(f.path, shared+"/") }
 
 // Stage writes the inputs into the directory of a run, replacing any that are there, and returns their digest. The manifest
-// is written last: without it the files do not count.
+// is written last: without it the files do not count. It ends early, like the opened sources, with the context that Resolve had.
 func (r *Ready) Stage(dir string) (digest string, err error) {
+	defer func() { err = stopped(r.ctx, err) }()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -62,7 +64,7 @@ func (r *Ready) Stage(dir string) (digest string, err error) {
 	}
 	entries := make([]entry, 0, len(r.files))
 	for _, f := range r.files {
-		sum, err := f.write(filepath.Join(into, f.path))
+		sum, err := f.write(r.ctx, filepath.Join(into, f.path))
 		if err != nil {
 			return "", fmt.Errorf("stage %s: %w", f.path, err)
 		}
@@ -77,7 +79,7 @@ func (r *Ready) Stage(dir string) (digest string, err error) {
 		return "", err
 	}
 	list := file{content: text, size: int64(len(text)), mode: 0o600}
-	if _, err := list.write(filepath.Join(dir, manifest)); err != nil {
+	if _, err := list.write(r.ctx, filepath.Join(dir, manifest)); err != nil {
 		return "", err
 	}
 	return digestOf(entries), output.Sync(dir)
@@ -98,7 +100,7 @@ func (r *Ready) room(dir string) error {
 }
 
 // write writes the file, below a directory that exists or whose parent does, and returns the digest of its content.
-func (f file) write(name string) (sum string, err error) {
+func (f file) write(ctx context.Context, name string) (sum string, err error) {
 	var from io.Reader = bytes.NewReader(f.content)
 	if f.open != nil {
 		source, err := f.open()
@@ -120,11 +122,24 @@ func (f file) write(name string) (sum string, err error) {
 		return "", err
 	}
 	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(to, hash), io.LimitReader(from, f.size+1))
+	n, err := io.Copy(io.MultiWriter(to, hash), io.LimitReader(whileNeeded{ctx, from}, f.size+1))
 	if err == nil && n != f.size {
 		err = fmt.Errorf("expected %d bytes, found %d", f.size, n)
 	}
 	return hex.EncodeToString(hash.Sum(nil)), errors.Join(err, to.Chmod(f.mode), to.Close())
+}
+
+// whileNeeded is a reader that fails once the context has ended.
+type whileNeeded struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (r whileNeeded) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.from.Read(p)
 }
 
 // digestOf identifies what was staged. A Secret counts by the version of its object: a digest of its content could be

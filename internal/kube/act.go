@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
@@ -31,6 +32,9 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	}
 	needs, err := c.act(ctx, e, key)
 	c.actions.Release(key)
+	if errors.Is(err, inputs.ErrStopped) {
+		err = nil // what to do now is decided anew
+	}
 	if needs != e && err == nil {
 		c.actions.add(needs, key)
 		return

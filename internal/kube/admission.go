@@ -21,16 +21,18 @@ type limitError struct{ message string }
 func (e *limitError) Error() string { return e.message }
 
 // admission knows which HTCJobs wait for room in a namespace. The oldest is sent first; otherwise a large HTCJob would wait
-// indefinitely while small ones fit. Memory is enough: after a restart every HTCJob asks again.
+// indefinitely while small ones fit. A place is taken before inputs are staged, which may take minutes. Memory is enough: after a
+// restart every HTCJob asks again.
 type admission struct {
-	beginning keymutex.KeyMutex // held while one HTCJob of a namespace is counted and begun
+	counting keymutex.KeyMutex // held while one HTCJob of a namespace is counted
 
 	mu      *sync.Mutex
 	waiting map[string]map[string]time.Time // creation times, by namespace and key
+	taken   map[string]int                  // jobs of those that have a place, but no intent in the ledger yet, by namespace
 }
 
 func newAdmission() admission {
-	return admission{beginning: keymutex.NewHashed(0), mu: &sync.Mutex{}, waiting: map[string]map[string]time.Time{}}
+	return admission{counting: keymutex.NewHashed(0), mu: &sync.Mutex{}, waiting: map[string]map[string]time.Time{}, taken: map[string]int{}}
 }
 
 // first returns the oldest waiting HTCJob of a namespace.
@@ -66,31 +68,43 @@ func (a *admission) leave(namespace, key string) (waited bool) {
 	return waited
 }
 
-// admit returns a nil error if the namespace has room for so many jobs of this HTCJob. Until leave is called, after its
-// intent was written, no other HTCJob of the namespace is counted.
+// take adds to the jobs of a namespace that have a place, and returns how many there were.
+func (a *admission) take(namespace string, jobs int) (before int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before = a.taken[namespace]
+	if a.taken[namespace] += jobs; a.taken[namespace] == 0 {
+		delete(a.taken, namespace)
+	}
+	return before
+}
+
+// admit returns a nil error if the namespace has room for so many jobs of this HTCJob. They have a place until leave is called,
+// after their intent was written.
 func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob, jobs int) (leave func(), err error) {
 	if c.Site.MaxOpen == 0 {
 		return func() {}, nil
 	}
 	namespace, key := job.Namespace, job.Namespace+"/"+job.Name
-	c.admission.beginning.LockKey(namespace)
-	unlock := func() { _ = c.admission.beginning.UnlockKey(namespace) } // fails only if it is not locked
-	var open int
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		open, err = tx.OpenProcs(namespace)
+	c.admission.counting.LockKey(namespace)
+	defer func() { _ = c.admission.counting.UnlockKey(namespace) }() // fails only if it is not locked
+	open := c.admission.take(namespace, 0)                           // first, so that an intent written meanwhile counts twice rather than never
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		recorded, err := tx.OpenProcs(namespace)
+		open += recorded
 		return err
 	})
 	if err != nil {
-		unlock()
 		return nil, err
 	}
 	c.admission.enter(namespace, key, job.CreationTimestamp.Time)
 	if first, _ := c.admission.first(namespace); first != key || open+jobs > c.Site.MaxOpen {
-		unlock()
 		return nil, &limitError{fmt.Sprintf("namespace %s may have %s that have not ended (--max-open-per-namespace): %s sent as soon as earlier ones have ended, oldest HTCJob first",
 			namespace, lifecycle.Plural(c.Site.MaxOpen, "job"), lifecycle.IsOrAre(jobs, "job"))}
 	}
-	return func() { unlock(); c.stopWaiting(key) }, nil
+	c.admission.take(namespace, jobs)
+	c.stopWaiting(key)
+	return func() { c.admission.take(namespace, -jobs); c.wakeNext(namespace) }, nil
 }
 
 // stopWaiting is called whenever an HTCJob does not, or no longer, wait for room. The next may fit now.

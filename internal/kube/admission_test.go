@@ -56,6 +56,27 @@ func TestOneThatIsDeletedWhileItWaitsHoldsUpNobody(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("c").Status.Phase)
 }
 
+// A place is taken before the inputs are staged, which may take minutes, and holds up nobody who fits beside it.
+func TestAPlaceCountsBeforeItsIntentIsWritten(t *testing.T) {
+	w := newWorld(t)
+	w.Site.MaxOpen = 3
+	leave, err := w.admit(t.Context(), htcjob("a", queueOf(2)), 2)
+	require.NoError(t, err)
+	leaveB, err := w.admit(t.Context(), htcjob("b"), 1)
+	require.NoError(t, err, "it fits")
+	var full *limitError
+	_, err = w.admit(t.Context(), htcjob("c"), 1)
+	require.ErrorAs(t, err, &full)
+	require.Zero(t, w.actions.queues[submitting].Len())
+	leaveB()
+	key, _ := w.actions.queues[submitting].Get()
+	require.Equal(t, "default/c", key, "there is room now, if no intent was written")
+	_, err = w.admit(t.Context(), htcjob("c"), 1)
+	require.NoError(t, err)
+	leave()
+	require.Equal(t, map[string]int{"default": 1}, w.admission.taken)
+}
+
 func TestAChangedSpecWaitsForRoomAndSaysSo(t *testing.T) {
 	w := newWorld(t)
 	w.Site.MaxOpen = 1

@@ -112,6 +112,7 @@ type Controller struct {
 	began      time.Time // in the ledger's precision
 
 	waiters    inputs.Waiters
+	stagings   inputs.Stagings
 	prover     *backend.Prover
 	freshness  *jobcredentials.Watch
 	secretNews chan struct{} // signalled when a Secret has changed and needs to be checked
@@ -197,13 +198,20 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			case was.ResourceVersion != is.ResourceVersion:
 				enqueue(c.queue, is)
 				c.sourceChanged(was, is)
+				if !asBefore(was, is) {
+					c.stagings.Stop(is.Namespace + "/" + is.Name)
+				}
 			case !is.Status.Phase.Terminal() || is.DeletionTimestamp != nil:
 				enqueue(c.routine, is)
 			}
 		},
 		DeleteFunc: func(object any) {
-			if job, was := deleted(object); was {
+			job, was := deleted(object)
+			if was {
 				c.orphans.Deletions.Note(job.Namespace+"/"+job.Name, string(job.UID))
+			}
+			if job != nil {
+				c.stagings.Stop(job.Namespace + "/" + job.Name)
 			}
 			enqueue(c.queue, object)
 			c.lookAtSecrets(object)
@@ -250,6 +258,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	group.Go(func() error { c.fetcher.Run(ctx); return nil })
 	group.Go(func() error { c.pusher.Run(ctx); return nil })
 	<-ctx.Done()
+	c.stagings.Close()
 	c.logs.ShutDown()
 	c.secrets.ShutDown()
 	c.queue.ShutDown()

@@ -34,6 +34,17 @@ func secretInputs(spec v1alpha1.HTCJobSpec) string {
 	return strings.Join(names, " ")
 }
 
+// staging returns a context for bringing an HTCJob's inputs, which may take minutes. It ends when the HTCJob is deleted, edited or
+// suspended, or htcd is shut down.
+func (c *Controller) staging(ctx context.Context, job *v1alpha1.HTCJob) (staging context.Context, end func()) {
+	key := job.Namespace + "/" + job.Name
+	staging, end = c.stagings.Begin(ctx, key)
+	if !asBefore(job, c.get(key)) { // it changed before it could be stopped
+		c.stagings.Stop(key)
+	}
+	return staging, end
+}
+
 // resolveInputs finds the sources of the inputs that htcd brings; nil if there are none. While it waits for other HTCJobs, their changes
 // wake it.
 func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, procs int) (*inputs.Ready, error) {
@@ -84,7 +95,9 @@ func (c *Controller) stageAgain(ctx context.Context, job *v1alpha1.HTCJob, run *
 		run.InputsDigest = digest
 		return nil
 	}
-	ready, err := c.resolveInputs(ctx, job, run.Procs)
+	staging, end := c.staging(ctx, job)
+	defer end()
+	ready, err := c.resolveInputs(staging, job, run.Procs)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,9 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
-	ready, err := c.resolveInputs(ctx, job, sandbox.Procs)
+	staging, end := c.staging(ctx, job)
+	defer end()
+	ready, err := c.resolveInputs(staging, job, sandbox.Procs)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
@@ -58,10 +60,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	run = t.Of(run)
 	tokens, hash := tokens(job)
 	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest = hash, sandbox.Deferred, sandbox.Procs, points.digest
-	if err := c.stageInputs(ready, &run); err != nil {
-		return err
-	}
-	begun, err := c.begin(ctx, job, p, run, ledger.PackItems(points.items))
+	begun, err := c.begin(ctx, job, p, &run, ready, ledger.PackItems(points.items))
 	if err != nil || !begun {
 		return errors.Join(err, os.RemoveAll(run.TempDir))
 	}
@@ -82,15 +81,18 @@ func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.
 	return p, sandbox, err
 }
 
-// begin sets the finalizers and writes the intent, unless the namespace has no room. It returns false if the object is
-// not as the cache said; the queue will get its present version.
-func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, run ledger.Run, packed ledger.Items) (bool, error) {
+// begin stages the inputs, sets the finalizers and writes the intent, unless the namespace has no room. It returns false if the
+// object is not as the cache said; the queue will get its present version.
+func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, run *ledger.Run, ready *inputs.Ready, packed ledger.Items) (bool, error) {
 	leave, err := c.admit(ctx, job, run.Procs)
 	if err != nil {
 		return false, err
 	}
 	defer leave()
-	held, err := c.keeper.Hold(ctx, backend.TargetOf(run).Account)
+	if err := c.stageInputs(ready, run); err != nil {
+		return false, err
+	}
+	held, err := c.keeper.Hold(ctx, backend.TargetOf(*run).Account)
 	if err != nil {
 		return false, err
 	}
@@ -99,13 +101,13 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Poo
 		return false, err
 	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := tx.InsertRun(run); err != nil {
+		if err := tx.InsertRun(*run); err != nil {
 			return err
 		}
 		if err := keepPool(tx, p); err != nil {
 			return err
 		}
-		return insertParts(tx, job, run, packed)
+		return insertParts(tx, job, *run, packed)
 	})
 	if errors.Is(err, ledger.ErrExists) {
 		return false, nil
@@ -125,8 +127,12 @@ func (c *Controller) fresh(ctx context.Context, job *v1alpha1.HTCJob) (bool, err
 		return false, fmt.Errorf("add finalizer: %w", err)
 	}
 	c.cache.Mutation(current)
-	return current.DeletionTimestamp == nil && current.Generation == job.Generation &&
-		current.Rerun() == job.Rerun() && current.SpecHash() == job.SpecHash(), nil
+	return asBefore(job, current) && current.SpecHash() == job.SpecHash(), nil
+}
+
+// asBefore reports whether an HTCJob has neither been deleted, nor edited, nor requested to run again.
+func asBefore(before, now *v1alpha1.HTCJob) bool {
+	return now != nil && now.UID == before.UID && now.DeletionTimestamp == nil && now.Generation == before.Generation && now.Rerun() == before.Rerun()
 }
 
 // newRun returns the row of an attempt before anything is done for it.

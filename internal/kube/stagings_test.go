@@ -1,0 +1,124 @@
+package kube
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+// registry has the artifact group/model:v1, of one file.
+type registry struct {
+	at     string
+	blobs  atomic.Int64                                       // how often the file was asked for
+	before func(w http.ResponseWriter, request *http.Request) // the file is sent
+}
+
+func newRegistry(t *testing.T) *registry {
+	const kind = "application/vnd.oci.image.manifest.v1+json"
+	const file = "weights"
+	sum := func(text string) string { return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))) }
+	manifest := fmt.Sprintf(`{"schemaVersion":2,"config":{"mediaType":"x/y","digest":%q,"size":0},"layers":[{"mediaType":"x/y","digest":%q,"size":%d}]}`, sum(""), sum(file), len(file))
+	r := &registry{before: func(http.ResponseWriter, *http.Request) {}}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		if strings.Contains(request.URL.Path, "/manifests/") {
+			_, _ = w.Write([]byte(manifest))
+			return
+		}
+		r.blobs.Add(1)
+		r.before(w, request)
+		_, _ = w.Write([]byte(file))
+	}))
+	t.Cleanup(s.Close)
+	r.at = strings.TrimPrefix(s.URL, "http://")
+	return r
+}
+
+// newWorldWithArtifacts returns a world with a registry, and a change that makes an HTCJob need its artifact.
+func newWorldWithArtifacts(t *testing.T) (*world, *sources, *registry, func(*v1alpha1.HTCJob)) {
+	r := newRegistry(t)
+	allowed, err := artifact.ParseRegistries([]string{"http://" + r.at})
+	require.NoError(t, err)
+	s := &sources{maps: map[string]string{}}
+	w := newWorldWithOutput(t, func(o *Options) {
+		o.ConfigMaps, o.Artifacts, o.Site.Inputs.Registries = s, artifact.NewFetcher(allowed), allowed
+	})
+	s.Schedd = w.schedd
+	w.asks(s)
+	return w, s, r, input(v1alpha1.Input{Artifact: r.at + "/group/model:v1"})
+}
+
+func TestAFetchEndsWhenItsHTCJobIsDeletedEditedOrSuspended(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.HTCJob)
+		sent   []string
+	}{
+		"deleted":   {func(job *v1alpha1.HTCJob) { job.DeletionTimestamp = new(metav1.Now()) }, nil},
+		"suspended": {func(job *v1alpha1.HTCJob) { job.Generation++; job.Spec.Suspend = true }, nil},
+		"edited":    {func(job *v1alpha1.HTCJob) { job.Generation++; job.Spec.Script.Source = "true\n" }, []string{"weights"}},
+		"run again": {func(job *v1alpha1.HTCJob) { job.Annotations = map[string]string{v1alpha1.RerunAnnotation: "now"} }, []string{"weights"}},
+		"vanished":  {nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, s, r, needs := newWorldWithArtifacts(t)
+			r.before = func(answer http.ResponseWriter, request *http.Request) {
+				r.before = func(http.ResponseWriter, *http.Request) {}
+				_, _ = answer.Write([]byte("wei"))
+				answer.(http.Flusher).Flush()
+				was := w.job("one")
+				if c.change == nil {
+					_ = w.store.Delete(was)
+					w.Controller.events().OnDelete(was)
+				} else {
+					is := was.DeepCopy()
+					is.ResourceVersion += "0"
+					c.change(is)
+					w.write(is)
+					w.Controller.events().OnUpdate(was, is)
+				}
+				<-request.Context().Done() // nothing else would end this fetch soon
+			}
+			w.apply(htcjob("one", needs))
+			require.Equal(t, c.sent, s.sent)
+			require.EqualValues(t, 1+len(c.sent), r.blobs.Load())
+			require.NotContains(t, strings.Join(w.events, "; "), "Warning")
+			left, err := os.ReadDir(w.Staging)
+			require.NoError(t, err)
+			require.Len(t, left, len(c.sent))
+
+			w.apply(htcjob("another", needs))
+			require.Len(t, s.sent, len(c.sent)+1, "the registry was not taken for silent")
+		})
+	}
+}
+
+func TestNothingIsFetchedWithoutRoom(t *testing.T) {
+	w, s, r, needs := newWorldWithArtifacts(t)
+	w.Site.MaxOpen = 1
+	w.apply(htcjob("running", fromMap))
+	s.maps["fit"] = "first"
+	w.later(lastRetry)
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("running").Status.Phase)
+	for range 3 {
+		w.apply(htcjob("waits", needs))
+		w.later(lastRetry)
+	}
+	require.Equal(t, "NamespaceLimit", submitted(w.job("waits")).Reason)
+	require.Zero(t, r.blobs.Load())
+	require.NoError(t, w.ends("running", 0, 0))
+	require.Equal(t, []string{"first", "weights"}, s.sent)
+	require.EqualValues(t, 1, r.blobs.Load())
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+}
