@@ -11,6 +11,16 @@ step() { echo "step $*"; }
 mount --make-rprivate /
 mount -t proc proc /proc
 
+# Documentation is not wanted, not even that of the first packages.
+mkdir -p "$dir/etc/dpkg/dpkg.cfg.d"
+cat >"$dir/etc/dpkg/dpkg.cfg.d/lab" <<-'EOF'
+	force-unsafe-io
+	path-exclude=/usr/share/doc/*
+	path-exclude=/usr/share/man/*
+	path-exclude=/usr/share/info/*
+	path-exclude=/usr/share/locale/*
+EOF
+
 step "bootstrap Debian $suite from $mirror"
 # The script of sid serves every release since, also one whose name is younger than the host's debootstrap.
 debootstrap --variant=minbase ${keyring:+--keyring="$keyring"} "$suite" "$dir" "$mirror" \
@@ -25,7 +35,8 @@ if [ -f "$ca" ]; then
 fi
 cp -L /etc/resolv.conf "$dir/etc/resolv.conf"
 
-# Nothing may start while packages are unpacked; documentation is not wanted; a mirror may be a frozen snapshot.
+# Nothing may start while packages are unpacked; nobody is there to answer debconf's questions beforehand; a mirror may be a
+# frozen snapshot.
 printf '#!/bin/sh\nexit 101\n' >"$dir/usr/sbin/policy-rc.d"
 chmod 755 "$dir/usr/sbin/policy-rc.d"
 cat >"$dir/etc/apt/apt.conf.d/20lab" <<-'EOF'
@@ -34,13 +45,7 @@ cat >"$dir/etc/apt/apt.conf.d/20lab" <<-'EOF'
 	Acquire::Languages "none";
 	Acquire::Retries "3";
 EOF
-cat >"$dir/etc/dpkg/dpkg.cfg.d/lab" <<-'EOF'
-	force-unsafe-io
-	path-exclude=/usr/share/doc/*
-	path-exclude=/usr/share/man/*
-	path-exclude=/usr/share/info/*
-	path-exclude=/usr/share/locale/*
-EOF
+rm "$dir/etc/apt/apt.conf.d/70debconf"
 # apptainer is in no release of Debian, only in unstable.
 cat >"$dir/etc/apt/sources.list" <<-EOF
 	deb $mirror $suite main
@@ -85,5 +90,6 @@ echo 'root:x:0:' >"$image/etc/group"
 
 echo '127.0.0.1 localhost' >"$dir/etc/hosts"
 in_root apt-get -q clean
-rm -rf "$dir"/var/lib/apt/lists/* "$dir"/var/log/*.log "$dir/usr/sbin/policy-rc.d"
+# The images are made with the release's lists.
+rm -rf "$dir"/var/lib/apt/lists/*_dists_sid_* "$dir"/var/log/*.log "$dir/usr/sbin/policy-rc.d"
 umount -l "$dir/dev" "$dir/proc"

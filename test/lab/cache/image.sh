@@ -22,10 +22,12 @@ in_root() { chroot "$root" /usr/bin/env DEBIAN_FRONTEND=noninteractive LC_ALL=C 
 # With an empty list of installed packages apt resolves, and fetches, everything that is needed and nothing more.
 apt() { in_root apt-get -qq -o Dir::State=/mnt/state -o Dir::State::status=/mnt/state/status \
 	-o Dir::Cache=/mnt/cache -o APT::Sandbox::User=root -o Dir::Etc::sourcelist=/mnt/sources.list "$@"; }
-# Nothing of an image comes from unstable, whose list is long.
+# Nothing of an image comes from unstable.
 grep -v ' sid ' "$root/etc/apt/sources.list" >"$work/sources.list"
-apt update
-apt -y --download-only install base-files "$@"
+# The root's lists may be older than the archive.
+cp "$root"/var/lib/apt/lists/*_dists_* "$work/state/lists/"
+download() { apt -y --download-only install base-files "$@"; }
+download "$@" || { apt update && download "$@"; }
 for deb in "$work"/cache/archives/*.deb; do
 	in_root dpkg-deb -x "/mnt/cache/archives/${deb##*/}" /mnt/tree
 done

@@ -1,7 +1,7 @@
 // Package supervisor starts a lab's parts in order, answers requests about them, and ends them.
 //
-//	registry ──────────────────────────────┐
-//	receiver-net ──────────────────────────┤
+//	registry ── images unpacked
+//	receiver-net ──────────────────────────┐
 //	kdc ── tickets ── condor (with schedd) ┼─ htcd
 //	etcd ── apiserver ─┬ controller-manager┤
 //	                   └ CRD, RBAC, Secret ┘

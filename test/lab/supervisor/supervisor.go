@@ -86,44 +86,54 @@ func (s *Supervisor) startAll(ctx context.Context, progress func(string)) error 
 	if err := s.configure(ctx); err != nil {
 		return err
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		if err := start(gctx, "registry"); err != nil {
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error {
+		if err := start(ctx, "registry"); err != nil {
 			return err
 		}
-		return step("images", func() error { return parts.Unpack(gctx, w) })
+		return step("images", func() error { return parts.Unpack(ctx, w) })
 	})
-	g.Go(func() error { return start(gctx, "receiver-net") })
+	all.Go(func() error {
+		if err := s.startServers(ctx, step, start); err != nil {
+			return err
+		}
+		if w.Node != nil {
+			return s.startNode(ctx, step, start)
+		}
+		if s.htcd == nil {
+			return nil
+		}
+		return start(ctx, "htcd")
+	})
+	return all.Wait()
+}
+
+// startServers starts everything that htcd works with.
+func (s *Supervisor) startServers(ctx context.Context, step func(string, func() error) error, start func(context.Context, string) error) error {
+	w := s.world
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return start(ctx, "receiver-net") })
 	g.Go(func() error {
-		if err := start(gctx, "kdc"); err != nil {
+		if err := start(ctx, "kdc"); err != nil {
 			return err
 		}
-		if err := parts.Tickets(gctx, w); err != nil {
+		if err := parts.Tickets(ctx, w); err != nil {
 			return err
 		}
-		return start(gctx, "condor")
+		return start(ctx, "condor")
 	})
 	g.Go(func() error {
 		for _, name := range []string{"etcd", "apiserver", "controller-manager"} {
-			if err := start(gctx, name); err != nil {
+			if err := start(ctx, name); err != nil {
 				return err
 			}
 		}
 		if s.htcd == nil {
 			return nil
 		}
-		return step("CRD, RBAC, Secret", func() error { return parts.Install(gctx, w) })
+		return step("CRD, RBAC, Secret", func() error { return parts.Install(ctx, w) })
 	})
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	if w.Node != nil {
-		return s.startNode(ctx, step, start)
-	}
-	if s.htcd == nil {
-		return nil
-	}
-	return start(ctx, "htcd")
+	return g.Wait()
 }
 
 // startNode makes the lab a node of its cluster, and htcd a pod on it.
