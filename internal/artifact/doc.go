@@ -1,11 +1,12 @@
-// Package artifact fetches OCI artifacts, such as a model that was pushed with oras, from registries.
+// Package artifact fetches OCI artifacts, such as a model that was pushed with oras, from registries, and pushes them there.
 //
-//	ParseReference  host/path:tag or host/path@digest
+//	CheckReference  host/path:tag or host/path@digest
 //	Fetcher.Resolve what a reference names now: a digest and files with their sizes
 //	Artifact.Open   one of the files; its content is checked against its digest
+//	Pusher.Push     files, and then the manifest under its tag; what is there is not sent again
 //
 // Every request, be it to a registry, to a redirect's target or to the server that issues a registry's tokens, goes to a host
 // that the administrator listed; the credentials are the user's or none. A registry that does not answer, or answers slowly,
 // must not keep others waiting: few fetches run at a time, one per namespace, each with a deadline, and a registry that failed
-// to answer is left alone for a moment.
+// to answer is left alone for a moment. What is pushed goes to the registry itself; its callers see to whose turn it is.
 package artifact

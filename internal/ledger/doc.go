@@ -19,6 +19,9 @@
 // items has the variables of each proc of a run whose procs differ in them, as texts that mean nothing here: blocks
 // of 128, compressed, so that the text of one proc is found by reading a few KB.
 //
+// destinations has the outputs of a run that are written elsewhere, to URLs or to registries, and written what
+// each proc has written there, or has still to: the work that survives a restart.
+//
 // # The life of a row
 //
 //	InsertRun     state Intent, cluster 0      before condor_submit starts

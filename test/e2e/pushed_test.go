@@ -72,6 +72,9 @@ func TestOutputsArePushedAsArtifactsAndServeAsInputs(t *testing.T) {
 	}
 	require.Equal(t, job.Status.Outputs[0].Digest, job.Status.Outputs[2].Digest, "equal files make an equal artifact")
 	require.Equal(t, "weights 0\n", b.File(job, 0, "model.pt"), "it is kept, too")
+	listed, err := b.Lab.Run(t.Context(), "htcd", "get-output", "train", "--list", "--proc=1", "-n", b.Namespace)
+	require.NoError(t, err)
+	require.Contains(t, listed, fmt.Sprintf("1                10  model.pt %s/train:1-1 %s\n", at, job.Status.Outputs[3].Digest))
 	used := b.Fetched("use")
 	require.Equal(t, "weights 1\np\n0\n", b.Output(used, 0))
 }

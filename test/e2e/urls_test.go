@@ -192,6 +192,7 @@ func TestLargeFilesByURLDoNotPassTheSchedd(t *testing.T) {
 	info, err := os.Stat(filepath.Join(s.store, "out"))
 	require.NoError(t, err)
 	require.EqualValues(t, size, info.Size())
+	require.EqualValues(t, size, *job.Status.Outputs[0].Size)
 	require.Less(t, most, int64(64<<20), "the largest file in the schedd's spool")
 	t.Logf("the largest file in the schedd's spool had %d bytes", most)
 }
