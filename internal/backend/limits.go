@@ -58,6 +58,14 @@ func (l *Limits) Ask(id schedd.Identity, now time.Time) error {
 	return nil
 }
 
+// At reports whether a limit was met that callers are not to ask at now.
+func (l *Limits) At(id schedd.Identity, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	at, is := l.m[id]
+	return is && now.Before(at.next)
+}
+
 // Over records a successful submission.
 func (l *Limits) Over(id schedd.Identity) {
 	l.mu.Lock()

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -31,6 +32,11 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 		return
 	}
 	needs, err := c.act(ctx, e, key)
+	// An HTCJob blocked for another reason must not keep its place ahead of others.
+	_, waits := errors.AsType[*admission.Waits](err)
+	if !waits {
+		c.admission.Leave(key)
+	}
 	c.actions.Release(key)
 	if errors.Is(err, inputs.ErrStopped) {
 		err = nil // what to do now is decided anew
@@ -40,13 +46,10 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 		return
 	}
 	defer c.queue.Add(key)
-	// An HTCJob blocked for another reason must not keep its place ahead of others in the namespace.
-	if _, waits := errors.AsType[*limitError](err); !waits {
-		c.stopWaiting(key)
-	}
 	if err == nil {
 		c.actions.forget(key)
 		c.memory.unblock(key, acting)
+		c.admission.Wake()
 		return
 	}
 	if pause, ok := errors.AsType[*waiting](err); ok {
@@ -62,14 +65,20 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	}
 	pause, own := errors.AsType[*paused](err)
 	after := min(firstRetry<<min(c.actions.tries(e, key), 10), lastRetry)
-	if own {
+	switch {
+	case own:
 		after = pause.after
+	case waits:
+		after = lastRetry
 	}
 	t := explain(err)
 	t.class, t.retry = e, c.Now().Add(after)
 	if c.memory.block(key, acting, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Dur("retry", after).Msg("not done yet")
 		c.warn(key, t.Reason, t.Message)
+	}
+	if waits {
+		return // it is woken
 	}
 	if own {
 		c.actions.addAfter(e, key, after)

@@ -1,124 +1,171 @@
 package kube
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"sync"
 	"time"
 
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/keymutex"
+	"k8s.io/apimachinery/pkg/api/equality"
 
+	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/pool"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// limitError says that the namespace has no room. Its message does not change while the HTCJob waits.
-type limitError struct{ message string }
-
-func (e *limitError) Error() string { return e.message }
-
-// admission knows which HTCJobs wait for room in a namespace. The oldest is sent first; otherwise a large HTCJob would wait
-// indefinitely while small ones fit. A place is taken before inputs are staged, which may take minutes. Memory is enough: after a
-// restart every HTCJob asks again.
-type admission struct {
-	counting keymutex.KeyMutex // held while one HTCJob of a namespace is counted
-
-	mu      *sync.Mutex
-	waiting map[string]map[string]time.Time // creation times, by namespace and key
-	taken   map[string]int                  // jobs of those that have a place, but no intent in the ledger yet, by namespace
+func (c *Controller) newAdmission() *admission.Admission {
+	return &admission.Admission{
+		Rules: c.rules, Usage: c.usage, Recent: c.recent, Now: c.Now,
+		Go:    func(key string) { c.actions.forget(key); c.actions.add(submitting, key) },
+		Tell:  c.tellPlace,
+		Later: func(pool string, after time.Duration) { c.turns.AddAfter(pool, after) },
+	}
 }
 
-func newAdmission() admission {
-	return admission{counting: keymutex.NewHashed(0), mu: &sync.Mutex{}, waiting: map[string]map[string]time.Time{}, taken: map[string]int{}}
-}
-
-// first returns the oldest waiting HTCJob of a namespace.
-func (a *admission) first(namespace string) (key string, waits bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var oldest time.Time
-	for k, created := range a.waiting[namespace] {
-		if key == "" || cmp.Or(created.Compare(oldest), cmp.Compare(k, key)) < 0 {
-			key, oldest = k, created
+// rules returns what decides about the next HTCJob of a pool. HTCJobs that wait for one that has been deleted are let go, to find that out.
+func (c *Controller) rules(name string) admission.Rules {
+	r := admission.Rules{Pool: name}
+	if name == "" {
+		r.Limits.MaxQueue, r.Limits.MaxOpenPerNamespace = limitOf(c.Site.MaxQueue), limitOf(c.Site.MaxOpen)
+	} else if p := c.pool(name); p != nil {
+		r.State = p.Spec.State
+		if p.Spec.Limits != nil {
+			r.Limits = *p.Spec.Limits
 		}
 	}
-	return key, key != ""
+	return r
 }
 
-func (a *admission) enter(namespace, key string, created time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.waiting[namespace] == nil {
-		a.waiting[namespace] = map[string]time.Time{}
+// pool returns the HTCPool of that name as it is now; nil: there is none.
+func (c *Controller) pool(name string) *v1alpha1.HTCPool {
+	if c.Pools == nil {
+		return nil
 	}
-	a.waiting[namespace][key] = created
+	return c.Pools.Get(name)
 }
 
-func (a *admission) leave(namespace, key string) (waited bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_, waited = a.waiting[namespace][key]
-	delete(a.waiting[namespace], key)
-	if len(a.waiting[namespace]) == 0 {
-		delete(a.waiting, namespace)
+// limitOf returns the limit that a flag sets, nil for 0.
+func limitOf(flag int) *int32 {
+	if flag == 0 {
+		return nil
 	}
-	return waited
+	return new(int32(flag))
 }
 
-// take adds to the jobs of a namespace that have a place, and returns how many there were.
-func (a *admission) take(namespace string, jobs int) (before int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	before = a.taken[namespace]
-	if a.taken[namespace] += jobs; a.taken[namespace] == 0 {
-		delete(a.taken, namespace)
-	}
-	return before
-}
-
-// admit returns a nil error if the namespace has room for so many jobs of this HTCJob. They have a place until leave is called,
-// after their intent was written.
-func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob, jobs int) (leave func(), err error) {
-	if c.Site.MaxOpen == 0 {
-		return func() {}, nil
-	}
-	namespace, key := job.Namespace, job.Namespace+"/"+job.Name
-	c.admission.counting.LockKey(namespace)
-	defer func() { _ = c.admission.counting.UnlockKey(namespace) }() // fails only if it is not locked
-	open := c.admission.take(namespace, 0)                           // first, so that an intent written meanwhile counts twice rather than never
+// usage adds up what is in use of a pool.
+func (c *Controller) usage(ctx context.Context, name string) (u admission.Usage, err error) {
+	u.Namespaces = map[string]int{}
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		recorded, err := tx.OpenProcs(namespace)
-		open += recorded
+		all, err := tx.PoolUse(name)
+		if err != nil {
+			return err
+		}
+		for _, at := range all {
+			u.Open += at.Open()
+			u.Idle += at.Sending + at.Unseen + at.Idle
+			u.Running += at.Running
+			u.Held += at.Held
+			u.Sending += at.Sending
+			u.Namespaces[at.Namespace] += at.Open()
+		}
+		return nil
+	})
+	return u, err
+}
+
+// recent returns what was sent by way of a pool shortly before htcd began.
+func (c *Controller) recent(ctx context.Context, name string) (recent []admission.Sent, err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		all, err := tx.SentSince(c.Now().Add(-time.Minute))
+		for _, s := range all {
+			if s.Pool == name && s.At.Before(c.began) {
+				recent = append(recent, admission.Sent{At: s.At, Jobs: s.Procs})
+			}
+		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	c.admission.enter(namespace, key, job.CreationTimestamp.Time)
-	if first, _ := c.admission.first(namespace); first != key || open+jobs > c.Site.MaxOpen {
-		return nil, &limitError{fmt.Sprintf("namespace %s may have %s that have not ended (--max-open-per-namespace): %s sent as soon as earlier ones have ended, oldest HTCJob first",
-			namespace, lifecycle.Plural(c.Site.MaxOpen, "job"), lifecycle.IsOrAre(jobs, "job"))}
-	}
-	c.admission.take(namespace, jobs)
-	c.stopWaiting(key)
-	return func() { c.admission.take(namespace, -jobs); c.wakeNext(namespace) }, nil
+	return recent, err
 }
 
-// stopWaiting is called whenever an HTCJob does not, or no longer, wait for room. The next may fit now.
-func (c *Controller) stopWaiting(key string) {
-	namespace, _, err := cache.SplitMetaNamespaceKey(key)
-	if err == nil && c.admission.leave(namespace, key) {
-		c.wakeNext(namespace)
+// admit returns nil if an attempt may be sent, as far as its pool's limits and state are concerned.
+func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
+	return c.admission.Ask(ctx, run.Pool, waiter(job, run.Procs))
+}
+
+// inLine returns an error while an HTCJob has to wait in the line of its pool, so that nothing else is done for it meanwhile.
+func (c *Controller) inLine(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool) error {
+	if !c.admission.Waits(job.Namespace + "/" + job.Name) {
+		return nil
+	}
+	return c.admission.Ask(ctx, p.Name, waiter(job, job.Queue()))
+}
+
+func waiter(job *v1alpha1.HTCJob, jobs int) admission.Waiter {
+	w := admission.Waiter{Key: job.Namespace + "/" + job.Name, Namespace: job.Namespace, Jobs: jobs, Created: job.CreationTimestamp.Time}
+	if job.Spec.Priority != nil {
+		w.Priority = *job.Spec.Priority
+	}
+	return w
+}
+
+// recallLine puts those into their places that waited before a restart.
+func (c *Controller) recallLine() {
+	for _, object := range c.Informer.GetStore().List() {
+		job := object.(*v1alpha1.HTCJob)
+		if !admission.InLine(job.Status.Reason) || job.DeletionTimestamp != nil {
+			continue
+		}
+		if p, err := pool.Choose(job, c.Pools); err == nil {
+			c.admission.Recall(p.Name, waiter(job, job.Queue()))
+		}
 	}
 }
 
-// wakeNext lets the oldest waiting HTCJob of a namespace ask again.
-func (c *Controller) wakeNext(namespace string) {
-	if key, waits := c.admission.first(namespace); waits {
-		c.actions.forget(key)
-		c.actions.add(submitting, key)
+// poolChanged makes a pass of a pool that has changed. If HTCJobs may use another pool now, all that wait ask again.
+func (c *Controller) poolChanged(before, now *v1alpha1.HTCPool) {
+	if before == nil || now == nil || before.Spec.Default != now.Spec.Default ||
+		!equality.Semantic.DeepEqual(before.Spec.NamespaceSelector, now.Spec.NamespaceSelector) {
+		c.retryNow(func(b blocker) bool { return admission.InLine(b.Reason) })
 	}
+	if now != nil {
+		c.turns.Add(now.Name)
+	}
+}
+
+// openJobs counts the open jobs at every schedd.
+func (c *Controller) openJobs(ctx context.Context) (open map[schedd.Endpoint]int, err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		all, err := tx.OpenProcs()
+		open = make(map[schedd.Endpoint]int, len(all))
+		for _, at := range all {
+			open[schedd.Endpoint{Collector: at.Collector, Schedd: at.Schedd}] = at.Procs
+		}
+		return err
+	})
+	return open, err
+}
+
+// turn makes a pass of a pool.
+func (c *Controller) turn(ctx context.Context, name string) {
+	if err := c.admission.Pass(ctx, name); err != nil {
+		c.Log.Warn().Err(err).Str("pool", name).Msg("nothing can be sent, trying again")
+		c.turns.AddAfter(name, firstRetry)
+	}
+}
+
+// tellPlace shows what an HTCJob waits for now.
+func (c *Controller) tellPlace(key string, what *admission.Waits) {
+	c.memory.change(key, func(r *remembered) {
+		if b := r.blockers[acting]; b != nil && admission.InLine(b.Reason) {
+			now := *b
+			now.Reason, now.Message = what.Reason, what.Message
+			r.blockers[acting] = &now
+		}
+	})
+	c.routine.Add(key)
+}
+
+// PoolLoad returns how full a pool is, and why nothing is sent by way of it at present.
+func (c *Controller) PoolLoad(ctx context.Context, name string) (admission.Load, error) {
+	return c.admission.Load(ctx, name)
 }

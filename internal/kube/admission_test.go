@@ -30,15 +30,18 @@ func TestHTCJobsWaitForRoomInTheirNamespaceOldestFirst(t *testing.T) {
 		require.Equal(t, v1alpha1.PhasePending, job.Status.Phase)
 		require.Equal(t, metav1.ConditionFalse, submitted(job).Status)
 		require.Equal(t, "NamespaceLimit", submitted(job).Reason)
-		require.Contains(t, submitted(job).Message, "namespace default may have 3 jobs that have not ended")
+		require.Contains(t, submitted(job).Message, "2 of 3 jobs of namespace default open (--max-open-per-namespace), ")
 		require.Empty(t, job.Finalizers, "it can be deleted at once")
 	}
 	require.Contains(t, w.events, "Warning NamespaceLimit: "+submitted(small).Message)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 
-	require.NoError(t, w.callback("running", 0, 0))
+	require.NoError(t, w.ends("running", 0, 0))
+	w.crosscheck()
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit), "one has room now, but it is not the oldest that waits")
-	require.NoError(t, w.callback("running", 1, 0))
+	require.NoError(t, w.ends("running", 1, 0))
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit), "HTCondor has not confirmed that it has ended")
+	w.crosscheck()
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("large").Status.Phase)
 	require.Equal(t, v1alpha1.PhasePending, w.job("small").Status.Phase)
 	w.delete("large")
@@ -56,27 +59,6 @@ func TestOneThatIsDeletedWhileItWaitsHoldsUpNobody(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("c").Status.Phase)
 }
 
-// A place is taken before the inputs are staged, which may take minutes, and holds up nobody who fits beside it.
-func TestAPlaceCountsBeforeItsIntentIsWritten(t *testing.T) {
-	w := newWorld(t)
-	w.Site.MaxOpen = 3
-	leave, err := w.admit(t.Context(), htcjob("a", queueOf(2)), 2)
-	require.NoError(t, err)
-	leaveB, err := w.admit(t.Context(), htcjob("b"), 1)
-	require.NoError(t, err, "it fits")
-	var full *limitError
-	_, err = w.admit(t.Context(), htcjob("c"), 1)
-	require.ErrorAs(t, err, &full)
-	require.Zero(t, w.actions.queues[submitting].Len())
-	leaveB()
-	key, _ := w.actions.queues[submitting].Get()
-	require.Equal(t, "default/c", key, "there is room now, if no intent was written")
-	_, err = w.admit(t.Context(), htcjob("c"), 1)
-	require.NoError(t, err)
-	leave()
-	require.Equal(t, map[string]int{"default": 1}, w.admission.taken)
-}
-
 func TestAChangedSpecWaitsForRoomAndSaysSo(t *testing.T) {
 	w := newWorld(t)
 	w.Site.MaxOpen = 1
@@ -88,6 +70,7 @@ func TestAChangedSpecWaitsForRoomAndSaysSo(t *testing.T) {
 	waits := w.apply(first)
 	require.Equal(t, "NamespaceLimit", submitted(waits).Reason)
 	require.NoError(t, w.ends("other", 0, 0))
+	w.crosscheck()
 	require.EqualValues(t, 2, w.job("again").Status.Attempt)
 	require.Equal(t, metav1.ConditionTrue, submitted(w.job("again")).Status)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -27,8 +28,8 @@ type blocker struct {
 
 // explain turns an error of an action into a message for the user.
 func explain(err error) blocker {
-	if e, ok := errors.AsType[*limitError](err); ok {
-		return blocked(v1alpha1.ConditionSubmitted, lifecycle.ReasonNamespaceLimit, e.message)
+	if e, ok := errors.AsType[*admission.Waits](err); ok {
+		return blocked(v1alpha1.ConditionSubmitted, e.Reason, e.Message)
 	}
 	if e, ok := errors.AsType[*pool.Unusable](err); ok {
 		return blocked(v1alpha1.ConditionSubmitted, e.Reason, e.Message)

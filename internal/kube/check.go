@@ -82,7 +82,10 @@ func (c checked) Passed(pass string, endpoint schedd.Endpoint, took time.Duratio
 	c.Observer.Passed(pass, endpoint, took, err)
 }
 
-func (c checked) Changed(run ledger.Run) { c.fetcher.Add(run) }
+func (c checked) Changed(run ledger.Run) {
+	c.fetcher.Add(run)
+	c.admission.Wake()
+}
 
 func (c checked) Checked(run ledger.Run) { c.queue.Add(run.Namespace + "/" + run.Name) }
 

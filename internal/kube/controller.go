@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/keymutex"
 
+	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/fairqueue"
@@ -103,13 +104,15 @@ type Controller struct {
 	memory     memory
 	answering  *backend.Answering // also Options.Schedd
 	chooser    *backend.Chooser
+	several    *backend.Several
 	owners     backend.Owners
 	absences   recovery.Absences
 	lookups    *recovery.Lookups
 	tries      recovery.Tries
 	limits     backend.Limits
-	admission  admission
-	began      time.Time // in the ledger's precision
+	admission  *admission.Admission
+	turns      fairqueue.Queue // pools whose line is to be looked at
+	began      time.Time       // in the ledger's precision
 
 	waiters    inputs.Waiters
 	stagings   inputs.Stagings
@@ -133,7 +136,7 @@ func New(o Options) (*Controller, error) {
 	}
 	fast := workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)
 	c := &Controller{
-		Options: o, syncing: keymutex.NewHashed(256), admission: newAdmission(), began: o.Now().Truncate(time.Millisecond),
+		Options: o, syncing: keymutex.NewHashed(256), began: o.Now().Truncate(time.Millisecond),
 		cache:   cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
 		queue:   fairqueue.New(fast),
 		routine: fairqueue.New(limiter()),
@@ -142,6 +145,7 @@ func New(o Options) (*Controller, error) {
 
 		logs:    fairqueue.New(limiter()),
 		secrets: workqueue.NewTypedRateLimitingQueue(limiter()),
+		turns:   workqueue.NewTypedRateLimitingQueue(limiter()),
 
 		secretNews: make(chan struct{}, 1),
 	}
@@ -150,9 +154,11 @@ func New(o Options) (*Controller, error) {
 		c.actors[e] = &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: c.Submitters, Backend: c.backendOf(actionClass(e)), Serve: fairqueue.Each(act)}
 	}
 	c.checkers = &fairqueue.Pool[schedd.Endpoint]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
+	c.admission = c.newAdmission()
 	c.answering = &backend.Answering{Schedd: o.Schedd, Now: o.Now, Any: o.Credentials.Any, Turned: c.endpointTurned}
 	c.Schedd = c.answering
 	c.chooser = &backend.Chooser{Schedd: c.Schedd, Credentials: o.Credentials}
+	c.several = &backend.Several{Schedd: c.answering, Credentials: o.Credentials, Limits: &c.limits, Open: c.openJobs, Now: o.Now}
 	c.owners = backend.Owners{Schedd: c.Schedd, Credentials: o.Credentials}
 	c.orphans = &orphans.Guard{Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
@@ -239,6 +245,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err := c.pusher.Resume(ctx); err != nil {
 		return err
 	}
+	c.recallLine()
 	work := context.WithoutCancel(ctx)
 	var group errgroup.Group
 	for range c.Workers {
@@ -249,6 +256,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() error { c.drain(work, c.logs, c.logsOne); return nil })
 	}
 	group.Go(func() error { c.drain(work, c.secrets, c.secretsOne); return nil })
+	group.Go(func() error { c.drain(work, c.turns, c.turn); return nil })
 	group.Go(func() error { c.freshness.Run(ctx); return nil })
 	group.Go(func() error { c.prover.Run(ctx, c.secretNews); return nil })
 	for _, workers := range c.actors {
@@ -261,6 +269,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.stagings.Close()
 	c.logs.ShutDown()
 	c.secrets.ShutDown()
+	c.turns.ShutDown()
 	c.queue.ShutDown()
 	c.routine.ShutDown()
 	c.actions.shutDown()

@@ -12,7 +12,7 @@ import (
 // Record stores a job's own report of its end. It returns nil only when the ledger has it durably. It implements
 // notify.Recorder.
 func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
-	var uid string
+	var uid, pool string
 	var check, over bool
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		uid, check, over = "", false, false
@@ -34,7 +34,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 			}
 			return notify.ErrForbidden
 		}
-		uid = run.UID
+		uid, pool = run.UID, run.Pool
 		// When a run is being stopped, a job's callback says how it was killed.
 		if run.Deferred || run.Stop != "" {
 			check = true
@@ -51,8 +51,8 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 		c.checks.AddAfter(uid, firstRetry)
 		return nil
 	}
-	// Output is fetched once HTCondor says that the job has ended.
-	if over {
+	// Output is fetched, and room made for others, once HTCondor says that the job has ended.
+	if over || c.admission.Awaited(pool) {
 		c.checks.AddAfter(uid, firstRetry)
 	}
 	// Counts are written once a second; more syncs in between would be useless.

@@ -118,6 +118,7 @@ func TestNothingIsFetchedWithoutRoom(t *testing.T) {
 	require.Equal(t, "NamespaceLimit", submitted(w.job("waits")).Reason)
 	require.Zero(t, r.blobs.Load())
 	require.NoError(t, w.ends("running", 0, 0))
+	w.crosscheck()
 	require.Equal(t, []string{"first", "weights"}, s.sent)
 	require.EqualValues(t, 1, r.blobs.Load())
 	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))

@@ -22,10 +22,16 @@ import (
 // order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is final.
 func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *ledger.Run, attempt int) error {
 	p, err := c.newPool(job)
+	if err == nil {
+		err = c.inLine(ctx, job, p)
+	}
 	if err != nil {
 		return err
 	}
 	points, sandbox, err := c.prepare(ctx, job, p, attempt, nil)
+	if err == nil {
+		err = c.rules(p.Name).Refuse(sandbox.Procs)
+	}
 	run := sentBy(c.newRun(job, attempt), p, p.Effective(sandbox.Requests))
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
@@ -81,15 +87,16 @@ func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.
 	return p, sandbox, err
 }
 
-// begin stages the inputs, sets the finalizers and writes the intent, unless the namespace has no room. It returns false if the
-// object is not as the cache said; the queue will get its present version.
+// begin stages the inputs, sets the finalizers and writes the intent, unless the HTCJob has to wait for its turn. It returns false if
+// the object is not as the cache said; the queue will get its present version.
 func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, run *ledger.Run, ready *inputs.Ready, packed ledger.Items) (bool, error) {
-	leave, err := c.admit(ctx, job, run.Procs)
-	if err != nil {
+	if err := c.admit(ctx, job, *run); err != nil {
 		return false, err
 	}
-	defer leave()
 	if err := c.stageInputs(ready, run); err != nil {
+		return false, err
+	}
+	if err := c.admit(ctx, job, *run); err != nil { // the pool may have changed meanwhile
 		return false, err
 	}
 	held, err := c.keeper.Hold(ctx, backend.TargetOf(*run).Account)
@@ -115,6 +122,7 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Poo
 	if err != nil {
 		return false, fmt.Errorf("record intent: %w", err)
 	}
+	c.admission.Begun(run.Namespace + "/" + run.Name)
 	return true, nil
 }
 
@@ -219,6 +227,7 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 	if run.Submitted.IsZero() {
 		run.Submitted = c.Now()
 	}
+	c.admission.Sent(run.Pool, run.Procs, run.Submitted)
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := updateIntent(tx, run); err != nil {
 			return err
@@ -338,6 +347,7 @@ func (c *Controller) unsuccessful(id schedd.Identity, run ledger.Run, err error)
 	switch {
 	case schedd.KindOf(err) == schedd.Limit:
 		c.limits.Met(id, err, c.Now())
+		c.admission.AtSchedd(run.Pool, err.Error())
 	case own && e.Kind == schedd.Unknown && e.ExitCode > 0 && e.Cluster == nil && t.Alike >= mostAlike:
 		return &schedd.Error{Kind: schedd.Refused, Stderr: fmt.Sprintf("condor_submit failed %d times with the same words: %v", t.Alike, err)}
 	}

@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -21,9 +20,8 @@ import (
 func (c *Controller) sync(ctx context.Context, key string) error {
 	job := c.get(key)
 	if job == nil {
-		c.stopWaiting(key)
+		c.admission.Withdraw(key)
 		c.waiters.Forget(key)
-		c.wakeNext(strings.Split(key, "/")[0])
 		return c.syncGone(ctx, key)
 	}
 	return c.syncObject(ctx, key, job)
@@ -43,7 +41,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	}
 	d := lifecycle.Plan(s)
 	if d.Action != lifecycle.Submit {
-		c.stopWaiting(key)
+		c.admission.Withdraw(key)
 	}
 	// A submission under way looks like an interrupted one. Its result is reported when it is finished, usually at once.
 	if since, claimed := c.actions.Since(key); claimed && d.Action == lifecycle.Recover && c.Now().Sub(since) < betweenWrites {
@@ -237,9 +235,6 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 		return true, fmt.Errorf("write status: %w", err)
 	}
 	c.cache.Mutation(written)
-	if after.Active < before.Active {
-		c.wakeNext(s.Job.Namespace)
-	}
 	if after.Phase.Terminal() {
 		c.memory.wrote(key, time.Time{})
 	} else {

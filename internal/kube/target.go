@@ -117,6 +117,7 @@ func (c *Controller) keepOf(tx *ledger.Tx, run ledger.Run) (*v1alpha1.PoolKeep, 
 // no longer, there. Both are nil if namespaces' labels have changed.
 func (c *Controller) PoolChanged(before, now *v1alpha1.HTCPool) {
 	c.retryNow(func(b blocker) bool { return pool.Waits(b.Reason) })
+	c.poolChanged(before, now)
 	if before == nil || now == nil || equality.Semantic.DeepEqual(before.Spec.Keep, now.Spec.Keep) {
 		return
 	}
@@ -138,12 +139,19 @@ func (c *Controller) choose(ctx context.Context, job *v1alpha1.HTCJob, p pool.Po
 	if err != nil {
 		return t, schedd.Identity{}, err
 	}
+	if schedds := p.Choice(job); len(schedds) > 0 {
+		return c.several.Choose(ctx, t, schedds, job.Jobs())
+	}
 	return c.chooser.Choose(ctx, t)
 }
 
 // nextEndpoint returns where the next attempt of an HTCJob goes, as far as that is known.
 func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Endpoint {
-	t, err := c.presumedPool(job).Target(job, c.Site.Policy)
+	p := c.presumedPool(job)
+	if schedds := p.Choice(job); len(schedds) > 0 {
+		return c.several.Last(schedds)
+	}
+	t, err := p.Target(job, c.Site.Policy)
 	if err != nil || t.Endpoint.Schedd == "" {
 		return c.chooser.Usual(t.Namespace)
 	}

@@ -76,9 +76,6 @@ func (s Site) describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 	if len(points) > 0 {
 		queue = len(points)
 	}
-	if err := s.fits(queue); err != nil {
-		return schedd.Description{}, err
-	}
 	if _, err := p.Target(job, s.Policy); err != nil {
 		return schedd.Description{}, err
 	}
@@ -125,18 +122,6 @@ func (s Site) describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Sender:           s.Sender,
 		MaxOutput:        s.MaxOutput,
 	}, nil
-}
-
-// fits refuses an HTCJob with more procs than the site allows.
-func (s Site) fits(queue int) error {
-	switch {
-	case s.MaxQueue > 0 && queue > s.MaxQueue:
-		return schedd.Refusal("queue %d is more than the %d jobs that one HTCJob may have here (--max-queue): make it several HTCJobs", queue, s.MaxQueue)
-	case s.MaxOpen > 0 && queue > s.MaxOpen:
-		return schedd.Refusal("queue %d is more than the %d jobs that a namespace may have open here (--max-open-per-namespace): make it several HTCJobs",
-			queue, s.MaxOpen)
-	}
-	return nil
 }
 
 // checkArtifacts refuses outputs that can never be pushed.

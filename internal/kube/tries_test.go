@@ -138,7 +138,10 @@ func TestOneThatCannotGoKeepsNoPlaceBeforeOthersOfItsNamespace(t *testing.T) {
 	require.Error(t, w.Refresh(t.Context()))
 	w.settle()
 
+	first.Complete(1, 0, 0)
 	require.NoError(t, w.callback("here", 0, 0))
+	require.Error(t, w.Crosscheck(t.Context()), "of the second schedd")
+	w.settle()
 	require.Equal(t, metav1.ConditionFalse, condition(w.job("older"), v1alpha1.ConditionBackendReachable).Status)
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("younger").Status.Phase)
 	require.Len(t, first.Jobs(), 2)
@@ -146,6 +149,7 @@ func TestOneThatCannotGoKeepsNoPlaceBeforeOthersOfItsNamespace(t *testing.T) {
 	second.Down(nil)
 	first.Complete(2, 0, 0)
 	require.NoError(t, w.callback("younger", 0, 0))
+	w.crosscheck()
 	w.later(time.Minute)
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("older").Status.Phase)
 }

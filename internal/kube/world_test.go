@@ -196,6 +196,12 @@ func (w *world) step() bool {
 		w.secrets.Done(namespace)
 		return true
 	}
+	if w.turns.Len() > 0 {
+		pool, _ := w.turns.Get()
+		w.turn(w.t.Context(), pool)
+		w.turns.Done(pool)
+		return true
+	}
 	for e, queue := range w.actions.queues {
 		if queue.Len() > 0 {
 			key, _ := queue.Get()
@@ -214,6 +220,7 @@ func (w *world) later(d time.Duration) {
 		job := object.(*v1alpha1.HTCJob)
 		w.queue.Add(job.Namespace + "/" + job.Name)
 	}
+	w.admission.Wake()
 	w.settle()
 }
 

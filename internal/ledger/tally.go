@@ -32,18 +32,6 @@ func (tx *Tx) CountReason(uid string, attempt int, reason string) (int, error) {
 	return n, nil
 }
 
-// OpenProcs returns how many procs of a namespace have not ended; an intent counts with all its procs.
-func (tx *Tx) OpenProcs(namespace string) (int, error) {
-	var n int
-	err := tx.queryRow(`SELECT coalesce(sum(CASE state WHEN 'Intent' THEN procs
-			ELSE (SELECT coalesce(sum(n), 0) FROM tallies WHERE run = runs.id AND status = 1) END), 0)
-		FROM runs WHERE namespace = ? AND ended = 0`, namespace).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("count open procs of namespace %s: %w", namespace, err)
-	}
-	return n, nil
-}
-
 // HTCondor's JobStatus codes that are counted separately.
 const (
 	jobIdle         = 1

@@ -46,6 +46,29 @@ func (tx *Tx) OpenRuns() ([]OpenAt, error) {
 	return all, nil
 }
 
+// OpenProcs counts the procs at one schedd that may still be in its queue, as PoolUse does.
+type OpenProcs struct {
+	Collector, Schedd string
+	Procs             int
+}
+
+// OpenProcs counts those of all runs, for every schedd.
+func (tx *Tx) OpenProcs() ([]OpenProcs, error) {
+	var all []OpenProcs
+	err := tx.query(func(row scanner) error {
+		var o OpenProcs
+		err := row.Scan(&o.Collector, &o.Schedd, &o.Procs)
+		all = append(all, o)
+		return err
+	}, `SELECT r.collector, r.schedd, sum(coalesce(t.n, r.procs))
+		FROM runs r LEFT JOIN tallies t ON t.run = r.id AND t.n > 0 AND (t.status = 1 OR t.jobStatus = 0)
+		WHERE r.confirmed = 0 AND (r.state = 'Intent' OR r.state = 'Submitted' AND t.n > 0) GROUP BY 1, 2 ORDER BY 1, 2`)
+	if err != nil {
+		return nil, fmt.Errorf("count open procs of every schedd: %w", err)
+	}
+	return all, nil
+}
+
 // UnfetchedProcs counts the completed procs of all runs whose output is still to be fetched and has a destination.
 func (tx *Tx) UnfetchedProcs() (int, error) {
 	var n int

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -236,7 +237,7 @@ func allRemoved(s Situation) bool {
 func submittedCondition(set setCondition, s Situation, v View) {
 	switch run := s.Run; {
 	// The previous run has ended, and the changed spec waits.
-	case v.Blocker != nil && (v.Blocker.Reason == ReasonNamespaceLimit || pool.Waits(v.Blocker.Reason)), v.blockedBy(v1alpha1.ConditionInputsReady):
+	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason)), v.blockedBy(v1alpha1.ConditionInputsReady):
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case s.withheld():
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Suspended", "spec.suspend is true")
@@ -346,6 +347,3 @@ func int32OrNil(n *int) *int32 {
 	}
 	return new(int32(*n))
 }
-
-// ReasonNamespaceLimit is the reason when an HTCJob waits because its namespace has as many open jobs as it may have.
-const ReasonNamespaceLimit = "NamespaceLimit"

@@ -34,7 +34,7 @@ func newWaits(count, since *prometheus.Desc) *waits {
 // waitReasons are the values of the label: the reasons of the conditions that explain a wait. Any other reason is
 // otherReason.
 var waitReasons = []string{
-	"Waiting", "AskingSchedd", "Retrying", "NoSpace", "LedgerUnavailable", "OrphansKept", "NamespaceLimit", "LimitReached", "NotAuthorised",
+	"Waiting", "AskingSchedd", "Retrying", "NoSpace", "LedgerUnavailable", "OrphansKept", "NamespaceLimit", "PoolLimit", "PoolDraining", "PoolSuspended", "LimitReached", "NotAuthorised",
 	"Unreachable", "Timeout", "Credentials", "SecretMissing", "SecretUnreadable", "SecretBeingDeleted", "InvalidCredential",
 	"TokenExpired", "BadPassword", "UnknownPrincipal", "AccountExpired", "KDCUnreachable", "OtherAccount", "Unknown",
 }
@@ -44,8 +44,8 @@ const (
 	otherReason = "Other"
 )
 
-// limited are the reasons of HTCJobs that wait for others to end: no fault.
-var limited = []string{"NamespaceLimit", "LimitReached"}
+// limited are the reasons of HTCJobs that a limit or an administrator keeps back: no fault.
+var limited = []string{"NamespaceLimit", "PoolLimit", "PoolDraining", "PoolSuspended", "LimitReached"}
 
 // waitOf is why an HTCJob waits to be sent; empty: it does not.
 func waitOf(job *v1alpha1.HTCJob) (reason string) {

@@ -22,6 +22,15 @@ func (p Pool) Schedds() []string {
 	return all
 }
 
+// Choice lists the schedds of which one is to be chosen for an HTCJob; none if it names one, or there is only one.
+func (p Pool) Choice(job *v1alpha1.HTCJob) []string {
+	all := p.Schedds()
+	if len(all) < 2 || job.Spec.Pool != nil && job.Spec.Pool.Schedd != "" {
+		return nil
+	}
+	return all
+}
+
 // Account returns the account that an HTCJob is sent with.
 func (p Pool) Account(job *v1alpha1.HTCJob) backend.Account {
 	a := backend.Account{Namespace: job.Namespace}

@@ -5,4 +5,6 @@ CREATE TABLE IF NOT EXISTS poolSpecs (
 ) WITHOUT ROWID;
 ALTER TABLE runs ADD COLUMN pool TEXT NOT NULL DEFAULT ''; -- empty: none, htcd's flags decided
 ALTER TABLE runs ADD COLUMN poolSpec TEXT NOT NULL DEFAULT ''; -- the hash
-CREATE INDEX IF NOT EXISTS runs_pool ON runs (pool, namespace) WHERE ended = 0;
+-- The open runs of a pool are counted before its submissions.
+CREATE INDEX IF NOT EXISTS runs_pool ON runs (pool, namespace) WHERE confirmed = 0;
+DROP INDEX IF EXISTS runs_open; -- it served the same per namespace

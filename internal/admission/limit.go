@@ -1,0 +1,177 @@
+package admission
+
+import (
+	"fmt"
+	"time"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Rules are what decides whether the next HTCJob of a pool may be sent. The pool without a name is made of flags.
+type Rules struct {
+	Pool   string
+	State  v1alpha1.PoolState
+	Limits v1alpha1.PoolLimits
+}
+
+// None reports whether nothing is ever held back.
+func (r Rules) None() bool { return r.open() && r.Limits == (v1alpha1.PoolLimits{}) }
+
+// open reports whether the pool's state lets HTCJobs be sent.
+func (r Rules) open() bool { return r.State == "" || r.State == v1alpha1.PoolOnline }
+
+// Usage is how much of a pool is in use: jobs that have not ended in HTCondor, those on their way there included.
+type Usage struct {
+	Open          int
+	Idle          int // those that nobody has seen running yet included
+	Running, Held int // Held does not count what the state Suspended holds
+	Namespaces    map[string]int
+	Sending       int    // may reach the schedd at any moment
+	Sent          []Sent // within the last minute, oldest first
+}
+
+// Sent is one submission.
+type Sent struct {
+	At   time.Time
+	Jobs int
+}
+
+// Answer is whether an HTCJob may be sent. The zero value means yes.
+type Answer struct {
+	Why   Why
+	Limit string    // which limit is reached
+	Full  string    // how full it is, for people: "1000 of 1000 jobs open (limits.maxOpen)"
+	Alone bool      // only this namespace's HTCJobs are held back
+	Again time.Time // when time alone may change the answer; zero: it cannot
+}
+
+// Why is why an HTCJob is not sent.
+type Why int
+
+// The reasons.
+const (
+	Sends     Why = iota
+	Never         // it is larger than a limit
+	Limited       // a limit is reached
+	Draining      // the pool's state
+	Suspended     // the pool's state
+)
+
+// Decide returns whether an HTCJob of so many jobs may be sent now. It is pure.
+func (r Rules) Decide(u Usage, namespace string, jobs int, now time.Time) Answer {
+	if r.Refuse(jobs) != nil {
+		return Answer{Why: Never}
+	}
+	switch r.State {
+	case v1alpha1.PoolDraining:
+		return Answer{Why: Draining, Full: "the pool is Draining, nothing new is sent until its state is Online"}
+	case v1alpha1.PoolSuspended:
+		return Answer{Why: Suspended, Full: "the pool is Suspended, nothing new is sent until its state is Online"}
+	}
+	limited := func(limit, format string, args ...any) Answer {
+		return Answer{Why: Limited, Limit: limit, Full: fmt.Sprintf(format, args...) + " (" + r.name(limit) + ")"}
+	}
+	l := r.Limits
+	if most, is := bound(l.MaxOpenPerNamespace); is && u.Namespaces[namespace]+jobs > most {
+		a := limited("maxOpenPerNamespace", "%d of %d jobs of namespace %s open", u.Namespaces[namespace], most, namespace)
+		a.Alone = true
+		return a
+	}
+	if most, is := bound(l.MaxHeld); is && u.Held > most {
+		return limited("maxHeld", "%d of at most %d jobs on hold", u.Held, most)
+	}
+	if most, is := bound(l.MaxOpen); is && u.Open+jobs > most {
+		return limited("maxOpen", "%d of %d jobs open", u.Open, most)
+	}
+	if most, is := bound(l.MaxIdle); is && u.Idle >= most {
+		return limited("maxIdle", "%d of %d jobs idle", u.Idle, most)
+	}
+	if p := l.IdlePercentOfRunning; p != nil {
+		if most := idleAllowed(*p, u.Running); u.Idle >= most {
+			return limited("idlePercentOfRunning", "%d of %d jobs idle with %d running", u.Idle, most, u.Running)
+		}
+	}
+	if most, is := bound(l.NewPerMinute); is {
+		if n, again := u.fresh(most, now); n >= most {
+			a := limited("newPerMinute", "%d of %d jobs per minute sent", n, most)
+			a.Again = again
+			return a
+		}
+	}
+	return Answer{}
+}
+
+// idleAllowed is the limit of idle jobs while so many run.
+func idleAllowed(p v1alpha1.IdlePercent, running int) int {
+	most := int(int64(running) * int64(p.Percent) / 100)
+	if p.Max != nil {
+		most = min(most, int(*p.Max))
+	}
+	least := 1
+	if p.Min != nil {
+		least = int(*p.Min)
+	}
+	return max(most, least)
+}
+
+// fresh returns how many jobs were sent within the last minute, and when there will be fewer than most; the zero time if
+// that cannot be said, because some are still on their way.
+func (u Usage) fresh(most int, now time.Time) (n int, again time.Time) {
+	n = u.Sending
+	for _, s := range u.Sent {
+		if now.Sub(s.At) < time.Minute {
+			n += s.Jobs
+		}
+	}
+	left := n
+	for _, s := range u.Sent {
+		if now.Sub(s.At) >= time.Minute {
+			continue
+		}
+		if left -= s.Jobs; left < most {
+			return n, s.At.Add(time.Minute)
+		}
+	}
+	return n, time.Time{}
+}
+
+// Refuse returns an error of kind schedd.Refused if an HTCJob of so many jobs can never be sent.
+func (r Rules) Refuse(jobs int) error {
+	pool := "here"
+	if r.Pool != "" {
+		pool = "in pool " + r.Pool
+	}
+	for _, l := range []struct {
+		limit *int32
+		name  string
+		what  string
+	}{
+		{r.Limits.MaxQueue, "maxQueue", "jobs that one HTCJob may have"},
+		{r.Limits.MaxOpen, "maxOpen", "jobs that may be open"},
+		{r.Limits.MaxOpenPerNamespace, "maxOpenPerNamespace", "jobs that a namespace may have open"},
+	} {
+		if most, is := bound(l.limit); is && jobs > most {
+			return schedd.Refusal("queue %d is more than the %d %s %s (%s): make it several HTCJobs", jobs, most, l.what, pool, r.name(l.name))
+		}
+	}
+	return nil
+}
+
+// name returns what a limit is called where it is set.
+func (r Rules) name(limit string) string {
+	if r.Pool != "" {
+		return "limits." + limit
+	}
+	if limit == "maxQueue" {
+		return "--max-queue"
+	}
+	return "--max-open-per-namespace"
+}
+
+func bound(limit *int32) (most int, is bool) {
+	if limit == nil {
+		return 0, false
+	}
+	return int(*limit), true
+}

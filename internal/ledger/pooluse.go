@@ -1,0 +1,96 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+)
+
+// PoolUse sums up the procs of one namespace at one schedd that were sent by way of a pool and may still be in HTCondor. An
+// intent counts with all its procs. A proc of which only a callback has said that it has ended may run for another second.
+type PoolUse struct {
+	Namespace, Collector, Schedd string
+
+	Sending             int // of intents
+	Unseen              int // sent, but HTCondor has not yet been asked about them
+	Idle, Running, Held int
+	Ending              int // reported their end, which HTCondor has not confirmed; and those in any other state
+}
+
+// poolUse finds the runs of a pool by the index runs_pool, and a few rows of tallies for each.
+const poolUse = `SELECT r.namespace, r.collector, r.schedd, coalesce(t.status, 0), coalesce(t.jobStatus, 0), sum(coalesce(t.n, r.procs))
+	FROM runs r LEFT JOIN tallies t ON t.run = r.id AND t.n > 0 AND (t.status = 1 OR t.jobStatus = 0)
+	WHERE r.pool = ? AND r.confirmed = 0 AND (r.state = 'Intent' OR r.state = 'Submitted' AND t.n > 0)
+	GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3`
+
+// Open returns how many there are.
+func (u PoolUse) Open() int { return u.Sending + u.Unseen + u.Idle + u.Running + u.Held + u.Ending }
+
+// PoolUse sums up the open runs of a pool; those of the empty name were sent by way of none. It reads a few rows for each
+// open run.
+func (tx *Tx) PoolUse(pool string) ([]PoolUse, error) {
+	var all []PoolUse
+	err := tx.query(func(row scanner) error {
+		var at PoolUse
+		var status Status
+		var jobStatus, n int
+		if err := row.Scan(&at.Namespace, &at.Collector, &at.Schedd, &status, &jobStatus, &n); err != nil {
+			return err
+		}
+		if last := len(all) - 1; last < 0 || all[last].place() != at.place() {
+			all = append(all, at)
+		}
+		all[len(all)-1].add(status, jobStatus, n)
+		return nil
+	}, poolUse, pool)
+	if err != nil {
+		return nil, fmt.Errorf("sum up the open runs of pool %q: %w", pool, err)
+	}
+	return all, nil
+}
+
+func (u PoolUse) place() [3]string { return [3]string{u.Namespace, u.Collector, u.Schedd} }
+
+func (u *PoolUse) add(status Status, jobStatus, n int) {
+	switch {
+	case status == 0: // an intent has no procs
+		u.Sending += n
+	case status != StatusOpen:
+		u.Ending += n
+	case jobStatus == 0:
+		u.Unseen += n
+	case jobStatus == jobIdle:
+		u.Idle += n
+	case jobStatus == jobRunning || jobStatus == jobTransferring || jobStatus == jobSuspended:
+		u.Running += n
+	case jobStatus == jobHeld:
+		u.Held += n
+	default:
+		u.Ending += n
+	}
+}
+
+// Sent is how many procs were sent by way of a pool in one submission.
+type Sent struct {
+	Pool  string
+	Procs int
+	At    time.Time
+}
+
+// SentSince lists the submissions after a time, oldest first. It reads every run, so ask rarely.
+func (tx *Tx) SentSince(after time.Time) ([]Sent, error) {
+	var all []Sent
+	err := tx.query(func(row scanner) error {
+		var s Sent
+		var at int64
+		if err := row.Scan(&s.Pool, &s.Procs, &at); err != nil {
+			return err
+		}
+		s.At = fromMillis(at)
+		all = append(all, s)
+		return nil
+	}, `SELECT pool, procs, submitted FROM runs WHERE submitted > ? ORDER BY submitted`, millis(after))
+	if err != nil {
+		return nil, fmt.Errorf("list recent submissions: %w", err)
+	}
+	return all, nil
+}
