@@ -15,6 +15,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/doctor"
+	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -105,7 +106,7 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 			Data: o.Data, Ledger: o.ledgerFile(), Further: []string{o.stagingDir(), o.store().Root}, KeepFree: o.KeepFree.Value(),
 		},
 		Condor: schedd.New(o.condor()),
-		BinDir: o.CondorBinDir, Proofs: proofs, CallbackURL: o.CallbackURL, Now: time.Now,
+		BinDir: o.CondorBinDir, Proofs: proofs, Pools: pool.Rules{AllowOptions: o.AllowHTCOpts, PoolSecrets: o.accounts().Named()}, CallbackURL: o.CallbackURL, Now: time.Now,
 	}
 	_, p.Roots, _ = o.callbackCA() // checked when the options were
 	d, err := newDaemon(o, zerolog.Nop())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/rs/zerolog"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +23,8 @@ import (
 
 // pools knows the cluster's HTCPools, and the labels of its namespaces once a pool selects by them. It implements pool.Known.
 type pools struct {
+	o          Options
+	log        zerolog.Logger
 	informer   cache.SharedIndexInformer
 	namespaces cache.SharedIndexInformer
 	selected   chan struct{}                    // closed when a pool selects by labels
@@ -37,6 +40,7 @@ func (d *daemon) newPools() (*pools, error) {
 	}
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	p := &pools{
+		o: d.o, log: d.log,
 		informer:   cache.NewSharedIndexInformer(cache.ToListWatcherWithWatchListSemantics(listPools(d.jobs), noWatchList{}), &v1alpha1.HTCPool{}, 0, cache.Indexers{}),
 		namespaces: metadatainformer.NewFilteredMetadataInformer(client, namespaces, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer(),
 		selected:   make(chan struct{}),
@@ -116,6 +120,11 @@ func (p *pools) turned(before, now *v1alpha1.HTCPool) {
 			close(p.selected)
 		}
 	}
+	if now != nil {
+		if flags := p.o.replacedBy(now.Spec); len(flags) > 0 {
+			p.log.Info().Str("pool", now.Name).Strs("flags", flags).Msg("these flags do not count for the HTCJobs of this HTCPool, which has settings of its own")
+		}
+	}
 	p.first.Store(pool.OldestDefault(p.List()))
 	p.changed(before, now)
 }
@@ -148,4 +157,22 @@ func (p *pools) Labels(namespace string) (labels.Set, bool) {
 		return nil, false
 	}
 	return object.(metav1.Object).GetLabels(), true
+}
+
+// replacedBy lists the flags that do not count for the HTCJobs of a pool.
+func (o Options) replacedBy(s v1alpha1.HTCPoolSpec) []string {
+	elsewhere := s.Schedd != "" || len(s.Schedds) > 0
+	var flags []string
+	for _, f := range []struct {
+		name     string
+		replaced bool
+	}{
+		{"--schedd", o.Schedd != "" && elsewhere}, {"--schedd-command", o.ScheddCommand != "" && elsewhere}, {"--pool", o.Pool != "" && s.Collector != ""},
+		{"--max-queue", o.MaxQueue > 0}, {"--max-open-per-namespace", o.MaxOpen > 0},
+	} {
+		if f.replaced {
+			flags = append(flags, f.name)
+		}
+	}
+	return flags
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"htc.cern.ch/htcd/internal/credential"
+	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -24,6 +25,7 @@ type Patient struct {
 	Condor      *schedd.Client
 	BinDir      string
 	Proofs      *credential.Keeper
+	Pools       pool.Rules
 	CallbackURL string
 	Roots       *x509.CertPool // authorities of the receiver's certificate; nil: the system's
 	Now         func() time.Time
@@ -54,7 +56,13 @@ func Checks(p Patient) []Check {
 	} else {
 		all = append(all, secret(p.Core, p.Place, &cred))
 	}
-	all = append(all, ticket(p.Proofs, &cred, &id, p.Now), reachable(p.Condor, &id), writes(p.Condor, &id), receiver(p.CallbackURL, p.Roots))
+	all = append(all, ticket(p.Proofs, &cred, &id, p.Now), reachable(p.Condor, &id), writes(p.Condor, &id))
+	if p.Config == nil {
+		all = append(all, Check{Name: "pools", Needs: []string{"kubeconfig"}})
+	} else {
+		all = append(all, pools(p.Core.Discovery().RESTClient(), p.Condor, p.Pools, &id))
+	}
+	all = append(all, receiver(p.CallbackURL, p.Roots))
 	if p.Config == nil {
 		return append(all, Check{Name: "output", Needs: []string{"kubeconfig"}})
 	}

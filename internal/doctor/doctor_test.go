@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -24,7 +25,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"htc.cern.ch/htcd/internal/credential"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	"htc.cern.ch/htcd/internal/schedd/token"
@@ -135,7 +138,7 @@ func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
 }
 
 func TestFieldsThatACRDLacksAreNamed(t *testing.T) {
-	missing := missingFields(schema{Properties: map[string]schema{"apiVersion": {}, "kind": {}, "metadata": {}, "spec": {}}})
+	missing := missingFields(reflect.TypeFor[v1alpha1.HTCJob](), schema{Properties: map[string]schema{"apiVersion": {}, "kind": {}, "metadata": {}, "spec": {}}})
 	require.Contains(t, missing, "spec.script")
 	require.Contains(t, missing, "spec.suspend")
 	require.Contains(t, missing, "status")
@@ -322,6 +325,19 @@ func TestWithoutAKubeconfigTheRestIsStillLookedAt(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"kubeconfig problem", "kubernetes skipped", "clock skipped", "rights skipped", "crd skipped", "volume ok", "tools problem",
-		"secret skipped", "ticket skipped", "schedd skipped", "authorisation skipped", "receiver problem", "output skipped",
+		"secret skipped", "ticket skipped", "schedd skipped", "authorisation skipped", "pools skipped", "receiver problem", "output skipped",
 	}, verdicts)
+}
+
+func TestPoolsThatAreWrongAreNamed(t *testing.T) {
+	named := func(name string, spec v1alpha1.HTCPoolSpec) v1alpha1.HTCPool {
+		p := v1alpha1.HTCPool{Spec: spec}
+		p.Name = name
+		return p
+	}
+	one, two := named("one", v1alpha1.HTCPoolSpec{Default: true}), named("two", v1alpha1.HTCPoolSpec{Default: true})
+	require.NoError(t, wrongPools([]v1alpha1.HTCPool{one}, pool.Rules{}))
+	require.ErrorContains(t, wrongPools([]v1alpha1.HTCPool{one, two}, pool.Rules{}), "several HTCPools are the default: one, two")
+	bad := named("bad", v1alpha1.HTCPoolSpec{Defaults: &v1alpha1.PoolDefaults{HTCOpts: "executable = x"}})
+	require.ErrorContains(t, wrongPools([]v1alpha1.HTCPool{one, bad}, pool.Rules{}), "HTCPool bad cannot be used until its administrator mends it: defaults: htcopts, line 1")
 }

@@ -106,20 +106,26 @@ func crd(client rest.Interface) Check {
 		if err := json.Unmarshal(text, &document); err != nil {
 			return "", err
 		}
-		for name, served := range document.Components.Schemas {
-			if strings.HasSuffix(name, "."+v1alpha1.Kind) {
-				if missing := missingFields(served); len(missing) > 0 {
-					return "", &Trouble{"the CRD is older than htcd: it has no " + strings.Join(missing, ", "), do}
+		for _, kind := range []reflect.Type{reflect.TypeFor[v1alpha1.HTCJob](), reflect.TypeFor[v1alpha1.HTCPool]()} {
+			served, found := schema{}, false
+			for name, s := range document.Components.Schemas {
+				if strings.HasSuffix(name, "."+kind.Name()) {
+					served, found = s, true
 				}
-				return fmt.Sprintf("%s of %s, with every field of this htcd", v1alpha1.Kind, group), nil
+			}
+			if !found {
+				return "", &Trouble{fmt.Sprintf("%s has no %s", group, kind.Name()), do}
+			}
+			if missing := missingFields(kind, served); len(missing) > 0 {
+				return "", &Trouble{"the CRD of " + kind.Name() + " is older than htcd: it has no " + strings.Join(missing, ", "), do}
 			}
 		}
-		return "", &Trouble{fmt.Sprintf("%s has no %s", group, v1alpha1.Kind), do}
+		return fmt.Sprintf("HTCJob and HTCPool of %s, with every field of this htcd", group), nil
 	}}
 }
 
 // missingFields are fields of this htcd that a served schema lacks, in the order of the types.
-func missingFields(served schema) []string {
+func missingFields(kind reflect.Type, served schema) []string {
 	var missing []string
 	var compare func(path string, t reflect.Type, s schema)
 	compare = func(path string, t reflect.Type, s schema) {
@@ -143,7 +149,7 @@ func missingFields(served schema) []string {
 			compare(at, t.Field(i).Type, field)
 		}
 	}
-	compare("", reflect.TypeFor[v1alpha1.HTCJob](), served)
+	compare("", kind, served)
 	return missing
 }
 

@@ -38,6 +38,9 @@ func Rights(p Place) []Right {
 	}
 	add("htc.cern.ch", "htcjobs", "", p.Watched, "", "get", "list", "watch", "patch", "delete")
 	add("htc.cern.ch", "htcjobs", "status", p.Watched, "", "patch")
+	add("htc.cern.ch", "htcpools", "", "", "", "list", "watch")
+	add("htc.cern.ch", "htcpools", "status", "", "", "patch")
+	add("", "namespaces", "", "", "", "list", "watch")
 	add("events.k8s.io", "events", "", p.Watched, "", "create", "patch")
 	add("", "configmaps", "", p.Watched, "", "get")
 	if p.Output {

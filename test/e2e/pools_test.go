@@ -1,0 +1,254 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// newPool creates an HTCPool with the name of the test's namespace, which only that may use, and deletes it at the end.
+func newPool(b *trial.Bench, spec string) string {
+	b.T.Helper()
+	p := &v1alpha1.HTCPool{ObjectMeta: metav1.ObjectMeta{Name: b.Namespace}}
+	require.NoError(b.T, yaml.UnmarshalStrict([]byte(spec), &p.Spec))
+	if p.Spec.NamespaceSelector == nil {
+		p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: b.Namespace}}
+	}
+	_, err := pools(b).Pools().Create(b.T.Context(), p, metav1.CreateOptions{})
+	require.NoError(b.T, err)
+	b.T.Cleanup(func() {
+		_ = pools(b).Pools().Delete(context.WithoutCancel(b.T.Context()), p.Name, metav1.DeleteOptions{}) // the test may have done it
+	})
+	return p.Name
+}
+
+func pools(b *trial.Bench) *v1alpha1.Client {
+	b.T.Helper()
+	client, err := v1alpha1.NewClient(trial.Config(b.T))
+	require.NoError(b.T, err)
+	return client
+}
+
+// editPool merges YAML into the spec of a pool.
+func editPool(b *trial.Bench, name, spec string) {
+	b.T.Helper()
+	text, err := yaml.YAMLToJSON([]byte(spec))
+	require.NoError(b.T, err)
+	_, err = pools(b).Pools().Patch(b.T.Context(), name, types.MergePatchType, []byte(`{"spec":`+string(text)+`}`), metav1.PatchOptions{})
+	require.NoError(b.T, err)
+}
+
+func in(pool string) func(*v1alpha1.HTCJob) {
+	return func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: pool} }
+}
+
+// attribute returns an attribute of the jobs of an HTCJob, in the queue or the history.
+func attribute(b *trial.Bench, job *v1alpha1.HTCJob, name string) string {
+	b.T.Helper()
+	lines := append(b.Condor("condor_q", trial.Tagged(job), name), b.Condor("condor_history", trial.Tagged(job), name)...)
+	require.NotEmpty(b.T, lines)
+	_, value, _ := strings.Cut(lines[0], " ")
+	return value
+}
+
+// waits waits until an HTCJob waits for that reason, and returns the words.
+func waits(b *trial.Bench, name, reason string) string {
+	b.T.Helper()
+	job := b.Until(name, "waiting with the reason "+reason, func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == reason })
+	require.Equal(b.T, v1alpha1.PhasePending, job.Status.Phase)
+	return b.Condition(job, v1alpha1.ConditionSubmitted).Message
+}
+
+const everyDefault = `
+defaults:
+  resources: {cpus: 1, memory: 40Mi, disk: 10Mi}
+  htcopts: |
+    +JobFlavour = "longlunch"
+    priority = 3
+  environment: {SITE: LAB, OWN: pool}
+  accountingGroup: group_lab
+  retries: 1
+  activeDeadlineSeconds: 4000
+  idleDeadlineSeconds: 5000
+  heldDeadlineSeconds: 6000
+adjust: {cpusPercent: 90, memoryPercent: 110, memoryExtra: 6Mi, diskPercent: 150}
+`
+
+func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	p := newPool(b, everyDefault)
+	b.Script("silent", "echo $SITE $OWN\n", in(p), func(job *v1alpha1.HTCJob) {
+		job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{"OWN": "job"}
+	})
+	b.Script("says", "echo $SITE $OWN\n", in(p), func(job *v1alpha1.HTCJob) {
+		job.Spec.HTCOpts = "request_memory = 80\nmax_retries = 0\n+AccountingGroup = \"own\"\n+MaxRuntime = 60\n"
+		job.Spec.Priority = new(int32(7))
+		job.Spec.ActiveDeadlineSeconds, job.Spec.IdleDeadlineSeconds = new(int64(400)), new(int64(500))
+	})
+	silent, says := b.Ended("silent"), b.Ended("says")
+	for _, c := range []struct {
+		job       *v1alpha1.HTCJob
+		attribute string
+		want      string
+	}{
+		{silent, "HTCPool", p}, {silent, "RequestCpus", "1"}, {silent, "RequestMemory", "50"}, {silent, "RequestDisk", "15360"},
+		{silent, "JobFlavour", "longlunch"}, {silent, "JobPrio", "3"}, {silent, "AcctGroup", "group_lab"}, {silent, "JobMaxRetries", "1"},
+		{silent, "HTCJobIdleDeadline", "5000"}, {silent, "HTCJobHeldDeadline", "6000"},
+		{says, "HTCPool", p}, {says, "RequestMemory", "94"}, {says, "JobFlavour", "undefined"}, {says, "MaxRuntime", "60"},
+		{says, "JobPrio", "7"}, {says, "AccountingGroup", "own"}, {says, "AcctGroup", "undefined"}, {says, "JobMaxRetries", "0"},
+		{says, "HTCJobIdleDeadline", "500"}, {says, "HTCJobHeldDeadline", "6000"},
+	} {
+		require.Equal(t, c.want, attribute(b, c.job, c.attribute), "%s: %s", c.job.Name, c.attribute)
+	}
+	require.Equal(t, "LAB job\n", b.Output(silent, 0))
+	require.Equal(t, "LAB pool\n", b.Output(says, 0))
+	text, err := json.Marshal(silent.Status.Effective)
+	require.NoError(t, err)
+	require.JSONEq(t, fmt.Sprintf(`{"pool": %q, "resources": {"cpus": "1", "memory": "50Mi", "disk": "15Mi"}, "retries": 1, "accountingGroup": "group_lab",
+		"activeDeadlineSeconds": 4000, "idleDeadlineSeconds": 5000, "heldDeadlineSeconds": 6000}`, p), string(text))
+	require.EqualValues(t, 400, *says.Status.Effective.ActiveDeadlineSeconds)
+}
+
+func TestAnEditOfAPoolConcernsLaterAttempts(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	p := newPool(b, "{defaults: {resources: {memory: 40Mi}, activeDeadlineSeconds: 3000}, keep: {succeeded: 1h}}")
+	b.Script("edited", "exit 0\n", in(p))
+	b.Script("left", "until [ -e go ]; do sleep 1; done\n", in(p))
+	first := b.Ended("edited")
+	require.EqualValues(t, 3600, *first.Status.Effective.TTLSecondsAfterFinished)
+	left := b.Phase("left", v1alpha1.PhaseRunning)
+	editPool(b, p, "{defaults: {resources: {memory: 50Mi}, activeDeadlineSeconds: 1}, keep: {succeeded: 2h, most: 90m}}")
+	b.Until("edited", "kept for as long as the pool says now", func(job *v1alpha1.HTCJob) bool {
+		return *job.Status.Effective.TTLSecondsAfterFinished == 5400
+	})
+	b.Script("edited", "exit 0 # again\n", in(p), func(job *v1alpha1.HTCJob) { job.Spec.ActiveDeadlineSeconds = new(int64(4000)) })
+	again := b.Until("edited", "ended again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() })
+	require.Equal(t, "50", attribute(b, again, "RequestMemory"))
+	require.NoError(t, pools(b).Pools().Delete(t.Context(), p, metav1.DeleteOptions{}))
+	now := b.Get("left")
+	require.Equal(t, v1alpha1.PhaseRunning, now.Status.Phase)
+	require.Equal(t, left.Status.ClusterID, now.Status.ClusterID)
+	require.EqualValues(t, 3000, *now.Status.Effective.ActiveDeadlineSeconds)
+	require.Equal(t, "40Mi", now.Status.Effective.Resources.Memory.String())
+}
+
+func TestADefaultDeadlineEndsAnAttempt(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	p := newPool(b, "{defaults: {activeDeadlineSeconds: 3}}")
+	b.Script("late", "sleep 1000\n", in(p))
+	b.Until("late", "sent", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
+	require.NoError(t, pools(b).Pools().Delete(t.Context(), p, metav1.DeleteOptions{}))
+	late := b.Ended("late")
+	require.Equal(t, "DeadlineExceeded", late.Status.Reason)
+	require.Contains(t, late.Status.Failures[0].Message+b.Condition(late, v1alpha1.ConditionFailed).Message, "a default of HTCPool "+p)
+}
+
+func TestAnHTCJobWaitsForItsPool(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	name := b.Namespace
+	b.Script("early", "exit 0\n", in(name))
+	require.Contains(t, waits(b, "early", "PoolMissing"), "there is no HTCPool "+name)
+
+	newPool(b, `{namespaceSelector: {matchLabels: {e2e: "`+name+`"}}, defaults: {htcopts: "executable = /bin/sh"}}`)
+	require.Contains(t, waits(b, "early", "PoolNotAllowed"), "HTCPool "+name+" is not for namespace "+b.Namespace)
+	_, err := b.Lab.Run(t.Context(), "kubectl", "label", "namespace", b.Namespace, "e2e="+name)
+	require.NoError(t, err)
+	require.Contains(t, waits(b, "early", "PoolInvalid"), "defaults: htcopts, line 1, column 1: executable is not allowed")
+	editPool(b, name, `{defaults: {htcopts: "+WantOS = \"el9\""}}`)
+	early := b.Ended("early")
+	require.Equal(t, v1alpha1.PhaseSucceeded, early.Status.Phase)
+	require.EqualValues(t, 1, early.Status.Attempt)
+	require.Equal(t, "el9", attribute(b, early, "WantOS"))
+}
+
+func TestTheDefaultPoolIsForThoseThatNameNone(t *testing.T) {
+	t.Parallel()
+	b, other := trial.New(t), trial.New(t)
+	p := newPool(b, "{default: true, defaults: {resources: {memory: 40Mi}}}")
+	b.Eventually(func() bool {
+		b.Create("none", "exit 0\n")
+		job := b.Ended("none")
+		if job.Status.Effective != nil {
+			require.Equal(t, p, job.Status.Effective.Pool)
+			return true
+		}
+		b.Kubectl("delete", "htcjob", "none")
+		return false
+	}, func() string { return "the default pool was never used" })
+	other.Script("elsewhere", "exit 0\n")
+	require.Nil(t, other.Ended("elsewhere").Status.Effective, "its namespace may not use the default pool")
+}
+
+func TestAPoolsRulesRefuse(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	p := newPool(b, `{schedds: [one@lab, two@lab], images: ["docker://registry.example.org/**"], account: {from: Common}}`)
+	image := func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = "registry.example.org/any" }
+	b.Script("image", "exit 0\n", in(p))
+	b.Script("schedd", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.Pool.Schedd = "three@lab" })
+	b.Script("account", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.Pool.SecretName = "mine" })
+	for name, words := range map[string]string{
+		"image":   "image docker://centos is none of those that HTCPool " + p + " allows: docker://registry.example.org/**",
+		"schedd":  "spec.pool.schedd: HTCPool " + p + " has no schedd three@lab, but one@lab, two@lab",
+		"account": "spec.pool.secretName: HTCPool " + p + " sends all jobs as htcd's own account: leave it out",
+	} {
+		job := b.Ended(name)
+		require.Equal(t, "Refused", job.Status.Reason, name)
+		require.Contains(t, b.Condition(job, v1alpha1.ConditionSubmitted).Message, words, name)
+	}
+	huge := newPool(trial.New(t), "{adjust: {memoryPercent: 1000}}")
+	editPool(b, huge, "{namespaceSelector: {}}")
+	b.Script("huge", "exit 0\n", in(huge), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "request_memory = 1000T\n" })
+	require.Contains(t, b.Condition(b.Ended("huge"), v1alpha1.ConditionSubmitted).Message, "with the adjustments of HTCPool "+huge)
+}
+
+func TestAPoolKeepsEndedHTCJobs(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	p := newPool(b, "{keep: {succeeded: 1s, failed: 1h, most: 2h}}")
+	b.Script("good", "exit 0\n", in(p))
+	b.Script("bad", "exit 1\n", in(p))
+	b.Script("own", "exit 0\n", in(p), func(job *v1alpha1.HTCJob) { job.Spec.TTLSecondsAfterFinished = new(int32(1000000)) })
+	require.EqualValues(t, 3600, *b.Ended("bad").Status.Effective.TTLSecondsAfterFinished)
+	require.EqualValues(t, 7200, *b.Ended("own").Status.Effective.TTLSecondsAfterFinished)
+	b.Eventually(func() bool { return !strings.Contains(b.Kubectl("get", "htcjobs", "-o", "name"), "/good") }, func() string { return "it is still there" })
+	editPool(b, p, "{keep: {failed: 1s, most: 1s}}")
+	b.Eventually(func() bool { return b.Kubectl("get", "htcjobs", "-o", "name") == "" }, func() string { return b.Kubectl("get", "htcjobs") })
+}
+
+func TestRenderShowsWhatIsSent(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	p := newPool(b, everyDefault)
+	b.Script("sent", "exit 0\n", in(p))
+	job := b.Ended("sent")
+	text, err := yaml.Marshal(trial.Manifest("sent", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Namespace = b.Namespace }))
+	require.NoError(t, err)
+	out, err := b.Lab.RunInput(t.Context(), string(text), "htcd", "render", "-f", "-", "--pool", p)
+	require.NoError(t, err)
+	require.Contains(t, out, "memory: 50Mi")
+	for _, line := range []string{"request_memory = 50", "accounting_group = group_lab", "My.HTCPool = \"" + p + "\"", "SITE=LAB", "max_retries = 1"} {
+		require.Contains(t, out, line+"\n")
+	}
+	require.Equal(t, "50", attribute(b, job, "RequestMemory"))
+	_, err = b.Lab.RunInput(t.Context(), string(text), "htcd", "render", "-f", "-", "--pool", "none")
+	require.ErrorContains(t, err, "there is no HTCPool none")
+	_, err = b.Lab.Run(t.Context(), "htcd", "render", "-f", filepath.Join(t.TempDir(), "absent"))
+	require.ErrorContains(t, err, "no such file")
+}
