@@ -204,7 +204,7 @@ func TestAPoolsRulesRefuse(t *testing.T) {
 	b.Script("schedd", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.Pool.Schedd = "three@lab" })
 	b.Script("account", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.Pool.SecretName = "mine" })
 	for name, words := range map[string]string{
-		"image":   "image docker://centos is none of those that HTCPool " + p + " allows: docker://registry.example.org/**",
+		"image":   "/centos is none of those that HTCPool " + p + " allows: docker://registry.example.org/**",
 		"schedd":  "spec.pool.schedd: HTCPool " + p + " has no schedd three@lab, but one@lab, two@lab",
 		"account": "spec.pool.secretName: HTCPool " + p + " sends all jobs as htcd's own account: leave it out",
 	} {
