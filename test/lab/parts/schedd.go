@@ -99,8 +99,16 @@ func (s *Schedd) end(ctx context.Context, signal syscall.Signal) error {
 	return nil
 }
 
-// Freeze implements Part.
-func (s *Schedd) Freeze() error { return s.signal(syscall.SIGSTOP) }
+// Freeze implements Part. On a busy machine the schedd is stopped some time after the signal.
+func (s *Schedd) Freeze() error {
+	if err := s.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for pid := s.pid(); pid != 0 && !stoppedBySignal(pid); pid = s.pid() {
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
 
 // Thaw implements Part.
 func (s *Schedd) Thaw() error { return s.signal(syscall.SIGCONT) }
