@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"htc.cern.ch/htcd/internal/artifact"
@@ -113,18 +112,10 @@ func recallWritten(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) error {
 	if err := tx.SetDestinations(run.UID, run.Attempt, all); err != nil {
 		return err
 	}
-	for _, o := range job.Status.Outputs {
-		i := slices.IndexFunc(all, func(d ledger.Destination) bool { return d.Path == o.Path })
-		if i < 0 || int(job.Status.Attempt) != run.Attempt {
-			continue
-		}
-		w := ledger.Written{Destination: all[i], Proc: int(o.Proc), Size: ledger.UnknownSize, Digest: o.Digest}
-		if o.Size != nil {
-			w.Size = *o.Size
-		}
-		if o.Artifact != "" {
-			w.Push = ledger.Pushed
-		}
+	if int(job.Status.Attempt) != run.Attempt {
+		return nil
+	}
+	for _, w := range lifecycle.WrittenIn(job.Status, all) {
 		if err := tx.SetWritten(run.UID, run.Attempt, w); err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/joboptions"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/outputpush"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -82,7 +81,7 @@ func (s Site) describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 	if err := s.Inputs.Check(job); err != nil {
 		return schedd.Description{}, err
 	}
-	if err := s.checkArtifacts(destinations(job, attempt), queue); err != nil {
+	if err := outputpush.Check(s.Inputs.Registries, !s.Inputs.NoOutput, destinations(job, attempt), queue); err != nil {
 		return schedd.Description{}, err
 	}
 	options, err := joboptions.Of(job.Spec)
@@ -122,16 +121,6 @@ func (s Site) describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Sender:           s.Sender,
 		MaxOutput:        s.MaxOutput,
 	}, nil
-}
-
-// checkArtifacts refuses outputs that can never be pushed.
-func (s Site) checkArtifacts(to []ledger.Destination, queue int) error {
-	for _, d := range to {
-		if d.Artifact != "" && s.Inputs.NoOutput {
-			return schedd.Refusal("spec.outputs: %s: this htcd keeps no output of jobs, so there is nothing that it could push", d.Path)
-		}
-	}
-	return outputpush.Check(s.Inputs.Registries, to, queue)
 }
 
 func environment(spec v1alpha1.HTCJobSpec) map[string]string {

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,6 +37,25 @@ func describeOutputs(s Situation) []v1alpha1.WrittenOutput {
 			return all
 		}
 		all = append(all, o)
+	}
+	return all
+}
+
+// WrittenIn is the reverse of describeOutputs: what a status says was written to these destinations.
+func WrittenIn(status v1alpha1.HTCJobStatus, to []ledger.Destination) (all []ledger.Written) {
+	for _, o := range status.Outputs {
+		i := slices.IndexFunc(to, func(d ledger.Destination) bool { return d.Path == o.Path })
+		if i < 0 {
+			continue
+		}
+		w := ledger.Written{Destination: to[i], Proc: int(o.Proc), Size: ledger.UnknownSize, Digest: o.Digest}
+		if o.Size != nil {
+			w.Size = *o.Size
+		}
+		if o.Artifact != "" {
+			w.Push = ledger.Pushed
+		}
+		all = append(all, w)
 	}
 	return all
 }

@@ -12,8 +12,9 @@ import (
 // procPlace stands for a proc's number in a reference.
 const procPlace = "{proc}"
 
-// Check refuses references to which nothing can be pushed, and those to which several procs or outputs would be.
-func Check(allowed artifact.Registries, to []ledger.Destination, procs int) error {
+// Check refuses references to which nothing can be pushed, and those to which several procs or outputs would be. kept says whether
+// output is kept at all.
+func Check(allowed artifact.Registries, kept bool, to []ledger.Destination, procs int) error {
 	seen := map[string]bool{}
 	for _, d := range to {
 		if d.Artifact == "" {
@@ -21,6 +22,8 @@ func Check(allowed artifact.Registries, to []ledger.Destination, procs int) erro
 		}
 		err := allowed.CheckTarget(of(d.Artifact, procs-1))
 		switch {
+		case !kept:
+			return schedd.Refusal("spec.outputs: %s: this htcd keeps no output of jobs, so there is nothing that it could push", d.Path)
 		case d.URL != "":
 			return schedd.Refusal("spec.outputs: %s: it goes to a url or to an artifact, not to both", d.Path)
 		case err != nil:

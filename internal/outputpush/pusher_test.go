@@ -233,11 +233,12 @@ func TestReferencesToWhichNothingCanBePushedAreRefused(t *testing.T) {
 		"a URL as well":          {[]ledger.Destination{{Path: "p", URL: "https://a/b", Artifact: "r.example.org/m:v1"}}, 1, "not to both"},
 		"only a URL":             {[]ledger.Destination{{Path: "p", URL: "https://a/b"}}, 1, ""},
 	} {
-		err := Check(allowed, c.to, c.procs)
+		err := Check(allowed, true, c.to, c.procs)
 		if c.words == "" {
 			require.NoError(t, err, name)
 		} else {
 			require.ErrorContains(t, err, c.words, name)
 		}
 	}
+	require.ErrorContains(t, Check(allowed, false, to("r.example.org/m:v1"), 1), "this htcd keeps no output of jobs")
 }
