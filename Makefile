@@ -76,6 +76,12 @@ chaos: ## run N HTCJobs while everything is killed and disturbed, and compare th
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
 		go test -count=1 -timeout 2h -v ./chaos -run TestNothingIsDoubledLostWrongOrLeftOver -trials $(N) -seed $(CHAOS_SEED)
 
+.PHONY: chaos-pools
+chaos-pools: ## have N HTCJobs compete for the limits of HTCPools while htcd and the schedd are killed
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
+	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
+		go test -count=1 -timeout 2h -v ./chaos -run TestLimitsHold -trials $(N) -seed $(CHAOS_SEED)
+
 # What bench measures (all rows when empty; at three sizes where GROWTH is set), and how many minutes soak takes.
 ROW ?=
 GROWTH ?=

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -97,4 +98,43 @@ func TestAnImageThatIsNotAllowedIsRefused(t *testing.T) {
 	require.Contains(t, submitted(refused).Message, "docker://registry.test/physics/*")
 	image := func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = "physics/root" }
 	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("root", image)).Status.Phase)
+}
+
+func TestThoseThatWaitAreNotWrittenAtEachEnd(t *testing.T) {
+	w := newWorld(t)
+	w.Site.MaxOpen = 1
+	const waiting = 100
+	w.apply(htcjob("0"))
+	for i := range waiting {
+		w.apply(htcjob(strconv.Itoa(i+1), func(job *v1alpha1.HTCJob) {
+			job.CreationTimestamp = metav1.NewTime(w.clock.Add(time.Duration(i) * time.Second))
+		}))
+	}
+	last := w.job(strconv.Itoa(waiting))
+	require.Contains(t, submitted(last).Message, "1 of 1 jobs of namespace default open (--max-open-per-namespace), 99 HTCJobs before this one")
+	before := w.writes
+	for i := range 10 {
+		require.NoError(t, w.ends(strconv.Itoa(i), 0, 0))
+		w.crosscheck()
+		require.Equal(t, v1alpha1.PhaseIdle, w.job(strconv.Itoa(i+1)).Status.Phase)
+	}
+	require.LessOrEqual(t, w.writes-before, 10*5, "of the one that has ended and the one that was sent")
+	require.Equal(t, last, w.job(last.Name))
+}
+
+func TestThoseThatWaitedBeforeARestartKeepTheirPlaces(t *testing.T) {
+	w := newWorld(t)
+	w.Site.MaxOpen = 2
+	w.apply(htcjob("first", queueOf(2)))
+	created := func(after time.Duration) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) { job.CreationTimestamp = metav1.NewTime(w.clock.Add(after)) }
+	}
+	w.apply(htcjob("large", queueOf(2), created(time.Second)))
+	w.apply(htcjob("small", created(2*time.Second)))
+	w.restart()
+	w.recallLine()
+	w.schedd.Complete(w.run("first").Cluster, 0, 0)
+	require.NoError(t, w.Crosscheck(t.Context()))
+	w.settle()
+	require.Equal(t, v1alpha1.PhasePending, w.job("small").Status.Phase, "there is room for it, but the large one was here before")
 }

@@ -1,0 +1,189 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// limited is an HTCPool that is made for one test.
+type limited struct {
+	*trial.Bench
+	name string
+}
+
+// newLimited creates an HTCPool, spec is JSON.
+func newLimited(b *trial.Bench, suffix, spec string) limited {
+	b.T.Helper()
+	p := limited{b, b.Namespace + "-" + suffix}
+	text := fmt.Sprintf(`{"apiVersion": "htc.cern.ch/v1alpha1", "kind": "HTCPool", "metadata": {"name": %q}, "spec": %s}`, p.name, spec)
+	_, err := b.Lab.RunInput(b.T.Context(), text, "kubectl", "apply", "-f", "-")
+	require.NoError(b.T, err)
+	b.T.Cleanup(func() {
+		_, err := b.Lab.Run(context.WithoutCancel(b.T.Context()), "kubectl", "delete", "htcpool", p.name)
+		require.NoError(b.T, err)
+	})
+	return p
+}
+
+func (p limited) edit(spec string) {
+	p.T.Helper()
+	p.Kubectl("patch", "htcpool", p.name, "--type=merge", "-p", `{"spec": `+spec+`}`)
+}
+
+// idle creates an HTCJob whose jobs wait for a slot that there is not.
+func (p limited) idle(name string, change ...func(*v1alpha1.HTCJob)) {
+	p.T.Helper()
+	p.Create(name, "true\n", append(change, p.by, func(job *v1alpha1.HTCJob) { job.Spec.Requirements = "false" })...)
+}
+
+func (p limited) by(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: p.name} }
+
+// waits waits until an HTCJob says what it waits for.
+func (p limited) waits(name, reason, message string) {
+	p.T.Helper()
+	p.Until(name, "waiting for "+message, func(job *v1alpha1.HTCJob) bool {
+		if job.Status.Reason != reason {
+			return false
+		}
+		return strings.Contains(p.Condition(job, v1alpha1.ConditionSubmitted).Message, message)
+	})
+}
+
+// sent waits until the jobs of an HTCJob are in HTCondor, and reports how many of the pool are.
+func (p limited) sent(name string) int {
+	p.T.Helper()
+	p.Until(name, "sent", func(job *v1alpha1.HTCJob) bool { return job.Status.ClusterID > 0 })
+	return len(p.Condor("condor_q", fmt.Sprintf("HTCPool == %q && JobStatus =!= 4 && JobStatus =!= 3", p.name)))
+}
+
+func (p limited) delete(names ...string) {
+	p.T.Helper()
+	p.Kubectl(append([]string{"delete", "--wait", "htcjob"}, names...)...)
+}
+
+func TestALimitOfOneHTCJob(t *testing.T) {
+	p := newLimited(trial.New(t), "q", `{"limits": {"maxQueue": 2}}`)
+	p.idle("large", trial.Queue(3))
+	job := p.Phase("large", v1alpha1.PhaseFailed)
+	require.Contains(t, p.Condition(job, v1alpha1.ConditionSubmitted).Message, "queue 3 is more than the 2 jobs that one HTCJob may have in pool "+p.name+" (limits.maxQueue)")
+}
+
+func TestALimitOfOpenJobs(t *testing.T) {
+	p := newLimited(trial.New(t), "o", `{"limits": {"maxOpen": 3}}`)
+	p.idle("first", trial.Queue(2))
+	require.Equal(t, 2, p.sent("first"))
+	p.idle("large", trial.Queue(3))
+	p.waits("large", "PoolLimit", "pool "+p.name+": 2 of 3 jobs open (limits.maxOpen), this HTCJob of 3 jobs is next")
+	p.idle("small")
+	p.waits("small", "PoolLimit", "1 HTCJob before this one")
+	p.idle("never", trial.Queue(4))
+	p.Phase("never", v1alpha1.PhaseFailed)
+	p.edit(`{"limits": {"maxOpen": 5}}`)
+	require.Equal(t, 5, p.sent("large"))
+	p.edit(`{"limits": {"maxOpen": 4}}`) // removes nothing
+	p.delete("first")
+	require.Equal(t, 4, p.sent("small"))
+}
+
+func TestALimitOfANamespace(t *testing.T) {
+	a, b := trial.New(t), trial.New(t)
+	p := newLimited(a, "n", `{"limits": {"maxOpenPerNamespace": 1}}`)
+	other := limited{b, p.name}
+	p.idle("first")
+	p.sent("first")
+	p.idle("second")
+	p.waits("second", "PoolLimit", "1 of 1 jobs of namespace "+a.Namespace+" open (limits.maxOpenPerNamespace), this HTCJob is next")
+	other.idle("first")
+	require.Equal(t, 2, other.sent("first"), "another namespace has room")
+	p.delete("first")
+	p.sent("second")
+}
+
+func TestLimitsOfIdleJobsOnlyHoldBackOnceReached(t *testing.T) {
+	b := trial.New(t)
+	p := newLimited(b, "i", `{"limits": {"maxIdle": 2}}`)
+	p.idle("large", trial.Queue(10))
+	require.Equal(t, 10, p.sent("large"))
+	p.idle("next")
+	p.waits("next", "PoolLimit", "10 of 2 jobs idle (limits.maxIdle)")
+	p.delete("large")
+	require.Equal(t, 1, p.sent("next"))
+
+	p = newLimited(b, "r", `{"limits": {"idlePercentOfRunning": {"percent": 100}}}`)
+	p.Create("runs", "sleep 600\n", p.by)
+	p.Phase("runs", v1alpha1.PhaseRunning)
+	p.idle("one")
+	p.sent("one")
+	p.idle("two")
+	p.waits("two", "PoolLimit", "1 of 1 jobs idle with 1 running (limits.idlePercentOfRunning)")
+	p.edit(`{"limits": {"idlePercentOfRunning": {"percent": 200}}}`)
+	require.Equal(t, 3, p.sent("two"))
+}
+
+func TestALimitOfNewJobsPerMinute(t *testing.T) {
+	p := newLimited(trial.New(t), "m", `{"limits": {"newPerMinute": 2}}`)
+	p.idle("first", trial.Queue(2))
+	p.sent("first")
+	p.idle("second")
+	p.waits("second", "PoolLimit", "2 of 2 jobs per minute sent (limits.newPerMinute)")
+	p.delete("first") // it counts nevertheless
+	p.sent("second")
+	p.idle("third")
+	p.sent("third")
+}
+
+func TestALimitOfHeldJobs(t *testing.T) {
+	p := newLimited(trial.New(t), "h", `{"limits": {"maxHeld": 0}}`)
+	p.idle("first")
+	p.sent("first")
+	id := p.Get("first").Status.JobID[0]
+	_, err := p.Lab.Run(t.Context(), "condor_hold", id)
+	require.NoError(t, err)
+	p.Phase("first", v1alpha1.PhaseHeld)
+	p.idle("second")
+	p.waits("second", "PoolLimit", "1 of at most 0 jobs on hold (limits.maxHeld)")
+	_, err = p.Lab.Run(t.Context(), "condor_release", id)
+	require.NoError(t, err)
+	require.Equal(t, 2, p.sent("second"))
+}
+
+func TestThoseThatWaitTakeTurns(t *testing.T) {
+	a, b := trial.New(t), trial.New(t)
+	p := newLimited(a, "t", `{"limits": {"maxOpen": 1}}`)
+	other := limited{b, p.name}
+	p.idle("first")
+	p.sent("first")
+	p.idle("low")
+	p.waits("low", "PoolLimit", "this HTCJob is next")
+	p.idle("high", func(job *v1alpha1.HTCJob) { job.Spec.Priority = new(int32(7)) })
+	p.waits("high", "PoolLimit", "this HTCJob is next")
+	other.idle("other")
+	other.waits("other", "PoolLimit", "1 HTCJob before this one")
+	for _, next := range []struct {
+		of   limited
+		name string
+		ends limited
+		end  string
+	}{{p, "high", p, "first"}, {other, "other", p, "high"}, {p, "low", other, "other"}} {
+		next.ends.delete(next.end)
+		require.Equal(t, 1, next.of.sent(next.name), next.name)
+	}
+}
+
+func TestAPoolThatDrainsSendsNothingNew(t *testing.T) {
+	p := newLimited(trial.New(t), "d", `{}`)
+	p.idle("first")
+	p.sent("first")
+	p.edit(`{"state": "Draining"}`)
+	p.idle("second")
+	p.waits("second", "PoolDraining", "pool "+p.name+": the pool is Draining, nothing new is sent until its state is Online, this HTCJob is next")
+	p.edit(`{"state": "Online"}`)
+	require.Equal(t, 2, p.sent("second"))
+}
