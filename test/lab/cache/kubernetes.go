@@ -51,8 +51,9 @@ func (c *Cache) Containerd(ctx context.Context, source string) (string, error) {
 }
 
 // BuildFlags are those of all programs of the lab, its own and htcd included: programs that share a package, also that of
-// another module in the same version, then share its compilation. Debug information takes a tenth of the compiler's time.
-var BuildFlags = []string{"-trimpath", "-gcflags", "all=-dwarf=false"}
+// another module in the same version, then share its compilation. Debug information takes a tenth of the compiler's time, inlining
+// a third; the packages without inlining are those that serve Kubernetes' own resources and nothing else.
+var BuildFlags = []string{"-trimpath", "-gcflags", "all=-dwarf=false", "-gcflags", "k8s.io/kubernetes/...=-dwarf=false -l"}
 
 // programs builds packages of the module in source.
 func (c *Cache) programs(ctx context.Context, name, source, ldflags string, packages ...string) (string, error) {
