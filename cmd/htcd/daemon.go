@@ -144,7 +144,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		return err
 	}
 	err = d.counts.Working(metrics.Work{
-		Ledger: watched, Controller: controller, Informer: informer, Now: time.Now,
+		Ledger: watched, Controller: controller, Pools: loop.poolControl.Loads, Informer: informer, Now: time.Now,
 		LedgerFile: d.o.ledgerFile(), Data: d.o.Data, KeepFree: d.o.KeepFree.Value(),
 	})
 	if err != nil {
@@ -175,6 +175,12 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 			return nil
 		}
 		return controller.Run(ctx)
+	})
+	part("pools", func() error {
+		if !cache.WaitForCacheSync(ctx.Done(), loop.pools.HasSynced, informer.HasSynced) {
+			return nil
+		}
+		return loop.poolControl.Run(ctx)
 	})
 	part("receiver", func() error {
 		receiver := notify.NewReceiver(controller, notify.Options{Answered: d.counts.Callback}, d.log)

@@ -20,6 +20,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/logspod"
+	"htc.cern.ch/htcd/internal/poolcontrol"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	"htc.cern.ch/htcd/internal/schedd/token"
@@ -32,6 +33,7 @@ type loop struct {
 	controller  *kube.Controller
 	informer    cache.SharedIndexInformer
 	pools       *pools
+	poolControl *poolcontrol.Controller
 	secrets     *secrets.Watcher
 	credentials backend.Credentials
 	jobSecrets  *jobsecrets.Reader
@@ -135,6 +137,6 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		_ = l.close() // nothing has started
 		return nil, err
 	}
-	l.pools.changed = l.controller.PoolChanged
+	l.poolControl = d.newPoolControl(l, book)
 	return l, nil
 }

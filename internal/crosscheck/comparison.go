@@ -119,7 +119,7 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 			k.spooling = true
 		}
 		o := Ad(j, at)
-		if !j.Reasoned && o.hold != "" {
+		if !j.Reasoned && o.hold != "" && !o.byPool {
 			o.hold = p.Message // unchanged: see needsReason
 		}
 		if k.full {

@@ -20,6 +20,9 @@ func (c *Controller) Crosscheck(ctx context.Context) error {
 	return errors.Join(c.crosscheck.Crosscheck(ctx), c.orphans.Watch(ctx), c.fetcher.TakeUp(ctx))
 }
 
+// CheckSoon makes HTCondor be asked about the runs of an HTCJob.
+func (c *Controller) CheckSoon(uid string) { c.checks.Add(uid) }
+
 // Refresh asks only the queues, so that the numbers of idle, running and held jobs are known between two cross-checks.
 func (c *Controller) Refresh(ctx context.Context) error { return c.crosscheck.Refresh(ctx) }
 

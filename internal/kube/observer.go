@@ -42,5 +42,8 @@ func (c *Controller) Waiting() map[string]int {
 	return n
 }
 
+// Schedds returns HTCondor as the controller asks it.
+func (c *Controller) Schedds() *backend.Answering { return c.answering }
+
 // Backends returns what is known about the schedds that have been asked anything.
 func (c *Controller) Backends() map[schedd.Endpoint]backend.Reachability { return c.answering.Known() }

@@ -5,7 +5,7 @@
 // Three rules hold for everything here:
 //
 //   - No label grows with the number of HTCJobs or users. What grows with the
-//     site (schedds, Secrets) is listed in docs/metrics.md, which is written from
+//     site (schedds, Secrets, pools) is listed in docs/metrics.md, which is written from
 //     this package (go test ./internal/metrics -update).
 //   - Nobody waits for it. Counting is an atomic addition; everything else is
 //     looked up when Prometheus asks, by one read of the ledger and of the

@@ -50,6 +50,7 @@ type Metrics struct {
 	tickets *tickets
 	waits   *waits
 	work    workDescs
+	pools   poolDescs
 }
 
 // Buckets in seconds: for waits for HTCondor, and for waits for the disk.
@@ -79,6 +80,14 @@ func New(build Build) *Metrics {
 	m.work.openChecked = m.lookedUp("open_runs_checked_timestamp_seconds", "when the schedd last answered about the open run that has waited longest for an answer (else its submission), as Unix time", "schedd")
 	m.work.reachable = m.lookedUp("schedd_reachable", "1 when the schedd answered when last asked, 0 when it did not, or for the schedd `usual` while its name cannot be determined", "schedd")
 
+	m.pools = poolDescs{
+		jobs:      m.lookedUp("pool_jobs", "jobs of an HTCPool that have not ended, by `state`: `idle` (also not seen yet), `running`, `held`", "pool", "state"),
+		open:      m.lookedUp("pool_open_jobs", "the same by `namespace`: the first 20 of each `pool`, the rest together as `_other`", "pool", "namespace"),
+		waiting:   m.lookedUp("pool_waiting_htcjobs", "HTCJobs that wait to be sent by the `pool`, by `namespace` as before", "pool", "namespace"),
+		most:      m.lookedUp("pool_max_open_jobs", "`limits.maxOpen` of the `pool`, if it has one", "pool"),
+		accepting: m.lookedUp("pool_accepting", "1 while HTCJobs are sent by the `pool`, else 0", "pool"),
+		blocked:   m.lookedUp("pool_not_accepting", "1 while nothing is sent by the `pool`, by `reason` of its condition Accepting", "pool", "reason"),
+	}
 	m.waits = newWaits(
 		m.lookedUp("waiting_htcjobs", "HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: no status yet; `Other`: a reason unknown to htcd", "reason"),
 		m.lookedUp("waiting_since_timestamp_seconds", "when the longest wait among them began, as Unix time; after a limit, the wait counts from when there is room", "reason"))

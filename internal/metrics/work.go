@@ -16,6 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/poolcontrol"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -30,6 +31,7 @@ type Controller interface {
 type Work struct {
 	Ledger     kube.Ledger
 	Controller Controller
+	Pools      func() []poolcontrol.Load
 	Informer   cache.SharedIndexInformer // of HTCJobs
 	LedgerFile string
 	Data       string // a directory of the volume where output is kept
@@ -54,6 +56,9 @@ func (m *Metrics) Working(w Work) error {
 		return fmt.Errorf("count HTCJobs: %w", err)
 	}
 	if err := m.registry.Register(m.waits); err != nil {
+		return err
+	}
+	if err := m.registry.Register(pools{m.pools, w.Pools}); err != nil {
 		return err
 	}
 	return m.registry.Register(&work{workDescs: m.work, Work: w})

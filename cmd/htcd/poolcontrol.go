@@ -1,0 +1,27 @@
+package main
+
+import (
+	"time"
+
+	"htc.cern.ch/htcd/internal/apiserver"
+	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/pool"
+	"htc.cern.ch/htcd/internal/poolcontrol"
+)
+
+// newPoolControl returns what keeps the HTCPools, and has it and the control loop learn of their changes.
+func (d *daemon) newPoolControl(l *loop, book kube.Ledger) *poolcontrol.Controller {
+	rules := l.controller.Site.PoolRules()
+	control := poolcontrol.New(poolcontrol.Options{
+		Pools: l.pools, Objects: apiserver.HTCPools{Client: d.jobs}, Jobs: l.controller, Schedds: l.controller.Schedds(),
+		Credentials: l.credentials, Ledger: book, Collector: d.o.Pool,
+		Check: func(p *v1alpha1.HTCPool) error { return pool.Check(p.Name, p.Spec, rules) },
+		Log:   d.log.With().Str("component", "pools").Logger(), Now: time.Now,
+	})
+	l.pools.changed = func(before, now *v1alpha1.HTCPool) {
+		l.controller.PoolChanged(before, now)
+		control.PoolsChanged()
+	}
+	return control
+}
