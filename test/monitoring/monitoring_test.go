@@ -51,7 +51,10 @@ type dashboard struct {
 		}
 	}
 	Templating struct {
-		List []struct{ Name, Type, Query string }
+		List []struct {
+			Name, Type string
+			Query      any
+		}
 	}
 }
 
@@ -64,9 +67,10 @@ func queries(t *testing.T) (found []string) {
 	require.NoError(t, err)
 	var d dashboard
 	require.NoError(t, json.Unmarshal(text, &d))
-	require.Len(t, d.Templating.List, 1)
+	require.Len(t, d.Templating.List, 2)
 	require.Equal(t, "datasource", d.Templating.List[0].Type)
-	chosen := source{d.Templating.List[0].Query, "${" + d.Templating.List[0].Name + "}"}
+	require.Equal(t, "pool", d.Templating.List[1].Name, "each HTCPool has a row")
+	chosen := source{d.Templating.List[0].Query.(string), "${" + d.Templating.List[0].Name + "}"}
 	for _, p := range d.Panels {
 		if p.Type == "row" {
 			continue
@@ -75,7 +79,7 @@ func queries(t *testing.T) (found []string) {
 		require.Equal(t, chosen, p.Datasource, p.Title)
 		for _, target := range p.Targets {
 			require.Equal(t, chosen, target.Datasource, p.Title)
-			query := strings.ReplaceAll(target.Expr, "$__rate_interval", "1m")
+			query := strings.NewReplacer("$__rate_interval", "1m", "$pool", ".+").Replace(target.Expr)
 			require.NotContains(t, query, "$", p.Title)
 			found = append(found, query)
 		}
