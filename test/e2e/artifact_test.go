@@ -4,19 +4,11 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/remote"
-	"github.com/google/go-containerregistry/pkg/v1/static"
-	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,32 +17,6 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// push makes an artifact of files in the lab's registry and returns its digest.
-func push(b *trial.Bench, reference string, files map[string][]byte) string {
-	b.T.Helper()
-	ref, err := name.ParseReference(reference, name.Insecure)
-	require.NoError(b.T, err)
-	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), "application/vnd.oci.empty.v1+json")
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		image, err = mutate.Append(image, mutate.Addendum{
-			Layer: static.NewLayer(files[file], "application/octet-stream"), Annotations: map[string]string{"org.opencontainers.image.title": file},
-		})
-		require.NoError(b.T, err)
-	}
-	require.NoError(b.T, remote.Write(ref, image, remote.WithContext(b.T.Context())))
-	digest, err := image.Digest()
-	require.NoError(b.T, err)
-	return digest.String()
-}
-
-// registry returns the host of the lab's registry.
-func registry(b *trial.Bench) string {
-	b.T.Helper()
-	world, err := parts.Open(b.Lab)
-	require.NoError(b.T, err)
-	return fmt.Sprintf("127.0.0.1:%d", world.Ports.Registry)
-}
-
 func artifacts(inputs ...v1alpha1.Input) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) { job.Spec.Inputs = inputs }
 }
@@ -58,13 +24,13 @@ func artifacts(inputs ...v1alpha1.Input) func(*v1alpha1.HTCJob) {
 func TestJobsGetArtifacts(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	at := registry(b) + "/" + b.Namespace
+	at := b.Registry() + "/" + b.Namespace
 	large := make([]byte, 20<<20)
 	for i := range large {
 		large[i] = byte(rand.Uint32())
 	}
-	push(b, at+"/model:v1", map[string][]byte{"model.pt": large})
-	digest := push(b, at+"/set:v1", map[string][]byte{"a.txt": []byte("first\n"), "deep/er/b.txt": []byte("second\n")})
+	b.Push(at+"/model:v1", map[string][]byte{"model.pt": large})
+	digest := b.Push(at+"/set:v1", map[string][]byte{"a.txt": []byte("first\n"), "deep/er/b.txt": []byte("second\n")})
 	b.Script("reads", "sha256sum <model | cut -c1-64; cat set/a.txt set/deep/er/b.txt exact/a.txt; ls -A\n", trial.Queue(2), artifacts(
 		v1alpha1.Input{Name: "model", Artifact: at + "/model:v1"}, v1alpha1.Input{Name: "set", Artifact: at + "/set:v1"},
 		v1alpha1.Input{Name: "exact", Artifact: at + "/set@" + digest}, v1alpha1.Input{Name: "none", Artifact: at + "/set:v9", Optional: true},
@@ -85,16 +51,16 @@ func TestJobsGetArtifacts(t *testing.T) {
 func TestAnArtifactIsWaitedForAndThenStays(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	at := registry(b) + "/" + b.Namespace
+	at := b.Registry() + "/" + b.Namespace
 	b.Script("waits", "cat model; sleep 5\n", artifacts(v1alpha1.Input{Name: "model", Artifact: at + "/later:v1"}))
 	job := b.Until("waits", "waiting for its artifact", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ArtifactNotFound" })
 	require.Equal(t, v1alpha1.PhasePending, job.Status.Phase)
 	require.Contains(t, b.Condition(job, v1alpha1.ConditionInputsReady).Message, "model: the artifact "+at+"/later:v1: the registry")
 	require.Empty(t, queued(b, job))
 
-	push(b, at+"/later:v1", map[string][]byte{"x": []byte("as it was")})
+	b.Push(at+"/later:v1", map[string][]byte{"x": []byte("as it was")})
 	b.Until("waits", "sent", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) == 1 })
-	push(b, at+"/later:v1", map[string][]byte{"x": []byte("as it is now")})
+	b.Push(at+"/later:v1", map[string][]byte{"x": []byte("as it is now")})
 	job = b.Fetched("waits")
 	require.Equal(t, "as it was", b.Output(job, 0))
 }
@@ -102,13 +68,13 @@ func TestAnArtifactIsWaitedForAndThenStays(t *testing.T) {
 func TestAnArtifactIsFetchedWithTheUsersCredentials(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	push(b, registry(b)+"/"+b.Namespace+"/model:v1", map[string][]byte{"x": []byte("weights\n")})
+	b.Push(b.Registry()+"/"+b.Namespace+"/model:v1", map[string][]byte{"x": []byte("weights\n")})
 	account := base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser + ":" + parts.RegistryPassword))
-	config := fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, registry(b), account)
+	config := fmt.Sprintf(`{"auths":{%q:{"auth":%q}}}`, b.Registry(), account)
 	b.Kubectl("create", "secret", "generic", "reader", "--type=kubernetes.io/dockerconfigjson", "--from-literal=.dockerconfigjson="+config)
 	of := func(credentials ...v1alpha1.Credential) func(*v1alpha1.HTCJob) {
 		return func(job *v1alpha1.HTCJob) {
-			job.Spec.Inputs = []v1alpha1.Input{{Name: "model", Artifact: registry(b) + "/private/" + b.Namespace + "/model:v1"}}
+			job.Spec.Inputs = []v1alpha1.Input{{Name: "model", Artifact: b.Registry() + "/private/" + b.Namespace + "/model:v1"}}
 			job.Spec.Credentials = credentials
 		}
 	}
@@ -131,7 +97,7 @@ func TestArtifactsThatCannotBeHadAreRefusedOrWaitedFor(t *testing.T) {
 	b := trial.New(t)
 	for name, c := range map[string]struct{ artifact, reason, words string }{
 		"elsewhere": {"registry.example.org/group/model:v3", "Refused", "spec.inputs: model: the registry registry.example.org is none that the administrator of htcd allows (--allow-registries)"},
-		"image":     {registry(b) + "/centos:latest", "ArtifactUnsuitable", "belongs into script.image"},
+		"image":     {b.Registry() + "/centos:latest", "ArtifactUnsuitable", "belongs into script.image"},
 	} {
 		b.Script(name, "true\n", artifacts(v1alpha1.Input{Name: "model", Artifact: c.artifact}))
 		job := b.Until(name, c.reason, func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == c.reason })
@@ -139,7 +105,7 @@ func TestArtifactsThatCannotBeHadAreRefusedOrWaitedFor(t *testing.T) {
 		require.Empty(t, queued(b, job))
 	}
 	for refusal, artifact := range map[string]string{
-		"needs a tag or a digest": registry(b) + "/model", "must name a registry": "model:v3", "must name a registry, such": "https://" + registry(b) + "/model:v3",
+		"needs a tag or a digest": b.Registry() + "/model", "must name a registry": "model:v3", "must name a registry, such": "https://" + b.Registry() + "/model:v3",
 	} {
 		_, err := b.Jobs.Create(t.Context(), trial.Manifest("refused", "true\n", artifacts(v1alpha1.Input{Name: "model", Artifact: artifact})), metav1.CreateOptions{})
 		require.ErrorContains(t, err, refusal)

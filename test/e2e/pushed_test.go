@@ -52,7 +52,7 @@ func isPushed(job *v1alpha1.HTCJob) bool {
 func TestOutputsArePushedAsArtifactsAndServeAsInputs(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	at := registry(b) + "/" + b.Namespace
+	at := b.Registry() + "/" + b.Namespace
 	b.Script("train", "mkdir -p plots/x; echo \"weights $1\" > model.pt; : > plots/empty; echo p > plots/x/p.png; echo small > small\n", trial.Queue(2), outputs("small"),
 		pushedTo("model.pt", at+"/{name}:{attempt}-{proc}", "plots", at+"/{namespace}/plots:v{proc}", "*.pt", at+"/pattern:{name}.{proc}"))
 	b.Script("use", "cat model set/plots/x/p.png; wc -c < set/plots/empty\n", artifacts(
@@ -82,7 +82,7 @@ func TestOutputsArePushedAsArtifactsAndServeAsInputs(t *testing.T) {
 func TestArtifactsThatCannotBePushedAreRefused(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	at := registry(b) + "/" + b.Namespace
+	at := b.Registry() + "/" + b.Namespace
 	try := func(change ...func(*v1alpha1.HTCJob)) error {
 		_, err := b.Jobs.Create(t.Context(), trial.Manifest("refused", "true\n", change...), metav1.CreateOptions{})
 		return err
@@ -111,11 +111,11 @@ func TestArtifactsThatCannotBePushedAreRefused(t *testing.T) {
 func TestAnArtifactIsPushedWithTheUsersCredentials(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	to := registry(b) + "/private/" + b.Namespace + "/model:v1"
+	to := b.Registry() + "/private/" + b.Namespace + "/model:v1"
 	secret := func(password string) {
 		account := base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser + ":" + password))
 		b.Kubectl("delete", "secret", "writer", "--ignore-not-found")
-		b.Kubectl("create", "secret", "generic", "writer", fmt.Sprintf(`--from-literal=.dockerconfigjson={"auths":{%q:{"auth":%q}}}`, registry(b), account))
+		b.Kubectl("create", "secret", "generic", "writer", fmt.Sprintf(`--from-literal=.dockerconfigjson={"auths":{%q:{"auth":%q}}}`, b.Registry(), account))
 		b.Kubectl("label", "secret", "writer", "htc.cern.ch/jobs=true")
 	}
 	secret("wrong")
@@ -134,7 +134,7 @@ func TestAnArtifactIsPushedWithTheUsersCredentials(t *testing.T) {
 	}
 	secret(parts.RegistryPassword)
 	job := b.Until("writer", "pushed", isPushed)
-	require.Equal(t, digest(b, registry(b)+"/"+b.Namespace+"/model:v1"), job.Status.Outputs[0].Digest)
+	require.Equal(t, digest(b, b.Registry()+"/"+b.Namespace+"/model:v1"), job.Status.Outputs[0].Digest)
 	require.NotContains(t, b.Kubectl("get", "htcjob,events", "-o", "yaml"), base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser+":wrong")))
 }
 
@@ -172,7 +172,7 @@ func TestAPushSurvivesWhateverIsAway(t *testing.T) {
 	b := trial.New(t)
 	away := newFaulty(t)
 	htcd := b.Lab.Part("htcd")
-	listed := "--allow-registries=http://" + registry(b) + "," + away.URL
+	listed := "--allow-registries=http://" + b.Registry() + "," + away.URL
 	require.NoError(t, htcd.Restart(t.Context(), listed))
 	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
 	host := strings.TrimPrefix(away.URL, "http://")
@@ -186,7 +186,7 @@ func TestAPushSurvivesWhateverIsAway(t *testing.T) {
 	require.Contains(t, b.Condition(job, v1alpha1.ConditionOutputsPushed).Message, "a of job "+job.Status.JobID[0]+" to "+host+"/m:waits: the registry "+host+" answers with status 503")
 
 	// Others go on meanwhile.
-	b.Script("others", "echo x > a\n", pushedTo("a", registry(b)+"/"+b.Namespace+"/m:{name}"))
+	b.Script("others", "echo x > a\n", pushedTo("a", b.Registry()+"/"+b.Namespace+"/m:{name}"))
 	b.Until("others", "pushed", isPushed)
 
 	// It is killed while it pushes.
