@@ -26,8 +26,9 @@ type Freshness struct {
 
 // The reasons of a Freshness beside those of Credential.Read.
 const (
-	ReasonValid  = "Valid"
-	ReasonEnding = "CredentialEnding"
+	ReasonValid      = "Valid"
+	ReasonNotRenewed = "NotRenewed" // valid, but jobs do not get the next ones
+	ReasonEnding     = "CredentialEnding"
 )
 
 // betweenLooks is how often the ends are looked at.
@@ -42,6 +43,7 @@ type Watch struct {
 	Holders func() []Holder
 	// Changed receives the key of a Holder whose Freshness has changed.
 	Changed func(key string)
+	Served  bool // jobs get new credentials
 	Now     func() time.Time
 
 	mu    sync.Mutex
@@ -148,11 +150,15 @@ func (w *Watch) judge(ctx context.Context, holder Holder) (Freshness, error) {
 			worst = &Freshness{Reason: ReasonEnding, Message: says + fmt.Sprintf("; renew the Secret %s", c.Secret)}
 		}
 	}
-	switch {
-	case worst != nil:
+	if worst != nil {
 		return *worst, nil
-	case len(ends) == 0:
-		return Freshness{true, ReasonValid, "nothing is known of the ends of the credentials"}, nil
 	}
-	return Freshness{true, ReasonValid, strings.Join(ends, ", ")}, nil
+	says := strings.Join(ends, ", ")
+	if says == "" {
+		says = "nothing is known of the ends of the credentials"
+	}
+	if !w.Served {
+		return Freshness{true, ReasonNotRenewed, says + "; jobs keep those that they were sent with, because htcd renews them by https only and its --callback-url is not https"}, nil
+	}
+	return Freshness{true, ReasonValid, says}, nil
 }

@@ -27,7 +27,7 @@ func TestTheEndsOfCredentialsAreWatched(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	var changed []string
 	watch := &Watch{
-		Secrets: w, Now: func() time.Time { return now }, Changed: func(key string) { changed = append(changed, key) },
+		Secrets: w, Served: true, Now: func() time.Time { return now }, Changed: func(key string) { changed = append(changed, key) },
 		Holders: func() []Holder { return []Holder{{"physics/fit", "physics", w.run.Credentials}} },
 	}
 	look := func(reason, says string, news bool) {
@@ -59,6 +59,13 @@ func TestTheEndsOfCredentialsAreWatched(t *testing.T) {
 	delete(w.secrets, "eos/keytab")
 	look("SecretNotFound", "credential eos", true)
 	require.Equal(t, map[string]int{StateUnusable: 1}, watch.States())
+	w.secrets["eos/keytab"] = "x"
+	watch.Served = false
+	watch.Look(t.Context())
+	f, _ := watch.Of("physics/fit")
+	require.True(t, f.Fresh)
+	require.Equal(t, ReasonNotRenewed, f.Reason)
+	require.Contains(t, f.Message, "wlcg ends at 2027-01-15T08:40:00Z; jobs keep those that they were sent with")
 	watch.Holders = func() []Holder { return nil }
 	watch.Look(t.Context())
 	require.Empty(t, watch.States())

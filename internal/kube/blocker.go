@@ -7,7 +7,6 @@ import (
 
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/backend"
-	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
@@ -39,9 +38,6 @@ func explain(err error) blocker {
 	}
 	if e, ok := errors.AsType[*output.NoSpaceError](err); ok {
 		return blocked(v1alpha1.ConditionSubmitted, reasonNoSpace, e.Message)
-	}
-	if e, ok := errors.AsType[*jobsecrets.Unusable](err); ok {
-		return blocked(v1alpha1.ConditionInputsReady, e.Reason, err.Error())
 	}
 	if errors.Is(err, ledger.ErrFull) {
 		return blocked(v1alpha1.ConditionSubmitted, reasonNoSpace,

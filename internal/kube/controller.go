@@ -162,7 +162,7 @@ func New(o Options) (*Controller, error) {
 	c.owners = backend.Owners{Schedd: c.Schedd, Credentials: o.Credentials}
 	c.orphans = &orphans.Guard{Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
-	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.queue.Add, Now: o.Now}
+	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.queue.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: c.needsSecret, Denied: c.secretsDenied}
 	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
 	c.fetcher = outputfetch.New(outputfetch.Options{

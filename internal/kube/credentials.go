@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"path"
 	"slices"
-	"strings"
-	"time"
 
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/jobcredentials"
 	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -18,9 +15,6 @@ import (
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 )
-
-// credentialRetry is how soon a Secret that a job needs is looked for again.
-const credentialRetry = 10 * time.Second
 
 // credentialsOf lists what of spec.credentials the jobs get.
 func credentialsOf(job *v1alpha1.HTCJob) []jobcredentials.Credential {
@@ -42,11 +36,14 @@ func (c *Controller) credentials(ctx context.Context, job *v1alpha1.HTCJob) ([]s
 	var all []schedd.Credential
 	for _, credential := range credentialsOf(job) {
 		content, err := credential.Read(ctx, c.JobSecrets, job.Namespace, c.Now())
-		if e, ok := errors.AsType[*jobsecrets.Unusable](err); ok && e.Reason == jobsecrets.ReasonAccount {
+		e, unusable := errors.AsType[*jobsecrets.Unusable](err)
+		switch {
+		case unusable && e.Reason == jobsecrets.ReasonAccount:
 			return nil, schedd.Refusal("spec.credentials: %s", e.Message)
-		}
-		if err != nil {
-			return nil, &paused{credentialRetry, fmt.Errorf("credential %s: %w", credential.Name, err)}
+		case unusable:
+			return nil, &inputs.Waiting{Reason: e.Reason, Message: fmt.Sprintf("credential %s: %s", credential.Name, e.Message)}
+		case err != nil:
+			return nil, fmt.Errorf("credential %s: %w", credential.Name, err)
 		}
 		all = append(all, schedd.Credential{Name: credential.Name, Variable: credential.Kind.Variable(), Content: string(content)})
 	}
@@ -64,18 +61,6 @@ func (s Site) fitCredentials(credentials []schedd.Credential, procs int) error {
 			size, procs, s.MaxInput>>20)
 	}
 	return nil
-}
-
-// pullURL returns where the jobs of an attempt ask for their credentials, beside the URL of callbacks; nowhere if that is not
-// https.
-func pullURL(callback string, job *v1alpha1.HTCJob, attempt int) string {
-	u, err := url.Parse(callback)
-	if err != nil || u.Scheme != "https" {
-		return ""
-	}
-	u.Path = strings.TrimSuffix(path.Dir("/"+u.Path), "/") + jobcredentials.Path + fmt.Sprintf("%s/%d", job.UID, attempt)
-	u.RawPath, u.RawQuery, u.Fragment = "", "", ""
-	return u.String()
 }
 
 // tokens returns those of a run for its sandbox, and the hash of the first, which is for callbacks.

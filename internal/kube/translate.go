@@ -6,6 +6,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/jobcredentials"
 	"htc.cern.ch/htcd/internal/joboptions"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/outputpush"
@@ -43,7 +44,7 @@ func (s Site) render(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []st
 		return schedd.Sandbox{}, err
 	}
 	if len(credentials) > 0 {
-		d.Credentials, d.PullURL = credentials, pullURL(s.CallbackURL, job, attempt)
+		d.Credentials, d.PullURL = credentials, jobcredentials.URL(s.CallbackURL, string(job.UID), attempt)
 	}
 	return d.Render()
 }
