@@ -104,6 +104,7 @@ type Controller struct {
 	memory     memory
 	answering  *backend.Answering // also Options.Schedd
 	chooser    *backend.Chooser
+	pools      pool.Chooser
 	several    *backend.Several
 	owners     backend.Owners
 	absences   recovery.Absences
@@ -157,6 +158,7 @@ func New(o Options) (*Controller, error) {
 	c.admission = c.newAdmission()
 	c.answering = &backend.Answering{Schedd: o.Schedd, Now: o.Now, Any: o.Credentials.Any, Turned: c.endpointTurned}
 	c.Schedd = c.answering
+	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	c.chooser = &backend.Chooser{Schedd: c.Schedd, Credentials: o.Credentials}
 	c.several = &backend.Several{Schedd: c.answering, Credentials: o.Credentials, Limits: &c.limits, Open: c.openJobs, Now: o.Now}
 	c.owners = backend.Owners{Schedd: c.Schedd, Credentials: o.Credentials}

@@ -111,7 +111,7 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 	targets := backend.Targets(own)
 	if lifecycle.Forgotten(job, own) {
 		own = nil // the remaining rows say nothing about the lost ones
-		p, err := c.lostPool(job)
+		p, err := c.pools.Lost(job)
 		if err != nil {
 			p = pool.Pool{} // without its pool it is looked for where htcd's flags say
 		}
@@ -235,6 +235,9 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("list runs: %w", err)
+	}
+	if err := c.Ledger.Write(ctx, (*ledger.Tx).DropPoolSpecs); err != nil {
+		return fmt.Errorf("drop specs of pools that no run needs: %w", err)
 	}
 	staged := make(map[string]bool, len(runs))
 	for _, run := range runs {

@@ -26,7 +26,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	var p pool.Pool // of an attempt that the ledger has lost
 	var err error
 	if run == nil {
-		if p, err = c.lostPool(job); err != nil {
+		if p, err = c.pools.Lost(job); err != nil {
 			return err
 		}
 	}
@@ -140,7 +140,7 @@ func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, p po
 	if current.DeletionTimestamp != nil {
 		return nil, nil
 	}
-	run := sentBy(t.Of(c.newRun(current, attempt)), p, c.effective(current, p, attempt))
+	run := p.Sends(t.Of(c.newRun(current, attempt)), c.effective(current, p, attempt))
 	if int(job.Status.Attempt) == attempt {
 		if e := job.Status.Effective; e != nil && e.Pool == run.Pool {
 			run.Effective = pool.Write(e)
@@ -149,7 +149,7 @@ func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, p po
 		run.InputsDigest = job.Status.InputsDigest
 	}
 	run.Restored, run.Deferred = true, true // without its token only HTCondor can say how its jobs end
-	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.InsertRun(run), keepPool(tx, p)) })
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.InsertRun(run), p.Record(tx)) })
 	if errors.Is(err, ledger.ErrExists) {
 		return nil, nil
 	}
@@ -204,7 +204,11 @@ func ofAttempt(attempt int, jobs []schedd.Job) []schedd.Job {
 // sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd is
 // chosen again: the spec, or the site's command, may name another by now.
 func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
-	p, err := c.samePool(ctx, job, run)
+	var p pool.Pool
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		p, err = c.pools.Same(tx, job, run)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -219,7 +223,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err := c.limits.Ask(id, c.Now()); err != nil {
 		return err
 	}
-	fresh := sentBy(t.Of(c.newRun(job, run.Attempt)), p, p.Effective(sandbox.Requests))
+	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))
 	tokens, hash := tokens(job)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
 	fresh.ItemsDigest = points.digest
@@ -228,7 +232,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	}
 	packed := ledger.PackItems(points.items)
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := errors.Join(updateIntent(tx, fresh), keepPool(tx, p)); err != nil {
+		if err := errors.Join(updateIntent(tx, fresh), p.Record(tx)); err != nil {
 			return err
 		}
 		return insertParts(tx, job, fresh, packed)

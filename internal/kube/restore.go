@@ -22,7 +22,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	run.Generation, run.Procs = status.ObservedGeneration, int(status.Active+status.Succeeded+status.Failed)
 	run.SpecHash, run.Rerun, run.InputsDigest, run.ItemsDigest = status.SpecHash, status.Rerun, status.InputsDigest, status.ItemsDigest
 	// If the pool is no longer allowed, only the schedd's name is kept, so that no ticket is presented there.
-	p, err := c.lostPool(job)
+	p, err := c.pools.Lost(job)
 	if t, bad := p.Target(job, c.Site.Policy); err == nil && bad == nil {
 		run = t.Of(run)
 	}

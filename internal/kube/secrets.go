@@ -42,7 +42,7 @@ func (c *Controller) dependedOn() map[backend.Account]struct{} {
 		if job.Status.Phase.Terminal() {
 			continue
 		}
-		if t, err := c.presumedPool(job).Target(job, c.Site.Policy); err == nil {
+		if t, err := c.pools.Presumed(job).Target(job, c.Site.Policy); err == nil {
 			accounts[t.Account] = struct{}{}
 		}
 	}

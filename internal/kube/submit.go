@@ -21,7 +21,7 @@ import (
 // submit begins an attempt after the newest in the ledger: finalizer, intent, sandbox, condor_submit, rows, in that
 // order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is final.
 func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *ledger.Run, attempt int) error {
-	p, err := c.newPool(job)
+	p, err := c.pools.New(job)
 	if err == nil {
 		err = c.inLine(ctx, job, p)
 	}
@@ -32,7 +32,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	if err == nil {
 		err = c.rules(p.Name).Refuse(sandbox.Procs)
 	}
-	run := sentBy(c.newRun(job, attempt), p, p.Effective(sandbox.Requests))
+	run := p.Sends(c.newRun(job, attempt), p.Effective(sandbox.Requests))
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
@@ -111,7 +111,7 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Poo
 		if err := tx.InsertRun(*run); err != nil {
 			return err
 		}
-		if err := keepPool(tx, p); err != nil {
+		if err := p.Record(tx); err != nil {
 			return err
 		}
 		return insertParts(tx, job, *run, packed)

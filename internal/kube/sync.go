@@ -166,7 +166,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 			return nil
 		}
 		run := s.Run
-		if s.Keep, err = c.keepOf(tx, *run); err != nil {
+		if s.Keep, err = c.pools.KeepOf(tx, *run); err != nil {
 			return err
 		}
 		if s.Counts, err = tx.Counts(run.UID, run.Attempt); err != nil {

@@ -193,7 +193,7 @@ func (s *Schedd) call(ctx context.Context, command string) Fault {
 }
 
 var (
-	tagLine   = regexp.MustCompile(`(?mi)^My\.(HTCJob\w+)\s*=\s*(.*)$`)
+	tagLine   = regexp.MustCompile(`(?mi)^My\.(HTCJob\w+|HTCPool)\s*=\s*(.*)$`)
 	queueLine = regexp.MustCompile(`(?m)^queue (\d+)$`)
 )
 
@@ -229,6 +229,8 @@ func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (sc
 			tag.Name = v
 		case "HTCJobSpecHash":
 			tag.SpecHash = v
+		case "HTCPool":
+			tag.Pool = v
 		}
 	}
 
