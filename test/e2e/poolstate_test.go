@@ -23,8 +23,8 @@ type keptPool struct {
 	name string
 }
 
-// newPool creates an HTCPool with that spec, which is deleted at the end of the test.
-func newPool(b *trial.Bench, suffix, spec string) keptPool {
+// testPool creates an HTCPool with that spec, which is deleted at the end of the test.
+func testPool(b *trial.Bench, suffix, spec string) keptPool {
 	b.T.Helper()
 	p := keptPool{b, b.Namespace + "-" + suffix}
 	_, err := b.Lab.RunInput(b.T.Context(), fmt.Sprintf("apiVersion: htc.cern.ch/v1alpha1\nkind: HTCPool\nmetadata: {name: %s}\nspec: {%s}\n", p.name, spec), "kubectl", "apply", "-f", "-")
@@ -64,7 +64,7 @@ func hasReason(pool *v1alpha1.HTCPool, kind string, is metav1.ConditionStatus, r
 func TestASuspendedPoolHoldsWhatWaitsAndReleasesOnlyThat(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	grid := newPool(b, "grid", "state: Online, limits: {maxHeld: 3}")
+	grid := testPool(b, "grid", "state: Online, limits: {maxHeld: 3}")
 	nowhere := func(job *v1alpha1.HTCJob) { job.Spec.Requirements = "Memory > 99999999" }
 	b.Script("waits", "exit 0\n", grid.by, nowhere, trial.Queue(3), func(job *v1alpha1.HTCJob) {
 		job.Spec.HeldDeadlineSeconds, job.Spec.HTCOpts = new(int64(3)), "periodic_release = true\nperiodic_remove = JobStatus == 5\n"
@@ -128,7 +128,7 @@ func TestASuspendedPoolHoldsWhatWaitsAndReleasesOnlyThat(t *testing.T) {
 func TestKubectlGetHTCPoolsShowsTheColumns(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	first := newPool(b, "first", "limits: {maxOpen: 1000}")
+	first := testPool(b, "first", "limits: {maxOpen: 1000}")
 	first.until(func(p *v1alpha1.HTCPool) bool {
 		return hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionTrue, "Accepting") && meta.FindStatusCondition(p.Status.Conditions, v1alpha1.PoolDefault) == nil
 	})
@@ -155,7 +155,7 @@ func TestPackLeavesAWholeMachineFree(t *testing.T) {
 		return strings.Join(slices.Sorted(strings.FieldsSeq(out)), " ")
 	}
 	for _, c := range []struct{ placement, free string }{{"Any", "4 6 6"}, {"Pack", "0 8 8"}, {"Spread", "4 6 6"}} {
-		p := newPool(b, strings.ToLower(c.placement), "placement: "+c.placement)
+		p := testPool(b, strings.ToLower(c.placement), "placement: "+c.placement)
 		b.Eventually(func() bool { return free() == "8 8 8" }, func() string { return "the machines are in use: " + free() })
 		for i := range 4 {
 			name := fmt.Sprintf("%s-%d", strings.ToLower(c.placement), i)
