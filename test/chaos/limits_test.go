@@ -31,7 +31,7 @@ type queueSample struct {
 }
 
 // TestLimitsHold lets HTCJobs of two namespaces compete for the limits of two pools while htcd and the schedd are killed: one in
-// ten by way of a pool with newPerMinute, the others by way of one with maxOpen.
+// three by way of a pool with newPerMinute, the others by way of one with maxOpen.
 func TestLimitsHold(t *testing.T) {
 	if *seed == 0 {
 		*seed = uint64(time.Now().UnixNano()) % 1_000_000
@@ -69,7 +69,7 @@ func TestLimitsHold(t *testing.T) {
 	for i := range *trials {
 		job := trial.Manifest(fmt.Sprintf("job-%d", i), "sleep 5\n", trial.Unpacked)
 		job.Spec.Pool = &v1alpha1.Pool{Name: open}
-		if i%10 == 0 {
+		if i%3 == 0 {
 			job.Spec.Pool.Name = rate
 		}
 		_, err := p.Jobs.HTCJobs(namespaces[i%2]).Create(ctx, job, metav1.CreateOptions{})

@@ -144,6 +144,8 @@ func TestALimitOfHeldJobs(t *testing.T) {
 	p.idle("first")
 	p.sent("first")
 	id := p.Get("first").Status.JobID[0]
+	idle := func() []string { return p.Condor("condor_q", fmt.Sprintf("HTCPool == %q && JobStatus == 1", p.name)) }
+	p.Eventually(func() bool { return len(idle()) == 1 }, func() string { return "its files never arrived" })
 	_, err := p.Lab.Run(t.Context(), "condor_hold", id)
 	require.NoError(t, err)
 	p.Phase("first", v1alpha1.PhaseHeld)
