@@ -25,7 +25,8 @@ func (r Rules) open() bool { return r.State == "" || r.State == v1alpha1.PoolOnl
 type Usage struct {
 	Open          int
 	Idle          int // those that nobody has seen running yet included
-	Running, Held int // Held does not count what the state Suspended holds
+	Running, Held int
+	HeldByPool    int // of those, what the state Suspended holds; known only where it matters
 	Namespaces    map[string]int
 	Sending       int    // may reach the schedd at any moment
 	Sent          []Sent // within the last minute, oldest first
@@ -78,8 +79,8 @@ func (r Rules) Decide(u Usage, namespace string, jobs int, now time.Time) Answer
 		a.Alone = true
 		return a
 	}
-	if most, is := bound(l.MaxHeld); is && u.Held > most {
-		return limited("maxHeld", "%d of at most %d jobs on hold", u.Held, most)
+	if most, is := bound(l.MaxHeld); is && u.Held-u.HeldByPool > most {
+		return limited("maxHeld", "%d of at most %d jobs on hold", u.Held-u.HeldByPool, most)
 	}
 	if most, is := bound(l.MaxOpen); is && u.Open+jobs > most {
 		return limited("maxOpen", "%d of %d jobs open", u.Open, most)

@@ -66,6 +66,7 @@ func TestEachLimitHoldsBackWhatItShould(t *testing.T) {
 		"percent of two billion":        {rules: grid(percent(v1alpha1.IdlePercent{Percent: 10_000})), usage: Usage{Idle: 1 << 31, Running: 1 << 31}, jobs: 1},
 		"as many held as may be":        {rules: grid(maxHeld(500)), usage: Usage{Held: 500}, jobs: 1},
 		"too many held":                 {grid(maxHeld(500)), Usage{Held: 501}, 1, Limited, "501 of at most 500 jobs on hold (limits.maxHeld)"},
+		"held by the pool itself":       {rules: grid(maxHeld(0)), usage: Usage{Held: 5, HeldByPool: 5}, jobs: 1},
 		"none may be held":              {grid(maxHeld(0)), Usage{Held: 1}, 1, Limited, "1 of at most 0 jobs on hold (limits.maxHeld)"},
 		"few sent":                      {rules: grid(newPerMinute(30)), usage: Usage{Sent: []Sent{{noon, 29}}}, jobs: 1000},
 		"many sent":                     {grid(newPerMinute(30)), Usage{Sent: []Sent{{noon, 30}}}, 1, Limited, "30 of 30 jobs per minute sent (limits.newPerMinute)"},

@@ -52,7 +52,7 @@ func limitOf(flag int) *int32 {
 	return new(int32(flag))
 }
 
-// usage adds up what is in use of a pool.
+// usage adds up what is in use of a pool. What its state holds is looked for only if that matters.
 func (c *Controller) usage(ctx context.Context, name string) (u admission.Usage, err error) {
 	u.Namespaces = map[string]int{}
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
@@ -68,7 +68,11 @@ func (c *Controller) usage(ctx context.Context, name string) (u admission.Usage,
 			u.Sending += at.Sending
 			u.Namespaces[at.Namespace] += at.Open()
 		}
-		return nil
+		if most := c.rules(name).Limits.MaxHeld; most == nil || u.Held <= int(*most) {
+			return nil
+		}
+		u.HeldByPool, err = tx.HeldByPools(name)
+		return err
 	})
 	return u, err
 }

@@ -23,7 +23,7 @@ func (tx *Tx) RunsHeldByPools() ([]Run, error) {
 
 // RunsToHold returns the open runs of a pool of which procs may wait for a slot.
 func (tx *Tx) RunsToHold(pool string) ([]Run, error) {
-	return tx.poolRuns("of pool "+pool, `pool = ? AND ended = 0 AND state = 'Submitted'
+	return tx.poolRuns("of pool "+pool, `pool = ? AND confirmed = 0 AND ended = 0 AND state = 'Submitted'
 		AND EXISTS (SELECT 1 FROM tallies t WHERE t.run = runs.id AND t.status = 1 AND t.jobStatus IN (0, 1) AND t.n > 0)`, pool)
 }
 
