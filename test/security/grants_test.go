@@ -173,6 +173,7 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	require.NoError(t, htcd.Start(ctx))
 	repeatEvent(b)
 	listFrontProxy(b)
+	usePools(b)
 
 	used := map[grant]bool{}
 	for _, a := range asked(b, len(before)) {
@@ -201,6 +202,29 @@ func listFrontProxy(b *trial.Bench) {
 	found, err := client.CoreV1().ConfigMaps("kube-system").List(b.T.Context(), metav1.ListOptions{FieldSelector: "metadata.name=extension-apiserver-authentication"})
 	require.NoError(b.T, err)
 	require.Len(b.T, found.Items, 1)
+}
+
+// usePools lets htcd watch the labels of namespaces for an HTCPool, and asks for both as htcd does if the apiserver cannot answer a
+// list with a watch.
+func usePools(b *trial.Bench) {
+	b.T.Helper()
+	administrator, err := v1alpha1.NewClient(trial.Config(b.T))
+	require.NoError(b.T, err)
+	p := &v1alpha1.HTCPool{ObjectMeta: metav1.ObjectMeta{Name: b.Namespace}}
+	p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: b.Namespace}}
+	_, err = administrator.Pools().Create(b.T.Context(), p, metav1.CreateOptions{})
+	require.NoError(b.T, err)
+	b.T.Cleanup(func() {
+		require.NoError(b.T, administrator.Pools().Delete(context.WithoutCancel(b.T.Context()), p.Name, metav1.DeleteOptions{}))
+	})
+	b.Script("pooled", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: p.Name} })
+	b.Ended("pooled")
+	config, err := clientcmd.BuildConfigFromFlags("", b.Lab.Path("kube", "htcd.kubeconfig"))
+	require.NoError(b.T, err)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(b.T, err)
+	_, err = client.CoreV1().Namespaces().List(b.T.Context(), metav1.ListOptions{Limit: 1})
+	require.NoError(b.T, err)
 }
 
 // repeatEvent reports the same about one object twice, as htcd would, and client-go makes it one Event with a count.
