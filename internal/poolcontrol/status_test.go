@@ -37,8 +37,8 @@ func mostHeld(n int32) func(*v1alpha1.HTCPoolSpec) {
 }
 
 var (
-	up   = reached{schedd.Endpoint{Schedd: "a"}, backend.Reachability{Asked: true}}
-	down = reached{schedd.Endpoint{Schedd: "b"}, backend.Reachability{Asked: true, Down: true, Message: "no answer"}}
+	up      = reached{schedd.Endpoint{Schedd: "a"}, backend.Reachability{Asked: true}}
+	down    = reached{schedd.Endpoint{Schedd: "b"}, backend.Reachability{Asked: true, Down: true, Message: "no answer"}}
 	unasked = reached{at: schedd.Endpoint{Schedd: "c"}}
 )
 
