@@ -18,8 +18,8 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// newPool creates an HTCPool with the name of the test's namespace, which only that may use, and deletes it at the end.
-func newPool(b *trial.Bench, spec string) string {
+// poolOf creates an HTCPool with the name of the test's namespace, which only that may use, and deletes it at the end.
+func poolOf(b *trial.Bench, spec string) string {
 	b.T.Helper()
 	p := &v1alpha1.HTCPool{ObjectMeta: metav1.ObjectMeta{Name: b.Namespace}}
 	require.NoError(b.T, yaml.UnmarshalStrict([]byte(spec), &p.Spec))
@@ -89,7 +89,7 @@ adjust: {cpusPercent: 90, memoryPercent: 110, memoryExtra: 6Mi, diskPercent: 150
 func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := newPool(b, everyDefault)
+	p := poolOf(b, everyDefault)
 	b.Script("silent", "echo $SITE $OWN\n", in(p), func(job *v1alpha1.HTCJob) {
 		job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{"OWN": "job"}
 	})
@@ -125,7 +125,7 @@ func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 func TestAnEditOfAPoolConcernsLaterAttempts(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := newPool(b, "{defaults: {resources: {memory: 40Mi}, activeDeadlineSeconds: 3000}, keep: {succeeded: 1h}}")
+	p := poolOf(b, "{defaults: {resources: {memory: 40Mi}, activeDeadlineSeconds: 3000}, keep: {succeeded: 1h}}")
 	b.Script("edited", "exit 0\n", in(p))
 	b.Script("left", "until [ -e go ]; do sleep 1; done\n", in(p))
 	first := b.Ended("edited")
@@ -149,7 +149,7 @@ func TestAnEditOfAPoolConcernsLaterAttempts(t *testing.T) {
 func TestADefaultDeadlineEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := newPool(b, "{defaults: {activeDeadlineSeconds: 3}}")
+	p := poolOf(b, "{defaults: {activeDeadlineSeconds: 3}}")
 	b.Script("late", "sleep 1000\n", in(p))
 	b.Until("late", "sent", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
 	require.NoError(t, pools(b).Pools().Delete(t.Context(), p, metav1.DeleteOptions{}))
@@ -165,7 +165,7 @@ func TestAnHTCJobWaitsForItsPool(t *testing.T) {
 	b.Script("early", "exit 0\n", in(name))
 	require.Contains(t, waits(b, "early", "PoolMissing"), "there is no HTCPool "+name)
 
-	newPool(b, `{namespaceSelector: {matchLabels: {e2e: "`+name+`"}}, defaults: {htcopts: "executable = /bin/sh"}}`)
+	poolOf(b, `{namespaceSelector: {matchLabels: {e2e: "`+name+`"}}, defaults: {htcopts: "executable = /bin/sh"}}`)
 	require.Contains(t, waits(b, "early", "PoolNotAllowed"), "HTCPool "+name+" is not for namespace "+b.Namespace)
 	_, err := b.Lab.Run(t.Context(), "kubectl", "label", "namespace", b.Namespace, "e2e="+name)
 	require.NoError(t, err)
@@ -180,7 +180,7 @@ func TestAnHTCJobWaitsForItsPool(t *testing.T) {
 func TestTheDefaultPoolIsForThoseThatNameNone(t *testing.T) {
 	t.Parallel()
 	b, other := trial.New(t), trial.New(t)
-	p := newPool(b, "{default: true, defaults: {resources: {memory: 40Mi}}}")
+	p := poolOf(b, "{default: true, defaults: {resources: {memory: 40Mi}}}")
 	b.Eventually(func() bool {
 		b.Create("none", "exit 0\n")
 		job := b.Ended("none")
@@ -198,7 +198,7 @@ func TestTheDefaultPoolIsForThoseThatNameNone(t *testing.T) {
 func TestAPoolsRulesRefuse(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := newPool(b, `{schedds: [one@lab, two@lab], images: ["docker://registry.example.org/**"], account: {from: Common}}`)
+	p := poolOf(b, `{schedds: [one@lab, two@lab], images: ["docker://registry.example.org/**"], account: {from: Common}}`)
 	image := func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = "registry.example.org/any" }
 	b.Script("image", "exit 0\n", in(p))
 	b.Script("schedd", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.Pool.Schedd = "three@lab" })
@@ -212,7 +212,7 @@ func TestAPoolsRulesRefuse(t *testing.T) {
 		require.Equal(t, "Refused", job.Status.Reason, name)
 		require.Contains(t, b.Condition(job, v1alpha1.ConditionSubmitted).Message, words, name)
 	}
-	huge := newPool(trial.New(t), "{adjust: {memoryPercent: 1000}}")
+	huge := poolOf(trial.New(t), "{adjust: {memoryPercent: 1000}}")
 	editPool(b, huge, "{namespaceSelector: {}}")
 	b.Script("huge", "exit 0\n", in(huge), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "request_memory = 1000T\n" })
 	require.Contains(t, b.Condition(b.Ended("huge"), v1alpha1.ConditionSubmitted).Message, "with the adjustments of HTCPool "+huge)
@@ -221,7 +221,7 @@ func TestAPoolsRulesRefuse(t *testing.T) {
 func TestAPoolKeepsEndedHTCJobs(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := newPool(b, "{keep: {succeeded: 1s, failed: 1h, most: 2h}}")
+	p := poolOf(b, "{keep: {succeeded: 1s, failed: 1h, most: 2h}}")
 	b.Script("good", "exit 0\n", in(p))
 	b.Script("bad", "exit 1\n", in(p))
 	b.Script("own", "exit 0\n", in(p), func(job *v1alpha1.HTCJob) { job.Spec.TTLSecondsAfterFinished = new(int32(1000000)) })
@@ -235,7 +235,7 @@ func TestAPoolKeepsEndedHTCJobs(t *testing.T) {
 func TestRenderShowsWhatIsSent(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := newPool(b, everyDefault)
+	p := poolOf(b, everyDefault)
 	b.Script("sent", "exit 0\n", in(p))
 	job := b.Ended("sent")
 	text, err := yaml.Marshal(trial.Manifest("sent", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Namespace = b.Namespace }))
