@@ -60,6 +60,12 @@ test-condor25: host ## the tests of schedd, e2e and security with HTCondor 25.14
 	cd test && CONDOR=25 $(abspath $(TEST_LAB)-condor25)/bin/lab with --clone $(CURDIR) \
 		go test -count=1 -p 1 -parallel 8 -timeout 30m ./schedd ./e2e ./security
 
+.PHONY: renewals
+renewals: ## run a job of 10 minutes whose proxy is renewed twice; CONDOR=25 for HTCondor 25.14
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
+	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
+		go test -tags renewals -count=1 -timeout 30m -v -run 'TestAJobOfTenMinutesSurvivesTwoRenewals$$' ./e2e
+
 # In a lab of its own: these tests change what all others depend on.
 .PHONY: test-node
 test-node: ## build the image, bring up a node, and test htcd as the pod of deploy/base
