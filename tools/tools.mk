@@ -7,7 +7,7 @@ CONTROLLER_GEN = $(TOOL) controller-gen object crd:crdVersions=v1 paths=./$(TYPE
 lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
 	@files=$$(gofmt -l cmd internal test) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
-		echo "lint $$m"; (cd $$m && go vet -tags node ./... && $(TOOL) staticcheck -tags node ./... && go mod verify) || exit 1; \
+		echo "lint $$m"; (cd $$m && go vet -tags node,renewals ./... && $(TOOL) staticcheck -tags node,renewals ./... && go mod verify) || exit 1; \
 	done
 	cd tools && go mod verify
 	cd test/parts/kubernetes && go mod verify
@@ -15,7 +15,7 @@ lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksum
 # Only what ships: the lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./cmd/... ./internal/...
 # The wrapper has no shebang of its own: it follows the rendered head.
-	shellcheck --shell=sh --exclude=SC2154 internal/schedd/wrapper.sh internal/schedd/outputs.sh internal/schedd/credentials.sh
+	shellcheck --shell=sh --exclude=SC2154 internal/schedd/wrapper.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/plugin.sh
 
 .PHONY: generate
 generate: ## write the CRD and the deep copies from the API types, and docs/settings.md from the flags

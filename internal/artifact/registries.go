@@ -51,6 +51,12 @@ func (r Registries) allow(u *url.URL) bool {
 	})
 }
 
+// Allow reports whether a registry may be asked.
+func (r Registries) Allow(registry string) bool {
+	_, known := r.plain(registry)
+	return known
+}
+
 // plain reports whether a registry is asked without TLS; known, whether it may be asked at all.
 func (r Registries) plain(registry string) (plain, known bool) {
 	if r.allow(&url.URL{Scheme: "https", Host: registry}) {

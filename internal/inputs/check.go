@@ -48,12 +48,15 @@ func (r Rules) checkRegistries(job *v1alpha1.HTCJob) error {
 		case c.As != v1alpha1.Registry:
 		case slices.Contains(r.Accounts, c.SecretKeyRef.Name):
 			return schedd.Refusal("spec.credentials: %s: the secret %s holds an account of HTCondor, which serves no registry", c.Name, c.SecretKeyRef.Name)
-		case !slices.ContainsFunc(job.Spec.Inputs, func(in v1alpha1.Input) bool { return in.Artifact != "" }) &&
-			!slices.ContainsFunc(job.Spec.Outputs, func(o v1alpha1.Output) bool { return o.Artifact != "" }):
-			return schedd.Refusal("spec.credentials: %s: as Registry it serves artifacts in spec.inputs and spec.outputs, and there are none", c.Name)
 		}
 	}
 	return nil
+}
+
+// HasArtifacts reports whether a spec names artifacts.
+func HasArtifacts(spec v1alpha1.HTCJobSpec) bool {
+	return slices.ContainsFunc(spec.Inputs, func(in v1alpha1.Input) bool { return in.Artifact != "" }) ||
+		slices.ContainsFunc(spec.Outputs, func(o v1alpha1.Output) bool { return o.Artifact != "" })
 }
 
 func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {

@@ -43,6 +43,7 @@ const (
 	X509Proxy   Kind = "X509Proxy"
 	BearerToken Kind = "BearerToken"
 	PlainFile   Kind = "File"
+	Registry    Kind = "Registry" // with which the node fetches the image; no script has it
 )
 
 // Variable is the variable of a script's environment that has the path; empty: none.
@@ -60,6 +61,7 @@ func (k Kind) Variable() string {
 type Credential struct {
 	Name, Secret, Key string
 	Kind              Kind
+	Registry          string // of the image, if that is its kind
 }
 
 // MaxSize is the largest credential, in bytes.
@@ -86,6 +88,15 @@ func (c Credential) Read(ctx context.Context, secrets Secrets, namespace string,
 		return nil, &jobsecrets.Unusable{Reason: ReasonUnusable,
 			Message: fmt.Sprintf("the credential %s: the key %s of the Secret %s holds no %s", c.Name, c.Key, c.Secret, c.Kind)}
 	}
+	if c.Kind == Registry {
+		one, found := login(content, c.Registry)
+		if !found {
+			return nil, &jobsecrets.Unusable{Reason: ReasonUnusable,
+				Message: fmt.Sprintf("the credential %s: the key %s of the Secret %s is no .dockerconfigjson, or has no login for the registry %s of script.image",
+					c.Name, c.Key, c.Secret, c.Registry)}
+		}
+		return one, nil
+	}
 	if end, known := c.end(content); known && !now.Before(end) {
 		return nil, &jobsecrets.Unusable{Reason: ReasonEnded,
 			Message: fmt.Sprintf("the credential %s, of the Secret %s, ended at %s: renew it", c.Name, c.Secret, end.UTC().Format(time.RFC3339))}
@@ -95,7 +106,7 @@ func (c Credential) Read(ctx context.Context, secrets Secrets, namespace string,
 
 // end returns when a credential ends, if that can be read from it.
 func (c Credential) end(content []byte) (time.Time, bool) {
-	if c.Kind == PlainFile {
+	if c.Kind == PlainFile || c.Kind == Registry {
 		return time.Time{}, false
 	}
 	return expiry.Of(content)

@@ -47,7 +47,7 @@ func (w *world) Read(_ context.Context, namespace, name, key string, _ int) ([]b
 func newWorld() *world {
 	return &world{
 		run: Run{Namespace: "physics", CallbackHash: []byte("hash"), Active: true, Credentials: []Credential{
-			{"eos", "eos", "keytab", PlainFile}, {"wlcg", "wlcg", "token", BearerToken},
+			{Name: "eos", Secret: "eos", Key: "keytab", Kind: PlainFile}, {Name: "wlcg", Secret: "wlcg", Key: "token", Kind: BearerToken},
 		}},
 		secrets: map[string]string{"eos/keytab": "\x00keytab\n", "wlcg/token": "token-one"},
 	}
@@ -190,7 +190,7 @@ func TestWhatCannotBeUsedIsNotSent(t *testing.T) {
 	} {
 		w := newWorld()
 		w.secrets["s/k"] = content
-		_, err := Credential{"n", "s", "k", c.kind}.Read(t.Context(), w, "physics", now)
+		_, err := Credential{Name: "n", Secret: "s", Key: "k", Kind: c.kind}.Read(t.Context(), w, "physics", now)
 		if c.reason == "" {
 			require.NoError(t, err)
 			continue

@@ -16,28 +16,52 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// credentialsOf lists what of spec.credentials the jobs get.
-func credentialsOf(job *v1alpha1.HTCJob) []jobcredentials.Credential {
+// credentialsOf lists what of spec.credentials the jobs get. Those for registries are among it if a node may fetch the image with them.
+func (s Site) credentialsOf(job *v1alpha1.HTCJob) []jobcredentials.Credential {
 	var list []jobcredentials.Credential
+	registry := schedd.ImageRegistry(job.Spec.Script.Image, s.ImageRegistry)
 	for _, c := range job.Spec.Credentials {
-		if c.As == v1alpha1.Registry {
+		if c.As == v1alpha1.Registry && !s.Inputs.Registries.Allow(registry) {
 			continue
 		}
 		list = append(list, jobcredentials.Credential{
-			Name: c.Name, Secret: c.SecretKeyRef.Name, Key: c.SecretKeyRef.Key, Kind: jobcredentials.Kind(c.As),
+			Name: c.Name, Secret: c.SecretKeyRef.Name, Key: c.SecretKeyRef.Key, Kind: jobcredentials.Kind(c.As), Registry: registry,
 		})
 	}
 	return list
+}
+
+// checkLogin refuses credentials for registries that could never be used.
+func (s Site) checkLogin(job *v1alpha1.HTCJob) error {
+	if inputs.HasArtifacts(job.Spec) {
+		return nil
+	}
+	registry := schedd.ImageRegistry(job.Spec.Script.Image, s.ImageRegistry)
+	for _, c := range job.Spec.Credentials {
+		switch {
+		case c.As != v1alpha1.Registry:
+		case registry == "":
+			return schedd.Refusal("spec.credentials: %s: as Registry it serves artifacts in spec.inputs and spec.outputs, and a script.image of a registry, and there are none", c.Name)
+		case !s.Inputs.Registries.Allow(registry):
+			return schedd.Refusal("spec.credentials: %s: %s, the registry of script.image, is none that the administrator of htcd allows (--allow-registries)",
+				c.Name, registry)
+		}
+	}
+	return nil
 }
 
 // credentials reads those of an HTCJob as they are now. Errors of kind schedd.Refused are about the HTCJob; while a Secret is
 // missing it waits.
 func (c *Controller) credentials(ctx context.Context, job *v1alpha1.HTCJob) ([]schedd.Credential, error) {
 	var all []schedd.Credential
-	for _, credential := range credentialsOf(job) {
+	var without *jobsecrets.Unusable // a login for the registry of the image
+	for _, credential := range c.Site.credentialsOf(job) {
 		content, err := credential.Read(ctx, c.JobSecrets, job.Namespace, c.Now())
 		e, unusable := errors.AsType[*jobsecrets.Unusable](err)
 		switch {
+		case unusable && credential.Kind == jobcredentials.Registry && e.Reason == jobcredentials.ReasonUnusable:
+			without = e // it may serve an artifact, or another one the image
+			continue
 		case unusable && e.Reason == jobsecrets.ReasonAccount:
 			return nil, schedd.Refusal("spec.credentials: %s", e.Message)
 		case unusable:
@@ -45,9 +69,17 @@ func (c *Controller) credentials(ctx context.Context, job *v1alpha1.HTCJob) ([]s
 		case err != nil:
 			return nil, fmt.Errorf("credential %s: %w", credential.Name, err)
 		}
-		all = append(all, schedd.Credential{Name: credential.Name, Variable: credential.Kind.Variable(), Content: string(content)})
+		all = append(all, sent(credential, string(content)))
+	}
+	loggedIn := slices.ContainsFunc(all, func(c schedd.Credential) bool { return c.Registry })
+	if without != nil && !loggedIn && !inputs.HasArtifacts(job.Spec) {
+		return nil, &inputs.Waiting{Reason: without.Reason, Message: without.Message}
 	}
 	return all, nil
+}
+
+func sent(c jobcredentials.Credential, content string) schedd.Credential {
+	return schedd.Credential{Name: c.Name, Variable: c.Kind.Variable(), Content: content, Registry: c.Kind == jobcredentials.Registry}
 }
 
 // fitCredentials refuses credentials whose copies for all procs are more than an HTCJob may bring.
@@ -64,9 +96,9 @@ func (s Site) fitCredentials(credentials []schedd.Credential, procs int) error {
 }
 
 // tokens returns those of a run for its sandbox, and the hash of the first, which is for callbacks.
-func tokens(job *v1alpha1.HTCJob) (all []string, hash []byte) {
+func (s Site) tokens(job *v1alpha1.HTCJob) (all []string, hash []byte) {
 	token, hash := notify.NewToken()
-	if len(credentialsOf(job)) == 0 {
+	if len(s.credentialsOf(job)) == 0 {
 		return []string{token}, hash
 	}
 	return []string{token, jobcredentials.Token(hash)}, hash
@@ -91,7 +123,7 @@ func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int)
 	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
 	job := c.get(run.Namespace + "/" + run.Name)
 	if job != nil && string(job.UID) == uid && run.State == ledger.Submitted && run.Ended.IsZero() && job.SpecHash() == run.SpecHash {
-		r.Active, r.Credentials = true, slices.Clip(credentialsOf(job))
+		r.Active, r.Credentials = true, slices.Clip(c.Site.credentialsOf(job))
 	}
 	return r, nil
 }
@@ -101,10 +133,15 @@ func (c *Controller) holders() []jobcredentials.Holder {
 	var all []jobcredentials.Holder
 	for _, object := range c.Informer.GetStore().List() {
 		if job := object.(*v1alpha1.HTCJob); len(job.Spec.Credentials) > 0 && job.Status.Active > 0 && job.DeletionTimestamp == nil {
-			all = append(all, jobcredentials.Holder{Key: job.Namespace + "/" + job.Name, Namespace: job.Namespace, Credentials: credentialsOf(job)})
+			all = append(all, jobcredentials.Holder{Key: job.Namespace + "/" + job.Name, Namespace: job.Namespace, Credentials: withEnds(c.Site.credentialsOf(job))})
 		}
 	}
 	return all
+}
+
+// withEnds leaves out logins for registries: nothing is known of their ends.
+func withEnds(all []jobcredentials.Credential) []jobcredentials.Credential {
+	return slices.DeleteFunc(all, func(c jobcredentials.Credential) bool { return c.Kind == jobcredentials.Registry })
 }
 
 func (c *Controller) freshOf(key string) *lifecycle.Fresh {

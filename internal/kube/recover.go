@@ -224,7 +224,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 		return err
 	}
 	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))
-	tokens, hash := tokens(job)
+	tokens, hash := c.Site.tokens(job)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
 	fresh.ItemsDigest = points.digest
 	if err := c.stageAgain(ctx, job, &fresh, run.InputsDigest); err != nil {

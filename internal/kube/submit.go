@@ -64,7 +64,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 		return c.recover(ctx, job, nil, attempt)
 	}
 	run = t.Of(run)
-	tokens, hash := tokens(job)
+	tokens, hash := c.Site.tokens(job)
 	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest = hash, sandbox.Deferred, sandbox.Procs, points.digest
 	begun, err := c.begin(ctx, job, p, &run, ready, ledger.PackItems(points.items))
 	if err != nil || !begun {

@@ -63,8 +63,8 @@ func (s Site) Preview(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, ta
 		return schedd.Sandbox{}, nil, err
 	}
 	var credentials []schedd.Credential
-	for _, credential := range credentialsOf(job) {
-		credentials = append(credentials, schedd.Credential{Name: credential.Name, Variable: credential.Kind.Variable(), Content: notShown})
+	for _, credential := range s.credentialsOf(job) {
+		credentials = append(credentials, sent(credential, notShown))
 	}
 	sandbox, err := s.render(job, p, 1, points.items, credentials...)
 	return sandbox, p.Effective(sandbox.Requests), err
@@ -83,6 +83,9 @@ func (s Site) describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		return schedd.Description{}, err
 	}
 	if err := outputpush.Check(s.Inputs.Registries, !s.Inputs.NoOutput, destinations(job, attempt), queue); err != nil {
+		return schedd.Description{}, err
+	}
+	if err := s.checkLogin(job); err != nil {
 		return schedd.Description{}, err
 	}
 	options, err := joboptions.Of(job.Spec)

@@ -32,7 +32,7 @@ func (d Description) own() ([]option, error) {
 
 // complete adds what follows from the job options as a whole.
 func (d Description) complete(options []option) (_ []option, err error) {
-	for _, more := range []func([]option) ([]option, error){d.keepPoolHold, d.place, d.JobOptions.moreMemory, d.JobOptions.deadlines, d.JobOptions.success} {
+	for _, more := range []func([]option) ([]option, error){d.keepPoolHold, d.place, d.JobOptions.moreMemory, d.JobOptions.deadlines, d.JobOptions.success, d.onNodesWithPlugins} {
 		if options, err = more(options); err != nil {
 			return nil, err
 		}

@@ -15,6 +15,7 @@ type Credential struct {
 	Name     string
 	Variable string // of the script's environment that has the file's path; empty: none
 	Content  string
+	Registry bool // it is the login for the registry of the image, which the script does not get
 }
 
 // fileCredential begins the name under which a credential travels; in the job the wrapper moves it out of what HTCondor
@@ -82,6 +83,16 @@ func (d Description) credentialWords() string {
 		words = append(words, c.Name+":"+c.Variable)
 	}
 	return strings.Join(words, " ")
+}
+
+// registryLogin returns the name of the login for the registry of the image; empty: there is none.
+func (d Description) registryLogin() string {
+	for _, c := range d.Credentials {
+		if c.Registry {
+			return c.Name
+		}
+	}
+	return ""
 }
 
 // Unstage removes the secrets from what Stage wrote into dir, once the schedd has them.

@@ -12,6 +12,42 @@ place_credentials() {
 	done
 }
 
+# pull_once replaces credentials that have changed since they were sent.
+pull_once() {
+	(cd .htcd/credentials && umask 077 && set -C && pull_credentials 5) </dev/null >/dev/null 2>&1
+}
+
+# fetch_image fetches the image with the login for its registry, which is gone before the script starts.
+fetch_image() {
+	[ -z "$pull" ] || pull_once
+	rc=255
+	if ! "$tool" pull --help 2>/dev/null | grep -q -e --authfile; then
+		echo "htcd: $tool on this node takes no login from a file (--authfile): the script was not run" >&2
+	elif said=$("$tool" --quiet pull --authfile ".htcd/credentials/$login" .htcd/image.sif "$image" 2>&1 </dev/null 8<&-); then
+		rc=127
+	else
+		printf '%s\n' "$said" >&2
+		echo "htcd: $image could not be fetched with the credential $login: the script was not run" >&2
+	fi
+	rm -f ".htcd/credentials/$login"
+	left=
+	for credential in $credentials; do
+		[ "${credential%%:*}" = "$login" ] || left="$left $credential"
+	done
+	credentials=${left# }
+	image=$scratch/.htcd/image.sif
+	[ "$rc" = 127 ]
+}
+
+# leave_credentials puts them back as they are now, for the plugins that write the outputs with URLs.
+leave_credentials() {
+	for credential in $credentials; do
+		file=${credential%%:*}
+		rm -rf ".credential-$file"
+		mv -f ".htcd/credentials/$file" ".credential-$file"
+	done 2>/dev/null
+}
+
 # keep_pulling replaces credentials that have changed, until it is ended, or the wrapper is no more.
 keep_pulling() {
 	pause=30

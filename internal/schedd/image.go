@@ -43,6 +43,21 @@ func resolveImage(image, registry string) (string, error) {
 	return scheme + "://" + ref, nil
 }
 
+// ImageRegistry returns the registry, host[:port], from which a node fetches an image with a login; empty: it fetches none, or no
+// login would serve. The arguments are Description's.
+func ImageRegistry(image, registry string) string {
+	resolved, err := resolveImage(image, registry)
+	scheme, ref, _ := strings.Cut(resolved, "://")
+	if err != nil || scheme != "docker" && scheme != "oras" {
+		return ""
+	}
+	if !namesRegistry(ref) {
+		return "docker.io"
+	}
+	host, _, _ := strings.Cut(ref, "/")
+	return host
+}
+
 // namesRegistry applies docker's rule: the first of several components is a host if it contains a dot or a colon, or is
 // localhost.
 func namesRegistry(ref string) bool {

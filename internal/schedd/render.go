@@ -90,7 +90,7 @@ func (d Description) inputs() []File {
 	if len(d.Environment) > 0 {
 		files = append(files, File{Name: fileEnvironment, Mode: 0o600, Content: environmentFile(d.Environment)})
 	}
-	files = append(files, d.credentialFiles()...)
+	files = append(append(files, d.credentialFiles()...), d.pluginFiles()...)
 	if d.Sender != "" {
 		files = append(files, File{Name: fileSender, Mode: 0o755, From: d.Sender})
 	}
@@ -117,6 +117,9 @@ func (d Description) submit(options []option, inputs []File) string {
 	set("should_transfer_files", "YES")
 	set("when_to_transfer_output", "ON_EXIT")
 	set("transfer_input_files", strings.Join(names, ", "))
+	if plugins := d.transferPlugins(); plugins != "" {
+		set("transfer_plugins", plugins)
+	}
 	set("output", Stdout)
 	set("error", Stderr)
 	if d.MaxOutput > 0 {

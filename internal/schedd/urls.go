@@ -20,7 +20,7 @@ var (
 	landedRE   = regexp.MustCompile(`^[A-Za-z0-9_%][A-Za-z0-9._~%+=@:!*-]*$`)
 	// An outputURL is also an entry in a list that HTCondor splits at ; = and blanks.
 	outputURLRE = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,31}://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\[\]-]*(/([A-Za-z0-9._~%+@:!*-]|\{(namespace|name|attempt|proc)\})*)+$`)
-	schemeRE    = regexp.MustCompile(`^[a-z][a-z0-9+.-]{0,31}$`)
+	schemeRE    = regexp.MustCompile(`^[a-z][a-z0-9]{0,31}$`) // what stands before a + or - or . is no part of it to HTCondor
 )
 
 // CheckSchemes refuses schemes that no HTCJob may use. A file: URL would name a file of the execute node, which other users' jobs or
@@ -39,9 +39,9 @@ func CheckSchemes(schemes []string) error {
 
 // checkScheme refuses a URL whose scheme the site does not allow.
 func (d Description) checkScheme(url string) error {
-	scheme, _, _ := strings.Cut(url, "://")
+	_, scheme := schemeOf(url)
 	if scheme != "file" && slices.Contains(d.AllowSchemes, scheme) {
-		return nil
+		return d.checkToken(url)
 	}
 	if len(d.AllowSchemes) == 0 {
 		return refused("%s: this site allows no URLs (--allow-url-schemes)", url)

@@ -39,6 +39,8 @@ func (d Description) wrapper(image string, successes []int) string {
 	set("moves", d.inputMoves())
 	set("secrets", d.inputNames(true))
 	set("credentials", d.credentialWords())
+	set("login", d.registryLogin())
+	set("plugins", d.writingPlugins())
 	set("pull", d.PullURL)
 	set("deadline", fmt.Sprint(int64(deadline/time.Second)))
 	set("declared", strings.Join(outputPaths(d.Outputs), "\n"))

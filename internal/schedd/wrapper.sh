@@ -66,6 +66,7 @@ main() {
 		rm -rf "./$file"
 	done
 	drop_moved
+	[ -z "$plugins" ] || leave_credentials
 	clear_away
 	leave_files
 	missing=
@@ -110,11 +111,18 @@ run() {
 	SINGULARITY_WORKDIR=$APPTAINER_WORKDIR
 	export APPTAINER_CACHEDIR SINGULARITY_CACHEDIR APPTAINER_TMPDIR SINGULARITY_TMPDIR APPTAINER_WORKDIR SINGULARITY_WORKDIR
 
+	if [ -n "$login" ]; then
+		fetch_image || return
+	fi
 	set -- --env "HTCPROCID=$proc" "$image" "$@" "$scratch/script" "$proc"
 	for dir in $binds; do
 		if [ -d "$dir" ]; then
 			set -- --bind "$dir" "$@"
 		fi
+	done
+	# They write the outputs that have URLs, outside of the container, when the script has ended.
+	for plugin in $plugins; do
+		set -- --bind "$scratch/$plugin:$scratch/$plugin:ro" "$@"
 	done
 	if has_gpus; then
 		if [ -e /dev/kfd ] && [ ! -e /dev/nvidiactl ]; then
@@ -126,7 +134,7 @@ run() {
 	puller=
 	if [ -n "$credentials" ] && [ -n "$pull" ]; then
 		# In this directory, whatever the script puts in its place; its files are new ones, and never followed links.
-		(cd .htcd/credentials && umask 077 && set -C && pull_credentials 5) </dev/null >/dev/null 2>&1
+		[ -n "$login" ] || pull_once
 		(cd .htcd/credentials && umask 077 && set -C && keep_pulling) </dev/null >/dev/null 2>&1 &
 		puller=$!
 	fi

@@ -31,7 +31,7 @@ func puller(t *testing.T, answer func(int, *http.Request) (int, string)) (url, c
 func withCredentials(script string) Description {
 	d := description()
 	d.Command, d.Source = "sh", script
-	d.Credentials = []Credential{{"atlas", "X509_USER_PROXY", "first\n"}, {"eos.keytab", "", "\x00key\xfftab\n\n"}}
+	d.Credentials = []Credential{{Name: "atlas", Variable: "X509_USER_PROXY", Content: "first\n"}, {Name: "eos.keytab", Content: "\x00key\xfftab\n\n"}}
 	return d
 }
 
@@ -161,11 +161,15 @@ func TestCredentialsThatCannotBeAreRefused(t *testing.T) {
 		many[i].Name = fmt.Sprint("c", i)
 	}
 	for says, change := range map[string]func(*Description){
-		"expected a name":       func(d *Description) { d.Credentials = []Credential{{Name: "../a"}} },
-		"a is there twice":      func(d *Description) { d.Credentials = []Credential{{Name: "a"}, {Name: "a"}} },
-		"two have their path":   func(d *Description) { d.Credentials = []Credential{{"a", "X", ""}, {"b", "X", ""}} },
-		"cannot be the path":    func(d *Description) { d.Credentials = []Credential{{"a", "x y", ""}} },
-		"at most 64 KiB":        func(d *Description) { d.Credentials = []Credential{{"a", "", string(make([]byte, 64<<10+1))}} },
+		"expected a name":  func(d *Description) { d.Credentials = []Credential{{Name: "../a"}} },
+		"a is there twice": func(d *Description) { d.Credentials = []Credential{{Name: "a"}, {Name: "a"}} },
+		"two have their path": func(d *Description) {
+			d.Credentials = []Credential{{Name: "a", Variable: "X"}, {Name: "b", Variable: "X"}}
+		},
+		"cannot be the path": func(d *Description) { d.Credentials = []Credential{{Name: "a", Variable: "x y"}} },
+		"at most 64 KiB": func(d *Description) {
+			d.Credentials = []Credential{{Name: "a", Content: string(make([]byte, 64<<10+1))}}
+		},
 		"at most 16":            func(d *Description) { d.Credentials = many },
 		"because of the cred":   func(d *Description) { d.Environment = map[string]string{"X509_USER_PROXY": "/x"} },
 		"because of spec.cred":  func(d *Description) { d.Environment = map[string]string{"HTC_CREDENTIALS": "/x"} },

@@ -98,7 +98,7 @@ func TestASchemeThatTheSiteDoesNotAllowIsRefused(t *testing.T) {
 	b.Script("ftp", "exit 0\n", fromURLs("a", "ftp://example.org/a"))
 	job := b.Ended("ftp")
 	require.Equal(t, "Refused", job.Status.Reason)
-	require.Contains(t, b.Condition(job, v1alpha1.ConditionFailed).Message, "this site allows the schemes https, root (--allow-url-schemes)")
+	require.Contains(t, b.Condition(job, v1alpha1.ConditionFailed).Message, "this site allows the schemes https, root, davs (--allow-url-schemes)")
 }
 
 func TestOutputsAreWrittenToURLs(t *testing.T) {

@@ -10,7 +10,7 @@ const (
 	X509Proxy   CredentialKind = "X509Proxy"   // X509_USER_PROXY is its path
 	BearerToken CredentialKind = "BearerToken" // BEARER_TOKEN_FILE is its path
 	PlainFile   CredentialKind = "File"        // it is $HTC_CREDENTIALS/NAME
-	Registry    CredentialKind = "Registry"    // for htcd, which fetches artifacts with it; jobs do not get it
+	Registry    CredentialKind = "Registry"    // for artifacts and the image; scripts do not get it
 )
 
 // Credential is a file of mode 0600 in the directory $HTC_CREDENTIALS of every job. While the jobs wait and run, the file
@@ -29,8 +29,10 @@ type Credential struct {
 	SecretKeyRef KeyRef `json:"secretKeyRef"`
 
 	// As says what it is: X509Proxy, of which X509_USER_PROXY is the path;
-	// BearerToken, of which BEARER_TOKEN_FILE is the path; another File; or Registry:
-	// a .dockerconfigjson with which htcd fetches the artifacts of spec.inputs, and which the jobs do not get.
+	// BearerToken, of which BEARER_TOKEN_FILE is the path; another File; or Registry: a
+	// .dockerconfigjson with which htcd fetches the artifacts of spec.inputs and the execute
+	// nodes fetch script.image, and which the scripts do not get. Transfer plugins get the
+	// proxy for all URLs of the HTCJob, and a token for those that name it: wlcg+https://....
 	// +required
 	As CredentialKind `json:"as"`
 }

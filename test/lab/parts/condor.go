@@ -27,6 +27,9 @@ var credmon string
 //go:embed xrdcp-plugin.sh
 var xrdcpPlugin string
 
+//go:embed davs-plugin.sh
+var davsPlugin string
+
 // Condor is a complete HTCondor on one machine: master, collector, negotiator, schedd and startd behind one port.
 func Condor(ctx context.Context, w World) (*Process, error) {
 	dir := w.Lab.Path("condor")
@@ -54,7 +57,7 @@ func Condor(ctx context.Context, w World) (*Process, error) {
 			return nil, err
 		}
 	}
-	for file, text := range map[string]string{"schedd-gate": scheddGate, "credmon": credmon, "xrdcp-plugin": xrdcpPlugin} {
+	for file, text := range map[string]string{"schedd-gate": scheddGate, "credmon": credmon, "xrdcp-plugin": xrdcpPlugin, "davs-plugin": davsPlugin} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil {
 			return nil, err
 		}

@@ -32,7 +32,8 @@ func Registry(w World) *Process {
 	}
 }
 
-// The account by which everything in the registry can be read below private/.
+// The account by which everything in the registry can be read below private/, or as localhost, where everything needs it: programs that
+// fetch images show a login only to a registry that asks for it at once.
 const (
 	RegistryUser     = "reader"
 	RegistryPassword = "reader's own"
@@ -46,14 +47,18 @@ func ServeRegistry(port string) error {
 	mux := http.NewServeMux()
 	images := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	mux.Handle("/", images)
-	mux.HandleFunc("/v2/private/", func(rw http.ResponseWriter, r *http.Request) {
+	loggedIn := func(rw http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != RegistryUser || password != RegistryPassword {
 			rw.Header().Set("WWW-Authenticate", `Basic realm="the lab's registry"`)
 			rw.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		r.URL.Path = "/v2/" + strings.TrimPrefix(r.URL.Path, "/v2/private/")
 		images.ServeHTTP(rw, r)
+	}
+	mux.HandleFunc("localhost/", loggedIn)
+	mux.HandleFunc("/v2/private/", func(rw http.ResponseWriter, r *http.Request) {
+		r.URL.Path = "/v2/" + strings.TrimPrefix(r.URL.Path, "/v2/private/")
+		loggedIn(rw, r)
 	})
 	mux.HandleFunc("/ready", func(rw http.ResponseWriter, _ *http.Request) {
 		select {

@@ -8,13 +8,15 @@ import (
 	"strings"
 )
 
-// storeConfig has places for the store's directory and its address. Anybody may read and write everything below /, and nobody
-// anything below /refused.
+// storeConfig has places for the store's directory and its address. Anybody may read and write everything below /, nobody
+// anything below /refused, and what is below /proxies and /tokens only who shows a certificate of the lab's authority or StoreToken.
+// The log says which certificate it was.
 const storeConfig = `worker_processes 1;
 pid %[1]s/pid;
 events {}
 http {
-  access_log %[1]s/access.log;
+  log_format shown '$request_method $uri $status $ssl_client_serial';
+  access_log %[1]s/access.log shown;
   client_body_temp_path %[1]s/body;
   proxy_temp_path %[1]s/none;
   fastcgi_temp_path %[1]s/none;
@@ -24,6 +26,8 @@ http {
     listen %[2]s ssl;
     ssl_certificate %[1]s/server.crt;
     ssl_certificate_key %[1]s/server.key;
+    ssl_client_certificate %[3]s;
+    ssl_verify_client optional;
     client_max_body_size 0;
     root %[1]s/files;
     location / {
@@ -31,9 +35,22 @@ http {
       create_full_put_path on;
     }
     location /refused { return 403; }
+    location /proxies {
+      if ($ssl_client_verify != SUCCESS) { return 403; }
+      dav_methods PUT;
+      create_full_put_path on;
+    }
+    location /tokens {
+      if ($http_authorization != "Bearer %[4]s") { return 403; }
+      dav_methods PUT;
+      create_full_put_path on;
+    }
   }
 }
 `
+
+// StoreToken is the token that the store wants to see.
+const StoreToken = "the-token-of-the-store" // #nosec G101 -- of a lab
 
 // Store is an nginx from which jobs get files and to which they write them, by GET and PUT over https. It is for tests that
 // ask for it: a lab comes up without it.
@@ -47,7 +64,7 @@ func Store(w World) (*Process, error) {
 	}
 	address := fmt.Sprintf("%s:%d", w.Address, w.Ports.Store)
 	config := storeFile(w, "nginx.conf")
-	if err := os.WriteFile(config, fmt.Appendf(nil, storeConfig, dir, address), 0o644); err != nil {
+	if err := os.WriteFile(config, fmt.Appendf(nil, storeConfig, dir, address, ReceiverCA(w), StoreToken), 0o644); err != nil {
 		return nil, err
 	}
 	return &Process{
