@@ -213,7 +213,7 @@ func TestAPoolsRulesRefuse(t *testing.T) {
 		require.Contains(t, b.Condition(job, v1alpha1.ConditionSubmitted).Message, words, name)
 	}
 	huge := poolOf(trial.New(t), "{adjust: {memoryPercent: 1000}}")
-	editPool(b, huge, "{namespaceSelector: {}}")
+	editPool(b, huge, "{namespaceSelector: null}")
 	b.Script("huge", "exit 0\n", in(huge), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "request_memory = 1000T\n" })
 	require.Contains(t, b.Condition(b.Ended("huge"), v1alpha1.ConditionSubmitted).Message, "with the adjustments of HTCPool "+huge)
 }
