@@ -40,17 +40,18 @@ func (s *tables) ConfigMap(_ context.Context, _, name string) (*corev1.ConfigMap
 }
 
 func (s *tables) Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error) {
-	files, err := filepath.Glob(filepath.Join(dir, ".item-*"))
+	files, err := filepath.Glob(filepath.Join(dir, ".own-*"))
 	if err != nil {
 		return schedd.Cluster{}, err
 	}
 	var items []string
 	for proc := range files {
-		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(".item-", proc)))
+		text, err := os.ReadFile(filepath.Join(dir, fmt.Sprint(".own-", proc)))
 		if err != nil {
 			return schedd.Cluster{}, err
 		}
-		items = append(items, strings.ReplaceAll(string(text), "\n", " "))
+		item := strings.SplitN(string(text), "\n", 3)[2] // after the tokens
+		items = append(items, strings.ReplaceAll(item, "\n", " "))
 	}
 	s.sent = append(s.sent, strings.Join(items, "| "))
 	return s.Schedd.Submit(ctx, id, dir)

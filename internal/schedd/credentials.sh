@@ -23,7 +23,7 @@ fetch_image() {
 	rc=255
 	if ! "$tool" pull --help 2>/dev/null | grep -q -e --authfile; then
 		echo "htcd: $tool on this node takes no login from a file (--authfile): the script was not run" >&2
-	elif said=$("$tool" --quiet pull --authfile ".htcd/credentials/$login" .htcd/image.sif "$image" 2>&1 </dev/null 8<&-); then
+	elif said=$("$tool" --quiet pull --authfile ".htcd/credentials/$login" .htcd/image.sif "$image" 2>&1 </dev/null 7<&- 8<&-); then
 		rc=127
 	else
 		printf '%s\n' "$said" >&2

@@ -181,7 +181,7 @@ func TestStageWritesTheSandboxWithItsModes(t *testing.T) {
 	for name, want := range map[string]struct {
 		mode os.FileMode
 		text string
-	}{"token": {0o600, "tok-0123456789\n"}, "script": {0o644, "echo A\n"}, "htcd-send": {0o755, "binary"}} {
+	}{"token": {0o600, "tok-0123456789\n\n"}, "script": {0o644, "echo A\n"}, "htcd-send": {0o755, "binary"}} {
 		st, err := os.Stat(filepath.Join(dir, name))
 		require.NoError(t, err)
 		require.Equal(t, want.mode, st.Mode().Perm(), name)

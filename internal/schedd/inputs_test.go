@@ -15,7 +15,7 @@ func TestInputsAreTransferredFromTheirDirectories(t *testing.T) {
 	d.Items = []string{"A=1\n"}
 	text, err := submitText(d)
 	require.NoError(t, err)
-	require.Contains(t, text, "\ntransfer_input_files = script, token, .in/shared/, .in/$(ProcId)/, .item-$(ProcId)\n")
+	require.Contains(t, text, "\ntransfer_input_files = script, .in/shared/, .in/$(ProcId)/, .own-$(ProcId)\n")
 	d.Inputs, d.Items = d.Inputs[1:], nil
 	text, err = submitText(d)
 	require.NoError(t, err)

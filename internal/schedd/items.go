@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// fileItem begins the name of a file that one proc alone gets: its number follows.
-const fileItem = ".item-"
+// fileOwn begins the name of the file that one proc alone gets: its number follows. It has what fileToken has, and then the
+// proc's item, and travels instead of it, so that HTCondor spools no more files for a proc with an item.
+const fileOwn = ".own-"
 
-// procItem is such a file's name in the submit description.
-const procItem = fileItem + "$(ProcId)"
+// procOwn is such a file's name in the submit description.
+const procOwn = fileOwn + "$(ProcId)"
 
 // checkItems refuses items that do not fit the description. Their variables have passed CheckVariable.
 func (d Description) checkItems() error {
@@ -37,11 +38,11 @@ func (d Description) checkItems() error {
 	return nil
 }
 
-// itemFiles returns one file for each proc.
+// itemFiles returns one file for each proc, without the tokens that Stage puts first.
 func (d Description) itemFiles() []File {
 	files := make([]File, len(d.Items))
 	for proc, item := range d.Items {
-		files[proc] = File{Name: fmt.Sprint(fileItem, proc), Mode: 0o600, Content: item, OfProc: true}
+		files[proc] = File{Name: fmt.Sprint(fileOwn, proc), Mode: 0o600, Content: item, OfProc: true}
 	}
 	return files
 }

@@ -18,17 +18,18 @@ func TestEachProcGetsItsOwnItemOnly(t *testing.T) {
 	s, err := d.Render()
 	require.NoError(t, err)
 	text := textOf(s, fileSubmit)
-	require.Contains(t, text, "\ntransfer_input_files = script, token, .environment, .item-$(ProcId)\n")
+	require.Contains(t, text, "\ntransfer_input_files = script, .environment, .own-$(ProcId)\n")
 	require.NotContains(t, text, "x y", "the description becomes the ad, which is public")
 	require.NotContains(t, textOf(s, fileJob), "x y")
 
 	dir := t.TempDir()
 	require.NoError(t, Stage(dir, s, "tok"))
-	for proc, want := range d.Items {
-		name := filepath.Join(dir, fmt.Sprint(".item-", proc))
+	require.NoFileExists(t, filepath.Join(dir, fileToken), "it would be one file more for each job")
+	for proc, item := range d.Items {
+		name := filepath.Join(dir, fmt.Sprint(".own-", proc))
 		got, err := os.ReadFile(name)
 		require.NoError(t, err)
-		require.Equal(t, want, string(got))
+		require.Equal(t, "tok\n\n"+item, string(got))
 		info, err := os.Stat(name)
 		require.NoError(t, err)
 		require.Equal(t, fs.FileMode(0o600), info.Mode())
@@ -65,13 +66,13 @@ func TestTheMacroOfItemsStandsInTheListOfFilesOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, checkWritten(text))
 	for _, bad := range []string{
-		strings.Replace(text, "output = ", "output = .item-$(ProcId), .item-$(ProcId)", 1),
-		strings.Replace(text, "script, token", "$(script), token", 1),
-		strings.Replace(text, ".item-$(ProcId)", ".item-$(ProcId), .item-$(ProcId)", 1),
+		strings.Replace(text, "output = ", "output = .own-$(ProcId), .own-$(ProcId)", 1),
+		strings.Replace(text, "script, .own", "$(script), .own", 1),
+		strings.Replace(text, ".own-$(ProcId)", ".own-$(ProcId), .own-$(ProcId)", 1),
 	} {
 		require.ErrorContains(t, checkWritten(bad), "found the macro")
 	}
-	d.Options = "transfer_output_files = .item-0\n"
+	d.Options = "transfer_output_files = .own-0\n"
 	_, err = d.Render()
 	require.ErrorContains(t, err, "expected a path inside the job's directory")
 }

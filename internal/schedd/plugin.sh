@@ -29,12 +29,16 @@ main() {
 
 # renew_credentials replaces the first copies, which may be as old as the submission; if htcd does not answer, they stay.
 renew_credentials() {
-	[ -n "$pull" ] && [ -f token ] || return 0
-	{
-		IFS= read -r _ || :
-		# shellcheck disable=SC2034 # of credentials.sh
-		IFS= read -r pull_token || :
-	} <token
+	[ -n "$pull" ] || return 0
+	pull_token=
+	for file in token .own-*; do # one of them is there
+		[ -f "$file" ] || continue
+		{
+			IFS= read -r _ || :
+			# shellcheck disable=SC2034 # of credentials.sh
+			IFS= read -r pull_token || :
+		} <"$file"
+	done
 	sender=
 	if [ -f htcd-send ]; then
 		chmod 700 htcd-send

@@ -12,7 +12,7 @@ import (
 
 // Sandbox is a run as Stage writes it.
 type Sandbox struct {
-	Files []File // all but the token
+	Files []File // all but the tokens
 	Procs int
 
 	Requests Requests // what the jobs ask for in the end
@@ -28,7 +28,7 @@ type File struct {
 	Mode    fs.FileMode
 	Content string
 	From    string // path of the file to copy instead; empty: Content
-	OfProc  bool   // one of as many as there are procs
+	OfProc  bool   // one of as many as there are procs: Stage puts the tokens before Content
 }
 
 // keepCompleted is how long a completed job waits in the queue for its output to be fetched: HTCondor's default.
@@ -99,14 +99,17 @@ func (d Description) inputs() []File {
 
 // submit returns the text of the submit description.
 func (d Description) submit(options []option, inputs []File) string {
-	names := []string{fileScript, fileToken}
+	names := []string{fileScript}
+	if len(d.Items) == 0 {
+		names = append(names, fileToken)
+	}
 	for _, f := range inputs {
 		names = append(names, f.Name)
 	}
 	names = append(names, d.inputURLs()...)
 	names = append(names, d.inputDirs()...)
 	if len(d.Items) > 0 {
-		names = append(names, procItem)
+		names = append(names, procOwn)
 	}
 
 	var b strings.Builder

@@ -11,16 +11,26 @@ import (
 )
 
 // Stage writes a sandbox and the run's tokens into dir, which must exist, replacing existing files: that of the callbacks, and
-// that of Description.PullURL, if there is one. Everything is on disk when it returns, so that condor_submit never waits for a file while it blocks the schedd; only the small files of single procs may
-// still be in memory, since 10,000 waits for the disk would take longer than the submission.
+// that of Description.PullURL, if there is one. Everything is on disk when it returns, so that condor_submit never waits for a
+// file while it blocks the schedd; only the small files of single procs may still be in memory, since 10,000 waits for the disk
+// would take longer than the submission.
 func Stage(dir string, s Sandbox, tokens ...string) error {
+	var lines [2]string
+	copy(lines[:], tokens)
+	head := strings.Join(lines[:], "\n") + "\n"
+	own := false
 	for _, f := range s.Files {
+		if f.OfProc {
+			f.Content, own = head+f.Content, true
+		}
 		if err := f.write(dir); err != nil {
 			return fmt.Errorf("stage %s: %w", f.Name, err)
 		}
 	}
-	if err := (File{Name: fileToken, Mode: 0o600, Content: strings.Join(tokens, "\n") + "\n"}).write(dir); err != nil {
-		return fmt.Errorf("stage %s: %w", fileToken, err)
+	if !own {
+		if err := (File{Name: fileToken, Mode: 0o600, Content: head}).write(dir); err != nil {
+			return fmt.Errorf("stage %s: %w", fileToken, err)
+		}
 	}
 	return syncDir(dir)
 }

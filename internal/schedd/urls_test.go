@@ -77,7 +77,7 @@ func TestInputURLsAreFetchedByHTCondorAndNamedByTheWrapper(t *testing.T) {
 	d.Inputs = []Input{{Name: "calib", URL: "https://a/x/calib%20v1?sig=a&b"}, {Name: "same", URL: "https://a/same"}, {Name: "own"}, {Name: "proc", OfProc: true}}
 	s, err := d.Render()
 	require.NoError(t, err)
-	require.Contains(t, textOf(s, fileSubmit), "\ntransfer_input_files = script, token, https://a/x/calib%20v1?sig=a&b, https://a/same, .in/shared/, .in/$(ProcId)/, .item-$(ProcId)\n")
+	require.Contains(t, textOf(s, fileSubmit), "\ntransfer_input_files = script, https://a/x/calib%20v1?sig=a&b, https://a/same, .in/shared/, .in/$(ProcId)/, .own-$(ProcId)\n")
 	require.Contains(t, textOf(s, fileJob), "\nmoves='calib/calib%20v1'\n")
 	d.Inputs = d.Inputs[:2]
 	s, err = d.Render()

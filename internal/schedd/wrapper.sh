@@ -8,17 +8,19 @@ main() {
 	cd "$scratch" || exit 125
 	mkdir -m 700 .htcd
 
-	# The tokens are kept from the script: read now, gone from the disk.
+	# The tokens are kept from the script: read now, gone from the disk. What follows them, in a file that this job alone has, are
+	# its variables: contained reads on.
 	secret=
 	pull_token=
-	if [ -f token ]; then
-		{
-			IFS= read -r secret || :
-			# shellcheck disable=SC2034 # of credentials.sh
-			IFS= read -r pull_token || :
-		} <token
-		rm -f token
-	fi
+	exec 7</dev/null
+	for file in token ".own-$proc"; do
+		[ -f "$file" ] || continue
+		exec 7<"$file"
+		rm -f "$file"
+		IFS= read -r secret <&7 || :
+		# shellcheck disable=SC2034 # of credentials.sh
+		IFS= read -r pull_token <&7 || :
+	done
 	[ -z "$credentials" ] || place_credentials
 
 	# And so is the sender, which runs outside the container: what stands under its name when the script has
@@ -135,11 +137,12 @@ run() {
 	if [ -n "$credentials" ] && [ -n "$pull" ]; then
 		# In this directory, whatever the script puts in its place; its files are new ones, and never followed links.
 		[ -n "$login" ] || pull_once
-		(cd .htcd/credentials && umask 077 && set -C && keep_pulling) </dev/null >/dev/null 2>&1 &
+		(cd .htcd/credentials && umask 077 && set -C && keep_pulling) </dev/null 7<&- >/dev/null 2>&1 &
 		puller=$!
 	fi
 	contained --quiet exec --contain --ipc --pid --bind "$scratch" --pwd "$scratch" "$@" </dev/null 8<&- &
 	child=$!
+	exec 7<&-
 
 	# HTCondor asks a job to end with SIGTERM, when it is removed, held or moved to
 	# another node. What follows from that HTCondor knows better: no callback then.
@@ -170,16 +173,10 @@ contained() {
 	apptainer) prefix=APPTAINERENV_ ;;
 	*) prefix=SINGULARITYENV_ ;;
 	esac
-	for file in .environment ".item-$proc"; do
-		[ -f "$file" ] || continue
-		while IFS= read -r line; do
-			export "$prefix$line"
-		done <"$file"
-		rm -f "$file"
-		APPTAINER_NO_EVAL=1
-		SINGULARITY_NO_EVAL=1
-		export APPTAINER_NO_EVAL SINGULARITY_NO_EVAL
-	done
+	[ ! -f .environment ] || export_lines <.environment
+	rm -f .environment
+	export_lines <&7
+	exec 7<&-
 	if [ -n "$credentials" ]; then
 		export "${prefix}HTC_CREDENTIALS=$scratch/.htcd/credentials"
 		for credential in $credentials; do
@@ -187,6 +184,16 @@ contained() {
 		done
 	fi
 	exec "$tool" "$@"
+}
+
+# export_lines exports the variables on its standard input for the inside of the container.
+export_lines() {
+	while IFS= read -r line; do
+		export "$prefix$line"
+		APPTAINER_NO_EVAL=1
+		SINGULARITY_NO_EVAL=1
+		export APPTAINER_NO_EVAL SINGULARITY_NO_EVAL
+	done
 }
 
 # has_gpus reports whether HTCondor gave this job GPUs. The machine's ad says so; where there is none, the environment

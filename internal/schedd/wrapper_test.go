@@ -200,7 +200,7 @@ func TestWrapperHandsTheEnvironmentToTheContainerAlone(t *testing.T) {
 				require.Equal(t, 0, code, stderr)
 				require.Empty(t, stderr)
 				require.NotContains(t, stdout, ".environment", "it is gone before the script begins")
-				require.NotContains(t, stdout, ".item-2")
+				require.NotContains(t, stdout, ".own-2")
 				d.Environment["TWICE"], d.Environment["POINT"] = "item", d.Environment["ODD"]
 				text, err := os.ReadFile(filepath.Join(s.dir, "..", "environment"))
 				require.NoError(t, err)

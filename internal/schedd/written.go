@@ -27,7 +27,7 @@ var (
 	queueLineRE = regexp.MustCompile(`^queue [1-9][0-9]*$`)
 )
 
-// procNumber is the only macro that htcd writes: in procArgument, in inputsOfProc and procItem in the list of files, and in the URLs of
+// procNumber is the only macro that htcd writes: in procArgument, in inputsOfProc and procOwn in the list of files, and in the URLs of
 // outputs.
 const procNumber = "$(ProcId)"
 
@@ -46,7 +46,7 @@ func checkLine(line string, last bool) error {
 		return fmt.Errorf("found a backslash at the end, expected none")
 	}
 	if strings.HasPrefix(line, "transfer_input_files = ") {
-		line = strings.TrimSuffix(strings.TrimSuffix(line, ", "+procItem), ", "+inputsOfProc)
+		line = strings.TrimSuffix(strings.TrimSuffix(line, ", "+procOwn), ", "+inputsOfProc)
 	}
 	if strings.HasPrefix(line, outputRemaps+` = "`+dirOutputs) {
 		line = strings.ReplaceAll(line, procNumber, "")

@@ -31,7 +31,7 @@ func TestEachJobSeesTheVariablesOfItsOwnItem(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	odd := v1alpha1.ItemValue("$HOME `id` \"q\" 'a' \\ ä😀 x=1, $(X) ")
-	b.Script("items", `[ ! -e .item-$1 ] && ls -A | grep -q item && exit 9
+	b.Script("items", `! ls -A | grep -q own || exit 9
 echo "$1|$ENERGY|$SEED|$LIMIT|$ODD|$HTCPROCID"`+"\n", func(job *v1alpha1.HTCJob) {
 		job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{"LIMIT": "5", "SEED": "0"}
 	}, list(v1alpha1.Item{"ENERGY": "7000", "SEED": "1"}, v1alpha1.Item{"ENERGY": "13000", "SEED": "2", "ODD": odd}, v1alpha1.Item{"LIMIT": "x y"}))
@@ -49,7 +49,7 @@ echo "$1|$ENERGY|$SEED|$LIMIT|$ODD|$HTCPROCID"`+"\n", func(job *v1alpha1.HTCJob)
 		require.NotContains(t, ad, "13000", "the ad is public")
 	}
 	for proc := range 3 {
-		require.NoFileExists(t, fmt.Sprintf("%s/%d/.item-%d", b.Kept(job), proc, proc))
+		require.NoFileExists(t, fmt.Sprintf("%s/%d/.own-%d", b.Kept(job), proc, proc))
 	}
 }
 
