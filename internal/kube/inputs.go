@@ -147,7 +147,8 @@ func (c *Controller) awaitInput(class actionClass, key string, err error) bool {
 	}
 	after := min(firstRetry<<min(c.actions.tries(class, key), 10), lastRetry)
 	b.class, b.retry = class, c.Now().Add(after)
-	if w.Usual {
+	early := w.Reason == inputs.ReasonConfigMapNotFound && c.actions.tries(class, key) == 0 // it is often made just after the HTCJob
+	if w.Usual || early {
 		c.memory.wait(key, b)
 	} else if c.memory.block(key, acting, b) {
 		c.Log.Info().Str("job", key).Str("reason", w.Reason).Msg(w.Message)

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins that a kubeconfig may name
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -52,11 +54,12 @@ func (c *Connection) Flags(f *pflag.FlagSet) {
 
 // cluster is where the HTCJobs of a namespace are.
 type cluster struct {
-	namespace string
-	jobs      v1alpha1.Interface
-	base      *url.URL
-	http      *http.Client
-	coming    delay // with output that is on its way
+	namespace  string
+	jobs       v1alpha1.Interface
+	configMaps typedcorev1.ConfigMapInterface
+	base       *url.URL
+	http       *http.Client
+	coming     delay // with output that is on its way
 }
 
 // Config returns how to reach the apiserver, and the namespace.
@@ -93,7 +96,13 @@ func (c *Connection) open(warnings io.Writer) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{namespace: namespace, jobs: jobs.HTCJobs(namespace), base: base, http: client,
+	binary := rest.CopyConfig(config)
+	binary.ContentType = runtime.ContentTypeProtobuf // JSON can take six times the size of a file
+	core, err := typedcorev1.NewForConfigAndClient(binary, client)
+	if err != nil {
+		return nil, err
+	}
+	return &cluster{namespace: namespace, jobs: jobs.HTCJobs(namespace), configMaps: core.ConfigMaps(namespace), base: base, http: client,
 		coming: delay{most: fetchTakes, warnings: warnings}}, nil
 }
 

@@ -35,6 +35,10 @@ func submitCommand() *cobra.Command {
 object with generateName is created each time. One that already agrees with the file is called unchanged: nothing
 is run again because of it.
 
+With --input, which can be repeated, the jobs find a small file of yours in the script's directory, under its own
+name or as NAME=FILE. The files go into an immutable ConfigMap that belongs to the HTCJob and is deleted with it:
+1 MiB for all of them. A file with another content changes the HTCJob's spec, so that it runs again.
+
 With --watch it waits until all have ended; one that had ended and is unchanged keeps its result. On a terminal a line shows how many
 jobs are idle, running, done, failed and held; elsewhere only hold reasons and the result are shown. An interrupt leaves the jobs as
 they are. Exit codes:
@@ -46,14 +50,19 @@ they are. Exit codes:
   130  interrupted`,
 	}
 	var file string
+	var inputs []string
 	c.Args = func(cmd *cobra.Command, args []string) error {
-		if file != "" {
+		switch {
+		case file != "":
 			return arguments(0, "no argument beside -f")(cmd, args)
+		case len(args) > 1 && len(inputs) > 0:
+			return arguments(1, "one file with HTCJobs, and --input before each of the others")(cmd, args)
 		}
 		return arguments(1, "a file")(cmd, args)
 	}
 	at.Flags(c.Flags())
 	c.Flags().StringVarP(&file, "filename", "f", "", "the file, as in kubectl")
+	c.Flags().StringArrayVar(&inputs, "input", nil, "give the jobs this small `FILE`, or NAME=FILE; can be repeated")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the jobs have ended, and end as they did")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
@@ -67,6 +76,10 @@ they are. Exit codes:
 		if err != nil {
 			return Usage{fmt.Errorf("%s: %w", file, err)}
 		}
+		files, err := readInputs(inputs)
+		if err != nil {
+			return err
+		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
 			return err
@@ -74,7 +87,7 @@ they are. Exit codes:
 		var jobs []*v1alpha1.HTCJob
 		for _, m := range manifests {
 			before := where.before(cmd.Context(), m)
-			job, err := where.apply(cmd.Context(), m)
+			job, err := where.applyWith(cmd.Context(), m, files, before)
 			if err != nil {
 				return err
 			}
@@ -98,11 +111,21 @@ they are. Exit codes:
 	return c
 }
 
+// maxManifests is far more than a file with HTCJobs needs: Kubernetes accepts 3 MiB for each.
+const maxManifests = 16 << 20
+
 func read(file string, stdin io.Reader) ([]byte, error) {
+	var text []byte
+	var err error
 	if file == "-" {
-		return io.ReadAll(stdin)
+		text, err = readAtMost(stdin, maxManifests)
+	} else {
+		text, err = readFile(file, maxManifests)
 	}
-	return os.ReadFile(file) // #nosec G304 -- the user's own
+	if errors.Is(err, errTooLarge) {
+		return nil, fmt.Errorf("%s has more than %d MiB, which no file of HTCJobs needs: is it an input? spec.inputs names such, as a url or an artifact, and --input gives small files to the jobs", file, maxManifests>>20)
+	}
+	return text, err
 }
 
 // manifest is one HTCJob as it is to be sent.

@@ -52,3 +52,19 @@ func TestSubmitTakesOneFile(t *testing.T) {
 		})
 	}
 }
+
+func TestAFileThatIsNoManifestIsRefused(t *testing.T) {
+	for file, words := range map[string]string{
+		"/bin/true": "/bin/true: yaml: control characters are not allowed", "/dev/zero": "/dev/zero has more than 16 MiB, which no file of HTCJobs needs",
+		t.TempDir(): "is a directory", "/dev/null": "there is no HTCJob in it",
+	} {
+		c := submitCommand()
+		c.SetArgs([]string{file})
+		c.SilenceUsage, c.SilenceErrors = true, true
+		require.ErrorContains(t, c.Execute(), words)
+	}
+	c := submitCommand()
+	c.SetArgs([]string{"job.yaml", "--input", "a", "b"})
+	c.SilenceUsage, c.SilenceErrors = true, true
+	require.ErrorContains(t, c.Execute(), "want one file with HTCJobs, and --input before each of the others")
+}
