@@ -146,7 +146,7 @@ func TestPackLeavesAWholeMachineFree(t *testing.T) {
 			p.by(job)
 			job.Spec.HTCOpts = "+JobDescription = \"on three machines\"\n"
 			job.Spec.Requirements = "TARGET.SlotTypeID == 2 || TARGET.SlotTypeID == -2"
-			job.Spec.Resources = &v1alpha1.Resources{CPUs: resource.NewQuantity(n, resource.DecimalSI), Memory: new(resource.MustParse("64Mi"))}
+			job.Spec.Resources = &v1alpha1.Resources{CPUs: resource.NewQuantity(n, resource.DecimalSI), Memory: new(resource.MustParse("64Mi")), Disk: new(resource.MustParse("1Mi"))}
 		}
 	}
 	free := func() string {
