@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,23 +17,9 @@ type limited struct {
 	name string
 }
 
-// newLimited creates an HTCPool, spec is JSON.
 func newLimited(b *trial.Bench, suffix, spec string) limited {
 	b.T.Helper()
-	p := limited{b, b.Namespace + "-" + suffix}
-	text := fmt.Sprintf(`{"apiVersion": "htc.cern.ch/v1alpha1", "kind": "HTCPool", "metadata": {"name": %q}, "spec": %s}`, p.name, spec)
-	_, err := b.Lab.RunInput(b.T.Context(), text, "kubectl", "apply", "-f", "-")
-	require.NoError(b.T, err)
-	b.T.Cleanup(func() {
-		_, err := b.Lab.Run(context.WithoutCancel(b.T.Context()), "kubectl", "delete", "htcpool", p.name)
-		require.NoError(b.T, err)
-	})
-	return p
-}
-
-func (p limited) edit(spec string) {
-	p.T.Helper()
-	p.Kubectl("patch", "htcpool", p.name, "--type=merge", "-p", `{"spec": `+spec+`}`)
+	return limited{b, b.Pool(suffix, spec)}
 }
 
 // idle creates an HTCJob whose jobs wait for a slot that there is not.
@@ -85,9 +70,9 @@ func TestALimitOfOpenJobs(t *testing.T) {
 	p.waits("small", "PoolLimit", "1 HTCJob before this one")
 	p.idle("never", trial.Queue(4))
 	p.Phase("never", v1alpha1.PhaseFailed)
-	p.edit(`{"limits": {"maxOpen": 5}}`)
+	p.EditPool(p.name, `{"limits": {"maxOpen": 5}}`)
 	require.Equal(t, 5, p.sent("large"))
-	p.edit(`{"limits": {"maxOpen": 4}}`) // removes nothing
+	p.EditPool(p.name, `{"limits": {"maxOpen": 4}}`) // removes nothing
 	p.delete("first")
 	require.Equal(t, 4, p.sent("small"))
 }
@@ -123,7 +108,7 @@ func TestLimitsOfIdleJobsOnlyHoldBackOnceReached(t *testing.T) {
 	p.sent("one")
 	p.idle("two")
 	p.waits("two", "PoolLimit", "1 of 1 jobs idle with 1 running (limits.idlePercentOfRunning)")
-	p.edit(`{"limits": {"idlePercentOfRunning": {"percent": 200}}}`)
+	p.EditPool(p.name, `{"limits": {"idlePercentOfRunning": {"percent": 200}}}`)
 	require.Equal(t, 3, p.sent("two"))
 }
 
@@ -183,9 +168,9 @@ func TestAPoolThatDrainsSendsNothingNew(t *testing.T) {
 	p := newLimited(trial.New(t), "d", `{}`)
 	p.idle("first")
 	p.sent("first")
-	p.edit(`{"state": "Draining"}`)
+	p.EditPool(p.name, `{"state": "Draining"}`)
 	p.idle("second")
 	p.waits("second", "PoolDraining", "pool "+p.name+": the pool is Draining, nothing new is sent until its state is Online, this HTCJob is next")
-	p.edit(`{"state": "Online"}`)
+	p.EditPool(p.name, `{"state": "Online"}`)
 	require.Equal(t, 2, p.sent("second"))
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -9,46 +8,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/trial"
 )
-
-// poolOf creates an HTCPool with the name of the test's namespace, which only that may use, and deletes it at the end.
-func poolOf(b *trial.Bench, spec string) string {
-	b.T.Helper()
-	p := &v1alpha1.HTCPool{ObjectMeta: metav1.ObjectMeta{Name: b.Namespace}}
-	require.NoError(b.T, yaml.UnmarshalStrict([]byte(spec), &p.Spec))
-	if p.Spec.NamespaceSelector == nil {
-		p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: b.Namespace}}
-	}
-	_, err := pools(b).Pools().Create(b.T.Context(), p, metav1.CreateOptions{})
-	require.NoError(b.T, err)
-	b.T.Cleanup(func() {
-		_ = pools(b).Pools().Delete(context.WithoutCancel(b.T.Context()), p.Name, metav1.DeleteOptions{}) // the test may have done it
-	})
-	return p.Name
-}
-
-func pools(b *trial.Bench) *v1alpha1.Client {
-	b.T.Helper()
-	client, err := v1alpha1.NewClient(trial.Config(b.T))
-	require.NoError(b.T, err)
-	return client
-}
-
-// editPool merges YAML into the spec of a pool.
-func editPool(b *trial.Bench, name, spec string) {
-	b.T.Helper()
-	text, err := yaml.YAMLToJSON([]byte(spec))
-	require.NoError(b.T, err)
-	_, err = pools(b).Pools().Patch(b.T.Context(), name, types.MergePatchType, []byte(`{"spec":`+string(text)+`}`), metav1.PatchOptions{})
-	require.NoError(b.T, err)
-}
 
 func in(pool string) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: pool} }
@@ -89,7 +53,7 @@ adjust: {cpusPercent: 90, memoryPercent: 110, memoryExtra: 6Mi, diskPercent: 150
 func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := poolOf(b, everyDefault)
+	p := b.Pool("", everyDefault)
 	b.Script("silent", "echo $SITE $OWN\n", in(p), func(job *v1alpha1.HTCJob) {
 		job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{"OWN": "job"}
 	})
@@ -125,20 +89,20 @@ func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 func TestAnEditOfAPoolConcernsLaterAttempts(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := poolOf(b, "{defaults: {resources: {memory: 40Mi}, activeDeadlineSeconds: 3000}, keep: {succeeded: 1h}}")
+	p := b.Pool("", "{defaults: {resources: {memory: 40Mi}, activeDeadlineSeconds: 3000}, keep: {succeeded: 1h}}")
 	b.Script("edited", "exit 0\n", in(p))
 	b.Script("left", "until [ -e go ]; do sleep 1; done\n", in(p))
 	first := b.Ended("edited")
 	require.EqualValues(t, 3600, *first.Status.Effective.TTLSecondsAfterFinished)
 	left := b.Phase("left", v1alpha1.PhaseRunning)
-	editPool(b, p, "{defaults: {resources: {memory: 50Mi}, activeDeadlineSeconds: 1}, keep: {succeeded: 2h, most: 90m}}")
+	b.EditPool(p, "{defaults: {resources: {memory: 50Mi}, activeDeadlineSeconds: 1}, keep: {succeeded: 2h, most: 90m}}")
 	b.Until("edited", "kept for as long as the pool says now", func(job *v1alpha1.HTCJob) bool {
 		return *job.Status.Effective.TTLSecondsAfterFinished == 5400
 	})
 	b.Script("edited", "exit 0 # again\n", in(p), func(job *v1alpha1.HTCJob) { job.Spec.ActiveDeadlineSeconds = new(int64(4000)) })
 	again := b.Until("edited", "ended again", func(job *v1alpha1.HTCJob) bool { return job.Status.Attempt == 2 && job.Status.Phase.Terminal() })
 	require.Equal(t, "50", attribute(b, again, "RequestMemory"))
-	require.NoError(t, pools(b).Pools().Delete(t.Context(), p, metav1.DeleteOptions{}))
+	b.Kubectl("delete", "htcpool", p)
 	now := b.Get("left")
 	require.Equal(t, v1alpha1.PhaseRunning, now.Status.Phase)
 	require.Equal(t, left.Status.ClusterID, now.Status.ClusterID)
@@ -149,10 +113,10 @@ func TestAnEditOfAPoolConcernsLaterAttempts(t *testing.T) {
 func TestADefaultDeadlineEndsAnAttempt(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := poolOf(b, "{defaults: {activeDeadlineSeconds: 3}}")
+	p := b.Pool("", "{defaults: {activeDeadlineSeconds: 3}}")
 	b.Script("late", "sleep 1000\n", in(p))
 	b.Until("late", "sent", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
-	require.NoError(t, pools(b).Pools().Delete(t.Context(), p, metav1.DeleteOptions{}))
+	b.Kubectl("delete", "htcpool", p)
 	late := b.Ended("late")
 	require.Equal(t, "DeadlineExceeded", late.Status.Reason)
 	require.Contains(t, late.Status.Failures[0].Message+b.Condition(late, v1alpha1.ConditionFailed).Message, "a default of HTCPool "+p)
@@ -165,12 +129,12 @@ func TestAnHTCJobWaitsForItsPool(t *testing.T) {
 	b.Script("early", "exit 0\n", in(name))
 	require.Contains(t, waits(b, "early", "PoolMissing"), "there is no HTCPool "+name)
 
-	poolOf(b, `{namespaceSelector: {matchLabels: {e2e: "`+name+`"}}, defaults: {htcopts: "executable = /bin/sh"}}`)
+	b.Pool("", `{namespaceSelector: {matchLabels: {e2e: "`+name+`"}}, defaults: {htcopts: "executable = /bin/sh"}}`)
 	require.Contains(t, waits(b, "early", "PoolNotAllowed"), "HTCPool "+name+" is not for namespace "+b.Namespace)
 	_, err := b.Lab.Run(t.Context(), "kubectl", "label", "namespace", b.Namespace, "e2e="+name)
 	require.NoError(t, err)
 	require.Contains(t, waits(b, "early", "PoolInvalid"), "defaults: htcopts, line 1, column 1: executable is not allowed")
-	editPool(b, name, `{defaults: {htcopts: "+WantOS = \"el9\""}}`)
+	b.EditPool(name, `{defaults: {htcopts: "+WantOS = \"el9\""}}`)
 	early := b.Ended("early")
 	require.Equal(t, v1alpha1.PhaseSucceeded, early.Status.Phase)
 	require.EqualValues(t, 1, early.Status.Attempt)
@@ -180,7 +144,7 @@ func TestAnHTCJobWaitsForItsPool(t *testing.T) {
 func TestTheDefaultPoolIsForThoseThatNameNone(t *testing.T) {
 	t.Parallel()
 	b, other := trial.New(t), trial.New(t)
-	p := poolOf(b, "{default: true, defaults: {resources: {memory: 40Mi}}}")
+	p := b.Pool("", "{default: true, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+b.Namespace+"}}, defaults: {resources: {memory: 40Mi}}}")
 	b.Eventually(func() bool {
 		b.Create("none", "exit 0\n")
 		job := b.Ended("none")
@@ -198,7 +162,7 @@ func TestTheDefaultPoolIsForThoseThatNameNone(t *testing.T) {
 func TestAPoolsRulesRefuse(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := poolOf(b, `{schedds: [one@lab, two@lab], images: ["docker://registry.example.org/**"], account: {from: Common}}`)
+	p := b.Pool("", `{schedds: [one@lab, two@lab], images: ["docker://registry.example.org/**"], account: {from: Common}}`)
 	image := func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = "registry.example.org/any" }
 	b.Script("image", "exit 0\n", in(p))
 	b.Script("schedd", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.Pool.Schedd = "three@lab" })
@@ -212,8 +176,7 @@ func TestAPoolsRulesRefuse(t *testing.T) {
 		require.Equal(t, "Refused", job.Status.Reason, name)
 		require.Contains(t, b.Condition(job, v1alpha1.ConditionSubmitted).Message, words, name)
 	}
-	huge := poolOf(trial.New(t), "{adjust: {memoryPercent: 1000}}")
-	editPool(b, huge, "{namespaceSelector: null}")
+	huge := b.Pool("huge", "{adjust: {memoryPercent: 1000}}")
 	b.Script("huge", "exit 0\n", in(huge), func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "request_memory = 1000T\n" })
 	require.Contains(t, b.Condition(b.Ended("huge"), v1alpha1.ConditionSubmitted).Message, "with the adjustments of HTCPool "+huge)
 }
@@ -221,21 +184,21 @@ func TestAPoolsRulesRefuse(t *testing.T) {
 func TestAPoolKeepsEndedHTCJobs(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := poolOf(b, "{keep: {succeeded: 1s, failed: 1h, most: 2h}}")
+	p := b.Pool("", "{keep: {succeeded: 1s, failed: 1h, most: 2h}}")
 	b.Script("good", "exit 0\n", in(p))
 	b.Script("bad", "exit 1\n", in(p))
 	b.Script("own", "exit 0\n", in(p), func(job *v1alpha1.HTCJob) { job.Spec.TTLSecondsAfterFinished = new(int32(1000000)) })
 	require.EqualValues(t, 3600, *b.Ended("bad").Status.Effective.TTLSecondsAfterFinished)
 	require.EqualValues(t, 7200, *b.Ended("own").Status.Effective.TTLSecondsAfterFinished)
 	b.Eventually(func() bool { return !strings.Contains(b.Kubectl("get", "htcjobs", "-o", "name"), "/good") }, func() string { return "it is still there" })
-	editPool(b, p, "{keep: {failed: 1s, most: 1s}}")
+	b.EditPool(p, "{keep: {failed: 1s, most: 1s}}")
 	b.Eventually(func() bool { return b.Kubectl("get", "htcjobs", "-o", "name") == "" }, func() string { return b.Kubectl("get", "htcjobs") })
 }
 
 func TestRenderShowsWhatIsSent(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := poolOf(b, everyDefault)
+	p := b.Pool("", everyDefault)
 	b.Script("sent", "exit 0\n", in(p))
 	job := b.Ended("sent")
 	text, err := yaml.Marshal(trial.Manifest("sent", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Namespace = b.Namespace }))

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -23,22 +22,14 @@ type keptPool struct {
 	name string
 }
 
-// testPool creates an HTCPool with that spec, which is deleted at the end of the test.
 func testPool(b *trial.Bench, suffix, spec string) keptPool {
 	b.T.Helper()
-	p := keptPool{b, b.Namespace + "-" + suffix}
-	_, err := b.Lab.RunInput(b.T.Context(), fmt.Sprintf("apiVersion: htc.cern.ch/v1alpha1\nkind: HTCPool\nmetadata: {name: %s}\nspec: {%s}\n", p.name, spec), "kubectl", "apply", "-f", "-")
-	require.NoError(b.T, err)
-	b.T.Cleanup(func() {
-		_, err := b.Lab.Run(context.WithoutCancel(b.T.Context()), "kubectl", "delete", "--ignore-not-found", "htcpool", p.name)
-		require.NoError(b.T, err)
-	})
-	return p
+	return keptPool{b, b.Pool(suffix, "{"+spec+"}")}
 }
 
 func (p keptPool) edit(spec string) {
 	p.b.T.Helper()
-	p.b.Kubectl("patch", "htcpool", p.name, "--type=merge", "-p", `{"spec":`+spec+`}`)
+	p.b.EditPool(p.name, spec)
 }
 
 // until waits until the pool satisfies a condition.

@@ -286,8 +286,8 @@ var spoilt = map[string]spoiltToken{
 		v1alpha1.ConditionCredentials, "Credentials", "does not accept this token, with iss",
 	},
 	"whose SciToken is of an unknown issuer": {
-		issued(map[string]any{"iss": "https://elsewhere.invalid"}),
-		v1alpha1.ConditionCredentials, "Credentials", `does not accept this token, with iss "https://elsewhere.invalid"`,
+		issued(map[string]any{"iss": "https://127.0.0.1:9/elsewhere"}),
+		v1alpha1.ConditionCredentials, "Credentials", `does not accept this token, with iss "https://127.0.0.1:9/elsewhere"`,
 	},
 	"whose SciToken is for reading": {
 		issued(map[string]any{"scope": "condor:/READ"}),

@@ -104,12 +104,7 @@ func TestEachQueryOfTheDashboardHasAResult(t *testing.T) {
 	b.Script("ends", "echo A\n", trial.Queue(2))
 	b.Fetched("ends")
 
-	_, err := b.Lab.RunInput(t.Context(), "apiVersion: htc.cern.ch/v1alpha1\nkind: HTCPool\nmetadata: {name: "+b.Namespace+"}\nspec: {state: Draining, limits: {maxOpen: 5}}\n", "kubectl", "apply", "-f", "-")
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := b.Lab.Run(context.WithoutCancel(t.Context()), "kubectl", "delete", "htcpool", b.Namespace)
-		require.NoError(t, err)
-	})
+	b.Pool("", "{state: Draining, limits: {maxOpen: 5}}")
 
 	waiting := queries(t)
 	require.NotEmpty(t, waiting)

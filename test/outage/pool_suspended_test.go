@@ -1,11 +1,8 @@
 package outage
 
 import (
-	"context"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/trial"
@@ -14,17 +11,10 @@ import (
 // What a pool's state asks for is done however often htcd and the schedd are away.
 func TestASuspendedPoolIsFollowedAcrossOutages(t *testing.T) {
 	o := begin(t)
-	_, err := o.Lab.RunInput(t.Context(), "apiVersion: htc.cern.ch/v1alpha1\nkind: HTCPool\nmetadata: {name: "+o.Namespace+"}\nspec: {}\n", "kubectl", "apply", "-f", "-")
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_, err := o.Lab.Run(context.WithoutCancel(t.Context()), "kubectl", "delete", "htcpool", o.Namespace)
-		require.NoError(t, err)
-	})
-	turn := func(state string) {
-		o.Kubectl("patch", "htcpool", o.Namespace, "--type=merge", "-p", `{"spec":{"state":"`+state+`"}}`)
-	}
+	pool := o.Pool("", "{}")
+	turn := func(state string) { o.EditPool(pool, "{state: "+state+"}") }
 	o.Create("waits", "exit 0\n", trial.Queue(2), func(job *v1alpha1.HTCJob) {
-		job.Spec.Pool, job.Spec.Requirements = &v1alpha1.Pool{Name: o.Namespace}, "Memory > 99999999"
+		job.Spec.Pool, job.Spec.Requirements = &v1alpha1.Pool{Name: pool}, "Memory > 99999999"
 	})
 	waits := o.Until("waits", "idle in HTCondor", func(job *v1alpha1.HTCJob) bool { return job.Status.Idle == 2 })
 	both := func(constraint string) {

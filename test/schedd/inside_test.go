@@ -24,10 +24,11 @@ const (
 	tokensVariable = "HTCD_TEST_TOKENS"
 )
 
-// sciTokens are claims of SciTokens for alice, by the name of their file.
+// sciTokens are claims of SciTokens for alice, by the name of their file. The unknown issuer refuses to be asked: while one does not
+// answer, it blocks HTCondor's collector.
 var sciTokens = map[string]map[string]any{
 	"scitoken": nil, "wlcg": {"ver": nil, "wlcg.ver": "1.0", "aud": "https://wlcg.cern.ch/jwt/v1/any", "scope": "compute.read compute.create compute.modify compute.cancel"},
-	"audience": {"aud": "https://elsewhere.example.org"}, "issuer": {"iss": "https://elsewhere.invalid"}, "nobody": {"sub": "0b1c"},
+	"audience": {"aud": "https://elsewhere.example.org"}, "issuer": {"iss": "https://127.0.0.1:9/elsewhere"}, "nobody": {"sub": "0b1c"},
 	"reading": {"scope": "condor:/READ"}, "scopeless": {"scope": "storage.read:/"}, "long": {"x": strings.Repeat("x", 11_000)},
 }
 

@@ -89,7 +89,7 @@ func TestOfATokenThatThePoolDoesNotTakeEveryCommandSaysSo(t *testing.T) {
 		"with another key":              {forged(parts.Domain, "OTHER"), "TRUST_DOMAIN"},
 		"signed by somebody":            {forged(parts.Domain, "POOL"), "TRUST_DOMAIN"},
 		"a SciToken signed by somebody": {spoilt[:strings.LastIndexByte(spoilt, '.')+1] + base64.RawURLEncoding.EncodeToString(make([]byte, 64)), "does not accept this token, with iss"},
-		"of an unknown issuer":          {made(t, "issuer"), `does not accept this token, with iss "https://elsewhere.invalid"`},
+		"of an unknown issuer":          {made(t, "issuer"), `does not accept this token, with iss "https://127.0.0.1:9/elsewhere"`},
 		"for another audience":          {made(t, "audience"), `aud "https://elsewhere.example.org"`},
 		"without an account":            {made(t, "nobody"), `sub "0b1c"`},
 	} {

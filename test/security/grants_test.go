@@ -208,16 +208,8 @@ func listFrontProxy(b *trial.Bench) {
 // list with a watch.
 func usePools(b *trial.Bench) {
 	b.T.Helper()
-	administrator, err := v1alpha1.NewClient(trial.Config(b.T))
-	require.NoError(b.T, err)
-	p := &v1alpha1.HTCPool{ObjectMeta: metav1.ObjectMeta{Name: b.Namespace}}
-	p.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: b.Namespace}}
-	_, err = administrator.Pools().Create(b.T.Context(), p, metav1.CreateOptions{})
-	require.NoError(b.T, err)
-	b.T.Cleanup(func() {
-		require.NoError(b.T, administrator.Pools().Delete(context.WithoutCancel(b.T.Context()), p.Name, metav1.DeleteOptions{}))
-	})
-	b.Script("pooled", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: p.Name} })
+	pool := b.Pool("", "{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+b.Namespace+"}}}")
+	b.Script("pooled", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: pool} })
 	b.Ended("pooled")
 	config, err := clientcmd.BuildConfigFromFlags("", b.Lab.Path("kube", "htcd.kubeconfig"))
 	require.NoError(b.T, err)

@@ -1,0 +1,76 @@
+package outage
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+func by(pool string) func(*v1alpha1.HTCJob) {
+	return func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: pool} }
+}
+
+// at waits until an HTCJob's jobs are in HTCondor, and returns its schedd.
+func (s site) at(name string) string {
+	s.T.Helper()
+	return s.Until(name, "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 }).Status.Schedd
+}
+
+func TestOfAPoolsScheddsTheLeastUsedThatAnswersIsChosen(t *testing.T) {
+	s := newSite(t)
+	collector, err := s.Lab.Run(t.Context(), "condor_config_val", "COLLECTOR_HOST")
+	require.NoError(t, err)
+	pool := s.Pool("", "{schedds: ["+usual+", "+second+"], collector: '"+strings.TrimSpace(collector)+"'}")
+	s.Create("first", "exit 0\n", by(pool), never, trial.Queue(3))
+	one := s.at("first")
+	other := map[string]string{usual: second, second: usual}[one]
+	require.NotEmpty(t, other, one)
+	for _, name := range []string{"second", "third"} { // the other one has fewer open jobs
+		s.Create(name, "exit 0\n", by(pool), never)
+		require.Equal(t, other, s.at(name), name)
+	}
+	s.Create("named", "exit 0\n", by(pool), never, func(job *v1alpha1.HTCJob) { job.Spec.Pool.Schedd = one })
+	require.Equal(t, one, s.at("named"))
+
+	s.do(s.part("schedd2").Kill)
+	s.Create("fourth", "exit 0\n", by(pool), never)
+	require.Equal(t, usual, s.at("fourth"), "the second one does not answer")
+	s.do(s.part("schedd").Kill)
+	s.Create("none", "exit 0\n", by(pool))
+	s.says("none", v1alpha1.ConditionBackendReachable, "Unreachable")
+	s.do(s.part("schedd2").Start)
+	require.Equal(t, second, s.at("none"))
+	s.do(s.part("schedd").Start)
+	s.gone()
+}
+
+func TestAPoolAtItsScheddsLimitDoesNotAccept(t *testing.T) {
+	s := newSite(t)
+	s.configure("MAX_JOBS_PER_OWNER = 2\n")
+	pool := s.Pool("", "{schedd: "+second+"}")
+	accepting := func(words string) {
+		t.Helper()
+		said := func() string {
+			return s.Kubectl("get", "htcpool", pool, "-o", `jsonpath={.status.waiting} {range .status.conditions[?(@.type=="Accepting")]}{.status} {.reason}: {.message}{end}`)
+		}
+		s.Eventually(func() bool { return strings.Contains(said(), words) }, said)
+	}
+	s.Create("first", "exit 0\n", by(pool), never, trial.Queue(2))
+	require.Equal(t, second, s.at("first"))
+	accepting("True Accepting")
+	for _, name := range []string{"second", "third"} {
+		s.Create(name, "exit 0\n", by(pool))
+		require.Contains(t, s.says(name, v1alpha1.ConditionSubmitted, "LimitReached"), "MAX_JOBS_PER_OWNER")
+	}
+	accepting("2 False ScheddLimit: ")
+	accepting("MAX_JOBS_PER_OWNER")
+	require.NoError(t, s.Jobs.Delete(t.Context(), "first", metav1.DeleteOptions{}))
+	s.succeeded("second", "third")
+	accepting("0 True Accepting")
+	s.gone()
+}
