@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -71,6 +72,20 @@ type NamespaceLoad struct {
 func byOpen(a, b NamespaceLoad) int {
 	return cmp.Or(-cmp.Compare(a.Open, b.Open), -cmp.Compare(a.Waiting, b.Waiting), cmp.Compare(a.Name, b.Name))
 }
+
+// Waits adds an HTCJob that waits elsewhere than in the line.
+func (l *Load) Waits(namespace string) {
+	l.Waiting++
+	i := slices.IndexFunc(l.Namespaces, func(n NamespaceLoad) bool { return n.Name == namespace })
+	if i < 0 {
+		i, l.Namespaces = len(l.Namespaces), append(l.Namespaces, NamespaceLoad{Name: namespace})
+	}
+	l.Namespaces[i].Waiting++
+	slices.SortFunc(l.Namespaces, byOpen)
+}
+
+// AtScheddsLimit is the reason of a Load whose schedd takes no more jobs.
+const AtScheddsLimit = "ScheddLimit"
 
 var loadReasons = map[Why]string{Limited: "LimitReached", Draining: "Draining", Suspended: "Suspended"}
 
@@ -305,7 +320,7 @@ func (a *Admission) Sent(pool string, jobs int, at time.Time) {
 	a.wake(g)
 }
 
-// AtSchedd records that the schedd of a pool takes no more jobs, and its words.
+// AtSchedd records that the schedd of a pool takes no more jobs, and its words; without words, that it took some.
 func (a *Admission) AtSchedd(pool, said string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

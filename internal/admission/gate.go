@@ -240,7 +240,7 @@ func (g *gate) load(rules Rules, now time.Time) Load {
 	}
 	load.Reason, load.Message = loadReasons[a.Why], a.Full
 	if s := g.atSchedd; a.Why == Sends && s.said != "" && now.Sub(s.at) < scheddLimitLasts {
-		load.Reason, load.Message = "ScheddLimit", s.said
+		load.Reason, load.Message = AtScheddsLimit, s.said
 	}
 	return load
 }

@@ -39,7 +39,7 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	}
 	c.actions.Release(key)
 	if errors.Is(err, inputs.ErrStopped) {
-		err = nil // what to do now is decided anew
+		err = nil // what to do now is decided again
 	}
 	if needs != e && err == nil {
 		c.actions.add(needs, key)

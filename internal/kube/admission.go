@@ -169,7 +169,19 @@ func (c *Controller) tellPlace(key string, what *admission.Waits) {
 	c.routine.Add(key)
 }
 
-// PoolLoad returns how full a pool is, and why nothing is sent by way of it at present.
+// PoolLoad returns how full a pool is, and why nothing is sent by way of it at present. HTCJobs that its schedd refuses for now have
+// left the line.
 func (c *Controller) PoolLoad(ctx context.Context, name string) (admission.Load, error) {
-	return c.admission.Load(ctx, name)
+	load, err := c.admission.Load(ctx, name)
+	if err != nil || load.Reason != admission.AtScheddsLimit {
+		return load, err
+	}
+	for key := range c.memory.blockers(acting, atScheddsLimit) {
+		if job := c.get(key); job != nil && c.pools.Presumed(job).Name == name {
+			load.Waits(job.Namespace)
+		}
+	}
+	return load, nil
 }
+
+func atScheddsLimit(b blocker) bool { return b.Reason == schedd.Limit.String() }

@@ -329,7 +329,7 @@ func (c *Controller) wakeAll() {
 // wakeLimited lets two HTCJobs that wait at a limit ask again: each one that is sent wakes two more.
 func (c *Controller) wakeLimited() {
 	woken := 0
-	for key, b := range c.memory.blockers(acting, func(b blocker) bool { return b.Reason == schedd.Limit.String() }) {
+	for key, b := range c.memory.blockers(acting, atScheddsLimit) {
 		if woken++; woken > 2 {
 			return
 		}

@@ -19,14 +19,9 @@ type points struct {
 
 // pointsOf returns the items of an attempt. A table is read once: for an attempt whose intent is in the ledger, given as run, the
 // items are those that were recorded with it.
-func (c *Controller) pointsOf(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run) (p points, err error) {
-	from := job.Spec.ItemsFrom
-	if from == nil {
-		p.items, err = inlineItems(job)
-		return p, err
-	}
-	if run != nil && run.SpecHash == job.SpecHash() && run.ItemsDigest != "" {
-		p.digest = run.ItemsDigest
+func (c *Controller) pointsOf(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run) (points, error) {
+	if job.Spec.ItemsFrom != nil && run != nil && run.SpecHash == job.SpecHash() && run.ItemsDigest != "" {
+		p := points{digest: run.ItemsDigest}
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 			p.items, err = tx.Items(run.UID, run.Attempt)
 			return err
@@ -35,7 +30,17 @@ func (c *Controller) pointsOf(ctx context.Context, job *v1alpha1.HTCJob, run *le
 			return p, err
 		}
 	}
-	text, digest, err := inputs.Table(ctx, c.ConfigMaps, job.Namespace, *from)
+	return readItems(ctx, job, c.ConfigMaps)
+}
+
+// readItems reads the items that a spec has itself, or names.
+func readItems(ctx context.Context, job *v1alpha1.HTCJob, tables inputs.ConfigMaps) (points, error) {
+	from := job.Spec.ItemsFrom
+	if from == nil {
+		all, err := inlineItems(job)
+		return points{items: all}, err
+	}
+	text, digest, err := inputs.Table(ctx, tables, job.Namespace, *from)
 	if err != nil {
 		return points{}, err
 	}

@@ -57,8 +57,7 @@ func (s Site) Preview(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, ta
 	if err := pool.Check(p.Name, p.Spec, s.PoolRules()); err != nil {
 		return schedd.Sandbox{}, nil, err
 	}
-	c := Controller{Options: Options{Site: s, ConfigMaps: tables}}
-	points, err := c.pointsOf(ctx, job, nil)
+	points, err := readItems(ctx, job, tables)
 	if err != nil {
 		return schedd.Sandbox{}, nil, err
 	}

@@ -1,6 +1,8 @@
 package outage
 
 import (
+	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -23,9 +25,10 @@ func (s site) at(name string) string {
 
 func TestOfAPoolsScheddsTheLeastUsedThatAnswersIsChosen(t *testing.T) {
 	s := newSite(t)
-	collector, err := s.Lab.Run(t.Context(), "condor_config_val", "COLLECTOR_HOST")
+	config, err := os.ReadFile(s.Lab.Path("condor", "client.conf"))
 	require.NoError(t, err)
-	pool := s.Pool("", "{schedds: ["+usual+", "+second+"], collector: '"+strings.TrimSpace(collector)+"'}")
+	collector := regexp.MustCompile(`(?m)^COLLECTOR_HOST = (.*)$`).FindStringSubmatch(string(config))[1]
+	pool := s.Pool("", "{schedds: ["+usual+", "+second+"], collector: '"+collector+"'}")
 	s.Create("first", "exit 0\n", by(pool), never, trial.Queue(3))
 	one := s.at("first")
 	other := map[string]string{usual: second, second: usual}[one]
