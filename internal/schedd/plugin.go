@@ -23,7 +23,7 @@ const filePlugin = ".htcd-plugin-"
 // The variables in which programs look for a proxy and for a token.
 const (
 	variableProxy  = "X509_USER_PROXY"
-	variableBearer = "BEARER_TOKEN_FILE"
+	variableBearer = "BEARER_TOKEN_FILE" // #nosec G101 -- a name
 )
 
 // bearerRE matches the names of credentials that a URL can name: HTCondor's plugins take letters before a + for one.

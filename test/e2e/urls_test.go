@@ -74,12 +74,12 @@ func TestAnInputThatCannotBeFetchedIsNamed(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	s := serve(b)
+	require.NoError(t, os.WriteFile(filepath.Join(s.xrootd, "another"), nil, 0o644))
 	deadline := func(job *v1alpha1.HTCJob) { job.Spec.HeldDeadlineSeconds = new(int64(1)) }
 	for name, url := range map[string]string{"https": s.https + "none.root", "root": s.root + "none.root"} {
 		b.Script(name, "exit 0\n", fromURLs("field", s.root+"another", "calib", url))
 		b.Script(name+"-given-up", "exit 0\n", fromURLs("calib", url), deadline)
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(s.xrootd, "another"), nil, 0o644))
 	for name, url := range map[string]string{"https": s.https + "none.root", "root": s.root + "none.root"} {
 		job := b.Until(name, "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held == 1 })
 		held := b.Condition(job, v1alpha1.ConditionHeld).Message
