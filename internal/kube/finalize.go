@@ -236,8 +236,8 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list runs: %w", err)
 	}
-	if err := c.Ledger.Write(ctx, (*ledger.Tx).DropPoolSpecs); err != nil {
-		return fmt.Errorf("drop specs of pools that no run needs: %w", err)
+	if err := c.Ledger.Write(ctx, (*ledger.Tx).DropPoolSpecs); err != nil { // another write will say why htcd cannot go on
+		c.Log.Warn().Err(err).Msg("specs of pools that no run needs are still in the ledger")
 	}
 	staged := make(map[string]bool, len(runs))
 	for _, run := range runs {
