@@ -40,10 +40,13 @@ func TestOfAPoolsScheddsTheLeastUsedThatAnswersIsChosen(t *testing.T) {
 	s.Create("named", "exit 0\n", by(pool), never, func(job *v1alpha1.HTCJob) { job.Spec.Pool.Schedd = one })
 	require.Equal(t, one, s.at("named"))
 
+	// What is caught between a schedd's end and its being noticed stays where its intent says.
 	s.do(s.part("schedd2").Kill)
+	s.metric(`htcd_schedd_reachable{schedd="`+second+`"}`, "0")
 	s.Create("fourth", "exit 0\n", by(pool), never)
 	require.Equal(t, usual, s.at("fourth"), "the second one does not answer")
 	s.do(s.part("schedd").Kill)
+	s.metric(`htcd_schedd_reachable{schedd="`+usual+`"}`, "0")
 	s.Create("none", "exit 0\n", by(pool))
 	s.says("none", v1alpha1.ConditionBackendReachable, "Unreachable")
 	s.do(s.part("schedd2").Start)
@@ -73,7 +76,9 @@ func TestAPoolAtItsScheddsLimitDoesNotAccept(t *testing.T) {
 	accepting("2 False ScheddLimit: ")
 	accepting("MAX_JOBS_PER_OWNER")
 	require.NoError(t, s.Jobs.Delete(t.Context(), "first", metav1.DeleteOptions{}))
-	s.succeeded("second", "third")
+	for _, name := range []string{"second", "third"} {
+		require.Equal(t, v1alpha1.PhaseSucceeded, s.Ended(name).Status.Phase)
+	}
 	accepting("0 True Accepting")
 	s.gone()
 }
