@@ -181,7 +181,8 @@ func (a *Admission) read(ctx context.Context, rules Rules, pool string) error {
 	defer g.reading.Unlock()
 	began := a.Now()
 	a.mu.Lock()
-	recent := began.Before(g.until)
+	recall := !g.recalled && rules.Limits.NewPerMinute != nil
+	recent := began.Before(g.until) && !recall
 	g.begun = nil
 	a.mu.Unlock()
 	if recent {
@@ -191,7 +192,7 @@ func (a *Admission) read(ctx context.Context, rules Rules, pool string) error {
 	if err != nil {
 		return err
 	}
-	if !g.recalled && rules.Limits.NewPerMinute != nil {
+	if recall {
 		if u.Sent, err = a.Recent(ctx, pool); err != nil {
 			return err
 		}

@@ -203,6 +203,19 @@ func TestThoseSentShortlyBeforeARestartCount(t *testing.T) {
 	require.Equal(t, []string{"a1"}, s.ends())
 }
 
+func TestThoseSentShortlyBeforeARestartCountAfterALookAtThePool(t *testing.T) {
+	s := newSite(t, newPerMinute(3))
+	s.recent = []Sent{{noon.Add(-50 * time.Second), 3}}
+	usage := s.Usage
+	s.Usage = func(ctx context.Context, pool string) (Usage, error) {
+		s.clock = s.clock.Add(50 * time.Millisecond)
+		return usage(ctx, pool)
+	}
+	_, err := s.Load(t.Context(), "grid")
+	require.NoError(t, err)
+	require.Contains(t, s.asks(job("a1", 1)), "3 of 3 jobs per minute sent")
+}
+
 func TestTheSumIsReusedForAWhileAndNeverTooLow(t *testing.T) {
 	s := newSite(t, maxOpen(500))
 	usage := s.Usage
