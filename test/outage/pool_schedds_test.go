@@ -25,10 +25,7 @@ func (s site) at(name string) string {
 
 func TestOfAPoolsScheddsTheLeastUsedThatAnswersIsChosen(t *testing.T) {
 	s := newSite(t)
-	config, err := os.ReadFile(s.Lab.Path("condor", "client.conf"))
-	require.NoError(t, err)
-	collector := regexp.MustCompile(`(?m)^COLLECTOR_HOST = (.*)$`).FindStringSubmatch(string(config))[1]
-	pool := s.Pool("", "{schedds: ["+usual+", "+second+"], collector: '"+collector+"'}")
+	pool := s.Pool("", "{schedds: ["+usual+", "+second+"]}")
 	s.Create("first", "exit 0\n", by(pool), never, trial.Queue(3))
 	one := s.at("first")
 	other := map[string]string{usual: second, second: usual}[one]
@@ -58,7 +55,10 @@ func TestOfAPoolsScheddsTheLeastUsedThatAnswersIsChosen(t *testing.T) {
 func TestAPoolAtItsScheddsLimitDoesNotAccept(t *testing.T) {
 	s := newSite(t)
 	s.configure("MAX_JOBS_PER_OWNER = 2\n")
-	pool := s.Pool("", "{schedd: "+second+"}")
+	config, err := os.ReadFile(s.Lab.Path("condor", "client.conf"))
+	require.NoError(t, err)
+	collector := regexp.MustCompile(`(?m)^COLLECTOR_HOST = (.*)$`).FindStringSubmatch(string(config))[1]
+	pool := s.Pool("", "{schedd: "+second+", collector: '"+collector+"'}")
 	accepting := func(words string) {
 		t.Helper()
 		said := func() string {
