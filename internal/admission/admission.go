@@ -57,6 +57,7 @@ var reasons = map[Why]string{Sends: ReasonPoolLimit, Limited: ReasonPoolLimit, D
 // Load is how full a pool is, and why nothing is sent at present.
 type Load struct {
 	Open, Idle, Running, Held int // Idle has those that nobody has seen running yet
+	HeldByPool                int // as in Usage
 	Waiting                   int // HTCJobs
 	Namespaces                []NamespaceLoad
 	Reason, Message           string // Reason is empty if the next HTCJob would be sent
@@ -321,7 +322,7 @@ func (a *Admission) Sent(pool string, jobs int, at time.Time) {
 	a.wake(g)
 }
 
-// AtSchedd records that the schedd of a pool takes no more jobs, and its words; without words, that it took some.
+// AtSchedd records that the schedd of a pool takes no more jobs, and its words, until the next Sent.
 func (a *Admission) AtSchedd(pool, said string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -220,7 +220,7 @@ func (g *gate) outdated(w Waiter, place int) bool {
 // load returns how full the pool is and what waits.
 func (g *gate) load(rules Rules, now time.Time) Load {
 	u := g.usage
-	load := Load{Open: u.Open, Idle: u.Idle, Running: u.Running, Held: u.Held, Waiting: len(g.line.of)}
+	load := Load{Open: u.Open, Idle: u.Idle, Running: u.Running, Held: u.Held, HeldByPool: u.HeldByPool, Waiting: len(g.line.of)}
 	names := maps.Clone(u.Namespaces)
 	if names == nil {
 		names = map[string]int{}

@@ -181,7 +181,6 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 		return err
 	}
 	c.limits.Over(id)
-	c.admission.AtSchedd(run.Pool, "")
 	c.wakeLimited()
 	if cluster.Procs != run.Procs {
 		return fmt.Errorf("submit: cluster %d has %d procs instead of %d", cluster.ID, cluster.Procs, run.Procs)

@@ -18,24 +18,11 @@ func (tx *Tx) HeldByPools(pool string) (int, error) {
 
 // RunsHeldByPools returns the runs of which procs are on hold because their pool is, or was, suspended.
 func (tx *Tx) RunsHeldByPools() ([]Run, error) {
-	return tx.poolRuns("held by pools", `id IN (SELECT DISTINCT p.run FROM htcjobs p WHERE `+heldByPool+`)`)
+	return tx.runsWhere(" held by pools", `id IN (SELECT DISTINCT p.run FROM htcjobs p WHERE `+heldByPool+`)`)
 }
 
 // RunsToHold returns the open runs of a pool of which procs may wait for a slot.
 func (tx *Tx) RunsToHold(pool string) ([]Run, error) {
-	return tx.poolRuns("of pool "+pool, `pool = ? AND confirmed = 0 AND ended = 0 AND state = 'Submitted'
+	return tx.runsWhere(" of pool "+pool, `pool = ? AND confirmed = 0 AND ended = 0 AND state = 'Submitted'
 		AND EXISTS (SELECT 1 FROM tallies t WHERE t.run = runs.id AND t.status = 1 AND t.jobStatus IN (0, 1) AND t.n > 0)`, pool)
-}
-
-func (tx *Tx) poolRuns(which, where string, args ...any) ([]Run, error) {
-	var runs []Run
-	err := tx.query(func(row scanner) error {
-		r, err := scanRun(row)
-		runs = append(runs, r)
-		return err
-	}, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id`, args...)
-	if err != nil {
-		return nil, fmt.Errorf("list runs %s: %w", which, err)
-	}
-	return runs, nil
 }

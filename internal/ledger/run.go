@@ -136,6 +136,11 @@ func (tx *Tx) Runs(f RunFilter) ([]Run, error) {
 	if f.Unconfirmed {
 		where += ` AND confirmed = 0`
 	}
+	return tx.runsWhere("", where, args...)
+}
+
+// runsWhere returns the runs that satisfy a condition, oldest first; which says for errors what runs these are.
+func (tx *Tx) runsWhere(which, where string, args ...any) ([]Run, error) {
 	var runs []Run
 	err := tx.query(func(row scanner) error {
 		r, err := scanRun(row)
@@ -143,7 +148,7 @@ func (tx *Tx) Runs(f RunFilter) ([]Run, error) {
 		return err
 	}, `SELECT `+runColumns+` FROM runs WHERE `+where+` ORDER BY id`, args...)
 	if err != nil {
-		return nil, fmt.Errorf("list runs: %w", err)
+		return nil, fmt.Errorf("list runs%s: %w", which, err)
 	}
 	return runs, nil
 }

@@ -68,10 +68,10 @@ type Controller struct {
 	Options
 	news chan struct{} // signalled when a pool has changed
 
-	mu      sync.Mutex
-	written map[types.UID]written
-	loads   []Load
-	errands errands
+	mu       sync.Mutex
+	written  map[types.UID]written
+	loads    []Load
+	commands commands
 }
 
 // New returns a controller; Run starts it.
@@ -103,7 +103,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	parts.Go(func() { every(ctx, betweenPasses, c.news, c.follow) })
 	parts.Go(func() { every(ctx, betweenAsking, nil, c.ask) })
 	parts.Wait()
-	c.errands.wait()
+	c.commands.wait()
 	return nil
 }
 

@@ -13,16 +13,16 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// errand is one command at a schedd for HTCJobs of one pool, as one account.
-type errand struct {
+// command is a condor_hold or condor_release at one schedd, for HTCJobs of one pool, as one account.
+type command struct {
 	hold bool // else a release
 	pool string
 	id   schedd.Identity
 }
 
-// errands knows at which schedds one is under way, and how long others pause. A schedd does one thing at a time, and one that
+// commands knows at which schedds one is under way, and how long others pause. A schedd does one thing at a time, and one that
 // does not answer must not delay the others.
-type errands struct {
+type commands struct {
 	running sync.WaitGroup
 	mu      sync.Mutex
 	busy    map[schedd.Endpoint]bool
@@ -39,27 +39,27 @@ const (
 const maxNamed = 2000
 
 // begin reports whether something may begin at a schedd; news ends a pause.
-func (e *errands) begin(at schedd.Endpoint, now time.Time, news bool) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.busy[at] || !news && now.Before(e.next[at]) {
+func (m *commands) begin(at schedd.Endpoint, now time.Time, news bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.busy[at] || !news && now.Before(m.next[at]) {
 		return false
 	}
-	if e.busy == nil {
-		e.busy, e.next = map[schedd.Endpoint]bool{}, map[schedd.Endpoint]time.Time{}
+	if m.busy == nil {
+		m.busy, m.next = map[schedd.Endpoint]bool{}, map[schedd.Endpoint]time.Time{}
 	}
-	e.busy[at] = true
+	m.busy[at] = true
 	return true
 }
 
-func (e *errands) end(at schedd.Endpoint, next time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.busy, at)
-	e.next[at] = next
+func (m *commands) end(at schedd.Endpoint, next time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.busy, at)
+	m.next[at] = next
 }
 
-func (e *errands) wait() { e.running.Wait() }
+func (m *commands) wait() { m.running.Wait() }
 
 // follow begins what the states of the pools ask for.
 func (c *Controller) follow(ctx context.Context, news bool) {
@@ -71,10 +71,10 @@ func (c *Controller) follow(ctx context.Context, news bool) {
 		return
 	}
 	for at, these := range todo {
-		if !c.errands.begin(at, c.Now(), news) {
+		if !c.commands.begin(at, c.Now(), news) {
 			continue
 		}
-		c.errands.running.Go(func() {
+		c.commands.running.Go(func() {
 			next := pause
 			for e, uids := range c.as(ctx, these) {
 				if err := c.run(ctx, e, uids); err != nil && ctx.Err() == nil {
@@ -82,7 +82,7 @@ func (c *Controller) follow(ctx context.Context, news bool) {
 					c.Log.Warn().Err(err).Str("pool", e.pool).Stringer("schedd", at).Msg("jobs of the pool could not be held or released, trying again")
 				}
 			}
-			c.errands.end(at, c.Now().Add(next))
+			c.commands.end(at, c.Now().Add(next))
 		})
 	}
 }
@@ -93,7 +93,7 @@ type task struct {
 	ledger.Run
 }
 
-// todo returns what is to be done at each schedd.
+// todo lists, for every schedd, the runs whose jobs must be held or released.
 func (c *Controller) todo(ctx context.Context) (map[schedd.Endpoint][]task, error) {
 	suspended := map[string]bool{}
 	for _, p := range c.Pools.List() {
@@ -128,9 +128,9 @@ func (c *Controller) todo(ctx context.Context) (map[schedd.Endpoint][]task, erro
 
 // as sorts tasks by the accounts that may have sent them. Those whose account cannot be used now are left for later: the
 // condition Credentials of their HTCJobs says why.
-func (c *Controller) as(ctx context.Context, these []task) map[errand][]string {
+func (c *Controller) as(ctx context.Context, these []task) map[command][]string {
 	senders := map[backend.Target][]schedd.Identity{}
-	sorted := map[errand][]string{}
+	sorted := map[command][]string{}
 	for _, t := range these {
 		target := backend.TargetOf(t.Run)
 		ids, known := senders[target]
@@ -141,7 +141,7 @@ func (c *Controller) as(ctx context.Context, these []task) map[errand][]string {
 			senders[target] = ids
 		}
 		for _, id := range ids {
-			e := errand{t.hold, t.Pool, id}
+			e := command{t.hold, t.Pool, id}
 			sorted[e] = append(sorted[e], t.UID)
 		}
 	}
@@ -149,7 +149,7 @@ func (c *Controller) as(ctx context.Context, these []task) map[errand][]string {
 }
 
 // run holds or releases the jobs of these HTCJobs.
-func (c *Controller) run(ctx context.Context, e errand, uids []string) error {
+func (c *Controller) run(ctx context.Context, e command, uids []string) error {
 	for some := range slices.Chunk(uids, maxNamed) {
 		these := schedd.PoolConstraint(e.pool, some...)
 		var err error

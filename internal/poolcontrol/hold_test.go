@@ -126,7 +126,7 @@ func (w *world) runs(uid, namespace, at, pool string, jobStatus schedd.JobStatus
 func (w *world) pass(news bool) []string {
 	w.said, w.asked = nil, nil
 	w.follow(w.t.Context(), news)
-	w.errands.wait()
+	w.commands.wait()
 	slices.Sort(w.said)
 	slices.Sort(w.asked)
 	return w.said

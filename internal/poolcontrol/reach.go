@@ -9,6 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -20,17 +21,13 @@ type reached struct {
 
 // endpoints returns the schedds that a pool names; none: those that the site itself uses.
 func (c *Controller) endpoints(spec v1alpha1.HTCPoolSpec) []schedd.Endpoint {
-	names := slices.Clone(spec.Schedds)
-	if spec.Schedd != "" {
-		names = append(names, spec.Schedd)
-	}
 	collector := spec.Collector
 	if collector == c.Collector {
 		collector = ""
 	}
 	var all []schedd.Endpoint
-	for _, name := range names {
-		all = append(all, schedd.Endpoint{Collector: collector, Schedd: string(name)})
+	for _, name := range (pool.Pool{Spec: spec}).Schedds() {
+		all = append(all, schedd.Endpoint{Collector: collector, Schedd: name})
 	}
 	return all
 }

@@ -12,7 +12,6 @@ import (
 
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/ledger"
 )
 
 // Load says how full a pool was a second ago, for metrics.
@@ -90,14 +89,6 @@ func (c *Controller) view(ctx context.Context, p *v1alpha1.HTCPool) (view, error
 		v.inUse = first.Name
 	}
 	var err error
-	if v.load, err = c.Jobs.PoolLoad(ctx, p.Name); err != nil {
-		return v, err
-	}
-	if most := maxHeld(p); most >= 0 && v.load.Held > most {
-		err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			v.byPool, err = tx.HeldByPools(p.Name)
-			return err
-		})
-	}
+	v.load, err = c.Jobs.PoolLoad(ctx, p.Name)
 	return v, err
 }

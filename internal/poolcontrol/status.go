@@ -14,7 +14,6 @@ import (
 // view is what the status of a pool is made of.
 type view struct {
 	load    admission.Load
-	byPool  int       // how many of the held jobs are held because the pool is suspended
 	schedds []reached // the pool's
 	wrong   error     // what is wrong with the pool
 	inUse   string    // the pool of HTCJobs that name none
@@ -74,8 +73,8 @@ func accepting(p *v1alpha1.HTCPool, v view) (is metav1.ConditionStatus, reason, 
 		return no, v.load.Reason, v.load.Message
 	case decided: // the admission has not seen it yet
 		return no, string(p.Spec.State), fmt.Sprintf("spec.state is %s: nothing new is sent", p.Spec.State)
-	case most >= 0 && v.load.Held-v.byPool > most:
-		return no, reasonTooManyHeld, fmt.Sprintf("%d jobs are on hold, more than maxHeld, %d: nothing is sent until the cause is mended and they are released or removed", v.load.Held-v.byPool, most)
+	case most >= 0 && v.load.Held-v.load.HeldByPool > most:
+		return no, reasonTooManyHeld, fmt.Sprintf("%d jobs are on hold, more than maxHeld, %d: nothing is sent until the cause is mended and they are released or removed", v.load.Held-v.load.HeldByPool, most)
 	}
 	if r, _, m := reachable(v.schedds); r == no {
 		return no, reasonUnreachable, m
