@@ -52,7 +52,7 @@ type OpenProcs struct {
 	Procs             int
 }
 
-// OpenProcs counts those of all runs, for every schedd.
+// OpenProcs counts, for every schedd, the open procs of all runs.
 func (tx *Tx) OpenProcs() ([]OpenProcs, error) {
 	var all []OpenProcs
 	err := tx.query(func(row scanner) error {

@@ -24,8 +24,8 @@ func OwesOutput(status v1alpha1.HTCJobStatus) bool {
 		owed(v1alpha1.ConditionOutputsPushed, ReasonNotPushed)
 }
 
-// Ends returns an end for every proc of an ended run: first those that the status lists by job id, then as many more as
-// its counts say. If output is missing, the ends count only as callbacks, which HTCondor may correct.
+// Ends returns an end for every proc of an ended run: the procs that the status lists by job id come first, and the status' counts
+// say how the others ended. If output is missing, the ends count only as callbacks, which HTCondor may correct.
 func Ends(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 	source := crosscheck.FromHTCondor
 	if !run.Confirmed {
