@@ -261,9 +261,7 @@ func TestTheEndOfACredentialIsToldBeforeItComes(t *testing.T) {
 	}
 	job := b.Until("ending", "CredentialEnding", fresh("CredentialEnding"))
 	require.Contains(t, b.Condition(job, v1alpha1.ConditionCredentialsFresh).Message, "renew the Secret wlcg")
-	b.Eventually(func() bool {
-		return strings.Contains(b.Kubectl("get", "events", "--field-selector=reason=CredentialEnding"), "wlcg ends at")
-	}, func() string { return b.Kubectl("get", "events") })
+	b.Event("ending", "wlcg ends at")
 	jobSecret(b, "wlcg", "token", renewed)
 	b.Phase("ending", v1alpha1.PhaseSucceeded)
 	b.Until("ending", "without CredentialsFresh", func(job *v1alpha1.HTCJob) bool {

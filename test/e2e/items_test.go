@@ -78,7 +78,7 @@ func TestAFailureNamesItsItem(t *testing.T) {
 	job = b.Until("fail", "said to have failed at its item", func(job *v1alpha1.HTCJob) bool {
 		return strings.Contains(b.Condition(job, v1alpha1.ConditionFailed).Message, said)
 	})
-	require.Contains(t, b.Kubectl("get", "events"), "ENERGY=13000 SEED=2: exit code 1")
+	b.Event("fail", "ENERGY=13000 SEED=2: exit code 1")
 
 	out, err := b.Lab.Run(t.Context(), "htcd", "logs", "fail", "--all", "--stderr", "-n", b.Namespace)
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestItemsAreTakenFromATableOnceAndAwaited(t *testing.T) {
 	b.Script("json", script, table("points", "json"))
 	waits := b.Until("csv", "waiting for the table", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "ConfigMapNotFound" })
 	require.Equal(t, "itemsFrom: there is no configmap points in this namespace", b.Condition(waits, v1alpha1.ConditionInputsReady).Message)
-	require.Contains(t, b.Kubectl("get", "events"), "there is no configmap points")
+	b.Event("csv", "there is no configmap points")
 
 	b.Kubectl("create", "configmap", "points", "--from-literal=csv=ENERGY,SEED\n7000,1\n13000,2\n13000,3\n")
 	b.Kubectl("patch", "configmap", "points", "-p", `{"data":{"csv":"ENERGY,SEED\n7000,1\n13000,2\n13000,3\n","json":"[{\"ENERGY\": 1e3, \"FAST\": true},\n {\"SEED\": \"4\"}]"}}`)

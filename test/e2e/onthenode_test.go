@@ -104,7 +104,5 @@ func TestASuccessThatHTCondorTakesBackIsToldAndBeginsNoOtherAttempt(t *testing.T
 	b.Kubectl("annotate", "--overwrite", "htcjob", "unreadable", v1alpha1.RerunAnnotation+"=again")
 	job := b.Until("unreadable", "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held > 0 || job.Status.Attempt > 1 })
 	require.EqualValues(t, 1, job.Status.Attempt, "attempt 1 is on hold")
-	b.Eventually(func() bool {
-		return strings.Contains(b.Kubectl("get", "events", "--field-selector=involvedObject.name=unreadable"), "SuccessCorrected")
-	}, func() string { return "no Event reports that the success was taken back" })
+	b.Event("unreadable", "SuccessCorrected")
 }

@@ -130,7 +130,7 @@ func TestAnArtifactIsPushedWithTheUsersCredentials(t *testing.T) {
 		})
 		require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
 		require.Contains(t, b.Condition(job, v1alpha1.ConditionOutputsPushed).Message, "does not let htcd push it: it needs credentials")
-		require.Contains(t, b.Kubectl("get", "events", "--field-selector", "reason=ArtifactForbidden,involvedObject.name="+name), to)
+		b.Event(name, to)
 	}
 	secret(parts.RegistryPassword)
 	job := b.Until("writer", "pushed", isPushed)

@@ -94,8 +94,7 @@ func TestASubmissionThatWasInterruptedBeforeItsConfigMapIsCompleted(t *testing.T
 	require.Len(t, bundle, 1)
 	b.Kubectl("delete", "configmap", bundle[0])
 	b.Kubectl("annotate", "htcjob", "reader", v1alpha1.RerunAnnotation+"=1")
-	events := func() string { return b.Kubectl("get", "events") }
-	b.Eventually(func() bool { return strings.Contains(events(), "there is no configmap "+bundle[0]) }, events)
+	b.Event("reader", "there is no configmap "+bundle[0])
 	submit()
 	b.Until("reader", "run again", func(job *v1alpha1.HTCJob) bool {
 		return job.Status.Attempt == 2 && job.Status.Phase == v1alpha1.PhaseSucceeded

@@ -30,6 +30,7 @@ func TestFilesThatFindNoRoomAreAReasonOfTheirOwnAndOneEvent(t *testing.T) {
 		tokens[o.SQL(fmt.Sprintf("SELECT hex(tokenHash) FROM runs WHERE uid = '%s'", o.Get("waiting").UID))] = true
 		return len(tokens) > 4
 	}, func() string { return fmt.Sprintf("%d tries", len(tokens)) })
+	o.Event("waiting", "NoSpace")
 	events := o.Kubectl("get", "events", "--field-selector=involvedObject.name=waiting", "-o",
 		`jsonpath={range .items[*]}{.reason} {.count}{.series.count}{"\n"}{end}`)
 	require.Equal(t, 1, strings.Count(events, "NoSpace"), events)

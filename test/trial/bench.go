@@ -146,6 +146,15 @@ func (b *Bench) Eventually(holds func() bool, what func() string) {
 	}
 }
 
+// Event waits for an Event of an object with a text in it.
+func (b *Bench) Event(object, text string) {
+	b.T.Helper()
+	args := []string{"get", "events", "--field-selector=involvedObject.name=" + object}
+	b.Eventually(func() bool { return strings.Contains(b.Kubectl(args...), text) }, func() string {
+		return fmt.Sprintf("no Event of %s says %q:\n%s", object, text, b.Kubectl(args...))
+	})
+}
+
 // Condition returns a condition that must exist.
 func (b *Bench) Condition(job *v1alpha1.HTCJob, kind string) metav1.Condition {
 	b.T.Helper()
