@@ -129,6 +129,7 @@ const (
 type Job struct {
 	Cluster, Proc      int
 	Tag                Tag
+	Node               NodeTag // of QueueNodes and HistoryNodes
 	Owner              string
 	Status, LastStatus JobStatus
 

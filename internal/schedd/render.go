@@ -20,6 +20,14 @@ type Sandbox struct {
 	// Deferred reports whether an execution of a job may end without ending the job, or succeed with a code other than 0:
 	// then only HTCondor knows how the job ended, and a callback reports only one execution.
 	Deferred bool
+
+	Steps []SentStep // of a DAG
+}
+
+// SentStep is what the nodes of one step of a DAG ask for, and whether an execution may end without ending its node.
+type SentStep struct {
+	Requests Requests
+	Deferred bool
 }
 
 // File is one file of a sandbox.

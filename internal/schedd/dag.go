@@ -1,0 +1,92 @@
+package schedd
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+// DAG is a graph of jobs that is sent as one job: HTCondor's DAGMan, which sends the nodes at the schedd's host. Its files are those
+// of dag.go, dagnode.go, dagarchive.go and dagman.sh.
+type DAG struct {
+	Tag       Tag // of DAGMan's job; Attempt is the number of the DAG among all of its workflow
+	BatchName string
+	Steps     []DAGStep
+	Nodes     []DAGNode // numbered from 0
+	MaxIdle   int       // nodes that wait for a slot at a time; 0: as many as DAGMan's own limit
+	MaxJobs   int       // nodes in the queue at a time; 0: no limit
+}
+
+// DAGStep is what some nodes have in common. Of its Description, Tag, BatchName, Queue and Items are not used; Priority and
+// Retries are in its JobOptions.
+type DAGStep struct {
+	Description
+	Name           string // of the step, for messages
+	MaxJobs        int    // its nodes in the queue at a time; 0: no limit
+	RetryExitCodes []int  // codes after which a node is tried again; none: any failure. Retries are needed beside them
+	AlwaysSucceeds bool   // a failure counts as success: only the callback tells the script's return code
+	Pulls          []Pull
+}
+
+// Pull is a file of an earlier node, or several, that stay at the schedd's host.
+type Pull struct {
+	From    int    // number of the step in DAG.Steps
+	Path    string // as Output.Path; it is an output of that step, whether its Outputs name it or not
+	Several bool   // the files lie at <place of their node>/<path>, as there is more than one such node
+}
+
+// DAGNode is one job of a step. All that is a user's is in files that only the job's account can read.
+type DAGNode struct {
+	Step      int      // number of the step in DAG.Steps
+	Place     string   // <jobid> or <jobid>/<index>: where its files lie in a node that pulls from several
+	Parents   []int    // numbers of the nodes that come before
+	Variables string   // lines NAME=value
+	Pulls     [][]int  // for each of the step's pulls, the nodes that it pulls from; they come before
+	Inputs    []string // directories in InputsDir whose contents it gets; several nodes may name one
+}
+
+// DAGDir is the directory of a node's output, in that which Transfer brings for proc 0 of a DAG: its streams, and the rest as that
+// of an HTCJob's proc with outputs.
+func DAGDir(node int) string { return "n/" + strconv.Itoa(node) }
+
+// Render checks g and returns its sandbox: that of one job. Sandbox.Steps tells about the nodes. It is pure; its errors are of kind
+// Refused.
+func (g DAG) Render() (Sandbox, error) {
+	return Sandbox{}, refused("workflows: not supported")
+}
+
+// NodeTag is what the ads of a DAG's nodes carry. They have no HTCJobUID.
+type NodeTag struct {
+	UID    string // HTCWorkflowUID: metadata.uid of the HTCWorkflow
+	DAG    int    // HTCWorkflowDAG: Tag.Attempt of the DAG
+	Number int    // HTCNode: number in DAG.Nodes
+}
+
+// The names of its attributes.
+const (
+	attrWorkflow = "HTCWorkflowUID"
+	attrDAG      = "HTCWorkflowDAG"
+	attrNode     = "HTCNode"
+)
+
+// NodesConstraint matches the nodes of the DAG that has this tag, but not the DAG's own job.
+func (t Tag) NodesConstraint() string {
+	return fmt.Sprintf("%s =?= %s && %s =?= %d", attrWorkflow, classad.Quote(t.UID), attrDAG, t.Attempt)
+}
+
+// WorkflowConstraint matches the nodes of every DAG of a workflow.
+func WorkflowConstraint(uid string) string {
+	return attrWorkflow + " =?= " + classad.Quote(uid)
+}
+
+// QueueNodes is Queue for the nodes of DAGs: the Node of each job is set.
+func (c *Client) QueueNodes(ctx context.Context, id Identity, constraint string, fn func(Job) error) error {
+	return c.Queue(ctx, id, constraint, fn)
+}
+
+// HistoryNodes is History for the nodes of DAGs: the Node of each job is set.
+func (c *Client) HistoryNodes(ctx context.Context, id Identity, constraint string, b HistoryBounds, fn func(Job) error) error {
+	return c.History(ctx, id, constraint, b, fn)
+}
