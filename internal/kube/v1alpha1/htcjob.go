@@ -84,9 +84,7 @@ type HTCJobSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10000
-	// +kubebuilder:validation:XValidation:rule="self[0].all(k, size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$')) && self.all(i, i.all(k, k in self[0] || size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$')))",message="a variable's name must be letters, digits and _, at most 128, and not begin with a digit"
-	// +kubebuilder:validation:XValidation:rule="self[0].all(k, !k.matches('^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH)$|^(_CONDOR_|APPTAINER|SINGULARITY)')) && self.all(i, i.all(k, k in self[0] || !k.matches('^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH)$|^(_CONDOR_|APPTAINER|SINGULARITY)')))",message="HTCPROCID, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
-	// +kubebuilder:validation:XValidation:rule="self.map(i, i.map(k, size(k) + size(i[k]) + 2).sum()).sum() <= 262144",message="items must be at most 256 KiB and some 40,000 variables together: put them into a ConfigMap and name it in itemsFrom"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.map(i, i.map(k, size(k) + size(i[k]) + 2).sum()).sum() <= 262144",optionalOldSelf=true,message="items must be at most 256 KiB and some 40,000 variables together: put them into a ConfigMap and name it in itemsFrom"
 	Items []Item `json:"items,omitempty"`
 
 	// ItemsFrom takes the items from a table, which is read when the attempt begins.
