@@ -46,12 +46,22 @@ host: ## install the few packages that the host itself needs
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	@$(TEST_LAB)/bin/lab host
 
-# One package after the other: some of them stop the lab's parts.
+# Two labs side by side: the tests of package outage mostly wait for something to be noticed.
 .PHONY: test
-test: host ## every test: unit tests, those against the real parts in a lab of its own, the pod on a node; CONDOR=25 for HTCondor 25.14
+test: host ## every test: unit tests, those against the real parts in labs of their own, the pod on a node; CONDOR=25 for HTCondor 25.14
 	go test ./...
-	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -p 1 -parallel 8 -timeout 30m ./...
-	@$(MAKE) --no-print-directory test-node
+	@$(MAKE) --no-print-directory -j2 --output-sync=line test-lab test-outage test-node
+
+# One package after the other: some of them stop the lab's parts.
+.PHONY: test-lab
+test-lab: host ## the tests in a lab, except those of package outage
+	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
+		go test -count=1 -p 1 -parallel 8 -timeout 30m $$(go list ./... | grep -v /outage)
+
+.PHONY: test-outage
+test-outage: host ## the tests in which the lab's parts are stopped and damaged
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-outage
+	cd test && $(abspath $(TEST_LAB)-outage)/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 45m ./outage
 
 # In a lab of its own, so that neither HTCondor replaces the other.
 .PHONY: test-condor25
