@@ -53,6 +53,7 @@ type Checker struct {
 	As       func(ctx context.Context, t backend.Target) (schedd.Identity, error)
 	Now      func() time.Time
 	Observer Observer
+	Kind     ledger.Kind // of the runs in a pass
 
 	gate gate
 }
@@ -99,7 +100,7 @@ func (c *Checker) NewestKnown(t backend.Target) string { return c.gate.mark(t.Sh
 func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
 	var runs []ledger.Run
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.Runs(ledger.RunFilter{State: ledger.Submitted, Unconfirmed: true})
+		runs, err = tx.Runs(ledger.RunFilter{Kind: c.Kind, State: ledger.Submitted, Unconfirmed: true})
 		return err
 	})
 	if err != nil {

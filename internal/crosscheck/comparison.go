@@ -125,9 +125,9 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 		if k.full {
 			o.read = &p
 		}
-		changes := !unchanged || !o.repeats(was)
+		changes := !unchanged || !o.Repeats(was)
 		if !unchanged {
-			_, changes = o.apply(p)
+			_, changes = o.Apply(p)
 		}
 		switch {
 		case changes:
@@ -156,7 +156,7 @@ func (k *comparison) judgeUnstaged() {
 func (k *comparison) miss(at time.Time) {
 	o := Observation{source: FromHTCondor, at: at, absent: true, stop: k.run.Stop, evidence: noTrace}
 	for proc, p := range k.rows {
-		if _, changed := o.apply(p); changed {
+		if _, changed := o.Apply(p); changed {
 			k.observed[proc] = o
 		}
 	}

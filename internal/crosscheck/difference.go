@@ -119,7 +119,7 @@ func (k *comparison) differences() (all []Difference) {
 		if !o.absent {
 			was = *o.read
 		}
-		is, _ := o.apply(was)
+		is, _ := o.Apply(was)
 		if before, after := word(was), word(is); before != after && !becameIdle(was, is) {
 			tell(is.JobID(), before, after, o.evidence, true)
 		}
@@ -128,7 +128,7 @@ func (k *comparison) differences() (all []Difference) {
 		was := k.rows[proc]
 		is := was
 		if o, changed := k.observed[proc]; changed {
-			is, _ = o.apply(was)
+			is, _ = o.Apply(was)
 		}
 		if was.Status == ledger.StatusOpen && is.Status == ledger.StatusOpen {
 			tell(was.JobID(), word(was), "Absent", fmt.Sprintf("%s; still so after %s it is failed as Lost", noTrace, LostAfter), false)

@@ -83,8 +83,8 @@ func holdCode(j schedd.Job) string {
 	return fmt.Sprintf(" (hold code %d/%d)", j.HoldReasonCode, j.HoldReasonSubCode)
 }
 
-// repeats reports whether an ad says nothing new about an open proc of which only that state is known: the rule would change
+// Repeats reports whether an ad says nothing new about an open proc of which only that state is known: the rule would change
 // nothing.
-func (o Observation) repeats(was schedd.JobStatus) bool {
+func (o Observation) Repeats(was schedd.JobStatus) bool {
 	return o.outcome.State == schedd.OutcomeOpen && o.hold == "" && o.jobStatus == was
 }

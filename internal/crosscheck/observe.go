@@ -21,7 +21,7 @@ func Observe(tx *ledger.Tx, uid string, attempt int, observed map[int]Observatio
 		return nil, err
 	}
 	for _, was := range rows {
-		is, changed := observed[was.Proc].apply(was)
+		is, changed := observed[was.Proc].Apply(was)
 		if !changed {
 			continue
 		}
@@ -81,7 +81,7 @@ func rowsOf(tx *ledger.Tx, uid string, attempt int, procs []int) (rows []ledger.
 // ObserveRow is Observe for one row of a run, both just read in the same transaction. It returns how many of the run's procs
 // are open.
 func ObserveRow(tx *ledger.Tx, run ledger.Run, was ledger.Proc, o Observation) (open int, err error) {
-	if is, changed := o.apply(was); changed {
+	if is, changed := o.Apply(was); changed {
 		if err := tx.UpdateProc(is); err != nil {
 			return 0, err
 		}

@@ -14,7 +14,7 @@ const LostAfter = 30 * time.Second
 // Settling is how long HTCondor's queue may lag behind a job's callback. It also covers clock differences.
 const Settling = 10 * time.Second
 
-// apply is the only rule by which a proc's row changes. It is pure and idempotent, and does not depend on the order in which
+// Apply is the only rule by which a proc's row changes. It is pure and idempotent, and does not depend on the order in which
 // sources report:
 //
 //  1. A callback ends an open proc and says nothing about an ended one.
@@ -24,7 +24,7 @@ const Settling = 10 * time.Second
 //     stays ended, and HTCondor will say no more about it. Any other answer restarts the count.
 //  5. A proc that ended in any other way stays ended, unless HTCondor, asked after the row was read, still has the job:
 //     then the row was not HTCondor's word but was edited by somebody.
-func (o Observation) apply(p ledger.Proc) (ledger.Proc, bool) {
+func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	before := p
 	switch ended := p.Status != ledger.StatusOpen; {
 	case o.absent && ended && p.Source != FromCallback:

@@ -228,9 +228,11 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 // the staged files of runs it does not know: after the restore of an older ledger nothing else would. Of what is
 // staged only inputs can be there before their run is recorded, and those are read again.
 func (c *Controller) adoptOrphans(ctx context.Context) error {
-	var runs []ledger.Run
+	var runs, dags []ledger.Run
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		runs, err = tx.Runs(ledger.RunFilter{})
+		if runs, err = tx.Runs(ledger.RunFilter{}); err == nil {
+			dags, err = tx.Runs(ledger.RunFilter{Kind: ledger.Workflows})
+		}
 		return err
 	})
 	if err != nil {
@@ -239,9 +241,11 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 	if err := c.Ledger.Write(ctx, (*ledger.Tx).DropPoolSpecs); err != nil { // another write will say why htcd cannot go on
 		c.Log.Warn().Err(err).Msg("specs of pools that no run needs are still in the ledger")
 	}
-	staged := make(map[string]bool, len(runs))
-	for _, run := range runs {
+	staged := make(map[string]bool, len(runs)+len(dags))
+	for _, run := range slices.Concat(runs, dags) {
 		staged[filepath.Base(run.TempDir)] = true
+	}
+	for _, run := range runs {
 		if c.Namespace == "" || run.Namespace == c.Namespace {
 			c.routine.Add(run.Namespace + "/" + run.Name)
 		}

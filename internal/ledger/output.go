@@ -33,14 +33,14 @@ func (tx *Tx) Output(uid string, attempt int) (OutputCounts, error) {
 	return c, nil
 }
 
-// UnfetchedRuns returns the runs with completed procs whose output is still to be fetched and has a destination.
+// UnfetchedRuns returns the runs of HTCJobs with completed procs whose output is still to be fetched and has a destination.
 func (tx *Tx) UnfetchedRuns() ([]Run, error) {
 	var runs []Run
 	err := tx.query(func(row scanner) error {
 		r, err := scanRun(row)
 		runs = append(runs, r)
 		return err
-	}, `SELECT `+runColumns+` FROM runs WHERE outputDir <> '' AND EXISTS
+	}, `SELECT `+runColumns+` FROM runs WHERE `+ofHTCJobs+` AND outputDir <> '' AND EXISTS
 		(SELECT 1 FROM htcjobs WHERE run = runs.id AND jobStatus = 4 AND fetched = 0) ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("runs with unfetched output: %w", err)

@@ -19,7 +19,7 @@ type PoolUse struct {
 // poolUse finds the runs of a pool by the index runs_pool, and a few rows of tallies for each.
 const poolUse = `SELECT r.namespace, r.collector, r.schedd, coalesce(t.status, 0), coalesce(t.jobStatus, 0), sum(coalesce(t.n, r.procs))
 	FROM runs r LEFT JOIN tallies t ON t.run = r.id AND t.n > 0 AND (t.status = 1 OR t.jobStatus = 0)
-	WHERE r.pool = ? AND r.confirmed = 0 AND (r.state = 'Intent' OR r.state = 'Submitted' AND t.n > 0)
+	WHERE r.` + ofHTCJobs + ` AND r.pool = ? AND r.confirmed = 0 AND (r.state = 'Intent' OR r.state = 'Submitted' AND t.n > 0)
 	GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3`
 
 // Open returns how many there are.
@@ -88,7 +88,7 @@ func (tx *Tx) SentSince(after time.Time) ([]Sent, error) {
 		s.At = fromMillis(at)
 		all = append(all, s)
 		return nil
-	}, `SELECT pool, procs, submitted FROM runs WHERE submitted > ? ORDER BY submitted`, millis(after))
+	}, `SELECT pool, procs, submitted FROM runs WHERE `+ofHTCJobs+` AND submitted > ? ORDER BY submitted`, millis(after))
 	if err != nil {
 		return nil, fmt.Errorf("list recent submissions: %w", err)
 	}

@@ -137,13 +137,13 @@ func (tx *Tx) Proc(uid string, attempt, proc int) (Proc, error) {
 	return p, nil
 }
 
-// ProcByJobID finds a proc by the name in a callback; ErrNotFound also if jobID is no "cluster.proc". If two schedds
+// ProcByJobID finds a proc of an HTCJob by the name in a callback; ErrNotFound also if jobID is no "cluster.proc". If two schedds
 // gave the same cluster id to runs of one name, it returns the run with that token, otherwise the newer one: the caller
 // must check the token.
 func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc, error) {
 	p, err := Proc{}, ErrNotFound
 	if cluster, proc, ok := splitJobID(jobID); ok {
-		p, err = scanProc(tx.queryRow(selectProc+`WHERE r.namespace = ? AND r.name = ? AND r.cluster = ? AND p.proc = ?
+		p, err = scanProc(tx.queryRow(selectProc+`WHERE r.`+ofHTCJobs+` AND r.namespace = ? AND r.name = ? AND r.cluster = ? AND p.proc = ?
 			ORDER BY r.tokenHash IS ? DESC, r.id DESC LIMIT 1`, namespace, name, cluster, proc, tokenHash))
 	}
 	if err != nil {

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Run is one sending of one HTCJob: the row that is written before
+// Run is one sending of one HTCJob, or one DAG of a workflow: the row that is written before
 // condor_submit starts and from then on decides whether something was sent.
 type Run struct {
+	Kind         Kind
 	UID          string // of the HTCJob object
-	Attempt      int    // counts from 1 for a UID
+	Attempt      int    // counts from 1 for a UID; the DAGs of a workflow over all its attempts
 	Namespace    string
 	Name         string
 	Generation   int64 // of the spec that was sent
@@ -54,8 +55,20 @@ const (
 	Removed   RunState = "Removed"   // a successful answer showed nothing of it alive
 )
 
-// RunFilter narrows Runs; the zero value means every run.
+// Kind is what a run is of. It is stored as text.
+type Kind string
+
+const (
+	HTCJobs   Kind = ""
+	Workflows Kind = "workflow" // its only proc is DAGMan's job
+)
+
+// ofHTCJobs is true for the runs of HTCJobs. Kinds are written out, so that indexes can serve.
+const ofHTCJobs = `kind = ''`
+
+// RunFilter narrows Runs; the zero value means every run of HTCJobs.
 type RunFilter struct {
+	Kind        Kind
 	Namespace   string   // empty: any
 	Name        string   // empty: any
 	State       RunState // empty: any
@@ -64,16 +77,16 @@ type RunFilter struct {
 
 const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
 	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir, restored,
-	inputsDigest, secretInputs, itemsDigest, pool, poolSpec, effective`
+	inputsDigest, secretInputs, itemsDigest, pool, poolSpec, effective, kind`
 
 // InsertRun adds a run; ErrExists if its UID already has that attempt.
 func (tx *Tx) InsertRun(r Run) error {
 	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
 		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
 		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
 		millis(r.Checked), r.Deferred, r.Confirmed, r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored,
-		r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective)
+		r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective, string(r.Kind))
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
@@ -83,7 +96,7 @@ func (tx *Tx) InsertRun(r Run) error {
 	return nil
 }
 
-// UpdateRun writes everything of a run except its key (UID, Attempt, Namespace, Name) and Created; ErrNotFound if there
+// UpdateRun writes everything of a run except its key (UID, Attempt, Namespace, Name), Kind and Created; ErrNotFound if there
 // is no such run. The rows of its procs are not changed.
 func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
@@ -123,7 +136,10 @@ func (tx *Tx) LatestRun(uid string) (Run, error) {
 
 // Runs returns the runs that match f, oldest first.
 func (tx *Tx) Runs(f RunFilter) ([]Run, error) {
-	where, args := `TRUE`, []any{}
+	where, args := ofHTCJobs, []any{}
+	if f.Kind == Workflows {
+		where = `kind = 'workflow'`
+	}
 	if f.Namespace != "" {
 		where, args = where+` AND namespace = ?`, append(args, f.Namespace)
 	}
@@ -139,7 +155,7 @@ func (tx *Tx) Runs(f RunFilter) ([]Run, error) {
 	return tx.runsWhere("", where, args...)
 }
 
-// runsWhere returns the runs that satisfy a condition, oldest first; which says for errors what runs these are.
+// runsWhere returns the runs, of whatever kind, that satisfy a condition, oldest first; which says for errors what runs these are.
 func (tx *Tx) runsWhere(which, where string, args ...any) ([]Run, error) {
 	var runs []Run
 	err := tx.query(func(row scanner) error {
@@ -178,7 +194,7 @@ func scanRun(row scanner) (Run, error) {
 	err := row.Scan(&r.UID, &r.Attempt, &r.Namespace, &r.Name, &r.Generation, &r.State, &r.Reason, &r.Message,
 		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked,
 		&r.Deferred, &r.Confirmed, &r.SpecHash, &r.Rerun, &r.Stop, &r.Collector, &r.Secret, &r.OutputDir, &r.Restored,
-		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest, &r.Pool, &r.PoolSpec, &r.Effective)
+		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest, &r.Pool, &r.PoolSpec, &r.Effective, &r.Kind)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, ErrNotFound
 	}

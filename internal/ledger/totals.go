@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// Totals counts the procs of all runs in one pass over the table tallies, which has a few rows for each run.
+// Totals counts the procs of all HTCJobs in one pass over the table tallies, which has a few rows for each run.
 func (tx *Tx) Totals() (Counts, error) {
 	var c Counts
 	err := tx.queryRow(`SELECT coalesce(sum(n) FILTER (WHERE status = 1), 0), coalesce(sum(n) FILTER (WHERE status = 4), 0),
 			coalesce(sum(n) FILTER (WHERE status = 7), 0), coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 1), 0),
 			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus IN (2, 6, 7)), 0),
-			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 5), 0) FROM tallies`).
+			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 5), 0) FROM tallies
+			WHERE run NOT IN (SELECT id FROM runs WHERE kind = 'workflow')`).
 		Scan(&c.Active, &c.Succeeded, &c.Failed, &c.Idle, &c.Running, &c.Held)
 	if err != nil {
 		return Counts{}, fmt.Errorf("count procs: %w", err)
@@ -19,7 +20,7 @@ func (tx *Tx) Totals() (Counts, error) {
 	return c, nil
 }
 
-// OpenAt sums up the runs at one schedd whose end HTCondor has not confirmed.
+// OpenAt sums up the runs of HTCJobs at one schedd whose end HTCondor has not confirmed.
 type OpenAt struct {
 	Collector, Schedd string
 	Runs              int
@@ -39,7 +40,7 @@ func (tx *Tx) OpenRuns() ([]OpenAt, error) {
 		all = append(all, o)
 		return nil
 	}, `SELECT collector, schedd, count(*), min(max(checked, submitted)) FROM runs
-		WHERE confirmed = 0 AND state = 'Submitted' GROUP BY collector, schedd ORDER BY collector, schedd`)
+		WHERE `+ofHTCJobs+` AND confirmed = 0 AND state = 'Submitted' GROUP BY collector, schedd ORDER BY collector, schedd`)
 	if err != nil {
 		return nil, fmt.Errorf("sum up open runs: %w", err)
 	}
@@ -52,7 +53,7 @@ type OpenProcs struct {
 	Procs             int
 }
 
-// OpenProcs counts, for every schedd, the open procs of all runs.
+// OpenProcs counts, for every schedd, the open procs of all HTCJobs.
 func (tx *Tx) OpenProcs() ([]OpenProcs, error) {
 	var all []OpenProcs
 	err := tx.query(func(row scanner) error {
@@ -62,18 +63,18 @@ func (tx *Tx) OpenProcs() ([]OpenProcs, error) {
 		return err
 	}, `SELECT r.collector, r.schedd, sum(coalesce(t.n, r.procs))
 		FROM runs r LEFT JOIN tallies t ON t.run = r.id AND t.n > 0 AND (t.status = 1 OR t.jobStatus = 0)
-		WHERE r.confirmed = 0 AND (r.state = 'Intent' OR r.state = 'Submitted' AND t.n > 0) GROUP BY 1, 2 ORDER BY 1, 2`)
+		WHERE r.`+ofHTCJobs+` AND r.confirmed = 0 AND (r.state = 'Intent' OR r.state = 'Submitted' AND t.n > 0) GROUP BY 1, 2 ORDER BY 1, 2`)
 	if err != nil {
 		return nil, fmt.Errorf("count open procs of every schedd: %w", err)
 	}
 	return all, nil
 }
 
-// UnfetchedProcs counts the completed procs of all runs whose output is still to be fetched and has a destination.
+// UnfetchedProcs counts the completed procs of all HTCJobs whose output is still to be fetched and has a destination.
 func (tx *Tx) UnfetchedProcs() (int, error) {
 	var n int
 	err := tx.queryRow(`SELECT count(*) FROM htcjobs p JOIN runs r ON r.id = p.run
-		WHERE p.jobStatus = 4 AND p.fetched = 0 AND p.run IS NOT NULL AND r.outputDir <> ''`).Scan(&n)
+		WHERE p.jobStatus = 4 AND p.fetched = 0 AND p.run IS NOT NULL AND r.outputDir <> '' AND r.` + ofHTCJobs).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count unfetched output: %w", err)
 	}

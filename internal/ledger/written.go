@@ -139,14 +139,14 @@ func (tx *Tx) Pushes(uid string, attempt int) (PushCounts, error) {
 	return c, nil
 }
 
-// UnpushedRuns returns the runs with outputs that are to be pushed.
+// UnpushedRuns returns the runs of HTCJobs with outputs that are to be pushed.
 func (tx *Tx) UnpushedRuns() ([]Run, error) {
 	var runs []Run
 	err := tx.query(func(row scanner) error {
 		r, err := scanRun(row)
 		runs = append(runs, r)
 		return err
-	}, `SELECT `+runColumns+` FROM runs WHERE id IN (SELECT run FROM written WHERE push = 1) ORDER BY id`)
+	}, `SELECT `+runColumns+` FROM runs WHERE `+ofHTCJobs+` AND id IN (SELECT run FROM written WHERE push = 1) ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("runs with outputs to be pushed: %w", err)
 	}

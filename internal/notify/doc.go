@@ -10,6 +10,12 @@
 //
 //	{"name": "zero", "namespace": "default", "jobid": "884426.0", "retcode": 0}
 //
+// and, from a job of a workflow's DAG, whose name then is the workflow's,
+//
+//	"node": 17, "exit": 0, "stderr": "the last 4 KiB of what a failed one wrote"
+//
+// where exit is what HTCondor sees in place of retcode.
+//
 // retcode is an integer from 0 to 255, as number or as string: what a shell
 // has in $?. A job that a signal ended has 128 and the signal's number there;
 // anything outside that range came from no shell and is refused. Unknown members

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
+	"reflect"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
@@ -23,6 +25,14 @@ type Callback struct {
 	Namespace string
 	JobID     string // cluster.proc, as HTCondor prints it
 	Retcode   int    // 0 to 255
+	Node      *Node  // nil: the job is not one of a workflow's DAG
+}
+
+// Node is what only a job of a DAG reports.
+type Node struct {
+	Number int    // in the DAG, from 0
+	Exit   int    // what the job ends with, and HTCondor sees, instead of Retcode: 0 to 255
+	Stderr string // the end of its standard error; empty: it has succeeded, or wrote nothing
 }
 
 // data is the Callback in the event's form.
@@ -31,11 +41,15 @@ type data struct {
 	Namespace string          `json:"namespace"`
 	JobID     string          `json:"jobid"`
 	Retcode   json.RawMessage `json:"retcode"` // a number or a string
+	Node      *int            `json:"node,omitempty"`
+	Exit      *int            `json:"exit,omitempty"` // absent: the same as retcode
+	Stderr    string          `json:"stderr,omitempty"`
 }
 
 const (
 	maxRetcode = 255
-	maxName    = 253 // checked separately: {0,251} in the expression takes 0.2 MB
+	maxStderr  = 4 << 10 // bytes of its end that are kept
+	maxName    = 253     // checked separately: {0,251} in the expression takes 0.2 MB
 )
 
 var (
@@ -54,6 +68,12 @@ func (c Callback) check() error {
 		return fmt.Errorf(`data.jobid %.100q is not a job id such as "884426.0"`, c.JobID)
 	case c.Retcode < 0 || c.Retcode > maxRetcode:
 		return fmt.Errorf("data.retcode %d is not from 0 to %d", c.Retcode, maxRetcode)
+	case c.Node == nil:
+		return nil
+	case c.Node.Number < 0:
+		return fmt.Errorf("data.node %d is not the number of a node", c.Node.Number)
+	case c.Node.Exit < 0 || c.Node.Exit > maxRetcode:
+		return fmt.Errorf("data.exit %d is not from 0 to %d", c.Node.Exit, maxRetcode)
 	}
 	return nil
 }
@@ -107,7 +127,11 @@ func decodeData(raw []byte) (Callback, error) {
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {
 		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && kind.Field != "" {
-			return Callback{}, fmt.Errorf("data.%s is a %s and should be a string", kind.Field, kind.Value)
+			want := "a string"
+			if kind.Type.Kind() == reflect.Int {
+				want = "an integer"
+			}
+			return Callback{}, fmt.Errorf("data.%s is a %s and should be %s", kind.Field, kind.Value, want)
 		} else if ok {
 			return Callback{}, fmt.Errorf("the event's data is a JSON %s and should be an object", kind.Value)
 		}
@@ -118,7 +142,21 @@ func decodeData(raw []byte) (Callback, error) {
 		return Callback{}, err
 	}
 	c := Callback{Name: d.Name, Namespace: d.Namespace, JobID: d.JobID, Retcode: retcode}
+	if d.Node != nil {
+		c.Node = &Node{Number: *d.Node, Exit: retcode, Stderr: tail(d.Stderr)}
+		if d.Exit != nil {
+			c.Node.Exit = *d.Exit
+		}
+	}
 	return c, c.check()
+}
+
+// tail returns the end of a job's standard error as far as it is kept.
+func tail(stderr string) string {
+	if len(stderr) > maxStderr {
+		stderr = strings.ToValidUTF8(stderr[len(stderr)-maxStderr:], "")
+	}
+	return stderr
 }
 
 // decodeRetcode takes an integer in plain decimals, quoted or not.
@@ -148,7 +186,11 @@ func encode(c Callback, now time.Time) ([]byte, error) {
 	e.SetID(rand.Text())
 	e.SetTime(now)
 	retcode := json.RawMessage(strconv.Itoa(c.Retcode))
-	if err := e.SetData(event.ApplicationJSON, data{c.Name, c.Namespace, c.JobID, retcode}); err != nil {
+	d := data{Name: c.Name, Namespace: c.Namespace, JobID: c.JobID, Retcode: retcode}
+	if c.Node != nil {
+		d.Node, d.Exit, d.Stderr = &c.Node.Number, &c.Node.Exit, tail(c.Node.Stderr)
+	}
+	if err := e.SetData(event.ApplicationJSON, d); err != nil {
 		return nil, err
 	}
 	return json.Marshal(e)

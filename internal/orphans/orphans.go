@@ -44,6 +44,7 @@ type Ledger interface {
 // Guard protects what must not be removed. Set its fields before its first use.
 type Guard struct {
 	Ledger    Ledger
+	Kind      ledger.Kind
 	Namespace string // the one whose HTCJobs are checked; empty: all
 	// There lists the UIDs of the HTCJobs that the apiserver has.
 	There func(context.Context) (map[string]bool, error)
@@ -155,7 +156,7 @@ func (g *Guard) look(ctx context.Context, write bool) (kept []ledger.Run, few ma
 
 func (g *Guard) read(ctx context.Context) (runs []ledger.Run, orphans map[string]bool, err error) {
 	err = g.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		if runs, err = tx.Runs(ledger.RunFilter{Namespace: g.Namespace}); err == nil {
+		if runs, err = tx.Runs(ledger.RunFilter{Kind: g.Kind, Namespace: g.Namespace}); err == nil {
 			orphans, err = tx.Orphans()
 		}
 		return err

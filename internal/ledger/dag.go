@@ -1,0 +1,47 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+)
+
+// OpenDAGs returns the DAGs that were sent and have nodes of which HTCondor has not confirmed the end.
+func (tx *Tx) OpenDAGs() ([]Run, error) {
+	return tx.runsWhere(" of workflows with open nodes", `kind = 'workflow' AND state = 'Submitted' AND (
+		EXISTS (SELECT 1 FROM nodes p WHERE p.run = runs.id AND p.status = 1 AND p.cluster = 0) OR
+		EXISTS (SELECT 1 FROM nodes p WHERE p.run = runs.id AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0))`)
+}
+
+// Verdict is what becomes of nodes that no job was ever seen of.
+type Verdict struct {
+	Status  Status
+	Reason  string
+	Message string
+	Source  string
+	At      time.Time
+}
+
+// EndWaiting gives a verdict on the waiting nodes of a DAG, from a number on and limited in number, in the order of their numbers. It returns how
+// many these were.
+func (tx *Tx) EndWaiting(uid string, attempt int, v Verdict, limit int) (int, error) {
+	n, err := tx.exec(`UPDATE nodes SET status = ?, reason = ?, message = ?, source = ?, changed = ? WHERE run = `+runID+` AND node IN
+		(SELECT p.node FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0 ORDER BY p.node LIMIT ?)`,
+		int(v.Status), v.Reason, v.Message, v.Source, millis(v.At), uid, attempt, uid, attempt, limit)
+	if err != nil {
+		return 0, fmt.Errorf("end waiting nodes of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return int(n), nil
+}
+
+// EndFirstWaiting gives a verdict on the first waiting node of each sequence that has not failed, from a sequence on and limited in number. It
+// returns how many these were.
+func (tx *Tx) EndFirstWaiting(uid string, attempt int, v Verdict, limit int) (int, error) {
+	n, err := tx.exec(`UPDATE nodes SET status = ?, reason = ?, message = ?, source = ?, changed = ? WHERE run = `+runID+` AND node IN
+		(SELECT min(p.node) FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0 AND p.sequence NOT IN
+			(SELECT s.sequence FROM sequences s WHERE s.run = p.run AND s.failed > 0) GROUP BY p.sequence LIMIT ?)`,
+		int(v.Status), v.Reason, v.Message, v.Source, millis(v.At), uid, attempt, uid, attempt, limit)
+	if err != nil {
+		return 0, fmt.Errorf("end first waiting nodes of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return int(n), nil
+}

@@ -1,0 +1,212 @@
+package ledger
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// AllSequences is the sequence of a node that is one for all of them.
+const AllSequences = -1
+
+// Place is where a node stands in its workflow.
+type Place struct {
+	Step     int // in spec.steps, from 0; finally comes after the last
+	Sequence int // from 0, or AllSequences
+	Item     int // counts the parallel jobs of that step and sequence, from 0
+}
+
+// Node is one job of a DAG, and its place. Its Proc is as that of an HTCJob, except that its cluster is its own, 0 while no job of it
+// was seen, and its number always 0; Name is that of the workflow.
+type Node struct {
+	Proc
+	Place
+	Number   int    // in the DAG, from 0
+	Claimed  bool   // only a callback has named its cluster
+	StepName string // as the DAG was sent
+	Deferred bool   // as its Step is
+}
+
+// Waiting reports whether no job of the node was seen yet.
+func (n Node) Waiting() bool { return n.Status == StatusOpen && n.Cluster == 0 }
+
+// StatusFutile is that of a node that will never run, because one before it failed or its DAG was removed.
+const StatusFutile Status = 8
+
+// NodeFilter narrows Nodes; the zero value means every node of the run.
+type NodeFilter struct {
+	Status      Status // 0: any
+	JobStatus   int    // HTCondor's, 0: any
+	Step        *int   // nil: any
+	Sequence    *int   // nil: any
+	Waiting     bool   // only those of which no job was seen yet
+	Unconfirmed bool   // only those of which a job was seen that is open, or ended only by a callback
+	Changed     bool   // only those that UnchangedNodes does not show
+	Unfetched   bool   // only completed ones whose output is still to be fetched
+	From        int    // the first number wanted
+	Limit       int    // most rows, 0: all
+}
+
+const nodeColumns = `r.uid, r.attempt, r.namespace, r.name, p.cluster, 0, p.status, p.jobStatus, p.exitCode, p.exitSignal, p.reason, p.message,
+	p.source, p.absent, p.changed, p.checked, p.fetched, p.stderr,
+	p.claimed, p.node, p.step, p.sequence, p.item, s.name, s.deferred`
+
+const selectNode = `SELECT ` + nodeColumns + ` FROM runs r JOIN nodes p ON p.run = r.id JOIN steps s ON s.run = r.id AND s.step = p.step `
+
+// nodesAtOnce is how many are inserted by one statement.
+const nodesAtOnce = 1000
+
+// InsertNodes adds the steps of a DAG and its nodes, numbered from 0, all waiting, dated r.Created. r must be in the ledger
+// (ErrNotFound) and be of a workflow; ErrExists if it already has nodes.
+func (tx *Tx) InsertNodes(r Run, steps []Step, nodes []Place) error {
+	if err := tx.insertNodes(r, steps, nodes); err != nil {
+		return fmt.Errorf("insert %d nodes of run %s attempt %d: %w", len(nodes), r.UID, r.Attempt, err)
+	}
+	return nil
+}
+
+func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
+	var id int64
+	var there bool
+	err := tx.queryRow(`SELECT id, EXISTS (SELECT 1 FROM nodes WHERE run = runs.id) FROM runs WHERE uid = ? AND attempt = ? AND kind = ?`,
+		r.UID, r.Attempt, string(Workflows)).Scan(&id, &there)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return ErrNotFound
+	case err != nil:
+		return err
+	case there:
+		return ErrExists
+	case len(nodes) == 0:
+		return errors.New("a DAG without nodes cannot be")
+	}
+	known := make(map[int]bool, len(steps))
+	for _, s := range steps {
+		known[s.Number] = true
+		if _, err := tx.exec(`INSERT INTO steps (run, step, name, deferred) VALUES (?, ?, ?, ?)`, id, s.Number, s.Name, s.Deferred); err != nil {
+			return err
+		}
+	}
+	for from := 0; from < len(nodes); from += nodesAtOnce {
+		some := nodes[from:min(from+nodesAtOnce, len(nodes))]
+		places := make([][3]int, len(some))
+		for i, at := range some {
+			if !known[at.Step] {
+				return fmt.Errorf("node %d is of step %d, which is not of this DAG", from+i, at.Step)
+			}
+			places[i] = [3]int{at.Step, at.Sequence, at.Item}
+		}
+		text, err := json.Marshal(places)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.exec(`INSERT INTO nodes (run, node, step, sequence, item, changed)
+			SELECT ?, ? + key, value ->> 0, value ->> 1, value ->> 2, ? FROM json_each(?)`, id, from, millis(r.Created), string(text)); err != nil {
+			return err
+		}
+	}
+	return tx.tallyNodes(id)
+}
+
+// UpdateNode writes the cluster of a node, Claimed and the mutable fields of its Proc; ErrNotFound if there is no such row.
+func (tx *Tx) UpdateNode(n Node) error {
+	changed, err := tx.exec(`UPDATE nodes SET cluster = ?, claimed = ?, status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
+		message = ?, source = ?, absent = ?, changed = ?, checked = ?, fetched = ?, stderr = ? WHERE run = `+runID+` AND node = ?`,
+		n.Cluster, n.Claimed, int(n.Status), n.JobStatus, n.ExitCode, n.Signal, n.Reason, n.Message, n.Source, n.Absent,
+		millis(n.Changed), millis(n.Checked), int(n.Fetched), n.Stderr, n.UID, n.Attempt, n.Number)
+	if err == nil && changed == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("update node %d of run %s attempt %d: %w", n.Number, n.UID, n.Attempt, err)
+	}
+	return nil
+}
+
+// Node returns one node of a DAG, or ErrNotFound.
+func (tx *Tx) Node(uid string, attempt, number int) (Node, error) {
+	n, err := scanNode(tx.queryRow(selectNode+`WHERE r.uid = ? AND r.attempt = ? AND p.node = ?`, uid, attempt, number))
+	if errors.Is(err, sql.ErrNoRows) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Node{}, fmt.Errorf("node %d of run %s attempt %d: %w", number, uid, attempt, err)
+	}
+	return n, nil
+}
+
+// Nodes returns the nodes of a DAG that match f, in the order of their numbers. Ask in pages, as for Procs.
+func (tx *Tx) Nodes(uid string, attempt int, f NodeFilter) ([]Node, error) {
+	where, args := f.where([]any{uid, attempt})
+	var nodes []Node
+	err := tx.query(func(row scanner) error {
+		n, err := scanNode(row)
+		nodes = append(nodes, n)
+		return err
+	}, selectNode+`WHERE r.uid = ? AND r.attempt = ?`+where+` ORDER BY p.node LIMIT ? + 0`, args...)
+	if err != nil {
+		return nil, fmt.Errorf("nodes of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return nodes, nil
+}
+
+// where adds the filter's conditions, and its arguments up to the limit. States are written out, not bound, so that the partial
+// indexes can serve.
+func (f NodeFilter) where(args []any) (string, []any) {
+	where, args := ` AND p.node >= ? + 0`, append(args, f.From)
+	if f.Status != 0 {
+		where += fmt.Sprintf(` AND p.status = %d`, int(f.Status))
+	}
+	if f.JobStatus != 0 {
+		where, args = where+` AND p.jobStatus = ?`, append(args, f.JobStatus)
+	}
+	if f.Step != nil {
+		where, args = where+` AND p.step = ?`, append(args, *f.Step)
+	}
+	if f.Sequence != nil {
+		where, args = where+` AND p.sequence = ?`, append(args, *f.Sequence)
+	}
+	if f.Waiting {
+		where += ` AND p.status = 1 AND p.cluster = 0`
+	}
+	if f.Unconfirmed {
+		where += ` AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0`
+	}
+	if f.Unfetched {
+		where += ` AND p.jobStatus = 4 AND p.fetched = 0`
+	}
+	if f.Changed {
+		where += ` AND NOT ` + unchanged
+	}
+	limit := f.Limit
+	if limit <= 0 {
+		limit = -1
+	}
+	return where, append(args, limit)
+}
+
+// UnchangedNodes is Unchanged for the nodes of a DAG.
+func (tx *Tx) UnchangedNodes(uid string, attempt, from, limit int, fn func(number, cluster, jobStatus int)) error {
+	err := tx.query(func(row scanner) error {
+		var number, cluster, jobStatus int
+		err := row.Scan(&number, &cluster, &jobStatus)
+		fn(number, cluster, jobStatus)
+		return err
+	}, `SELECT p.node, p.cluster, p.jobStatus FROM nodes p WHERE p.run = `+runID+` AND p.node >= ? + 0 AND p.cluster > 0 AND `+unchanged+`
+		ORDER BY p.node LIMIT ? + 0`, uid, attempt, from, limit)
+	if err != nil {
+		return fmt.Errorf("unchanged nodes of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return nil
+}
+
+func scanNode(row scanner) (Node, error) {
+	var n Node
+	var changed, checked int64
+	err := row.Scan(&n.UID, &n.Attempt, &n.Namespace, &n.Name, &n.Cluster, &n.Proc.Proc, &n.Status, &n.JobStatus, &n.ExitCode, &n.Signal,
+		&n.Reason, &n.Message, &n.Source, &n.Absent, &changed, &checked, &n.Fetched, &n.Stderr,
+		&n.Claimed, &n.Number, &n.Step, &n.Sequence, &n.Item, &n.StepName, &n.Deferred)
+	n.Changed, n.Checked = fromMillis(changed), fromMillis(checked)
+	return n, err
+}

@@ -1,0 +1,106 @@
+package ledger
+
+import "fmt"
+
+// NodeCounts are nodes by their state. Idle, Running and Held are parts of Active, as is what waits for a node before it or has not been
+// asked about yet.
+type NodeCounts struct {
+	Counts
+	Futile int
+}
+
+// Total returns how many there are.
+func (c NodeCounts) Total() int { return c.Active + c.Succeeded + c.Failed + c.Futile }
+
+// StepCounts are the nodes of one step.
+type StepCounts struct {
+	Step
+	NodeCounts
+}
+
+// SequenceCounts are the sequences of a DAG by their state. One of which a node has failed, or is futile, has failed; one of which all nodes
+// have succeeded has succeeded.
+type SequenceCounts struct{ Active, Succeeded, Failed int }
+
+// tallyNodes counts the nodes that were just inserted; from now on triggers do.
+func (tx *Tx) tallyNodes(run int64) error {
+	for _, statement := range []string{
+		`INSERT INTO nodeTallies SELECT run, step, status, jobStatus, count(*) FROM nodes WHERE run = ? GROUP BY step, status, jobStatus`,
+		`INSERT INTO sequences (run, sequence, open, failed) SELECT run, sequence, count(*), 0 FROM nodes WHERE run = ? AND sequence >= 0 GROUP BY sequence`,
+		`INSERT INTO sequenceTallies SELECT run, status, count(*) FROM sequences WHERE run = ? GROUP BY status`,
+	} {
+		if _, err := tx.exec(statement, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NodeCounts counts the nodes of a DAG, step by step in the order of their numbers. It reads a few rows for each step.
+func (tx *Tx) NodeCounts(uid string, attempt int) ([]StepCounts, error) {
+	var all []StepCounts
+	err := tx.query(func(row scanner) error {
+		var s Step
+		var status Status
+		var jobStatus, n int
+		if err := row.Scan(&s.Number, &s.Name, &s.Deferred, &status, &jobStatus, &n); err != nil {
+			return err
+		}
+		if last := len(all) - 1; last < 0 || all[last].Number != s.Number {
+			all = append(all, StepCounts{Step: s})
+		}
+		c := &all[len(all)-1].NodeCounts
+		c.add(status, jobStatus, n)
+		if status == StatusFutile {
+			c.Futile += n
+		}
+		return nil
+	}, `SELECT s.step, s.name, s.deferred, t.status, t.jobStatus, t.n FROM steps s JOIN nodeTallies t ON t.run = s.run AND t.step = s.step
+		WHERE s.run = `+runID+` ORDER BY s.step`, uid, attempt)
+	if err != nil {
+		return nil, fmt.Errorf("count nodes of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return all, nil
+}
+
+// SequenceCounts counts the sequences of a DAG. It reads at most three rows.
+func (tx *Tx) SequenceCounts(uid string, attempt int) (SequenceCounts, error) {
+	var c SequenceCounts
+	err := tx.query(func(row scanner) error {
+		var status Status
+		var n int
+		if err := row.Scan(&status, &n); err != nil {
+			return err
+		}
+		switch status {
+		case StatusOpen:
+			c.Active = n
+		case StatusSucceeded:
+			c.Succeeded = n
+		case StatusFailed:
+			c.Failed = n
+		}
+		return nil
+	}, `SELECT status, n FROM sequenceTallies WHERE run = `+runID, uid, attempt)
+	if err != nil {
+		return SequenceCounts{}, fmt.Errorf("count sequences of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return c, nil
+}
+
+// Sequences returns the sequences of a DAG that are in a state (StatusOpen, StatusSucceeded or StatusFailed), from a number on and limited in number,
+// in their order.
+func (tx *Tx) Sequences(uid string, attempt int, status Status, from, limit int) ([]int, error) {
+	var all []int
+	err := tx.query(func(row scanner) error {
+		var sequence int
+		err := row.Scan(&sequence)
+		all = append(all, sequence)
+		return err
+	}, `SELECT sequence FROM sequences WHERE run = `+runID+` AND sequence >= ? AND status = ? ORDER BY sequence LIMIT ?`,
+		uid, attempt, from, int(status), limit)
+	if err != nil {
+		return nil, fmt.Errorf("sequences of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return all, nil
+}
