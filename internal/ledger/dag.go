@@ -21,8 +21,7 @@ type Verdict struct {
 	At      time.Time
 }
 
-// EndWaiting gives a verdict on the waiting nodes of a DAG, from a number on and limited in number, in the order of their numbers. It returns how
-// many these were.
+// EndWaiting gives a verdict on the first waiting nodes of a DAG, limited in number. It returns how many these were.
 func (tx *Tx) EndWaiting(uid string, attempt int, v Verdict, limit int) (int, error) {
 	n, err := tx.exec(`UPDATE nodes SET status = ?, reason = ?, message = ?, source = ?, changed = ? WHERE run = `+runID+` AND node IN
 		(SELECT p.node FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0 ORDER BY p.node LIMIT ?)`,
@@ -33,12 +32,15 @@ func (tx *Tx) EndWaiting(uid string, attempt int, v Verdict, limit int) (int, er
 	return int(n), nil
 }
 
-// EndFirstWaiting gives a verdict on the first waiting node of each sequence that has not failed, from a sequence on and limited in number. It
-// returns how many these were.
+// EndFirstWaiting gives a verdict on the first waiting node of each sequence that has not failed, limited in number. It returns how many these
+// were. Nodes of all sequences are one more sequence, which has failed if any other has.
 func (tx *Tx) EndFirstWaiting(uid string, attempt int, v Verdict, limit int) (int, error) {
 	n, err := tx.exec(`UPDATE nodes SET status = ?, reason = ?, message = ?, source = ?, changed = ? WHERE run = `+runID+` AND node IN
-		(SELECT min(p.node) FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0 AND p.sequence NOT IN
-			(SELECT s.sequence FROM sequences s WHERE s.run = p.run AND s.failed > 0) GROUP BY p.sequence LIMIT ?)`,
+		(SELECT min(p.node) FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0
+			AND p.sequence NOT IN (SELECT s.sequence FROM sequences s WHERE s.run = p.run AND s.failed > 0)
+			AND (p.sequence >= 0 OR NOT EXISTS (SELECT 1 FROM nodeTallies t WHERE t.run = p.run AND t.status > 4 AND t.n > 0)
+				AND NOT EXISTS (SELECT 1 FROM nodes q WHERE q.run = p.run AND q.status = 1 AND q.cluster = 0 AND q.sequence >= 0))
+			GROUP BY p.sequence LIMIT ?)`,
 		int(v.Status), v.Reason, v.Message, v.Source, millis(v.At), uid, attempt, uid, attempt, limit)
 	if err != nil {
 		return 0, fmt.Errorf("end first waiting nodes of run %s attempt %d: %w", uid, attempt, err)
