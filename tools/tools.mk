@@ -29,5 +29,6 @@ check-generated: ## fail when make generate would change a file
 	diff -u $(TYPES)/zz_generated.deepcopy.go $$dir/zz_generated.deepcopy.go && \
 	diff -u deploy/base/crd/htc.cern.ch_htcjobs.yaml $$dir/htc.cern.ch_htcjobs.yaml && \
 	diff -u deploy/base/crd/htc.cern.ch_htcpools.yaml $$dir/htc.cern.ch_htcpools.yaml && \
+	diff -u deploy/base/crd/htc.cern.ch_htcworkflows.yaml $$dir/htc.cern.ch_htcworkflows.yaml && \
 	go run ./cmd/htcd settings >$$dir/settings.md && diff -u docs/settings.md $$dir/settings.md || \
 	{ echo "generated files are out of date: run make generate" >&2; exit 1; }

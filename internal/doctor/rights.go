@@ -36,8 +36,10 @@ func Rights(p Place) []Right {
 			all = append(all, Right{verb, group, resource, subresource, namespace, name})
 		}
 	}
-	add("htc.cern.ch", "htcjobs", "", p.Watched, "", "get", "list", "watch", "patch", "delete")
-	add("htc.cern.ch", "htcjobs", "status", p.Watched, "", "patch")
+	for _, kind := range []string{"htcjobs", "htcworkflows"} {
+		add("htc.cern.ch", kind, "", p.Watched, "", "get", "list", "watch", "patch", "delete")
+		add("htc.cern.ch", kind, "status", p.Watched, "", "patch")
+	}
 	add("htc.cern.ch", "htcpools", "", "", "", "list", "watch")
 	add("htc.cern.ch", "htcpools", "status", "", "", "patch")
 	add("", "namespaces", "", "", "", "list", "watch")

@@ -17,7 +17,7 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 	job := &v1alpha1.HTCJob{}
 	job.UID, job.Namespace, job.Name = "u-1", "default", "zero"
 	job.Spec = v1alpha1.HTCJobSpec{
-		Script:      v1alpha1.Script{Image: "centos", Command: "bash", Source: "echo A"},
+		Script:      v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "echo A"}},
 		Environment: map[string]v1alpha1.EnvironmentValue{"A": "1"}, AccountingGroup: "a", Requirements: "x", Retries: new(int32(2)), SuccessExitCodes: []int32{0, 3},
 		Resources:           &v1alpha1.Resources{CPUs: quantity("2"), Memory: quantity("1Gi"), Disk: quantity("1Gi"), GPUs: quantity("1")},
 		MemoryRetry:         &v1alpha1.MemoryRetry{MaxMemory: *quantity("4Gi"), MaxRetries: 3},

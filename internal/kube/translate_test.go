@@ -15,7 +15,7 @@ import (
 
 func TestASitesFurtherSubmitCommandsMayBeUsed(t *testing.T) {
 	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Namespace: "default", Name: "zero"}}
-	job.Spec.Script = v1alpha1.Script{Image: "centos", Command: "bash", Source: "echo A"}
+	job.Spec.Script = v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "echo A"}}
 	job.Spec.HTCOpts = "batch_project = x\n+ProjectX = 1\n"
 	_, err := Site{}.render(job, pool.Pool{}, 1, nil)
 	require.Equal(t, schedd.Refused, schedd.KindOf(err))

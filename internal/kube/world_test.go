@@ -114,7 +114,7 @@ func htcjob(name string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: name, UID: types.UID("uid-" + name), Generation: 1, ResourceVersion: "1",
 		},
-		Spec:   v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Image: "centos", Command: "bash", Source: "exit 0\n"}},
+		Spec:   v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "exit 0\n"}}},
 		Status: v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending}, // the CRD's default
 	}
 	for _, f := range change {

@@ -69,7 +69,7 @@ func TestPlan(t *testing.T) {
 func htcjob(name string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
 	job := &v1alpha1.HTCJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), Generation: 1},
-		Spec:       v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Image: "centos", Command: "bash", Source: "exit 0\n"}},
+		Spec:       v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "exit 0\n"}}},
 	}
 	for _, f := range change {
 		f(job)

@@ -32,7 +32,7 @@ func htcjob(name string, procs int) *v1alpha1.HTCJob {
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: v1alpha1.HTCJobSpec{
-			Script:  v1alpha1.Script{Image: "centos", Command: "bash", Source: "exit 0\n", Queue: &n},
+			Script:  v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "exit 0\n"}, Queue: &n},
 			HTCOpts: "requirements = false\n",
 		},
 	}

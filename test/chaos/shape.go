@@ -114,7 +114,7 @@ func every(n int, code func(proc int) int) []int {
 func (s Spec) object() v1alpha1.HTCJobSpec {
 	n := int32(s.Queue)
 	return v1alpha1.HTCJobSpec{
-		Script:  v1alpha1.Script{Image: "centos", Command: "bash", Source: s.Source + "\n", Queue: &n},
+		Script:  v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: s.Source + "\n"}, Queue: &n},
 		HTCOpts: s.Options,
 	}
 }

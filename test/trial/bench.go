@@ -83,7 +83,7 @@ func Manifest(name, source string, change ...func(*v1alpha1.HTCJob)) *v1alpha1.H
 	job := &v1alpha1.HTCJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Image: "centos", Command: "bash", Source: source}},
+		Spec:       v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: source}}},
 	}
 	for _, f := range change {
 		f(job)

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Client reaches the HTCJobs of every namespace. A generated clientset would
-// be four packages for one kind; this is the part of it that is used.
+// Client reaches the objects of every namespace. A generated clientset would
+// be four packages for each kind; this is the part of it that is used.
 //
 // +kubebuilder:object:generate=false
 type Client struct {
@@ -85,21 +85,42 @@ func (c *Client) HTCJobs(namespace string) Interface {
 // indexed by namespace. It is not started. asked is told how each of its
 // questions to the apiserver was answered: nil where it lists or watches.
 func (c *Client) NewInformer(namespace string, resync time.Duration, asked func(error)) cache.SharedIndexInformer {
-	jobs := c.HTCJobs(namespace)
+	return newInformer(c.HTCJobs(namespace), &HTCJob{}, resync, asked)
+}
+
+// Workflows returns the client of the HTCWorkflows of one namespace; "" lists and watches them all.
+func (c *Client) Workflows(namespace string) *gentype.ClientWithList[*HTCWorkflow, *HTCWorkflowList] {
+	return gentype.NewClientWithList(WorkflowResource, c.rest, c.codec, namespace,
+		func() *HTCWorkflow { return &HTCWorkflow{} },
+		func() *HTCWorkflowList { return &HTCWorkflowList{} })
+}
+
+// NewWorkflowInformer is NewInformer for HTCWorkflows.
+func (c *Client) NewWorkflowInformer(namespace string, resync time.Duration, asked func(error)) cache.SharedIndexInformer {
+	return newInformer(c.Workflows(namespace), &HTCWorkflow{}, resync, asked)
+}
+
+// watched is what an informer asks a client for.
+type watched[L runtime.Object] interface {
+	List(ctx context.Context, opts metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
+}
+
+func newInformer[L runtime.Object](objects watched[L], example runtime.Object, resync time.Duration, asked func(error)) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformerWithOptions(
 		&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-				list, err := jobs.List(ctx, opts)
+				list, err := objects.List(ctx, opts)
 				asked(err)
 				return list, err
 			},
 			WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-				stream, err := jobs.Watch(ctx, opts)
+				stream, err := objects.Watch(ctx, opts)
 				asked(err)
 				return stream, err
 			},
 		},
-		&HTCJob{},
+		example,
 		cache.SharedIndexInformerOptions{
 			ResyncPeriod: resync,
 			Indexers:     cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
@@ -117,4 +138,9 @@ func (c *Client) Pools() *gentype.ClientWithList[*HTCPool, *HTCPoolList] {
 // copy before changing.
 func NewLister(index cache.Indexer) listers.ResourceIndexer[*HTCJob] {
 	return listers.New[*HTCJob](index, GroupVersion.WithResource(Resource).GroupResource())
+}
+
+// NewWorkflowLister is NewLister for HTCWorkflows.
+func NewWorkflowLister(index cache.Indexer) listers.ResourceIndexer[*HTCWorkflow] {
+	return listers.New[*HTCWorkflow](index, GroupVersion.WithResource(WorkflowResource).GroupResource())
 }

@@ -306,6 +306,17 @@ type Pool struct {
 // Script is what every job runs: `command SCRIPTFILE NUMBER`, in a container
 // of the image.
 type Script struct {
+	Program `json:",inline"`
+
+	// Queue says how many jobs to run, 1 when absent. Each gets its number.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Queue *int32 `json:"queue,omitempty"`
+}
+
+// Program is a script, and the container and the command that run it.
+type Program struct {
 	// Image is a docker reference (`centos`, `registry/name:tag`), the same with
 	// a scheme (docker://, oras://, library://), or an absolute path on the
 	// execute nodes: a .sif file or an unpacked image, on CVMFS for example.
@@ -317,7 +328,7 @@ type Script struct {
 	Image string `json:"image"`
 
 	// Command runs in the container, with the script's path as its first
-	// argument and the job's number (0 to queue-1) as its second: bash,
+	// argument and the job's number, from 0, as its second: bash,
 	// python3, Rscript. It is split into words at white space; no shell looks at
 	// it, and quotes are refused.
 	// +required
@@ -337,10 +348,4 @@ type Script struct {
 	// +kubebuilder:validation:XValidation:rule="!self.contains('\\u0000')",message="the script must not hold NUL characters: encode binary data, as base64 for example"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[^ \\\\t\\\\r\\\\n]')",message="the script must not be blank: write at least one command"
 	Source string `json:"source"`
-
-	// Queue says how many jobs to run, 1 when absent. Each gets its number.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=100000
-	Queue *int32 `json:"queue,omitempty"`
 }

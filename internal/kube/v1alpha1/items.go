@@ -20,7 +20,7 @@ type ItemValue string
 
 // ItemsFrom says where a table of items is.
 type ItemsFrom struct {
-	// ConfigMapKeyRef names a ConfigMap of this HTCJob's namespace. The value is JSON, a list of objects
+	// ConfigMapKeyRef names a ConfigMap of the same namespace. The value is JSON, a list of objects
 	// of strings, numbers and booleans, or CSV whose first line has the variables' names.
 	// +required
 	ConfigMapKeyRef KeyRef `json:"configMapKeyRef"`

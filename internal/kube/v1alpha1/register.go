@@ -7,9 +7,13 @@ import (
 )
 
 const (
-	// Kind is the kind of the namespaced resource of this group, Resource its plural name, as URLs and RBAC rules have it.
+	// Kind is the kind of a namespaced resource of this group, Resource its plural name, as URLs and RBAC rules have it.
 	Kind     = "HTCJob"
 	Resource = "htcjobs"
+
+	// WorkflowKind is the kind of the other namespaced resource, WorkflowResource its plural name.
+	WorkflowKind     = "HTCWorkflow"
+	WorkflowResource = "htcworkflows"
 
 	// PoolResource is the plural name of HTCPool, which is cluster-scoped.
 	PoolResource = "htcpools"
@@ -20,7 +24,7 @@ var GroupVersion = schema.GroupVersion{Group: "htc.cern.ch", Version: "v1alpha1"
 
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &HTCJob{}, &HTCJobList{}, &HTCPool{}, &HTCPoolList{})
+	scheme.AddKnownTypes(GroupVersion, &HTCJob{}, &HTCJobList{}, &HTCPool{}, &HTCPoolList{}, &HTCWorkflow{}, &HTCWorkflowList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

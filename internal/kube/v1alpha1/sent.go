@@ -16,8 +16,10 @@ func (s HTCJobSpec) Sent() HTCJobSpec {
 }
 
 // SpecHash tells one spec from another by what is sent.
-func (j *HTCJob) SpecHash() string {
-	text, err := json.Marshal(j.Spec.Sent())
+func (j *HTCJob) SpecHash() string { return hash(j.Spec.Sent()) }
+
+func hash(sent any) string {
+	text, err := json.Marshal(sent)
 	if err != nil {
 		panic(fmt.Sprintf("a spec cannot be written as JSON: %v", err)) // no value of the type can do that
 	}
@@ -27,3 +29,15 @@ func (j *HTCJob) SpecHash() string {
 
 // Rerun returns the value of the annotation that asks for one more attempt.
 func (j *HTCJob) Rerun() string { return j.Annotations[RerunAnnotation] }
+
+// Sent returns what of the spec an attempt is made of, as that of an HTCJob does.
+func (s HTCWorkflowSpec) Sent() HTCWorkflowSpec {
+	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds = false, nil, nil
+	return s
+}
+
+// SpecHash tells one spec from another by what is sent.
+func (w *HTCWorkflow) SpecHash() string { return hash(w.Spec.Sent()) }
+
+// Rerun returns the value of the annotation that asks for one more attempt.
+func (w *HTCWorkflow) Rerun() string { return w.Annotations[RerunAnnotation] }

@@ -57,7 +57,7 @@ func TestWhatIsSentIsWhatMayNotChangeWhileJobsAreActive(t *testing.T) {
 }
 
 func TestTheHashTellsWhatIsSent(t *testing.T) {
-	job := v1alpha1.HTCJob{Spec: v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Image: "a", Command: "b", Source: "c"}}}
+	job := v1alpha1.HTCJob{Spec: v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "a", Command: "b", Source: "c"}}}}
 	was := job.SpecHash()
 	// Another hash of the same spec would run every HTCJob again when htcd is updated.
 	require.Equal(t, "5c5fda5aee9e6aafd1c2df8b89d3a461", was)

@@ -1,0 +1,100 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// order returns the steps so that each comes after those that it needs, otherwise in their own order. finally is not among them.
+func (g *Graph) order() ([]int, error) {
+	var order []int
+	placed := make([]bool, len(g.Steps))
+	for {
+		next := 0
+		for next < len(g.Steps) && !g.ready(next, placed) {
+			next++
+		}
+		if next == len(g.Steps) {
+			break
+		}
+		placed[next] = true
+		order = append(order, next)
+	}
+	for i, s := range g.Steps {
+		if !placed[i] && !s.Final {
+			return nil, fmt.Errorf("spec.steps: no step of a cycle could ever run: %s", g.cycle(i, placed))
+		}
+	}
+	return order, nil
+}
+
+func (g *Graph) ready(i int, placed []bool) bool {
+	s := g.Steps[i]
+	return !placed[i] && !s.Final && !slices.ContainsFunc(s.Needs, func(k int) bool { return !placed[k] })
+}
+
+// cycle describes the cycle that one comes to from a step which could not be placed.
+func (g *Graph) cycle(from int, placed []bool) string {
+	var path []int
+	for !slices.Contains(path, from) {
+		path = append(path, from)
+		needs := g.Steps[from].Needs
+		from = needs[slices.IndexFunc(needs, func(k int) bool { return !placed[k] })]
+	}
+	path = path[slices.Index(path, from):]
+	var words []string
+	for i, k := range path {
+		words = append(words, fmt.Sprintf("%s needs %s", g.Steps[k].Name, g.Steps[path[(i+1)%len(path)]].Name))
+	}
+	return strings.Join(words, ", ")
+}
+
+// level puts the steps into levels.
+func (g *Graph) level(order []int) {
+	for _, i := range order {
+		s := &g.Steps[i]
+		for _, k := range s.Needs {
+			before := g.Steps[k]
+			level := before.Level
+			if s.All && !before.All {
+				level++
+			}
+			s.Level = max(s.Level, level)
+		}
+		g.put(i)
+	}
+	if last := len(g.Steps) - 1; g.Steps[last].Final {
+		g.Steps[last].Level = len(g.Levels)
+		g.put(last)
+	}
+}
+
+// put adds a step to its level. A level is never empty below another: some step of it is needed there.
+func (g *Graph) put(i int) {
+	for len(g.Levels) <= g.Steps[i].Level {
+		g.Levels = append(g.Levels, nil)
+	}
+	g.Levels[g.Steps[i].Level] = append(g.Levels[g.Steps[i].Level], i)
+}
+
+// before returns which steps come before a step, however far; all of them for finally.
+func (g *Graph) before(i int) []bool {
+	come := make([]bool, len(g.Steps))
+	var visit func(int)
+	visit = func(i int) {
+		for _, k := range g.Steps[i].Needs {
+			if !come[k] {
+				come[k] = true
+				visit(k)
+			}
+		}
+	}
+	if g.Steps[i].Final {
+		for k := range i {
+			come[k] = true
+		}
+	}
+	visit(i)
+	return come
+}

@@ -1,0 +1,197 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// HTCWorkflow is a graph of steps, which is run once or for many numbered sequences, as jobs that HTCondor's DAGMan
+// sends on the schedd's host. Its status counts them by step.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=htcworkflows,singular=htcworkflow,shortName=htcw,categories=all,scope=Namespaced
+// +kubebuilder:printcolumn:name=Phase,type=string,JSONPath=`.status.phase`,description="Where the workflow stands."
+// +kubebuilder:printcolumn:name=Done,type=integer,JSONPath=`.status.nodes.done`,description="How many of its nodes have succeeded. A node is one job of a step."
+// +kubebuilder:printcolumn:name=Total,type=integer,JSONPath=`.status.nodes.total`,description="How many nodes it has."
+// +kubebuilder:printcolumn:name=Running,type=integer,JSONPath=`.status.nodes.running`,description="How many run."
+// +kubebuilder:printcolumn:name=Idle,type=integer,JSONPath=`.status.nodes.idle`,description="How many wait in HTCondor for a slot."
+// +kubebuilder:printcolumn:name=Held,type=integer,JSONPath=`.status.nodes.held`,description="How many are on hold in HTCondor."
+// +kubebuilder:printcolumn:name=Failed,type=integer,JSONPath=`.status.nodes.failed`,description="How many have failed, their retries used up."
+// +kubebuilder:printcolumn:name=Futile,type=integer,priority=1,JSONPath=`.status.nodes.futile`,description="How many never run because one before them failed."
+// +kubebuilder:printcolumn:name=Sequences,type=integer,priority=1,JSONPath=`.status.sequences.total`,description="How many times the steps are run."
+// +kubebuilder:printcolumn:name=Succeeded,type=integer,priority=1,JSONPath=`.status.sequences.succeeded`,description="How many sequences have succeeded."
+// +kubebuilder:printcolumn:name=JobID,type=string,priority=1,JSONPath=`.status.jobid[-1:]`,description="Id in HTCondor of the DAGMan that was sent last."
+// +kubebuilder:printcolumn:name=Schedd,type=string,priority=1,JSONPath=`.status.schedd`,description="The schedd that holds the jobs."
+// +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
+// +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.reason`,description="Why it does not get on, or has failed."
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
+// +kubebuilder:validation:XValidation:rule="!(oldSelf.?status.?phase.orValue('Pending') in ['Submitting', 'Idle', 'Running', 'Held']) || [self.spec.steps] == [oldSelf.spec.steps] && [self.spec.?sequences] == [oldSelf.spec.?sequences] && [self.spec.?finally] == [oldSelf.spec.?finally] && [self.spec.?failurePolicy] == [oldSelf.spec.?failurePolicy] && [self.spec.?alwaysSucceed] == [oldSelf.spec.?alwaysSucceed] && [self.spec.?throttle] == [oldSelf.spec.?throttle] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished and activeDeadlineSeconds may change at any time"
+type HTCWorkflow struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec says what to run.
+	// +required
+	Spec HTCWorkflowSpec `json:"spec"`
+
+	// Status says what has become of it in HTCondor. With the default the counts
+	// can be read before htcd has seen the object, and observedGeneration shows
+	// that it has not.
+	// +optional
+	// +kubebuilder:default={phase: Pending, reason: NoStatus, observedGeneration: 0, nodes: {total: 0, done: 0, running: 0, idle: 0, held: 0, failed: 0, futile: 0}, sequences: {total: 0, active: 0, succeeded: 0, failed: 0}}
+	Status HTCWorkflowStatus `json:"status,omitempty"`
+}
+
+// HTCWorkflowList is what a list request answers.
+//
+// +kubebuilder:object:root=true
+type HTCWorkflowList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []HTCWorkflow `json:"items"`
+}
+
+// HTCWorkflowSpec says what to run. Changing it once the jobs have ended starts a
+// new attempt; changing it while they run is refused. Exempt from both are the
+// fields that Sent leaves out.
+type HTCWorkflowSpec struct {
+	// Sequences says how many times the steps are run, side by side; once when absent.
+	// +optional
+	Sequences *Sequences `json:"sequences,omitempty"`
+
+	// Steps are what every sequence runs.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	Steps []Step `json:"steps"`
+
+	// Finally runs once when everything else has ended, however that ended; not if the workflow is deleted or suspended.
+	// +optional
+	Finally *StepWork `json:"finally,omitempty"`
+
+	// FailurePolicy is Continue, when absent: a step that failed ends its own sequence, and the others go on; or Abort:
+	// it ends all of them.
+	// +optional
+	FailurePolicy FailurePolicy `json:"failurePolicy,omitempty"`
+
+	// AlwaysSucceed names steps whose failures count as success.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	AlwaysSucceed []StepName `json:"alwaysSucceed,omitempty"`
+
+	// Throttle bounds how much of the workflow is in HTCondor at once.
+	// +optional
+	Throttle *Throttle `json:"throttle,omitempty"`
+
+	// Suspend, while true, keeps the jobs out of HTCondor: none is sent, and those
+	// that were sent are removed. Set back to false, all are sent, as a new
+	// attempt if some had been sent before.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+
+	// TTLSecondsAfterFinished is how long the HTCWorkflow is kept after its end,
+	// with its output; without it, until somebody deletes it.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
+
+	// ActiveDeadlineSeconds is how long an attempt may take from its submission
+	// to its end. Its jobs are then removed, and it has failed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
+
+	// Pool says where to send the jobs, where htcd's administrator allows a choice.
+	// +optional
+	Pool *Pool `json:"pool,omitempty"`
+}
+
+// Sequences says how many times the steps are run, and with which variables.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.count), has(self.items), has(self.itemsFrom)].filter(x, x).size() <= 1",message="count, items and itemsFrom each say how many sequences there are: keep one of them"
+// +kubebuilder:validation:XValidation:rule="!has(self.complete) || has(self.itemsFrom) || self.complete <= (has(self.count) ? self.count : has(self.items) ? self.items.size() : 1)",fieldPath=".complete",message="complete must be at most the number of sequences"
+type Sequences struct {
+	// Count is how many sequences there are, 1 when absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Count *int32 `json:"count,omitempty"`
+
+	// Items has one element for each sequence, with variables of its scripts: it
+	// replaces count. An item's variable overrides that of environment.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10000
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.map(i, i.map(k, size(k) + size(i[k]) + 2).sum()).sum() <= 262144",optionalOldSelf=true,message="items must be at most 256 KiB and some 40,000 variables together: put them into a ConfigMap and name it in itemsFrom"
+	Items []SequenceItem `json:"items,omitempty"`
+
+	// ItemsFrom takes the items from a table, which is read when the attempt begins.
+	// +optional
+	ItemsFrom *ItemsFrom `json:"itemsFrom,omitempty"`
+
+	// MaxConcurrent is how many sequences are at work at a time; all when absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	MaxConcurrent *int32 `json:"maxConcurrent,omitempty"`
+
+	// Complete is how many sequences that have succeeded are enough: what is left of the others is then
+	// removed, and the workflow has succeeded. All when absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Complete *int32 `json:"complete,omitempty"`
+
+	// Prefix is what a sequence's name, the variable jobid, begins with, before its number; job_ when absent.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`
+	Prefix string `json:"prefix,omitempty"`
+}
+
+// SequenceItem is the variables of one sequence.
+//
+// +kubebuilder:validation:XValidation:rule="!('jobid' in self) && !('outpath' in self)",message="jobid and outpath are set by htcd: choose another name"
+type SequenceItem Item
+
+// FailurePolicy says what the failure of a step ends.
+//
+// +kubebuilder:validation:Enum=Continue;Abort
+type FailurePolicy string
+
+// The failure policies.
+const (
+	FailureContinue FailurePolicy = "Continue" // its own sequence
+	FailureAbort    FailurePolicy = "Abort"    // everything
+)
+
+// Throttle bounds how much of a workflow is in HTCondor at once.
+type Throttle struct {
+	// MaxIdle holds back further jobs while that many wait for a slot.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	MaxIdle *int32 `json:"maxIdle,omitempty"`
+
+	// MaxJobs is how many jobs may be in HTCondor at once.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	MaxJobs *int32 `json:"maxJobs,omitempty"`
+
+	// PerStep is how many jobs of a step may be in HTCondor at once, by the steps' names.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=50
+	PerStep map[string]StepLimit `json:"perStep,omitempty"`
+}
+
+// StepLimit is how many jobs of one step may be in HTCondor at once.
+//
+// +kubebuilder:validation:Minimum=1
+// +kubebuilder:validation:Maximum=100000
+type StepLimit int32

@@ -1,0 +1,200 @@
+package v1alpha1
+
+// StepName is what a step is called. Its output lies in a directory of that name.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`
+type StepName string
+
+// Step is what each sequence runs at one point, or one job for all of them.
+type Step struct {
+	StepWork `json:",inline"`
+
+	// Needs names the steps that must have succeeded before; when absent, the one before it in the list. An empty list
+	// means that it needs none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=50
+	Needs []StepName `json:"needs,omitzero"`
+
+	// Pairing is ByIndex, when absent: the step runs in each sequence, and needs the steps of that sequence; or All: it runs once, for
+	// all sequences that have succeeded so far, when all have ended.
+	// +optional
+	Pairing Pairing `json:"pairing,omitempty"`
+
+	// ForEach makes several jobs of the step, in each sequence, that run side by side.
+	// +optional
+	ForEach *ForEach `json:"forEach,omitempty"`
+}
+
+// StepWork is the work of a step, wherever it stands in the graph.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.retryExitCodes) || has(self.retries)",fieldPath=".retryExitCodes",message="retryExitCodes are for retries: say how many there may be"
+// +kubebuilder:validation:XValidation:rule="!has(self.retryExitCodes) || !has(self.job.successExitCodes) || !self.retryExitCodes.exists(c, c in self.job.successExitCodes)",fieldPath=".retryExitCodes",message="a return code is in retryExitCodes and in job.successExitCodes: a job that has succeeded is not tried again"
+type StepWork struct {
+	// Name is what the step is called; no other may have the same name.
+	// +required
+	Name StepName `json:"name"`
+
+	// Job is what to run.
+	// +required
+	Job StepJob `json:"job"`
+
+	// Pull names files of steps before it, which are in the script's directory before the script starts.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=20
+	Pull []Pull `json:"pull,omitempty"`
+
+	// Retries is how often HTCondor runs a job again that failed by its return code.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Retries *int32 `json:"retries,omitempty"`
+
+	// RetryExitCodes are the return codes that are worth another try; all that are failures when absent.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=255
+	RetryExitCodes []int32 `json:"retryExitCodes,omitempty"`
+
+	// Priority orders the jobs of one account in HTCondor: higher numbers first, 0 when absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1000000
+	// +kubebuilder:validation:Maximum=1000000
+	Priority *int32 `json:"priority,omitempty"`
+}
+
+// Pairing says whether a step runs in each sequence or once for all.
+//
+// +kubebuilder:validation:Enum=ByIndex;All
+type Pairing string
+
+// The pairings.
+const (
+	PairByIndex Pairing = "ByIndex" // in each sequence
+	PairAll     Pairing = "All"     // once
+)
+
+// ForEach says how many jobs a step has side by side.
+type ForEach struct {
+	// Count is how many: each gets its number, from 0.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	Count int32 `json:"count"`
+}
+
+// Pull is a file or a directory of a step before. Where that step has one job, for this one's sequence, it lies at the same
+// path. Otherwise there is one for each of its jobs, at JOBID/PATH, or JOBID/NUMBER/PATH with forEach; JOBID is
+// "all" for a step with pairing All.
+type Pull struct {
+	// From is the step before.
+	// +required
+	From StepName `json:"from"`
+
+	// Path is that of a file or a directory in the script's directory there. A pattern
+	// with * ? [ ] stands for everything that it matches, at least one: result/*.root.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_*?\\\\x5b][A-Za-z0-9_.+=@%~:*?\\\\x5b\\\\x5d!-]*(/[A-Za-z0-9_*?\\\\x5b][A-Za-z0-9_.+=@%~:*?\\\\x5b\\\\x5d!-]*)*$')",message="the path must be relative to the script's directory, of letters, digits and _ . + = @ % ~ : - with * ? [ ] for others; no part of it may begin with a dot, and it must not end in /"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^(script|token|htcd-send|job[.]sh|job[.]sub|condor_exec[.]exe|tmp|var|_condor[^/]*)(/|$)')",message="script, token, htcd-send, job.sh, job.sub, condor_exec.exe, tmp, var and what begins with _condor are htcd's and HTCondor's: let the script leave a file of another name"
+	Path string `json:"path"`
+}
+
+// StepJob is what each job of a step runs, as an HTCJob says it.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || !has(self.resources) || !has(self.resources.memory) || quantity(string(self.memoryRetry.maxMemory)).isGreaterThan(quantity(string(self.resources.memory)))",fieldPath=".memoryRetry",message="memoryRetry.maxMemory must be more than resources.memory, which is asked for first"
+type StepJob struct {
+	// Script is what every job runs.
+	// +required
+	Script Program `json:"script"`
+
+	// HTCOpts holds more submit commands, one per line, as in a submit file:
+	// `+JobFlavour = "espresso"`, `request_memory = 2GB`.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	// +kubebuilder:validation:XValidation:rule="bytes(self).size() <= 65536",message="htcopts must be at most 64 KiB of UTF-8"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x08\\\\x0b-\\\\x1f\\\\x7f]')",message="htcopts must not hold control characters other than tab and newline: save it with plain (Unix) line ends"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)(?:^|\\\\n)[ \\\\t]*queue(?:[ \\\\t\\\\n(]|$)')",message="htcopts must not hold a queue statement: write how many jobs you want in forEach or spec.sequences"
+	HTCOpts string `json:"htcopts,omitempty"`
+
+	// Environment holds variables of the script. They are no place for secrets:
+	// whoever may read this HTCWorkflow reads them.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=128
+	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",message="a variable's name must be letters, digits and _, at most 128, and not begin with a digit"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(HTCPROCID|jobid|outpath|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$'))",message="HTCPROCID, jobid, outpath, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
+	Environment map[string]ItemValue `json:"environment,omitempty"`
+
+	// Outputs are the files and directories that are brought back. Everything else that
+	// the script leaves is dropped, except its standard output and error, and what other steps pull. When absent, all files in the
+	// script's directory are brought back, but no directories.
+	// +optional
+	// +listType=map
+	// +listMapKey=path
+	// +kubebuilder:validation:MaxItems=20
+	Outputs []StepOutput `json:"outputs,omitempty"`
+
+	// Resources is what each job asks for; what is absent is left to the pool.
+	// +optional
+	Resources *Resources `json:"resources,omitempty"`
+
+	// AccountingGroup is the group that the use of the pool is counted for.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_][A-Za-z0-9_@-]*([.][A-Za-z0-9_@-]+)*$')",message="the accounting group must be words of letters, digits and _ @ - with one dot between, such as group_u_CMS.u_zh"
+	AccountingGroup string `json:"accountingGroup,omitempty"`
+
+	// Requirements is a ClassAd expression that a machine must fulfil, such as
+	// `OpSysMajorVer == 9 && HasSingularity`.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=8192
+	Requirements string `json:"requirements,omitempty"`
+
+	// SuccessExitCodes are the return codes that count as success; 0 alone when
+	// absent. Written down, they replace 0.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=255
+	SuccessExitCodes []int32 `json:"successExitCodes,omitempty"`
+
+	// MemoryRetry lets a job that was put on hold for too little memory run again with more.
+	// +optional
+	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
+
+	// HeldDeadlineSeconds is how long a job may be on hold before it is removed and has failed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=315360000
+	HeldDeadlineSeconds *int64 `json:"heldDeadlineSeconds,omitempty"`
+
+	// IdleDeadlineSeconds is how long a job may wait for a slot before it is removed and has failed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=315360000
+	IdleDeadlineSeconds *int64 `json:"idleDeadlineSeconds,omitempty"`
+}
+
+// StepOutput is something that every job of a step is to leave in its script's directory. A job whose script succeeds without it has
+// failed, reason OutputMissing.
+type StepOutput struct {
+	// Path is that of a file or a directory in the script's directory. A pattern
+	// with * ? [ ] stands for everything that it matches, at least one: result/*.root.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_*?\\\\x5b][A-Za-z0-9_.+=@%~:*?\\\\x5b\\\\x5d!-]*(/[A-Za-z0-9_*?\\\\x5b][A-Za-z0-9_.+=@%~:*?\\\\x5b\\\\x5d!-]*)*$')",message="an output's path must be relative to the script's directory, of letters, digits and _ . + = @ % ~ : - with * ? [ ] for others; no part of it may begin with a dot, and it must not end in /"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^(script|token|htcd-send|job[.]sh|job[.]sub|condor_exec[.]exe|tmp|var|_condor[^/]*)(/|$)')",message="an output must not be called script, token, htcd-send, job.sh, job.sub, condor_exec.exe, tmp or var, nor begin with _condor: htcd and HTCondor use these names; standard output and error are always brought back"
+	Path string `json:"path"`
+}

@@ -1,0 +1,157 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// HTCWorkflowStatus says what has become of a workflow in HTCondor. It counts nodes, and lists none but the first that
+// failed: a node is one job of a step, of one sequence or of all.
+type HTCWorkflowStatus struct {
+	// Phase is one word for all of it. Succeeded, Failed and Removed are final
+	// for an attempt: nothing of it is left in HTCondor. So it is with Suspended.
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+
+	// Reason is that of the condition which blocks progress, or of the failure;
+	// empty when there is none, NoStatus before htcd has seen the HTCWorkflow.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// Sequences counts the sequences.
+	// +optional
+	Sequences SequenceCounts `json:"sequences"`
+
+	// Nodes counts all nodes.
+	// +optional
+	Nodes NodeCounts `json:"nodes"`
+
+	// Steps counts the nodes of each step, in the order of spec.steps; that of spec.finally is the last.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Steps []StepStatus `json:"steps,omitempty"`
+
+	// JobID lists the ids in HTCondor of the DAGMan jobs of this attempt, "cluster.0", in the order in which they were sent.
+	// +optional
+	// +listType=atomic
+	JobID []string `json:"jobid,omitempty"`
+
+	// Schedd is the name of the schedd that holds the jobs.
+	// +optional
+	Schedd string `json:"schedd,omitempty"`
+
+	// Attempt counts the times this HTCWorkflow has been sent, beginning with 1.
+	// +optional
+	Attempt int32 `json:"attempt,omitempty"`
+
+	// SpecHash identifies the spec of this attempt.
+	// +optional
+	SpecHash string `json:"specHash,omitempty"`
+
+	// Rerun is the value that the annotation htc.cern.ch/rerun had for this attempt.
+	// +optional
+	Rerun string `json:"rerun,omitempty"`
+
+	// ItemsDigest identifies the table of spec.sequences.itemsFrom in this attempt.
+	// +optional
+	ItemsDigest string `json:"itemsDigest,omitempty"`
+
+	// ObservedGeneration is the metadata.generation that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// StartTime is when the first of this attempt was accepted by the schedd.
+	// +optional
+	StartTime *metav1.Time `json:"startTime,omitempty"`
+
+	// CompletionTime is when the last of its jobs ended.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+
+	// LastChecked is when the schedd last confirmed this status, to the minute.
+	// It no longer changes after the last job has ended.
+	// +optional
+	LastChecked *metav1.Time `json:"lastChecked,omitempty"`
+
+	// Failures describes the first nodes that failed, at most ten.
+	// +optional
+	// +listType=atomic
+	Failures []NodeFailure `json:"failures,omitempty"`
+
+	// Conditions explain the phase; their types are those of HTCJobs.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// SequenceCounts counts sequences by how far they are.
+type SequenceCounts struct {
+	// Total counts all of them.
+	// +optional
+	Total int32 `json:"total"`
+
+	// Active counts those of which a node has begun and which have not ended.
+	// +optional
+	Active int32 `json:"active"`
+
+	// Succeeded counts those of which every node is done.
+	// +optional
+	Succeeded int32 `json:"succeeded"`
+
+	// Failed counts those of which a node has failed or is futile.
+	// +optional
+	Failed int32 `json:"failed"`
+}
+
+// NodeCounts counts nodes by their state. A node that is in none of them waits for those before it, or was removed.
+type NodeCounts struct {
+	// Total counts all of them, also those that are not in HTCondor yet.
+	// +optional
+	Total int32 `json:"total"`
+
+	// Done counts those that have succeeded.
+	// +optional
+	Done int32 `json:"done"`
+
+	// Running counts those that run.
+	// +optional
+	Running int32 `json:"running"`
+
+	// Idle counts those that wait in HTCondor for a slot.
+	// +optional
+	Idle int32 `json:"idle"`
+
+	// Held counts those on hold.
+	// +optional
+	Held int32 `json:"held"`
+
+	// Failed counts those that have failed, their retries used up.
+	// +optional
+	Failed int32 `json:"failed"`
+
+	// Futile counts those that never run because one before them failed.
+	// +optional
+	Futile int32 `json:"futile"`
+}
+
+// StepStatus counts the nodes of one step.
+type StepStatus struct {
+	// Name is that of the step.
+	// +required
+	Name StepName `json:"name"`
+
+	NodeCounts `json:",inline"`
+}
+
+// NodeFailure says how one node failed.
+type NodeFailure struct {
+	// Node is STEP/JOBID, or STEP/JOBID/NUMBER with forEach; the directory of its output has the same name.
+	// JOBID is the name of its sequence, or "all".
+	// +required
+	Node string `json:"node"`
+
+	// Sequence is the number of its sequence; absent for a step that runs once for all.
+	// +optional
+	Sequence *int32 `json:"sequence,omitempty"`
+
+	Failure `json:",inline"`
+}
