@@ -63,8 +63,35 @@ func (j *HTCJob) BatchName() string {
 }
 
 // Abandoned says whether an administrator lets go of the jobs in HTCondor.
-func (j *HTCJob) Abandoned() bool {
-	return j.Annotations[AbandonAnnotation] == "true"
+func (j *HTCJob) Abandoned() bool { return j.Annotations[AbandonAnnotation] == "true" }
+
+// Abandoned is that of an HTCJob.
+func (w *HTCWorkflow) Abandoned() bool { return w.Annotations[AbandonAnnotation] == "true" }
+
+// Sequences returns how many sequences the HTCWorkflow asks for. With itemsFrom it is 0: the table says it, when the
+// attempt begins.
+func (w *HTCWorkflow) Sequences() int {
+	switch s := w.Spec.Sequences; {
+	case s == nil:
+		return 1
+	case len(s.Items) > 0:
+		return len(s.Items)
+	case s.ItemsFrom != nil:
+		return 0
+	case s.Count != nil:
+		return int(*s.Count)
+	default:
+		return 1
+	}
+}
+
+// SequenceName is the variable jobid of a sequence's jobs: the prefix and the number.
+func (s HTCWorkflowSpec) SequenceName(number int) string {
+	prefix := "job_"
+	if s.Sequences != nil && s.Sequences.Prefix != "" {
+		prefix = s.Sequences.Prefix
+	}
+	return prefix + strconv.Itoa(number)
 }
 
 // JobIDs returns what status.jobid says of a cluster with so many procs: the

@@ -2,15 +2,15 @@ package v1alpha1
 
 // The names htcd uses on objects.
 const (
-	// Finalizer stands on every HTCJob before anything is sent for it, and
+	// Finalizer stands on every HTCJob and HTCWorkflow before anything is sent for it, and
 	// goes when a successful answer of the schedd shows none of its jobs alive.
 	Finalizer = "finalizer.htc.cern.ch"
 
-	// AbandonAnnotation, set to "true", lets a deleted HTCJob go although its
+	// AbandonAnnotation, set to "true", lets a deleted one go although its
 	// jobs may still be alive in a schedd that does not answer.
 	AbandonAnnotation = "htc.cern.ch/abandon"
 
-	// RerunAnnotation runs an ended HTCJob once more whenever it gets a new value.
+	// RerunAnnotation runs an ended HTCJob or HTCWorkflow once more whenever it gets a new value.
 	RerunAnnotation = "htc.cern.ch/rerun"
 
 	// AttemptAnnotation on what spec.logsPod leaves says of which attempt it is.
@@ -23,6 +23,6 @@ const (
 	// over 1.5 MiB and every watcher gets the whole object on every change.
 	MaxListedJobs = 1000
 
-	// MaxFailures is how many failed jobs status.failures describes.
+	// MaxFailures is how many failed jobs, or nodes, status.failures describes.
 	MaxFailures = 10
 )
