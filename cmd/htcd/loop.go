@@ -25,6 +25,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	"htc.cern.ch/htcd/internal/schedd/token"
 	"htc.cern.ch/htcd/internal/secrets"
+	"htc.cern.ch/htcd/internal/site"
 )
 
 // loop is the control loop over a ledger, with its parts: what htcd run and htcd reconcile share. Nothing in it watches
@@ -66,17 +67,17 @@ func (o Options) condor() schedd.Options {
 }
 
 // site is what the options say about all jobs.
-func (o Options) site() (kube.Site, error) {
+func (o Options) site() (site.Site, error) {
 	authorities, _, err := o.callbackCA()
 	if err != nil {
-		return kube.Site{}, fmt.Errorf("--callback-ca: %w", err)
+		return site.Site{}, fmt.Errorf("--callback-ca: %w", err)
 	}
 	registries, err := artifact.ParseRegistries(o.AllowRegistries)
 	if err != nil {
-		return kube.Site{}, fmt.Errorf("--allow-registries: %w", err)
+		return site.Site{}, fmt.Errorf("--allow-registries: %w", err)
 	}
 	accounts := o.accounts()
-	return kube.Site{
+	return site.Site{
 		ImageRegistry: strings.TrimSuffix(o.ImageRegistry, "/"), Binds: o.Binds,
 		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, Sender: o.ShipSender, AllowOptions: o.AllowHTCOpts,
 		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes,

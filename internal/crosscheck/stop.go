@@ -10,6 +10,8 @@ import (
 const (
 	StopSuspended = "Suspended"
 	StopDeadline  = "DeadlineExceeded"
+	StopCompleted = "Completed" // a workflow's: enough of it has succeeded
+	StopAborted   = "Aborted"   // a workflow's: something of it has failed
 )
 
 // removeReasons is what htcd gives HTCondor as the reason. It stays in the ads and permanently distinguishes these jobs from
@@ -17,6 +19,8 @@ const (
 var removeReasons = map[string]string{
 	StopSuspended: "htcd: spec.suspend is true",
 	StopDeadline:  "htcd: spec.activeDeadlineSeconds have passed",
+	StopCompleted: "htcd: as many sequences as spec.sequences.complete says have succeeded",
+	StopAborted:   "htcd: a step has failed, and spec.failurePolicy is Abort",
 }
 
 // RemoveReason returns the reason given to HTCondor when the jobs of a stopped run are removed.

@@ -4,27 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/admission"
-	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/orphans"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
 )
-
-// waiting is returned by an action when nothing is wrong but HTCondor needs time; the key is looked at again afterwards.
-type waiting struct {
-	after   time.Duration
-	message string
-}
-
-func (w *waiting) Error() string { return w.message }
 
 // actOne is act with its back-off; it reports what blocks an action to the user.
 func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
@@ -52,22 +42,22 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 		c.admission.Wake()
 		return
 	}
-	if pause, ok := errors.AsType[*waiting](err); ok {
+	if pause, ok := errors.AsType[*sending.Waiting](err); ok {
 		c.actions.forget(key)
-		b := blocked("", "AskingSchedd", pause.message)
-		b.class, b.retry = e, c.Now().Add(pause.after)
+		b := blocked("", "AskingSchedd", pause.Message)
+		b.class, b.retry = e, c.Now().Add(pause.After)
 		c.memory.wait(key, b)
-		c.actions.addAfter(e, key, pause.after)
+		c.actions.addAfter(e, key, pause.After)
 		return
 	}
 	if c.awaitInput(e, key, err) {
 		return
 	}
-	pause, own := errors.AsType[*paused](err)
+	pause, own := errors.AsType[*sending.Paused](err)
 	after := min(firstRetry<<min(c.actions.tries(e, key), 10), lastRetry)
 	switch {
 	case own:
-		after = pause.after
+		after = pause.After
 	case waits:
 		after = lastRetry
 	}
@@ -136,7 +126,7 @@ func (c *Controller) confirm(ctx context.Context, run ledger.Run) error {
 	if err != nil || over {
 		return err
 	}
-	return &waiting{firstRetry, fmt.Sprintf("HTCondor has not confirmed yet that attempt %d has ended", run.Attempt)}
+	return &sending.Waiting{firstRetry, fmt.Sprintf("HTCondor has not confirmed yet that attempt %d has ended", run.Attempt)}
 }
 
 // do carries out a decision.
@@ -171,25 +161,4 @@ func (c *Controller) runsOf(ctx context.Context, key string) ([]ledger.Run, erro
 		return err
 	})
 	return runs, err
-}
-
-// find asks the queue and then the history for every job that matches, leaving out those that never ran and never
-// will. Jobs that left the queue before the job since are skipped. Only a nil error is an answer.
-func (c *Controller) find(ctx context.Context, id schedd.Identity, constraint, since string) (queued, left []schedd.Job, err error) {
-	into := func(list *[]schedd.Job) func(schedd.Job) error {
-		return func(j schedd.Job) error {
-			if j.Status == schedd.Removed && !j.Reasoned {
-				return schedd.ErrReasons
-			}
-			if !crosscheck.NeverRan(j) {
-				*list = append(*list, j)
-			}
-			return nil
-		}
-	}
-	if err := c.Schedd.Queue(ctx, id, constraint, into(&queued)); err != nil {
-		return nil, nil, err
-	}
-	err = c.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Since: since}, into(&left))
-	return queued, left, err
 }

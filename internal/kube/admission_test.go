@@ -11,6 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+	"htc.cern.ch/htcd/internal/site"
 )
 
 func submitted(job *v1alpha1.HTCJob) metav1.Condition {
@@ -77,7 +78,7 @@ func TestAChangedSpecWaitsForRoomAndSaysSo(t *testing.T) {
 }
 
 func TestOneThatCanNeverFitIsRefused(t *testing.T) {
-	for name, site := range map[string]Site{
+	for name, site := range map[string]site.Site{
 		"--max-queue": {MaxQueue: 3}, "--max-open-per-namespace": {MaxOpen: 3},
 	} {
 		w := newWorld(t)

@@ -125,20 +125,10 @@ func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crossch
 // Stuck removes the jobs of a cluster whose files will never arrive. A namespace whose credentials do not work must not
 // prevent the check of the others.
 func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
-	err := c.removeStuck(ctx, backend.TargetOf(run), run.Cluster, schedd.Tag{UID: run.UID, Attempt: run.Attempt})
+	err := c.sender.RemoveStuck(ctx, backend.TargetOf(run), run.Cluster, schedd.Tag{UID: run.UID, Attempt: run.Attempt})
 	if _, ok := errors.AsType[*backend.CredentialError](err); ok {
 		c.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a half-spooled cluster cannot be removed")
 		return nil
-	}
-	return err
-}
-
-// removeStuck removes the jobs of a run whose files will never arrive. It names the cluster as well as the tag, since the next
-// leader may have sent one with the same tag in the meantime, and spares what has been spooled since the schedd was asked.
-func (c *Controller) removeStuck(ctx context.Context, t backend.Target, cluster int, tag schedd.Tag) error {
-	_, err := c.remove(ctx, t, schedd.In(cluster, tag.Constraint()+" && "+schedd.Unspooled), crosscheck.ReasonStuck)
-	if err == nil {
-		c.Observer.Repaired(crosscheck.HalfSpooled)
 	}
 	return err
 }

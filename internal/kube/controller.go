@@ -29,11 +29,13 @@ import (
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
+	"htc.cern.ch/htcd/internal/site"
 )
 
 // Options are the parts of a Controller.
 type Options struct {
-	Site        Site
+	Site        site.Site
 	Namespace   string       // the one the informer watches; empty: all
 	Staging     string       // has a subdirectory for every run
 	Workers     int          // HTCJobs synced in parallel
@@ -106,9 +108,9 @@ type Controller struct {
 	chooser    *backend.Chooser
 	pools      pool.Chooser
 	several    *backend.Several
-	owners     backend.Owners
 	absences   recovery.Absences
 	lookups    *recovery.Lookups
+	sender     *sending.Sender
 	tries      recovery.Tries
 	limits     backend.Limits
 	admission  *admission.Admission
@@ -161,7 +163,6 @@ func New(o Options) (*Controller, error) {
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	c.chooser = &backend.Chooser{Schedd: c.Schedd, Credentials: o.Credentials}
 	c.several = &backend.Several{Schedd: c.answering, Credentials: o.Credentials, Limits: &c.limits, Open: c.openJobs, Now: o.Now}
-	c.owners = backend.Owners{Schedd: c.Schedd, Credentials: o.Credentials}
 	c.orphans = &orphans.Guard{Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.queue.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
@@ -176,6 +177,11 @@ func New(o Options) (*Controller, error) {
 		Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastPush)), Workers: pushers,
 		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
 	})
+	c.sender = &sending.Sender{
+		Kind: v1alpha1.Kind, Schedd: c.Schedd, Owners: backend.Owners{Schedd: c.Schedd, Credentials: o.Credentials}, Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
+		Newest: c.crosscheck.NewestKnown, NewestNow: c.crosscheck.NewestHistory,
+		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
+	}
 	c.lookups = &recovery.Lookups{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Tries: &c.tries, Now: o.Now}
 	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
 		return nil, fmt.Errorf("watch HTCJobs: %w", err)

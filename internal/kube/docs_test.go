@@ -32,7 +32,7 @@ func TestEachConditionAndReasonIsInTheDocs(t *testing.T) {
 	table, _, _ := strings.Cut(rest, "\n## ")
 
 	names := map[string]string{}
-	for _, pattern := range []string{"*.go", "v1alpha1/*.go", "../artifact/*.go", "../backend/*.go", "../crosscheck/*.go", "../inputs/*.go", "../logspod/*.go", "../outputfetch/*.go", "../schedd/*.go", "../schedd/krb/*.go", "../schedd/token/*.go"} {
+	for _, pattern := range []string{"*.go", "v1alpha1/*.go", "../artifact/*.go", "../backend/*.go", "../crosscheck/*.go", "../inputs/*.go", "../logspod/*.go", "../outputfetch/*.go", "../schedd/*.go", "../sending/*.go", "../schedd/krb/*.go", "../schedd/token/*.go"} {
 		files, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, file := range files {

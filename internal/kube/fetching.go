@@ -14,10 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/outputpush"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/site"
 )
-
-// reasonNoSpace is a reason of the conditions OutputFetched and Submitted.
-const reasonNoSpace = "NoSpace"
 
 // fetched passes the results of fetches on to the queues, the user and the Observer.
 type fetched struct{ *Controller }
@@ -86,17 +84,6 @@ func explainFetch(err error) blocker {
 	return t
 }
 
-// destinations lists the outputs of an attempt that are not only brought back. The number of a proc is left open.
-func destinations(job *v1alpha1.HTCJob, attempt int) []ledger.Destination {
-	var all []ledger.Destination
-	for i, o := range job.Spec.Outputs {
-		if to := tag(job, attempt).Destination; o.URL+o.Artifact != "" {
-			all = append(all, ledger.Destination{Number: i, Path: o.Path, URL: to(o.URL, "{proc}"), Artifact: to(o.Artifact, "{proc}")})
-		}
-	}
-	return all
-}
-
 // gatherWritten reads what the procs of a run have written elsewhere.
 func gatherWritten(tx *ledger.Tx, s *lifecycle.Situation) (err error) {
 	if s.Written, err = tx.Written(s.Run.UID, s.Run.Attempt, lifecycle.MaxOutputs); err != nil {
@@ -108,7 +95,7 @@ func gatherWritten(tx *ledger.Tx, s *lifecycle.Situation) (err error) {
 
 // recallWritten records again, from the status, what the procs of a run have written elsewhere.
 func recallWritten(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) error {
-	all := destinations(job, run.Attempt)
+	all := site.Destinations(job, run.Attempt)
 	if err := tx.SetDestinations(run.UID, run.Attempt, all); err != nil {
 		return err
 	}

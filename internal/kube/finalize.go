@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -15,8 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/pool"
-	"htc.cern.ch/htcd/internal/recovery"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
 )
 
 // finalize removes a deleted HTCJob from HTCondor, then from the ledger and the staging directory, and
@@ -40,7 +38,7 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 	// If no row says what was sent, the ledger may have been lost: the finalizer was set before anything was sent.
 	case anySent(own) || lifecycle.Forgotten(job, own):
 		err := c.removeEverywhere(ctx, job, own)
-		if _, pause := errors.AsType[*waiting](err); err != nil && !pause {
+		if _, pause := errors.AsType[*sending.Waiting](err); err != nil && !pause {
 			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
 		} else if err != nil {
 			return err
@@ -84,7 +82,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 			if err != nil {
 				return err
 			}
-			if err := c.removeAll(ctx, backend.Targets(own), uid, own); err != nil {
+			if err := c.sender.RemoveAll(ctx, backend.Targets(own), uid, own); err != nil {
 				return err
 			}
 		}
@@ -105,7 +103,7 @@ func anySent(runs []ledger.Run) bool {
 	return false
 }
 
-// removeEverywhere calls removeAll for all places where the runs were. Runs that the ledger has lost are looked for where
+// removeEverywhere calls RemoveAll for all places where the runs were. Runs that the ledger has lost are looked for where
 // the status says, and where they would be sent now.
 func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
 	targets := backend.Targets(own)
@@ -130,69 +128,7 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 			}
 		}
 	}
-	return c.removeAll(ctx, targets, string(job.UID), own)
-}
-
-// removeAll removes every job of an HTCJob by its tag and returns nil once the queues show none of them. If an
-// intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still appear.
-func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
-	alive := 0
-	for _, t := range targets {
-		left, err := c.removeAt(ctx, t, uid, runs)
-		if err != nil {
-			return err
-		}
-		alive += len(left)
-	}
-	if alive > 0 {
-		c.absences.Clear(uid)
-		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(alive, "job"))}
-	}
-	open := len(runs) == 0
-	for _, run := range runs {
-		open = open || run.State == ledger.Intent
-	}
-	if open && c.Now().Sub(c.absences.First(uid, c.Now())) < recovery.AbsentTwice {
-		return &waiting{recovery.AbsentTwice, "an unfinished submission is looked for once more"}
-	}
-	c.absences.Clear(uid)
-	return nil
-}
-
-// removeAt removes the jobs at one target and returns those that have not left the queue yet.
-func (c *Controller) removeAt(ctx context.Context, t backend.Target, uid string, runs []ledger.Run) ([]schedd.Job, error) {
-	alive, err := c.remove(ctx, t, schedd.UIDConstraint(uid), "htcd: the HTCJob was deleted")
-	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint != t.Endpoint })
-	if strange := backend.Strangers(alive, there); len(strange) > 0 {
-		c.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
-			Msg("somebody else's jobs carry the tag of an HTCJob that is deleted; they are left as they are")
-		alive, err = backend.Removed(alive), nil
-	}
-	return alive, err
-}
-
-// remove removes jobs at a target and returns those that have not left the queue yet. If neither their account nor the
-// common one may remove them, the error says so.
-func (c *Controller) remove(ctx context.Context, t backend.Target, constraint, reason string) (alive []schedd.Job, err error) {
-	alive, err = c.owners.Remove(ctx, t, constraint, reason)
-	if left := backend.Untouched(alive); err == nil && len(left) > 0 {
-		err = othersJobs(t.Namespace, left)
-	}
-	return alive, err
-}
-
-// othersJobs names the owner of the jobs that prevent a deletion.
-func othersJobs(namespace string, left []schedd.Job) error {
-	return backend.OtherAccount(fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials of namespace %s, "+
-		"because the schedd lets only their owner do it: put that account's credentials back into the secret, or have the schedd's administrator remove them "+
-		"(or let go of them with the annotation %s=true)", lifecycle.Plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation))
-}
-
-// othersCluster names the owner of a job that carries the tag of an attempt that may have been sent.
-func othersCluster(j schedd.Job) error {
-	return backend.OtherAccount(fmt.Sprintf("job %s of the account %s carries this HTCJob's tag, and htcd has no credentials of that account: "+
-		"if the HTCJob was being sent with them, put them back into the secret; if the tag is forged, have the schedd's administrator remove that job, "+
-		"or let go of it with the annotation %s=true, delete this HTCJob and apply it again", j.ID(), j.Owner, v1alpha1.AbandonAnnotation))
+	return c.sender.RemoveAll(ctx, targets, string(job.UID), own)
 }
 
 // forget drops the rows, the output and the staged files of an HTCJob: staged files first, since the rows say where

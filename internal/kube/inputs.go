@@ -5,34 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/schedd"
 )
-
-// sandboxInputs says what of spec.inputs comes with the sandbox.
-func sandboxInputs(spec v1alpha1.HTCJobSpec) []schedd.Input {
-	var list []schedd.Input
-	for _, in := range spec.Inputs {
-		list = append(list, schedd.Input{Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil, URL: in.URL})
-	}
-	return list
-}
-
-// secretInputs lists the names of inputs that are never kept as output.
-func secretInputs(spec v1alpha1.HTCJobSpec) string {
-	var names []string
-	for _, in := range sandboxInputs(spec) {
-		if in.Secret {
-			names = append(names, in.Name)
-		}
-	}
-	return strings.Join(names, " ")
-}
 
 // staging returns a context for bringing an HTCJob's inputs, which may take minutes. It ends when the HTCJob is deleted, edited or
 // suspended, or htcd is shut down.
@@ -111,7 +89,7 @@ func (c *Controller) inputsError(err error) error {
 	if _, full := errors.AsType[*output.NoSpaceError](err); full {
 		return err
 	}
-	return c.stageError(err)
+	return c.sender.StageError(err)
 }
 
 // inputJobs tells package inputs about HTCJobs.

@@ -3,66 +3,27 @@ package kube
 import (
 	"context"
 
-	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/items"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
-	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/site"
 )
-
-// points are what an attempt makes of spec.items, spec.itemsFrom or spec.parameters.
-type points struct {
-	items  []string // the variables of each job; none if a number alone says how many there are
-	digest string   // of the table that they are from; empty: from none
-}
 
 // pointsOf returns the items of an attempt. A table is read once: for an attempt whose intent is in the ledger, given as run, the
 // items are those that were recorded with it.
-func (c *Controller) pointsOf(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run) (points, error) {
+func (c *Controller) pointsOf(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run) (site.Items, error) {
 	if job.Spec.ItemsFrom != nil && run != nil && run.SpecHash == job.SpecHash() && run.ItemsDigest != "" {
-		p := points{digest: run.ItemsDigest}
+		p := site.Items{Digest: run.ItemsDigest}
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			p.items, err = tx.Items(run.UID, run.Attempt)
+			p.Each, err = tx.Items(run.UID, run.Attempt)
 			return err
 		})
-		if err != nil || len(p.items) > 0 {
+		if err != nil || len(p.Each) > 0 {
 			return p, err
 		}
 	}
-	return readItems(ctx, job, c.ConfigMaps)
-}
-
-// readItems reads the items that a spec has itself, or names.
-func readItems(ctx context.Context, job *v1alpha1.HTCJob, tables inputs.ConfigMaps) (points, error) {
-	from := job.Spec.ItemsFrom
-	if from == nil {
-		all, err := inlineItems(job)
-		return points{items: all}, err
-	}
-	text, digest, err := inputs.Table(ctx, tables, job.Namespace, *from)
-	if err != nil {
-		return points{}, err
-	}
-	all, err := items.Table(text, schedd.CheckVariable)
-	if err != nil {
-		return points{}, schedd.Refusal("spec.itemsFrom: configmap %s, key %s: %w", from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key, err)
-	}
-	return points{all, digest}, nil
-}
-
-// inlineItems returns the items of a spec that has them itself.
-func inlineItems(job *v1alpha1.HTCJob) (all []string, err error) {
-	switch {
-	case len(job.Spec.Items) > 0:
-		all, err = items.List(job.Spec.Items, schedd.CheckVariable)
-	case len(job.Spec.Parameters) > 0:
-		all, err = items.Product(job.Spec.Parameters, schedd.CheckVariable)
-	}
-	if err != nil {
-		return nil, schedd.Refusal("%w", err)
-	}
-	return all, nil
+	return site.ReadItems(ctx, job, c.ConfigMaps)
 }
 
 // insertParts records what belongs to a run beside its row.
@@ -70,7 +31,7 @@ func insertParts(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run, packed led
 	if err := tx.SetItems(run.UID, run.Attempt, packed); err != nil {
 		return err
 	}
-	return tx.SetDestinations(run.UID, run.Attempt, destinations(job, run.Attempt))
+	return tx.SetDestinations(run.UID, run.Attempt, site.Destinations(job, run.Attempt))
 }
 
 // recallParts records it again after the ledger had lost it, as far as the spec and the status still say it.
@@ -81,7 +42,7 @@ func recallParts(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) error {
 	if err := recallWritten(tx, job, run); err != nil {
 		return err
 	}
-	all, err := inlineItems(job)
+	all, err := site.InlineItems(job)
 	if err != nil || len(all) != run.Procs {
 		return nil // nothing to recall: then the jobs are named by their ids alone
 	}

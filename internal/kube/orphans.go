@@ -10,9 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/sending"
 )
-
-const reasonOrphansKept = "OrphansKept"
 
 // uids returns those of the HTCJobs that the apiserver has.
 func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
@@ -46,7 +45,7 @@ func (c *Controller) reconcileOrphans(ctx context.Context, o ReconcileOptions, f
 		for _, run := range kept {
 			c.queue.Add(run.Namespace + "/" + run.Name)
 		}
-		c.retryNow(func(t blocker) bool { return t.Reason == reasonOrphansKept })
+		c.retryNow(func(t blocker) bool { return t.Reason == sending.ReasonOrphansKept })
 	}
 	for _, run := range kept {
 		d := crosscheck.Difference{Namespace: run.Namespace, Name: run.Name, JobID: fmt.Sprint(run.Cluster), Was: string(run.State), Is: "Orphan", Repaired: remove,

@@ -11,6 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/orphans"
+	"htc.cern.ch/htcd/internal/sending"
 )
 
 // vanish removes HTCJobs as a restore of etcd does while htcd is away.
@@ -66,7 +67,7 @@ func TestManyThatVanishAreKeptUntilSomebodySaysSo(t *testing.T) {
 	again := htcjob(names[1])
 	again.UID = "uid-again"
 	condition := w.apply(again).Status.Conditions
-	require.Equal(t, reasonOrphansKept, condition[0].Reason)
+	require.Equal(t, sending.ReasonOrphansKept, condition[0].Reason)
 	w.delete(names[1])
 	require.Nil(t, w.job(names[1]))
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
@@ -14,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/site"
 )
 
 // recover finds out what became of an attempt that may or may not have been sent. run is nil when the ledger has
@@ -47,9 +47,9 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return err
 		}
 	}
-	constraint := tag(job, run.Attempt).Constraint()
+	constraint := site.Tag(job, run.Attempt).Constraint()
 	if !chosen && !run.Restored {
-		asked, absent, err := c.lookups.NoTrace(ctx, *run, c.lookAgainAfter(*run))
+		asked, absent, err := c.lookups.NoTrace(ctx, *run, c.sender.LookAgainAfter(*run))
 		if err != nil {
 			return fmt.Errorf("look for attempt %d among others: %w", run.Attempt, err)
 		}
@@ -60,70 +60,47 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if run.Restored {
 		constraint = schedd.UIDConstraint(run.UID)
 	}
-	queued, left, err := c.find(ctx, id, constraint, c.tries.Get(*run).Since)
+	all, err := c.sender.Search(ctx, t, id, constraint, c.tries.Get(*run).Since)
 	if err != nil {
 		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
 	}
-	queued, left, others, err := c.owners.Own(ctx, t, id, queued, left)
-	if err != nil {
-		return fmt.Errorf("look whose the jobs of attempt %d are: %w", run.Attempt, err)
-	}
-	if newest := newestAttempt(queued, left); run.Restored && newest > run.Attempt {
+	if newest := all.Newest(); run.Restored && newest > run.Attempt {
 		return c.supersede(ctx, job, *run, newest)
 	}
-	queued, left = ofAttempt(run.Attempt, queued), ofAttempt(run.Attempt, left)
-	switch f := recovery.Judge(queued, left, c.Now()); f.Verdict {
-	case recovery.Whole:
-		c.absences.Clear(run.UID)
-		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.Cluster.ID).Msg("adopted")
-		c.Observer.Repaired(crosscheck.Adopted)
-		adopted := t.Of(*run)
-		adopted.Submitted = f.Since(c.Now())
-		if f.SpecHash != "" { // the spec may have been edited since, and the ledger lost or restored
-			adopted.SpecHash = f.SpecHash
-		}
-		if f.Pool != adopted.Pool {
-			adopted.Pool, adopted.PoolSpec, adopted.Effective = f.Pool, "", ""
-		}
-		if err := c.recordCluster(ctx, job, adopted, f.Cluster); err != nil {
-			return err
-		}
-		c.checks.Add(run.UID)
-		return nil
-	case recovery.Spooling:
-		c.absences.Clear(run.UID)
-		return &waiting{2 * time.Second, fmt.Sprintf("cluster %d is being spooled", f.Cluster.ID)}
-	case recovery.HalfSpooled:
-		c.absences.Clear(run.UID)
-		c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.Cluster.ID).Msg("removing a half-spooled cluster")
-		if err := c.removeStuck(ctx, t, f.Cluster.ID, tag(job, run.Attempt)); err != nil {
-			return fmt.Errorf("remove half-spooled cluster %d: %w", f.Cluster.ID, err)
-		}
-		return &waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", f.Cluster.ID)}
+	f, err := c.sender.Judge(ctx, t, site.Tag(job, run.Attempt), all.Of(run.Attempt))
+	switch {
+	case err != nil:
+		return err
+	case f.Verdict == recovery.Absent:
+		return c.missing(ctx, job, *run, c.Now())
 	}
-	// Jobs of other accounts with this tag are either forged, so they must not be adopted, or were sent with earlier
-	// credentials, so nothing must be sent in addition to them.
-	if others = ofAttempt(run.Attempt, others); len(others) > 0 {
-		return othersCluster(others[0])
+	return c.adopt(ctx, job, t.Of(*run), f)
+}
+
+// adopt records a cluster that was found.
+func (c *Controller) adopt(ctx context.Context, job *v1alpha1.HTCJob, adopted ledger.Run, f recovery.Finding) error {
+	c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.Cluster.ID).Msg("adopted")
+	c.Observer.Repaired(crosscheck.Adopted)
+	adopted.Submitted = f.Since(c.Now())
+	if f.SpecHash != "" { // the spec may have been edited since, and the ledger lost or restored
+		adopted.SpecHash = f.SpecHash
 	}
-	return c.missing(ctx, job, *run, c.Now())
+	if f.Pool != adopted.Pool {
+		adopted.Pool, adopted.PoolSpec, adopted.Effective = f.Pool, "", ""
+	}
+	if err := c.recordCluster(ctx, job, adopted, f.Cluster); err != nil {
+		return err
+	}
+	c.checks.Add(adopted.UID)
+	return nil
 }
 
 // missing continues with an attempt of which HTCondor has no trace: the first time it waits, the second time it sends the attempt.
 func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, asked time.Time) error {
-	if first := c.absences.First(run.UID, asked); asked.Sub(first) < recovery.AbsentTwice {
-		return &waiting{recovery.AbsentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
+	if err := c.sender.Missing(run, asked); err != nil {
+		return err
 	}
 	return c.goOn(ctx, job, run)
-}
-
-// lookAgainAfter returns the time after which a question about an attempt must have begun to count.
-func (c *Controller) lookAgainAfter(run ledger.Run) time.Time {
-	after := c.tries.Get(run).Ended
-	if first, missed := c.absences.Get(run.UID); missed && first.Add(recovery.AbsentTwice).After(after) {
-		return first.Add(recovery.AbsentTwice - 1)
-	}
-	return after
 }
 
 // recordAgain records an attempt that the ledger has lost. It returns a nil run if there is nothing to do about it now.
@@ -189,18 +166,6 @@ func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run le
 	return c.recover(ctx, job, &later, attempt)
 }
 
-func newestAttempt(lists ...[]schedd.Job) int {
-	newest := 0
-	for _, j := range slices.Concat(lists...) {
-		newest = max(newest, j.Tag.Attempt)
-	}
-	return newest
-}
-
-func ofAttempt(attempt int, jobs []schedd.Job) []schedd.Job {
-	return slices.DeleteFunc(jobs, func(j schedd.Job) bool { return j.Tag.Attempt != attempt })
-}
-
 // sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd is
 // chosen again: the spec, or the site's command, may name another by now.
 func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
@@ -224,15 +189,15 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 		return err
 	}
 	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))
-	tokens, hash := c.Site.tokens(job)
+	tokens, hash := c.Site.Tokens(job)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
-	fresh.ItemsDigest = points.digest
+	fresh.ItemsDigest = points.Digest
 	if err := c.stageAgain(ctx, job, &fresh, run.InputsDigest); err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
-	packed := ledger.PackItems(points.items)
+	packed := ledger.PackItems(points.Each)
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := errors.Join(updateIntent(tx, fresh), p.Record(tx)); err != nil {
+		if err := errors.Join(tx.UpdateIntent(fresh), p.Record(tx)); err != nil {
 			return err
 		}
 		return insertParts(tx, job, fresh, packed)

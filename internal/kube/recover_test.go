@@ -51,8 +51,8 @@ func TestAFormerLeaderTakesNothingBackOfWhatTheNextHasRecorded(t *testing.T) {
 	}))
 	asleep := recorded // as it was when the previous leader decided
 	asleep.State, asleep.Cluster = ledger.Intent, 0
-	require.ErrorIs(t, w.sendAgain(t.Context(), job, asleep), errWentOn)
-	require.ErrorIs(t, w.recordCluster(t.Context(), job, asleep, schedd.Cluster{ID: 9, Procs: 1}), errWentOn)
+	require.ErrorIs(t, w.sendAgain(t.Context(), job, asleep), ledger.ErrWentOn)
+	require.ErrorIs(t, w.recordCluster(t.Context(), job, asleep, schedd.Cluster{ID: 9, Procs: 1}), ledger.ErrWentOn)
 	w.later(time.Minute)
 	require.Equal(t, []string{"1.0"}, w.job("one").Status.JobID)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))

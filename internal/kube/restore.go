@@ -72,7 +72,7 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		err := tx.InsertRun(run)
 		if errors.Is(err, ledger.ErrExists) { // an older ledger may have it as an intent
-			err = updateIntent(tx, run)
+			err = tx.UpdateIntent(run)
 		}
 		if err != nil {
 			return err
@@ -89,7 +89,7 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 		}
 		return recallParts(tx, job, run)
 	})
-	if errors.Is(err, errWentOn) {
+	if errors.Is(err, ledger.ErrWentOn) {
 		return nil
 	}
 	if err != nil {

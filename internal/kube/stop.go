@@ -15,6 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
+	"htc.cern.ch/htcd/internal/site"
 )
 
 // stop removes the jobs of a run that have not ended from HTCondor. The intention is recorded first, so that it is carried
@@ -41,7 +43,7 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 		}
 	}
 	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
-	constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d", tag(job, run.Attempt).Constraint(), schedd.Completed))
+	constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d", site.Tag(job, run.Attempt).Constraint(), schedd.Completed))
 	spared, err := c.justEnded(ctx, run)
 	if err != nil {
 		return fmt.Errorf("read what has ended: %w", err)
@@ -49,12 +51,8 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 	if len(spared) > 0 {
 		constraint += " && !member(ProcId, {" + strings.Join(spared, ",") + "})"
 	}
-	alive, err := c.remove(ctx, backend.TargetOf(run), constraint, crosscheck.RemoveReason(run.Stop))
-	if err != nil {
+	if err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.RemoveReason(run.Stop)); err != nil {
 		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)
-	}
-	if len(alive) > 0 {
-		return &waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(len(alive), "job"))}
 	}
 	if _, err := c.checkRun(ctx, run.UID); err != nil {
 		return fmt.Errorf("ask how the jobs of attempt %d ended: %w", run.Attempt, err)
@@ -73,7 +71,7 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 	case run.State != ledger.Submitted: // its files had never arrived
 		return nil
 	case !run.Confirmed:
-		return &waiting{2 * time.Second, "HTCondor has not said yet how every job ended"}
+		return &sending.Waiting{2 * time.Second, "HTCondor has not said yet how every job ended"}
 	case run.Stop == crosscheck.StopDeadline:
 		return nil
 	case stopped == 0: // all had ended by themselves
@@ -149,7 +147,7 @@ func (c *Controller) endStop(ctx context.Context, run ledger.Run, change func(*l
 func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
 	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended, crosscheck.StopMessage(crosscheck.StopSuspended)
 	run.Ended, run.Confirmed = c.Now(), true
-	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return updateIntent(tx, run) }); err != nil {
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.UpdateIntent(run) }); err != nil {
 		return fmt.Errorf("record that attempt %d is not sent: %w", run.Attempt, err)
 	}
 	c.absences.Clear(run.UID)

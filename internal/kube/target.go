@@ -12,14 +12,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// PoolRules are those of htcd's settings that HTCPools must keep to.
-func (s Site) PoolRules() pool.Rules {
-	return pool.Rules{AllowOptions: s.AllowOptions, PoolSecrets: s.PoolSecrets}
-}
-
 // effective returns what holds for an attempt by a pool, as the spec is now; only the pool's name if it could not be sent.
 func (c *Controller) effective(job *v1alpha1.HTCJob, p pool.Pool, attempt int) *v1alpha1.Effective {
-	sandbox, _ := c.Site.render(job, p, attempt, nil)
+	sandbox, _ := c.Site.Render(job, p, attempt, nil)
 	return p.Effective(sandbox.Requests)
 }
 

@@ -22,8 +22,8 @@ import (
 func TestAFullVolumeIsAReasonOfItsOwn(t *testing.T) {
 	w := newWorld(t)
 	for name, err := range map[string]error{
-		"no space":   w.stageError(fmt.Errorf("stage job: %w", unix.ENOSPC)),
-		"quota":      w.stageError(fmt.Errorf("stage job: %w", unix.EDQUOT)),
+		"no space":   w.sender.StageError(fmt.Errorf("stage job: %w", unix.ENOSPC)),
+		"quota":      w.sender.StageError(fmt.Errorf("stage job: %w", unix.EDQUOT)),
 		"the ledger": fmt.Errorf("record intent: %w", fmt.Errorf("%w, 0 KiB are free in /data", ledger.ErrFull)),
 	} {
 		told := explain(err)
@@ -32,7 +32,7 @@ func TestAFullVolumeIsAReasonOfItsOwn(t *testing.T) {
 		require.Contains(t, told.Message, "are free", name)
 		require.Contains(t, told.Message, "delete HTCJobs", name)
 	}
-	require.Equal(t, "Retrying", explain(w.stageError(unix.EACCES)).Reason)
+	require.Equal(t, "Retrying", explain(w.sender.StageError(unix.EACCES)).Reason)
 }
 
 func TestWhatIsInTheWayOfAFetchIsExplained(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/secrets"
+	"htc.cern.ch/htcd/internal/site"
 )
 
 // world is a controller with a real ledger, a schedd in memory, a store as its apiserver, and its own clock.
@@ -61,7 +62,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, cache.Indexers{})
 	w.store = informer.GetStore()
 	o := Options{
-		Site:    Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
+		Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
 		Staging: t.TempDir(), Workers: 1, Submitters: 1, Fetchers: 1,
 		Informer: informer, Objects: w, Events: w, Ledger: book, Schedd: w.schedd, Credentials: w, Secrets: w,
 		Log: zerolog.Nop(), Observer: nobody{}, Now: func() time.Time { return w.clock },

@@ -14,7 +14,7 @@ func deadline(s Situation) time.Time {
 	if s.Run.Stop != "" || seconds == nil {
 		return time.Time{}
 	}
-	return after(s.Run.Submitted, *seconds)
+	return After(s.Run.Submitted, *seconds)
 }
 
 // overdue reports whether an active attempt has exceeded its deadline.
@@ -64,8 +64,8 @@ func (s Situation) TTL() (seconds *int32, whose string) {
 	return seconds, "keep of HTCPool " + s.Run.Pool
 }
 
-// after adds seconds to t, at most a century of them, since a Duration cannot hold every int64.
-func after(t time.Time, seconds int64) time.Time {
+// After adds seconds to t, at most a century of them, since a Duration cannot hold every int64.
+func After(t time.Time, seconds int64) time.Time {
 	const century = 100 * 365 * 24 * 3600
 	return t.Add(time.Duration(min(seconds, century)) * time.Second)
 }
@@ -82,7 +82,7 @@ func Expiry(s Situation) time.Time {
 	if ttl == nil {
 		return time.Time{}
 	}
-	at := after(s.Run.Ended, int64(*ttl))
+	at := After(s.Run.Ended, int64(*ttl))
 	if s.Unfetched || s.Pushes.Unpushed > 0 {
 		at = at.Add(patienceForOutput)
 	}

@@ -1,4 +1,4 @@
-package kube
+package site
 
 import (
 	"slices"
@@ -17,9 +17,9 @@ func TestASitesFurtherSubmitCommandsMayBeUsed(t *testing.T) {
 	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{UID: "u-1", Namespace: "default", Name: "zero"}}
 	job.Spec.Script = v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "echo A"}}
 	job.Spec.HTCOpts = "batch_project = x\n+ProjectX = 1\n"
-	_, err := Site{}.render(job, pool.Pool{}, 1, nil)
+	_, err := Site{}.Render(job, pool.Pool{}, 1, nil)
 	require.Equal(t, schedd.Refused, schedd.KindOf(err))
-	s, err := Site{AllowOptions: []string{"batch_project", "+ProjectX"}}.render(job, pool.Pool{}, 1, nil)
+	s, err := Site{AllowOptions: []string{"batch_project", "+ProjectX"}}.Render(job, pool.Pool{}, 1, nil)
 	require.NoError(t, err)
 	require.True(t, slices.ContainsFunc(s.Files, func(f schedd.File) bool {
 		return f.Name == "job.sub" && strings.Contains(f.Content, "batch_project = x\nMy.ProjectX = 1\n")

@@ -1,4 +1,4 @@
-package kube
+package site
 
 import (
 	"testing"
@@ -23,7 +23,7 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 		MemoryRetry:         &v1alpha1.MemoryRetry{MaxMemory: *quantity("4Gi"), MaxRetries: 3},
 		HeldDeadlineSeconds: new(int64(60)), IdleDeadlineSeconds: new(int64(70)),
 	}
-	d, err := Site{}.describe(job, pool.Pool{}, 1, nil)
+	d, err := Site{}.Describe(job, pool.Pool{}, 1, nil)
 	require.NoError(t, err)
 	s, err := d.Render()
 	require.NoError(t, err)
@@ -36,10 +36,10 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 
 	none := job.DeepCopy()
 	none.Spec.Resources.GPUs, none.Spec.HTCOpts = quantity("0"), "request_gpus = 1\n"
-	_, err = Site{}.render(none, pool.Pool{}, 1, nil)
+	_, err = Site{}.Render(none, pool.Pool{}, 1, nil)
 	require.EqualError(t, err, "htcopts, line 1, column 1: request_gpus in htcopts and spec.resources.gpus do not say the same: write it once")
 
 	job.Spec.HTCOpts = "request_cpus = 3\n"
-	_, err = Site{}.render(job, pool.Pool{}, 1, nil)
+	_, err = Site{}.Render(job, pool.Pool{}, 1, nil)
 	require.EqualError(t, err, "htcopts, line 1, column 1: request_cpus in htcopts and spec.resources.cpus do not say the same: write it once")
 }

@@ -1,4 +1,4 @@
-package kube
+package site
 
 import (
 	"testing"
@@ -28,13 +28,21 @@ func TestALoginServesTheRegistryOfTheImageOrArtifacts(t *testing.T) {
 		err := s.checkLogin(job)
 		if words == "" {
 			require.NoError(t, err, image)
-			require.Len(t, s.credentialsOf(job), 1)
+			require.Len(t, s.CredentialsOf(job), 1)
 			continue
 		}
 		require.ErrorContains(t, err, words)
 		require.Equal(t, schedd.Refused, schedd.KindOf(err))
-		require.Empty(t, s.credentialsOf(job), "the node gets none")
+		require.Empty(t, s.CredentialsOf(job), "the node gets none")
 	}
 	job.Spec.Inputs = []v1alpha1.Input{{Name: "a", Artifact: "a.example.org/g/m:v1"}}
 	require.NoError(t, s.checkLogin(job), "it is for the artifact")
+}
+
+func TestTheCopiesOfCredentialsAreBounded(t *testing.T) {
+	s := Site{MaxInput: 1 << 20}
+	some := []schedd.Credential{{Name: "a", Content: string(make([]byte, 1<<10))}}
+	require.NoError(t, s.fitCredentials(some, 1024))
+	require.ErrorContains(t, s.fitCredentials(some, 1025), "--max-input")
+	require.NoError(t, Site{}.fitCredentials(some, 100_000))
 }

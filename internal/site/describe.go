@@ -1,42 +1,22 @@
-package kube
+package site
 
 import (
-	"context"
-	"time"
+	"strings"
 
-	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/jobcredentials"
 	"htc.cern.ch/htcd/internal/joboptions"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/outputpush"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Site holds the administrator's settings for all jobs.
-type Site struct {
-	backend.Policy
-	ImageRegistry    string
-	Binds            []string
-	CallbackURL      string
-	CallbackCA       string // PEM text, usually empty
-	CallbackDeadline time.Duration
-	Sender           string   // path of a binary to send with each job, usually empty
-	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
-	AllowImages      []string // of schedd.Description; none: every image
-	AllowSchemes     []string // of schedd.Description; none: no URLs
-	MaxQueue         int      // procs of one HTCJob; 0: no limit
-	MaxOpen          int      // open procs of one namespace; 0: no limit
-	MaxOutput        int64    // MiB of output per job; 0: no limit
-	MaxInput         int64    // bytes of inputs that one HTCJob's procs get together; 0: no limit
-	Inputs           inputs.Rules
-}
-
-// render returns the sandbox of one attempt of an HTCJob, with the items of its procs if there are such. Its errors are of kind
+// Render returns the sandbox of one attempt of an HTCJob, with the items of its procs if there are such. Its errors are of kind
 // schedd.Refused.
-func (s Site) render(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string, credentials ...schedd.Credential) (schedd.Sandbox, error) {
-	d, err := s.describe(job, p, attempt, points)
+func (s Site) Render(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string, credentials ...schedd.Credential) (schedd.Sandbox, error) {
+	d, err := s.Describe(job, p, attempt, points)
 	if err != nil {
 		return schedd.Sandbox{}, err
 	}
@@ -49,28 +29,8 @@ func (s Site) render(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []st
 	return d.Render()
 }
 
-// notShown stands for what only the jobs may read.
-const notShown = "(not shown)\n"
-
-// Preview returns what would be sent of an HTCJob by a pool, without the content of its credentials, and what holds for it then.
-func (s Site) Preview(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, tables inputs.ConfigMaps) (schedd.Sandbox, *v1alpha1.Effective, error) {
-	if err := pool.Check(p.Name, p.Spec, s.PoolRules()); err != nil {
-		return schedd.Sandbox{}, nil, err
-	}
-	points, err := readItems(ctx, job, tables)
-	if err != nil {
-		return schedd.Sandbox{}, nil, err
-	}
-	var credentials []schedd.Credential
-	for _, credential := range s.credentialsOf(job) {
-		credentials = append(credentials, sent(credential, notShown))
-	}
-	sandbox, err := s.render(job, p, 1, points.items, credentials...)
-	return sandbox, p.Effective(sandbox.Requests), err
-}
-
-// describe translates an HTCJob into HTCondor's terms. Its errors are of kind schedd.Refused.
-func (s Site) describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string) (schedd.Description, error) {
+// Describe translates an HTCJob into HTCondor's terms. Its errors are of kind schedd.Refused.
+func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string) (schedd.Description, error) {
 	queue := job.Queue()
 	if len(points) > 0 {
 		queue = len(points)
@@ -81,7 +41,7 @@ func (s Site) describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 	if err := s.Inputs.Check(job); err != nil {
 		return schedd.Description{}, err
 	}
-	if err := outputpush.Check(s.Inputs.Registries, !s.Inputs.NoOutput, destinations(job, attempt), queue); err != nil {
+	if err := outputpush.Check(s.Inputs.Registries, !s.Inputs.NoOutput, Destinations(job, attempt), queue); err != nil {
 		return schedd.Description{}, err
 	}
 	if err := s.checkLogin(job); err != nil {
@@ -95,7 +55,7 @@ func (s Site) describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 	if err != nil {
 		return schedd.Description{}, err
 	}
-	sent := tag(job, attempt)
+	sent := Tag(job, attempt)
 	sent.SpecHash, sent.Pool = job.SpecHash(), p.Name
 	return schedd.Description{
 		Tag:              sent,
@@ -142,6 +102,38 @@ func outputs(spec v1alpha1.HTCJobSpec) []schedd.Output {
 	return all
 }
 
-func tag(job *v1alpha1.HTCJob, attempt int) schedd.Tag {
+// Tag is what the ads of an attempt carry.
+func Tag(job *v1alpha1.HTCJob, attempt int) schedd.Tag {
 	return schedd.Tag{UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name}
+}
+
+// sandboxInputs says what of spec.inputs comes with the sandbox.
+func sandboxInputs(spec v1alpha1.HTCJobSpec) []schedd.Input {
+	var list []schedd.Input
+	for _, in := range spec.Inputs {
+		list = append(list, schedd.Input{Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil, URL: in.URL})
+	}
+	return list
+}
+
+// SecretInputs lists the names of inputs that are never kept as output.
+func SecretInputs(spec v1alpha1.HTCJobSpec) string {
+	var names []string
+	for _, in := range sandboxInputs(spec) {
+		if in.Secret {
+			names = append(names, in.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// Destinations lists the outputs of an attempt that are not only brought back. The number of a proc is left open.
+func Destinations(job *v1alpha1.HTCJob, attempt int) []ledger.Destination {
+	var all []ledger.Destination
+	for i, o := range job.Spec.Outputs {
+		if to := Tag(job, attempt).Destination; o.URL+o.Artifact != "" {
+			all = append(all, ledger.Destination{Number: i, Path: o.Path, URL: to(o.URL, "{proc}"), Artifact: to(o.Artifact, "{proc}")})
+		}
+	}
+	return all
 }

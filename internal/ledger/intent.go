@@ -1,0 +1,19 @@
+package ledger
+
+import "errors"
+
+// ErrWentOn says that another htcd, which led meanwhile, has continued with the run.
+var ErrWentOn = errors.New("another htcd has gone on with this attempt")
+
+// UpdateIntent writes a run only while the ledger has it as an open intent: a process that was suspended before this write
+// and has lost the Lease must not overwrite what the next leader recorded.
+func (tx *Tx) UpdateIntent(r Run) error {
+	now, err := tx.Run(r.UID, r.Attempt)
+	if err != nil {
+		return err
+	}
+	if now.State != Intent {
+		return ErrWentOn
+	}
+	return tx.UpdateRun(r)
+}

@@ -1,0 +1,11 @@
+// Package sending sends runs, looks for them and removes them: what the controllers of HTCJobs and of HTCWorkflows do alike.
+//
+//	send.go    condor_submit for a run whose intent is in the ledger, and what its failure means
+//	stage.go   the files of a submission
+//	search.go  what the schedd has under a run's tag, and whose it is
+//	remove.go  removal, until a successful answer shows nothing alive
+//	explain.go what an error means for the user
+//	wait.go    errors that say when to go on
+//
+// It writes nothing to the ledger; the decisions are those of package recovery.
+package sending

@@ -1,0 +1,58 @@
+package sending
+
+import (
+	"errors"
+	"fmt"
+
+	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/orphans"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/pool"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+const (
+	// ReasonNoSpace is a reason of the conditions OutputFetched and Submitted.
+	ReasonNoSpace = "NoSpace"
+	// ReasonOrphansKept is that of what an administrator has to decide.
+	ReasonOrphansKept = "OrphansKept"
+)
+
+// Explain turns an error of what is done for an object into what its conditions say, and names the schedd that does not answer, if
+// that is why.
+func Explain(err error) (lifecycle.Blocker, schedd.Endpoint) {
+	submitted := func(reason, message string) (lifecycle.Blocker, schedd.Endpoint) {
+		return lifecycle.Blocker{Condition: v1alpha1.ConditionSubmitted, Reason: reason, Message: message}, schedd.Endpoint{}
+	}
+	if e, ok := errors.AsType[*admission.Waits](err); ok {
+		return submitted(e.Reason, e.Message)
+	}
+	if e, ok := errors.AsType[*pool.Unusable](err); ok {
+		return submitted(e.Reason, e.Message)
+	}
+	if e, ok := errors.AsType[*orphans.Kept](err); ok {
+		return submitted(ReasonOrphansKept, e.Error())
+	}
+	if e, ok := errors.AsType[*output.NoSpaceError](err); ok {
+		return submitted(ReasonNoSpace, e.Message)
+	}
+	if errors.Is(err, ledger.ErrFull) {
+		return submitted(ReasonNoSpace, fmt.Sprintf("htcd cannot write its ledger, and goes on when it can; %s: %v", output.MoreRoom, err))
+	}
+	if ledger.IsUnavailable(err) {
+		return submitted("LedgerUnavailable", fmt.Sprintf("htcd cannot write its ledger, and goes on when it can: %v", err))
+	}
+	t := backend.Explain(err)
+	return lifecycle.Blocker{Condition: conditionOf[t.With], Reason: t.Reason, Message: t.Message}, t.Endpoint
+}
+
+// conditionOf maps a part to the condition that shows trouble with it.
+var conditionOf = map[backend.Part]string{
+	backend.TheCommand:     v1alpha1.ConditionSubmitted,
+	backend.TheCredentials: v1alpha1.ConditionCredentials,
+	backend.TheSchedd:      v1alpha1.ConditionBackendReachable,
+}

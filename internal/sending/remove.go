@@ -1,0 +1,94 @@
+package sending
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/recovery"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// RemoveAll removes every job of a deleted object by its tag and returns nil once the queues show none of them. If an
+// intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still appear.
+func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
+	alive := 0
+	for _, t := range targets {
+		left, err := s.removeAt(ctx, t, uid, runs)
+		if err != nil {
+			return err
+		}
+		alive += len(left)
+	}
+	if alive > 0 {
+		s.Absences.Clear(uid)
+		return stillThere(alive)
+	}
+	open := len(runs) == 0
+	for _, run := range runs {
+		open = open || run.State == ledger.Intent
+	}
+	if open && s.Now().Sub(s.Absences.First(uid, s.Now())) < recovery.AbsentTwice {
+		return &Waiting{recovery.AbsentTwice, "an unfinished submission is looked for once more"}
+	}
+	s.Absences.Clear(uid)
+	return nil
+}
+
+// removeAt removes the jobs at one target and returns those that have not left the queue yet.
+func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, runs []ledger.Run) ([]schedd.Job, error) {
+	alive, err := s.remove(ctx, t, schedd.UIDConstraint(uid), fmt.Sprintf("htcd: the %s was deleted", s.Kind))
+	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint != t.Endpoint })
+	if strange := backend.Strangers(alive, there); len(strange) > 0 {
+		s.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
+			Msg("somebody else's jobs carry the tag of an object that is deleted; they are left as they are")
+		alive, err = backend.Removed(alive), nil
+	}
+	return alive, err
+}
+
+// Remove removes jobs at a target and returns nil once they have left the queue.
+func (s *Sender) Remove(ctx context.Context, t backend.Target, constraint, reason string) error {
+	alive, err := s.remove(ctx, t, constraint, reason)
+	if err == nil && len(alive) > 0 {
+		err = stillThere(len(alive))
+	}
+	return err
+}
+
+func stillThere(n int) error {
+	return &Waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(n, "job"))}
+}
+
+// RemoveStuck removes the jobs of a run whose files will never arrive. It names the cluster as well as the tag, since the next
+// leader may have sent one with the same tag in the meantime, and spares what has been spooled since the schedd was asked.
+func (s *Sender) RemoveStuck(ctx context.Context, t backend.Target, cluster int, tag schedd.Tag) error {
+	_, err := s.remove(ctx, t, schedd.In(cluster, tag.Constraint()+" && "+schedd.Unspooled), crosscheck.ReasonStuck)
+	if err == nil {
+		s.Repaired()
+	}
+	return err
+}
+
+// remove removes jobs at a target and returns those that have not left the queue yet. If neither their account nor the
+// common one may remove them, the error says so.
+func (s *Sender) remove(ctx context.Context, t backend.Target, constraint, reason string) (alive []schedd.Job, err error) {
+	alive, err = s.Owners.Remove(ctx, t, constraint, reason)
+	if left := backend.Untouched(alive); err == nil && len(left) > 0 {
+		err = othersJobs(t.Namespace, left)
+	}
+	return alive, err
+}
+
+// othersJobs names the owner of the jobs that prevent a removal.
+func othersJobs(namespace string, left []schedd.Job) error {
+	return backend.OtherAccount(fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials of namespace %s, "+
+		"because the schedd lets only their owner do it: put that account's credentials back into the secret, or have the schedd's administrator remove them "+
+		"(or let go of them with the annotation %s=true)", lifecycle.Plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation))
+}

@@ -1,0 +1,118 @@
+package sending
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/recovery"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Sender does it for the runs of one kind of objects. Set its fields before its first use.
+type Sender struct {
+	Kind     string // of the objects, for people
+	Schedd   backend.Schedd
+	Owners   backend.Owners
+	Staging  string // the directory above those of the runs
+	Limits   *backend.Limits
+	Tries    *recovery.Tries
+	Absences *recovery.Absences
+	// Newest returns the last job that is known to have left a target's queue, "" if none is.
+	Newest func(t backend.Target) string
+	// NewestNow asks for it.
+	NewestNow func(ctx context.Context, id schedd.Identity) (string, error)
+	Repaired  func() // a half-spooled cluster was removed
+	Now       func() time.Time
+	Log       zerolog.Logger
+}
+
+// Stage writes what is to be sent with a run, beside what keep names in its directory.
+func (s *Sender) Stage(run ledger.Run, sandbox schedd.Sandbox, keep func(name string) bool, tokens ...string) error {
+	if err := stage(run.TempDir, sandbox, keep, tokens); err != nil {
+		s.Tries.Unstaged(run)
+		return s.StageError(err)
+	}
+	return nil
+}
+
+// StageError says why the files of a submission cannot be written.
+func (s *Sender) StageError(err error) error {
+	if !output.Full(err) {
+		return fmt.Errorf("write the files to be submitted: %w", err)
+	}
+	left := "how much is free is not known"
+	if free, _, err := output.Volume(s.Staging); err == nil {
+		left = fmt.Sprintf("%d KiB and %d files are free", free.Bytes>>10, free.Files)
+	}
+	return &output.NoSpaceError{Message: fmt.Sprintf("the volume is full, %s: the files to be submitted cannot be written; %s: %v", left, output.MoreRoom, err)}
+}
+
+// Send runs condor_submit for a run that is staged and whose intent is in the ledger. An error of kind schedd.Refused is final.
+func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (schedd.Cluster, error) {
+	s.Tries.Begin(run, s.since(ctx, id, run))
+	cluster, err := s.transmit(ctx, id, run)
+	s.Tries.End(run, s.Now())
+	if err != nil && schedd.KindOf(err) != schedd.Refused {
+		err = s.unsuccessful(id, run, err)
+	}
+	if err != nil {
+		return cluster, err
+	}
+	s.Limits.Over(id)
+	if cluster.Procs != run.Procs {
+		return cluster, fmt.Errorf("submit: cluster %d has %d procs instead of %d", cluster.ID, cluster.Procs, run.Procs)
+	}
+	return cluster, nil
+}
+
+// transmit runs condor_submit. A refusal at the commit may be about another client's transaction that was interrupted
+// before, so condor_submit runs once more, and the schedd is believed if it repeats itself.
+func (s *Sender) transmit(ctx context.Context, id schedd.Identity, run ledger.Run) (schedd.Cluster, error) {
+	cluster, err := s.Schedd.Submit(ctx, id, run.TempDir)
+	first, ok := errors.AsType[*schedd.Error](err)
+	if !ok || !first.AtCommit || first.Kind != schedd.Refused {
+		return cluster, err
+	}
+	cluster, err = s.Schedd.Submit(ctx, id, run.TempDir)
+	if second, ok := errors.AsType[*schedd.Error](err); ok && second.AtCommit && !second.Repeats(first) {
+		doubted := *second
+		doubted.Kind = schedd.Unknown
+		err = &doubted
+	}
+	return cluster, err
+}
+
+// unsuccessful decides what a failed submission means. A refusal is final. So is any other error of condor_submit that was
+// repeated often enough, unless its cause is something that others have done or can mend.
+func (s *Sender) unsuccessful(id schedd.Identity, run ledger.Run, err error) error {
+	t := s.Tries.Failed(run, err)
+	e, own := errors.AsType[*schedd.Error](err)
+	switch {
+	case schedd.KindOf(err) == schedd.Limit:
+		s.Limits.Met(id, err, s.Now())
+	case own && e.Kind == schedd.Unknown && e.ExitCode > 0 && e.Cluster == nil && t.Alike >= mostAlike:
+		return &schedd.Error{Kind: schedd.Refused, Stderr: fmt.Sprintf("condor_submit failed %d times with the same words: %v", t.Alike, err)}
+	}
+	return &Paused{t.Pause(), fmt.Errorf("submit: %w", err)}
+}
+
+// since returns the last job to leave the queue, so that a later search for the submission that begins now need not read the
+// history beyond it; empty: not known. The schedd is asked for it only if there is something to look for.
+func (s *Sender) since(ctx context.Context, id schedd.Identity, run ledger.Run) string {
+	newest := s.Newest(backend.TargetOf(run))
+	if t := s.Tries.Get(run); newest == "" && t.Alike > 0 && !t.Unsent {
+		newest, _ = s.NewestNow(ctx, id) // without it the whole history is read
+	}
+	return newest
+}
+
+// mostAlike is how often an attempt is sent that fails with the same message: for some eight hours, in which an administrator
+// can mend what is broken for everybody.
+const mostAlike = 100

@@ -1,0 +1,28 @@
+package sending
+
+import (
+	"os"
+	"path/filepath"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// stage writes the sandbox from scratch: an earlier try may have left half of one.
+func stage(dir string, sandbox schedd.Sandbox, keep func(name string) bool, tokens []string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, entry := range left {
+		if keep(entry.Name()) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return schedd.Stage(dir, sandbox, tokens...)
+}
