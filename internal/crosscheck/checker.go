@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -55,14 +54,14 @@ type Checker struct {
 	Observer Observer
 	Kind     ledger.Kind // of the runs in a pass
 
-	gate gate
+	gate Gate
 }
 
 // Crosscheck makes one pass: it compares every run that HTCondor has not yet confirmed with its schedd's queue, compares what
 // left the queue with the history, and repairs the ledger. All targets are asked at once, so that none waits for another's
 // schedd.
 func (c *Checker) Crosscheck(ctx context.Context) error {
-	return c.each(ctx, crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+	return c.each(ctx, Crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		began := c.Now()
 		newest, err := c.NewestHistory(ctx, id)
 		if err != nil {
@@ -71,7 +70,7 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 		if err := c.check(ctx, id, g, true); err != nil {
 			return err
 		}
-		c.gate.setMark(g.Target, mark{newest, began})
+		c.gate.SetMark(g.Target, Mark{newest, began})
 		return nil
 	})
 }
@@ -79,7 +78,7 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 // Refresh asks only the queues, to learn what is idle, running or held between two cross-checks. It concludes nothing from
 // a job's absence.
 func (c *Checker) Refresh(ctx context.Context) error {
-	return c.each(ctx, refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+	return c.each(ctx, Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		return c.check(ctx, id, g, false)
 	})
 }
@@ -94,7 +93,7 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 }
 
 // NewestKnown returns the job that had most recently left a target's queue when the latest cross-check began, "" if unknown.
-func (c *Checker) NewestKnown(t backend.Target) string { return c.gate.mark(t.Shared()).newest }
+func (c *Checker) NewestKnown(t backend.Target) string { return c.gate.Mark(t.Shared()).Newest }
 
 // each asks about all groups of unconfirmed runs at once.
 func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
@@ -106,31 +105,7 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 	if err != nil {
 		return err
 	}
-	groups := backend.Groups(runs)
-	errs := make([]error, len(groups))
-	var asking sync.WaitGroup
-	for i, g := range groups {
-		end, may := c.gate.begin(kind, g.Target, c.Now)
-		if !may {
-			continue
-		}
-		asking.Go(func() {
-			defer end()
-			began := c.Now()
-			id, err := c.As(ctx, g.Target)
-			if err == nil {
-				err = ask(ctx, id, g)
-			}
-			if ctx.Err() == nil { // otherwise htcd cancelled it
-				c.Observer.Passed(kind, g.Endpoint, c.Now().Sub(began), err)
-			}
-			if err != nil {
-				errs[i] = fmt.Errorf("schedd %s: %w", g.Endpoint, err)
-			}
-		})
-	}
-	asking.Wait()
-	return errors.Join(errs...)
+	return c.gate.Each(ctx, Pass{Kind: kind, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}, ask)
 }
 
 // atOnce is how many runs are written concurrently; they share the ledger's commits.
@@ -139,7 +114,7 @@ const atOnce = 64
 // check asks the queue, and if requested the history, about runs and applies the answers. It works through the runs in parts
 // so that memory use does not grow with the queue.
 func (c *Checker) check(ctx context.Context, id schedd.Identity, g backend.Group, history bool) error {
-	since := c.gate.mark(g.Target)
+	since := c.gate.Mark(g.Target)
 	for _, some := range parts(g.Runs) {
 		if err := c.checkPart(ctx, id, some, history, since); err != nil {
 			return err
@@ -148,7 +123,7 @@ func (c *Checker) check(ctx context.Context, id schedd.Identity, g backend.Group
 	return nil
 }
 
-func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, history bool, since mark) error {
+func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, history bool, since Mark) error {
 	at := c.Now()
 	all, err := c.askQueue(ctx, id, runs, false, at)
 	if err != nil {

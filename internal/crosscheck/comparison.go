@@ -166,11 +166,11 @@ func (k *comparison) miss(at time.Time) {
 }
 
 // sinceMark reports whether any proc of this run that left the queue did so after the mark: the run was checked or sent since.
-func (k *comparison) sinceMark(m mark) bool {
+func (k *comparison) sinceMark(m Mark) bool {
 	for _, p := range k.rows {
 		if p.Absent > 0 {
 			return false
 		}
 	}
-	return !k.run.Checked.Before(m.at) || k.run.Submitted.After(m.at)
+	return !k.run.Checked.Before(m.At) || k.run.Submitted.After(m.At)
 }

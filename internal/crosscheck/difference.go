@@ -62,7 +62,7 @@ func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []
 	if err != nil {
 		return err
 	}
-	if err := c.askHistory(ctx, id, all, mark{}, at, nil); err != nil {
+	if err := c.askHistory(ctx, id, all, Mark{}, at, nil); err != nil {
 		return err
 	}
 	var errs []error

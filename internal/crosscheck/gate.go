@@ -1,30 +1,74 @@
 package crosscheck
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // The kinds of passes.
 const (
-	crosschecking = "cross-check"
-	refreshing    = "refresh"
+	Crosschecking = "cross-check"
+	Refreshing    = "refresh"
 )
 
 // Passes lists the kinds of passes.
-var Passes = []string{crosschecking, refreshing}
+var Passes = []string{Crosschecking, Refreshing}
 
 // share limits refreshes to 1/share of the time, so that a slow schedd is not asked all the time.
 const share = 20
 
-// gate separates passes over one target: no pass begins while another of its kind runs, and a slow refresh is not repeated at
+// Gate separates passes over one target: no pass begins while another of its kind runs, and a slow refresh is not repeated at
 // once. It also remembers how far each target's history has been read. The zero value is ready to use.
-type gate struct {
+type Gate struct {
 	mu     sync.Mutex
 	passes map[passKey]lastPass
-	marks  map[backend.Target]mark
+	marks  map[backend.Target]Mark
+}
+
+// Pass is what a pass of one kind over runs needs.
+type Pass struct {
+	Kind string
+	Runs []ledger.Run
+	// As returns the identity, with its endpoint, used to ask about a target's runs.
+	As   func(ctx context.Context, t backend.Target) (schedd.Identity, error)
+	Now  func() time.Time
+	Over func(pass string, endpoint schedd.Endpoint, took time.Duration, err error) // about a target
+}
+
+// Each asks about all groups of the runs at once, so that none waits for another's schedd.
+func (g *Gate) Each(ctx context.Context, p Pass, ask func(context.Context, schedd.Identity, backend.Group) error) error {
+	groups := backend.Groups(p.Runs)
+	errs := make([]error, len(groups))
+	var asking sync.WaitGroup
+	for i, group := range groups {
+		end, may := g.begin(p.Kind, group.Target, p.Now)
+		if !may {
+			continue
+		}
+		asking.Go(func() {
+			defer end()
+			began := p.Now()
+			id, err := p.As(ctx, group.Target)
+			if err == nil {
+				err = ask(ctx, id, group)
+			}
+			if ctx.Err() == nil { // otherwise htcd cancelled it
+				p.Over(p.Kind, group.Endpoint, p.Now().Sub(began), err)
+			}
+			if err != nil {
+				errs[i] = fmt.Errorf("schedd %s: %w", group.Endpoint, err)
+			}
+		})
+	}
+	asking.Wait()
+	return errors.Join(errs...)
 }
 
 type passKey struct {
@@ -38,11 +82,11 @@ type lastPass struct {
 }
 
 // begin reports whether a pass may begin; if so, the caller calls end when it is over.
-func (g *gate) begin(kind string, t backend.Target, now func() time.Time) (end func(), may bool) {
+func (g *Gate) begin(kind string, t backend.Target, now func() time.Time) (end func(), may bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	key, began := passKey{kind, t}, now()
-	if last := g.passes[key]; last.running || kind == refreshing && began.Before(last.next) {
+	if last := g.passes[key]; last.running || kind == Refreshing && began.Before(last.next) {
 		return nil, false
 	}
 	if g.passes == nil {
@@ -57,23 +101,25 @@ func (g *gate) begin(kind string, t backend.Target, now func() time.Time) (end f
 	}, true
 }
 
-// mark is the newest entry of the history at some time; jobs that leave the queue later come after it.
-type mark struct {
-	newest string
-	at     time.Time
+// Mark is the newest entry of the history at some time; jobs that leave the queue later come after it.
+type Mark struct {
+	Newest string
+	At     time.Time
 }
 
-func (g *gate) mark(t backend.Target) mark {
+// Mark returns that of a target.
+func (g *Gate) Mark(t backend.Target) Mark {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.marks[t]
 }
 
-func (g *gate) setMark(t backend.Target, m mark) {
+// SetMark replaces it.
+func (g *Gate) SetMark(t backend.Target, m Mark) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.marks == nil {
-		g.marks = map[backend.Target]mark{}
+		g.marks = map[backend.Target]Mark{}
 	}
 	g.marks[t] = m
 }

@@ -12,6 +12,17 @@ func (tx *Tx) OpenDAGs() ([]Run, error) {
 		EXISTS (SELECT 1 FROM nodes p WHERE p.run = runs.id AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0))`)
 }
 
+// Settled reports whether HTCondor has confirmed the end of every node of a DAG.
+func (tx *Tx) Settled(uid string, attempt int) (settled bool, err error) {
+	err = tx.queryRow(`SELECT NOT EXISTS (SELECT 1 FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0)
+		AND NOT EXISTS (SELECT 1 FROM nodes p WHERE p.run = `+runID+` AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0)`,
+		uid, attempt, uid, attempt).Scan(&settled)
+	if err != nil {
+		return false, fmt.Errorf("whether run %s attempt %d is settled: %w", uid, attempt, err)
+	}
+	return settled, nil
+}
+
 // Verdict is what becomes of nodes that no job was ever seen of.
 type Verdict struct {
 	Status  Status

@@ -34,18 +34,59 @@ func (n Node) Waiting() bool { return n.Status == StatusOpen && n.Cluster == 0 }
 // StatusFutile is that of a node that will never run, because one before it failed or its DAG was removed.
 const StatusFutile Status = 8
 
+// NodeState is what a node does, in a word.
+type NodeState string
+
+const (
+	NodeWaiting NodeState = "waiting" // for a node before it, or HTCondor has not been asked about it yet
+	NodeIdle    NodeState = "idle"
+	NodeRunning NodeState = "running"
+	NodeHeld    NodeState = "held"
+	NodeDone    NodeState = "done"
+	NodeFailed  NodeState = "failed"
+	NodeFutile  NodeState = "futile"
+)
+
+// nodeStates are the conditions for each state. Codes are written out, not bound, so that the partial indexes can serve.
+var nodeStates = map[NodeState]string{
+	NodeWaiting: `p.status = 1 AND p.jobStatus NOT IN (1, 2, 5, 6, 7)`,
+	NodeIdle:    `p.status = 1 AND p.jobStatus = 1`,
+	NodeRunning: `p.status = 1 AND p.jobStatus IN (2, 6, 7)`,
+	NodeHeld:    `p.status = 1 AND p.jobStatus = 5`,
+	NodeDone:    `p.status = 4`,
+	NodeFailed:  `p.status = 7`,
+	NodeFutile:  `p.status = 8`,
+}
+
+// State returns the node's.
+func (n Node) State() NodeState {
+	switch {
+	case n.Status == StatusSucceeded:
+		return NodeDone
+	case n.Status == StatusFailed:
+		return NodeFailed
+	case n.Status == StatusFutile:
+		return NodeFutile
+	case n.JobStatus == jobIdle:
+		return NodeIdle
+	case n.JobStatus == jobRunning, n.JobStatus == jobTransferring, n.JobStatus == jobSuspended:
+		return NodeRunning
+	case n.JobStatus == jobHeld:
+		return NodeHeld
+	}
+	return NodeWaiting
+}
+
 // NodeFilter narrows Nodes; the zero value means every node of the run.
 type NodeFilter struct {
-	Status      Status // 0: any
-	JobStatus   int    // HTCondor's, 0: any
-	Step        *int   // nil: any
-	Sequence    *int   // nil: any
-	Waiting     bool   // only those of which no job was seen yet
-	Unconfirmed bool   // only those of which a job was seen that is open, or ended only by a callback
-	Changed     bool   // only those that UnchangedNodes does not show
-	Unfetched   bool   // only completed ones whose output is still to be fetched
-	From        int    // the first number wanted
-	Limit       int    // most rows, 0: all
+	State       NodeState // empty: any
+	Step        *int      // nil: any
+	Sequence    *int      // nil: any
+	Unconfirmed bool      // only those of which a job was seen that is open, or ended only by a callback
+	Changed     bool      // only those that UnchangedNodes does not show
+	Unfetched   bool      // only completed ones whose output is still to be fetched
+	From        int       // the first number wanted
+	Limit       int       // most rows, 0: all
 }
 
 const nodeColumns = `r.uid, r.attempt, r.namespace, r.name, p.cluster, 0, p.status, p.jobStatus, p.exitCode, p.exitSignal, p.reason, p.message,
@@ -151,24 +192,17 @@ func (tx *Tx) Nodes(uid string, attempt int, f NodeFilter) ([]Node, error) {
 	return nodes, nil
 }
 
-// where adds the filter's conditions, and its arguments up to the limit. States are written out, not bound, so that the partial
-// indexes can serve.
+// where adds the filter's conditions, and its arguments up to the limit.
 func (f NodeFilter) where(args []any) (string, []any) {
 	where, args := ` AND p.node >= ? + 0`, append(args, f.From)
-	if f.Status != 0 {
-		where += fmt.Sprintf(` AND p.status = %d`, int(f.Status))
-	}
-	if f.JobStatus != 0 {
-		where, args = where+` AND p.jobStatus = ?`, append(args, f.JobStatus)
+	if f.State != "" {
+		where += ` AND ` + nodeStates[f.State]
 	}
 	if f.Step != nil {
 		where, args = where+` AND p.step = ?`, append(args, *f.Step)
 	}
 	if f.Sequence != nil {
 		where, args = where+` AND p.sequence = ?`, append(args, *f.Sequence)
-	}
-	if f.Waiting {
-		where += ` AND p.status = 1 AND p.cluster = 0`
 	}
 	if f.Unconfirmed {
 		where += ` AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0`
@@ -184,21 +218,6 @@ func (f NodeFilter) where(args []any) (string, []any) {
 		limit = -1
 	}
 	return where, append(args, limit)
-}
-
-// UnchangedNodes is Unchanged for the nodes of a DAG.
-func (tx *Tx) UnchangedNodes(uid string, attempt, from, limit int, fn func(number, cluster, jobStatus int)) error {
-	err := tx.query(func(row scanner) error {
-		var number, cluster, jobStatus int
-		err := row.Scan(&number, &cluster, &jobStatus)
-		fn(number, cluster, jobStatus)
-		return err
-	}, `SELECT p.node, p.cluster, p.jobStatus FROM nodes p WHERE p.run = `+runID+` AND p.node >= ? + 0 AND p.cluster > 0 AND `+unchanged+`
-		ORDER BY p.node LIMIT ? + 0`, uid, attempt, from, limit)
-	if err != nil {
-		return fmt.Errorf("unchanged nodes of run %s attempt %d: %w", uid, attempt, err)
-	}
-	return nil
 }
 
 func scanNode(row scanner) (Node, error) {

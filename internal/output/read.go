@@ -181,7 +181,12 @@ func Tail(f *os.File, lines, size int) (string, error) {
 	for from > 0 && len(buf) > 0 && !utf8.RuneStart(buf[0]) { // the cut went through a character
 		buf = buf[1:]
 	}
-	text := strings.TrimRight(strings.Map(printable, string(buf)), "\n ")
+	return End(string(buf), lines, size), nil
+}
+
+// End is Tail for a text.
+func End(text string, lines, size int) string {
+	text = strings.TrimRight(strings.Map(printable, text), "\n ")
 	at := len(text)
 	for i := 0; i < lines && at >= 0; i++ {
 		at = strings.LastIndexByte(text[:at], '\n')
@@ -189,7 +194,7 @@ func Tail(f *os.File, lines, size int) (string, error) {
 	if lines > 0 {
 		text = text[at+1:]
 	}
-	return within(text, size), nil
+	return within(text, size)
 }
 
 // printable keeps what a terminal shows and does not act upon.
