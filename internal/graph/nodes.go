@@ -27,7 +27,7 @@ type Outcome struct {
 // left out.
 func (g *Graph) Nodes(level int, o Outcome) []Node {
 	b := builder{Graph: g, all: map[int][]int{}}
-	futile := g.futileSteps(o)
+	futile := g.FutileSteps(o)
 	var each, once []int
 	for _, i := range g.Levels[level] {
 		switch {
@@ -57,8 +57,8 @@ func (g *Graph) Nodes(level int, o Outcome) []Node {
 	return b.nodes
 }
 
-// futileSteps returns which steps can no longer run: a step for all that they need has failed, or no sequence is left.
-func (g *Graph) futileSteps(o Outcome) []bool {
+// FutileSteps returns which steps can no longer run: a step for all that they need has failed, or no sequence is left.
+func (g *Graph) FutileSteps(o Outcome) []bool {
 	futile := make([]bool, len(g.Steps))
 	for _, level := range g.Levels {
 		for _, i := range level { // each after those that it needs
