@@ -1,7 +1,6 @@
 package schedd
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 
@@ -28,6 +27,7 @@ type DAGStep struct {
 	RetryExitCodes []int  // codes after which a node is tried again; none: any failure. Retries are needed beside them
 	AlwaysSucceeds bool   // a failure counts as success: only the callback tells the script's return code
 	Pulls          []Pull
+	Keeps          []string // further outputs, as Output.Path, which later DAGs need
 }
 
 // Pull is a file of an earlier node, or several, that stay at the schedd's host.
@@ -41,6 +41,7 @@ type Pull struct {
 type DAGNode struct {
 	Step      int      // number of the step in DAG.Steps
 	Place     string   // <jobid> or <jobid>/<index>: where its files lie in a node that pulls from several
+	Index     int      // number among the nodes of its step and sequence: $1 of the script, and HTCPROCID
 	Parents   []int    // numbers of the nodes that come before
 	Variables string   // lines NAME=value
 	Pulls     [][]int  // for each of the step's pulls, the nodes that it pulls from; they come before
@@ -50,12 +51,6 @@ type DAGNode struct {
 // DAGDir is the directory of a node's output, in that which Transfer brings for proc 0 of a DAG: its streams, and the rest as that
 // of an HTCJob's proc with outputs.
 func DAGDir(node int) string { return "n/" + strconv.Itoa(node) }
-
-// Render checks g and returns its sandbox: that of one job. Sandbox.Steps tells about the nodes. It is pure; its errors are of kind
-// Refused.
-func (g DAG) Render() (Sandbox, error) {
-	return Sandbox{}, refused("workflows: not supported")
-}
 
 // NodeTag is what the ads of a DAG's nodes carry. They have no HTCJobUID.
 type NodeTag struct {
@@ -76,17 +71,8 @@ func (t Tag) NodesConstraint() string {
 	return fmt.Sprintf("%s =?= %s && %s =?= %d", attrWorkflow, classad.Quote(t.UID), attrDAG, t.Attempt)
 }
 
-// WorkflowConstraint matches the nodes of every DAG of a workflow.
-func WorkflowConstraint(uid string) string {
-	return attrWorkflow + " =?= " + classad.Quote(uid)
-}
+// NodesConstraint matches the nodes of every DAG of these workflows.
+func NodesConstraint(uids ...string) string { return memberOf(attrWorkflow, uids) }
 
-// QueueNodes is Queue for the nodes of DAGs: the Node of each job is set.
-func (c *Client) QueueNodes(ctx context.Context, id Identity, constraint string, fn func(Job) error) error {
-	return c.Queue(ctx, id, constraint, fn)
-}
-
-// HistoryNodes is History for the nodes of DAGs: the Node of each job is set.
-func (c *Client) HistoryNodes(ctx context.Context, id Identity, constraint string, b HistoryBounds, fn func(Job) error) error {
-	return c.History(ctx, id, constraint, b, fn)
-}
+// NodesTagged matches the nodes of every DAG sent by any htcd.
+const NodesTagged = attrWorkflow + " =!= undefined"

@@ -20,11 +20,15 @@ type HistoryBounds struct {
 // ends without an error where the schedd's history ends: older jobs are rotated away (3 files of 20 MB by default), and a
 // remote query sees at most the newest 50,000. Errors are those of Queue.
 func (c *Client) History(ctx context.Context, id Identity, constraint string, b HistoryBounds, fn func(Job) error) error {
+	return c.history(ctx, id, question{constraint: constraint}, b, fn)
+}
+
+func (c *Client) history(ctx context.Context, id Identity, q question, b HistoryBounds, fn func(Job) error) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return err
 	}
-	q := question{command: command{name: "condor_history", args: args, id: id, timeout: c.o.Timeout}, constraint: constraint}
+	q.command = command{name: "condor_history", args: args, id: id, timeout: c.o.Timeout}
 	if c.longLines.at(id.Endpoint) {
 		return c.forwards(ctx, q, b, fn)
 	}

@@ -22,17 +22,28 @@ func (d Description) checkItems() error {
 	}
 	common := len(environmentFile(d.Environment))
 	for proc, item := range d.Items {
-		if common+len(item) > maxEnvironment {
-			return refused("the variables of job %d and spec.environment: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads",
-				proc, common+len(item))
+		if err := checkLines(fmt.Sprint("job ", proc), item, common); err != nil {
+			return err
 		}
-		if !strings.HasSuffix(item, "\n") || strings.ContainsAny(item, "\x00\r") {
+		if item == "" {
 			return refused("the variables of job %d: expected lines NAME=value", proc)
 		}
-		for line := range strings.Lines(item) {
-			if name, _, found := strings.Cut(line, "="); !found || !variableRE.MatchString(name) {
-				return refused("the variables of job %d: expected lines NAME=value", proc)
-			}
+	}
+	return nil
+}
+
+// checkLines refuses variables of a single job that are not lines NAME=value, or too long beside those of all.
+func checkLines(job, lines string, common int) error {
+	if common+len(lines) > maxEnvironment {
+		return refused("the variables of %s and spec.environment: expected at most 64 KiB together, found %d bytes: put them into a file that the script reads",
+			job, common+len(lines))
+	}
+	if lines != "" && !strings.HasSuffix(lines, "\n") || strings.ContainsAny(lines, "\x00\r") {
+		return refused("the variables of %s: expected lines NAME=value", job)
+	}
+	for line := range strings.Lines(lines) {
+		if name, _, found := strings.Cut(line, "="); !found || !variableRE.MatchString(name) {
+			return refused("the variables of %s: expected lines NAME=value", job)
 		}
 	}
 	return nil

@@ -54,12 +54,14 @@ func UIDConstraint(uid string) string {
 }
 
 // UIDsConstraint matches the jobs of every run of these HTCJobs.
-func UIDsConstraint(uids ...string) string {
+func UIDsConstraint(uids ...string) string { return memberOf(attrUID, uids) }
+
+func memberOf(attribute string, uids []string) string {
 	quoted := make([]string, len(uids))
 	for i, uid := range uids {
 		quoted[i] = classad.Quote(uid)
 	}
-	return fmt.Sprintf("member(%s, {%s})", attrUID, strings.Join(quoted, ","))
+	return fmt.Sprintf("member(%s, {%s})", attribute, strings.Join(quoted, ","))
 }
 
 // In narrows a constraint to one cluster.

@@ -14,7 +14,7 @@ import (
 // These are reported as Unread.
 func (c *Client) all(ctx context.Context, q question, fn func(Job) error) error {
 	var seen []jobNumber
-	failure := c.ask(ctx, q.limited(Projection), func(j Job) error {
+	failure := c.ask(ctx, q.limited(attributes(q.fields())), func(j Job) error {
 		seen = append(seen, j.number())
 		return fn(j)
 	})
@@ -34,13 +34,19 @@ func (c *Client) all(ctx context.Context, q question, fn func(Job) error) error 
 }
 
 // identifying lists the attributes that identify a job. A job whose tag has a long text is not htcd's.
-var identifying = map[string]bool{"ClusterId": true, "ProcId": true, "JobStatus": true, "Owner": true, attrUID: true, attrAttempt: true}
+var (
+	identifying     = map[string]bool{"ClusterId": true, "ProcId": true, "JobStatus": true, "Owner": true, attrUID: true, attrAttempt: true}
+	nodeIdentifying = map[string]bool{"ClusterId": true, "ProcId": true, "JobStatus": true, "Owner": true, attrWorkflow: true, attrDAG: true, attrNode: true}
+)
 
 // census lists the matching jobs in the order of their numbers.
 func (c *Client) census(ctx context.Context, q question) ([]Job, error) {
 	var there []Job
-	projection := "ClusterId,ProcId,JobStatus,Owner," + attrUID + "," + attrAttempt
-	err := c.ask(ctx, q.limited(projection, small(identifying)), func(j Job) error {
+	named, tag := identifying, attrUID+","+attrAttempt
+	if q.nodes {
+		named, tag = nodeIdentifying, attributes(nodeTags)
+	}
+	err := c.ask(ctx, q.limited("ClusterId,ProcId,JobStatus,Owner,"+tag, small(named)), func(j Job) error {
 		there = append(there, j)
 		return nil
 	})
@@ -66,7 +72,7 @@ func (n *narrowing) within(ctx context.Context, there []Job) error {
 	if len(there) == 0 {
 		return nil
 	}
-	err := n.client.ask(ctx, n.q.about(Projection, span(there), small(fields)), func(j Job) error {
+	err := n.client.ask(ctx, n.q.about(attributes(n.q.fields()), span(there), small(n.q.fields())), func(j Job) error {
 		if n.seen[j.number()] {
 			return nil
 		}

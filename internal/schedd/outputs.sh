@@ -12,11 +12,14 @@ gather() {
 	} 2>/dev/null
 	out=.htcd-out/$starts
 	mkdir -p "$out"
+	lines=$declared
+	[ -z "$node" ] || lines="$declared
+$handed"
 	set -f
 	IFS='
 '
 	# shellcheck disable=SC2086 # a line each
-	set -- $declared
+	set -- $lines
 	IFS= # from here on no name is split
 	set +f
 
@@ -43,6 +46,19 @@ gather() {
 		fi
 		number=$((number + 1))
 	done
+	if [ -n "$node" ]; then
+		places_to_hand_on
+		if [ -n "$always" ] || { [ -n "$succeeded" ] && [ -z "$first" ]; }; then
+			hand_on
+		fi
+		set -f
+		IFS='
+'
+		# shellcheck disable=SC2086
+		set -- $declared
+		IFS=
+		set +f
+	fi
 	# First what is written elsewhere, so that no pattern takes it along.
 	mkdir -p .htcd-out/.url
 	number=0
@@ -61,6 +77,7 @@ gather() {
 		elsewhere "$number" || collect "$path" || first=${first:-$number}
 		number=$((number + 1))
 	done
+	[ -z "$node" ] || [ -z "$rest" ] || gather_rest
 	unset IFS
 	if [ -n "$succeeded" ] && [ -z "$first" ] && [ "$sent" != ' ' ]; then
 		note_sent
@@ -100,6 +117,7 @@ output() {
 	script | token | htcd-send | job.sh | job.sub | condor_exec.exe | tmp | var | _condor* | .*) return 1 ;;
 	esac
 	[ "$top" != "${2%%/*}" ] || return 0
+	[ -z "$node" ] || ! came_along "$top" || return 1
 	case " ${inputs:-} " in
 	*" $top "*) return 1 ;;
 	esac

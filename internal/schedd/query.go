@@ -17,13 +17,18 @@ import (
 // is an answer: what fn saw before an error proves nothing about what it did not see. An error of fn other than ErrReasons
 // ends the query and is returned as it is.
 func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn func(Job) error) error {
+	return c.queue(ctx, id, question{constraint: constraint}, fn)
+}
+
+func (c *Client) queue(ctx context.Context, id Identity, q question, fn func(Job) error) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return err
 	}
 	// -allusers: the mapped name of an identity need not be the jobs' Owner.
 	args = append(args, "-allusers", "-json")
-	return c.answer(ctx, question{command: command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout}, constraint: constraint}, fn)
+	q.command = command{name: "condor_q", args: args, id: id, timeout: c.o.Timeout}
+	return c.answer(ctx, q, fn)
 }
 
 // ask asks once for some attributes of the matching jobs.
@@ -108,10 +113,10 @@ var reasons = map[string]func(*Job, classad.Value){
 	attrOutputs:      func(j *Job, v classad.Value) { j.Outputs, _ = v.Str() },
 }
 
-// Projection is what every query requests of a job, in the form that -attributes takes.
+// Projection is what every query requests of a job, in the form that -attributes takes. Queries for nodes request their tag, too.
 var Projection = attributes(fields)
 
-func attributes(of map[string]func(*Job, classad.Value)) string {
+func attributes[T any](of map[string]T) string {
 	return strings.Join(slices.Sorted(maps.Keys(of)), ",")
 }
 
@@ -119,11 +124,11 @@ func attributes(of map[string]func(*Job, classad.Value)) string {
 func newJob(ad classad.Ad) (Job, error) {
 	j := Job{Cluster: -1, Proc: -1}
 	for _, a := range ad {
-		if set := fields[a.Name]; set != nil {
+		if set := nodeFields[a.Name]; set != nil {
 			set(&j, a.Value)
 			continue
 		}
-		for _, known := range []map[string]func(*Job, classad.Value){fields, reasons} {
+		for _, known := range []map[string]func(*Job, classad.Value){nodeFields, reasons} {
 			for name, set := range known { // perhaps in another case
 				if strings.EqualFold(name, a.Name) {
 					set(&j, a.Value)

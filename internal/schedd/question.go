@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"htc.cern.ch/htcd/internal/classad"
 )
 
 // question is a query by condor_q or condor_history.
@@ -14,6 +16,15 @@ type question struct {
 	constraint string
 	limits     []string // -limit and the like: how many of the matching jobs
 	bounds     []string // -since: where to stop, whatever is requested
+	nodes      bool     // of DAGs, whose tag is another
+}
+
+// fields returns what is requested of the jobs.
+func (q question) fields() map[string]func(*Job, classad.Value) {
+	if q.nodes {
+		return nodeFields
+	}
+	return fields
 }
 
 // about returns the command line for some attributes of the jobs that match all constraints.

@@ -44,24 +44,7 @@ const keepCompleted = 10 * 24 * time.Hour
 
 // Render checks d and returns the sandbox of its run. It is pure; its errors are of kind Refused.
 func (d Description) Render() (Sandbox, error) {
-	image, err := resolveImage(d.Image, d.ImageRegistry)
-	if err != nil {
-		return Sandbox{}, err
-	}
-	if err := allowImage(image, d.AllowImages, "the administrator of htcd"); err != nil {
-		return Sandbox{}, err
-	}
-	if err := allowImage(image, d.PoolImages, "HTCPool "+d.Tag.Pool); err != nil {
-		return Sandbox{}, err
-	}
-	if err := d.check(); err != nil {
-		return Sandbox{}, err
-	}
-	own, err := d.own()
-	if err != nil {
-		return Sandbox{}, err
-	}
-	d, asked, err := d.withDefaults(own)
+	d, image, asked, err := d.prepare()
 	if err != nil {
 		return Sandbox{}, err
 	}
@@ -84,12 +67,35 @@ func (d Description) Render() (Sandbox, error) {
 	return Sandbox{
 		Files: append(append(inputs, d.itemFiles()...),
 			File{Name: fileScript, Mode: 0o644, Content: d.Source},
-			File{Name: fileJob, Mode: 0o755, Content: d.wrapper(image, codes)},
+			File{Name: fileJob, Mode: 0o755, Content: d.wrapper(image, codes, nil)},
 			File{Name: fileSubmit, Mode: 0o644, Content: submit}),
 		Procs:    d.Queue,
 		Requests: d.requests(asked),
 		Deferred: d.deferred(options),
 	}, nil
+}
+
+// prepare checks d and completes it with the defaults. It returns the image, too, and the lines of what d and the defaults ask for.
+func (d Description) prepare() (_ Description, image string, asked []option, err error) {
+	image, err = resolveImage(d.Image, d.ImageRegistry)
+	if err != nil {
+		return d, "", nil, err
+	}
+	if err := allowImage(image, d.AllowImages, "the administrator of htcd"); err != nil {
+		return d, "", nil, err
+	}
+	if err := allowImage(image, d.PoolImages, "HTCPool "+d.Tag.Pool); err != nil {
+		return d, "", nil, err
+	}
+	if err := d.check(); err != nil {
+		return d, "", nil, err
+	}
+	own, err := d.own()
+	if err != nil {
+		return d, "", nil, err
+	}
+	d, asked, err = d.withDefaults(own)
+	return d, image, asked, err
 }
 
 // inputs returns the files that a job gets beside its executable, the script and the token.
@@ -119,48 +125,74 @@ func (d Description) submit(options []option, inputs []File) string {
 	if len(d.Items) > 0 {
 		names = append(names, procOwn)
 	}
+	return d.lines(vanilla{
+		head:   []option{{"executable", fileJob}, {"arguments", procNumber}},
+		files:  strings.Join(names, ", "),
+		kept:   []option{{"My.JobBatchName", classad.Quote(d.BatchName)}, noMail, leave},
+		asked:  options,
+		output: d.outputLines(),
+		tag:    d.Tag.lines(),
+		procs:  d.Queue,
+	})
+}
 
-	var b strings.Builder
-	set := func(key, value string) { b.WriteString(key + " = " + value + "\n") }
-	set("universe", "vanilla")
-	set("executable", fileJob)
-	b.WriteString(procArgument + "\n")
-	set("should_transfer_files", "YES")
-	set("when_to_transfer_output", "ON_EXIT")
-	set("transfer_input_files", strings.Join(names, ", "))
+// vanilla is what distinguishes the submit description of an HTCJob from that of a DAG's node.
+type vanilla struct {
+	head   []option
+	files  string // transfer_input_files
+	kept   []option
+	asked  []option // of users, the site and HTCPools
+	output []option
+	tag    []option
+	procs  int
+}
+
+// lines writes a submit description.
+func (d Description) lines(v vanilla) string {
+	all := append([]option{{"universe", "vanilla"}}, v.head...)
+	all = append(all, option{"should_transfer_files", "YES"}, option{"when_to_transfer_output", "ON_EXIT"}, option{"transfer_input_files", v.files})
 	if plugins := d.transferPlugins(); plugins != "" {
-		set("transfer_plugins", plugins)
+		all = append(all, option{"transfer_plugins", plugins})
 	}
-	set("output", Stdout)
-	set("error", Stderr)
+	all = append(all, option{"output", Stdout}, option{"error", Stderr})
 	if d.MaxOutput > 0 {
-		set("max_transfer_output_mb", fmt.Sprint(d.MaxOutput))
+		all = append(all, option{"max_transfer_output_mb", fmt.Sprint(d.MaxOutput)})
 	}
-	set("My.JobBatchName", classad.Quote(d.BatchName))
-	set("notification", "never")
-	// Only a completed job stays: a removed one must not come back. It leaves when htcd confirms that its output is safe, which
-	// a transfer alone does not show.
-	set("leave_in_queue", fmt.Sprintf("(JobStatus == %d) && (%s =!= true) && ((time() - CompletionDate) < %d)",
-		Completed, attrFetched, int64(keepCompleted/time.Second)))
-	for _, o := range options {
+	// Of a command that is there twice the last one holds, so htcd's own come after everything a user wrote.
+	all = slices.Concat(all, v.kept, v.asked, v.output, d.JobOptions.attributes(), v.tag)
+	return written(all, v.procs)
+}
+
+// written returns the text of a submit description.
+func written(lines []option, procs int) string {
+	var b strings.Builder
+	for _, o := range lines {
 		b.WriteString(o.String())
 	}
-	// The last one wins, so these come after everything a user wrote.
-	for _, o := range append(d.outputLines(), d.JobOptions.attributes()...) {
-		b.WriteString(o.String())
-	}
-	set("My."+attrUID, classad.Quote(d.Tag.UID))
-	set("My."+attrAttempt, fmt.Sprint(d.Tag.Attempt))
-	set("My."+attrNamespace, classad.Quote(d.Tag.Namespace))
-	set("My."+attrName, classad.Quote(d.Tag.Name))
-	if d.Tag.SpecHash != "" {
-		set("My."+attrSpecHash, classad.Quote(d.Tag.SpecHash))
-	}
-	if d.Tag.Pool != "" {
-		set("My."+attrPool, classad.Quote(d.Tag.Pool))
-	}
-	fmt.Fprintf(&b, "queue %d\n", d.Queue)
+	fmt.Fprintf(&b, "queue %d\n", procs)
 	return b.String()
+}
+
+var noMail = option{"notification", "never"}
+
+// leave makes a job wait in the queue until its output is safe. Only a completed job stays: a removed one must not come back. It
+// leaves when htcd confirms that its output is safe, which a transfer alone does not show.
+var leave = option{"leave_in_queue", fmt.Sprintf("(JobStatus == %d) && (%s =!= true) && ((time() - CompletionDate) < %d)",
+	Completed, attrFetched, int64(keepCompleted/time.Second))}
+
+// lines returns the tag as submit lines.
+func (t Tag) lines() []option {
+	lines := []option{
+		{"My." + attrUID, classad.Quote(t.UID)}, {"My." + attrAttempt, fmt.Sprint(t.Attempt)},
+		{"My." + attrNamespace, classad.Quote(t.Namespace)}, {"My." + attrName, classad.Quote(t.Name)},
+	}
+	if t.SpecHash != "" {
+		lines = append(lines, option{"My." + attrSpecHash, classad.Quote(t.SpecHash)})
+	}
+	if t.Pool != "" {
+		lines = append(lines, option{"My." + attrPool, classad.Quote(t.Pool)})
+	}
+	return lines
 }
 
 // deferred returns Sandbox.Deferred. A command allowed by the site counts, since its effect is unknown here.

@@ -186,7 +186,7 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, n) })
 	}
 	site := func(n string) bool { return has(allow, n) && forSite(n) == nil }
-	isTag := strings.HasPrefix(command, "htcjob") || command == "htcpool"
+	isTag := strings.HasPrefix(command, "htcjob") || strings.HasPrefix(command, "htcworkflow") || command == "htcpool" || command == "htcnode"
 	if attribute {
 		switch {
 		case isTag:

@@ -46,6 +46,7 @@ type Procs struct {
 	Tag     Tag
 	Cluster int
 	Numbers []int
+	DAG     bool // of a DAG: a removed one counts as completed
 }
 
 // Constraint matches those that have completed. A range costs the schedd two comparisons.
@@ -59,7 +60,11 @@ func (p Procs) Constraint() string {
 		numbers = append(numbers, fmt.Sprintf("ProcId >= %d && ProcId <= %d", p.Numbers[i], p.Numbers[last]))
 		i = last + 1
 	}
-	return fmt.Sprintf("ClusterId == %d && %s && JobStatus == %d && (%s)", p.Cluster, p.Tag.Constraint(), Completed, strings.Join(numbers, " || "))
+	ended := fmt.Sprintf("JobStatus == %d", Completed)
+	if p.DAG {
+		ended = fmt.Sprintf("(%s || JobStatus == %d)", ended, Removed)
+	}
+	return fmt.Sprintf("ClusterId == %d && %s && %s && (%s)", p.Cluster, p.Tag.Constraint(), ended, strings.Join(numbers, " || "))
 }
 
 // ownPlaces removes from an ad whatever else names a place for the tool to write to: anyone with the job's account may have

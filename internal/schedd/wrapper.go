@@ -16,17 +16,28 @@ var outputsBody string
 //go:embed credentials.sh
 var credentialsBody string
 
+//go:embed dagnode.sh
+var nodeBody string
+
+//go:embed dagman.sh
+var starterBody string
+
 const defaultCallbackDeadline = 60 * time.Second
 
-// wrapper returns the text of job.sh, the job's executable: a head of assignments, outputs.sh for a job with outputs, and
-// wrapper.sh.
-func (d Description) wrapper(image string, successes []int) string {
+// wrapper returns the text of a job's executable: a head of assignments, outputs.sh for a job with outputs, credentials.sh for one
+// with credentials, dagnode.sh for a node of a DAG, and wrapper.sh.
+func (d Description) wrapper(image string, successes []int, node *nodeHead) string {
 	deadline := d.CallbackDeadline
 	if deadline == 0 {
 		deadline = defaultCallbackDeadline
 	}
+	kind := "HTCJob"
+	if node != nil {
+		kind = "HTCWorkflow"
+	}
+	gathers := len(d.Outputs) > 0 || node != nil
 	var b strings.Builder
-	fmt.Fprintf(&b, "#!/bin/sh\n# Runs the script of the HTCJob %s/%s in its container and reports its end to htcd.\n", d.Tag.Namespace, d.Tag.Name)
+	fmt.Fprintf(&b, "#!/bin/sh\n# Runs the script of the %s %s/%s in its container and reports its end to htcd.\n", kind, d.Tag.Namespace, d.Tag.Name)
 	b.WriteString("proc=${1:-0}\n")
 	set := func(name, value string) { b.WriteString(name + "=" + shellQuote(value) + "\n") }
 	set("name", d.Tag.Name)
@@ -44,21 +55,33 @@ func (d Description) wrapper(image string, successes []int) string {
 	set("pull", d.PullURL)
 	set("deadline", fmt.Sprint(int64(deadline/time.Second)))
 	set("declared", strings.Join(outputPaths(d.Outputs), "\n"))
-	if len(d.Outputs) > 0 {
+	if gathers {
 		set("successes", strings.Trim(fmt.Sprint(successes), "[]"))
 		set("lacking", fmt.Sprint(int(missingSignal)))
 		set("sent", d.sentOutputs())
+	}
+	if node != nil {
+		b.WriteString("node=$proc\n")
+		set("rest", node.rest)
+		set("handed", strings.Join(node.handed, "\n"))
+		set("several", node.several)
+		set("always", node.always)
+	} else {
+		set("node", "")
 	}
 	b.WriteString("set --")
 	for _, w := range strings.Fields(d.Command) {
 		b.WriteString(" " + shellQuote(w))
 	}
 	b.WriteString("\n")
-	if len(d.Outputs) > 0 {
+	if gathers {
 		b.WriteString(outputsBody)
 	}
 	if len(d.Credentials) > 0 {
 		b.WriteString(credentialsBody)
+	}
+	if node != nil {
+		b.WriteString(nodeBody)
 	}
 	b.WriteString(wrapperBody)
 	return b.String()

@@ -17,6 +17,10 @@ main() {
 		[ -f "$file" ] || continue
 		exec 7<"$file"
 		rm -f "$file"
+		if [ -n "$node" ] && [ "$file" != token ]; then
+			read_place
+			continue
+		fi
 		IFS= read -r secret <&7 || :
 		# shellcheck disable=SC2034 # of credentials.sh
 		IFS= read -r pull_token <&7 || :
@@ -55,9 +59,10 @@ main() {
 	fi
 	jobid=$cluster.$number
 	# HTCondor holds a job that does not leave this directory, even one that is killed.
-	[ -z "$declared" ] || mkdir -p ".htcd-out/$starts"
+	[ -z "$declared$node" ] || mkdir -p ".htcd-out/$starts"
 
 	name_inputs
+	[ -z "$node" ] || enter
 	came=
 	for stamp in $(stamps); do
 		came="$came $stamp "
@@ -72,18 +77,20 @@ main() {
 	clear_away
 	leave_files
 	missing=
-	if [ -n "$declared" ]; then
+	if [ -n "$declared$node" ]; then
 		gather
 	elif [ -z "$named" ]; then
 		shelter_names
 	fi
+	end=$rc
+	[ -z "$node" ] || settle
 	if [ -z "$ended" ] && [ -n "$url" ] && deliverable; then
 		# In a shell of its own: whatever breaks in it, the return code stays the script's.
 		(call_back) || echo "htcd: the callback was not delivered; the cross-check will find the return code" >&2
 	fi
 	clear_away
 	[ -z "$missing" ] || kill -"$missing" $$
-	exit "$rc"
+	exit "$end"
 }
 
 # run runs the script in the container, and sets rc to its return code.
@@ -177,6 +184,7 @@ contained() {
 	rm -f .environment
 	export_lines <&7
 	exec 7<&-
+	[ -z "$node" ] || export "${prefix}outpath=$scratch"
 	if [ -n "$credentials" ]; then
 		export "${prefix}HTC_CREDENTIALS=$scratch/.htcd/credentials"
 		for credential in $credentials; do
@@ -329,13 +337,19 @@ call_back() {
 	printf '%s\n' "$secret" >.htcd/token
 	printf 'header = Authorization: Bearer %s\n' "$secret" >.htcd/wget
 	[ -z "$ca" ] || printf '%s\n' "$ca" >.htcd/ca
-	event=$(printf '{"specversion":"1.0","id":"%s-%s-%s","source":"/htcd/job/%s","type":"ch.cern.htc.job.ended","datacontenttype":"application/json","data":{"name":"%s","namespace":"%s","jobid":"%s","retcode":%d}}' \
-		"$jobid" "$started" "$$" "$jobid" "$name" "$namespace" "$jobid" "$rc")
+	more=
+	if [ -n "$node" ]; then
+		keep_stderr >.htcd/stderr 2>/dev/null
+		more=$(of_node)
+	fi
+	event=$(printf '{"specversion":"1.0","id":"%s-%s-%s","source":"/htcd/job/%s","type":"ch.cern.htc.job.ended","datacontenttype":"application/json","data":{"name":"%s","namespace":"%s","jobid":"%s","retcode":%d%s}}' \
+		"$jobid" "$started" "$$" "$jobid" "$name" "$namespace" "$jobid" "$rc" "$more")
 
 	# The sender tries again by itself; only one that cannot run here is passed over.
 	if [ -n "$sender" ]; then
 		"$sender" send --name "$name" --namespace "$namespace" --jobid "$jobid" --retcode "$rc" \
-			--url "$url" --token-file .htcd/token --deadline "${deadline}s" ${ca:+--ca-file .htcd/ca}
+			--url "$url" --token-file .htcd/token --deadline "${deadline}s" ${ca:+--ca-file .htcd/ca} \
+			${node:+--node "$node" --exit "$end" --stderr-file .htcd/stderr}
 		case $? in
 		0) return 0 ;;
 		1) return 1 ;;

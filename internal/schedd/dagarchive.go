@@ -1,0 +1,80 @@
+package schedd
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// archived is the time of every file in the archive: equal graphs have equal archives, and tar has no warning for it.
+var archived = time.Unix(1e9, 0)
+
+// archive returns nodes.tgz: the directories of the nodes, and then the files, the last of which shows that all are there. 100,000
+// nodes are a few MB.
+func (g DAG) archive(files []File, handed [][]handedOn) (string, error) {
+	var b strings.Builder
+	zip, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil {
+		return "", err
+	}
+	to := tarWriter{tar.NewWriter(zip), nil}
+	to.dir(dirNodes)
+	for n, node := range g.Nodes {
+		dir := DAGDir(n)
+		to.dir(dir)
+		// A node that is ended without a word leaves an empty one.
+		if len(handed[node.Step]) > 0 {
+			to.dir(dir + "/" + dirPulled)
+			for k := range handed[node.Step] {
+				to.dir(fmt.Sprintf("%s/%s/%d", dir, dirPulled, k))
+			}
+		}
+		to.file(File{Name: fmt.Sprint(dir, "/", fileOwn, n), Mode: 0o600, Content: node.own()})
+	}
+	for k := range g.Steps {
+		to.dir(stepFile(k, ""))
+	}
+	for _, f := range files {
+		to.file(f)
+	}
+	if err := errors.Join(to.err, to.Close(), zip.Close()); err != nil {
+		return "", fmt.Errorf("write %s: %w", fileArchive, err)
+	}
+	return b.String(), nil
+}
+
+// own returns the file that one node alone gets: see read_place in dagnode.sh.
+func (n DAGNode) own() string {
+	place := n.Place
+	if place == "" {
+		place = "-"
+	}
+	return fmt.Sprintf("%s %d\n%s", place, n.Index, n.Variables)
+}
+
+// tarWriter keeps the first error.
+type tarWriter struct {
+	*tar.Writer
+	err error
+}
+
+func (w *tarWriter) dir(name string) {
+	w.header(tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: 0o700})
+}
+
+func (w *tarWriter) file(f File) {
+	w.header(tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Mode: int64(f.Mode), Size: int64(len(f.Content))})
+	if w.err == nil {
+		_, w.err = w.Write([]byte(f.Content))
+	}
+}
+
+func (w *tarWriter) header(h tar.Header) {
+	h.ModTime = archived
+	if w.err == nil {
+		w.err = w.WriteHeader(&h)
+	}
+}

@@ -1,0 +1,39 @@
+
+# From here on the text is the same for every DAG. HTCondor starts this again after its own restarts, and DAGMan then goes on.
+main() {
+	PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
+	export PATH
+	umask 077
+	if ! command -v condor_dagman >/dev/null; then
+		echo "htcd: there is no condor_dagman on this host" >&2
+		exit 121
+	fi
+	# flow.dag is there only when everything else is.
+	if [ ! -f flow.dag ]; then
+		tar -xzf nodes.tgz && mv flow.dag.new flow.dag || exit 120
+	fi
+
+	# DAGMan sends the nodes to its own schedd. A host may have several.
+	named=$(tr '\0' '\n' <"/proc/$PPID/cmdline" | sed -n '/^-local-name$/{n;p;}')
+	if [ -n "$named" ]; then
+		_CONDOR_SCHEDD_ADDRESS_FILE=$(condor_config_val -subsystem SCHEDD -local-name "$named" SCHEDD_ADDRESS_FILE)
+		_CONDOR_SCHEDD_DAEMON_AD_FILE=$(condor_config_val -subsystem SCHEDD -local-name "$named" SCHEDD_DAEMON_AD_FILE)
+		export _CONDOR_SCHEDD_ADDRESS_FILE _CONDOR_SCHEDD_DAEMON_AD_FILE
+	fi
+	export _CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS=FS
+	export _CONDOR_DAGMAN_LOG=flow.dag.dagman.out
+	export _CONDOR_MAX_DAGMAN_LOG=0
+	export _CONDOR_DAGMAN_USE_STRICT=0
+	# Seconds: what waits for a parent's end waits as long.
+	export _CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL=1
+	export _CONDOR_DAGMAN_QUEUE_UPDATE_INTERVAL=5
+	# A sequence that has begun goes first.
+	export _CONDOR_DAGMAN_SUBMIT_DEPTH_FIRST=True
+	set -- -p 0 -f -l . -Lockfile flow.dag.lock -AutoRescue 1 -DoRescueFrom 0 -Dag flow.dag -Suppress_notification \
+		-CsdVersion "$(condor_version | head -n 1)" -Dagman "$(command -v condor_dagman)"
+	[ "$max_idle" -eq 0 ] || set -- "$@" -MaxIdle "$max_idle"
+	[ "$max_jobs" -eq 0 ] || set -- "$@" -MaxJobs "$max_jobs"
+	exec condor_dagman "$@"
+}
+
+main

@@ -1,0 +1,294 @@
+package schedd
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+// handedOn is what the nodes of a step leave at the schedd for later nodes.
+type handedOn struct {
+	path    string
+	several bool
+}
+
+// handed lists for each step what is pulled from it, each once.
+func (g DAG) handed() [][]handedOn {
+	all := make([][]handedOn, len(g.Steps))
+	for _, step := range g.Steps {
+		for _, pull := range step.Pulls {
+			if h := (handedOn{pull.Path, pull.Several}); !slices.Contains(all[pull.From], h) {
+				all[pull.From] = append(all[pull.From], h)
+			}
+		}
+	}
+	return all
+}
+
+// nodeHead is what the wrapper of a node has in its head beside that of an HTCJob's job.
+type nodeHead struct {
+	rest    string // 1: all files that the script has left are brought back, as no outputs are named
+	handed  []string
+	several string // numbers of those that lie at the node's place: " 0 2 "
+	always  string // 1: every end is a success
+}
+
+// renderedStep is what Render makes of a step.
+type renderedStep struct {
+	step  DAGStep // with the defaults
+	files []File  // of the archive
+	sent  SentStep
+}
+
+// render checks a step, completes it with the defaults, and returns its files.
+func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
+	if err := s.checkStep(); err != nil {
+		return renderedStep{}, err
+	}
+	own := len(s.Outputs)
+	brought := slices.Clone(s.Outputs)
+	for _, path := range s.Keeps {
+		brought = appendNew(brought, Output{Path: path})
+	}
+	outputs := slices.Clone(brought) // and what is pulled, in the order of the wrapper
+	s.Outputs = slices.Clone(brought)
+	head := nodeHead{several: " "}
+	if own == 0 {
+		head.rest = "1"
+	}
+	if s.AlwaysSucceeds {
+		head.always = "1"
+	}
+	for i, h := range handed {
+		head.handed = append(head.handed, h.path)
+		outputs = append(outputs, Output{Path: h.path})
+		s.Outputs = appendNew(s.Outputs, Output{Path: h.path})
+		if h.several {
+			head.several += fmt.Sprint(i, " ")
+		}
+	}
+	if len(outputs) > maxOutputs {
+		return renderedStep{}, refused("expected at most %d outputs, together with what other steps pull from it, found %d: name directories, or patterns such as result/*.root", maxOutputs, len(outputs))
+	}
+	d, image, asked, err := s.prepare()
+	if err != nil {
+		return renderedStep{}, err
+	}
+	if err := refuseOutputLines(asked); err != nil {
+		return renderedStep{}, err
+	}
+	codes := d.successCodes(asked)
+	if err := d.checkSuccess(codes); err != nil {
+		return renderedStep{}, err
+	}
+	// The wrapper ends with 0 for each of these codes.
+	d.JobOptions.SuccessCodes = nil
+	options := slices.Clone(asked)
+	if _, said := value(options, "success_exit_code"); said {
+		options = replace(options, "success_exit_code", "0")
+	}
+	if options, err = s.retryOnly(options); err != nil {
+		return renderedStep{}, err
+	}
+	if options, err = d.complete(options); err != nil {
+		return renderedStep{}, err
+	}
+	text := d.nodeSubmit(k, options, outputs, len(handed) > 0)
+	if err := checkWritten(text); err != nil {
+		return renderedStep{}, err
+	}
+	d.Outputs = nil // which do not matter here
+	deferred := d.deferred(options)
+	d.Outputs = brought
+	files := []File{
+		{Name: stepFile(k, ".sub"), Mode: 0o600, Content: text},
+		{Name: stepFile(k, ".sh"), Mode: 0o700, Content: d.wrapper(image, codes, &head)},
+		{Name: stepFile(k, "/") + fileScript, Mode: 0o600, Content: d.Source},
+	}
+	if len(d.Environment) > 0 {
+		files = append(files, File{Name: stepFile(k, "/") + fileEnvironment, Mode: 0o600, Content: environmentFile(d.Environment)})
+	}
+	s.Description = d
+	if text, said := value(options, "priority"); said {
+		if n, err := strconv.Atoi(text); err == nil {
+			s.JobOptions.Priority = &n
+		}
+	}
+	return renderedStep{step: s, files: files, sent: SentStep{Requests: d.requests(asked), Deferred: deferred}}, nil
+}
+
+func appendNew(outputs []Output, o Output) []Output {
+	if slices.Contains(outputs, o) {
+		return outputs
+	}
+	return append(outputs, o)
+}
+
+// nodeSubmit returns the submit description of a step's nodes.
+func (d Description) nodeSubmit(k int, options []option, outputs []Output, handsOn bool) string {
+	names := []string{"../../" + fileToken, "../../" + stepFile(k, "/")}
+	if d.Sender != "" {
+		names = append(names, "../../"+fileSender)
+	}
+	brought := []option{{"transfer_output_files", dirOutputs}}
+	if handsOn {
+		brought[0].value += ", " + dirPulled
+	}
+	if len(outputs) > 0 {
+		brought = append(brought, option{"My." + attrOutputs, quotedPaths(outputs)})
+	}
+	return d.lines(vanilla{
+		head:   append([]option{{"executable", stepFile(k, ".sh")}}, nodeHeads...),
+		files:  strings.Join(append(names, nodeFiles), ", "),
+		kept:   []option{noMail},
+		asked:  options,
+		output: brought,
+		tag:    d.Tag.nodeLines(),
+		procs:  1,
+	})
+}
+
+// nodeLines returns the tag of a node as submit lines.
+func (t Tag) nodeLines() []option {
+	lines := []option{
+		{"My." + attrWorkflow, classad.Quote(t.UID)}, {"My." + attrDAG, strconv.Itoa(t.Attempt)}, nodeTagged,
+		{"My." + attrNamespace, classad.Quote(t.Namespace)}, {"My." + attrName, classad.Quote(t.Name)},
+	}
+	if t.Pool != "" {
+		lines = append(lines, option{"My." + attrPool, classad.Quote(t.Pool)})
+	}
+	return lines
+}
+
+// retryOnly restricts retries to some codes. A job that ended by a signal is not one of them.
+func (s DAGStep) retryOnly(options []option) ([]option, error) {
+	if len(s.RetryExitCodes) == 0 {
+		return options, nil
+	}
+	if _, said := value(options, "retry_until"); said {
+		return nil, refused("retry_until in htcopts and retryExitCodes do not say the same: write it once")
+	}
+	if _, said := value(options, "max_retries"); !said {
+		return nil, refused("retryExitCodes: expected retries beside them")
+	}
+	var codes []string
+	for _, code := range s.RetryExitCodes {
+		codes = append(codes, strconv.Itoa(code))
+	}
+	return append(options, option{"retry_until", "ExitBySignal =!= false || !member(ExitCode, {" + strings.Join(codes, ",") + "})"}), nil
+}
+
+// refuseOutputLines: a node brings back one directory, whatever its outputs.
+func refuseOutputLines(options []option) error {
+	for _, key := range []string{"transfer_output_files", outputRemaps} {
+		if _, said := value(options, key); said {
+			return refused("%s cannot be used in a workflow: name the files in outputs", key)
+		}
+	}
+	return nil
+}
+
+// checkStep refuses what nodes do not have yet.
+func (s DAGStep) checkStep() error {
+	switch {
+	case len(s.Inputs) > 0 || len(s.Credentials) > 0 || len(s.Items) > 0:
+		return refused("inputs, credentials and items of a single job cannot be used in a workflow")
+	case slices.ContainsFunc(s.Outputs, func(o Output) bool { return o.URL != "" }):
+		return refused("outputs: a URL cannot be used in a workflow")
+	case s.MaxJobs < 0:
+		return refused("a throttle of %d: expected 0 or more", s.MaxJobs)
+	}
+	for _, code := range s.RetryExitCodes {
+		if code < 1 || code > 255 {
+			return refused("retryExitCodes: expected return codes from 1 to 255, found %d", code)
+		}
+	}
+	return nil
+}
+
+const (
+	maxPulled = 1000 // nodes that one node pulls from: they are named in its ad
+	maxPlace  = 128
+)
+
+var (
+	placeRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*[0-9](/[0-9]+)?$|^[0-9](/[0-9]+)?$`)
+	dirRE   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
+)
+
+// check refuses a graph that cannot be written. That it has no cycles is for the caller to see to.
+func (g DAG) check() error {
+	switch {
+	case len(g.Nodes) == 0:
+		return refused("a workflow without jobs")
+	case g.MaxIdle < 0 || g.MaxJobs < 0:
+		return refused("throttles of %d idle and %d jobs: expected 0 or more", g.MaxIdle, g.MaxJobs)
+	}
+	for _, step := range g.Steps {
+		for _, pull := range step.Pulls {
+			if pull.From < 0 || pull.From >= len(g.Steps) {
+				return refused("step %s pulls from a step that is not in this DAG", step.Name)
+			}
+		}
+	}
+	for n, node := range g.Nodes {
+		if err := g.checkNode(n, node); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g DAG) checkNode(n int, node DAGNode) error {
+	isNode := func(m int) bool { return m >= 0 && m < len(g.Nodes) && m != n }
+	switch {
+	case node.Step < 0 || node.Step >= len(g.Steps):
+		return refused("node %d: there is no step %d", n, node.Step)
+	case node.Place != "" && (len(node.Place) > maxPlace || !placeRE.MatchString(node.Place) || strings.HasPrefix(node.Place, "_condor")):
+		return refused("node %d: the identifier %q: expected at most %d letters, digits and _ . -, the last a digit", n, clip(node.Place), maxPlace)
+	case slices.ContainsFunc(node.Parents, func(m int) bool { return !isNode(m) }):
+		return refused("node %d: one of its parents is not in this DAG", n)
+	case node.Index < 0 || len(node.Pulls) != len(g.Steps[node.Step].Pulls):
+		return refused("node %d: %d pulls of a step that has %d", n, len(node.Pulls), len(g.Steps[node.Step].Pulls))
+	}
+	pulled := 0
+	for i, from := range node.Pulls {
+		pull := g.Steps[node.Step].Pulls[i]
+		for _, m := range from {
+			if !isNode(m) || g.Nodes[m].Step != pull.From || pull.Several && g.Nodes[m].Place == "" {
+				return refused("node %d: node %d is none that it can pull from", n, m)
+			}
+		}
+		if len(from) > 1 && !pull.Several {
+			return refused("node %d: %d files of one name", n, len(from))
+		}
+		pulled += len(from)
+	}
+	if pulled > maxPulled {
+		return refused("step %s: a job pulls from %d others, expected at most %d: let a step between them join some", g.Steps[node.Step].Name, pulled, maxPulled)
+	}
+	for _, dir := range node.Inputs {
+		if !dirRE.MatchString(dir) {
+			return refused("node %d: the directory %q: expected lower case letters, digits and -", n, clip(dir))
+		}
+	}
+	return nil
+}
+
+// checkVariables refuses variables that do not fit the steps' own.
+func (g DAG) checkVariables() error {
+	common := make([]int, len(g.Steps))
+	for k, step := range g.Steps {
+		common[k] = len(environmentFile(step.Environment))
+	}
+	for n, node := range g.Nodes {
+		if err := checkLines(fmt.Sprint("node ", n), node.Variables, common[node.Step]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+
+# For a node of a DAG.
+
+# read_place reads the first line of the file that this node alone has: where its files lie for later nodes that pull from several,
+# and its number within its step and sequence. The variables follow.
+read_place() {
+	# shellcheck disable=SC2034 # of wrapper.sh
+	IFS=' ' read -r place proc <&7 || :
+}
+
+# enter notes what came along, and makes the directories that a later node expects.
+enter() {
+	came_names=/
+	for f in ./*; do
+		came_names="$came_names${f#./}/"
+	done
+	places_to_hand_on
+}
+
+# came_along reports whether a file or a directory of that name came along.
+came_along() {
+	case $came_names in
+	*"/$1/"*) return 0 ;;
+	esac
+	return 1
+}
+
+# places_to_hand_on makes an empty directory for each line of $handed. HTCondor holds a job without them.
+places_to_hand_on() {
+	[ -n "$handed" ] || return 0
+	rm -rf .htcd-pull 2>/dev/null || { # the script may have put something there
+		chmod -R u+rwX .htcd-pull
+		rm -rf .htcd-pull
+	} 2>/dev/null
+	number=0
+	printf '%s\n' "$handed" | while IFS= read -r _; do
+		mkdir -p ".htcd-pull/$number"
+		number=$((number + 1))
+	done
+}
+
+# hand_on puts what the lines of $handed name into .htcd-pull, in one directory for each: it stays where the next
+# nodes begin.
+hand_on() {
+	set -f
+	IFS='
+'
+	# shellcheck disable=SC2086 # a line each
+	set -- $handed
+	IFS=
+	set +f
+	number=0
+	for path; do
+		to=$scratch/.htcd-pull/$number
+		case $several in
+		*" $number "*) to=$to/$place ;;
+		esac
+		for f in ./$path; do
+			output "${f#./}" "$path" || continue
+			find "$f" -type f -exec sh -c 'for f; do
+				mkdir -p "$0/${f%/*}" && { ln -f "$f" "$0/$f" 2>/dev/null || cp -p "$f" "$0/$f"; }
+			done' "$to" {} +
+		done
+		number=$((number + 1))
+	done
+}
+
+# gather_rest moves all files that the script has left at the top into $out, for a step that names no outputs.
+gather_rest() {
+	set --
+	for f in ./*; do
+		[ -f "$f" ] && output "${f#./}" '*' || continue
+		if [ -h "$f" ] || [ ! -r "$f" ]; then
+			chmod u+rw "$f" 2>/dev/null || :
+			untie "$f"
+		fi
+		set -- "$@" "$f"
+		if [ $# -ge 200 ]; then
+			move . "$@" || first=${first:-0}
+			set --
+		fi
+	done
+	move . "$@" || first=${first:-0}
+}
+
+# settle sets end, with which the wrapper ends: DAGMan takes 0 alone for a success.
+settle() {
+	[ -z "$ended" ] || return 0
+	case " $successes " in
+	*" $rc "*) end=0 ;;
+	*) [ "$rc" -ne 0 ] || end=1 ;;
+	esac
+	[ -z "$always" ] || {
+		end=0
+		missing=
+	}
+}
+
+# of_node prints what the callback of a node has beside that of an HTCJob's job.
+of_node() {
+	printf ',"node":%d,"exit":%d' "$node" "$end"
+	[ ! -s .htcd/stderr ] || printf ',"stderr":"%s"' "$(LC_ALL=C tr '\000-\010\013-\037\177' '?' <.htcd/stderr |
+		LC_ALL=C sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/	/\\t/g' -e ':a' -e '$!{' -e 'N' -e 'ba' -e '}' -e 's/\n/\\n/g')"
+}
+
+# keep_stderr keeps the end of the standard error of a node that has failed for the callback.
+keep_stderr() {
+	case " $successes " in
+	*" $rc "*) return 0 ;;
+	esac
+	# Not what a link leads to, such as the token.
+	[ ! -f _condor_stderr ] || [ -h _condor_stderr ] || tail -c 4096 _condor_stderr
+}

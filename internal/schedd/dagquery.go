@@ -1,0 +1,33 @@
+package schedd
+
+import (
+	"context"
+	"maps"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+// QueueNodes is Queue for the nodes of DAGs: the Node of each job is set.
+func (c *Client) QueueNodes(ctx context.Context, id Identity, constraint string, fn func(Job) error) error {
+	return c.queue(ctx, id, question{constraint: constraint, nodes: true}, fn)
+}
+
+// HistoryNodes is History for the nodes of DAGs: the Node of each job is set. Nodes enter it as soon as they have ended.
+func (c *Client) HistoryNodes(ctx context.Context, id Identity, constraint string, b HistoryBounds, fn func(Job) error) error {
+	return c.history(ctx, id, question{constraint: constraint, nodes: true}, b, fn)
+}
+
+// nodeTags are requested of nodes alone, beside fields.
+var nodeTags = map[string]func(*Job, classad.Value){
+	attrWorkflow: func(j *Job, v classad.Value) { j.Node.UID, _ = v.Str() },
+	attrDAG:      func(j *Job, v classad.Value) { j.Node.DAG = integer(v) },
+	attrNode:     func(j *Job, v classad.Value) { j.Node.Number = integer(v) },
+}
+
+var nodeFields = withMore(fields, nodeTags)
+
+func withMore[T any](some, more map[string]T) map[string]T {
+	all := maps.Clone(some)
+	maps.Copy(all, more)
+	return all
+}

@@ -1,0 +1,187 @@
+package schedd
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/internal/classad"
+)
+
+// Names in the spool directory of a DAG, beside those of an HTCJob. The archive has flow.dag, and for the step 0 s0.sub, its wrapper
+// s0.sh and s0/ with what its nodes get, and for the node 0 its initialdir n/0 with .own-0.
+const (
+	fileStarter = "dagman.sh"
+	fileArchive = "nodes.tgz"
+	fileFlow    = "flow.dag"
+	dirNodes    = "n"
+	dirPulled   = ".htcd-pull"
+)
+
+// Macros that each node has a value for in flow.dag, and the lines with them.
+const (
+	nodeNumber = "$(n)"
+	nodeFiles  = "$(files)"
+)
+
+var removesNodes = option{"My.OtherJobRemoveRequirements", classad.Quote("DAGManJobId =?= $(cluster)")}
+
+var (
+	nodeHeads  = []option{{"arguments", nodeNumber}, {"initialdir", dirNodes + "/" + nodeNumber}}
+	nodeTagged = option{"My." + attrNode, nodeNumber}
+	// dagLines are the only lines with macros, beside transfer_input_files.
+	dagLines = macroLines(append(nodeHeads, nodeTagged, removesNodes)...)
+)
+
+func macroLines(options ...option) []string {
+	var lines []string
+	for _, o := range options {
+		lines = append(lines, strings.TrimSuffix(o.String(), "\n"))
+	}
+	return lines
+}
+
+// leaveDAG is as leave, and what the nodes of a DAG have left can still be fetched when it was removed.
+var leaveDAG = option{"leave_in_queue", fmt.Sprintf("(JobStatus == %d || JobStatus == %d) && (%s =!= true) && ((time() - EnteredCurrentStatus) < %d)",
+	Completed, Removed, attrFetched, int64(keepCompleted/time.Second))}
+
+// Exit codes of dagman.sh for which the DAG is held, since its administrator has to do something.
+const (
+	exitNotUnpacked = 120
+	exitNoDAGMan    = 121
+)
+
+// Render checks g and returns its sandbox: that of one job. Sandbox.Steps tells about the nodes. It is pure; its errors are of kind
+// Refused.
+func (g DAG) Render() (Sandbox, error) {
+	if err := g.check(); err != nil {
+		return Sandbox{}, err
+	}
+	handed := g.handed()
+	g.Steps = slices.Clone(g.Steps)
+	s := Sandbox{Procs: 1}
+	var files []File // of the archive
+	sender := ""
+	for k, step := range g.Steps {
+		step.Tag, step.BatchName, step.Queue = g.Tag, g.BatchName, 1
+		r, err := step.render(k, handed[k])
+		if err != nil {
+			return Sandbox{}, refused("step %s: %w", step.Name, err)
+		}
+		files = append(files, r.files...)
+		s.Steps = append(s.Steps, r.sent)
+		s.Deferred = s.Deferred || r.sent.Deferred
+		g.Steps[k] = r.step
+		if step.Sender != "" {
+			sender = step.Sender
+		}
+	}
+	if err := g.checkVariables(); err != nil {
+		return Sandbox{}, err
+	}
+	archive, err := g.archive(append(files, File{Name: fileFlow + ".new", Mode: 0o600, Content: g.flow(handed)}), handed)
+	if err != nil {
+		return Sandbox{}, err
+	}
+	submit := g.submit(sender != "")
+	if err := checkWritten(submit); err != nil {
+		return Sandbox{}, err
+	}
+	s.Files = []File{
+		{Name: fileArchive, Mode: 0o600, Content: archive},
+		{Name: fileStarter, Mode: 0o755, Content: g.starter()},
+		{Name: fileSubmit, Mode: 0o644, Content: submit},
+	}
+	if sender != "" {
+		s.Files = append(s.Files, File{Name: fileSender, Mode: 0o755, From: sender})
+	}
+	return s, nil
+}
+
+// submit returns the submit description of DAGMan's job.
+func (g DAG) submit(sender bool) string {
+	files := []string{fileArchive, fileToken}
+	if sender {
+		files = append(files, fileSender)
+	}
+	if slices.ContainsFunc(g.Nodes, func(n DAGNode) bool { return len(n.Inputs) > 0 }) {
+		files = append(files, InputsDir)
+	}
+	return written(append([]option{
+		{"universe", "scheduler"}, {"executable", fileStarter}, {"transfer_input_files", strings.Join(files, ", ")},
+		{"transfer_output_files", dirNodes}, {"output", Stdout}, {"error", Stderr},
+		{"My.JobBatchName", classad.Quote(g.BatchName)}, noMail, leaveDAG,
+		// As condor_submit_dag has it: DAGMan writes down what was left before it leaves, and takes its nodes along; the schedd starts it
+		// again after an end that is none.
+		{"remove_kill_sig", "SIGUSR1"}, removesNodes,
+		{"on_exit_remove", "ExitSignal =?= 11 || (ExitCode =!= undefined && ExitCode >= 0 && ExitCode <= 2)"},
+		{"on_exit_hold", fmt.Sprintf("ExitCode =?= %d || ExitCode =?= %d", exitNotUnpacked, exitNoDAGMan)},
+		{"on_exit_hold_reason", fmt.Sprintf(`ifThenElse(ExitCode =?= %d, "the schedd's host has no condor_dagman", "the workflow's files could not be unpacked at the schedd")`, exitNoDAGMan)},
+	}, g.Tag.lines()...), 1)
+}
+
+// starter returns the text of dagman.sh, the executable of DAGMan's job.
+func (g DAG) starter() string {
+	return fmt.Sprintf("#!/bin/sh\n# Runs the HTCWorkflow %s/%s.\nmax_idle=%d\nmax_jobs=%d\n%s", g.Tag.Namespace, g.Tag.Name, g.MaxIdle, g.MaxJobs, starterBody)
+}
+
+// flow returns the text of flow.dag. It has numbers, and nothing of a user's.
+func (g DAG) flow(handed [][]handedOn) string {
+	var b strings.Builder
+	for n, node := range g.Nodes {
+		step := g.Steps[node.Step]
+		fmt.Fprintf(&b, "JOB N%d %s\nVARS N%d n=\"%d\" files=\"%s\"\n", n, stepFile(node.Step, ".sub"), n, n, strings.Join(g.files(n, handed), ", "))
+		if p := step.JobOptions.Priority; p != nil && *p != 0 {
+			fmt.Fprintf(&b, "PRIORITY N%d %d\n", n, *p)
+		}
+		if step.MaxJobs > 0 {
+			fmt.Fprintf(&b, "CATEGORY N%d s%d\n", n, node.Step)
+		}
+	}
+	for n := 0; n < len(g.Nodes); {
+		// Many nodes may have the same parents, and many parents.
+		next := n + 1
+		for next < len(g.Nodes) && slices.Equal(g.Nodes[n].Parents, g.Nodes[next].Parents) {
+			next++
+		}
+		if len(g.Nodes[n].Parents) > 0 {
+			b.WriteString("PARENT")
+			for _, p := range g.Nodes[n].Parents {
+				b.WriteString(" N" + strconv.Itoa(p))
+			}
+			b.WriteString(" CHILD")
+			for child := n; child < next; child++ {
+				b.WriteString(" N" + strconv.Itoa(child))
+			}
+			b.WriteString("\n")
+		}
+		n = next
+	}
+	for k, step := range g.Steps {
+		if step.MaxJobs > 0 {
+			fmt.Fprintf(&b, "MAXJOBS s%d %d\n", k, step.MaxJobs)
+		}
+	}
+	return b.String()
+}
+
+// files lists what one node gets that others of its step do not. With a slash at the end HTCondor transfers the contents.
+func (g DAG) files(n int, handed [][]handedOn) []string {
+	node := g.Nodes[n]
+	files := []string{fmt.Sprint(fileOwn, n)}
+	for i, from := range node.Pulls {
+		pull := g.Steps[node.Step].Pulls[i]
+		k := slices.Index(handed[pull.From], handedOn{pull.Path, pull.Several})
+		for _, m := range from {
+			files = append(files, fmt.Sprintf("../%d/%s/%d/", m, dirPulled, k))
+		}
+	}
+	for _, dir := range node.Inputs {
+		files = append(files, "../../"+InputsDir+"/"+dir+"/")
+	}
+	return files
+}
+
+func stepFile(k int, suffix string) string { return "s" + strconv.Itoa(k) + suffix }
