@@ -22,19 +22,27 @@ type Owners struct {
 	Credentials Credentials
 }
 
+// Accounts returns the Owners of the jobs that htcd may have sent to a target.
+func (o Owners) Accounts(ctx context.Context, t Target, id schedd.Identity) (accounts []string, err error) {
+	for _, sender := range Senders(ctx, o.Credentials, t, id) {
+		account, err := o.Schedd.Account(ctx, sender)
+		if err != nil {
+			return nil, err
+		}
+		accounts = append(accounts, account)
+	}
+	return accounts, nil
+}
+
 // Own filters jobs with the right tag for those of an account that htcd may have sent them as: their target's, or the common
 // one if the namespace had no other then.
 func (o Owners) Own(ctx context.Context, t Target, id schedd.Identity, queued, left []schedd.Job) (ours, gone, others []schedd.Job, err error) {
 	if len(queued)+len(left) == 0 {
 		return nil, nil, nil, nil
 	}
-	var accounts []string
-	for _, sender := range Senders(ctx, o.Credentials, t, id) {
-		account, err := o.Schedd.Account(ctx, sender)
-		if err != nil {
-			return nil, nil, nil, err
-		}
-		accounts = append(accounts, account)
+	accounts, err := o.Accounts(ctx, t, id)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	foreign := func(j schedd.Job) bool { return !slices.Contains(accounts, j.Owner) }
 	for _, j := range slices.Concat(queued, left) {

@@ -78,15 +78,20 @@ func (k *comparison) wants(j schedd.Job) bool {
 // output, or is held and was not at the last check, or was held for another reason. The job's owner decides how long reasons are, so they are requested
 // only when they are new; htcd knows its own.
 func (k *comparison) needsReason(j schedd.Job) bool {
-	if j.Reasoned || j.HeldByPool() || j.Status != schedd.Removed && !j.Held() && !j.MayLack() || !k.wants(j) {
+	if !NeedsReason(j) || !k.wants(j) {
 		return false
 	}
-	known := heldAsBefore(k.rows[j.Proc], j) && time.Unix(j.EnteredCurrentStatus, 0).Before(k.run.Checked.Add(-Settling))
+	known := HeldAsBefore(k.rows[j.Proc], j) && time.Unix(j.EnteredCurrentStatus, 0).Before(k.run.Checked.Add(-Settling))
 	return !j.Held() || k.full || !known
 }
 
-// heldAsBefore reports whether the row says that the job is held with the same code.
-func heldAsBefore(p ledger.Proc, j schedd.Job) bool {
+// NeedsReason reports whether a job of which nothing is known cannot be judged without HTCondor's reasons.
+func NeedsReason(j schedd.Job) bool {
+	return !j.Reasoned && !j.HeldByPool() && (j.Status == schedd.Removed || j.Held() || j.MayLack())
+}
+
+// HeldAsBefore reports whether the row says that the job is held with the same code.
+func HeldAsBefore(p ledger.Proc, j schedd.Job) bool {
 	return p.Status == ledger.StatusOpen && p.JobStatus == int(schedd.Held) && p.Reason == reasonHeld && strings.Contains(p.Message, holdCode(j))
 }
 
@@ -154,7 +159,7 @@ func (k *comparison) judgeUnstaged() {
 
 // miss records the procs that neither queue nor history showed.
 func (k *comparison) miss(at time.Time) {
-	o := Observation{source: FromHTCondor, at: at, absent: true, stop: k.run.Stop, evidence: noTrace}
+	o := Absence(k.run.Stop, at)
 	for proc, p := range k.rows {
 		if _, changed := o.Apply(p); changed {
 			k.observed[proc] = o

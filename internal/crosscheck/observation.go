@@ -40,11 +40,14 @@ type Observation struct {
 }
 
 // Callback returns what a job's own report of its return code says.
-func Callback(code int, at time.Time) Observation {
+func Callback(code int, at time.Time) Observation { return CallbackOf(code, code, at) }
+
+// CallbackOf is Callback for a job that ends with another code than its script, 0 if that is a success.
+func CallbackOf(code, exit int, at time.Time) Observation {
 	o := Observation{source: FromCallback, at: at, outcome: schedd.Outcome{
 		State: schedd.OutcomeSucceeded, Reason: "Completed", ExitCode: &code, Message: schedd.ExitMessage(code),
 	}}
-	if code != 0 {
+	if exit != 0 {
 		o.outcome.State, o.outcome.Reason = schedd.OutcomeFailed, "ExitCode"
 	}
 	return o
@@ -74,6 +77,20 @@ func Ad(j schedd.Job, at time.Time) Observation {
 	}
 	if j.JobStartDate > 0 {
 		o.started = time.Unix(j.JobStartDate, 0)
+	}
+	return o
+}
+
+// Absence returns what it says that neither queue nor history shows a job; stop is why htcd removes the jobs of its run, "" if it does not.
+func Absence(stop string, at time.Time) Observation {
+	return Observation{source: FromHTCondor, at: at, absent: true, stop: stop, evidence: noTrace}
+}
+
+// Stopped says of a job that HTCondor removed that it did so on behalf of htcd, if htcd stops its run: HTCondor removes the nodes of a DAG
+// that htcd removes.
+func (o Observation) Stopped(stop string) Observation {
+	if stop != "" && o.outcome.State == schedd.OutcomeRemoved && o.outcome.Reason == ReasonRemoved {
+		o.outcome.Reason = stop
 	}
 	return o
 }

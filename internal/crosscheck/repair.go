@@ -29,9 +29,9 @@ const (
 // Repairs lists all kinds.
 var Repairs = []Repair{LostCallback, SilentEnd, Contradicted, Reopened, Vanished, Unstaged, HalfSpooled, Adopted}
 
-// repairOf returns the kind of repair that a change on HTCondor's word is; ok is false if the change neither ended the proc nor
+// RepairOf returns the kind of repair that a change on HTCondor's word is; ok is false if the change neither ended the proc nor
 // reopened it.
-func repairOf(run ledger.Run, r Change) (kind Repair, ok bool) {
+func RepairOf(run ledger.Run, r Change) (kind Repair, ok bool) {
 	switch {
 	case r.Was.Status == r.Is.Status:
 		return "", false

@@ -31,7 +31,7 @@ func TestEachRepairIsOfOneKind(t *testing.T) {
 		"one that began to run needed no repair":                              {ledger.Run{}, open, open, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			kind, ok := repairOf(c.run, Change{c.was, c.is})
+			kind, ok := RepairOf(c.run, Change{c.was, c.is})
 			require.Equal(t, c.want, kind)
 			require.Equal(t, c.want != "", ok)
 		})

@@ -65,7 +65,7 @@ func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 			p.Changed = o.at
 		}
 	}
-	return p, p != before && !same(p, before)
+	return p, p != before && !Same(p, before)
 }
 
 // vanished is the end of a job that HTCondor no longer shows anywhere. In a run that htcd stops it was removed, like those the
@@ -103,11 +103,11 @@ func (o Observation) resumes(p ledger.Proc) bool {
 // denies reports whether HTCondor's queue has a job whose row said, before HTCondor was asked and not on a callback's word,
 // that it had ended.
 func (o Observation) denies(p ledger.Proc) bool {
-	return o.read != nil && p.Source != FromCallback && o.jobStatus != 0 && (p == *o.read || same(p, *o.read))
+	return o.read != nil && p.Source != FromCallback && o.jobStatus != 0 && (p == *o.read || Same(p, *o.read))
 }
 
-// same compares what p != before cannot: the values behind the pointers.
-func same(p, q ledger.Proc) bool {
+// Same compares two states of a proc, and unlike == the values behind the pointers.
+func Same(p, q ledger.Proc) bool {
 	equal := func(a, b *int) bool { return a == b || a != nil && b != nil && *a == *b }
 	pointersEqual := equal(p.ExitCode, q.ExitCode) && equal(p.Signal, q.Signal)
 	p.ExitCode, p.Signal, q.ExitCode, q.Signal = nil, nil, nil, nil

@@ -38,7 +38,7 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 			return fmt.Errorf("record cross-check: %w", err)
 		}
 		for _, r := range changes {
-			if kind, ok := repairOf(k.run, r); ok {
+			if kind, ok := RepairOf(k.run, r); ok {
 				c.Observer.Repaired(k.run, kind, r)
 			}
 		}

@@ -48,7 +48,7 @@ func (tx *Tx) EndWaiting(uid string, attempt int, v Verdict, limit int) (int, er
 func (tx *Tx) EndFirstWaiting(uid string, attempt int, v Verdict, limit int) (int, error) {
 	n, err := tx.exec(`UPDATE nodes SET status = ?, reason = ?, message = ?, source = ?, changed = ? WHERE run = `+runID+` AND node IN
 		(SELECT min(p.node) FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0
-			AND p.sequence NOT IN (SELECT s.sequence FROM sequences s WHERE s.run = p.run AND s.failed > 0)
+			AND NOT EXISTS (SELECT 1 FROM sequences s WHERE s.run = p.run AND s.sequence = p.sequence AND s.failed > 0)
 			AND (p.sequence >= 0 OR NOT EXISTS (SELECT 1 FROM nodeTallies t WHERE t.run = p.run AND t.status > 4 AND t.n > 0)
 				AND NOT EXISTS (SELECT 1 FROM nodes q WHERE q.run = p.run AND q.status = 1 AND q.cluster = 0 AND q.sequence >= 0))
 			GROUP BY p.sequence LIMIT ?)`,

@@ -1,0 +1,276 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Schedd is the part of HTCondor that a Checker asks.
+type Schedd interface {
+	QueueNodes(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+	HistoryNodes(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
+}
+
+// Observer receives the results of checks. Its methods are called by several goroutines.
+type Observer interface {
+	// Passed: a pass over the nodes of a target has ended.
+	Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
+	// Changed: rows of a DAG's nodes were changed. More may follow.
+	Changed(run ledger.Run)
+	// Unread: the ads of these jobs of a DAG (possibly none) cannot be fetched or read.
+	Unread(run ledger.Run, jobs []string)
+	// Repaired: something was repaired.
+	Repaired(run ledger.Run, kind crosscheck.Repair, was, is ledger.Node)
+}
+
+// Checker compares nodes with HTCondor. Set its fields before its first use.
+type Checker struct {
+	Ledger crosscheck.Ledger
+	Schedd Schedd
+	// As returns the identity, with its endpoint, used to ask about a target's nodes.
+	As func(ctx context.Context, t backend.Target) (schedd.Identity, error)
+	// Accounts returns the Owners that the jobs of a target may have.
+	Accounts func(ctx context.Context, t backend.Target, id schedd.Identity) ([]string, error)
+	Now      func() time.Time
+	Observer Observer
+
+	gate   crosscheck.Gate
+	owners owners
+
+	mu       sync.Mutex
+	compared map[backend.Target]map[key]bool // up to the gate's mark
+	missed   map[key]time.Time               // when an ended DAG was first compared and had nodes of which no job was ever seen
+}
+
+// Crosscheck makes one pass over the DAGs with nodes of which HTCondor has not confirmed the end: it compares them with the queues, and
+// what the queues do not show with the histories. It is best made after that of the DAGs' own jobs.
+func (c *Checker) Crosscheck(ctx context.Context) error {
+	return c.each(ctx, crosscheck.Crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+		began := c.Now()
+		newest, err := c.newestHistory(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := c.check(ctx, id, g, true); err != nil {
+			return err
+		}
+		c.setMark(g, crosscheck.Mark{Newest: newest, At: began})
+		return nil
+	})
+}
+
+// Refresh asks only the queues, to learn what was sent, is idle, running or held between two cross-checks. It concludes nothing from
+// a job's absence.
+func (c *Checker) Refresh(ctx context.Context) error {
+	return c.each(ctx, crosscheck.Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+		return c.check(ctx, id, g, false)
+	})
+}
+
+// Check is Crosscheck for one group of DAGs.
+func (c *Checker) Check(ctx context.Context, g backend.Group) error {
+	id, err := c.As(ctx, g.Target)
+	if err != nil {
+		return err
+	}
+	return c.check(ctx, id, g, true)
+}
+
+func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
+	var runs []ledger.Run
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		runs, err = tx.OpenDAGs()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.forget(runs)
+	return c.gate.Each(ctx, crosscheck.Pass{Kind: kind, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}, ask)
+}
+
+// check asks the queue, and if requested the history, about the nodes of DAGs and applies the answers.
+func (c *Checker) check(ctx context.Context, id schedd.Identity, g backend.Group, history bool) error {
+	open := make(map[key]int, len(g.Runs))
+	for _, run := range g.Runs {
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+			counts, err := tx.NodeCounts(run.UID, run.Attempt)
+			for _, step := range counts {
+				open[keyOf(run)] += step.Active
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	since := c.mark(g.Target)
+	for _, runs := range parts(g.Runs, open) {
+		if err := c.checkPart(ctx, id, runs, history, since); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, history bool, since mark) error {
+	at := c.Now()
+	all, err := c.readRows(ctx, runs)
+	if err != nil {
+		return err
+	}
+	if err := c.askQueue(ctx, id, all, constraints(runs, all.nodes(runs)), at); err != nil {
+		return err
+	}
+	if history {
+		if err := c.askHistory(ctx, id, all, runs, since, at); err != nil {
+			return err
+		}
+	}
+	if err := c.owners.dropForeign(ctx, c, id, all, at); err != nil {
+		return err
+	}
+	for _, run := range runs {
+		k := all[keyOf(run)]
+		c.Observer.Unread(run, k.unread)
+		if err := c.write(ctx, k, history, at); err != nil {
+			return err
+		}
+		if history && k.ended() && k.waits() && len(k.unread) == 0 && c.missedBefore(k.dag, at) {
+			if err := c.conclude(ctx, k.dag, at); err != nil {
+				return err
+			}
+			c.Observer.Changed(run)
+		}
+	}
+	return nil
+}
+
+// missedBefore reports whether nodes of which this answer, the first of an ended DAG perhaps, showed no job will never have one. If DAGMan
+// ran to its end, it waited for all of its jobs; otherwise HTCondor is still removing them.
+func (c *Checker) missedBefore(d dag, at time.Time) bool {
+	if d.ran() {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.missed == nil {
+		c.missed = map[key]time.Time{}
+	}
+	first, again := c.missed[keyOf(d.run)]
+	if !again {
+		c.missed[keyOf(d.run)] = at
+	}
+	return again && at.Sub(first) >= crosscheck.LostAfter
+}
+
+// forget drops what is remembered of DAGs that are settled.
+func (c *Checker) forget(open []ledger.Run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k := range c.missed {
+		if !slices.ContainsFunc(open, func(run ledger.Run) bool { return keyOf(run) == k }) {
+			delete(c.missed, k)
+		}
+	}
+}
+
+func (c *Checker) mark(t backend.Target) mark {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return mark{c.gate.Mark(t), c.compared[t]}
+}
+
+func (c *Checker) setMark(g backend.Group, m crosscheck.Mark) {
+	compared := make(map[key]bool, len(g.Runs))
+	for _, run := range g.Runs {
+		compared[keyOf(run)] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.compared == nil {
+		c.compared = map[backend.Target]map[key]bool{}
+	}
+	c.compared[g.Target] = compared
+	c.gate.SetMark(g.Target, m)
+}
+
+// write brings the rows of a DAG's nodes into line with what was heard, and with what was not if the history was asked.
+func (c *Checker) write(ctx context.Context, k *comparison, history bool, at time.Time) error {
+	numbers := k.missing()
+	if !history {
+		numbers = nil
+	}
+	absent := make(map[int]bool, len(numbers))
+	for _, number := range numbers {
+		absent[number] = true
+	}
+	for number := range k.heard {
+		if !absent[number] {
+			numbers = append(numbers, number)
+		}
+	}
+	slices.Sort(numbers)
+	for page := range slices.Chunk(numbers, pageSize) {
+		var changes []change
+		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+			changes, err = k.apply(tx, page, absent, at)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("record nodes: %w", err)
+		}
+		for _, ch := range changes {
+			run := k.run
+			run.Deferred = ch.is.Deferred
+			if kind, ok := crosscheck.RepairOf(run, crosscheck.Change{Was: ch.was.Proc, Is: ch.is.Proc}); ok {
+				c.Observer.Repaired(k.run, kind, ch.was, ch.is)
+			}
+		}
+		if len(changes) > 0 {
+			c.Observer.Changed(k.run)
+		}
+	}
+	return nil
+}
+
+// change is one row before and after.
+type change struct{ was, is ledger.Node }
+
+// apply applies what was heard, or the absence of everything, to some rows.
+func (k *comparison) apply(tx *ledger.Tx, numbers []int, absent map[int]bool, at time.Time) ([]change, error) {
+	rows, err := tx.NodesAmong(k.run.UID, k.run.Attempt, numbers)
+	if err != nil {
+		return nil, err
+	}
+	var changes []change
+	for _, was := range rows {
+		is, changed := was, false
+		for _, w := range k.heard[was.Number] {
+			var more bool
+			is, more = w.apply(is)
+			changed = changed || more
+		}
+		if absent[was.Number] && is.Cluster == was.Cluster {
+			var more bool
+			is, more = miss(is, k.dag, at)
+			changed = changed || more
+		}
+		if !changed {
+			continue
+		}
+		if err := tx.UpdateNode(is); err != nil {
+			return nil, err
+		}
+		changes = append(changes, change{was, is})
+	}
+	return changes, nil
+}

@@ -1,0 +1,140 @@
+package nodes
+
+import (
+	"time"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// comparison holds what is known about one DAG: the rows of its nodes on one side, ads on the other.
+type comparison struct {
+	dag
+	waiting   ledger.NodeSet      // no job of them was seen before
+	unchanged map[int]seen        // no ad seen yet, of rows that say only that the job is open and in that state
+	rows      map[int]ledger.Node // the same, for the other rows whose end HTCondor has not confirmed
+	heard     map[int][]word
+	unread    []string // jobs that exist but whose ads cannot be fetched or read
+}
+
+// seen is what an unchanged row says.
+type seen struct {
+	cluster int
+	status  schedd.JobStatus
+}
+
+// key identifies a DAG by what the ads of its nodes carry.
+type key struct {
+	uid string
+	dag int
+}
+
+func keyOf(run ledger.Run) key { return key{run.UID, run.Attempt} }
+
+// comparisons holds those of one check.
+type comparisons map[key]*comparison
+
+// hear compares an ad.
+func (all comparisons) hear(j schedd.Job, queued bool, at time.Time) error {
+	k := all[key{j.Node.UID, j.Node.DAG}]
+	if k == nil || j.Proc != 0 {
+		return nil
+	}
+	if j.Unread {
+		k.doubt(j)
+		return nil
+	}
+	number := j.Node.Number
+	p, row := k.rows[number]
+	was, unchanged := k.unchanged[number]
+	switch {
+	case unchanged && was.cluster == j.Cluster:
+		return k.repeat(j, was.status, at)
+	case row && p.Cluster == j.Cluster:
+		return k.compare(j, p, at)
+	case row, unchanged, queued, k.waiting.Has(number):
+		return k.add(j, at)
+	}
+	return nil // an entry of the history about a node whose end is confirmed
+}
+
+// repeat compares an ad with an unchanged row.
+func (k *comparison) repeat(j schedd.Job, was schedd.JobStatus, at time.Time) error {
+	if o := crosscheck.Ad(j, at); !o.Repeats(was) {
+		return k.add(j, at)
+	}
+	delete(k.unchanged, j.Node.Number)
+	return nil
+}
+
+// compare compares an ad with another row.
+func (k *comparison) compare(j schedd.Job, p ledger.Node, at time.Time) error {
+	if crosscheck.HeldAsBefore(p.Proc, j) { // reasons are requested only when they are new
+		delete(k.rows, j.Node.Number)
+		return nil
+	}
+	return k.add(j, at)
+}
+
+// add notes what an ad says, to be applied when the row is read again.
+func (k *comparison) add(j schedd.Job, at time.Time) error {
+	if crosscheck.NeedsReason(j) {
+		return schedd.ErrReasons
+	}
+	number := j.Node.Number
+	if p, row := k.rows[number]; row && p.Cluster == j.Cluster {
+		delete(k.rows, number)
+	}
+	if was, unchanged := k.unchanged[number]; unchanged && was.cluster == j.Cluster {
+		delete(k.unchanged, number)
+	}
+	w := word{j.Cluster, j.Owner, crosscheck.Ad(j, at).Stopped(k.run.Stop)}
+	if k.heard == nil {
+		k.heard = map[int][]word{}
+	}
+	k.heard[number] = append(k.heard[number], w)
+	return nil
+}
+
+// doubt takes note of a job whose ad cannot be read: it is present. Its tag may be what cannot be read, so its cluster tells which it is.
+func (k *comparison) doubt(j schedd.Job) {
+	k.unread = append(k.unread, j.ID())
+	for number, was := range k.unchanged {
+		if was.cluster == j.Cluster {
+			delete(k.unchanged, number)
+		}
+	}
+	for number, p := range k.rows {
+		if p.Cluster == j.Cluster {
+			delete(k.rows, number)
+		}
+	}
+}
+
+// missing returns the numbers of the nodes that neither queue nor history showed.
+func (k *comparison) missing() (numbers []int) {
+	for number := range k.unchanged {
+		numbers = append(numbers, number)
+	}
+	for number := range k.rows {
+		numbers = append(numbers, number)
+	}
+	return numbers
+}
+
+// unseen reports whether the history may have something to say.
+func (k *comparison) unseen() bool { return len(k.unchanged)+len(k.rows) > 0 || k.waits() }
+
+// waits reports whether there were nodes of which no job had been seen.
+func (k *comparison) waits() bool { return !k.waiting.Empty() }
+
+// sinceMark reports whether every known job that left the queue did so after the mark, given that the DAG was compared then, or sent since.
+func (k *comparison) sinceMark() bool {
+	for _, p := range k.rows {
+		if p.Absent > 0 {
+			return false
+		}
+	}
+	return !k.ended()
+}

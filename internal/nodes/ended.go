@@ -1,0 +1,85 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// Reasons of nodes that no job was seen of.
+const (
+	ReasonFutile = "Futile"
+	reasonDone   = "Completed"
+)
+
+const (
+	messageDone   = "its DAG has succeeded; neither the queue nor the history of the schedd shows this job any more"
+	messageFutile = "a job before it failed"
+	messageGone   = "its DAG was removed before its turn"
+	messageUnseen = "DAGMan has ended, and neither the queue nor the history of the schedd shows a job of this node: DAGMan could not send it, or the history is too short"
+)
+
+// dag is a run of a workflow, and the row of DAGMan's own job once HTCondor has confirmed its end.
+type dag struct {
+	run ledger.Run
+	own ledger.Proc
+}
+
+func (d dag) ended() bool { return d.run.Confirmed }
+
+// succeeded: DAGMan ends with 0 only if every node has succeeded.
+func (d dag) succeeded() bool { return d.ended() && d.own.Status == ledger.StatusSucceeded }
+
+// ran reports whether DAGMan ran to its end. It then waited for the ends of all its jobs.
+func (d dag) ran() bool { return d.ended() && d.own.ExitCode != nil }
+
+// verdicts are what becomes of the nodes of an ended DAG of which no job was ever seen. The first is for the first such node of each
+// sequence in which nothing has failed, nil if that is none of its own; the second for the others.
+func (d dag) verdicts(at time.Time) (first *ledger.Verdict, rest ledger.Verdict) {
+	rest = ledger.Verdict{Source: crosscheck.FromHTCondor, At: at}
+	switch {
+	case d.succeeded():
+		rest.Status, rest.Reason, rest.Message = ledger.StatusSucceeded, reasonDone, messageDone
+	case d.run.Stop != "":
+		rest.Status, rest.Reason, rest.Message = ledger.StatusFutile, d.run.Stop, crosscheck.StopMessage(d.run.Stop)
+	case !d.ran():
+		rest.Status, rest.Reason, rest.Message = ledger.StatusFutile, d.own.Reason, messageGone
+	default:
+		lost := rest
+		lost.Status, lost.Reason, lost.Message = ledger.StatusFailed, crosscheck.ReasonLost, messageUnseen
+		rest.Status, rest.Reason, rest.Message = ledger.StatusFutile, ReasonFutile, messageFutile
+		return &lost, rest
+	}
+	return nil, rest
+}
+
+// conclude gives the verdicts.
+func (c *Checker) conclude(ctx context.Context, d dag, at time.Time) error {
+	first, rest := d.verdicts(at)
+	if first != nil {
+		err := c.eachPage(ctx, func(tx *ledger.Tx) (int, error) {
+			return tx.EndFirstWaiting(d.run.UID, d.run.Attempt, *first, pageSize)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return c.eachPage(ctx, func(tx *ledger.Tx) (int, error) { return tx.EndWaiting(d.run.UID, d.run.Attempt, rest, pageSize) })
+}
+
+// eachPage writes in transactions of their own until nothing is left.
+func (c *Checker) eachPage(ctx context.Context, write func(*ledger.Tx) (int, error)) error {
+	for n := 1; n > 0; {
+		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+			n, err = write(tx)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("record nodes of an ended DAG: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package nodes
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// pageSize is the maximum number of rows per transaction, so that callbacks do not wait long.
+const pageSize = 1000
+
+// readRows reads what the ledger knows of the nodes of some DAGs that HTCondor has not confirmed the end of.
+func (c *Checker) readRows(ctx context.Context, runs []ledger.Run) (comparisons, error) {
+	all := make(comparisons, len(runs))
+	for _, run := range runs {
+		k := &comparison{dag: dag{run: run}, unchanged: map[int]seen{}, rows: map[int]ledger.Node{}}
+		all[keyOf(run)] = k
+		for _, read := range []func(tx *ledger.Tx, from int) (next int, err error){k.readOwn, k.readWaiting, k.readUnchanged, k.readOthers} {
+			for from, next := 0, 0; ; from = next {
+				err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+					next, err = read(tx, from)
+					return err
+				})
+				if err != nil {
+					return nil, err
+				}
+				if next == 0 {
+					break
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// readOwn reads the row of DAGMan's own job once its end is confirmed.
+func (k *comparison) readOwn(tx *ledger.Tx, _ int) (int, error) {
+	if !k.ended() {
+		return 0, nil
+	}
+	procs, err := tx.Procs(k.run.UID, k.run.Attempt, ledger.ProcFilter{Limit: 1})
+	if len(procs) > 0 {
+		k.own = procs[0]
+	}
+	return 0, err
+}
+
+// The others read a page of rows and return where the next begins, 0 after the last.
+
+func (k *comparison) readWaiting(tx *ledger.Tx, from int) (next int, err error) {
+	return tx.WaitingNodes(k.run.UID, k.run.Attempt, &k.waiting, from)
+}
+
+func (k *comparison) readUnchanged(tx *ledger.Tx, from int) (next int, err error) {
+	read, last := 0, 0
+	err = tx.UnchangedNodes(k.run.UID, k.run.Attempt, from, pageSize, func(number, cluster, jobStatus int) {
+		k.unchanged[number] = seen{cluster, schedd.JobStatus(jobStatus)}
+		read, last = read+1, number
+	})
+	if read == pageSize {
+		next = last + 1
+	}
+	return next, err
+}
+
+func (k *comparison) readOthers(tx *ledger.Tx, from int) (next int, err error) {
+	page, err := tx.Nodes(k.run.UID, k.run.Attempt, ledger.NodeFilter{Unconfirmed: true, Changed: true, From: from, Limit: pageSize})
+	for _, n := range page {
+		k.rows[n.Number] = n
+		next = n.Number + 1
+	}
+	if len(page) < pageSize {
+		next = 0
+	}
+	return next, err
+}

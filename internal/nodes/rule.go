@@ -1,0 +1,127 @@
+package nodes
+
+import (
+	"time"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// The rules by which a node's row changes are those of crosscheck.Observation.Apply, and before them:
+//
+//  1. A node of which HTCondor shows two jobs follows the later one. That happens only if DAGMan was killed between sending a job and
+//     noting it: it then knows the later one.
+//  2. The cluster that a callback names holds until HTCondor shows one.
+//
+// and after them:
+//
+//  3. The exit code is the script's own, as its callback tells it, where the wrapper turned it into another.
+//
+// Like those they are pure and idempotent, and do not depend on the order in which sources report.
+
+// word is what an ad says about a node.
+type word struct {
+	cluster int
+	owner   string // of the job
+	says    crosscheck.Observation
+}
+
+// apply changes a row.
+func (w word) apply(n ledger.Node) (ledger.Node, bool) {
+	before := n
+	switch {
+	case n.Cluster == w.cluster:
+	case n.Claimed, n.Cluster < w.cluster:
+		n.Proc = begun(n.Proc, w.cluster)
+	default:
+		return n, false
+	}
+	n.Claimed = false
+	n.Proc = observe(n.Proc, w.says)
+	return n, !same(n, before)
+}
+
+// miss changes the row of a node whose job neither queue nor history shows, by the fate of its DAG.
+func miss(n ledger.Node, of dag, at time.Time) (ledger.Node, bool) {
+	if n.Claimed && !of.ended() {
+		return n, false
+	}
+	before := n
+	n.Proc = observe(n.Proc, crosscheck.Absence(of.run.Stop, at))
+	if before.Status == ledger.StatusOpen && n.Reason == crosscheck.ReasonLost && of.succeeded() {
+		n.Status, n.Reason, n.Message = ledger.StatusSucceeded, reasonDone, messageDone
+	}
+	return n, !same(n, before)
+}
+
+// callback changes a row by a job's own report.
+func callback(n ledger.Node, cluster int, c notify.Callback, at time.Time) (ledger.Node, bool) {
+	before, final := n, !deferred(n, c)
+	switch {
+	case n.Cluster == cluster:
+	case final && (n.Cluster == 0 || n.Claimed && n.Cluster < cluster):
+		n.Proc, n.Claimed = begun(n.Proc, cluster), true
+	case n.Cluster != 0:
+		return n, false // HTCondor shows another
+	}
+	switch {
+	case final && n.Status == ledger.StatusOpen:
+		n.Proc, _ = crosscheck.CallbackOf(c.Retcode, c.Node.Exit, at).Apply(n.Proc)
+	case final && n.ExitCode != nil && *n.ExitCode == c.Node.Exit && turned(n.Status, c.Retcode, c.Node.Exit):
+		n.ExitCode, n.Message = &c.Retcode, schedd.ExitMessage(c.Retcode)
+	}
+	if n.Stderr == "" && explains(n, c) {
+		n.Stderr = c.Node.Stderr
+	}
+	return n, !same(n, before)
+}
+
+// deferred reports whether a callback does not say that the node has ended.
+func deferred(n ledger.Node, c notify.Callback) bool { return n.Deferred && c.Node.Exit != 0 }
+
+// explains reports whether what the job wrote belongs to the failure that the row tells, or may do so.
+func explains(n ledger.Node, c notify.Callback) bool {
+	if n.Status == ledger.StatusOpen {
+		return deferred(n, c)
+	}
+	return n.Status == ledger.StatusFailed && n.ExitCode != nil && (*n.ExitCode == c.Retcode || *n.ExitCode == c.Node.Exit)
+}
+
+// observe applies what HTCondor says.
+func observe(p ledger.Proc, o crosscheck.Observation) ledger.Proc {
+	is, _ := o.Apply(p)
+	if is.Status == p.Status && p.ExitCode != nil && is.ExitCode != nil && turned(p.Status, *p.ExitCode, *is.ExitCode) {
+		is.ExitCode, is.Message = p.ExitCode, p.Message
+	}
+	switch is.Status {
+	case p.Status:
+		is.Stderr = p.Stderr // of a failed try
+	case ledger.StatusSucceeded:
+		is.Stderr = ""
+	}
+	return is
+}
+
+// turned reports whether a wrapper turns a script's code into another one: that of a success into 0, and 0 into 1 where it is none.
+func turned(status ledger.Status, code, exit int) bool {
+	return code != exit && (status == ledger.StatusSucceeded && exit == 0 || status == ledger.StatusFailed && code == 0 && exit == 1)
+}
+
+// begun is the row of a node whose job was just learned of.
+func begun(p ledger.Proc, cluster int) ledger.Proc {
+	fresh := ledger.Proc{UID: p.UID, Attempt: p.Attempt, Namespace: p.Namespace, Name: p.Name, Cluster: cluster, Status: ledger.StatusOpen, Changed: p.Changed}
+	if p.Cluster == 0 {
+		fresh.Stderr = p.Stderr // its callback came first
+	}
+	return fresh
+}
+
+func same(n, m ledger.Node) bool {
+	if !crosscheck.Same(n.Proc, m.Proc) {
+		return false
+	}
+	n.Proc = m.Proc
+	return n == m
+}
