@@ -41,7 +41,7 @@ func (tx *Tx) NodesAmong(uid string, attempt int, numbers []int) ([]Node, error)
 	return nodes, nil
 }
 
-// NodeSet is a set of numbers of nodes.
+// NodeSet is a set of numbers of nodes, a bit for each.
 type NodeSet struct{ words []uint32 }
 
 // Has reports whether a number is in the set.
@@ -49,12 +49,8 @@ func (s NodeSet) Has(number int) bool {
 	return number >= 0 && number/32 < len(s.words) && s.words[number/32]&(1<<(number%32)) != 0
 }
 
-// Remove takes a number out.
-func (s NodeSet) Remove(number int) {
-	if s.Has(number) {
-		s.words[number/32] &^= 1 << (number % 32)
-	}
-}
+// Empty reports whether there is none.
+func (s NodeSet) Empty() bool { return len(s.words) == 0 }
 
 // perWaitingPage is how many numbers one question for waiting nodes covers.
 const perWaitingPage = 320 * 32

@@ -15,37 +15,43 @@ import (
 const nodesAtOnce = 50_000
 
 // parts divides DAGs into parts that one question can cover. A DAG with more nodes is its own part.
-func parts(runs []ledger.Run, open map[key]int) (all [][]ledger.Run) {
+func parts(runs []ledger.Run, sizes map[key]size) (all [][]ledger.Run) {
 	for len(runs) > 0 {
-		n, nodes := 1, open[keyOf(runs[0])]
-		for ; n < len(runs) && n < crosscheck.MaxNamed && nodes+open[keyOf(runs[n])] <= nodesAtOnce; n++ {
-			nodes += open[keyOf(runs[n])]
+		n, open := 1, sizes[keyOf(runs[0])].open
+		for ; n < len(runs) && n < crosscheck.MaxNamed && open+sizes[keyOf(runs[n])].open <= nodesAtOnce; n++ {
+			open += sizes[keyOf(runs[n])].open
 		}
 		all, runs = append(all, runs[:n]), runs[n:]
 	}
 	return all
 }
 
-// constraints returns the questions about all nodes of some DAGs, to be asked one after another. open is the greatest number of a node, and one.
-func constraints(runs []ledger.Run, nodes int) (all []string) {
-	if len(runs) > 1 {
-		uids := make([]string, len(runs))
-		for i, run := range runs {
-			uids[i] = run.UID
-		}
-		return []string{schedd.NodesConstraint(uids...)}
-	}
-	these := tagOf(runs[0]).NodesConstraint()
-	if nodes <= nodesAtOnce {
+// size is how many nodes a DAG has.
+type size struct{ open, total int }
+
+// questions returns the constraints of the questions about all open nodes of one part, to be asked one after another.
+func questions(runs []ledger.Run, sizes map[key]size) (constraints []string) {
+	these, of := constraint(runs), sizes[keyOf(runs[0])]
+	if len(runs) > 1 || of.open <= nodesAtOnce {
 		return []string{these}
 	}
-	for from := 0; from < nodes; from += nodesAtOnce {
-		all = append(all, fmt.Sprintf("%s && %s", these, schedd.NodeRange(from, from+nodesAtOnce)))
+	for from := 0; from < of.total; from += nodesAtOnce {
+		constraints = append(constraints, these+" && "+schedd.NodeRange(from, from+nodesAtOnce))
 	}
-	return all
+	return constraints
 }
 
-func tagOf(run ledger.Run) schedd.Tag { return schedd.Tag{UID: run.UID, Attempt: run.Attempt} }
+// constraint matches the nodes of these DAGs, and perhaps of others of the same workflows.
+func constraint(runs []ledger.Run) string {
+	if len(runs) == 1 {
+		return schedd.Tag{UID: runs[0].UID, Attempt: runs[0].Attempt}.NodesConstraint()
+	}
+	uids := make([]string, len(runs))
+	for i, run := range runs {
+		uids[i] = run.UID
+	}
+	return schedd.NodesConstraint(uids...)
+}
 
 // askQueue compares the queue with what the ledger knows.
 func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, all comparisons, questions []string, at time.Time) error {
@@ -75,10 +81,8 @@ func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all compar
 	if len(unseen) == 0 {
 		return nil
 	}
-	for _, question := range constraints(unseen, 0) {
-		if err := c.Schedd.HistoryNodes(ctx, id, question, bound, func(j schedd.Job) error { return all.hear(j, false, at) }); err != nil {
-			return fmt.Errorf("cross-check history: %w", err)
-		}
+	if err := c.Schedd.HistoryNodes(ctx, id, constraint(unseen), bound, func(j schedd.Job) error { return all.hear(j, false, at) }); err != nil {
+		return fmt.Errorf("cross-check history: %w", err)
 	}
 	return nil
 }

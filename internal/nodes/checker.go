@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -99,35 +98,51 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 
 // check asks the queue, and if requested the history, about the nodes of DAGs and applies the answers.
 func (c *Checker) check(ctx context.Context, id schedd.Identity, g backend.Group, history bool) error {
-	open := make(map[key]int, len(g.Runs))
-	for _, run := range g.Runs {
-		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-			counts, err := tx.NodeCounts(run.UID, run.Attempt)
-			for _, step := range counts {
-				open[keyOf(run)] += step.Active
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	sizes, err := c.sizes(ctx, g.Runs)
+	if err != nil {
+		return err
 	}
 	since := c.mark(g.Target)
-	for _, runs := range parts(g.Runs, open) {
-		if err := c.checkPart(ctx, id, runs, history, since); err != nil {
+	for _, runs := range parts(g.Runs, sizes) {
+		if err := c.checkPart(ctx, id, runs, questions(runs, sizes), history, since); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, history bool, since mark) error {
+// sizes counts the nodes of DAGs.
+func (c *Checker) sizes(ctx context.Context, runs []ledger.Run) (map[key]size, error) {
+	all := make(map[key]size, len(runs))
+	for some := range slices.Chunk(runs, pagesAtOnce) {
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+			for _, run := range some {
+				counts, err := tx.NodeCounts(run.UID, run.Attempt)
+				if err != nil {
+					return err
+				}
+				var of size
+				for _, step := range counts {
+					of.open, of.total = of.open+step.Active, of.total+step.Total()
+				}
+				all[keyOf(run)] = of
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, history bool, since mark) error {
 	at := c.Now()
-	all, err := c.readRows(ctx, runs)
+	all, err := c.readRows(ctx, runs, since.At)
 	if err != nil {
 		return err
 	}
-	if err := c.askQueue(ctx, id, all, constraints(runs, all.nodes(runs)), at); err != nil {
+	if err := c.askQueue(ctx, id, all, questions, at); err != nil {
 		return err
 	}
 	if history {
@@ -201,76 +216,4 @@ func (c *Checker) setMark(g backend.Group, m crosscheck.Mark) {
 	}
 	c.compared[g.Target] = compared
 	c.gate.SetMark(g.Target, m)
-}
-
-// write brings the rows of a DAG's nodes into line with what was heard, and with what was not if the history was asked.
-func (c *Checker) write(ctx context.Context, k *comparison, history bool, at time.Time) error {
-	numbers := k.missing()
-	if !history {
-		numbers = nil
-	}
-	absent := make(map[int]bool, len(numbers))
-	for _, number := range numbers {
-		absent[number] = true
-	}
-	for number := range k.heard {
-		if !absent[number] {
-			numbers = append(numbers, number)
-		}
-	}
-	slices.Sort(numbers)
-	for page := range slices.Chunk(numbers, pageSize) {
-		var changes []change
-		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
-			changes, err = k.apply(tx, page, absent, at)
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("record nodes: %w", err)
-		}
-		for _, ch := range changes {
-			run := k.run
-			run.Deferred = ch.is.Deferred
-			if kind, ok := crosscheck.RepairOf(run, crosscheck.Change{Was: ch.was.Proc, Is: ch.is.Proc}); ok {
-				c.Observer.Repaired(k.run, kind, ch.was, ch.is)
-			}
-		}
-		if len(changes) > 0 {
-			c.Observer.Changed(k.run)
-		}
-	}
-	return nil
-}
-
-// change is one row before and after.
-type change struct{ was, is ledger.Node }
-
-// apply applies what was heard, or the absence of everything, to some rows.
-func (k *comparison) apply(tx *ledger.Tx, numbers []int, absent map[int]bool, at time.Time) ([]change, error) {
-	rows, err := tx.NodesAmong(k.run.UID, k.run.Attempt, numbers)
-	if err != nil {
-		return nil, err
-	}
-	var changes []change
-	for _, was := range rows {
-		is, changed := was, false
-		for _, w := range k.heard[was.Number] {
-			var more bool
-			is, more = w.apply(is)
-			changed = changed || more
-		}
-		if absent[was.Number] && is.Cluster == was.Cluster {
-			var more bool
-			is, more = miss(is, k.dag, at)
-			changed = changed || more
-		}
-		if !changed {
-			continue
-		}
-		if err := tx.UpdateNode(is); err != nil {
-			return nil, err
-		}
-		changes = append(changes, change{was, is})
-	}
-	return changes, nil
 }

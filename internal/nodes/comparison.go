@@ -11,6 +11,7 @@ import (
 // comparison holds what is known about one DAG: the rows of its nodes on one side, ads on the other.
 type comparison struct {
 	dag
+	asked     time.Time           // when HTCondor was last asked about everything; zero: not known
 	waiting   ledger.NodeSet      // no job of them was seen before
 	unchanged map[int]seen        // no ad seen yet, of rows that say only that the job is open and in that state
 	rows      map[int]ledger.Node // the same, for the other rows whose end HTCondor has not confirmed
@@ -37,12 +38,12 @@ type comparisons map[key]*comparison
 
 // hear compares an ad.
 func (all comparisons) hear(j schedd.Job, queued bool, at time.Time) error {
-	k := all[key{j.Node.UID, j.Node.DAG}]
-	if k == nil || j.Proc != 0 {
+	if j.Unread {
+		all.doubt(j)
 		return nil
 	}
-	if j.Unread {
-		k.doubt(j)
+	k := all[key{j.Node.UID, j.Node.DAG}]
+	if k == nil || j.Proc != 0 {
 		return nil
 	}
 	number := j.Node.Number
@@ -70,7 +71,8 @@ func (k *comparison) repeat(j schedd.Job, was schedd.JobStatus, at time.Time) er
 
 // compare compares an ad with another row.
 func (k *comparison) compare(j schedd.Job, p ledger.Node, at time.Time) error {
-	if crosscheck.HeldAsBefore(p.Proc, j) { // reasons are requested only when they are new
+	long := time.Unix(j.EnteredCurrentStatus, 0).Before(k.asked.Add(-crosscheck.Settling))
+	if j.Held() && long && crosscheck.HeldAsBefore(p.Proc, j) { // reasons are requested only when they are new
 		delete(k.rows, j.Node.Number)
 		return nil
 	}
@@ -97,7 +99,17 @@ func (k *comparison) add(j schedd.Job, at time.Time) error {
 	return nil
 }
 
-// doubt takes note of a job whose ad cannot be read: it is present. Its tag may be what cannot be read, so its cluster tells which it is.
+// doubt takes note of a job whose ad cannot be read: it is present. Its tag may be what cannot be read: then it may be any DAG's.
+func (all comparisons) doubt(j schedd.Job) {
+	if k := all[key{j.Node.UID, j.Node.DAG}]; k != nil {
+		k.doubt(j)
+		return
+	}
+	for _, k := range all {
+		k.doubt(j)
+	}
+}
+
 func (k *comparison) doubt(j schedd.Job) {
 	k.unread = append(k.unread, j.ID())
 	for number, was := range k.unchanged {

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -11,27 +12,42 @@ import (
 const pageSize = 1000
 
 // readRows reads what the ledger knows of the nodes of some DAGs that HTCondor has not confirmed the end of.
-func (c *Checker) readRows(ctx context.Context, runs []ledger.Run) (comparisons, error) {
+func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, asked time.Time) (comparisons, error) {
 	all := make(comparisons, len(runs))
+	var left []pages
 	for _, run := range runs {
-		k := &comparison{dag: dag{run: run}, unchanged: map[int]seen{}, rows: map[int]ledger.Node{}}
+		k := &comparison{dag: dag{run: run}, asked: asked, unchanged: map[int]seen{}, rows: map[int]ledger.Node{}}
 		all[keyOf(run)] = k
-		for _, read := range []func(tx *ledger.Tx, from int) (next int, err error){k.readOwn, k.readWaiting, k.readUnchanged, k.readOthers} {
-			for from, next := 0, 0; ; from = next {
-				err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-					next, err = read(tx, from)
+		left = append(left, pages{k.readOwn, 0}, pages{k.readWaiting, 0}, pages{k.readUnchanged, 0}, pages{k.readOthers, 0})
+	}
+	for len(left) > 0 {
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			for n := 0; n < pagesAtOnce && len(left) > 0; n++ {
+				p := &left[0]
+				if p.from, err = p.read(tx, p.from); err != nil {
 					return err
-				})
-				if err != nil {
-					return nil, err
 				}
-				if next == 0 {
-					break
+				if p.from > 0 {
+					return nil // it was a full one
 				}
+				left = left[1:]
 			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return all, nil
+}
+
+// pagesAtOnce is how many pages that are not full are read in one transaction.
+const pagesAtOnce = 32
+
+// pages are rows of one kind, read page by page.
+type pages struct {
+	read func(tx *ledger.Tx, from int) (next int, err error) // next is where the next page begins, 0 after the last
+	from int
 }
 
 // readOwn reads the row of DAGMan's own job once its end is confirmed.
@@ -45,8 +61,6 @@ func (k *comparison) readOwn(tx *ledger.Tx, _ int) (int, error) {
 	}
 	return 0, err
 }
-
-// The others read a page of rows and return where the next begins, 0 after the last.
 
 func (k *comparison) readWaiting(tx *ledger.Tx, from int) (next int, err error) {
 	return tx.WaitingNodes(k.run.UID, k.run.Attempt, &k.waiting, from)

@@ -36,7 +36,7 @@ func TestAuthorities(t *testing.T) {
 
 	token := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(token, []byte("tok"), 0o600))
-	o := SendOptions{URL: server.URL, TokenFile: token, Callback: Callback{"zero", "default", "1.0", 0}, Deadline: time.Second}
+	o := SendOptions{URL: server.URL, TokenFile: token, Callback: Callback{Name: "zero", Namespace: "default", JobID: "1.0"}, Deadline: time.Second}
 	require.ErrorContains(t, Send(t.Context(), o), "certificate")
 	o.CAFile = file
 	require.NoError(t, Send(t.Context(), o))

@@ -74,5 +74,10 @@ func (t Tag) NodesConstraint() string {
 // NodesConstraint matches the nodes of every DAG of these workflows.
 func NodesConstraint(uids ...string) string { return memberOf(attrWorkflow, uids) }
 
+// NodeRange matches the nodes with a number from one up to, but not including, another.
+func NodeRange(from, to int) string {
+	return fmt.Sprintf("%s >= %d && %s < %d", attrNode, from, attrNode, to)
+}
+
 // NodesTagged matches the nodes of every DAG sent by any htcd.
 const NodesTagged = attrWorkflow + " =!= undefined"

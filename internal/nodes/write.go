@@ -1,0 +1,83 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// write brings the rows of a DAG's nodes into line with what was heard, and with what was not if the history was asked.
+func (c *Checker) write(ctx context.Context, k *comparison, history bool, at time.Time) error {
+	numbers := k.missing()
+	if !history {
+		numbers = nil
+	}
+	absent := make(map[int]bool, len(numbers))
+	for _, number := range numbers {
+		absent[number] = true
+	}
+	for number := range k.heard {
+		if !absent[number] {
+			numbers = append(numbers, number)
+		}
+	}
+	slices.Sort(numbers)
+	for page := range slices.Chunk(numbers, pageSize) {
+		var changes []change
+		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+			changes, err = k.apply(tx, page, absent, at)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("record nodes: %w", err)
+		}
+		for _, ch := range changes {
+			run := k.run
+			run.Deferred = ch.is.Deferred
+			if kind, ok := crosscheck.RepairOf(run, crosscheck.Change{Was: ch.was.Proc, Is: ch.is.Proc}); ok {
+				c.Observer.Repaired(k.run, kind, ch.was, ch.is)
+			}
+		}
+		if len(changes) > 0 {
+			c.Observer.Changed(k.run)
+		}
+	}
+	return nil
+}
+
+// change is one row before and after.
+type change struct{ was, is ledger.Node }
+
+// apply applies what was heard, or the absence of everything, to some rows.
+func (k *comparison) apply(tx *ledger.Tx, numbers []int, absent map[int]bool, at time.Time) ([]change, error) {
+	rows, err := tx.NodesAmong(k.run.UID, k.run.Attempt, numbers)
+	if err != nil {
+		return nil, err
+	}
+	var changes []change
+	for _, was := range rows {
+		is, changed := was, false
+		for _, w := range k.heard[was.Number] {
+			var more bool
+			is, more = w.apply(is)
+			changed = changed || more
+		}
+		if absent[was.Number] && is.Cluster == was.Cluster {
+			var more bool
+			is, more = miss(is, k.dag, at)
+			changed = changed || more
+		}
+		if !changed {
+			continue
+		}
+		if err := tx.UpdateNode(is); err != nil {
+			return nil, err
+		}
+		changes = append(changes, change{was, is})
+	}
+	return changes, nil
+}
