@@ -210,7 +210,7 @@ func TestApplyAnswers(t *testing.T) {
 
 func TestShippedAndOlderManifestsAreAccepted(t *testing.T) {
 	t.Parallel()
-	jobs := dynamicJobs(t)
+	jobs, workflows := dynamicJobs(t), dynamicObjects(t, v1alpha1.WorkflowResource)
 	var files []string
 	for _, pattern := range []string{"../../examples/*.yaml", "../../examples/*/*.yaml", "testdata/crd/*.yaml"} {
 		found, err := filepath.Glob(pattern)
@@ -226,10 +226,14 @@ func TestShippedAndOlderManifestsAreAccepted(t *testing.T) {
 		if job.GetKind() == "Workflow" {
 			job = argoManifest(t, job)
 		}
-		if job.GetKind() != v1alpha1.Kind {
+		switch job.GetKind() {
+		case v1alpha1.Kind:
+			require.NoError(t, dryRun(t, jobs, job), file)
+		case v1alpha1.WorkflowKind:
+			require.NoError(t, dryRun(t, workflows, job), file)
+		default:
 			continue
 		}
-		require.NoError(t, dryRun(t, jobs, job), file)
 		accepted++
 	}
 	require.GreaterOrEqual(t, accepted, 8)
@@ -247,11 +251,13 @@ func argoManifest(t *testing.T, workflow *unstructured.Unstructured) *unstructur
 	return job
 }
 
-func dynamicJobs(t *testing.T) dynamic.ResourceInterface {
+func dynamicJobs(t *testing.T) dynamic.ResourceInterface { return dynamicObjects(t, v1alpha1.Resource) }
+
+func dynamicObjects(t *testing.T, resource string) dynamic.ResourceInterface {
 	namespace := trial.Namespace(t)
 	client, err := dynamic.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
-	return client.Resource(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource)).Namespace(namespace)
+	return client.Resource(v1alpha1.GroupVersion.WithResource(resource)).Namespace(namespace)
 }
 
 // dryRun requests everything that an apply does, except storing.

@@ -138,14 +138,19 @@ func (j sample) patch(merge string, subresources ...string) (*unstructured.Unstr
 	return j.jobs.Patch(j.t.Context(), j.name, types.MergePatchType, []byte(merge), metav1.PatchOptions{}, subresources...)
 }
 
-// newSample installs the shipped CRD under its own group, which is removed with the test, and creates one object of it.
 func newSample(t *testing.T) sample {
+	t.Helper()
+	return sampleOf(t, v1alpha1.Resource, map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}})
+}
+
+// sampleOf installs the shipped CRD of a resource under its own group, which is removed with the test, and creates one object of it.
+func sampleOf(t *testing.T, resource string, spec map[string]any) sample {
 	t.Helper()
 	namespace := trial.Namespace(t)
 	client, err := dynamic.NewForConfig(trial.Config(t))
 	require.NoError(t, err)
 
-	text, err := os.ReadFile("../../deploy/base/crd/htc.cern.ch_htcjobs.yaml")
+	text, err := os.ReadFile("../../deploy/base/crd/htc.cern.ch_" + resource + ".yaml")
 	require.NoError(t, err)
 	crd := &unstructured.Unstructured{}
 	require.NoError(t, yaml.UnmarshalStrict(text, &crd.Object))
@@ -173,7 +178,7 @@ func newSample(t *testing.T) sample {
 	job := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": version.String(), "kind": "Trial",
 		"metadata": map[string]any{"name": "trial"},
-		"spec":     map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}},
+		"spec":     spec,
 	}}
 	// The apiserver serves a new kind a moment after accepting the CRD.
 	require.EventuallyWithT(t, func(c *assert.CollectT) {

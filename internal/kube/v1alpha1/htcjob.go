@@ -148,6 +148,10 @@ type HTCJobSpec struct {
 
 	// Resources is what each job asks for; what is absent is left to the pool.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || quantity(string(self.cpus)).isGreaterThan(quantity('0')) && quantity(string(self.cpus)).compareTo(quantity('1M')) <= 0",fieldPath=".cpus",message="the cpus must be more than 0 and at most 1M"
+	// +kubebuilder:validation:XValidation:rule="!has(self.memory) || quantity(string(self.memory)).isGreaterThan(quantity('0')) && quantity(string(self.memory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".memory",message="the memory must be more than 0 and at most 1Pi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.disk) || quantity(string(self.disk)).isGreaterThan(quantity('0')) && quantity(string(self.disk)).compareTo(quantity('1Pi')) <= 0",fieldPath=".disk",message="the disk must be more than 0 and at most 1Pi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.gpus) || quantity(string(self.gpus)).isInteger() && quantity(string(self.gpus)).compareTo(quantity('0')) >= 0 && quantity(string(self.gpus)).compareTo(quantity('1M')) <= 0",fieldPath=".gpus",message="the gpus must be a whole number, at least 0 and at most 1M"
 	Resources *Resources `json:"resources,omitempty"`
 
 	// AccountingGroup is the group that the use of the pool is counted for.
@@ -182,6 +186,7 @@ type HTCJobSpec struct {
 
 	// MemoryRetry lets a job that was put on hold for too little memory run again with more.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self.maxMemory)).isGreaterThan(quantity('0')) && quantity(string(self.maxMemory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".maxMemory",message="maxMemory must be more than 0 and at most 1Pi"
 	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
 
 	// Suspend, while true, keeps the jobs out of HTCondor: none is sent, and those
@@ -236,11 +241,6 @@ type HTCJobSpec struct {
 type EnvironmentValue string
 
 // Resources is what each job asks for, in Kubernetes' quantities.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || quantity(string(self.cpus)).isGreaterThan(quantity('0')) && quantity(string(self.cpus)).compareTo(quantity('1M')) <= 0",fieldPath=".cpus",message="the cpus must be more than 0 and at most 1M"
-// +kubebuilder:validation:XValidation:rule="!has(self.memory) || quantity(string(self.memory)).isGreaterThan(quantity('0')) && quantity(string(self.memory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".memory",message="the memory must be more than 0 and at most 1Pi"
-// +kubebuilder:validation:XValidation:rule="!has(self.disk) || quantity(string(self.disk)).isGreaterThan(quantity('0')) && quantity(string(self.disk)).compareTo(quantity('1Pi')) <= 0",fieldPath=".disk",message="the disk must be more than 0 and at most 1Pi"
-// +kubebuilder:validation:XValidation:rule="!has(self.gpus) || quantity(string(self.gpus)).isInteger() && quantity(string(self.gpus)).compareTo(quantity('0')) >= 0 && quantity(string(self.gpus)).compareTo(quantity('1M')) <= 0",fieldPath=".gpus",message="the gpus must be a whole number, at least 0 and at most 1M"
 type Resources struct {
 	// CPUs is rounded up to whole cores.
 	// +optional
@@ -260,8 +260,6 @@ type Resources struct {
 }
 
 // MemoryRetry bounds how much more memory a job gets that ran out of it.
-//
-// +kubebuilder:validation:XValidation:rule="quantity(string(self.maxMemory)).isGreaterThan(quantity('0')) && quantity(string(self.maxMemory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".maxMemory",message="maxMemory must be more than 0 and at most 1Pi"
 type MemoryRetry struct {
 	// MaxMemory is the most that is asked for; each time the request doubles until then.
 	// +required
@@ -346,6 +344,6 @@ type Program struct {
 	// +kubebuilder:validation:MaxLength=262144
 	// +kubebuilder:validation:XValidation:rule="bytes(self).size() <= 262144",message="the script must be at most 256 KiB of UTF-8: put larger inputs on a shared file system and read them from there"
 	// +kubebuilder:validation:XValidation:rule="!self.contains('\\u0000')",message="the script must not hold NUL characters: encode binary data, as base64 for example"
-	// +kubebuilder:validation:XValidation:rule="self.matches('[^ \\\\t\\\\r\\\\n]')",message="the script must not be blank: write at least one command"
+	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the script must not be blank: write at least one command"
 	Source string `json:"source"`
 }

@@ -181,6 +181,10 @@ const (
 type PoolDefaults struct {
 	// Resources is what each job asks for.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || quantity(string(self.cpus)).isGreaterThan(quantity('0')) && quantity(string(self.cpus)).compareTo(quantity('1M')) <= 0",fieldPath=".cpus",message="the cpus must be more than 0 and at most 1M"
+	// +kubebuilder:validation:XValidation:rule="!has(self.memory) || quantity(string(self.memory)).isGreaterThan(quantity('0')) && quantity(string(self.memory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".memory",message="the memory must be more than 0 and at most 1Pi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.disk) || quantity(string(self.disk)).isGreaterThan(quantity('0')) && quantity(string(self.disk)).compareTo(quantity('1Pi')) <= 0",fieldPath=".disk",message="the disk must be more than 0 and at most 1Pi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.gpus) || quantity(string(self.gpus)).isInteger() && quantity(string(self.gpus)).compareTo(quantity('0')) >= 0 && quantity(string(self.gpus)).compareTo(quantity('1M')) <= 0",fieldPath=".gpus",message="the gpus must be a whole number, at least 0 and at most 1M"
 	Resources *Resources `json:"resources,omitempty"`
 
 	// HTCOpts holds further submit commands, one per line, from the same list that users' htcopts may use.

@@ -107,9 +107,8 @@ type Pull struct {
 	Path string `json:"path"`
 }
 
-// StepJob is what each job of a step runs, as an HTCJob says it.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || !has(self.resources) || !has(self.resources.memory) || quantity(string(self.memoryRetry.maxMemory)).isGreaterThan(quantity(string(self.resources.memory)))",fieldPath=".memoryRetry",message="memoryRetry.maxMemory must be more than resources.memory, which is asked for first"
+// StepJob is what each job of a step runs, as an HTCJob says it. The apiserver would refuse rules about quantities here as too
+// expensive for so many steps: htcd itself refuses what is too much or too little.
 type StepJob struct {
 	// Script is what every job runs.
 	// +required
@@ -121,7 +120,7 @@ type StepJob struct {
 	// +kubebuilder:validation:MaxLength=65536
 	// +kubebuilder:validation:XValidation:rule="bytes(self).size() <= 65536",message="htcopts must be at most 64 KiB of UTF-8"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('[\\\\x00-\\\\x08\\\\x0b-\\\\x1f\\\\x7f]')",message="htcopts must not hold control characters other than tab and newline: save it with plain (Unix) line ends"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('(?i)(?:^|\\\\n)[ \\\\t]*queue(?:[ \\\\t\\\\n(]|$)')",message="htcopts must not hold a queue statement: write how many jobs you want in forEach or spec.sequences"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(?im)^[ \\\\t]*queue([ \\\\t(]|$)')",message="htcopts must not hold a queue statement: write how many jobs you want in forEach or spec.sequences"
 	HTCOpts string `json:"htcopts,omitempty"`
 
 	// Environment holds variables of the script. They are no place for secrets:

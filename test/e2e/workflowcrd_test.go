@@ -1,0 +1,252 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// aStep is an accepted one, with further fields in pairs.
+func aStep(name string, pairs ...any) map[string]any {
+	s := map[string]any{"name": name, "job": map[string]any{"script": map[string]any{"image": "centos", "command": "bash", "source": "exit 0\n"}}}
+	for i := 0; i < len(pairs); i += 2 {
+		s[pairs[i].(string)] = pairs[i+1]
+	}
+	return s
+}
+
+func setSteps(steps ...map[string]any) change {
+	var all []any
+	for _, s := range steps {
+		all = append(all, s)
+	}
+	return set("steps", all)
+}
+
+// stepWith changes a step's job.
+func stepWith(field string, value any) change {
+	return func(t *testing.T, spec map[string]any) {
+		s := aStep("a")
+		set("job."+field, value)(t, s)
+		spec["steps"] = []any{s}
+	}
+}
+
+func pull(from, path string) []any { return []any{map[string]any{"from": from, "path": path}} }
+
+func numbers(n ...int64) (all []any) {
+	for _, i := range n {
+		all = append(all, i)
+	}
+	return all
+}
+
+func named(n int) (all []map[string]any) {
+	for i := range n {
+		all = append(all, aStep(fmt.Sprintf("s%d", i)))
+	}
+	return all
+}
+
+// The apiserver's answers to kubectl apply of an HTCWorkflow: "" if accepted, otherwise words that its refusal must contain.
+var appliedWorkflows = map[string]struct {
+	change  change
+	refusal string
+}{
+	"one step":                               {setSteps(aStep("a")), ""},
+	"no steps":                               {set("steps", []any{}), "spec.steps: Invalid value: 0: spec.steps in body should have at least 1 items"},
+	"the most steps":                         {setSteps(named(50)...), ""},
+	"more steps":                             {setSteps(named(51)...), "spec.steps: Too many: 51: must have at most 50 items"},
+	"two steps of one name":                  {setSteps(aStep("a"), aStep("a")), "spec.steps[1]: Duplicate value"},
+	"a step without a name":                  {setSteps(aStep("")), "spec.steps[0].name"},
+	"a step's name with a capital":           {setSteps(aStep("Fit")), "spec.steps[0].name"},
+	"a step's name with a slash":             {setSteps(aStep("a/b")), "spec.steps[0].name"},
+	"a step's name with a line break":        {setSteps(aStep("a\n")), "spec.steps[0].name"},
+	"a long name of a step":                  {setSteps(aStep(strings.Repeat("a", 64))), "spec.steps[0].name: Too long"},
+	"a step without a job":                   {setSteps(map[string]any{"name": "a"}), "spec.steps[0].job: Required value"},
+	"needs":                                  {setSteps(aStep("a"), aStep("b"), aStep("c", "needs", []any{"a", "b"})), ""},
+	"needs of nothing":                       {setSteps(aStep("a"), aStep("b", "needs", []any{})), ""},
+	"the same need twice":                    {setSteps(aStep("a"), aStep("b", "needs", []any{"a", "a"})), "spec.steps[1].needs[1]: Duplicate value"},
+	"pairing":                                {setSteps(aStep("a", "pairing", "ByIndex"), aStep("b", "pairing", "All")), ""},
+	"another pairing":                        {setSteps(aStep("a", "pairing", "Some")), `supported values: "ByIndex", "All"`},
+	"pull":                                   {setSteps(aStep("a"), aStep("b", "pull", pull("a", "out/*.root"))), ""},
+	"a pull without a path":                  {setSteps(aStep("a"), aStep("b", "pull", []any{map[string]any{"from": "a"}})), "spec.steps[1].pull[0].path: Required value"},
+	"a pull from above":                      {setSteps(aStep("a"), aStep("b", "pull", pull("a", "../x"))), "the path must be relative to the script's directory"},
+	"a pull of an absolute path":             {setSteps(aStep("a"), aStep("b", "pull", pull("a", "/etc/passwd"))), "the path must be relative to the script's directory"},
+	"a pull of the token":                    {setSteps(aStep("a"), aStep("b", "pull", pull("a", "token"))), "are htcd's and HTCondor's"},
+	"a pull with a comma":                    {setSteps(aStep("a"), aStep("b", "pull", pull("a", "x,y"))), "the path must be relative"},
+	"too many pulls":                         {setSteps(aStep("a"), aStep("b", "pull", several(21, func(i int) any { return pull("a", fmt.Sprint("f", i))[0] }))), "must have at most 20 items"},
+	"retries":                                {setSteps(aStep("a", "retries", int64(2), "retryExitCodes", numbers(75))), ""},
+	"too many retries":                       {setSteps(aStep("a", "retries", int64(1001))), "spec.steps[0].retries"},
+	"retry codes without retries":            {setSteps(aStep("a", "retryExitCodes", numbers(75))), "retryExitCodes are for retries: say how many there may be"},
+	"a retry code that is a success":         {both(stepWith("successExitCodes", numbers(0, 75)), func(t *testing.T, spec map[string]any) { retry(spec, 75) }), "a job that has succeeded is not tried again"},
+	"a retry code beside those of success":   {both(stepWith("successExitCodes", numbers(0, 3)), func(t *testing.T, spec map[string]any) { retry(spec, 75) }), ""},
+	"a retry code of 0":                      {setSteps(aStep("a", "retries", int64(2), "retryExitCodes", numbers(0))), "should be greater than or equal to 1"},
+	"forEach":                                {setSteps(aStep("a", "forEach", map[string]any{"count": int64(10_000)})), ""},
+	"forEach of none":                        {setSteps(aStep("a", "forEach", map[string]any{"count": int64(0)})), "spec.steps[0].forEach.count"},
+	"forEach of too many":                    {setSteps(aStep("a", "forEach", map[string]any{"count": int64(10_001)})), "spec.steps[0].forEach.count"},
+	"forEach without a count":                {setSteps(aStep("a", "forEach", map[string]any{})), "spec.steps[0].forEach.count: Required value"},
+	"a priority":                             {setSteps(aStep("a", "priority", int64(5))), ""},
+	"a queue in a step":                      {stepWith("script.queue", int64(4)), `unknown field "spec.steps[0].job.script.queue"`},
+	"an input of a step":                     {stepWith("inputs", []any{}), `unknown field "spec.steps[0].job.inputs"`},
+	"a credential of a step":                 {stepWith("credentials", []any{}), `unknown field "spec.steps[0].job.credentials"`},
+	"an output to a url":                     {stepWith("outputs", []any{map[string]any{"path": "a", "url": "https://e/a"}}), `unknown field "spec.steps[0].job.outputs[0].url"`},
+	"outputs of a step":                      {stepWith("outputs", []any{map[string]any{"path": "a"}, map[string]any{"path": "b/*.root"}}), ""},
+	"an output of a step from above":         {stepWith("outputs", []any{map[string]any{"path": "../a"}}), "an output's path must be relative to the script's directory"},
+	"htcopts of a step":                      {stepWith("htcopts", "+JobFlavour = \"espresso\"\n"), ""},
+	"htcopts of a step with queue":           {stepWith("htcopts", "queue 100\n"), "write how many jobs you want in forEach or spec.sequences"},
+	"a source of 256 KiB":                    {stepWith("script.source", strings.Repeat("x", 256<<10)), ""},
+	"a source of one byte more":              {stepWith("script.source", strings.Repeat("x", 256<<10+1)), "spec.steps[0].job.script.source: Too long"},
+	"a blank source":                         {stepWith("script.source", " \n"), "the script must not be blank"},
+	"resources of a step":                    {stepWith("resources", map[string]any{"memory": "2Gi"}), ""},
+	"a memoryRetry of a step":                {both(stepWith("resources", map[string]any{"memory": "2Gi"}), onStep("memoryRetry", map[string]any{"maxMemory": "8Gi"})), ""},
+	"variables of a step":                    {stepWith("environment", variables(128)), ""},
+	"a variable that htcd sets":              {stepWith("environment", map[string]any{"jobid": "x"}), "choose another name"},
+	"a variable that opens containers":       {stepWith("environment", map[string]any{"APPTAINER_BIND": "/etc"}), "choose another name"},
+	"a variable of two lines":                {stepWith("environment", map[string]any{"A": "x\ny"}), "spec.steps[0].job.environment.A"},
+	"finally":                                {set("finally", aStep("report", "retries", int64(1), "pull", pull("a", "x"))), ""},
+	"finally with needs":                     {set("finally", aStep("report", "needs", []any{"a"})), `unknown field "spec.finally.needs"`},
+	"finally with forEach":                   {set("finally", aStep("report", "forEach", map[string]any{"count": int64(2)})), `unknown field "spec.finally.forEach"`},
+	"a number of sequences":                  {set("sequences", map[string]any{"count": int64(1000), "maxConcurrent": int64(200), "complete": int64(900), "prefix": "run-"}), ""},
+	"sequences without a number":             {set("sequences", map[string]any{"maxConcurrent": int64(1)}), ""},
+	"no sequences":                           {set("sequences.count", int64(0)), "spec.sequences.count"},
+	"too many sequences":                     {set("sequences.count", int64(100_001)), "spec.sequences.count"},
+	"more to complete than there are":        {set("sequences", map[string]any{"count": int64(9), "complete": int64(10)}), "complete must be at most the number of sequences"},
+	"more to complete than items":            {set("sequences", map[string]any{"items": []any{map[string]any{"A": "1"}}, "complete": int64(2)}), "complete must be at most the number of sequences"},
+	"a table may be longer than complete":    {set("sequences", map[string]any{"itemsFrom": map[string]any{"configMapKeyRef": map[string]any{"name": "a", "key": "b"}}, "complete": int64(900)}), ""},
+	"a count and items":                      {set("sequences", map[string]any{"items": []any{map[string]any{"A": "1"}}, "count": int64(1)}), "count, items and itemsFrom each say how many sequences there are: keep one of them"},
+	"10,000 items":                           {set("sequences.items", several(10_000, func(i int) any { return map[string]any{"SEED": fmt.Sprint(i)} })), ""},
+	"10,001 items":                           {set("sequences.items", several(10_001, func(i int) any { return map[string]any{"SEED": fmt.Sprint(i)} })), "must have at most 10000 items"},
+	"items of more than 256 KiB":             {set("sequences.items", several(100, func(i int) any { return map[string]any{"A": strings.Repeat("x", 3000)} })), "items must be at most 256 KiB"},
+	"an item without variables":              {set("sequences.items", []any{map[string]any{}}), "spec.sequences.items[0]"},
+	"an item with an odd name":               {set("sequences.items", []any{map[string]any{"A-1": "x"}}), "a variable's name must be letters, digits and _"},
+	"an item with a variable that htcd sets": {set("sequences.items", []any{map[string]any{"outpath": "x"}}), "jobid and outpath are set by htcd: choose another name"},
+	"an item with HTCPROCID":                 {set("sequences.items", []any{map[string]any{"HTCPROCID": "x"}}), "choose another name"},
+	"an item of two lines":                   {set("sequences.items", []any{map[string]any{"A": "x\ny"}}), "spec.sequences.items[0].A"},
+	"a prefix with a slash":                  {set("sequences.prefix", "a/"), "spec.sequences.prefix"},
+	"a prefix with a blank":                  {set("sequences.prefix", "a b"), "spec.sequences.prefix"},
+	"a hidden prefix":                        {set("sequences.prefix", "."), "spec.sequences.prefix"},
+	"a long prefix":                          {set("sequences.prefix", strings.Repeat("a", 65)), "spec.sequences.prefix: Too long"},
+	"a failure policy":                       {set("failurePolicy", "Abort"), ""},
+	"another failure policy":                 {set("failurePolicy", "Ignore"), `supported values: "Continue", "Abort"`},
+	"steps that always succeed":              {set("alwaysSucceed", []any{"a", "b"}), ""},
+	"a throttle":                             {set("throttle", map[string]any{"maxIdle": int64(1000), "maxJobs": int64(5000), "perStep": map[string]any{"a": int64(200)}}), ""},
+	"a throttle of none":                     {set("throttle", map[string]any{"perStep": map[string]any{"a": int64(0)}}), "spec.throttle.perStep.a"},
+	"a pool":                                 {set("pool", map[string]any{"name": "short"}), ""},
+	"rules":                                  {set("rules", []any{}), `unknown field "spec.rules"`},
+	"a resume":                               {set("resume", "FromFailure"), `unknown field "spec.resume"`},
+}
+
+// onStep changes the job of the only step.
+func onStep(field string, value any) change {
+	return func(t *testing.T, spec map[string]any) {
+		require.NoError(t, unstructured.SetNestedField(spec["steps"].([]any)[0].(map[string]any), value, "job", field))
+	}
+}
+
+func retry(spec map[string]any, code int64) {
+	s := spec["steps"].([]any)[0].(map[string]any)
+	s["retries"], s["retryExitCodes"] = int64(2), numbers(code)
+}
+
+func several(n int, one func(int) any) (all []any) {
+	for i := range n {
+		all = append(all, one(i))
+	}
+	return all
+}
+
+func TestApplyAnswersForWorkflows(t *testing.T) {
+	t.Parallel()
+	workflows := dynamicObjects(t, v1alpha1.WorkflowResource)
+	for name, tc := range appliedWorkflows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := map[string]any{"steps": []any{aStep("a")}}
+			tc.change(t, spec)
+			err := dryRun(t, workflows, &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.WorkflowKind,
+				"metadata": map[string]any{"generateName": "answer-"}, "spec": spec,
+			}})
+			if tc.refusal == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, tc.refusal)
+		})
+	}
+}
+
+func TestAWorkflowCannotChangeWhileItsJobsAreActive(t *testing.T) {
+	t.Parallel()
+	w := sampleOf(t, v1alpha1.WorkflowResource, map[string]any{"steps": []any{aStep("a"), aStep("b")}})
+	status, _, err := unstructured.NestedMap(w.get().Object, "status")
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{
+		"phase": "Pending", "reason": "NoStatus", "observedGeneration": int64(0),
+		"nodes":     map[string]any{"total": int64(0), "done": int64(0), "running": int64(0), "idle": int64(0), "held": int64(0), "failed": int64(0), "futile": int64(0)},
+		"sequences": map[string]any{"total": int64(0), "active": int64(0), "succeeded": int64(0), "failed": int64(0)},
+	}, status)
+
+	const refusal = "spec: Forbidden: the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow"
+	_, err = w.patch(`{"spec":{"failurePolicy":"Abort"}}`)
+	require.NoError(t, err, "nothing was sent yet")
+	for _, phase := range []v1alpha1.Phase{v1alpha1.PhaseSubmitting, v1alpha1.PhaseIdle, v1alpha1.PhaseRunning, v1alpha1.PhaseHeld} {
+		_, err = w.patch(fmt.Sprintf(`{"status":{"phase":%q}}`, phase), "status")
+		require.NoError(t, err)
+		for _, edit := range []string{
+			`{"spec":{"failurePolicy":"Continue"}}`, `{"spec":{"failurePolicy":null}}`, `{"spec":{"sequences":{"count":2}}}`, `{"spec":{"sequences":{}}}`, `{"spec":{"alwaysSucceed":["a"]}}`,
+			`{"spec":{"throttle":{"maxIdle":1}}}`, `{"spec":{"pool":{"name":"x"}}}`,
+		} {
+			_, err = w.patch(edit)
+			require.ErrorContains(t, err, refusal, "%s: %s", phase, edit)
+		}
+		for _, steps := range [][]map[string]any{{aStep("a")}, {aStep("b"), aStep("a")}, {aStep("a"), aStep("b", "needs", []any{})}, {aStep("a"), aStep("b", "retries", int64(0))}} {
+			text, err := json.Marshal(map[string]any{"spec": map[string]any{"steps": steps}})
+			require.NoError(t, err)
+			_, err = w.patch(string(text))
+			require.ErrorContains(t, err, refusal, "%s: %s", phase, text)
+		}
+		text, err := json.Marshal(map[string]any{"spec": map[string]any{"finally": aStep("c")}})
+		require.NoError(t, err)
+		_, err = w.patch(string(text))
+		require.ErrorContains(t, err, refusal)
+		_, err = w.patch(`{"spec":{"suspend":true,"ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5}}`)
+		require.NoError(t, err, "these are not sent")
+		_, err = w.patch(`{"spec":{"suspend":null,"ttlSecondsAfterFinished":null,"activeDeadlineSeconds":null}}`)
+		require.NoError(t, err)
+	}
+	for i, phase := range []v1alpha1.Phase{v1alpha1.PhasePending, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved} {
+		_, err = w.patch(fmt.Sprintf(`{"status":{"phase":%q}}`, phase), "status")
+		require.NoError(t, err)
+		_, err = w.patch(fmt.Sprintf(`{"spec":{"sequences":{"count":%d}}}`, 10+i))
+		require.NoError(t, err, phase)
+	}
+}
+
+func TestKubectlGetShowsTheColumnsOfWorkflows(t *testing.T) {
+	t.Parallel()
+	client, err := kubernetes.NewForConfig(trial.Config(t))
+	require.NoError(t, err)
+	raw, err := client.RESTClient().Get().
+		AbsPath("/apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, v1alpha1.WorkflowResource).
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").Do(t.Context()).Raw()
+	require.NoError(t, err)
+	var table metav1.Table
+	require.NoError(t, json.Unmarshal(raw, &table))
+	columns := map[bool][]string{}
+	for _, column := range table.ColumnDefinitions {
+		columns[column.Priority == 0] = append(columns[column.Priority == 0], column.Name)
+	}
+	require.Equal(t, []string{"Name", "Phase", "Done", "Total", "Running", "Idle", "Held", "Failed", "Age"}, columns[true])
+	require.Equal(t, []string{"Futile", "Sequences", "Succeeded", "JobID", "Schedd", "Checked", "Reason"}, columns[false])
+}
