@@ -42,6 +42,9 @@ type event struct {
 	Data             struct {
 		Name, Namespace, JobID string
 		Retcode                int
+		Node                   int    // of a DAG
+		Exit                   *int   // as Node
+		Stderr                 string // as Node
 	}
 	authorization string
 }
