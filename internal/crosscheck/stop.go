@@ -10,8 +10,8 @@ import (
 const (
 	StopSuspended = "Suspended"
 	StopDeadline  = "DeadlineExceeded"
-	StopCompleted = "Completed" // a workflow's: enough of it has succeeded
-	StopAborted   = "Aborted"   // a workflow's: something of it has failed
+	StopCompleted = "EnoughSucceeded" // a workflow's: enough of it has succeeded
+	StopAborted   = "Aborted"         // a workflow's: something of it has failed
 )
 
 // removeReasons is what htcd gives HTCondor as the reason. It stays in the ads and permanently distinguishes these jobs from

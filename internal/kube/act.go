@@ -126,7 +126,7 @@ func (c *Controller) confirm(ctx context.Context, run ledger.Run) error {
 	if err != nil || over {
 		return err
 	}
-	return &sending.Waiting{firstRetry, fmt.Sprintf("HTCondor has not confirmed yet that attempt %d has ended", run.Attempt)}
+	return &sending.Waiting{After: firstRetry, Message: fmt.Sprintf("HTCondor has not confirmed yet that attempt %d has ended", run.Attempt)}
 }
 
 // do carries out a decision.

@@ -71,7 +71,7 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 	case run.State != ledger.Submitted: // its files had never arrived
 		return nil
 	case !run.Confirmed:
-		return &sending.Waiting{2 * time.Second, "HTCondor has not said yet how every job ended"}
+		return &sending.Waiting{After: 2 * time.Second, Message: "HTCondor has not said yet how every job ended"}
 	case run.Stop == crosscheck.StopDeadline:
 		return nil
 	case stopped == 0: // all had ended by themselves
