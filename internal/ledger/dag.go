@@ -7,15 +7,15 @@ import (
 
 // OpenDAGs returns the DAGs that were sent and have nodes of which HTCondor has not confirmed the end.
 func (tx *Tx) OpenDAGs() ([]Run, error) {
-	return tx.runsWhere(" of workflows with open nodes", `kind = 'workflow' AND state = 'Submitted' AND (
+	return tx.runsWhere(" of workflows with open nodes", `id IN (SELECT id FROM runs INDEXED BY runs_kind WHERE kind = 'workflow') AND state = 'Submitted' AND (
 		EXISTS (SELECT 1 FROM nodes p WHERE p.run = runs.id AND p.status = 1 AND p.cluster = 0) OR
-		EXISTS (SELECT 1 FROM nodes p WHERE p.run = runs.id AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0))`)
+		EXISTS (SELECT 1 FROM nodes p INDEXED BY nodes_unconfirmed WHERE p.run = runs.id AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0))`)
 }
 
 // Settled reports whether HTCondor has confirmed the end of every node of a DAG.
 func (tx *Tx) Settled(uid string, attempt int) (settled bool, err error) {
 	err = tx.queryRow(`SELECT NOT EXISTS (SELECT 1 FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0)
-		AND NOT EXISTS (SELECT 1 FROM nodes p WHERE p.run = `+runID+` AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0)`,
+		AND NOT EXISTS (SELECT 1 FROM nodes p INDEXED BY nodes_unconfirmed WHERE p.run = `+runID+` AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0)`,
 		uid, attempt, uid, attempt).Scan(&settled)
 	if err != nil {
 		return false, fmt.Errorf("whether run %s attempt %d is settled: %w", uid, attempt, err)
@@ -35,7 +35,7 @@ type Verdict struct {
 // EndWaiting gives a verdict on the first waiting nodes of a DAG, limited in number. It returns how many these were.
 func (tx *Tx) EndWaiting(uid string, attempt int, v Verdict, limit int) (int, error) {
 	n, err := tx.exec(`UPDATE nodes SET status = ?, reason = ?, message = ?, source = ?, changed = ? WHERE run = `+runID+` AND node IN
-		(SELECT p.node FROM nodes p WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0 ORDER BY p.node LIMIT ?)`,
+		(SELECT p.node FROM nodes p INDEXED BY nodes_waiting WHERE p.run = `+runID+` AND p.status = 1 AND p.cluster = 0 ORDER BY p.node LIMIT ?)`,
 		int(v.Status), v.Reason, v.Message, v.Source, millis(v.At), uid, attempt, uid, attempt, limit)
 	if err != nil {
 		return 0, fmt.Errorf("end waiting nodes of run %s attempt %d: %w", uid, attempt, err)

@@ -93,7 +93,10 @@ const nodeColumns = `r.uid, r.attempt, r.namespace, r.name, p.cluster, 0, p.stat
 	p.source, p.absent, p.changed, p.checked, p.fetched, p.stderr,
 	p.claimed, p.node, p.step, p.sequence, p.item, s.name, s.deferred`
 
-const selectNode = `SELECT ` + nodeColumns + ` FROM runs r JOIN nodes p ON p.run = r.id JOIN steps s ON s.run = r.id AND s.step = p.step `
+const (
+	selectNode = `SELECT ` + nodeColumns + ` FROM runs r JOIN nodes p ` + joinStep
+	joinStep   = ` ON p.run = r.id JOIN steps s ON s.run = r.id AND s.step = p.step `
+)
 
 // nodesAtOnce is how many are inserted by one statement.
 const nodesAtOnce = 1000
@@ -185,11 +188,22 @@ func (tx *Tx) Nodes(uid string, attempt int, f NodeFilter) ([]Node, error) {
 		n, err := scanNode(row)
 		nodes = append(nodes, n)
 		return err
-	}, selectNode+`WHERE r.uid = ? AND r.attempt = ?`+where+` ORDER BY p.node LIMIT ? + 0`, args...)
+	}, `SELECT `+nodeColumns+` FROM runs r JOIN nodes p `+f.index()+joinStep+`WHERE r.uid = ? AND r.attempt = ?`+where+` ORDER BY p.node LIMIT ? + 0`, args...)
 	if err != nil {
 		return nil, fmt.Errorf("nodes of run %s attempt %d: %w", uid, attempt, err)
 	}
 	return nodes, nil
+}
+
+// index names that which serves the filter. SQLite would read all nodes by their numbers.
+func (f NodeFilter) index() string {
+	switch {
+	case f.State == NodeFailed:
+		return `INDEXED BY nodes_failed`
+	case f.Unconfirmed:
+		return `INDEXED BY nodes_unconfirmed`
+	}
+	return ``
 }
 
 // where adds the filter's conditions, and its arguments up to the limit.

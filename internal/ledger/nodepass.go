@@ -12,7 +12,7 @@ func (tx *Tx) UnchangedNodes(uid string, attempt, from, limit int, fn func(numbe
 		err := row.Scan(&number, &cluster, &jobStatus)
 		fn(number, cluster, jobStatus)
 		return err
-	}, `SELECT p.node, p.cluster, p.jobStatus FROM nodes p WHERE p.run = `+runID+` AND p.node >= ? + 0 AND p.cluster > 0 AND `+unchanged+`
+	}, `SELECT p.node, p.cluster, p.jobStatus FROM nodes p INDEXED BY nodes_unconfirmed WHERE p.run = `+runID+` AND p.node >= ? + 0 AND p.cluster > 0 AND `+unchanged+`
 		ORDER BY p.node LIMIT ? + 0`, uid, attempt, from, limit)
 	if err != nil {
 		return fmt.Errorf("unchanged nodes of run %s attempt %d: %w", uid, attempt, err)
@@ -84,7 +84,7 @@ func (tx *Tx) WaitingNodes(uid string, attempt int, set *NodeSet, from int) (nex
 
 // KeptStderrs counts the nodes of a DAG with an end of a standard error.
 func (tx *Tx) KeptStderrs(uid string, attempt int) (n int, err error) {
-	if err := tx.queryRow(`SELECT count(*) FROM nodes WHERE run = `+runID+` AND stderr <> ''`, uid, attempt).Scan(&n); err != nil {
+	if err := tx.queryRow(`SELECT count(*) FROM nodes INDEXED BY nodes_stderr WHERE run = `+runID+` AND stderr <> ''`, uid, attempt).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count standard errors of run %s attempt %d: %w", uid, attempt, err)
 	}
 	return n, nil

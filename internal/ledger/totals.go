@@ -12,7 +12,7 @@ func (tx *Tx) Totals() (Counts, error) {
 			coalesce(sum(n) FILTER (WHERE status = 7), 0), coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 1), 0),
 			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus IN (2, 6, 7)), 0),
 			coalesce(sum(n) FILTER (WHERE status = 1 AND jobStatus = 5), 0) FROM tallies
-			WHERE run NOT IN (SELECT id FROM runs WHERE kind = 'workflow')`).
+			WHERE run NOT IN (SELECT id FROM runs INDEXED BY runs_kind WHERE kind = 'workflow')`).
 		Scan(&c.Active, &c.Succeeded, &c.Failed, &c.Idle, &c.Running, &c.Held)
 	if err != nil {
 		return Counts{}, fmt.Errorf("count procs: %w", err)

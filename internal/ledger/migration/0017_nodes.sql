@@ -1,6 +1,6 @@
 -- Runs of workflows: each is one DAG, whose only proc is DAGMan's job.
 ALTER TABLE runs ADD COLUMN kind TEXT NOT NULL DEFAULT ''; -- empty: of an HTCJob; or workflow
-CREATE INDEX IF NOT EXISTS runs_kind ON runs (kind) WHERE kind <> '';
+CREATE INDEX IF NOT EXISTS runs_kind ON runs (kind) WHERE kind = 'workflow';
 
 -- The steps of a DAG.
 CREATE TABLE IF NOT EXISTS steps (
