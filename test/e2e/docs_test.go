@@ -53,12 +53,14 @@ func TestTheCommandsOfTheDocsWork(t *testing.T) {
 			if script.Len() == 0 {
 				return
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+			commands, environment := atTheLab(t, script.String())
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 			defer cancel()
-			c := exec.CommandContext(ctx, "bash", "-c", shim+script.String())
+			c := exec.CommandContext(ctx, "bash", "-c", shim+commands)
 			c.Dir = clone
 			c.Env = append(os.Environ(), "HTCD_LAB="+running.Dir, "KUBECONFIG="+running.Kubeconfig(), "HTCD_LEDGER="+running.Ledger(),
 				"PATH="+running.Path("bin")+":"+os.Getenv("PATH"))
+			c.Env = append(c.Env, environment...)
 			out, err := c.CombinedOutput()
 			require.NoError(t, err, "%s", out)
 		})
