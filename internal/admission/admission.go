@@ -15,8 +15,8 @@ type Admission struct {
 	Rules func(pool string) Rules
 	// Usage adds up what is in use of a pool, without Sent.
 	Usage func(ctx context.Context, pool string) (Usage, error)
-	// Recent lists what was sent within the last minute, but before this process began.
-	Recent func(ctx context.Context, pool string) ([]Sent, error)
+	// Recent lists, by pool, what was sent within the last minute, but before this process began.
+	Recent func(ctx context.Context) (map[string][]Sent, error)
 	Now    func() time.Time
 	// Go lets an HTCJob ask again, because it may be sent, or never can be.
 	Go func(key string)
@@ -28,6 +28,9 @@ type Admission struct {
 	mu    sync.Mutex
 	gates map[string]*gate
 	at    map[string]*gate // where an HTCJob waits, or was let go
+
+	recalling sync.Mutex
+	recalled  map[string][]Sent // what Recent said
 }
 
 // Waits is the error of an HTCJob that waits for its turn.
@@ -194,7 +197,7 @@ func (a *Admission) read(ctx context.Context, rules Rules, pool string) error {
 		return err
 	}
 	if recall {
-		if u.Sent, err = a.Recent(ctx, pool); err != nil {
+		if u.Sent, err = a.recall(ctx, pool); err != nil {
 			return err
 		}
 		g.recalled = true
@@ -204,6 +207,21 @@ func (a *Admission) read(ctx context.Context, rules Rules, pool string) error {
 	defer a.mu.Unlock()
 	g.take(u, ended.Add(min(9*ended.Sub(began), maxRest)))
 	return nil
+}
+
+// recall returns what was sent by way of a pool shortly before this process began. Recent is called once for all pools: what is recorded
+// later is also reported by Sent.
+func (a *Admission) recall(ctx context.Context, pool string) ([]Sent, error) {
+	a.recalling.Lock()
+	defer a.recalling.Unlock()
+	if a.recalled == nil {
+		all, err := a.Recent(ctx)
+		if err != nil {
+			return nil, err
+		}
+		a.recalled = all
+	}
+	return a.recalled[pool], nil
 }
 
 // maxRest bounds how old the sum of what is in use may be.

@@ -27,6 +27,8 @@ type site struct {
 	reads  int
 	broken error
 	recent []Sent // before this process began
+
+	recalls int
 }
 
 func newSite(t *testing.T, change ...func(*v1alpha1.PoolLimits)) *site {
@@ -45,11 +47,14 @@ func newSite(t *testing.T, change ...func(*v1alpha1.PoolLimits)) *site {
 			}
 			return u, s.broken
 		},
-		Recent: func(context.Context, string) ([]Sent, error) { return s.recent, nil },
-		Now:    func() time.Time { return s.clock },
-		Go:     func(key string) { s.went = append(s.went, key) },
-		Tell:   func(key string, what *Waits) { s.heard[key] = what.Message },
-		Later:  func(pool string, after time.Duration) { s.later[pool] = after },
+		Recent: func(context.Context) (map[string][]Sent, error) {
+			s.recalls++
+			return map[string][]Sent{"grid": s.recent}, nil
+		},
+		Now:   func() time.Time { return s.clock },
+		Go:    func(key string) { s.went = append(s.went, key) },
+		Tell:  func(key string, what *Waits) { s.heard[key] = what.Message },
+		Later: func(pool string, after time.Duration) { s.later[pool] = after },
 	}
 	return s
 }
@@ -201,6 +206,24 @@ func TestThoseSentShortlyBeforeARestartCount(t *testing.T) {
 	require.Equal(t, 10*time.Second, s.later["grid"])
 	s.clock = s.clock.Add(10 * time.Second)
 	require.Equal(t, []string{"a1"}, s.ends())
+}
+
+func TestWhatWasSentBeforeARestartIsReadOnceForAllPools(t *testing.T) {
+	s := newSite(t, newPerMinute(3))
+	s.recent = []Sent{{noon.Add(-50 * time.Second), 3}}
+	recent := s.Recent
+	s.Recent = func(context.Context) (map[string][]Sent, error) {
+		s.Recent = recent
+		return nil, errors.New("disk on fire")
+	}
+	require.ErrorContains(t, s.Ask(t.Context(), "grid", job("a1", 1)), "disk on fire")
+	for i := range 10 {
+		pool := fmt.Sprintf("pool-%d", i)
+		s.rules[pool] = grid(newPerMinute(3))
+		require.NoError(t, s.Ask(t.Context(), pool, job(fmt.Sprintf("b%d", i), 1)), "nothing was sent by way of it")
+	}
+	require.Contains(t, s.asks(job("a1", 1)), "3 of 3 jobs per minute sent")
+	require.Equal(t, 1, s.recalls)
 }
 
 func TestThoseSentShortlyBeforeARestartCountAfterALookAtThePool(t *testing.T) {

@@ -77,13 +77,14 @@ func (c *Controller) usage(ctx context.Context, name string) (u admission.Usage,
 	return u, err
 }
 
-// recent returns what was sent by way of a pool shortly before htcd began.
-func (c *Controller) recent(ctx context.Context, name string) (recent []admission.Sent, err error) {
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+// recent returns, by pool, what was sent shortly before htcd began.
+func (c *Controller) recent(ctx context.Context) (map[string][]admission.Sent, error) {
+	recent := map[string][]admission.Sent{}
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		all, err := tx.SentSince(c.Now().Add(-time.Minute))
 		for _, s := range all {
-			if s.Pool == name && s.At.Before(c.began) {
-				recent = append(recent, admission.Sent{At: s.At, Jobs: s.Procs})
+			if s.At.Before(c.began) {
+				recent[s.Pool] = append(recent[s.Pool], admission.Sent{At: s.At, Jobs: s.Procs})
 			}
 		}
 		return err

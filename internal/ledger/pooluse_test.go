@@ -113,3 +113,26 @@ func BenchmarkPoolUse(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkSentSince is what the first submission after a restart waits for: 100,000 runs of 1,000 pools.
+func BenchmarkSentSince(b *testing.B) {
+	l, _ := openTemp(b)
+	mustWrite(b, l, func(tx *Tx) error {
+		for i := range 100_000 {
+			r := testRun(fmt.Sprintf("0f8fad5b-d9cb-469f-a165-%012d", i))
+			r.Cluster, r.Procs, r.Namespace, r.Pool = i+1, 1, fmt.Sprintf("ns%d", i%50), fmt.Sprintf("pool%d", i%1000)
+			r.Submitted = noon.Add(time.Duration(i-100_000) * time.Second)
+			if err := tx.InsertRun(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for b.Loop() {
+		mustRead(b, l, func(tx *Tx) error {
+			sent, err := tx.SentSince(noon.Add(-time.Minute))
+			require.Len(b, sent, 59)
+			return err
+		})
+	}
+}
