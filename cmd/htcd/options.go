@@ -147,7 +147,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 
 	f.StringVar(&o.CondorConfig, "condor-config", "", "HTCondor configuration `file`; empty: the system's")
 	f.StringVar(&o.CondorBinDir, "condor-bin-dir", "", "`directory` of HTCondor's commands; empty: found on PATH")
-	f.StringVar(&o.Pool, "pool", "", "collector `host[:port]`; empty: from HTCondor's configuration")
+	f.StringVar(&o.Pool, "pool", "", "collector `host[:port]`, which HTCondor's tools call the pool, and no HTCPool; empty: from HTCondor's configuration")
 	f.StringVar(&o.Schedd, "schedd", "", "`name` of the schedd; empty: from --schedd-command or HTCondor's configuration")
 	f.StringVar(&o.ScheddCommand, "schedd-command", "", "a site's `command`, words split at spaces, that prints the schedd for new jobs, such as \"/usr/bin/myschedd show -j\"; run with the account's ticket or token, every 5 minutes and when that schedd does not answer")
 	f.StringSliceVar(&o.AllowPools, "allow-pools", nil, "`patterns` of the schedds that spec.pool may name: SCHEDD in the usual pool, or COLLECTOR/SCHEDD, where * matches anything; htcd shows them its ticket or token; empty: none")
