@@ -11,9 +11,12 @@ import (
 // GroupVersion is the group that is served.
 var GroupVersion = schema.GroupVersion{Group: "output.htc.cern.ch", Version: "v1alpha1"}
 
-// resourceLog is all of it. Without a resource htcjobs beside it, kubectl still resolves that word to the HTCJobs
-// themselves.
-const resourceLog = "htcjobs/log"
+// The resources that have a log here. Without themselves in this group, kubectl still resolves these words to those of
+// htc.cern.ch.
+const (
+	resourceJobs      = "htcjobs"
+	resourceWorkflows = "htcworkflows"
+)
 
 // discovery holds the documents by which the apiserver and its clients find out what is served. The apiserver also asks
 // for a description of the types; an empty one keeps its log quiet.
@@ -26,7 +29,10 @@ func discovery() map[string]any {
 	resources := metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: GroupVersion.String(),
-		APIResources: []metav1.APIResource{{Name: resourceLog, Namespaced: true, Kind: "HTCJobLog", Verbs: metav1.Verbs{"get"}}},
+		APIResources: []metav1.APIResource{
+			{Name: resourceJobs + "/log", Namespaced: true, Kind: "HTCJobLog", Verbs: metav1.Verbs{"get"}},
+			{Name: resourceWorkflows + "/log", Namespaced: true, Kind: "HTCWorkflowLog", Verbs: metav1.Verbs{"get"}},
+		},
 	}
 	listed := group
 	listed.TypeMeta = metav1.TypeMeta{}

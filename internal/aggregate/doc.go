@@ -3,12 +3,14 @@
 //
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcjobs/NAME/log           one stream of one job
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcjobs/NAME/log/archive   files of ended jobs, as tar
+//	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcworkflows/NAME/log        one stream of one node
+//	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcworkflows/NAME/log/nodes  the nodes, a line of JSON each
 //
 //	user ── kubeconfig ──> kube-apiserver ── front proxy's certificate ──> htcd
 //	                       authenticates,                                 trusts nobody else
-//	                       asks RBAC: get htcjobs/log
+//	                       asks RBAC: get htcjobs/log, htcworkflows/log
 //
-// Both are the subresource log, which the apiserver treats as long-running; requests for any other, such as archive, it
+// All are the subresource log, which the apiserver treats as long-running; requests for any other, such as archive, it
 // cuts off after a minute. It has already authorised every request that arrives, so only names are checked here. A client
 // without the front proxy's certificate does not get beyond the handshake.
 //

@@ -8,7 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rs/zerolog"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,26 +29,31 @@ const (
 func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handler {
 	mux := http.NewServeMux()
 	serveDiscovery(mux)
-	const path = "/namespaces/{namespace}/htcjobs/{name}/log"
-	base := "GET /apis/" + GroupVersion.String() + path
-	mux.HandleFunc(base, answer(source.Log, proxy, log, "text/plain; charset=utf-8", "proc", "attempt", "stream", "follow", "tailLines", "offset"))
-	mux.HandleFunc(base+"/archive", answer(source.Archive, proxy, log, "application/x-tar", "proc", "attempt", "from"))
-	mux.HandleFunc(base+"/files", answer(source.Files, proxy, log, "application/x-ndjson", "proc", "attempt", "from"))
+	serve := func(resource, what string, find func(context.Context, Query) (*Answer, error), contentType string, parameters ...string) {
+		path := "GET /apis/" + GroupVersion.String() + "/namespaces/{namespace}/" + resource + "/{name}/log" + what
+		mux.HandleFunc(path, answer(resource, find, proxy, log, contentType, parameters...))
+	}
+	const text, lines = "text/plain; charset=utf-8", "application/x-ndjson"
+	serve(resourceJobs, "", source.Log, text, "proc", "attempt", "stream", "follow", "tailLines", "offset")
+	serve(resourceJobs, "/archive", source.Archive, "application/x-tar", "proc", "attempt", "from")
+	serve(resourceJobs, "/files", source.Files, lines, "proc", "attempt", "from")
+	serve(resourceWorkflows, "", source.NodeLog, text, "step", "sequence", "index", "attempt", "stream", "follow", "tailLines", "offset")
+	serve(resourceWorkflows, "/nodes", source.Nodes, lines, "step", "state", "after", "attempt")
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource("htcjobs").GroupResource(), "",
-			"htcd serves the output of HTCJobs here: GET "+path+", /log/archive and /log/files", 0, true))
+		writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource(resourceJobs).GroupResource(), "",
+			"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive and /log/files, and /namespaces/{namespace}/htcworkflows/{name}/log and /log/nodes", 0, true))
 	})
 	return mux
 }
 
-func answer(find func(context.Context, Query) (*Answer, error), proxy *FrontProxy, log zerolog.Logger, contentType string, parameters ...string) http.HandlerFunc {
+func answer(resource string, find func(context.Context, Query) (*Answer, error), proxy *FrontProxy, log zerolog.Logger, contentType string, parameters ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q, err := parse(r.URL.Query(), parameters)
 		if err != nil {
 			writeStatus(w, apierrors.NewBadRequest(err.Error()))
 			return
 		}
-		q.Namespace, q.Name, q.User = r.PathValue("namespace"), r.PathValue("name"), proxy.user(r.Header)
+		q.Resource, q.Namespace, q.Name, q.User = resource, r.PathValue("namespace"), r.PathValue("name"), proxy.user(r.Header)
 		a, err := find(r.Context(), q)
 		if err != nil {
 			if r.Context().Err() == nil {
@@ -119,6 +126,23 @@ func parse(values url.Values, known []string) (Query, error) {
 		case "attempt":
 			n, err = number(value, 0, most)
 			q.Attempt = int(n)
+		case "index":
+			n, err = number(value, 0, most)
+			q.Node.Index = int(n)
+		case "sequence":
+			q.Node.Sequence = AllSequences
+			if value != "all" {
+				n, err = number(value, 0, most)
+				q.Node.Sequence = int(n)
+			}
+		case "step":
+			q.Node.Step = value
+		case "state":
+			if q.State = NodeState(value); !slices.Contains(NodeStates, q.State) {
+				err = fmt.Errorf("%q: want one of %v", value, NodeStates)
+			}
+		case "after":
+			q.After, err = parseKey(value)
 		case "tailLines":
 			n, err = number(value, 0, most)
 			q.TailLines = int(n)
@@ -141,6 +165,19 @@ func parse(values url.Values, known []string) (Query, error) {
 		return q, fmt.Errorf("there is no parameter %q here", name)
 	}
 	return q, nil
+}
+
+// String is the key as a parameter.
+func (k NodeKey) String() string { return strconv.Itoa(k.DAG) + "." + strconv.Itoa(k.Node) }
+
+func parseKey(value string) (NodeKey, error) {
+	dag, node, _ := strings.Cut(value, ".")
+	d, err1 := strconv.ParseUint(dag, 10, 31)
+	n, err2 := strconv.ParseUint(node, 10, 31)
+	if err1 != nil || err2 != nil {
+		return NodeKey{}, fmt.Errorf("%q: want two numbers with a dot between", value)
+	}
+	return NodeKey{int(d), int(n)}, nil // #nosec G115 -- 31 bits
 }
 
 // writeStatus answers with an error in the form of the Kubernetes API.

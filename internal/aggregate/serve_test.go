@@ -74,6 +74,10 @@ func (s *source) Log(_ context.Context, q Query) (*Answer, error) {
 
 func (s *source) Archive(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 
+func (s *source) NodeLog(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
+
+func (s *source) Nodes(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
+
 func (s *source) Files(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 
 func says(text string, err error) func(Query) (*Answer, error) {
@@ -191,10 +195,10 @@ func TestAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "text", body)
 	require.Equal(t, []string{"2", "7"}, []string{response.Header.Get(HeaderAttempt), response.Header.Get(HeaderOffset)})
-	require.Equal(t, Query{Namespace: "ns", Name: "zero", User: "anna", Proc: 3, Attempt: 1, Stderr: true, Follow: true, TailLines: 5, Offset: 9}, s.asked[0])
+	require.Equal(t, Query{Resource: "htcjobs", Namespace: "ns", Name: "zero", User: "anna", Proc: 3, Attempt: 1, Stderr: true, Follow: true, TailLines: 5, Offset: 9}, s.asked[0])
 	_, _, err = get(logPath+"/archive?from=4", proxy)
 	require.NoError(t, err)
-	require.Equal(t, Query{Namespace: "ns", Name: "zero", Proc: 4, TailLines: -1, AllProcs: true}, s.asked[1])
+	require.Equal(t, Query{Resource: "htcjobs", Namespace: "ns", Name: "zero", Proc: 4, TailLines: -1, AllProcs: true}, s.asked[1])
 
 	s.log = says("half", errors.New("broken"))
 	_, _, err = get(logPath, proxy)
@@ -238,7 +242,7 @@ func TestDiscoveryNamesTheSubresourceAlone(t *testing.T) {
 	for path, want := range map[string]string{
 		"/apis":                             `"name":"output.htc.cern.ch"`,
 		"/apis/output.htc.cern.ch":          `"groupVersion":"output.htc.cern.ch/v1alpha1"`,
-		"/apis/output.htc.cern.ch/v1alpha1": `"resources":[{"name":"htcjobs/log","singularName":"","namespaced":true,"kind":"HTCJobLog","verbs":["get"]}]`,
+		"/apis/output.htc.cern.ch/v1alpha1": `"resources":[{"name":"htcjobs/log","singularName":"","namespaced":true,"kind":"HTCJobLog","verbs":["get"]},{"name":"htcworkflows/log","singularName":"","namespaced":true,"kind":"HTCWorkflowLog","verbs":["get"]}]`,
 		"/openapi/v2":                       `"swagger":"2.0"`,
 		"/openapi/v3":                       `"paths":{}`,
 	} {

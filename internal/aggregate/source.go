@@ -7,10 +7,12 @@ import (
 
 // Query is what a user asks for.
 type Query struct {
+	Resource        string // htcjobs or htcworkflows
 	Namespace, Name string
 	User            string // the user's name at the apiserver
-	Proc            int
-	Attempt         int // 0: the newest
+	Proc            int    // of an HTCJob
+	Node            Place  // of an HTCWorkflow
+	Attempt         int    // 0: the newest
 
 	// Of a log.
 	Stderr    bool
@@ -20,6 +22,58 @@ type Query struct {
 
 	// Of an archive or a list of files.
 	AllProcs bool // all from Proc on, as far as they exist
+
+	// Of a list of nodes, of Node.Step or of all steps.
+	State NodeState // empty: any
+	After NodeKey   // only those that come after it
+}
+
+// Place says which node of a workflow is meant.
+type Place struct {
+	Step     string
+	Sequence int // from 0, or AllSequences
+	Index    int // within the step's forEach, from 0
+}
+
+// AllSequences is the Sequence of a node that is one for all of them.
+const AllSequences = -1
+
+// NodeState is where a node stands.
+type NodeState string
+
+// The states of nodes.
+const (
+	NodeWaiting NodeState = "waiting" // for nodes before it, or to be sent
+	NodeIdle    NodeState = "idle"    // in HTCondor, for a slot
+	NodeRunning NodeState = "running"
+	NodeHeld    NodeState = "held"
+	NodeDone    NodeState = "done"
+	NodeFailed  NodeState = "failed"
+	NodeFutile  NodeState = "futile" // it never runs, because one before it failed
+)
+
+// NodeStates are all of them.
+var NodeStates = []NodeState{NodeWaiting, NodeIdle, NodeRunning, NodeHeld, NodeDone, NodeFailed, NodeFutile}
+
+// NodeKey orders the nodes of a workflow. The zero value comes before all of them.
+type NodeKey struct {
+	DAG  int `json:"dag"`  // its number among those of the workflow, from 1
+	Node int `json:"node"` // its number there, from 0
+}
+
+// Node is a node of a workflow, as a line of JSON in a list of nodes.
+type Node struct {
+	Step     string    `json:"step"`
+	Sequence *int      `json:"sequence,omitempty"` // absent: one for all of them
+	Index    int       `json:"index"`
+	State    NodeState `json:"state"`
+	JobID    string    `json:"jobid,omitempty"` // in HTCondor
+	ExitCode *int      `json:"exitCode,omitempty"`
+	Signal   *int      `json:"signal,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Message  string    `json:"message,omitempty"`
+	Stderr   string    `json:"stderr,omitempty"` // its end, if it failed
+	NodeKey
 }
 
 // Answer is some output. Its Write is called once, and Close always.
@@ -44,4 +98,6 @@ type Source interface {
 	Log(ctx context.Context, q Query) (*Answer, error)
 	Archive(ctx context.Context, q Query) (*Answer, error)
 	Files(ctx context.Context, q Query) (*Answer, error)
+	NodeLog(ctx context.Context, q Query) (*Answer, error)
+	Nodes(ctx context.Context, q Query) (*Answer, error)
 }

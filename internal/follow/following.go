@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"htc.cern.ch/htcd/internal/aggregate"
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -45,10 +44,9 @@ type following struct {
 	*Reader
 	q aggregate.Query
 
-	at   whereabouts
-	job  *v1alpha1.HTCJob
-	run  *ledger.Run
-	proc *ledger.Proc
+	find func(ctx context.Context) (found, error)
+	kept func(file string) (*os.File, error) // opens what was fetched
+	found
 
 	seen   whereabouts // from the schedd
 	starts int         // how often HTCondor had started it then
@@ -88,9 +86,10 @@ func (f *following) sit() bool {
 }
 
 // look asks the ledger where the output is.
-func (f *following) look(ctx context.Context) (err error) {
-	if f.job, f.run, f.proc, err = f.find(ctx, f.q); err == nil {
-		f.at = where(f.job, f.run, f.proc)
+func (f *following) look(ctx context.Context) error {
+	now, err := f.find(ctx)
+	if err == nil {
+		f.found = now
 	}
 	return err
 }
@@ -109,7 +108,7 @@ func (f *following) ask(ctx context.Context) error {
 		}
 		proc := *f.proc
 		proc.JobStatus = int(j.Status)
-		f.seen = where(f.job, f.run, &proc)
+		f.seen = where(f.object, f.run, &proc)
 		f.starts = j.NumJobStarts
 		return nil
 	})
@@ -121,8 +120,7 @@ func (f *following) open() error {
 	if f.q.Stderr {
 		name = output.Stderr
 	}
-	a := output.Attempt{Namespace: f.q.Namespace, Name: f.q.Name, Number: f.run.Attempt}
-	file, err := f.o.Store.Open(a, f.q.Proc, name)
+	file, err := f.kept(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return notFound(f.q, "the output of job %s is no longer kept", f.proc.JobID())
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"time"
 
 	"k8s.io/client-go/tools/cache"
@@ -27,7 +28,11 @@ type Schedd interface {
 
 // Options configure a Reader.
 type Options struct {
-	HTCJobs cache.Store
+	HTCJobs   cache.Store
+	Workflows cache.Store
+	// Attempt returns those of a workflow's DAGs, given in order, that belong to an attempt, 0 for the newest, and its number; none if there
+	// is no such attempt.
+	Attempt func(dags []ledger.Run, attempt int) (of []ledger.Run, number int)
 	Ledger  interface {
 		Read(ctx context.Context, fn func(*ledger.Tx) error) error
 	}
@@ -35,6 +40,7 @@ type Options struct {
 	// Identity returns the account and schedd for questions about a run.
 	Identity func(ctx context.Context, run ledger.Run) (schedd.Identity, error)
 	Store    output.Store
+	Nodes    output.Store  // of workflows
 	Dir      string        // for copies, and data that a slow reader has not taken yet
 	KeepFree int64         // bytes that these leave free on its volume
 	Places   int           // most readers from nodes at once
@@ -65,16 +71,26 @@ func New(o Options) *Reader {
 
 var _ aggregate.Source = (*Reader)(nil)
 
+// found is what is known about a job.
+type found struct {
+	object object
+	run    *ledger.Run  // nil: nothing was sent
+	proc   *ledger.Proc // nil: HTCondor has not got it, as far as is known
+	at     whereabouts
+}
+
 // find looks up the requested run. The attempt is that of the ledger if there is one.
-func (r *Reader) find(ctx context.Context, q aggregate.Query) (job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc, err error) {
-	object, there, err := r.o.HTCJobs.GetByKey(q.Namespace + "/" + q.Name)
+func (r *Reader) find(ctx context.Context, q aggregate.Query) (f found, err error) {
+	stored, there, err := r.o.HTCJobs.GetByKey(q.Namespace + "/" + q.Name)
 	if err != nil {
-		return nil, nil, nil, err
+		return f, err
 	}
 	if !there {
-		return nil, nil, nil, notFound(q, "there is no HTCJob %s in namespace %s", q.Name, q.Namespace)
+		return f, notFound(q, "there is no HTCJob %s in namespace %s", q.Name, q.Namespace)
 	}
-	job = object.(*v1alpha1.HTCJob)
+	job := stored.(*v1alpha1.HTCJob)
+	var run *ledger.Run
+	var proc *ledger.Proc
 	err = r.o.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		run, proc = nil, nil
 		latest, err := latest(tx, string(job.UID), q.Attempt)
@@ -93,19 +109,20 @@ func (r *Reader) find(ctx context.Context, q aggregate.Query) (job *v1alpha1.HTC
 		return err
 	})
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("ask the ledger: %w", err)
+		return f, fmt.Errorf("ask the ledger: %w", err)
 	}
 	if run == nil && q.Attempt > 0 {
-		return nil, nil, nil, notFound(q, "HTCJob %s has no attempt %d", q.Name, q.Attempt)
+		return f, notFound(q, "HTCJob %s has no attempt %d", q.Name, q.Attempt)
 	}
 	jobs := job.Queue() // 0: not known until the table was read
 	if run != nil {
 		jobs = run.Procs
 	}
 	if jobs > 0 && q.Proc >= jobs {
-		return nil, nil, nil, notFound(q, "HTCJob %s has no job %d: they are numbered 0 to %d", q.Name, q.Proc, jobs-1)
+		return f, notFound(q, "HTCJob %s has no job %d: they are numbered 0 to %d", q.Name, q.Proc, jobs-1)
 	}
-	return job, run, proc, nil
+	o := objectOf(job)
+	return found{o, run, proc, where(o, run, proc)}, nil
 }
 
 func latest(tx *ledger.Tx, uid string, attempt int) (ledger.Run, error) {
@@ -118,6 +135,19 @@ func latest(tx *ledger.Tx, uid string, attempt int) (ledger.Run, error) {
 // Log finds one stream of one job.
 func (r *Reader) Log(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
 	f := &following{Reader: r, q: q}
+	f.find = func(ctx context.Context) (found, error) { return r.find(ctx, f.q) }
+	f.kept = func(file string) (*os.File, error) { return r.o.Store.Open(attemptOf(*f.run), q.Proc, file) }
+	answer, err := f.answer(ctx)
+	if err == nil && f.run != nil {
+		answer.Attempt = f.run.Attempt
+		answer.Item = r.item(ctx, *f.run, q.Proc)
+		f.q.Attempt = f.run.Attempt // later attempts are not shown
+	}
+	return answer, err
+}
+
+// answer finds out where to begin.
+func (f *following) answer(ctx context.Context) (*aggregate.Answer, error) {
 	if err := f.look(ctx); err != nil {
 		return nil, err
 	}
@@ -128,22 +158,15 @@ func (r *Reader) Log(ctx context.Context, q aggregate.Query) (*aggregate.Answer,
 	}
 	switch {
 	case f.at.place == never:
-		return nil, notFound(q, "%s", f.at.why)
-	case (f.at.place == waiting || f.at.place == ending) && !q.Follow:
-		return nil, absent(q, f.at)
-	}
-	answer := &aggregate.Answer{Write: f.write, Close: f.close}
-	if f.run != nil {
-		answer.Attempt = f.run.Attempt
-		answer.Item = r.item(ctx, *f.run, q.Proc)
-		f.q.Attempt = f.run.Attempt // later attempts are not shown
+		return nil, notFound(f.q, "%s", f.at.why)
+	case (f.at.place == waiting || f.at.place == ending) && !f.q.Follow:
+		return nil, absent(f.q, f.at)
 	}
 	if err := f.begin(ctx); err != nil {
 		f.close()
 		return nil, err
 	}
-	answer.Offset = f.offset
-	return answer, nil
+	return &aggregate.Answer{Offset: f.offset, Write: f.write, Close: f.close}, nil
 }
 
 // item names the variables that only this job has. Output is shown without them if the ledger cannot be read now.
@@ -199,11 +222,11 @@ func (r *Reader) ended(ctx context.Context, q aggregate.Query) (*ledger.Run, []i
 	if q.AllProcs {
 		one.Proc = 0
 	}
-	job, run, proc, err := r.find(ctx, one)
+	f, err := r.find(ctx, one)
 	if err != nil {
 		return nil, nil, err
 	}
-	at := where(job, run, proc)
+	run, proc, at := f.run, f.proc, f.at
 	if run == nil {
 		return nil, nil, absent(q, at)
 	}

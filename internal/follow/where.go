@@ -32,30 +32,41 @@ type whereabouts struct {
 	why   string
 }
 
+// object is the HTCJob or the HTCWorkflow.
+type object struct {
+	name       string
+	phase      v1alpha1.Phase
+	conditions []metav1.Condition
+}
+
+func objectOf(job *v1alpha1.HTCJob) object {
+	return object{job.Name, job.Status.Phase, job.Status.Conditions}
+}
+
 // where derives it from the ledger's rows of the job; run and proc are nil if there are none.
-func where(job *v1alpha1.HTCJob, run *ledger.Run, proc *ledger.Proc) whereabouts {
+func where(of object, run *ledger.Run, proc *ledger.Proc) whereabouts {
 	id := "the job"
 	if proc != nil {
 		id = "job " + proc.JobID()
 	}
 	switch {
 	// Nothing is in HTCondor, or not with certainty.
-	case run == nil && job.Status.Phase.Terminal():
-		return whereabouts{never, fmt.Sprintf("%s was not sent: %s", job.Name, explained(job, v1alpha1.ConditionFailed))}
+	case run == nil && of.phase.Terminal():
+		return whereabouts{never, fmt.Sprintf("%s was not sent: %s", of.name, explained(of, v1alpha1.ConditionFailed))}
 	case run != nil && run.State == ledger.Refused:
-		return whereabouts{never, fmt.Sprintf("%s was not sent: %s", job.Name, run.Message)}
+		return whereabouts{never, fmt.Sprintf("%s was not sent: %s", of.name, run.Message)}
 	case run == nil || proc == nil:
-		return whereabouts{waiting, fmt.Sprintf("%s is in phase %s: %s", job.Name, job.Status.Phase, explained(job, v1alpha1.ConditionSubmitted))}
+		return whereabouts{waiting, fmt.Sprintf("%s is in phase %s: %s", of.name, of.phase, explained(of, v1alpha1.ConditionSubmitted))}
 
 	case proc.Fetched == ledger.IsFetched, proc.Fetched == ledger.Incomplete:
 		return whereabouts{place: kept}
 	case proc.Fetched == ledger.GivenUp:
-		return whereabouts{never, fmt.Sprintf("the output of %s could not be fetched: %s", id, explained(job, v1alpha1.ConditionOutputFetched))}
+		return whereabouts{never, fmt.Sprintf("the output of %s could not be fetched: %s", id, explained(of, v1alpha1.ConditionOutputFetched))}
 
 	case proc.Status == ledger.StatusOpen && runs(proc.JobStatus):
 		return whereabouts{running, id + " runs"}
 	case proc.Status == ledger.StatusOpen && schedd.JobStatus(proc.JobStatus) == schedd.Held:
-		return whereabouts{waiting, fmt.Sprintf("%s is on hold in HTCondor: %s", id, explained(job, v1alpha1.ConditionHeld))}
+		return whereabouts{waiting, fmt.Sprintf("%s is on hold in HTCondor: %s", id, explained(of, v1alpha1.ConditionHeld))}
 	case proc.Status == ledger.StatusOpen && over(proc.JobStatus): // the schedd has just said so; the ledger does not know yet
 		return whereabouts{ending, id + " has ended, and its output is being fetched"}
 	case proc.Status == ledger.StatusOpen:
@@ -86,9 +97,9 @@ func over(status int) bool {
 }
 
 // explained is the sentence of a condition, or another error.
-func explained(job *v1alpha1.HTCJob, condition string) string {
+func explained(of object, condition string) string {
 	for _, kind := range []string{condition, v1alpha1.ConditionSuspended, v1alpha1.ConditionCredentials, v1alpha1.ConditionBackendReachable} {
-		c := meta.FindStatusCondition(job.Status.Conditions, kind)
+		c := meta.FindStatusCondition(of.conditions, kind)
 		bad := c != nil && (kind == condition || kind == v1alpha1.ConditionSuspended == (c.Status == metav1.ConditionTrue))
 		if bad && c.Message != "" {
 			return strings.TrimSpace(c.Message)
@@ -121,6 +132,6 @@ func absent(q aggregate.Query, at whereabouts) error {
 func refuse(code int32, reason metav1.StatusReason, q aggregate.Query, format string, args ...any) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: fmt.Sprintf(format, args...),
-		Details: &metav1.StatusDetails{Group: aggregate.GroupVersion.Group, Kind: "htcjobs", Name: q.Name},
+		Details: &metav1.StatusDetails{Group: aggregate.GroupVersion.Group, Kind: q.Resource, Name: q.Name},
 	}}
 }

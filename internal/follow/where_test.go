@@ -54,7 +54,7 @@ func TestWhere(t *testing.T) {
 		"a run that is being removed leaves none": {held, &ledger.Run{State: ledger.Removed, OutputDir: "/out"}, proc(ledger.StatusFailed, schedd.Running), never, "removed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := where(c.job, c.run, c.proc)
+			got := where(objectOf(c.job), c.run, c.proc)
 			require.Equal(t, c.want, got.place, got.why)
 			require.Contains(t, got.why, c.why)
 		})

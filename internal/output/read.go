@@ -55,6 +55,25 @@ func (s Store) Open(a Attempt, proc int, file string) (*os.File, error) {
 	return Regular(root, file)
 }
 
+// OpenAt opens a file of a workflow's node as Open does; node is its directory below that of the attempt.
+func (s Store) OpenAt(a Attempt, node, file string) (*os.File, error) {
+	dir, err := s.AttemptDir(a)
+	if err != nil {
+		return nil, err
+	}
+	attempt, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer attempt.Close()
+	root, err := attempt.OpenRoot(node)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return Regular(root, file)
+}
+
 // ErrNotRegular says that something is no regular file.
 var ErrNotRegular = errors.New("not a regular file")
 

@@ -1,0 +1,125 @@
+package follow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// nodesAtOnce is how many are read from the ledger at a time: a read delays what is written.
+const nodesAtOnce = 1000
+
+// Nodes lists nodes of a workflow, those of the DAGs that were sent.
+func (r *Reader) Nodes(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
+	w, err := r.workflow(q)
+	if err != nil {
+		return nil, err
+	}
+	var dags dags
+	if err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		dags, err = r.dags(tx, w, q)
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	return &aggregate.Answer{
+		Attempt: dags.attempt, Close: func() {},
+		Write: func(ctx context.Context, out io.Writer) error {
+			lines := json.NewEncoder(out)
+			for _, dag := range dags.runs {
+				if err := r.list(ctx, dag, q, lines); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}, nil
+}
+
+// workflow is the one that is asked about.
+func (r *Reader) workflow(q aggregate.Query) (*v1alpha1.HTCWorkflow, error) {
+	stored, there, err := r.o.Workflows.GetByKey(q.Namespace + "/" + q.Name)
+	if err != nil {
+		return nil, err
+	}
+	if !there {
+		return nil, notFound(q, "there is no HTCWorkflow %s in namespace %s", q.Name, q.Namespace)
+	}
+	return stored.(*v1alpha1.HTCWorkflow), nil
+}
+
+// dags are those of one attempt of a workflow.
+type dags struct {
+	runs    []ledger.Run
+	attempt int // 0: none was sent
+}
+
+func (r *Reader) dags(tx *ledger.Tx, w *v1alpha1.HTCWorkflow, q aggregate.Query) (d dags, err error) {
+	all, err := tx.Runs(ledger.RunFilter{Kind: ledger.Workflows, Namespace: w.Namespace, Name: w.Name})
+	if err != nil {
+		return d, fmt.Errorf("ask the ledger: %w", err)
+	}
+	var own []ledger.Run
+	for _, run := range all {
+		if run.UID == string(w.UID) {
+			own = append(own, run)
+		}
+	}
+	d.runs, d.attempt = r.o.Attempt(own, q.Attempt)
+	if len(d.runs) == 0 && q.Attempt > 0 {
+		return d, notFound(q, "HTCWorkflow %s has no attempt %d", w.Name, q.Attempt)
+	}
+	return d, nil
+}
+
+// list writes the wanted nodes of a DAG, page by page.
+func (r *Reader) list(ctx context.Context, dag ledger.Run, q aggregate.Query, lines *json.Encoder) error {
+	if dag.Attempt < q.After.DAG {
+		return nil
+	}
+	filter := ledger.NodeFilter{State: ledger.NodeState(q.State), Limit: nodesAtOnce}
+	if dag.Attempt == q.After.DAG {
+		filter.From = q.After.Node + 1
+	}
+	for {
+		var page []ledger.Node
+		err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			page, err = tx.Nodes(dag.UID, dag.Attempt, filter)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("ask the ledger: %w", err)
+		}
+		for _, n := range page {
+			if q.Node.Step != "" && n.StepName != q.Node.Step {
+				continue
+			}
+			if err := lines.Encode(line(n)); err != nil {
+				return err
+			}
+		}
+		if len(page) < nodesAtOnce {
+			return nil
+		}
+		filter.From = page[len(page)-1].Number + 1
+	}
+}
+
+func line(n ledger.Node) aggregate.Node {
+	l := aggregate.Node{
+		Step: n.StepName, Index: n.Item, State: aggregate.NodeState(n.State()), ExitCode: n.ExitCode, Signal: n.Signal, Reason: n.Reason, Message: n.Message, Stderr: n.Stderr,
+		NodeKey: aggregate.NodeKey{DAG: n.Attempt, Node: n.Number},
+	}
+	if n.Sequence != ledger.AllSequences {
+		l.Sequence = &n.Sequence
+	}
+	if n.Cluster > 0 {
+		l.JobID = n.JobID()
+	}
+	return l
+}
