@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/gentype"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins that a kubeconfig may name
 	"k8s.io/client-go/rest"
@@ -39,7 +41,7 @@ const ExitInterrupted = 130
 
 // Commands are all commands for users.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{submitCommand(), logsCommand(), getOutputCommand()}
+	return []*cobra.Command{submitCommand(), logsCommand(), getOutputCommand(), nodesCommand(), graphCommand()}
 }
 
 // Connection holds the flags for the cluster, as in kubectl.
@@ -55,7 +57,9 @@ func (c *Connection) Flags(f *pflag.FlagSet) {
 // cluster is where the HTCJobs of a namespace are.
 type cluster struct {
 	namespace  string
+	resource   string // whose output is read
 	jobs       v1alpha1.Interface
+	workflows  *gentype.ClientWithList[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList]
 	configMaps typedcorev1.ConfigMapInterface
 	base       *url.URL
 	http       *http.Client
@@ -92,7 +96,7 @@ func (c *Connection) open(warnings io.Writer) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	jobs, err := v1alpha1.NewClientForHTTP(config, client)
+	objects, err := v1alpha1.NewClientForHTTP(config, client)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +106,7 @@ func (c *Connection) open(warnings io.Writer) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{namespace: namespace, jobs: jobs.HTCJobs(namespace), configMaps: core.ConfigMaps(namespace), base: base, http: client,
+	return &cluster{namespace: namespace, resource: v1alpha1.Resource, jobs: objects.HTCJobs(namespace), workflows: objects.Workflows(namespace), configMaps: core.ConfigMaps(namespace), base: base, http: client,
 		coming: delay{most: fetchTakes, warnings: warnings}}, nil
 }
 
@@ -144,7 +148,7 @@ func (c *cluster) output(ctx context.Context, name, what string, parameters url.
 }
 
 func (c *cluster) ask(ctx context.Context, name, what string, parameters url.Values) (*http.Response, error) {
-	u := c.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version, "namespaces", c.namespace, "htcjobs", name, what)
+	u := c.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version, "namespaces", c.namespace, c.resource, name, what)
 	u.RawQuery = parameters.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -193,14 +197,23 @@ func passing(err error) bool {
 
 // named is the HTCJob that an argument names, perhaps as kubectl prints it.
 func named(argument string) (string, error) {
+	return namedAs(argument, "an HTCJob", "htcjob", "htcjobs", "htcj")
+}
+
+// namedWorkflow is the HTCWorkflow that an argument names.
+func namedWorkflow(argument string) (string, error) {
+	return namedAs(argument, "an HTCWorkflow", "htcworkflow", "htcworkflows", "htcw")
+}
+
+func namedAs(argument, what string, kinds ...string) (string, error) {
 	kind, name, both := strings.Cut(argument, "/")
 	if !both {
 		name = argument
-	} else if kind, _, _ = strings.Cut(kind, "."); kind != "htcjob" && kind != "htcjobs" && kind != "htcj" {
-		return "", Usage{fmt.Errorf("%q: want the name of an HTCJob", argument)}
+	} else if kind, _, _ = strings.Cut(kind, "."); !slices.Contains(kinds, kind) {
+		return "", Usage{fmt.Errorf("%q: want the name of %s", argument, what)}
 	}
 	if name == "" || strings.Contains(name, "/") {
-		return "", Usage{fmt.Errorf("%q: want the name of an HTCJob", argument)}
+		return "", Usage{fmt.Errorf("%q: want the name of %s", argument, what)}
 	}
 	return name, nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
 // mostFollowed is how many jobs are followed at once.
@@ -22,16 +24,20 @@ func logsCommand() *cobra.Command {
 	var at Connection
 	var proc, tail, attempt int
 	var stderr, follow, all bool
+	var node nodeFlags
 	c := &cobra.Command{
 		Use:   "logs NAME",
-		Short: "Print the output of an HTCJob's job",
+		Short: "Print the output of an HTCJob's job, or of an HTCWorkflow's node",
 		Long: `Print what a job of an HTCJob has written: from where htcd keeps it when the job has ended, from the node
 when it runs. With --follow wait for it, and go on until the job has ended. With --all a line longer than 64 KiB is
 shown as several. A job that has variables of its own (items, itemsFrom, parameters) is named by them as well: with --all
 before each line, else on the standard error.
 
-Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole htcjob-user has.`,
-		Args: arguments(1, "the name of an HTCJob"),
+With --step or --failed NAME is an HTCWorkflow: --step simulate --sequence 17 shows one node, --failed all that have failed, one after
+the other, each line with the node before it. What a node has left is fetched when the rest of its DAG has ended, too.
+
+Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, which the ClusterRole htcjob-user has.`,
+		Args: arguments(1, "the name of an HTCJob or HTCWorkflow"),
 	}
 	at.Flags(c.Flags())
 	c.Flags().IntVarP(&proc, "proc", "p", 0, "`number` of the job, from 0")
@@ -40,8 +46,17 @@ Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole 
 	c.Flags().BoolVar(&stderr, "stderr", false, "its standard error instead of its standard output")
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "continue until the job has ended")
 	c.Flags().IntVar(&tail, "tail", -1, "only the last `lines` of the existing output; -1: all")
+	node.define(c.Flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		name, err := named(args[0])
+		ofNodes, err := node.given(cmd.Flags())
+		if err != nil {
+			return err
+		}
+		find := named
+		if ofNodes {
+			find = namedWorkflow
+		}
+		name, err := find(args[0])
 		if err != nil {
 			return err
 		}
@@ -52,8 +67,8 @@ Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole 
 		if err != nil {
 			return err
 		}
-		parameters := func(proc int) url.Values {
-			values := url.Values{"proc": {strconv.Itoa(proc)}, "attempt": {strconv.Itoa(attempt)}}
+		common := func() url.Values {
+			values := url.Values{"attempt": {strconv.Itoa(attempt)}}
 			if stderr {
 				values.Set("stream", "stderr")
 			}
@@ -63,6 +78,15 @@ Needs the right to get htcjobs/log of output.htc.cern.ch, which the ClusterRole 
 			if tail >= 0 {
 				values.Set("tailLines", strconv.Itoa(tail))
 			}
+			return values
+		}
+		if ofNodes {
+			where.resource = v1alpha1.WorkflowResource
+			return ended(cmd.Context(), where.nodeLogs(cmd.Context(), name, node, common, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+		}
+		parameters := func(proc int) url.Values {
+			values := common()
+			values.Set("proc", strconv.Itoa(proc))
 			return values
 		}
 		if !all {

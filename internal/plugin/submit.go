@@ -128,7 +128,7 @@ func read(file string, stdin io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// manifest is one HTCJob as it is to be sent.
+// manifest is one object as it stands in a file.
 type manifest struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        metav1.ObjectMeta `json:"metadata"`
@@ -137,12 +137,36 @@ type manifest struct {
 
 // split separates the HTCJobs of a file. Anything else in it is a mistake: its author would miss it.
 func split(text []byte) ([]manifest, error) {
-	var all []manifest
+	all, err := objects(text)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range all {
+		if !m.is(v1alpha1.Kind) {
+			return nil, fmt.Errorf("%s %s: only HTCJobs of %s can be submitted", m.APIVersion, m.Kind, v1alpha1.GroupVersion)
+		}
+		if m.Metadata.Name == "" && m.Metadata.GenerateName == "" {
+			return nil, errors.New("an HTCJob without metadata.name or metadata.generateName")
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("there is no HTCJob in it")
+	}
+	return all, nil
+}
+
+// is reports whether it is of that kind, of htcd.
+func (m manifest) is(kind string) bool {
+	return m.APIVersion == v1alpha1.GroupVersion.String() && m.Kind == kind
+}
+
+// objects separates the objects of a file, of whatever kind.
+func objects(text []byte) (all []manifest, err error) {
 	for documents := utilyaml.NewDocumentDecoder(io.NopCloser(bytes.NewReader(text))); ; {
 		document := make([]byte, len(text)+1)
 		n, err := documents.Read(document)
 		if errors.Is(err, io.EOF) {
-			break
+			return all, nil
 		}
 		if err != nil {
 			return nil, err
@@ -158,18 +182,8 @@ func split(text []byte) ([]manifest, error) {
 		if err := json.Unmarshal(object, &m); err != nil {
 			return nil, err
 		}
-		if m.APIVersion != v1alpha1.GroupVersion.String() || m.Kind != v1alpha1.Kind {
-			return nil, fmt.Errorf("%s %s: only HTCJobs of %s can be submitted", m.APIVersion, m.Kind, v1alpha1.GroupVersion)
-		}
-		if m.Metadata.Name == "" && m.Metadata.GenerateName == "" {
-			return nil, errors.New("an HTCJob without metadata.name or metadata.generateName")
-		}
 		all = append(all, m)
 	}
-	if len(all) == 0 {
-		return nil, errors.New("there is no HTCJob in it")
-	}
-	return all, nil
 }
 
 // before is the object before it is applied; nil if it does not exist or cannot be read.
