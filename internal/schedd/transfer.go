@@ -122,7 +122,7 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 	}
 	args = append(args, "-constraint", fmt.Sprintf("%s =?= %s && %s", attrFetch, mark, procs.Constraint()))
 	err = c.transfer(ctx, id, args, procs, dir)
-	if err == nil || len(procs.Numbers) > 1 {
+	if err == nil || len(procs.Numbers) > 1 || procs.DAG {
 		return err
 	}
 	return c.rest(ctx, id, args, procs, dir, err)
@@ -130,7 +130,10 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 
 // transfer runs condor_transfer_data. The ad may be edited again behind our back, so the kernel also confines its writes.
 func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs Procs, dir string) error {
-	timeout := min(c.o.Timeout+time.Duration(len(procs.Numbers))*timePerTransfer, max(c.o.Timeout, maxTransferTime))
+	timeout := max(c.o.Timeout, maxTransferTime)
+	if !procs.DAG {
+		timeout = min(c.o.Timeout+time.Duration(len(procs.Numbers))*timePerTransfer, timeout)
+	}
 	writes := []string{dir, "/dev/null"}
 	if id.CCache != "" {
 		writes = append(writes, id.CCache) // Kerberos keeps the schedd's ticket there

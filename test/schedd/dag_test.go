@@ -258,7 +258,7 @@ ln -s /etc/passwd .htcd-out; ln -s ../../../flow.dag link; rm -rf .htcd-pull; ln
 	for _, name := range []string{"x", "n/x", "1"} {
 		require.NoFileExists(t, filepath.Join(dir, name))
 	}
-	require.NotContains(t, read(t, dir, schedd.DAGDir(0), "token"), token)
+	require.NoFileExists(t, filepath.Join(dir, schedd.DAGDir(0), "token"), "a name of htcd's")
 }
 
 func TestAStepsNodesAreThrottled(t *testing.T) {
@@ -353,4 +353,52 @@ func TestADAGIsGivenFilesOfAnEarlierOne(t *testing.T) {
 	g.ended(0)
 	require.Equal(t, "A B C", strings.Join(strings.Fields(read(t, g.fetch(), schedd.DAGDir(0), "all")), " "))
 	require.False(t, slices.ContainsFunc(g.received(), func(e event) bool { return *e.Data.Exit != 0 }))
+}
+
+// It is not parallel: the schedd is everybody's.
+func TestADAGGoesOnWhenItsScheddWasKilled(t *testing.T) {
+	g := newGraph(t)
+	g.step("first", `sleep 2; echo "$RANDOM$RANDOM$$" >result`)
+	for range 20 {
+		g.node(schedd.DAGNode{})
+	}
+	last := g.step("last", `cat result >copy`)
+	last.Outputs, last.Pulls = []schedd.Output{{Path: "copy"}}, []schedd.Pull{{From: 0, Path: "result"}}
+	for n := range 20 {
+		g.node(schedd.DAGNode{Parents: []int{n}, Pulls: [][]int{{n}}})
+	}
+	g.submit()
+	for _, ended := range []int{1, 15} {
+		require.Eventually(t, func() bool {
+			n := 0
+			for _, j := range g.nodes() {
+				if j.Done() {
+					n++
+				}
+			}
+			return n >= ended
+		}, patience, 200*time.Millisecond)
+		restart(t)
+	}
+	nodes := g.ended(0)
+	require.Len(t, nodes, 40, "each once, see nodes")
+	dir := g.fetch()
+	for n := range 20 {
+		require.Equal(t, read(t, dir, schedd.DAGDir(n), "result"), read(t, dir, schedd.DAGDir(n+20), "copy"))
+	}
+}
+
+// restart kills the schedd and waits until it is there again.
+func restart(t *testing.T) {
+	t.Helper()
+	asked := filepath.Join(os.Getenv(tokensVariable), "asked")
+	require.NoError(t, os.WriteFile(filepath.Join(asked, "restart"), nil, 0o600))
+	var said []byte
+	require.Eventually(t, func() bool {
+		var err error
+		said, err = os.ReadFile(filepath.Join(asked, "answer"))
+		return err == nil && len(said) > 0
+	}, patience, 100*time.Millisecond)
+	require.Equal(t, "done", string(said))
+	require.NoError(t, os.Remove(filepath.Join(asked, "answer")))
 }

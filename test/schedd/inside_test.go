@@ -91,6 +91,15 @@ func inside() (int, error) {
 			args = append(args, a)
 		}
 	}
+	if err := os.Mkdir(filepath.Join(dir, "asked"), 0o777); err != nil {
+		return 1, err
+	}
+	if err := os.Chmod(filepath.Join(dir, "asked"), 0o777); err != nil {
+		return 1, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go restartSchedd(ctx, running, dir)
 	cmd := exec.Command(running.Bin("lab"), args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	err = cmd.Run()
@@ -112,4 +121,22 @@ func copyFile(to, from string) error {
 	}
 	_, err = io.Copy(out, in)
 	return errors.Join(err, out.Close())
+}
+
+// restartSchedd kills the schedd and starts it again, whenever a test inside has asked for it by a file. What came of it is in
+// another.
+func restartSchedd(ctx context.Context, l *lab.Lab, dir string) {
+	for ctx.Err() == nil {
+		time.Sleep(50 * time.Millisecond)
+		if os.Remove(filepath.Join(dir, "asked", "restart")) != nil {
+			continue
+		}
+		said := "done"
+		if err := errors.Join(l.Part("schedd").Kill(ctx), l.Part("schedd").Start(ctx)); err != nil {
+			said = err.Error()
+		}
+		if err := os.WriteFile(filepath.Join(dir, "asked", "answer"), []byte(said), 0o644); err != nil {
+			fmt.Fprintln(os.Stderr, "answer:", err)
+		}
+	}
 }
