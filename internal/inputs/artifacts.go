@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"strings"
 
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/jobsecrets"
@@ -40,7 +41,16 @@ func (b Bringer) addArtifact(ctx context.Context, r *Ready, job *v1alpha1.HTCJob
 		}
 		r.files = append(r.files, file{path: path.Join(shared, in.Name, f.Name), mode: 0o644, size: f.Size, open: open})
 	}
+	r.fetches = append(r.fetches, in.Name)
 	return nil
+}
+
+// Fetches says what Stage fetches from registries; empty: nothing.
+func (r *Ready) Fetches() string {
+	if len(r.fetches) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s: being fetched from the registry; all inputs together have %d KiB", strings.Join(r.fetches, ", "), r.bytes>>10)
 }
 
 // maxDockerConfig is the greatest size of credentials for registries, in bytes.

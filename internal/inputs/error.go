@@ -9,6 +9,7 @@ const (
 	ReasonConfigMapKeyNotFound = "ConfigMapKeyNotFound"
 	ReasonHTCJobNotFound       = "HTCJobNotFound"
 	ReasonHTCJobNotEnded       = "HTCJobNotEnded"
+	ReasonFetching             = "Fetching" // artifacts are on their way
 )
 
 // Waiting is an error of a source that may still appear.

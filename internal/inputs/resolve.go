@@ -55,6 +55,7 @@ type Ready struct {
 	shared   bool // there is a directory for all
 	bytes    int64
 	keepFree int64
+	fetches  []string // artifacts
 }
 
 // file is one that will be staged.

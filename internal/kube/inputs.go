@@ -51,12 +51,23 @@ func (c *Controller) stageInputs(ready *inputs.Ready, run *ledger.Run) error {
 	if ready == nil {
 		return nil
 	}
+	if what := ready.Fetches(); what != "" {
+		defer c.showFetch(run.Namespace+"/"+run.Name, what)()
+	}
 	digest, err := ready.Stage(run.TempDir)
 	if err != nil {
 		return errors.Join(c.inputsError(err), os.RemoveAll(run.TempDir))
 	}
 	run.InputsDigest = digest
 	return nil
+}
+
+// showFetch has the status say what is being fetched, until over is called.
+func (c *Controller) showFetch(key, what string) (over func()) {
+	before := c.memory.of(key).blockers[acting]
+	c.memory.wait(key, blocked(v1alpha1.ConditionInputsReady, inputs.ReasonFetching, what))
+	c.queue.Add(key)
+	return func() { c.memory.change(key, func(r *remembered) { r.blockers[acting] = before }) }
 }
 
 // stageAgain is stageInputs for a run whose intent is in the ledger. Inputs that were staged for it and are whole stay: what

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 
 	"github.com/rs/zerolog"
 
@@ -55,6 +56,7 @@ type Pusher struct {
 	Options
 	workers *fairqueue.Pool[string]
 	passes  passes
+	logins  logins
 }
 
 // New returns a Pusher; Run starts it.
@@ -67,7 +69,10 @@ func New(o Options) *Pusher {
 // Run pushes until ctx ends. Whatever that interrupts is pushed again.
 func (p *Pusher) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, p.Queue.ShutDown)()
+	var looking sync.WaitGroup
+	looking.Go(func() { p.lookOften(ctx) })
 	p.workers.Run(ctx)
+	looking.Wait()
 }
 
 // Waiting returns how many HTCJobs wait for a worker.
@@ -97,6 +102,7 @@ func (p *Pusher) Push(ctx context.Context, key string) {
 	default:
 		p.Observer.Passed(key, nil)
 		p.Queue.Forget(key)
+		p.logins.forget(key)
 	}
 }
 

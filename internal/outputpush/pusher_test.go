@@ -30,6 +30,7 @@ type world struct {
 	failing  map[string]error // by the beginning of a reference
 	before   func()           // called before a reference gets its meaning
 	gone     bool             // the HTCJob has been deleted
+	login    string           // of the HTCJob
 	inTheWay error            // of the last pass
 	told     []string         // why something can never be pushed
 }
@@ -52,7 +53,13 @@ func (w *world) credentials(context.Context, ledger.Run) ([][]byte, error) {
 	if w.gone {
 		return nil, ErrGone
 	}
-	return nil, nil
+	switch w.login {
+	case "":
+		return nil, nil
+	case "missing":
+		return nil, errors.New("there is no Secret")
+	}
+	return [][]byte{[]byte(w.login)}, nil
 }
 
 func (w *world) Push(_ context.Context, reference string, files []artifact.Upload, last func() error, _ ...[]byte) (artifact.Pushed, error) {
@@ -150,6 +157,42 @@ func TestEachProcsArtifactsArePushedOnce(t *testing.T) {
 		require.EqualValues(t, 1, written[0].Size)
 		return err
 	}))
+}
+
+func TestACorrectedLoginIsUsedBeforeTheBackOffEnds(t *testing.T) {
+	w := newWorld(t)
+	w.fetched(1, 1, "a", "r/m:v1")
+	w.failing["r"] = &artifact.Unusable{Reason: artifact.ReasonForbidden, Message: "denied"}
+	w.pass()
+	w.look(t.Context())
+	require.Zero(t, w.Queue.Len(), "it has no login")
+	for _, login := range []string{"missing", "wrong"} {
+		w.login = login
+		w.pass()
+		require.Error(t, w.inTheWay)
+		w.look(t.Context())
+		require.Zero(t, w.Queue.Len(), "nothing has changed")
+	}
+	w.login = "right"
+	w.look(t.Context())
+	require.Equal(t, 1, w.Queue.Len())
+	delete(w.failing, "r")
+	w.pass()
+	require.NoError(t, w.inTheWay)
+	w.login = "another"
+	w.look(t.Context())
+	require.Zero(t, w.Queue.Len(), "there is nothing left to push")
+}
+
+func TestNothingIsPushedAgainForOneThatWasDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.fetched(1, 1, "a", "r/m:v1")
+	w.failing["r"] = &artifact.Unusable{Reason: artifact.ReasonForbidden, Message: "denied"}
+	w.login = "wrong"
+	w.pass()
+	w.gone = true
+	w.look(t.Context())
+	require.Zero(t, w.Queue.Len())
 }
 
 func TestWhatFailsDelaysNothingElseAndIsTriedAgain(t *testing.T) {

@@ -59,7 +59,10 @@ func (p *Pusher) record(ctx context.Context, run ledger.Run, w ledger.Written) e
 
 // push pushes one artifact.
 func (p *Pusher) push(ctx context.Context, key string, run ledger.Run, w ledger.Written) (artifact.Pushed, error) {
-	configs, err := p.Credentials(ctx, run)
+	configs, digest, err := p.credentials(ctx, run)
+	if err != nil || len(configs) > 0 {
+		p.logins.use(key, digest)
+	}
 	if err != nil {
 		return artifact.Pushed{}, err
 	}

@@ -93,6 +93,8 @@ func TestTheFetchOfAnArtifactIsInterrupted(t *testing.T) {
 	r.slow.Store(true)
 	job := o.Create("killed", "head -c 26 model; wc -c <model\n", needs)
 	fetching(1)
+	fetched := o.Until("killed", "said to be fetched", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "Fetching" })
+	require.Equal(t, "model: being fetched from the registry; all inputs together have 1024 KiB", o.Condition(fetched, v1alpha1.ConditionInputsReady).Message)
 	o.killHtcd()
 	gone(1)
 	require.Equal(t, "0", o.SQL(fmt.Sprintf("SELECT count(*) FROM runs WHERE uid = '%s'", job.UID)), "nothing is recorded before everything is there")
@@ -100,6 +102,7 @@ func TestTheFetchOfAnArtifactIsInterrupted(t *testing.T) {
 	fetching(2)
 	r.slow.Store(false)
 	ended := o.Fetched("killed")
+	require.Equal(t, "True", string(o.Condition(ended, v1alpha1.ConditionInputsReady).Status))
 	require.Equal(t, fmt.Sprintf("%s%d\n", file[:26], len(file)), o.Output(ended, 0))
 	o.once(ended)
 
