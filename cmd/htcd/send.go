@@ -3,16 +3,19 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/output"
 )
 
 // sendCommand is run by a job when it has ended, if --ship-sender sent htcd with it.
 func sendCommand() *cobra.Command {
 	var o notify.SendOptions
+	node, stderr := notify.Node{Number: -1, Exit: -1}, ""
 	c := &cobra.Command{
 		Use:   "send --name NAME --namespace NAMESPACE --jobid CLUSTER.PROC --retcode CODE --url URL --token-file FILE",
 		Short: "Tell the operator that a job ended (run by the job itself)",
@@ -29,6 +32,13 @@ Exit codes:
 			if err := trustWithoutStore(); err != nil {
 				return fmt.Errorf("send: %w", err)
 			}
+			if o.Callback.Node = &node; node.Number < 0 {
+				o.Callback.Node = nil
+			}
+			if node.Exit < 0 {
+				node.Exit = o.Callback.Retcode
+			}
+			node.Stderr = endOf(stderr)
 			err := notify.Send(cmd.Context(), o)
 			if errors.Is(err, notify.ErrInvalid) {
 				return usageError{fmt.Errorf("send: %w", err)}
@@ -44,9 +54,26 @@ Exit codes:
 	f.StringVar(&o.Callback.Namespace, "namespace", "", "`NAMESPACE` of the HTCJob (required)")
 	f.StringVar(&o.Callback.JobID, "jobid", "", "the job's `CLUSTER.PROC` (required)")
 	f.IntVar(&o.Callback.Retcode, "retcode", -1, "the script's return `CODE`, 0 to 255 (required)")
+	f.IntVar(&node.Number, "node", -1, "`NUMBER` of the job in its workflow's DAG; --name is the workflow's then")
+	f.IntVar(&node.Exit, "exit", -1, "with --node, the `CODE` that the job ends with; the same as --retcode unless given")
+	f.StringVar(&stderr, "stderr-file", "", "with --node, `FILE` whose end is sent along")
 	f.StringVar(&o.URL, "url", "", "`URL` of the operator's receiver, such as http://host:port/cloudevents (required)")
 	f.StringVar(&o.TokenFile, "token-file", "", "`FILE` that holds the run's token (required)")
 	f.StringVar(&o.CAFile, "ca-file", "", "PEM `FILE` of the only authorities to trust; empty: the system's")
 	f.DurationVar(&o.Deadline, "deadline", time.Minute, "give up after this `TIME`")
 	return c
+}
+
+// endOf returns what is sent of a job's standard error. The event matters more: if it cannot be read, nothing is.
+func endOf(file string) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, err := output.Tail(f, 0, notify.MaxStderr)
+	if err != nil {
+		return ""
+	}
+	return text
 }

@@ -85,7 +85,9 @@ func TestADAGIsSettledWhenHTCondorHasConfirmedAllOfIt(t *testing.T) {
 	}
 	require.False(t, settled(), "all wait")
 	code := 0
-	end := func(n *Node) { n.Cluster, n.Status, n.ExitCode, n.Source = 92+n.Number, StatusSucceeded, &code, "callback" }
+	end := func(n *Node) {
+		n.Cluster, n.Status, n.ExitCode, n.Source = 92+n.Number, StatusSucceeded, &code, "callback"
+	}
 	set(t, l, map[int]func(*Node){0: end, 1: end, 2: end, 3: func(n *Node) { n.Status, n.Source = StatusFutile, "crosscheck" }})
 	require.False(t, settled(), "only callbacks have said so")
 	confirm := func(n *Node) { n.Source = "crosscheck" }

@@ -14,9 +14,6 @@ import (
 // keptStderrs is how many nodes of a DAG the end of the standard error is kept of: of a DAG whose 100,000 nodes all fail it would be 400 MB.
 const keptStderrs = 100
 
-// stderrBytes is the most that is kept of one, as the wrapper sends it.
-const stderrBytes = 4 << 10
-
 // Recorded is what became of a callback.
 type Recorded struct {
 	Run     ledger.Run
@@ -75,7 +72,7 @@ func runOf(tx *ledger.Tx, c notify.Callback, tokenHash []byte) (ledger.Run, erro
 func shortened(tx *ledger.Tx, run ledger.Run, c notify.Callback) (notify.Callback, error) {
 	node := *c.Node
 	c.Node = &node
-	if node.Stderr = output.End(node.Stderr, 0, stderrBytes); node.Stderr == "" {
+	if node.Stderr = output.End(node.Stderr, 0, notify.MaxStderr); node.Stderr == "" {
 		return c, nil
 	}
 	kept, err := tx.KeptStderrs(run.UID, run.Attempt)

@@ -46,10 +46,12 @@ type data struct {
 	Stderr    string          `json:"stderr,omitempty"`
 }
 
+// MaxStderr is how many bytes of the end of its standard error a node reports.
+const MaxStderr = 4 << 10
+
 const (
 	maxRetcode = 255
-	maxStderr  = 4 << 10 // bytes of its end that are kept
-	maxName    = 253     // checked separately: {0,251} in the expression takes 0.2 MB
+	maxName    = 253 // checked separately: {0,251} in the expression takes 0.2 MB
 )
 
 var (
@@ -153,8 +155,8 @@ func decodeData(raw []byte) (Callback, error) {
 
 // tail returns the end of a job's standard error as far as it is kept.
 func tail(stderr string) string {
-	if len(stderr) > maxStderr {
-		stderr = strings.ToValidUTF8(stderr[len(stderr)-maxStderr:], "")
+	if len(stderr) > MaxStderr {
+		stderr = strings.ToValidUTF8(stderr[len(stderr)-MaxStderr:], "")
 	}
 	return stderr
 }

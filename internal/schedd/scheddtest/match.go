@@ -40,6 +40,9 @@ func ad(j schedd.Job) classad.Ad {
 	if t := j.Tag; t.UID != "" {
 		a = append(a, s("HTCJobUID", t.UID), n("HTCJobAttempt", t.Attempt), s("HTCJobNamespace", t.Namespace), s("HTCJobName", t.Name))
 	}
+	if t := j.Node; t.UID != "" {
+		a = append(a, s("HTCWorkflowUID", t.UID), n("HTCWorkflowDAG", t.DAG), n("HTCNode", t.Number))
+	}
 	return a
 }
 

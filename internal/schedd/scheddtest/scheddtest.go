@@ -278,6 +278,16 @@ func (s *Schedd) History(ctx context.Context, _ schedd.Identity, constraint stri
 	})
 }
 
+// QueueNodes is Queue: the Node of a job is what Put gave it.
+func (s *Schedd) QueueNodes(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+	return s.Queue(ctx, id, constraint, fn)
+}
+
+// HistoryNodes is History for nodes.
+func (s *Schedd) HistoryNodes(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
+	return s.History(ctx, id, constraint, b, fn)
+}
+
 // Robot is the account of an identity that names no other.
 const Robot = "robot"
 
