@@ -159,11 +159,10 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 		if err := c.write(ctx, k, history, at); err != nil {
 			return err
 		}
-		if history && k.ended() && k.waits() && len(k.unread) == 0 && c.missedBefore(k.dag, at) {
+		if history && k.ended() && k.waits() && len(k.unread) == 0 {
 			if err := c.conclude(ctx, k.dag, at); err != nil {
 				return err
 			}
-			c.Observer.Changed(run)
 		}
 	}
 	return nil

@@ -56,8 +56,17 @@ func (d dag) verdicts(at time.Time) (first *ledger.Verdict, rest ledger.Verdict)
 	return nil, rest
 }
 
-// conclude gives the verdicts.
+// conclude gives the verdicts on the nodes of an ended DAG of which queue and history showed no job, once it is known what became of the others.
 func (c *Checker) conclude(ctx context.Context, d dag, at time.Time) error {
+	var open []ledger.Node
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		open, err = tx.Nodes(d.run.UID, d.run.Attempt, ledger.NodeFilter{Unconfirmed: true, Limit: 1})
+		return err
+	})
+	if err != nil || len(open) > 0 || !c.missedBefore(d, at) {
+		return err
+	}
+	defer c.Observer.Changed(d.run)
 	first, rest := d.verdicts(at)
 	if first != nil {
 		err := c.eachPage(ctx, func(tx *ledger.Tx) (int, error) {
