@@ -80,6 +80,7 @@ func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all compar
 	if len(gone) == 0 {
 		return nil
 	}
+	bound.Enough = all.seen
 	if err := c.Schedd.History(ctx, id, constraint(gone), bound, all.hearer("condor_history", at, taken)); err != nil {
 		return fmt.Errorf("cross-check history: %w", err)
 	}

@@ -59,6 +59,16 @@ func (all comparisons) of(j schedd.Job) *comparison {
 	return all[KeyOfJob(j)]
 }
 
+// seen reports whether the ads of all procs have been seen.
+func (all comparisons) seen() bool {
+	for _, k := range all {
+		if k.unseen() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // unseen returns the number of procs whose ads have not been seen yet.
 func (k *comparison) unseen() int { return len(k.rows) + len(k.unchanged) }
 

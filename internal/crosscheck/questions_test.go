@@ -1,7 +1,7 @@
 package crosscheck
 
 import (
-	"strconv"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +22,7 @@ func TestAQuestionIsForSoManyJobsAtMost(t *testing.T) {
 		want []string
 	}{
 		"none":                          {nil, nil},
+		"many, far from each other":     {append(runs(1, 30, 1), runs(900, 30, 1)...), []string{schedd.ClusterConstraint(append(numbers(1, 30), numbers(900, 929)...)...)}},
 		"few":                           {runs(7, 2, 3), []string{schedd.Tagged + " && member(ClusterId, {7,8})"}},
 		"as many as one question takes": {runs(7, 1, procsAtOnce), []string{schedd.Tagged + " && member(ClusterId, {7})"}},
 		"one HTCJob of more": {runs(7, 1, 2*procsAtOnce), []string{
@@ -30,26 +31,25 @@ func TestAQuestionIsForSoManyJobsAtMost(t *testing.T) {
 		}},
 		"300,000 jobs in 3,000 HTCJobs, and two large ones": {append(runs(11, 3000, 100), runs(9, 2, 30_000)...), []string{
 			schedd.Tagged + " && member(ClusterId, {9})",
-			schedd.Tagged + " && " + named(10, 210),
-			schedd.Tagged + " && " + named(211, 710), schedd.Tagged + " && " + named(711, 1210), schedd.Tagged + " && " + named(1211, 1710),
-			schedd.Tagged + " && " + named(1711, 2210), schedd.Tagged + " && " + named(2211, 2710), schedd.Tagged + " && " + named(2711, 3010),
+			between(10, 210),
+			between(211, 710), between(711, 1210), between(1211, 1710),
+			between(1711, 2210), between(2211, 2710), between(2711, 3010),
 		}},
 		"of very many HTCJobs none is named": {runs(1, procsAtOnce+1, 1), []string{
-			schedd.Tagged + " && ClusterId >= 1 && ClusterId <= 50000", schedd.Tagged + " && member(ClusterId, {50001})",
+			between(1, 50000), schedd.Tagged + " && member(ClusterId, {50001})",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, questions(c.runs)) })
 	}
 }
 
-// named returns the constraint that names each cluster.
-func named(from, to int) string {
-	text := "member(ClusterId, {"
+func numbers(from, to int) (all []int) {
 	for i := from; i <= to; i++ {
-		text += strconv.Itoa(i)
-		if i < to {
-			text += ","
-		}
+		all = append(all, i)
 	}
-	return text + "})"
+	return all
+}
+
+func between(from, to int) string {
+	return fmt.Sprintf("%s && ClusterId >= %d && ClusterId <= %d", schedd.Tagged, from, to)
 }

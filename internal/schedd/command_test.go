@@ -120,7 +120,7 @@ func TestCommandLines(t *testing.T) {
 		"submit": {func() error { _, err := client.Submit(t.Context(), Identity{}, dir); return err }, "-name schedd.test -pool pool.test -spool -terse job.sub in " + dir},
 		"queue":  {func() error { return client.Queue(t.Context(), Identity{}, "A == 1", none) }, "-name schedd.test -pool pool.test -allusers -json -attributes " + Projection + " -constraint A == 1 in /"},
 		"history": {func() error {
-			return client.History(t.Context(), Identity{}, "A == 1", HistoryBounds{2, 3, "4.5"}, none)
+			return client.History(t.Context(), Identity{}, "A == 1", HistoryBounds{Limit: 2, ScanLimit: 3, Since: "4.5"}, none)
 		}, "-name schedd.test -pool pool.test -backwards -json -attributes " + Projection + " -constraint A == 1 -since 4.5 -limit 2 -scanlimit 3 in /"},
 		"remove": {func() error { return client.Remove(t.Context(), Identity{}, "A == 1", " because\nof it ") }, "-name schedd.test -pool pool.test -constraint A == 1 -reason because of it in /"},
 		"hold": {func() error {

@@ -14,6 +14,11 @@ type HistoryBounds struct {
 	Limit     int    // stop after this many matches; 0: no limit
 	ScanLimit int    // look at no more than this many ads; 0: no limit
 	Since     string // stop before this ad, "cluster.proc", or before the first that matches this expression
+
+	// Enough reports whether every job that is looked for has been seen. With it all jobs come with their reasons, from one reading of
+	// the history; only if it reports false, the history is read again, for those whose reasons are too long to be requested. nil: jobs
+	// come without reasons, see ErrReasons.
+	Enough func() bool
 }
 
 // History calls fn for every matching job that left the queue, for some perhaps twice, usually the last to leave first. It
@@ -29,16 +34,32 @@ func (c *Client) history(ctx context.Context, id Identity, q question, b History
 		return err
 	}
 	q.command = command{name: "condor_history", args: args, id: id, timeout: c.o.Timeout}
-	if c.longLines.at(id.Endpoint) {
+	if b.Enough == nil {
+		return c.left(ctx, q, b, fn)
+	}
+	err = c.left(ctx, q.explained(), b, func(j Job) error {
+		j.Reasoned = true
+		return fn(j)
+	})
+	if err != nil || b.Enough() {
+		return err
+	}
+	q.constraint = both(q.constraint, "!("+small(reasons)+")")
+	return c.left(ctx, q, b, func(j Job) error { return fn(j.unexplained()) })
+}
+
+// left asks within the bounds.
+func (c *Client) left(ctx context.Context, q question, b HistoryBounds, fn func(Job) error) error {
+	if c.longLines.at(q.id.Endpoint) {
 		return c.forwards(ctx, q, b, fn)
 	}
-	err = c.answer(ctx, q.backwards(b), fn)
-	if KindOf(err) != Timeout || ctx.Err() != nil || c.Answers(ctx, id) != nil || !c.short(ctx, q) {
+	err := c.answer(ctx, q.backwards(b), fn)
+	if KindOf(err) != Timeout || ctx.Err() != nil || c.Answers(ctx, q.id) != nil || !c.short(ctx, q) {
 		return err
 	}
 	// The schedd answers, but it reads its history from the end in blocks, and copies the partial line with every block: a
 	// line of 17 MB, which a job's owner can cause, takes minutes. From the beginning it takes a second.
-	c.longLines.note(id.Endpoint)
+	c.longLines.note(q.id.Endpoint)
 	return c.forwards(ctx, q, b, fn)
 }
 

@@ -17,14 +17,34 @@ type question struct {
 	limits     []string // -limit and the like: how many of the matching jobs
 	bounds     []string // -since: where to stop, whatever is requested
 	nodes      bool     // of DAGs, whose tag is another
+	reasons    bool     // the jobs' reasons are requested with the rest
+}
+
+// explained asks for the reasons, too, and only about jobs that have no long one.
+func (q question) explained() question {
+	q.constraint = both(q.constraint, small(reasons))
+	q.reasons = true
+	return q
+}
+
+// both joins two constraints, the first of which is evaluated first; either may be empty.
+func both(first, second string) string {
+	if first == "" || second == "" {
+		return first + second
+	}
+	return "(" + first + ") && (" + second + ")"
 }
 
 // fields returns what is requested of the jobs.
 func (q question) fields() map[string]func(*Job, classad.Value) {
+	of := fields
 	if q.nodes {
-		return nodeFields
+		of = nodeFields
 	}
-	return fields
+	if q.reasons {
+		return withMore(of, reasons)
+	}
+	return of
 }
 
 // about returns the command line for some attributes of the jobs that match all constraints.
@@ -80,7 +100,9 @@ func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) err
 }
 
 const (
-	reasonsAtOnce = 500
+	// reasonsAtOnce is how many jobs' reasons are requested together: their numbers take at most 70 KB of the command line, and
+	// each question has the schedd look through its queue, or its history.
+	reasonsAtOnce = 5000
 	// maxText is the maximum length of an attribute's text, in bytes: the schedd omits longer ones.
 	maxText = 4 << 10
 
@@ -90,14 +112,17 @@ const (
 // reasons requests the reasons of some jobs.
 func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Job) error) error {
 	left := map[jobNumber]Job{}
-	var clusters, procs []string
+	var clusters, procs, states []string
 	for _, j := range jobs {
 		left[j.number()] = j
 		clusters = append(clusters, strconv.Itoa(j.Cluster))
 		procs = append(procs, strconv.Itoa(j.Proc))
+		states = append(states, strconv.Itoa(int(j.Status)))
 	}
-	ofCluster, ofProc := anyOf("ClusterId", clusters), anyOf("ProcId", procs)
-	cmd := q.about("ClusterId,ProcId,JobStatus,"+attributes(reasons), ofCluster, ofProc, small(reasons))
+	// What is cheap and true of few comes first: the schedd evaluates this for every job in its queue.
+	these := strings.Join([]string{anyOf("JobStatus", states), anyOf("ClusterId", clusters), anyOf("ProcId", procs)}, " && ")
+	q.constraint = both(these, q.constraint)
+	cmd := q.about("ClusterId,ProcId,JobStatus,"+attributes(reasons), small(reasons))
 	err := c.ask(ctx, cmd, func(said Job) error {
 		j, asked := left[said.number()]
 		if !asked {
@@ -114,16 +139,21 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Jo
 		return nil
 	}
 	// A job that has since left the queue is not in this answer: the history, which is asked after the queue, has its reasons.
-	cmd = q.about("ClusterId,ProcId,JobStatus", ofCluster, ofProc)
+	cmd = q.about("ClusterId,ProcId,JobStatus")
 	return c.ask(ctx, cmd, func(there Job) error {
 		j, silent := left[there.number()]
 		if !silent {
 			return nil
 		}
 		delete(left, there.number())
-		j.HoldReason, j.LastHoldReason, j.RemoveReason, j.Reasoned = noReason, noReason, noReason, true
-		return fn(j)
+		return fn(j.unexplained())
 	})
+}
+
+// unexplained returns the job as one whose reasons are too long to be requested.
+func (j Job) unexplained() Job {
+	j.HoldReason, j.LastHoldReason, j.RemoveReason, j.Reasoned = noReason, noReason, noReason, true
+	return j
 }
 
 // anyOf matches jobs whose attribute has one of the values.
