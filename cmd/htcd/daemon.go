@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/metrics"
@@ -155,8 +154,9 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	watching, stopWatching := context.WithCancel(context.WithoutCancel(ctx))
 	var watch, parts errgroup.Group
 	watch.Go(func() error { informer.RunWithContext(watching); return nil })
+	watch.Go(func() error { loop.workflowInformer.RunWithContext(watching); return nil })
 	watch.Go(func() error { loop.pools.Run(watching); return nil })
-	watch.Go(func() error { return loop.secrets.Run(watching, controller.SecretChanged, controller.SecretTouched) })
+	watch.Go(func() error { return loop.secrets.Run(watching, loop.SecretChanged, controller.SecretTouched) })
 	defer func() { stopWatching(); err = errors.Join(err, watch.Wait()) }()
 
 	ctx, stop := context.WithCancel(ctx)
@@ -182,8 +182,9 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		}
 		return loop.poolControl.Run(ctx)
 	})
+	part("workflows", func() error { return d.runWorkflows(ctx, loop) })
 	part("receiver", func() error {
-		receiver := notify.NewReceiver(controller, notify.Options{Answered: d.counts.Callback}, d.log)
+		receiver := notify.NewReceiver(loop, notify.Options{Answered: d.counts.Callback}, d.log)
 		return serve(ctx, notify.NewServer(d.withCredentials(receiver, loop), d.log), listener, d.o.ShutdownTimeout)
 	})
 	if outputs != nil {
@@ -192,7 +193,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	part("control", func() error {
 		return serve(ctx, controlServer(ctx, controller, informer.HasSynced), control, d.o.ShutdownTimeout)
 	})
-	part("cross-check", func() error { return d.crosscheck(ctx, informer.HasSynced, controller) })
+	part("cross-check", func() error { return d.crosscheck(ctx, informer.HasSynced, loop) })
 	part("ledger", func() error { return watched.wait(ctx) })
 	part("readiness", func() error { return d.beReady(ctx, informer, watched) })
 	d.log.Info().Str("receiver", listener.Addr().String()).Str("ledger", d.o.ledgerFile()).Msg("working")
@@ -279,7 +280,7 @@ func (d *daemon) quarantine(why error) error {
 
 // crosscheck asks the schedds at the start, then on schedule, and in between about jobs in their queues. If a pass is
 // still running for a schedd, the next one omits it, so that none waits for another.
-func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Controller) error {
+func (d *daemon) crosscheck(ctx context.Context, synced func() bool, l *loop) error {
 	pass := func(name string, ask func(context.Context) error) {
 		began := time.Now()
 		if err := ask(ctx); err != nil && ctx.Err() == nil {
@@ -289,14 +290,14 @@ func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Con
 		d.log.Debug().Str("pass", name).Dur("took", time.Since(began)).Msg("pass")
 	}
 	timer := cron.New()
-	if _, err := timer.AddJob(d.o.ReconcileSchedule, cron.FuncJob(func() { pass("crosscheck", c.Crosscheck) })); err != nil {
+	if _, err := timer.AddJob(d.o.ReconcileSchedule, cron.FuncJob(func() { pass("crosscheck", l.Crosscheck) })); err != nil {
 		return err
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced) {
 		return nil
 	}
 	var passes sync.WaitGroup
-	passes.Go(func() { pass("crosscheck", c.Crosscheck) })
+	passes.Go(func() { pass("crosscheck", l.Crosscheck) })
 	timer.Start()
 	tick := time.NewTicker(d.o.Refresh)
 	defer tick.Stop()
@@ -307,7 +308,7 @@ func (d *daemon) crosscheck(ctx context.Context, synced func() bool, c *kube.Con
 			passes.Wait()
 			return nil
 		case <-tick.C:
-			passes.Go(func() { pass("refresh", c.Refresh) })
+			passes.Go(func() { pass("refresh", l.Refresh) })
 		}
 	}
 }

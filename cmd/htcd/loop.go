@@ -26,6 +26,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/token"
 	"htc.cern.ch/htcd/internal/secrets"
 	"htc.cern.ch/htcd/internal/site"
+	"htc.cern.ch/htcd/internal/workflow"
 )
 
 // loop is the control loop over a ledger, with its parts: what htcd run and htcd reconcile share. Nothing in it watches
@@ -40,6 +41,9 @@ type loop struct {
 	jobSecrets  *jobsecrets.Reader
 	condor      *schedd.Client
 	close       func() error
+
+	workflows        *workflow.Controller
+	workflowInformer cache.SharedIndexInformer
 }
 
 // proofs keeps tickets and tokens until it is closed.
@@ -127,7 +131,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
 		Pools: l.pools, LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
 		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
-		Events: apiserver.Events{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
+		Events: apiserver.Events[*v1alpha1.HTCJob]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: condor,
 		Credentials: l.credentials, Secrets: l.secrets,
 		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
@@ -137,6 +141,9 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	if err != nil {
 		_ = l.close() // nothing has started
 		return nil, err
+	}
+	if err := d.newWorkflows(l, site, book, scheme, broadcaster); err != nil {
+		return nil, errors.Join(err, l.close())
 	}
 	l.poolControl = d.newPoolControl(l, book)
 	return l, nil

@@ -1,5 +1,5 @@
-// Package apiserver writes to the apiserver what package kube decides: finalizers, statuses and Events of HTCJobs.
+// Package apiserver writes to the apiserver what packages kube and workflow decide: finalizers, statuses and Events.
 //
-//	htcjobs.go  HTCJobs, each request bound to one object by its UID
+//	objects.go  finalizers and statuses, each request bound to one object by its UID
 //	events.go   Events, a few at a time
 package apiserver

@@ -5,21 +5,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/lifecycle"
 )
 
-// Events records what happened to an HTCJob with client-go's recorder.
-type Events struct{ Recorder events.EventRecorder }
+// Events records what happened to objects of one kind with client-go's recorder.
+type Events[O runtime.Object] struct{ Recorder events.EventRecorder }
 
-func (e Events) Normal(job *v1alpha1.HTCJob, reason, message string) {
-	e.Recorder.Eventf(job, nil, corev1.EventTypeNormal, reason, "Run", "%s", lifecycle.Shorten(message, lifecycle.MaxNote))
+func (e Events[O]) Normal(object O, reason, message string) {
+	e.Recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, "Run", "%s", lifecycle.Shorten(message, lifecycle.MaxNote))
 }
 
-func (e Events) Warning(job *v1alpha1.HTCJob, reason, message string) {
-	e.Recorder.Eventf(job, nil, corev1.EventTypeWarning, reason, "Run", "%s", lifecycle.Shorten(message, lifecycle.MaxNote))
+func (e Events[O]) Warning(object O, reason, message string) {
+	e.Recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, "Run", "%s", lifecycle.Shorten(message, lifecycle.MaxNote))
 }
 
 // eventsAtOnce is how many Events are written at the same time. client-go's broadcaster would write all of a burst at once

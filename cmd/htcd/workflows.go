@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+
+	"htc.cern.ch/htcd/internal/apiserver"
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/nodes"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/site"
+	"htc.cern.ch/htcd/internal/workflow"
+)
+
+// workflowSchedd is HTCondor as the HTCJobs' controller asks it, and the questions about nodes besides.
+type workflowSchedd struct {
+	backend.Schedd
+	nodeSchedd
+}
+
+type nodeSchedd = nodes.Schedd
+
+// nodeStore holds the output of workflows. It is not that of HTCJobs, which may have the same names.
+func (o Options) nodeStore() output.Store {
+	if o.store().Root == "" {
+		return output.Store{}
+	}
+	return output.Store{Root: filepath.Join(o.Data, "workflows")}
+}
+
+// newWorkflows adds the controller of HTCWorkflows to a loop.
+func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger, scheme *runtime.Scheme, broadcaster events.EventBroadcaster) (err error) {
+	l.workflowInformer = d.jobs.NewWorkflowInformer(d.o.Namespace, d.o.Resync, func(error) {})
+	l.workflows, err = workflow.New(workflow.Options{
+		Site: s, Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
+		Workers: d.o.Workers, Actors: d.o.Submitters,
+		Output: d.o.nodeStore(), KeepFree: d.o.KeepFree.Value(),
+		Informer: l.workflowInformer, Objects: apiserver.HTCWorkflows{Client: d.jobs},
+		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
+		Ledger: book, Schedd: workflowSchedd{l.controller.Schedds(), l.condor}, Answering: l.controller.Schedds(), Keeper: l.controller.Keeper(),
+		Pools: l.pools, Credentials: l.credentials, ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
+		Observer: d.counts,
+		Log:      d.log.With().Str("component", "workflow").Logger(), Now: time.Now,
+	})
+	return err
+}
+
+// runWorkflows works until ctx ends.
+func (d *daemon) runWorkflows(ctx context.Context, l *loop) error {
+	if !cache.WaitForCacheSync(ctx.Done(), l.pools.HasSynced) {
+		return nil
+	}
+	return l.workflows.Run(ctx)
+}
+
+// Record implements notify.Recorder.
+func (l *loop) Record(ctx context.Context, c notify.Callback, tokenHash []byte) error {
+	if c.Node != nil {
+		return l.workflows.Record(ctx, c, tokenHash)
+	}
+	return l.controller.Record(ctx, c, tokenHash)
+}
+
+// Crosscheck asks about everything whose end HTCondor has not confirmed.
+func (l *loop) Crosscheck(ctx context.Context) error {
+	return errors.Join(l.controller.Crosscheck(ctx), l.workflows.Crosscheck(ctx))
+}
+
+// Refresh asks only the queues.
+func (l *loop) Refresh(ctx context.Context) error {
+	return errors.Join(l.controller.Refresh(ctx), l.workflows.Refresh(ctx))
+}
+
+// SecretChanged continues with what waits for credentials.
+func (l *loop) SecretChanged(namespace string) {
+	l.controller.SecretChanged(namespace)
+	l.workflows.Turned()
+}

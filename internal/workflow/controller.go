@@ -1,0 +1,222 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/keymutex"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/fairqueue"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/nodes"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/pool"
+	"htc.cern.ch/htcd/internal/recovery"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
+	"htc.cern.ch/htcd/internal/site"
+)
+
+// Options are the parts of a Controller.
+type Options struct {
+	Site        site.Site
+	Namespace   string       // the one the informer watches; empty: all
+	Staging     string       // has a subdirectory for every run
+	Workers     int          // workflows synced in parallel
+	Actors      int          // actions in parallel at each schedd
+	Output      output.Store // where the output of nodes is kept; not fetched if it has no root
+	KeepFree    int64        // bytes to leave free on the volume of Output; 0: see output.Reserve
+	Informer    cache.SharedIndexInformer
+	Objects     Objects
+	Events      Events
+	Ledger      Ledger
+	Schedd      Schedd
+	Answering   *backend.Answering // whether schedds answer
+	Keeper      *backend.Keeper
+	Pools       pool.Known // nil: there are no HTCPools
+	Credentials backend.Credentials
+	ConfigMaps  inputs.ConfigMaps
+	Observer    Observer // for metrics
+	Log         zerolog.Logger
+	Now         func() time.Time
+}
+
+// Schedd is the part of HTCondor that workflows use.
+type Schedd interface {
+	backend.Schedd
+	nodes.Schedd
+}
+
+// Ledger stores runs and nodes.
+type Ledger interface {
+	Read(ctx context.Context, fn func(*ledger.Tx) error) error
+	Write(ctx context.Context, fn func(*ledger.Tx) error) error
+}
+
+// Objects changes HTCWorkflows in the apiserver.
+type Objects interface {
+	// AddFinalizer returns the object as it is in the apiserver now, never from a cache.
+	AddFinalizer(ctx context.Context, w *v1alpha1.HTCWorkflow) (*v1alpha1.HTCWorkflow, error)
+	RemoveFinalizer(ctx context.Context, w *v1alpha1.HTCWorkflow) error
+	SetStatus(ctx context.Context, w *v1alpha1.HTCWorkflow, status v1alpha1.HTCWorkflowStatus) (*v1alpha1.HTCWorkflow, error)
+	// Delete deletes exactly the given version of the object; it is a conflict if the object has changed since.
+	Delete(ctx context.Context, w *v1alpha1.HTCWorkflow) error
+	// Exists asks the apiserver whether the object with that UID is still there.
+	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
+}
+
+// Events tells the user what happened to a workflow.
+type Events interface {
+	Normal(w *v1alpha1.HTCWorkflow, reason, message string)
+	Warning(w *v1alpha1.HTCWorkflow, reason, message string)
+}
+
+// Observer is notified of what happens, for metrics. Its methods are called by several goroutines and must not block.
+type Observer interface {
+	// Repaired: something unnoticed or interrupted was put right.
+	Repaired(crosscheck.Repair)
+}
+
+// Controller turns HTCWorkflows into DAGs and keeps their status up to date.
+type Controller struct {
+	Options
+	cache    cache.MutationCache // the informer's, plus our own writes it has not seen yet
+	queue    fairqueue.Queue
+	actions  fairqueue.Queue
+	fetches  fairqueue.Queue
+	checks   fairqueue.Queue // keys of workflows whose DAGs HTCondor is to be asked about soon
+	actors   *fairqueue.Pool[schedd.Endpoint]
+	fetchers *fairqueue.Pool[schedd.Endpoint]
+	checkers *fairqueue.Pool[schedd.Endpoint]
+	syncing  keymutex.KeyMutex // held while one worker reads the ledger and writes the status of a workflow
+	memory   memory
+	pools    pool.Chooser
+	chooser  *backend.Chooser
+	several  *backend.Several
+	limits   backend.Limits
+	tries    recovery.Tries
+	absences recovery.Absences
+	sender   *sending.Sender
+	dags     *crosscheck.Checker // of DAGMan's own jobs
+	nodes    *nodes.Checker
+}
+
+// Back-off after failures, per workflow.
+const (
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+)
+
+// New returns a controller; Run starts it.
+func New(o Options) (*Controller, error) {
+	limiter := func() workqueue.TypedRateLimiter[string] {
+		return workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)
+	}
+	c := &Controller{
+		Options: o, syncing: keymutex.NewHashed(64),
+		cache:   cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
+		queue:   fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)),
+		actions: fairqueue.New(limiter()),
+		fetches: fairqueue.New(limiter()),
+		checks:  fairqueue.New(limiter()),
+	}
+	at := func(queue fairqueue.Queue, size int, serve func(context.Context, string)) *fairqueue.Pool[schedd.Endpoint] {
+		return &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: size, Backend: c.backendOf, Serve: fairqueue.Each(serve)}
+	}
+	c.actors, c.fetchers, c.checkers = at(c.actions, o.Actors, c.actOne), at(c.fetches, 1, c.fetchOne), at(c.checks, 1, c.checkOne)
+	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
+	c.chooser = &backend.Chooser{Schedd: o.Schedd, Credentials: o.Credentials}
+	c.several = &backend.Several{Schedd: o.Answering, Credentials: o.Credentials, Limits: &c.limits, Open: c.openJobs, Now: o.Now}
+	owners := backend.Owners{Schedd: o.Schedd, Credentials: o.Credentials}
+	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
+	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.Accounts, Now: o.Now, Observer: followed{c}}
+	c.sender = &sending.Sender{
+		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Owners: owners,
+		Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
+		Newest: c.dags.NewestKnown, NewestNow: c.dags.NewestHistory,
+		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
+	}
+	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
+		return nil, fmt.Errorf("watch HTCWorkflows: %w", err)
+	}
+	return c, nil
+}
+
+// events queues what the informer reports.
+func (c *Controller) events() cache.ResourceEventHandler {
+	enqueue := func(object any) {
+		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+			c.queue.Add(key)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{AddFunc: enqueue, UpdateFunc: func(_, now any) { enqueue(now) }, DeleteFunc: enqueue}
+}
+
+// Run works until ctx ends, then finishes what is in flight: a shutdown interrupts no condor_submit. The caller bounds
+// that time. The informer must be running.
+func (c *Controller) Run(ctx context.Context) error {
+	if !cache.WaitForCacheSync(ctx.Done(), c.Informer.HasSynced) {
+		return nil
+	}
+	if err := c.resume(ctx); err != nil {
+		return err
+	}
+	work := context.WithoutCancel(ctx)
+	var group errgroup.Group
+	for range c.Workers {
+		group.Go(func() error { c.drain(work); return nil })
+	}
+	for _, workers := range []*fairqueue.Pool[schedd.Endpoint]{c.actors, c.fetchers, c.checkers} {
+		group.Go(func() error { workers.Run(work); return nil })
+	}
+	<-ctx.Done()
+	for _, queue := range []fairqueue.Queue{c.queue, c.actions, c.fetches, c.checks} {
+		queue.ShutDown()
+	}
+	return group.Wait()
+}
+
+// resume queues every workflow that the ledger knows: one that vanished while htcd was away causes no event.
+func (c *Controller) resume(ctx context.Context) error {
+	var runs []ledger.Run
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		runs, err = tx.Runs(ledger.RunFilter{Kind: ledger.Workflows})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list DAGs: %w", err)
+	}
+	for _, run := range runs {
+		if c.Namespace == "" || run.Namespace == c.Namespace {
+			c.queue.Add(keyOf(run))
+			c.fetches.Add(keyOf(run))
+		}
+	}
+	return nil
+}
+
+func keyOf(run ledger.Run) string { return run.Namespace + "/" + run.Name }
+
+// drain runs one worker of the sync queue.
+func (c *Controller) drain(ctx context.Context) {
+	for {
+		key, shutdown := c.queue.Get()
+		if shutdown {
+			return
+		}
+		if !c.queue.ShuttingDown() {
+			c.syncOne(ctx, key)
+		}
+		c.queue.Done(key)
+	}
+}

@@ -1,0 +1,282 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/graph"
+	"htc.cern.ch/htcd/internal/items"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/pool"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/site"
+)
+
+// plannedDAG is a DAG before it is sent.
+type plannedDAG struct {
+	graph     *graph.Graph
+	level     int
+	steps     []int // those that have nodes, by their numbers in graph
+	nodes     []graph.Node
+	items     []string // of all sequences; none if they have no variables
+	digest    string   // of the table that the items are from
+	sequences []int    // those that go on
+}
+
+// planDAG says what the DAG of a level consists of. Its errors of kind schedd.Refused are about the spec.
+func (c *Controller) planDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, level int, recorded *ledger.Run) (p plannedDAG, err error) {
+	p.level = level
+	if p.graph, err = graph.New(w.Spec); err != nil {
+		return p, schedd.Refusal("%w", err)
+	}
+	if level >= len(p.graph.Levels) {
+		return p, schedd.Refusal("the spec has no level %d any more", level)
+	}
+	total, err := c.readItems(ctx, w, s, recorded, &p)
+	if err != nil {
+		return p, err
+	}
+	if err := p.graph.Check(total); err != nil {
+		return p, schedd.Refusal("%w", err)
+	}
+	o, err := c.outcome(ctx, s, total)
+	if err != nil {
+		return p, err
+	}
+	p.sequences, p.nodes = o.Sequences, p.graph.Nodes(level, o)
+	for _, step := range p.graph.Levels[level] {
+		if slices.ContainsFunc(p.nodes, func(n graph.Node) bool { return n.Step == step }) {
+			p.steps = append(p.steps, step)
+		}
+	}
+	return p, nil
+}
+
+// readItems sets the variables of the sequences and returns how many sequences there are. A table is read once in an attempt.
+func (c *Controller) readItems(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, recorded *ledger.Run, p *plannedDAG) (int, error) {
+	spec := w.Spec.Sequences
+	if spec == nil || len(spec.Items) == 0 && spec.ItemsFrom == nil {
+		return w.Sequences(), nil
+	}
+	if recorded == nil && len(s.DAGs) > 0 && !s.due() {
+		recorded = &s.DAGs[0].Run
+	}
+	if spec.ItemsFrom != nil && recorded != nil && recorded.SpecHash == w.SpecHash() && recorded.ItemsDigest != "" {
+		p.digest = recorded.ItemsDigest
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			p.items, err = tx.Items(recorded.UID, recorded.Attempt)
+			return err
+		})
+		return len(p.items), err
+	}
+	if spec.ItemsFrom == nil {
+		var err error
+		if p.items, err = items.List(spec.Items, checkVariable); err != nil {
+			return 0, schedd.Refusal("spec.sequences.%w", err)
+		}
+		return len(p.items), nil
+	}
+	table := &v1alpha1.HTCJob{ObjectMeta: w.ObjectMeta, Spec: v1alpha1.HTCJobSpec{ItemsFrom: spec.ItemsFrom}}
+	read, err := site.ReadItems(ctx, table, c.ConfigMaps)
+	if err != nil {
+		return 0, err
+	}
+	for _, item := range read.Each {
+		for line := range strings.Lines(item) {
+			if name, _, _ := strings.Cut(line, "="); own(name) {
+				return 0, schedd.Refusal("spec.sequences.itemsFrom: %s is set by htcd: choose another name", name)
+			}
+		}
+	}
+	p.items, p.digest = read.Each, read.Digest
+	return len(p.items), nil
+}
+
+// own reports whether a variable is one that htcd sets in each node.
+func own(name string) bool { return name == "jobid" || name == "outpath" }
+
+func checkVariable(name, value string) error {
+	if own(name) {
+		return fmt.Errorf("%s is set by htcd: choose another name", name)
+	}
+	return schedd.CheckVariable(name, value)
+}
+
+// outcome returns what became of the DAGs of the attempt that goes on.
+func (c *Controller) outcome(ctx context.Context, s Situation, total int) (graph.Outcome, error) {
+	var o graph.Outcome
+	before := s.DAGs
+	if s.due() {
+		before = nil // a new attempt begins
+	}
+	if n := len(before); n > 0 && before[n-1].Run.State == ledger.Intent {
+		before = before[:n-1] // it is this DAG
+	}
+	o.Sequences = make([]int, total)
+	for i := range o.Sequences {
+		o.Sequences[i] = i
+	}
+	if len(before) == 0 {
+		return o, nil
+	}
+	o.Failed = Situation{Graph: s.Graph, DAGs: before}.failedSteps()
+	for _, d := range before {
+		if d.Sequences == (ledger.SequenceCounts{}) {
+			continue
+		}
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			o.Sequences, err = tx.Sequences(d.Run.UID, d.Run.Attempt, ledger.StatusSucceeded, 0, total)
+			return err
+		})
+		if err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+// describe says the DAG in HTCondor's terms. Its errors are of kind schedd.Refused.
+func (c *Controller) describe(w *v1alpha1.HTCWorkflow, by pool.Pool, ordinal int, p plannedDAG) (schedd.DAG, error) {
+	d := schedd.DAG{Tag: tag(w, ordinal), BatchName: w.Name}
+	d.Tag.SpecHash, d.Tag.Pool = w.SpecHash(), by.Name
+	if t := w.Spec.Throttle; t != nil {
+		d.MaxIdle, d.MaxJobs = valueOf(t.MaxIdle), valueOf(t.MaxJobs)
+	}
+	number := map[int]int{} // in the DAG, of a step
+	for k, i := range p.steps {
+		number[i] = k
+	}
+	for _, i := range p.steps {
+		step, err := c.describeStep(w, by, ordinal, p.graph, i, number)
+		if err != nil {
+			return d, err
+		}
+		d.Steps = append(d.Steps, step)
+	}
+	limitSequences(w, p, &d)
+	for _, n := range p.nodes {
+		d.Nodes = append(d.Nodes, schedd.DAGNode{
+			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Variables: p.variables(n), Pulls: p.pulls(n), Inputs: p.inputs(n),
+		})
+	}
+	return d, nil
+}
+
+func valueOf(n *int32) int {
+	if n == nil {
+		return 0
+	}
+	return int(*n)
+}
+
+// limitSequences keeps to spec.sequences.maxConcurrent: DAGMan sends depth first, so as many jobs as so many sequences have side by
+// side belong to about so many sequences.
+func limitSequences(w *v1alpha1.HTCWorkflow, p plannedDAG, d *schedd.DAG) {
+	spec := w.Spec.Sequences
+	if spec == nil || spec.MaxConcurrent == nil {
+		return
+	}
+	widest := 1
+	for _, i := range p.steps {
+		if step := p.graph.Steps[i]; !step.All {
+			widest = max(widest, step.Each)
+		}
+	}
+	most := int(*spec.MaxConcurrent) * widest
+	if d.MaxJobs == 0 || most < d.MaxJobs {
+		d.MaxJobs = most
+	}
+}
+
+func (c *Controller) describeStep(w *v1alpha1.HTCWorkflow, by pool.Pool, ordinal int, g *graph.Graph, i int, number map[int]int) (schedd.DAGStep, error) {
+	step := g.Steps[i]
+	d, err := c.Site.Describe(stepJob(w, step.StepWork), by, ordinal, nil)
+	if err != nil {
+		return schedd.DAGStep{}, schedd.Refusal("step %s: %w", step.Name, err)
+	}
+	s := schedd.DAGStep{Description: d, Name: string(step.Name), MaxJobs: step.MaxJobs, AlwaysSucceeds: step.AlwaysSucceeds, Keeps: pulledLater(g, i)}
+	for _, code := range step.RetryExitCodes {
+		s.RetryExitCodes = append(s.RetryExitCodes, int(code))
+	}
+	for _, pull := range step.Pulls {
+		if !pull.Earlier {
+			s.Pulls = append(s.Pulls, schedd.Pull{From: number[pull.From], Path: pull.Path, Several: pull.Several})
+		}
+	}
+	return s, nil
+}
+
+// pulledLater lists what steps of later DAGs pull from a step.
+func pulledLater(g *graph.Graph, i int) (paths []string) {
+	for _, step := range g.Steps {
+		for _, pull := range step.Pulls {
+			if pull.Earlier && pull.From == i && !slices.Contains(paths, pull.Path) {
+				paths = append(paths, pull.Path)
+			}
+		}
+	}
+	return paths
+}
+
+// stepJob returns a step as the HTCJob that it would be on its own.
+func stepJob(w *v1alpha1.HTCWorkflow, step v1alpha1.StepWork) *v1alpha1.HTCJob {
+	job, work := asJob(w), step.Job
+	job.Spec.Script = v1alpha1.Script{Program: work.Script}
+	job.Spec.HTCOpts, job.Spec.Resources, job.Spec.AccountingGroup, job.Spec.Requirements = work.HTCOpts, work.Resources, work.AccountingGroup, work.Requirements
+	job.Spec.SuccessExitCodes, job.Spec.MemoryRetry = work.SuccessExitCodes, work.MemoryRetry
+	job.Spec.HeldDeadlineSeconds, job.Spec.IdleDeadlineSeconds = work.HeldDeadlineSeconds, work.IdleDeadlineSeconds
+	job.Spec.Retries, job.Spec.Priority = step.Retries, step.Priority
+	for name, value := range work.Environment {
+		if job.Spec.Environment == nil {
+			job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{}
+		}
+		job.Spec.Environment[name] = v1alpha1.EnvironmentValue(value)
+	}
+	for _, o := range work.Outputs {
+		job.Spec.Outputs = append(job.Spec.Outputs, v1alpha1.Output{Path: o.Path})
+	}
+	return job
+}
+
+// asJob returns what pools know of a workflow.
+func asJob(w *v1alpha1.HTCWorkflow) *v1alpha1.HTCJob {
+	return &v1alpha1.HTCJob{ObjectMeta: w.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Pool: w.Spec.Pool}}
+}
+
+// tag is what the ads of a DAG carry.
+func tag(w *v1alpha1.HTCWorkflow, ordinal int) schedd.Tag {
+	return schedd.Tag{UID: string(w.UID), Attempt: ordinal, Namespace: w.Namespace, Name: w.Name}
+}
+
+// variables returns those of a node: its sequence's, and htcd's.
+func (p plannedDAG) variables(n graph.Node) string {
+	var item string
+	if n.Sequence != graph.AllSequences && len(p.items) > 0 {
+		item = p.items[n.Sequence]
+	}
+	return item + "jobid=" + p.graph.JobID(n) + "\n"
+}
+
+// pulls returns the nodes of the same DAG that a node pulls from, for each of its pulls that is not from an earlier one.
+func (p plannedDAG) pulls(n graph.Node) (pulls [][]int) {
+	for i, pull := range p.graph.Steps[n.Step].Pulls {
+		if !pull.Earlier {
+			pulls = append(pulls, n.Pulls[i])
+		}
+	}
+	return pulls
+}
+
+// rows returns the steps and nodes as the ledger has them; deferred is by the number of the step in the DAG.
+func (p plannedDAG) rows(deferred []bool) (steps []ledger.Step, places []ledger.Place) {
+	for k, i := range p.steps {
+		steps = append(steps, ledger.Step{Number: i, Name: string(p.graph.Steps[i].Name), Deferred: deferred[k]})
+	}
+	for _, n := range p.nodes {
+		places = append(places, ledger.Place{Step: n.Step, Sequence: n.Sequence, Item: n.Index})
+	}
+	return steps, places
+}

@@ -1,0 +1,186 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/graph"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+func attemptOf(w *v1alpha1.HTCWorkflow, number int) output.Attempt {
+	return output.Attempt{Namespace: w.Namespace, Name: w.Name, Number: number}
+}
+
+// owesOutput reports whether the output of a DAG's nodes is still in HTCondor.
+func (c *Controller) owesOutput(d DAG) bool {
+	return c.Output.Root != "" && d.Run.OutputDir != "" && d.Run.State == ledger.Submitted && d.Job != nil && d.Job.Fetched == ledger.NotFetched
+}
+
+// fetchOne fetches the output of a workflow's DAGs that have ended, with a back-off.
+func (c *Controller) fetchOne(ctx context.Context, key string) {
+	err := c.fetch(ctx, key)
+	if err == nil {
+		c.fetches.Forget(key)
+		c.memory.change(key, func(r *remembered) { r.fetching = nil })
+		c.queue.Add(key)
+		return
+	}
+	b := explain(err)
+	b.Condition, b.Message = v1alpha1.ConditionOutputFetched, "the output is not fetched yet: "+b.Message
+	before := c.memory.of(key).fetching
+	c.memory.change(key, func(r *remembered) { r.fetching = &b })
+	if b.news(before) {
+		c.Log.Warn().Err(err).Str("workflow", key).Str("reason", b.Reason).Msg("output not fetched yet")
+		c.warn(key, b.Reason, b.Message)
+	}
+	c.queue.Add(key)
+	c.fetches.AddRateLimited(key)
+}
+
+func (c *Controller) fetch(ctx context.Context, key string) error {
+	w := c.get(key)
+	if w == nil || w.DeletionTimestamp != nil {
+		return nil
+	}
+	runs, err := c.runsOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if run.UID != string(w.UID) || run.State != ledger.Submitted {
+			continue
+		}
+		over, err := c.isSettled(ctx, run)
+		if err != nil || !over {
+			return err
+		}
+		var d DAG
+		err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { d, err = gatherDAG(tx, run); return err })
+		if err != nil {
+			return err
+		}
+		if !c.owesOutput(d) {
+			continue
+		}
+		if err := c.fetchDAG(ctx, w, run); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetchDAG brings the output of a DAG's nodes into the store and lets DAGMan's job leave the queue.
+func (c *Controller) fetchDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) error {
+	dir, err := c.Output.Begin([]int{0})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // leftovers are removed at the next start
+	id, err := c.Credentials.Identity(ctx, backend.TargetOf(run))
+	if err != nil {
+		return err
+	}
+	if err := c.Schedd.Transfer(ctx, id, dagJob(run), dir); err != nil {
+		return fmt.Errorf("fetch: %w", err)
+	}
+	arrived, err := output.Arrived(dir, 0)
+	if err != nil {
+		return err
+	}
+	as := ledger.GivenUp
+	if arrived {
+		as = ledger.IsFetched
+		if err := output.Sync(dir); err != nil {
+			return err
+		}
+		if err := c.unpack(ctx, w, run, filepath.Join(dir, "0", filepath.Dir(schedd.DAGDir(0)))); err != nil {
+			return err
+		}
+	}
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		job, err := tx.Proc(run.UID, run.Attempt, 0)
+		if err != nil {
+			return err
+		}
+		job.Fetched = as
+		return tx.UpdateProc(job)
+	})
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil // deleted meanwhile
+	}
+	if err != nil {
+		return fmt.Errorf("record that the output of DAG %d is here: %w", run.Attempt, err)
+	}
+	return c.release(ctx, run)
+}
+
+// unpack puts the output of each node into its place.
+func (c *Controller) unpack(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, from string) error {
+	g, err := graph.New(w.Spec)
+	if err != nil {
+		return err
+	}
+	for next := 0; ; {
+		var page []ledger.Node
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			page, err = tx.Nodes(run.UID, run.Attempt, ledger.NodeFilter{From: next, Limit: nodesAtOnce})
+			return err
+		})
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, n := range page {
+			name := g.Name(graph.Node{Step: n.Step, Sequence: n.Sequence, Index: n.Item})
+			if err := c.keep(run, from, n.Number, name); err != nil {
+				return fmt.Errorf("keep the output of %s: %w", name, err)
+			}
+		}
+		next = page[len(page)-1].Number + 1
+	}
+}
+
+// keep puts the output of one node into its place.
+func (c *Controller) keep(run ledger.Run, from string, node int, name string) error {
+	if _, err := os.Lstat(filepath.Join(from, strconv.Itoa(node))); errors.Is(err, fs.ErrNotExist) {
+		return nil // it never ran
+	}
+	if err := errors.Join(output.RestoreNames(from, node), output.Unpack(from, node), output.Discard(from, node, ".own-"+strconv.Itoa(node))); err != nil {
+		return err
+	}
+	attempt, err := strconv.Atoi(filepath.Base(run.OutputDir))
+	if err != nil {
+		return err
+	}
+	_, err = c.Output.Place(from, strconv.Itoa(node), output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: attempt}, name)
+	return err
+}
+
+// nodesAtOnce is how many rows are read together.
+const nodesAtOnce = 1000
+
+// dagJob names DAGMan's job.
+func dagJob(run ledger.Run) schedd.Procs {
+	return schedd.Procs{Tag: schedd.Tag{UID: run.UID, Attempt: run.Attempt, Namespace: run.Namespace, Name: run.Name}, Cluster: run.Cluster, Numbers: []int{0}, DAG: true}
+}
+
+// release lets DAGMan's job leave the queue.
+func (c *Controller) release(ctx context.Context, run ledger.Run) error {
+	id, err := c.Credentials.Identity(ctx, backend.TargetOf(run))
+	if err != nil {
+		return err
+	}
+	if err := c.Schedd.Release(ctx, id, dagJob(run)); err != nil {
+		return fmt.Errorf("let a fetched DAG leave the queue: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
+)
+
+// finalize removes a deleted workflow from HTCondor, then from the ledger, the store and the staging directory, and
+// releases the object. The finalizer stays until a successful answer shows none of its jobs alive.
+func (c *Controller) finalize(ctx context.Context, w *v1alpha1.HTCWorkflow) error {
+	runs, err := c.runsOf(ctx, w.Namespace+"/"+w.Name)
+	if err != nil {
+		return err
+	}
+	own := slices.DeleteFunc(runs, func(run ledger.Run) bool { return run.UID != string(w.UID) })
+	if w.Abandoned() {
+		c.Log.Warn().Str("workflow", w.Namespace+"/"+w.Name).Msg("abandoned: its HTCondor jobs, if any, are left as they are")
+		c.Events.Warning(w, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
+	} else {
+		targets := backend.Targets(own)
+		if len(own) == 0 { // the ledger may have been lost: the finalizer was set before anything was sent
+			p, _ := c.pools.New(asJob(w)) // without its pool it is looked for where htcd's flags say
+			t, _, err := c.choose(ctx, w, p)
+			if err != nil {
+				return err
+			}
+			targets = []backend.Target{t}
+			if w.Status.Schedd != "" && w.Status.Schedd != t.Endpoint.Schedd {
+				t.Endpoint.Schedd = w.Status.Schedd
+				targets = append(targets, t)
+			}
+		}
+		if err := c.removeAll(ctx, targets, string(w.UID), own); err != nil {
+			if _, pause := errors.AsType[*sending.Waiting](err); pause {
+				return err
+			}
+			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
+		}
+	}
+	if err := c.forget(ctx, w.Namespace, w.Name, string(w.UID)); err != nil {
+		return err
+	}
+	if err := c.Objects.RemoveFinalizer(ctx, w); err != nil {
+		return fmt.Errorf("remove finalizer: %w", err)
+	}
+	return nil
+}
+
+// removeAll removes every DAG of a workflow by its tag, and then what is left of its nodes. Their output is no longer wanted.
+func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
+	for _, run := range runs {
+		if run.Cluster == 0 || run.State != ledger.Submitted {
+			continue
+		}
+		if err := c.release(ctx, run); err != nil {
+			return err
+		}
+	}
+	if err := c.sender.RemoveAll(ctx, targets, uid, runs); err != nil {
+		return err
+	}
+	for _, t := range targets {
+		if err := c.sender.Remove(ctx, t, schedd.NodesConstraint(uid), "htcd: the HTCWorkflow was deleted"); err != nil {
+			return fmt.Errorf("remove nodes: %w", err)
+		}
+	}
+	return nil
+}
+
+// sweep does the same for workflows that are gone but still have rows in the ledger.
+func (c *Controller) sweep(ctx context.Context, key string) error {
+	runs, err := c.runsOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	byUID := map[string][]ledger.Run{}
+	for _, run := range runs {
+		byUID[run.UID] = append(byUID[run.UID], run)
+	}
+	for uid, own := range byUID {
+		exists, err := c.Objects.Exists(ctx, own[0].Namespace, own[0].Name, uid)
+		if err != nil {
+			return fmt.Errorf("look for %s: %w", key, err)
+		}
+		if exists {
+			continue
+		}
+		if err := c.removeAll(ctx, backend.Targets(own), uid, own); err != nil {
+			return err
+		}
+		if err := c.forget(ctx, own[0].Namespace, own[0].Name, uid); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget drops the rows, the output and the staged files of a workflow: staged files first, since the rows say where
+// they are, and output together with the rows, so that no fetch can add to it afterwards.
+func (c *Controller) forget(ctx context.Context, namespace, name, uid string) error {
+	left, err := filepath.Glob(filepath.Join(c.Staging, uid+"-*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove staged files: %w", err)
+		}
+	}
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := c.dropOutput(tx, namespace, name, uid); err != nil {
+			return err
+		}
+		return tx.DeleteRuns(uid)
+	})
+	if err != nil {
+		return fmt.Errorf("drop rows and output: %w", err)
+	}
+	c.tries.Forget(uid)
+	if err := c.Output.Sweep(false); err != nil {
+		c.Log.Warn().Err(err).Str("workflow", namespace+"/"+name).Msg("dropped output is still on the disk")
+	}
+	return nil
+}
+
+// dropOutput drops the output in a workflow's place, unless that belongs to a younger one of the same name.
+func (c *Controller) dropOutput(tx *ledger.Tx, namespace, name, uid string) error {
+	if c.Output.Root == "" {
+		return nil
+	}
+	runs, err := tx.Runs(ledger.RunFilter{Kind: ledger.Workflows, Namespace: namespace, Name: name})
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(runs, func(run ledger.Run) bool { return run.UID != uid }) {
+		return nil
+	}
+	return c.Output.Drop(namespace, name)
+}

@@ -1,0 +1,74 @@
+package workflow
+
+import (
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/recovery"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// blocker is why a workflow makes no progress at the moment.
+type blocker struct {
+	lifecycle.Blocker
+	endpoint schedd.Endpoint // the one that does not answer
+	retry    time.Time       // no retry before this, except after an event
+}
+
+// memory holds what is known of each workflow besides the ledger, by key. It is lost with the process: after a restart the next
+// try finds it again. It is safe for concurrent use.
+type memory struct {
+	mu sync.Mutex
+	m  map[string]remembered
+}
+
+type remembered struct {
+	acting   *blocker  // of the next action
+	fetching *blocker  // of output
+	wrote    time.Time // when the status was last written
+}
+
+func (m *memory) of(key string) remembered {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.m[key]
+}
+
+func (m *memory) change(key string, f func(*remembered)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.m[key]
+	f(&r)
+	if m.m == nil {
+		m.m = map[string]remembered{}
+	}
+	m.m[key] = r
+}
+
+func (m *memory) forget(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.m, key)
+}
+
+// blocked returns the keys whose next action is blocked in such a way.
+func (m *memory) blocked(such func(blocker) bool) (keys []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, r := range m.m {
+		if r.acting != nil && such(*r.acting) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// news reports whether a blocker says something else than the one before. Messages that differ only in numbers are the same.
+func (b blocker) news(before *blocker) bool {
+	words := func(b blocker) string { return b.Reason + ": " + recovery.Numbers.ReplaceAllString(b.Message, "#") }
+	return before == nil || words(*before) != words(b)
+}
+
+// betweenWrites is the minimum time between two status writes of one workflow that change only counts.
+const betweenWrites = time.Second

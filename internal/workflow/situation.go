@@ -1,0 +1,191 @@
+package workflow
+
+import (
+	"time"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/graph"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// Situation is everything known about one workflow when a decision is made.
+type Situation struct {
+	Workflow  *v1alpha1.HTCWorkflow
+	Graph     *graph.Graph // of the spec; nil: it cannot be sent as it is
+	Attempt   int          // number of the newest; 0: none was ever begun
+	DAGs      []DAG        // of that attempt, the newest last
+	Failures  []ledger.Node
+	Orphans   bool               // the ledger has runs of an older object of this name
+	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
+	Unfetched bool               // some output has not been fetched yet
+	Now       time.Time
+}
+
+// DAG is one of them.
+type DAG struct {
+	Run       ledger.Run
+	Job       *ledger.Proc // DAGMan's; nil: the cluster is not known
+	Steps     []ledger.StepCounts
+	Sequences ledger.SequenceCounts
+	Settled   bool // HTCondor has confirmed how each node ended
+}
+
+// open returns how many of its nodes may still run, or have not been settled.
+func (d DAG) open() (n int) {
+	for _, s := range d.Steps {
+		n += s.Active
+	}
+	return n
+}
+
+// failed returns how many of its nodes have failed by themselves.
+func (d DAG) failed() (n int) {
+	for _, s := range d.Steps {
+		n += s.Failed
+	}
+	return n
+}
+
+// settled reports whether HTCondor has confirmed its end, and that of each of its nodes.
+func (d DAG) settled() bool {
+	switch d.Run.State {
+	case ledger.Submitted:
+		return d.Run.Confirmed && d.Settled
+	case ledger.Intent:
+		return false
+	}
+	return true
+}
+
+// stopped reports whether nothing but finally may come after it.
+func (d DAG) stopped() bool {
+	switch d.Run.Stop {
+	case crosscheck.StopDeadline, crosscheck.StopAborted:
+		return true
+	}
+	return d.removed()
+}
+
+// removed reports whether somebody else has removed it from HTCondor.
+func (d DAG) removed() bool {
+	return d.Job != nil && d.Job.Status == ledger.StatusFailed && d.Job.Reason == crosscheck.ReasonRemoved
+}
+
+// suspended reports whether spec.suspend has ended it: then everything is sent again.
+func (d DAG) suspended() bool {
+	return d.Run.State == ledger.Removed || d.Run.Stop == crosscheck.StopSuspended && d.settled()
+}
+
+// newest returns the DAG that was begun last; nil: none.
+func (s Situation) newest() *DAG {
+	if len(s.DAGs) == 0 {
+		return nil
+	}
+	return &s.DAGs[len(s.DAGs)-1]
+}
+
+// changed reports whether the newest attempt was made from another spec than the present one, or is to be repeated.
+func (s Situation) changed() bool {
+	run, again := s.DAGs[0].Run, s.Workflow.Rerun()
+	return again != "" && again != run.Rerun || run.SpecHash != s.Workflow.SpecHash()
+}
+
+// level returns that of a DAG of the present spec, -1 if it has none of its steps.
+func (s Situation) level(d DAG) int {
+	if s.Graph == nil || len(d.Steps) == 0 || d.Steps[0].Number >= len(s.Graph.Steps) {
+		return -1
+	}
+	return s.Graph.Steps[d.Steps[0].Number].Level
+}
+
+// final reports whether a level is that of finally.
+func (s Situation) final(level int) bool { return s.Graph.Steps[s.Graph.Levels[level][0]].Final }
+
+// total returns how many sequences there are, as far as that is known.
+func (s Situation) total() int {
+	for _, d := range s.DAGs {
+		if n := d.Sequences; n != (ledger.SequenceCounts{}) {
+			return n.Active + n.Succeeded + n.Failed
+		}
+	}
+	return s.Workflow.Sequences()
+}
+
+// wanted returns how many sequences must succeed.
+func (s Situation) wanted() int {
+	if spec := s.Workflow.Spec.Sequences; spec != nil && spec.Complete != nil {
+		return int(*spec.Complete)
+	}
+	return s.total()
+}
+
+// lastOfSequences returns the last level that has steps of sequences, -1 if there is none.
+func (s Situation) lastOfSequences() int {
+	last := -1
+	for _, step := range s.Graph.Steps {
+		if !step.All {
+			last = max(last, step.Level)
+		}
+	}
+	return last
+}
+
+// left returns in how many sequences nothing has failed so far.
+func (s Situation) left() int {
+	for i := len(s.DAGs) - 1; i >= 0; i-- {
+		if n := s.DAGs[i].Sequences; n != (ledger.SequenceCounts{}) {
+			return n.Succeeded + n.Active
+		}
+	}
+	return max(s.total(), 1)
+}
+
+// succeeded returns how many sequences have succeeded in all their steps.
+func (s Situation) succeeded() int {
+	last := s.lastOfSequences()
+	if last < 0 {
+		return 0
+	}
+	for _, d := range s.DAGs {
+		if s.level(d) == last {
+			return d.Sequences.Succeeded
+		}
+	}
+	return 0
+}
+
+// failedSteps returns the steps for all sequences of which a node has failed or is futile.
+func (s Situation) failedSteps() (failed []int) {
+	for _, d := range s.DAGs {
+		for _, step := range d.Steps {
+			if step.Number < len(s.Graph.Steps) && s.Graph.Steps[step.Number].All && step.Failed+step.Futile > 0 {
+				failed = append(failed, step.Number)
+			}
+		}
+	}
+	return failed
+}
+
+// next returns the level that comes after the newest DAG, which has ended.
+func (s Situation) next() (level int, is bool) {
+	if s.Graph == nil || s.changed() {
+		return 0, false
+	}
+	stopped := false
+	for _, d := range s.DAGs {
+		stopped = stopped || d.stopped()
+	}
+	futile := s.Graph.FutileSteps(graph.Outcome{Sequences: make([]int, min(s.left(), 1)), Failed: s.failedSteps()})
+	for level := s.level(*s.newest()) + 1; level < len(s.Graph.Levels); level++ {
+		if s.final(level) {
+			return level, true
+		}
+		for _, step := range s.Graph.Levels[level] {
+			if !stopped && !futile[step] && (s.Graph.Steps[step].All || s.left() > 0) {
+				return level, true
+			}
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,58 @@
+package workflow
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/pool"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// choose returns where a DAG that begins now goes and the identity it is sent with.
+func (c *Controller) choose(ctx context.Context, w *v1alpha1.HTCWorkflow, p pool.Pool) (backend.Target, schedd.Identity, error) {
+	t, err := p.Target(asJob(w), c.Site.Policy)
+	if err != nil {
+		return t, schedd.Identity{}, err
+	}
+	if schedds := p.Choice(asJob(w)); len(schedds) > 0 {
+		return c.several.Choose(ctx, t, schedds, 1)
+	}
+	return c.chooser.Choose(ctx, t)
+}
+
+// backendOf returns the schedd that what is done for a workflow goes to: where its newest DAG is, or where it would be sent.
+func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint {
+	runs, err := c.runsOf(ctx, key)
+	if n := len(runs); err == nil && n > 0 {
+		return backend.TargetOf(runs[n-1]).Endpoint
+	}
+	w := c.get(key)
+	if w == nil {
+		return schedd.Endpoint{}
+	}
+	t, err := c.pools.Presumed(asJob(w)).Target(asJob(w), c.Site.Policy)
+	if err != nil || t.Endpoint.Schedd == "" {
+		return c.chooser.Usual(t.Namespace)
+	}
+	return t.Endpoint
+}
+
+// questioner returns the identity, with the endpoint, used to ask about the runs of a target.
+func (c *Controller) questioner(ctx context.Context, t backend.Target) (schedd.Identity, error) {
+	return backend.Questioner(ctx, c.Credentials, t)
+}
+
+// openJobs counts the open jobs at every schedd.
+func (c *Controller) openJobs(ctx context.Context) (open map[schedd.Endpoint]int, err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		all, err := tx.OpenProcs()
+		open = make(map[schedd.Endpoint]int, len(all))
+		for _, at := range all {
+			open[schedd.Endpoint{Collector: at.Collector, Schedd: at.Schedd}] = at.Procs
+		}
+		return err
+	})
+	return open, err
+}
