@@ -1,0 +1,158 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// flow is an HTCWorkflow of a test.
+type flow struct {
+	*trial.Bench
+	client *v1alpha1.Client
+	name   string
+}
+
+// newFlow applies a workflow whose spec is given in YAML.
+func newFlow(t *testing.T, name, spec string) *flow {
+	t.Helper()
+	b := trial.New(t)
+	client, err := v1alpha1.NewClient(trial.Config(t))
+	require.NoError(t, err)
+	f := &flow{Bench: b, client: client, name: name}
+	text := fmt.Sprintf("apiVersion: htc.cern.ch/v1alpha1\nkind: HTCWorkflow\nmetadata: {name: %s}\nspec:\n%s", name, spec)
+	_, err = b.Lab.RunInput(t.Context(), text, "kubectl", "-n", b.Namespace, "apply", "-f", "-")
+	require.NoError(t, err)
+	return f
+}
+
+func (f *flow) get() (*v1alpha1.HTCWorkflow, error) {
+	return f.client.Workflows(f.Namespace).Get(f.T.Context(), f.name, metav1.GetOptions{})
+}
+
+// until waits until the workflow is so.
+func (f *flow) until(wanted string, is func(*v1alpha1.HTCWorkflow) bool) *v1alpha1.HTCWorkflow {
+	f.T.Helper()
+	var w *v1alpha1.HTCWorkflow
+	f.Eventually(func() bool {
+		var err error
+		w, err = f.get()
+		return err == nil && is(w)
+	}, func() string { return fmt.Sprintf("%s is not %s: %+v", f.name, wanted, w.Status) })
+	return w
+}
+
+// ended waits until the workflow has ended and its output is here.
+func (f *flow) ended() *v1alpha1.HTCWorkflow {
+	f.T.Helper()
+	return f.until("ended", func(w *v1alpha1.HTCWorkflow) bool {
+		for _, c := range w.Status.Conditions {
+			if c.Type == v1alpha1.ConditionOutputFetched && c.Status == metav1.ConditionTrue {
+				return w.Status.Phase.Terminal()
+			}
+		}
+		return w.Status.Phase.Terminal() && len(w.Status.JobID) == 0
+	})
+}
+
+// gone deletes the workflow and waits until neither it nor a job of it is left.
+func (f *flow) gone(w *v1alpha1.HTCWorkflow) {
+	f.T.Helper()
+	f.Kubectl("delete", "htcworkflow", f.name, "--wait=false")
+	f.Eventually(func() bool {
+		_, err := f.get()
+		return apierrors.IsNotFound(err)
+	}, func() string { w, _ := f.get(); return fmt.Sprintf("%s is still there: %+v", f.name, w.Status.Conditions) })
+	constraint := fmt.Sprintf("HTCWorkflowUID =?= %q || HTCJobUID =?= %q", w.UID, w.UID)
+	require.Empty(f.T, f.Condor("condor_q", constraint, "JobStatus"))
+}
+
+// output reads a file of a node.
+func (f *flow) output(w *v1alpha1.HTCWorkflow, node, file string) string {
+	f.T.Helper()
+	text, err := os.ReadFile(f.Lab.Path("htcd", "data", "workflows", f.Namespace, f.name, fmt.Sprint(w.Status.Attempt), node, file))
+	require.NoError(f.T, err)
+	return string(text)
+}
+
+func TestAWorkflowOfOneLevelIsFollowedToItsEnd(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "scan", `
+  sequences: {count: 3}
+  steps:
+  - name: generate
+    job: {script: {image: centos, command: sh, source: "echo \"$jobid\" > made; echo I am $jobid"}, outputs: [{path: made}]}
+  - name: simulate
+    pull: [{from: generate, path: made}]
+    forEach: {count: 2}
+    job: {script: {image: centos, command: sh, source: "cat made; echo number $1"}}
+`)
+	w := f.ended()
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
+	require.Equal(t, v1alpha1.NodeCounts{Total: 9, Done: 9}, w.Status.Nodes)
+	require.Equal(t, v1alpha1.SequenceCounts{Total: 3, Succeeded: 3}, w.Status.Sequences)
+	require.Len(t, w.Status.JobID, 1)
+	require.Equal(t, "job_2\nnumber 1\n", f.output(w, "simulate/job_2/1", "_condor_stdout"))
+	require.Equal(t, "job_0\n", f.output(w, "generate/job_0", "made"))
+	f.gone(w)
+}
+
+func TestAFailedStepEndsItsSequenceAndFinallyRuns(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "partly", `
+  sequences: {count: 2}
+  steps:
+  - name: first
+    job: {script: {image: centos, command: sh, source: "echo oops >&2; test $jobid = job_0"}}
+  - name: second
+    job: {script: {image: centos, command: sh, source: "true"}}
+  finally:
+    name: report
+    job: {script: {image: centos, command: sh, source: "echo reported"}}
+`)
+	w := f.ended()
+	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
+	require.Equal(t, v1alpha1.NodeCounts{Total: 5, Done: 3, Failed: 1, Futile: 1}, w.Status.Nodes)
+	require.Len(t, w.Status.JobID, 2)
+	require.Equal(t, "first/job_1", w.Status.Failures[0].Node)
+	require.Equal(t, "oops", strings.TrimSpace(w.Status.Failures[0].Stderr))
+	require.Equal(t, "reported\n", f.output(w, "report/all", "_condor_stdout"))
+}
+
+func TestADeletedWorkflowLeavesHTCondor(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "long", `
+  sequences: {count: 2}
+  steps:
+  - name: sleep
+    job: {script: {image: centos, command: sh, source: "sleep 600"}}
+`)
+	w := f.until("running", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Running > 0 })
+	f.gone(w)
+}
+
+func TestAStepForAllPullsFromEarlierDAGs(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "levels", `
+  sequences: {items: [{A: x}, {A: y}]}
+  steps:
+  - name: make
+    job: {script: {image: centos, command: sh, source: "echo $A > part"}, outputs: [{path: part}]}
+  - name: merge
+    pairing: All
+    pull: [{from: make, path: part}]
+    job: {script: {image: centos, command: sh, source: "cat job_*/part"}}
+`)
+	w := f.ended()
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
+	require.Equal(t, v1alpha1.NodeCounts{Total: 3, Done: 3}, w.Status.Nodes)
+	require.Equal(t, "x\ny\n", f.output(w, "merge/all", "_condor_stdout"))
+}
