@@ -200,6 +200,17 @@ func TestAnswers(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, Query{Resource: "htcjobs", Namespace: "ns", Name: "zero", Proc: 4, TailLines: -1, AllProcs: true}, s.asked[1])
 
+	nodesPath := strings.Replace(logPath, "htcjobs", "htcworkflows", 1)
+	_, _, err = get(nodesPath+"?step=fit&sequence=17&index=2&tailLines=5", proxy)
+	require.NoError(t, err)
+	require.Equal(t, Query{Resource: "htcworkflows", Namespace: "ns", Name: "zero", Node: Place{"fit", 17, 2}, TailLines: 5, AllProcs: true}, s.asked[2])
+	_, _, err = get(nodesPath+"?step=plot&sequence=all", proxy)
+	require.NoError(t, err)
+	require.Equal(t, Place{"plot", AllSequences, 0}, s.asked[3].Node)
+	_, _, err = get(nodesPath+"/nodes?state=failed&step=fit&after=3.1000&attempt=2", proxy)
+	require.NoError(t, err)
+	require.Equal(t, Query{Resource: "htcworkflows", Namespace: "ns", Name: "zero", Node: Place{Step: "fit"}, State: NodeFailed, After: NodeKey{3, 1000}, Attempt: 2, TailLines: -1, AllProcs: true}, s.asked[4])
+
 	s.log = says("half", errors.New("broken"))
 	_, _, err = get(logPath, proxy)
 	require.Error(t, err, "an interrupted answer must not look complete")
@@ -218,6 +229,10 @@ func TestAnswers(t *testing.T) {
 		"another stream":                {logPath + "?stream=stdin", nil, 400, "want stdout or stderr"},
 		"a job before the first":        {logPath + "?proc=-1", nil, 400, "proc"},
 		"a log's parameter of archives": {logPath + "/archive?follow=true", nil, 400, "follow"},
+		"another state of nodes":        {nodesPath + "/nodes?state=lost", nil, 400, "want one of"},
+		"an odd place in a list":        {nodesPath + "/nodes?after=3", nil, 400, "two numbers with a dot between"},
+		"an odd sequence":               {nodesPath + "?step=fit&sequence=-1", nil, 400, "sequence"},
+		"a job of a workflow":           {nodesPath + "?proc=1", nil, 400, "proc"},
 		"another subresource":           {strings.Replace(logPath, "/log", "/exec", 1), nil, 404, "htcd serves the output"},
 		"the HTCJob itself":             {strings.TrimSuffix(logPath, "/log"), nil, 404, "htcd serves the output"},
 	} {

@@ -316,6 +316,11 @@ func TestNames(t *testing.T) {
 		require.Equal(t, want == "", err != nil, argument)
 		require.Equal(t, want, got)
 	}
+	for argument, want := range map[string]string{"scan": "scan", "htcworkflow/scan": "scan", "htcw/scan": "scan", "htcworkflow.htc.cern.ch/scan": "scan", "htcjob/scan": ""} {
+		got, err := namedWorkflow(argument)
+		require.Equal(t, want == "", err != nil, argument)
+		require.Equal(t, want, got)
+	}
 }
 
 func TestAFileIsTakenApart(t *testing.T) {
