@@ -16,6 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/workflow"
 )
 
 // liveReaders is how many readers may follow running jobs at once: each is a condor_tail, which asks every 2 s.
@@ -34,11 +35,11 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 	server := aggregate.Server{
 		Certificate: certificate, FrontProxy: &aggregate.FrontProxy{}, Log: log,
 		Source: follow.New(follow.Options{
-			HTCJobs: l.informer.GetStore(), Ledger: book, Schedd: l.condor,
+			HTCJobs: l.informer.GetStore(), Workflows: l.workflowInformer.GetStore(), Attempt: workflow.Attempt, Ledger: book, Schedd: l.condor,
 			Identity: func(ctx context.Context, run ledger.Run) (schedd.Identity, error) {
 				return l.credentials.Identity(ctx, backend.TargetOf(run))
 			},
-			Store: output.Store{Root: d.o.outputDir()}, Dir: filepath.Join(d.o.Data, "following"),
+			Store: output.Store{Root: d.o.outputDir()}, Nodes: d.o.nodeStore(), Dir: filepath.Join(d.o.Data, "following"),
 			KeepFree: d.o.KeepFree.Value(), Places: liveReaders, Wait: d.o.CommandTimeout, Pause: time.Second, Fresh: 3 * time.Second,
 		}),
 	}
