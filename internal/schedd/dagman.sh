@@ -8,11 +8,6 @@ main() {
 		echo "htcd: there is no condor_dagman on this host" >&2
 		exit 121
 	fi
-	# flow.dag is there only when everything else is.
-	if [ ! -f flow.dag ]; then
-		tar -xzf nodes.tgz && mv flow.dag.new flow.dag || exit 120
-	fi
-
 	# DAGMan sends the nodes to its own schedd. A host may have several.
 	named=$(tr '\0' '\n' <"/proc/$PPID/cmdline" | sed -n '/^-local-name$/{n;p;}')
 	if [ -n "$named" ]; then
@@ -21,6 +16,12 @@ main() {
 		export _CONDOR_SCHEDD_ADDRESS_FILE _CONDOR_SCHEDD_DAEMON_AD_FILE
 	fi
 	export _CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS=FS
+	# flow.dag is there only when everything else is.
+	if [ ! -f flow.dag ]; then
+		may_send || exit 122
+		tar -xzf nodes.tgz && mv flow.dag.new flow.dag || exit 120
+	fi
+
 	export _CONDOR_DAGMAN_LOG=flow.dag.dagman.out
 	export _CONDOR_MAX_DAGMAN_LOG=0
 	export _CONDOR_DAGMAN_USE_STRICT=0
@@ -34,6 +35,15 @@ main() {
 	[ "$max_idle" -eq 0 ] || set -- "$@" -MaxIdle "$max_idle"
 	[ "$max_jobs" -eq 0 ] || set -- "$@" -MaxJobs "$max_jobs"
 	exec condor_dagman "$@"
+}
+
+# may_send reports whether the schedd takes jobs that this account sends from here.
+may_send() {
+	for pause in 1 5; do
+		condor_ping -quiet -type SCHEDD WRITE && return 0
+		sleep "$pause"
+	done
+	condor_ping -verbose -type SCHEDD WRITE >&2
 }
 
 main

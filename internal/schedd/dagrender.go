@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,11 +48,38 @@ func macroLines(options ...option) []string {
 var leaveDAG = option{"leave_in_queue", fmt.Sprintf("(JobStatus == %d || JobStatus == %d) && (%s =!= true) && ((time() - EnteredCurrentStatus) < %d)",
 	Completed, Removed, attrFetched, int64(keepCompleted/time.Second))}
 
-// Exit codes of dagman.sh for which the DAG is held, since its administrator has to do something.
-const (
-	exitNotUnpacked = 120
-	exitNoDAGMan    = 121
-)
+// unable are the exit codes of dagman.sh for which HTCondor holds the DAG, with the code as the subcode, since an administrator of the
+// schedd has to do something.
+var unable = map[int]string{
+	120: "the schedd has no room for the workflow's files, or its host has no tar",
+	121: "the schedd's host has no condor_dagman",
+	122: "the schedd takes no jobs that its own host sends as this account: SCHEDD.SEC_WRITE_AUTHENTICATION_METHODS needs FS, and ALLOW_WRITE the host",
+}
+
+// Unable returns why no DAG can run at the job's schedd, if the job is a DAG that found so.
+func (j Job) Unable() (why string, is bool) {
+	if j.Status != Held || j.HoldReasonCode != holdCodeOnExit {
+		return "", false
+	}
+	why, is = unable[j.HoldReasonSubCode]
+	return why, is
+}
+
+// holdCodeOnExit is the code of a hold by a job's own policy.
+const holdCodeOnExit = 3
+
+// heldIfUnable are the lines for that. The reason is for those who ask HTCondor.
+func heldIfUnable() []option {
+	codes := slices.Sorted(maps.Keys(unable))
+	reason := "undefined"
+	for _, code := range codes {
+		reason = fmt.Sprintf("ExitCode =?= %d ? %s : %s", code, classad.Quote(unable[code]), reason)
+	}
+	return []option{
+		{"on_exit_hold", fmt.Sprintf("ExitCode =!= undefined && ExitCode >= %d && ExitCode <= %d", codes[0], codes[len(codes)-1])},
+		{"on_exit_hold_reason", reason}, {"on_exit_hold_subcode", "ExitCode"},
+	}
+}
 
 // Render checks g and returns its sandbox: that of one job. Sandbox.Steps tells about the nodes. It is pure; its errors are of kind
 // Refused.
@@ -109,7 +137,7 @@ func (g DAG) submit(sender bool) string {
 	if slices.ContainsFunc(g.Nodes, func(n DAGNode) bool { return len(n.Inputs) > 0 }) {
 		files = append(files, InputsDir)
 	}
-	return written(append([]option{
+	return written(slices.Concat([]option{
 		{"universe", "scheduler"}, {"executable", fileStarter}, {"transfer_input_files", strings.Join(files, ", ")},
 		{"transfer_output_files", dirNodes}, {"output", Stdout}, {"error", Stderr},
 		{"My.JobBatchName", classad.Quote(g.BatchName)}, noMail, leaveDAG,
@@ -117,9 +145,7 @@ func (g DAG) submit(sender bool) string {
 		// again after an end that is none.
 		{"remove_kill_sig", "SIGUSR1"}, removesNodes,
 		{"on_exit_remove", "ExitSignal =?= 11 || (ExitCode =!= undefined && ExitCode >= 0 && ExitCode <= 2)"},
-		{"on_exit_hold", fmt.Sprintf("ExitCode =?= %d || ExitCode =?= %d", exitNotUnpacked, exitNoDAGMan)},
-		{"on_exit_hold_reason", fmt.Sprintf(`ifThenElse(ExitCode =?= %d, "the schedd's host has no condor_dagman", "the workflow's files could not be unpacked at the schedd")`, exitNoDAGMan)},
-	}, g.Tag.lines()...), 1)
+	}, heldIfUnable(), g.Tag.lines()), 1)
 }
 
 // starter returns the text of dagman.sh, the executable of DAGMan's job.
