@@ -177,11 +177,11 @@ func (s Situation) describeDAGs(status *v1alpha1.HTCWorkflowStatus) {
 		if d.Run.Cluster > 0 {
 			status.JobID = append(status.JobID, fmt.Sprintf("%d.0", d.Run.Cluster))
 		}
+		status.Schedd = cmp.Or(d.Run.Schedd, status.Schedd)
 		if !d.Run.Checked.IsZero() {
 			status.LastChecked = timeOrNil(d.Run.Checked)
 		}
 	}
-	status.Schedd = run.Schedd
 	status.StartTime = timeOrNil(s.DAGs[0].Run.Submitted)
 	if s.over() {
 		status.CompletionTime = timeOrNil(run.Ended)

@@ -70,7 +70,10 @@ func (f *flow) gone(w *v1alpha1.HTCWorkflow) {
 	f.Eventually(func() bool {
 		_, err := f.get()
 		return apierrors.IsNotFound(err)
-	}, func() string { w, _ := f.get(); return fmt.Sprintf("%s is still there: %+v", f.name, w.Status.Conditions) })
+	}, func() string {
+		w, _ := f.get()
+		return fmt.Sprintf("%s is still there: %+v", f.name, w.Status.Conditions)
+	})
 	constraint := fmt.Sprintf("HTCWorkflowUID =?= %q || HTCJobUID =?= %q", w.UID, w.UID)
 	require.Empty(f.T, f.Condor("condor_q", constraint, "JobStatus"))
 }
@@ -142,7 +145,7 @@ func TestADeletedWorkflowLeavesHTCondor(t *testing.T) {
 func TestAStepForAllPullsFromEarlierDAGs(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t, "levels", `
-  sequences: {items: [{A: x}, {A: y}]}
+  sequences: {items: [{A: one}, {A: two}]}
   steps:
   - name: make
     job: {script: {image: centos, command: sh, source: "echo $A > part"}, outputs: [{path: part}]}
@@ -154,5 +157,55 @@ func TestAStepForAllPullsFromEarlierDAGs(t *testing.T) {
 	w := f.ended()
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
 	require.Equal(t, v1alpha1.NodeCounts{Total: 3, Done: 3}, w.Status.Nodes)
-	require.Equal(t, "x\ny\n", f.output(w, "merge/all", "_condor_stdout"))
+	require.Equal(t, "one\ntwo\n", f.output(w, "merge/all", "_condor_stdout"))
+}
+
+// half is a workflow of which one sequence ends at once, with a code, and the others never do.
+func half(code int, more string) string {
+	return fmt.Sprintf(`
+%s
+  steps:
+  - name: only
+    job: {script: {image: centos, command: sh, source: "echo $jobid; test $jobid = job_0 && exit %d; sleep 600"}}
+`, more, code)
+}
+
+func TestEnoughSequencesThatSucceedEndTheOthers(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "enough", half(0, "  sequences: {count: 3, complete: 1}"))
+	w := f.ended()
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
+	require.EqualValues(t, 1, w.Status.Sequences.Succeeded)
+	require.Empty(t, f.Condor("condor_q", fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID), "JobStatus"))
+	require.Equal(t, "job_0\n", f.output(w, "only/job_0", "_condor_stdout"), "the output of what was removed with it is kept")
+	f.gone(w)
+}
+
+func TestAFailureThatAbortsEndsTheOthers(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "abort", half(3, "  sequences: {count: 2}\n  failurePolicy: Abort"))
+	w := f.ended()
+	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
+	require.Equal(t, "Aborted", w.Status.Reason)
+	require.Empty(t, f.Condor("condor_q", fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID), "JobStatus"))
+}
+
+func TestAWorkflowEndsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "late", half(0, "  sequences: {count: 2}\n  activeDeadlineSeconds: 10"))
+	w := f.ended()
+	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
+	require.Equal(t, "DeadlineExceeded", w.Status.Reason)
+}
+
+func TestASuspendedWorkflowLeavesHTCondorAndBeginsAnew(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "pause", half(0, "  sequences: {count: 2}"))
+	w := f.until("running", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Running > 0 })
+	f.Kubectl("patch", "htcworkflow", f.name, "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	f.until("suspended", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Phase == v1alpha1.PhaseSuspended })
+	require.Empty(t, f.Condor("condor_q", fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID), "JobStatus"))
+	f.Kubectl("patch", "htcworkflow", f.name, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	w = f.until("sent again", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Attempt == 2 && w.Status.Nodes.Running > 0 })
+	f.gone(w)
 }
