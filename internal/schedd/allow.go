@@ -73,6 +73,9 @@ func meant(command string) string {
 		if strings.HasPrefix(is, "request_") && strings.HasPrefix(was, "request_") {
 			is, was = is[len("request_"):], was[len("request_"):]
 		}
+		if n := len(was) - len(is); n >= least || -n >= least {
+			continue // it takes as many edits at least
+		}
 		if d := edits(was, is); d <= len(is)/3 && d < least {
 			best, least = c, d
 		}

@@ -17,6 +17,7 @@ import (
 // and +Attributes. Errors are of kind Refused.
 func parseOptions(options string, allow []string) ([]option, error) {
 	var os []option
+	seen := map[string]bool{}
 	for l, err := range logicalLines(options) {
 		if err != nil {
 			return nil, err
@@ -25,11 +26,10 @@ func parseOptions(options string, allow []string) ([]option, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, earlier := range os {
-			if other := exclusive[o.key]; other != "" && earlier.key == other {
-				return nil, l.refuse(0, "%s and %s cannot be used together: leave one out", other, o.key)
-			}
+		if other := exclusive[o.key]; seen[other] {
+			return nil, l.refuse(0, "%s and %s cannot be used together: leave one out", other, o.key)
 		}
+		seen[o.key] = true
 		os = append(os, o)
 	}
 	return os, nil
