@@ -54,7 +54,7 @@ func TestTheCommandsOfTheDocsWork(t *testing.T) {
 				return
 			}
 			commands, environment := atTheLab(t, script.String())
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 			defer cancel()
 			c := exec.CommandContext(ctx, "bash", "-c", shim+commands)
 			c.Dir = clone
