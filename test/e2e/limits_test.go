@@ -1,11 +1,15 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/trial"
@@ -29,6 +33,17 @@ func (p limited) idle(name string, change ...func(*v1alpha1.HTCJob)) {
 }
 
 func (p limited) by(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: p.name} }
+
+func (p limited) until(is func(*v1alpha1.HTCPool) bool) {
+	p.T.Helper()
+	keptPool{p.Bench, p.name}.until(is)
+}
+
+// refuses reports whether a pool says with these words why nothing is sent.
+func refuses(pool *v1alpha1.HTCPool, reason, message string) bool {
+	return hasReason(pool, v1alpha1.PoolAccepting, metav1.ConditionFalse, reason) &&
+		meta.FindStatusCondition(pool.Status.Conditions, v1alpha1.PoolAccepting).Message == message
+}
 
 // waits waits until an HTCJob says what it waits for.
 func (p limited) waits(name, reason, message string) {
@@ -70,6 +85,9 @@ func TestALimitOfOpenJobs(t *testing.T) {
 	p.waits("small", "PoolLimit", "1 HTCJob before this one")
 	p.idle("never", trial.Queue(4))
 	p.Phase("never", v1alpha1.PhaseFailed)
+	p.until(func(pool *v1alpha1.HTCPool) bool {
+		return pool.Status.Waiting == 2 && refuses(pool, "LimitReached", "2 of 3 jobs open (limits.maxOpen)")
+	})
 	p.EditPool(p.name, `{"limits": {"maxOpen": 5}}`)
 	require.Equal(t, 5, p.sent("large"))
 	p.EditPool(p.name, `{"limits": {"maxOpen": 4}}`) // removes nothing
@@ -136,9 +154,58 @@ func TestALimitOfHeldJobs(t *testing.T) {
 	p.Phase("first", v1alpha1.PhaseHeld)
 	p.idle("second")
 	p.waits("second", "PoolLimit", "1 of at most 0 jobs on hold (limits.maxHeld)")
+	p.until(func(pool *v1alpha1.HTCPool) bool {
+		return pool.Status.Held == 1 && pool.Status.Waiting == 1 &&
+			refuses(pool, "TooManyHeld", "1 jobs are on hold, more than maxHeld, 0: nothing is sent until the cause is mended and they are released or removed")
+	})
+	p.idle("third")
+	p.waits("third", "PoolLimit", "1 HTCJob before this one")
+	require.Len(t, p.Condor("condor_q", fmt.Sprintf("HTCPool == %q", p.name)), 1, "nothing new is sent")
 	_, err = p.Lab.Run(t.Context(), "condor_release", id)
 	require.NoError(t, err)
-	require.Equal(t, 2, p.sent("second"))
+	p.sent("second")
+	require.Equal(t, 3, p.sent("third"))
+	p.until(func(pool *v1alpha1.HTCPool) bool {
+		return pool.Status.Waiting == 0 && hasReason(pool, v1alpha1.PoolAccepting, metav1.ConditionTrue, "Accepting")
+	})
+}
+
+func TestTheLimitThatFollowsWhatRunsHasBounds(t *testing.T) {
+	b := trial.New(t)
+	p := newLimited(b, "b", `{"limits": {"idlePercentOfRunning": {"percent": 10, "min": 2}}}`)
+	p.idle("one")
+	p.sent("one")
+	p.idle("two")
+	require.Equal(t, 2, p.sent("two"))
+	p.idle("three")
+	p.waits("three", "PoolLimit", "2 of 2 jobs idle with 0 running (limits.idlePercentOfRunning)")
+
+	p = newLimited(b, "x", `{"limits": {"idlePercentOfRunning": {"percent": 10000, "max": 1}}}`)
+	p.Create("runs", "sleep 600\n", p.by)
+	p.Phase("runs", v1alpha1.PhaseRunning)
+	p.idle("four")
+	p.sent("four")
+	p.idle("five")
+	p.waits("five", "PoolLimit", "1 of 1 jobs idle with 1 running (limits.idlePercentOfRunning)")
+}
+
+// The status lists the namespaces with the most open jobs, and those of equally many by name.
+func TestAPoolsStatusListsItsFirst20Namespaces(t *testing.T) {
+	t.Parallel()
+	p := newLimited(trial.New(t), "s", "{}")
+	var want []v1alpha1.PoolNamespace
+	for i := range v1alpha1.MaxPoolNamespaces + 2 {
+		other := limited{trial.New(t), p.name}
+		open := int32(1 + i/2)
+		other.idle("waits", trial.Queue(open))
+		want = append(want, v1alpha1.PoolNamespace{Name: other.Namespace, Open: open})
+	}
+	slices.SortFunc(want, func(a, b v1alpha1.PoolNamespace) int {
+		return cmp.Or(-cmp.Compare(a.Open, b.Open), cmp.Compare(a.Name, b.Name))
+	})
+	p.until(func(pool *v1alpha1.HTCPool) bool {
+		return pool.Status.Open == 132 && slices.Equal(pool.Status.Namespaces, want[:v1alpha1.MaxPoolNamespaces])
+	})
 }
 
 func TestThoseThatWaitTakeTurns(t *testing.T) {

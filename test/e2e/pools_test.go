@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -47,7 +48,7 @@ defaults:
   activeDeadlineSeconds: 4000
   idleDeadlineSeconds: 5000
   heldDeadlineSeconds: 6000
-adjust: {cpusPercent: 90, memoryPercent: 110, memoryExtra: 6Mi, diskPercent: 150}
+adjust: {cpusPercent: 50, memoryPercent: 110, memoryExtra: 6Mi, diskPercent: 150}
 `
 
 func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
@@ -58,7 +59,7 @@ func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 		job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{"OWN": "job"}
 	})
 	b.Script("says", "echo $SITE $OWN\n", in(p), func(job *v1alpha1.HTCJob) {
-		job.Spec.HTCOpts = "request_memory = 80\nmax_retries = 0\n+AccountingGroup = \"own\"\n+MaxRuntime = 60\n"
+		job.Spec.HTCOpts = "request_memory = 80\nrequest_cpus = 3\nmax_retries = 0\n+AccountingGroup = \"own\"\n+MaxRuntime = 60\n"
 		job.Spec.Priority = new(int32(7))
 		job.Spec.ActiveDeadlineSeconds, job.Spec.IdleDeadlineSeconds = new(int64(400)), new(int64(500))
 	})
@@ -71,7 +72,7 @@ func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 		{silent, "HTCPool", p}, {silent, "RequestCpus", "1"}, {silent, "RequestMemory", "50"}, {silent, "RequestDisk", "15360"},
 		{silent, "JobFlavour", "longlunch"}, {silent, "JobPrio", "3"}, {silent, "AcctGroup", "group_lab"}, {silent, "JobMaxRetries", "1"},
 		{silent, "HTCJobIdleDeadline", "5000"}, {silent, "HTCJobHeldDeadline", "6000"},
-		{says, "HTCPool", p}, {says, "RequestMemory", "94"}, {says, "JobFlavour", "undefined"}, {says, "MaxRuntime", "60"},
+		{says, "HTCPool", p}, {says, "RequestCpus", "2"}, {says, "RequestMemory", "94"}, {says, "JobFlavour", "undefined"}, {says, "MaxRuntime", "60"},
 		{says, "JobPrio", "7"}, {says, "AccountingGroup", "own"}, {says, "AcctGroup", "undefined"}, {says, "JobMaxRetries", "0"},
 		{says, "HTCJobIdleDeadline", "500"}, {says, "HTCJobHeldDeadline", "6000"},
 	} {
@@ -134,6 +135,9 @@ func TestAnHTCJobWaitsForItsPool(t *testing.T) {
 	_, err := b.Lab.Run(t.Context(), "kubectl", "label", "namespace", b.Namespace, "e2e="+name)
 	require.NoError(t, err)
 	require.Contains(t, waits(b, "early", "PoolInvalid"), "defaults: htcopts, line 1, column 1: executable is not allowed")
+	keptPool{b, name}.until(func(p *v1alpha1.HTCPool) bool {
+		return hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionFalse, "PoolInvalid")
+	})
 	b.EditPool(name, `{defaults: {htcopts: "+WantOS = \"el9\""}}`)
 	early := b.Ended("early")
 	require.Equal(t, v1alpha1.PhaseSucceeded, early.Status.Phase)
@@ -157,6 +161,14 @@ func TestTheDefaultPoolIsForThoseThatNameNone(t *testing.T) {
 	}, func() string { return "the default pool was never used" })
 	other.Script("elsewhere", "exit 0\n")
 	require.Nil(t, other.Ended("elsewhere").Status.Effective, "its namespace may not use the default pool")
+
+	younger := keptPool{b, b.Pool("younger", "{default: true, namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+b.Namespace+"}}}")}
+	younger.until(func(p *v1alpha1.HTCPool) bool {
+		return hasReason(p, v1alpha1.PoolDefault, metav1.ConditionFalse, "OlderDefault")
+	})
+	keptPool{b, p}.until(func(p *v1alpha1.HTCPool) bool {
+		return hasReason(p, v1alpha1.PoolDefault, metav1.ConditionTrue, "InUse")
+	})
 }
 
 func TestAPoolsRulesRefuse(t *testing.T) {
@@ -184,15 +196,54 @@ func TestAPoolsRulesRefuse(t *testing.T) {
 func TestAPoolKeepsEndedHTCJobs(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := b.Pool("", "{keep: {succeeded: 1s, failed: 1h, most: 2h}}")
+	p := b.Pool("", "{keep: {succeeded: 1s, failed: 1h, removed: 1s, most: 2h}}")
 	b.Script("good", "exit 0\n", in(p))
 	b.Script("bad", "exit 1\n", in(p))
 	b.Script("own", "exit 0\n", in(p), func(job *v1alpha1.HTCJob) { job.Spec.TTLSecondsAfterFinished = new(int32(1000000)) })
 	require.EqualValues(t, 3600, *b.Ended("bad").Status.Effective.TTLSecondsAfterFinished)
 	require.EqualValues(t, 7200, *b.Ended("own").Status.Effective.TTLSecondsAfterFinished)
 	b.Eventually(func() bool { return !strings.Contains(b.Kubectl("get", "htcjobs", "-o", "name"), "/good") }, func() string { return "it is still there" })
+	b.Script("removed", "sleep 1000\n", in(p))
+	_, err := b.Lab.Run(t.Context(), "condor_rm", b.Phase("removed", v1alpha1.PhaseRunning).Status.JobID[0])
+	require.NoError(t, err)
+	b.Eventually(func() bool { return !strings.Contains(b.Kubectl("get", "htcjobs", "-o", "name"), "/removed") }, func() string { return "it is still there" })
 	b.EditPool(p, "{keep: {failed: 1s, most: 1s}}")
 	b.Eventually(func() bool { return b.Kubectl("get", "htcjobs", "-o", "name") == "" }, func() string { return b.Kubectl("get", "htcjobs") })
+}
+
+// The most that a pool's administrator may write reaches HTCondor as it is.
+func TestAPoolMayHave64KiBOfHTCOpts(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	pool := func(suffix, htcopts string) string {
+		spec, err := json.Marshal(map[string]any{"defaults": map[string]any{"htcopts": htcopts}})
+		require.NoError(t, err)
+		return b.Pool(suffix, string(spec))
+	}
+	text := `"` + strings.Repeat("t", 4<<10-2) + `"`
+	expression := "true" + strings.Repeat(" && true", (4<<10-4)/8)
+	most := "requirements = " + expression + "\nrank = " + expression + "\nperiodic_hold = !" + expression + "\n"
+	names := []string{"JobFlavour", "WantOS", "BigMemJob", "ProjectName", "DESIRED_Sites", "DESIRED_CMS_Sites", "UNDESIRED_Sites", "REQUIRED_OS", "Experiment", "JobDescription"}
+	for _, name := range names {
+		most += "+" + name + " = " + text + "\n"
+	}
+	most += "#" + strings.Repeat("c", 64<<10-len(most)-1)
+	b.Script("most", "exit 0\n", in(pool("most", most)))
+	job := b.Ended("most")
+	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, b.Kubectl("describe", "htcjob", "most"))
+	for _, name := range names {
+		require.Equal(t, strings.Trim(text, `"`), attribute(b, job, name))
+	}
+
+	p := pool("long", "+JobDescription = "+text+"+x")
+	b.Script("long", "exit 0\n", in(p))
+	const words = "htcopts, line 1, column 19: JobDescription: found a value of 4098 bytes, expected at most 4 KiB"
+	require.Contains(t, waits(b, "long", "PoolInvalid"), words)
+	keptPool{b, p}.until(func(p *v1alpha1.HTCPool) bool {
+		return hasReason(p, v1alpha1.PoolAccepting, metav1.ConditionFalse, "PoolInvalid")
+	})
+	_, err := b.Lab.Run(t.Context(), "kubectl", "patch", "htcpool", p, "--type=merge", "-p", `{"spec": {"defaults": {"htcopts": "`+strings.Repeat("é", 40<<10)+`"}}}`)
+	require.ErrorContains(t, err, "htcopts must be at most 64 KiB of UTF-8")
 }
 
 func TestRenderShowsWhatIsSent(t *testing.T) {

@@ -145,13 +145,18 @@ func TestPackLeavesAWholeMachineFree(t *testing.T) {
 		require.NoError(t, err)
 		return strings.Join(slices.Sorted(strings.FieldsSeq(out)), " ")
 	}
-	for _, c := range []struct{ placement, free string }{{"Any", "4 6 6"}, {"Pack", "0 8 8"}, {"Spread", "4 6 6"}} {
+	for _, c := range []struct{ placement, free, rank string }{
+		{"Any", "4 6 6", "0"}, {"Pack", "0 8 8", "- TARGET.Cpus"}, {"Spread", "4 6 6", "+ TARGET.Cpus"},
+	} {
 		p := testPool(b, strings.ToLower(c.placement), "placement: "+c.placement)
 		b.Eventually(func() bool { return free() == "8 8 8" }, func() string { return "the machines are in use: " + free() })
 		for i := range 4 {
 			name := fmt.Sprintf("%s-%d", strings.ToLower(c.placement), i)
 			b.Script(name, "sleep 600\n", cores(2, p))
-			b.Phase(name, v1alpha1.PhaseRunning)
+			job := b.Phase(name, v1alpha1.PhaseRunning)
+			rank, err := b.Lab.Run(t.Context(), "condor_q", "-allusers", "-constraint", trial.Tagged(job), "-af:r", "Rank")
+			require.NoError(t, err)
+			require.Contains(t, rank, c.rank)
 		}
 		b.Eventually(func() bool { return free() == c.free }, func() string { return c.placement + " left " + free() })
 		whole := strings.ToLower(c.placement) + "-whole"

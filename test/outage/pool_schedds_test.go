@@ -46,9 +46,19 @@ func TestOfAPoolsScheddsTheLeastUsedThatAnswersIsChosen(t *testing.T) {
 	s.metric(`htcd_schedd_reachable{schedd="`+usual+`"}`, "0")
 	s.Create("none", "exit 0\n", by(pool))
 	s.says("none", v1alpha1.ConditionBackendReachable, "Unreachable")
+	says := func(words string) {
+		t.Helper()
+		said := func() string {
+			return s.Kubectl("get", "htcpool", pool, "-o", `jsonpath={range .status.conditions[*]}{.type} {.status} {.reason}; {end}`)
+		}
+		s.Eventually(func() bool { return strings.Contains(said(), words) }, said)
+	}
+	says("Reachable False Unreachable; Accepting False Unreachable; ")
 	s.do(s.part("schedd2").Start)
 	require.Equal(t, second, s.at("none"))
+	says("Reachable True SomeAnswer; Accepting True Accepting; ")
 	s.do(s.part("schedd").Start)
+	says("Reachable True Answered; ")
 	s.gone()
 }
 
