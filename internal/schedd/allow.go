@@ -135,6 +135,7 @@ var ownedAttributes = []string{
 	"Cmd", "Args", "Arguments", "JobUniverse", "JobBatchName", "ContainerImage", "DockerImage", "Iwd", "In", "Out", "Err", "UserLog",
 	"TransferInput", "TransferOutputRemaps", "TransferExecutable", "ShouldTransferFiles", "WhenToTransferOutput", "OutputDestination",
 	"SpooledOutputFiles", "LeaveJobInQueue", "JobMaxRetries", "JobSuccessExitCode", "Owner", "User", "ClusterId", "ProcId", "JobStatus", "MyType", "TargetType",
+	"DAGManJobId", "DAGNodeName", "OtherJobRemoveRequirements",
 }
 
 // CheckAllow returns what is wrong with a site's list of further submit commands and +Attributes: it must not contain those
@@ -157,7 +158,7 @@ func forSite(entry string) error {
 	switch {
 	case !entryRE.MatchString(entry):
 		return fmt.Errorf("%q is neither a submit command nor a +Attribute", entry)
-	case strings.HasPrefix(name, "htcjob"), name == "htcpool", attribute && slices.ContainsFunc(ownedAttributes, is):
+	case isTag(name), attribute && slices.ContainsFunc(ownedAttributes, is):
 		return fmt.Errorf("%s is htcd's own and cannot be allowed", entry)
 	case attribute && commandOf(name) != "":
 		return fmt.Errorf("%s need not be allowed: %s sets it", entry, commandOf(name))

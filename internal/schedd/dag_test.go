@@ -316,3 +316,24 @@ func TestWrapperOfANodeSendsNoMoreOfStderrThanItMay(t *testing.T) {
 	require.LessOrEqual(t, len(said), 4096)
 	require.True(t, strings.HasSuffix(said, "\n100000"), said)
 }
+
+func TestADAGThatCannotRunSaysWhy(t *testing.T) {
+	why, is := Job{Status: Held, HoldReasonCode: 3, HoldReasonSubCode: 122}.Unable()
+	require.True(t, is)
+	require.Contains(t, why, "needs FS")
+	for _, j := range []Job{{Status: Held, HoldReasonCode: 3}, {Status: Held, HoldReasonCode: 1, HoldReasonSubCode: 122}, {Status: Running, HoldReasonCode: 3, HoldReasonSubCode: 122}} {
+		_, is := j.Unable()
+		require.False(t, is)
+	}
+}
+
+func TestNodesAreAskedForWithTheirTag(t *testing.T) {
+	client := tools(t, long, map[string]string{"condor_q": `case "$*" in
+*,HTCNode,*,HTCWorkflowDAG,HTCWorkflowUID,*'-constraint HTCWorkflowUID =?= "u" && HTCWorkflowDAG =?= 2'*) echo '[{"ClusterId":7,"ProcId":0,"JobStatus":2,"HTCWorkflowUID":"u","HTCWorkflowDAG":2,"HTCNode":5}]' ;;
+*) exit 1 ;;
+esac`})
+	var nodes []Job
+	require.NoError(t, client.QueueNodes(t.Context(), Identity{}, Tag{UID: "u", Attempt: 2}.NodesConstraint(), func(j Job) error { nodes = append(nodes, j); return nil }))
+	require.Equal(t, []Job{{Cluster: 7, Status: Running, Node: NodeTag{UID: "u", DAG: 2, Number: 5}}}, nodes)
+	require.NotContains(t, Projection, attrNode, "of HTCJobs no more is asked for")
+}

@@ -178,6 +178,11 @@ func short(key, value string) error {
 	return nil
 }
 
+// isTag reports whether an attribute, in lower case, is htcd's own.
+func isTag(name string) bool {
+	return strings.HasPrefix(name, "htcjob") || strings.HasPrefix(name, "htcworkflow") || name == "htcpool" || name == "htcnode"
+}
+
 // rule returns which values name may have and the key to write it with. If the allowance is nil, the string is the refusal's
 // message instead.
 func rule(name string, attribute bool, allow []string) (allowance, string) {
@@ -186,10 +191,9 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, n) })
 	}
 	site := func(n string) bool { return has(allow, n) && forSite(n) == nil }
-	isTag := strings.HasPrefix(command, "htcjob") || strings.HasPrefix(command, "htcworkflow") || command == "htcpool" || command == "htcnode"
 	if attribute {
 		switch {
-		case isTag:
+		case isTag(command):
 			return nil, fmt.Sprintf("the attribute %s is htcd's own", name)
 		case has(allowedAttributes, name), site("+" + name):
 			return expression, "My." + name
