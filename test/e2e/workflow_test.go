@@ -161,7 +161,7 @@ func TestAStepForAllPullsFromEarlierDAGs(t *testing.T) {
 }
 
 // half is a workflow of which one sequence ends at once, with a code, and the others never do.
-func half(code int, more string) string {
+func halves(code int, more string) string {
 	return fmt.Sprintf(`
 %s
   steps:
@@ -172,7 +172,7 @@ func half(code int, more string) string {
 
 func TestEnoughSequencesThatSucceedEndTheOthers(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t, "enough", half(0, "  sequences: {count: 3, complete: 1}"))
+	f := newFlow(t, "enough", halves(0, "  sequences: {count: 3, complete: 1}"))
 	w := f.ended()
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
 	require.EqualValues(t, 1, w.Status.Sequences.Succeeded)
@@ -183,7 +183,7 @@ func TestEnoughSequencesThatSucceedEndTheOthers(t *testing.T) {
 
 func TestAFailureThatAbortsEndsTheOthers(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t, "abort", half(3, "  sequences: {count: 2}\n  failurePolicy: Abort"))
+	f := newFlow(t, "abort", halves(3, "  sequences: {count: 2}\n  failurePolicy: Abort"))
 	w := f.ended()
 	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
 	require.Equal(t, "Aborted", w.Status.Reason)
@@ -192,7 +192,7 @@ func TestAFailureThatAbortsEndsTheOthers(t *testing.T) {
 
 func TestAWorkflowEndsAtItsDeadline(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t, "late", half(0, "  sequences: {count: 2}\n  activeDeadlineSeconds: 10"))
+	f := newFlow(t, "late", halves(0, "  sequences: {count: 2}\n  activeDeadlineSeconds: 10"))
 	w := f.ended()
 	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
 	require.Equal(t, "DeadlineExceeded", w.Status.Reason)
@@ -200,7 +200,7 @@ func TestAWorkflowEndsAtItsDeadline(t *testing.T) {
 
 func TestASuspendedWorkflowLeavesHTCondorAndBeginsAnew(t *testing.T) {
 	t.Parallel()
-	f := newFlow(t, "pause", half(0, "  sequences: {count: 2}"))
+	f := newFlow(t, "pause", halves(0, "  sequences: {count: 2}"))
 	w := f.until("running", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Running > 0 })
 	f.Kubectl("patch", "htcworkflow", f.name, "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 	f.until("suspended", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Phase == v1alpha1.PhaseSuspended })
