@@ -156,7 +156,8 @@ func (g DAG) starter() string {
 // flow returns the text of flow.dag. It has numbers, and nothing of a user's.
 func (g DAG) flow(handed [][]handedOn) string {
 	var b strings.Builder
-	for n, node := range g.Nodes {
+	// Going depth first, DAGMan begins with the last of those that are ready.
+	for n, node := range slices.Backward(g.Nodes) {
 		step := g.Steps[node.Step]
 		fmt.Fprintf(&b, "JOB N%d %s\nVARS N%d n=\"%d\" files=\"%s\"\n", n, stepFile(node.Step, ".sub"), n, n, strings.Join(g.files(n, handed), ", "))
 		if p := step.JobOptions.Priority; p != nil && *p != 0 {
