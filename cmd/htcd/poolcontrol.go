@@ -21,6 +21,7 @@ func (d *daemon) newPoolControl(l *loop, book kube.Ledger) *poolcontrol.Controll
 	})
 	l.pools.changed = func(before, now *v1alpha1.HTCPool) {
 		l.controller.PoolChanged(before, now)
+		l.workflows.PoolChanged()
 		control.PoolsChanged()
 	}
 	return control

@@ -33,6 +33,9 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err != nil {
 		return c.refuse(ctx, w, run, err)
 	}
+	if err := c.poolWorks(p.pool); err != nil {
+		return err
+	}
 	if p.brings() && s.Unfetched {
 		return &sending.Waiting{After: time.Second, Message: "what earlier DAGs have left is being fetched, as steps pull it"}
 	}

@@ -1,0 +1,30 @@
+package workflow
+
+import (
+	"fmt"
+
+	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/pool"
+)
+
+// poolWorks returns an *admission.Waits while the state of a pool keeps back what has not been sent.
+func (c *Controller) poolWorks(p pool.Pool) error {
+	if p.None() || c.Pools == nil {
+		return nil
+	}
+	now := c.Pools.Get(p.Name)
+	if now == nil {
+		return nil
+	}
+	reason := map[v1alpha1.PoolState]string{v1alpha1.PoolDraining: admission.ReasonPoolDraining, v1alpha1.PoolSuspended: admission.ReasonPoolSuspended}[now.Spec.State]
+	if reason == "" {
+		return nil
+	}
+	return &admission.Waits{Reason: reason, Message: fmt.Sprintf("HTCPool %s is %s: nothing new is sent until it is Online", p.Name, now.Spec.State)}
+}
+
+// PoolChanged continues with what waits for a pool.
+func (c *Controller) PoolChanged() {
+	c.retryNow(func(b blocker) bool { return pool.Waits(b.Reason) || admission.InLine(b.Reason) })
+}
