@@ -81,6 +81,7 @@ func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all compar
 	if len(unseen) == 0 {
 		return nil
 	}
+	bound.Enough = all.seen
 	if err := c.Schedd.HistoryNodes(ctx, id, constraint(unseen), bound, func(j schedd.Job) error { return all.hear(j, false, at) }); err != nil {
 		return fmt.Errorf("cross-check history: %w", err)
 	}

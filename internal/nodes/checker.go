@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -74,8 +75,23 @@ func (c *Checker) Refresh(ctx context.Context) error {
 	})
 }
 
-// Check is Crosscheck for one group of DAGs.
+// Check is Crosscheck for one group of DAGs, as they are in the ledger now: whether one has ended may have just been learned.
 func (c *Checker) Check(ctx context.Context, g backend.Group) error {
+	g.Runs = slices.Clone(g.Runs)
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		for i, run := range g.Runs {
+			if g.Runs[i], err = tx.Run(run.UID, run.Attempt); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil // deleted meanwhile
+	}
+	if err != nil {
+		return err
+	}
 	id, err := c.As(ctx, g.Target)
 	if err != nil {
 		return err

@@ -412,7 +412,7 @@ func TestAnErrorOfACommandChangesNothing(t *testing.T) {
 	w.crosscheck()
 	w.schedd.Lose(92, 0)
 	w.ends("u1", 1)
-	g := backend.Groups([]ledger.Run{{UID: "u1", Attempt: 1, Confirmed: true}})[0]
+	g := backend.Groups([]ledger.Run{{UID: "u1", Attempt: 1}})[0]
 	for range 3 {
 		w.schedd.Fail(scheddtest.History, scheddtest.Fault{Err: context.DeadlineExceeded})
 		w.later(time.Minute)

@@ -135,6 +135,16 @@ func (k *comparison) missing() (numbers []int) {
 	return numbers
 }
 
+// seen reports whether the history has nothing more to say.
+func (all comparisons) seen() bool {
+	for _, k := range all {
+		if k.unseen() {
+			return false
+		}
+	}
+	return true
+}
+
 // unseen reports whether the history may have something to say.
 func (k *comparison) unseen() bool { return len(k.unchanged)+len(k.rows) > 0 || k.waits() }
 
