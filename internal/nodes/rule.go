@@ -68,7 +68,7 @@ func callback(n ledger.Node, cluster int, c notify.Callback, at time.Time) (ledg
 	}
 	switch {
 	case final && n.Status == ledger.StatusOpen:
-		n.Proc, _ = crosscheck.CallbackOf(c.Retcode, c.Node.Exit, at).Apply(n.Proc)
+		n.Proc = observe(n.Proc, crosscheck.CallbackOf(c.Retcode, c.Node.Exit, at))
 	case final && n.ExitCode != nil && *n.ExitCode == c.Node.Exit && turned(n.Status, c.Retcode, c.Node.Exit):
 		n.ExitCode, n.Message = &c.Retcode, schedd.ExitMessage(c.Retcode)
 	}
@@ -96,10 +96,10 @@ func observe(p ledger.Proc, o crosscheck.Observation) ledger.Proc {
 		is.ExitCode, is.Message = p.ExitCode, p.Message
 	}
 	switch is.Status {
-	case p.Status:
-		is.Stderr = p.Stderr // of a failed try
 	case ledger.StatusSucceeded:
 		is.Stderr = ""
+	case p.Status:
+		is.Stderr = p.Stderr // of a failed try
 	}
 	return is
 }

@@ -228,4 +228,5 @@ func TestTheStandardErrorIsThatOfTheFailure(t *testing.T) {
 	require.Equal(t, "first try", n.Stderr)
 	require.Equal(t, "first try", exits(95, 75).do(n, start).Stderr)
 	require.Empty(t, exits(95, 0).do(n, start).Stderr, "the second try has succeeded")
+	require.Empty(t, says(95, 0, 0).do(n, start).Stderr, "and says so")
 }
