@@ -83,6 +83,9 @@ func (c checked) Unread(run ledger.Run, jobs []string) {
 }
 
 func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, _ crosscheck.Change) {
+	if kind == crosscheck.SilentEnd {
+		return // DAGMan's job has no callback
+	}
 	c.Options.Observer.Repaired(kind)
 	c.Log.Info().Str("workflow", keyOf(run)).Int("cluster", run.Cluster).Str("kind", string(kind)).Msg("repaired")
 }
