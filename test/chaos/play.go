@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,6 +49,10 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 		return err
 	}
 	p.password, p.done = secret.Data["password"], map[string]int{}
+	read := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: configMap}, Data: configMapData}
+	if _, err := p.Core.CoreV1().ConfigMaps(p.Namespace).Create(ctx, read, metav1.CreateOptions{}); err != nil {
+		return err
+	}
 	if err := p.small(ctx); err != nil {
 		return err
 	}

@@ -18,7 +18,11 @@ type Shape struct {
 
 // Spec is what an HTCJob runs and how that must end.
 type Spec struct {
-	Queue   int
+	Queue int
+	// Items, or Table, a key of the ConfigMap, have the variables of each job.
+	Items   []v1alpha1.Item
+	Table   string
+	Inputs  []string // keys of the ConfigMap
 	Source  string
 	Options string
 	// Codes are the exit codes that HTCondor must see, one per proc; none if the description is refused.
@@ -81,6 +85,23 @@ var Shapes = []Shape{
 			"on_exit_hold = NumJobStarts < 2\non_exit_hold_reason = \"" + strings.Repeat("r", 1000) + "\"\nperiodic_release = true\n",
 		Leaves: []Leaf{{Name: stderr, Text: strings.Repeat("x", 300000), Begins: true}},
 	}},
+	{Name: "items", Spec: Spec{
+		Queue: 3, Items: []v1alpha1.Item{{"CODE": "3"}, {"CODE": "0"}, {"CODE": "5"}}, Source: "exit $CODE", Codes: []int{3, 0, 5},
+	}},
+	{Name: "items of a table", Paused: true, Spec: Spec{
+		Queue: 4, Table: tableKey, Source: "sleep 3; exit $(( $CODE + $MORE ))", Codes: []int{1, 0, 7, 2},
+	}},
+	{
+		Name: "an input",
+		Spec: Spec{
+			Queue: 2, Inputs: []string{numbersKey}, Source: "cp " + numbersKey + " copy; exit $(wc -l <copy)", Codes: []int{20, 20},
+			Leaves: []Leaf{{Name: "copy", Text: numbers}},
+		},
+		Edited: &Spec{
+			Queue: 2, Items: []v1alpha1.Item{{"LINES": "7"}, {"LINES": "20"}}, Inputs: []string{numbersKey},
+			Source: "head -n $LINES " + numbersKey + " | wc -l >counted; exit $(cat counted)", Codes: []int{7, 20},
+		},
+	},
 	{Name: "suspended and resumed", Paused: true, Spec: Spec{Queue: 2, Source: "sleep 6; exit $1", Codes: []int{0, 1}}},
 	{Name: "deleted", Deleted: true, Spec: Spec{Queue: 3, Source: "sleep 300", Codes: []int{0, 0, 0}}},
 	{Name: "deleted at its end", Deleted: true, Spec: Spec{Queue: 1, Source: "sleep 1; exit 2", Codes: []int{2}}},
@@ -110,13 +131,34 @@ func every(n int, code func(proc int) int) []int {
 	return codes
 }
 
+// The ConfigMap that shapes read, which is made at the beginning.
+const (
+	configMap  = "chaos"
+	tableKey   = "table.csv"
+	numbersKey = "numbers"
+)
+
+var numbers = strings.Repeat("one line of many\n", 20)
+
+var configMapData = map[string]string{tableKey: "CODE,MORE\n1,0\n0,0\n3,4\n0,2\n", numbersKey: numbers}
+
 // object returns the HTCJob's spec.
 func (s Spec) object() v1alpha1.HTCJobSpec {
-	n := int32(s.Queue)
-	return v1alpha1.HTCJobSpec{
-		Script:  v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: s.Source + "\n"}, Queue: &n},
+	spec := v1alpha1.HTCJobSpec{
+		Script:  v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: s.Source + "\n"}},
 		HTCOpts: s.Options,
+		Items:   s.Items,
 	}
+	switch {
+	case s.Table != "":
+		spec.ItemsFrom = &v1alpha1.ItemsFrom{ConfigMapKeyRef: v1alpha1.KeyRef{Name: configMap, Key: s.Table}}
+	case len(s.Items) == 0:
+		spec.Script.Queue = new(int32(s.Queue))
+	}
+	for _, key := range s.Inputs {
+		spec.Inputs = append(spec.Inputs, v1alpha1.Input{Name: key, ConfigMapKeyRef: &v1alpha1.KeyRef{Name: configMap, Key: key}})
+	}
+	return spec
 }
 
 func trialName(number int) string { return fmt.Sprintf("trial-%03d", number) }
