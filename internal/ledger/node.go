@@ -84,13 +84,15 @@ type NodeFilter struct {
 	Sequence    *int      // nil: any
 	Unconfirmed bool      // only those of which a job was seen that is open, or ended only by a callback
 	Changed     bool      // only those that UnchangedNodes does not show
-	Unfetched   bool      // only completed ones whose output is still to be fetched
 	From        int       // the first number wanted
 	Limit       int       // most rows, 0: all
 }
 
+// fetchedNode is whether a node's output was fetched: that of all nodes comes with DAGMan's job.
+const fetchedNode = `coalesce((SELECT fetched FROM htcjobs WHERE run = r.id AND proc = 0), 0)`
+
 const nodeColumns = `r.uid, r.attempt, r.namespace, r.name, p.cluster, 0, p.status, p.jobStatus, p.exitCode, p.exitSignal, p.reason, p.message,
-	p.source, p.absent, p.changed, p.checked, p.fetched, p.stderr,
+	p.source, p.absent, p.changed, p.checked, ` + fetchedNode + `, p.stderr,
 	p.claimed, p.node, p.step, p.sequence, p.item, s.name, s.deferred`
 
 const (
@@ -156,9 +158,9 @@ func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
 // UpdateNode writes the cluster of a node, Claimed and the mutable fields of its Proc; ErrNotFound if there is no such row.
 func (tx *Tx) UpdateNode(n Node) error {
 	changed, err := tx.exec(`UPDATE nodes SET cluster = ?, claimed = ?, status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
-		message = ?, source = ?, absent = ?, changed = ?, checked = ?, fetched = ?, stderr = ? WHERE run = `+runID+` AND node = ?`,
+		message = ?, source = ?, absent = ?, changed = ?, checked = ?, stderr = ? WHERE run = `+runID+` AND node = ?`,
 		n.Cluster, n.Claimed, int(n.Status), n.JobStatus, n.ExitCode, n.Signal, n.Reason, n.Message, n.Source, n.Absent,
-		millis(n.Changed), millis(n.Checked), int(n.Fetched), n.Stderr, n.UID, n.Attempt, n.Number)
+		millis(n.Changed), millis(n.Checked), n.Stderr, n.UID, n.Attempt, n.Number)
 	if err == nil && changed == 0 {
 		err = ErrNotFound
 	}
@@ -221,11 +223,8 @@ func (f NodeFilter) where(args []any) (string, []any) {
 	if f.Unconfirmed {
 		where += ` AND (p.status = 1 OR p.source = 'callback') AND p.cluster > 0`
 	}
-	if f.Unfetched {
-		where += ` AND p.jobStatus = 4 AND p.fetched = 0`
-	}
 	if f.Changed {
-		where += ` AND NOT ` + unchanged
+		where += ` AND NOT ` + unchangedNode
 	}
 	limit := f.Limit
 	if limit <= 0 {

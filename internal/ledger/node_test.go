@@ -72,7 +72,7 @@ func TestANodeComesBackAsItWent(t *testing.T) {
 	exit, signal := 3, 9
 	want.Cluster, want.Claimed, want.Status, want.JobStatus, want.ExitCode, want.Signal = 95, true, StatusFailed, 4, &exit, &signal
 	want.Reason, want.Message, want.Source, want.Absent, want.Stderr = "ExitCode", "exit code 3", "callback", 2, "oops"
-	want.Changed, want.Checked, want.Fetched = noon.Add(time.Hour), noon.Add(2*time.Hour), IsFetched
+	want.Changed, want.Checked = noon.Add(time.Hour), noon.Add(2*time.Hour)
 	mustWrite(t, l, func(tx *Tx) error {
 		require.NoError(t, tx.UpdateNode(want))
 		unknown := want
@@ -147,7 +147,6 @@ func TestNodesAreFiltered(t *testing.T) {
 		"futile":                      {NodeFilter{State: NodeFutile}, []int{6}},
 		"of a step":                   {NodeFilter{Step: &step}, []int{1, 2, 4, 5, 7, 8}},
 		"of a sequence":               {NodeFilter{Sequence: &sequence}, []int{3, 4, 5}},
-		"with output to fetch":        {NodeFilter{Unfetched: true}, []int{5}},
 		"seen, and not confirmed":     {NodeFilter{Unconfirmed: true}, []int{1, 2, 3, 4}},
 		"those but the unchanged":     {NodeFilter{Unconfirmed: true, Changed: true}, []int{3, 4}},
 		"failed ones of another step": {NodeFilter{State: NodeIdle, Sequence: &sequence}, nil},

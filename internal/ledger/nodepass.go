@@ -12,7 +12,7 @@ func (tx *Tx) UnchangedNodes(uid string, attempt, from, limit int, fn func(numbe
 		err := row.Scan(&number, &cluster, &jobStatus)
 		fn(number, cluster, jobStatus)
 		return err
-	}, `SELECT p.node, p.cluster, p.jobStatus FROM nodes p INDEXED BY nodes_unconfirmed WHERE p.run = `+runID+` AND p.node >= ? + 0 AND p.cluster > 0 AND `+unchanged+`
+	}, `SELECT p.node, p.cluster, p.jobStatus FROM nodes p INDEXED BY nodes_unconfirmed WHERE p.run = `+runID+` AND p.node >= ? + 0 AND p.cluster > 0 AND `+unchangedNode+`
 		ORDER BY p.node LIMIT ? + 0`, uid, attempt, from, limit)
 	if err != nil {
 		return fmt.Errorf("unchanged nodes of run %s attempt %d: %w", uid, attempt, err)

@@ -30,7 +30,6 @@ CREATE TABLE IF NOT EXISTS nodes (
     absent     INTEGER NOT NULL DEFAULT 0,
     changed    INTEGER NOT NULL DEFAULT 0,
     checked    INTEGER NOT NULL DEFAULT 0,
-    fetched    INTEGER NOT NULL DEFAULT 0,
     stderr     TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (run, node)
 ) WITHOUT ROWID;
