@@ -58,6 +58,9 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 	c.Flags().BoolVar(&force, "force", false, "fetch again, and replace, files that this command has put there for the same attempt")
 	c.Flags().BoolVarP(&list, "list", "l", false, "print names and sizes, and copy nothing")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if name, err := namedWorkflow(args[0]); err == nil && name != args[0] {
+			return outputOfWorkflow(name)
+		}
 		name, err := named(args[0])
 		if err != nil {
 			return err
@@ -70,6 +73,9 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 			return err
 		}
 		job, err := where.jobs.Get(cmd.Context(), name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) && where.hasWorkflow(cmd.Context(), name) {
+			return outputOfWorkflow(name)
+		}
 		if err != nil {
 			return err
 		}
@@ -93,6 +99,18 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 		return conclude(cmd.Context(), cmd.ErrOrStderr(), into, reasons, err)
 	}
 	return c
+}
+
+// outputOfWorkflow explains what to use for an HTCWorkflow instead.
+func outputOfWorkflow(name string) error {
+	return Usage{fmt.Errorf("%s is an HTCWorkflow, and get-output is for HTCJobs: use htcd logs %s --step STEP --sequence NUMBER, which prints what a node has written; htcd nodes %s lists them",
+		name, name, name)}
+}
+
+// hasWorkflow reports whether there is an HTCWorkflow of that name.
+func (c *cluster) hasWorkflow(ctx context.Context, name string) bool {
+	_, err := c.workflows.Get(ctx, name, metav1.GetOptions{})
+	return err == nil
 }
 
 // bring fetches the output of all wanted jobs, and waits for output on its way. It returns the reasons why others are

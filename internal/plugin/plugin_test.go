@@ -335,6 +335,7 @@ func TestAFileIsTakenApart(t *testing.T) {
 		"JSON":                   {`{"apiVersion":"htc.cern.ch/v1alpha1","kind":"HTCJob","metadata":{"generateName":"a-"}}`, 1, ""},
 		"none":                   {"# nothing\n", 0, "no HTCJob"},
 		"another kind":           {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", 0, "v1 Pod"},
+		"a workflow":             {strings.Replace(one, "HTCJob", "HTCWorkflow", 1), 0, "HTCWorkflow a: only HTCJobs can be submitted; use kubectl apply -f"},
 		"another version":        {strings.Replace(one, "v1alpha1", "v2", 1), 0, "htc.cern.ch/v2"},
 		"without a name":         {"apiVersion: htc.cern.ch/v1alpha1\nkind: HTCJob\n", 0, "without metadata.name"},
 		"a key twice":            {one + "kind: HTCJob\n", 0, "already set"},

@@ -142,6 +142,9 @@ func split(text []byte) ([]manifest, error) {
 		return nil, err
 	}
 	for _, m := range all {
+		if m.is(v1alpha1.WorkflowKind) {
+			return nil, fmt.Errorf("HTCWorkflow %s: only HTCJobs can be submitted; use kubectl apply -f, then htcd nodes and htcd logs --step", m.Metadata.Name)
+		}
 		if !m.is(v1alpha1.Kind) {
 			return nil, fmt.Errorf("%s %s: only HTCJobs of %s can be submitted", m.APIVersion, m.Kind, v1alpha1.GroupVersion)
 		}

@@ -58,6 +58,10 @@ func TestTheNodesOfAWorkflowAreListedAndTheirOutputIsRead(t *testing.T) {
 	require.ErrorContains(t, err, "second/run-1 was never run")
 	_, err = f.Lab.Run(t.Context(), "htcd", "logs", "read", "--step=third", "-n", f.Namespace)
 	require.ErrorContains(t, err, `HTCWorkflow read has no step "third"`)
+	for _, named := range []string{"read", "htcworkflow/read"} {
+		_, err = f.Lab.Run(t.Context(), "htcd", "get-output", named, t.TempDir(), "-n", f.Namespace)
+		require.ErrorContains(t, err, "read is an HTCWorkflow, and get-output is for HTCJobs: use htcd logs read --step")
+	}
 	require.Contains(t, htcd("graph", "read"), `"first" [label="first\n3/4 done\n1 failed", fillcolor=lightpink];`)
 	f.gone(w)
 }
