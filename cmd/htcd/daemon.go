@@ -191,7 +191,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		part("output", func() error { return d.serveOutput(ctx, outputs, loop, watched) })
 	}
 	part("control", func() error {
-		return serve(ctx, controlServer(ctx, controller, informer.HasSynced), control, d.o.ShutdownTimeout)
+		return serve(ctx, controlServer(ctx, loop, informer.HasSynced), control, d.o.ShutdownTimeout)
 	})
 	part("cross-check", func() error { return d.crosscheck(ctx, informer.HasSynced, loop) })
 	part("ledger", func() error { return watched.wait(ctx) })

@@ -29,8 +29,8 @@ func reconcileCommand(environ []string) *cobra.Command {
 		Long: `Compare everything in the ledger with HTCondor's queue and history, and the status of the HTCJobs with the
 ledger; repair and print the differences. It submits nothing.
 
-When many HTCJobs vanish at once without having been deleted (an older state of etcd restored), their jobs and output are kept, and
-shown as Orphan. With --remove-orphans they are removed.
+When many HTCJobs, or HTCWorkflows, vanish at once without having been deleted (an older state of etcd restored), their jobs and output
+are kept, and shown as Orphan. With --remove-orphans they are removed.
 
 The running htcd does the work if it answers on --control-socket (in its pod: kubectl exec deploy/htcd -- htcd reconcile
 --once). Without one this process takes the Lease and does the work itself, for which it needs what htcd run needs: the
@@ -48,7 +48,7 @@ Exit codes:
 	c.Flags().AddFlagSet(settings)
 	c.Flags().BoolVar(&once, "once", false, "one pass, now (required)")
 	c.Flags().BoolVar(&scope.DryRun, "dry-run", false, "show differences and change nothing")
-	c.Flags().BoolVar(&scope.RemoveOrphans, "remove-orphans", false, "remove the jobs and output of HTCJobs that vanished, many at once, without having been deleted")
+	c.Flags().BoolVar(&scope.RemoveOrphans, "remove-orphans", false, "remove the jobs and output of HTCJobs and HTCWorkflows that vanished, many at once, without having been deleted")
 	c.Flags().StringVar(&scope.Name, "name", "", "only HTCJobs of this `name`")
 	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -151,7 +151,7 @@ func (d *daemon) reconcile(ctx context.Context, book kube.Ledger, scope kube.Rec
 	bound, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	cache.WaitForCacheSync(bound.Done(), loop.secrets.HasSynced, loop.pools.HasSynced) // without it, the request for a ticket reports the error
-	return loop.controller.Reconcile(ctx, scope)
+	return loop.Reconcile(ctx, scope)
 }
 
 // answerTime is how long the apiserver may take for a small answer.

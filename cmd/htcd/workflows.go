@@ -81,6 +81,17 @@ func (l *loop) Refresh(ctx context.Context) error {
 	return errors.Join(l.controller.Refresh(ctx), l.workflows.Refresh(ctx))
 }
 
+// Reconcile compares everything in a scope with HTCondor. What has vanished is looked at for both kinds.
+func (l *loop) Reconcile(ctx context.Context, o kube.ReconcileOptions) (kube.Report, error) {
+	report, err := l.controller.Reconcile(ctx, o)
+	if err != nil {
+		return report, err
+	}
+	more, err := l.workflows.ReconcileOrphans(ctx, o.Orphans())
+	report.Differences = append(report.Differences, more...)
+	return report, err
+}
+
 // SecretChanged continues with what waits for credentials.
 func (l *loop) SecretChanged(namespace string) {
 	l.controller.SecretChanged(namespace)

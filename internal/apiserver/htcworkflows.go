@@ -3,6 +3,8 @@ package apiserver
 import (
 	"context"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
@@ -27,6 +29,23 @@ func (o HTCWorkflows) SetStatus(ctx context.Context, w *v1alpha1.HTCWorkflow, st
 
 func (o HTCWorkflows) Delete(ctx context.Context, w *v1alpha1.HTCWorkflow) error {
 	return o.of(w.Namespace).delete(ctx, w)
+}
+
+// UIDs lists those of the HTCWorkflows of a namespace, of all with "".
+func (o HTCWorkflows) UIDs(ctx context.Context, namespace string) (map[string]bool, error) {
+	there, opts := map[string]bool{}, metav1.ListOptions{Limit: listed}
+	for {
+		list, err := o.Client.Workflows(namespace).List(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range list.Items {
+			there[string(w.UID)] = true
+		}
+		if opts.Continue = list.Continue; opts.Continue == "" {
+			return there, nil
+		}
+	}
 }
 
 func (o HTCWorkflows) Exists(ctx context.Context, namespace, name, uid string) (bool, error) {

@@ -220,12 +220,12 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			}
 		},
 		DeleteFunc: func(object any) {
-			job, was := deleted(object)
+			job, was := orphans.Deleted(object, v1alpha1.Finalizer)
 			if was {
-				c.orphans.Deletions.Note(job.Namespace+"/"+job.Name, string(job.UID))
+				c.orphans.Deletions.Note(job.GetNamespace()+"/"+job.GetName(), string(job.GetUID()))
 			}
 			if job != nil {
-				c.stagings.Stop(job.Namespace + "/" + job.Name)
+				c.stagings.Stop(job.GetNamespace() + "/" + job.GetName())
 			}
 			enqueue(c.queue, object)
 			c.lookAtSecrets(object)

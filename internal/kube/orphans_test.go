@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/orphans"
@@ -78,24 +76,4 @@ func TestManyThatVanishAreKeptUntilSomebodySaysSo(t *testing.T) {
 	w.settle()
 	require.Len(t, w.schedd.Jobs(), 2)
 	require.Empty(t, w.reconcile(ReconcileOptions{}).Differences)
-}
-
-func TestADeletionThatWasSeen(t *testing.T) {
-	with := htcjob("one", func(job *v1alpha1.HTCJob) { job.Finalizers = []string{v1alpha1.Finalizer} })
-	going := with.DeepCopy()
-	going.DeletionTimestamp = new(metav1.Now())
-	for name, c := range map[string]struct {
-		object any
-		want   bool
-	}{
-		"its finalizer was taken away by hand":     {going, true},
-		"the same, and the watch was broken off":   {cache.DeletedFinalStateUnknown{Obj: going}, true},
-		"it never had a finalizer":                 {htcjob("one"), true},
-		"when it was last seen it had none":        {cache.DeletedFinalStateUnknown{Obj: htcjob("one")}, false},
-		"it vanished from etcd":                    {with, false},
-		"it is missing when the watch begins anew": {cache.DeletedFinalStateUnknown{Obj: with}, false},
-	} {
-		_, was := deleted(c.object)
-		require.Equal(t, c.want, was, name)
-	}
 }

@@ -2,7 +2,7 @@ package ledger
 
 import "fmt"
 
-// Orphans lists the HTCJobs whose objects vanished many at once, by UID: true for those to be removed nevertheless.
+// Orphans lists the objects that vanished many at once, by UID: true for those to be removed nevertheless.
 func (tx *Tx) Orphans() (map[string]bool, error) {
 	orphans := map[string]bool{}
 	err := tx.query(func(row scanner) error {

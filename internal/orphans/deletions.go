@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Deletions remembers which HTCJobs were deleted, or could be without any finalizer in the way. It is safe for concurrent use,
+// Deletions remembers which objects were deleted, or could be without any finalizer in the way. It is safe for concurrent use,
 // and its zero value is ready to use.
 type Deletions struct {
 	mu sync.Mutex

@@ -11,20 +11,20 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
-// Up to Few are removed however few HTCJobs there are; so is up to one in share, however many there are.
+// Up to Few are removed however few objects there are; so is up to one in share, however many there are.
 const (
 	Few   = 5
 	share = 100
 )
 
-// asOneLook is how long HTCJobs found to be few are not checked again.
+// asOneLook is how long objects found to be few are not checked again.
 const asOneLook = 3 * time.Second
 
-// Kept is the error that says that nothing of an HTCJob is removed even though its object is gone.
+// Kept is the error that says that nothing is removed even though the object is gone.
 type Kept struct{}
 
 func (*Kept) Error() string {
-	return "an earlier HTCJob of this name is in the ledger and vanished without having been deleted, like many others, as when an older state of etcd " +
+	return "an earlier object of this name is in the ledger and vanished without having been deleted, like many others, as when an older state of etcd " +
 		"is put back: its jobs and its output are kept, and nothing is sent under its name, until an administrator puts the newer state back, " +
 		"or has them removed (htcd reconcile --once --remove-orphans)"
 }
@@ -44,12 +44,12 @@ type Ledger interface {
 // Guard protects what must not be removed. Set its fields before its first use.
 type Guard struct {
 	Ledger    Ledger
-	Kind      ledger.Kind
-	Namespace string // the one whose HTCJobs are checked; empty: all
-	// There lists the UIDs of the HTCJobs that the apiserver has.
+	Kind      ledger.Kind // of its objects: HTCJobs, or HTCWorkflows
+	Namespace string      // the one whose objects are checked; empty: all
+	// There lists the UIDs of those that the apiserver has.
 	There func(context.Context) (map[string]bool, error)
 	Now   func() time.Time
-	// Many receives the number of HTCJobs kept, and one of them, when some of them were not kept before.
+	// Many receives the number of objects kept, and one of them, when some of them were not kept before.
 	Many func(n int, such ledger.Run)
 	// Deletions holds those that were observed.
 	Deletions Deletions
@@ -59,7 +59,7 @@ type Guard struct {
 	few     map[string]bool // those found to be few then
 }
 
-// MayRemove returns nil if the ledger's records of an HTCJob whose object is gone may be removed, a *Kept if not.
+// MayRemove returns nil if the ledger's records of an object that is gone may be removed, a *Kept if not.
 func (g *Guard) MayRemove(ctx context.Context, key, uid string) error {
 	if g.Deletions.seen(key, uid) {
 		return nil
@@ -106,13 +106,13 @@ func (g *Guard) Watch(ctx context.Context) error {
 	return err
 }
 
-// Find returns a run of each HTCJob that is kept, and records them if write is set.
+// Find returns a run of each object that is kept, and records them if write is set.
 func (g *Guard) Find(ctx context.Context, write bool) (kept []ledger.Run, err error) {
 	kept, _, err = g.look(ctx, write)
 	return kept, err
 }
 
-// Release lets the HTCJobs of these runs be removed.
+// Release lets what was sent by these runs, and for the same objects, be removed.
 func (g *Guard) Release(ctx context.Context, runs []ledger.Run) error {
 	return g.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		for _, run := range runs {
@@ -124,8 +124,8 @@ func (g *Guard) Release(ctx context.Context, runs []ledger.Run) error {
 	})
 }
 
-// look compares the ledger with the apiserver and returns a run of each HTCJob that is kept, and the others without an
-// object. If write is set it records what is kept, so that later HTCJobs do not make that a small share.
+// look compares the ledger with the apiserver and returns a run of each object that is kept, and the others that are
+// gone. If write is set it records what is kept, so that later objects do not make that a small share.
 func (g *Guard) look(ctx context.Context, write bool) (kept []ledger.Run, few map[string]bool, err error) {
 	// The ledger is read before, as runs sent later have an object, and after, as what was deleted meanwhile is in neither.
 	began, _, err := g.read(ctx)
@@ -134,7 +134,7 @@ func (g *Guard) look(ctx context.Context, write bool) (kept []ledger.Run, few ma
 	}
 	there, err := g.There(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("look which HTCJobs there are: %w", err)
+		return nil, nil, fmt.Errorf("look which objects there are: %w", err)
 	}
 	runs, before, err := g.read(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func (g *Guard) noted(ctx context.Context) (orphans map[string]bool, err error) 
 	return orphans, err
 }
 
-// sort separates the HTCJobs without an object that must be kept, by their newest run, from those that are few.
+// sort separates the objects that are gone and must be kept, by their newest run, from those that are few.
 func sort(runs []ledger.Run, there, before map[string]bool, deleted func(key, uid string) bool) (kept []ledger.Run, few map[string]bool) {
 	newest := map[string]int{}
 	for i, run := range runs {

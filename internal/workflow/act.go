@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/sending"
 )
 
@@ -74,12 +75,14 @@ func (c *Controller) act(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
+	d := Plan(s)
 	if s.Orphans {
-		if err := c.sweep(ctx, key); err != nil {
+		// Kept orphans do not hold up the deletion of a workflow of the same name.
+		if err := c.sweep(ctx, key); err != nil && !(orphans.IsKept(err) && d.Action == Remove) {
 			return err
 		}
 	}
-	switch d := Plan(s); d.Action {
+	switch d.Action {
 	case Submit:
 		return c.submit(ctx, w, s, d)
 	case Recover:

@@ -19,6 +19,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/nodes"
+	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/recovery"
@@ -71,6 +72,8 @@ type Objects interface {
 	SetStatus(ctx context.Context, w *v1alpha1.HTCWorkflow, status v1alpha1.HTCWorkflowStatus) (*v1alpha1.HTCWorkflow, error)
 	// Delete deletes exactly the given version of the object; it is a conflict if the object has changed since.
 	Delete(ctx context.Context, w *v1alpha1.HTCWorkflow) error
+	// UIDs lists those of the objects of a namespace, of all with "".
+	UIDs(ctx context.Context, namespace string) (map[string]bool, error)
 	// Exists asks the apiserver whether the object with that UID is still there.
 	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
 }
@@ -109,6 +112,7 @@ type Controller struct {
 	sender   *sending.Sender
 	dags     *crosscheck.Checker // of DAGMan's own jobs
 	nodes    *nodes.Checker
+	orphans  *orphans.Guard
 }
 
 // Back-off after failures, per workflow.
@@ -140,6 +144,7 @@ func New(o Options) (*Controller, error) {
 	owners := backend.Owners{Schedd: o.Schedd, Credentials: o.Credentials}
 	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
 	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.Accounts, Now: o.Now, Observer: followed{c}}
+	c.orphans = &orphans.Guard{Kind: ledger.Workflows, Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.sender = &sending.Sender{
 		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Owners: owners,
 		Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
@@ -159,7 +164,12 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			c.queue.Add(key)
 		}
 	}
-	return cache.ResourceEventHandlerFuncs{AddFunc: enqueue, UpdateFunc: func(_, now any) { enqueue(now) }, DeleteFunc: enqueue}
+	return cache.ResourceEventHandlerFuncs{AddFunc: enqueue, UpdateFunc: func(_, now any) { enqueue(now) }, DeleteFunc: func(object any) {
+		if w, was := orphans.Deleted(object, v1alpha1.Finalizer); was {
+			c.orphans.Deletions.Note(w.GetNamespace()+"/"+w.GetName(), string(w.GetUID()))
+		}
+		enqueue(object)
+	}}
 }
 
 // Run works until ctx ends, then finishes what is in flight: a shutdown interrupts no condor_submit. The caller bounds

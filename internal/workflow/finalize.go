@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/sending"
 )
@@ -77,7 +78,7 @@ func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, ui
 	return nil
 }
 
-// sweep does the same for workflows that are gone but still have rows in the ledger.
+// sweep does the same for workflows that are gone but still have rows in the ledger. Many that vanished together are kept.
 func (c *Controller) sweep(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
 	if err != nil {
@@ -87,6 +88,7 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 	for _, run := range runs {
 		byUID[run.UID] = append(byUID[run.UID], run)
 	}
+	var kept error
 	for uid, own := range byUID {
 		exists, err := c.Objects.Exists(ctx, own[0].Namespace, own[0].Name, uid)
 		if err != nil {
@@ -95,14 +97,29 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 		if exists {
 			continue
 		}
-		if err := c.removeAll(ctx, backend.Targets(own), uid, own); err != nil {
-			return err
+		if anySent(own) {
+			err := c.orphans.MayRemove(ctx, key, uid)
+			if orphans.IsKept(err) {
+				kept = err
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := c.removeAll(ctx, backend.Targets(own), uid, own); err != nil {
+				return err
+			}
 		}
 		if err := c.forget(ctx, own[0].Namespace, own[0].Name, uid); err != nil {
 			return err
 		}
 	}
-	return nil
+	return kept
+}
+
+// anySent reports whether condor_submit may have run for any of them.
+func anySent(runs []ledger.Run) bool {
+	return slices.ContainsFunc(runs, func(run ledger.Run) bool { return run.State != ledger.Refused })
 }
 
 // forget drops the rows, the output and the staged files of a workflow: staged files first, since the rows say where

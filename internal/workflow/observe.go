@@ -15,7 +15,7 @@ import (
 
 // Crosscheck is one pass over every DAG whose end HTCondor has not confirmed, and then over their nodes.
 func (c *Controller) Crosscheck(ctx context.Context) error {
-	return errors.Join(c.dags.Crosscheck(ctx), c.nodes.Crosscheck(ctx))
+	return errors.Join(c.dags.Crosscheck(ctx), c.nodes.Crosscheck(ctx), c.orphans.Watch(ctx))
 }
 
 // Refresh asks only the queues, so that the numbers of idle, running and held nodes are known between two cross-checks.

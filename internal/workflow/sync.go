@@ -107,6 +107,7 @@ func (c *Controller) syncGone(ctx context.Context, key string) error {
 		return err
 	case len(runs) == 0:
 		c.memory.forget(key)
+		c.orphans.Deletions.Forget(key)
 	case b == nil || c.Now().After(b.retry):
 		c.actions.Add(key)
 	}

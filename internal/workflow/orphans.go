@@ -1,0 +1,32 @@
+package workflow
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/orphans"
+	"htc.cern.ch/htcd/internal/sending"
+)
+
+// uids returns those of the HTCWorkflows that the apiserver has.
+func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
+	return c.Objects.UIDs(ctx, c.Namespace)
+}
+
+func (c *Controller) manyVanished(n int, such ledger.Run) {
+	c.Log.Error().Int("htcworkflows", n).Str("such as", such.Namespace+"/"+such.Name).
+		Msg("many HTCWorkflows have vanished without having been deleted: their jobs and output are kept until htcd reconcile --once --remove-orphans")
+}
+
+// ReconcileOrphans lists the workflows that are kept though their objects are gone, and releases them for removal if that was requested.
+func (c *Controller) ReconcileOrphans(ctx context.Context, s orphans.Scope) ([]crosscheck.Difference, error) {
+	kept, differences, err := c.orphans.Reconcile(ctx, s)
+	if err == nil && s.Remove && !s.DryRun {
+		for _, run := range kept {
+			c.queue.Add(keyOf(run))
+		}
+		c.retryNow(func(b blocker) bool { return b.Reason == sending.ReasonOrphansKept })
+	}
+	return differences, err
+}
