@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/test/lab"
@@ -54,18 +55,18 @@ func requireNothingLeft(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	_, err := l.Identity()
 	require.ErrorIs(t, err, lab.ErrNotRunning)
-	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	require.NoError(t, err)
-	for _, p := range processes {
-		if p == "/proc/self/cmdline" {
-			continue
+	// What was killed with the lab ends when the kernel gets to it.
+	require.EventuallyWithT(t, func(t *assert.CollectT) {
+		processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
+		require.NoError(t, err)
+		for _, p := range processes {
+			line, err := os.ReadFile(p)
+			if err != nil {
+				continue // it has ended since
+			}
+			require.NotContains(t, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})), l.Dir, "%s", p)
 		}
-		line, err := os.ReadFile(p)
-		if err != nil {
-			continue // it has ended since
-		}
-		require.NotContains(t, string(bytes.ReplaceAll(line, []byte{0}, []byte{' '})), l.Dir, "%s", p)
-	}
+	}, 10*time.Second, 20*time.Millisecond)
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	require.NoError(t, err)
 	require.NotContains(t, string(mounts), l.Dir)

@@ -174,6 +174,7 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	repeatEvent(b)
 	listFrontProxy(b)
 	usePools(b)
+	useWorkflows(b)
 
 	used := map[grant]bool{}
 	for _, a := range asked(b, len(before)) {
@@ -190,6 +191,24 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	for _, g := range slices.Collect(maps.Keys(granted)) {
 		require.True(t, used[g], "granted and not used: %+v", g)
 	}
+}
+
+// useWorkflows has a workflow run, and expire.
+func useWorkflows(b *trial.Bench) {
+	b.T.Helper()
+	_, err := b.Lab.RunInput(b.T.Context(), `
+apiVersion: htc.cern.ch/v1alpha1
+kind: HTCWorkflow
+metadata: {name: expired}
+spec:
+  ttlSecondsAfterFinished: 1
+  steps:
+  - name: one
+    job: {script: {image: centos, command: bash, source: "exit 0"}}
+`, "kubectl", "-n", b.Namespace, "apply", "-f", "-")
+	require.NoError(b.T, err)
+	b.Eventually(func() bool { return b.Kubectl("get", "htcworkflow", "-o", "name") == "" },
+		func() string { return b.Kubectl("describe", "htcworkflow", "expired") })
 }
 
 // listFrontProxy asks as the active htcd does if the apiserver cannot answer a list with a watch.
