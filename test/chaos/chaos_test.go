@@ -54,7 +54,7 @@ func TestNothingIsDoubledLostWrongOrLeftOver(t *testing.T) {
 	require.NoError(t, err)
 	findings := Judge(e)
 	say("CHAOS_SEED=%d N=%d", *seed, *trials)
-	require.NoError(t, Print(os.Stdout, e.Sent, findings))
+	require.NoError(t, Print(os.Stdout, shapeNames(), e.shapes(), findings))
 	for _, f := range findings {
 		fmt.Printf("%s: %s (%s): %s\n", f.Fault, f.Trial, f.Shape, f.What)
 	}
@@ -147,7 +147,7 @@ func rest(ctx context.Context, p *Player, say func(string, ...any)) (Evidence, e
 			least, deadline = n, time.Now().Add(settling)
 		}
 		if quiet == 2 || time.Now().After(deadline) {
-			e.Kept, err = kept(ctx, p.Lab, p.Namespace)
+			e.Kept, err = kept(ctx, p.Lab, "out", p.Namespace)
 			return e, err
 		}
 		if moving != nil && time.Since(said) > 14*time.Second {

@@ -16,7 +16,8 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-const attributes = "ClusterId,ProcId,JobStatus,LastJobStatus,ExitBySignal,ExitCode,NumJobStarts,RemoveReason,HoldReason,HTCJobUID,HTCJobAttempt"
+const attributes = "ClusterId,ProcId,JobStatus,LastJobStatus,ExitBySignal,ExitCode,NumJobStarts,RemoveReason,HoldReason,HTCJobUID,HTCJobAttempt," +
+	"HTCWorkflowUID,HTCWorkflowDAG,HTCNode"
 
 // gather collects what all parts say about the HTCJobs of the namespace; it changes nothing.
 func gather(ctx context.Context, l *lab.Lab, jobs *v1alpha1.Client, namespace string) (Evidence, error) {
@@ -53,10 +54,10 @@ const wholeArchive = `cd "$1" && mkdir -p "$2" && for try in 1 2 3 4 5 6 7 8 9 1
 done
 tar -c "$2"`
 
-// kept reads all files that htcd has fetched for the HTCJobs of the namespace.
-func kept(ctx context.Context, l *lab.Lab, namespace string) (map[string]string, error) {
+// kept reads all files that htcd has fetched for the HTCJobs (store out) or HTCWorkflows (store workflows) of the namespace.
+func kept(ctx context.Context, l *lab.Lab, store, namespace string) (map[string]string, error) {
 	files := map[string]string{}
-	text, err := l.RunAs(ctx, "root", "sh", "-c", wholeArchive, "sh", l.Path("htcd", "data", "out"), namespace, "/tmp/"+namespace+".tar")
+	text, err := l.RunAs(ctx, "root", "sh", "-c", wholeArchive, "sh", l.Path("htcd", "data", store), namespace, "/tmp/"+namespace+".tar")
 	if err != nil {
 		return nil, err
 	}

@@ -49,6 +49,14 @@ type Sent struct {
 	Deleted bool
 }
 
+// shapes returns the shape of each trial.
+func (e Evidence) shapes() (names []string) {
+	for _, s := range e.Sent {
+		names = append(names, s.Trial.Shape.Name)
+	}
+	return names
+}
+
 // spec returns what the HTCJob finally runs.
 func (s Sent) spec() Spec {
 	if s.Edited {
@@ -71,6 +79,11 @@ type Ad struct {
 	HoldReason    string `json:"HoldReason"`
 	UID           string `json:"HTCJobUID"`
 	Attempt       int    `json:"HTCJobAttempt"`
+
+	// Of a workflow's node.
+	Workflow string `json:"HTCWorkflowUID"`
+	DAG      int    `json:"HTCWorkflowDAG"`
+	Node     int    `json:"HTCNode"`
 }
 
 // HTCondor's numbers of JobStatus.

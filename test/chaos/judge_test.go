@@ -211,7 +211,7 @@ func TestTheTableCountsTrialsNotFindings(t *testing.T) {
 	e.Sent[0].Trial.Shape = Shapes[3]
 	e.Sent[0].Trial.At = time.Second
 	var out bytes.Buffer
-	require.NoError(t, Print(&out, e.Sent, []Finding{
+	require.NoError(t, Print(&out, shapeNames(), e.shapes(), []Finding{
 		{Wrong, "trial-000", Shapes[3].Name, "one"}, {Wrong, "trial-000", Shapes[3].Name, "two"}, {Lost, "trial-000", Shapes[3].Name, "three"},
 	}))
 	require.Regexp(t, `(?m)^three jobs +1 +0 +1 +1 +0$`, out.String())

@@ -36,6 +36,8 @@ type Disturbance struct {
 	Callbacks lab.Callbacks
 	// Leaves is how many KiB of htcd's volume stay free.
 	Leaves int
+	// Which chooses one of the condor_dagman.
+	Which int
 }
 
 func (d Disturbance) String() string { return fmt.Sprintf("%s: %s for %s", d.Lane, d.Do, d.For) }

@@ -60,23 +60,9 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 		return err
 	}
 	began := time.Now()
-	lanes := map[string][]Disturbance{}
-	for _, d := range plan.Disturbances {
-		lanes[d.Lane] = append(lanes[d.Lane], d)
-	}
 	var all, edits sync.WaitGroup
-	errs := make(chan error, len(lanes)+2*len(plan.Trials))
-	for _, lane := range lanes {
-		all.Go(func() {
-			for _, d := range lane {
-				sleep(ctx, time.Until(began.Add(d.At)))
-				if err := p.disturb(ctx, d); err != nil {
-					errs <- fmt.Errorf("%s: %w", d, err)
-					return
-				}
-			}
-		})
-	}
+	errs := make(chan error, len(plan.Disturbances)+2*len(plan.Trials))
+	p.disturbAll(ctx, began, plan, &all, errs)
 	for _, trial := range plan.Trials {
 		all.Go(func() {
 			sleep(ctx, time.Until(began.Add(trial.At)))
@@ -117,6 +103,25 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 	return err
 }
 
+// disturbAll carries out the disturbances, those of a lane after one another.
+func (p *Player) disturbAll(ctx context.Context, began time.Time, plan Plan, all *sync.WaitGroup, errs chan<- error) {
+	lanes := map[string][]Disturbance{}
+	for _, d := range plan.Disturbances {
+		lanes[d.Lane] = append(lanes[d.Lane], d)
+	}
+	for _, lane := range lanes {
+		all.Go(func() {
+			for _, d := range lane {
+				sleep(ctx, time.Until(began.Add(d.At)))
+				if err := p.disturb(ctx, d); err != nil {
+					errs <- fmt.Errorf("%s: %w", d, err)
+					return
+				}
+			}
+		})
+	}
+}
+
 // disturb carries out one disturbance and ends it.
 func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 	if ctx.Err() != nil {
@@ -124,8 +129,11 @@ func (p *Player) disturb(ctx context.Context, d Disturbance) error {
 	}
 	p.Log("%s", d)
 	p.count(d.Lane + " " + d.Do)
-	if d.Do == doRevert {
+	switch {
+	case d.Do == doRevert:
 		return p.revert(ctx, d)
+	case d.Lane == dagmanLane:
+		return p.killDAGMan(ctx, d.Which)
 	}
 	part := p.Lab.Part(d.Lane)
 	if d.Lane == callbacksLane {

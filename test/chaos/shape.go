@@ -107,6 +107,13 @@ var Shapes = []Shape{
 	{Name: "deleted at its end", Deleted: true, Spec: Spec{Queue: 1, Source: "sleep 1; exit 2", Codes: []int{2}}},
 }
 
+func shapeNames() (names []string) {
+	for _, shape := range Shapes {
+		names = append(names, shape.Name)
+	}
+	return names
+}
+
 // A job's streams among its files.
 const (
 	stdout = "_condor_stdout"

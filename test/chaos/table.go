@@ -6,8 +6,8 @@ import (
 	"text/tabwriter"
 )
 
-// Print writes a line per shape with the number of its trials that have each fault, and a total.
-func Print(w io.Writer, sent []Sent, findings []Finding) error {
+// Print writes a line per shape with the number of its trials that have each fault, and a total. sent has the shape of each trial.
+func Print(w io.Writer, shapes, sent []string, findings []Finding) error {
 	faults := []Fault{Doubled, Lost, Wrong, LeftOver}
 	const all = "all"
 	trials := map[string]int{}
@@ -21,8 +21,8 @@ func Print(w io.Writer, sent []Sent, findings []Finding) error {
 		}
 		faulty[shape][f.Fault][f.Trial] = true
 	}
-	for _, s := range sent {
-		trials[s.Trial.Shape.Name]++
+	for _, shape := range sent {
+		trials[shape]++
 		trials[all]++
 	}
 	for _, f := range findings {
@@ -31,11 +31,7 @@ func Print(w io.Writer, sent []Sent, findings []Finding) error {
 	}
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(table, "SHAPE\tTRIALS\tDOUBLED\tLOST\tWRONG\tLEFT OVER")
-	names := []string{}
-	for _, shape := range Shapes {
-		names = append(names, shape.Name)
-	}
-	for _, name := range append(names, all) {
+	for _, name := range append(shapes, all) {
 		fmt.Fprintf(table, "%s\t%d", name, trials[name])
 		for _, f := range faults {
 			fmt.Fprintf(table, "\t%d", len(faulty[name][f]))

@@ -1,0 +1,203 @@
+package chaos
+
+import (
+	"fmt"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+)
+
+// WorkflowShape is a kind of HTCWorkflow and what is done to it.
+type WorkflowShape struct {
+	Name    string
+	Flow    Flow
+	Edited  *Flow // what it is changed to once it has ended
+	Deleted bool  // while it is on its way or running
+	Paused  bool  // suspended while it is on its way or running, and resumed a while later
+}
+
+// Flow is what an HTCWorkflow runs and how that must end.
+type Flow struct {
+	Sequences int
+	Complete  int
+	Steps     []FlowStep // finally is the last, if it has that name
+	Policy    v1alpha1.FailurePolicy
+	Always    []v1alpha1.StepName
+	Phase     v1alpha1.Phase
+	Succeeded int // sequences
+	// Differs has the end of each node, STEP/JOBID or STEP/JOBID/NUMBER, that does not end with 0.
+	Differs map[string]End
+}
+
+// End is how a node ends.
+type End struct {
+	Code    int  // that HTCondor sees
+	Futile  bool // it never runs
+	Stopped bool // htcd removes it, or it never runs
+}
+
+// FlowStep is a step. Its script appends a line with its name and a random number to the file "ran" that it has pulled, or to
+// what it has pulled from several: only HTCondor brings that back.
+type FlowStep struct {
+	Name    v1alpha1.StepName
+	Pulls   v1alpha1.StepName // empty: none
+	Several bool              // it pulls from several nodes
+	All     bool
+	Each    int // 0: no forEach
+	Does    string
+	Retries int
+	Codes   []int32
+	Lines   int // of the file "ran"
+}
+
+const finallyStep = "finally"
+
+func (s FlowStep) work() v1alpha1.StepWork {
+	source := `echo "` + string(s.Name) + ` $jobid $HTCPROCID $RANDOM$RANDOM" >>ran`
+	if s.Several {
+		source = "cat */ran */*/ran >ran 2>/dev/null; " + source
+	}
+	w := v1alpha1.StepWork{
+		Name: s.Name,
+		Job: v1alpha1.StepJob{
+			Script:  v1alpha1.Program{Image: "centos", Command: "bash", Source: source + "\n" + s.Does + "\n"},
+			Outputs: []v1alpha1.StepOutput{{Path: "ran"}},
+		},
+		RetryExitCodes: s.Codes,
+	}
+	if s.Pulls != "" {
+		w.Pull = []v1alpha1.Pull{{From: s.Pulls, Path: "ran"}}
+	}
+	if s.Retries > 0 {
+		w.Retries = new(int32(s.Retries))
+	}
+	return w
+}
+
+// object returns the HTCWorkflow's spec.
+func (f Flow) object() v1alpha1.HTCWorkflowSpec {
+	spec := v1alpha1.HTCWorkflowSpec{
+		Sequences: &v1alpha1.Sequences{Count: new(int32(f.Sequences))}, FailurePolicy: f.Policy, AlwaysSucceed: f.Always,
+	}
+	if f.Complete > 0 {
+		spec.Sequences.Complete = new(int32(f.Complete))
+	}
+	for _, s := range f.Steps {
+		work := s.work()
+		if s.Name == finallyStep {
+			spec.Finally = &work
+			continue
+		}
+		step := v1alpha1.Step{StepWork: work}
+		if s.All {
+			step.Pairing = v1alpha1.PairAll
+		}
+		if s.Each > 0 {
+			step.ForEach = &v1alpha1.ForEach{Count: int32(s.Each)}
+		}
+		spec.Steps = append(spec.Steps, step)
+	}
+	return spec
+}
+
+// nodes returns the names of a step's nodes, with the sequence and number of each.
+func (f Flow) nodes(s FlowStep) (all []FlowNode) {
+	first, last := 0, f.Sequences-1
+	if s.All || s.Name == finallyStep {
+		first, last = -1, -1
+	}
+	for sequence := first; sequence <= last; sequence++ {
+		for item := range max(s.Each, 1) {
+			all = append(all, FlowNode{s, sequence, item})
+		}
+	}
+	return all
+}
+
+// FlowNode is one job of a step.
+type FlowNode struct {
+	Step           FlowStep
+	Sequence, Item int
+}
+
+func (n FlowNode) jobID() string {
+	if n.Sequence < 0 {
+		return "all"
+	}
+	return fmt.Sprintf("job_%d", n.Sequence)
+}
+
+func (n FlowNode) name() string {
+	name := string(n.Step.Name) + "/" + n.jobID()
+	if n.Step.Each > 0 {
+		name += fmt.Sprintf("/%d", n.Item)
+	}
+	return name
+}
+
+// nameOf returns the name of the node that has written a line of the file "ran".
+func (f Flow) nameOf(line string) string {
+	words := strings.Fields(line)
+	for _, s := range f.Steps {
+		for _, n := range f.nodes(s) {
+			if len(words) == 4 && words[0] == string(s.Name) && words[1] == n.jobID() && words[2] == fmt.Sprint(n.Item) {
+				return n.name()
+			}
+		}
+	}
+	return ""
+}
+
+var (
+	single = Flow{Sequences: 1, Phase: v1alpha1.PhaseSucceeded, Succeeded: 1, Steps: []FlowStep{{Name: "only", Lines: 1}}}
+	chain  = Flow{Sequences: 3, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3, Steps: []FlowStep{
+		{Name: "a", Lines: 1, Does: "sleep 1"}, {Name: "b", Pulls: "a", Lines: 2}, {Name: "c", Pulls: "b", Lines: 3},
+	}}
+	partly = Flow{Sequences: 3, Phase: v1alpha1.PhaseFailed, Succeeded: 2, Steps: []FlowStep{
+		{Name: "first", Lines: 1}, {Name: "second", Pulls: "first", Lines: 2, Does: "test $jobid != job_1 || exit 3"},
+		{Name: "third", Pulls: "second", Lines: 3}, {Name: finallyStep, Lines: 1},
+	}, Differs: map[string]End{"second/job_1": {Code: 3}, "third/job_1": {Futile: true}}}
+)
+
+// WorkflowShapes are what the HTCWorkflows are drawn from.
+var WorkflowShapes = []WorkflowShape{
+	{Name: "one step", Flow: single},
+	{Name: "chain", Flow: chain},
+	{Name: "forEach", Flow: Flow{Sequences: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2, Steps: []FlowStep{
+		{Name: "make", Lines: 1}, {Name: "simulate", Pulls: "make", Each: 4, Lines: 2, Does: "sleep $HTCPROCID"},
+		{Name: "merge", Pulls: "simulate", Several: true, Lines: 9},
+	}}},
+	{Name: "all and finally", Flow: Flow{Sequences: 4, Phase: v1alpha1.PhaseSucceeded, Succeeded: 4, Steps: []FlowStep{
+		{Name: "make", Lines: 1}, {Name: "merge", All: true, Pulls: "make", Several: true, Lines: 5},
+		{Name: "each", Pulls: "merge", Lines: 6}, {Name: finallyStep, Pulls: "merge", Lines: 6},
+	}}},
+	{Name: "thirty nodes", Flow: Flow{Sequences: 5, Phase: v1alpha1.PhaseSucceeded, Succeeded: 5, Steps: []FlowStep{
+		{Name: "a", Each: 2, Lines: 1}, {Name: "b", Pulls: "a", Several: true, Lines: 3}, {Name: "c", Pulls: "b", Each: 3, Lines: 4},
+	}}},
+	{Name: "partly failing", Flow: partly},
+	{Name: "retried by code", Flow: Flow{Sequences: 3, Phase: v1alpha1.PhaseFailed, Succeeded: 1, Steps: []FlowStep{
+		{Name: "try", Lines: 1, Retries: 2, Codes: []int32{75}, Does: "case $jobid in job_0) exit 75 ;; job_1) exit 3 ;; esac"}, {Name: "next", Pulls: "try", Lines: 2},
+	}, Differs: map[string]End{
+		"try/job_0": {Code: 75}, "next/job_0": {Futile: true}, "try/job_1": {Code: 3}, "next/job_1": {Futile: true},
+	}}},
+	{Name: "always succeeds", Flow: Flow{Sequences: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2, Always: []v1alpha1.StepName{"fit"}, Steps: []FlowStep{
+		{Name: "fit", Lines: 1, Does: "exit 4"}, {Name: "next", Lines: 1},
+	}}},
+	{Name: "enough", Flow: Flow{Sequences: 4, Complete: 2, Phase: v1alpha1.PhaseSucceeded, Succeeded: 2, Steps: []FlowStep{
+		{Name: "long", Lines: 1, Does: "case $jobid in job_2 | job_3) sleep 600 ;; esac"}, {Name: "next", Pulls: "long", Lines: 2},
+	}, Differs: map[string]End{
+		"long/job_2": {Stopped: true}, "next/job_2": {Stopped: true}, "long/job_3": {Stopped: true}, "next/job_3": {Stopped: true},
+	}}},
+	{Name: "aborted", Flow: Flow{Sequences: 3, Policy: v1alpha1.FailureAbort, Phase: v1alpha1.PhaseFailed, Steps: []FlowStep{
+		{Name: "long", Lines: 1, Does: "test $jobid = job_1 && exit 3; sleep 600"}, {Name: "next", Lines: 1}, {Name: finallyStep, Lines: 1},
+	}, Differs: map[string]End{
+		"long/job_0": {Stopped: true}, "long/job_1": {Code: 3}, "long/job_2": {Stopped: true},
+		"next/job_0": {Stopped: true}, "next/job_1": {Stopped: true}, "next/job_2": {Stopped: true},
+	}}},
+	{Name: "suspended and resumed", Paused: true, Flow: Flow{Sequences: 3, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3, Steps: []FlowStep{
+		{Name: "slow", Lines: 1, Does: "sleep 5"}, {Name: "next", Pulls: "slow", Lines: 2},
+	}}},
+	{Name: "deleted", Deleted: true, Flow: Flow{Sequences: 3, Steps: []FlowStep{{Name: "quick", Lines: 1}, {Name: "long", Lines: 1, Does: "sleep 600"}}}},
+	{Name: "edited", Flow: partly, Edited: &chain},
+	{Name: "edited to fewer steps", Flow: chain, Edited: &single},
+}
