@@ -49,8 +49,8 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger, scheme *ru
 		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: workflowSchedd{l.controller.Schedds(), l.condor}, Answering: l.controller.Schedds(), Keeper: l.controller.Keeper(),
 		Pools: l.pools, Credentials: l.credentials, ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
-		Observer: d.counts,
-		Log:      d.log.With().Str("component", "workflow").Logger(), Now: time.Now,
+		Observer: d.counts, SecretTouched: l.controller.SecretTouched,
+		Log: d.log.With().Str("component", "workflow").Logger(), Now: time.Now,
 	})
 	return err
 }

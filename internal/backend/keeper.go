@@ -23,14 +23,14 @@ type OwnSecrets interface {
 	LetGo(ctx context.Context, s secrets.Own) error
 }
 
-// Keeper keeps htcd's finalizer on a namespace's own Secret from before the first attempt is sent with it until no HTCJob sent
+// Keeper keeps htcd's finalizer on a namespace's own Secret from before the first attempt is sent with it until no HTCJob or HTCWorkflow sent
 // with it is left. Kubernetes deletes a namespace's objects in no particular order: without the finalizer the Secret might go
 // first, and the jobs, which only its account may remove, would block the deletion of the HTCJobs and the namespace for good.
 // Set its fields before its first use.
 type Keeper struct {
 	Secrets OwnSecrets
-	// Needed reports whether an HTCJob that still exists sent anything with the Secret.
-	Needed func(ctx context.Context, s secrets.Own) (bool, error)
+	// Needed report whether an object that still exists sent anything with the Secret: one for each kind.
+	Needed []func(ctx context.Context, s secrets.Own) (bool, error)
 	// Denied is called once if an earlier release's rules do not let htcd patch Secrets.
 	Denied func(s secrets.Own, err error)
 
@@ -101,7 +101,7 @@ func (k *Keeper) Tend(ctx context.Context, namespace string) error {
 	k.using.Lock()
 	defer k.using.Unlock()
 	for _, own := range k.Secrets.Own(namespace) {
-		needed, err := k.Needed(ctx, own)
+		needed, err := k.needed(ctx, own)
 		if err != nil {
 			return err
 		}
@@ -117,4 +117,13 @@ func (k *Keeper) Tend(ctx context.Context, namespace string) error {
 		}
 	}
 	return nil
+}
+
+func (k *Keeper) needed(ctx context.Context, own secrets.Own) (bool, error) {
+	for _, of := range k.Needed {
+		if needed, err := of(ctx, own); needed || err != nil {
+			return needed, err
+		}
+	}
+	return false, nil
 }

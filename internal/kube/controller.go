@@ -29,6 +29,7 @@ import (
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/secrets"
 	"htc.cern.ch/htcd/internal/sending"
 	"htc.cern.ch/htcd/internal/site"
 )
@@ -166,7 +167,7 @@ func New(o Options) (*Controller, error) {
 	c.orphans = &orphans.Guard{Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.queue.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
-	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: c.needsSecret, Denied: c.secretsDenied}
+	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: []func(context.Context, secrets.Own) (bool, error){c.needsSecret}, Denied: c.secretsDenied}
 	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
 	c.fetcher = outputfetch.New(outputfetch.Options{
 		Store: o.Output, KeepFree: o.KeepFree, MaxOutput: o.Site.MaxOutput,

@@ -48,8 +48,10 @@ type Options struct {
 	Credentials backend.Credentials
 	ConfigMaps  inputs.ConfigMaps
 	Observer    Observer // for metrics
-	Log         zerolog.Logger
-	Now         func() time.Time
+	// SecretTouched is told of a namespace whose Secrets may no longer be needed.
+	SecretTouched func(namespace string)
+	Log           zerolog.Logger
+	Now           func() time.Time
 }
 
 // Schedd is the part of HTCondor that workflows use.
@@ -144,6 +146,7 @@ func New(o Options) (*Controller, error) {
 	owners := backend.Owners{Schedd: o.Schedd, Credentials: o.Credentials}
 	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
 	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.Accounts, Now: o.Now, Observer: followed{c}}
+	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.orphans = &orphans.Guard{Kind: ledger.Workflows, Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.sender = &sending.Sender{
 		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Owners: owners,
@@ -165,8 +168,12 @@ func (c *Controller) events() cache.ResourceEventHandler {
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{AddFunc: enqueue, UpdateFunc: func(_, now any) { enqueue(now) }, DeleteFunc: func(object any) {
-		if w, was := orphans.Deleted(object, v1alpha1.Finalizer); was {
+		w, was := orphans.Deleted(object, v1alpha1.Finalizer)
+		if was {
 			c.orphans.Deletions.Note(w.GetNamespace()+"/"+w.GetName(), string(w.GetUID()))
+		}
+		if w != nil {
+			c.SecretTouched(w.GetNamespace())
 		}
 		enqueue(object)
 	}}

@@ -144,6 +144,7 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 		return fmt.Errorf("drop rows and output: %w", err)
 	}
 	c.tries.Forget(uid)
+	c.SecretTouched(namespace)
 	if err := c.Output.Sweep(false); err != nil {
 		c.Log.Warn().Err(err).Str("workflow", namespace+"/"+name).Msg("dropped output is still on the disk")
 	}

@@ -47,12 +47,22 @@ func newWorld(t *testing.T) *world {
 	w.Controller = &Controller{Options: Options{
 		Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents"},
 		Staging: t.TempDir(), Output: output.Store{Root: t.TempDir()}, Workers: 1, Actors: 1,
-		Informer: informer, Objects: objects{w}, Events: w, Schedd: w.schedd, Credentials: w,
+		Informer: synced{informer}, SecretTouched: w.tend, Objects: objects{w}, Events: w, Schedd: w.schedd, Credentials: w,
 		Answering: &backend.Answering{Schedd: w.schedd, Now: now, Any: w.Common, Turned: func(schedd.Endpoint, bool) {}},
 		Observer:  w, Log: zerolog.Nop(), Now: now,
 	}}
 	w.openLedger()
 	return w
+}
+
+// synced is an informer that does not run.
+type synced struct{ cache.SharedIndexInformer }
+
+func (synced) HasSynced() bool { return true }
+
+// tend is what the HTCJobs' controller does with the Secrets of a namespace.
+func (w *world) tend(namespace string) {
+	require.NoError(w.t, w.Keeper.Tend(w.t.Context(), namespace))
 }
 
 // openLedger restarts htcd with a new and empty ledger.
@@ -71,6 +81,10 @@ func (w *world) restart() {
 	o := w.Options
 	o.Ledger = w.book
 	o.Keeper = &backend.Keeper{Secrets: w}
+	o.Keeper.Needed = append(o.Keeper.Needed, func(ctx context.Context, s secrets.Own) (sent bool, err error) {
+		err = w.book.Read(ctx, func(tx *ledger.Tx) (err error) { sent, err = tx.SentWith(s.Namespace, s.Name, s.Usual); return err })
+		return sent, err
+	})
 	var err error
 	w.Controller, err = New(o)
 	require.NoError(w.t, err)
