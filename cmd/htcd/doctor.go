@@ -23,12 +23,14 @@ import (
 func doctorCommand(environ []string) *cobra.Command {
 	var o Options
 	var format string
+	var workflows bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check everything that htcd needs, and explain what to do",
 		Long: `Check, one after the other, what htcd run needs: Kubernetes and the rights in it, the CRD, the volume, HTCondor's
 tools, the account and its ticket or token, the schedd, the route for callbacks, and the route to users' output. A check with a problem
-says what to do; checks that depend on it are skipped.
+says what to do; checks that depend on it are skipped. Whether HTCWorkflows can run is found out by a job, which runs on the schedd's host for some
+seconds and is removed; --workflows=false sends none.
 
 It takes the flags and HTCD_ variables of htcd run. In htcd's pod: kubectl -n htcd exec deploy/htcd -- htcd doctor.
 It may run beside a working htcd: it takes no Lease and deletes the files it writes.
@@ -43,6 +45,7 @@ Exit codes:
 	o.flags(settings)
 	c.Flags().AddFlagSet(settings)
 	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
+	c.Flags().BoolVar(&workflows, "workflows", true, "try, by a job, whether the schedd can run HTCWorkflows")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		wrong := func(err error) error { return usageError{fmt.Errorf("doctor: %w", err)} }
 		if err := o.complete(settings, environ); err != nil {
@@ -54,7 +57,7 @@ Exit codes:
 		if err := o.check(); err != nil {
 			return wrong(err)
 		}
-		well, err := examine(cmd.Context(), o, cmd.OutOrStdout(), format)
+		well, err := examine(cmd.Context(), o, workflows, cmd.OutOrStdout(), format)
 		if err == nil && !well {
 			err = errors.New("there are problems")
 		}
@@ -70,10 +73,12 @@ Exit codes:
 const checkTime = 45 * time.Second
 
 // examine prints what each check finds; in a table, as soon as it does.
-func examine(ctx context.Context, o Options, w io.Writer, format string) (well bool, err error) {
+func examine(ctx context.Context, o Options, workflows bool, w io.Writer, format string) (well bool, err error) {
 	proofs := o.proofs()
 	defer func() { err = errors.Join(err, proofs.Close()) }()
-	checks := doctor.Checks(o.patient(proofs))
+	patient := o.patient(proofs)
+	patient.Workflows = workflows
+	checks := doctor.Checks(patient)
 	findings := []doctor.Finding{}
 	well = doctor.Run(ctx, checks, checkTime, func(f doctor.Finding) {
 		findings = append(findings, f)

@@ -26,6 +26,7 @@ type Patient struct {
 	BinDir      string
 	Proofs      *credential.Keeper
 	Pools       pool.Rules
+	Workflows   bool // whether they are wanted
 	CallbackURL string
 	Roots       *x509.CertPool // authorities of the receiver's certificate; nil: the system's
 	Now         func() time.Time
@@ -56,7 +57,7 @@ func Checks(p Patient) []Check {
 	} else {
 		all = append(all, secret(p.Core, p.Place, &cred))
 	}
-	all = append(all, ticket(p.Proofs, &cred, &id, p.Now), reachable(p.Condor, &id), writes(p.Condor, &id))
+	all = append(all, ticket(p.Proofs, &cred, &id, p.Now), reachable(p.Condor, &id), writes(p.Condor, &id), workflows(p.Condor, &id, p.Workflows))
 	if p.Config == nil {
 		all = append(all, Check{Name: "pools", Needs: []string{"kubeconfig"}})
 	} else {

@@ -325,7 +325,7 @@ func TestWithoutAKubeconfigTheRestIsStillLookedAt(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"kubeconfig problem", "kubernetes skipped", "clock skipped", "rights skipped", "crd skipped", "volume ok", "tools problem",
-		"secret skipped", "ticket skipped", "schedd skipped", "authorisation skipped", "pools skipped", "receiver problem", "output skipped",
+		"secret skipped", "ticket skipped", "schedd skipped", "authorisation skipped", "workflows skipped", "pools skipped", "receiver problem", "output skipped",
 	}, verdicts)
 }
 

@@ -21,6 +21,8 @@ main() {
 		may_send || exit 122
 		tar -xzf nodes.tgz && mv flow.dag.new flow.dag || exit 120
 	fi
+	# One without nodes is sent to see whether others could run.
+	[ -s flow.dag ] || exit 0
 
 	export _CONDOR_DAGMAN_LOG=flow.dag.dagman.out
 	export _CONDOR_MAX_DAGMAN_LOG=0
