@@ -172,7 +172,7 @@ func TestAJobPulls(t *testing.T) {
 	require.ErrorContains(t, pull(server.URL+"/credentials/u/1", "wrong"), "403")
 	require.Empty(t, out.String())
 	require.ErrorContains(t, pull(strings.Replace(server.URL, "https", "http", 1)+"/credentials/u/1", "x"), "not an https URL")
-	require.ErrorContains(t, Pull(t.Context(), server.URL+"/credentials/u/1", "x", nil, time.Second, &out), "certificate")
+	require.ErrorContains(t, Pull(t.Context(), server.URL+"/credentials/u/1", "x", nil, 10*time.Second, &out), "certificate")
 }
 
 func TestWhatCannotBeUsedIsNotSent(t *testing.T) {
