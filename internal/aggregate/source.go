@@ -49,7 +49,7 @@ const (
 	NodeHeld    NodeState = "held"
 	NodeDone    NodeState = "done"
 	NodeFailed  NodeState = "failed"
-	NodeFutile  NodeState = "futile" // it never runs, because one before it failed
+	NodeFutile  NodeState = "futile" // it never runs to its end: one before it failed, or htcd removed it
 )
 
 // NodeStates are all of them.

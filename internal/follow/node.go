@@ -128,7 +128,7 @@ func whereNode(of object, run *ledger.Run, known *ledger.Node, name string) wher
 	switch {
 	case run == nil:
 		return where(of, nil, nil)
-	case known == nil && of.phase.Terminal(), known != nil && known.Status == ledger.StatusFutile:
+	case known == nil && of.phase.Terminal(), known != nil && known.Status == ledger.StatusFutile && known.Cluster == 0:
 		return whereabouts{never, fmt.Sprintf("%s was never run, because a node before it failed or the workflow was ended", name)}
 	case known == nil, known.Waiting():
 		return whereabouts{waiting, name + " waits for the nodes before it"}

@@ -31,7 +31,8 @@ type Node struct {
 // Waiting reports whether no job of the node was seen yet.
 func (n Node) Waiting() bool { return n.Status == StatusOpen && n.Cluster == 0 }
 
-// StatusFutile is that of a node that will never run, because one before it failed or its DAG was removed.
+// StatusFutile is that of a node that will never run to its end, because one before it failed or its DAG was removed. One that htcd removed
+// while it ran has a cluster.
 const StatusFutile Status = 8
 
 // NodeState is what a node does, in a word.

@@ -18,6 +18,7 @@ import (
 // and after them:
 //
 //  3. The exit code is the script's own, as its callback tells it, where the wrapper turned it into another.
+//  4. A node that htcd has removed has not failed: it is futile.
 //
 // Like those they are pure and idempotent, and do not depend on the order in which sources report.
 
@@ -91,6 +92,9 @@ func explains(n ledger.Node, c notify.Callback) bool {
 
 // observe applies what HTCondor says.
 func observe(p ledger.Proc, o crosscheck.Observation) ledger.Proc {
+	if stopped := p.Status == ledger.StatusFutile && p.Cluster != 0; stopped {
+		p.Status = ledger.StatusFailed
+	}
 	is, _ := o.Apply(p)
 	if is.Status == p.Status && p.ExitCode != nil && is.ExitCode != nil && turned(p.Status, *p.ExitCode, *is.ExitCode) {
 		is.ExitCode, is.Message = p.ExitCode, p.Message
@@ -100,6 +104,9 @@ func observe(p ledger.Proc, o crosscheck.Observation) ledger.Proc {
 		is.Stderr = ""
 	case p.Status:
 		is.Stderr = p.Stderr // of a failed try
+	}
+	if is.Status == ledger.StatusFailed && crosscheck.RemoveReason(is.Reason) != "" {
+		is.Status = ledger.StatusFutile
 	}
 	return is
 }

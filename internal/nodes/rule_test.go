@@ -61,6 +61,10 @@ func removed(cluster int) event {
 	return shows(schedd.Job{Cluster: cluster, Status: schedd.Removed, LastStatus: schedd.Running, RemoveReason: "via condor_rm"})
 }
 
+func stopped(cluster int) event {
+	return shows(schedd.Job{Cluster: cluster, Status: schedd.Removed, LastStatus: schedd.Running, RemoveReason: crosscheck.RemoveReason(crosscheck.StopAborted)})
+}
+
 func says(cluster, code, exit int) event {
 	c := notify.Callback{Retcode: code, Node: &notify.Node{Exit: exit}}
 	return event{fmt.Sprintf("callback of %d: %d, %d", cluster, code, exit), func(n ledger.Node, at time.Time) ledger.Node {
@@ -104,6 +108,7 @@ func TestTheOrderInWhichThingsAreHeardOfANodeDoesNotMatter(t *testing.T) {
 		"0 that is no success, tried again":   {true, exits(95, 1), []event{says(95, 0, 1), runs(95)}, ledger.StatusFailed, 1, 95},
 		"a signal":                            {false, killed(95, 9), []event{says(95, 137, 137), runs(95)}, ledger.StatusFailed, -1, 95},
 		"a removal":                           {false, removed(95), []event{says(95, 143, 143), runs(95)}, ledger.StatusFailed, -1, 95},
+		"a removal by htcd":                   {false, stopped(95), []event{says(95, 143, 143), runs(95)}, ledger.StatusFutile, -1, 95},
 		"a second job":                        {false, exits(96, 0), []event{idle(95), exits(95, 3), says(95, 3, 3), runs(96), says(96, 0, 0)}, ledger.StatusSucceeded, 0, 96},
 		"a callback that names no job":        {false, exits(95, 3), []event{says(999_999, 0, 0), runs(95), says(95, 3, 3)}, ledger.StatusFailed, 3, 95},
 	} {
@@ -194,7 +199,7 @@ func TestAJobThatVanishedIsLostUnlessItsDAGHasSucceeded(t *testing.T) {
 		"its DAG goes on":       {dag{}, ledger.StatusFailed, crosscheck.ReasonLost},
 		"its DAG has failed":    {dag{ended, ledger.Proc{Status: ledger.StatusFailed}}, ledger.StatusFailed, crosscheck.ReasonLost},
 		"its DAG has succeeded": {dag{ended, ledger.Proc{Status: ledger.StatusSucceeded}}, ledger.StatusSucceeded, reasonDone},
-		"htcd has stopped it":   {dag{run: ledger.Run{Stop: crosscheck.StopDeadline}}, ledger.StatusFailed, crosscheck.StopDeadline},
+		"htcd has stopped it":   {dag{run: ledger.Run{Stop: crosscheck.StopDeadline}}, ledger.StatusFutile, crosscheck.StopDeadline},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := runs(95).do(waiting(false), start)

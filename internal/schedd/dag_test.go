@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,6 +104,20 @@ func TestNothingOfAUserStandsInAGraphOrInItsNodesDescriptions(t *testing.T) {
 	}
 	require.Contains(t, files["n/0/.own-0"], word)
 	require.NotContains(t, textOf(s, fileSubmit)+textOf(s, fileStarter), word)
+}
+
+func TestTheFilesOfANodeTellItsPlace(t *testing.T) {
+	g, dir := dag(), t.TempDir()
+	g.Nodes[0].Place = "job_0/2"
+	s, err := g.Render()
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "0"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "0", ".own-0"), []byte(unpacked(t, s)["n/0/.own-0"]), 0o600))
+	place, err := PlaceOf(dir, 0)
+	require.NoError(t, err)
+	require.Equal(t, "job_0/2", place)
+	_, err = PlaceOf(dir, 1)
+	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
 func TestGraphsThatCannotBeSentAreRefused(t *testing.T) {

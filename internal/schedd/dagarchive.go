@@ -5,6 +5,9 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -53,6 +56,18 @@ func (n DAGNode) own() string {
 		place = "-"
 	}
 	return fmt.Sprintf("%s %d\n%s", place, n.Index, n.Variables)
+}
+
+// PlaceOf returns the Place of a node from what a fetch of its DAG brought of the nodes.
+func PlaceOf(nodes string, number int) (string, error) {
+	root, err := os.OpenRoot(filepath.Join(nodes, strconv.Itoa(number)))
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	text, err := root.ReadFile(fmt.Sprint(fileOwn, number))
+	place, _, _ := strings.Cut(string(text), " ")
+	return place, err
 }
 
 // tarWriter keeps the first error.

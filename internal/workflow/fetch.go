@@ -10,7 +10,6 @@ import (
 	"strconv"
 
 	"htc.cern.ch/htcd/internal/backend"
-	"htc.cern.ch/htcd/internal/graph"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
@@ -103,7 +102,7 @@ func (c *Controller) fetchDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run 
 		if err := output.Sync(dir); err != nil {
 			return err
 		}
-		if err := c.unpack(ctx, w, run, filepath.Join(dir, "0", filepath.Dir(schedd.DAGDir(0)))); err != nil {
+		if err := c.unpack(ctx, run, filepath.Join(dir, "0", filepath.Dir(schedd.DAGDir(0)))); err != nil {
 			return err
 		}
 	}
@@ -124,12 +123,8 @@ func (c *Controller) fetchDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run 
 	return c.release(ctx, run)
 }
 
-// unpack puts the output of each node into its place.
-func (c *Controller) unpack(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, from string) error {
-	g, err := graph.New(w.Spec)
-	if err != nil {
-		return err
-	}
+// unpack puts the output of each node into its place. The spec may have been edited since the DAG was sent.
+func (c *Controller) unpack(ctx context.Context, run ledger.Run, from string) error {
 	for next := 0; ; {
 		var page []ledger.Node
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
@@ -140,9 +135,8 @@ func (c *Controller) unpack(ctx context.Context, w *v1alpha1.HTCWorkflow, run le
 			return err
 		}
 		for _, n := range page {
-			name := g.Name(graph.Node{Step: n.Step, Sequence: n.Sequence, Index: n.Item})
-			if err := c.keep(run, from, n.Number, name); err != nil {
-				return fmt.Errorf("keep the output of %s: %w", name, err)
+			if err := c.keep(run, from, n); err != nil {
+				return fmt.Errorf("keep the output of node %d of step %s: %w", n.Number, n.StepName, err)
 			}
 		}
 		next = page[len(page)-1].Number + 1
@@ -150,18 +144,23 @@ func (c *Controller) unpack(ctx context.Context, w *v1alpha1.HTCWorkflow, run le
 }
 
 // keep puts the output of one node into its place.
-func (c *Controller) keep(run ledger.Run, from string, node int, name string) error {
-	if _, err := os.Lstat(filepath.Join(from, strconv.Itoa(node))); errors.Is(err, fs.ErrNotExist) {
+func (c *Controller) keep(run ledger.Run, from string, n ledger.Node) error {
+	node := strconv.Itoa(n.Number)
+	place, err := schedd.PlaceOf(from, n.Number)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil // it never ran
 	}
-	if err := errors.Join(output.RestoreNames(from, node), output.Unpack(from, node), output.Discard(from, node, ".own-"+strconv.Itoa(node))); err != nil {
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(output.RestoreNames(from, n.Number), output.Unpack(from, n.Number), output.Discard(from, n.Number, ".own-"+node)); err != nil {
 		return err
 	}
 	attempt, err := strconv.Atoi(filepath.Base(run.OutputDir))
 	if err != nil {
 		return err
 	}
-	_, err = c.Output.Place(from, strconv.Itoa(node), output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: attempt}, name)
+	_, err = c.Output.Place(from, node, output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: attempt}, n.StepName+"/"+place)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
@@ -71,8 +72,14 @@ func (c *Controller) beginStop(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) error {
 	var unsure []ledger.Node
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		unsure, err = tx.Nodes(run.UID, run.Attempt, ledger.NodeFilter{State: ledger.NodeDone, Unconfirmed: true, Limit: 1})
-		return err
+		for _, state := range []ledger.NodeState{ledger.NodeDone, ledger.NodeFailed} {
+			some, err := tx.Nodes(run.UID, run.Attempt, ledger.NodeFilter{State: state, Unconfirmed: true, Limit: nodesAtOnce})
+			if err != nil {
+				return err
+			}
+			unsure = append(unsure, some...)
+		}
+		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("read what has ended: %w", err)
@@ -82,7 +89,7 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 		if err := c.nodes.Check(ctx, group(run)); err != nil {
 			return fmt.Errorf("ask how the nodes of DAG %d ended: %w", run.Attempt, err)
 		}
-		if c.Now().Sub(unsure[0].Changed) < crosscheck.Settling {
+		if slices.ContainsFunc(unsure, func(n ledger.Node) bool { return c.Now().Sub(n.Changed) < crosscheck.Settling }) {
 			return &sending.Waiting{After: time.Second, Message: "HTCondor has not confirmed yet how some nodes ended"}
 		}
 	}
