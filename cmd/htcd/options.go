@@ -123,7 +123,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 
 	f.StringSliceVar(&o.AllowSchemes, "allow-url-schemes", []string{"https", "osdf"}, "`schemes` of the URLs that HTCJobs may name, for which the execute nodes have transfer plugins; empty: no URLs")
 	f.StringSliceVar(&o.AllowImages, "allow-images", nil, "`patterns` of the images that may be run, such as docker://registry.example.org/group/*,/cvmfs/unpacked.cern.ch/**; matched with the resolved image; empty: all")
-	f.IntVar(&o.MaxQueue, "max-queue", 0, "most jobs of one HTCJob; 0: only the CRD's limit")
+	f.IntVar(&o.MaxQueue, "max-queue", 0, "most jobs of one HTCJob, and nodes of one HTCWorkflow; 0: only the CRDs' limits")
 	f.IntVar(&o.MaxOpen, "max-open-per-namespace", 0, "most jobs of one namespace that have not ended; further HTCJobs wait until there is room; 0: no limit")
 
 	f.StringSliceVar(&o.AllowRegistries, "allow-registries", nil, "`hosts` of the registries that artifacts in spec.inputs may come from and those in spec.outputs go to, and those they redirect to or have their tokens issued by, such as registry.example.org,*.store.example.org:8443; http:// in front of one means without TLS; empty: no artifacts")

@@ -139,10 +139,6 @@ func (u Usage) fresh(most int, now time.Time) (n int, again time.Time) {
 
 // Refuse returns an error of kind schedd.Refused if an HTCJob of so many jobs can never be sent.
 func (r Rules) Refuse(jobs int) error {
-	pool := "here"
-	if r.Pool != "" {
-		pool = "in pool " + r.Pool
-	}
 	for _, l := range []struct {
 		limit *int32
 		name  string
@@ -153,10 +149,26 @@ func (r Rules) Refuse(jobs int) error {
 		{r.Limits.MaxOpenPerNamespace, "maxOpenPerNamespace", "jobs that a namespace may have open"},
 	} {
 		if most, is := bound(l.limit); is && jobs > most {
-			return schedd.Refusal("queue %d is more than the %d %s %s (%s): make it several HTCJobs", jobs, most, l.what, pool, r.name(l.name))
+			return schedd.Refusal("queue %d is more than the %d %s %s (%s): make it several HTCJobs", jobs, most, l.what, r.where(), r.name(l.name))
 		}
 	}
 	return nil
+}
+
+// RefuseNodes returns an error of kind schedd.Refused if an HTCWorkflow of so many nodes can never be sent.
+func (r Rules) RefuseNodes(nodes int) error {
+	if most, is := bound(r.Limits.MaxQueue); is && nodes > most {
+		return schedd.Refusal("%d nodes are more than the %d that one HTCWorkflow may have %s (%s): make it several HTCWorkflows", nodes, most, r.where(), r.name("maxQueue"))
+	}
+	return nil
+}
+
+// where returns where a limit holds.
+func (r Rules) where() string {
+	if r.Pool == "" {
+		return "here"
+	}
+	return "in pool " + r.Pool
 }
 
 // name returns what a limit is called where it is set.

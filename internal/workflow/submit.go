@@ -30,6 +30,9 @@ type prepared struct {
 func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, d Decision) error {
 	run := c.newRun(w, s, d)
 	p, err := c.prepare(ctx, w, s, d.Level, run, nil)
+	if err == nil && d.Again { // an attempt that has begun goes on under a lower limit
+		err = c.fits(p)
+	}
 	if err != nil {
 		return c.refuse(ctx, w, run, err)
 	}

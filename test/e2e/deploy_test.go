@@ -57,7 +57,7 @@ func TestTheApiserverReadsTheLimitsWhereThePodDoes(t *testing.T) {
 	require.NoError(t, err)
 	var settings corev1.ConfigMap
 	var deployment appsv1.Deployment
-	var binding admissionv1.ValidatingAdmissionPolicyBinding
+	var bindings []admissionv1.ValidatingAdmissionPolicyBinding
 	for _, manifest := range strings.Split(manifests, "\n---\n") {
 		switch {
 		case strings.Contains(manifest, "HTCD_MAX_QUEUE: "):
@@ -65,13 +65,18 @@ func TestTheApiserverReadsTheLimitsWhereThePodDoes(t *testing.T) {
 		case strings.Contains(manifest, "kind: Deployment\n"):
 			require.NoError(t, yaml.Unmarshal([]byte(manifest), &deployment))
 		case strings.Contains(manifest, "kind: ValidatingAdmissionPolicyBinding\n"):
+			var binding admissionv1.ValidatingAdmissionPolicyBinding
 			require.NoError(t, yaml.Unmarshal([]byte(manifest), &binding))
+			bindings = append(bindings, binding)
 		}
 	}
 	require.Equal(t, "3", settings.Data["HTCD_MAX_QUEUE"])
 	require.NotEqual(t, "htcd-settings", settings.Name)
 	require.Equal(t, settings.Name, deployment.Spec.Template.Spec.Containers[0].EnvFrom[0].ConfigMapRef.Name)
-	require.Equal(t, settings.Name, binding.Spec.ParamRef.Name)
 	require.Equal(t, "other", deployment.Namespace)
-	require.Equal(t, "other", binding.Spec.ParamRef.Namespace)
+	require.Len(t, bindings, 2)
+	for _, binding := range bindings {
+		require.Equal(t, settings.Name, binding.Spec.ParamRef.Name)
+		require.Equal(t, "other", binding.Spec.ParamRef.Namespace)
+	}
 }

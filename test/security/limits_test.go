@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -125,4 +126,51 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 		settings(t, map[string]any{"HTCD_MAX_QUEUE": number})
 		b.Eventually(func() bool { return !refuses(trial.Queue(100_000))() }, func() string { return "it is no limit, and refused" })
 	}
+}
+
+func TestAWorkflowOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
+	b := trial.New(t)
+	const step = "job: {script: {image: centos, command: bash, source: 'exit 0'}}"
+	apply := func(name, spec string, args ...string) error {
+		text := fmt.Sprintf("apiVersion: htc.cern.ch/v1alpha1\nkind: HTCWorkflow\nmetadata: {name: %s}\nspec:\n%s", name, strings.ReplaceAll(spec, "WORK", step))
+		_, err := b.Lab.RunInput(t.Context(), text, "kubectl", append([]string{"-n", b.Namespace, "apply", "-f", "-"}, args...)...)
+		return err
+	}
+	try := func(spec string) error { return apply("try", spec, "--dry-run=server") }
+	// 2 x (1 + 3) + 1 + 1
+	const large = "  sequences: {count: 2}\n  steps:\n  - {name: a, WORK}\n  - {name: b, forEach: {count: 3}, WORK}\n  - {name: c, pairing: All, WORK}\n  finally: {name: d, WORK}\n"
+	require.NoError(t, apply("before", large+"  suspend: true\n"))
+
+	// What htcd itself says about one that is too large.
+	restarted(t, "--max-queue=9")
+	require.NoError(t, apply("large", large))
+	var said string
+	b.Eventually(func() bool {
+		out, err := b.Lab.Run(t.Context(), "kubectl", "-n", b.Namespace, "get", "htcworkflow", "large", "-o", `jsonpath={.status.phase} {.status.conditions[?(@.type=="Failed")].message}`)
+		require.NoError(t, err)
+		phase, message, _ := strings.Cut(out, " ")
+		said = message
+		return phase == "Failed"
+	}, func() string { return "it is not refused: " + said })
+	const words = "10 nodes are more than the 9 that one HTCWorkflow may have here (--max-queue): make it several HTCWorkflows"
+	require.Contains(t, said, words)
+
+	settings(t, map[string]any{"HTCD_MAX_QUEUE": "9"})
+	b.Eventually(func() bool { return try(large) != nil }, func() string { return "the apiserver never knew of the limit" })
+	require.ErrorContains(t, try(large), words)
+	require.ErrorContains(t, try("  sequences: {items: [{A: '1'}, {A: '2'}]}\n  steps:\n  - {name: a, forEach: {count: 5}, WORK}\n"), "10 nodes are more than the 9")
+	require.ErrorContains(t, try("  steps:\n  - {name: a, forEach: {count: 10}, WORK}\n"), "10 nodes are more than the 9")
+	for _, fits := range []string{
+		"  sequences: {count: 9}\n  steps:\n  - {name: a, WORK}\n",
+		"  sequences: {count: 8}\n  steps:\n  - {name: a, WORK}\n  - {name: b, pairing: All, WORK}\n",
+		"  sequences: {itemsFrom: {configMapKeyRef: {name: points, key: csv}}}\n  steps:\n  - {name: a, WORK}\n", // only htcd can count it
+	} {
+		require.NoError(t, try(fits), fits)
+	}
+
+	// One accepted before can change in all but its size, and be deleted.
+	b.Kubectl("annotate", "htcworkflow", "before", "note=kept")
+	b.Kubectl("patch", "htcworkflow", "before", "--type=merge", "-p", `{"spec":{"activeDeadlineSeconds":100000}}`)
+	require.ErrorContains(t, apply("before", strings.Replace(large, "count: 2", "count: 3", 1)), "14 nodes are more than the 9")
+	b.Kubectl("delete", "htcworkflow", "before", "large", "--timeout=60s")
 }

@@ -266,7 +266,7 @@ type PoolAdjust struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.maxIdle) || !has(self.idlePercentOfRunning)",fieldPath=".idlePercentOfRunning",message="maxIdle and idlePercentOfRunning both bound the idle jobs: keep one of them"
 type PoolLimits struct {
-	// MaxQueue is the most jobs that one HTCJob may have.
+	// MaxQueue is the most jobs that one HTCJob may have, and the most nodes of one HTCWorkflow.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxQueue *int32 `json:"maxQueue,omitempty"`
