@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -169,4 +170,25 @@ func TestTheDoctorSeesACRDThatIsNotThisOne(t *testing.T) {
 		found := doctor(t, b.Lab)
 		return found["crd"].Verdict == "problem" && strings.Contains(found["crd"].Do, "deploy/base/crd")
 	}, func() string { return "that there is no CRD was not noticed" })
+}
+
+// It is the schedd that has to let its own host in.
+func TestTheDoctorSeesThatNoWorkflowCouldRun(t *testing.T) {
+	b := trial.New(t)
+	file := b.Lab.Path("condor", "server.conf")
+	before, err := os.ReadFile(file)
+	require.NoError(t, err)
+	with := func(ctx context.Context, text string) {
+		require.NoError(t, b.Lab.Part("schedd").Stop(ctx))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		require.NoError(t, b.Lab.Part("schedd").Start(ctx))
+	}
+	t.Cleanup(func() { with(context.WithoutCancel(t.Context()), string(before)) })
+	with(t.Context(), string(before)+"SCHEDD.SEC_WRITE_AUTHENTICATION_METHODS = KERBEROS, IDTOKENS, SCITOKENS\n")
+	found := doctor(t, b.Lab)
+	require.Equal(t, []string{"workflows"}, problems(found), "%+v", found)
+	require.Contains(t, found["workflows"].Message, "HTCWorkflows cannot run: the schedd takes no jobs that its own host sends as this account: SCHEDD.SEC_WRITE_AUTHENTICATION_METHODS needs FS")
+	require.Contains(t, found["workflows"].Do, "docs/configure.md")
+	require.Equal(t, "skipped", doctor(t, b.Lab, "--workflows=false")["workflows"].Verdict)
+	require.Empty(t, b.Condor("condor_q", `JobBatchName == "htcd doctor"`), "nothing is left in the queue")
 }
