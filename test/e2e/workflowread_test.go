@@ -36,7 +36,7 @@ func TestTheNodesOfAWorkflowAreListedAndTheirOutputIsRead(t *testing.T) {
 
 	require.Len(t, strings.Split(strings.TrimSpace(htcd("nodes", "read")), "\n"), 1+7)
 	require.Regexp(t, `(?m)^first +1 +1 +failed +\d+\.0 +3 `, htcd("nodes", "htcworkflow.htc.cern.ch/read", "--state=failed"))
-	require.Regexp(t, `(?m)^second +1 +0 +futile$`, htcd("nodes", "read", "--state=futile"))
+	require.Regexp(t, `(?m)^second +1 +0 +futile +Futile `, htcd("nodes", "read", "--state=futile"))
 	require.Regexp(t, `(?m)^both +all +0 +done `, htcd("nodes", "read", "--step=both"))
 	var failed struct {
 		Step     string
