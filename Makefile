@@ -26,8 +26,8 @@ down: ## stop the lab and everything in it
 	@if [ -x $(LAB)/bin/lab ]; then $(LAB)/bin/lab down; else echo "no lab in $(LAB)"; fi
 
 .PHONY: demo
-demo: up ## bring up the lab and run examples/retcode/zero.yaml in it
-	@$(LAB)/bin/lab demo
+demo: up ## bring up the lab and run examples/retcode/zero.yaml in it; WHAT=workflow: examples/workflow/scan.yaml
+	@$(LAB)/bin/lab demo $(WHAT)
 
 .PHONY: build
 build: ## build bin/htcd, one static binary

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"htc.cern.ch/htcd/test/lab"
@@ -30,7 +31,7 @@ const usage = `usage: lab COMMAND
   down                                end the lab
   with [--clone DIR] COMMAND...       up, run a command, down; LAB_KEEP leaves a lab that ran before, or in
                                       which the command failed
-  demo                                run examples/retcode/zero.yaml and tell its end
+  demo [workflow]                     run examples/retcode/zero.yaml, or examples/workflow/scan.yaml, and tell its end
   status                              the version of HTCondor, and a table of the parts
   stop|start|kill|freeze|thaw PART    disturb a part
   restart PART [-- FLAGS]             stop and start; FLAGS are added to htcd's
@@ -108,7 +109,13 @@ func command(ctx context.Context, l *lab.Lab, name string, args []string) error 
 	case "down":
 		return down(ctx, l)
 	case "demo":
-		return demo(ctx, l)
+		switch strings.Join(args, " ") {
+		case "":
+			return demo(ctx, l)
+		case "workflow":
+			return demoWorkflow(ctx, l)
+		}
+		return fmt.Errorf("demo %s: there is none; want nothing, or workflow", strings.Join(args, " "))
 	case "with":
 		return with(ctx, l, args)
 	case "status":
