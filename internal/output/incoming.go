@@ -40,14 +40,17 @@ func Arrived(fetch string, proc int) (bool, error) {
 }
 
 // Size is how many bytes a fetch has brought. Unreadable files do not count.
-func Size(fetch string) int64 {
-	var sum int64
+func Size(fetch string) int64 { return Taken(fetch).Bytes }
+
+// Taken is how much a fetch has brought, directories among its files. Unreadable files have no bytes.
+func Taken(fetch string) (sum Room) {
 	_ = filepath.WalkDir(fetch, func(_ string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
+		if err != nil {
 			return nil
 		}
-		if info, err := entry.Info(); err == nil {
-			sum += info.Size()
+		sum.Files++
+		if info, err := entry.Info(); err == nil && entry.Type().IsRegular() {
+			sum.Bytes += info.Size()
 		}
 		return nil
 	})

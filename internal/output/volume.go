@@ -68,7 +68,7 @@ type NoSpaceError struct{ Message string }
 func (e *NoSpaceError) Error() string { return e.Message }
 
 // MoreRoom is what users can do about it.
-const MoreRoom = "delete HTCJobs whose output is no longer needed, or have the volume enlarged"
+const MoreRoom = "delete HTCJobs and HTCWorkflows whose output is no longer needed, or have the volume enlarged"
 
 // Full reports whether an error comes from a full volume or an exhausted quota. HTCondor's tools and SQLite only give
 // its words.

@@ -2,10 +2,10 @@ package outputfetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/output"
@@ -115,31 +115,11 @@ func (b *bookings) now() output.Room {
 	return b.sum
 }
 
-// guardEvery is how often the volume is checked while a fetch writes to it.
-const guardEvery = 50 * time.Millisecond
-
-// guarded runs a fetch and aborts it before it fills the volume: more may arrive than HTCondor reported. Half of the reserve
-// is left for concurrent fetches.
+// guarded runs a fetch and aborts it before it fills the volume: more may arrive than HTCondor reported.
 func (f *Fetcher) guarded(ctx context.Context, fetch func(context.Context) error) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	look := time.NewTicker(guardEvery)
-	defer look.Stop()
-	done := make(chan error, 1)
-	go func() { done <- fetch(ctx) }()
-	for {
-		select {
-		case err := <-done:
-			return err
-		case <-look.C:
-			free, reserve, err := f.room()
-			if err != nil || free.Holds(output.Room{Bytes: reserve.Bytes / 2, Files: reserve.Files / 2}) {
-				continue
-			}
-			full := &output.NoSpaceError{Message: "a fetch was broken off: its jobs left more behind than HTCondor reports, and it took of what stays free on the volume (--keep-free)"}
-			stop(full)
-			<-done
-			return full
-		}
+	err := output.Guarded(ctx, f.room, fetch)
+	if errors.Is(err, output.ErrTooMuch) {
+		return &output.NoSpaceError{Message: "a fetch was broken off: its jobs left more behind than HTCondor reports, and it took of what stays free on the volume (--keep-free)"}
 	}
+	return err
 }

@@ -115,6 +115,7 @@ type Controller struct {
 	dags     *crosscheck.Checker // of DAGMan's own jobs
 	nodes    *nodes.Checker
 	orphans  *orphans.Guard
+	volume   func() (free, size output.Room, err error) // of Output
 }
 
 // Back-off after failures, per workflow.
@@ -148,6 +149,7 @@ func New(o Options) (*Controller, error) {
 	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.Accounts, Now: o.Now, Observer: followed{c}}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.orphans = &orphans.Guard{Kind: ledger.Workflows, Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
+	c.volume = o.Output.Volume
 	c.sender = &sending.Sender{
 		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Owners: owners,
 		Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,

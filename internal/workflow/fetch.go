@@ -30,7 +30,7 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 	err := c.fetch(ctx, key)
 	if err == nil {
 		c.fetches.Forget(key)
-		c.memory.change(key, func(r *remembered) { r.fetching = nil })
+		c.memory.change(key, func(r *remembered) { r.fetching, r.took = nil, output.Room{} })
 		c.queue.Add(key)
 		return
 	}
@@ -80,17 +80,20 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 
 // fetchDAG brings the output of a DAG's nodes into the store and lets DAGMan's job leave the queue.
 func (c *Controller) fetchDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) error {
+	if err := c.fits(run); err != nil {
+		return err
+	}
 	dir, err := c.Output.Begin([]int{0})
 	if err != nil {
-		return err
+		return noSpace(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // leftovers are removed at the next start
 	id, err := c.Credentials.Identity(ctx, backend.TargetOf(run))
 	if err != nil {
 		return err
 	}
-	if err := c.Schedd.Transfer(ctx, id, dagJob(run), dir); err != nil {
-		return fmt.Errorf("fetch: %w", err)
+	if err := c.transfer(ctx, id, run, dir); err != nil {
+		return err
 	}
 	arrived, err := output.Arrived(dir, 0)
 	if err != nil {
@@ -100,10 +103,10 @@ func (c *Controller) fetchDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run 
 	if arrived {
 		as = ledger.IsFetched
 		if err := output.Sync(dir); err != nil {
-			return err
+			return noSpace(err)
 		}
 		if err := c.unpack(ctx, run, filepath.Join(dir, "0", filepath.Dir(schedd.DAGDir(0)))); err != nil {
-			return err
+			return noSpace(err)
 		}
 	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {

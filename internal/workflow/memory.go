@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -24,9 +25,10 @@ type memory struct {
 }
 
 type remembered struct {
-	acting   *blocker  // of the next action
-	fetching *blocker  // of output
-	wrote    time.Time // when the status was last written
+	acting   *blocker    // of the next action
+	fetching *blocker    // of output
+	took     output.Room // by a fetch that was broken off for lack of space
+	wrote    time.Time   // when the status was last written
 }
 
 func (m *memory) of(key string) remembered {

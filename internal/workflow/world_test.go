@@ -271,3 +271,13 @@ func (w *world) several(n int) (names []string) {
 	}
 	return names
 }
+
+// ends lets DAGMan's job end, with each of its nodes done.
+func (w *world) ends(cluster int) {
+	w.t.Helper()
+	w.schedd.Complete(cluster, 0, 0)
+	for range 2 { // what nobody has seen is settled by the second answer
+		require.NoError(w.t, w.Crosscheck(w.t.Context()))
+		w.later(time.Minute)
+	}
+}
