@@ -80,7 +80,7 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 
 // fetchDAG brings the output of a DAG's nodes into the store and lets DAGMan's job leave the queue.
 func (c *Controller) fetchDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) error {
-	if err := c.fits(run); err != nil {
+	if err := c.hasRoom(run); err != nil {
 		return err
 	}
 	dir, err := c.Output.Begin([]int{0})

@@ -22,8 +22,8 @@ func (c *Controller) room() (free, reserve output.Room, err error) {
 	return free, output.Reserve(c.KeepFree, size), err
 }
 
-// fits returns nil if the output of a DAG is worth a try.
-func (c *Controller) fits(run ledger.Run) error {
+// hasRoom returns nil if the output of a DAG is worth a try.
+func (c *Controller) hasRoom(run ledger.Run) error {
 	free, reserve, err := c.room()
 	if err != nil {
 		return noSpace(err)
@@ -45,7 +45,7 @@ func (c *Controller) transfer(ctx context.Context, id schedd.Identity, run ledge
 	if errors.Is(err, output.ErrTooMuch) || output.Full(err) {
 		took := output.Taken(dir)
 		c.memory.change(keyOf(run), func(r *remembered) { r.took = took })
-		if err := c.fits(run); err != nil {
+		if err := c.hasRoom(run); err != nil {
 			return err
 		}
 	}
