@@ -101,4 +101,9 @@ func TestARefusalNamesTheLimitWhereItIsSet(t *testing.T) {
 	flags.Limits.MaxQueue = nil
 	require.EqualError(t, flags.Refuse(6), "queue 6 is more than the 5 jobs that a namespace may have open here (--max-open-per-namespace): make it several HTCJobs")
 	require.NoError(t, flags.Refuse(5))
+	require.NoError(t, flags.RefuseNodes(4))
+	flags.Limits.MaxQueue = new(int32(3))
+	require.EqualError(t, flags.RefuseNodes(4), "4 nodes are more than the 3 that one HTCWorkflow may have here (--max-queue): make it several HTCWorkflows")
+	require.NoError(t, flags.RefuseNodes(3))
+	require.ErrorContains(t, Rules{Pool: "grid", Limits: flags.Limits}.RefuseNodes(4), "in pool grid (limits.maxQueue)")
 }
