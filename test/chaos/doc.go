@@ -15,5 +15,8 @@
 //	                     │
 //	                  table.go     per shape
 //
-// The judge reads HTCondor's ads itself and shares no code with htcd, whose reading is being tested.
+// The files workflow*.go do the same for HTCWorkflows, with the disturbances above that do not damage htcd's volume, and with DAGMan being
+// killed. Their judge compares node by node.
+//
+// The judges read HTCondor's ads themselves and share no code with htcd, whose reading is being tested.
 package chaos
