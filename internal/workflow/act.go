@@ -55,6 +55,9 @@ func explain(err error) blocker {
 	if e, waits := errors.AsType[*inputs.Waiting](err); waits {
 		return blocker{Blocker: lifecycle.Blocker{Condition: v1alpha1.ConditionInputsReady, Reason: e.Reason, Message: e.Message}}
 	}
+	if e, lost := errors.AsType[*lostError](err); lost {
+		return blocker{Blocker: lifecycle.Blocker{Condition: v1alpha1.ConditionSubmitted, Reason: reasonLedgerLost, Message: e.Error()}}
+	}
 	b, endpoint := sending.Explain(err)
 	return blocker{Blocker: b, endpoint: endpoint}
 }

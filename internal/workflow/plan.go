@@ -47,7 +47,9 @@ func Plan(s Situation) Decision {
 		return Decision{Action: Remove}
 
 	// The finalizer is set just before the intent is recorded: htcd ended between the two, or the ledger was lost.
-	case dag == nil && ours:
+	case s.lost() && w.Status.Phase.Terminal() && !s.dueAfterLoss():
+		return Decision{Action: Rest, At: s.expiry()}
+	case dag == nil && ours, s.lost():
 		return Decision{Action: Recover}
 	case s.withheld():
 		return Decision{Action: Rest}
@@ -179,7 +181,10 @@ const patienceForOutput = time.Hour
 // expiry returns when an ended workflow should be deleted; the zero time means never.
 func (s Situation) expiry() time.Time {
 	ttl := s.ttl()
-	if !s.over() || ttl == nil || s.Workflow.DeletionTimestamp != nil {
+	if s.lost() && ttl != nil && s.Workflow.Status.Phase.Terminal() && s.Workflow.Status.CompletionTime != nil && s.Workflow.DeletionTimestamp == nil {
+		return lifecycle.After(s.Workflow.Status.CompletionTime.Time, int64(*ttl))
+	}
+	if s.lost() || !s.over() || ttl == nil || s.Workflow.DeletionTimestamp != nil {
 		return time.Time{}
 	}
 	ended := s.newest().Run.Ended

@@ -17,7 +17,7 @@ import (
 
 // recover finds out what became of a DAG that may or may not have been sent.
 func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
-	if s.newest() == nil {
+	if s.newest() == nil || s.lost() {
 		return c.recoverLost(ctx, w, s)
 	}
 	run := s.newest().Run

@@ -34,7 +34,9 @@ func TestOutputIsFetchedWhenThereIsRoomForIt(t *testing.T) {
 	w := newWorld(t)
 	w.leave(0)
 	w.apply(oneStep("flow"))
-	w.schedd.Leaves("1.0", map[string]string{"n/0/_condor_stdout": "first", "n/1/_condor_stdout": "second"})
+	w.schedd.Leaves("1.0", map[string]string{
+		"n/0/.own-0": "job_0 ", "n/0/_condor_stdout": "first", "n/1/.own-1": "job_1 ", "n/1/_condor_stdout": "second",
+	})
 	w.ends(1)
 	reason, message := w.says("flow", v1alpha1.ConditionOutputFetched)
 	require.Equal(t, sending.ReasonNoSpace, reason)

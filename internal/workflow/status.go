@@ -30,6 +30,8 @@ func (s Situation) phase() v1alpha1.Phase {
 	dag := s.newest()
 	n := s.nodes()
 	switch {
+	case s.lost():
+		return s.Workflow.Status.Phase
 	case s.withheld(), dag != nil && dag.settled() && !s.over() && s.Workflow.Spec.Suspend:
 		return v1alpha1.PhaseSuspended
 	case dag == nil:
@@ -121,15 +123,23 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	for _, condition := range s.Workflow.Status.Conditions {
 		status.Conditions = append(status.Conditions, *condition.DeepCopy())
 	}
-	s.describeSteps(&status)
-	s.describeDAGs(&status)
-	s.describeSequences(&status)
 	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 			Type: kind, Status: is, Reason: reason, Message: lifecycle.Shorten(message, maxConditionMessage),
 			ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(v.now.Truncate(time.Second)),
 		})
 	}
+	if s.lost() { // what the status says is all that is known
+		status = *s.Workflow.Status.DeepCopy()
+		if v.blocker != nil {
+			set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
+			status.Reason = reasonOf(status)
+		}
+		return status
+	}
+	s.describeSteps(&status)
+	s.describeDAGs(&status)
+	s.describeSequences(&status)
 	s.conditions(set, &status, v)
 	status.Reason = reasonOf(status)
 	return status
