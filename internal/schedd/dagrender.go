@@ -44,8 +44,9 @@ func macroLines(options ...option) []string {
 	return lines
 }
 
-// leaveDAG is as leave, and what the nodes of a DAG have left can still be fetched when it was removed.
-var leaveDAG = option{"leave_in_queue", fmt.Sprintf("(JobStatus == %d || JobStatus == %d) && (%s =!= true) && ((time() - EnteredCurrentStatus) < %d)",
+// leaveDAG is as leave, and what the nodes of a DAG have left can still be fetched when it was removed. One whose files never arrived has
+// none.
+var leaveDAG = option{"leave_in_queue", fmt.Sprintf("(JobStatus == %d || JobStatus == %d && StageInFinish =!= undefined) && (%s =!= true) && ((time() - EnteredCurrentStatus) < %d)",
 	Completed, Removed, attrFetched, int64(keepCompleted/time.Second))}
 
 // unable are the exit codes of dagman.sh for which HTCondor holds the DAG, with the code as the subcode, since an administrator of the
