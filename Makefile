@@ -102,7 +102,7 @@ chaos-pools: ## have N HTCJobs compete for the limits of HTCPools while htcd and
 chaos-workflows: ## run N HTCWorkflows of 3 to 30 nodes while htcd, the schedd and DAGMan are killed, and compare each node with HTCondor
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -count=1 -timeout 2h -v ./chaos -run TestEveryNodeRunsOnce -trials $(N) -seed $(CHAOS_SEED)
+		go test -tags workflows -count=1 -timeout 2h -v ./chaos -run TestEveryNodeRunsOnce -trials $(N) -seed $(CHAOS_SEED)
 
 # What bench measures (all rows when empty; at three sizes where GROWTH is set), and how many minutes soak takes.
 ROW ?=

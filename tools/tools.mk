@@ -7,7 +7,7 @@ CONTROLLER_GEN = $(TOOL) controller-gen object crd:crdVersions=v1 paths=./$(TYPE
 lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
 	@files=$$(gofmt -l cmd internal test) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
-		echo "lint $$m"; (cd $$m && go vet -tags node,renewals ./... && $(TOOL) staticcheck -tags node,renewals ./... && go mod verify) || exit 1; \
+		echo "lint $$m"; (cd $$m && go vet -tags node,renewals,workflows ./... && $(TOOL) staticcheck -tags node,renewals,workflows ./... && go mod verify) || exit 1; \
 	done
 	cd tools && go mod verify
 	cd test/parts/kubernetes && go mod verify

@@ -1,3 +1,5 @@
+//go:build workflows
+
 package chaos
 
 import (
