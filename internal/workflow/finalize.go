@@ -59,11 +59,8 @@ func (c *Controller) finalize(ctx context.Context, w *v1alpha1.HTCWorkflow) erro
 
 // removeAll removes every DAG of a workflow by its tag, and then what is left of its nodes. Their output is no longer wanted.
 func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
-	for _, run := range runs {
-		if run.Cluster == 0 || run.State != ledger.Submitted {
-			continue
-		}
-		if err := c.release(ctx, run); err != nil {
+	for _, t := range targets {
+		if err := c.releaseAll(ctx, t, uid); err != nil {
 			return err
 		}
 	}
@@ -73,6 +70,30 @@ func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, ui
 	for _, t := range targets {
 		if err := c.sender.Remove(ctx, t, schedd.NodesConstraint(uid), "htcd: the HTCWorkflow was deleted"); err != nil {
 			return fmt.Errorf("remove nodes: %w", err)
+		}
+	}
+	return nil
+}
+
+// releaseAll lets every DAG of a workflow that has ended, or was removed, leave the queue. The ledger may have lost some of them.
+func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid string) error {
+	id, err := c.Credentials.Identity(ctx, t)
+	if err != nil {
+		return err
+	}
+	var ended []schedd.Procs
+	err = c.Schedd.Queue(ctx, id, schedd.UIDConstraint(uid), func(j schedd.Job) error {
+		if j.Status == schedd.Completed || j.Status == schedd.Removed {
+			ended = append(ended, schedd.Procs{Tag: j.Tag, Cluster: j.Cluster, Numbers: []int{j.Proc}, DAG: true})
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("look for DAGs that have ended: %w", err)
+	}
+	for _, procs := range ended {
+		if err := c.Schedd.Release(ctx, id, procs); err != nil {
+			return fmt.Errorf("let a DAG that has ended leave the queue: %w", err)
 		}
 	}
 	return nil
