@@ -193,22 +193,29 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	}
 }
 
-// useWorkflows has a workflow run, and expire.
+// useWorkflows has a workflow run and expire, and another vanish without htcd's consent.
 func useWorkflows(b *trial.Bench) {
 	b.T.Helper()
-	_, err := b.Lab.RunInput(b.T.Context(), `
+	apply := func(name, more string) {
+		b.T.Helper()
+		_, err := b.Lab.RunInput(b.T.Context(), `
 apiVersion: htc.cern.ch/v1alpha1
 kind: HTCWorkflow
-metadata: {name: expired}
-spec:
-  ttlSecondsAfterFinished: 1
-  steps:
-  - name: one
-    job: {script: {image: centos, command: bash, source: "exit 0"}}
+metadata: {name: `+name+`}
+spec: {steps: [{name: one, job: {script: {image: centos, command: bash, source: "exit 0"}}}]`+more+`}
 `, "kubectl", "-n", b.Namespace, "apply", "-f", "-")
-	require.NoError(b.T, err)
+		require.NoError(b.T, err)
+	}
+	apply("expired", ", ttlSecondsAfterFinished: 1")
 	b.Eventually(func() bool { return b.Kubectl("get", "htcworkflow", "-o", "name") == "" },
 		func() string { return b.Kubectl("describe", "htcworkflow", "expired") })
+	apply("vanished", "")
+	b.Kubectl("wait", "--for=condition=Complete", "htcworkflow/vanished", "--timeout=120s")
+	b.Kubectl("patch", "htcworkflow", "vanished", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	b.Kubectl("delete", "htcworkflow", "vanished")
+	b.Eventually(func() bool {
+		return strings.TrimSpace(b.SQL("SELECT count(*) FROM runs WHERE name = 'vanished'")) == "0"
+	}, func() string { return "the rows of a workflow that vanished are kept" })
 }
 
 // listFrontProxy asks as the active htcd does if the apiserver cannot answer a list with a watch.
