@@ -237,7 +237,7 @@ func TestTheRowsOfARemovedDAGSayWhy(t *testing.T) {
 		return f.pass()
 	}, patience, 500*time.Millisecond)
 	rows := f.rows()
-	require.Equal(t, []ledger.NodeState{ledger.NodeFailed, ledger.NodeFutile}, f.states())
+	require.Equal(t, []ledger.NodeState{ledger.NodeFutile, ledger.NodeFutile}, f.states())
 	require.Equal(t, []string{crosscheck.StopSuspended, crosscheck.StopSuspended}, []string{rows[0].Reason, rows[1].Reason})
 	require.Contains(t, rows[0].Message, "removed")
 }
