@@ -90,7 +90,7 @@ func TestPlan(t *testing.T) {
 		"a suspended one is stopped":                        {newSituation(t, suspended).with(of(0, active)), stop(crosscheck.StopSuspended)},
 		"a stop that was begun is carried through":          {newSituation(t).with(of(0, active, stopped(crosscheck.StopDeadline))), Decision{Action: Stop, Reason: crosscheck.StopDeadline}},
 		"a suspended one stays so":                          {newSituation(t, suspended).with(of(0, done, stopped(crosscheck.StopSuspended))), Decision{Action: Rest}},
-		"a resumed one begins anew":                         {newSituation(t).with(of(0, done, stopped(crosscheck.StopSuspended))), Decision{Action: Submit, Again: true}},
+		"a resumed one begins again":                        {newSituation(t).with(of(0, done, stopped(crosscheck.StopSuspended))), Decision{Action: Submit, Again: true}},
 		"a failure that aborts stops it":                    {newSituation(t, aborts).with(of(0, ledger.Counts{Active: 1, Failed: 1})), stop(crosscheck.StopAborted)},
 		"enough that succeeded stop it":                     {newSituation(t, oneIsEnough).with(of(0, ledger.Counts{Active: 1, Succeeded: 1})), stop(crosscheck.StopCompleted)},
 		"before its deadline it rests":                      {newSituation(t, func(w *v1alpha1.HTCWorkflow) { w.Spec.ActiveDeadlineSeconds = new(int64(20)) }).with(of(0, active)), Decision{Action: Rest, At: time.Unix(110, 0)}},
