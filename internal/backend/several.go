@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -127,4 +128,21 @@ func (s *Several) Last(schedds []string) schedd.Endpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last[strings.Join(schedds, " ")]
+}
+
+// OpenJobs returns Several.Open for what a ledger has.
+func OpenJobs(book interface {
+	Read(ctx context.Context, fn func(*ledger.Tx) error) error
+}) func(ctx context.Context) (map[schedd.Endpoint]int, error) {
+	return func(ctx context.Context) (open map[schedd.Endpoint]int, err error) {
+		err = book.Read(ctx, func(tx *ledger.Tx) error {
+			all, err := tx.OpenProcs()
+			open = make(map[schedd.Endpoint]int, len(all))
+			for _, at := range all {
+				open[schedd.Endpoint{Collector: at.Collector, Schedd: at.Schedd}] = at.Procs
+			}
+			return err
+		})
+		return open, err
+	}
 }

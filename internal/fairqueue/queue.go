@@ -5,6 +5,7 @@
 package fairqueue
 
 import (
+	"context"
 	"strings"
 
 	"k8s.io/client-go/util/workqueue"
@@ -19,6 +20,20 @@ func New(limiter workqueue.TypedRateLimiter[string]) Queue {
 	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[string]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[string]{Queue: queue}),
 	})
+}
+
+// Drain serves a queue with one worker until it is shut down. Keys still waiting are not served.
+func Drain(ctx context.Context, queue Queue, one func(ctx context.Context, key string)) {
+	for {
+		key, shutdown := queue.Get()
+		if shutdown {
+			return
+		}
+		if !queue.ShuttingDown() {
+			one(ctx, key)
+		}
+		queue.Done(key)
+	}
 }
 
 // rotation is the order of a queue. It is not safe for concurrent use; the queue around it serialises its calls.

@@ -137,19 +137,6 @@ func (c *Controller) poolChanged(before, now *v1alpha1.HTCPool) {
 	}
 }
 
-// openJobs counts the open jobs at every schedd.
-func (c *Controller) openJobs(ctx context.Context) (open map[schedd.Endpoint]int, err error) {
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		all, err := tx.OpenProcs()
-		open = make(map[schedd.Endpoint]int, len(all))
-		for _, at := range all {
-			open[schedd.Endpoint{Collector: at.Collector, Schedd: at.Schedd}] = at.Procs
-		}
-		return err
-	})
-	return open, err
-}
-
 // turn makes a pass of a pool.
 func (c *Controller) turn(ctx context.Context, name string) {
 	if err := c.admission.Pass(ctx, name); err != nil {

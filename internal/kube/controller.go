@@ -163,7 +163,7 @@ func New(o Options) (*Controller, error) {
 	c.Schedd = c.answering
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	c.chooser = &backend.Chooser{Schedd: c.Schedd, Credentials: o.Credentials}
-	c.several = &backend.Several{Schedd: c.answering, Credentials: o.Credentials, Limits: &c.limits, Open: c.openJobs, Now: o.Now}
+	c.several = &backend.Several{Schedd: c.answering, Credentials: o.Credentials, Limits: &c.limits, Open: backend.OpenJobs(o.Ledger), Now: o.Now}
 	c.orphans = &orphans.Guard{Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.queue.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
@@ -179,7 +179,7 @@ func New(o Options) (*Controller, error) {
 		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
 	})
 	c.sender = &sending.Sender{
-		Kind: v1alpha1.Kind, Schedd: c.Schedd, Owners: backend.Owners{Schedd: c.Schedd, Credentials: o.Credentials}, Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
+		Kind: v1alpha1.Kind, Schedd: c.Schedd, Answering: c.answering, Owners: backend.Owners{Schedd: c.Schedd, Credentials: o.Credentials}, Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
 		Newest: c.crosscheck.NewestKnown, NewestNow: c.crosscheck.NewestHistory,
 		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
 	}
@@ -258,14 +258,14 @@ func (c *Controller) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	var group errgroup.Group
 	for range c.Workers {
-		group.Go(func() error { c.drain(work, c.queue, c.syncOne); return nil })
-		group.Go(func() error { c.drain(work, c.routine, c.syncOne); return nil })
+		group.Go(func() error { fairqueue.Drain(work, c.queue, c.syncOne); return nil })
+		group.Go(func() error { fairqueue.Drain(work, c.routine, c.syncOne); return nil })
 	}
 	for range logsMakers {
-		group.Go(func() error { c.drain(work, c.logs, c.logsOne); return nil })
+		group.Go(func() error { fairqueue.Drain(work, c.logs, c.logsOne); return nil })
 	}
-	group.Go(func() error { c.drain(work, c.secrets, c.secretsOne); return nil })
-	group.Go(func() error { c.drain(work, c.turns, c.turn); return nil })
+	group.Go(func() error { fairqueue.Drain(work, c.secrets, c.secretsOne); return nil })
+	group.Go(func() error { fairqueue.Drain(work, c.turns, c.turn); return nil })
 	group.Go(func() error { c.freshness.Run(ctx); return nil })
 	group.Go(func() error { c.prover.Run(ctx, c.secretNews); return nil })
 	for _, workers := range c.actors {
@@ -284,20 +284,6 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.actions.shutDown()
 	c.checks.ShutDown()
 	return group.Wait()
-}
-
-// drain runs one worker of one queue.
-func (c *Controller) drain(ctx context.Context, queue fairqueue.Queue, one func(context.Context, string)) {
-	for {
-		key, shutdown := queue.Get()
-		if shutdown {
-			return
-		}
-		if !queue.ShuttingDown() {
-			one(ctx, key)
-		}
-		queue.Done(key)
-	}
 }
 
 // syncOne is sync with its back-off.

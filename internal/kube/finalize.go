@@ -36,7 +36,7 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 		c.Log.Warn().Str("job", key).Msg("abandoned: its HTCondor jobs, if any, are left as they are")
 		c.Events.Warning(job, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
 	// If no row says what was sent, the ledger may have been lost: the finalizer was set before anything was sent.
-	case anySent(own) || lifecycle.Forgotten(job, own):
+	case orphans.AnySent(own) || lifecycle.Forgotten(job, own):
 		err := c.removeEverywhere(ctx, job, own)
 		if _, pause := errors.AsType[*sending.Waiting](err); err != nil && !pause {
 			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
@@ -53,54 +53,18 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 	return nil
 }
 
-// sweep does the same for HTCJobs that are gone but still have rows in the ledger: their finalizer was
-// removed by hand, or they were refused before they got one.
+// sweep does the same for HTCJobs that are gone but still have rows in the ledger.
 func (c *Controller) sweep(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
 	if err != nil {
 		return err
 	}
-	byUID := map[string][]ledger.Run{}
-	for _, run := range runs {
-		byUID[run.UID] = append(byUID[run.UID], run)
-	}
-	var kept error
-	for uid, own := range byUID {
-		exists, err := c.Objects.Exists(ctx, own[0].Namespace, own[0].Name, uid)
-		if err != nil {
-			return fmt.Errorf("look for %s: %w", key, err)
-		}
-		if exists {
-			continue
-		}
-		if anySent(own) {
-			err := c.orphans.MayRemove(ctx, key, uid)
-			if orphans.IsKept(err) {
-				kept = err
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if err := c.sender.RemoveAll(ctx, backend.Targets(own), uid, own); err != nil {
-				return err
-			}
-		}
-		if err := c.forget(ctx, own[0].Namespace, own[0].Name, uid); err != nil {
-			return err
-		}
-	}
-	return kept
-}
-
-// anySent reports whether condor_submit may have run for any of them.
-func anySent(runs []ledger.Run) bool {
-	for _, run := range runs {
-		if run.State != ledger.Refused {
-			return true
-		}
-	}
-	return false
+	return c.orphans.Sweep(ctx, key, runs, orphans.Owner{
+		Exists: c.Objects.Exists, Forget: c.forget,
+		Remove: func(ctx context.Context, uid string, own []ledger.Run) error {
+			return c.sender.RemoveAll(ctx, backend.Targets(own), uid, own)
+		},
+	})
 }
 
 // removeEverywhere calls RemoveAll for all places where the runs were. Runs that the ledger has lost are looked for where
@@ -134,16 +98,10 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 // forget drops the rows, the output and the staged files of an HTCJob: staged files first, since the rows say where
 // they are, and output together with the rows, so that no fetch can add to it afterwards.
 func (c *Controller) forget(ctx context.Context, namespace, name, uid string) error {
-	left, err := filepath.Glob(filepath.Join(c.Staging, uid+"-*"))
-	if err != nil {
+	if err := c.sender.Unstage(uid); err != nil {
 		return err
 	}
-	for _, dir := range left {
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("remove staged files: %w", err)
-		}
-	}
-	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := c.fetcher.Drop(tx, namespace, name, uid); err != nil {
 			return err
 		}

@@ -49,13 +49,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	if err != nil {
 		return err
 	}
-	// Every intent that an outage leaves open must be looked up twice afterwards, so none is begun while the schedd does not answer.
-	if state := c.answering.State(id.Endpoint); !state.Asked || state.Down {
-		if err := c.Schedd.Answers(ctx, id); err != nil {
-			return fmt.Errorf("ask before the submission: %w", err)
-		}
-	}
-	if err := c.limits.Ask(id, c.Now()); err != nil {
+	if err := c.sender.MayBegin(ctx, id); err != nil {
 		return err
 	}
 	if later, err := c.sentLater(ctx, job, t, id, newest); err != nil {
@@ -235,13 +229,7 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 	}
 	run.State, run.Reason, run.Message, run.Ended = ledger.Refused, reason, why.Error(), c.Now()
 	run.PoolSpec = "" // nothing is sent by it
-	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := tx.InsertRun(run); !errors.Is(err, ledger.ErrExists) {
-			return err
-		}
-		return tx.UpdateIntent(run)
-	})
-	if err != nil {
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.RefuseRun(run) }); err != nil {
 		return fmt.Errorf("record refusal: %w", err)
 	}
 	c.tries.Clear(run)

@@ -17,3 +17,11 @@ func (tx *Tx) UpdateIntent(r Run) error {
 	}
 	return tx.UpdateRun(r)
 }
+
+// RefuseRun records a run that is refused, whether its intent has been written or not.
+func (tx *Tx) RefuseRun(r Run) error {
+	if err := tx.InsertRun(r); !errors.Is(err, ErrExists) {
+		return err
+	}
+	return tx.UpdateIntent(r)
+}

@@ -119,7 +119,7 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Jo
 		procs = append(procs, strconv.Itoa(j.Proc))
 		states = append(states, strconv.Itoa(int(j.Status)))
 	}
-	// What is cheap and true of few comes first: the schedd evaluates this for every job in its queue.
+	// The schedd evaluates this for each job in its queue, so cheap conditions that few jobs meet come first.
 	these := strings.Join([]string{anyOf("JobStatus", states), anyOf("ClusterId", clusters), anyOf("ProcId", procs)}, " && ")
 	q.constraint = both(these, q.constraint)
 	cmd := q.about("ClusterId,ProcId,JobStatus,"+attributes(reasons), small(reasons))

@@ -17,13 +17,14 @@ import (
 
 // Sender does it for the runs of one kind of objects. Set its fields before its first use.
 type Sender struct {
-	Kind     string // of the objects, for people
-	Schedd   backend.Schedd
-	Owners   backend.Owners
-	Staging  string // the directory above those of the runs
-	Limits   *backend.Limits
-	Tries    *recovery.Tries
-	Absences *recovery.Absences
+	Kind      string // of the objects, for people
+	Schedd    backend.Schedd
+	Answering *backend.Answering
+	Owners    backend.Owners
+	Staging   string // the directory above those of the runs
+	Limits    *backend.Limits
+	Tries     *recovery.Tries
+	Absences  *recovery.Absences
 	// Newest returns the last job that is known to have left a target's queue, "" if none is.
 	Newest func(t backend.Target) string
 	// NewestNow asks for it.
@@ -31,6 +32,17 @@ type Sender struct {
 	Repaired  func() // a half-spooled cluster was removed
 	Now       func() time.Time
 	Log       zerolog.Logger
+}
+
+// MayBegin returns nil if an intent may be written: every one that an outage leaves open must be looked up twice afterwards, so none is
+// begun while the schedd does not answer, nor, but for one at a time, while it is at a limit of its own.
+func (s *Sender) MayBegin(ctx context.Context, id schedd.Identity) error {
+	if state := s.Answering.State(id.Endpoint); !state.Asked || state.Down {
+		if err := s.Schedd.Answers(ctx, id); err != nil {
+			return fmt.Errorf("ask before the submission: %w", err)
+		}
+	}
+	return s.Limits.Ask(id, s.Now())
 }
 
 // Stage writes what is to be sent with a run, beside what keep names in its directory.

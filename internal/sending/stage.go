@@ -1,6 +1,7 @@
 package sending
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -25,4 +26,18 @@ func stage(dir string, sandbox schedd.Sandbox, keep func(name string) bool, toke
 		}
 	}
 	return schedd.Stage(dir, sandbox, tokens...)
+}
+
+// Unstage removes the staged files of all runs of an object.
+func (s *Sender) Unstage(uid string) error {
+	left, err := filepath.Glob(filepath.Join(s.Staging, uid+"-*"))
+	if err != nil {
+		return err
+	}
+	for _, dir := range left {
+		if err := os.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove staged files: %w", err)
+		}
+	}
+	return nil
 }

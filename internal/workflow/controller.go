@@ -143,7 +143,7 @@ func New(o Options) (*Controller, error) {
 	c.actors, c.fetchers, c.checkers = at(c.actions, o.Actors, c.actOne), at(c.fetches, 1, c.fetchOne), at(c.checks, 1, c.checkOne)
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	c.chooser = &backend.Chooser{Schedd: o.Schedd, Credentials: o.Credentials}
-	c.several = &backend.Several{Schedd: o.Answering, Credentials: o.Credentials, Limits: &c.limits, Open: c.openJobs, Now: o.Now}
+	c.several = &backend.Several{Schedd: o.Answering, Credentials: o.Credentials, Limits: &c.limits, Open: backend.OpenJobs(o.Ledger), Now: o.Now}
 	owners := backend.Owners{Schedd: o.Schedd, Credentials: o.Credentials}
 	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
 	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.Accounts, Now: o.Now, Observer: followed{c}}
@@ -151,7 +151,7 @@ func New(o Options) (*Controller, error) {
 	c.orphans = &orphans.Guard{Kind: ledger.Workflows, Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.volume = o.Output.Volume
 	c.sender = &sending.Sender{
-		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Owners: owners,
+		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Answering: o.Answering, Owners: owners,
 		Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
 		Newest: c.dags.NewestKnown, NewestNow: c.dags.NewestHistory,
 		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
@@ -193,7 +193,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	var group errgroup.Group
 	for range c.Workers {
-		group.Go(func() error { c.drain(work); return nil })
+		group.Go(func() error { fairqueue.Drain(work, c.queue, c.syncOne); return nil })
 	}
 	for _, workers := range []*fairqueue.Pool[schedd.Endpoint]{c.actors, c.fetchers, c.checkers} {
 		group.Go(func() error { workers.Run(work); return nil })
@@ -225,17 +225,3 @@ func (c *Controller) resume(ctx context.Context) error {
 }
 
 func keyOf(run ledger.Run) string { return run.Namespace + "/" + run.Name }
-
-// drain runs one worker of the sync queue.
-func (c *Controller) drain(ctx context.Context) {
-	for {
-		key, shutdown := c.queue.Get()
-		if shutdown {
-			return
-		}
-		if !c.queue.ShuttingDown() {
-			c.syncOne(ctx, key)
-		}
-		c.queue.Done(key)
-	}
-}

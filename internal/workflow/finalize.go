@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"htc.cern.ch/htcd/internal/backend"
@@ -99,63 +97,27 @@ func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid strin
 	return nil
 }
 
-// sweep does the same for workflows that are gone but still have rows in the ledger. Many that vanished together are kept.
+// sweep does the same for workflows that are gone but still have rows in the ledger.
 func (c *Controller) sweep(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
 	if err != nil {
 		return err
 	}
-	byUID := map[string][]ledger.Run{}
-	for _, run := range runs {
-		byUID[run.UID] = append(byUID[run.UID], run)
-	}
-	var kept error
-	for uid, own := range byUID {
-		exists, err := c.Objects.Exists(ctx, own[0].Namespace, own[0].Name, uid)
-		if err != nil {
-			return fmt.Errorf("look for %s: %w", key, err)
-		}
-		if exists {
-			continue
-		}
-		if anySent(own) {
-			err := c.orphans.MayRemove(ctx, key, uid)
-			if orphans.IsKept(err) {
-				kept = err
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if err := c.removeAll(ctx, backend.Targets(own), uid, own); err != nil {
-				return err
-			}
-		}
-		if err := c.forget(ctx, own[0].Namespace, own[0].Name, uid); err != nil {
-			return err
-		}
-	}
-	return kept
-}
-
-// anySent reports whether condor_submit may have run for any of them.
-func anySent(runs []ledger.Run) bool {
-	return slices.ContainsFunc(runs, func(run ledger.Run) bool { return run.State != ledger.Refused })
+	return c.orphans.Sweep(ctx, key, runs, orphans.Owner{
+		Exists: c.Objects.Exists, Forget: c.forget,
+		Remove: func(ctx context.Context, uid string, own []ledger.Run) error {
+			return c.removeAll(ctx, backend.Targets(own), uid, own)
+		},
+	})
 }
 
 // forget drops the rows, the output and the staged files of a workflow: staged files first, since the rows say where
 // they are, and output together with the rows, so that no fetch can add to it afterwards.
 func (c *Controller) forget(ctx context.Context, namespace, name, uid string) error {
-	left, err := filepath.Glob(filepath.Join(c.Staging, uid+"-*"))
-	if err != nil {
+	if err := c.sender.Unstage(uid); err != nil {
 		return err
 	}
-	for _, dir := range left {
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("remove staged files: %w", err)
-		}
-	}
-	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := c.dropOutput(tx, namespace, name, uid); err != nil {
 			return err
 		}

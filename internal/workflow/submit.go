@@ -49,13 +49,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err != nil {
 		return err
 	}
-	// Every intent that an outage leaves open must be looked up twice afterwards, so none is begun while the schedd does not answer.
-	if state := c.Answering.State(id.Endpoint); !state.Asked || state.Down {
-		if err := c.Schedd.Answers(ctx, id); err != nil {
-			return fmt.Errorf("ask before the submission: %w", err)
-		}
-	}
-	if err := c.limits.Ask(id, c.Now()); err != nil {
+	if err := c.sender.MayBegin(ctx, id); err != nil {
 		return err
 	}
 	run = p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
@@ -223,13 +217,7 @@ func (c *Controller) refuse(ctx context.Context, w *v1alpha1.HTCWorkflow, run le
 	}
 	run.State, run.Reason, run.Message, run.Ended, run.Confirmed = ledger.Refused, "Refused", why.Error(), c.Now(), true
 	run.PoolSpec = "" // nothing is sent by it
-	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := tx.InsertRun(run); !errors.Is(err, ledger.ErrExists) {
-			return err
-		}
-		return tx.UpdateIntent(run)
-	})
-	if err != nil {
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.RefuseRun(run) }); err != nil {
 		return fmt.Errorf("record refusal: %w", err)
 	}
 	c.tries.Clear(run)

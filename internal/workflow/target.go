@@ -5,7 +5,6 @@ import (
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -42,17 +41,4 @@ func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint 
 // questioner returns the identity, with the endpoint, used to ask about the runs of a target.
 func (c *Controller) questioner(ctx context.Context, t backend.Target) (schedd.Identity, error) {
 	return backend.Questioner(ctx, c.Credentials, t)
-}
-
-// openJobs counts the open jobs at every schedd.
-func (c *Controller) openJobs(ctx context.Context) (open map[schedd.Endpoint]int, err error) {
-	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		all, err := tx.OpenProcs()
-		open = make(map[schedd.Endpoint]int, len(all))
-		for _, at := range all {
-			open[schedd.Endpoint{Collector: at.Collector, Schedd: at.Schedd}] = at.Procs
-		}
-		return err
-	})
-	return open, err
 }

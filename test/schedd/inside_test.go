@@ -126,8 +126,14 @@ func copyFile(to, from string) error {
 // restartSchedd kills the schedd and starts it again, whenever a test inside has asked for it by a file. What came of it is in
 // another.
 func restartSchedd(ctx context.Context, l *lab.Lab, dir string) {
-	for ctx.Err() == nil {
-		time.Sleep(50 * time.Millisecond)
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
 		if os.Remove(filepath.Join(dir, "asked", "restart")) != nil {
 			continue
 		}

@@ -1,0 +1,60 @@
+package orphans
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// Owner does what a Sweep needs done for a kind of objects.
+type Owner struct {
+	// Exists asks the apiserver whether the object with that UID is still there.
+	Exists func(ctx context.Context, namespace, name, uid string) (bool, error)
+	// Remove removes from HTCondor what these runs of an object have sent.
+	Remove func(ctx context.Context, uid string, runs []ledger.Run) error
+	// Forget drops its rows, output and staged files.
+	Forget func(ctx context.Context, namespace, name, uid string) error
+}
+
+// Sweep removes what the ledger has under a key for objects that are gone: their finalizer was removed by hand, or they were refused
+// before they got one. A *Kept says that some vanished together with many others and are kept.
+func (g *Guard) Sweep(ctx context.Context, key string, runs []ledger.Run, o Owner) error {
+	byUID := map[string][]ledger.Run{}
+	for _, run := range runs {
+		byUID[run.UID] = append(byUID[run.UID], run)
+	}
+	var kept error
+	for uid, own := range byUID {
+		exists, err := o.Exists(ctx, own[0].Namespace, own[0].Name, uid)
+		if err != nil {
+			return fmt.Errorf("look for %s: %w", key, err)
+		}
+		if exists {
+			continue
+		}
+		if AnySent(own) {
+			err := g.MayRemove(ctx, key, uid)
+			if IsKept(err) {
+				kept = err
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			if err := o.Remove(ctx, uid, own); err != nil {
+				return err
+			}
+		}
+		if err := o.Forget(ctx, own[0].Namespace, own[0].Name, uid); err != nil {
+			return err
+		}
+	}
+	return kept
+}
+
+// AnySent reports whether condor_submit may have run for any of them.
+func AnySent(runs []ledger.Run) bool {
+	return slices.ContainsFunc(runs, func(run ledger.Run) bool { return run.State != ledger.Refused })
+}
