@@ -129,33 +129,18 @@ func tell(ctx context.Context, p *Player, say func(string, ...any)) {
 }
 
 // rest waits until nothing moves and returns the evidence; whatever moves too long is for the judge.
-func rest(ctx context.Context, p *Player, say func(string, ...any)) (Evidence, error) {
-	quiet, least, said := 0, math.MaxInt, time.Time{}
-	for deadline := time.Now(); ; {
-		e, err := gather(ctx, p.Lab, p.Jobs, p.Namespace)
-		if err != nil {
-			return e, err
+func rest(ctx context.Context, p *Player, say func(string, ...any)) (e Evidence, err error) {
+	err = untilRest(ctx, say, func() (moving, err error) {
+		if e, err = gather(ctx, p.Lab, p.Jobs, p.Namespace); err != nil {
+			return nil, err
 		}
 		e.Sent = p.Sent()
-		moving := settled(e)
-		n := 0
-		// At rest twice, some time apart: only then would a second submission show.
-		if quiet++; moving != nil {
-			quiet, n = 0, strings.Count(moving.Error(), "\n")+1
-		}
-		if n < least {
-			least, deadline = n, time.Now().Add(settling)
-		}
-		if quiet == 2 || time.Now().After(deadline) {
-			e.Kept, err = kept(ctx, p.Lab, "out", p.Namespace)
-			return e, err
-		}
-		if moving != nil && time.Since(said) > 14*time.Second {
-			said = time.Now()
-			say("%d are still moving: %.200s", n, strings.ReplaceAll(moving.Error(), "\n", ", "))
-		}
-		sleep(ctx, 3*time.Second)
+		return settled(e), nil
+	})
+	if err == nil {
+		e.Kept, err = kept(ctx, p.Lab, "out", p.Namespace)
 	}
+	return e, err
 }
 
 // deleteAll deletes every HTCJob and returns findings about what is left of them.
@@ -184,8 +169,7 @@ func deleteAll(t *testing.T, p *Player, e Evidence, say func(string, ...any)) []
 
 // explain prints what helps to investigate findings: the ads, rows and log lines of each trial that has one.
 func explain(p *Player, e Evidence, findings []Finding) {
-	log, _ := os.ReadFile(p.Lab.Log("htcd"))
-	steps, _ := os.ReadFile(stepsFile(p.Lab))
+	said := readLines(p)
 	told := map[string]bool{}
 	for _, f := range findings {
 		if told[f.Trial] {
@@ -209,15 +193,56 @@ func explain(p *Player, e Evidence, findings []Finding) {
 				fmt.Printf("  run %+v\n", r)
 			}
 		}
-		for line := range strings.Lines(string(steps)) {
-			if strings.Contains(line, f.Trial+":") {
-				fmt.Print("  step ", line)
-			}
+		said.print(p, f.Trial, uid)
+	}
+}
+
+// untilRest looks until nothing has moved twice, some time apart, since only then would a second submission show; or until what moves
+// has not become less for too long.
+func untilRest(ctx context.Context, say func(string, ...any), look func() (moving, err error)) error {
+	quiet, least, said := 0, math.MaxInt, time.Time{}
+	for deadline := time.Now(); ; {
+		moving, err := look()
+		if err != nil {
+			return err
 		}
-		for line := range strings.Lines(string(log)) {
-			if strings.Contains(line, p.Namespace+"/"+f.Trial+`"`) || strings.Contains(line, uid) {
-				fmt.Print("  htcd ", line)
-			}
+		n := 0
+		if quiet++; moving != nil {
+			quiet, n = 0, strings.Count(moving.Error(), "\n")+1
+		}
+		if n < least {
+			least, deadline = n, time.Now().Add(settling)
+		}
+		if quiet == 2 || time.Now().After(deadline) {
+			return nil
+		}
+		if moving != nil && time.Since(said) > 14*time.Second {
+			said = time.Now()
+			say("%d are still moving: %.300s", n, strings.ReplaceAll(moving.Error(), "\n", ", "))
+		}
+		sleep(ctx, 3*time.Second)
+	}
+}
+
+// lines are what the run and htcd have written down.
+type lines struct{ steps, log string }
+
+func readLines(p *Player) lines {
+	log, _ := os.ReadFile(p.Lab.Log("htcd"))
+	steps, _ := os.ReadFile(stepsFile(p.Lab))
+	return lines{string(steps), string(log)}
+}
+
+// print prints those about a trial.
+func (l lines) print(p *Player, name, uid string) {
+	for line := range strings.Lines(l.steps) {
+		if strings.Contains(line, name+":") {
+			fmt.Print("  step ", line)
+		}
+	}
+	for line := range strings.Lines(l.log) {
+		if strings.Contains(line, p.Namespace+"/"+name+`"`) || strings.Contains(line, uid) {
+			fmt.Print("  htcd ", line)
 		}
 	}
 }

@@ -90,8 +90,13 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 			}
 		})
 	}
+	return p.finish(ctx, &all, &edits, errs)
+}
+
+// finish mends everything once all has been sent and disturbed, and waits for the edits.
+func (p *Player) finish(ctx context.Context, all, edits *sync.WaitGroup, errs chan error) error {
 	all.Wait()
-	err = p.mend(context.WithoutCancel(ctx))
+	err := p.mend(context.WithoutCancel(ctx))
 	p.mu.Lock()
 	p.mended = time.Now()
 	p.mu.Unlock()

@@ -3,7 +3,6 @@ package chaos
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -66,17 +65,7 @@ func (p *workflowPlayer) play(ctx context.Context, plan WorkflowPlan) error {
 			})
 		})
 	}
-	all.Wait()
-	err = p.mend(context.WithoutCancel(ctx))
-	p.mu.Lock()
-	p.mended = time.Now()
-	p.mu.Unlock()
-	edits.Wait()
-	close(errs)
-	for e := range errs {
-		err = errors.Join(err, e)
-	}
-	return err
+	return p.finish(ctx, &all, &edits, errs)
 }
 
 func (p *workflowPlayer) try(ctx context.Context, trial WorkflowTrial) error {

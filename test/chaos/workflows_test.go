@@ -5,9 +5,7 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"math"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -61,31 +59,18 @@ func TestEveryNodeRunsOnce(t *testing.T) {
 	require.Empty(t, append(findings, left...))
 }
 
-// rest waits until nothing moves and returns the evidence; whatever moves too long is for the judge.
-func (p *workflowPlayer) rest(ctx context.Context, say func(string, ...any)) (WorkflowEvidence, error) {
-	quiet, least, said := 0, math.MaxInt, time.Time{}
-	for deadline := time.Now(); ; {
-		e, err := p.gather(ctx)
-		if err != nil {
-			return e, err
+// rest is that of HTCJobs for workflows.
+func (p *workflowPlayer) rest(ctx context.Context, say func(string, ...any)) (e WorkflowEvidence, err error) {
+	err = untilRest(ctx, say, func() (moving, err error) {
+		if e, err = p.gather(ctx); err != nil {
+			return nil, err
 		}
-		moving, n := settledWorkflows(e), 0
-		if quiet++; moving != nil {
-			quiet, n = 0, strings.Count(moving.Error(), "\n")+1
-		}
-		if n < least {
-			least, deadline = n, time.Now().Add(settling)
-		}
-		if quiet == 2 || time.Now().After(deadline) {
-			e.Kept, err = kept(ctx, p.Lab, "workflows", p.Namespace)
-			return e, err
-		}
-		if moving != nil && time.Since(said) > 14*time.Second {
-			said = time.Now()
-			say("%d are still moving: %.300s", n, strings.ReplaceAll(moving.Error(), "\n", ", "))
-		}
-		sleep(ctx, 3*time.Second)
+		return settledWorkflows(e), nil
+	})
+	if err == nil {
+		e.Kept, err = kept(ctx, p.Lab, "workflows", p.Namespace)
 	}
+	return e, err
 }
 
 // explain prints findings and what helps to investigate them.
@@ -93,8 +78,7 @@ func (p *workflowPlayer) explain(e WorkflowEvidence, findings []Finding) {
 	for _, f := range findings {
 		fmt.Printf("%s: %s (%s): %s\n", f.Fault, f.Trial, f.Shape, f.What)
 	}
-	log, _ := os.ReadFile(p.Lab.Log("htcd"))
-	steps, _ := os.ReadFile(stepsFile(p.Lab))
+	said := readLines(p.Player)
 	told := map[string]bool{}
 	for _, f := range findings {
 		if told[f.Trial] {
@@ -124,15 +108,6 @@ func (p *workflowPlayer) explain(e WorkflowEvidence, findings []Finding) {
 				fmt.Printf("  node %+v\n", n)
 			}
 		}
-		for line := range strings.Lines(string(steps)) {
-			if strings.Contains(line, f.Trial+":") {
-				fmt.Print("  step ", line)
-			}
-		}
-		for line := range strings.Lines(string(log)) {
-			if strings.Contains(line, p.Namespace+"/"+f.Trial+`"`) || strings.Contains(line, uid) {
-				fmt.Print("  htcd ", line)
-			}
-		}
+		said.print(p.Player, f.Trial, uid)
 	}
 }

@@ -22,24 +22,33 @@ type jobStatus struct {
 // demoWithin limits the first job of a lab, whose image must first be unpacked.
 const demoWithin = 3 * time.Minute
 
-// demo runs the smallest example to its end on a lab that is up.
-func demo(ctx context.Context, l *lab.Lab) error {
+// applyExample applies an example, in place of an earlier one of its name, and returns the manifest's path.
+func applyExample(ctx context.Context, l *lab.Lab, p *progress, example string) (manifest string, err error) {
 	id, err := l.Identity()
 	if err != nil {
-		return fmt.Errorf("lab %s: %w", l.Dir, err)
+		return "", fmt.Errorf("lab %s: %w", l.Dir, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, demoWithin)
-	defer cancel()
-	p := newProgress()
-	manifest := filepath.Join(id.Clone, "examples", "retcode", "zero.yaml")
+	manifest = filepath.Join(id.Clone, "examples", example)
 	if _, err := l.Run(ctx, "kubectl", "delete", "--ignore-not-found", "-f", manifest); err != nil {
-		return err
+		return "", err
 	}
 	out, err := l.Run(ctx, "kubectl", "apply", "-f", manifest)
 	if err != nil {
-		return err
+		return "", err
 	}
 	p.printf("%s", strings.TrimSpace(out))
+	return manifest, nil
+}
+
+// demo runs the smallest example to its end on a lab that is up.
+func demo(ctx context.Context, l *lab.Lab) error {
+	ctx, cancel := context.WithTimeout(ctx, demoWithin)
+	defer cancel()
+	p := newProgress()
+	manifest, err := applyExample(ctx, l, p, "retcode/zero.yaml")
+	if err != nil {
+		return err
+	}
 	last := ""
 	for {
 		text, err := l.Run(ctx, "kubectl", "get", "-f", manifest, "-o", "json")

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"htc.cern.ch/htcd/test/lab"
@@ -30,22 +28,13 @@ const workflowWithin = 30 * time.Minute
 
 // demoWorkflow runs the scan of examples/workflow to its end on a lab that is up, and prints what its last step has written.
 func demoWorkflow(ctx context.Context, l *lab.Lab) error {
-	id, err := l.Identity()
-	if err != nil {
-		return fmt.Errorf("lab %s: %w", l.Dir, err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, workflowWithin)
 	defer cancel()
 	p := newProgress()
-	manifest := filepath.Join(id.Clone, "examples", "workflow", "scan.yaml")
-	if _, err := l.Run(ctx, "kubectl", "delete", "--ignore-not-found", "-f", manifest); err != nil {
-		return err
-	}
-	out, err := l.Run(ctx, "kubectl", "apply", "-f", manifest)
+	manifest, err := applyExample(ctx, l, p, "workflow/scan.yaml")
 	if err != nil {
 		return err
 	}
-	p.printf("%s", strings.TrimSpace(out))
 	s, err := followWorkflow(ctx, l, p, manifest)
 	if err != nil {
 		told, failed := l.Run(context.WithoutCancel(ctx), "kubectl", "describe", "-f", manifest)
