@@ -82,36 +82,44 @@ func served(t *testing.T, text string) {
 
 func TestOfATokenThatThePoolDoesNotTakeEveryCommandSaysSo(t *testing.T) {
 	t.Parallel()
-	none := func(schedd.Job) error { return nil }
-	spoilt := made(t, "scitoken")
 	for name, c := range map[string]struct{ text, says string }{
-		"another issuer's":              {forged("elsewhere.invalid", "POOL"), "TRUST_DOMAIN"},
-		"with another key":              {forged(parts.Domain, "OTHER"), "TRUST_DOMAIN"},
-		"signed by somebody":            {forged(parts.Domain, "POOL"), "TRUST_DOMAIN"},
-		"a SciToken signed by somebody": {spoilt[:strings.LastIndexByte(spoilt, '.')+1] + base64.RawURLEncoding.EncodeToString(make([]byte, 64)), "does not accept this token, with iss"},
-		"of an unknown issuer":          {made(t, "issuer"), `does not accept this token, with iss "https://127.0.0.1:9/elsewhere"`},
-		"for another audience":          {made(t, "audience"), `aud "https://elsewhere.example.org"`},
-		"without an account":            {made(t, "nobody"), `sub "0b1c"`},
+		"another issuer's":     {forged("elsewhere.invalid", "POOL"), "TRUST_DOMAIN"},
+		"with another key":     {forged(parts.Domain, "OTHER"), "TRUST_DOMAIN"},
+		"signed by somebody":   {forged(parts.Domain, "POOL"), "TRUST_DOMAIN"},
+		"of an unknown issuer": {made(t, "issuer"), `does not accept this token, with iss "https://127.0.0.1:9/elsewhere"`},
+		"for another audience": {made(t, "audience"), `aud "https://elsewhere.example.org"`},
+		"without an account":   {made(t, "nobody"), `sub "0b1c"`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBench(t)
-			b.show(c.text)
-			procs := schedd.Procs{Tag: b.d.Tag, Cluster: 1, Numbers: []int{0}}
-			for command, call := range map[string]func() error{
-				"submit":   func() error { _, err := b.send(); return err },
-				"queue":    func() error { return b.Queue(t.Context(), b.id, "false", none) },
-				"history":  func() error { return b.History(t.Context(), b.id, "false", schedd.HistoryBounds{Limit: 1}, none) },
-				"remove":   func() error { return b.Remove(t.Context(), b.id, "false", "") },
-				"release":  func() error { return b.Release(t.Context(), b.id, procs) },
-				"transfer": func() error { return b.Transfer(t.Context(), b.id, procs, t.TempDir()) },
-				"account":  func() error { _, err := b.Account(t.Context(), b.id); return err },
-			} {
-				err := call()
-				require.Equal(t, schedd.Credentials, schedd.KindOf(err), "%s: %v", command, err)
-				require.ErrorContains(t, err, c.says, command)
-			}
-		})
+		t.Run(name, func(t *testing.T) { t.Parallel(); refused(t, c.text, c.says) })
+	}
+}
+
+// Not parallel: OpenSSL's error about the signature stays with the daemon's thread, and HTCondor (23.9, 25.14) takes it for one of whatever other
+// SciToken it is reading at that moment: it gives up that handshake without a word, and the other tool waits 20 s.
+func TestOfASciTokenThatSomebodyElseSignedEveryCommandSaysSo(t *testing.T) {
+	text := made(t, "scitoken")
+	text = text[:strings.LastIndexByte(text, '.')+1] + base64.RawURLEncoding.EncodeToString(make([]byte, 64))
+	refused(t, text, "does not accept this token, with iss")
+}
+
+// refused checks what every command says about a token.
+func refused(t *testing.T, text, says string) {
+	b := newBench(t)
+	b.show(text)
+	none := func(schedd.Job) error { return nil }
+	procs := schedd.Procs{Tag: b.d.Tag, Cluster: 1, Numbers: []int{0}}
+	for command, call := range map[string]func() error{
+		"submit":   func() error { _, err := b.send(); return err },
+		"queue":    func() error { return b.Queue(t.Context(), b.id, "false", none) },
+		"history":  func() error { return b.History(t.Context(), b.id, "false", schedd.HistoryBounds{Limit: 1}, none) },
+		"remove":   func() error { return b.Remove(t.Context(), b.id, "false", "") },
+		"release":  func() error { return b.Release(t.Context(), b.id, procs) },
+		"transfer": func() error { return b.Transfer(t.Context(), b.id, procs, t.TempDir()) },
+		"account":  func() error { _, err := b.Account(t.Context(), b.id); return err },
+	} {
+		err := call()
+		require.Equal(t, schedd.Credentials, schedd.KindOf(err), "%s: %v", command, err)
+		require.ErrorContains(t, err, says, command)
 	}
 }
 
