@@ -3,11 +3,13 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -91,12 +93,61 @@ func TestTheApiserverTakesEveryOverlay(t *testing.T) {
 	}
 }
 
+func TestBaseNamesNothingOfASiteAndGuardsWhatMustNotBePruned(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, "../../deploy/base")
+	var claim corev1.PersistentVolumeClaim
+	d.object("PersistentVolumeClaim", "htcd", &claim)
+	require.Nil(t, claim.Spec.StorageClassName, "the cluster's default")
+	require.NotContains(t, d.text, "\nkind: StorageClass\n")
+	var deployment appsv1.Deployment
+	d.object("Deployment", "htcd", &deployment)
+	require.Equal(t, "htcd@sha256:"+strings.Repeat("0", 64), deployment.Spec.Template.Spec.Containers[0].Image, "an image that nobody can have made")
+
+	guarded := 0
+	for _, part := range d.parts {
+		var meta metav1.PartialObjectMetadata
+		require.NoError(t, yaml.Unmarshal([]byte(part), &meta))
+		switch meta.Kind {
+		case "CustomResourceDefinition", "PersistentVolumeClaim", "Namespace":
+			guarded++
+			require.Equal(t, "Prune=false,Delete=false", meta.Annotations["argocd.argoproj.io/sync-options"], meta.Name)
+			require.Equal(t, "disabled", meta.Annotations["kustomize.toolkit.fluxcd.io/prune"], meta.Name)
+		}
+	}
+	require.Equal(t, 5, guarded)
+}
+
+// Kustomize clones the repository itself.
+func TestASiteMayTakeATagOfTheRepository(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, "../../deploy/base")
+	repository, site := t.TempDir(), t.TempDir()
+	require.NoError(t, os.CopyFS(filepath.Join(repository, "deploy"), os.DirFS("../../deploy")))
+	for _, args := range [][]string{
+		{"init", "--quiet"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "--quiet", "-m", "a"}, {"tag", "v0.1.0"},
+	} {
+		out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", repository}, args...)...).CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+	var deployment appsv1.Deployment
+	d.object("Deployment", "htcd", &deployment)
+	require.NoError(t, os.WriteFile(filepath.Join(site, "kustomization.yaml"),
+		fmt.Appendf(nil, "namespace: %s\nresources: [\"file://%s//deploy/base?ref=v0.1.0\"]\n", deployment.Namespace, repository), 0o600))
+	text, err := d.lab.Run(t.Context(), "kubectl", "kustomize", site)
+	require.NoError(t, err)
+	require.Equal(t, d.text, text)
+}
+
 func TestTheOverlayOfCERN(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, "../../deploy/overlays/cern")
 	var claim corev1.PersistentVolumeClaim
 	d.object("PersistentVolumeClaim", "pvc-cephfs-cms", &claim)
 	require.Equal(t, "csi-cephfs-cms", *claim.Spec.StorageClassName)
+	var deployment appsv1.Deployment
+	d.object("Deployment", "htcd", &deployment)
+	require.Equal(t, claim.Name, deployment.Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
 	var settings, config corev1.ConfigMap
 	d.object("ConfigMap", "htcd-settings-", &settings)
 	require.Equal(t, "/cvmfs,/afs,/eos", settings.Data["HTCD_BINDS"])

@@ -12,6 +12,15 @@ import (
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
+func TestASecondApplyChangesNothing(t *testing.T) {
+	b := newBench(t)
+	site := b.Lab.Path("node", "overlay")
+	b.htcd("apply", "-k", site)
+	for line := range strings.Lines(b.htcd("apply", "-k", site)) {
+		require.Regexp(t, ` unchanged$`, strings.TrimSpace(line))
+	}
+}
+
 // updatedJobs is the number of HTCJobs during the update.
 const updatedJobs = 50
 

@@ -19,7 +19,7 @@ import (
 // the shipped settings.
 func TestOutputIsFetchedToAVolumeOfTheShippedSize(t *testing.T) {
 	b := newBench(t)
-	size := resource.MustParse(b.htcd("get", "pvc", "pvc-cephfs-cms", "-o", "jsonpath={.spec.resources.requests.storage}"))
+	size := resource.MustParse(b.htcd("get", "pvc", "htcd", "-o", "jsonpath={.spec.resources.requests.storage}"))
 	data := b.Lab.Path("htcd", "data")
 	scale(t, b.Lab, "0")
 	run(t, b.Lab, "mount", "-t", "tmpfs", "-o", "size="+strconv.FormatInt(size.Value(), 10), "tmpfs", data)

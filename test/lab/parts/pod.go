@@ -91,10 +91,9 @@ kind: PersistentVolume
 metadata: {name: htcd}
 spec:
   capacity: {storage: 1Gi}
-  accessModes: [ReadWriteMany]
-  storageClassName: csi-cephfs-cms
+  accessModes: [ReadWriteOnce]
   persistentVolumeReclaimPolicy: Retain
-  claimRef: {namespace: %s, name: pvc-cephfs-cms}
+  claimRef: {namespace: %s, name: htcd}
   local: {path: %q}
   nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [%s]}]}]}}
 `, PodNamespace, data, NodeName),
