@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 // sendCommand is run by a job when it has ended, if --ship-sender sent htcd with it.
 func sendCommand() *cobra.Command {
 	var o notify.SendOptions
-	node, stderr := notify.Node{Number: -1, Exit: -1}, ""
+	node, stderr, results := notify.Node{Number: -1, Exit: -1}, "", ""
 	c := &cobra.Command{
 		Use:   "send --name NAME --namespace NAMESPACE --jobid CLUSTER.PROC --retcode CODE --url URL --token-file FILE",
 		Short: "Tell the operator that a job ended (run by the job itself)",
@@ -38,7 +39,7 @@ Exit codes:
 			if node.Exit < 0 {
 				node.Exit = o.Callback.Retcode
 			}
-			node.Stderr = endOf(stderr)
+			node.Stderr, node.Results = endOf(stderr), beginningOf(results)
 			err := notify.Send(cmd.Context(), o)
 			if errors.Is(err, notify.ErrInvalid) {
 				return usageError{fmt.Errorf("send: %w", err)}
@@ -57,6 +58,7 @@ Exit codes:
 	f.IntVar(&node.Number, "node", -1, "`NUMBER` of the job in its workflow's DAG; --name is the workflow's then")
 	f.IntVar(&node.Exit, "exit", -1, "with --node, the `CODE` that the job ends with; the same as --retcode unless given")
 	f.StringVar(&stderr, "stderr-file", "", "with --node, `FILE` whose end is sent along")
+	f.StringVar(&results, "results-file", "", "with --node, `FILE` of lines name=number that is sent along")
 	f.StringVar(&o.URL, "url", "", "`URL` of the operator's receiver, such as http://host:port/cloudevents (required)")
 	f.StringVar(&o.TokenFile, "token-file", "", "`FILE` that holds the run's token (required)")
 	f.StringVar(&o.CAFile, "ca-file", "", "PEM `FILE` of the only authorities to trust; empty: the system's")
@@ -76,4 +78,18 @@ func endOf(file string) string {
 		return ""
 	}
 	return text
+}
+
+// beginningOf returns what is sent of a job's results.
+func beginningOf(file string) string {
+	f, err := os.Open(file) // #nosec G304 -- as above
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, notify.MaxResults+1))
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }

@@ -18,6 +18,7 @@ import (
 	"htc.cern.ch/htcd/internal/nodes"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/site"
 	"htc.cern.ch/htcd/internal/workflow"
 )
@@ -28,7 +29,10 @@ type workflowSchedd struct {
 	nodeSchedd
 }
 
-type nodeSchedd = nodes.Schedd
+type nodeSchedd interface {
+	nodes.Schedd
+	SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
+}
 
 // nodeStore holds the output of workflows. It is not that of HTCJobs, which may have the same names.
 func (o Options) nodeStore() output.Store {

@@ -11,6 +11,7 @@ const (
 	StopSuspended = "Suspended"
 	StopDeadline  = "DeadlineExceeded"
 	StopCompleted = "EnoughSucceeded" // a workflow's: enough of it has succeeded
+	StopFinished  = "Finished"        // a workflow's: one of its rules says so
 	StopAborted   = "Aborted"         // a workflow's: something of it has failed
 )
 
@@ -20,6 +21,7 @@ var removeReasons = map[string]string{
 	StopSuspended: "htcd: spec.suspend is true",
 	StopDeadline:  "htcd: spec.activeDeadlineSeconds have passed",
 	StopCompleted: "htcd: as many sequences as spec.sequences.complete says have succeeded",
+	StopFinished:  "htcd: a rule of spec.rules has finished the workflow",
 	StopAborted:   "htcd: a step has failed, and spec.failurePolicy is Abort",
 }
 

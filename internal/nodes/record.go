@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/results"
 )
 
 // keptStderrs is how many nodes of a DAG the end of the standard error is kept of: of a DAG whose 100,000 nodes all fail it would be 400 MB.
@@ -19,7 +21,9 @@ type Recorded struct {
 	Run     ledger.Run
 	Node    ledger.Node
 	Changed bool
-	Ask     bool // only HTCondor can say what it means
+	Ask     bool   // only HTCondor can say what it means
+	Results bool   // there are new ones
+	Ignored string // what is wrong with some of its results
 }
 
 // Record records a node's own report of its end in the caller's transaction. Its errors are notify.ErrUnknownJob and ErrForbidden,
@@ -48,7 +52,33 @@ func Record(tx *ledger.Tx, c notify.Callback, tokenHash []byte, at time.Time) (R
 	if changed {
 		err = tx.UpdateNode(is)
 	}
-	return Recorded{Run: run, Node: is, Changed: changed, Ask: deferred(was, c)}, err
+	r := Recorded{Run: run, Node: is, Changed: changed, Ask: deferred(was, c)}
+	if err == nil && (is.Cluster == cluster || is.Cluster == 0) {
+		r.Results, r.Ignored, err = keep(tx, is, c.Node.Results, true)
+	}
+	return r, err
+}
+
+// Keep stores the results of a node that came with its output, unless its callback brought them.
+func Keep(tx *ledger.Tx, n ledger.Node, text string) (ignored string, err error) {
+	_, ignored, err = keep(tx, n, text, false)
+	return ignored, err
+}
+
+func keep(tx *ledger.Tx, n ledger.Node, text string, replace bool) (some bool, ignored string, err error) {
+	all, ignored := results.Parse(text)
+	if len(all) == 0 {
+		return false, ignored, nil
+	}
+	rows := make([]ledger.Result, len(all))
+	for i, r := range all {
+		rows[i] = ledger.Result(r)
+	}
+	left, err := tx.SetResults(n, rows, replace)
+	if len(left) > 0 && ignored == "" {
+		ignored = fmt.Sprintf("%s: expected at most %d names in all steps together", left[0], ledger.MaxMetrics)
+	}
+	return true, ignored, err
 }
 
 // runOf returns the DAG whose token came with a callback.

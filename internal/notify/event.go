@@ -33,6 +33,8 @@ type Node struct {
 	Number int    // in the DAG, from 0
 	Exit   int    // what the job ends with, and HTCondor sees, instead of Retcode: 0 to 255
 	Stderr string // the end of its standard error; empty: it has succeeded, or wrote nothing
+	// Results are lines name=number that its script has written: the first MaxResults bytes, and one more if there are more.
+	Results string
 }
 
 // data is the Callback in the event's form.
@@ -44,10 +46,14 @@ type data struct {
 	Node      *int            `json:"node,omitempty"`
 	Exit      *int            `json:"exit,omitempty"` // absent: the same as retcode
 	Stderr    string          `json:"stderr,omitempty"`
+	Results   string          `json:"results,omitempty"`
 }
 
 // MaxStderr is how many bytes of the end of its standard error a node reports.
 const MaxStderr = 4 << 10
+
+// MaxResults is how many bytes of results a node may report.
+const MaxResults = 4 << 10
 
 const (
 	maxRetcode = 255
@@ -145,7 +151,7 @@ func decodeData(raw []byte) (Callback, error) {
 	}
 	c := Callback{Name: d.Name, Namespace: d.Namespace, JobID: d.JobID, Retcode: retcode}
 	if d.Node != nil {
-		c.Node = &Node{Number: *d.Node, Exit: retcode, Stderr: tail(d.Stderr)}
+		c.Node = &Node{Number: *d.Node, Exit: retcode, Stderr: tail(d.Stderr), Results: head(d.Results)}
 		if d.Exit != nil {
 			c.Node.Exit = *d.Exit
 		}
@@ -160,6 +166,9 @@ func tail(stderr string) string {
 	}
 	return stderr
 }
+
+// head returns a node's results as far as they are used, and a byte more.
+func head(results string) string { return results[:min(len(results), MaxResults+1)] }
 
 // decodeRetcode takes an integer in plain decimals, quoted or not.
 func decodeRetcode(raw json.RawMessage) (int, error) {
@@ -190,7 +199,7 @@ func encode(c Callback, now time.Time) ([]byte, error) {
 	retcode := json.RawMessage(strconv.Itoa(c.Retcode))
 	d := data{Name: c.Name, Namespace: c.Namespace, JobID: c.JobID, Retcode: retcode}
 	if c.Node != nil {
-		d.Node, d.Exit, d.Stderr = &c.Node.Number, &c.Node.Exit, tail(c.Node.Stderr)
+		d.Node, d.Exit, d.Stderr, d.Results = &c.Node.Number, &c.Node.Exit, tail(c.Node.Stderr), head(c.Node.Results)
 	}
 	if err := e.SetData(event.ApplicationJSON, d); err != nil {
 		return nil, err

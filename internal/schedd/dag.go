@@ -59,8 +59,9 @@ type NodeTag struct {
 	Number int    // HTCNode: number in DAG.Nodes
 }
 
-// The names of its attributes.
+// The names of its attributes, and of that of a DAG which SetMaxJobs sets beside DAGMan's own.
 const (
+	attrMaxJobs  = "HTCMaxJobs"
 	attrWorkflow = "HTCWorkflowUID"
 	attrDAG      = "HTCWorkflowDAG"
 	attrNode     = "HTCNode"

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -69,6 +70,31 @@ func PlaceOf(nodes string, number int) (string, error) {
 	place, _, _ := strings.Cut(string(text), " ")
 	return place, err
 }
+
+// FileResults is the file of a node's results among its output: the beginning of what its script has written to $HTC_RESULTS.
+const FileResults = ".htcd-results"
+
+// ResultsOf returns what is in it, "" if there is none.
+func ResultsOf(nodes string, number int) (string, error) {
+	root, err := os.OpenRoot(filepath.Join(nodes, strconv.Itoa(number)))
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	if info, err := root.Lstat(FileResults); err != nil || !info.Mode().IsRegular() {
+		return "", nil // a script can put anything there
+	}
+	f, err := root.Open(FileResults)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxResults))
+	return string(text), err
+}
+
+// maxResults is more than any reader of results uses.
+const maxResults = 64 << 10
 
 // tarWriter keeps the first error.
 type tarWriter struct {

@@ -78,6 +78,7 @@ $handed"
 		number=$((number + 1))
 	done
 	[ -z "$node" ] || [ -z "$rest" ] || gather_rest
+	[ -z "$node" ] || keep_results
 	unset IFS
 	if [ -n "$succeeded" ] && [ -z "$first" ] && [ "$sent" != ' ' ]; then
 		note_sent

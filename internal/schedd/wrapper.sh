@@ -184,7 +184,7 @@ contained() {
 	rm -f .environment
 	export_lines <&7
 	exec 7<&-
-	[ -z "$node" ] || export "${prefix}outpath=$scratch"
+	[ -z "$node" ] || export "${prefix}outpath=$scratch" "${prefix}HTC_RESULTS=$scratch/.htcd-results"
 	if [ -n "$credentials" ]; then
 		export "${prefix}HTC_CREDENTIALS=$scratch/.htcd/credentials"
 		for credential in $credentials; do
@@ -349,7 +349,7 @@ call_back() {
 	if [ -n "$sender" ]; then
 		"$sender" send --name "$name" --namespace "$namespace" --jobid "$jobid" --retcode "$rc" \
 			--url "$url" --token-file .htcd/token --deadline "${deadline}s" ${ca:+--ca-file .htcd/ca} \
-			${node:+--node "$node" --exit "$end" --stderr-file .htcd/stderr}
+			${node:+--node "$node" --exit "$end" --stderr-file .htcd/stderr --results-file "$out/.htcd-results"}
 		case $? in
 		0) return 0 ;;
 		1) return 1 ;;

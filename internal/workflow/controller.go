@@ -58,6 +58,8 @@ type Options struct {
 type Schedd interface {
 	backend.Schedd
 	nodes.Schedd
+	// SetMaxJobs changes how many nodes of a DAG may be in the queue.
+	SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
 }
 
 // Ledger stores runs and nodes.
@@ -99,6 +101,7 @@ type Controller struct {
 	queue    fairqueue.Queue
 	actions  fairqueue.Queue
 	fetches  fairqueue.Queue
+	measures fairqueue.Queue // keys of workflows whose results are to be summed up, and whose rules are to be looked at
 	checks   fairqueue.Queue // keys of workflows whose DAGs HTCondor is to be asked about soon
 	actors   *fairqueue.Pool[schedd.Endpoint]
 	fetchers *fairqueue.Pool[schedd.Endpoint]
@@ -131,11 +134,12 @@ func New(o Options) (*Controller, error) {
 	}
 	c := &Controller{
 		Options: o, syncing: keymutex.NewHashed(64),
-		cache:   cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
-		queue:   fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)),
-		actions: fairqueue.New(limiter()),
-		fetches: fairqueue.New(limiter()),
-		checks:  fairqueue.New(limiter()),
+		cache:    cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
+		queue:    fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)),
+		actions:  fairqueue.New(limiter()),
+		fetches:  fairqueue.New(limiter()),
+		checks:   fairqueue.New(limiter()),
+		measures: fairqueue.New(limiter()),
 	}
 	at := func(queue fairqueue.Queue, size int, serve func(context.Context, string)) *fairqueue.Pool[schedd.Endpoint] {
 		return &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: size, Backend: c.backendOf, Serve: fairqueue.Each(serve)}
@@ -195,11 +199,12 @@ func (c *Controller) Run(ctx context.Context) error {
 	for range c.Workers {
 		group.Go(func() error { fairqueue.Drain(work, c.queue, c.syncOne); return nil })
 	}
+	group.Go(func() error { fairqueue.Drain(work, c.measures, c.measureOne); return nil })
 	for _, workers := range []*fairqueue.Pool[schedd.Endpoint]{c.actors, c.fetchers, c.checkers} {
 		group.Go(func() error { workers.Run(work); return nil })
 	}
 	<-ctx.Done()
-	for _, queue := range []fairqueue.Queue{c.queue, c.actions, c.fetches, c.checks} {
+	for _, queue := range []fairqueue.Queue{c.queue, c.actions, c.fetches, c.checks, c.measures} {
 		queue.ShutDown()
 	}
 	return group.Wait()

@@ -137,34 +137,42 @@ func (c *Controller) unpack(ctx context.Context, run ledger.Run, from string) er
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		for _, n := range page {
-			if err := c.keep(run, from, n); err != nil {
+		texts := make([]string, len(page)) // results
+		for i, n := range page {
+			if texts[i], err = c.keep(run, from, n); err != nil {
 				return fmt.Errorf("keep the output of node %d of step %s: %w", n.Number, n.StepName, err)
 			}
+		}
+		if err := c.keepResults(ctx, page, texts); err != nil {
+			return err
 		}
 		next = page[len(page)-1].Number + 1
 	}
 }
 
-// keep puts the output of one node into its place.
-func (c *Controller) keep(run ledger.Run, from string, n ledger.Node) error {
+// keep puts the output of one node into its place, and returns what is in the file of its results.
+func (c *Controller) keep(run ledger.Run, from string, n ledger.Node) (results string, err error) {
 	node := strconv.Itoa(n.Number)
 	place, err := schedd.PlaceOf(from, n.Number)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it never ran
+		return "", nil // it never ran
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
-	if err := errors.Join(output.RestoreNames(from, n.Number), output.Unpack(from, n.Number), output.Discard(from, n.Number, ".own-"+node)); err != nil {
-		return err
+	if err := errors.Join(output.RestoreNames(from, n.Number), output.Unpack(from, n.Number)); err != nil {
+		return "", err
+	}
+	results, err = schedd.ResultsOf(from, n.Number)
+	if err := errors.Join(err, output.Discard(from, n.Number, ".own-"+node, schedd.FileResults)); err != nil {
+		return "", err
 	}
 	attempt, err := strconv.Atoi(filepath.Base(run.OutputDir))
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = c.Output.Place(from, node, output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: attempt}, n.StepName+"/"+place)
-	return err
+	return results, err
 }
 
 // nodesAtOnce is how many rows are read together.

@@ -40,6 +40,11 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 			}
 			s.Unfetched = s.Unfetched || c.owesOutput(d)
 		}
+		if len(own) > 0 && len(w.Spec.Rules) > 0 {
+			if s.Rules, err = tx.RuleStates(own[0].UID, own[0].Attempt); err != nil {
+				return err
+			}
+		}
 		if len(own) > 0 {
 			s.Keep, err = c.pools.KeepOf(tx, own[len(own)-1])
 		}
@@ -48,6 +53,8 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 	if err != nil {
 		return s, fmt.Errorf("gather: %w", err)
 	}
+	known := c.memory.of(w.Namespace + "/" + w.Name)
+	s.Measured, s.Throttled = known.measured, known.throttled
 	return s, nil
 }
 

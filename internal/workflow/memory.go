@@ -29,6 +29,12 @@ type remembered struct {
 	fetching *blocker    // of output
 	took     output.Room // by a fetch that was broken off for lack of space
 	wrote    time.Time   // when the status was last written
+
+	unmeasured bool      // there are results that measured does not have
+	rests      time.Time // no metrics are summed up before this
+	measured   measured
+	ignored    string // what was wrong with results, and is in an Event
+	throttled  throttled
 }
 
 func (m *memory) of(key string) remembered {

@@ -43,6 +43,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	if r.Ask || open == 0 {
 		c.checks.AddAfter(key, firstRetry) // HTCondor needs a moment from the callback to the job's end
 	}
+	c.noteResults(key, r.Results, r.Ignored)
 	if r.Changed {
 		c.queue.AddAfter(key, c.memory.of(key).wrote.Add(betweenWrites).Sub(c.Now()))
 	}

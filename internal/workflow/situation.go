@@ -16,6 +16,9 @@ type Situation struct {
 	Attempt   int          // number of the newest; 0: none was ever begun
 	DAGs      []DAG        // of that attempt, the newest last
 	Failures  []ledger.Node
+	Rules     []ledger.RuleState // of that attempt
+	Measured  measured
+	Throttled throttled          // what DAGMan was told last
 	Orphans   bool               // the ledger has runs of an older object of this name
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Unfetched bool               // some output has not been fetched yet
@@ -114,6 +117,11 @@ func (s Situation) total() int {
 
 // wanted returns how many sequences must succeed.
 func (s Situation) wanted() int {
+	for _, d := range s.DAGs {
+		if s.finishedByRule(d) {
+			return d.Sequences.Succeeded
+		}
+	}
 	if spec := s.Workflow.Spec.Sequences; spec != nil && spec.Complete != nil {
 		return int(*spec.Complete)
 	}

@@ -139,6 +139,7 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	}
 	s.describeSteps(&status)
 	s.describeDAGs(&status)
+	s.describeMetrics(&status)
 	s.describeSequences(&status)
 	s.conditions(set, &status, v)
 	status.Reason = reasonOf(status)

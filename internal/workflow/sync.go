@@ -69,6 +69,9 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	if dag := s.newest(); s.Unfetched && dag.settled() && known.fetching == nil {
 		c.fetches.Add(key)
 	}
+	if s.toMeasure(known) {
+		c.measures.Add(key)
+	}
 	v := view{decision: d, backend: c.Answering.State(c.backendOf(ctx, key)), now: c.Now()}
 	if inTheWay != nil {
 		v.blocker = &inTheWay.Blocker

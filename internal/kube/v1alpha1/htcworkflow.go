@@ -23,7 +23,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.reason`,description="Why it does not get on, or has failed."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="!(oldSelf.?status.?phase.orValue('Pending') in ['Submitting', 'Idle', 'Running', 'Held']) || self.spec.steps == oldSelf.spec.steps && self.spec.steps.map(s, s.name) == oldSelf.spec.steps.map(s, s.name) && [self.spec.?sequences] == [oldSelf.spec.?sequences] && [self.spec.?finally] == [oldSelf.spec.?finally] && [self.spec.?failurePolicy] == [oldSelf.spec.?failurePolicy] && [self.spec.?alwaysSucceed] == [oldSelf.spec.?alwaysSucceed] && [self.spec.?throttle] == [oldSelf.spec.?throttle] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished and activeDeadlineSeconds may change at any time"
+// +kubebuilder:validation:XValidation:rule="!(oldSelf.?status.?phase.orValue('Pending') in ['Submitting', 'Idle', 'Running', 'Held']) || self.spec.steps == oldSelf.spec.steps && self.spec.steps.map(s, s.name) == oldSelf.spec.steps.map(s, s.name) && [self.spec.?sequences] == [oldSelf.spec.?sequences] && [self.spec.?finally] == [oldSelf.spec.?finally] && [self.spec.?failurePolicy] == [oldSelf.spec.?failurePolicy] && [self.spec.?alwaysSucceed] == [oldSelf.spec.?alwaysSucceed] && [self.spec.?throttle] == [oldSelf.spec.?throttle] && [self.spec.?rules] == [oldSelf.spec.?rules] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished and activeDeadlineSeconds may change at any time"
 type HTCWorkflow struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -54,6 +54,9 @@ type HTCWorkflowList struct {
 // HTCWorkflowSpec says what to run. Changing it once the jobs have ended starts a
 // new attempt; changing it while they run is refused. Exempt from both are the
 // fields that Sent leaves out.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, !has(r.step) || self.steps.exists(s, s.name == r.step))",fieldPath=".rules",message="a rule's step must be one of spec.steps"
+// +kubebuilder:validation:XValidation:rule="!has(self.rules) || has(self.sequences) && has(self.sequences.maxConcurrent) || !self.rules.exists(r, r.action != 'Finish')",fieldPath=".rules",message="Grow and Shrink change sequences.maxConcurrent: say what it is in the beginning"
 type HTCWorkflowSpec struct {
 	// Sequences says how many times the steps are run, side by side; once when absent.
 	// +optional
@@ -85,6 +88,13 @@ type HTCWorkflowSpec struct {
 	// Throttle bounds how much of the workflow is in HTCondor at once.
 	// +optional
 	Throttle *Throttle `json:"throttle,omitempty"`
+
+	// Rules change how the workflow goes on, by what its scripts have measured or by how many have succeeded or failed.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	Rules []Rule `json:"rules,omitempty"`
 
 	// Suspend, while true, keeps the jobs out of HTCondor: none is sent, and those
 	// that were sent are removed. Set back to false, all are sent, as a new

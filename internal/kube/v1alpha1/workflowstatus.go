@@ -29,6 +29,16 @@ type HTCWorkflowStatus struct {
 	// +listMapKey=name
 	Steps []StepStatus `json:"steps,omitempty"`
 
+	// Metrics sums up what the scripts have measured, by step and name: the first 100. Results of a job that never called back come with its
+	// output.
+	// +optional
+	// +listType=atomic
+	Metrics []MetricStatus `json:"metrics,omitempty"`
+
+	// MaxConcurrent is how many sequences may be at work at a time, once a rule has changed that.
+	// +optional
+	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
+
 	// JobID lists the ids in HTCondor of the DAGMan jobs of this attempt, "cluster.0", in the order in which they were sent.
 	// +optional
 	// +listType=atomic
@@ -140,6 +150,48 @@ type StepStatus struct {
 	Name StepName `json:"name"`
 
 	NodeCounts `json:",inline"`
+}
+
+// MaxMetrics is how many metrics a status has at most.
+const MaxMetrics = 100
+
+// MetricStatus sums up the results of one name that jobs of a step have reported.
+type MetricStatus struct {
+	// Step is whose jobs they are of.
+	// +required
+	Step StepName `json:"step"`
+
+	// Metric is the name of the results.
+	// +required
+	Metric string `json:"metric"`
+
+	// Count is how many jobs have reported it.
+	// +required
+	Count int32 `json:"count"`
+
+	// Mean is the sum of the results, divided by their number.
+	// +required
+	Mean float64 `json:"mean"`
+
+	// Variance is that of a sample: the sum of the squares of the distances to the mean, divided by count - 1.
+	// +required
+	Variance float64 `json:"variance"`
+
+	// Min is the least result.
+	// +required
+	Min float64 `json:"min"`
+
+	// Max is the greatest result.
+	// +required
+	Max float64 `json:"max"`
+
+	// IQR is the distance between the first and the third quartile.
+	// +required
+	IQR float64 `json:"iqr"`
+
+	// MAD is the median of the distances to the median.
+	// +required
+	MAD float64 `json:"mad"`
 }
 
 // NodeFailure says how one node failed.

@@ -1,0 +1,49 @@
+package ledger
+
+import (
+	"fmt"
+	"time"
+)
+
+// RuleState is what a rule of a workflow has done in an attempt.
+type RuleState struct {
+	Rule          int       // in spec.rules, from 0
+	Holds         bool      // its condition held when it was last looked at
+	Acts          int       // how often it has acted
+	Acted         time.Time // when it last did
+	DAG           int       // the Attempt of the Run that it then acted on
+	MaxConcurrent int       // what it then made of spec.sequences.maxConcurrent; 0: nothing
+	Message       string    // of the Event about it
+	Told          bool      // there was that Event
+}
+
+// RuleStates returns those of the rules that were looked at, in their order. The run is the attempt's first.
+func (tx *Tx) RuleStates(uid string, attempt int) ([]RuleState, error) {
+	var all []RuleState
+	err := tx.query(func(row scanner) error {
+		var s RuleState
+		var acted int64
+		err := row.Scan(&s.Rule, &s.Holds, &s.Acts, &acted, &s.DAG, &s.MaxConcurrent, &s.Message, &s.Told)
+		s.Acted = fromMillis(acted)
+		all = append(all, s)
+		return err
+	}, `SELECT rule, holds, acts, acted, dag, maxConcurrent, message, told FROM rules WHERE run = `+runID+` ORDER BY rule`, uid, attempt)
+	if err != nil {
+		return nil, fmt.Errorf("rules of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return all, nil
+}
+
+// SetRuleState writes one of them.
+func (tx *Tx) SetRuleState(uid string, attempt int, s RuleState) error {
+	changed, err := tx.exec(`INSERT OR REPLACE INTO rules (run, rule, holds, acts, acted, dag, maxConcurrent, message, told)
+		SELECT id, ?, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
+		s.Rule, s.Holds, s.Acts, millis(s.Acted), s.DAG, s.MaxConcurrent, s.Message, s.Told, uid, attempt)
+	if err == nil && changed == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("rule %d of run %s attempt %d: %w", s.Rule, uid, attempt, err)
+	}
+	return nil
+}

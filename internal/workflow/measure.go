@@ -1,0 +1,152 @@
+package workflow
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/nodes"
+	"htc.cern.ch/htcd/internal/results"
+)
+
+// measured is what was summed up of an attempt's results.
+type measured struct {
+	attempt int // 0: nothing yet
+	metrics []v1alpha1.MetricStatus
+}
+
+// toMeasure reports whether results of a workflow are to be summed up, or its rules looked at.
+func (s Situation) toMeasure(known remembered) bool {
+	return len(s.DAGs) > 0 && !s.lost() && (known.unmeasured || known.measured.attempt != s.Attempt || s.ruled())
+}
+
+// measureOne sums up the results of a workflow and lets its rules act.
+func (c *Controller) measureOne(ctx context.Context, key string) {
+	if err := c.measure(ctx, key); err != nil {
+		c.Log.Warn().Err(err).Str("workflow", key).Msg("results not summed up yet")
+		c.measures.AddRateLimited(key)
+		return
+	}
+	c.measures.Forget(key)
+}
+
+func (c *Controller) measure(ctx context.Context, key string) error {
+	w := c.get(key)
+	if w == nil || w.DeletionTimestamp != nil {
+		return nil
+	}
+	s, err := c.gather(ctx, w)
+	if err != nil || len(s.DAGs) == 0 {
+		return err
+	}
+	known := c.memory.of(key)
+	switch due := known.unmeasured || known.measured.attempt != s.Attempt; {
+	case due && c.Now().Before(known.rests):
+		c.measures.AddAfter(key, known.rests.Sub(c.Now()))
+	case due:
+		c.memory.change(key, func(r *remembered) { r.unmeasured = false })
+		began := c.Now()
+		metrics, err := c.sumUp(ctx, s)
+		if err != nil {
+			c.memory.change(key, func(r *remembered) { r.unmeasured = true })
+			return err
+		}
+		s.Measured = measured{s.Attempt, metrics}
+		c.memory.change(key, func(r *remembered) {
+			// At most a tenth of a processor's time goes into one workflow.
+			r.measured, r.rests = s.Measured, c.Now().Add(max(9*c.Now().Sub(began), betweenWrites))
+		})
+		c.queue.Add(key)
+	}
+	if !s.ruled() {
+		return nil
+	}
+	again, err := c.applyRules(ctx, s)
+	if wait := again.Sub(c.Now()); err == nil && !again.IsZero() {
+		c.measures.AddAfter(key, max(wait, time.Second))
+	}
+	return err
+}
+
+// sumUp reads all results of an attempt, those of one metric at a time.
+func (c *Controller) sumUp(ctx context.Context, s Situation) (all []v1alpha1.MetricStatus, err error) {
+	for _, d := range s.DAGs {
+		var metrics []ledger.Metric
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			metrics, err = tx.Metrics(d.Run.UID, d.Run.Attempt)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range metrics {
+			if len(all) == v1alpha1.MaxMetrics {
+				return all, nil
+			}
+			var values []float64
+			err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+				values, err = tx.Results(d.Run.UID, d.Run.Attempt, m.Number)
+				return err
+			})
+			if err != nil {
+				return nil, err
+			}
+			if n := results.Summarize(values); n.Count > 0 {
+				all = append(all, v1alpha1.MetricStatus{
+					Step: v1alpha1.StepName(m.Step.Name), Metric: m.Name, Count: int32(n.Count), Mean: n.Mean, Variance: n.Variance, Min: n.Min, Max: n.Max, IQR: n.IQR, MAD: n.MAD,
+				})
+			}
+		}
+	}
+	return all, nil
+}
+
+// describeMetrics sets what is known of the results. After a restart that is what the status said before, until they are summed up again.
+func (s Situation) describeMetrics(status *v1alpha1.HTCWorkflowStatus) {
+	if s.newest() == nil {
+		return
+	}
+	switch {
+	case s.Measured.attempt == s.Attempt:
+		status.Metrics = s.Measured.metrics
+	case s.Workflow.Status.Attempt == int32(s.Attempt):
+		status.Metrics = s.Workflow.Status.Metrics
+	}
+	status.MaxConcurrent = int32(s.changedByRule())
+}
+
+// keepResults stores results that came with the output of nodes: their callbacks may have been lost.
+func (c *Controller) keepResults(ctx context.Context, page []ledger.Node, texts []string) error {
+	some, ignored := false, ""
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		for i, n := range page {
+			if texts[i] == "" {
+				continue
+			}
+			wrong, err := nodes.Keep(tx, n, texts[i])
+			if err != nil {
+				return err
+			}
+			some, ignored = true, cmp.Or(ignored, wrong)
+		}
+		return nil
+	})
+	if err == nil {
+		c.noteResults(page[0].Namespace+"/"+page[0].Name, some, ignored)
+	}
+	return err
+}
+
+// noteResults has new results summed up, and tells the user once what is wrong with some.
+func (c *Controller) noteResults(key string, some bool, ignored string) {
+	if some {
+		c.memory.change(key, func(r *remembered) { r.unmeasured = true })
+		c.measures.AddAfter(key, c.memory.of(key).rests.Sub(c.Now()))
+	}
+	if ignored != "" && c.memory.of(key).ignored == "" {
+		c.memory.change(key, func(r *remembered) { r.ignored = ignored })
+		c.warn(key, "ResultsIgnored", ignored)
+	}
+}
