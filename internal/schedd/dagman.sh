@@ -1,5 +1,6 @@
 
 # From here on the text is the same for every DAG. HTCondor starts this again after its own restarts, and DAGMan then goes on.
+# A DAG that has ended without the schedd's notice ends again in the same way: nothing of it runs again.
 main() {
 	PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
 	export PATH
@@ -16,6 +17,8 @@ main() {
 		export _CONDOR_SCHEDD_ADDRESS_FILE _CONDOR_SCHEDD_DAEMON_AD_FILE
 	fi
 	export _CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS=FS
+	alone
+	echo $$ >dagman.pid || exit 120
 	# flow.dag is there only when everything else is.
 	if [ ! -f flow.dag ]; then
 		may_send || exit 122
@@ -38,11 +41,24 @@ main() {
 	esac
 	# A sequence that has begun goes first.
 	export _CONDOR_DAGMAN_SUBMIT_DEPTH_FIRST=True
-	set -- -p 0 -f -l . -Lockfile flow.dag.lock -AutoRescue 1 -DoRescueFrom 0 -Dag flow.dag -Suppress_notification \
+	# From a rescue file it would run what has failed again.
+	export _CONDOR_DAGMAN_MAX_RESCUE_NUM=0
+	set -- -p 0 -f -l . -Lockfile flow.dag.lock -AutoRescue 0 -DoRescueFrom 0 -Dag flow.dag -Suppress_notification \
 		-CsdVersion "$(condor_version | head -n 1)" -Dagman "$(command -v condor_dagman)"
+	# Its lock is gone as soon as it has ended, its log of the nodes stays.
+	[ ! -e flow.dag.nodes.log ] || set -- "$@" -DoRecov
 	[ "$max_idle" -eq 0 ] || set -- "$@" -MaxIdle "$max_idle"
 	[ "$max_jobs" -eq 0 ] || set -- "$@" -MaxJobs "$max_jobs"
 	exec condor_dagman "$@"
+}
+
+# alone ends the DAGMan that was started before, should it have outlived its schedd: HTCondor would end the DAG if there were two.
+alone() {
+	read -r earlier 2>/dev/null <dagman.pid || return 0
+	while [ "$earlier" != $$ ] && [ "$(readlink "/proc/$earlier/cwd")" = "$(pwd -P)" ]; do
+		kill "$earlier" 2>/dev/null
+		sleep 1
+	done
 }
 
 # may_send reports whether the schedd takes jobs that this account sends from here.

@@ -99,7 +99,7 @@ func inside() (int, error) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	go restartSchedd(ctx, running, dir)
+	go answerRequests(ctx, running, dir)
 	cmd := exec.Command(running.Bin("lab"), args...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	err = cmd.Run()
@@ -123,9 +123,9 @@ func copyFile(to, from string) error {
 	return errors.Join(err, out.Close())
 }
 
-// restartSchedd kills the schedd and starts it again, whenever a test inside has asked for it by a file. What came of it is in
-// another.
-func restartSchedd(ctx context.Context, l *lab.Lab, dir string) {
+// answerRequests does what tests inside cannot do, one request at a time: kill, start or restart the schedd, or run a shell script as root.
+// What came of it is in a file that begins with "done" unless it failed.
+func answerRequests(ctx context.Context, l *lab.Lab, dir string) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -134,14 +134,26 @@ func restartSchedd(ctx context.Context, l *lab.Lab, dir string) {
 			return
 		case <-tick.C:
 		}
-		if os.Remove(filepath.Join(dir, "asked", "restart")) != nil {
+		request, err := os.ReadFile(filepath.Join(dir, "asked", "request"))
+		if err != nil || os.Remove(filepath.Join(dir, "asked", "request")) != nil {
 			continue
 		}
-		said := "done"
-		if err := errors.Join(l.Part("schedd").Kill(ctx), l.Part("schedd").Start(ctx)); err != nil {
+		said, schedd := "", l.Part("schedd")
+		switch what := string(request); what {
+		case "kill":
+			err = schedd.Kill(ctx)
+		case "start":
+			err = schedd.Start(ctx)
+		case "restart":
+			err = errors.Join(schedd.Kill(ctx), schedd.Start(ctx))
+		default:
+			said, err = l.RunAs(ctx, "root", "sh", "-c", what)
+		}
+		if said = "done" + said; err != nil {
 			said = err.Error()
 		}
-		if err := os.WriteFile(filepath.Join(dir, "asked", "answer"), []byte(said), 0o644); err != nil {
+		answer := filepath.Join(dir, "asked", "answer")
+		if err := errors.Join(os.WriteFile(answer+".new", []byte(said), 0o644), os.Rename(answer+".new", answer)); err != nil {
 			fmt.Fprintln(os.Stderr, "answer:", err)
 		}
 	}
