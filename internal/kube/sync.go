@@ -2,7 +2,9 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -12,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -212,7 +215,29 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 	if err != nil {
 		return s, fmt.Errorf("gather: %w", err)
 	}
+	c.gatherResult(&s)
 	return s, nil
+}
+
+// gatherResult reads what spec.result names, once. What cannot be read leaves the result absent, and is tried again at the next visit.
+func (c *Controller) gatherResult(s *lifecycle.Situation) {
+	if s.Run == nil || s.Job.Spec.Result == "" {
+		return
+	}
+	if s.Result = s.KeptResult(); s.Result != nil || !s.HasResult() {
+		return
+	}
+	file := s.Job.Spec.Result
+	if file == "stdout" {
+		file = output.Stdout
+	}
+	a := output.Attempt{Namespace: s.Run.Namespace, Name: s.Run.Name, Number: s.Run.Attempt}
+	text, err := c.Output.Result(a, s.Run.Procs, file, lifecycle.MaxResult)
+	if err == nil {
+		s.Result = &text
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		c.Log.Warn().Err(err).Str("job", s.Job.Namespace+"/"+s.Job.Name).Msg("the result cannot be read")
+	}
 }
 
 // report writes the status and the Events of what happened. It returns whether there was a difference.
@@ -261,6 +286,9 @@ func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {
 	before.Active, before.Succeeded, before.Failed = after.Active, after.Succeeded, after.Failed
 	before.Idle, before.Running, before.Held = after.Idle, after.Running, after.Held
 	before.Failures, before.Outputs, before.LastChecked = after.Failures, after.Outputs, after.LastChecked
+	if before.Reason == after.Reason {
+		before.Message = after.Message // it counts, too
+	}
 	return equality.Semantic.DeepEqual(before, after)
 }
 

@@ -23,6 +23,7 @@ type Situation struct {
 	Stopped   int                // how many of the failed procs htcd itself ended, for Run.Stop
 	Unfetched bool               // some output has not been fetched yet
 	Output    ledger.OutputCounts
+	Result    *string          // what spec.result names, of all procs; nil: there is none yet
 	Written   []ledger.Written // the first outputs that were written elsewhere
 	Pushes    ledger.PushCounts
 	Now       time.Time

@@ -79,6 +79,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		outputCondition(set, s, v)
 		pushedCondition(set, &status, s, v)
 		logsCondition(set, &status, s, v.Logs)
+		flatFields(&status, s)
 	}
 	switch {
 	case v.blockedBy(v1alpha1.ConditionCredentials):
@@ -103,25 +104,32 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	if s.Job.DeletionTimestamp != nil && v.blockedBy(v1alpha1.ConditionBackendReachable) {
 		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message) // it says what the user can do
 	}
-	status.Reason = reasonOf(status)
+	why := mattersMost(status)
+	status.Reason = ""
+	if why != nil {
+		status.Reason = why.Reason
+	}
+	if why != nil || !kept {
+		status.Message = Shorten(inASentence(s, status, why), MaxNote)
+	}
 	return status
 }
 
-// reasonOf returns the one reason of a status that matters most in a list of HTCJobs.
-func reasonOf(status v1alpha1.HTCJobStatus) string {
-	of := func(kind string, as ...metav1.ConditionStatus) string {
+// mattersMost returns the condition whose reason matters most in a list of HTCJobs, nil if none does.
+func mattersMost(status v1alpha1.HTCJobStatus) *metav1.Condition {
+	of := func(kind string, as ...metav1.ConditionStatus) *metav1.Condition {
 		c := meta.FindStatusCondition(status.Conditions, kind)
 		if c == nil || !slices.Contains(as, c.Status) {
-			return ""
+			return nil
 		}
-		return c.Reason
+		return c
 	}
 	if status.Phase.Terminal() {
 		return of(v1alpha1.ConditionStalled, metav1.ConditionTrue)
 	}
 	stopping := of(v1alpha1.ConditionSuspended, metav1.ConditionFalse)
-	if stopping != reasonStopping {
-		stopping = ""
+	if stopping != nil && stopping.Reason != reasonStopping {
+		stopping = nil
 	}
 	return cmp.Or(
 		of(v1alpha1.ConditionSuspended, metav1.ConditionTrue), stopping,

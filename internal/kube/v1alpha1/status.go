@@ -39,6 +39,26 @@ type HTCJobStatus struct {
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
+	// Message is the same in a sentence; without a reason, how far the jobs are.
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// ExitCode is 0 when every job has succeeded, and the script's return code
+	// when those that failed and are known have the same one; absent otherwise.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+
+	// OutputFetched is true when the attempt has ended and htcd has the output of
+	// every job that ran to its end.
+	// +optional
+	OutputFetched bool `json:"outputFetched"`
+
+	// Result is what spec.result names, of every job, at most 4 KiB: of one job its
+	// text without the last line end; of several one line of each, in their order.
+	// Absent until every job has succeeded and all output is here.
+	// +optional
+	Result *string `json:"result,omitempty"`
+
 	// ClusterID is the cluster that holds the jobs of this attempt.
 	// +optional
 	ClusterID int32 `json:"clusterId,omitempty"`
@@ -116,6 +136,18 @@ type HTCJobStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// FailedWith returns the script's return code that all described failures have, nil if they differ or one has none.
+func (s HTCJobStatus) FailedWith() *int32 {
+	var code *int32
+	for _, f := range s.Failures {
+		if f.ExitCode == nil || *f.ExitCode < 1 || *f.ExitCode > 255 || code != nil && *code != *f.ExitCode {
+			return nil
+		}
+		code = f.ExitCode
+	}
+	return code
 }
 
 // Effective is what holds for an attempt after its pool's defaults and adjustments.

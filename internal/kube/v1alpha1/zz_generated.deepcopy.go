@@ -307,6 +307,16 @@ func (in *HTCJobStatus) DeepCopyInto(out *HTCJobStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.ExitCode != nil {
+		in, out := &in.ExitCode, &out.ExitCode
+		*out = new(int32)
+		**out = **in
+	}
+	if in.Result != nil {
+		in, out := &in.Result, &out.Result
+		*out = new(string)
+		**out = **in
+	}
 	if in.Effective != nil {
 		in, out := &in.Effective, &out.Effective
 		*out = new(Effective)
