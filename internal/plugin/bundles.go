@@ -41,8 +41,8 @@ func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, befo
 		}
 	}
 	job, err := c.apply(ctx, m)
-	if err != nil {
-		return nil, err
+	if err != nil || c.dryRun != nil {
+		return job, err
 	}
 	if bundled != nil {
 		if err := c.createBundle(ctx, bundled, job); err != nil {

@@ -41,7 +41,8 @@ const ExitInterrupted = 130
 
 // Commands are all commands for users.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{submitCommand(), logsCommand(), getOutputCommand(), nodesCommand(), graphCommand()}
+	return []*cobra.Command{submitCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), deleteCommand(), logsCommand(), getOutputCommand(),
+		nodesCommand(), graphCommand(), completionCommand()}
 }
 
 // Connection holds the flags for the cluster, as in kubectl.
@@ -63,7 +64,8 @@ type cluster struct {
 	configMaps typedcorev1.ConfigMapInterface
 	base       *url.URL
 	http       *http.Client
-	coming     delay // with output that is on its way
+	coming     delay    // with output that is on its way
+	dryRun     []string // of what is applied: the apiserver checks it and keeps nothing
 }
 
 // Config returns how to reach the apiserver, and the namespace.

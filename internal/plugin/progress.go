@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/term"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,6 +91,12 @@ type display struct {
 	jobs  []*v1alpha1.HTCJob
 	held  map[string]string // the hold reason last shown
 	shown string
+}
+
+// displayOn returns a display on a terminal, or on whatever w is.
+func displayOn(w io.Writer) *display {
+	out, isFile := w.(*os.File)
+	return &display{w: w, live: isFile && term.IsTerminal(int(out.Fd()))}
 }
 
 // show displays the present state of an HTCJob.
@@ -199,17 +207,11 @@ func exitCode(jobs []*v1alpha1.HTCJob) int {
 		if job.Status.Phase == v1alpha1.PhaseSucceeded {
 			continue
 		}
-		if len(job.Status.Failures) == 0 {
+		failed := job.Status.FailedWith()
+		if failed == nil || code != 0 && code != int(*failed) {
 			return 1
 		}
-		for _, failure := range job.Status.Failures {
-			switch {
-			case failure.ExitCode == nil || *failure.ExitCode < 1 || *failure.ExitCode > 255,
-				code != 0 && code != int(*failure.ExitCode):
-				return 1
-			}
-			code = int(*failure.ExitCode)
-		}
+		code = int(*failed)
 	}
 	return code
 }

@@ -8,12 +8,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/term"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -39,16 +37,22 @@ With --input, which can be repeated, the jobs find a small file of yours in the 
 name or as NAME=FILE. The files go into an immutable ConfigMap that belongs to the HTCJob and is deleted with it:
 1 MiB for all of them. A file with another content changes the HTCJob's spec, so that it runs again.
 
+With --dry-run the apiserver checks everything and keeps nothing. With --name-only the standard output is the names of the HTCJobs, one a line, for
+scripts.
+
+It waits up to 2 s for HTCondor, or htcd's administrator, to refuse them, and says why. Afterwards kubectl describe htcjob shows it.
+
 With --watch it waits until all have ended; one that had ended and is unchanged keeps its result. On a terminal a line shows how many
 jobs are idle, running, done, failed and held; elsewhere only hold reasons and the result are shown. An interrupt leaves the jobs as
 they are. Exit codes:
 
-  0    all have succeeded; without --watch: all are applied
+  0    all have succeeded; without --watch: all are applied, and none was refused at once
   N    jobs have failed, those that are known all with the return code N of the script
-  1    jobs have failed otherwise, or were removed, or something could not be done
+  1    jobs have failed otherwise, or were removed or refused, or something could not be done
   2    a mistake in the command line
   130  interrupted`,
 	}
+	var dryRun, nameOnly bool
 	var file string
 	var inputs []string
 	c.Args = func(cmd *cobra.Command, args []string) error {
@@ -64,6 +68,9 @@ they are. Exit codes:
 	c.Flags().StringVarP(&file, "filename", "f", "", "the file, as in kubectl")
 	c.Flags().StringArrayVar(&inputs, "input", nil, "give the jobs this small `FILE`, or NAME=FILE; can be repeated")
 	c.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the jobs have ended, and end as they did")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "have the apiserver check the HTCJobs, and submit nothing")
+	c.Flags().BoolVar(&nameOnly, "name-only", false, "print only the names of the HTCJobs")
+	c.MarkFlagsMutuallyExclusive("dry-run", "watch")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {
 			file = args[0]
@@ -84,6 +91,9 @@ they are. Exit codes:
 		if err != nil {
 			return err
 		}
+		if dryRun {
+			where.dryRun = []string{metav1.DryRunAll}
+		}
 		var jobs []*v1alpha1.HTCJob
 		for _, m := range manifests {
 			before := where.before(cmd.Context(), m)
@@ -95,18 +105,27 @@ they are. Exit codes:
 			if same(before, job) {
 				done = "unchanged"
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "htcjob.%s/%s %s\n", v1alpha1.GroupVersion.Group, job.Name, done)
+			line := fullName(job.Name) + " " + done
+			switch {
+			case nameOnly:
+				line = job.Name
+			case dryRun:
+				line += " (dry run)"
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), line)
 			if watch && done == "unchanged" && over(job, job) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "%s has ended already; to run it again: kubectl annotate htcjob -n %s %s --overwrite %s=\"$(date)\"\n",
 					job.Name, where.namespace, job.Name, v1alpha1.RerunAnnotation)
 			}
 			jobs = append(jobs, job)
 		}
-		if !watch {
+		switch {
+		case dryRun:
 			return nil
+		case !watch:
+			return where.refused(cmd.Context(), jobs, cmd.ErrOrStderr())
 		}
-		out, isFile := cmd.ErrOrStderr().(*os.File)
-		return where.wait(cmd.Context(), jobs, &display{w: cmd.ErrOrStderr(), live: isFile && term.IsTerminal(int(out.Fd()))})
+		return where.wait(cmd.Context(), jobs, displayOn(cmd.ErrOrStderr()))
 	}
 	return c
 }
@@ -218,11 +237,11 @@ func (c *cluster) apply(ctx context.Context, m manifest) (*v1alpha1.HTCJob, erro
 		if err := yaml.UnmarshalStrict(m.text, &job); err != nil {
 			return nil, err
 		}
-		return c.jobs.Create(ctx, &job, metav1.CreateOptions{FieldManager: manager})
+		return c.jobs.Create(ctx, &job, metav1.CreateOptions{FieldManager: manager, DryRun: c.dryRun})
 	}
 	force := true
 	return c.jobs.Patch(ctx, m.Metadata.Name, types.ApplyPatchType, m.text,
-		metav1.PatchOptions{FieldManager: manager, Force: &force, FieldValidation: metav1.FieldValidationStrict})
+		metav1.PatchOptions{FieldManager: manager, Force: &force, FieldValidation: metav1.FieldValidationStrict, DryRun: c.dryRun})
 }
 
 // wait shows the progress of the jobs until all have ended, and ends with their exit code.
