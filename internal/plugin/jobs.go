@@ -128,7 +128,7 @@ Exit codes: 0 done, 1 one does not exist or could not be changed (the others are
 			said := "has ended already"
 			if !over(job, job) {
 				said = "is cancelled"
-				if job, err = where.jobs.Patch(cmd.Context(), name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{FieldManager: manager}); err != nil {
+				if _, err = where.jobs.Patch(cmd.Context(), name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{FieldManager: manager}); err != nil {
 					return err
 				}
 			}

@@ -85,7 +85,10 @@ func TestScriptsFollowHTCJobsByWordsAndExitCodes(t *testing.T) {
 		require.Error(t, err)
 		return out
 	}())
-	require.Contains(t, c.ends(0, "__complete", "cancel", "good", "-n", c.Namespace, ""), "never\tpending\n")
+	completed, err := c.Lab.Run(t.Context(), "htcd", "__complete", "cancel", "-n", c.Namespace, "good", "")
+	require.NoError(t, err)
+	require.Contains(t, completed, "never\tpending\n")
+	require.NotContains(t, completed, "good")
 
 	require.Equal(t, "htcjob.htc.cern.ch/good has ended already\nhtcjob.htc.cern.ch/never is cancelled\n", c.ends(1, "cancel", "none", "good", "never"))
 	require.False(t, c.Get("good").Spec.Suspend)
