@@ -104,14 +104,15 @@ chaos-workflows: ## run N HTCWorkflows of 3 to 30 nodes while htcd, the schedd a
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
 		go test -tags workflows -count=1 -timeout 2h -v ./chaos -run TestEveryNodeRunsOnce -trials $(N) -seed $(CHAOS_SEED)
 
-# What bench measures (all rows when empty; at three sizes where GROWTH is set), and how many minutes soak takes.
+# What bench measures (all rows when empty; at three sizes where GROWTH is set, or at SIZE), and how many minutes soak takes.
 ROW ?=
 GROWTH ?=
+SIZE ?=
 T ?= 30
 
 .PHONY: bench
-bench: ## measure htcd and the raw tools, in a lab of its own; ROW=name for one row, GROWTH=1 for three sizes each
-	@$(MAKE) --no-print-directory measure WHAT="$(if $(ROW),-row $(ROW)) $(if $(GROWTH),-growth)"
+bench: ## measure htcd and the raw tools, in a lab of its own; ROW=name for one row, GROWTH=1 for three sizes each, SIZE=n for one
+	@$(MAKE) --no-print-directory measure WHAT="$(if $(ROW),-row $(ROW)) $(if $(GROWTH),-growth) $(if $(SIZE),-size $(SIZE))"
 
 .PHONY: soak
 soak: ## run a steady mix for T minutes; fail unless memory, file handles, goroutines and ledger level off

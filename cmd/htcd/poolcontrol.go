@@ -1,20 +1,38 @@
 package main
 
 import (
+	"context"
 	"time"
 
+	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/apiserver"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/poolcontrol"
 )
+
+// poolJobs are the objects that are sent by pools.
+type poolJobs struct{ *loop }
+
+func (l poolJobs) PoolLoad(ctx context.Context, name string) (admission.Load, error) {
+	return l.controller.PoolLoad(ctx, name)
+}
+
+func (l poolJobs) CheckSoon(run ledger.Run) {
+	if run.Kind == ledger.Workflows {
+		l.workflows.CheckSoon(run)
+		return
+	}
+	l.controller.CheckSoon(run.UID)
+}
 
 // newPoolControl returns what keeps the HTCPools, and has it and the control loop learn of their changes.
 func (d *daemon) newPoolControl(l *loop, book kube.Ledger) *poolcontrol.Controller {
 	rules := l.controller.Site.PoolRules()
 	control := poolcontrol.New(poolcontrol.Options{
-		Pools: l.pools, Objects: apiserver.HTCPools{Client: d.jobs}, Jobs: l.controller, Schedds: l.controller.Schedds(),
+		Pools: l.pools, Objects: apiserver.HTCPools{Client: d.jobs}, Jobs: poolJobs{l}, Schedds: l.controller.Schedds(),
 		Credentials: l.credentials, Ledger: book, Collector: d.o.Pool,
 		Check: func(p *v1alpha1.HTCPool) error { return pool.Check(p.Name, p.Spec, rules) },
 		Log:   d.log.With().Str("component", "pools").Logger(), Now: time.Now,

@@ -54,20 +54,12 @@ func limitOf(flag int) *int32 {
 
 // usage adds up what is in use of a pool. What its state holds is looked for only if that matters.
 func (c *Controller) usage(ctx context.Context, name string) (u admission.Usage, err error) {
-	u.Namespaces = map[string]int{}
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		all, err := tx.PoolUse(name)
 		if err != nil {
 			return err
 		}
-		for _, at := range all {
-			u.Open += at.Open()
-			u.Idle += at.Sending + at.Unseen + at.Idle
-			u.Running += at.Running
-			u.Held += at.Held
-			u.Sending += at.Sending
-			u.Namespaces[at.Namespace] += at.Open()
-		}
+		u = admission.UsageOf(all)
 		if most := c.rules(name).Limits.MaxHeld; most == nil || u.Held <= int(*most) {
 			return nil
 		}

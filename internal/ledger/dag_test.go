@@ -34,8 +34,6 @@ func TestWhatIsAskedAboutHTCJobsDoesNotShowDAGs(t *testing.T) {
 		"intents":           func(tx *Tx) (any, error) { return tx.Runs(RunFilter{State: Intent}) },
 		"use of a pool":     func(tx *Tx) (any, error) { return tx.PoolUse("grid") },
 		"recently sent":     func(tx *Tx) (any, error) { return tx.SentSince(noon.Add(-time.Hour)) },
-		"held by pools":     func(tx *Tx) (any, error) { return tx.RunsHeldByPools() },
-		"to be held":        func(tx *Tx) (any, error) { return tx.RunsToHold("grid") },
 		"open at schedds":   func(tx *Tx) (any, error) { return tx.OpenRuns() },
 		"open procs":        func(tx *Tx) (any, error) { return tx.OpenProcs() },
 		"output to fetch":   func(tx *Tx) (any, error) { return tx.UnfetchedRuns() },

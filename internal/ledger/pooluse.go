@@ -6,7 +6,8 @@ import (
 )
 
 // PoolUse sums up the procs of one namespace at one schedd that were sent by way of a pool and may still be in HTCondor. An
-// intent counts with all its procs. A proc of which only a callback has said that it has ended may run for another second.
+// intent counts with all its procs. A proc of which only a callback has said that it has ended may run for another second. Of a DAG only
+// the nodes count that HTCondor has shown in its queue.
 type PoolUse struct {
 	Namespace, Collector, Schedd string
 
@@ -17,7 +18,11 @@ type PoolUse struct {
 }
 
 // poolUse finds the runs of a pool by the index runs_pool, and a few rows of tallies for each.
-const poolUse = `SELECT r.namespace, r.collector, r.schedd, coalesce(t.status, 0), coalesce(t.jobStatus, 0), sum(coalesce(t.n, r.procs))
+const poolUse = `SELECT r.namespace, r.collector, r.schedd, t.status, t.jobStatus, sum(t.n)
+	FROM runs r JOIN nodeTallies t ON t.run = r.id AND t.n > 0 AND t.status = 1 AND t.jobStatus > 0
+	WHERE r.kind = 'workflow' AND r.pool = ? AND r.confirmed = 0 AND r.state = 'Submitted'
+	GROUP BY 1, 2, 3, 4, 5
+	UNION ALL SELECT r.namespace, r.collector, r.schedd, coalesce(t.status, 0), coalesce(t.jobStatus, 0), sum(coalesce(t.n, r.procs))
 	FROM runs r LEFT JOIN tallies t ON t.run = r.id AND t.n > 0 AND (t.status = 1 OR t.jobStatus = 0)
 	WHERE r.` + ofHTCJobs + ` AND r.pool = ? AND r.confirmed = 0 AND (r.state = 'Intent' OR r.state = 'Submitted' AND t.n > 0)
 	GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3`
@@ -41,7 +46,7 @@ func (tx *Tx) PoolUse(pool string) ([]PoolUse, error) {
 		}
 		all[len(all)-1].add(status, jobStatus, n)
 		return nil
-	}, poolUse, pool)
+	}, poolUse, pool, pool)
 	if err != nil {
 		return nil, fmt.Errorf("sum up the open runs of pool %q: %w", pool, err)
 	}

@@ -25,6 +25,11 @@ func (c Chooser) Same(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) (Pool
 	if run.SpecHash != job.SpecHash() || run.Pool != "" && run.PoolSpec == "" {
 		return c.New(job)
 	}
+	return c.Began(tx, job, run)
+}
+
+// Began returns the pool that a run was sent by, as it was when the attempt began, unless that can no longer be used.
+func (c Chooser) Began(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) (Pool, error) {
 	p, err := recorded(tx, run)
 	if err == nil && Check(p.Name, p.Spec, c.Rules) != nil {
 		return c.New(job)

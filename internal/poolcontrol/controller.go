@@ -41,12 +41,12 @@ type Objects interface {
 	SetStatus(ctx context.Context, pool *v1alpha1.HTCPool, status v1alpha1.HTCPoolStatus) error
 }
 
-// Jobs knows the HTCJobs.
+// Jobs knows the HTCJobs, and the HTCWorkflows.
 type Jobs interface {
 	// PoolLoad returns how full a pool is and why nothing is sent by it.
 	PoolLoad(ctx context.Context, pool string) (admission.Load, error)
-	// CheckSoon makes HTCondor be asked about the runs of an HTCJob.
-	CheckSoon(uid string)
+	// CheckSoon makes HTCondor be asked about a run.
+	CheckSoon(run ledger.Run)
 }
 
 // Schedds are HTCondor's, as backend.Answering has them.

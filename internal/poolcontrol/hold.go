@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// command is a condor_hold or condor_release at one schedd, for HTCJobs of one pool, as one account.
+// command is a condor_hold or condor_release at one schedd, for runs of one pool, as one account.
 type command struct {
 	hold bool // else a release
 	pool string
@@ -35,7 +35,7 @@ const (
 	longerPause = 15 * time.Second
 )
 
-// maxNamed is how many HTCJobs a command names: an argument may have 128 KiB.
+// maxNamed is how many runs a command names: an argument may have 128 KiB.
 const maxNamed = 2000
 
 // begin reports whether something may begin at a schedd; news ends a pause.
@@ -76,8 +76,8 @@ func (c *Controller) follow(ctx context.Context, news bool) {
 		}
 		c.commands.running.Go(func() {
 			next := pause
-			for e, uids := range c.as(ctx, these) {
-				if err := c.run(ctx, e, uids); err != nil && ctx.Err() == nil {
+			for e, runs := range c.as(ctx, these) {
+				if err := c.run(ctx, e, runs); err != nil && ctx.Err() == nil {
 					next = longerPause
 					c.Log.Warn().Err(err).Str("pool", e.pool).Stringer("schedd", at).Msg("jobs of the pool could not be held or released, trying again")
 				}
@@ -128,9 +128,9 @@ func (c *Controller) todo(ctx context.Context) (map[schedd.Endpoint][]task, erro
 
 // as sorts tasks by the accounts that may have sent them. Those whose account cannot be used now are left for later: the
 // condition Credentials of their HTCJobs says why.
-func (c *Controller) as(ctx context.Context, these []task) map[command][]string {
+func (c *Controller) as(ctx context.Context, these []task) map[command][]ledger.Run {
 	senders := map[backend.Target][]schedd.Identity{}
-	sorted := map[command][]string{}
+	sorted := map[command][]ledger.Run{}
 	for _, t := range these {
 		target := backend.TargetOf(t.Run)
 		ids, known := senders[target]
@@ -142,16 +142,20 @@ func (c *Controller) as(ctx context.Context, these []task) map[command][]string 
 		}
 		for _, id := range ids {
 			e := command{t.hold, t.Pool, id}
-			sorted[e] = append(sorted[e], t.UID)
+			sorted[e] = append(sorted[e], t.Run)
 		}
 	}
 	return sorted
 }
 
-// run holds or releases the jobs of these HTCJobs.
-func (c *Controller) run(ctx context.Context, e command, uids []string) error {
-	for some := range slices.Chunk(uids, maxNamed) {
-		these := schedd.PoolConstraint(e.pool, some...)
+// run holds or releases the jobs of these runs.
+func (c *Controller) run(ctx context.Context, e command, runs []ledger.Run) error {
+	for some := range slices.Chunk(runs, maxNamed) {
+		uids := make([]string, len(some))
+		for i, run := range some {
+			uids[i] = run.UID
+		}
+		these := schedd.PoolConstraint(e.pool, uids...)
 		var err error
 		if e.hold {
 			err = c.Schedds.HoldIdle(ctx, e.id, these, fmt.Sprintf("htcd: HTCPool %s is suspended", e.pool))
@@ -161,8 +165,8 @@ func (c *Controller) run(ctx context.Context, e command, uids []string) error {
 		if err != nil {
 			return err
 		}
-		for _, uid := range some {
-			c.Jobs.CheckSoon(uid)
+		for _, run := range some {
+			c.Jobs.CheckSoon(run)
 		}
 	}
 	return nil

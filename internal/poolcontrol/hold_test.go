@@ -59,10 +59,10 @@ func (w *world) SetStatus(_ context.Context, _ *v1alpha1.HTCPool, s v1alpha1.HTC
 
 func (w *world) PoolLoad(context.Context, string) (admission.Load, error) { return w.load, nil }
 
-func (w *world) CheckSoon(uid string) {
+func (w *world) CheckSoon(run ledger.Run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked = append(w.asked, uid)
+	w.asked = append(w.asked, run.UID)
 }
 
 func (w *world) say(verb string, id schedd.Identity, constraint string) error {
@@ -148,10 +148,10 @@ func TestWhatThePoolsAskForIsDone(t *testing.T) {
 
 	w.pools[0] = htcpool("grid", state(v1alpha1.PoolSuspended))
 	require.Equal(t, []string{
-		`hold at s1 as a: HTCPool =?= "grid" && member(HTCJobUID, {"hers"})`, // sent before the namespace had an account of its own
-		`hold at s1 as a: HTCPool =?= "grid" && member(HTCJobUID, {"idle","unseen"})`,
-		`hold at s1 as b: HTCPool =?= "grid" && member(HTCJobUID, {"hers"})`,
-		`hold at s2 as a: HTCPool =?= "grid" && member(HTCJobUID, {"far"})`,
+		`hold at s1 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"hers"})`, // sent before the namespace had an account of its own
+		`hold at s1 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"idle","unseen"})`,
+		`hold at s1 as b: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"hers"})`,
+		`hold at s2 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"far"})`,
 	}, split(w.pass(true)))
 	require.Equal(t, []string{"far", "hers", "hers", "idle", "unseen"}, w.asked)
 
@@ -190,8 +190,8 @@ func TestOnlyWhatAPoolHeldIsReleased(t *testing.T) {
 	w.runs("still", "a", "s1", "other", schedd.Held, "PoolSuspended")
 	w.pools = []*v1alpha1.HTCPool{htcpool("grid", state(v1alpha1.PoolDraining)), htcpool("other", state(v1alpha1.PoolSuspended))}
 	require.Equal(t, []string{
-		`release at s1 as a: HTCPool =?= "deleted" && member(HTCJobUID, {"orphan"})`,
-		`release at s1 as a: HTCPool =?= "grid" && member(HTCJobUID, {"ours"})`,
+		`release at s1 as a: HTCPool =?= "deleted" && member(HTCWorkflowUID ?: HTCJobUID, {"orphan"})`,
+		`release at s1 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"ours"})`,
 	}, w.pass(false))
 }
 

@@ -27,15 +27,20 @@ func (j Job) HeldByPool() bool {
 	return j.Status == Held && j.HoldReasonCode == PoolHoldCode && j.HoldReasonSubCode == PoolHoldSubCode
 }
 
-// PoolConstraint matches the jobs of these HTCJobs that were sent by way of a pool.
+// PoolConstraint matches the jobs of these HTCJobs and HTCWorkflows that were sent by way of a pool, nodes and DAGMan's own jobs included.
 func PoolConstraint(pool string, uids ...string) string {
-	return fmt.Sprintf("%s =?= %s && %s", attrPool, classad.Quote(pool), UIDsConstraint(uids...))
+	return fmt.Sprintf("%s =?= %s && %s", attrPool, classad.Quote(pool), memberOf(attrWorkflow+" ?: "+attrUID, uids))
 }
 
-// HoldIdle puts the matching jobs that wait for a slot on hold, as those of a suspended pool. It is not an error if none match;
+// waiting is true for a job that waits for a slot, and for a DAGMan, which sends further ones. What DAGMan has sent goes on while it is on hold.
+var waiting = fmt.Sprintf("(JobStatus == %d || JobUniverse == %d && JobStatus == %d)", Idle, schedulerUniverse, Running)
+
+const schedulerUniverse = 7
+
+// HoldIdle puts the matching jobs that wait for a slot on hold, as those of a suspended pool, and DAGMan's. It is not an error if none match;
 // condor_hold reports the same for jobs that this identity may not hold.
 func (c *Client) HoldIdle(ctx context.Context, id Identity, constraint, reason string) error {
-	return c.change(ctx, id, "condor_hold", fmt.Sprintf("JobStatus == %d && (%s)", Idle, constraint), "-reason", reason, "-subcode", fmt.Sprint(PoolHoldSubCode))
+	return c.change(ctx, id, "condor_hold", fmt.Sprintf("%s && (%s)", waiting, constraint), "-reason", reason, "-subcode", fmt.Sprint(PoolHoldSubCode))
 }
 
 // ReleaseHeld ends the hold of the matching jobs that HoldIdle held, and of no others. It is not an error if none match.

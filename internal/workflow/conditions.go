@@ -71,6 +71,9 @@ func (s Situation) news(phase v1alpha1.Phase) (reason, message string) {
 	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
 		return s.failure(phase)
 	case v1alpha1.PhaseHeld:
+		if dag.heldByPool() {
+			return crosscheck.ReasonPoolSuspended, fmt.Sprintf("HTCPool %s is suspended: nodes that run go on, %s that waited held, and no others are sent", dag.Run.Pool, lifecycle.IsOrAre(int(n.Held), "node"))
+		}
 		if dag.held() {
 			return "Held", fmt.Sprintf("DAGMan's job %s is held: %s", dag.Job.JobID(), dag.Job.Message)
 		}
@@ -200,7 +203,8 @@ func happened(before, after v1alpha1.HTCWorkflowStatus, s Situation) []lifecycle
 		return events
 	}
 	if reason, message := s.news(after.Phase); reason != "" {
-		bad := after.Phase == v1alpha1.PhaseFailed || after.Phase == v1alpha1.PhaseRemoved || after.Phase == v1alpha1.PhaseHeld
+		bad := after.Phase == v1alpha1.PhaseFailed || after.Phase == v1alpha1.PhaseRemoved ||
+			after.Phase == v1alpha1.PhaseHeld && reason != crosscheck.ReasonPoolSuspended
 		tell(bad, reason, message)
 	}
 	return events

@@ -50,6 +50,9 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	return nil
 }
 
+// CheckSoon makes HTCondor be asked about a DAG.
+func (c *Controller) CheckSoon(run ledger.Run) { c.checks.Add(keyOf(run)) }
+
 // checkOne asks about a workflow's newest DAG soon after callbacks. It asks a few times; then the cron schedule takes over.
 func (c *Controller) checkOne(ctx context.Context, key string) {
 	runs, err := c.runsOf(ctx, key)

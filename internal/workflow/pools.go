@@ -1,46 +1,139 @@
 package workflow
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"time"
 
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/pool"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// poolWorks returns an *admission.Waits while the state of a pool keeps back what has not been sent.
-func (c *Controller) poolWorks(p pool.Pool) error {
-	if p.None() || c.Pools == nil {
+// poolOf returns the pool by which a DAG is sent: further DAGs of an attempt by that of its first, as it was then.
+func (c *Controller) poolOf(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) (p pool.Pool, err error) {
+	if len(s.DAGs) == 0 || s.due() || s.DAGs[0].Run.PoolSpec == "" && s.DAGs[0].Run.Pool != "" {
+		return c.pools.New(asJob(w))
+	}
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		p, err = c.pools.Began(tx, asJob(w), s.DAGs[0].Run)
+		return err
+	})
+	return p, err
+}
+
+// rules returns the limits and the state of a pool as they are now; without one, the limits that are flags.
+func (c *Controller) rules(p pool.Pool) admission.Rules {
+	r := admission.Rules{Pool: p.Name}
+	if p.None() {
+		r.Limits.MaxQueue, r.Limits.MaxOpenPerNamespace = limitOf(c.Site.MaxQueue), limitOf(c.Site.MaxOpen)
+		return r
+	}
+	if c.Pools == nil {
+		return r
+	}
+	if now := c.Pools.Get(p.Name); now != nil {
+		r.State = now.Spec.State
+		if now.Spec.Limits != nil {
+			r.Limits = *now.Spec.Limits
+		}
+	}
+	return r
+}
+
+// limitOf returns the limit that a flag sets, nil for 0.
+func limitOf(flag int) *int32 {
+	if flag == 0 {
 		return nil
 	}
-	now := c.Pools.Get(p.Name)
-	if now == nil {
+	return new(int32(flag)) // #nosec G115 -- options.go bounds it
+}
+
+// poolWorks returns an *admission.Waits while a pool's state keeps back what has not been sent, or its limits leave no room for a single
+// node. A workflow waits in no line: it asks again.
+func (c *Controller) poolWorks(ctx context.Context, p pool.Pool, namespace string) error {
+	r := c.rules(p)
+	if r.None() {
 		return nil
 	}
-	reason := map[v1alpha1.PoolState]string{v1alpha1.PoolDraining: admission.ReasonPoolDraining, v1alpha1.PoolSuspended: admission.ReasonPoolSuspended}[now.Spec.State]
-	if reason == "" {
-		return nil
+	u, err := c.usage(ctx, r)
+	if err != nil {
+		return err
 	}
-	return &admission.Waits{Reason: reason, Message: fmt.Sprintf("HTCPool %s is %s: nothing new is sent until it is Online", p.Name, now.Spec.State)}
+	switch a := r.Decide(u, namespace, 1, c.Now()); a.Why {
+	case admission.Draining:
+		return &admission.Waits{Reason: admission.ReasonPoolDraining, Message: stateMessage(r)}
+	case admission.Suspended:
+		return &admission.Waits{Reason: admission.ReasonPoolSuspended, Message: stateMessage(r)}
+	case admission.Limited:
+		if p.None() {
+			return &admission.Waits{Reason: admission.ReasonNamespaceLimit, Message: a.Full}
+		}
+		return &admission.Waits{Reason: admission.ReasonPoolLimit, Message: fmt.Sprintf("pool %s: %s", p.Name, a.Full)}
+	}
+	return nil
+}
+
+func stateMessage(r admission.Rules) string {
+	return fmt.Sprintf("HTCPool %s is %s: nothing new is sent until it is Online", r.Pool, r.State)
+}
+
+// usage adds up what is in use of a pool.
+func (c *Controller) usage(ctx context.Context, r admission.Rules) (u admission.Usage, err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		all, err := tx.PoolUse(r.Pool)
+		if err != nil {
+			return err
+		}
+		u = admission.UsageOf(all)
+		if r.Limits.MaxHeld != nil {
+			if u.HeldByPool, err = tx.HeldByPools(r.Pool); err != nil {
+				return err
+			}
+		}
+		if r.Limits.NewPerMinute == nil {
+			return nil
+		}
+		sent, err := tx.SentSince(c.Now().Add(-time.Minute))
+		for _, s := range sent {
+			if s.Pool == r.Pool {
+				u.Sent = append(u.Sent, admission.Sent{At: s.At, Jobs: s.Procs})
+			}
+		}
+		return err
+	})
+	return u, err
 }
 
 // fits refuses a workflow with more nodes than its pool, or the site, allows.
 func (c *Controller) fits(p prepared) error {
-	r := admission.Rules{Pool: p.pool.Name}
-	if p.pool.None() {
-		if most := c.Site.MaxQueue; most > 0 {
-			r.Limits.MaxQueue = new(int32(most)) // #nosec G115 -- options.go bounds it
-		}
-	} else if c.Pools != nil {
-		if now := c.Pools.Get(p.pool.Name); now != nil && now.Spec.Limits != nil {
-			r.Limits = *now.Spec.Limits
-		}
-	}
 	nodes := 0
 	for _, n := range p.graph.Totals(len(p.sequences)) {
 		nodes += n
 	}
-	return r.RefuseNodes(nodes)
+	return c.rules(p.pool).RefuseNodes(nodes)
+}
+
+// throttled has DAGMan keep to the limits that the pool has now: of each DAG for itself.
+func (c *Controller) throttled(d schedd.DAG, by pool.Pool) schedd.DAG {
+	l := c.rules(by).Limits
+	d.MaxIdle, d.MaxJobs = least(d.MaxIdle, l.MaxIdle), least(least(d.MaxJobs, l.MaxOpen), l.MaxOpenPerNamespace)
+	if p := l.IdlePercentOfRunning; p != nil {
+		d.MaxIdle = least(d.MaxIdle, p.Max)
+	}
+	return d
+}
+
+// least returns the smaller of a throttle, 0 for none, and a limit. DAGMan has no throttle of 0.
+func least(throttle int, limit *int32) int {
+	if limit == nil {
+		return throttle
+	}
+	most := max(int(*limit), 1)
+	return min(cmp.Or(throttle, most), most)
 }
 
 // PoolChanged continues with what waits for a pool.

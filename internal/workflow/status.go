@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/graph"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -56,6 +57,9 @@ func (s Situation) phase() v1alpha1.Phase {
 func (d DAG) held() bool {
 	return d.Job != nil && d.Job.Status == ledger.StatusOpen && d.Job.JobStatus == int(schedd.Held)
 }
+
+// heldByPool reports whether it is on hold because its pool is suspended.
+func (d DAG) heldByPool() bool { return d.held() && d.Job.Reason == crosscheck.ReasonPoolSuspended }
 
 // succeededAll reports whether an attempt that is over has succeeded: as many sequences as are wanted, and each step that runs once for
 // all, finally included.

@@ -36,7 +36,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err != nil {
 		return c.refuse(ctx, w, run, err)
 	}
-	if err := c.poolWorks(p.pool); err != nil {
+	if err := c.poolWorks(ctx, p.pool, w.Namespace); err != nil {
 		return err
 	}
 	if p.brings() && s.Unfetched {
@@ -88,7 +88,7 @@ func (c *Controller) newRun(w *v1alpha1.HTCWorkflow, s Situation, d Decision) le
 // prepare returns the DAG of a level in HTCondor's terms. Its errors of kind schedd.Refused are about the spec. recorded is its run if its
 // intent is in the ledger.
 func (c *Controller) prepare(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, level int, run ledger.Run, recorded *ledger.Run) (p prepared, err error) {
-	if p.pool, err = c.pools.New(asJob(w)); err != nil {
+	if p.pool, err = c.poolOf(ctx, w, s); err != nil {
 		return p, err
 	}
 	if p.plannedDAG, err = c.planDAG(ctx, w, s, level, recorded); err != nil {
@@ -98,7 +98,7 @@ func (c *Controller) prepare(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	if err != nil {
 		return p, err
 	}
-	p.sandbox, err = dag.Render()
+	p.sandbox, err = c.throttled(dag, p.pool).Render()
 	return p, err
 }
 

@@ -28,6 +28,7 @@ func run(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	only := f.String("row", "", "the one row to measure: "+strings.Join(rowNames(), ", "))
 	growth := f.Bool("growth", false, "measure each row at a quarter, half and all of its size, too")
+	size := f.Int("size", 0, "measure at this size instead")
 	results := f.String("results", "", "directory of the results and profiles; empty: bench/ in the lab")
 	minutes := f.Float64("soak", 0, "run a steady mix for so many minutes instead")
 	if err := f.Parse(args); err != nil {
@@ -51,11 +52,11 @@ func run(ctx context.Context, args []string) error {
 	if *minutes > 0 {
 		return soak(ctx, p, time.Duration(*minutes*float64(time.Minute)))
 	}
-	return table(ctx, p, *only, *growth)
+	return table(ctx, p, *only, *growth, *size)
 }
 
 // table measures rows and prints each as soon as it is known.
-func table(ctx context.Context, p *place, only string, growth bool) error {
+func table(ctx context.Context, p *place, only string, growth bool, size int) error {
 	file, err := os.OpenFile(filepath.Join(p.results, "table.md"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -76,7 +77,10 @@ func table(ctx context.Context, p *place, only string, growth bool) error {
 		}
 		found = true
 		sizes := []int{r.n}
-		if growth && r.grows {
+		switch {
+		case size > 0:
+			sizes = []int{size}
+		case growth && r.grows:
 			sizes = []int{r.n / 4, r.n / 2, r.n}
 		}
 		for _, n := range sizes {
@@ -123,6 +127,8 @@ var rows = []row{
 	{"start", 100_000, true, start},
 	{"fair", 5000, false, fair},
 	{"requests", 200, false, requests},
+	{"workflow", 10_000, true, workflow},
+	{"nodes", 100_000, true, manyNodes},
 }
 
 func rowNames() []string {

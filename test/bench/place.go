@@ -89,7 +89,7 @@ func (p *place) close() {
 	}
 }
 
-// tidy removes every HTCJob, every job, and everything written. No htcd is running.
+// tidy removes every HTCJob and HTCWorkflow, every job, and everything written. No htcd is running.
 func (p *place) tidy(ctx context.Context) {
 	var group errgroup.Group
 	group.Go(func() error {
@@ -105,7 +105,7 @@ func (p *place) tidy(ctx context.Context) {
 		}
 	})
 	for _, namespace := range []string{p.ours, p.other} {
-		group.Go(func() error { return p.deleteAll(ctx, namespace) })
+		group.Go(func() error { return errors.Join(p.deleteAll(ctx, namespace), p.deleteWorkflows(ctx, namespace)) })
 	}
 	err := group.Wait()
 	for _, dir := range p.dirs {
@@ -147,6 +147,26 @@ func inParallel(n, atOnce int, f func(int) error) error {
 		group.Go(func() error { return f(i) })
 	}
 	return group.Wait()
+}
+
+// deleteWorkflows deletes the HTCWorkflows of a namespace.
+func (p *place) deleteWorkflows(ctx context.Context, namespace string) error {
+	flows := p.jobs.Workflows(namespace)
+	list, err := flows.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, w := range list.Items {
+		if len(w.Finalizers) > 0 {
+			if _, err := flows.Patch(ctx, w.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
+				return err
+			}
+		}
+		if err := flows.Delete(ctx, w.Name, metav1.DeleteOptions{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // dir makes an empty directory that belongs to an account.
