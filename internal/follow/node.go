@@ -133,7 +133,7 @@ func whereNode(of object, run *ledger.Run, known *ledger.Node, name string) wher
 	case known == nil, known.Waiting():
 		return whereabouts{waiting, name + " waits for the nodes before it"}
 	case known.Status != ledger.StatusOpen && known.Fetched == ledger.NotFetched && !run.Confirmed:
-		return whereabouts{waiting, fmt.Sprintf("%s (job %s) has ended, and its output is fetched when the rest of its DAG has ended", name, known.JobID())}
+		return whereabouts{waiting, fmt.Sprintf("%s (job %s) has ended, and its output is fetched within some time, at the latest when its DAG has ended", name, known.JobID())}
 	default:
 		return where(of, run, &known.Proc)
 	}

@@ -163,7 +163,7 @@ func TestTheNodeThatIsMeantIsFound(t *testing.T) {
 		n.Cluster, n.JobStatus, n.Status = 95, int(schedd.Completed), ledger.StatusSucceeded
 	})
 	_, err := w.NodeLog(t.Context(), ofNodes("fit", 1, 1))
-	require.ErrorContains(t, err, "fit/job_1/1 (job 95.0) has ended, and its output is fetched when the rest of its DAG has ended")
+	require.ErrorContains(t, err, "fit/job_1/1 (job 95.0) has ended, and its output is fetched within some time")
 	w.fetched(1)
 	dir := filepath.Join(w.o.Nodes.Root, "ns", "scan", "1", "fit", "job_1", "1")
 	require.NoError(t, os.MkdirAll(dir, 0o700))

@@ -89,8 +89,8 @@ type NodeFilter struct {
 	Limit       int       // most rows, 0: all
 }
 
-// fetchedNode is whether a node's output was fetched: that of all nodes comes with DAGMan's job.
-const fetchedNode = `coalesce((SELECT fetched FROM htcjobs WHERE run = r.id AND proc = 0), 0)`
+// fetchedNode is whether a node's output was fetched: alone, or at the end with that of all.
+const fetchedNode = `CASE p.fetched WHEN 0 THEN coalesce((SELECT fetched FROM htcjobs WHERE run = r.id AND proc = 0), 0) ELSE p.fetched END`
 
 const nodeColumns = `r.uid, r.attempt, r.namespace, r.name, p.cluster, 0, p.status, p.jobStatus, p.exitCode, p.exitSignal, p.reason, p.message,
 	p.source, p.absent, p.changed, p.checked, ` + fetchedNode + `, p.stderr,
@@ -156,12 +156,14 @@ func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
 	return tx.tallyNodes(id)
 }
 
-// UpdateNode writes the cluster of a node, Claimed and the mutable fields of its Proc; ErrNotFound if there is no such row.
+// UpdateNode writes the cluster of a node, Claimed and the mutable fields of its Proc except Fetched; the output of a node that is open
+// again is to be fetched again. ErrNotFound if there is no such row.
 func (tx *Tx) UpdateNode(n Node) error {
 	changed, err := tx.exec(`UPDATE nodes SET cluster = ?, claimed = ?, status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
-		message = ?, source = ?, absent = ?, changed = ?, checked = ?, stderr = ? WHERE run = `+runID+` AND node = ?`,
+		message = ?, source = ?, absent = ?, changed = ?, checked = ?, stderr = ?, fetched = CASE ? WHEN 1 THEN 0 ELSE fetched END
+		WHERE run = `+runID+` AND node = ?`,
 		n.Cluster, n.Claimed, int(n.Status), n.JobStatus, n.ExitCode, n.Signal, n.Reason, n.Message, n.Source, n.Absent,
-		millis(n.Changed), millis(n.Checked), n.Stderr, n.UID, n.Attempt, n.Number)
+		millis(n.Changed), millis(n.Checked), n.Stderr, int(n.Status), n.UID, n.Attempt, n.Number)
 	if err == nil && changed == 0 {
 		err = ErrNotFound
 	}

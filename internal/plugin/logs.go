@@ -34,7 +34,7 @@ shown as several. A job that has variables of its own (items, itemsFrom, paramet
 before each line, else on the standard error.
 
 With --step or --failed NAME is an HTCWorkflow: --step simulate --sequence 17 shows one node, --failed all that have failed, one after
-the other, each line with the node before it. What a node has left is fetched when the rest of its DAG has ended, too.
+the other, each line with the node before it. What a node has left is fetched some time after its end.
 
 Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, which the ClusterRole htcjob-user has.`,
 		Args: arguments(1, "the name of an HTCJob or HTCWorkflow"),

@@ -47,9 +47,11 @@ type Procs struct {
 	Cluster int
 	Numbers []int
 	DAG     bool // of a DAG: a removed one counts as completed
+	// Nodes are those of a DAG whose directories a Transfer brings, alone; the DAG need not have ended then. None: those of all.
+	Nodes []int
 }
 
-// Constraint matches those that have completed. A range costs the schedd two comparisons.
+// Constraint matches those that have completed, or whose nodes are asked for. A range costs the schedd two comparisons.
 func (p Procs) Constraint() string {
 	var numbers []string
 	for i := 0; i < len(p.Numbers); {
@@ -61,10 +63,34 @@ func (p Procs) Constraint() string {
 		i = last + 1
 	}
 	ended := fmt.Sprintf("JobStatus == %d", Completed)
-	if p.DAG {
+	switch {
+	case len(p.Nodes) > 0:
+		ended = "true"
+	case p.DAG:
 		ended = fmt.Sprintf("(%s || JobStatus == %d)", ended, Removed)
 	}
 	return fmt.Sprintf("ClusterId == %d && %s && %s && (%s)", p.Cluster, p.Tag.Constraint(), ended, strings.Join(numbers, " || "))
+}
+
+// NodesBrought returns the directory, in that of a Transfer, in which the directories of a DAG's nodes are, by their numbers. HTCondor
+// brings a named directory without the path to it.
+func NodesBrought(p Procs) string {
+	if len(p.Nodes) == 0 {
+		return "0/" + dirNodes
+	}
+	return "0"
+}
+
+// nodeDirs names what a Transfer brings of a DAG.
+func (p Procs) nodeDirs() string {
+	if len(p.Nodes) == 0 {
+		return dirNodes
+	}
+	dirs := make([]string, len(p.Nodes))
+	for i, node := range p.Nodes {
+		dirs[i] = DAGDir(node)
+	}
+	return strings.Join(dirs, ",")
 }
 
 // ownPlaces removes from an ad whatever else names a place for the tool to write to: anyone with the job's account may have
@@ -112,6 +138,9 @@ func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir str
 	into := "strcat(" + classad.Quote(dir+"/") + ", ProcId)"
 	mark := classad.Quote(dir)
 	edits := append([]string{"SUBMIT_Iwd", into, attrFetch, mark}, ownPlaces...)
+	if procs.DAG {
+		edits = append(edits, "TransferOutput", classad.Quote(procs.nodeDirs()))
+	}
 	found, err := c.edit(ctx, id, procs.Constraint(), edits...)
 	if err != nil || !found {
 		return err

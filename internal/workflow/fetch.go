@@ -60,8 +60,11 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 			continue
 		}
 		over, err := c.isSettled(ctx, run)
-		if err != nil || !over {
+		if err != nil {
 			return err
+		}
+		if !over {
+			return c.fetchSome(ctx, key, run)
 		}
 		var d DAG
 		err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { d, err = gatherDAG(tx, run); return err })
@@ -80,36 +83,61 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 
 // fetchDAG brings the output of a DAG's nodes into the store and lets DAGMan's job leave the queue.
 func (c *Controller) fetchDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) error {
-	if err := c.hasRoom(run); err != nil {
+	var some bool
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { some, err = tx.SomeFetched(run.UID, run.Attempt); return err })
+	if err != nil {
 		return err
+	}
+	if some {
+		switch err := c.fetchRest(ctx, run); {
+		case errors.Is(err, errGone):
+			return c.recordFetched(ctx, run, ledger.GivenUp)
+		case err == nil:
+			return c.recordFetched(ctx, run, ledger.IsFetched)
+		case !lacksDirectory(err):
+			return err
+		}
+	}
+	as := ledger.IsFetched
+	arrived, err := c.brought(ctx, dagJob(run), run, func(from string) error { return c.unpack(ctx, run, from) })
+	if err != nil {
+		return err
+	}
+	if !arrived {
+		as = ledger.GivenUp
+	}
+	return c.recordFetched(ctx, run, as)
+}
+
+// brought runs a fetch, and then keep with the directory in which those of the nodes are. It reports whether anything arrived.
+func (c *Controller) brought(ctx context.Context, procs schedd.Procs, run ledger.Run, keep func(from string) error) (arrived bool, err error) {
+	if err := c.hasRoom(run); err != nil {
+		return false, err
 	}
 	dir, err := c.Output.Begin([]int{0})
 	if err != nil {
-		return noSpace(err)
+		return false, noSpace(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // leftovers are removed at the next start
 	id, err := c.Credentials.Identity(ctx, backend.TargetOf(run))
 	if err != nil {
-		return err
+		return false, err
 	}
-	if err := c.transfer(ctx, id, run, dir); err != nil {
-		return err
+	if err := c.transfer(ctx, id, run, procs, dir); err != nil {
+		return false, err
 	}
-	arrived, err := output.Arrived(dir, 0)
-	if err != nil {
-		return err
+	if arrived, err = output.Arrived(dir, 0); err != nil || !arrived {
+		return false, err
 	}
-	as := ledger.GivenUp
-	if arrived {
-		as = ledger.IsFetched
-		if err := output.Sync(dir); err != nil {
-			return noSpace(err)
-		}
-		if err := c.unpack(ctx, run, filepath.Join(dir, "0", filepath.Dir(schedd.DAGDir(0)))); err != nil {
-			return noSpace(err)
-		}
+	if err := output.Sync(dir); err != nil {
+		return true, noSpace(err)
 	}
-	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+	return true, noSpace(keep(filepath.Join(dir, schedd.NodesBrought(procs))))
+}
+
+// recordFetched records that nothing is left to fetch of a DAG, and lets DAGMan's job leave the queue.
+func (c *Controller) recordFetched(ctx context.Context, run ledger.Run, as ledger.Fetched) error {
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		job, err := tx.Proc(run.UID, run.Attempt, 0)
 		if err != nil {
 			return err

@@ -29,6 +29,8 @@ type remembered struct {
 	fetching *blocker    // of output
 	took     output.Room // by a fetch that was broken off for lack of space
 	wrote    time.Time   // when the status was last written
+	part     time.Time   // when output of a DAG that goes on was last fetched
+	parted   int         // how many of its nodes had ended then
 
 	unmeasured bool      // there are results that measured does not have
 	rests      time.Time // no metrics are summed up before this

@@ -120,11 +120,16 @@ func (c *Controller) fits(p prepared) error {
 // throttled has DAGMan keep to the limits that the pool has now: of each DAG for itself.
 func (c *Controller) throttled(d schedd.DAG, by pool.Pool) schedd.DAG {
 	l := c.rules(by).Limits
-	d.MaxIdle, d.MaxJobs = least(d.MaxIdle, l.MaxIdle), least(least(d.MaxJobs, l.MaxOpen), l.MaxOpenPerNamespace)
+	d.MaxIdle, d.MaxJobs = least(d.MaxIdle, l.MaxIdle), leastOpen(d.MaxJobs, l)
 	if p := l.IdlePercentOfRunning; p != nil {
 		d.MaxIdle = least(d.MaxIdle, p.Max)
 	}
 	return d
+}
+
+// leastOpen returns how many nodes of a DAG may be in the queue.
+func leastOpen(throttle int, l v1alpha1.PoolLimits) int {
+	return least(least(throttle, l.MaxOpen), l.MaxOpenPerNamespace)
 }
 
 // least returns the smaller of a throttle, 0 for none, and a limit. DAGMan has no throttle of 0.

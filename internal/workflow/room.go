@@ -37,8 +37,8 @@ func (c *Controller) hasRoom(run ledger.Run) error {
 }
 
 // transfer brings what the nodes of a DAG have left.
-func (c *Controller) transfer(ctx context.Context, id schedd.Identity, run ledger.Run, dir string) error {
-	err := output.Guarded(ctx, c.room, func(ctx context.Context) error { return c.Schedd.Transfer(ctx, id, dagJob(run), dir) })
+func (c *Controller) transfer(ctx context.Context, id schedd.Identity, run ledger.Run, procs schedd.Procs, dir string) error {
+	err := output.Guarded(ctx, c.room, func(ctx context.Context) error { return c.Schedd.Transfer(ctx, id, procs, dir) })
 	if err == nil {
 		return nil
 	}

@@ -72,6 +72,13 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	if s.toMeasure(known) {
 		c.measures.Add(key)
 	}
+	if at := s.partAt(known.part, known.parted); !at.IsZero() && known.fetching == nil {
+		if wait := at.Sub(c.Now()); wait > 0 {
+			c.queue.AddAfter(key, wait)
+		} else {
+			c.fetches.Add(key)
+		}
+	}
 	v := view{decision: d, backend: c.Answering.State(c.backendOf(ctx, key)), now: c.Now()}
 	if inTheWay != nil {
 		v.blocker = &inTheWay.Blocker

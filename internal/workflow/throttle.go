@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/internal/graph"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -104,8 +105,9 @@ func (c *Controller) throttle(ctx context.Context, s Situation) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Schedd.SetMaxJobs(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n); err != nil {
-		return fmt.Errorf("tell DAGMan %d.0 that %d jobs may be in the queue: %w", run.Cluster, n, err)
+	most := leastOpen(n, c.rules(pool.Pool{Name: run.Pool}).Limits)
+	if err := c.Schedd.SetMaxJobs(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, most); err != nil {
+		return fmt.Errorf("tell DAGMan %d.0 that %d jobs may be in the queue: %w", run.Cluster, most, err)
 	}
 	c.memory.change(keyOf(run), func(r *remembered) {
 		again := r.throttled.dag == run.Attempt && r.throttled.jobs == n

@@ -209,3 +209,42 @@ func TestASuspendedWorkflowLeavesHTCondorAndBeginsAnew(t *testing.T) {
 	w = f.until("sent again", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Attempt == 2 && w.Status.Nodes.Running > 0 })
 	f.gone(w)
 }
+
+func TestANodesOutputIsFetchedWhileItsDAGGoesOn(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "partly-here", `
+  sequences: {count: 3}
+  steps:
+  - name: quick
+    job: {script: {image: centos, command: sh, source: "echo \"result of $jobid\" > result; echo said by $jobid"}, outputs: [{path: result}]}
+  - name: never
+    pull: [{from: quick, path: result}]
+    job: {script: {image: centos, command: sh, source: "cat result"}, requirements: "Memory > 99999999"}
+`)
+	w := f.until("done in part", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Done == 3 && w.Status.Nodes.Idle == 3 })
+	at := func(node, file string) string {
+		return f.Lab.Path("htcd", "data", "workflows", f.Namespace, f.name, fmt.Sprint(w.Status.Attempt), node, file)
+	}
+	f.Eventually(func() bool {
+		for i := range 3 {
+			if _, err := os.Stat(at(fmt.Sprintf("quick/job_%d", i), "result")); err != nil {
+				return false
+			}
+		}
+		return true
+	}, func() string { return "the output of nodes that have ended is not here" })
+	require.Equal(t, "result of job_1\n", f.output(w, "quick/job_1", "result"))
+	require.NoFileExists(t, at("quick/job_1", ".own-1"))
+	f.Eventually(func() bool {
+		out, err := f.Lab.Run(t.Context(), "htcd", "logs", "-n", f.Namespace, f.name, "--step", "quick", "--sequence", "2")
+		return err == nil && strings.Contains(out, "said by job_2\n")
+	}, func() string { return "htcd logs does not show it" })
+	require.False(t, f.until("", func(*v1alpha1.HTCWorkflow) bool { return true }).Status.Phase.Terminal())
+
+	// The rest comes at the end; what is here stays.
+	f.Kubectl("patch", "htcworkflow", f.name, "--type=merge", "-p", `{"spec":{"activeDeadlineSeconds":1}}`)
+	w = f.ended()
+	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
+	require.Equal(t, "result of job_0\n", f.output(w, "quick/job_0", "result"))
+	f.gone(w)
+}

@@ -312,6 +312,18 @@ func TestARemovedDAGTakesItsNodesAlongAndStaysUntilItsOutputIsFetched(t *testing
 		}
 		return running == 3
 	}, patience, 200*time.Millisecond)
+
+	// What a node has left can be fetched by itself while the others run.
+	some, dir := g.procs(), t.TempDir()
+	some.Nodes = []int{0}
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "0"), 0o700))
+	require.NoError(t, g.Transfer(t.Context(), g.id, some, dir))
+	require.NoError(t, output.Unpack(filepath.Join(dir, schedd.NodesBrought(some)), 0))
+	require.Equal(t, "done\n", read(t, dir, schedd.NodesBrought(some), "0", "result"))
+	for n := 1; n < 4; n++ {
+		require.NoDirExists(t, filepath.Join(dir, schedd.NodesBrought(some), fmt.Sprint(n)))
+	}
+
 	require.NoError(t, g.Remove(t.Context(), g.id, schedd.In(g.cluster.ID, g.dag.Tag.Constraint()), "enough"))
 	require.Eventually(t, func() bool {
 		left := 0

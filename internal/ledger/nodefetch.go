@@ -1,0 +1,47 @@
+package ledger
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// NodesToFetch returns the first nodes of a DAG, limited in number, whose end HTCondor has confirmed and whose output was not fetched.
+func (tx *Tx) NodesToFetch(uid string, attempt, limit int) ([]Node, error) {
+	var nodes []Node
+	err := tx.query(func(row scanner) error {
+		n, err := scanNode(row)
+		nodes = append(nodes, n)
+		return err
+	}, `SELECT `+nodeColumns+` FROM runs r JOIN nodes p INDEXED BY nodes_unfetched`+joinStep+`WHERE r.uid = ? AND r.attempt = ?
+		AND p.fetched = 0 AND p.cluster > 0 AND p.status <> 1 AND p.source <> 'callback' ORDER BY p.node LIMIT ? + 0`, uid, attempt, limit)
+	if err != nil {
+		return nil, fmt.Errorf("nodes of run %s attempt %d to fetch: %w", uid, attempt, err)
+	}
+	return nodes, nil
+}
+
+// NodesFetched records that the output of some nodes is here. Those that are open again, or have another job by now, are left out.
+func (tx *Tx) NodesFetched(uid string, attempt int, nodes []Node) error {
+	pairs := make([][2]int, len(nodes))
+	for i, n := range nodes {
+		pairs[i] = [2]int{n.Number, n.Cluster}
+	}
+	text, err := json.Marshal(pairs)
+	if err != nil {
+		return err
+	}
+	_, err = tx.exec(`UPDATE nodes SET fetched = ? WHERE run = `+runID+` AND status <> 1 AND (node, cluster) IN
+		(SELECT value ->> 0, value ->> 1 FROM json_each(?))`, int(IsFetched), uid, attempt, string(text))
+	if err != nil {
+		return fmt.Errorf("fetched nodes of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return nil
+}
+
+// SomeFetched reports whether the output of any node was fetched alone.
+func (tx *Tx) SomeFetched(uid string, attempt int) (some bool, err error) {
+	if err := tx.queryRow(`SELECT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND fetched <> 0)`, uid, attempt).Scan(&some); err != nil {
+		return false, fmt.Errorf("whether nodes of run %s attempt %d were fetched: %w", uid, attempt, err)
+	}
+	return some, nil
+}

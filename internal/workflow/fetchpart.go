@@ -1,0 +1,107 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// While a DAG goes on, the output of nodes that have ended is fetched in growing intervals, each node's once: their directories are
+// named one by one, as condor_transfer_data would otherwise bring all of them each time.
+
+// firstPart is the shortest interval; further ones are a tenth of the time since the DAG was sent.
+const firstPart = 30 * time.Second
+
+// partAt returns when that is due next; the zero time if no more nodes have ended than the last time, at which that many had.
+func (s Situation) partAt(last time.Time, had int) time.Time {
+	dag := s.newest()
+	if dag == nil || !s.Unfetched || dag.Run.State != ledger.Submitted || dag.settled() || dag.ended() <= had {
+		return time.Time{}
+	}
+	began := dag.Run.Submitted
+	if last.Before(began) {
+		last = began
+	}
+	return last.Add(max(firstPart, s.Now.Sub(began)/10))
+}
+
+// ended returns how many of its nodes have ended by themselves.
+func (d DAG) ended() (n int) {
+	for _, s := range d.Steps {
+		n += s.Succeeded + s.Failed
+	}
+	return n
+}
+
+// fetchSome fetches what has ended of a DAG that goes on.
+func (c *Controller) fetchSome(ctx context.Context, key string, run ledger.Run) error {
+	var d DAG
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { d, err = gatherDAG(tx, run); return err })
+	if err != nil || !c.owesOutput(d) {
+		return err
+	}
+	n, err := c.fetchPage(ctx, run)
+	if err != nil && !errors.Is(err, errGone) {
+		return err
+	}
+	if n == nodesAtOnce { // there may be more; others take turns
+		c.fetches.Add(key)
+		return nil
+	}
+	c.memory.change(key, func(r *remembered) { r.part, r.parted = c.Now(), d.ended() })
+	return nil
+}
+
+// fetchRest fetches what is left of a DAG.
+func (c *Controller) fetchRest(ctx context.Context, run ledger.Run) error {
+	for {
+		if n, err := c.fetchPage(ctx, run); err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// errGone says that DAGMan's job has left the queue.
+var errGone = errors.New("DAGMan's job is no longer in the queue")
+
+// lacksDirectory reports whether the schedd does not have the directory of a node. Then all that there are can be fetched together.
+func lacksDirectory(err error) bool {
+	e, is := errors.AsType[*schedd.TransferError](err)
+	return is && e.Gone()
+}
+
+// fetchPage fetches the output of the first nodes that have ended, and returns how many these were.
+func (c *Controller) fetchPage(ctx context.Context, run ledger.Run) (int, error) {
+	var page []ledger.Node
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		page, err = tx.NodesToFetch(run.UID, run.Attempt, nodesAtOnce)
+		return err
+	})
+	if err != nil || len(page) == 0 {
+		return 0, err
+	}
+	procs := dagJob(run)
+	for _, n := range page {
+		procs.Nodes = append(procs.Nodes, n.Number)
+	}
+	arrived, err := c.brought(ctx, procs, run, func(from string) error {
+		for _, n := range page {
+			if err := c.keep(run, from, n); err != nil {
+				return fmt.Errorf("keep the output of node %d of step %s: %w", n.Number, n.StepName, err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if !arrived {
+		return 0, errGone
+	}
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.NodesFetched(run.UID, run.Attempt, page) })
+	return len(page), err
+}
