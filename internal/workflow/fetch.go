@@ -165,17 +165,22 @@ func (c *Controller) unpack(ctx context.Context, run ledger.Run, from string) er
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		texts := make([]string, len(page)) // results
-		for i, n := range page {
-			if texts[i], err = c.keep(run, from, n); err != nil {
-				return fmt.Errorf("keep the output of node %d of step %s: %w", n.Number, n.StepName, err)
-			}
-		}
-		if err := c.keepResults(ctx, page, texts); err != nil {
+		if err := c.keepPage(ctx, run, from, page); err != nil {
 			return err
 		}
 		next = page[len(page)-1].Number + 1
 	}
+}
+
+// keepPage puts the output of some nodes into its place, and their results into the ledger.
+func (c *Controller) keepPage(ctx context.Context, run ledger.Run, from string, page []ledger.Node) (err error) {
+	texts := make([]string, len(page)) // results
+	for i, n := range page {
+		if texts[i], err = c.keep(run, from, n); err != nil {
+			return fmt.Errorf("keep the output of node %d of step %s: %w", n.Number, n.StepName, err)
+		}
+	}
+	return c.keepResults(ctx, page, texts)
 }
 
 // keep puts the output of one node into its place, and returns what is in the file of its results.

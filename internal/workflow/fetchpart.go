@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
@@ -88,14 +87,7 @@ func (c *Controller) fetchPage(ctx context.Context, run ledger.Run) (int, error)
 	for _, n := range page {
 		procs.Nodes = append(procs.Nodes, n.Number)
 	}
-	arrived, err := c.brought(ctx, procs, run, func(from string) error {
-		for _, n := range page {
-			if err := c.keep(run, from, n); err != nil {
-				return fmt.Errorf("keep the output of node %d of step %s: %w", n.Number, n.StepName, err)
-			}
-		}
-		return nil
-	})
+	arrived, err := c.brought(ctx, procs, run, func(from string) error { return c.keepPage(ctx, run, from, page) })
 	if err != nil {
 		return 0, err
 	}
