@@ -146,6 +146,8 @@ func (g DAG) submit(sender bool) string {
 		// again after an end that is none.
 		{"remove_kill_sig", "SIGUSR1"}, removesNodes,
 		{"on_exit_remove", "ExitSignal =?= 11 || (ExitCode =!= undefined && ExitCode >= 0 && ExitCode <= 2)"},
+		// A newer schedd would let DAGMan wait for five minutes after each hold or kill.
+		{"My.DisableCoolDown", "true"},
 	}, heldIfUnable(), g.Tag.lines()), 1)
 }
 
