@@ -43,15 +43,21 @@ func (c *Controller) fetchSome(ctx context.Context, key string, run ledger.Run) 
 	if err != nil || !c.owesOutput(d) {
 		return err
 	}
+	if !c.memory.of(key).paging { // most ends are known from callbacks alone
+		if err := c.nodes.Check(ctx, group(run)); err != nil {
+			return err
+		}
+	}
 	n, err := c.fetchPage(ctx, run)
 	if err != nil && !errors.Is(err, errGone) {
 		return err
 	}
 	if n == nodesAtOnce { // there may be more; others take turns
+		c.memory.change(key, func(r *remembered) { r.paging = true })
 		c.fetches.Add(key)
 		return nil
 	}
-	c.memory.change(key, func(r *remembered) { r.part, r.parted = c.Now(), d.ended() })
+	c.memory.change(key, func(r *remembered) { r.part, r.parted, r.paging = c.Now(), d.ended(), false })
 	return nil
 }
 
