@@ -48,7 +48,7 @@ func TestSpecCannotChangeWhileJobsAreActive(t *testing.T) {
 	}
 	_, err = job.patch(early)
 	require.NoError(t, err, "a change to what stands there already is none")
-	_, err = job.patch(`{"spec":{"suspend":true,"ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5,"logsPod":true}}`)
+	_, err = job.patch(`{"spec":{"suspend":true,"ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5,"logsPod":true,"result":"stdout"}}`)
 	require.NoError(t, err, "these are not sent")
 	_, err = job.patch(`{"metadata":{"labels":{"a":"b"},"finalizers":["` + v1alpha1.Finalizer + `"]}}`)
 	require.NoError(t, err, "metadata may change at any time")
