@@ -11,8 +11,10 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"htc.cern.ch/htcd/internal/apiserver"
+	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/nodes"
@@ -53,6 +55,7 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger, scheme *ru
 		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: workflowSchedd{l.controller.Schedds(), l.condor}, Answering: l.controller.Schedds(), Keeper: l.controller.Keeper(),
 		Pools: l.pools, Credentials: l.credentials, ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
+		JobSecrets: l.jobSecrets, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(s.Inputs.Registries), Registries: artifact.NewPusher(s.Inputs.Registries),
 		Observer: d.counts, SecretTouched: l.controller.SecretTouched,
 		Log: d.log.With().Str("component", "workflow").Logger(), Now: time.Now,
 	})
@@ -73,6 +76,31 @@ func (l *loop) Record(ctx context.Context, c notify.Callback, tokenHash []byte) 
 		return l.workflows.Record(ctx, c, tokenHash)
 	}
 	return l.controller.Record(ctx, c, tokenHash)
+}
+
+// both are the controllers, for metrics.
+type both struct {
+	*kube.Controller
+	workflows *workflow.Controller
+}
+
+// JobCredentials counts those of both kinds.
+func (b both) JobCredentials() map[string]int {
+	sum := b.Controller.JobCredentials()
+	for state, n := range b.workflows.JobCredentials() {
+		sum[state] += n
+	}
+	return sum
+}
+
+// CredentialsOf implements jobcredentials.Runs.
+func (l *loop) CredentialsOf(ctx context.Context, uid string, attempt int) (jobcredentials.Run, error) {
+	return l.controller.CredentialsOf(ctx, uid, attempt)
+}
+
+// CredentialsOfStep implements jobcredentials.Runs.
+func (l *loop) CredentialsOfStep(ctx context.Context, uid string, attempt, step int) (jobcredentials.Run, error) {
+	return l.workflows.CredentialsOfStep(ctx, uid, attempt, step)
 }
 
 // Crosscheck asks about everything whose end HTCondor has not confirmed.

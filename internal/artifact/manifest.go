@@ -27,9 +27,10 @@ var titleRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+@=-]*(/[A-Za-z0-9_][
 
 // File is a file of an artifact.
 type File struct {
-	Name string // a relative path; empty if it is the only one
-	Size int64
-	blob ocispec.Descriptor
+	Name  string // a relative path; empty if it is the only one
+	Title string // the same, also for the only one; empty if it has none
+	Size  int64
+	blob  ocispec.Descriptor
 }
 
 // files lists the files that a manifest names: those of its layers that have a title, or its only layer.
@@ -53,7 +54,7 @@ func files(mediaType string, text []byte) ([]File, error) {
 	var titled, untitled []File
 	var size int64
 	for _, layer := range manifest.Layers {
-		f := File{Name: layer.Annotations[ocispec.AnnotationTitle], Size: layer.Size, blob: layer}
+		f := File{Name: layer.Annotations[ocispec.AnnotationTitle], Title: layer.Annotations[ocispec.AnnotationTitle], Size: layer.Size, blob: layer}
 		switch {
 		case layer.MediaType == ocispec.MediaTypeEmptyJSON:
 			continue

@@ -23,6 +23,12 @@ func (g *Graph) pull(number map[v1alpha1.StepName]int) error {
 		for n, p := range s.StepWork.Pull {
 			k, known := number[p.From]
 			switch {
+			case p.Artifact != "": // htcd brings it
+				if other, taken := lies[place{path: p.Path}]; taken {
+					return fmt.Errorf("%s.pull[%d]: what comes from %q and from %q would lie at the same place, %s: let one of these steps give its file another name", where, n, other, p.Artifact, p.Path)
+				}
+				lies[place{path: p.Path}] = v1alpha1.StepName(p.Artifact)
+				continue
 			case !known:
 				return fmt.Errorf("%s.pull[%d]: %w", where, n, g.unknown(p.From))
 			case !before[k]:

@@ -39,7 +39,11 @@ func (b Bringer) addArtifact(ctx context.Context, r *Ready, job *v1alpha1.HTCJob
 			}
 			return download{from, in}, nil
 		}
-		r.files = append(r.files, file{path: path.Join(shared, in.Name, f.Name), mode: 0o644, size: f.Size, open: open})
+		name := f.Name
+		if in.Name == "" { // files of a pull keep their names
+			name = f.Title
+		}
+		r.files = append(r.files, file{path: path.Join(shared, in.Name, name), mode: 0o644, size: f.Size, open: open})
 	}
 	r.fetches = append(r.fetches, in.Name)
 	return nil

@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -35,7 +36,7 @@ func (r Rules) Check(job *v1alpha1.HTCJob) error {
 	}
 	for _, in := range job.Spec.Inputs {
 		if err := r.checkOne(job, in); err != nil {
-			return schedd.Refusal("spec.inputs: %s: %w", in.Name, err)
+			return schedd.Refusal("spec.inputs: %s: %w", cmp.Or(in.Name, in.Artifact), err)
 		}
 	}
 	return r.checkRegistries(job)

@@ -51,8 +51,9 @@ const maxFiles = 500_000
 type Ready struct {
 	ctx      context.Context // of Resolve
 	files    []file
-	procs    int  // directories of their own, 0 to procs-1
-	shared   bool // there is a directory for all
+	procs    int      // directories of their own, 0 to procs-1
+	shared   bool     // there is a directory for all
+	own      []string // further directories: see Together
 	bytes    int64
 	keepFree int64
 	fetches  []string // artifacts

@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"htc.cern.ch/htcd/internal/output"
@@ -52,13 +51,8 @@ func (r *Ready) Stage(dir string) (digest string, err error) {
 	if err := os.Mkdir(into, 0o700); err != nil {
 		return "", err
 	}
-	if r.shared {
-		if err := os.Mkdir(filepath.Join(into, shared), 0o700); err != nil {
-			return "", err
-		}
-	}
-	for proc := range r.procs {
-		if err := os.Mkdir(filepath.Join(into, strconv.Itoa(proc)), 0o700); err != nil {
+	for _, name := range r.dirs() {
+		if err := os.Mkdir(filepath.Join(into, name), 0o700); err != nil {
 			return "", err
 		}
 	}

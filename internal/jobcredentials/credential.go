@@ -4,7 +4,8 @@
 // # The question
 //
 // GET /credentials/UID/ATTEMPT?have=DIGEST with the header Authorization: Bearer TOKEN. The token is that of one run, derived from
-// the hash of its callbacks' token (Token), so that nothing further is recorded; it is good while the run is active.
+// the hash of its callbacks' token (Token), so that nothing further is recorded; it is good while the run is active. Each step of a
+// workflow's DAG has a token of its own, for GET /credentials/UID/ATTEMPT/STEP.
 //
 // # The answer
 //

@@ -35,6 +35,8 @@ var ErrUnknownRun = errors.New("no such run")
 type Runs interface {
 	// CredentialsOf returns a run, or ErrUnknownRun. Any other error asks the job to try again.
 	CredentialsOf(ctx context.Context, uid string, attempt int) (Run, error)
+	// CredentialsOfStep does the same for a step of a workflow's DAG.
+	CredentialsOfStep(ctx context.Context, uid string, attempt, step int) (Run, error)
 }
 
 const (
@@ -53,7 +55,7 @@ type Handler struct {
 	log     zerolog.Logger
 
 	mu    sync.Mutex
-	known map[string]known // by UID and attempt
+	known map[place]known
 	swept time.Time
 }
 
@@ -69,7 +71,7 @@ type known struct {
 func NewHandler(runs Runs, secrets Secrets, log zerolog.Logger) *Handler {
 	return &Handler{
 		runs: runs, secrets: secrets, places: places.New(maxConcurrent), now: time.Now,
-		log: log.With().Str("component", "credentials").Logger(), known: map[string]known{},
+		log: log.With().Str("component", "credentials").Logger(), known: map[place]known{},
 	}
 }
 
@@ -105,9 +107,8 @@ func (h *Handler) answer(request *http.Request) (string, *refusal) {
 	if request.Method != http.MethodGet {
 		return "", &refusal{http.StatusMethodNotAllowed, "credentials are asked for with GET"}
 	}
-	uid, number, found := strings.Cut(strings.TrimPrefix(request.URL.Path, Path), "/")
-	attempt, err := strconv.Atoi(number)
-	if !found || err != nil || attempt < 1 || len(uid) > 64 {
+	at, found := placeOf(strings.TrimPrefix(request.URL.Path, Path))
+	if !found {
 		return "", &refusal{http.StatusNotFound, ErrUnknownRun.Error()}
 	}
 	scheme, token, _ := strings.Cut(request.Header.Get("Authorization"), " ")
@@ -121,12 +122,12 @@ func (h *Handler) answer(request *http.Request) (string, *refusal) {
 	defer free()
 	ctx, cancel := context.WithTimeout(request.Context(), timeout)
 	defer cancel()
-	k, err := h.lookUp(ctx, uid, attempt)
+	k, err := h.lookUp(ctx, at)
 	switch {
 	case errors.Is(err, ErrUnknownRun):
 		return "", &refusal{http.StatusNotFound, ErrUnknownRun.Error()}
 	case err != nil:
-		h.log.Warn().Err(err).Str("uid", uid).Msg("a run cannot be looked up")
+		h.log.Warn().Err(err).Str("uid", at.uid).Msg("a run cannot be looked up")
 		return "", &refusal{http.StatusServiceUnavailable, "the run cannot be looked up, try again"}
 	case subtle.ConstantTimeCompare([]byte(k.token), []byte(token)) != 1:
 		return "", &refusal{http.StatusForbidden, "the token is not this run's"}
@@ -142,7 +143,7 @@ func (h *Handler) answer(request *http.Request) (string, *refusal) {
 		return "", &refusal{http.StatusServiceUnavailable, "the credentials cannot be read, try again"}
 	}
 	k.digest = digest(k.token, lines)
-	h.remember(uid, attempt, k)
+	h.remember(at, k)
 	if request.URL.Query().Get("have") == k.digest {
 		lines = ""
 	}
@@ -168,27 +169,27 @@ func (h *Handler) lines(ctx context.Context, run Run) (string, error) {
 }
 
 // lookUp returns what is known of a run, as it was up to 10 s ago.
-func (h *Handler) lookUp(ctx context.Context, uid string, attempt int) (known, error) {
+func (h *Handler) lookUp(ctx context.Context, at place) (known, error) {
 	h.mu.Lock()
-	k, ok := h.known[key(uid, attempt)]
+	k, ok := h.known[at]
 	h.mu.Unlock()
 	if ok && h.now().Sub(k.asked) < again {
 		return k, nil
 	}
-	run, err := h.runs.CredentialsOf(ctx, uid, attempt)
+	run, err := at.ask(ctx, h.runs)
 	if err != nil {
 		return known{}, err
 	}
 	if len(run.CallbackHash) == 0 { // lost with the ledger: anybody could derive the token of no hash
 		return known{}, ErrUnknownRun
 	}
-	k = known{run: run, token: Token(run.CallbackHash), asked: h.now()}
-	h.remember(uid, attempt, k)
+	k = known{run: run, token: at.token(run.CallbackHash), asked: h.now()}
+	h.remember(at, k)
 	return k, nil
 }
 
 // remember also forgets what is too old to be used.
-func (h *Handler) remember(uid string, attempt int, k known) {
+func (h *Handler) remember(at place, k known) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if now := h.now(); now.Sub(h.swept) >= again {
@@ -199,7 +200,5 @@ func (h *Handler) remember(uid string, attempt int, k known) {
 		}
 		h.swept = now
 	}
-	h.known[key(uid, attempt)] = k
+	h.known[at] = k
 }
-
-func key(uid string, attempt int) string { return uid + "/" + strconv.Itoa(attempt) }

@@ -23,6 +23,12 @@ type world struct {
 	secrets map[string]string // by name/key
 	err     error             // of the runs
 	asked   int
+	step    int // that was asked for
+}
+
+func (w *world) CredentialsOfStep(ctx context.Context, uid string, attempt, step int) (Run, error) {
+	w.step = step
+	return w.CredentialsOf(ctx, uid, attempt)
 }
 
 func (w *world) CredentialsOf(_ context.Context, uid string, attempt int) (Run, error) {
@@ -209,4 +215,28 @@ func BenchmarkAQuestionThatIsAnsweredUnchanged(b *testing.B) {
 	for b.Loop() {
 		ask(h, "GET", "/credentials/u/1?have="+strings.Fields(text)[2], token)
 	}
+}
+
+func TestEachStepOfAWorkflowAsksWithItsOwnToken(t *testing.T) {
+	w := newWorld()
+	h := NewHandler(w, w, zerolog.Nop())
+	hash := []byte("hash")
+	for _, c := range []struct {
+		path, token string
+		status      int
+	}{
+		{"/credentials/u/1/3", StepToken(hash, 3), http.StatusOK},
+		{"/credentials/u/1/3", StepToken(hash, 2), http.StatusForbidden},
+		{"/credentials/u/1/3", Token(hash), http.StatusForbidden},
+		{"/credentials/u/1", StepToken(hash, 3), http.StatusForbidden},
+		{"/credentials/u/1/-1", Token(hash), http.StatusNotFound},
+		{"/credentials/u/1/x", Token(hash), http.StatusNotFound},
+		{"/credentials/u/1/3/4", StepToken(hash, 3), http.StatusNotFound},
+	} {
+		status, _ := ask(h, "GET", c.path, c.token)
+		require.Equal(t, c.status, status, c.path)
+	}
+	require.Equal(t, 3, w.step)
+	require.Equal(t, "https://h/credentials/u/1/3", StepURL("https://h/cloudevents", "u", 1, 3))
+	require.Empty(t, StepURL("http://h/cloudevents", "u", 1, 3))
 }

@@ -19,5 +19,14 @@ func URL(callback, uid string, attempt int) string {
 	return u.String()
 }
 
+// StepURL is URL for a step of a workflow's DAG.
+func StepURL(callback, uid string, attempt, step int) string {
+	u := URL(callback, uid, attempt)
+	if u == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/%d", u, step)
+}
+
 // Served reports whether jobs get new credentials; otherwise they keep those that they were sent with.
 func Served(callback string) bool { return URL(callback, "uid", 1) != "" }

@@ -3,46 +3,13 @@ package kube
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
-	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/jobcredentials"
-	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
-	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/site"
 )
-
-// credentials reads those of an HTCJob as they are now. Errors of kind schedd.Refused are about the HTCJob; while a Secret is
-// missing it waits.
-func (c *Controller) credentials(ctx context.Context, job *v1alpha1.HTCJob) ([]schedd.Credential, error) {
-	var all []schedd.Credential
-	var without *jobsecrets.Unusable // a login for the registry of the image
-	for _, credential := range c.Site.CredentialsOf(job) {
-		content, err := credential.Read(ctx, c.JobSecrets, job.Namespace, c.Now())
-		e, unusable := errors.AsType[*jobsecrets.Unusable](err)
-		switch {
-		case unusable && credential.Kind == jobcredentials.Registry && e.Reason == jobcredentials.ReasonUnusable:
-			without = e // it may serve an artifact, or another one the image
-			continue
-		case unusable && e.Reason == jobsecrets.ReasonAccount:
-			return nil, schedd.Refusal("spec.credentials: %s", e.Message)
-		case unusable:
-			return nil, &inputs.Waiting{Reason: e.Reason, Message: fmt.Sprintf("credential %s: %s", credential.Name, e.Message)}
-		case err != nil:
-			return nil, fmt.Errorf("credential %s: %w", credential.Name, err)
-		}
-		all = append(all, site.Sent(credential, string(content)))
-	}
-	loggedIn := slices.ContainsFunc(all, func(c schedd.Credential) bool { return c.Registry })
-	if without != nil && !loggedIn && !inputs.HasArtifacts(job.Spec) {
-		return nil, &inputs.Waiting{Reason: without.Reason, Message: without.Message}
-	}
-	return all, nil
-}
 
 // CredentialsOf implements jobcredentials.Runs.
 func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int) (jobcredentials.Run, error) {

@@ -161,7 +161,8 @@ func explainPush(err error) blocker {
 }
 
 // registryCredentials returns those with which the artifacts of a run are pushed, as they are now.
-func (c *Controller) registryCredentials(ctx context.Context, run ledger.Run) ([][]byte, error) {
+func (c *Controller) registryCredentials(ctx context.Context, item outputpush.Item) ([][]byte, error) {
+	run := item.Run
 	job := c.get(run.Namespace + "/" + run.Name)
 	if job == nil || string(job.UID) != run.UID || job.DeletionTimestamp != nil {
 		return nil, outputpush.ErrGone

@@ -103,6 +103,9 @@ func (c *Controller) inputsError(err error) error {
 	return c.sender.StageError(err)
 }
 
+// InputJobs tells package inputs about HTCJobs.
+func (c *Controller) InputJobs() inputs.Jobs { return inputJobs{c} }
+
 // inputJobs tells package inputs about HTCJobs.
 type inputJobs struct{ *Controller }
 

@@ -73,7 +73,7 @@ func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.
 	if err != nil {
 		return p, schedd.Sandbox{}, err
 	}
-	credentials, err := c.credentials(ctx, job)
+	credentials, err := c.Site.ReadCredentials(ctx, c.JobSecrets, job, c.Now())
 	if err != nil {
 		return p, schedd.Sandbox{}, err
 	}

@@ -27,10 +27,10 @@ func freshCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation
 	}
 }
 
-// freshNews tells when credentials are about to end, cannot be read, or have been renewed.
-func freshNews(before, after v1alpha1.HTCJobStatus) []Event {
-	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionCredentialsFresh)
-	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionCredentialsFresh)
+// FreshNews tells when credentials are about to end, cannot be read, or have been renewed.
+func FreshNews(before, after []metav1.Condition) []Event {
+	was := meta.FindStatusCondition(before, v1alpha1.ConditionCredentialsFresh)
+	is := meta.FindStatusCondition(after, v1alpha1.ConditionCredentialsFresh)
 	switch {
 	case is == nil:
 	case is.Status == metav1.ConditionFalse && (was == nil || was.Status != is.Status || was.Reason != is.Reason):

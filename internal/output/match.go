@@ -5,18 +5,27 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"strings"
 )
 
 // errEnough ends a walk.
 var errEnough = errors.New("enough")
 
-// Matching lists the regular files of a proc that a declared path stands for, as paths in its directory: what a shell's pattern
-// matches, with everything in directories. It stops after that many.
-func (s Store) Matching(ctx context.Context, a Attempt, proc int, pattern string, most int) ([]string, error) {
+// Matching lists the regular files of a job or node that a declared path stands for, as paths in its directory: what a shell's pattern
+// matches, with everything in directories. An empty path stands for all but HTCondor's own. dir is the directory below that of the
+// attempt. It stops after that many.
+func (s Store) Matching(ctx context.Context, a Attempt, dir, pattern string, most int) ([]string, error) {
+	attempt, err := s.AttemptDir(a)
+	if err != nil {
+		return nil, err
+	}
+	if !filepath.IsLocal(dir) {
+		return nil, fs.ErrInvalid
+	}
 	var files []string
-	err := s.Files(ctx, a, []int{proc}, func(_ int, file string, _ int64) error {
-		if matches(pattern, file) {
+	err = walk(ctx, filepath.Join(attempt, dir), func(file string, _ int64) error {
+		if pattern == "" && !strings.HasPrefix(file, "_condor") || pattern != "" && matches(pattern, file) {
 			files = append(files, file)
 		}
 		if len(files) == most {
@@ -29,6 +38,9 @@ func (s Store) Matching(ctx context.Context, a Attempt, proc int, pattern string
 	}
 	return files, err
 }
+
+// Matches reports whether a file is one that a declared path stands for.
+func Matches(pattern, file string) bool { return matches(pattern, file) }
 
 // matches reports whether the pattern matches a file or a directory in which it is. Like a shell's, it matches no name that begins
 // with a dot; HTCondor's own files are nobody's output.

@@ -34,13 +34,13 @@ func TestADeclaredPathMatchesAsInAShell(t *testing.T) {
 		"line*":        {"line\nend.root"},
 		"d/e/f/g/h/i/": nil,
 	} {
-		files, err := s.Matching(t.Context(), a, 3, pattern, 100)
+		files, err := s.Matching(t.Context(), a, "3", pattern, 100)
 		require.NoError(t, err)
 		require.ElementsMatch(t, want, files, pattern)
 	}
-	files, err := s.Matching(t.Context(), a, 3, "*", 3)
+	files, err := s.Matching(t.Context(), a, "3", "*", 3)
 	require.NoError(t, err)
 	require.Len(t, files, 3)
-	_, err = s.Matching(t.Context(), a, 4, "*", 3)
+	_, err = s.Matching(t.Context(), a, "4", "*", 3)
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

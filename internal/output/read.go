@@ -162,25 +162,30 @@ func (s Store) Files(ctx context.Context, a Attempt, procs []int, fn func(proc i
 		if err != nil {
 			return err
 		}
-		err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-			if err = errors.Join(err, ctx.Err()); err != nil || !entry.Type().IsRegular() {
-				return err
-			}
-			info, err := entry.Info()
-			if err != nil {
-				return err
-			}
-			path, err := filepath.Rel(dir, name)
-			if err != nil {
-				return err
-			}
-			return fn(proc, path, info.Size())
-		})
+		err = walk(ctx, dir, func(path string, size int64) error { return fn(proc, path, size) })
 		if err != nil {
 			return fmt.Errorf("list proc %d: %w", proc, err)
 		}
 	}
 	return nil
+}
+
+// walk calls fn for every regular file below a directory.
+func walk(ctx context.Context, dir string, fn func(path string, size int64) error) error {
+	return filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+		if err = errors.Join(err, ctx.Err()); err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		path, err := filepath.Rel(dir, name)
+		if err != nil {
+			return err
+		}
+		return fn(path, info.Size())
+	})
 }
 
 // Tail returns the end of a file: limited to a number of lines (0: any) and of bytes, as printable UTF-8, without a

@@ -20,18 +20,22 @@ func Check(allowed artifact.Registries, kept bool, to []ledger.Destination, proc
 		if d.Artifact == "" {
 			continue
 		}
+		where := "spec.outputs: " + d.Path
+		if d.Path == "" { // all that a workflow's step has brought back
+			where = "push"
+		}
 		err := allowed.CheckTarget(of(d.Artifact, procs-1))
 		switch {
 		case !kept:
-			return schedd.Refusal("spec.outputs: %s: this htcd keeps no output of jobs, so there is nothing that it could push", d.Path)
+			return schedd.Refusal("%s: this htcd keeps no output of jobs, so there is nothing that it could push", where)
 		case d.URL != "":
-			return schedd.Refusal("spec.outputs: %s: it goes to a url or to an artifact, not to both", d.Path)
+			return schedd.Refusal("%s: it goes to a url or to an artifact, not to both", where)
 		case err != nil:
-			return schedd.Refusal("spec.outputs: %s: %w", d.Path, err)
+			return schedd.Refusal("%s: %w", where, err)
 		case procs > 1 && !strings.Contains(d.Artifact, procPlace):
-			return schedd.Refusal("spec.outputs: %s: artifact %q: expected {proc} in it: each of %d jobs would replace that of the others", d.Path, d.Artifact, procs)
+			return schedd.Refusal("%s: artifact %q: expected {proc} in it: each of %d jobs would replace that of the others", where, d.Artifact, procs)
 		case seen[d.Artifact]:
-			return schedd.Refusal("spec.outputs: %s: artifact %q: another output has the same", d.Path, d.Artifact)
+			return schedd.Refusal("%s: artifact %q: another output has the same", where, d.Artifact)
 		}
 		seen[d.Artifact] = true
 	}

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"sync"
 	"time"
-
-	"htc.cern.ch/htcd/internal/ledger"
 )
 
 // betweenLooks is how often it is looked whether credentials with which something could not be pushed have changed.
@@ -19,16 +17,22 @@ const betweenLooks = 30 * time.Second
 // concurrent use.
 type logins struct {
 	mu sync.Mutex
-	m  map[string][sha256.Size]byte
+	m  map[string]login
 }
 
-func (l *logins) use(key string, digest [sha256.Size]byte) {
+// login is a digest of the credentials with which an item was pushed, or tried to be.
+type login struct {
+	item   Item
+	digest [sha256.Size]byte
+}
+
+func (l *logins) use(key string, with login) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.m == nil {
-		l.m = map[string][sha256.Size]byte{}
+		l.m = map[string]login{}
 	}
-	l.m[key] = digest
+	l.m[key] = with
 }
 
 func (l *logins) forget(key string) {
@@ -37,15 +41,15 @@ func (l *logins) forget(key string) {
 	delete(l.m, key)
 }
 
-func (l *logins) all() map[string][sha256.Size]byte {
+func (l *logins) all() map[string]login {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Clone(l.m)
 }
 
-// credentials returns those of a run's HTCJob, and a digest of them, or of what is wrong with them.
-func (p *Pusher) credentials(ctx context.Context, run ledger.Run) (configs [][]byte, digest [sha256.Size]byte, err error) {
-	configs, err = p.Credentials(ctx, run)
+// credentials returns those for an item, and a digest of them, or of what is wrong with them.
+func (p *Pusher) credentials(ctx context.Context, item Item) (configs [][]byte, digest [sha256.Size]byte, err error) {
+	configs, err = p.Credentials(ctx, item)
 	hash := sha256.New()
 	for _, c := range configs {
 		fmt.Fprintf(hash, "%d:%s", len(c), c)
@@ -72,16 +76,11 @@ func (p *Pusher) lookOften(ctx context.Context) {
 // look ends the back-off of those whose credentials have changed.
 func (p *Pusher) look(ctx context.Context) {
 	for key, used := range p.logins.all() {
-		var run ledger.Run
-		err := p.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { run, err = newest(tx, key); return err })
-		if err != nil {
-			continue
-		}
-		_, now, err := p.credentials(ctx, run)
+		_, now, err := p.credentials(ctx, used.item)
 		if ctx.Err() != nil {
 			return
 		}
-		if now != used && !errors.Is(err, ErrGone) {
+		if now != used.digest && !errors.Is(err, ErrGone) {
 			p.Queue.Forget(key)
 			p.Queue.Add(key)
 		}

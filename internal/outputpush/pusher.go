@@ -3,7 +3,6 @@ package outputpush
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -35,18 +34,19 @@ type Observer interface {
 	NotPushed(run ledger.Run, why string)
 }
 
-// ErrGone is the error of Credentials for an HTCJob that has been deleted.
-var ErrGone = errors.New("the HTCJob has been deleted")
+// ErrGone is the error of Credentials for what has been deleted.
+var ErrGone = errors.New("it has been deleted")
 
 // Options are the parts of a Pusher.
 type Options struct {
+	Subject    Subject // nil: HTCJobs
 	Store      output.Store
 	Queue      fairqueue.Queue
 	Workers    int // artifacts that are pushed in parallel to each registry
 	Ledger     Ledger
 	Registries Registries
-	// Credentials returns the .dockerconfigjson of a run's HTCJob.
-	Credentials func(ctx context.Context, run ledger.Run) ([][]byte, error)
+	// Credentials returns the .dockerconfigjson of the HTCJob, or of the step, of an item.
+	Credentials func(ctx context.Context, item Item) ([][]byte, error)
 	Observer    Observer
 	Log         zerolog.Logger
 }
@@ -61,6 +61,9 @@ type Pusher struct {
 
 // New returns a Pusher; Run starts it.
 func New(o Options) *Pusher {
+	if o.Subject == nil {
+		o.Subject = HTCJobs{}
+	}
 	p := &Pusher{Options: o}
 	p.workers = &fairqueue.Pool[string]{Queue: o.Queue, Size: o.Workers, Backend: p.registryOf, Serve: fairqueue.Each(p.Push)}
 	return p
@@ -81,7 +84,7 @@ func (p *Pusher) Waiting() int { return p.workers.Waiting() }
 // Resume continues what an earlier htcd left undone.
 func (p *Pusher) Resume(ctx context.Context) error {
 	return p.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		runs, err := tx.UnpushedRuns()
+		runs, err := p.Subject.Unpushed(tx)
 		for _, run := range runs {
 			p.Queue.Add(run.Namespace + "/" + run.Name)
 		}
@@ -106,35 +109,20 @@ func (p *Pusher) Push(ctx context.Context, key string) {
 	}
 }
 
-// registryOf returns the registry of the next artifact of an HTCJob.
+// registryOf returns the registry of the next artifact of a key.
 func (p *Pusher) registryOf(ctx context.Context, key string) string {
-	_, w, err := p.next(ctx, key)
+	item, err := p.next(ctx, key)
 	if err != nil {
 		return "" // the step will say so
 	}
-	return artifact.Host(of(w.Artifact, w.Proc))
+	return artifact.Host(item.Reference)
 }
 
-// next returns the next row of an HTCJob in this pass; ledger.ErrNotFound if there is none.
-func (p *Pusher) next(ctx context.Context, key string) (run ledger.Run, w ledger.Written, err error) {
+// next returns the next item of a key in this pass; ledger.ErrNotFound if there is none.
+func (p *Pusher) next(ctx context.Context, key string) (item Item, err error) {
 	err = p.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		if run, err = newest(tx, key); err == nil {
-			w, err = tx.NextPush(run.UID, run.Attempt, p.passes.at(key))
-		}
+		item, err = p.Subject.Next(tx, key, p.passes.at(key))
 		return err
 	})
-	return run, w, err
-}
-
-// newest returns the newest run of an HTCJob.
-func newest(tx *ledger.Tx, key string) (ledger.Run, error) {
-	namespace, name, _ := strings.Cut(key, "/")
-	runs, err := tx.Runs(ledger.RunFilter{Namespace: namespace, Name: name})
-	if err == nil && len(runs) == 0 {
-		err = ledger.ErrNotFound
-	}
-	if err != nil {
-		return ledger.Run{}, err
-	}
-	return runs[len(runs)-1], nil
+	return item, err
 }

@@ -49,7 +49,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) credentials(context.Context, ledger.Run) ([][]byte, error) {
+func (w *world) credentials(context.Context, Item) ([][]byte, error) {
 	if w.gone {
 		return nil, ErrGone
 	}

@@ -9,19 +9,18 @@ import (
 
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/output"
 )
 
-// step pushes the next artifact of an HTCJob and reports whether the pass goes on.
+// step pushes the next artifact of a key and reports whether the pass goes on.
 func (p *Pusher) step(ctx context.Context, key string) (more bool, err error) {
-	run, w, err := p.next(ctx, key)
+	item, err := p.next(ctx, key)
 	if errors.Is(err, ledger.ErrNotFound) {
 		return false, p.passes.end(key)
 	}
 	if err != nil {
 		return false, err
 	}
-	done, err := p.push(ctx, key, run, w)
+	done, err := p.push(ctx, key, item)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
@@ -29,14 +28,13 @@ func (p *Pusher) step(ctx context.Context, key string) (more bool, err error) {
 		_ = p.passes.end(key)
 		return false, nil
 	}
-	reference := of(w.Artifact, w.Proc)
-	what := fmt.Sprintf("%s of job %d.%d to %s", w.Path, run.Cluster, w.Proc, reference)
+	what, w := item.What+" to "+item.Reference, item.Written
 	if e, is := errors.AsType[*artifact.Unusable](err); is && e.Reason == artifact.ReasonUnsuitable {
 		w.Push, w.Note = ledger.NotPushed, what+": "+e.Message
-		err = p.record(ctx, run, w)
+		err = p.record(ctx, item.Run, w)
 		if err == nil {
 			p.Log.Warn().Str("job", key).Msg("not pushed: " + w.Note)
-			p.Observer.NotPushed(run, w.Note)
+			p.Observer.NotPushed(item.Run, w.Note)
 		}
 		return err == nil, err
 	}
@@ -45,11 +43,11 @@ func (p *Pusher) step(ctx context.Context, key string) (more bool, err error) {
 		return true, nil
 	}
 	w.Push, w.Size, w.Digest = ledger.Pushed, done.Size, done.Digest
-	if err := p.record(ctx, run, w); err != nil {
+	if err := p.record(ctx, item.Run, w); err != nil {
 		return false, err
 	}
-	p.Log.Debug().Str("job", key).Int("proc", w.Proc).Str("artifact", reference).Msg("pushed")
-	p.Observer.Pushed(run, done.Size)
+	p.Log.Debug().Str("job", key).Str("artifact", item.Reference).Msg("pushed")
+	p.Observer.Pushed(item.Run, done.Size)
 	return true, nil
 }
 
@@ -58,40 +56,39 @@ func (p *Pusher) record(ctx context.Context, run ledger.Run, w ledger.Written) e
 }
 
 // push pushes one artifact.
-func (p *Pusher) push(ctx context.Context, key string, run ledger.Run, w ledger.Written) (artifact.Pushed, error) {
-	configs, digest, err := p.credentials(ctx, run)
+func (p *Pusher) push(ctx context.Context, key string, item Item) (artifact.Pushed, error) {
+	configs, digest, err := p.credentials(ctx, item)
 	if err != nil || len(configs) > 0 {
-		p.logins.use(key, digest)
+		p.logins.use(key, login{item, digest})
 	}
 	if err != nil {
 		return artifact.Pushed{}, err
 	}
-	at := output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: run.Attempt}
-	names, err := p.Store.Matching(ctx, at, w.Proc, w.Path, artifact.MaxFiles+1)
+	names, err := p.Store.Matching(ctx, item.At, item.Dir, item.Path, artifact.MaxFiles+1)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return artifact.Pushed{}, fmt.Errorf("list the files: %w", err)
 	}
 	var files []artifact.Upload
 	for _, name := range names {
-		files = append(files, artifact.Upload{Name: name, Open: func() (io.ReadCloser, error) { return p.Store.Open(at, w.Proc, name) }})
+		files = append(files, artifact.Upload{Name: name, Open: func() (io.ReadCloser, error) { return p.Store.OpenAt(item.At, item.Dir, name) }})
 	}
-	last := func() error { return p.stillNewest(ctx, key, run) }
-	done, err := p.Registries.Push(ctx, of(w.Artifact, w.Proc), files, last, configs...)
-	if errors.Is(err, fs.ErrNotExist) { // the HTCJob may have been deleted meanwhile
-		err = errors.Join(p.stillNewest(ctx, key, run), err)
+	last := func() error { return p.stillWanted(ctx, item) }
+	done, err := p.Registries.Push(ctx, item.Reference, files, last, configs...)
+	if errors.Is(err, fs.ErrNotExist) { // it may have been deleted meanwhile
+		err = errors.Join(p.stillWanted(ctx, item), err)
 	}
 	return done, err
 }
 
-// stillNewest returns ErrGone if a run is no longer the newest of an HTCJob that exists.
-func (p *Pusher) stillNewest(ctx context.Context, key string, run ledger.Run) error {
-	var now ledger.Run
-	err := p.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { now, err = newest(tx, key); return err })
-	if errors.Is(err, ledger.ErrNotFound) || err == nil && (now.UID != run.UID || now.Attempt != run.Attempt) {
+// stillWanted returns ErrGone if something newer has taken the place of an item's run, or what it is of no longer exists.
+func (p *Pusher) stillWanted(ctx context.Context, item Item) error {
+	var wanted bool
+	err := p.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { wanted, err = p.Subject.Wanted(tx, item.Run); return err })
+	if err == nil && !wanted {
 		return ErrGone
 	}
 	if err == nil {
-		_, err = p.Credentials(ctx, run)
+		_, err = p.Credentials(ctx, item)
 	}
 	return err
 }

@@ -27,6 +27,7 @@ type DAGStep struct {
 	RetryExitCodes []int  // codes after which a node is tried again; none: any failure. Retries are needed beside them
 	AlwaysSucceeds bool   // a failure counts as success: only the callback tells the script's return code
 	Pulls          []Pull
+	PullToken      string   // with which its nodes ask PullURL, and no other step's
 	Keeps          []string // further outputs, as Output.Path, which later DAGs need
 }
 

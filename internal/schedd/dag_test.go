@@ -144,7 +144,7 @@ func TestGraphsThatCannotBeSentAreRefused(t *testing.T) {
 		"pulls that are no path":     {func(g *DAG) { g.Steps[1].Pulls[0].Path = "/etc/passwd" }, "step generate: spec.outputs: found"},
 		"too many outputs":           {func(g *DAG) { g.Steps[0].Keeps = strings.Fields(strings.Repeat("a ", 1) + manyNames(20)) }, "step generate: expected at most 20 outputs"},
 		"a URL":                      {func(g *DAG) { g.Steps[0].Outputs[0].URL = "https://x/y" }, "a URL cannot be used"},
-		"inputs":                     {func(g *DAG) { g.Steps[0].Description.Inputs = []Input{{Name: "a"}} }, "inputs, credentials"},
+		"inputs of single jobs":      {func(g *DAG) { g.Steps[0].Description.Inputs = []Input{{Name: "a", OfProc: true}} }, "inputs of single jobs"},
 		"outputs in htcopts":         {func(g *DAG) { g.Steps[1].Options = "transfer_output_files = a" }, "step merge: transfer_output_files cannot be used in a workflow"},
 		"htcd's attributes":          {func(g *DAG) { g.Steps[1].Allow, g.Steps[1].Options = []string{"+HTCNode"}, "+HTCNode = 5" }, "htcd's own"},
 		"a code that is no failure":  {func(g *DAG) { g.Steps[0].RetryExitCodes = []int{0} }, "from 1 to 255, found 0"},

@@ -49,7 +49,7 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 	if err := s.checkStep(); err != nil {
 		return renderedStep{}, err
 	}
-	own := len(s.Outputs)
+	named := len(s.Outputs)
 	brought := slices.Clone(s.Outputs)
 	for _, path := range s.Keeps {
 		brought = appendNew(brought, Output{Path: path})
@@ -57,7 +57,7 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 	outputs := slices.Clone(brought) // and what is pulled, in the order of the wrapper
 	s.Outputs = slices.Clone(brought)
 	head := nodeHead{several: " "}
-	if own == 0 {
+	if named == 0 {
 		head.rest = "1"
 	}
 	if s.AlwaysSucceeds {
@@ -109,8 +109,15 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 		{Name: stepFile(k, ".sh"), Mode: 0o700, Content: d.wrapper(image, codes, &head)},
 		{Name: stepFile(k, "/") + fileScript, Mode: 0o600, Content: d.Source},
 	}
-	if len(d.Environment) > 0 {
-		files = append(files, File{Name: stepFile(k, "/") + fileEnvironment, Mode: 0o600, Content: environmentFile(d.Environment)})
+	own := d.inputs()
+	if s.PullToken != "" {
+		own = append(own, File{Name: filePullToken, Mode: 0o600, Content: s.PullToken + "\n"})
+	}
+	for _, f := range own {
+		if f.From == "" { // the sender is there once for all steps
+			f.Name = stepFile(k, "/") + f.Name
+			files = append(files, f)
+		}
 	}
 	s.Description = d
 	if text, said := value(options, "priority"); said {
@@ -134,6 +141,7 @@ func (d Description) nodeSubmit(k int, options []option, outputs []Output, hands
 	if d.Sender != "" {
 		names = append(names, "../../"+fileSender)
 	}
+	names = append(names, d.inputURLs()...)
 	brought := []option{{"transfer_output_files", dirOutputs}}
 	if handsOn {
 		brought[0].value += ", " + dirPulled
@@ -144,6 +152,7 @@ func (d Description) nodeSubmit(k int, options []option, outputs []Output, hands
 	return d.lines(vanilla{
 		head:   append([]option{{"executable", stepFile(k, ".sh")}}, nodeHeads...),
 		files:  strings.Join(append(names, nodeFiles), ", "),
+		beside: "../../" + stepFile(k, "/"),
 		kept:   []option{noMail},
 		asked:  options,
 		output: brought,
@@ -195,8 +204,8 @@ func refuseOutputLines(options []option) error {
 // checkStep refuses what nodes do not have yet.
 func (s DAGStep) checkStep() error {
 	switch {
-	case len(s.Inputs) > 0 || len(s.Credentials) > 0 || len(s.Items) > 0:
-		return refused("inputs, credentials and items of a single job cannot be used in a workflow")
+	case len(s.Items) > 0 || slices.ContainsFunc(s.Inputs, func(in Input) bool { return in.OfProc }):
+		return refused("items, and inputs of single jobs, cannot be used in a workflow")
 	case slices.ContainsFunc(s.Outputs, func(o Output) bool { return o.URL != "" }):
 		return refused("outputs: a URL cannot be used in a workflow")
 	case s.MaxJobs < 0:

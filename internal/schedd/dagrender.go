@@ -17,8 +17,10 @@ const (
 	fileStarter = "dagman.sh"
 	fileArchive = "nodes.tgz"
 	fileFlow    = "flow.dag"
-	dirNodes    = "n"
-	dirPulled   = ".htcd-pull"
+
+	filePullToken = ".pull-token" // #nosec G101 -- the name of a file
+	dirNodes      = "n"
+	dirPulled     = ".htcd-pull"
 )
 
 // Macros that each node has a value for in flow.dag, and the lines with them.

@@ -31,6 +31,12 @@ var (
 	takenFiles = []string{fileScript, fileToken, fileSender, fileJob, fileSubmit, "condor_exec.exe", "tmp", "var"}
 )
 
+// Taken reports whether a path in the script's directory begins with a name that htcd and HTCondor use.
+func Taken(name string) bool {
+	top, _, _ := strings.Cut(name, "/")
+	return slices.Contains(takenFiles, top) || strings.HasPrefix(top, "_condor") || strings.HasPrefix(top, ".")
+}
+
 // inputDirs lists what transfer_input_files needs for the inputs. The trailing slashes mean the contents.
 func (d Description) inputDirs() []string {
 	var dirs []string

@@ -115,10 +115,11 @@ func (d Description) writingPlugins() string {
 }
 
 // transferPlugins is the submit command's value: "https=.htcd-plugin-https; root=.htcd-plugin-root".
-func (d Description) transferPlugins() string {
+// They lie in a directory, whose name ends with a slash or is empty.
+func (d Description) transferPlugins(dir string) string {
 	var all []string
 	for _, scheme := range d.pluginSchemes() {
-		all = append(all, scheme+"="+filePlugin+scheme)
+		all = append(all, scheme+"="+dir+filePlugin+scheme)
 	}
 	return strings.Join(all, "; ")
 }

@@ -31,14 +31,19 @@ main() {
 renew_credentials() {
 	[ -n "$pull" ] || return 0
 	pull_token=
-	for file in token .own-*; do # one of them is there
-		[ -f "$file" ] || continue
-		{
-			IFS= read -r _ || :
-			# shellcheck disable=SC2034 # of credentials.sh
-			IFS= read -r pull_token || :
-		} <"$file"
-	done
+	if [ -f .pull-token ]; then
+		# shellcheck disable=SC2034 # of credentials.sh
+		IFS= read -r pull_token <.pull-token || :
+	else
+		for file in token .own-*; do # one of them is there
+			[ -f "$file" ] || continue
+			{
+				IFS= read -r _ || :
+				# shellcheck disable=SC2034 # of credentials.sh
+				IFS= read -r pull_token || :
+			} <"$file"
+		done
+	fi
 	sender=
 	if [ -f htcd-send ]; then
 		chmod 700 htcd-send

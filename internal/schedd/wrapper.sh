@@ -25,6 +25,10 @@ main() {
 		# shellcheck disable=SC2034 # of credentials.sh
 		IFS= read -r pull_token <&7 || :
 	done
+	if [ -n "$node" ] && [ -f .pull-token ]; then
+		IFS= read -r pull_token <.pull-token || :
+		rm -f .pull-token
+	fi
 	[ -z "$credentials" ] || place_credentials
 
 	# And so is the sender, which runs outside the container: what stands under its name when the script has

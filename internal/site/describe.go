@@ -97,6 +97,9 @@ func environment(spec v1alpha1.HTCJobSpec) map[string]string {
 func outputs(spec v1alpha1.HTCJobSpec) []schedd.Output {
 	var all []schedd.Output
 	for _, o := range spec.Outputs {
+		if o.Path == "" { // it stands for all that is brought back: see package workflow
+			continue
+		}
 		all = append(all, schedd.Output{Path: o.Path, URL: o.URL})
 	}
 	return all
@@ -111,6 +114,9 @@ func Tag(job *v1alpha1.HTCJob, attempt int) schedd.Tag {
 func sandboxInputs(spec v1alpha1.HTCJobSpec) []schedd.Input {
 	var list []schedd.Input
 	for _, in := range spec.Inputs {
+		if in.Name == "" { // it stands for files of an artifact, which keep their names
+			continue
+		}
 		list = append(list, schedd.Input{Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil, URL: in.URL})
 	}
 	return list

@@ -18,7 +18,7 @@ import (
 func (c *Controller) actOne(ctx context.Context, key string) {
 	err := c.act(ctx, key)
 	defer c.queue.Add(key)
-	if err == nil {
+	if err == nil || errors.Is(err, inputs.ErrStopped) { // another action follows the change
 		c.actions.Forget(key)
 		c.memory.change(key, func(r *remembered) { r.acting = nil })
 		return

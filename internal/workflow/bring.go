@@ -56,6 +56,9 @@ func (p plannedDAG) bring(run ledger.Run) error {
 			}
 			brought[dir] = true
 			to := filepath.Join(run.TempDir, schedd.InputsDir, dir)
+			if err := os.RemoveAll(to); err != nil { // of an earlier try
+				return err
+			}
 			if err := os.MkdirAll(to, 0o700); err != nil {
 				return err
 			}

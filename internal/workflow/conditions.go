@@ -22,9 +22,14 @@ func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStat
 	s.suspendedCondition(set, status)
 	s.heldCondition(set, status)
 	s.outputCondition(set, v)
+	s.pushedCondition(set, status, v)
 	blockedBy := func(kind string) bool { return v.blocker != nil && v.blocker.Condition == kind }
-	if meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionInputsReady) != nil && !blockedBy(v1alpha1.ConditionInputsReady) {
-		set(v1alpha1.ConditionInputsReady, metav1.ConditionTrue, "Read", "the table of itemsFrom has been read")
+	switch {
+	case blockedBy(v1alpha1.ConditionInputsReady):
+	case status.InputsDigest != "":
+		set(v1alpha1.ConditionInputsReady, metav1.ConditionTrue, "Read", "the inputs have been read; their digest is "+status.InputsDigest)
+	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionInputsReady) != nil:
+		set(v1alpha1.ConditionInputsReady, metav1.ConditionTrue, "Read", "the table of itemsFrom, and the credentials, have been read")
 	}
 	switch dag := s.newest(); {
 	case blockedBy(v1alpha1.ConditionCredentials), blockedBy(v1alpha1.ConditionInputsReady):
@@ -195,6 +200,7 @@ func happened(before, after v1alpha1.HTCWorkflowStatus, s Situation) []lifecycle
 	if again {
 		tell(false, "NextAttempt", fmt.Sprintf("attempt %d begins", after.Attempt))
 	}
+	events = append(events, lifecycle.FreshNews(before.Conditions, after.Conditions)...)
 	if before.Nodes.Failed == 0 && after.Nodes.Failed > 0 && !after.Phase.Terminal() && len(s.Failures) > 0 {
 		f := s.describeFailure(s.Failures[0])
 		tell(true, "NodeFailed", fmt.Sprintf("%d of %s failed so far; %s: %s", after.Nodes.Failed, lifecycle.Plural(int(after.Nodes.Total), "node"), f.Node, f.Message))

@@ -16,11 +16,13 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/fairqueue"
 	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/nodes"
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/outputpush"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -47,7 +49,12 @@ type Options struct {
 	Pools       pool.Known // nil: there are no HTCPools
 	Credentials backend.Credentials
 	ConfigMaps  inputs.ConfigMaps
-	Observer    Observer // for metrics
+	JobSecrets  inputs.Secrets // those that are marked for jobs
+	Jobs        inputs.Jobs    // HTCJobs whose output steps have as inputs
+	JobOutput   inputs.Store   // that of HTCJobs
+	Artifacts   inputs.Artifacts
+	Registries  outputpush.Registries // to which steps push
+	Observer    Observer              // for metrics
 	// SecretTouched is told of a namespace whose Secrets may no longer be needed.
 	SecretTouched func(namespace string)
 	Log           zerolog.Logger
@@ -92,40 +99,50 @@ type Events interface {
 type Observer interface {
 	// Repaired: something unnoticed or interrupted was put right.
 	Repaired(crosscheck.Repair)
+	// Pushed: an artifact has been pushed.
+	Pushed(bytes int64)
+	// PushFailed: the artifacts of a workflow cannot be pushed now, which will be tried again.
+	PushFailed(reason string)
 }
 
 // Controller turns HTCWorkflows into DAGs and keeps their status up to date.
 type Controller struct {
 	Options
-	cache    cache.MutationCache // the informer's, plus our own writes it has not seen yet
-	queue    fairqueue.Queue
-	actions  fairqueue.Queue
-	fetches  fairqueue.Queue
-	measures fairqueue.Queue // keys of workflows whose results are to be summed up, and whose rules are to be looked at
-	checks   fairqueue.Queue // keys of workflows whose DAGs HTCondor is to be asked about soon
-	actors   *fairqueue.Pool[schedd.Endpoint]
-	fetchers *fairqueue.Pool[schedd.Endpoint]
-	checkers *fairqueue.Pool[schedd.Endpoint]
-	syncing  keymutex.KeyMutex // held while one worker reads the ledger and writes the status of a workflow
-	memory   memory
-	pools    pool.Chooser
-	chooser  *backend.Chooser
-	several  *backend.Several
-	limits   backend.Limits
-	tries    recovery.Tries
-	absences recovery.Absences
-	sender   *sending.Sender
-	dags     *crosscheck.Checker // of DAGMan's own jobs
-	nodes    *nodes.Checker
-	orphans  *orphans.Guard
-	volume   func() (free, size output.Room, err error) // of Output
+	cache     cache.MutationCache // the informer's, plus our own writes it has not seen yet
+	queue     fairqueue.Queue
+	actions   fairqueue.Queue
+	fetches   fairqueue.Queue
+	measures  fairqueue.Queue // keys of workflows whose results are to be summed up, and whose rules are to be looked at
+	checks    fairqueue.Queue // keys of workflows whose DAGs HTCondor is to be asked about soon
+	actors    *fairqueue.Pool[schedd.Endpoint]
+	fetchers  *fairqueue.Pool[schedd.Endpoint]
+	checkers  *fairqueue.Pool[schedd.Endpoint]
+	syncing   keymutex.KeyMutex // held while one worker reads the ledger and writes the status of a workflow
+	memory    memory
+	pools     pool.Chooser
+	chooser   *backend.Chooser
+	several   *backend.Several
+	limits    backend.Limits
+	tries     recovery.Tries
+	absences  recovery.Absences
+	sender    *sending.Sender
+	dags      *crosscheck.Checker // of DAGMan's own jobs
+	nodes     *nodes.Checker
+	orphans   *orphans.Guard
+	pusher    *outputpush.Pusher
+	stagings  inputs.Stagings
+	freshness *jobcredentials.Watch
+	volume    func() (free, size output.Room, err error) // of Output
 }
 
 // Back-off after failures, per workflow.
 const (
 	firstRetry = time.Second
 	lastRetry  = time.Minute
+	lastPush   = 5 * time.Minute
 )
+
+const pushers = 2 // artifacts that are pushed in parallel to each registry
 
 // New returns a controller; Run starts it.
 func New(o Options) (*Controller, error) {
@@ -154,6 +171,11 @@ func New(o Options) (*Controller, error) {
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.orphans = &orphans.Guard{Kind: ledger.Workflows, Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.volume = o.Output.Volume
+	c.pusher = outputpush.New(outputpush.Options{
+		Subject: dags{}, Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastPush)), Workers: pushers,
+		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
+	})
+	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.queue.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.sender = &sending.Sender{
 		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Answering: o.Answering, Owners: owners,
 		Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
@@ -173,7 +195,13 @@ func (c *Controller) events() cache.ResourceEventHandler {
 			c.queue.Add(key)
 		}
 	}
-	return cache.ResourceEventHandlerFuncs{AddFunc: enqueue, UpdateFunc: func(_, now any) { enqueue(now) }, DeleteFunc: func(object any) {
+	changed := func(before, now any) {
+		if was, is := before.(*v1alpha1.HTCWorkflow), now.(*v1alpha1.HTCWorkflow); was.Generation != is.Generation || is.DeletionTimestamp != nil {
+			c.stagings.Stop(is.Namespace + "/" + is.Name)
+		}
+		enqueue(now)
+	}
+	return cache.ResourceEventHandlerFuncs{AddFunc: enqueue, UpdateFunc: changed, DeleteFunc: func(object any) {
 		w, was := orphans.Deleted(object, v1alpha1.Finalizer)
 		if was {
 			c.orphans.Deletions.Note(w.GetNamespace()+"/"+w.GetName(), string(w.GetUID()))
@@ -194,6 +222,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	if err := c.resume(ctx); err != nil {
 		return err
 	}
+	if err := c.pusher.Resume(ctx); err != nil {
+		return err
+	}
 	work := context.WithoutCancel(ctx)
 	var group errgroup.Group
 	for range c.Workers {
@@ -203,7 +234,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	for _, workers := range []*fairqueue.Pool[schedd.Endpoint]{c.actors, c.fetchers, c.checkers} {
 		group.Go(func() error { workers.Run(work); return nil })
 	}
+	group.Go(func() error { c.freshness.Run(ctx); return nil })
+	group.Go(func() error { c.pusher.Run(ctx); return nil })
 	<-ctx.Done()
+	c.stagings.Close()
 	for _, queue := range []fairqueue.Queue{c.queue, c.actions, c.fetches, c.checks, c.measures} {
 		queue.ShutDown()
 	}

@@ -25,6 +25,8 @@ type plannedDAG struct {
 	digest    string   // of the table that the items are from
 	sequences []int    // those that go on
 	atWork    int      // how many of them at a time; 0: all
+	brought   []bringing
+	inputsOf  map[int][]string // directories of the inputs of each step
 }
 
 // planDAG says what the DAG of a level consists of. Its errors of kind schedd.Refused are about the spec.
@@ -56,7 +58,7 @@ func (c *Controller) planDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 			p.steps = append(p.steps, step)
 		}
 	}
-	return p, nil
+	return p, p.list(w)
 }
 
 // readItems sets the variables of the sequences and returns how many sequences there are. A table is read once in an attempt.
@@ -100,7 +102,9 @@ func (c *Controller) readItems(ctx context.Context, w *v1alpha1.HTCWorkflow, s S
 }
 
 // own reports whether a variable is one that htcd sets in each node.
-func own(name string) bool { return name == "jobid" || name == "outpath" }
+func own(name string) bool {
+	return slices.Contains([]string{"jobid", "outpath", "registry", "pull_tag", "push_tag"}, name)
+}
 
 func checkVariable(name, value string) error {
 	if own(name) {
@@ -142,9 +146,10 @@ func (c *Controller) outcome(ctx context.Context, s Situation, total int) (graph
 	return o, nil
 }
 
-// describe says the DAG in HTCondor's terms. Its errors are of kind schedd.Refused.
-func (c *Controller) describe(w *v1alpha1.HTCWorkflow, by pool.Pool, ordinal int, p plannedDAG) (schedd.DAG, error) {
-	d := schedd.DAG{Tag: tag(w, ordinal), BatchName: w.Name}
+// describe says the DAG in HTCondor's terms. Its errors of kind schedd.Refused are about the spec; while a credential is missing the error is an
+// *inputs.Waiting.
+func (c *Controller) describe(ctx context.Context, w *v1alpha1.HTCWorkflow, by pool.Pool, run ledger.Run, p plannedDAG) (schedd.DAG, error) {
+	d := schedd.DAG{Tag: tag(w, run.Attempt), BatchName: w.Name}
 	d.Tag.SpecHash, d.Tag.Pool = w.SpecHash(), by.Name
 	if t := w.Spec.Throttle; t != nil {
 		d.MaxIdle = valueOf(t.MaxIdle)
@@ -154,7 +159,7 @@ func (c *Controller) describe(w *v1alpha1.HTCWorkflow, by pool.Pool, ordinal int
 		number[i] = k
 	}
 	for _, i := range p.steps {
-		step, err := c.describeStep(w, by, ordinal, p.graph, i, number)
+		step, err := c.describeStep(ctx, w, by, run, p.graph, i, number)
 		if err != nil {
 			return d, err
 		}
@@ -163,7 +168,7 @@ func (c *Controller) describe(w *v1alpha1.HTCWorkflow, by pool.Pool, ordinal int
 	d.MaxJobs = maxJobs(w, p.graph, p.steps, p.atWork)
 	for _, n := range p.nodes {
 		d.Nodes = append(d.Nodes, schedd.DAGNode{
-			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Variables: p.variables(n), Pulls: p.pulls(n), Inputs: p.inputs(n),
+			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Variables: p.variables(n), Pulls: p.pulls(n), Inputs: append(p.inputs(n), p.given(n)...),
 		})
 	}
 	return d, nil
@@ -176,9 +181,9 @@ func valueOf(n *int32) int {
 	return int(*n)
 }
 
-func (c *Controller) describeStep(w *v1alpha1.HTCWorkflow, by pool.Pool, ordinal int, g *graph.Graph, i int, number map[int]int) (schedd.DAGStep, error) {
-	step := g.Steps[i]
-	d, err := c.Site.Describe(stepJob(w, step.StepWork), by, ordinal, nil)
+func (c *Controller) describeStep(ctx context.Context, w *v1alpha1.HTCWorkflow, by pool.Pool, run ledger.Run, g *graph.Graph, i int, number map[int]int) (schedd.DAGStep, error) {
+	step, job := g.Steps[i], stepJob(w, g, i)
+	d, err := c.Site.Describe(job, by, run.Attempt, nil)
 	if err != nil {
 		return schedd.DAGStep{}, schedd.Refusal("step %s: %w", step.Name, err)
 	}
@@ -190,6 +195,12 @@ func (c *Controller) describeStep(w *v1alpha1.HTCWorkflow, by pool.Pool, ordinal
 		if !pull.Earlier {
 			s.Pulls = append(s.Pulls, schedd.Pull{From: number[pull.From], Path: pull.Path, Several: pull.Several})
 		}
+	}
+	if err := c.addCredentials(ctx, job, run, i, &s); err != nil {
+		if schedd.KindOf(err) == schedd.Refused {
+			err = schedd.Refusal("step %s: %w", step.Name, err)
+		}
+		return s, err
 	}
 	return s, nil
 }
@@ -206,13 +217,16 @@ func pulledLater(g *graph.Graph, i int) (paths []string) {
 	return paths
 }
 
-// stepJob returns a step as the HTCJob that it would be on its own.
-func stepJob(w *v1alpha1.HTCWorkflow, step v1alpha1.StepWork) *v1alpha1.HTCJob {
+// stepJob returns a step as the HTCJob that it would be on its own. What it pushes and pulls by registries is an output and inputs without
+// a path.
+func stepJob(w *v1alpha1.HTCWorkflow, g *graph.Graph, i int) *v1alpha1.HTCJob {
+	step := g.Steps[i].StepWork
 	job, work := asJob(w), step.Job
 	job.Spec.Script = v1alpha1.Script{Program: work.Script}
 	job.Spec.HTCOpts, job.Spec.Resources, job.Spec.AccountingGroup, job.Spec.Requirements = work.HTCOpts, work.Resources, work.AccountingGroup, work.Requirements
 	job.Spec.SuccessExitCodes, job.Spec.MemoryRetry = work.SuccessExitCodes, work.MemoryRetry
 	job.Spec.HeldDeadlineSeconds, job.Spec.IdleDeadlineSeconds = work.HeldDeadlineSeconds, work.IdleDeadlineSeconds
+	job.Spec.Inputs, job.Spec.Credentials = work.Inputs, work.Credentials
 	job.Spec.Retries, job.Spec.Priority = step.Retries, step.Priority
 	for name, value := range work.Environment {
 		if job.Spec.Environment == nil {
@@ -220,8 +234,27 @@ func stepJob(w *v1alpha1.HTCWorkflow, step v1alpha1.StepWork) *v1alpha1.HTCJob {
 		}
 		job.Spec.Environment[name] = v1alpha1.EnvironmentValue(value)
 	}
+	for name, value := range registryVariables(g, i) {
+		if job.Spec.Environment == nil {
+			job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{}
+		}
+		job.Spec.Environment[name] = v1alpha1.EnvironmentValue(value)
+	}
 	for _, o := range work.Outputs {
 		job.Spec.Outputs = append(job.Spec.Outputs, v1alpha1.Output{Path: o.Path})
+	}
+	one := g.JobID(graph.Node{Step: i})
+	if g.Steps[i].All {
+		one = g.JobID(graph.Node{Step: i, Sequence: graph.AllSequences})
+	}
+	if step.Push != nil {
+		job.Spec.Outputs = append(job.Spec.Outputs, v1alpha1.Output{Artifact: reference(step.Push.Artifact, one, tagOf(step))})
+	}
+	job.Spec.Inputs = slices.Clip(job.Spec.Inputs)
+	for _, pull := range step.Pull {
+		if pull.Artifact != "" {
+			job.Spec.Inputs = append(job.Spec.Inputs, v1alpha1.Input{Artifact: reference(pull.Artifact, one, pull.Tag)})
+		}
 	}
 	return job
 }
@@ -242,7 +275,11 @@ func (p plannedDAG) variables(n graph.Node) string {
 	if n.Sequence != graph.AllSequences && len(p.items) > 0 {
 		item = p.items[n.Sequence]
 	}
-	return item + "jobid=" + p.graph.JobID(n) + "\n"
+	lines := item + "jobid=" + p.graph.JobID(n) + "\n"
+	if step := p.graph.Steps[n.Step]; step.Push != nil && step.Indexed {
+		lines += fmt.Sprintf("push_tag=%s-%d\n", tagOf(step.StepWork), n.Index)
+	}
+	return lines
 }
 
 // pulls returns the nodes of the same DAG that a node pulls from, for each of its pulls that is not from an earlier one.

@@ -143,7 +143,11 @@ func (c *Controller) recordFetched(ctx context.Context, run ledger.Run, as ledge
 			return err
 		}
 		job.Fetched = as
-		return tx.UpdateProc(job)
+		whyNot := ""
+		if as == ledger.GivenUp {
+			whyNot = "the output of a node could not be fetched"
+		}
+		return errors.Join(tx.UpdateProc(job), tx.ExpectNodePushes(run.UID, run.Attempt, whyNot))
 	})
 	if errors.Is(err, ledger.ErrNotFound) {
 		return nil // deleted meanwhile
@@ -151,6 +155,7 @@ func (c *Controller) recordFetched(ctx context.Context, run ledger.Run, as ledge
 	if err != nil {
 		return fmt.Errorf("record that the output of DAG %d is here: %w", run.Attempt, err)
 	}
+	c.pusher.Queue.Add(keyOf(run))
 	return c.release(ctx, run)
 }
 

@@ -38,6 +38,9 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 			if err := gatherFailures(tx, &s, run); err != nil {
 				return err
 			}
+			if err := gatherPushes(tx, &s, run); err != nil {
+				return err
+			}
 			s.Unfetched = s.Unfetched || c.owesOutput(d)
 		}
 		if len(own) > 0 && len(w.Spec.Rules) > 0 {

@@ -27,6 +27,7 @@ type memory struct {
 type remembered struct {
 	acting   *blocker    // of the next action
 	fetching *blocker    // of output
+	pushing  *blocker    // of artifacts
 	took     output.Room // by a fetch that was broken off for lack of space
 	wrote    time.Time   // when the status was last written
 	part     time.Time   // when output of a DAG that goes on was last fetched

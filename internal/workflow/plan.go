@@ -188,7 +188,7 @@ func (s Situation) ttl() *int32 {
 	return pool.Keep(s.Workflow.Spec.TTLSecondsAfterFinished, s.Keep, s.phase())
 }
 
-// patienceForOutput is how long a workflow is kept beyond its expiry while its output has not been fetched.
+// patienceForOutput is how long a workflow is kept beyond its expiry while its output has not been fetched, or pushed.
 const patienceForOutput = time.Hour
 
 // expiry returns when an ended workflow should be deleted; the zero time means never.
@@ -205,7 +205,7 @@ func (s Situation) expiry() time.Time {
 		return time.Time{}
 	}
 	at := lifecycle.After(ended, int64(*ttl))
-	if s.Unfetched {
+	if s.Unfetched || s.Pushes.Unpushed > 0 {
 		at = at.Add(patienceForOutput)
 	}
 	return at

@@ -63,6 +63,8 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	if w.Spec.Suspend || s.changed() {
 		return c.withdraw(ctx, run)
 	}
+	token, hash := notify.NewToken()
+	run.TokenHash = hash
 	p, err := c.prepare(ctx, w, s, s.level(*s.newest()), run, &run)
 	if err != nil {
 		return c.refuse(ctx, w, run, err)
@@ -74,9 +76,10 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	if err := c.limits.Ask(id, c.Now()); err != nil {
 		return err
 	}
+	if err := c.stageInputs(ctx, w, p.plannedDAG, &run); err != nil {
+		return c.refuse(ctx, w, run, err)
+	}
 	again := p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
-	token, hash := notify.NewToken()
-	again.TokenHash = hash
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.UpdateIntent(again), p.pool.Record(tx)) })
 	if err != nil {
 		return fmt.Errorf("record intent: %w", err)

@@ -22,6 +22,7 @@ type Situation struct {
 	Orphans   bool               // the ledger has runs of an older object of this name
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Unfetched bool               // some output has not been fetched yet
+	Pushes    ledger.PushCounts  // of all DAGs
 	Now       time.Time
 }
 

@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/graph"
+	"htc.cern.ch/htcd/internal/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
@@ -21,7 +22,9 @@ import (
 type view struct {
 	decision  Decision
 	blocker   *lifecycle.Blocker // why the workflow makes no progress; nil if nothing blocks it
+	fresh     *jobcredentials.Freshness
 	unfetched *lifecycle.Blocker // why output is not fetched
+	unpushed  *lifecycle.Blocker // why artifacts are not pushed
 	backend   backend.Reachability
 	now       time.Time
 }
@@ -146,6 +149,7 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	s.describeMetrics(&status)
 	s.describeSequences(&status)
 	s.conditions(set, &status, v)
+	freshCondition(set, &status, v.fresh)
 	status.Reason = reasonOf(status)
 	return status
 }
@@ -189,6 +193,7 @@ func (s Situation) describeDAGs(status *v1alpha1.HTCWorkflowStatus) {
 		status.ObservedGeneration = min(max(run.Generation, s.Workflow.Status.ObservedGeneration), s.Workflow.Generation-1)
 	}
 	for _, d := range s.DAGs {
+		status.InputsDigest = cmp.Or(d.Run.InputsDigest, status.InputsDigest)
 		if d.Run.Cluster > 0 {
 			status.JobID = append(status.JobID, fmt.Sprintf("%d.0", d.Run.Cluster))
 		}

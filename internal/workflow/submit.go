@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
@@ -29,6 +30,8 @@ type prepared struct {
 // Whatever interrupts it, the intent stays and recover takes over; only a refusal of the description is final.
 func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, d Decision) error {
 	run := c.newRun(w, s, d)
+	token, hash := notify.NewToken()
+	run.TokenHash = hash
 	p, err := c.prepare(ctx, w, s, d.Level, run, nil)
 	if err == nil && d.Again { // an attempt that has begun goes on under a lower limit
 		err = c.fits(p)
@@ -53,8 +56,10 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 		return err
 	}
 	run = p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
-	token, hash := notify.NewToken()
-	run.TokenHash, run.ItemsDigest = hash, p.digest
+	run.ItemsDigest = p.digest
+	if err := c.stageInputs(ctx, w, p.plannedDAG, &run); err != nil {
+		return errors.Join(c.refuse(ctx, w, run, err), os.RemoveAll(run.TempDir))
+	}
 	begun, err := c.begin(ctx, w, run, p)
 	if err != nil || !begun {
 		return err
@@ -94,7 +99,7 @@ func (c *Controller) prepare(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	if p.plannedDAG, err = c.planDAG(ctx, w, s, level, recorded); err != nil {
 		return p, err
 	}
-	dag, err := c.describe(w, p.pool, run.Attempt, p.plannedDAG)
+	dag, err := c.describe(ctx, w, p.pool, run, p.plannedDAG)
 	if err != nil {
 		return p, err
 	}
@@ -122,7 +127,7 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		if err := tx.InsertNodes(run, steps, places); err != nil {
 			return err
 		}
-		return errors.Join(p.pool.Record(tx), tx.SetItems(run.UID, run.Attempt, packed))
+		return errors.Join(p.pool.Record(tx), tx.SetItems(run.UID, run.Attempt, packed), tx.SetDestinations(run.UID, run.Attempt, p.destinations()))
 	})
 	if errors.Is(err, ledger.ErrExists) {
 		return false, nil
@@ -156,8 +161,7 @@ func (c *Controller) fresh(ctx context.Context, w *v1alpha1.HTCWorkflow) (bool, 
 
 // send runs condor_submit for a DAG whose intent is in the ledger.
 func (c *Controller) send(ctx context.Context, id schedd.Identity, w *v1alpha1.HTCWorkflow, run ledger.Run, p prepared, token string) error {
-	nothing := func(string) bool { return false }
-	if err := c.sender.Stage(run, p.sandbox, nothing, token); err != nil {
+	if err := c.sender.Stage(run, p.sandbox, inputs.Owns, token); err != nil {
 		return err
 	}
 	if err := p.bring(run); err != nil {
@@ -213,10 +217,13 @@ func (c *Controller) recordCluster(ctx context.Context, w *v1alpha1.HTCWorkflow,
 
 // refuse records that the description is wrong. It is not tried again until the spec changes.
 func (c *Controller) refuse(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, why error) error {
-	if schedd.KindOf(why) != schedd.Refused {
+	reason := "Refused"
+	if _, is := errors.AsType[*inputs.Failed](why); is {
+		reason = lifecycle.ReasonInputFailed
+	} else if schedd.KindOf(why) != schedd.Refused {
 		return why
 	}
-	run.State, run.Reason, run.Message, run.Ended, run.Confirmed = ledger.Refused, "Refused", why.Error(), c.Now(), true
+	run.State, run.Reason, run.Message, run.Ended, run.Confirmed = ledger.Refused, reason, why.Error(), c.Now(), true
 	run.PoolSpec = "" // nothing is sent by it
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.RefuseRun(run) }); err != nil {
 		return fmt.Errorf("record refusal: %w", err)

@@ -80,11 +80,17 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 		}
 	}
 	v := view{decision: d, backend: c.Answering.State(c.backendOf(ctx, key)), now: c.Now()}
+	if fresh, known := c.freshness.Of(key); known {
+		v.fresh = &fresh
+	}
 	if inTheWay != nil {
 		v.blocker = &inTheWay.Blocker
 	}
 	if known.fetching != nil {
 		v.unfetched = &known.fetching.Blocker
+	}
+	if known.pushing != nil {
+		v.unpushed = &known.pushing.Blocker
 	}
 	written, err := c.report(ctx, s, v)
 	if err != nil {

@@ -239,6 +239,8 @@ func (w *world) delete(name string) {
 func (w *world) Normal(*v1alpha1.HTCWorkflow, string, string)  {}
 func (w *world) Warning(*v1alpha1.HTCWorkflow, string, string) {}
 func (w *world) Repaired(crosscheck.Repair)                    {}
+func (w *world) Pushed(int64)                                  {}
+func (w *world) PushFailed(string)                             {}
 
 func (w *world) Identity(ctx context.Context, t backend.Target) (schedd.Identity, error) {
 	return w.Common(ctx, t.Endpoint)

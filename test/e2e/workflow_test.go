@@ -24,7 +24,13 @@ type flow struct {
 // newFlow applies a workflow whose spec is given in YAML.
 func newFlow(t *testing.T, name, spec string) *flow {
 	t.Helper()
-	b := trial.New(t)
+	return flowIn(trial.New(t), name, spec)
+}
+
+// flowIn is newFlow in a namespace that is there.
+func flowIn(b *trial.Bench, name, spec string) *flow {
+	t := b.T
+	t.Helper()
 	client, err := v1alpha1.NewClient(trial.Config(t))
 	require.NoError(t, err)
 	f := &flow{Bench: b, client: client, name: name}

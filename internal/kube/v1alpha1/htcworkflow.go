@@ -23,7 +23,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.reason`,description="Why it does not get on, or has failed."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="!(oldSelf.?status.?phase.orValue('Pending') in ['Submitting', 'Idle', 'Running', 'Held']) || self.spec.steps == oldSelf.spec.steps && self.spec.steps.map(s, s.name) == oldSelf.spec.steps.map(s, s.name) && [self.spec.?sequences] == [oldSelf.spec.?sequences] && [self.spec.?finally] == [oldSelf.spec.?finally] && [self.spec.?failurePolicy] == [oldSelf.spec.?failurePolicy] && [self.spec.?alwaysSucceed] == [oldSelf.spec.?alwaysSucceed] && [self.spec.?throttle] == [oldSelf.spec.?throttle] && [self.spec.?rules] == [oldSelf.spec.?rules] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished and activeDeadlineSeconds may change at any time"
+// +kubebuilder:validation:XValidation:rule="!(oldSelf.?status.?phase.orValue('Pending') in ['Submitting', 'Idle', 'Running', 'Held']) || self.spec.steps == oldSelf.spec.steps && self.spec.steps.map(s, s.name) == oldSelf.spec.steps.map(s, s.name) && [self.spec.?sequences] == [oldSelf.spec.?sequences] && [self.spec.?finally] == [oldSelf.spec.?finally] && [self.spec.?failurePolicy] == [oldSelf.spec.?failurePolicy] && [self.spec.?alwaysSucceed] == [oldSelf.spec.?alwaysSucceed] && [self.spec.?throttle] == [oldSelf.spec.?throttle] && [self.spec.?rules] == [oldSelf.spec.?rules] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds and keepArtifacts may change at any time"
 type HTCWorkflow struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -108,6 +108,11 @@ type HTCWorkflowSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 
+	// KeepArtifacts, when true, keeps the artifacts in registries that htcd's administrator has called ephemeral: otherwise those
+	// that the steps have pushed there are removed when the HTCWorkflow is deleted. What is in other registries always stays.
+	// +optional
+	KeepArtifacts bool `json:"keepArtifacts,omitempty"`
+
 	// ActiveDeadlineSeconds is how long an attempt may take from its submission
 	// to its end. Its jobs are then removed, and it has failed.
 	// +optional
@@ -166,7 +171,7 @@ type Sequences struct {
 
 // SequenceItem is the variables of one sequence.
 //
-// +kubebuilder:validation:XValidation:rule="!('jobid' in self) && !('outpath' in self)",message="jobid and outpath are set by htcd: choose another name"
+// +kubebuilder:validation:XValidation:rule="!['jobid', 'outpath', 'registry', 'pull_tag', 'push_tag'].exists(k, k in self)",message="jobid, outpath, registry, pull_tag and push_tag are set by htcd: choose another name"
 type SequenceItem Item
 
 // FailurePolicy says what the failure of a step ends.

@@ -47,6 +47,10 @@ type StepWork struct {
 	// +kubebuilder:validation:MaxItems=20
 	Pull []Pull `json:"pull,omitempty"`
 
+	// Push publishes what each job that has succeeded brought back, as an OCI artifact, once htcd has it.
+	// +optional
+	Push *Push `json:"push,omitempty"`
+
 	// Retries is how often HTCondor runs a job again that failed by its return code.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -89,15 +93,48 @@ type ForEach struct {
 	Count int32 `json:"count"`
 }
 
-// Pull is a file or a directory of a step before. Where that step has one job, for this one's sequence, it lies at the same
+// Push says where a step's files are published: what a job brought back, without its standard output and error, becomes the artifact
+// ARTIFACT/JOBID:TAG; JOBID is the name of its sequence, or "all".
+type Push struct {
+	// Artifact is a registry that htcd's administrator allows, and perhaps a path there, such as registry.example.org/group/scan.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]*)*$`
+	Artifact string `json:"artifact"`
+
+	// Tag is that of the artifacts, when absent the name of the step. With forEach, -NUMBER is added.
+	// +optional
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`
+	Tag string `json:"tag,omitempty"`
+}
+
+// Pull is a file or a directory of a step before, or of an artifact. Where that step has one job, for this one's sequence, it lies at the same
 // path. Otherwise there is one for each of its jobs, at JOBID/PATH, or JOBID/NUMBER/PATH with forEach; JOBID is
 // "all" for a step with pairing All.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.from) != has(self.artifact)",message="a pull is from a step or from an artifact: name one of them"
+// +kubebuilder:validation:XValidation:rule="has(self.artifact) == has(self.tag)",fieldPath=".tag",message="artifact and tag belong together"
 type Pull struct {
 	// From is the step before.
-	// +required
-	From StepName `json:"from"`
+	// +optional
+	From StepName `json:"from,omitempty"`
 
-	// Path is that of a file or a directory in the script's directory there. A pattern
+	// Artifact takes the files from an OCI registry instead, such as registry.example.org/group/scan: from the artifact
+	// ARTIFACT/JOBID:TAG, as Push makes it, with the JOBID of the job that pulls. htcd fetches it before it sends the step.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[a-z0-9][a-z0-9._-]*)*$`
+	Artifact string `json:"artifact,omitempty"`
+
+	// Tag is that of the artifact.
+	// +optional
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`
+	Tag string `json:"tag,omitempty"`
+
+	// Path is that of a file or a directory in the script's directory there, or in the artifact. A pattern
 	// with * ? [ ] stands for everything that it matches, at least one: result/*.root.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -128,7 +165,7 @@ type StepJob struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=128
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",message="a variable's name must be letters, digits and _, at most 128, and not begin with a digit"
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(HTCPROCID|jobid|outpath|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$'))",message="HTCPROCID, jobid, outpath, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(HTCPROCID|jobid|outpath|registry|pull_tag|push_tag|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$'))",message="HTCPROCID, jobid, outpath, registry, pull_tag, push_tag, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
 	Environment map[string]ItemValue `json:"environment,omitempty"`
 
 	// Outputs are the files and directories that are brought back. Everything else that
@@ -139,6 +176,21 @@ type StepJob struct {
 	// +listMapKey=path
 	// +kubebuilder:validation:MaxItems=20
 	Outputs []StepOutput `json:"outputs,omitempty"`
+
+	// Inputs are files that are in the script's directory before it starts. Each is there once for all jobs of
+	// the step. With jobRef.proc Same none can be brought: a workflow has no jobs that are numbered so.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=10
+	Inputs []Input `json:"inputs,omitempty"`
+
+	// Credentials are proxies, tokens and other files with secrets, which are kept fresh while the jobs wait and run.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Credentials []Credential `json:"credentials,omitempty"`
 
 	// Resources is what each job asks for; what is absent is left to the pool.
 	// +optional

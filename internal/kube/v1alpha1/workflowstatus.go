@@ -64,6 +64,10 @@ type HTCWorkflowStatus struct {
 	// +optional
 	ItemsDigest string `json:"itemsDigest,omitempty"`
 
+	// InputsDigest identifies what the inputs of the steps that were sent last held; empty without inputs that htcd brings.
+	// +optional
+	InputsDigest string `json:"inputsDigest,omitempty"`
+
 	// ObservedGeneration is the metadata.generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

@@ -1,0 +1,78 @@
+package ledger
+
+import "fmt"
+
+// A Destination of a DAG has the number of a step; what its nodes have brought back is pushed there. The Proc of a Written is
+// the number of a node.
+
+// ExpectNodePushes records that what the nodes of a DAG that have succeeded brought back is to be pushed, or why it cannot be. What is
+// recorded already stays.
+func (tx *Tx) ExpectNodePushes(uid string, attempt int, whyNot string) error {
+	_, err := tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
+		SELECT n.run, n.step, n.node, -1, '', iif(? = '', 1, 3), ? FROM nodes n JOIN destinations d ON d.run = n.run AND d.number = n.step
+		WHERE n.run = `+runID+` AND n.status = 4 ON CONFLICT (run, proc, number) DO NOTHING`, whyNot, whyNot, uid, attempt)
+	if err != nil {
+		return fmt.Errorf("outputs of the nodes of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return nil
+}
+
+const selectNodePush = `SELECT d.number, d.path, d.url, d.artifact, w.proc, w.size, w.digest, w.push, w.note
+	FROM written w JOIN destinations d ON d.run = w.run AND d.number = w.number WHERE w.run = ` + runID
+
+// NextNodePush is NextPush for a DAG. It returns the node, too.
+func (tx *Tx) NextNodePush(uid string, attempt, from int) (Written, Node, error) {
+	w, err := scanWritten(tx.queryRow(selectNodePush+` AND w.push = 1 AND w.number >= ? ORDER BY w.number, w.proc LIMIT 1`, uid, attempt, from))
+	if err != nil {
+		return Written{}, Node{}, fmt.Errorf("next push of DAG %s attempt %d: %w", uid, attempt, err)
+	}
+	n, err := tx.Node(uid, attempt, w.Proc)
+	return w, n, err
+}
+
+// NodesPushed calls fn for everything of a DAG that was pushed.
+func (tx *Tx) NodesPushed(uid string, attempt int, fn func(Written, Place) error) error {
+	err := tx.query(func(row scanner) error {
+		var w Written
+		var at Place
+		if err := row.Scan(&w.Number, &w.Path, &w.Artifact, &w.Proc, &w.Digest, &at.Step, &at.Sequence, &at.Item); err != nil {
+			return err
+		}
+		return fn(w, at)
+	}, `SELECT d.number, d.path, d.artifact, w.proc, w.digest, n.step, n.sequence, n.item
+		FROM written w JOIN destinations d ON d.run = w.run AND d.number = w.number JOIN nodes n ON n.run = w.run AND n.node = w.proc
+		WHERE w.run = `+runID+` AND w.push = 2 ORDER BY w.proc`, uid, attempt)
+	if err != nil {
+		return fmt.Errorf("what was pushed of DAG %s attempt %d: %w", uid, attempt, err)
+	}
+	return nil
+}
+
+// PushedByOthers lists the digests of what was pushed for anything but one object.
+func (tx *Tx) PushedByOthers(uid string) (map[string]bool, error) {
+	digests := map[string]bool{}
+	err := tx.query(func(row scanner) error {
+		var digest string
+		err := row.Scan(&digest)
+		digests[digest] = true
+		return err
+	}, `SELECT DISTINCT w.digest FROM written w JOIN runs r ON r.id = w.run WHERE r.uid <> ? AND w.push = 2`, uid)
+	if err != nil {
+		return nil, fmt.Errorf("what was pushed for others: %w", err)
+	}
+	return digests, nil
+}
+
+// UnpushedDAGs returns the DAGs with outputs that are to be pushed.
+func (tx *Tx) UnpushedDAGs() ([]Run, error) {
+	var runs []Run
+	err := tx.query(func(row scanner) error {
+		r, err := scanRun(row)
+		runs = append(runs, r)
+		return err
+	}, `SELECT `+runColumns+` FROM runs WHERE kind = 'workflow' AND id IN (SELECT run FROM written WHERE push = 1) ORDER BY id`)
+	if err != nil {
+		return nil, fmt.Errorf("DAGs with outputs to be pushed: %w", err)
+	}
+	return runs, nil
+}
