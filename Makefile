@@ -41,6 +41,21 @@ image: lab ## build htcd's image into bin/htcd-image.tar, with a list of its con
 	@$(LAB)/bin/lab image --clone $(CURDIR) --version $(VERSION) \
 		$$(git log -1 --format='--revision %H --created %cI' 2>/dev/null)
 
+# Where the image and the files of dist will be; see tools/dist.sh.
+IMAGE ?=
+URL ?=
+
+.PHONY: dist
+dist: ## make a release in dist/: manifests, chart, programs, contents, checksums; VERSION=v0.1.0 IMAGE=registry.example.org/htcd URL=...
+	rm -rf dist
+	IMAGE=$(IMAGE) URL=$(URL) tools/dist.sh $(VERSION) dist
+
+.PHONY: dist-check
+dist-check: dist ## make a release twice and compare them byte by byte
+	rm -rf dist-again
+	GOCACHE=$$(mktemp -d) && export GOCACHE && IMAGE=$(IMAGE) URL=$(URL) tools/dist.sh $(VERSION) dist-again && rm -rf "$$GOCACHE"
+	diff -r dist dist-again && rm -rf dist-again
+
 .PHONY: host
 host: ## install the few packages that the host itself needs
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
@@ -127,7 +142,7 @@ measure: ## build the measuring program and run it in the lab; used by bench and
 
 .PHONY: clean
 clean: down ## stop the lab and remove everything built in this clone; the machine's cache stays
-	rm -rf $(LAB) bin
+	rm -rf $(LAB) bin dist dist-again
 
 # With the flags of everything else that the lab builds (test/lab/cache), so that the standard library is compiled once.
 .PHONY: lab

@@ -12,9 +12,11 @@ lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksum
 	cd tools && go mod verify
 	cd test/parts/kubernetes && go mod verify
 	cd test/parts/containerd && go mod verify
+	cd test/parts/helm && go mod verify
 # Only what ships: the lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./cmd/... ./internal/...
 # The wrapper has no shebang of its own: it follows the rendered head.
+	shellcheck tools/dist.sh
 	shellcheck --shell=sh --exclude=SC2154 internal/schedd/wrapper.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/plugin.sh
 
 .PHONY: generate

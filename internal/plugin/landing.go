@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-
-	"htc.cern.ch/htcd/internal/output"
 )
 
 // landing is the directory where an archive is unpacked. Nothing is written outside it, whatever the archive says: the
@@ -219,7 +217,7 @@ func (l *landing) land(proc int) error {
 }
 
 func (l *landing) nameStreams(proc int) error {
-	for from, to := range map[string]string{output.Stdout: "stdout", output.Stderr: "stderr"} {
+	for from, to := range map[string]string{"_condor_stdout": "stdout", "_condor_stderr": "stderr"} {
 		if _, err := l.root.Lstat(filepath.Join(part(proc), to)); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -25,7 +25,7 @@ func TestWhoFollowsTheDocsHasAnHTCdThatWorks(t *testing.T) {
 	require.NoError(t, err)
 	works := "ok       authorisation" // as the doctor in the pod reports it
 	for _, document := range []struct{ name, says string }{
-		{"uninstall.md", `namespace "htcd" deleted`}, {"install.md", works}, {"upgrade.md", works}, {"troubleshoot.md", works},
+		{"uninstall.md", `namespace "htcd" deleted`}, {"install.md", works}, {"upgrade.md", works}, {"troubleshoot.md", works}, {"day2.md", works},
 	} {
 		var script strings.Builder
 		for _, block := range trial.Blocks(t, filepath.Join(clone, "docs", document.name)) {

@@ -202,7 +202,10 @@ func (b build) programs(ctx context.Context, c *cache.Cache, plan *root.Plan) (c
 	if plan.Node.Kubernetes, err = c.KubernetesNode(ctx, kubernetes); err != nil {
 		return false, err
 	}
-	plan.Node.Containerd, err = c.Containerd(ctx, filepath.Join(b.clone, "test", "parts", "containerd"))
+	if plan.Node.Containerd, err = c.Containerd(ctx, filepath.Join(b.clone, "test", "parts", "containerd")); err != nil {
+		return false, err
+	}
+	plan.Node.Helm, err = c.Helm(ctx, filepath.Join(b.clone, "test", "parts", "helm"))
 	return changed, err
 }
 
@@ -305,14 +308,18 @@ func links(l *lab.Lab, plan root.Plan) error {
 	if err := os.WriteFile(l.Path("env"), []byte(envFile(l)), 0o644); err != nil {
 		return err
 	}
-	text, err := json.Marshal(map[string]string{"kubectl": filepath.Join(plan.Kubernetes, "kubectl")})
+	programs := map[string]string{"kubectl": filepath.Join(plan.Kubernetes, "kubectl")}
+	if plan.Node != nil {
+		programs["helm"] = filepath.Join(plan.Node.Helm, "helm")
+	}
+	text, err := json.Marshal(programs)
 	if err != nil {
 		return err
 	}
 	if err := os.WriteFile(l.Path("programs.json"), text, 0o644); err != nil {
 		return err
 	}
-	for _, name := range append([]string{"kubectl", pluginName, "htcd", "sqlite3"}, condorTools...) {
+	for _, name := range append([]string{"kubectl", "helm", pluginName, "htcd", "sqlite3"}, condorTools...) {
 		err := os.Symlink("lab", l.Bin(name))
 		if err != nil && !errors.Is(err, os.ErrExist) {
 			return err

@@ -23,8 +23,8 @@ var condorTools = []string{
 // wrapped is the program under the name of one of the lab's commands.
 func wrapped(l *lab.Lab, name string, args []string) (int, error) {
 	switch {
-	case name == "kubectl":
-		return kubectl(l, args)
+	case name == "kubectl", name == "helm":
+		return administrator(l, name, args)
 	case name == pluginName, name == "htcd" && len(args) > 0 && slices.Contains(userCommands, args[0]):
 		return user(l, name, args)
 	case name == "htcd":
@@ -56,8 +56,8 @@ func user(l *lab.Lab, name string, args []string) (int, error) {
 	return onHost(l, kubeconfig, l.Path("htcd", "bin", "htcd"), name, args)
 }
 
-// kubectl is always the administrator's.
-func kubectl(l *lab.Lab, args []string) (int, error) {
+// administrator runs kubectl, or the helm of a lab with a node, which are always the administrator's.
+func administrator(l *lab.Lab, name string, args []string) (int, error) {
 	text, err := os.ReadFile(l.Path("programs.json"))
 	if err != nil {
 		return 1, err
@@ -66,7 +66,10 @@ func kubectl(l *lab.Lab, args []string) (int, error) {
 	if err := json.Unmarshal(text, &programs); err != nil {
 		return 1, err
 	}
-	return onHost(l, l.Kubeconfig(), programs["kubectl"], "kubectl", args)
+	if programs[name] == "" {
+		return 1, fmt.Errorf("a lab without a node has no %s", name)
+	}
+	return onHost(l, l.Kubeconfig(), programs[name], name, args)
 }
 
 // onHost runs a program in the lab's network, but with the host's files.
@@ -94,7 +97,7 @@ func htcd(l *lab.Lab, args []string) (int, error) {
 		return 1, err
 	}
 	if world.Node != nil {
-		return kubectl(l, append([]string{"-n", parts.PodNamespace, "exec", "deploy/htcd", "--", "htcd"}, args...))
+		return administrator(l, "kubectl", append([]string{"-n", parts.PodNamespace, "exec", "deploy/htcd", "--", "htcd"}, args...))
 	}
 	env := append([]string{"PATH=" + root.Path, "LANG=C.UTF-8", "HOME=/nonexistent"}, parts.HTCdEnv(world)...)
 	return enter(l, "htcd", false, env, l.Path("htcd", "bin", "htcd"), args)

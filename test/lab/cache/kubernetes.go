@@ -50,6 +50,12 @@ func (c *Cache) Containerd(ctx context.Context, source string) (string, error) {
 	return c.programs(ctx, "containerd", source, "-s -w", "tool")
 }
 
+// Helm returns the directory of helm, built by the module in source.
+func (c *Cache) Helm(ctx context.Context, source string) (string, error) {
+	// Without it helm takes every cluster that it is not connected to for Kubernetes 1.20.
+	return c.programs(ctx, "helm", source, "-s -w -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36", "tool")
+}
+
 // BuildFlags are those of all programs of the lab, its own and htcd included: programs that share a package, also that of
 // another module in the same version, then share its compilation. Debug information takes a tenth of the compiler's time, inlining
 // a third; the packages without inlining are those that serve Kubernetes' own resources and nothing else.

@@ -38,6 +38,8 @@ type Plan struct {
 type Node struct {
 	// Kubernetes and Containerd are directories of programs, seen as KubernetesNodeDir and ContainerdDir.
 	Kubernetes, Containerd string
+	// Helm is the directory of helm, which runs on the host.
+	Helm string
 	// Cgroup is the name of the cgroup that all pods are in.
 	Cgroup string
 }
