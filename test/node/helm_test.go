@@ -54,7 +54,12 @@ func TestHelmInstallsUpgradesAndRollsBack(t *testing.T) {
 		require.NoError(t, err)
 		return out
 	}
-	t.Cleanup(func() { b.install(context.WithoutCancel(t.Context()), b.Lab.Path("node", "overlay")) })
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		_, err := b.Lab.Run(ctx, "helm", "-n", parts.PodNamespace, "uninstall", "htcd", "--ignore-not-found")
+		require.NoError(t, err)
+		b.install(ctx, b.Lab.Path("node", "overlay"))
+	})
 	notes := helm("install", "htcd", chart, "-f", site, "--take-ownership", "--wait")
 	require.NotContains(t, notes, "It waits for the pool account")
 	require.Contains(t, notes, "still name example.org", "the lab's host does")
@@ -82,6 +87,7 @@ func TestHelmInstallsUpgradesAndRollsBack(t *testing.T) {
 	b.htcd("get", "pvc/htcd", "crd/htcjobs.htc.cern.ch")
 	require.EqualValues(t, 3, b.Ended("rolled-back").Status.Succeeded)
 	b.install(t.Context(), b.Lab.Path("node", "overlay"))
+	b.leader(1, "")
 	require.EqualValues(t, 1, b.Ended("before").Status.Succeeded)
 	b.Kubectl("delete", "htcjobs", "--all", "--timeout=60s")
 }
