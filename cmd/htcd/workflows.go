@@ -20,7 +20,6 @@ import (
 	"htc.cern.ch/htcd/internal/nodes"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/site"
 	"htc.cern.ch/htcd/internal/workflow"
 )
@@ -31,10 +30,7 @@ type workflowSchedd struct {
 	nodeSchedd
 }
 
-type nodeSchedd interface {
-	nodes.Schedd
-	SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
-}
+type nodeSchedd = nodes.Schedd
 
 // nodeStore holds the output of workflows. It is not that of HTCJobs, which may have the same names.
 func (o Options) nodeStore() output.Store {

@@ -81,6 +81,26 @@ func (tx *Tx) Metrics(uid string, attempt int) ([]Metric, error) {
 	return all, nil
 }
 
+// DropResults deletes results of a workflow's DAGs, limited in number, and returns how many these were. Deleting millions with their runs would
+// keep others from writing for seconds.
+func (tx *Tx) DropResults(uid string, limit int) (n int, err error) {
+	var run, metric int64
+	err = tx.queryRow(`SELECT m.run, m.metric FROM metrics m WHERE m.run IN (SELECT id FROM runs WHERE uid = ?)
+		AND EXISTS (SELECT 1 FROM results r WHERE r.run = m.run AND r.metric = m.metric) LIMIT 1`, uid).Scan(&run, &metric)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	var dropped int64
+	if err == nil {
+		dropped, err = tx.exec(`DELETE FROM results WHERE run = ? AND metric = ? AND node IN
+			(SELECT node FROM results WHERE run = ? AND metric = ? ORDER BY node LIMIT ?)`, run, metric, run, metric, limit)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("drop results of %s: %w", uid, err)
+	}
+	return int(dropped), nil
+}
+
 // Results returns the values of a metric, in no particular order. It reads a row for each.
 func (tx *Tx) Results(uid string, attempt, metric int) ([]float64, error) {
 	var all []float64

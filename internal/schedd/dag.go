@@ -60,9 +60,8 @@ type NodeTag struct {
 	Number int    // HTCNode: number in DAG.Nodes
 }
 
-// The names of its attributes, and of that of a DAG which SetMaxJobs sets beside DAGMan's own.
+// The names of its attributes.
 const (
-	attrMaxJobs  = "HTCMaxJobs"
 	attrWorkflow = "HTCWorkflowUID"
 	attrDAG      = "HTCWorkflowDAG"
 	attrNode     = "HTCNode"

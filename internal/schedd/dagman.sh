@@ -33,12 +33,6 @@ main() {
 	# Seconds: what waits for a parent's end waits as long.
 	export _CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL=1
 	export _CONDOR_DAGMAN_QUEUE_UPDATE_INTERVAL=5
-	# DAGMan begins with what it is told here, whatever its ad says: htcd may have changed that since.
-	now=$(condor_q "${CONDOR_ID:-0.0}" -af HTCMaxJobs) || :
-	case $now in
-	'' | *[!0-9]*) ;;
-	*) max_jobs=$now ;;
-	esac
 	# A sequence that has begun goes first.
 	export _CONDOR_DAGMAN_SUBMIT_DEPTH_FIRST=True
 	# From a rescue file it would run what has failed again.

@@ -92,8 +92,6 @@ func (c *Controller) act(ctx context.Context, key string) error {
 		return c.recover(ctx, w, s)
 	case Stop:
 		return c.stop(ctx, w, s, d)
-	case Throttle:
-		return c.throttle(ctx, s)
 	case Settle:
 		return c.settle(ctx, s.newest().Run)
 	case Remove:

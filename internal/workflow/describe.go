@@ -24,14 +24,13 @@ type plannedDAG struct {
 	items     []string // of all sequences; none if they have no variables
 	digest    string   // of the table that the items are from
 	sequences []int    // those that go on
-	atWork    int      // how many of them at a time; 0: all
 	brought   []bringing
 	inputsOf  map[int][]string // directories of the inputs of each step
 }
 
 // planDAG says what the DAG of a level consists of. Its errors of kind schedd.Refused are about the spec.
 func (c *Controller) planDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, level int, recorded *ledger.Run) (p plannedDAG, err error) {
-	p.level, p.atWork = level, s.atWork()
+	p.level = level
 	if p.graph, err = graph.New(w.Spec); err != nil {
 		return p, schedd.Refusal("%w", err)
 	}
@@ -152,7 +151,7 @@ func (c *Controller) describe(ctx context.Context, w *v1alpha1.HTCWorkflow, by p
 	d := schedd.DAG{Tag: tag(w, run.Attempt), BatchName: w.Name}
 	d.Tag.SpecHash, d.Tag.Pool = w.SpecHash(), by.Name
 	if t := w.Spec.Throttle; t != nil {
-		d.MaxIdle = valueOf(t.MaxIdle)
+		d.MaxIdle, d.MaxJobs = valueOf(t.MaxIdle), valueOf(t.MaxJobs)
 	}
 	number := map[int]int{} // in the DAG, of a step
 	for k, i := range p.steps {
@@ -165,7 +164,7 @@ func (c *Controller) describe(ctx context.Context, w *v1alpha1.HTCWorkflow, by p
 		}
 		d.Steps = append(d.Steps, step)
 	}
-	d.MaxJobs = maxJobs(w, p.graph, p.steps, p.atWork)
+	limitSequences(w, p, &d)
 	for _, n := range p.nodes {
 		d.Nodes = append(d.Nodes, schedd.DAGNode{
 			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Variables: p.variables(n), Pulls: p.pulls(n), Inputs: append(p.inputs(n), p.given(n)...),
@@ -179,6 +178,25 @@ func valueOf(n *int32) int {
 		return 0
 	}
 	return int(*n)
+}
+
+// limitSequences keeps to spec.sequences.maxConcurrent: DAGMan sends depth first, so as many jobs as so many sequences have side by
+// side belong to about so many sequences.
+func limitSequences(w *v1alpha1.HTCWorkflow, p plannedDAG, d *schedd.DAG) {
+	spec := w.Spec.Sequences
+	if spec == nil || spec.MaxConcurrent == nil {
+		return
+	}
+	widest := 1
+	for _, i := range p.steps {
+		if step := p.graph.Steps[i]; !step.All {
+			widest = max(widest, step.Each)
+		}
+	}
+	most := int(*spec.MaxConcurrent) * widest
+	if d.MaxJobs == 0 || most < d.MaxJobs {
+		d.MaxJobs = most
+	}
 }
 
 func (c *Controller) describeStep(ctx context.Context, w *v1alpha1.HTCWorkflow, by pool.Pool, run ledger.Run, g *graph.Graph, i int, number map[int]int) (schedd.DAGStep, error) {

@@ -117,6 +117,15 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 	if err := c.sender.Unstage(uid); err != nil {
 		return err
 	}
+	for n := 1; n > 0; {
+		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+			n, err = tx.DropResults(uid, resultsAtOnce)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := c.dropOutput(tx, namespace, name, uid); err != nil {
 			return err
@@ -133,6 +142,9 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 	}
 	return nil
 }
+
+// resultsAtOnce is how many results one transaction deletes.
+const resultsAtOnce = 10_000
 
 // dropOutput drops the output in a workflow's place, unless that belongs to a younger one of the same name.
 func (c *Controller) dropOutput(tx *ledger.Tx, namespace, name, uid string) error {

@@ -3,7 +3,6 @@ package workflow
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -19,7 +18,7 @@ type measured struct {
 
 // toMeasure reports whether results of a workflow are to be summed up, or its rules looked at.
 func (s Situation) toMeasure(known remembered) bool {
-	return len(s.DAGs) > 0 && !s.lost() && (known.unmeasured || known.measured.attempt != s.Attempt || s.ruled())
+	return len(s.DAGs) > 0 && !s.lost() && (known.unmeasured || known.measured.attempt != s.Attempt || s.ruled() || s.untold())
 }
 
 // measureOne sums up the results of a workflow and lets its rules act.
@@ -60,14 +59,12 @@ func (c *Controller) measure(ctx context.Context, key string) error {
 		})
 		c.queue.Add(key)
 	}
-	if !s.ruled() {
-		return nil
+	if s.ruled() {
+		if err := c.applyRules(ctx, &s); err != nil {
+			return err
+		}
 	}
-	again, err := c.applyRules(ctx, s)
-	if wait := again.Sub(c.Now()); err == nil && !again.IsZero() {
-		c.measures.AddAfter(key, max(wait, time.Second))
-	}
-	return err
+	return c.tell(ctx, s)
 }
 
 // sumUp reads all results of an attempt, those of one metric at a time.
@@ -114,7 +111,6 @@ func (s Situation) describeMetrics(status *v1alpha1.HTCWorkflowStatus) {
 	case s.Workflow.Status.Attempt == int32(s.Attempt):
 		status.Metrics = s.Workflow.Status.Metrics
 	}
-	status.MaxConcurrent = int32(s.changedByRule())
 }
 
 // keepResults stores results that came with the output of nodes: their callbacks may have been lost.

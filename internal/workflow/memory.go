@@ -38,7 +38,6 @@ type remembered struct {
 	rests      time.Time // no metrics are summed up before this
 	measured   measured
 	ignored    string // what was wrong with results, and is in an Event
-	throttled  throttled
 }
 
 func (m *memory) of(key string) remembered {

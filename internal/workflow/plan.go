@@ -17,13 +17,12 @@ type Action string
 
 // The actions.
 const (
-	Rest     Action = "rest"     // nothing to do
-	Submit   Action = "submit"   // begin the DAG of this level
-	Recover  Action = "recover"  // look up by its tag what became of the newest DAG
-	Throttle Action = "throttle" // tell DAGMan how many nodes may be in the queue, as a rule has changed that
-	Stop     Action = "stop"     // remove what has not ended of the newest DAG from HTCondor
-	Settle   Action = "settle"   // ask how the nodes of a DAG ended that has ended
-	Remove   Action = "remove"   // remove everything from HTCondor, then release the object
+	Rest    Action = "rest"    // nothing to do
+	Submit  Action = "submit"  // begin the DAG of this level
+	Recover Action = "recover" // look up by its tag what became of the newest DAG
+	Stop    Action = "stop"    // remove what has not ended of the newest DAG from HTCondor
+	Settle  Action = "settle"  // ask how the nodes of a DAG ended that has ended
+	Remove  Action = "remove"  // remove everything from HTCondor, then release the object
 )
 
 // Decision is what to do about a workflow.
@@ -74,10 +73,8 @@ func Plan(s Situation) Decision {
 		return stop(crosscheck.StopCompleted)
 	case !dag.settled() && s.finishedByRule(*dag):
 		return stop(crosscheck.StopFinished)
-	case !dag.settled() && s.untold():
-		return Decision{Action: Throttle}
 	case !dag.settled():
-		return Decision{Action: Rest, At: earliest(s.deadline(), s.tellAgain())}
+		return Decision{Action: Rest, At: s.deadline()}
 
 	case s.due():
 		return Decision{Action: Submit, Again: true}
@@ -140,14 +137,6 @@ func (s Situation) enough() bool {
 	}
 	dag := s.newest()
 	return s.level(*dag) == s.lastOfSequences() && dag.Sequences.Active > 0 && dag.Sequences.Succeeded >= s.wanted()
-}
-
-// earliest returns the earlier of two times, of which the zero time is none.
-func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // activeDeadline returns how long an attempt may take, nil for any time, and who says so.

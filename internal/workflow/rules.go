@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -18,22 +17,8 @@ func checkRules(all []v1alpha1.Rule) error {
 		if _, err := rules.Parse(r.When); err != nil {
 			return fmt.Errorf("spec.rules[%d].when: %w", i, err)
 		}
-		if _, err := paceOf(r); err != nil {
-			return fmt.Errorf("spec.rules[%d].backoff: %w", i, err)
-		}
 	}
 	return nil
-}
-
-func paceOf(r v1alpha1.Rule) (p rules.Pace, err error) {
-	p.Times = valueOf(r.Times)
-	if r.Action == v1alpha1.ActionFinish {
-		p.Times = 1
-	}
-	if r.Backoff != "" {
-		p.Backoff, err = time.ParseDuration(r.Backoff)
-	}
-	return p, err
 }
 
 // ruled reports whether rules may act: the newest DAG is in HTCondor, goes on, and is not that of finally.
@@ -95,64 +80,25 @@ func (s Situation) countOf(r v1alpha1.Rule) int {
 	return int(n.Held)
 }
 
-// decideRule returns what becomes of a rule's state, whether that is something else than before, and when to look at it again.
-func (s Situation) decideRule(i int) (is ledger.RuleState, differs bool, again time.Time) {
-	was := ledger.RuleState{Rule: i, Told: true}
-	if at := slices.IndexFunc(s.Rules, func(r ledger.RuleState) bool { return r.Rule == i }); at >= 0 {
-		was = s.Rules[at]
-	}
+// decide returns what a rule does now, if anything.
+func (s Situation) decide(i int) (a ledger.Acted, acts bool) {
 	r := s.Workflow.Spec.Rules[i]
 	condition, err := rules.Parse(r.When)
-	pace, wrong := paceOf(r)
-	if err != nil || wrong != nil {
-		return was, false, time.Time{} // the attempt was refused
+	done := slices.ContainsFunc(s.Acted, func(a ledger.Acted) bool { return a.Rule == i })
+	if err != nil || done || s.newest().Sequences.Active == 0 { // with an error the attempt was refused
+		return a, false
 	}
 	number, of, known := s.numberOf(r)
-	holds := known && condition.Holds(number)
-	next, acts, again := pace.Next(rules.State{Holds: was.Holds, Acts: was.Acts, Acted: was.Acted}, holds, s.Now)
-	is = was
-	is.Holds = next.Holds
-	what, size := s.effect(r)
-	if acts && what == "" {
-		return was, false, time.Time{} // it may have one later
+	if !known || !condition.Holds(number) {
+		return a, false
 	}
-	if acts {
-		is.Acts, is.Acted, is.DAG, is.MaxConcurrent, is.Told = next.Acts, next.Acted, s.newest().Run.Attempt, size, false
-		is.Message = fmt.Sprintf("rule %d (%s, %s): it is %.6g%s; %s", i+1, nameOf(r), r.When, number, among(of), what)
-		if pace.Backoff > 0 {
-			again = s.Now.Add(max(pace.Backoff, rules.LeastPause))
-		}
-	}
-	return is, is != was, again
+	message := fmt.Sprintf("rule %d (%s, %s): it is %.6g%s; what is left of the sequences is no longer needed", i+1, nameOf(r), r.When, number, among(of))
+	return ledger.Acted{Rule: i, At: s.Now, DAG: s.newest().Run.Attempt, Message: message}, true
 }
 
 // finishedByRule reports whether a rule has finished a DAG.
 func (s Situation) finishedByRule(d DAG) bool {
-	return slices.ContainsFunc(s.Rules, func(r ledger.RuleState) bool { return r.Acts > 0 && r.MaxConcurrent == 0 && r.DAG == d.Run.Attempt })
-}
-
-// effect says what an action does now, "" if nothing, and what it makes of maxConcurrent, 0 if nothing.
-func (s Situation) effect(r v1alpha1.Rule) (what string, size int) {
-	now, by := s.atWork(), max(valueOf(r.By), 1)
-	switch r.Action {
-	case v1alpha1.ActionFinish:
-		if s.newest().Sequences.Active == 0 {
-			return "", 0
-		}
-		return "what is left of the sequences is no longer needed", 0
-	case v1alpha1.ActionGrow:
-		most := s.total()
-		if r.Max != nil {
-			most = min(most, valueOf(r.Max))
-		}
-		size = max(now, min(now+by, most))
-	default:
-		size = min(now, max(now-by, valueOf(r.Min), 1))
-	}
-	if size == now {
-		return "", 0
-	}
-	return fmt.Sprintf("sequences.maxConcurrent is %d now, instead of %d", size, now), size
+	return slices.ContainsFunc(s.Acted, func(a ledger.Acted) bool { return a.DAG == d.Run.Attempt })
 }
 
 func nameOf(r v1alpha1.Rule) string {
@@ -173,44 +119,49 @@ func among(n int) string {
 	return fmt.Sprintf(", of %s", lifecycle.Plural(n, "result"))
 }
 
-// applyRules lets the rules of a workflow act, one after the other. What one does is in the ledger before anything else knows of it; the Event is
-// repeated if htcd ended before it. It returns when to look at them again if nothing changes.
-func (c *Controller) applyRules(ctx context.Context, s Situation) (again time.Time, err error) {
+// applyRules lets the rules of a workflow act. What one does is in the ledger before anything else knows of it.
+func (c *Controller) applyRules(ctx context.Context, s *Situation) error {
 	first := s.DAGs[0].Run
-	acted := false
 	for i := range s.Workflow.Spec.Rules {
-		is, differs, at := s.decideRule(i)
-		again = earliest(again, at)
-		if !differs {
+		a, acts := s.decide(i)
+		if !acts {
 			continue
 		}
-		ended := false
+		stopped := false
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 			now, err := tx.Run(s.newest().Run.UID, s.newest().Run.Attempt)
-			if ended = err == nil && now.Stop != ""; err != nil || ended {
+			if stopped = err == nil && now.Stop != ""; err != nil || stopped {
 				return err
 			}
-			return tx.SetRuleState(first.UID, first.Attempt, is)
+			return tx.SetActed(first.UID, first.Attempt, a)
 		})
-		if err != nil || ended {
-			return time.Time{}, err
+		if err != nil || stopped {
+			return err
 		}
-		acted = acted || !is.Told
-		s.Rules = append(slices.DeleteFunc(slices.Clone(s.Rules), func(r ledger.RuleState) bool { return r.Rule == i }), is)
-	}
-	for _, r := range s.Rules {
-		if r.Told {
-			continue
-		}
-		c.Events.Normal(s.Workflow, "RuleActed", r.Message)
-		c.Log.Info().Str("workflow", keyOf(first)).Str("rule", r.Message).Msg("a rule has acted")
-		r.Told = true
-		if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.SetRuleState(first.UID, first.Attempt, r) }); err != nil {
-			return time.Time{}, err
-		}
-	}
-	if acted {
+		s.Acted = append(s.Acted, a)
 		c.queue.Add(keyOf(first))
 	}
-	return again, nil
+	return nil
+}
+
+// untold reports whether an Event is still to be made.
+func (s Situation) untold() bool {
+	return slices.ContainsFunc(s.Acted, func(a ledger.Acted) bool { return !a.Told })
+}
+
+// tell makes the Events of what rules have done, also of what they did before htcd began.
+func (c *Controller) tell(ctx context.Context, s Situation) error {
+	first := s.DAGs[0].Run
+	for _, a := range s.Acted {
+		if a.Told {
+			continue
+		}
+		c.Events.Normal(s.Workflow, "RuleActed", a.Message)
+		c.Log.Info().Str("workflow", keyOf(first)).Str("rule", a.Message).Msg("a rule has acted")
+		a.Told = true
+		if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.SetActed(first.UID, first.Attempt, a) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }

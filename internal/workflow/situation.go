@@ -16,9 +16,8 @@ type Situation struct {
 	Attempt   int          // number of the newest; 0: none was ever begun
 	DAGs      []DAG        // of that attempt, the newest last
 	Failures  []ledger.Node
-	Rules     []ledger.RuleState // of that attempt
+	Acted     []ledger.Acted // by the rules of that attempt
 	Measured  measured
-	Throttled throttled          // what DAGMan was told last
 	Orphans   bool               // the ledger has runs of an older object of this name
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Unfetched bool               // some output has not been fetched yet

@@ -43,6 +43,34 @@ func stepWith(field string, value any) change {
 
 func pull(from, path string) []any { return []any{map[string]any{"from": from, "path": path}} }
 
+// aRule is an accepted one, with further fields in pairs.
+func aRule(pairs ...any) map[string]any {
+	r := map[string]any{"step": "a", "metric": "chi2", "function": "mean", "when": "value > 2.0", "action": "Finish"}
+	for i := 0; i < len(pairs); i += 2 {
+		if r[pairs[i].(string)] = pairs[i+1]; pairs[i+1] == nil {
+			delete(r, pairs[i].(string))
+		}
+	}
+	return r
+}
+
+func withRules(rules ...map[string]any) change {
+	return func(t *testing.T, spec map[string]any) {
+		var all []any
+		for _, r := range rules {
+			all = append(all, r)
+		}
+		spec["rules"], spec["steps"] = all, []any{aStep("a")}
+	}
+}
+
+func manyRules(n int) (all []map[string]any) {
+	for range n {
+		all = append(all, aRule())
+	}
+	return all
+}
+
 func numbers(n ...int64) (all []any) {
 	for _, i := range n {
 		all = append(all, i)
@@ -62,20 +90,36 @@ var appliedWorkflows = map[string]struct {
 	change  change
 	refusal string
 }{
-	"one step":                               {setSteps(aStep("a")), ""},
-	"no steps":                               {set("steps", []any{}), "spec.steps: Invalid value: 0: spec.steps in body should have at least 1 items"},
-	"the most steps":                         {setSteps(named(50)...), ""},
-	"more steps":                             {setSteps(named(51)...), "spec.steps: Too many: 51: must have at most 50 items"},
-	"two steps of one name":                  {setSteps(aStep("a"), aStep("a")), "spec.steps[1]: Duplicate value"},
-	"a step without a name":                  {setSteps(aStep("")), "spec.steps[0].name"},
-	"a step's name with a capital":           {setSteps(aStep("Fit")), "spec.steps[0].name"},
-	"a step's name with a slash":             {setSteps(aStep("a/b")), "spec.steps[0].name"},
-	"a step's name with a line break":        {setSteps(aStep("a\n")), "spec.steps[0].name"},
-	"a long name of a step":                  {setSteps(aStep(strings.Repeat("a", 64))), "spec.steps[0].name: Too long"},
-	"a step without a job":                   {setSteps(map[string]any{"name": "a"}), "spec.steps[0].job: Required value"},
-	"needs":                                  {setSteps(aStep("a"), aStep("b"), aStep("c", "needs", []any{"a", "b"})), ""},
-	"needs of nothing":                       {setSteps(aStep("a"), aStep("b", "needs", []any{})), ""},
-	"the same need twice":                    {setSteps(aStep("a"), aStep("b", "needs", []any{"a", "a"})), "spec.steps[1].needs[1]: Duplicate value"},
+	"one step":                        {setSteps(aStep("a")), ""},
+	"no steps":                        {set("steps", []any{}), "spec.steps: Invalid value: 0: spec.steps in body should have at least 1 items"},
+	"the most steps":                  {setSteps(named(50)...), ""},
+	"more steps":                      {setSteps(named(51)...), "spec.steps: Too many: 51: must have at most 50 items"},
+	"two steps of one name":           {setSteps(aStep("a"), aStep("a")), "spec.steps[1]: Duplicate value"},
+	"a step without a name":           {setSteps(aStep("")), "spec.steps[0].name"},
+	"a step's name with a capital":    {setSteps(aStep("Fit")), "spec.steps[0].name"},
+	"a step's name with a slash":      {setSteps(aStep("a/b")), "spec.steps[0].name"},
+	"a step's name with a line break": {setSteps(aStep("a\n")), "spec.steps[0].name"},
+	"a long name of a step":           {setSteps(aStep(strings.Repeat("a", 64))), "spec.steps[0].name: Too long"},
+	"a step without a job":            {setSteps(map[string]any{"name": "a"}), "spec.steps[0].job: Required value"},
+	"needs":                           {setSteps(aStep("a"), aStep("b"), aStep("c", "needs", []any{"a", "b"})), ""},
+	"needs of nothing":                {setSteps(aStep("a"), aStep("b", "needs", []any{})), ""},
+	"the same need twice":             {setSteps(aStep("a"), aStep("b", "needs", []any{"a", "a"})), "spec.steps[1].needs[1]: Duplicate value"},
+	"rules": {withRules(aRule("minCount", int64(20)),
+		aRule("step", nil, "function", nil, "metric", "success", "when", "value >= 900 || value==3 && value != -1.5e3")), ""},
+	"no rules":                               {withRules(), "spec.rules: Invalid value: 0: spec.rules in body should have at least 1 items"},
+	"the most rules":                         {withRules(manyRules(10)...), ""},
+	"more rules":                             {withRules(manyRules(11)...), "spec.rules: Too many: 11"},
+	"a rule about no step":                   {withRules(aRule("step", nil)), "a result of scripts needs step and function"},
+	"a rule about another step":              {withRules(aRule("step", "b")), "a rule's step must be one of spec.steps"},
+	"a rule about no function":               {withRules(aRule("function", nil)), "without a function metric is success, failure, queued, running or held"},
+	"another function":                       {withRules(aRule("function", "median")), "supported values"},
+	"another action":                         {withRules(aRule("action", "Grow")), "supported values"},
+	"a rule's metric with a line break":      {withRules(aRule("metric", "a\n")), "spec.rules[0].metric"},
+	"a condition on something else":          {withRules(aRule("when", "chi2 > 2.0")), "expected comparisons such as value > 2.0, joined by && or ||"},
+	"half a condition":                       {withRules(aRule("when", "value > 2.0 &&")), "expected comparisons such as value > 2.0"},
+	"a condition in two lines":               {withRules(aRule("when", "value > 2.0\n")), "expected comparisons such as value > 2.0"},
+	"a long condition":                       {withRules(aRule("when", strings.Repeat("value > 2.0 && ", 20)+"value > 1")), "spec.rules[0].when: Too long"},
+	"minCount of a count":                    {withRules(aRule("function", nil, "metric", "held", "minCount", int64(2))), "minCount is about a result of scripts"},
 	"pairing":                                {setSteps(aStep("a", "pairing", "ByIndex"), aStep("b", "pairing", "All")), ""},
 	"another pairing":                        {setSteps(aStep("a", "pairing", "Some")), `supported values: "ByIndex", "All"`},
 	"pull":                                   {setSteps(aStep("a"), aStep("b", "pull", pull("a", "out/*.root"))), ""},
@@ -142,7 +186,6 @@ var appliedWorkflows = map[string]struct {
 	"a throttle":                             {set("throttle", map[string]any{"maxIdle": int64(1000), "maxJobs": int64(5000), "perStep": map[string]any{"a": int64(200)}}), ""},
 	"a throttle of none":                     {set("throttle", map[string]any{"perStep": map[string]any{"a": int64(0)}}), "spec.throttle.perStep.a"},
 	"a pool":                                 {set("pool", map[string]any{"name": "short"}), ""},
-	"rules":                                  {set("rules", []any{}), `unknown field "spec.rules"`},
 	"a resume":                               {set("resume", "FromFailure"), `unknown field "spec.resume"`},
 }
 

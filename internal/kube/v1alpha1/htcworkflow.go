@@ -56,7 +56,6 @@ type HTCWorkflowList struct {
 // fields that Sent leaves out.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, !has(r.step) || self.steps.exists(s, s.name == r.step))",fieldPath=".rules",message="a rule's step must be one of spec.steps"
-// +kubebuilder:validation:XValidation:rule="!has(self.rules) || has(self.sequences) && has(self.sequences.maxConcurrent) || !self.rules.exists(r, r.action != 'Finish')",fieldPath=".rules",message="Grow and Shrink change sequences.maxConcurrent: say what it is in the beginning"
 type HTCWorkflowSpec struct {
 	// Sequences says how many times the steps are run, side by side; once when absent.
 	// +optional

@@ -18,14 +18,11 @@ CREATE TABLE IF NOT EXISTS results (
 
 -- What the rules of a workflow have done in an attempt. The run is the attempt's first.
 CREATE TABLE IF NOT EXISTS rules (
-    run           INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
-    rule          INTEGER NOT NULL, -- in spec.rules, from 0
-    holds         INTEGER NOT NULL, -- 1: its condition held when it was last looked at
-    acts          INTEGER NOT NULL, -- how often it has acted
-    acted         INTEGER NOT NULL, -- when it last did
-    dag           INTEGER NOT NULL, -- the attempt of the run that it then acted on
-    maxConcurrent INTEGER NOT NULL, -- what it then made of spec.sequences.maxConcurrent; 0: nothing
-    message       TEXT    NOT NULL, -- of the Event about it
-    told          INTEGER NOT NULL, -- 1: there was that Event
+    run     INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    rule    INTEGER NOT NULL, -- in spec.rules, from 0
+    acted   INTEGER NOT NULL, -- when it did
+    dag     INTEGER NOT NULL, -- the attempt of the run that it acted on
+    message TEXT    NOT NULL, -- of the Event about it
+    told    INTEGER NOT NULL, -- 1: there was that Event
     PRIMARY KEY (run, rule)
 ) WITHOUT ROWID;

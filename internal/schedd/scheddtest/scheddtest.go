@@ -22,7 +22,6 @@ const Name = "schedd.test"
 // Schedd is a queue and a history. Use New; the zero value is not usable.
 type Schedd struct {
 	mu      sync.Mutex
-	maxJobs [][2]int
 	now     func() time.Time
 	next    int
 	queue   []schedd.Job
