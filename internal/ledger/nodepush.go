@@ -30,39 +30,6 @@ func (tx *Tx) NextNodePush(uid string, attempt, from int) (Written, Node, error)
 	return w, n, err
 }
 
-// NodesPushed calls fn for everything of a DAG that was pushed.
-func (tx *Tx) NodesPushed(uid string, attempt int, fn func(Written, Place) error) error {
-	err := tx.query(func(row scanner) error {
-		var w Written
-		var at Place
-		if err := row.Scan(&w.Number, &w.Path, &w.Artifact, &w.Proc, &w.Digest, &at.Step, &at.Sequence, &at.Item); err != nil {
-			return err
-		}
-		return fn(w, at)
-	}, `SELECT d.number, d.path, d.artifact, w.proc, w.digest, n.step, n.sequence, n.item
-		FROM written w JOIN destinations d ON d.run = w.run AND d.number = w.number JOIN nodes n ON n.run = w.run AND n.node = w.proc
-		WHERE w.run = `+runID+` AND w.push = 2 ORDER BY w.proc`, uid, attempt)
-	if err != nil {
-		return fmt.Errorf("what was pushed of DAG %s attempt %d: %w", uid, attempt, err)
-	}
-	return nil
-}
-
-// PushedByOthers lists the digests of what was pushed for anything but one object.
-func (tx *Tx) PushedByOthers(uid string) (map[string]bool, error) {
-	digests := map[string]bool{}
-	err := tx.query(func(row scanner) error {
-		var digest string
-		err := row.Scan(&digest)
-		digests[digest] = true
-		return err
-	}, `SELECT DISTINCT w.digest FROM written w JOIN runs r ON r.id = w.run WHERE r.uid <> ? AND w.push = 2`, uid)
-	if err != nil {
-		return nil, fmt.Errorf("what was pushed for others: %w", err)
-	}
-	return digests, nil
-}
-
 // UnpushedDAGs returns the DAGs with outputs that are to be pushed.
 func (tx *Tx) UnpushedDAGs() ([]Run, error) {
 	var runs []Run

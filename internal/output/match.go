@@ -13,7 +13,7 @@ import (
 var errEnough = errors.New("enough")
 
 // Matching lists the regular files of a job or node that a declared path stands for, as paths in its directory: what a shell's pattern
-// matches, with everything in directories. An empty path stands for all but HTCondor's own. dir is the directory below that of the
+// matches, with everything in directories. An empty path stands for all but HTCondor's and htcd's own. dir is the directory below that of the
 // attempt. It stops after that many.
 func (s Store) Matching(ctx context.Context, a Attempt, dir, pattern string, most int) ([]string, error) {
 	attempt, err := s.AttemptDir(a)
@@ -25,7 +25,7 @@ func (s Store) Matching(ctx context.Context, a Attempt, dir, pattern string, mos
 	}
 	var files []string
 	err = walk(ctx, filepath.Join(attempt, dir), func(file string, _ int64) error {
-		if pattern == "" && !strings.HasPrefix(file, "_condor") || pattern != "" && matches(pattern, file) {
+		if pattern == "" && !strings.HasPrefix(file, "_condor") && !strings.HasPrefix(file, ".htcd") || pattern != "" && matches(pattern, file) {
 			files = append(files, file)
 		}
 		if len(files) == most {

@@ -352,3 +352,23 @@ esac`})
 	require.Equal(t, []Job{{Cluster: 7, Status: Running, Node: NodeTag{UID: "u", DAG: 2, Number: 5}}}, nodes)
 	require.NotContains(t, Projection, attrNode, "of HTCJobs no more is asked for")
 }
+
+func TestACredentialIsInTheDirectoryOfItsStepAlone(t *testing.T) {
+	g := dag()
+	g.Steps[0].Credentials = []Credential{{Name: "atlas", Variable: "X509_USER_PROXY", Content: "SECRET"}}
+	g.Steps[0].PullURL, g.Steps[0].PullToken = "https://receiver.test/credentials/u/2/0", "asked-with"
+	g.Steps[0].Inputs, g.Steps[0].AllowSchemes = []Input{{Name: "db", Secret: true}, {Name: "x", URL: "https://store.test/x"}}, []string{"https"}
+	s, err := g.Render()
+	require.NoError(t, err)
+	for name, text := range unpacked(t, s) {
+		require.Equal(t, name == "s0/.credential-atlas", strings.Contains(text, "SECRET"), name)
+		require.Equal(t, name == "s0/.pull-token", strings.Contains(text, "asked-with"), name)
+	}
+	for _, f := range s.Files {
+		require.NotContains(t, f.Content, "SECRET", f.Name)
+	}
+	sub := unpacked(t, s)["s0.sub"]
+	require.Contains(t, sub, "transfer_plugins = https=../../s0/.htcd-plugin-https\n")
+	require.Contains(t, sub, ", https://store.test/x, ")
+	require.Contains(t, unpacked(t, s)["s0.sh"], "secrets='db'\n")
+}

@@ -10,7 +10,7 @@
 //	                     ├─> package nodes ─> ledger ─> queue
 //	cron ─> Crosscheck ──┘
 //	                                  │
-//	                                  └─> fetches: the output of DAGs that have ended ─> queue
+//	                                  └─> fetches: the output of DAGs that have ended ─> pushes of artifacts (package outputpush) ─> queue
 //
 // # Levels
 //
