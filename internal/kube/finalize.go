@@ -119,7 +119,7 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 }
 
 // adoptOrphans queues every HTCJob the ledger knows, since one that vanished while htcd was away causes no event, and removes
-// the staged files of runs it does not know: after the restore of an older ledger nothing else would. Of what is
+// the staged files of DAGs that were sent, and of runs it does not know: after the restore of an older ledger nothing else would. Of what is
 // staged only inputs can be there before their run is recorded, and those are read again.
 func (c *Controller) adoptOrphans(ctx context.Context) error {
 	var runs, dags []ledger.Run
@@ -136,8 +136,13 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 		c.Log.Warn().Err(err).Msg("specs of pools that no run needs are still in the ledger")
 	}
 	staged := make(map[string]bool, len(runs)+len(dags))
-	for _, run := range slices.Concat(runs, dags) {
+	for _, run := range runs {
 		staged[filepath.Base(run.TempDir)] = true
+	}
+	for _, run := range dags {
+		if run.State == ledger.Intent { // htcd may have ended before it removed those of one that was sent
+			staged[filepath.Base(run.TempDir)] = true
+		}
 	}
 	for _, run := range runs {
 		if c.Namespace == "" || run.Namespace == c.Namespace {
