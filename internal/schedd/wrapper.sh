@@ -26,6 +26,7 @@ main() {
 		IFS= read -r pull_token <&7 || :
 	done
 	if [ -n "$node" ] && [ -f .pull-token ]; then
+		# shellcheck disable=SC2034 # of credentials.sh
 		IFS= read -r pull_token <.pull-token || :
 		rm -f .pull-token
 	fi
