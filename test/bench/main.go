@@ -127,7 +127,7 @@ var rows = []row{
 	{"start", 100_000, true, start},
 	{"fair", 5000, false, fair},
 	{"requests", 200, false, requests},
-	{"workflow", 10_000, true, workflow},
+	{"workflow", 1000, true, workflow},
 	{"nodes", 100_000, true, manyNodes},
 }
 

@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// ruled applies a workflow of which each job of the step fit but the first goes on for ever, and returns what waits for it.
+// ruled applies a workflow of which each job of the step fit but the first never ends, and returns what waits for it.
 func (o outage) ruled(name, spec, first string) (until func(string, func(v1alpha1.HTCWorkflowStatus) bool) *v1alpha1.HTCWorkflow) {
 	o.T.Helper()
 	client, err := v1alpha1.NewClient(trial.Config(o.T))
