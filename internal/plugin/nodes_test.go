@@ -121,7 +121,7 @@ func TestTheWorkflowsOfAFileAreDrawn(t *testing.T) {
 	}
 	files, err := filepath.Glob("../../examples/workflow/*.yaml")
 	require.NoError(t, err)
-	require.Len(t, files, 3)
+	require.NotEmpty(t, files)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
