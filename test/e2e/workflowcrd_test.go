@@ -56,7 +56,7 @@ func aRule(pairs ...any) map[string]any {
 
 func withRules(rules ...map[string]any) change {
 	return func(t *testing.T, spec map[string]any) {
-		var all []any
+		all := []any{}
 		for _, r := range rules {
 			all = append(all, r)
 		}
@@ -141,8 +141,8 @@ var appliedWorkflows = map[string]struct {
 	"forEach without a count":                {setSteps(aStep("a", "forEach", map[string]any{})), "spec.steps[0].forEach.count: Required value"},
 	"a priority":                             {setSteps(aStep("a", "priority", int64(5))), ""},
 	"a queue in a step":                      {stepWith("script.queue", int64(4)), `unknown field "spec.steps[0].job.script.queue"`},
-	"an input of a step":                     {stepWith("inputs", []any{}), `unknown field "spec.steps[0].job.inputs"`},
-	"a credential of a step":                 {stepWith("credentials", []any{}), `unknown field "spec.steps[0].job.credentials"`},
+	"an input of a step":                     {stepWith("inputs", []any{map[string]any{"name": "x", "configMapKeyRef": map[string]any{"name": "x", "key": "x"}}}), ""},
+	"a credential of a step":                 {stepWith("credentials", []any{map[string]any{"name": "x", "secretKeyRef": map[string]any{"name": "x", "key": "x"}, "as": "X509Proxy"}}), ""},
 	"an output to a url":                     {stepWith("outputs", []any{map[string]any{"path": "a", "url": "https://e/a"}}), `unknown field "spec.steps[0].job.outputs[0].url"`},
 	"outputs of a step":                      {stepWith("outputs", []any{map[string]any{"path": "a"}, map[string]any{"path": "b/*.root"}}), ""},
 	"an output of a step from above":         {stepWith("outputs", []any{map[string]any{"path": "../a"}}), "an output's path must be relative to the script's directory"},
@@ -173,7 +173,7 @@ var appliedWorkflows = map[string]struct {
 	"items of more than 256 KiB":             {set("sequences.items", several(100, func(i int) any { return map[string]any{"A": strings.Repeat("x", 3000)} })), "items must be at most 256 KiB"},
 	"an item without variables":              {set("sequences.items", []any{map[string]any{}}), "spec.sequences.items[0]"},
 	"an item with an odd name":               {set("sequences.items", []any{map[string]any{"A-1": "x"}}), "a variable's name must be letters, digits and _"},
-	"an item with a variable that htcd sets": {set("sequences.items", []any{map[string]any{"outpath": "x"}}), "jobid and outpath are set by htcd: choose another name"},
+	"an item with a variable that htcd sets": {set("sequences.items", []any{map[string]any{"outpath": "x"}}), "jobid, outpath, registry, pull_tag and push_tag are set by htcd: choose another name"},
 	"an item with HTCPROCID":                 {set("sequences.items", []any{map[string]any{"HTCPROCID": "x"}}), "choose another name"},
 	"an item of two lines":                   {set("sequences.items", []any{map[string]any{"A": "x\ny"}}), "spec.sequences.items[0].A"},
 	"a prefix with a slash":                  {set("sequences.prefix", "a/"), "spec.sequences.prefix"},
