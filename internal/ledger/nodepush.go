@@ -6,10 +6,10 @@ import "fmt"
 // the number of a node.
 
 // ExpectNodePushes records that what the nodes of a DAG that have succeeded brought back is to be pushed, or why it cannot be. What is
-// recorded already stays.
+// recorded already stays. The output of carried nodes is always here.
 func (tx *Tx) ExpectNodePushes(uid string, attempt int, whyNot string) error {
 	_, err := tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
-		SELECT n.run, n.step, n.node, -1, '', iif(? = '', 1, 3), ? FROM nodes n JOIN destinations d ON d.run = n.run AND d.number = n.step
+		SELECT n.run, n.step, n.node, -1, '', iif(? = '' OR n.source = '`+SourceCarried+`', 1, 3), iif(n.source = '`+SourceCarried+`', '', ?) FROM nodes n JOIN destinations d ON d.run = n.run AND d.number = n.step
 		WHERE n.run = `+runID+` AND n.status = 4 ON CONFLICT (run, proc, number) DO NOTHING`, whyNot, whyNot, uid, attempt)
 	if err != nil {
 		return fmt.Errorf("outputs of the nodes of run %s attempt %d: %w", uid, attempt, err)

@@ -46,6 +46,7 @@ type DAGNode struct {
 	Parents   []int    // numbers of the nodes that come before
 	Variables string   // lines NAME=value
 	Pulls     [][]int  // for each of the step's pulls, the nodes that it pulls from; they come before
+	Done      bool     // it has succeeded in an earlier DAG, and does not run; none pulls from it
 	Inputs    []string // directories in InputsDir whose contents it gets; several nodes may name one
 }
 

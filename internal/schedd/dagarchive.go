@@ -29,6 +29,9 @@ func (g DAG) archive(files []File, handed [][]handedOn) (string, error) {
 	for n, node := range g.Nodes {
 		dir := DAGDir(n)
 		to.dir(dir)
+		if node.Done {
+			continue
+		}
 		// A node that is ended without a word leaves an empty one.
 		if len(handed[node.Step]) > 0 {
 			to.dir(dir + "/" + dirPulled)

@@ -164,7 +164,11 @@ func (g DAG) flow(handed [][]handedOn) string {
 	// Going depth first, DAGMan begins with the last of those that are ready.
 	for n, node := range slices.Backward(g.Nodes) {
 		step := g.Steps[node.Step]
-		fmt.Fprintf(&b, "JOB N%d %s\nVARS N%d n=\"%d\" files=\"%s\"\n", n, stepFile(node.Step, ".sub"), n, n, strings.Join(g.files(n, handed), ", "))
+		done := ""
+		if node.Done {
+			done = " DONE"
+		}
+		fmt.Fprintf(&b, "JOB N%d %s%s\nVARS N%d n=\"%d\" files=\"%s\"\n", n, stepFile(node.Step, ".sub"), done, n, n, strings.Join(g.files(n, handed), ", "))
 		if p := step.JobOptions.Priority; p != nil && *p != 0 {
 			fmt.Fprintf(&b, "PRIORITY N%d %d\n", n, *p)
 		}

@@ -33,10 +33,19 @@ func (p plannedDAG) inputs(n graph.Node) (dirs []string) {
 	for i, pull := range p.graph.Steps[n.Step].Pulls {
 		if pull.Earlier {
 			dirs = append(dirs, p.inputDir(n, i, pull))
+			continue
+		}
+		for _, m := range n.Pulls[i] {
+			if p.kept.has(m) {
+				dirs = append(dirs, keptDir(n.Step, i, m))
+			}
 		}
 	}
 	return dirs
 }
+
+// keptDir names the directory of what a step pulls from a node of the same DAG that does not run again.
+func keptDir(step, pull, node int) string { return fmt.Sprintf("s%d-p%d-k%d", step, pull, node) }
 
 func (p plannedDAG) inputDir(n graph.Node, i int, pull graph.Pull) string {
 	if n.Sequence == graph.AllSequences || p.graph.Steps[pull.From].All {
@@ -48,30 +57,51 @@ func (p plannedDAG) inputDir(n graph.Node, i int, pull graph.Pull) string {
 // bring copies them from the store into the directory of a run.
 func (p plannedDAG) bring(run ledger.Run) error {
 	brought := map[string]bool{}
-	for _, n := range p.nodes {
+	for number, n := range p.nodes {
+		if p.kept.has(number) {
+			continue
+		}
 		for i, pull := range p.graph.Steps[n.Step].Pulls {
-			dir := p.inputDir(n, i, pull)
-			if !pull.Earlier || brought[dir] {
-				continue
-			}
-			brought[dir] = true
-			to := filepath.Join(run.TempDir, schedd.InputsDir, dir)
-			if err := os.RemoveAll(to); err != nil { // of an earlier try
-				return err
-			}
-			if err := os.MkdirAll(to, 0o700); err != nil {
-				return err
-			}
-			for _, source := range p.graph.Sources(n, pull, p.sequences) {
-				into := to
-				if pull.Several {
-					into = filepath.Join(to, filepath.FromSlash(p.graph.Place(source)))
-				}
-				// What a failed node has not left cannot be brought; the script sees that it is missing.
-				if err := copyMatching(filepath.Join(run.OutputDir, p.graph.Name(source)), pull.Path, into); err != nil && !errors.Is(err, fs.ErrNotExist) {
-					return fmt.Errorf("bring %s of %s: %w", pull.Path, p.graph.Name(source), err)
+			sources := map[string][]graph.Node{} // by directory
+			if pull.Earlier {
+				sources[p.inputDir(n, i, pull)] = p.graph.Sources(n, pull, p.sequences)
+			} else {
+				for _, m := range n.Pulls[i] {
+					if p.kept.has(m) {
+						sources[keptDir(n.Step, i, m)] = []graph.Node{p.nodes[m]}
+					}
 				}
 			}
+			for dir, from := range sources {
+				if brought[dir] {
+					continue
+				}
+				brought[dir] = true
+				if err := p.copyFrom(run, pull, from, filepath.Join(run.TempDir, schedd.InputsDir, dir)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// copyFrom copies what a pull brings from nodes into a directory.
+func (p plannedDAG) copyFrom(run ledger.Run, pull graph.Pull, from []graph.Node, to string) error {
+	if err := os.RemoveAll(to); err != nil { // of an earlier try
+		return err
+	}
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return err
+	}
+	for _, source := range from {
+		into := to
+		if pull.Several {
+			into = filepath.Join(to, filepath.FromSlash(p.graph.Place(source)))
+		}
+		// What a failed node has not left cannot be brought; the script sees that it is missing.
+		if err := copyMatching(filepath.Join(run.OutputDir, p.graph.Name(source)), pull.Path, into); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("bring %s of %s: %w", pull.Path, p.graph.Name(source), err)
 		}
 	}
 	return nil

@@ -26,6 +26,7 @@ type plannedDAG struct {
 	sequences []int    // those that go on
 	brought   []bringing
 	inputsOf  map[int][]string // directories of the inputs of each step
+	kept      kept
 }
 
 // planDAG says what the DAG of a level consists of. Its errors of kind schedd.Refused are about the spec.
@@ -56,6 +57,9 @@ func (c *Controller) planDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 		if slices.ContainsFunc(p.nodes, func(n graph.Node) bool { return n.Step == step }) {
 			p.steps = append(p.steps, step)
 		}
+	}
+	if p.kept, err = c.keeps(ctx, w, s, p, total, recorded); err != nil {
+		return p, err
 	}
 	return p, p.list(w)
 }
@@ -158,17 +162,21 @@ func (c *Controller) describe(ctx context.Context, w *v1alpha1.HTCWorkflow, by p
 		number[i] = k
 	}
 	for _, i := range p.steps {
-		step, err := c.describeStep(ctx, w, by, run, p.graph, i, number)
+		step, err := c.describeStep(ctx, w, by, run, p, i, number)
 		if err != nil {
 			return d, err
 		}
 		d.Steps = append(d.Steps, step)
 	}
 	limitSequences(w, p, &d)
-	for _, n := range p.nodes {
-		d.Nodes = append(d.Nodes, schedd.DAGNode{
-			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Variables: p.variables(n), Pulls: p.pulls(n), Inputs: append(p.inputs(n), p.given(n)...),
-		})
+	for i, n := range p.nodes {
+		node := schedd.DAGNode{
+			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Variables: p.variables(n), Done: p.kept.has(i), Pulls: p.pulls(n, p.kept.has(i)),
+		}
+		if !node.Done {
+			node.Inputs = append(p.inputs(n), p.given(n)...)
+		}
+		d.Nodes = append(d.Nodes, node)
 	}
 	return d, nil
 }
@@ -199,13 +207,17 @@ func limitSequences(w *v1alpha1.HTCWorkflow, p plannedDAG, d *schedd.DAG) {
 	}
 }
 
-func (c *Controller) describeStep(ctx context.Context, w *v1alpha1.HTCWorkflow, by pool.Pool, run ledger.Run, g *graph.Graph, i int, number map[int]int) (schedd.DAGStep, error) {
+func (c *Controller) describeStep(ctx context.Context, w *v1alpha1.HTCWorkflow, by pool.Pool, run ledger.Run, p plannedDAG, i int, number map[int]int) (schedd.DAGStep, error) {
+	g := p.graph
 	step, job := g.Steps[i], stepJob(w, g, i)
 	d, err := c.Site.Describe(job, by, run.Attempt, nil)
 	if err != nil {
 		return schedd.DAGStep{}, schedd.Refusal("step %s: %w", step.Name, err)
 	}
 	s := schedd.DAGStep{Description: d, Name: string(step.Name), MaxJobs: step.MaxJobs, AlwaysSucceeds: step.AlwaysSucceeds, Keeps: pulledLater(g, i)}
+	if resumes(w) {
+		s.Keeps = pulled(g, i, func(graph.Pull) bool { return true })
+	}
 	for _, code := range step.RetryExitCodes {
 		s.RetryExitCodes = append(s.RetryExitCodes, int(code))
 	}
@@ -213,6 +225,9 @@ func (c *Controller) describeStep(ctx context.Context, w *v1alpha1.HTCWorkflow, 
 		if !pull.Earlier {
 			s.Pulls = append(s.Pulls, schedd.Pull{From: number[pull.From], Path: pull.Path, Several: pull.Several})
 		}
+	}
+	if !p.runs(i) {
+		return s, nil // one that is missing prevents nothing
 	}
 	if err := c.addCredentials(ctx, job, run, i, &s); err != nil {
 		if schedd.KindOf(err) == schedd.Refused {
@@ -224,10 +239,15 @@ func (c *Controller) describeStep(ctx context.Context, w *v1alpha1.HTCWorkflow, 
 }
 
 // pulledLater lists what steps of later DAGs pull from a step.
-func pulledLater(g *graph.Graph, i int) (paths []string) {
+func pulledLater(g *graph.Graph, i int) []string {
+	return pulled(g, i, func(p graph.Pull) bool { return p.Earlier })
+}
+
+// pulled lists what such pulls bring from a step.
+func pulled(g *graph.Graph, i int, such func(graph.Pull) bool) (paths []string) {
 	for _, step := range g.Steps {
 		for _, pull := range step.Pulls {
-			if pull.Earlier && pull.From == i && !slices.Contains(paths, pull.Path) {
+			if such(pull) && pull.From == i && !slices.Contains(paths, pull.Path) {
 				paths = append(paths, pull.Path)
 			}
 		}
@@ -300,12 +320,19 @@ func (p plannedDAG) variables(n graph.Node) string {
 	return lines
 }
 
-// pulls returns the nodes of the same DAG that a node pulls from, for each of its pulls that is not from an earlier one.
-func (p plannedDAG) pulls(n graph.Node) (pulls [][]int) {
+// pulls returns the nodes that run in the same DAG that a node pulls from, for each of its pulls that is not from an earlier one.
+func (p plannedDAG) pulls(n graph.Node, done bool) (pulls [][]int) {
 	for i, pull := range p.graph.Steps[n.Step].Pulls {
-		if !pull.Earlier {
-			pulls = append(pulls, n.Pulls[i])
+		if pull.Earlier {
+			continue
 		}
+		from := n.Pulls[i]
+		if done {
+			from = nil
+		} else if slices.ContainsFunc(from, p.kept.has) {
+			from = slices.DeleteFunc(slices.Clone(from), p.kept.has)
+		}
+		pulls = append(pulls, from)
 	}
 	return pulls
 }

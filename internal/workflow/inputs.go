@@ -35,6 +35,9 @@ func (p *plannedDAG) list(w *v1alpha1.HTCWorkflow) error {
 	known := map[string]string{} // directories, by what they hold
 	p.inputsOf = map[int][]string{}
 	for _, i := range p.steps {
+		if !p.runs(i) {
+			continue
+		}
 		job := stepJob(w, p.graph, i)
 		for _, in := range job.Spec.Inputs {
 			switch {
@@ -63,7 +66,10 @@ func (p *plannedDAG) list(w *v1alpha1.HTCWorkflow) error {
 // listPulls adds what nodes pull from registries.
 func (p *plannedDAG) listPulls(w *v1alpha1.HTCWorkflow) error {
 	seen, pulled := map[string]bool{}, 0
-	for _, n := range p.nodes {
+	for number, n := range p.nodes {
+		if p.kept.has(number) {
+			continue
+		}
 		for k, pull := range p.graph.Steps[n.Step].StepWork.Pull {
 			dir := artifactDir(n, k)
 			if pull.Artifact == "" || seen[dir] {

@@ -42,8 +42,8 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err := c.poolWorks(ctx, p.pool, w.Namespace); err != nil {
 		return err
 	}
-	if p.brings() && s.Unfetched {
-		return &sending.Waiting{After: time.Second, Message: "what earlier DAGs have left is being fetched, as steps pull it"}
+	if (p.brings() || resumes(w)) && s.Unfetched {
+		return &sending.Waiting{After: time.Second, Message: "what earlier DAGs have left is being fetched, as it is needed again"}
 	}
 	t, id, err := c.choose(ctx, w, p.pool)
 	if err == nil {
@@ -127,7 +127,11 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		if err := tx.InsertNodes(run, steps, places); err != nil {
 			return err
 		}
-		return errors.Join(p.pool.Record(tx), tx.SetItems(run.UID, run.Attempt, packed), tx.SetDestinations(run.UID, run.Attempt, p.destinations()))
+		err := errors.Join(p.pool.Record(tx), tx.SetItems(run.UID, run.Attempt, packed), tx.SetDestinations(run.UID, run.Attempt, p.destinations()))
+		if err != nil {
+			return err
+		}
+		return tx.CarryNodes(run, p.kept.nodes)
 	})
 	if errors.Is(err, ledger.ErrExists) {
 		return false, nil
@@ -164,7 +168,7 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, w *v1alpha1.H
 	if err := c.sender.Stage(run, p.sandbox, inputs.Owns, token); err != nil {
 		return err
 	}
-	if err := p.bring(run); err != nil {
+	if err := errors.Join(p.keepOutput(run), p.bring(run)); err != nil {
 		c.tries.Unstaged(run)
 		return c.sender.StageError(err)
 	}

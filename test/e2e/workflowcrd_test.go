@@ -186,7 +186,8 @@ var appliedWorkflows = map[string]struct {
 	"a throttle":                             {set("throttle", map[string]any{"maxIdle": int64(1000), "maxJobs": int64(5000), "perStep": map[string]any{"a": int64(200)}}), ""},
 	"a throttle of none":                     {set("throttle", map[string]any{"perStep": map[string]any{"a": int64(0)}}), "spec.throttle.perStep.a"},
 	"a pool":                                 {set("pool", map[string]any{"name": "short"}), ""},
-	"a resume":                               {set("resume", "FromFailure"), `unknown field "spec.resume"`},
+	"a resume":                               {set("resume", "FromFailure"), ""},
+	"another resume":                         {set("resume", "FromStart"), `supported values: "All", "FromFailure"`},
 }
 
 // onStep changes the job of the only step.
@@ -263,9 +264,9 @@ func TestAWorkflowCannotChangeWhileItsJobsAreActive(t *testing.T) {
 		require.NoError(t, err)
 		_, err = w.patch(string(text))
 		require.ErrorContains(t, err, refusal)
-		_, err = w.patch(`{"spec":{"suspend":true,"ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5}}`)
+		_, err = w.patch(`{"spec":{"suspend":true,"resume":"FromFailure","ttlSecondsAfterFinished":5,"activeDeadlineSeconds":5}}`)
 		require.NoError(t, err, "these are not sent")
-		_, err = w.patch(`{"spec":{"suspend":null,"ttlSecondsAfterFinished":null,"activeDeadlineSeconds":null}}`)
+		_, err = w.patch(`{"spec":{"suspend":null,"resume":null,"ttlSecondsAfterFinished":null,"activeDeadlineSeconds":null}}`)
 		require.NoError(t, err)
 	}
 	for i, phase := range []v1alpha1.Phase{v1alpha1.PhasePending, v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved} {

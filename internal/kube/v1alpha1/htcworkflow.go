@@ -23,7 +23,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.reason`,description="Why it does not get on, or has failed."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="!(oldSelf.?status.?phase.orValue('Pending') in ['Submitting', 'Idle', 'Running', 'Held']) || self.spec.steps == oldSelf.spec.steps && self.spec.steps.map(s, s.name) == oldSelf.spec.steps.map(s, s.name) && [self.spec.?sequences] == [oldSelf.spec.?sequences] && [self.spec.?finally] == [oldSelf.spec.?finally] && [self.spec.?failurePolicy] == [oldSelf.spec.?failurePolicy] && [self.spec.?alwaysSucceed] == [oldSelf.spec.?alwaysSucceed] && [self.spec.?throttle] == [oldSelf.spec.?throttle] && [self.spec.?rules] == [oldSelf.spec.?rules] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished and activeDeadlineSeconds may change at any time"
+// +kubebuilder:validation:XValidation:rule="!(oldSelf.?status.?phase.orValue('Pending') in ['Submitting', 'Idle', 'Running', 'Held']) || self.spec.steps == oldSelf.spec.steps && self.spec.steps.map(s, s.name) == oldSelf.spec.steps.map(s, s.name) && [self.spec.?sequences] == [oldSelf.spec.?sequences] && [self.spec.?finally] == [oldSelf.spec.?finally] && [self.spec.?failurePolicy] == [oldSelf.spec.?failurePolicy] && [self.spec.?alwaysSucceed] == [oldSelf.spec.?alwaysSucceed] && [self.spec.?throttle] == [oldSelf.spec.?throttle] && [self.spec.?rules] == [oldSelf.spec.?rules] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow (which removes them) and apply it again; only suspend, resume, ttlSecondsAfterFinished and activeDeadlineSeconds may change at any time"
 type HTCWorkflow struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -94,6 +94,12 @@ type HTCWorkflowSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	Rules []Rule `json:"rules,omitempty"`
+
+	// Resume says what a new attempt, after an edit, a suspension or the annotation htc.cern.ch/rerun, begins with: All,
+	// when absent: everything runs again; or FromFailure: nodes that have succeeded in the attempt before are not run again,
+	// unless one before them is, or what is pulled from them is gone.
+	// +optional
+	Resume Resume `json:"resume,omitempty"`
 
 	// Suspend, while true, keeps the jobs out of HTCondor: none is sent, and those
 	// that were sent are removed. Set back to false, all are sent, as a new
@@ -177,6 +183,17 @@ type FailurePolicy string
 const (
 	FailureContinue FailurePolicy = "Continue" // its own sequence
 	FailureAbort    FailurePolicy = "Abort"    // everything
+)
+
+// Resume says what a new attempt begins with.
+//
+// +kubebuilder:validation:Enum=All;FromFailure
+type Resume string
+
+// What a new attempt begins with.
+const (
+	ResumeAll         Resume = "All"         // the first step
+	ResumeFromFailure Resume = "FromFailure" // what has not succeeded
 )
 
 // Throttle bounds how much of a workflow is in HTCondor at once.
