@@ -15,6 +15,30 @@ type Rules struct {
 	Limits v1alpha1.PoolLimits
 }
 
+// RulesOf returns the limits and the state of a pool as they are now; now is nil if there is no such pool. Those of the pool without a name are
+// the flags, 0 for no limit.
+func RulesOf(pool string, now *v1alpha1.HTCPool, maxQueue, maxOpen int) Rules {
+	r := Rules{Pool: pool}
+	switch {
+	case pool == "":
+		r.Limits.MaxQueue, r.Limits.MaxOpenPerNamespace = limitOf(maxQueue), limitOf(maxOpen)
+	case now != nil:
+		r.State = now.Spec.State
+		if now.Spec.Limits != nil {
+			r.Limits = *now.Spec.Limits
+		}
+	}
+	return r
+}
+
+// limitOf returns the limit that a flag sets, nil for 0.
+func limitOf(flag int) *int32 {
+	if flag == 0 {
+		return nil
+	}
+	return new(int32(flag)) // #nosec G115 -- options.go bounds it
+}
+
 // None reports whether nothing is ever held back.
 func (r Rules) None() bool { return r.open() && r.Limits == (v1alpha1.PoolLimits{}) }
 

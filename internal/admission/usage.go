@@ -2,9 +2,13 @@ package admission
 
 import "htc.cern.ch/htcd/internal/ledger"
 
-// UsageOf sums up what the ledger has of a pool, without Sent and HeldByPool.
-func UsageOf(all []ledger.PoolUse) Usage {
+// ReadUsage sums up what the ledger has of a pool, without Sent. What its state holds is looked for only if that matters.
+func ReadUsage(tx *ledger.Tx, r Rules) (Usage, error) {
 	u := Usage{Namespaces: map[string]int{}}
+	all, err := tx.PoolUse(r.Pool)
+	if err != nil {
+		return u, err
+	}
 	for _, at := range all {
 		u.Open += at.Open()
 		u.Idle += at.Sending + at.Unseen + at.Idle
@@ -13,5 +17,8 @@ func UsageOf(all []ledger.PoolUse) Usage {
 		u.Sending += at.Sending
 		u.Namespaces[at.Namespace] += at.Open()
 	}
-	return u
+	if most := r.Limits.MaxHeld; most != nil && u.Held > int(*most) {
+		u.HeldByPool, err = tx.HeldByPools(r.Pool)
+	}
+	return u, err
 }

@@ -24,46 +24,21 @@ func (c *Controller) newAdmission() *admission.Admission {
 
 // rules returns what decides about the next HTCJob of a pool. HTCJobs that wait for one that has been deleted are let go, to find that out.
 func (c *Controller) rules(name string) admission.Rules {
-	r := admission.Rules{Pool: name}
-	if name == "" {
-		r.Limits.MaxQueue, r.Limits.MaxOpenPerNamespace = limitOf(c.Site.MaxQueue), limitOf(c.Site.MaxOpen)
-	} else if p := c.pool(name); p != nil {
-		r.State = p.Spec.State
-		if p.Spec.Limits != nil {
-			r.Limits = *p.Spec.Limits
-		}
-	}
-	return r
+	return admission.RulesOf(name, c.pool(name), c.Site.MaxQueue, c.Site.MaxOpen)
 }
 
 // pool returns the HTCPool of that name as it is now; nil: there is none.
 func (c *Controller) pool(name string) *v1alpha1.HTCPool {
-	if c.Pools == nil {
+	if c.Pools == nil || name == "" {
 		return nil
 	}
 	return c.Pools.Get(name)
 }
 
-// limitOf returns the limit that a flag sets, nil for 0.
-func limitOf(flag int) *int32 {
-	if flag == 0 {
-		return nil
-	}
-	return new(int32(flag))
-}
-
-// usage adds up what is in use of a pool. What its state holds is looked for only if that matters.
+// usage adds up what is in use of a pool.
 func (c *Controller) usage(ctx context.Context, name string) (u admission.Usage, err error) {
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		all, err := tx.PoolUse(name)
-		if err != nil {
-			return err
-		}
-		u = admission.UsageOf(all)
-		if most := c.rules(name).Limits.MaxHeld; most == nil || u.Held <= int(*most) {
-			return nil
-		}
-		u.HeldByPool, err = tx.HeldByPools(name)
+		u, err = admission.ReadUsage(tx, c.rules(name))
 		return err
 	})
 	return u, err

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -14,6 +13,7 @@ import (
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/outputpush"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
 	"htc.cern.ch/htcd/internal/site"
 )
 
@@ -128,7 +128,8 @@ func (c pushed) Passed(key string, err error) {
 		return
 	}
 	defer c.queue.Add(key)
-	t := explainPush(err)
+	t := explain(err)
+	t.Blocker = sending.ExplainPush(err, t.Blocker)
 	c.Observer.PushFailed(t.Reason)
 	if c.memory.block(key, pushing, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("not pushed yet")
@@ -145,19 +146,6 @@ func (c pushed) Pushed(run ledger.Run, bytes int64) {
 func (c pushed) NotPushed(run ledger.Run, why string) {
 	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonNotPushed, why)
 	c.queue.Add(run.Namespace + "/" + run.Name)
-}
-
-// explainPush is explain for errors of a push.
-func explainPush(err error) blocker {
-	t := explain(err)
-	if e, is := errors.AsType[*artifact.Unusable](err); is {
-		t.Reason, t.Message = e.Reason, err.Error()
-	} else if e, is := errors.AsType[*inputs.Waiting](err); is {
-		t.Reason, t.Message = e.Reason, err.Error()
-	}
-	t.Condition = v1alpha1.ConditionOutputsPushed
-	t.Message = "not pushed yet: " + t.Message
-	return t
 }
 
 // registryCredentials returns those with which the artifacts of a run are pushed, as they are now.

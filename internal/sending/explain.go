@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
@@ -48,6 +50,17 @@ func Explain(err error) (lifecycle.Blocker, schedd.Endpoint) {
 	}
 	t := backend.Explain(err)
 	return lifecycle.Blocker{Condition: conditionOf[t.With], Reason: t.Reason, Message: t.Message}, t.Endpoint
+}
+
+// ExplainPush turns what is known of an error of a push into what its condition says.
+func ExplainPush(err error, b lifecycle.Blocker) lifecycle.Blocker {
+	if e, is := errors.AsType[*artifact.Unusable](err); is {
+		b.Reason, b.Message = e.Reason, err.Error()
+	} else if e, is := errors.AsType[*inputs.Waiting](err); is {
+		b.Reason, b.Message = e.Reason, err.Error()
+	}
+	b.Condition, b.Message = v1alpha1.ConditionOutputsPushed, "not pushed yet: "+b.Message
+	return b
 }
 
 // conditionOf maps a part to the condition that shows trouble with it.

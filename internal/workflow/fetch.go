@@ -20,6 +20,12 @@ func attemptOf(w *v1alpha1.HTCWorkflow, number int) output.Attempt {
 	return output.Attempt{Namespace: w.Namespace, Name: w.Name, Number: number}
 }
 
+// storedAs returns where the output of a DAG's nodes is in the store: with that of the first DAG of its attempt.
+func storedAs(run ledger.Run) (output.Attempt, error) {
+	number, err := strconv.Atoi(filepath.Base(run.OutputDir))
+	return output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: number}, err
+}
+
 // owesOutput reports whether the output of a DAG's nodes is still in HTCondor.
 func (c *Controller) owesOutput(d DAG) bool {
 	return c.Output.Root != "" && d.Run.OutputDir != "" && d.Run.State == ledger.Submitted && d.Job != nil && d.Job.Fetched == ledger.NotFetched
@@ -63,13 +69,13 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 		if err != nil {
 			return err
 		}
-		if !over {
-			return c.fetchSome(ctx, key, run)
-		}
 		var d DAG
 		err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { d, err = gatherDAG(tx, run); return err })
 		if err != nil {
 			return err
+		}
+		if !over {
+			return c.fetchSome(ctx, key, d)
 		}
 		if !c.owesOutput(d) {
 			continue
@@ -205,11 +211,11 @@ func (c *Controller) keep(run ledger.Run, from string, n ledger.Node) (results s
 	if err := errors.Join(err, output.Discard(from, n.Number, ".own-"+node, schedd.FileResults)); err != nil {
 		return "", err
 	}
-	attempt, err := strconv.Atoi(filepath.Base(run.OutputDir))
+	at, err := storedAs(run)
 	if err != nil {
 		return "", err
 	}
-	_, err = c.Output.Place(from, node, output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: attempt}, n.StepName+"/"+place)
+	_, err = c.Output.Place(from, node, at, n.StepName+"/"+place)
 	return results, err
 }
 

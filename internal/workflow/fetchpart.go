@@ -37,18 +37,16 @@ func (d DAG) ended() (n int) {
 }
 
 // fetchSome fetches what has ended of a DAG that goes on.
-func (c *Controller) fetchSome(ctx context.Context, key string, run ledger.Run) error {
-	var d DAG
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { d, err = gatherDAG(tx, run); return err })
-	if err != nil || !c.owesOutput(d) {
-		return err
+func (c *Controller) fetchSome(ctx context.Context, key string, d DAG) error {
+	if !c.owesOutput(d) {
+		return nil
 	}
 	if !c.memory.of(key).paging { // most ends are known from callbacks alone
-		if err := c.nodes.Check(ctx, group(run)); err != nil {
+		if err := c.nodes.Check(ctx, group(d.Run)); err != nil {
 			return err
 		}
 	}
-	n, err := c.fetchPage(ctx, run)
+	n, err := c.fetchPage(ctx, d.Run)
 	if err != nil && !errors.Is(err, errGone) {
 		return err
 	}

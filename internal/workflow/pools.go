@@ -27,29 +27,11 @@ func (c *Controller) poolOf(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 
 // rules returns the limits and the state of a pool as they are now; without one, the limits that are flags.
 func (c *Controller) rules(p pool.Pool) admission.Rules {
-	r := admission.Rules{Pool: p.Name}
-	if p.None() {
-		r.Limits.MaxQueue, r.Limits.MaxOpenPerNamespace = limitOf(c.Site.MaxQueue), limitOf(c.Site.MaxOpen)
-		return r
+	var now *v1alpha1.HTCPool
+	if c.Pools != nil && !p.None() {
+		now = c.Pools.Get(p.Name)
 	}
-	if c.Pools == nil {
-		return r
-	}
-	if now := c.Pools.Get(p.Name); now != nil {
-		r.State = now.Spec.State
-		if now.Spec.Limits != nil {
-			r.Limits = *now.Spec.Limits
-		}
-	}
-	return r
-}
-
-// limitOf returns the limit that a flag sets, nil for 0.
-func limitOf(flag int) *int32 {
-	if flag == 0 {
-		return nil
-	}
-	return new(int32(flag)) // #nosec G115 -- options.go bounds it
+	return admission.RulesOf(p.Name, now, c.Site.MaxQueue, c.Site.MaxOpen)
 }
 
 // poolWorks returns an *admission.Waits while a pool's state keeps back what has not been sent, or its limits leave no room for a single
@@ -84,18 +66,8 @@ func stateMessage(r admission.Rules) string {
 // usage adds up what is in use of a pool.
 func (c *Controller) usage(ctx context.Context, r admission.Rules) (u admission.Usage, err error) {
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		all, err := tx.PoolUse(r.Pool)
-		if err != nil {
+		if u, err = admission.ReadUsage(tx, r); err != nil || r.Limits.NewPerMinute == nil {
 			return err
-		}
-		u = admission.UsageOf(all)
-		if r.Limits.MaxHeld != nil {
-			if u.HeldByPool, err = tx.HeldByPools(r.Pool); err != nil {
-				return err
-			}
-		}
-		if r.Limits.NewPerMinute == nil {
-			return nil
 		}
 		sent, err := tx.SentSince(c.Now().Add(-time.Minute))
 		for _, s := range sent {

@@ -4,21 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/graph"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
-	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/outputpush"
+	"htc.cern.ch/htcd/internal/sending"
 )
 
 // Where the nodes of a step push is written with the intent, so that it does not depend on later edits: the path of a
@@ -88,13 +86,13 @@ func (d dags) Next(tx *ledger.Tx, key string, from int) (item outputpush.Item, e
 		if err != nil {
 			return item, err
 		}
-		attempt, err := strconv.Atoi(filepath.Base(run.OutputDir))
+		at, err := storedAs(run)
 		if err != nil {
 			return item, err
 		}
 		item, found = outputpush.Item{
 			Written: w, Run: run, Reference: fill(w.Artifact, n.Place), What: "the output of " + fill(w.Path, n.Place),
-			At: output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: attempt}, Dir: fill(w.Path, n.Place),
+			At: at, Dir: fill(w.Path, n.Place),
 		}, true
 		item.Path = ""
 	}
@@ -150,12 +148,7 @@ func (c pushed) Passed(key string, err error) {
 		return
 	}
 	b := explain(err)
-	if e, is := errors.AsType[*artifact.Unusable](err); is {
-		b.Reason, b.Message = e.Reason, err.Error()
-	} else if e, is := errors.AsType[*inputs.Waiting](err); is {
-		b.Reason, b.Message = e.Reason, err.Error()
-	}
-	b.Condition, b.Message = v1alpha1.ConditionOutputsPushed, "not pushed yet: "+b.Message
+	b.Blocker = sending.ExplainPush(err, b.Blocker)
 	c.Observer.PushFailed(b.Reason)
 	c.memory.change(key, func(r *remembered) { r.pushing = &b })
 	if b.news(before) {

@@ -116,7 +116,9 @@ func (c *Controller) recorded(ctx context.Context, run ledger.Run, nodes int) ([
 	is := make([]bool, nodes)
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		return eachDone(tx, run, func(n ledger.Node) {
-			is[n.Number] = n.Source == ledger.SourceCarried && n.Number < nodes
+			if n.Number < nodes {
+				is[n.Number] = n.Source == ledger.SourceCarried
+			}
 		})
 	})
 	return is, err

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -168,6 +169,24 @@ func newFaulty(t *testing.T) *faulty {
 	return f
 }
 
+// killWhileItPushes lets the registry answer again, and kills an htcd, which is started with a flag, while it pushes to it.
+func (f *faulty) killWhileItPushes(t *testing.T, htcd lab.Part, flag string) {
+	t.Helper()
+	f.waiting, f.going = make(chan struct{}), make(chan struct{})
+	f.status.Store(0)
+	require.NoError(t, htcd.Restart(t.Context(), flag))
+	<-f.waiting
+	require.NoError(t, htcd.Kill(t.Context()))
+	require.NoError(t, htcd.Restart(t.Context(), flag))
+	go func() {
+		f.going <- struct{}{}
+		for range f.waiting {
+			f.going <- struct{}{}
+		}
+	}()
+	t.Cleanup(func() { close(f.waiting) })
+}
+
 func TestAPushSurvivesWhateverIsAway(t *testing.T) {
 	b := trial.New(t)
 	away := newFaulty(t)
@@ -189,20 +208,7 @@ func TestAPushSurvivesWhateverIsAway(t *testing.T) {
 	b.Script("others", "echo x > a\n", pushedTo("a", b.Registry()+"/"+b.Namespace+"/m:{name}"))
 	b.Until("others", "pushed", isPushed)
 
-	// It is killed while it pushes.
-	away.waiting, away.going = make(chan struct{}), make(chan struct{})
-	away.status.Store(0)
-	require.NoError(t, htcd.Restart(t.Context(), listed))
-	<-away.waiting
-	require.NoError(t, htcd.Kill(t.Context()))
-	require.NoError(t, htcd.Restart(t.Context(), listed))
-	go func() {
-		away.going <- struct{}{}
-		for range away.waiting {
-			away.going <- struct{}{}
-		}
-	}()
-	t.Cleanup(func() { close(away.waiting) })
+	away.killWhileItPushes(t, htcd, listed)
 	job = b.Until("waits", "pushed", func(job *v1alpha1.HTCJob) bool {
 		return meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionOutputsPushed).Reason == "NotPushed"
 	})

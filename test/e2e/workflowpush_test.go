@@ -132,19 +132,7 @@ func TestAWorkflowsPushSurvivesAnAbsentRegistryAndTheDeathOfHTCd(t *testing.T) {
 	require.Contains(t, meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputsPushed).Message,
 		"the output of a/job_0 to "+host+"/m/job_0:a: the registry "+host+" answers with status 503")
 
-	away.waiting, away.going = make(chan struct{}), make(chan struct{})
-	away.status.Store(0)
-	require.NoError(t, htcd.Restart(t.Context(), listed))
-	<-away.waiting
-	require.NoError(t, htcd.Kill(t.Context()))
-	require.NoError(t, htcd.Restart(t.Context(), listed))
-	go func() {
-		away.going <- struct{}{}
-		for range away.waiting {
-			away.going <- struct{}{}
-		}
-	}()
-	t.Cleanup(func() { close(away.waiting) })
+	away.killWhileItPushes(t, htcd, listed)
 	w = f.pushedAll()
 	require.Equal(t, "3 artifacts are pushed", meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputsPushed).Message)
 	for i := range 3 {

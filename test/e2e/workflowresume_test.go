@@ -80,7 +80,7 @@ func TestAWorkflowIsResumedFromWhatHasFailed(t *testing.T) {
 	require.Equal(t, f.output(third, "plot/all", "_condor_stdout"), f.output(fourth, "plot/all", "_condor_stdout"))
 	require.Len(t, ran(), all)
 
-	// All begins anew.
+	// All begins from the start.
 	f.Kubectl("patch", "htcworkflow", f.name, "--type=merge", "-p", `{"spec": {"resume": "All"}}`)
 	f.Kubectl("annotate", "--overwrite", "htcworkflow", f.name, "htc.cern.ch/rerun=anew")
 	f.until("in its next attempt", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Attempt == 5 })
