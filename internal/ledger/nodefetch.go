@@ -38,7 +38,15 @@ func (tx *Tx) NodesFetched(uid string, attempt int, nodes []Node) error {
 	return nil
 }
 
-// SomeFetched reports whether the output of any node was fetched alone.
+// AllNodesFetched records that the output of every node of an ended DAG is here, as far as there is any.
+func (tx *Tx) AllNodesFetched(uid string, attempt int) error {
+	if _, err := tx.exec(`UPDATE nodes SET fetched = ? WHERE run = `+runID+` AND fetched = 0`, int(IsFetched), uid, attempt); err != nil {
+		return fmt.Errorf("fetched nodes of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return nil
+}
+
+// SomeFetched reports whether the output of any node was fetched alone, or that of all.
 func (tx *Tx) SomeFetched(uid string, attempt int) (some bool, err error) {
 	if err := tx.queryRow(`SELECT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND fetched <> 0)`, uid, attempt).Scan(&some); err != nil {
 		return false, fmt.Errorf("whether nodes of run %s attempt %d were fetched: %w", uid, attempt, err)

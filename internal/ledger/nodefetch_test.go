@@ -51,4 +51,7 @@ func TestTheOutputOfNodesIsFetchedOnce(t *testing.T) {
 		require.False(t, some)
 		return err
 	})
+	mustWrite(t, l, func(tx *Tx) error { return tx.AllNodesFetched("u1", 1) })
+	require.Empty(t, fetchable())
+	require.Equal(t, IsFetched, of(4).Fetched)
 }

@@ -189,18 +189,20 @@ func (c *Client) Release(ctx context.Context, id Identity, procs Procs) error {
 }
 
 // edit sets attributes of the matching jobs, all in one transaction. It reports whether there were any; condor_qedit reports
-// the same for none and for jobs of another account.
+// the same for none and for jobs of another account, and also when the schedd dies in between: then it does not answer the second time.
 func (c *Client) edit(ctx context.Context, id Identity, constraint string, pairs ...string) (found bool, err error) {
 	args, err := c.target(ctx, id)
 	if err != nil {
 		return false, err
 	}
 	args = append(append(args, "-constraint", constraint), pairs...)
-	var out bytes.Buffer
-	err = c.run(ctx, command{name: "condor_qedit", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
-	var e *Error
-	if errors.As(err, &e) && e.ExitCode == 1 && e.Kind == Unknown && strings.HasPrefix(e.Stderr, "Failed to set attribute") {
-		return false, nil
+	for range 2 {
+		var out bytes.Buffer
+		err = c.run(ctx, command{name: "condor_qedit", args: args, id: id, timeout: c.o.Timeout, read: tool.Output(&out)})
+		var e *Error
+		if !errors.As(err, &e) || e.ExitCode != 1 || e.Kind != Unknown || !strings.HasPrefix(e.Stderr, "Failed to set attribute") {
+			return err == nil, err
+		}
 	}
-	return err == nil, err
+	return false, nil
 }

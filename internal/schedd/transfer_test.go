@@ -94,6 +94,11 @@ func TestRelease(t *testing.T) {
 	require.NoError(t, client.Release(t.Context(), Identity{}, procs), "it has left already")
 	client = tools(t, long, map[string]string{"condor_qedit": `printf 'Failed to set attribute "HTCJobFetched" by constraint: (x)\nAUTHENTICATE:1003:no\n' >&2; exit 1`})
 	require.Equal(t, Credentials, KindOf(client.Release(t.Context(), Identity{}, procs)))
+
+	dead := filepath.Join(t.TempDir(), "dead")
+	client = tools(t, long, map[string]string{"condor_qedit": `[ ! -e ` + dead + ` ] || { echo 'Failed to connect to queue manager <127.0.0.1:9618>' >&2; exit 1; }
+touch ` + dead + `; echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`})
+	require.Equal(t, Unreachable, KindOf(client.Release(t.Context(), Identity{}, procs)), "the schedd died while it was asked")
 }
 
 func TestAJobThatRemovedItsStreamsLeavesTheRest(t *testing.T) {

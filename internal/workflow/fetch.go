@@ -80,68 +80,95 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 		if !c.owesOutput(d) {
 			continue
 		}
-		if err := c.fetchDAG(ctx, w, run); err != nil {
+		if err := c.fetchDAG(ctx, run); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fetchDAG brings the output of a DAG's nodes into the store and lets DAGMan's job leave the queue.
-func (c *Controller) fetchDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) error {
-	var some bool
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { some, err = tx.SomeFetched(run.UID, run.Attempt); return err })
+// fetchDAG brings the output of a DAG's nodes into the store, lets DAGMan's job leave the queue, and records only then that nothing is left to
+// fetch. Whatever is interrupted is done again; what has arrived is not fetched again.
+func (c *Controller) fetchDAG(ctx context.Context, run ledger.Run) error {
+	as, err := c.fetchAll(ctx, run)
 	if err != nil {
 		return err
 	}
-	if some {
-		switch err := c.fetchRest(ctx, run); {
-		case errors.Is(err, errGone):
-			return c.recordFetched(ctx, run, ledger.GivenUp)
-		case err == nil:
-			return c.recordFetched(ctx, run, ledger.IsFetched)
-		case !lacksDirectory(err):
-			return err
-		}
-	}
-	as := ledger.IsFetched
-	arrived, err := c.brought(ctx, dagJob(run), run, func(from string) error { return c.unpack(ctx, run, from) })
-	if err != nil {
+	if err := c.release(ctx, run); err != nil {
 		return err
-	}
-	if !arrived {
-		as = ledger.GivenUp
 	}
 	return c.recordFetched(ctx, run, as)
 }
 
-// brought runs a fetch, and then keep with the directory in which those of the nodes are. It reports whether anything arrived.
-func (c *Controller) brought(ctx context.Context, procs schedd.Procs, run ledger.Run, keep func(from string) error) (arrived bool, err error) {
+// fetchAll fetches the output of all nodes that have not been fetched one by one, and records which nodes are here.
+func (c *Controller) fetchAll(ctx context.Context, run ledger.Run) (as ledger.Fetched, err error) {
+	var some bool
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { some, err = tx.SomeFetched(run.UID, run.Attempt); return err })
+	if err != nil {
+		return 0, err
+	}
+	if some {
+		err = c.fetchRest(ctx, run)
+	}
+	if !some || lacksDirectory(err) {
+		err = c.brought(ctx, dagJob(run), run, func(from string) error { return c.unpack(ctx, run, from) })
+	}
+	switch {
+	case errors.Is(err, errGone):
+		return ledger.GivenUp, nil
+	case err != nil:
+		return 0, err
+	}
+	return ledger.IsFetched, c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.AllNodesFetched(run.UID, run.Attempt) })
+}
+
+// brought runs a fetch, and then keep with the directory in which those of the nodes are. Its error is errGone if nothing can arrive any more.
+func (c *Controller) brought(ctx context.Context, procs schedd.Procs, run ledger.Run, keep func(from string) error) error {
 	if err := c.hasRoom(run); err != nil {
-		return false, err
+		return err
 	}
 	dir, err := c.Output.Begin([]int{0})
 	if err != nil {
-		return false, noSpace(err)
+		return noSpace(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // leftovers are removed at the next start
 	id, err := c.Credentials.Identity(ctx, backend.TargetOf(run))
 	if err != nil {
-		return false, err
+		return err
 	}
 	if err := c.transfer(ctx, id, run, procs, dir); err != nil {
-		return false, err
+		return err
 	}
-	if arrived, err = output.Arrived(dir, 0); err != nil || !arrived {
-		return false, err
+	arrived, err := output.Arrived(dir, 0)
+	switch {
+	case err != nil:
+		return err
+	case !arrived:
+		return c.missing(ctx, id, run)
 	}
 	if err := output.Sync(dir); err != nil {
-		return true, noSpace(err)
+		return noSpace(err)
 	}
-	return true, noSpace(keep(filepath.Join(dir, schedd.NodesBrought(procs))))
+	return noSpace(keep(filepath.Join(dir, schedd.NodesBrought(procs))))
 }
 
-// recordFetched records that nothing is left to fetch of a DAG, and lets DAGMan's job leave the queue.
+// errGone says that DAGMan's job has left the queue.
+var errGone = errors.New("DAGMan's job is no longer in the queue")
+
+// missing returns why nothing of a DAG has arrived: errGone, unless its job is still there.
+func (c *Controller) missing(ctx context.Context, id schedd.Identity, run ledger.Run) error {
+	why := errGone
+	err := c.Schedd.Queue(ctx, id, schedd.In(run.Cluster, dagJob(run).Tag.Constraint()), func(j schedd.Job) error {
+		why = backend.OtherAccount(fmt.Sprintf("nothing of DAG %s of the account %s can be fetched with the credentials of namespace %s", j.ID(), j.Owner, run.Namespace))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return why
+}
+
+// recordFetched records that nothing is left to fetch of a DAG.
 func (c *Controller) recordFetched(ctx context.Context, run ledger.Run, as ledger.Fetched) error {
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		job, err := tx.Proc(run.UID, run.Attempt, 0)
@@ -162,7 +189,7 @@ func (c *Controller) recordFetched(ctx context.Context, run ledger.Run, as ledge
 		return fmt.Errorf("record that the output of DAG %d is here: %w", run.Attempt, err)
 	}
 	c.pusher.Queue.Add(keyOf(run))
-	return c.release(ctx, run)
+	return nil
 }
 
 // unpack puts the output of each node into its place. The spec may have been edited since the DAG was sent.
@@ -227,7 +254,7 @@ func dagJob(run ledger.Run) schedd.Procs {
 	return schedd.Procs{Tag: schedd.Tag{UID: run.UID, Attempt: run.Attempt, Namespace: run.Namespace, Name: run.Name}, Cluster: run.Cluster, Numbers: []int{0}, DAG: true}
 }
 
-// release lets DAGMan's job leave the queue.
+// release lets DAGMan's job leave the queue. It is no error if it has.
 func (c *Controller) release(ctx context.Context, run ledger.Run) error {
 	id, err := c.Credentials.Identity(ctx, backend.TargetOf(run))
 	if err != nil {

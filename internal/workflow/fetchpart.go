@@ -68,9 +68,6 @@ func (c *Controller) fetchRest(ctx context.Context, run ledger.Run) error {
 	}
 }
 
-// errGone says that DAGMan's job has left the queue.
-var errGone = errors.New("DAGMan's job is no longer in the queue")
-
 // lacksDirectory reports whether the schedd does not have the directory of a node. Then all that there are can be fetched together.
 func lacksDirectory(err error) bool {
 	e, is := errors.AsType[*schedd.TransferError](err)
@@ -91,12 +88,8 @@ func (c *Controller) fetchPage(ctx context.Context, run ledger.Run) (int, error)
 	for _, n := range page {
 		procs.Nodes = append(procs.Nodes, n.Number)
 	}
-	arrived, err := c.brought(ctx, procs, run, func(from string) error { return c.keepPage(ctx, run, from, page) })
-	if err != nil {
+	if err := c.brought(ctx, procs, run, func(from string) error { return c.keepPage(ctx, run, from, page) }); err != nil {
 		return 0, err
-	}
-	if !arrived {
-		return 0, errGone
 	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.NodesFetched(run.UID, run.Attempt, page) })
 	return len(page), err

@@ -31,8 +31,9 @@ func (s *Schedd) Leaves(id string, files map[string]string) {
 // picked matches the completed jobs of procs that belong to this account.
 func (s *Schedd) picked(id schedd.Identity, procs schedd.Procs) func(schedd.Job) bool {
 	return func(j schedd.Job) bool {
-		return j.Cluster == procs.Cluster && j.Tag.UID == procs.Tag.UID && j.Tag.Attempt == procs.Tag.Attempt &&
-			slices.Contains(procs.Numbers, j.Proc) && j.Status == schedd.Completed && (j.Owner == "" || j.Owner == account(id))
+		ended := j.Status == schedd.Completed || procs.DAG && j.Status == schedd.Removed || len(procs.Nodes) > 0
+		return ended && j.Cluster == procs.Cluster && j.Tag.UID == procs.Tag.UID && j.Tag.Attempt == procs.Tag.Attempt &&
+			slices.Contains(procs.Numbers, j.Proc) && (j.Owner == "" || j.Owner == account(id))
 	}
 }
 
