@@ -19,6 +19,7 @@ import (
 //
 //  3. The exit code is the script's own, as its callback tells it, where the wrapper turned it into another.
 //  4. A node that htcd has removed has not failed: it is futile.
+//  5. Once htcd stops its DAG, a failure that a callback has told stands: after an outage HTCondor may run the job again, only to remove it.
 //
 // Like those they are pure and idempotent, and do not depend on the order in which sources report.
 
@@ -29,8 +30,8 @@ type word struct {
 	says    crosscheck.Observation
 }
 
-// apply changes a row.
-func (w word) apply(n ledger.Node) (ledger.Node, bool) {
+// apply changes a row; stopping says that htcd has begun to stop the DAG.
+func (w word) apply(n ledger.Node, stopping bool) (ledger.Node, bool) {
 	before := n
 	switch {
 	case n.Cluster == w.cluster:
@@ -40,8 +41,24 @@ func (w word) apply(n ledger.Node) (ledger.Node, bool) {
 		return n, false
 	}
 	n.Claimed = false
-	n.Proc = observe(n.Proc, w.says)
+	is := observe(n.Proc, w.says)
+	if stopping && n.Status == ledger.StatusFailed && n.ExitCode != nil {
+		is = stands(n.Proc, is)
+	}
+	n.Proc = is
 	return n, !same(n, before)
+}
+
+// stands returns the row of a failure, unless HTCondor tells another end than a removal by htcd. Such a removal confirms it.
+func stands(failed, is ledger.Proc) ledger.Proc {
+	switch is.Status {
+	case ledger.StatusOpen:
+		return failed
+	case ledger.StatusFutile:
+		failed.JobStatus, failed.Source, failed.Absent = is.JobStatus, is.Source, is.Absent
+		return failed
+	}
+	return is
 }
 
 // miss changes the row of a node whose job neither queue nor history shows, by the fate of its DAG.

@@ -30,7 +30,7 @@ type event struct {
 func shows(j schedd.Job) event {
 	j.Reasoned = true
 	return event{fmt.Sprintf("ad of %d: %s", j.Cluster, j.Status), func(n ledger.Node, at time.Time) ledger.Node {
-		n, _ = word{j.Cluster, "robot", crosscheck.Ad(j, at)}.apply(n)
+		n, _ = word{j.Cluster, "robot", crosscheck.Ad(j, at)}.apply(n, false)
 		return n
 	}}
 }
@@ -141,6 +141,39 @@ func TestTheOrderInWhichThingsAreHeardOfANodeDoesNotMatter(t *testing.T) {
 		})
 	}
 }
+
+func TestAFailureThatACallbackHasToldStandsWhileTheDAGIsStopped(t *testing.T) {
+	says := func(j schedd.Job) func(ledger.Node) ledger.Node {
+		return func(n ledger.Node) ledger.Node {
+			j.Cluster, j.Reasoned = 95, true
+			n, _ = word{95, "robot", crosscheck.Ad(j, start.Add(time.Minute)).Stopped(crosscheck.StopAborted)}.apply(n, true)
+			return n
+		}
+	}
+	again := says(schedd.Job{Status: schedd.Running, StageInFinish: 1, JobStartDate: start.Add(30 * time.Second).Unix()})
+	queued := says(schedd.Job{Status: schedd.Idle, StageInFinish: 1})
+	taken := says(schedd.Job{Status: schedd.Removed, LastStatus: schedd.Running, RemoveReason: "by DAGMan"})
+	no := false
+	ended := says(schedd.Job{Status: schedd.Completed, ExitBySignal: &no, ExitCode: new(int)})
+
+	n := callbackOf(runs(95).do(waiting(false), start), 3)
+	require.Equal(t, n, queued(n))
+	require.Equal(t, n, again(n))
+	last := taken(again(n))
+	require.Equal(t, ledger.StatusFailed, last.Status)
+	require.Equal(t, 3, *last.ExitCode)
+	require.Equal(t, n.Reason, last.Reason)
+	require.Equal(t, crosscheck.FromHTCondor, last.Source, "HTCondor will say no more")
+	require.Equal(t, last, taken(last))
+	require.Equal(t, ledger.StatusSucceeded, ended(again(n)).Status, "it has run to another end")
+
+	done := callbackOf(runs(95).do(waiting(false), start), 0)
+	require.Equal(t, ledger.StatusFutile, taken(again(done)).Status, "a success needs the output")
+	require.Equal(t, ledger.StatusFutile, taken(again(waiting(false))).Status)
+}
+
+// callbackOf is a node of which a callback has told the end.
+func callbackOf(n ledger.Node, code int) ledger.Node { return says(95, code, code).do(n, start) }
 
 func TestTheScriptsOwnCodeStandsWhateverIsHeardFirst(t *testing.T) {
 	for name, tt := range map[string]struct {

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -32,6 +33,9 @@ func (c *Checker) write(ctx context.Context, k *comparison, history bool, at tim
 			changes, err = k.apply(tx, page, absent, at)
 			return err
 		})
+		if errors.Is(err, ledger.ErrNotFound) {
+			return nil // deleted meanwhile
+		}
 		if err != nil {
 			return fmt.Errorf("record nodes: %w", err)
 		}
@@ -54,6 +58,10 @@ type change struct{ was, is ledger.Node }
 
 // apply applies what was heard, or the absence of everything, to some rows.
 func (k *comparison) apply(tx *ledger.Tx, numbers []int, absent map[int]bool, at time.Time) ([]change, error) {
+	run, err := tx.Run(k.run.UID, k.run.Attempt) // a stop may have begun since
+	if err != nil {
+		return nil, err
+	}
 	rows, err := tx.NodesAmong(k.run.UID, k.run.Attempt, numbers)
 	if err != nil {
 		return nil, err
@@ -63,7 +71,7 @@ func (k *comparison) apply(tx *ledger.Tx, numbers []int, absent map[int]bool, at
 		is, changed := was, false
 		for _, w := range k.heard[was.Number] {
 			var more bool
-			is, more = w.apply(is)
+			is, more = w.apply(is, run.Stop != "")
 			changed = changed || more
 		}
 		if absent[was.Number] && is.Cluster == was.Cluster {

@@ -261,6 +261,9 @@ func (t *workflowTrialOf) ended(w v1alpha1.HTCWorkflow, n FlowNode, end End, row
 			done = append(done, ad)
 		}
 	}
+	if len(done) == 0 && t.toldOnly(end, row) {
+		return
+	}
 	if len(done) == 0 {
 		t.find(Lost, "%s never ran to its end: %+v; jobs %v", n.name(), row, t.adsOf(row))
 		return
@@ -273,6 +276,14 @@ func (t *workflowTrialOf) ended(w v1alpha1.HTCWorkflow, n FlowNode, end End, row
 	if end.Code == 0 {
 		t.kept(w, n)
 	}
+}
+
+// toldOnly reports whether a node has failed as only its callback has told: HTCondor had lost that end with its schedd, and htcd, which had begun to
+// remove everything, has removed the job when it ran again.
+func (t *workflowTrialOf) toldOnly(end End, row NodeRow) bool {
+	ads := t.adsOf(row)
+	return t.flow().Policy == v1alpha1.FailureAbort && end.Code != 0 && row.Status == rowFailed && row.ExitCode != nil && *row.ExitCode == end.Code &&
+		len(ads) == 1 && ads[0].ClusterID == row.Cluster && ads[0].JobStatus == removed && ads[0].NumJobStarts > 0
 }
 
 // kept checks the file "ran": one line of the node itself, and each other one as the node that has written it has kept it.

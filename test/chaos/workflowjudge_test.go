@@ -53,6 +53,18 @@ func TestAWorkflowThatRanOnceHasNoFindings(t *testing.T) {
 	require.Empty(t, JudgeWorkflows(soundWorkflow()))
 }
 
+func TestAFailureUnderAbortMayBeToldByItsCallbackAlone(t *testing.T) {
+	e := soundWorkflow()
+	told := &e.Ads[3]
+	told.JobStatus, told.LastJobStatus, told.ExitCode = removed, 2, nil
+	e.Nodes[2].ExitCode = new(3)
+	require.NotEmpty(t, JudgeWorkflows(e))
+	e.Sent[0].Trial.Shape.Flow.Policy = v1alpha1.FailureAbort
+	require.Empty(t, JudgeWorkflows(e))
+	e.Nodes[2].ExitCode = new(4)
+	require.NotEmpty(t, JudgeWorkflows(e))
+}
+
 func TestWhatIsWrongWithAWorkflowIsFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault Fault
