@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+func TestBackupKeepsTheLatestCopiesAndNothingElseOfThem(t *testing.T) {
+	data, dir := t.TempDir(), filepath.Join(t.TempDir(), "of[this]*")
+	l, err := ledger.Open(t.Context(), filepath.Join(data, "sqlite", "htcjobs.db"))
+	require.NoError(t, err)
+	defer l.Close()
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	for name, age := range map[string]time.Duration{
+		"htcjobs-20260101T000000Z.db": 0, "htcjobs-20260102T000000Z.db": 0, "htcjobs-20260101T000000Z.db.123.part": 25 * time.Hour,
+		"htcjobs-20260103T000000Z.db.4.part": time.Hour, "htcjobs.db": 0, "mine": 0,
+	} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		require.NoError(t, os.Chtimes(path, time.Time{}, time.Now().Add(-age)))
+	}
+	require.Equal(t, 0, run("htcd", []string{"backup", dir, "--keep", "2"}, []string{"HTCD_DATA=" + data}))
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	require.Len(t, names, 5)
+	require.Subset(t, names, []string{"htcjobs-20260102T000000Z.db", "htcjobs-20260103T000000Z.db.4.part", "htcjobs.db", "mine"})
+
+	file := filepath.Join(data, "copy")
+	require.Equal(t, exitUsage, run("htcd", []string{"backup", file, "--keep", "1"}, []string{"HTCD_DATA=" + data}))
+	require.Equal(t, exitUsage, run("htcd", []string{"backup", file, "--keep=-1"}, []string{"HTCD_DATA=" + data}))
+	require.Equal(t, exitUsage, run("htcd", []string{"backup"}, []string{"HTCD_DATA=" + data}))
+	require.Equal(t, exitFailure, run("htcd", []string{"backup", file, "--ledger", "/nonexistent"}, nil))
+	require.NoFileExists(t, file)
+	require.Equal(t, 0, run("htcd", []string{"backup", file, "--data", data}, nil))
+	require.FileExists(t, file)
+}

@@ -1,0 +1,120 @@
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Backup copies the ledger in the file at path, which others may be writing meanwhile, to the file at to, and checks the copy. What
+// was at to stays until the copy is complete, checked and on disk; then the copy takes its place. Commits wait while pages are
+// copied, all in one pass: a pass in parts would begin again after each commit.
+func Backup(ctx context.Context, path, to string) error {
+	if err := backup(ctx, path, to); err != nil {
+		return fmt.Errorf("back up ledger %s: %w", path, classify(err))
+	}
+	return nil
+}
+
+func backup(ctx context.Context, path, to string) (err error) {
+	from, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if there, err := os.Stat(to); err == nil && (os.SameFile(from, there) || !there.Mode().IsRegular()) {
+		return fmt.Errorf("%s is not a file that a backup could replace", to)
+	}
+	part, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*"+PartSuffix)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(part.Name()))
+		}
+	}()
+	defer part.Close()
+	if err := copyPages(ctx, path, part.Name()); err != nil {
+		return err
+	}
+	if err := examine(ctx, part.Name()); err != nil {
+		return fmt.Errorf("the copy: %w", err)
+	}
+	if err := part.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(part.Name(), to); err != nil {
+		return err
+	}
+	dir, err := os.Open(filepath.Dir(to))
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// PartSuffix ends the name of a copy that is not complete.
+const PartSuffix = ".part"
+
+func copyPages(ctx context.Context, path, to string) error {
+	db, err := openDB(path, readerPragmas+"&mode=rw") // to roll back what a dead writer has left, where it is needed
+	if err != nil {
+		return err
+	}
+	c, err := db.Conn(ctx)
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	err = c.Raw(func(driver any) error {
+		source, is := driver.(interface {
+			NewBackup(uri string) (*sqlite.Backup, error)
+		})
+		if !is {
+			return fmt.Errorf("the driver %T makes no backups", driver)
+		}
+		b, err := source.NewBackup("file:" + (&url.URL{Path: to}).EscapedPath())
+		if err != nil {
+			return err
+		}
+		return errors.Join(step(ctx, b), b.Finish())
+	})
+	return errors.Join(err, c.Close(), db.Close())
+}
+
+// step copies everything, as soon as no commit is under way.
+func step(ctx context.Context, b *sqlite.Backup) error {
+	for {
+		_, err := b.Step(-1)
+		switch code(err) {
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		default:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// examine reads all of a copy.
+func examine(ctx context.Context, path string) error {
+	db, err := openDB(path, allPragmas+"&mode=rw")
+	if err != nil {
+		return err
+	}
+	var found string
+	err = db.QueryRowContext(ctx, `PRAGMA integrity_check(1)`).Scan(&found)
+	if err == nil && found != "ok" {
+		err = fmt.Errorf("%w: %s", ErrCorrupt, found)
+	}
+	return errors.Join(err, db.Close())
+}
