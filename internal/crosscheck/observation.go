@@ -33,7 +33,9 @@ type Observation struct {
 	outcome   schedd.Outcome
 	hold      string    // why it is held
 	byPool    bool      // it is held because its pool is suspended
-	started   time.Time // when HTCondor last started it
+	started   time.Time // when HTCondor first started it
+	finished  time.Time // when it ended; zero: it has not, or never started
+	account   string    // its Owner
 
 	read     *ledger.Proc // the row before HTCondor was asked; nil: unknown
 	evidence string       // for humans: who showed what
@@ -76,8 +78,9 @@ func Ad(j schedd.Job, at time.Time) Observation {
 		o.outcome.Message = "its files never arrived at the schedd, and so it never ran: " + j.RemoveReason
 	}
 	if j.JobStartDate > 0 {
-		o.started = time.Unix(j.JobStartDate, 0)
+		o.started, o.finished = time.Unix(j.JobStartDate, 0), finished(j)
 	}
+	o.account = j.Owner
 	return o
 }
 

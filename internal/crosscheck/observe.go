@@ -40,7 +40,7 @@ func Observe(tx *ledger.Tx, uid string, attempt int, observed map[int]Observatio
 			return nil, err
 		}
 	}
-	_, err = settle(tx, run, at, complete)
+	_, err = settle(tx, run, withTimes(run, observed, at), at, complete)
 	return changes, err
 }
 
@@ -86,12 +86,12 @@ func ObserveRow(tx *ledger.Tx, run ledger.Run, was ledger.Proc, o Observation) (
 			return 0, err
 		}
 	}
-	return settle(tx, run, o.at, false)
+	return settle(tx, run, run, o.at, false)
 }
 
-// settle brings the run's own row, which was just read, into line with its procs. It returns how many of these are open.
-func settle(tx *ledger.Tx, run ledger.Run, at time.Time, complete bool) (open int, err error) {
-	before := run
+// settle brings the run's own row, which was just read as before and is to become run, into line with its procs. It returns how many of
+// these are open.
+func settle(tx *ledger.Tx, before, run ledger.Run, at time.Time, complete bool) (open int, err error) {
 	counts, err := tx.Counts(run.UID, run.Attempt)
 	if err != nil {
 		return 0, err
@@ -110,7 +110,7 @@ func settle(tx *ledger.Tx, run ledger.Run, at time.Time, complete bool) (open in
 		}
 		run.Confirmed = len(unconfirmed) == 0
 	}
-	if run.Ended.Equal(before.Ended) && run.Checked.Equal(before.Checked) && run.Confirmed == before.Confirmed {
+	if run.Ended.Equal(before.Ended) && run.Checked.Equal(before.Checked) && run.Confirmed == before.Confirmed && sameTimes(run, before) {
 		return counts.Active, nil
 	}
 	return counts.Active, tx.UpdateRun(run)

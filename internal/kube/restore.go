@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -37,6 +38,13 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	}
 	if status.LastChecked != nil {
 		run.Checked = status.LastChecked.Time
+	}
+	run.Account = status.User
+	if status.StartedAt != nil {
+		run.Started = status.StartedAt.Time
+		if ran, err := time.ParseDuration(status.Duration); err == nil {
+			run.Finished = run.Started.Add(ran)
+		}
 	}
 	if status.Phase == v1alpha1.PhaseSuspended {
 		run.State, run.Stop, run.Reason = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended

@@ -43,6 +43,9 @@ type Run struct {
 	PoolSpec     string    // hash of that pool's spec then, see PoolSpec
 	Effective    string    // JSON of v1alpha1.Effective: what its pool made of it; empty: it has none
 	OutputDir    string    // parent of the directories for its procs' output; empty: it is not fetched
+	Account      string    // the Owner of its jobs; empty: HTCondor has not said yet
+	Started      time.Time // when the first of its jobs first started, by HTCondor's clock; zero: none has, as far as is known
+	Finished     time.Time // when the last of those that started ended, by HTCondor's clock; zero: not known
 }
 
 // RunState is how far a run has got. It is stored as text.
@@ -77,16 +80,17 @@ type RunFilter struct {
 
 const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
 	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir, restored,
-	inputsDigest, secretInputs, itemsDigest, pool, poolSpec, effective, kind`
+	inputsDigest, secretInputs, itemsDigest, pool, poolSpec, effective, account, started, finished, kind`
 
 // InsertRun adds a run; ErrExists if its UID already has that attempt.
 func (tx *Tx) InsertRun(r Run) error {
 	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
 		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
 		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
 		millis(r.Checked), r.Deferred, r.Confirmed, r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored,
-		r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective, string(r.Kind))
+		r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective,
+		r.Account, millis(r.Started), millis(r.Finished), string(r.Kind))
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
@@ -102,11 +106,12 @@ func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
 		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?,
 		deferred = ?, confirmed = ?, specHash = ?, rerun = ?, stop = ?, collector = ?, secret = ?, outputDir = ?, restored = ?,
-		inputsDigest = ?, secretInputs = ?, itemsDigest = ?, pool = ?, poolSpec = ?, effective = ?
+		inputsDigest = ?, secretInputs = ?, itemsDigest = ?, pool = ?, poolSpec = ?, effective = ?, account = ?, started = ?, finished = ?
 		WHERE uid = ? AND attempt = ?`,
 		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
 		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed,
-		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective, r.UID, r.Attempt)
+		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective,
+		r.Account, millis(r.Started), millis(r.Finished), r.UID, r.Attempt)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -190,15 +195,17 @@ func (tx *Tx) DeleteRuns(uid string) error {
 
 func scanRun(row scanner) (Run, error) {
 	var r Run
-	var created, submitted, ended, checked int64
+	var created, submitted, ended, checked, started, finished int64
 	err := row.Scan(&r.UID, &r.Attempt, &r.Namespace, &r.Name, &r.Generation, &r.State, &r.Reason, &r.Message,
 		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked,
 		&r.Deferred, &r.Confirmed, &r.SpecHash, &r.Rerun, &r.Stop, &r.Collector, &r.Secret, &r.OutputDir, &r.Restored,
-		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest, &r.Pool, &r.PoolSpec, &r.Effective, &r.Kind)
+		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest, &r.Pool, &r.PoolSpec, &r.Effective,
+		&r.Account, &started, &finished, &r.Kind)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, ErrNotFound
 	}
 	r.Created, r.Submitted, r.Ended, r.Checked = fromMillis(created), fromMillis(submitted), fromMillis(ended), fromMillis(checked)
+	r.Started, r.Finished = fromMillis(started), fromMillis(finished)
 	return r, err
 }
 

@@ -24,6 +24,9 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 			return "Held", fmt.Sprintf("%s held; %s: %s", IsOrAre(n.Held, "job"), nameOf(s, *s.Held), s.Held.Message)
 		}
 	case v1alpha1.PhaseRunning:
+		if s.awaitsOutput() {
+			return "FetchingOutput", fmt.Sprintf("%s succeeded; spec.completeAfterOutput waits for their output", Plural(n.Succeeded, "job"))
+		}
 		return "Running", fmt.Sprintf("%s running", IsOrAre(n.Running, "job"))
 	case v1alpha1.PhaseSuspended:
 		message = "spec.suspend is true: nothing is sent to HTCondor until it is false"
@@ -129,7 +132,7 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 		tell(true, "JobFailed", "%d of %s failed so far; %s", after.Failed, Plural(s.Run.Procs, "job"), howFailed(s, s.Failures[0]))
 	}
 	if !turned {
-		return events
+		return append(events, lastWords(before, after, s)...)
 	}
 	switch reason, message := phaseNews(s, after.Phase); {
 	case after.Phase == v1alpha1.PhaseHeld, reason == "": // reported above, or nothing to report

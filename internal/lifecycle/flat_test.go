@@ -3,8 +3,10 @@ package lifecycle
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -116,4 +118,48 @@ func TestAResultIsReadWhenAllOfItIsHere(t *testing.T) {
 	require.Nil(t, s.KeptResult(), "another file may be asked for")
 	job.Status.ObservedGeneration, job.Status.Attempt = 3, 2
 	require.Nil(t, s.KeptResult(), "it is another attempt's")
+}
+
+func TestSuccessWaitsForTheOutputIfItIsToldTo(t *testing.T) {
+	job := &v1alpha1.HTCJob{}
+	job.Spec.CompleteAfterOutput = true
+	for name, c := range map[string]struct {
+		change func(*Situation)
+		want   v1alpha1.Phase
+	}{
+		"its output is on its way":          {func(*Situation) {}, v1alpha1.PhaseRunning},
+		"all of it is here, or never comes": {func(s *Situation) { s.Unfetched = false }, v1alpha1.PhaseSucceeded},
+		"it was not asked for":              {func(s *Situation) { s.Job = &v1alpha1.HTCJob{} }, v1alpha1.PhaseSucceeded},
+		"one has failed":                    {func(s *Situation) { s.Counts = ledger.Counts{Succeeded: 1, Failed: 1} }, v1alpha1.PhaseFailed},
+		"one waits":                         {func(s *Situation) { s.Counts = ledger.Counts{Succeeded: 1, Active: 1} }, v1alpha1.PhaseIdle},
+	} {
+		s := Situation{Job: job, Run: &ledger.Run{State: ledger.Submitted, Procs: 2, SpecHash: job.SpecHash()}, Counts: ledger.Counts{Succeeded: 2}, Unfetched: true}
+		c.change(&s)
+		status := NewStatus(s, View{})
+		require.Equal(t, c.want, status.Phase, name)
+		require.Equal(t, c.want == v1alpha1.PhaseSucceeded, meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionComplete), name)
+		if c.want == v1alpha1.PhaseRunning {
+			require.Equal(t, "2 jobs succeeded; spec.completeAfterOutput waits for their output", status.Message)
+			require.Zero(t, status.Active)
+		}
+	}
+}
+
+func TestTheDurationIsSaidWhenItNoLongerGrows(t *testing.T) {
+	began := time.Date(2026, 7, 1, 10, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		change func(*Situation)
+		want   string
+	}{
+		"all have ended":             {func(*Situation) {}, "1m2s"},
+		"one runs":                   {func(s *Situation) { s.Counts.Active = 1 }, ""},
+		"only callbacks say so":      {func(s *Situation) { s.Run.Confirmed = false }, ""},
+		"none has started":           {func(s *Situation) { s.Run.Started = time.Time{} }, ""},
+		"no end is known":            {func(s *Situation) { s.Run.Finished = time.Time{} }, ""},
+		"an htcd without this wrote": {func(s *Situation) { s.Run.Started, s.Run.Finished = time.Time{}, time.Time{} }, ""},
+	} {
+		s := Situation{Run: &ledger.Run{Confirmed: true, Started: began, Finished: began.Add(62*time.Second + 300*time.Millisecond)}}
+		c.change(&s)
+		require.Equal(t, c.want, ran(s), name)
+	}
 }

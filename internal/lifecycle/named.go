@@ -59,3 +59,17 @@ func lastLine(p ledger.Proc) string {
 	}
 	return Shorten(last, maxLine)
 }
+
+// lastWords tells of the last line of the first standard error that was fetched, if the failure itself was told of before.
+func lastWords(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
+	has := func(f v1alpha1.Failure) bool { return f.Stderr != "" }
+	if before.Failed == 0 || slices.ContainsFunc(before.Failures, has) || !slices.ContainsFunc(after.Failures, has) {
+		return nil
+	}
+	for _, p := range s.Failures {
+		if p.ExitCode != nil && lastLine(p) != "" {
+			return []Event{{true, "JobFailed", howFailed(s, p)}}
+		}
+	}
+	return nil
+}

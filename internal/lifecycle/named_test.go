@@ -41,3 +41,26 @@ func TestAnItemThatTheLedgerHasLostStaysInTheStatus(t *testing.T) {
 	require.Empty(t, failures[0].Item)
 	require.Equal(t, "SEED=2", failures[1].Item)
 }
+
+func TestTheEndOfAStandardErrorIsNewsOnce(t *testing.T) {
+	p := ledger.Proc{Cluster: 7, Proc: 5, ExitCode: new(255), Message: "exit code 255", Stderr: "FATAL: no such image"}
+	s := Situation{Job: &v1alpha1.HTCJob{}, Run: &ledger.Run{State: ledger.Submitted}, Failures: []ledger.Proc{p}, Counts: ledger.Counts{Failed: 1}}
+	failed := v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseFailed, Attempt: 1, Failed: 1, Failures: []v1alpha1.Failure{{JobID: "7.5"}}}
+	known := *failed.DeepCopy()
+	known.Failures[0].Stderr = p.Stderr
+	running := v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseRunning, Attempt: 1}
+	for name, c := range map[string]struct {
+		before, after v1alpha1.HTCJobStatus
+		want          []Event
+	}{
+		"it has just been fetched":           {failed, known, []Event{{true, "JobFailed", "7.5: exit code 255: FATAL: no such image"}}},
+		"it was known before":                {known, known, nil},
+		"it is not here yet":                 {failed, failed, nil},
+		"it was here when the failure came":  {running, known, []Event{{true, "Failed", "1 of 1 job failed; 7.5: exit code 255: FATAL: no such image"}}},
+		"the failure comes, and it does not": {running, failed, []Event{{true, "Failed", "1 of 1 job failed; 7.5: exit code 255: FATAL: no such image"}}},
+	} {
+		require.Equal(t, c.want, Events(c.before, c.after, s), name)
+	}
+	s.Failures[0].ExitCode = nil
+	require.Empty(t, Events(failed, known, s), "what a removed job has said is not why it failed")
+}

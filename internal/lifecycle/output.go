@@ -16,6 +16,11 @@ const ReasonGivenUp = "GivenUp"
 // ReasonIncomplete is the reason when some output lacks files.
 const ReasonIncomplete = "Incomplete"
 
+// awaitsOutput reports whether spec.completeAfterOutput keeps an HTCJob whose jobs have all succeeded from being called Succeeded.
+func (s Situation) awaitsOutput() bool {
+	return s.Job.Spec.CompleteAfterOutput && s.stage() == ended && s.Run.State == ledger.Submitted && s.Counts.Failed == 0 && s.Unfetched
+}
+
 // outputCondition says how much of the newest attempt's output has been fetched. An attempt of an older htcd, whose output
 // is not fetched, has no such condition.
 func outputCondition(set setCondition, s Situation, v View) {

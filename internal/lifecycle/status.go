@@ -182,8 +182,10 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 		if run.Stop == crosscheck.StopSuspended {
 			status.Failed -= int32(s.Stopped)
 		}
+		status.User = run.Account
 		if !suspended {
-			status.StartTime = timeOrNil(run.Submitted)
+			status.StartTime, status.StartedAt = timeOrNil(run.Submitted), timeOrNil(run.Started)
+			status.Duration = ran(s)
 		}
 		if !suspended && !(s.stage() == stopping && s.Stopped > 0) {
 			status.CompletionTime = timeOrNil(run.Ended)
@@ -224,6 +226,8 @@ func phase(s Situation) v1alpha1.Phase {
 		return v1alpha1.PhaseIdle
 	case s.stage() == stopping && run.Stop == crosscheck.StopSuspended && s.Stopped > 0:
 		return v1alpha1.PhaseSuspended
+	case s.awaitsOutput():
+		return v1alpha1.PhaseRunning
 	case n.Failed == 0:
 		return v1alpha1.PhaseSucceeded
 	case allRemoved(s):

@@ -70,6 +70,15 @@ func After(t time.Time, seconds int64) time.Time {
 	return t.Add(time.Duration(min(seconds, century)) * time.Second)
 }
 
+// ran returns how long the jobs of an attempt ran, from the first start to the last end, empty until HTCondor has confirmed all ends.
+func ran(s Situation) string {
+	run := s.Run
+	if s.Counts.Active > 0 || !run.Confirmed || run.Started.IsZero() || run.Finished.Before(run.Started) {
+		return ""
+	}
+	return run.Finished.Sub(run.Started).Round(time.Second).String()
+}
+
 // patienceForOutput is how long an HTCJob is kept beyond its expiry while its output has not been fetched, or pushed.
 const patienceForOutput = time.Hour
 

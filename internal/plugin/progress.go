@@ -48,8 +48,37 @@ func (c *cluster) follow(ctx context.Context, submitted *v1alpha1.HTCJob, fn fun
 				return true, err
 			}
 		}
+		c.lastWords(ctx, job, fn)
 		return true, nil
 	})
+}
+
+// patienceForWords is how long an HTCJob that has failed is followed for the sake of its jobs' standard error.
+const patienceForWords = 10 * time.Second
+
+// lastWords follows an HTCJob that has failed until the end of a failed job's standard error is here.
+func (c *cluster) lastWords(ctx context.Context, job *v1alpha1.HTCJob, fn func(*v1alpha1.HTCJob)) {
+	ctx, cancel := context.WithTimeout(ctx, patienceForWords)
+	defer cancel()
+	for owesWords(job) {
+		next, err := c.next(ctx, job)
+		if err != nil {
+			return
+		}
+		job = next
+		fn(job)
+	}
+}
+
+// owesWords reports whether no standard error of a failed job is here although it may still come.
+func owesWords(job *v1alpha1.HTCJob) bool {
+	byCode, known := false, false
+	for _, f := range job.Status.Failures {
+		byCode, known = byCode || f.ExitCode != nil, known || f.Stderr != ""
+	}
+	output := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
+	return job.Status.Phase == v1alpha1.PhaseFailed && byCode && !known &&
+		output != nil && output.Status == metav1.ConditionFalse && (output.Reason == "Fetching" || output.Reason == "NotEnded")
 }
 
 // errWatchEnded is no problem: the apiserver ends every watch after a while.
@@ -90,6 +119,7 @@ type display struct {
 	mu    sync.Mutex
 	jobs  []*v1alpha1.HTCJob
 	held  map[string]string // the hold reason last shown
+	told  map[string]bool   // the failed jobs whose standard error was shown, by HTCJob and id
 	shown string
 }
 
@@ -114,9 +144,29 @@ func (d *display) show(i int, job *v1alpha1.HTCJob) {
 			d.line("%s: %s", job.Name, why)
 		}
 	}
+	d.failures(job)
 	if text := counts(d.jobs); d.live && text != d.shown {
 		d.shown = text
 		fmt.Fprintf(d.w, "\r\x1b[K%s", text)
+	}
+}
+
+// failures shows each failed job once the end of its standard error is here.
+func (d *display) failures(job *v1alpha1.HTCJob) {
+	for _, f := range job.Status.Failures {
+		words, key := lastWords(f), job.Name+"/"+f.JobID
+		if words == "" || d.told[key] {
+			continue
+		}
+		if d.told == nil {
+			d.told = map[string]bool{}
+		}
+		d.told[key] = true
+		name := f.JobID
+		if f.Item != "" {
+			name += ", " + f.Item
+		}
+		d.line("%s: %s: %s%s", job.Name, name, f.Message, words)
 	}
 }
 
@@ -153,7 +203,7 @@ func (d *display) finish() {
 		}
 		d.line("%s: %s%s", job.Name, job.Status.Phase, why)
 		for _, f := range job.Status.Failures {
-			if f.Item != "" {
+			if f.Item != "" && !d.told[job.Name+"/"+f.JobID] {
 				d.line("  %s, %s: %s%s", f.JobID, f.Item, f.Message, lastWords(f))
 			}
 		}

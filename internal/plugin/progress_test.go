@@ -72,6 +72,37 @@ func TestTheLineOfATerminal(t *testing.T) {
 	require.Equal(t, "Pending: 3 on their way, 0 idle, 0 running, 0 done, 0 failed, 0 held", counts([]*v1alpha1.HTCJob{pending(3)}))
 }
 
+func TestTheEndOfAStandardErrorIsShownOnceItIsHere(t *testing.T) {
+	var b strings.Builder
+	j := job(v1alpha1.PhaseFailed, 255)
+	j.Status.Failures[0].JobID, j.Status.Failures[0].Message = "7.5", "exit code 255"
+	fetching := metav1.Condition{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionFalse, Reason: "Fetching"}
+	j.Status.Conditions = []metav1.Condition{fetching}
+	d := &display{w: &b, jobs: []*v1alpha1.HTCJob{j}}
+	d.show(0, j)
+	require.Empty(t, b.String())
+	require.True(t, owesWords(j))
+	j.Status.Failures[0].Stderr = "pulling\nFATAL: no such image\n"
+	require.False(t, owesWords(j))
+	d.show(0, j)
+	d.show(0, j)
+	require.Equal(t, "zero: 7.5: exit code 255: FATAL: no such image\n", b.String())
+
+	for name, change := range map[string]func(*v1alpha1.HTCJob){
+		"it has succeeded":          func(j *v1alpha1.HTCJob) { j.Status.Phase = v1alpha1.PhaseSucceeded },
+		"it was removed":            func(j *v1alpha1.HTCJob) { j.Status.Failures[0].ExitCode = nil },
+		"its output is not fetched": func(j *v1alpha1.HTCJob) { j.Status.Conditions = nil },
+		"it will not come":          func(j *v1alpha1.HTCJob) { j.Status.Conditions[0].Reason = "GivenUp" },
+		"the volume is full":        func(j *v1alpha1.HTCJob) { j.Status.Conditions[0].Reason = "NoSpace" },
+		"it had no standard error":  func(j *v1alpha1.HTCJob) { j.Status.Conditions[0].Status = metav1.ConditionTrue },
+	} {
+		j := job(v1alpha1.PhaseFailed, 255)
+		j.Status.Conditions = []metav1.Condition{fetching}
+		change(j)
+		require.False(t, owesWords(j), name)
+	}
+}
+
 func pending(n int32) *v1alpha1.HTCJob {
 	j := job(v1alpha1.PhasePending)
 	j.Spec.Script.Queue = &n

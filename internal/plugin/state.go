@@ -62,6 +62,9 @@ type summary struct {
 	Created    metav1.Time    `json:"created"`
 	Submitted  *metav1.Time   `json:"submitted,omitempty"`
 	Completed  *metav1.Time   `json:"completed,omitempty"`
+	User       string         `json:"user,omitempty"`
+	Started    *metav1.Time   `json:"started,omitempty"`
+	Duration   string         `json:"duration,omitempty"`
 	OutputHere bool           `json:"outputFetched"`
 }
 
@@ -71,6 +74,7 @@ func summaryOf(job *v1alpha1.HTCJob) summary {
 		Namespace: job.Namespace, Name: job.Name, UID: string(job.UID), State: stateOf(job), Phase: s.Phase, Reason: s.Reason, Message: s.Message,
 		ExitCode: s.ExitCode, Active: s.Active, Succeeded: s.Succeeded, Failed: s.Failed, Cluster: s.ClusterID, Schedd: s.Schedd,
 		Created: job.CreationTimestamp, Submitted: s.StartTime, Completed: s.CompletionTime, OutputHere: s.OutputFetched,
+		User: s.User, Started: s.StartedAt, Duration: s.Duration,
 	}
 }
 
@@ -103,7 +107,7 @@ func show(w io.Writer, format string, jobs []v1alpha1.HTCJob) error {
 	table := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	columns := []string{"NAME", "STATE", "PHASE", "ACTIVE", "SUCCEEDED", "FAILED", "AGE"}
 	if format == "wide" {
-		columns = append(columns, "EXIT", "JOBID", "SCHEDD", "REASON")
+		columns = append(columns, "EXIT", "JOBID", "SCHEDD", "USER", "TIME", "REASON")
 	}
 	fmt.Fprintln(table, strings.Join(columns, "\t"))
 	for i := range jobs {
@@ -122,7 +126,19 @@ func row(job *v1alpha1.HTCJob, now time.Time) []string {
 		id = job.Status.JobID[0]
 	}
 	return []string{s.Name, string(s.State), string(s.Phase), fmt.Sprint(s.Active), fmt.Sprint(s.Succeeded), fmt.Sprint(s.Failed),
-		duration.HumanDuration(now.Sub(s.Created.Time)), exit, id, s.Schedd, s.Reason}
+		duration.HumanDuration(now.Sub(s.Created.Time)), exit, id, s.Schedd, s.User, runTime(job, now), s.Reason}
+}
+
+// runTime is how long the jobs have run until now, or ran.
+func runTime(job *v1alpha1.HTCJob, now time.Time) string {
+	s := job.Status
+	switch ran, err := time.ParseDuration(s.Duration); {
+	case s.Duration != "" && err == nil:
+		return duration.HumanDuration(ran)
+	case s.StartedAt == nil || s.Active == 0:
+		return ""
+	}
+	return duration.HumanDuration(now.Sub(s.StartedAt.Time))
 }
 
 // fullName is how kubectl names an HTCJob.

@@ -74,9 +74,22 @@ func TestEachFormatHasOneLinePerHTCJob(t *testing.T) {
 	require.Contains(t, out.String(), `"state":"failed","phase":"Failed","message":"a <b> & \"c\"\n\u001b[31md","exitCode":64`)
 	out.Reset()
 	require.NoError(t, show(&out, "wide", []v1alpha1.HTCJob{*j}))
-	require.Contains(t, out.String(), "EXIT   JOBID   SCHEDD   REASON")
+	require.Contains(t, out.String(), "EXIT   JOBID   SCHEDD   USER   TIME   REASON")
 	require.NotContains(t, out.String(), "\x1b", "a message is no column")
 	require.ErrorAs(t, checkFormat("yaml"), &Usage{})
+}
+
+func TestTheTimeIsThatOfTheJobs(t *testing.T) {
+	now := time.Now()
+	j := job(v1alpha1.PhaseRunning)
+	require.Empty(t, runTime(j, now), "none has started")
+	j.Status.StartedAt, j.Status.Active = &metav1.Time{Time: now.Add(-90 * time.Second)}, 1
+	require.Equal(t, "90s", runTime(j, now))
+	j.Status.Active = 0
+	require.Empty(t, runTime(j, now), "HTCondor has not said when the last one ended")
+	j.Status.Duration = "1h2m3s"
+	require.Equal(t, "62m", runTime(j, now))
+	require.Equal(t, "62m", runTime(j, now.Add(time.Hour)))
 }
 
 func TestWhatCannotBeMeantIsRefused(t *testing.T) {

@@ -158,6 +158,7 @@ type Job struct {
 	QDate, StageInFinish              int64
 	EnteredCurrentStatus              int64
 	JobStartDate, JobFinishedHookDone int64
+	CompletionDate                    int64 // 0 also while it has not ended
 	NumJobStarts                      int
 
 	BytesSent int64 // what its sandbox sent back, over all its starts

@@ -79,6 +79,7 @@ var fields = map[string]func(*Job, classad.Value){
 	"StageInFinish":        func(j *Job, v classad.Value) { j.StageInFinish = seconds(v) },
 	"EnteredCurrentStatus": func(j *Job, v classad.Value) { j.EnteredCurrentStatus = seconds(v) },
 	"JobStartDate":         func(j *Job, v classad.Value) { j.JobStartDate = seconds(v) },
+	"CompletionDate":       func(j *Job, v classad.Value) { j.CompletionDate = seconds(v) },
 	"JobFinishedHookDone":  func(j *Job, v classad.Value) { j.JobFinishedHookDone = seconds(v) },
 	"BytesSent":            func(j *Job, v classad.Value) { j.BytesSent = size(v) },
 	"NumJobStarts":         func(j *Job, v classad.Value) { j.NumJobStarts = integer(v) },

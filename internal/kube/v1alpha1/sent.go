@@ -11,7 +11,7 @@ import (
 // the present one. The CRD's rule against edits names the same fields, optional ones
 // in lists, as the apiserver would refuse a comparison of the bare optionals as too expensive.
 func (s HTCJobSpec) Sent() HTCJobSpec {
-	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.LogsPod, s.Result = false, nil, nil, false, ""
+	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.LogsPod, s.Result, s.CompleteAfterOutput = false, nil, nil, false, "", false
 	return s
 }
 

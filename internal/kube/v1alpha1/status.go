@@ -107,6 +107,19 @@ type HTCJobStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// User is the account of the jobs in HTCondor: their Owner.
+	// +optional
+	User string `json:"user,omitempty"`
+
+	// StartedAt is when the first of the jobs first started to run, as HTCondor says.
+	// +optional
+	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+
+	// Duration is how long the jobs ran in all, from the first start to the last end, as
+	// HTCondor says: 1h2m3s. It appears when HTCondor has confirmed the end of every job.
+	// +optional
+	Duration string `json:"duration,omitempty"`
+
 	// StartTime is when this attempt was accepted by the schedd.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`

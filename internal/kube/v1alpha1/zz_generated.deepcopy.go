@@ -322,6 +322,10 @@ func (in *HTCJobStatus) DeepCopyInto(out *HTCJobStatus) {
 		*out = new(Effective)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.StartedAt != nil {
+		in, out := &in.StartedAt, &out.StartedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.StartTime != nil {
 		in, out := &in.StartTime, &out.StartTime
 		*out = (*in).DeepCopy()
