@@ -63,7 +63,8 @@ type Options struct {
 	Fetchers      int
 	LogsPodImage  string
 
-	AllowRegistries []string
+	AllowRegistries     []string
+	EphemeralRegistries []string
 
 	KinitSecret          string
 	KinitSecretNamespace string
@@ -127,6 +128,8 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.MaxOpen, "max-open-per-namespace", 0, "most jobs of one namespace that have not ended; further HTCJobs wait until there is room; 0: no limit")
 
 	f.StringSliceVar(&o.AllowRegistries, "allow-registries", nil, "`hosts` of the registries that artifacts in spec.inputs may come from and those in spec.outputs go to, and those they redirect to or have their tokens issued by, such as registry.example.org,*.store.example.org:8443; http:// in front of one means without TLS; empty: no artifacts")
+
+	f.StringSliceVar(&o.EphemeralRegistries, "ephemeral-registries", nil, "`hosts` of --allow-registries whose content nobody means to keep: what an HTCWorkflow has pushed there is deleted with it, unless its spec.keepArtifacts is true; empty: nothing is deleted from any registry")
 
 	o.MaxOutput.Quantity = resource.MustParse("1Gi")
 	f.Var(&o.MaxOutput, "max-output", "largest `size` of the output of one job, in whole Mi: HTCondor holds a job that leaves more; 0: no limit")
@@ -283,6 +286,9 @@ func (o *Options) checkParts() error {
 	}
 	if _, err := artifact.ParseRegistries(o.AllowRegistries); err != nil {
 		return fmt.Errorf("--allow-registries: %w", err)
+	}
+	if _, err := artifact.ParseRegistries(o.EphemeralRegistries); err != nil {
+		return fmt.Errorf("--ephemeral-registries: %w", err)
 	}
 	if err := schedd.CheckSchemes(o.AllowSchemes); err != nil {
 		return fmt.Errorf("--allow-url-schemes: %w", err)

@@ -50,6 +50,7 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 		"a sender that is not there":         {[]string{callback, "--ship-sender=/nowhere/htcd"}, nil, "--ship-sender"},
 		"a command that htcd sets itself":    {[]string{callback, "--allow-htcopts=batch_project,Executable"}, nil, "--allow-htcopts: Executable is htcd's own"},
 		"a certificate without its key":      {[]string{callback, "--tls-cert=/etc/htcd/tls.crt"}, nil, "--tls-cert and --tls-key go together"},
+		"an ephemeral registry that is none": {[]string{callback, "--ephemeral-registries=a/b"}, nil, "--ephemeral-registries: \"a/b\""},
 		"a registry that is none":            {[]string{callback, "--allow-registries=https://a/b"}, nil, "--allow-registries: \"https://a/b\""},
 		"an image pattern without a scheme":  {[]string{callback, "--allow-images=centos"}, nil, "--allow-images: \"centos\""},
 		"a schedd's name twice":              {[]string{callback, "--schedd=a", "--schedd-command=/b"}, nil, "--schedd and --schedd-command"},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -42,6 +43,10 @@ func (o Options) nodeStore() output.Store {
 
 // newWorkflows adds the controller of HTCWorkflows to a loop.
 func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger, scheme *runtime.Scheme, broadcaster events.EventBroadcaster) (err error) {
+	ephemeral, err := artifact.ParseRegistries(d.o.EphemeralRegistries)
+	if err != nil {
+		return fmt.Errorf("--ephemeral-registries: %w", err)
+	}
 	l.workflowInformer = d.jobs.NewWorkflowInformer(d.o.Namespace, d.o.Resync, func(error) {})
 	l.workflows, err = workflow.New(workflow.Options{
 		Site: s, Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
@@ -51,7 +56,7 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger, scheme *ru
 		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: workflowSchedd{l.controller.Schedds(), l.condor}, Answering: l.controller.Schedds(), Keeper: l.controller.Keeper(),
 		Pools: l.pools, Credentials: l.credentials, ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
-		JobSecrets: l.jobSecrets, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(s.Inputs.Registries), Registries: artifact.NewPusher(s.Inputs.Registries),
+		JobSecrets: l.jobSecrets, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(s.Inputs.Registries), Registries: artifact.NewPusher(s.Inputs.Registries), Ephemeral: ephemeral,
 		Observer: d.counts, SecretTouched: l.controller.SecretTouched,
 		Log: d.log.With().Str("component", "workflow").Logger(), Now: time.Now,
 	})

@@ -4,6 +4,7 @@
 //	Fetcher.Resolve what a reference names now: a digest and files with their sizes
 //	Artifact.Open   one of the files; its content is checked against its digest
 //	Pusher.Push     files, and then the manifest under its tag; what is there is not sent again
+//	Pusher.Delete   the manifest that was pushed, by its digest
 //
 // Every request, be it to a registry, to a redirect's target or to the server that issues a registry's tokens, goes to a host
 // that the administrator listed; the credentials are the user's or none. A registry that does not answer, or answers slowly,

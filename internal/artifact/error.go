@@ -86,7 +86,7 @@ func explainPush(err error, registry string) *Unusable {
 			return pushDenied(registry)
 		case code == http.StatusNotFound:
 			return unusable(ReasonNoPlace, "the registry %s has no such repository, or does not show it to these credentials (spec.credentials, as: Registry): it may have to be created first", registry)
-		case code >= 400 && code < 500 && code != http.StatusTooManyRequests && code != http.StatusRequestTimeout:
+		case refuses(code):
 			return unusable(ReasonRefused, "the registry %s refuses it with status %d%s", registry, code, knownCodes(e.Errors))
 		}
 	}
@@ -97,6 +97,32 @@ func explainPush(err error, registry string) *Unusable {
 		return unusable(ReasonForbidden, "the registry %s wants the files to be sent to another host, which htcd does not do", registry)
 	}
 	return explain(err, registry)
+}
+
+// explainDelete is explain for an artifact that is deleted.
+func explainDelete(err error, registry string) *Unusable {
+	if e, is := errors.AsType[*errcode.ErrorResponse](err); is {
+		switch code := e.StatusCode; {
+		case code == http.StatusUnauthorized, code == http.StatusForbidden:
+			return deleteDenied(registry)
+		case refuses(code):
+			return unusable(ReasonRefused, "the registry %s refuses to delete it with status %d", registry, code)
+		}
+	}
+	if errors.Is(err, auth.ErrBasicCredentialNotFound) {
+		return deleteDenied(registry)
+	}
+	return explain(err, registry)
+}
+
+// refuses reports whether a status means that trying again is of no use.
+func refuses(status int) bool {
+	return status >= 400 && status < 500 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout
+}
+
+func isNotFound(err error) bool {
+	e, is := errors.AsType[*errcode.ErrorResponse](err)
+	return is && e.StatusCode == http.StatusNotFound
 }
 
 // knownCodes lists the errors of a registry by their codes, as far as the specification of registries has them.
@@ -116,6 +142,10 @@ func knownCodes(all errcode.Errors) string {
 
 func pushDenied(registry string) *Unusable {
 	return unusable(ReasonForbidden, "the registry %s does not let htcd push it: it needs credentials that may (spec.credentials, as: Registry), or others", registry)
+}
+
+func deleteDenied(registry string) *Unusable {
+	return unusable(ReasonForbidden, "the registry %s does not let htcd delete it: it needs credentials that may (spec.credentials, as: Registry), or others", registry)
 }
 
 func notFound(registry string) *Unusable {

@@ -25,7 +25,7 @@ const (
 	fileType     = "application/octet-stream"
 )
 
-// Pusher pushes artifacts. It is safe for concurrent use.
+// Pusher pushes artifacts, and deletes them. It is safe for concurrent use.
 type Pusher struct {
 	client
 	silence time.Duration
@@ -42,6 +42,16 @@ type Upload struct {
 	Open func() (io.ReadCloser, error)
 }
 
+// OwnerAnnotation names, in the manifest of an artifact, whose it is.
+const OwnerAnnotation = "ch.cern.htc.owner"
+
+// Target is where an artifact is pushed to.
+type Target struct {
+	Reference string
+	// Owner is whose it is: equal files of different owners make different artifacts, so that each can be deleted alone. Empty: nobody's.
+	Owner string
+}
+
 // Pushed is an artifact in its registry.
 type Pushed struct {
 	Digest string // of its manifest
@@ -49,30 +59,23 @@ type Pushed struct {
 }
 
 // Push makes an artifact of files. Equal files make an equal artifact, whenever they are pushed, and what the registry has already is not
-// sent again. last is asked before the reference gets its new meaning. dockerConfigs are as for Resolve. The error is an *Unusable, or
-// that of Open or last.
-func (p *Pusher) Push(ctx context.Context, reference string, files []Upload, last func() error, dockerConfigs ...[]byte) (Pushed, error) {
-	if err := p.allowed.CheckTarget(reference); err != nil {
-		return Pushed{}, unusable(ReasonForbidden, "%v", err)
-	}
-	ref, err := parseReference(reference)
+// sent again. last is asked, with the digest of the manifest, before the reference gets its new meaning. dockerConfigs are as for Resolve.
+// The error is an *Unusable, or that of Open or last.
+func (p *Pusher) Push(ctx context.Context, target Target, files []Upload, last func(digest string) error, dockerConfigs ...[]byte) (Pushed, error) {
+	repository, err := p.at(target.Reference, dockerConfigs)
 	if err != nil {
 		return Pushed{}, err
 	}
 	if err := checkUploads(files); err != nil {
 		return Pushed{}, err
 	}
-	if err := p.rests(ref.Registry); err != nil {
-		return Pushed{}, err
-	}
-	repository, err := p.repository(ref, dockerConfigs)
-	if err != nil {
-		return Pushed{}, err
-	}
 	to := &pushing{p, repository}
 	manifest := ocispec.Manifest{
 		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageManifest,
 		ArtifactType: artifactType, Config: ocispec.DescriptorEmptyJSON,
+	}
+	if target.Owner != "" {
+		manifest.Annotations = map[string]string{OwnerAnnotation: target.Owner}
 	}
 	var done Pushed
 	for _, f := range files {
@@ -90,6 +93,21 @@ func (p *Pusher) Push(ctx context.Context, reference string, files []Upload, las
 	desc := content.NewDescriptorFromBytes(ocispec.MediaTypeImageManifest, text)
 	done.Digest = desc.Digest.String()
 	return done, to.manifest(ctx, desc, text, last)
+}
+
+// at returns the repository of a reference, unless its registry is left alone at present.
+func (p *Pusher) at(reference string, dockerConfigs [][]byte) (*remote.Repository, error) {
+	if err := p.allowed.CheckTarget(reference); err != nil {
+		return nil, unusable(ReasonForbidden, "%v", err)
+	}
+	ref, err := parseReference(reference)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.rests(ref.Registry); err != nil {
+		return nil, err
+	}
+	return p.repository(ref, dockerConfigs)
 }
 
 // checkUploads refuses what could not be an input again.
@@ -154,7 +172,7 @@ func (p *pushing) blob(ctx context.Context, desc ocispec.Descriptor, open func()
 }
 
 // manifest sends the manifest, and lets the tag name it.
-func (p *pushing) manifest(ctx context.Context, desc ocispec.Descriptor, text []byte, last func() error) error {
+func (p *pushing) manifest(ctx context.Context, desc ocispec.Descriptor, text []byte, last func(digest string) error) error {
 	empty := func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(ocispec.DescriptorEmptyJSON.Data)), nil
 	}
@@ -168,7 +186,7 @@ func (p *pushing) manifest(ctx context.Context, desc ocispec.Descriptor, text []
 	if there, err := p.to.Resolve(ctx, tag); err == nil && there.Digest == desc.Digest {
 		return nil
 	}
-	if err := last(); err != nil {
+	if err := last(desc.Digest.String()); err != nil {
 		return err
 	}
 	if err := p.to.PushReference(ctx, desc, bytes.NewReader(text), tag); err != nil {

@@ -59,18 +59,18 @@ func upload(name, text string) Upload {
 	return Upload{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 }
 
-func never() error { return errors.New("nobody asked") }
+func never(string) error { return errors.New("nobody asked") }
 
-func yes() error { return nil }
+func yes(string) error { return nil }
 
 func TestWhatIsPushedCanBeFetched(t *testing.T) {
 	s := open(t)
 	asked := s.takes()
 	p := s.pusher(t)
-	one, err := p.Push(t.Context(), s.host()+"/group/model:one", []Upload{upload("plots/model.pt", "weights")}, yes)
+	one, err := p.Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, []Upload{upload("plots/model.pt", "weights")}, yes)
 	require.NoError(t, err)
 	require.EqualValues(t, 7, one.Size)
-	two, err := p.Push(t.Context(), s.host()+"/group/model:two", []Upload{upload("model.pt", "weights"), upload("d/e/labels.txt", ""), upload("a", "weights")}, yes)
+	two, err := p.Push(t.Context(), Target{Reference: s.host() + "/group/model:two"}, []Upload{upload("model.pt", "weights"), upload("d/e/labels.txt", ""), upload("a", "weights")}, yes)
 	require.NoError(t, err)
 	require.EqualValues(t, 14, two.Size)
 	f := s.fetcher(t)
@@ -84,11 +84,11 @@ func TestWhatIsPushedCanBeFetched(t *testing.T) {
 	}
 
 	*asked = nil
-	again, err := p.Push(t.Context(), s.host()+"/group/model:one", []Upload{upload("plots/model.pt", "weights")}, never)
+	again, err := p.Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, []Upload{upload("plots/model.pt", "weights")}, never)
 	require.NoError(t, err)
 	require.Equal(t, one, again)
 	require.Empty(t, *asked, "it is there")
-	again, err = p.Push(t.Context(), s.host()+"/group/model:other", []Upload{upload("plots/model.pt", "weights")}, yes)
+	again, err = p.Push(t.Context(), Target{Reference: s.host() + "/group/model:other"}, []Upload{upload("plots/model.pt", "weights")}, yes)
 	require.NoError(t, err)
 	require.Equal(t, one, again)
 	require.Equal(t, []string{"PUT manifests/other"}, *asked)
@@ -110,12 +110,12 @@ func TestWhatCouldNotBeFetchedIsNotPushed(t *testing.T) {
 		`its file "gr`:       {upload("größe", "")},
 		`two files called "`: {upload("a", ""), upload("a", "")},
 	} {
-		_, err := p.Push(t.Context(), s.host()+"/group/model:one", files, yes)
+		_, err := p.Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, files, yes)
 		require.Equal(t, ReasonUnsuitable, reasonOf(t, err))
 		require.ErrorContains(t, err, words)
 	}
 	for _, reference := range []string{s.host() + "/group/model", "elsewhere.example.org/m:v1", s.host() + "/group/model:v1@sha256:" + strings.Repeat("0", 64)} {
-		_, err := p.Push(t.Context(), reference, []Upload{upload("a", "")}, yes)
+		_, err := p.Push(t.Context(), Target{Reference: reference}, []Upload{upload("a", "")}, yes)
 		require.Equal(t, ReasonForbidden, reasonOf(t, err), reference)
 	}
 	require.Zero(t, s.asked.Load())
@@ -155,7 +155,7 @@ func TestWhyAPushFailsIsSaid(t *testing.T) {
 			s.guard = func(w http.ResponseWriter, r *http.Request) bool {
 				return r.Method != http.MethodHead && c.guard(w, r)
 			}
-			_, err := s.pusher(t, elsewhere.URL).Push(t.Context(), s.host()+"/group/model:one", []Upload{upload("a", "text")}, yes)
+			_, err := s.pusher(t, elsewhere.URL).Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, []Upload{upload("a", "text")}, yes)
 			require.Equal(t, c.reason, reasonOf(t, err))
 			require.ErrorContains(t, err, c.words)
 		})
@@ -180,10 +180,10 @@ func TestARegistryThatTakesNothingIsNotWaitedFor(t *testing.T) {
 	clock := time.Now()
 	p.now = func() time.Time { return clock }
 	large := strings.Repeat("x", 64<<20) // more than fits on the way
-	_, err := p.Push(t.Context(), s.host()+"/group/model:one", []Upload{upload("a", large)}, yes)
+	_, err := p.Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, []Upload{upload("a", large)}, yes)
 	require.Equal(t, ReasonUnreachable, reasonOf(t, err))
 	before := s.asked.Load()
-	_, err = p.Push(t.Context(), s.host()+"/group/model:two", []Upload{upload("a", "text")}, yes)
+	_, err = p.Push(t.Context(), Target{Reference: s.host() + "/group/model:two"}, []Upload{upload("a", "text")}, yes)
 	require.Equal(t, ReasonUnreachable, reasonOf(t, err))
 	require.Equal(t, before, s.asked.Load(), "it is left alone for a moment")
 }
@@ -192,11 +192,11 @@ func TestAPushThatIsNoLongerWantedChangesNoTag(t *testing.T) {
 	s := open(t)
 	asked := s.takes()
 	gone := errors.New("gone")
-	_, err := s.pusher(t).Push(t.Context(), s.host()+"/group/model:one", []Upload{upload("a", "text")}, func() error { return gone })
+	_, err := s.pusher(t).Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, []Upload{upload("a", "text")}, func(string) error { return gone })
 	require.ErrorIs(t, err, gone)
 	require.NotContains(t, strings.Join(*asked, " "), "manifests")
 	broken := errors.New("broken")
-	_, err = s.pusher(t).Push(t.Context(), s.host()+"/group/model:one", []Upload{{Name: "a", Open: func() (io.ReadCloser, error) { return nil, broken }}}, yes)
+	_, err = s.pusher(t).Push(t.Context(), Target{Reference: s.host() + "/group/model:one"}, []Upload{{Name: "a", Open: func() (io.ReadCloser, error) { return nil, broken }}}, yes)
 	require.ErrorIs(t, err, broken)
 	require.False(t, bytes.Contains(s.content["manifests/one"], []byte("a")))
 }

@@ -30,6 +30,32 @@ func (tx *Tx) NextNodePush(uid string, attempt, from int) (Written, Node, error)
 	return w, n, err
 }
 
+// PushedNode is an artifact of a node that is in its registry, or was about to be.
+type PushedNode struct {
+	Written
+	Place
+	StepName string
+}
+
+// NodesPushed returns the first artifacts of a DAG, limited in number, that are in their registries, or were about to be when they were last heard of, in the order
+// of their nodes, beginning with the given one.
+func (tx *Tx) NodesPushed(uid string, attempt, from, limit int) ([]PushedNode, error) {
+	var all []PushedNode
+	err := tx.query(func(row scanner) error {
+		var p PushedNode
+		err := row.Scan(&p.Number, &p.Artifact, &p.Proc, &p.Digest, &p.Push, &p.Step, &p.Sequence, &p.Item, &p.StepName)
+		all = append(all, p)
+		return err
+	}, `SELECT d.number, d.artifact, w.proc, w.digest, w.push, n.step, n.sequence, n.item, s.name
+		FROM written w JOIN destinations d ON d.run = w.run AND d.number = w.number
+		JOIN nodes n ON n.run = w.run AND n.node = w.proc JOIN steps s ON s.run = n.run AND s.step = n.step
+		WHERE w.run = `+runID+` AND w.proc >= ? AND w.digest <> '' ORDER BY w.proc LIMIT ? + 0`, uid, attempt, from, limit)
+	if err != nil {
+		return nil, fmt.Errorf("artifacts of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return all, nil
+}
+
 // UnpushedDAGs returns the DAGs with outputs that are to be pushed.
 func (tx *Tx) UnpushedDAGs() ([]Run, error) {
 	var runs []Run

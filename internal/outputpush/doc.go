@@ -7,6 +7,9 @@
 // Its keys, those of HTCJobs, have their own queue, and workers for each registry, so that nothing waits for a registry but what goes
 // there; namespaces take turns (package fairqueue). One step pushes the artifact of one proc.
 //
+// The digest of an artifact that somebody may delete is in the ledger before its reference names it, so no interruption leaves one of
+// which nobody knows.
+//
 // What is to be pushed is in the ledger, so an interrupted push is made again; equal files make an equal artifact. Only the newest
 // attempt of an HTCJob is pushed: an older one must not replace what it has left.
 //

@@ -15,7 +15,7 @@ import (
 
 // Registries are where artifacts are pushed to.
 type Registries interface {
-	Push(ctx context.Context, reference string, files []artifact.Upload, last func() error, dockerConfigs ...[]byte) (artifact.Pushed, error)
+	Push(ctx context.Context, to artifact.Target, files []artifact.Upload, last func(digest string) error, dockerConfigs ...[]byte) (artifact.Pushed, error)
 }
 
 // Ledger records runs and what they have written.
@@ -57,6 +57,7 @@ type Pusher struct {
 	workers *fairqueue.Pool[string]
 	passes  passes
 	logins  logins
+	naming  naming
 }
 
 // New returns a Pusher; Run starts it.
@@ -80,6 +81,10 @@ func (p *Pusher) Run(ctx context.Context) {
 
 // Waiting returns how many HTCJobs wait for a worker.
 func (p *Pusher) Waiting() int { return p.workers.Waiting() }
+
+// Naming reports whether a reference is being given its new meaning for a key at this moment. Nothing else is pushed for a key for which Credentials
+// returns ErrGone.
+func (p *Pusher) Naming(key string) bool { return p.naming.is(key) }
 
 // Resume continues what an earlier htcd left undone.
 func (p *Pusher) Resume(ctx context.Context) error {

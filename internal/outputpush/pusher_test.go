@@ -62,7 +62,8 @@ func (w *world) credentials(context.Context, Item) ([][]byte, error) {
 	return [][]byte{[]byte(w.login)}, nil
 }
 
-func (w *world) Push(_ context.Context, reference string, files []artifact.Upload, last func() error, _ ...[]byte) (artifact.Pushed, error) {
+func (w *world) Push(_ context.Context, to artifact.Target, files []artifact.Upload, last func(string) error, _ ...[]byte) (artifact.Pushed, error) {
+	reference := to.Reference
 	text := reference
 	for _, f := range files {
 		from, err := f.Open()
@@ -84,9 +85,10 @@ func (w *world) Push(_ context.Context, reference string, files []artifact.Uploa
 	if w.before != nil {
 		w.before()
 	}
-	if err := last(); err != nil {
+	if err := last("sha256:of " + reference); err != nil {
 		return artifact.Pushed{}, err
 	}
+	require.True(w.t, w.Naming("default/one"))
 	w.pushed = append(w.pushed, text)
 	return artifact.Pushed{Digest: "sha256:of " + reference, Size: int64(len(files))}, nil
 }
@@ -147,6 +149,7 @@ func TestEachProcsArtifactsArePushedOnce(t *testing.T) {
 	require.Equal(t, 1, w.Queue.Len(), "what an earlier htcd left undone")
 	w.pass()
 	require.NoError(t, w.inTheWay)
+	require.False(t, w.Naming("default/one"))
 	require.Equal(t, []string{"r/m:0 a=0", "r/m:1 a=1", "r/all:0 a=0 d/b=0", "r/all:1 a=1 d/b=1"}, w.pushed)
 	w.pass()
 	require.Len(t, w.pushed, 4)

@@ -72,8 +72,17 @@ func (p *Pusher) push(ctx context.Context, key string, item Item) (artifact.Push
 	for _, name := range names {
 		files = append(files, artifact.Upload{Name: name, Open: func() (io.ReadCloser, error) { return p.Store.OpenAt(item.At, item.Dir, name) }})
 	}
-	last := func() error { return p.stillWanted(ctx, item) }
-	done, err := p.Registries.Push(ctx, item.Reference, files, last, configs...)
+	defer p.naming.end(key)
+	last := func(digest string) error {
+		p.naming.begin(key) // before it is asked whether it is wanted
+		if err := p.stillWanted(ctx, item); err != nil || item.Owner == "" {
+			return err
+		}
+		w := item.Written
+		w.Digest = digest
+		return p.record(ctx, item.Run, w)
+	}
+	done, err := p.Registries.Push(ctx, artifact.Target{Reference: item.Reference, Owner: item.Owner}, files, last, configs...)
 	if errors.Is(err, fs.ErrNotExist) { // it may have been deleted meanwhile
 		err = errors.Join(p.stillWanted(ctx, item), err)
 	}

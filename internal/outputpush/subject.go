@@ -18,6 +18,7 @@ type Item struct {
 	What      string // for messages: "model.pt of job 1.0"
 	At        output.Attempt
 	Dir       string // of the job or node, in that of the attempt
+	Owner     string // of the artifact; its digest is then recorded before it is pushed. Empty: nobody deletes it
 }
 
 // Subject is what has outputs that are pushed.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -57,6 +58,9 @@ func explain(err error) blocker {
 	}
 	if e, lost := errors.AsType[*lostError](err); lost {
 		return blocker{Blocker: lifecycle.Blocker{Condition: v1alpha1.ConditionSubmitted, Reason: reasonLedgerLost, Message: e.Error()}}
+	}
+	if e, is := errors.AsType[*artifact.Unusable](err); is {
+		return blocker{Blocker: lifecycle.Blocker{Condition: v1alpha1.ConditionOutputsPushed, Reason: e.Reason, Message: err.Error()}}
 	}
 	b, endpoint := sending.Explain(err)
 	return blocker{Blocker: b, endpoint: endpoint}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/keymutex"
 
+	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/fairqueue"
@@ -53,8 +54,9 @@ type Options struct {
 	Jobs        inputs.Jobs    // HTCJobs whose output steps have as inputs
 	JobOutput   inputs.Store   // that of HTCJobs
 	Artifacts   inputs.Artifacts
-	Registries  outputpush.Registries // to which steps push
-	Observer    Observer              // for metrics
+	Registries  Registries          // to which steps push
+	Ephemeral   artifact.Registries // those from which a deletion takes what was pushed
+	Observer    Observer            // for metrics
 	// SecretTouched is told of a namespace whose Secrets may no longer be needed.
 	SecretTouched func(namespace string)
 	Log           zerolog.Logger

@@ -14,7 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/sending"
 )
 
-// finalize removes a deleted workflow from HTCondor, then from the ledger, the store and the staging directory, and
+// finalize removes a deleted workflow from HTCondor and from ephemeral registries, then from the ledger, the store and the staging directory, and
 // releases the object. The finalizer stays until a successful answer shows none of its jobs alive.
 func (c *Controller) finalize(ctx context.Context, w *v1alpha1.HTCWorkflow) error {
 	runs, err := c.runsOf(ctx, w.Namespace+"/"+w.Name)
@@ -45,6 +45,9 @@ func (c *Controller) finalize(ctx context.Context, w *v1alpha1.HTCWorkflow) erro
 			}
 			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
 		}
+	}
+	if err := c.dropArtifacts(ctx, w, own); err != nil {
+		return err
 	}
 	if err := c.forget(ctx, w.Namespace, w.Name, string(w.UID)); err != nil {
 		return err

@@ -33,6 +33,7 @@ type remembered struct {
 	part     time.Time   // when output of a DAG that goes on was last fetched
 	parted   int         // how many of its nodes had ended then
 	paging   bool        // there may be more of it
+	dropping dropping
 
 	unmeasured bool      // there are results that measured does not have
 	rests      time.Time // no metrics are summed up before this

@@ -92,7 +92,7 @@ func (d dags) Next(tx *ledger.Tx, key string, from int) (item outputpush.Item, e
 		}
 		item, found = outputpush.Item{
 			Written: w, Run: run, Reference: fill(w.Artifact, n.Place), What: "the output of " + fill(w.Path, n.Place),
-			At: at, Dir: fill(w.Path, n.Place),
+			At: at, Dir: fill(w.Path, n.Place), Owner: run.UID,
 		}, true
 		item.Path = ""
 	}

@@ -35,6 +35,7 @@ type world struct {
 	store  cache.Store
 	clock  time.Time
 	own    []secrets.Own // of every namespace
+	warned []string      // Events of workflows: reason and message
 }
 
 func newWorld(t *testing.T) *world {
@@ -237,7 +238,9 @@ func (w *world) delete(name string) {
 }
 
 func (w *world) Normal(*v1alpha1.HTCWorkflow, string, string)  {}
-func (w *world) Warning(*v1alpha1.HTCWorkflow, string, string) {}
+func (w *world) Warning(_ *v1alpha1.HTCWorkflow, reason, message string) {
+	w.warned = append(w.warned, reason+": "+message)
+}
 func (w *world) Repaired(crosscheck.Repair)                    {}
 func (w *world) Pushed(int64)                                  {}
 func (w *world) PushFailed(string)                             {}

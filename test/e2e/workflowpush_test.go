@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
 
@@ -86,6 +88,47 @@ func TestStepsPushWhatTheyBringBackAndPullItFromTheRegistry(t *testing.T) {
 		require.Contains(t, text, at+" job_a \n")
 	}
 	require.Equal(t, "done\n", g.output(w, "once/all", "_condor_stdout"))
+}
+
+func TestArtifactsInAnEphemeralRegistryGoWithTheirWorkflow(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	world, err := parts.Open(b.Lab)
+	require.NoError(t, err)
+	ephemeral := fmt.Sprintf("localhost:%d", world.Ports.Registry) // the same registry, as which it wants a login
+	account := base64.StdEncoding.EncodeToString([]byte(parts.RegistryUser + ":" + parts.RegistryPassword))
+	jobSecret(b, "login", ".dockerconfigjson", fmt.Sprintf(`{"auths": {%q: {"auth": %[3]q}, %[2]q: {"auth": %[3]q}}}`, ephemeral, b.Registry(), account))
+	apply := func(name, more string) *flow {
+		return flowIn(b, name, fmt.Sprintf(`
+  sequences: {count: 2}
+  %[4]s
+  steps:
+  - name: goes
+    push: {artifact: "%[1]s/%[2]s/%[3]s"}
+    job:
+      script: {image: centos, command: sh, source: "echo the same >a"}
+      credentials: [{name: login, secretKeyRef: {name: login, key: .dockerconfigjson}, as: Registry}]
+  - name: stays
+    push: {artifact: "%[5]s/%[2]s/%[3]s"}
+    job: {script: {image: centos, command: sh, source: "echo other >a"}}
+`, ephemeral, b.Namespace, name, more, b.Registry()))
+	}
+	at := func(name, reference string) string { return b.Registry() + "/" + b.Namespace + "/" + name + reference }
+	flows := []*flow{apply("dropped", ""), apply("kept", "keepArtifacts: true")}
+	for _, f := range flows {
+		w := f.pushedAll()
+		require.Equal(t, "4 artifacts are pushed", meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputsPushed).Message)
+	}
+	moved := b.Push(at("dropped", "/job_1:goes"), map[string][]byte{"b": []byte("somebody else's")})
+	for i, f := range flows {
+		b.Kubectl("delete", "htcworkflow", f.name, "--timeout=60s")
+		require.Equal(t, i == 0, digest(b, at(f.name, "/job_0:goes")) == "", f.name)
+		require.NotEmpty(t, digest(b, at(f.name, "/job_1:goes")))
+		for sequence := range 2 {
+			require.NotEmpty(t, digest(b, at(f.name, fmt.Sprintf("/job_%d:stays", sequence))))
+		}
+	}
+	require.Equal(t, moved, digest(b, at("dropped", "/job_1:goes")))
 }
 
 func TestStepsThatNameAWrongRegistryAreRefused(t *testing.T) {

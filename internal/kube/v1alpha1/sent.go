@@ -32,7 +32,7 @@ func (j *HTCJob) Rerun() string { return j.Annotations[RerunAnnotation] }
 
 // Sent returns what of the spec an attempt is made of, as that of an HTCJob does.
 func (s HTCWorkflowSpec) Sent() HTCWorkflowSpec {
-	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.Resume = false, nil, nil, ""
+	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.Resume, s.KeepArtifacts = false, nil, nil, "", false
 	return s
 }
 
