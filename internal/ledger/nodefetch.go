@@ -20,7 +20,8 @@ func (tx *Tx) NodesToFetch(uid string, attempt, limit int) ([]Node, error) {
 	return nodes, nil
 }
 
-// NodesFetched records that the output of some nodes is here. Those that are open again, or have another job by now, are left out.
+// NodesFetched records that the output of some nodes is here, and that what those of them brought back that have succeeded is to be pushed. Those that are open
+// again, or have another job by now, are left out.
 func (tx *Tx) NodesFetched(uid string, attempt int, nodes []Node) error {
 	pairs := make([][2]int, len(nodes))
 	for i, n := range nodes {
@@ -32,6 +33,12 @@ func (tx *Tx) NodesFetched(uid string, attempt int, nodes []Node) error {
 	}
 	_, err = tx.exec(`UPDATE nodes SET fetched = ? WHERE run = `+runID+` AND status <> 1 AND (node, cluster) IN
 		(SELECT value ->> 0, value ->> 1 FROM json_each(?))`, int(IsFetched), uid, attempt, string(text))
+	if err == nil {
+		_, err = tx.exec(`INSERT INTO written (run, number, proc, size, digest, push, note)
+			SELECT n.run, n.step, n.node, -1, '', 1, '' FROM json_each(?) j CROSS JOIN nodes n ON n.run = `+runID+` AND n.node = j.value ->> 0
+			CROSS JOIN destinations d ON d.run = n.run AND d.number = n.step WHERE n.status = 4 AND n.fetched <> 0
+			ON CONFLICT (run, proc, number) DO UPDATE SET size = -1, push = 1, note = ''`, string(text), uid, attempt)
+	}
 	if err != nil {
 		return fmt.Errorf("fetched nodes of run %s attempt %d: %w", uid, attempt, err)
 	}

@@ -17,6 +17,17 @@ func TestTheOutputOfNodesIsFetchedOnce(t *testing.T) {
 		return func(n *Node) { n.Cluster, n.Status, n.Source = cluster, StatusSucceeded, source }
 	}
 	require.Empty(t, fetchable())
+	mustWrite(t, l, func(tx *Tx) error {
+		return tx.SetDestinations("u1", 1, []Destination{{Number: 0, Path: "a", Artifact: "r/m:a"}, {Number: 1, Path: "b", Artifact: "r/m:b"}})
+	})
+	of := func(number int) (n Node) {
+		mustRead(t, l, func(tx *Tx) (err error) { n, err = tx.Node("u1", 1, number); return err })
+		return n
+	}
+	pushes := func() (n PushCounts) {
+		mustRead(t, l, func(tx *Tx) (err error) { n, err = tx.Pushes("u1", 1); return err })
+		return n
+	}
 	set(t, l, map[int]func(*Node){
 		0: ended(10, "crosscheck"), 1: ended(11, "callback"), 2: ended(12, "crosscheck"),
 		3: func(n *Node) { n.Cluster, n.JobStatus = 13, jobRunning },
@@ -33,10 +44,10 @@ func TestTheOutputOfNodesIsFetchedOnce(t *testing.T) {
 	})
 	mustWrite(t, l, func(tx *Tx) error { return tx.NodesFetched("u1", 1, page) })
 	require.Equal(t, []int{2}, numbersOf(fetchable()))
-	of := func(number int) (n Node) {
-		mustRead(t, l, func(tx *Tx) (err error) { n, err = tx.Node("u1", 1, number); return err })
-		return n
-	}
+	require.Equal(t, PushCounts{Any: true, Unpushed: 1}, pushes(), "of the one that has succeeded and is here")
+	mustWrite(t, l, func(tx *Tx) error {
+		return tx.SetWritten("u1", 1, Written{Destination: Destination{Number: of(0).Step}, Digest: "sha256:1", Push: Pushed})
+	})
 	require.Equal(t, IsFetched, of(0).Fetched)
 	require.Equal(t, NotFetched, of(2).Fetched)
 	require.Equal(t, NotFetched, of(5).Fetched)
@@ -45,6 +56,9 @@ func TestTheOutputOfNodesIsFetchedOnce(t *testing.T) {
 	set(t, l, map[int]func(*Node){0: func(n *Node) { n.Status = StatusOpen }})
 	set(t, l, map[int]func(*Node){0: ended(10, "crosscheck")})
 	require.Equal(t, []int{0, 2}, numbersOf(fetchable()))
+	mustWrite(t, l, func(tx *Tx) error { return tx.NodesFetched("u1", 1, []Node{of(0)}) })
+	require.Equal(t, PushCounts{Any: true, Unpushed: 1}, pushes(), "and pushed again")
+	set(t, l, map[int]func(*Node){0: func(n *Node) { n.Status = StatusOpen }})
 
 	mustRead(t, l, func(tx *Tx) error {
 		some, err := tx.SomeFetched("u1", 1)
