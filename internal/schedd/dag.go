@@ -16,7 +16,11 @@ type DAG struct {
 	Nodes     []DAGNode // numbered from 0
 	MaxIdle   int       // nodes that wait for a slot at a time; 0: as many as DAGMan's own limit
 	MaxJobs   int       // nodes in the queue at a time; 0: no limit
+	Pace      Pace      // how fast nodes are sent
 }
+
+// Pace is that so many nodes are sent together, after so many seconds again; the zero value means DAGMan's own.
+type Pace struct{ Nodes, Seconds int }
 
 // DAGStep is what some nodes have in common. Of its Description, Tag, BatchName, Queue and Items are not used; Priority and
 // Retries are in its JobOptions.

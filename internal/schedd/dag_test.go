@@ -32,7 +32,7 @@ func dag() DAG {
 			{Step: 1, Index: 3, Parents: []int{0, 1}, Pulls: [][]int{{0, 1}}, Inputs: []string{"0-a"}},
 			{Step: 1, Parents: []int{0, 1}, Pulls: [][]int{nil}},
 		},
-		MaxIdle: 100, MaxJobs: 500,
+		MaxIdle: 100, MaxJobs: 500, Pace: Pace{5, 3},
 	}
 }
 

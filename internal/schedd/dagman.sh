@@ -30,8 +30,10 @@ main() {
 	export _CONDOR_DAGMAN_LOG=flow.dag.dagman.out
 	export _CONDOR_MAX_DAGMAN_LOG=0
 	export _CONDOR_DAGMAN_USE_STRICT=0
-	# Seconds: what waits for a parent's end waits as long.
-	export _CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL=1
+	# What waits for a parent's end waits as long.
+	export _CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL="$seconds"
+	# So many nodes are sent each time.
+	[ "$submits" -eq 0 ] || export _CONDOR_DAGMAN_MAX_SUBMITS_PER_INTERVAL="$submits"
 	export _CONDOR_DAGMAN_QUEUE_UPDATE_INTERVAL=5
 	# A sequence that has begun goes first.
 	export _CONDOR_DAGMAN_SUBMIT_DEPTH_FIRST=True

@@ -155,7 +155,8 @@ func (g DAG) submit(sender bool) string {
 
 // starter returns the text of dagman.sh, the executable of DAGMan's job.
 func (g DAG) starter() string {
-	return fmt.Sprintf("#!/bin/sh\n# Runs the HTCWorkflow %s/%s.\nmax_idle=%d\nmax_jobs=%d\n%s", g.Tag.Namespace, g.Tag.Name, g.MaxIdle, g.MaxJobs, starterBody)
+	return fmt.Sprintf("#!/bin/sh\n# Runs the HTCWorkflow %s/%s.\nmax_idle=%d\nmax_jobs=%d\nsubmits=%d\nseconds=%d\n%s",
+		g.Tag.Namespace, g.Tag.Name, g.MaxIdle, g.MaxJobs, g.Pace.Nodes, max(g.Pace.Seconds, 1), starterBody)
 }
 
 // flow returns the text of flow.dag. It has numbers, and nothing of a user's.

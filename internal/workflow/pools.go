@@ -96,8 +96,33 @@ func (c *Controller) throttled(d schedd.DAG, by pool.Pool) schedd.DAG {
 	if p := l.IdlePercentOfRunning; p != nil {
 		d.MaxIdle = least(d.MaxIdle, p.Max)
 	}
+	if l.NewPerMinute != nil {
+		d.Pace = pace(int(*l.NewPerMinute))
+	}
 	return d
 }
+
+// pace returns how many nodes are sent at a time, and how often, so that there are at most so many in a minute, and not many fewer. Longer pauses delay
+// what waits for a parent's end: they are 10 seconds at most, unless only longer ones keep to it.
+func pace(perMinute int) (best schedd.Pace) {
+	const minute, longest = 60, 10
+	if perMinute*longest < minute {
+		return schedd.Pace{Nodes: 1, Seconds: (minute + perMinute - 1) / perMinute}
+	}
+	if perMinute >= minute*dagmansPace {
+		return best // DAGMan is slower by itself
+	}
+	for seconds := 1; seconds <= longest && 20*minute*best.Nodes < 19*perMinute*max(best.Seconds, 1); seconds++ {
+		p := schedd.Pace{Nodes: perMinute * seconds / minute, Seconds: seconds}
+		if p.Nodes*max(best.Seconds, 1) > best.Nodes*p.Seconds {
+			best = p
+		}
+	}
+	return best
+}
+
+// dagmansPace is how many nodes DAGMan sends in a second at most, DAGMAN_MAX_SUBMITS_PER_INTERVAL.
+const dagmansPace = 100
 
 // leastOpen returns how many nodes of a DAG may be in the queue.
 func leastOpen(throttle int, l v1alpha1.PoolLimits) int {

@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -114,4 +116,27 @@ func TestAWorkflowKeepsToTheLimitsOfItsPool(t *testing.T) {
 	first.gone(w)
 	w = second.until("sent", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Idle > 0 })
 	second.gone(w)
+}
+
+func TestDAGManKeepsToThePaceOfAPool(t *testing.T) {
+	t.Parallel()
+	none, grid := pooled(t, "limits: {newPerMinute: 20}") // one every 3 seconds
+	f := none.another("slow", fmt.Sprintf(`
+  pool: {name: %s}
+  steps:
+  - name: waits
+    forEach: {count: 6}
+    job: {script: {image: centos, command: sh, source: "true"}, requirements: "Memory > 99999999"}
+`, grid.name))
+	w := f.until("sent", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Idle == 6 })
+	var sent []int
+	for _, at := range f.Condor("condor_q", fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID), "QDate") {
+		_, date, _ := strings.Cut(at, " ") // after the job's id
+		second, err := strconv.Atoi(date)
+		require.NoError(t, err)
+		sent = append(sent, second)
+	}
+	require.Len(t, sent, 6)
+	require.GreaterOrEqual(t, slices.Max(sent)-slices.Min(sent), 5*3-2, sent)
+	f.gone(w)
 }

@@ -290,7 +290,8 @@ type PoolLimits struct {
 	// +optional
 	IdlePercentOfRunning *IdlePercent `json:"idlePercentOfRunning,omitempty"`
 
-	// NewPerMinute holds back further HTCJobs while that many jobs were sent within the last 60 seconds.
+	// NewPerMinute holds back further HTCJobs while that many jobs were sent within the last 60 seconds. Each DAG of
+	// an HTCWorkflow sends at most that many nodes in a minute.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	NewPerMinute *int32 `json:"newPerMinute,omitempty"`
