@@ -5,6 +5,10 @@
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcjobs/NAME/log/archive   files of ended jobs, as tar
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcworkflows/NAME/log        one stream of one node
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcworkflows/NAME/log/nodes  the nodes, a line of JSON each
+//	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcworkflows/NAME/log/archive  files of nodes, as tar: NUMBER/PATH; the
+//	                                                                               comment of each NUMBER/ is the node's name
+//
+// log/files lists the files of an archive, a line of JSON each.
 //
 //	user ── kubeconfig ──> kube-apiserver ── front proxy's certificate ──> htcd
 //	                       authenticates,                                 trusts nobody else

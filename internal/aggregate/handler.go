@@ -38,10 +38,12 @@ func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	serve(resourceJobs, "/archive", source.Archive, "application/x-tar", "proc", "attempt", "from")
 	serve(resourceJobs, "/files", source.Files, lines, "proc", "attempt", "from")
 	serve(resourceWorkflows, "", source.NodeLog, text, "step", "sequence", "index", "attempt", "stream", "follow", "tailLines", "offset")
+	serve(resourceWorkflows, "/archive", source.NodeArchive, "application/x-tar", "step", "sequence", "attempt", "from")
+	serve(resourceWorkflows, "/files", source.NodeFiles, lines, "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/nodes", source.Nodes, lines, "step", "state", "after", "attempt")
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource(resourceJobs).GroupResource(), "",
-			"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive and /log/files, and /namespaces/{namespace}/htcworkflows/{name}/log and /log/nodes", 0, true))
+			"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive and /log/files, and the same of htcworkflows with /log/nodes", 0, true))
 	})
 	return mux
 }
@@ -103,7 +105,7 @@ func (f flushing) Write(p []byte) (int, error) {
 
 // parse reads the parameters, and refuses unknown ones: a misspelt one must not be ignored.
 func parse(values url.Values, known []string) (Query, error) {
-	q := Query{TailLines: -1, AllProcs: !values.Has("proc")}
+	q := Query{TailLines: -1, AllProcs: !values.Has("proc"), AnySequence: slices.Contains(known, "sequence") && !values.Has("sequence")}
 	number := func(value string, least, most int64) (int64, error) {
 		n, err := strconv.ParseInt(value, 10, 64)
 		if err != nil || n < least || n > most {

@@ -78,6 +78,10 @@ func (s *source) NodeLog(ctx context.Context, q Query) (*Answer, error) { return
 
 func (s *source) Nodes(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 
+func (s *source) NodeArchive(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
+
+func (s *source) NodeFiles(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
+
 func (s *source) Files(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 
 func says(text string, err error) func(Query) (*Answer, error) {

@@ -20,8 +20,9 @@ type Query struct {
 	TailLines int   // only the last lines of what exists; -1: all
 	Offset    int64 // bytes to skip, which the reader already has; overrides TailLines
 
-	// Of an archive or a list of files.
-	AllProcs bool // all from Proc on, as far as they exist
+	// Of an archive or a list of files, of Node.Step or of all steps.
+	AllProcs    bool // all from Proc on, as far as they exist; of nodes, by their numbers within the attempt
+	AnySequence bool // of nodes: whatever Node.Sequence says
 
 	// Of a list of nodes, of Node.Step or of all steps.
 	State NodeState // empty: any
@@ -88,9 +89,10 @@ type Answer struct {
 
 // File is a file of a job's output, as a line of JSON in a list of files.
 type File struct {
-	Job  int    `json:"job"`
-	Path string `json:"path"` // in the job's directory; with a replacement for what is no UTF-8
-	Size int64  `json:"size"` // bytes
+	Job  int    `json:"job"`            // or the number of the node within the attempt
+	Node string `json:"node,omitempty"` // STEP/JOBID, or STEP/JOBID/NUMBER with forEach
+	Path string `json:"path"`           // in the job's directory; with a replacement for what is no UTF-8
+	Size int64  `json:"size"`           // bytes
 }
 
 // Source finds output. Its errors are a *StatusError of apimachinery if the user can do something about them.
@@ -100,4 +102,6 @@ type Source interface {
 	Files(ctx context.Context, q Query) (*Answer, error)
 	NodeLog(ctx context.Context, q Query) (*Answer, error)
 	Nodes(ctx context.Context, q Query) (*Answer, error)
+	NodeArchive(ctx context.Context, q Query) (*Answer, error)
+	NodeFiles(ctx context.Context, q Query) (*Answer, error)
 }

@@ -42,7 +42,7 @@ func (n *ofNode) find(ctx context.Context) (f found, err error) {
 	if err != nil {
 		return f, err
 	}
-	f.object = object{w.Name, w.Status.Phase, w.Status.Conditions}
+	f.object = objectOfWorkflow(w)
 	steps, err := graph.New(w.Spec)
 	if err != nil { // it says so itself
 		f.at = where(f.object, nil, nil)

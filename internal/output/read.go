@@ -55,25 +55,6 @@ func (s Store) Open(a Attempt, proc int, file string) (*os.File, error) {
 	return Regular(root, file)
 }
 
-// OpenAt opens a file of a workflow's node as Open does; node is its directory below that of the attempt.
-func (s Store) OpenAt(a Attempt, node, file string) (*os.File, error) {
-	dir, err := s.AttemptDir(a)
-	if err != nil {
-		return nil, err
-	}
-	attempt, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	defer attempt.Close()
-	root, err := attempt.OpenRoot(node)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return Regular(root, file)
-}
-
 // ErrNotRegular says that something is no regular file.
 var ErrNotRegular = errors.New("not a regular file")
 
@@ -123,14 +104,23 @@ func (s Store) archive(ctx context.Context, out *tar.Writer, a Attempt, proc int
 		return err
 	}
 	defer root.Close()
+	return archive(ctx, out, root, proc, "")
+}
+
+// archive writes a directory: <number>/<path>. The comment is part of the header of the directory itself.
+func archive(ctx context.Context, out *tar.Writer, root *os.Root, number int, comment string) error {
 	return fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return err
 		}
-		as := path.Join(strconv.Itoa(proc), name)
+		as := path.Join(strconv.Itoa(number), name)
 		switch {
 		case entry.IsDir():
-			return out.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: as + "/", Mode: 0o755})
+			header := &tar.Header{Typeflag: tar.TypeDir, Name: as + "/", Mode: 0o755}
+			if name == "." && comment != "" {
+				header.PAXRecords = map[string]string{"comment": comment}
+			}
+			return out.WriteHeader(header)
 		case !entry.Type().IsRegular():
 			return nil
 		}

@@ -25,17 +25,21 @@ const mostReasons = 5
 
 func getOutputCommand() *cobra.Command {
 	var at Connection
+	var nodes outputOf
 	var proc, attempt int
 	var force, list bool
 	c := &cobra.Command{
 		Use:   "get-output NAME (DIR | --list)",
-		Short: "Copy the output of an HTCJob's jobs into a directory",
+		Short: "Copy the output of an HTCJob's jobs, or an HTCWorkflow's nodes, into a directory",
 		Long: `Copy what the ended jobs of an HTCJob brought back into a directory, which is made where it is not there: DIR/0
 has the files of its first job, stdout and stderr among them.
 
 Called again after it was interrupted, or while more jobs end, it copies what is not there yet. A job's directory
 appears when it is complete. DIR/.htcd-output lists what was put there, and for which HTCJob and attempt: with --force
 those files are brought again and replaced, and nothing else. A directory of another HTCJob or attempt is refused.
+
+Of an HTCWorkflow, DIR/STEP/JOBID has the files of a node, DIR/STEP/JOBID/NUMBER with forEach: of all nodes, or of those of --step and
+--sequence. While it goes on, this is what htcd has fetched so far; htcd nodes shows where the other nodes stand.
 
 With --list it copies nothing and prints the job, the size in bytes and the path of each file instead, and the first of what
 the jobs have written elsewhere (status.outputs), with the checksum of the file or of the artifact's manifest.
@@ -48,20 +52,18 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if list {
-			return arguments(1, "with --list, only the name of an HTCJob")(cmd, args)
+			return arguments(1, "with --list, only a name")(cmd, args)
 		}
-		return arguments(2, "the name of an HTCJob and a directory")(cmd, args)
+		return arguments(2, "a name and a directory")(cmd, args)
 	}
 	at.Flags(c.Flags())
 	c.Flags().IntVarP(&proc, "proc", "p", -1, "`number` of the only job to fetch; -1: all")
 	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`, while its output is kept; 0: the newest")
 	c.Flags().BoolVar(&force, "force", false, "fetch again, and replace, files that this command has put there for the same attempt")
 	c.Flags().BoolVarP(&list, "list", "l", false, "print names and sizes, and copy nothing")
+	nodes.flags(c.Flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if name, err := namedWorkflow(args[0]); err == nil && name != args[0] {
-			return outputOfWorkflow(name)
-		}
-		name, err := named(args[0])
+		name, ofWorkflow, err := nodes.named(cmd, args[0])
 		if err != nil {
 			return err
 		}
@@ -72,51 +74,50 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 		if err != nil {
 			return err
 		}
-		job, err := where.jobs.Get(cmd.Context(), name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) && where.hasWorkflow(cmd.Context(), name) {
-			return outputOfWorkflow(name)
+		dir := ""
+		if !list {
+			dir = args[1]
 		}
-		if err != nil {
-			return err
+		if !ofWorkflow {
+			job, err := where.jobs.Get(cmd.Context(), name, metav1.GetOptions{})
+			switch {
+			case err == nil && list:
+				return where.list(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), job, proc, attempt)
+			case err == nil:
+				into := &landing{force: force, origin: origin{HTCJob: where.namespace + "/" + name, UID: string(job.UID)}, only: proc, jobs: job.Jobs()}
+				return into.at(dir, func() error {
+					reasons, err := where.bring(cmd.Context(), name, attempt, into)
+					return conclude(cmd.Context(), cmd.ErrOrStderr(), into, reasons, err)
+				})
+			case !apierrors.IsNotFound(err) || cmd.Flags().Changed("proc"):
+				return err
+			}
+			if _, missing := where.workflows.Get(cmd.Context(), name, metav1.GetOptions{}); missing != nil {
+				return err
+			}
 		}
-		if list {
-			return where.list(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), job, proc, attempt)
-		}
-		err = os.MkdirAll(args[1], 0o777) // #nosec G301 -- the user's umask decides
-		if err != nil {
-			return err
-		}
-		root, err := os.OpenRoot(args[1])
-		if err != nil {
-			return err
-		}
-		defer root.Close()
-		into := &landing{
-			root: root, force: force, origin: origin{HTCJob: where.namespace + "/" + name, UID: string(job.UID)},
-			only: proc, jobs: job.Jobs(),
-		}
-		reasons, err := where.bring(cmd.Context(), name, attempt, into)
-		return conclude(cmd.Context(), cmd.ErrOrStderr(), into, reasons, err)
+		return where.outputOfNodes(cmd, name, nodes.parameters(attempt), dir, force)
 	}
 	return c
 }
 
-// outputOfWorkflow explains what to use for an HTCWorkflow instead.
-func outputOfWorkflow(name string) error {
-	return Usage{fmt.Errorf("%s is an HTCWorkflow, and get-output is for HTCJobs: use htcd logs %s --step STEP --sequence NUMBER, which prints what a node has written; htcd nodes %s lists them",
-		name, name, name)}
-}
-
-// hasWorkflow reports whether there is an HTCWorkflow of that name.
-func (c *cluster) hasWorkflow(ctx context.Context, name string) bool {
-	_, err := c.workflows.Get(ctx, name, metav1.GetOptions{})
-	return err == nil
+// at opens the directory while something is done.
+func (l *landing) at(dir string, do func() error) error {
+	err := os.MkdirAll(dir, 0o777) // #nosec G301 -- the user's umask decides
+	if err != nil {
+		return err
+	}
+	if l.root, err = os.OpenRoot(dir); err != nil {
+		return err
+	}
+	defer l.root.Close()
+	return do()
 }
 
 // bring fetches the output of all wanted jobs, and waits for output on its way. It returns the reasons why others are
 // missing.
 func (c *cluster) bring(ctx context.Context, name string, attempt int, into *landing) (reasons []string, err error) {
-	if err := c.fetch(ctx, name, into.only, attempt, into); err != nil {
+	if err := c.fetch(ctx, name, procOf(into.only, attempt), into); err != nil {
 		return nil, err
 	}
 	for _, proc := range into.missing() {
@@ -124,7 +125,7 @@ func (c *cluster) bring(ctx context.Context, name string, attempt int, into *lan
 			break
 		}
 		into.next = proc
-		switch err := c.fetch(ctx, name, proc, into.origin.Attempt, into); {
+		switch err := c.fetch(ctx, name, procOf(proc, into.origin.Attempt), into); {
 		case err == nil:
 		case refused(err):
 			reasons = append(reasons, err.Error())
@@ -147,10 +148,10 @@ func conclude(ctx context.Context, w io.Writer, into *landing, reasons []string,
 	if into.there > 0 {
 		already = fmt.Sprintf(", there already: %d", into.there)
 	}
-	fmt.Fprintf(w, "jobs whose output is in %s now: %d%s\n", into.root.Name(), into.came, already)
-	missing := into.missing()
-	if len(missing) > 0 {
-		fmt.Fprintf(w, "jobs whose output is missing: %s\n", ranges(missing))
+	fmt.Fprintf(w, "%s whose output is in %s now: %d%s\n", into.units(), into.root.Name(), into.came, already)
+	missing := into.lacks()
+	if missing != "" {
+		fmt.Fprintf(w, "%s whose output is missing: %s\n", into.units(), missing)
 	}
 	for _, reason := range reasons {
 		fmt.Fprintln(w, Plain(reason))
@@ -163,10 +164,26 @@ func conclude(ctx context.Context, w io.Writer, into *landing, reasons []string,
 		return Exit{ExitIncomplete}
 	case err != nil:
 		return err
-	case len(missing) > 0:
+	case missing != "":
 		return Exit{ExitIncomplete}
 	}
 	return nil
+}
+
+// units is what there is output of.
+func (l *landing) units() string {
+	if l.nodes {
+		return "nodes"
+	}
+	return "jobs"
+}
+
+// lacks says what is missing; empty: nothing.
+func (l *landing) lacks() string {
+	if n := l.jobs - len(l.has); l.nodes && n > 0 {
+		return strconv.Itoa(n)
+	}
+	return ranges(l.missing())
 }
 
 // ranges writes ascending numbers as 0, 3-5.
@@ -186,14 +203,19 @@ func ranges(numbers []int) string {
 	return strings.Join(parts, ", ")
 }
 
-// fetch unpacks the archive of one job, or of all (-1), over as many connections as needed.
-func (c *cluster) fetch(ctx context.Context, name string, proc, attempt int, into *landing) error {
+// procOf are the parameters for one job, or for all (-1).
+func procOf(proc, attempt int) url.Values {
 	parameters := url.Values{"attempt": {strconv.Itoa(attempt)}}
 	if proc >= 0 {
 		parameters.Set("proc", strconv.Itoa(proc))
 	}
+	return parameters
+}
+
+// fetch unpacks an archive, over as many connections as needed.
+func (c *cluster) fetch(ctx context.Context, name string, parameters url.Values, into *landing) error {
 	try := func() (bool, error) {
-		if proc < 0 && into.next > 0 {
+		if !parameters.Has("proc") && into.next > 0 {
 			parameters.Set("from", strconv.Itoa(into.next))
 		}
 		response, err := c.output(ctx, name, "log/archive", parameters)

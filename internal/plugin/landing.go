@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"archive/tar"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,7 +20,9 @@ type landing struct {
 	force  bool
 	origin origin
 	only   int // the wanted job; -1: all
-	jobs   int // how many the attempt has
+	jobs   int // how many the attempt has; of nodes, how many are wanted
+	nodes  bool
+	names  map[int]string // of the directories of nodes, by their numbers
 
 	claimed bool
 	wrote   map[string]bool // files that this command has put there for this attempt, by their path in root
@@ -36,9 +39,12 @@ type landed struct {
 	dir  bool
 }
 
-// missing are the wanted jobs without output.
+// missing are the wanted jobs without output. Nodes have no numbers that a user knows.
 func (l *landing) missing() []int {
 	var missing []int
+	if l.nodes {
+		return nil
+	}
 	for proc := range l.jobs {
 		if !l.has[proc] && (l.only < 0 || l.only == proc) {
 			missing = append(missing, proc)
@@ -92,7 +98,7 @@ func (l *landing) unpack(r io.Reader) (err error) {
 			if current, skip = proc, false; proc < l.next {
 				return errHere{fmt.Errorf("the archive has job %d out of its turn", proc)}
 			}
-			if skip, err = l.begin(proc); err != nil {
+			if skip, err = l.begin(proc, header); err != nil {
 				return errHere{err}
 			}
 		}
@@ -125,9 +131,35 @@ func entry(header *tar.Header) (proc int, rest string, err error) {
 	return proc, filepath.FromSlash(rest), nil
 }
 
+// name is the directory of a job.
+func (l *landing) name(proc int) string {
+	if l.nodes {
+		return l.names[proc]
+	}
+	return strconv.Itoa(proc)
+}
+
+// call takes the name of a node from the first entry of its files.
+func (l *landing) call(proc int, header *tar.Header) error {
+	name := filepath.FromSlash(header.PAXRecords["comment"])
+	if !filepath.IsLocal(name) || strings.HasPrefix(name, ".") {
+		return fmt.Errorf("the archive has %q without the name of a node", header.Name)
+	}
+	if l.names == nil {
+		l.names = map[int]string{}
+	}
+	l.names[proc] = name
+	return nil
+}
+
 // begin reports whether a job is there already.
-func (l *landing) begin(proc int) (skip bool, err error) {
-	name := strconv.Itoa(proc)
+func (l *landing) begin(proc int, first *tar.Header) (skip bool, err error) {
+	if l.nodes {
+		if err := l.call(proc, first); err != nil {
+			return false, err
+		}
+	}
+	name := l.name(proc)
 	_, err = l.root.Lstat(name)
 	switch {
 	case err == nil && !l.wrote[name]:
@@ -148,7 +180,7 @@ func (l *landing) begin(proc int) (skip bool, err error) {
 
 func (l *landing) notOurs(path string) error {
 	return fmt.Errorf("%s exists already, and is not output of %s, attempt %d: choose another directory, or move it away",
-		filepath.Join(l.root.Name(), path), l.origin.HTCJob, l.origin.Attempt)
+		filepath.Join(l.root.Name(), path), cmp.Or(l.origin.HTCJob, l.origin.HTCWorkflow), l.origin.Attempt)
 }
 
 // place writes one file or directory of a job.
@@ -193,7 +225,7 @@ func (l *landing) land(proc int) error {
 	if err := l.nameStreams(proc); err != nil {
 		return err
 	}
-	name := strconv.Itoa(proc)
+	name := l.name(proc)
 	paths := []string{name}
 	for _, p := range l.placed {
 		paths = append(paths, filepath.Join(name, p.path))
@@ -202,6 +234,9 @@ func (l *landing) land(proc int) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if err := l.record(paths); err != nil {
+			return err
+		}
+		if err := l.root.MkdirAll(filepath.Dir(name), 0o777); err != nil {
 			return err
 		}
 		err = l.root.Rename(part(proc), name)
@@ -237,7 +272,7 @@ func (l *landing) nameStreams(proc int) error {
 // replace replaces an existing job by a complete one. Other people's files stay; if a file of the job has the name of
 // such a file, it is refused before anything changes.
 func (l *landing) replace(proc int, paths []string) error {
-	name := strconv.Itoa(proc)
+	name := l.name(proc)
 	for _, p := range l.placed {
 		path := filepath.Join(name, p.path)
 		if _, err := l.root.Lstat(path); err == nil && !p.dir && !l.wrote[path] {

@@ -38,6 +38,26 @@ func TestAnArchiveLands(t *testing.T) {
 	}
 }
 
+func TestNodesLandByTheirNames(t *testing.T) {
+	dir := t.TempDir()
+	entries := []string{"3/", "# a/job_0", "3/_condor_stdout", "out", "7/", "# b/job_0/1", "7/a/", "", "7/a/b", "c"}
+	nodes := func(l *landing) { l.nodes, l.jobs = true, 3 }
+	for i := range 2 {
+		l, err := land(t, dir, archived(t, entries...), nodes)
+		require.NoError(t, err)
+		require.Equal(t, []int{2 - 2*i, 2 * i}, []int{l.came, l.there})
+		require.Equal(t, "1", l.lacks())
+	}
+	require.Equal(t, map[string]string{"a/job_0/stdout": "out", "b/job_0/1/a/b": "c"}, tree(t, dir))
+	for _, name := range []string{"", "../x", "/x", ".htcd-output", "a/job_0"} {
+		_, err := land(t, dir, archived(t, "9/", "# "+name, "9/_condor_stdout", "other"), nodes)
+		require.Equal(t, name == "a/job_0", err == nil, name)
+	}
+	require.Len(t, tree(t, dir), 2)
+	_, err := land(t, dir, archived(t, "3/x", "no directory first"), nodes)
+	require.Error(t, err)
+}
+
 func TestWhatIsThereIsNotReplaced(t *testing.T) {
 	for _, force := range []bool{false, true} {
 		dir := t.TempDir()

@@ -17,22 +17,35 @@ import (
 // list prints the files of a job, or of all (-1), that have been brought back, and what was written elsewhere. It names the jobs that
 // have brought nothing yet.
 func (c *cluster) list(ctx context.Context, out, warnings io.Writer, job *v1alpha1.HTCJob, proc, attempt int) error {
-	parameters := url.Values{"attempt": {strconv.Itoa(attempt)}}
-	if proc >= 0 {
-		parameters.Set("proc", strconv.Itoa(proc))
-	}
-	response, err := c.output(ctx, job.Name, "log/files", parameters)
+	listed := landing{only: proc}
+	of, err := c.listFiles(ctx, out, job.Name, procOf(proc, attempt), &listed)
 	if err != nil {
-		return ended(ctx, err)
+		return err
+	}
+	if of == int(job.Status.Attempt) {
+		if err := listElsewhere(out, job.Status.Outputs, proc); err != nil {
+			return err
+		}
+	}
+	return listed.told(warnings)
+}
+
+// listFiles prints the files that parameters select, and notes in listed whose they are. It returns the attempt.
+func (c *cluster) listFiles(ctx context.Context, out io.Writer, name string, parameters url.Values, listed *landing) (attempt int, err error) {
+	response, err := c.output(ctx, name, "log/files", parameters)
+	if err != nil {
+		return 0, ended(ctx, err)
 	}
 	defer response.Body.Close()
-	jobs, err := strconv.Atoi(response.Header.Get(aggregate.HeaderJobs))
-	if err != nil {
-		return errors.New("this htcd does not say how many jobs there are: it may be older than this program")
+	if listed.jobs, err = strconv.Atoi(response.Header.Get(aggregate.HeaderJobs)); err != nil {
+		return 0, errors.New("this htcd does not say how many jobs there are: it may be older than this program")
 	}
-	listed := landing{only: proc, jobs: jobs}
-	if _, err := fmt.Fprintf(out, "%-6s %12s  %s\n", "JOB", "SIZE", "FILE"); err != nil {
-		return err
+	head, width := "JOB", 6
+	if listed.nodes {
+		head, width = "NODE", 24
+	}
+	if _, err := fmt.Fprintf(out, "%-*s %12s  %s\n", width, head, "SIZE", "FILE"); err != nil {
+		return 0, err
 	}
 	for lines := json.NewDecoder(response.Body); ; {
 		var f aggregate.File
@@ -41,23 +54,29 @@ func (c *cluster) list(ctx context.Context, out, warnings io.Writer, job *v1alph
 			break
 		}
 		if err != nil {
-			return ended(ctx, fmt.Errorf("the list was interrupted: %w", err))
+			return 0, ended(ctx, fmt.Errorf("the list was interrupted: %w", err))
 		}
 		listed.arrived(f.Job)
-		if _, err := fmt.Fprintf(out, "%-6d %12d  %s\n", f.Job, f.Size, printed(f.Path)); err != nil {
-			return err
+		of := strconv.Itoa(f.Job)
+		if listed.nodes {
+			of = printed(f.Node)
+		}
+		if _, err := fmt.Fprintf(out, "%-*s %12d  %s\n", width, of, f.Size, printed(f.Path)); err != nil {
+			return 0, err
 		}
 	}
-	if of, _ := strconv.Atoi(response.Header.Get(aggregate.HeaderAttempt)); of == int(job.Status.Attempt) {
-		if err := listElsewhere(out, job.Status.Outputs, proc); err != nil {
-			return err
-		}
+	attempt, _ = strconv.Atoi(response.Header.Get(aggregate.HeaderAttempt))
+	return attempt, nil
+}
+
+// told ends a list: it names what is missing.
+func (l *landing) told(warnings io.Writer) error {
+	missing := l.lacks()
+	if missing == "" {
+		return nil
 	}
-	if missing := listed.missing(); len(missing) > 0 {
-		fmt.Fprintf(warnings, "jobs whose output is missing: %s\n", ranges(missing))
-		return Exit{ExitIncomplete}
-	}
-	return nil
+	fmt.Fprintf(warnings, "%s whose output is missing: %s\n", l.units(), missing)
+	return Exit{ExitIncomplete}
 }
 
 // printed returns a path as one line that a terminal only shows.

@@ -12,9 +12,10 @@ import (
 
 // origin identifies the output in a directory.
 type origin struct {
-	HTCJob  string `json:"htcjob"`
-	UID     string `json:"uid"`
-	Attempt int    `json:"attempt"`
+	HTCJob      string `json:"htcjob,omitempty"`
+	HTCWorkflow string `json:"htcworkflow,omitempty"`
+	UID         string `json:"uid"`
+	Attempt     int    `json:"attempt"`
 }
 
 // originFile contains the origin in its first line. Each further line is the path of a file or directory that this

@@ -31,6 +31,9 @@ func archived(t *testing.T, entries ...string) []byte {
 		switch {
 		case strings.HasSuffix(entries[i], "/"):
 			header.Typeflag, header.Size = tar.TypeDir, 0
+			if name, is := strings.CutPrefix(entries[i+1], "# "); is && name != "" {
+				header.PAXRecords = map[string]string{"comment": name}
+			}
 		case strings.HasPrefix(entries[i+1], "-> "):
 			header.Typeflag, header.Linkname, header.Size = tar.TypeSymlink, entries[i+1][3:], 0
 		case strings.HasPrefix(entries[i+1], "=> "):
@@ -133,7 +136,7 @@ func TestABrokenArchiveGoesOn(t *testing.T) {
 	root, err := os.OpenRoot(dir)
 	require.NoError(t, err)
 	defer root.Close()
-	require.NoError(t, c.fetch(t.Context(), "zero", -1, 0, &landing{root: root, only: -1}))
+	require.NoError(t, c.fetch(t.Context(), "zero", procOf(-1, 0), &landing{root: root, only: -1}))
 	require.Equal(t, map[string]string{"0/x": "a", "1/x": "b", "2/x": "c"}, tree(t, dir))
 }
 

@@ -2,10 +2,13 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
@@ -58,10 +61,38 @@ func TestTheNodesOfAWorkflowAreListedAndTheirOutputIsRead(t *testing.T) {
 	require.ErrorContains(t, err, "second/run-1 was never run")
 	_, err = f.Lab.Run(t.Context(), "htcd", "logs", "read", "--step=third", "-n", f.Namespace)
 	require.ErrorContains(t, err, `HTCWorkflow read has no step "third"`)
-	for _, named := range []string{"read", "htcworkflow/read"} {
-		_, err = f.Lab.Run(t.Context(), "htcd", "get-output", named, t.TempDir(), "-n", f.Namespace)
-		require.ErrorContains(t, err, "read is an HTCWorkflow, and get-output is for HTCJobs: use htcd logs read --step")
-	}
+	getsOutput(f, htcd)
 	require.Contains(t, htcd("graph", "read"), `"first" [label="first\n3/4 done\n1 failed", fillcolor=lightpink];`)
 	f.gone(w)
+}
+
+// getsOutput fetches what the nodes of that workflow have left.
+func getsOutput(f *flow, htcd func(...string) string) {
+	t := f.T
+	f.until("fetched", func(w *v1alpha1.HTCWorkflow) bool {
+		return meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionOutputFetched)
+	})
+	listed := htcd("get-output", "read", "--list", "--step=first", "--sequence=1")
+	require.Regexp(t, `^NODE +SIZE +FILE\nfirst/run-1/0 `, listed)
+	require.Regexp(t, `(?m)^first/run-1/1 +5  _condor_stderr$`, listed)
+	require.NotContains(t, listed, "run-0")
+	plugin, err := f.Lab.Run(t.Context(), "kubectl", "htcjob", "get-output", "read", "--list", "--step=both", "-n", f.Namespace)
+	require.NoError(t, err)
+	require.Contains(t, plugin, "both/all ")
+
+	dir := t.TempDir()
+	htcd("get-output", "htcworkflow/read", dir, "--step=first")
+	htcd("get-output", "read", dir)
+	for file, text := range map[string]string{
+		"first/run-0/0/stdout": "run-0 part 0\n", "first/run-1/1/stderr": "oops\n", "second/run-0/stdout": "after\n", "both/all/stdout": "both\n",
+	} {
+		read, err := os.ReadFile(filepath.Join(dir, file))
+		require.NoError(t, err)
+		require.Equal(t, text, string(read), file)
+	}
+	require.NoDirExists(t, filepath.Join(dir, "second", "run-1"), "it never ran")
+	_, err = f.Lab.Run(t.Context(), "htcd", "get-output", "read", dir, "--step=third", "-n", f.Namespace)
+	require.ErrorContains(t, err, `HTCWorkflow read has no step "third"`)
+	_, err = f.Lab.Run(t.Context(), "htcd", "get-output", "read", dir, "--proc=1", "-n", f.Namespace)
+	require.Error(t, err)
 }
