@@ -143,7 +143,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		return err
 	}
 	err = d.counts.Working(metrics.Work{
-		Ledger: watched, Controller: both{controller, loop.workflows}, Pools: loop.poolControl.Loads, Informer: informer, Now: time.Now,
+		Ledger: watched, Controller: both{controller, loop.workflows}, Pools: loop.poolControl.Loads, Informer: informer, Workflows: loop.workflowInformer, Now: time.Now,
 		LedgerFile: d.o.ledgerFile(), Data: d.o.Data, KeepFree: d.o.KeepFree.Value(),
 	})
 	if err != nil {

@@ -47,7 +47,7 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger, scheme *ru
 	if err != nil {
 		return fmt.Errorf("--ephemeral-registries: %w", err)
 	}
-	l.workflowInformer = d.jobs.NewWorkflowInformer(d.o.Namespace, d.o.Resync, func(error) {})
+	l.workflowInformer = d.jobs.NewWorkflowInformer(d.o.Namespace, d.o.Resync, d.counts.WorkflowsWatched)
 	l.workflows, err = workflow.New(workflow.Options{
 		Site: s, Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Actors: d.o.Submitters,
@@ -93,6 +93,9 @@ func (b both) JobCredentials() map[string]int {
 	}
 	return sum
 }
+
+// WorkflowsWaiting counts those that wait for a worker.
+func (b both) WorkflowsWaiting() map[string]int { return b.workflows.Waiting() }
 
 // CredentialsOf implements jobcredentials.Runs.
 func (l *loop) CredentialsOf(ctx context.Context, uid string, attempt int) (jobcredentials.Run, error) {

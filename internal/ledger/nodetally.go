@@ -36,6 +36,26 @@ func (tx *Tx) tallyNodes(run int64) error {
 	return nil
 }
 
+// NodeTotals counts the nodes of all DAGs, from a few rows for each.
+func (tx *Tx) NodeTotals() (c NodeCounts, err error) {
+	err = tx.query(func(row scanner) error {
+		var status Status
+		var jobStatus, n int
+		if err := row.Scan(&status, &jobStatus, &n); err != nil {
+			return err
+		}
+		c.add(status, jobStatus, n)
+		if status == StatusFutile {
+			c.Futile += n
+		}
+		return nil
+	}, `SELECT status, jobStatus, sum(n) FROM nodeTallies GROUP BY status, jobStatus`)
+	if err != nil {
+		return NodeCounts{}, fmt.Errorf("count nodes: %w", err)
+	}
+	return c, nil
+}
+
 // NodeCounts counts the nodes of a DAG, step by step in the order of their numbers. It reads a few rows for each step.
 func (tx *Tx) NodeCounts(uid string, attempt int) ([]StepCounts, error) {
 	var all []StepCounts

@@ -50,7 +50,9 @@ type Metrics struct {
 	tickets *tickets
 	waits   *waits
 	work    workDescs
-	pools   poolDescs
+
+	workflows workflows
+	pools     poolDescs
 }
 
 // Buckets in seconds: for waits for HTCondor, and for waits for the disk.
@@ -95,6 +97,8 @@ func New(build Build) *Metrics {
 	for _, result := range []string{ok, failed, "Forbidden", "Invalid", "TooLarge", "Conflict", "NotFound"} {
 		m.statusWrites.WithLabelValues(result)
 	}
+
+	m.workflows = m.newWorkflows()
 
 	m.submissions = m.counters("submissions_total", "calls of condor_submit, by `result`: `OK`, or the kind of error as in the HTCJob's conditions", "result")
 	for kind := schedd.Unknown; kind <= schedd.Limit; kind++ {

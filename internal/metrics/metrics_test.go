@@ -235,6 +235,7 @@ type loop struct {
 }
 
 func (l loop) Waiting() map[string]int                            { return l.waiting }
+func (l loop) WorkflowsWaiting() map[string]int                   { return map[string]int{"act": 3} }
 func (l loop) JobCredentials() map[string]int                     { return map[string]int{"ended": 2} }
 func (l loop) Backends() map[schedd.Endpoint]backend.Reachability { return l.backends }
 
@@ -261,7 +262,7 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 	long := now.Add(-needed - time.Second)
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, nil)
 	require.NoError(t, m.Working(Work{
-		Pools: noPools, Ledger: book, Informer: informer, LedgerFile: file, Data: filepath.Dir(file), KeepFree: 42,
+		Pools: noPools, Ledger: book, Informer: informer, Workflows: informer, LedgerFile: file, Data: filepath.Dir(file), KeepFree: 42,
 		Now: func() time.Time { return now },
 		Controller: loop{map[string]int{"fetch": 2}, map[schedd.Endpoint]backend.Reachability{
 			{Schedd: "mine"}:     {Down: true, At: long},
@@ -280,6 +281,8 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 		`htcd_open_runs_checked_timestamp_seconds{schedd="mine"}`: "1e+06",
 		`htcd_unfetched_procs`:                                    "0",
 		`htcd_queue_depth{queue="fetch"}`:                         "2",
+		`htcd_workflow_queue_depth{queue="act"}`:                  "3",
+		`htcd_nodes{state="waiting"}`:                             "0",
 		`htcd_volume_keep_free_bytes`:                             "42",
 		`htcd_schedd_reachable{schedd="mine"}`:                    "0",
 		`htcd_schedd_reachable{schedd="usual"}`:                   "",
@@ -304,7 +307,7 @@ func TestALedgerThatIsAwayHidesNothingElse(t *testing.T) {
 	require.NoError(t, book.Close())
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCJob{}, 0, nil)
 	require.NoError(t, m.Working(Work{
-		Pools: noPools, Ledger: book, Informer: informer, LedgerFile: "/nonexistent", Data: "/nonexistent", Now: time.Now, Controller: loop{},
+		Pools: noPools, Ledger: book, Informer: informer, Workflows: informer, LedgerFile: "/nonexistent", Data: "/nonexistent", Now: time.Now, Controller: loop{},
 	}))
 	page(t, m)
 	got := page(t, m)

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -23,6 +24,7 @@ import (
 // Controller is what Work asks of the control loop.
 type Controller interface {
 	Waiting() map[string]int
+	WorkflowsWaiting() map[string]int
 	JobCredentials() map[string]int
 	Backends() map[schedd.Endpoint]backend.Reachability
 }
@@ -33,6 +35,7 @@ type Work struct {
 	Controller Controller
 	Pools      func() []poolcontrol.Load
 	Informer   cache.SharedIndexInformer // of HTCJobs
+	Workflows  cache.SharedIndexInformer // of HTCWorkflows
 	LedgerFile string
 	Data       string // a directory of the volume where output is kept
 	KeepFree   int64  // bytes; 0: see output.Reserve
@@ -55,21 +58,27 @@ func (m *Metrics) Working(w Work) error {
 	if _, err := w.Informer.AddEventHandlerWithResyncPeriod(m.phases(), 0); err != nil {
 		return fmt.Errorf("count HTCJobs: %w", err)
 	}
+	if _, err := w.Workflows.AddEventHandlerWithResyncPeriod(m.workflows.count(), 0); err != nil {
+		return fmt.Errorf("count HTCWorkflows: %w", err)
+	}
 	if err := m.registry.Register(m.waits); err != nil {
 		return err
 	}
 	if err := m.registry.Register(pools{m.pools, w.Pools}); err != nil {
 		return err
 	}
-	return m.registry.Register(&work{workDescs: m.work, Work: w})
+	return m.registry.Register(&work{workDescs: m.work, workflows: m.workflows, Work: w})
+}
+
+// phases are those that HTCJobs and HTCWorkflows can be in.
+var phases = []v1alpha1.Phase{
+	v1alpha1.PhasePending, v1alpha1.PhaseSubmitting, v1alpha1.PhaseIdle, v1alpha1.PhaseRunning, v1alpha1.PhaseHeld,
+	v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved,
 }
 
 // phases counts HTCJobs as they come, change and go, and records those that wait to be sent.
 func (m *Metrics) phases() cache.ResourceEventHandler {
-	for _, phase := range []v1alpha1.Phase{
-		v1alpha1.PhasePending, v1alpha1.PhaseSubmitting, v1alpha1.PhaseIdle, v1alpha1.PhaseRunning, v1alpha1.PhaseHeld,
-		v1alpha1.PhaseSuspended, v1alpha1.PhaseSucceeded, v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved,
-	} {
+	for _, phase := range phases {
 		m.htcjobs.WithLabelValues(string(phase))
 	}
 	count := func(object any, n float64) {
@@ -80,7 +89,7 @@ func (m *Metrics) phases() cache.ResourceEventHandler {
 		if !is {
 			return
 		}
-		m.htcjobs.WithLabelValues(phaseOf(job)).Add(n)
+		m.htcjobs.WithLabelValues(phaseOf(job.Status.Phase)).Add(n)
 		if n > 0 {
 			m.waits.seen(job.Namespace+"/"+job.Name, job)
 		}
@@ -100,17 +109,13 @@ func (m *Metrics) phases() cache.ResourceEventHandler {
 	}
 }
 
-// phaseOf is the phase of an HTCJob, Pending if it has no status.
-func phaseOf(job *v1alpha1.HTCJob) string {
-	if job.Status.Phase == "" {
-		return string(v1alpha1.PhasePending)
-	}
-	return string(job.Status.Phase)
-}
+// phaseOf is a phase as a label; Pending if there is no status.
+func phaseOf(phase v1alpha1.Phase) string { return string(cmp.Or(phase, v1alpha1.PhasePending)) }
 
 // work looks up what is not counted as it happens.
 type work struct {
 	workDescs
+	workflows workflows
 	Work
 
 	mu   sync.Mutex
@@ -121,6 +126,7 @@ type work struct {
 func (w *work) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		w.procs, w.openRuns, w.openChecked, w.reachable, w.unfetched, w.queues, w.orphans, w.credentials, w.ledgerSize, w.free, w.size, w.keepFree,
+		w.workflows.nodes, w.workflows.queues,
 	} {
 		descs <- d
 	}
@@ -137,6 +143,9 @@ func (w *work) Collect(metrics chan<- prometheus.Metric) {
 	}
 	for queue, n := range w.Controller.Waiting() {
 		gauge(w.queues, float64(n), queue)
+	}
+	for queue, n := range w.Controller.WorkflowsWaiting() {
+		gauge(w.workflows.queues, float64(n), queue)
 	}
 	open, err := w.fromLedger(gauge)
 	if err != nil {
@@ -172,6 +181,7 @@ func (w *work) fromLedger(gauge func(*prometheus.Desc, float64, ...string)) ([]l
 	} {
 		gauge(w.procs, float64(n), state)
 	}
+	w.workflows.collect(gauge, sums.nodes)
 	gauge(w.unfetched, float64(sums.unfetched))
 	gauge(w.orphans, float64(sums.orphans))
 	for _, o := range sums.open {
@@ -186,6 +196,7 @@ func (w *work) fromLedger(gauge func(*prometheus.Desc, float64, ...string)) ([]l
 type sums struct {
 	at        time.Time
 	counts    ledger.Counts
+	nodes     ledger.NodeCounts
 	open      []ledger.OpenAt
 	unfetched int
 	orphans   int
@@ -208,6 +219,7 @@ func (w *work) sums() (sums, error) {
 	next := sums{at: now}
 	for _, read := range []func(tx *ledger.Tx) error{
 		func(tx *ledger.Tx) (err error) { next.counts, err = tx.Totals(); return err },
+		func(tx *ledger.Tx) (err error) { next.nodes, err = tx.NodeTotals(); return err },
 		func(tx *ledger.Tx) (err error) { next.open, err = tx.OpenRuns(); return err },
 		func(tx *ledger.Tx) (err error) { next.unfetched, err = tx.UnfetchedProcs(); return err },
 		func(tx *ledger.Tx) (err error) { next.orphans, err = tx.KeptOrphans(); return err },

@@ -103,6 +103,14 @@ type Observer interface {
 	Pushed(bytes int64)
 	// PushFailed: the artifacts of a workflow cannot be pushed now, which will be tried again.
 	PushFailed(reason string)
+	// DAGSubmitted: the schedd has a DAG of so many nodes.
+	DAGSubmitted(nodes int)
+	// RuleActed: a rule of a workflow has acted.
+	RuleActed(action v1alpha1.RuleAction)
+	// NodesFetched: the output of so many nodes is here.
+	NodesFetched(nodes int)
+	// NodeFetchFailed: output of nodes cannot be fetched now, which will be tried again.
+	NodeFetchFailed(reason string)
 }
 
 // Controller turns HTCWorkflows into DAGs and keeps their status up to date.
@@ -261,6 +269,14 @@ func (c *Controller) resume(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Waiting counts, by queue, the workflows that wait for a worker.
+func (c *Controller) Waiting() map[string]int {
+	return map[string]int{
+		"changed": c.queue.Len(), "act": c.actors.Waiting(), "check": c.checkers.Waiting(), "fetch": c.fetchers.Waiting(),
+		"push": c.pusher.Waiting(), "measure": c.measures.Len(),
+	}
 }
 
 func keyOf(run ledger.Run) string { return run.Namespace + "/" + run.Name }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"htc.cern.ch/htcd/internal/backend"
@@ -44,6 +45,7 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 	b.Condition, b.Message = v1alpha1.ConditionOutputFetched, "the output is not fetched yet: "+b.Message
 	before := c.memory.of(key).fetching
 	c.memory.change(key, func(r *remembered) { r.fetching = &b })
+	c.Observer.NodeFetchFailed(b.Reason)
 	if b.news(before) {
 		c.Log.Warn().Err(err).Str("workflow", key).Str("reason", b.Reason).Msg("output not fetched yet")
 		c.warn(key, b.Reason, b.Message)
@@ -206,6 +208,7 @@ func (c *Controller) unpack(ctx context.Context, run ledger.Run, from string) er
 		if err := c.keepPage(ctx, run, from, page); err != nil {
 			return err
 		}
+		c.Observer.NodesFetched(len(slices.DeleteFunc(slices.Clone(page), func(n ledger.Node) bool { return n.Cluster == 0 })))
 		next = page[len(page)-1].Number + 1
 	}
 }

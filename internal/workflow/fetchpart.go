@@ -92,6 +92,7 @@ func (c *Controller) fetchPage(ctx context.Context, run ledger.Run) (int, error)
 		return 0, err
 	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.NodesFetched(run.UID, run.Attempt, page) })
+	c.Observer.NodesFetched(len(page))
 	c.pusher.Queue.Add(keyOf(run))
 	return len(page), err
 }

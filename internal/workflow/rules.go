@@ -138,6 +138,7 @@ func (c *Controller) applyRules(ctx context.Context, s *Situation) error {
 		if err != nil || stopped {
 			return err
 		}
+		c.Observer.RuleActed(s.Workflow.Spec.Rules[i].Action)
 		s.Acted = append(s.Acted, a)
 		c.queue.Add(keyOf(first))
 	}

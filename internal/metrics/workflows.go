@@ -1,0 +1,91 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// workflows are the metrics of HTCWorkflows.
+type workflows struct {
+	phases, watched                       *prometheus.GaugeVec
+	dags, sent, rules, fetched, fetchErrs *prometheus.CounterVec
+	nodes, queues                         *prometheus.Desc
+}
+
+func (m *Metrics) newWorkflows() workflows {
+	w := workflows{
+		phases:    m.gauges("htcworkflows", "HTCWorkflows, by `phase` of their status; only the active htcd counts", "phase"),
+		watched:   m.gauges("htcworkflows_watched", "1 when the apiserver last let htcd list or watch the HTCWorkflows, else 0"),
+		nodes:     m.lookedUp("nodes", "nodes of all HTCWorkflows, of the DAGs that were sent, by `state`: `waiting` (for nodes before it, or the schedd has not shown it yet), `idle`, `running`, `held`, `done`, `failed`, `futile`", "state"),
+		dags:      m.counters("submitted_dags_total", "DAGs that were submitted; each is also one of the submitted procs"),
+		sent:      m.counters("submitted_nodes_total", "nodes of these DAGs, which DAGMan sends"),
+		rules:     m.counters("rules_acted_total", "actions of HTCWorkflows' rules, by `action`", "action"),
+		fetched:   m.counters("fetched_nodes_total", "nodes whose output was fetched"),
+		fetchErrs: m.counters("node_fetch_errors_total", "failed fetches of nodes' output, which are repeated, by `reason` as in the condition OutputFetched", "reason"),
+		queues:    m.lookedUp("workflow_queue_depth", "HTCWorkflows that wait for a worker, by `queue`: `changed` (to be synced), `act` (for a command of HTCondor), `check`, `fetch`, `push` (to a registry), `measure` (results and rules)", "queue"),
+	}
+	for _, v := range []*prometheus.CounterVec{w.dags, w.sent, w.fetched} {
+		v.WithLabelValues()
+	}
+	w.rules.WithLabelValues(string(v1alpha1.ActionFinish))
+	w.fetchErrs.WithLabelValues("NoSpace")
+	for _, phase := range phases {
+		w.phases.WithLabelValues(string(phase))
+	}
+	return w
+}
+
+// count counts HTCWorkflows as they come, change and go.
+func (w workflows) count() cache.ResourceEventHandler {
+	add := func(object any, n float64) {
+		if gone, is := object.(cache.DeletedFinalStateUnknown); is {
+			object = gone.Obj
+		}
+		if flow, is := object.(*v1alpha1.HTCWorkflow); is {
+			w.phases.WithLabelValues(phaseOf(flow.Status.Phase)).Add(n)
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { add(object, 1) },
+		UpdateFunc: func(before, now any) {
+			add(before, -1)
+			add(now, 1)
+		},
+		DeleteFunc: func(object any) { add(object, -1) },
+	}
+}
+
+// collect shows what is looked up.
+func (w workflows) collect(gauge func(*prometheus.Desc, float64, ...string), c ledger.NodeCounts) {
+	for state, n := range map[string]int{
+		"waiting": c.Active - c.Idle - c.Running - c.Held, "idle": c.Idle, "running": c.Running, "held": c.Held,
+		"done": c.Succeeded, "failed": c.Failed, "futile": c.Futile,
+	} {
+		gauge(w.nodes, float64(n), state)
+	}
+}
+
+// WorkflowsWatched records the apiserver's answers to the informer of the HTCWorkflows.
+func (m *Metrics) WorkflowsWatched(err error) {
+	m.workflows.watched.WithLabelValues().Set(number(err == nil))
+}
+
+// DAGSubmitted implements workflow.Observer.
+func (m *Metrics) DAGSubmitted(nodes int) {
+	m.workflows.dags.WithLabelValues().Inc()
+	m.workflows.sent.WithLabelValues().Add(float64(nodes))
+}
+
+// RuleActed implements workflow.Observer.
+func (m *Metrics) RuleActed(action v1alpha1.RuleAction) {
+	m.workflows.rules.WithLabelValues(string(action)).Inc()
+}
+
+// NodesFetched implements workflow.Observer.
+func (m *Metrics) NodesFetched(nodes int) { m.workflows.fetched.WithLabelValues().Add(float64(nodes)) }
+
+// NodeFetchFailed implements workflow.Observer.
+func (m *Metrics) NodeFetchFailed(reason string) { m.workflows.fetchErrs.WithLabelValues(reason).Inc() }
