@@ -27,14 +27,17 @@ func (c *Client) Tail(ctx context.Context, id Identity, t Tail, w io.Writer) err
 	if err != nil {
 		return err
 	}
-	args = append(args, "-maxbytes", strconv.FormatInt(t.MaxBytes, 10))
-	if t.Stderr {
-		args = append(args, "-stderr")
-	}
+	// The streams are asked for by their names: a starter of HTCondor 25 that is asked for "stdout" says of each part that it began at 0, and
+	// condor_tail -follow sends parts of it again.
+	args = append(args, "-maxbytes", strconv.FormatInt(t.MaxBytes, 10), "-no-stdout")
 	if t.Follow {
 		args = append(args, "-follow")
 	}
-	args = append(args, fmt.Sprintf("%d.%d", t.Cluster, t.Proc))
+	stream := Stdout
+	if t.Stderr {
+		stream = Stderr
+	}
+	args = append(args, fmt.Sprintf("%d.%d", t.Cluster, t.Proc), stream)
 	return c.run(ctx, command{name: "condor_tail", args: args, id: id, timeout: t.Timeout, read: func(r io.Reader) error {
 		_, err := io.Copy(w, r)
 		if err != nil && ctx.Err() == nil {

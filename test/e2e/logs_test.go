@@ -124,9 +124,9 @@ func TestGetOutputThatLacksJobsIsNoSuccess(t *testing.T) {
 
 func TestARunningJobIsFollowedAcrossARestart(t *testing.T) {
 	b := trial.New(t)
-	b.Script("count", "for i in $(seq 20); do echo line $i; sleep 0.5; done\n")
+	b.Script("count", "for i in $(seq 30); do echo line $i; sleep 0.5; done\n")
 	var want strings.Builder
-	for i := range 20 {
+	for i := range 30 {
 		fmt.Fprintf(&want, "line %d\n", i+1)
 	}
 	follow := exec.CommandContext(t.Context(), b.Lab.Bin("htcd"), "logs", "count", "-f", "-n", b.Namespace)
