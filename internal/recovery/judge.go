@@ -26,6 +26,7 @@ type Finding struct {
 	QDate    int64  // when the schedd accepted the oldest of its jobs; 0 if no ad says so
 	SpecHash string // of the spec it was sent with; "" if no ad says so
 	Pool     string // name of the HTCPool it was sent by; "" if no ad says so
+	Nodes    string // hash of which nodes it has, of a DAG; "" if no ad says so
 }
 
 // Since returns when the cluster was submitted, but not later than now, since the schedd's clock may be ahead of ours. Start
@@ -52,7 +53,7 @@ func Judge(queued, left []schedd.Job, now time.Time) Finding {
 		if j.QDate > 0 && (f.QDate == 0 || j.QDate < f.QDate) {
 			f.QDate = j.QDate
 		}
-		f.SpecHash, f.Pool = cmp.Or(f.SpecHash, j.Tag.SpecHash), cmp.Or(f.Pool, j.Tag.Pool)
+		f.SpecHash, f.Pool, f.Nodes = cmp.Or(f.SpecHash, j.Tag.SpecHash), cmp.Or(f.Pool, j.Tag.Pool), cmp.Or(f.Nodes, j.Tag.Nodes)
 		if j.Spooled() || !j.Spooling() {
 			f.Verdict = Whole
 		}

@@ -21,6 +21,7 @@ type Tag struct {
 	Name      string // HTCJobName
 	SpecHash  string // HTCJobSpecHash: hash of the spec sent; empty in jobs of versions before 0.1
 	Pool      string // HTCPool: name of the HTCPool it was sent by; empty: none
+	Nodes     string // HTCWorkflowNodes: hash of which nodes a DAG has; empty in others
 }
 
 // The names of the tag's attributes. No submit option may set them.
@@ -31,6 +32,7 @@ const (
 	attrName      = "HTCJobName"
 	attrSpecHash  = "HTCJobSpecHash"
 	attrPool      = "HTCPool"
+	attrNodes     = "HTCWorkflowNodes"
 )
 
 // The attributes for job options: return codes that are success, separated by commas, and seconds.

@@ -96,7 +96,7 @@ func TestTheHashOfASpecIsOneThatHtcdCanHaveWritten(t *testing.T) {
 		"\x1b[2J":                          "",
 		strings.Repeat("ab", 1<<20):        "",
 	} {
-		require.Equal(t, want, specHash(classad.StringValue(text)))
+		require.Equal(t, want, hash(classad.StringValue(text)))
 	}
-	require.Empty(t, specHash(classad.IntValue(7)))
+	require.Empty(t, hash(classad.IntValue(7)))
 }

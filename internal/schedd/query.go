@@ -60,7 +60,8 @@ var fields = map[string]func(*Job, classad.Value){
 	"ProcId":               func(j *Job, v classad.Value) { j.Proc = integer(v) },
 	attrUID:                func(j *Job, v classad.Value) { j.Tag.UID, _ = v.Str() },
 	attrAttempt:            func(j *Job, v classad.Value) { j.Tag.Attempt = integer(v) },
-	attrSpecHash:           func(j *Job, v classad.Value) { j.Tag.SpecHash = specHash(v) },
+	attrSpecHash:           func(j *Job, v classad.Value) { j.Tag.SpecHash = hash(v) },
+	attrNodes:              func(j *Job, v classad.Value) { j.Tag.Nodes = hash(v) },
 	attrPool:               func(j *Job, v classad.Value) { j.Tag.Pool = poolName(v) },
 	"Owner":                func(j *Job, v classad.Value) { j.Owner, _ = v.Str() },
 	"JobStatus":            func(j *Job, v classad.Value) { j.Status = JobStatus(integer(v)) },
@@ -94,16 +95,16 @@ func poolName(v classad.Value) string {
 	return name
 }
 
-// specHash returns "" for what htcd cannot have written: the owner of a job can put anything there, and it goes into the status.
-func specHash(v classad.Value) string {
-	hash, _ := v.Str()
-	if len(hash) > 64 {
+// hash returns "" for what htcd cannot have written: the owner of a job can put anything there, and it goes into the status.
+func hash(v classad.Value) string {
+	text, _ := v.Str()
+	if len(text) > 64 {
 		return ""
 	}
-	if _, err := hex.DecodeString(hash); err != nil {
+	if _, err := hex.DecodeString(text); err != nil {
 		return ""
 	}
-	return hash
+	return text
 }
 
 // reasons are requested separately: see ErrReasons.

@@ -193,6 +193,9 @@ func (t Tag) lines() []option {
 	if t.Pool != "" {
 		lines = append(lines, option{"My." + attrPool, classad.Quote(t.Pool)})
 	}
+	if t.Nodes != "" {
+		lines = append(lines, option{"My." + attrNodes, classad.Quote(t.Nodes)})
+	}
 	return lines
 }
 

@@ -128,6 +128,7 @@ type Controller struct {
 	syncing   keymutex.KeyMutex // held while one worker reads the ledger and writes the status of a workflow
 	memory    memory
 	pools     pool.Chooser
+	began     time.Time
 	chooser   *backend.Chooser
 	several   *backend.Several
 	limits    backend.Limits
@@ -158,7 +159,7 @@ func New(o Options) (*Controller, error) {
 		return workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)
 	}
 	c := &Controller{
-		Options: o, syncing: keymutex.NewHashed(64),
+		Options: o, syncing: keymutex.NewHashed(64), began: o.Now(),
 		cache:    cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
 		queue:    fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)),
 		actions:  fairqueue.New(limiter()),

@@ -2,6 +2,8 @@ package workflow
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,6 +29,18 @@ type plannedDAG struct {
 	brought   []bringing
 	inputsOf  map[int][]string // directories of the inputs of each step
 	kept      kept
+}
+
+// hash identifies which nodes a DAG of a spec has, with which variables, and which of them do not run again.
+func (p plannedDAG) hash() string {
+	h := sha256.New()
+	for i, n := range p.nodes {
+		fmt.Fprintf(h, "%d %d %d %t\n", n.Step, n.Sequence, n.Index, p.kept.has(i))
+	}
+	for _, item := range p.items {
+		fmt.Fprintf(h, "%q\n", item)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // planDAG says what the DAG of a level consists of. Its errors of kind schedd.Refused are about the spec.
@@ -153,7 +167,7 @@ func (c *Controller) outcome(ctx context.Context, s Situation, total int) (graph
 // *inputs.Waiting.
 func (c *Controller) describe(ctx context.Context, w *v1alpha1.HTCWorkflow, by pool.Pool, run ledger.Run, p plannedDAG) (schedd.DAG, error) {
 	d := schedd.DAG{Tag: tag(w, run.Attempt), BatchName: w.Name}
-	d.Tag.SpecHash, d.Tag.Pool = w.SpecHash(), by.Name
+	d.Tag.SpecHash, d.Tag.Pool, d.Tag.Nodes = w.SpecHash(), by.Name, p.hash()
 	if t := w.Spec.Throttle; t != nil {
 		d.MaxIdle, d.MaxJobs = valueOf(t.MaxIdle), valueOf(t.MaxJobs)
 	}

@@ -82,7 +82,7 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 		if !c.owesOutput(d) {
 			continue
 		}
-		if err := c.fetchDAG(ctx, run); err != nil {
+		if err := c.fetchDAG(ctx, w, run); err != nil {
 			return err
 		}
 	}
@@ -91,8 +91,8 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 
 // fetchDAG brings the output of a DAG's nodes into the store, lets DAGMan's job leave the queue, and records only then that nothing is left to
 // fetch. Whatever is interrupted is done again; what has arrived is not fetched again.
-func (c *Controller) fetchDAG(ctx context.Context, run ledger.Run) error {
-	as, err := c.fetchAll(ctx, run)
+func (c *Controller) fetchDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) error {
+	as, err := c.fetchAll(ctx, w, run)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,12 @@ func (c *Controller) fetchDAG(ctx context.Context, run ledger.Run) error {
 }
 
 // fetchAll fetches the output of all nodes that have not been fetched one by one, and records which nodes are here.
-func (c *Controller) fetchAll(ctx context.Context, run ledger.Run) (as ledger.Fetched, err error) {
+func (c *Controller) fetchAll(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) (as ledger.Fetched, err error) {
+	if run.Restored {
+		if err := c.foundHere(ctx, w, run); err != nil {
+			return 0, err
+		}
+	}
 	var some bool
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { some, err = tx.SomeFetched(run.UID, run.Attempt); return err })
 	if err != nil {

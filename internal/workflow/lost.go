@@ -1,16 +1,12 @@
 package workflow
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
-	"htc.cern.ch/htcd/internal/backend"
-	"htc.cern.ch/htcd/internal/crosscheck"
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/recovery"
-	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // reasonLedgerLost is that of a workflow of which the ledger knows less than its status.
@@ -26,14 +22,15 @@ func (e *lostError) Error() string {
 
 // lost reports whether the ledger knows less of a workflow than its status, which is written later: the ledger, or a part of it, was lost.
 func (s Situation) lost() bool {
-	status, sent := s.Workflow.Status, 0
+	status, sent, forgotten := s.Workflow.Status, 0, false
 	for _, d := range s.DAGs {
 		if d.Run.Cluster > 0 {
 			sent++
 		}
+		forgotten = forgotten || d.Run.Reason == reasonLedgerLost
 	}
 	return slices.Contains(s.Workflow.Finalizers, v1alpha1.Finalizer) &&
-		(int(status.Attempt) > s.Attempt || int(status.Attempt) == s.Attempt && len(status.JobID) > sent)
+		(int(status.Attempt) > s.Attempt || int(status.Attempt) == s.Attempt && len(status.JobID) > sent && !forgotten)
 }
 
 // dueAfterLoss reports whether an ended workflow that the ledger has lost is to be run again.
@@ -42,82 +39,56 @@ func (s Situation) dueAfterLoss() bool {
 	return w.Rerun() != "" && w.Rerun() != w.Status.Rerun || w.SpecHash() != w.Status.SpecHash
 }
 
-// recoverLost begins a workflow that has our finalizer but no row: htcd ended between the two, or the ledger was lost. As long as the
-// schedd has a DAG of it, or the status tells of one, nothing is sent in addition. Its only DAG is adopted if it was made from the present spec:
-// the nodes follow from that.
-func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
-	status := w.Status
-	switch {
-	case status.Phase.Terminal() || status.Phase == v1alpha1.PhaseSuspended:
-		return &lostError{fmt.Sprintf("attempt %d is %s", status.Attempt, status.Phase)}
-	case len(s.DAGs) > 0 || status.Attempt > 1 || len(status.JobID) > 1:
-		return &lostError{fmt.Sprintf("attempt %d, of which there are DAGs %v", status.Attempt, status.JobID)}
-	}
-	p, err := c.pools.New(asJob(w))
-	if err != nil {
-		return err
-	}
-	t, id, err := c.choose(ctx, w, p)
-	if err == nil && status.Schedd != "" && status.Schedd != t.Endpoint.Schedd {
-		t.Endpoint.Schedd = status.Schedd
-		id, err = c.Credentials.Identity(ctx, t)
-	}
-	if err != nil {
-		return err
-	}
-	found, err := c.sender.Search(ctx, t, id, schedd.UIDConstraint(string(w.UID)), "")
-	if err != nil {
-		return fmt.Errorf("look for lost DAGs: %w", err)
-	}
-	if n := found.Newest(); n > 1 {
-		return &lostError{fmt.Sprintf("the schedd has its DAG %d", n)}
-	}
-	f, err := c.sender.Judge(ctx, t, tag(w, 1), found)
-	switch {
-	case err != nil:
-		return err
-	case f.Verdict != recovery.Absent:
-		return c.adoptLost(ctx, w, s, t, f)
-	case len(status.JobID) > 0:
-		return &lostError{fmt.Sprintf("neither the queue nor the history of the schedd shows its DAG %s", status.JobID[0])}
-	}
-	if err := c.sender.Missing(ledger.Run{UID: string(w.UID)}, c.Now()); err != nil {
-		return err
-	}
-	c.absences.Clear(string(w.UID))
-	return c.submit(ctx, w, s, Decision{Action: Submit, Again: true})
+// lostDAG is what of a workflow is to be recorded next.
+type lostDAG struct {
+	number   int  // of the DAG among all of the workflow; 0: neither its status nor the schedd knows any more
+	attempts int  // so many attempts are missing before that
+	told     bool // the status speaks of it
 }
 
-// adoptLost records the first DAG of a workflow, with its nodes, again.
-func (c *Controller) adoptLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, t backend.Target, f recovery.Finding) error {
-	is := fmt.Sprintf("the schedd has its DAG %d.0", f.Cluster.ID)
-	if f.SpecHash != w.SpecHash() {
-		return &lostError{is + ", of an earlier spec"}
+// nextLost chooses it. sent has the clusters that the schedd shows in queue or history, by the numbers of their DAGs. DAGs that the status does not
+// speak of were sent after it was written.
+func (s Situation) nextLost(sent map[int]int) (lostDAG, error) {
+	status, newest, recorded := s.Workflow.Status, 0, map[string]bool{}
+	for _, d := range s.DAGs {
+		newest = d.Run.Attempt
+		recorded[jobID(d.Run.Cluster)] = true
 	}
-	run := c.newRun(w, s, Decision{Again: true})
-	p, err := c.prepare(ctx, w, s, 0, run, nil)
-	if schedd.KindOf(err) == schedd.Refused || err == nil && p.digest != w.Status.ItemsDigest {
-		return &lostError{is + ", of an earlier table or an earlier htcd"}
+	attempt := int(status.Attempt)
+	if attempt >= s.Attempt {
+		for _, id := range status.JobID {
+			if attempt == s.Attempt && recorded[id] {
+				continue
+			}
+			for number, cluster := range sent {
+				if jobID(cluster) == id && number > newest {
+					return lostDAG{number: number, attempts: max(attempt-1-s.Attempt, 0), told: true}, nil
+				}
+			}
+			return lostDAG{}, &lostError{"neither the queue nor the history of the schedd shows its DAG " + id}
+		}
 	}
-	if err != nil {
-		return err
+	next := lostDAG{attempts: max(attempt-s.Attempt, 0)}
+	if over := status.Phase.Terminal() || status.Phase == v1alpha1.PhaseSuspended; !over {
+		next.attempts = max(next.attempts-1, 0)
 	}
-	if run = p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{})); run.Pool != f.Pool {
-		run.Pool, run.PoolSpec, run.Effective = f.Pool, "", ""
+	for number := range sent {
+		if number > newest && (next.number == 0 || number < next.number) {
+			next.number = number
+		}
 	}
-	run.ItemsDigest, run.Restored, run.Submitted = p.digest, true, f.Since(c.Now())
-	if w.Status.Attempt > 0 {
-		run.Rerun = w.Status.Rerun // the annotation may have changed since
+	if next.number > 1 && newest == 0 && attempt == 0 {
+		return lostDAG{}, &lostError{fmt.Sprintf("the schedd has its DAG %d, but not the first", next.number)}
 	}
-	begun, err := c.begin(ctx, w, run, p)
-	if err != nil || !begun {
-		return err
-	}
-	c.Log.Info().Str("workflow", keyOf(run)).Int("cluster", f.Cluster.ID).Msg("adopted: the ledger had lost it")
-	c.Observer.Repaired(crosscheck.Adopted)
-	if err := c.recordCluster(ctx, w, run, f.Cluster); err != nil {
-		return err
-	}
-	c.checks.Add(keyOf(run))
-	return nil
+	return next, nil
+}
+
+func jobID(cluster int) string { return fmt.Sprintf("%d.0", cluster) }
+
+// forgettable reports whether an attempt of which not everything can be found again need not be: it has ended, nothing of it is still to be fetched, and
+// another is to begin that needs nothing of it.
+func (s Situation) forgettable(stores bool) bool {
+	w := s.Workflow
+	return w.Status.Phase.Terminal() && s.dueAfterLoss() && !resumes(w) && int(w.Status.Attempt) > s.Attempt &&
+		(!stores || len(w.Status.JobID) == 0 || meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionOutputFetched))
 }

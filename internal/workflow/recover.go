@@ -17,7 +17,7 @@ import (
 
 // recover finds out what became of a DAG that may or may not have been sent.
 func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
-	if s.newest() == nil || s.lost() {
+	if n := s.newest(); n == nil || n.Run.State != ledger.Intent {
 		return c.recoverLost(ctx, w, s)
 	}
 	run := s.newest().Run
@@ -38,6 +38,9 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 		return err
 	}
 	if f.Verdict == recovery.Absent {
+		if s.lost() { // it was sent
+			return &lostError{fmt.Sprintf("neither the queue nor the history of the schedd shows its DAG %d", run.Attempt)}
+		}
 		if err := c.sender.Missing(run, c.Now()); err != nil {
 			return err
 		}

@@ -55,6 +55,12 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err := c.sender.MayBegin(ctx, id); err != nil {
 		return err
 	}
+	switch later, err := c.sentLater(ctx, t, id, s); {
+	case err != nil:
+		return err
+	case later:
+		return c.recoverLost(ctx, w, s)
+	}
 	run = p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
 	run.ItemsDigest = p.digest
 	if err := c.stageInputs(ctx, w, p.plannedDAG, &run); err != nil {
@@ -83,11 +89,15 @@ func (c *Controller) newRun(w *v1alpha1.HTCWorkflow, s Situation, d Decision) le
 	} else {
 		run.Rerun = s.DAGs[0].Run.Rerun // the annotation may have changed since
 	}
-	run.TempDir = filepath.Join(c.Staging, fmt.Sprintf("%s-%d", w.UID, run.Attempt))
+	run.TempDir = c.stagingOf(w, run.Attempt)
 	if c.Output.Root != "" {
 		run.OutputDir, _ = c.Output.AttemptDir(attemptOf(w, attempt)) // Kubernetes has checked the names
 	}
 	return run
+}
+
+func (c *Controller) stagingOf(w *v1alpha1.HTCWorkflow, dag int) string {
+	return filepath.Join(c.Staging, fmt.Sprintf("%s-%d", w.UID, dag))
 }
 
 // prepare returns the DAG of a level in HTCondor's terms. Its errors of kind schedd.Refused are about the spec. recorded is its run if its

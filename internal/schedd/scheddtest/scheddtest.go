@@ -102,6 +102,13 @@ func (s *Schedd) Gone() []schedd.Job {
 	return slices.Clone(s.history)
 }
 
+// Forget empties the history, as its limits do in time.
+func (s *Schedd) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.history = nil
+}
+
 // Edit changes the jobs of a cluster in the queue; proc -1 means all.
 func (s *Schedd) Edit(cluster, proc int, f func(*schedd.Job)) {
 	s.mu.Lock()
@@ -193,7 +200,7 @@ func (s *Schedd) call(ctx context.Context, command string) Fault {
 }
 
 var (
-	tagLine   = regexp.MustCompile(`(?mi)^My\.(HTCJob\w+|HTCPool)\s*=\s*(.*)$`)
+	tagLine   = regexp.MustCompile(`(?mi)^My\.(HTCJob\w+|HTCPool|HTCWorkflowNodes)\s*=\s*(.*)$`)
 	queueLine = regexp.MustCompile(`(?m)^queue (\d+)$`)
 )
 
@@ -231,6 +238,8 @@ func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (sc
 			tag.SpecHash = v
 		case "HTCPool":
 			tag.Pool = v
+		case "HTCWorkflowNodes":
+			tag.Nodes = v
 		}
 	}
 
