@@ -26,8 +26,8 @@ func reconcileCommand(environ []string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reconcile --once",
 		Short: "Compare ledger and HTCJobs with HTCondor now, repair what differs, and show it",
-		Long: `Compare everything in the ledger with HTCondor's queue and history, and the status of the HTCJobs with the
-ledger; repair and print the differences. It submits nothing.
+		Long: `Compare everything in the ledger, nodes of HTCWorkflows included, with HTCondor's queue and history, and the status of the
+HTCJobs with the ledger; repair and print the differences. It submits nothing.
 
 When many HTCJobs, or HTCWorkflows, vanish at once without having been deleted (an older state of etcd restored), their jobs and output
 are kept, and shown as Orphan. With --remove-orphans they are removed.
@@ -44,12 +44,12 @@ Exit codes:
 	}
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	o.flags(settings)
-	settings.Lookup("namespace").Usage = "only HTCJobs of this `namespace`; empty: all"
+	settings.Lookup("namespace").Usage = "only this `namespace`; empty: all"
 	c.Flags().AddFlagSet(settings)
 	c.Flags().BoolVar(&once, "once", false, "one pass, now (required)")
 	c.Flags().BoolVar(&scope.DryRun, "dry-run", false, "show differences and change nothing")
 	c.Flags().BoolVar(&scope.RemoveOrphans, "remove-orphans", false, "remove the jobs and output of HTCJobs and HTCWorkflows that vanished, many at once, without having been deleted")
-	c.Flags().StringVar(&scope.Name, "name", "", "only HTCJobs of this `name`")
+	c.Flags().StringVar(&scope.Name, "name", "", "only HTCJobs and HTCWorkflows of this `name`")
 	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		wrong := func(err error) error { return usageError{fmt.Errorf("reconcile: %w", err)} }

@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/apiserver"
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube"
@@ -120,6 +121,11 @@ func (l *loop) Refresh(ctx context.Context) error {
 // Reconcile compares everything in a scope with HTCondor. What has vanished is looked at for both kinds.
 func (l *loop) Reconcile(ctx context.Context, o kube.ReconcileOptions) (kube.Report, error) {
 	report, err := l.controller.Reconcile(ctx, o)
+	if err != nil {
+		return report, err
+	}
+	checked, err := l.workflows.Reconcile(ctx, o.Orphans(), func(d crosscheck.Difference) { report.Differences = append(report.Differences, d) })
+	report.Checked += checked
 	if err != nil {
 		return report, err
 	}

@@ -123,7 +123,7 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 			k.unstaged = map[int]Observation{}
 		}
 		o := Ad(j, at)
-		o.read, o.evidence = &p, evidence(tool, j)
+		o.read, o.evidence = &p, Evidence(tool, j)
 		k.unstaged[j.Proc] = o
 	case j.Stuck(k.run.Procs, at):
 		k.stuck, k.spooling = true, true
@@ -146,7 +146,7 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 		}
 		switch {
 		case changes:
-			o.evidence = evidence(tool, j)
+			o.evidence = Evidence(tool, j)
 			k.observed[j.Proc] = o
 		case unchanged:
 			k.present = true

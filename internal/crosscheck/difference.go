@@ -120,7 +120,7 @@ func (k *comparison) differences() (all []Difference) {
 			was = *o.read
 		}
 		is, _ := o.Apply(was)
-		if before, after := word(was), word(is); before != after && !becameIdle(was, is) {
+		if before, after := Word(was), Word(is); before != after && !BecameIdle(was, is) {
 			tell(is.JobID(), before, after, o.evidence, true)
 		}
 	}
@@ -131,19 +131,19 @@ func (k *comparison) differences() (all []Difference) {
 			is, _ = o.Apply(was)
 		}
 		if was.Status == ledger.StatusOpen && is.Status == ledger.StatusOpen {
-			tell(was.JobID(), word(was), "Absent", fmt.Sprintf("%s; still so after %s it is failed as Lost", noTrace, LostAfter), false)
+			tell(was.JobID(), Word(was), "Absent", NotYetLost, false)
 		}
 	}
 	return all
 }
 
-// becameIdle reports whether a row only learns that its job is idle, which it counts as already.
-func becameIdle(was, is ledger.Proc) bool {
+// BecameIdle reports whether a row only learns that its job is idle, which it counts as already.
+func BecameIdle(was, is ledger.Proc) bool {
 	return was.Status == ledger.StatusOpen && was.JobStatus == 0 && is.JobStatus == int(schedd.Idle)
 }
 
-// word returns what a row says about its job.
-func word(p ledger.Proc) string {
+// Word returns what a row says about its job.
+func Word(p ledger.Proc) string {
 	switch p.Status {
 	case ledger.StatusOpen:
 		switch now := schedd.JobStatus(p.JobStatus); now {
@@ -167,11 +167,13 @@ func word(p ledger.Proc) string {
 	return fmt.Sprintf("status %d", p.Status)
 }
 
-// noTrace is the evidence for an absence.
-const noTrace = "neither condor_q nor condor_history shows it"
+// NoTrace is the evidence for an absence, NotYetLost that for the first.
+const NoTrace = "neither condor_q nor condor_history shows it"
 
-// evidence returns what an ad that the named tool showed says about its job.
-func evidence(tool string, j schedd.Job) string {
+var NotYetLost = fmt.Sprintf("%s; still so after %s it is failed as Lost", NoTrace, LostAfter)
+
+// Evidence returns what an ad that the named tool showed says about its job.
+func Evidence(tool string, j schedd.Job) string {
 	s := fmt.Sprintf("%s: JobStatus %d (%s)", tool, j.Status, j.Status)
 	switch o := j.Outcome(); {
 	case j.Held():

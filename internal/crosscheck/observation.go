@@ -86,7 +86,7 @@ func Ad(j schedd.Job, at time.Time) Observation {
 
 // Absence returns what it says that neither queue nor history shows a job; stop is why htcd removes the jobs of its run, "" if it does not.
 func Absence(stop string, at time.Time) Observation {
-	return Observation{source: FromHTCondor, at: at, absent: true, stop: stop, evidence: noTrace}
+	return Observation{source: FromHTCondor, at: at, absent: true, stop: stop, evidence: NoTrace}
 }
 
 // Stopped says of a job that HTCondor removed that it did so on behalf of htcd, if htcd stops its run: HTCondor removes the nodes of a DAG
@@ -95,6 +95,12 @@ func (o Observation) Stopped(stop string) Observation {
 	if stop != "" && o.outcome.State == schedd.OutcomeRemoved && o.outcome.Reason == ReasonRemoved {
 		o.outcome.Reason = stop
 	}
+	return o
+}
+
+// After returns an observation that was made after the row had been read.
+func (o Observation) After(read ledger.Proc) Observation {
+	o.read = &read
 	return o
 }
 

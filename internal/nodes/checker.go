@@ -154,7 +154,7 @@ func (c *Checker) sizes(ctx context.Context, runs []ledger.Run) (map[key]size, e
 
 func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, history bool, since mark) error {
 	at := c.Now()
-	all, err := c.readRows(ctx, runs, since.At)
+	all, err := c.readRows(ctx, runs, since.At, false)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ type comparison struct {
 	unchanged map[int]seen        // no ad seen yet, of rows that say only that the job is open and in that state
 	rows      map[int]ledger.Node // the same, for the other rows whose end HTCondor has not confirmed
 	heard     map[int][]word
+	full      bool     // nodes whose end is confirmed are compared, too
 	unread    []string // jobs that exist but whose ads cannot be fetched or read
 }
 
@@ -51,47 +52,53 @@ func (all comparisons) hear(j schedd.Job, queued bool, at time.Time) error {
 	was, unchanged := k.unchanged[number]
 	switch {
 	case unchanged && was.cluster == j.Cluster:
-		return k.repeat(j, was.status, at)
+		return k.repeat(j, was.status, queued, at)
 	case row && p.Cluster == j.Cluster:
-		return k.compare(j, p, at)
+		return k.compare(j, p, queued, at)
 	case row, unchanged, queued, k.waiting.Has(number):
-		return k.add(j, at)
+		return k.add(j, queued, at)
 	}
 	return nil // an entry of the history about a node whose end is confirmed
 }
 
 // repeat compares an ad with an unchanged row.
-func (k *comparison) repeat(j schedd.Job, was schedd.JobStatus, at time.Time) error {
+func (k *comparison) repeat(j schedd.Job, was schedd.JobStatus, queued bool, at time.Time) error {
 	if o := crosscheck.Ad(j, at); !o.Repeats(was) {
-		return k.add(j, at)
+		return k.add(j, queued, at)
 	}
 	delete(k.unchanged, j.Node.Number)
 	return nil
 }
 
 // compare compares an ad with another row.
-func (k *comparison) compare(j schedd.Job, p ledger.Node, at time.Time) error {
+func (k *comparison) compare(j schedd.Job, p ledger.Node, queued bool, at time.Time) error {
 	long := time.Unix(j.EnteredCurrentStatus, 0).Before(k.asked.Add(-crosscheck.Settling))
 	if j.Held() && long && crosscheck.HeldAsBefore(p.Proc, j) { // reasons are requested only when they are new
 		delete(k.rows, j.Node.Number)
 		return nil
 	}
-	return k.add(j, at)
+	return k.add(j, queued, at)
 }
 
 // add notes what an ad says, to be applied when the row is read again.
-func (k *comparison) add(j schedd.Job, at time.Time) error {
+func (k *comparison) add(j schedd.Job, queued bool, at time.Time) error {
 	if crosscheck.NeedsReason(j) {
 		return schedd.ErrReasons
 	}
 	number := j.Node.Number
+	w := word{cluster: j.Cluster, owner: j.Owner, says: crosscheck.Ad(j, at).Stopped(k.run.Stop)}
 	if p, row := k.rows[number]; row && p.Cluster == j.Cluster {
+		if k.full && queued {
+			w.says = w.says.After(p.Proc)
+		}
 		delete(k.rows, number)
+	}
+	if k.full {
+		w.evidence = evidence(j, queued)
 	}
 	if was, unchanged := k.unchanged[number]; unchanged && was.cluster == j.Cluster {
 		delete(k.unchanged, number)
 	}
-	w := word{j.Cluster, j.Owner, crosscheck.Ad(j, at).Stopped(k.run.Stop)}
 	if k.heard == nil {
 		k.heard = map[int][]word{}
 	}

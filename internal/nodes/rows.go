@@ -11,14 +11,19 @@ import (
 // pageSize is the maximum number of rows per transaction, so that callbacks do not wait long.
 const pageSize = 1000
 
-// readRows reads what the ledger knows of the nodes of some DAGs that HTCondor has not confirmed the end of.
-func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, asked time.Time) (comparisons, error) {
+// readRows reads what the ledger knows of the nodes of some DAGs that HTCondor has not confirmed the end of; full: also of the others.
+func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, asked time.Time, full bool) (comparisons, error) {
 	all := make(comparisons, len(runs))
 	var left []pages
 	for _, run := range runs {
-		k := &comparison{dag: dag{run: run}, asked: asked, unchanged: map[int]seen{}, rows: map[int]ledger.Node{}}
+		k := &comparison{dag: dag{run: run}, asked: asked, full: full, unchanged: map[int]seen{}, rows: map[int]ledger.Node{}}
 		all[keyOf(run)] = k
-		left = append(left, pages{k.readOwn, 0}, pages{k.readWaiting, 0}, pages{k.readUnchanged, 0}, pages{k.readOthers, 0})
+		left = append(left, pages{k.readOwn, 0}, pages{k.readWaiting, 0})
+		if full {
+			left = append(left, pages{k.readAll, 0})
+		} else {
+			left = append(left, pages{k.readUnchanged, 0}, pages{k.readOthers, 0})
+		}
 	}
 	for len(left) > 0 {
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
@@ -74,6 +79,21 @@ func (k *comparison) readUnchanged(tx *ledger.Tx, from int) (next int, err error
 	})
 	if read == pageSize {
 		next = last + 1
+	}
+	return next, err
+}
+
+// readAll reads all nodes that had a job in this DAG.
+func (k *comparison) readAll(tx *ledger.Tx, from int) (next int, err error) {
+	page, err := tx.Nodes(k.run.UID, k.run.Attempt, ledger.NodeFilter{From: from, Limit: pageSize})
+	for _, n := range page {
+		if n.Cluster > 0 && n.Source != ledger.SourceCarried {
+			k.rows[n.Number] = n
+		}
+		next = n.Number + 1
+	}
+	if len(page) < pageSize {
+		next = 0
 	}
 	return next, err
 }

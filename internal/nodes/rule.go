@@ -25,9 +25,10 @@ import (
 
 // word is what an ad says about a node.
 type word struct {
-	cluster int
-	owner   string // of the job
-	says    crosscheck.Observation
+	cluster  int
+	owner    string // of the job
+	says     crosscheck.Observation
+	evidence string // for humans; empty: nobody asks for it
 }
 
 // apply changes a row; stopping says that htcd has begun to stop the DAG.

@@ -13,21 +13,7 @@ import (
 
 // write brings the rows of a DAG's nodes into line with what was heard, and with what was not if the history was asked.
 func (c *Checker) write(ctx context.Context, k *comparison, history bool, at time.Time) error {
-	numbers := k.missing()
-	if !history {
-		numbers = nil
-	}
-	absent := make(map[int]bool, len(numbers))
-	for _, number := range numbers {
-		absent[number] = true
-	}
-	for number := range k.heard {
-		if !absent[number] {
-			numbers = append(numbers, number)
-		}
-	}
-	slices.Sort(numbers)
-	for page := range slices.Chunk(numbers, pageSize) {
+	return k.eachTold(history, func(page []int, absent map[int]bool) error {
 		var changes []change
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
 			changes, err = k.apply(tx, page, absent, at)
@@ -49,6 +35,30 @@ func (c *Checker) write(ctx context.Context, k *comparison, history bool, at tim
 		if len(changes) > 0 {
 			c.Observer.Changed(k.run)
 		}
+		return nil
+	})
+}
+
+// eachTold calls fn with the numbers of the nodes of which something was heard, or nothing though the history was asked.
+func (k *comparison) eachTold(history bool, fn func(page []int, absent map[int]bool) error) error {
+	numbers := k.missing()
+	if !history {
+		numbers = nil
+	}
+	absent := make(map[int]bool, len(numbers))
+	for _, number := range numbers {
+		absent[number] = true
+	}
+	for number := range k.heard {
+		if !absent[number] {
+			numbers = append(numbers, number)
+		}
+	}
+	slices.Sort(numbers)
+	for page := range slices.Chunk(numbers, pageSize) {
+		if err := fn(page, absent); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -58,6 +68,20 @@ type change struct{ was, is ledger.Node }
 
 // apply applies what was heard, or the absence of everything, to some rows.
 func (k *comparison) apply(tx *ledger.Tx, numbers []int, absent map[int]bool, at time.Time) ([]change, error) {
+	changes, err := k.changes(tx, numbers, absent, at)
+	if err != nil {
+		return nil, err
+	}
+	for _, ch := range changes {
+		if err := tx.UpdateNode(ch.is); err != nil {
+			return nil, err
+		}
+	}
+	return changes, nil
+}
+
+// changes returns which of some rows differ, and what they are to be.
+func (k *comparison) changes(tx *ledger.Tx, numbers []int, absent map[int]bool, at time.Time) ([]change, error) {
 	run, err := tx.Run(k.run.UID, k.run.Attempt) // a stop may have begun since
 	if err != nil {
 		return nil, err
@@ -79,13 +103,9 @@ func (k *comparison) apply(tx *ledger.Tx, numbers []int, absent map[int]bool, at
 			is, more = miss(is, k.dag, at)
 			changed = changed || more
 		}
-		if !changed {
-			continue
+		if changed {
+			changes = append(changes, change{was, is})
 		}
-		if err := tx.UpdateNode(is); err != nil {
-			return nil, err
-		}
-		changes = append(changes, change{was, is})
 	}
 	return changes, nil
 }

@@ -19,6 +19,31 @@ func (c *Controller) manyVanished(n int, such ledger.Run) {
 		Msg("many HTCWorkflows have vanished without having been deleted: their jobs and output are kept until htcd reconcile --once --remove-orphans")
 }
 
+// Reconcile compares the DAGs in a scope, and then their nodes, with HTCondor, reports what differs, and repairs the ledger unless it is a dry run; their
+// statuses follow. checked is how many jobs were compared.
+func (c *Controller) Reconcile(ctx context.Context, s orphans.Scope, found func(crosscheck.Difference)) (checked int, err error) {
+	read := func() (runs []ledger.Run, err error) {
+		err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			runs, err = tx.Runs(ledger.RunFilter{Kind: ledger.Workflows, Namespace: s.Namespace, Name: s.Name, State: ledger.Submitted})
+			return err
+		})
+		return runs, err
+	}
+	runs, err := read()
+	if err != nil {
+		return 0, err
+	}
+	checked, err = c.dags.Reconcile(ctx, runs, s.DryRun, found)
+	if err != nil {
+		return checked, err
+	}
+	if runs, err = read(); err != nil { // whether one has ended may have just been learned
+		return checked, err
+	}
+	more, err := c.nodes.Reconcile(ctx, runs, s.DryRun, found)
+	return checked + more, err
+}
+
 // ReconcileOrphans lists the workflows that are kept though their objects are gone, and releases them for removal if that was requested.
 func (c *Controller) ReconcileOrphans(ctx context.Context, s orphans.Scope) ([]crosscheck.Difference, error) {
 	kept, differences, err := c.orphans.Reconcile(ctx, s)

@@ -2,11 +2,9 @@ package outage
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,14 +12,17 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-func TestWhatTheLedgerHasLostOfWorkflowsIsNotSentTwice(t *testing.T) {
+// A backup knows the first of the DAGs of one workflow, and nothing of three others.
+func TestWorkflowsThatTheLedgerHasLostComeBack(t *testing.T) {
 	o := begin(t)
 	client, err := v1alpha1.NewClient(trial.Config(t))
 	require.NoError(t, err)
 	apply := func(name, first, all string) {
-		text := fmt.Sprintf(`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {sequences: {count: 2}, steps: [
+		text := fmt.Sprintf(`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {sequences: {count: 3}, steps: [
 			{name: each, job: {script: {image: centos, command: sh, source: %q}}},
-			{name: all, pairing: All, job: {script: {image: centos, command: sh, source: %q}}}]}}`, name, first, all)
+			{name: all, pairing: All, job: {script: {image: centos, command: sh, source: %q}}},
+			{name: after, needs: [all], job: {script: {image: centos, command: sh, source: "true"}}}],
+			finally: {name: report, job: {script: {image: centos, command: sh, source: "true"}}}}}`, name, first+"; test $jobid != job_1", all)
 		_, err := o.Lab.RunInput(t.Context(), text, "kubectl", "-n", o.Namespace, "apply", "-f", "-")
 		require.NoError(t, err)
 	}
@@ -33,32 +34,48 @@ func TestWhatTheLedgerHasLostOfWorkflowsIsNotSentTwice(t *testing.T) {
 		}, func() string { return fmt.Sprintf("%s is not %s: %+v", name, wanted, w.Status) })
 		return w
 	}
-	ended := func(s v1alpha1.HTCWorkflowStatus) bool { return s.Phase.Terminal() }
-	apply("ended", "true", "true")
-	apply("first", "sleep 40", "true")
-	apply("second", "true", "sleep 1000")
-	before := until("ended", "ended", func(s v1alpha1.HTCWorkflowStatus) bool {
-		return ended(s) && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOutputFetched)
-	})
-	until("second", "in its second DAG", func(s v1alpha1.HTCWorkflowStatus) bool { return len(s.JobID) == 2 && s.Nodes.Running == 1 })
-	until("first", "running", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running == 2 })
-
+	fetched := func(s v1alpha1.HTCWorkflowStatus) bool {
+		return s.Phase.Terminal() && meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionOutputFetched)
+	}
+	inSecond := func(s v1alpha1.HTCWorkflowStatus) bool { return len(s.JobID) == 2 && s.Nodes.Running == 1 }
+	apply("older", "sleep 20", "sleep 60")
+	until("older", "running", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running > 0 })
 	o.do(o.part("htcd").Stop)
-	require.NoError(t, os.Remove(o.Lab.Ledger()))
+	backup := o.ledgerFiles()
 	o.do(o.part("htcd").Start)
 
-	blocked := until("second", "blocked", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Reason == "LedgerLost" })
-	adopted := until("first", "ended", ended)
-	require.Equal(t, v1alpha1.NodeCounts{Total: 3, Done: 3}, adopted.Status.Nodes)
-	require.Equal(t, before.Status, until("ended", "ended", ended).Status)
-	for w, dags := range map[*v1alpha1.HTCWorkflow]int{before: 2, adopted: 2, blocked: 2} {
-		tagged := trial.Tagged(&v1alpha1.HTCJob{ObjectMeta: w.ObjectMeta})
-		require.Len(t, append(o.Condor("condor_q", tagged, "HTCJobAttempt"), o.Condor("condor_history", tagged, "HTCJobAttempt")...), dags, w.Name)
+	apply("ended", "true", "true")
+	apply("second", "true", "sleep 60")
+	before := map[string]v1alpha1.HTCWorkflowStatus{"ended": until("ended", "fetched", fetched).Status}
+	before["second"] = until("second", "in its second DAG", inSecond).Status
+	before["older"] = until("older", "in its second DAG", inSecond).Status
+	apply("first", "sleep 40", "true")
+	before["first"] = until("first", "running", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running > 0 }).Status
+
+	o.do(o.part("htcd").Stop)
+	o.putBack(backup)
+	o.do(o.part("htcd").Start)
+
+	require.Equal(t, before["ended"], until("ended", "as it was", fetched).Status)
+	for name, was := range before {
+		is := until(name, "ended", fetched)
+		require.Equal(t, was.JobID, is.Status.JobID[:len(was.JobID)], name)
+		require.Len(t, is.Status.JobID, 3, "%s: each, all and after, report", name)
+		require.Equal(t, before["ended"].Nodes, is.Status.Nodes, name)
+		require.Equal(t, v1alpha1.SequenceCounts{Total: 3, Succeeded: 2, Failed: 1}, is.Status.Sequences, name)
+		require.Len(t, is.Status.Failures, 1, name)
+		for tag, jobs := range map[string]int{trial.Tagged(&v1alpha1.HTCJob{ObjectMeta: is.ObjectMeta}): 3, fmt.Sprintf("HTCWorkflowUID =?= %q", is.UID): 7} {
+			require.Len(t, append(o.Condor("condor_q", tag, "ClusterId"), o.Condor("condor_history", tag, "ClusterId")...), jobs, "%s: %s", name, tag)
+		}
 	}
-	o.Kubectl("delete", "htcworkflow", "second", "--wait=false")
-	o.Eventually(func() bool {
-		_, err := client.Workflows(o.Namespace).Get(t.Context(), "second", metav1.GetOptions{})
-		return apierrors.IsNotFound(err)
-	}, func() string { return "second is still there" })
-	require.Empty(t, o.Condor("condor_q", fmt.Sprintf("HTCWorkflowUID =?= %q", blocked.UID), "JobStatus"))
+
+	reconcile := func() string {
+		out, err := o.Lab.Run(t.Context(), "htcd", "reconcile", "--once", "--namespace", o.Namespace)
+		require.NoError(t, err)
+		return out
+	}
+	require.Equal(t, "30 jobs checked, nothing differs\n", reconcile(), "ten of each workflow but the one that had ended")
+	o.SQL(fmt.Sprintf("UPDATE nodes SET status = 7 WHERE node = 2 AND run = (SELECT r.id FROM runs r WHERE r.namespace = '%s' AND r.name = 'second' AND r.attempt = 2)", o.Namespace))
+	require.Regexp(t, `/second +\d+\.0 +Failed \(exit code 0\) +Succeeded +node 2 of DAG 2 \(all\): condor_history: JobStatus 4 \(Completed\), exit code 0 +yes\n30 jobs checked, 1 differs, 1 repaired\n$`, reconcile())
+	require.Equal(t, "30 jobs checked, nothing differs\n", reconcile())
 }
