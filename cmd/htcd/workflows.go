@@ -22,17 +22,31 @@ import (
 	"htc.cern.ch/htcd/internal/nodes"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/site"
 	"htc.cern.ch/htcd/internal/workflow"
 )
 
-// workflowSchedd is HTCondor as the HTCJobs' controller asks it, and the questions about nodes besides.
+// workflowSchedd is HTCondor as the HTCJobs' controller asks it, and what is for DAGs and their nodes besides.
 type workflowSchedd struct {
 	backend.Schedd
 	nodeSchedd
+	fence *fence // nil: nobody else can lead
 }
 
-type nodeSchedd = nodes.Schedd
+type nodeSchedd interface {
+	nodes.Schedd
+	SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
+}
+
+func (s workflowSchedd) SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error {
+	if s.fence != nil {
+		if err := s.fence.check(); err != nil {
+			return err
+		}
+	}
+	return s.nodeSchedd.SetMaxJobs(ctx, id, t, cluster, n)
+}
 
 // nodeStore holds the output of workflows. It is not that of HTCJobs, which may have the same names.
 func (o Options) nodeStore() output.Store {
@@ -55,7 +69,7 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger, scheme *ru
 		Output: d.o.nodeStore(), KeepFree: d.o.KeepFree.Value(),
 		Informer: l.workflowInformer, Objects: apiserver.HTCWorkflows{Client: d.jobs},
 		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
-		Ledger: book, Schedd: workflowSchedd{l.controller.Schedds(), l.condor}, Answering: l.controller.Schedds(), Keeper: l.controller.Keeper(),
+		Ledger: book, Schedd: workflowSchedd{l.controller.Schedds(), l.condor, d.fence}, Answering: l.controller.Schedds(), Keeper: l.controller.Keeper(),
 		Pools: l.pools, Credentials: l.credentials, ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
 		JobSecrets: l.jobSecrets, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(s.Inputs.Registries), Registries: artifact.NewPusher(s.Inputs.Registries), Ephemeral: ephemeral,
 		Observer: d.counts, SecretTouched: l.controller.SecretTouched,

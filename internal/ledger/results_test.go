@@ -52,14 +52,16 @@ func TestResultsOfNodes(t *testing.T) {
 	require.Equal(t, []string{"one-more"}, keep(0, true, Result{"one-more", 1}, Result{"chi2", 8}))
 	require.Equal(t, []float64{8, 7}, resultsOf(t, l, "u1")["generate.chi2"], "known ones are still taken")
 
-	a := Acted{Rule: 1, At: r.Created, DAG: 1, Message: "finished"}
-	mustWrite(t, l, func(tx *Tx) error { return tx.SetActed("u1", 1, a) })
-	a.Told = true
-	mustWrite(t, l, func(tx *Tx) error { return tx.SetActed("u1", 1, a) })
-	var acted []Acted
-	mustRead(t, l, func(tx *Tx) (err error) { acted, err = tx.Acted("u1", 1); return err })
-	require.Equal(t, []Acted{a}, acted)
-	require.ErrorIs(t, l.Write(t.Context(), func(tx *Tx) error { return tx.SetActed("nobody", 1, a) }), ErrNotFound)
+	is := RuleState{Rule: 1, Action: "Grow", Holds: true, Acts: 2, Acted: r.Created, DAG: 1, MaxConcurrent: 5, Message: "grown"}
+	mustWrite(t, l, func(tx *Tx) error { return tx.SetRuleState("u1", 1, is) })
+	before := is
+	before.Acts = 1
+	mustWrite(t, l, func(tx *Tx) error { return errors.Join(tx.TellRule("u1", 1, is), tx.ApplyRule("u1", 1, before)) })
+	is.Told = true
+	var rules []RuleState
+	mustRead(t, l, func(tx *Tx) (err error) { rules, err = tx.RuleStates("u1", 1); return err })
+	require.Equal(t, []RuleState{is}, rules, "it has acted again since it was applied")
+	require.ErrorIs(t, l.Write(t.Context(), func(tx *Tx) error { return tx.SetRuleState("nobody", 1, is) }), ErrNotFound)
 
 	mustWrite(t, l, func(tx *Tx) error { return tx.DeleteRuns("u1") })
 	for _, table := range []string{"metrics", "results", "rules"} {

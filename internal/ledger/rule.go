@@ -5,41 +5,65 @@ import (
 	"time"
 )
 
-// Acted is what a rule of a workflow has done in an attempt.
-type Acted struct {
-	Rule    int // in spec.rules, from 0
-	At      time.Time
-	DAG     int    // the Attempt of the Run that it acted on
-	Message string // of the Event about it
-	Told    bool   // there was that Event
+// RuleState is what a rule of a workflow has done in an attempt.
+type RuleState struct {
+	Rule          int // in spec.rules, from 0
+	Action        string
+	Holds         bool      // its condition held when it was last looked at
+	Acts          int       // how often it has acted
+	Acted         time.Time // when it last did
+	DAG           int       // the Attempt of the Run that it then acted on
+	MaxConcurrent int       // what it then made of spec.sequences.maxConcurrent; 0: nothing
+	Applied       bool      // that DAG keeps to it
+	Message       string    // of the Event about it
+	Told          bool      // there was that Event
 }
 
-// Acted returns what rules have done, in their order. The run is the attempt's first.
-func (tx *Tx) Acted(uid string, attempt int) ([]Acted, error) {
-	var all []Acted
+// RuleStates returns those of the rules that were looked at, in their order. The run is the attempt's first.
+func (tx *Tx) RuleStates(uid string, attempt int) ([]RuleState, error) {
+	var all []RuleState
 	err := tx.query(func(row scanner) error {
-		var a Acted
-		var at int64
-		err := row.Scan(&a.Rule, &at, &a.DAG, &a.Message, &a.Told)
-		a.At = fromMillis(at)
-		all = append(all, a)
+		var s RuleState
+		var acted int64
+		err := row.Scan(&s.Rule, &s.Action, &s.Holds, &s.Acts, &acted, &s.DAG, &s.MaxConcurrent, &s.Applied, &s.Message, &s.Told)
+		s.Acted = fromMillis(acted)
+		all = append(all, s)
 		return err
-	}, `SELECT rule, acted, dag, message, told FROM rules WHERE run = `+runID+` ORDER BY rule`, uid, attempt)
+	}, `SELECT rule, action, holds, acts, acted, dag, maxConcurrent, applied, message, told FROM rules WHERE run = `+runID+` ORDER BY rule`, uid, attempt)
 	if err != nil {
 		return nil, fmt.Errorf("rules of run %s attempt %d: %w", uid, attempt, err)
 	}
 	return all, nil
 }
 
-// SetActed writes what one of them has done.
-func (tx *Tx) SetActed(uid string, attempt int, a Acted) error {
-	changed, err := tx.exec(`INSERT OR REPLACE INTO rules (run, rule, acted, dag, message, told) SELECT id, ?, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
-		a.Rule, millis(a.At), a.DAG, a.Message, a.Told, uid, attempt)
+// SetRuleState writes one of them.
+func (tx *Tx) SetRuleState(uid string, attempt int, s RuleState) error {
+	changed, err := tx.exec(`INSERT OR REPLACE INTO rules (run, rule, action, holds, acts, acted, dag, maxConcurrent, applied, message, told)
+		SELECT id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
+		s.Rule, s.Action, s.Holds, s.Acts, millis(s.Acted), s.DAG, s.MaxConcurrent, s.Applied, s.Message, s.Told, uid, attempt)
 	if err == nil && changed == 0 {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return fmt.Errorf("rule %d of run %s attempt %d: %w", a.Rule, uid, attempt, err)
+		return fmt.Errorf("rule %d of run %s attempt %d: %w", s.Rule, uid, attempt, err)
+	}
+	return nil
+}
+
+// TellRule records that there was an Event about what a rule has done.
+func (tx *Tx) TellRule(uid string, attempt int, s RuleState) error {
+	return tx.markRule(`UPDATE rules SET told = 1`, uid, attempt, s)
+}
+
+// ApplyRule records that the DAG keeps to what a rule has made of maxConcurrent.
+func (tx *Tx) ApplyRule(uid string, attempt int, s RuleState) error {
+	return tx.markRule(`UPDATE rules SET applied = 1`, uid, attempt, s)
+}
+
+// markRule changes a state unless the rule has acted again.
+func (tx *Tx) markRule(set, uid string, attempt int, s RuleState) error {
+	if _, err := tx.exec(set+` WHERE run = `+runID+` AND rule = ? AND acts = ?`, uid, attempt, s.Rule, s.Acts); err != nil {
+		return fmt.Errorf("rule %d of run %s attempt %d: %w", s.Rule, uid, attempt, err)
 	}
 	return nil
 }

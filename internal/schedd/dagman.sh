@@ -2,6 +2,7 @@
 # From here on the text is the same for every DAG. HTCondor starts this again after its own restarts, and DAGMan then goes on.
 # A DAG that has ended without the schedd's notice ends again in the same way: nothing of it runs again.
 main() {
+	max_jobs=${1:-$max_jobs} # htcd may have changed it since
 	PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
 	export PATH
 	umask 077
@@ -66,4 +67,4 @@ may_send() {
 	condor_ping -verbose -type SCHEDD WRITE >&2
 }
 
-main
+main "$@"

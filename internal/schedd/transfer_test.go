@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -99,6 +100,20 @@ func TestRelease(t *testing.T) {
 	client = tools(t, long, map[string]string{"condor_qedit": `[ ! -e ` + dead + ` ] || { echo 'Failed to connect to queue manager <127.0.0.1:9618>' >&2; exit 1; }
 touch ` + dead + `; echo 'Failed to set attribute "HTCJobFetched" by constraint: (x)' >&2; exit 1`})
 	require.Equal(t, Unreachable, KindOf(client.Release(t.Context(), Identity{}, procs)), "the schedd died while it was asked")
+}
+
+func TestALimitIsChangedWhileDAGManIsHeld(t *testing.T) {
+	said := filepath.Join(t.TempDir(), "said")
+	note := `echo "$(basename "$0") $*" >>` + said
+	client := tools(t, long, map[string]string{"condor_hold": note, "condor_qedit": note, "condor_release": note})
+	require.NoError(t, client.SetMaxJobs(t.Context(), Identity{}, Tag{UID: "u", Attempt: 1}, 7, 12))
+	text, err := os.ReadFile(said)
+	require.NoError(t, err)
+	lines := strings.Split(string(text), "\n")
+	require.Len(t, lines, 4)
+	for i, words := range []string{"-constraint JobStatus == 2 && (ClusterId == 7 && HTCJobUID", `DAGMan_MaxJobs 12 Arguments "12"`, "HoldReasonSubCode =?= 7285 && (ClusterId == 7"} {
+		require.Contains(t, lines[i], words)
+	}
 }
 
 func TestAJobThatRemovedItsStreamsLeavesTheRest(t *testing.T) {

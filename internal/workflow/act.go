@@ -96,6 +96,8 @@ func (c *Controller) act(ctx context.Context, key string) error {
 		return c.recover(ctx, w, s)
 	case Stop:
 		return c.stop(ctx, w, s, d)
+	case Resize:
+		return c.resize(ctx, w, s)
 	case Settle:
 		return c.settle(ctx, s.newest().Run)
 	case Remove:

@@ -67,6 +67,8 @@ type Options struct {
 type Schedd interface {
 	backend.Schedd
 	nodes.Schedd
+	// SetMaxJobs changes how many nodes of a DAG may be in the queue.
+	SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
 }
 
 // Ledger stores runs and nodes.

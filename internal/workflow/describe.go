@@ -26,6 +26,7 @@ type plannedDAG struct {
 	items     []string // of all sequences; none if they have no variables
 	digest    string   // of the table that the items are from
 	sequences []int    // those that go on
+	atWork    int      // how many of them at a time; 0: all
 	brought   []bringing
 	inputsOf  map[int][]string // directories of the inputs of each step
 	kept      kept
@@ -45,7 +46,7 @@ func (p plannedDAG) hash() string {
 
 // planDAG says what the DAG of a level consists of. Its errors of kind schedd.Refused are about the spec.
 func (c *Controller) planDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, level int, recorded *ledger.Run) (p plannedDAG, err error) {
-	p.level = level
+	p.level, p.atWork = level, s.atWork()
 	if p.graph, err = graph.New(w.Spec); err != nil {
 		return p, schedd.Refusal("%w", err)
 	}
@@ -169,7 +170,7 @@ func (c *Controller) describe(ctx context.Context, w *v1alpha1.HTCWorkflow, by p
 	d := schedd.DAG{Tag: tag(w, run.Attempt), BatchName: w.Name}
 	d.Tag.SpecHash, d.Tag.Pool, d.Tag.Nodes = w.SpecHash(), by.Name, p.hash()
 	if t := w.Spec.Throttle; t != nil {
-		d.MaxIdle, d.MaxJobs = valueOf(t.MaxIdle), valueOf(t.MaxJobs)
+		d.MaxIdle = valueOf(t.MaxIdle)
 	}
 	number := map[int]int{} // in the DAG, of a step
 	for k, i := range p.steps {
@@ -182,7 +183,7 @@ func (c *Controller) describe(ctx context.Context, w *v1alpha1.HTCWorkflow, by p
 		}
 		d.Steps = append(d.Steps, step)
 	}
-	limitSequences(w, p, &d)
+	d.MaxJobs = maxJobs(w, p.graph, p.steps, p.atWork)
 	for i, n := range p.nodes {
 		node := schedd.DAGNode{
 			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Variables: p.variables(n), Done: p.kept.has(i), Pulls: p.pulls(n, p.kept.has(i)),
@@ -200,25 +201,6 @@ func valueOf(n *int32) int {
 		return 0
 	}
 	return int(*n)
-}
-
-// limitSequences keeps to spec.sequences.maxConcurrent: DAGMan sends depth first, so as many jobs as so many sequences have side by
-// side belong to about so many sequences.
-func limitSequences(w *v1alpha1.HTCWorkflow, p plannedDAG, d *schedd.DAG) {
-	spec := w.Spec.Sequences
-	if spec == nil || spec.MaxConcurrent == nil {
-		return
-	}
-	widest := 1
-	for _, i := range p.steps {
-		if step := p.graph.Steps[i]; !step.All {
-			widest = max(widest, step.Each)
-		}
-	}
-	most := int(*spec.MaxConcurrent) * widest
-	if d.MaxJobs == 0 || most < d.MaxJobs {
-		d.MaxJobs = most
-	}
 }
 
 func (c *Controller) describeStep(ctx context.Context, w *v1alpha1.HTCWorkflow, by pool.Pool, run ledger.Run, p plannedDAG, i int, number map[int]int) (schedd.DAGStep, error) {

@@ -44,7 +44,7 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 			s.Unfetched = s.Unfetched || c.owesOutput(d)
 		}
 		if len(own) > 0 && len(w.Spec.Rules) > 0 {
-			if s.Acted, err = tx.Acted(own[0].UID, own[0].Attempt); err != nil {
+			if s.Rules, err = tx.RuleStates(own[0].UID, own[0].Attempt); err != nil {
 				return err
 			}
 		}

@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -60,8 +61,12 @@ func (c *Controller) measure(ctx context.Context, key string) error {
 		c.queue.Add(key)
 	}
 	if s.ruled() {
-		if err := c.applyRules(ctx, &s); err != nil {
+		again, err := c.applyRules(ctx, &s)
+		if err != nil {
 			return err
+		}
+		if !again.IsZero() {
+			c.measures.AddAfter(key, max(again.Sub(c.Now()), time.Second))
 		}
 	}
 	return c.tell(ctx, s)
@@ -111,6 +116,7 @@ func (s Situation) describeMetrics(status *v1alpha1.HTCWorkflowStatus) {
 	case s.Workflow.Status.Attempt == int32(s.Attempt):
 		status.Metrics = s.Workflow.Status.Metrics
 	}
+	status.MaxConcurrent = int32(s.changedByRule())
 }
 
 // keepResults stores results that came with the output of nodes: their callbacks may have been lost.

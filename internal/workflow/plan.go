@@ -20,6 +20,7 @@ const (
 	Rest    Action = "rest"    // nothing to do
 	Submit  Action = "submit"  // begin the DAG of this level
 	Recover Action = "recover" // look up by its tag what became of the newest DAG
+	Resize  Action = "resize"  // have the newest DAG keep to what rules have made of maxConcurrent
 	Stop    Action = "stop"    // remove what has not ended of the newest DAG from HTCondor
 	Settle  Action = "settle"  // ask how the nodes of a DAG ended that has ended
 	Remove  Action = "remove"  // remove everything from HTCondor, then release the object
@@ -75,6 +76,8 @@ func Plan(s Situation) Decision {
 		return stop(crosscheck.StopCompleted)
 	case !dag.settled() && s.finishedByRule(*dag):
 		return stop(crosscheck.StopFinished)
+	case !dag.settled() && s.resized():
+		return Decision{Action: Resize}
 	case !dag.settled():
 		return Decision{Action: Rest, At: s.deadline()}
 

@@ -8,6 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 // ruled is a situation of one DAG of which sequences are at work, with one rule.
@@ -52,23 +54,93 @@ func TestWhatARuleIsAbout(t *testing.T) {
 func TestARuleFinishesOnce(t *testing.T) {
 	finish := v1alpha1.Rule{Step: "a", Metric: "failure", When: "value >= 3", Action: v1alpha1.ActionFinish}
 	s := ruled(t, finish)
-	a, acts := s.decide(0)
-	require.True(t, acts)
-	require.Equal(t, "rule 1 (a.failure, value >= 3): it is 3; what is left of the sequences is no longer needed", a.Message)
-	s.Acted = []ledger.Acted{a}
+	is, differs, again := s.decide(0)
+	require.True(t, differs)
+	require.Zero(t, again)
+	require.Equal(t, "rule 1 (a.failure, value >= 3): it is 3; what is left of the sequences is no longer needed", is.Message)
+	s.Rules = []ledger.RuleState{is}
 	require.True(t, s.untold())
-	_, acts = s.decide(0)
-	require.False(t, acts, "also after a restart")
+	_, differs, _ = s.decide(0)
+	require.False(t, differs, "also after a restart")
 	require.Equal(t, Decision{Action: Stop, Reason: crosscheck.StopFinished, Message: crosscheck.StopMessage(crosscheck.StopFinished)}, Plan(s))
 	require.Equal(t, 5, s.wanted(), "those that have succeeded are enough")
 
 	finish.When = "value > 3"
-	_, acts = ruled(t, finish).decide(0)
-	require.False(t, acts)
-	s = ruled(t, v1alpha1.Rule{Metric: "held", When: "value < 1"})
+	_, differs, _ = ruled(t, finish).decide(0)
+	require.False(t, differs)
+	s = ruled(t, v1alpha1.Rule{Metric: "held", When: "value < 1", Action: v1alpha1.ActionFinish})
 	s.DAGs[0].Sequences.Active = 0
-	_, acts = s.decide(0)
-	require.False(t, acts, "nothing is left to remove")
+	_, differs, _ = s.decide(0)
+	require.False(t, differs, "nothing is left to remove")
+}
+
+func TestRulesChangeHowManySequencesAreAtWork(t *testing.T) {
+	grow := v1alpha1.Rule{Metric: "queued", When: "value < 10", Action: v1alpha1.ActionGrow, By: new(int32(4)), Max: new(int32(16))}
+	shrink := v1alpha1.Rule{Step: "a", Metric: "failure", When: "value > 2", Action: v1alpha1.ActionShrink, By: new(int32(9)), Min: new(int32(2))}
+	for name, c := range map[string]struct {
+		rule    v1alpha1.Rule
+		at      int // sequences.maxConcurrent; 0: none
+		running int
+		size    int // 0: nothing is done
+	}{
+		"more":                       {grow, 10, 10, 14},
+		"up to max":                  {grow, 15, 12, 16},
+		"not beyond":                 {grow, 16, 12, 0},
+		"nor the sequences":          {v1alpha1.Rule{Metric: "queued", When: "value < 10", Action: v1alpha1.ActionGrow, By: new(int32(50))}, 12, 12, 20},
+		"by 1":                       {v1alpha1.Rule{Metric: "queued", When: "value < 10", Action: v1alpha1.ActionGrow}, 12, 12, 13},
+		"not before half of it runs": {grow, 12, 5, 0},
+		"none are kept back":         {grow, 0, 12, 0},
+		"fewer":                      {shrink, 12, 12, 3},
+		"down to min":                {shrink, 10, 0, 2},
+		"not below":                  {shrink, 2, 2, 0},
+		"fewer than all":             {shrink, 0, 12, 11},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := ruled(t, c.rule)
+			if c.at > 0 {
+				s.Workflow.Spec.Sequences.MaxConcurrent = new(int32(c.at))
+			}
+			s.DAGs[0].Run.SpecHash = s.Workflow.SpecHash()
+			s.DAGs[0].Steps[0].Running = c.running
+			is, differs, _ := s.decide(0)
+			require.Equal(t, c.size > 0, differs)
+			require.Equal(t, c.size, is.MaxConcurrent)
+			if c.size == 0 {
+				return
+			}
+			s.Rules = []ledger.RuleState{is}
+			require.Equal(t, Decision{Action: Resize}, Plan(s))
+			require.Equal(t, c.size, s.jobsNow())
+			_, differs, _ = s.decide(0)
+			require.False(t, differs, "once for each occasion")
+			s.Rules[0].Applied = true
+			require.Equal(t, Decision{Action: Rest}, Plan(s))
+			s.Rules[0].Applied, s.Rules[0].DAG = false, 7
+			require.Equal(t, Decision{Action: Rest}, Plan(s), "one that was sent later keeps to it")
+		})
+	}
+}
+
+func TestAnActionIsCarriedThroughAfterARestart(t *testing.T) {
+	w := newWorld(t)
+	flow := newWorkflow("grown")
+	flow.Spec.Sequences = &v1alpha1.Sequences{Count: new(int32(8)), MaxConcurrent: new(int32(2))}
+	flow.Spec.Rules = []v1alpha1.Rule{{Metric: "queued", When: "value < 10", Action: v1alpha1.ActionGrow, By: new(int32(3))}}
+	w.apply(flow)
+	run := func(sql func(tx *ledger.Tx) error) { require.NoError(t, w.book.Write(t.Context(), sql)) }
+	run(func(tx *ledger.Tx) error {
+		return tx.SetRuleState("uid-grown", 1, ledger.RuleState{Action: "Grow", Holds: true, Acts: 1, Acted: w.clock, DAG: 1, MaxConcurrent: 5, Message: "grown"})
+	})
+	w.schedd.Fail(scheddtest.SetMaxJobs, scheddtest.Fault{Err: &schedd.Error{Kind: schedd.Unreachable}, After: true})
+	w.restart()
+	w.settle()
+	w.later(lastRetry)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.SetMaxJobs))
+	require.Equal(t, 5, w.schedd.MaxJobs(1))
+	require.EqualValues(t, 5, w.flow("grown").Status.MaxConcurrent)
+	w.restart()
+	w.settle()
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.SetMaxJobs))
 }
 
 func TestRulesLookAtNothingThatHasEnded(t *testing.T) {

@@ -16,7 +16,7 @@ type Situation struct {
 	Attempt   int          // number of the newest; 0: none was ever begun
 	DAGs      []DAG        // of that attempt, the newest last
 	Failures  []ledger.Node
-	Acted     []ledger.Acted // by the rules of that attempt
+	Rules     []ledger.RuleState // those of that attempt that were looked at
 	Measured  measured
 	Orphans   bool               // the ledger has runs of an older object of this name
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none

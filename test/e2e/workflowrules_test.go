@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,4 +54,47 @@ func TestARuleFinishesAWorkflow(t *testing.T) {
 	require.EqualValues(t, 2, w.Status.Sequences.Succeeded)
 	require.Equal(t, v1alpha1.NodeCounts{Total: 5, Done: 3, Futile: 2}, w.Status.Nodes)
 	f.Event(f.name, "rule 1 (mean of fit.chi2, value > 2.0 && value < 4): it is 3, of 2 results; what is left")
+}
+
+// The first sequence ends at once, so that Grow acts; then three run, so that Shrink does.
+func TestRulesGrowAndShrinkAWorkflow(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "growing", `
+  sequences: {count: 8, maxConcurrent: 1}
+  rules:
+  - {step: wait, metric: success, when: "value >= 1", action: Grow, by: 5, max: 3}
+  - {metric: running, when: "value == 3", action: Shrink, by: 2}
+  steps:
+  - name: wait
+    job: {script: {image: centos, command: bash, source: "[ $jobid = job_0 ] || sleep 3000"}}
+`)
+	w := f.until("shrunk", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.MaxConcurrent == 1 })
+	require.EqualValues(t, 3, w.Status.Nodes.Running)
+	f.Event(f.name, "rule 1 (wait.success, value >= 1): it is 1; sequences.maxConcurrent is 3 now, instead of 1")
+	f.Event(f.name, "rule 2 (running, value == 3): it is 3; sequences.maxConcurrent is 1 now, instead of 3")
+	dag := fmt.Sprintf("HTCJobUID =?= %q && JobStatus == 2", w.UID)
+	f.Eventually(func() bool {
+		jobs := f.Condor("condor_q", dag, "DAGMan_MaxJobs", "Arguments")
+		return len(jobs) == 1 && jobs[0] == w.Status.JobID[0]+" 1 1"
+	}, func() string { return fmt.Sprint(f.Condor("condor_q", dag, "DAGMan_MaxJobs", "Arguments")) })
+	nodes := fmt.Sprintf("HTCWorkflowUID =?= %q", w.UID)
+	are := func(queue, gone int) func() bool {
+		return func() bool {
+			n := len(f.Condor("condor_q", nodes+" && JobStatus < 3"))
+			require.LessOrEqual(t, n, 3, "never more than Grow allows")
+			return n == queue && len(f.Condor("condor_history", nodes)) == gone
+		}
+	}
+	said := func() string {
+		return fmt.Sprint(f.Condor("condor_q", nodes, "HTCNode"), f.Condor("condor_history", nodes, "HTCNode"))
+	}
+	// What runs is left alone, and nothing follows until there is room again.
+	for _, n := range []string{"1", "2", "3"} {
+		_, err := f.Lab.Run(t.Context(), "condor_rm", "-constraint", nodes+" && HTCNode == "+n)
+		require.NoError(t, err)
+	}
+	f.Eventually(are(1, 4), said)
+	f.until("so", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Nodes.Failed == 3 && w.Status.Nodes.Running == 1 })
+	require.True(t, are(1, 4)(), said())
+	f.gone(w)
 }

@@ -32,19 +32,20 @@ func (o outage) ruled(name, spec, first string) (until func(string, func(v1alpha
 	}
 }
 
-// decidedWhileFrozen lets a rule decide while the schedd does not answer, kills htcd before it can act, and starts both again.
+// decidedWhileFrozen lets a rule decide while the schedd does not answer, kills both before it can act, and starts them again.
 func (o outage) decidedWhileFrozen(w *v1alpha1.HTCWorkflow) {
 	o.T.Helper()
 	o.do(o.part("schedd").Freeze)
 	o.Eventually(func() bool { return o.acts(w) == "1" }, func() string { return "no rule has acted: " + o.log() })
 	o.killHtcd()
-	o.do(o.part("schedd").Thaw)
+	o.do(o.part("schedd").Kill)
+	o.do(o.part("schedd").Start)
 	o.do(o.part("htcd").Start)
 }
 
 // acts returns how many rules of a workflow have acted.
 func (o outage) acts(w *v1alpha1.HTCWorkflow) string {
-	return o.SQL(fmt.Sprintf(`SELECT count(*) FROM rules WHERE run IN (SELECT id FROM runs WHERE uid = '%s')`, w.UID))
+	return o.SQL(fmt.Sprintf(`SELECT coalesce(sum(acts), 0) FROM rules WHERE run IN (SELECT id FROM runs WHERE uid = '%s')`, w.UID))
 }
 
 func TestARuleThatHasFinishedAWorkflowDoesSoAfterHtcdWasKilled(t *testing.T) {
@@ -69,4 +70,15 @@ func TestResultsWhoseCallbacksAreLostComeWithTheOutput(t *testing.T) {
 	})
 	require.Equal(t, []v1alpha1.MetricStatus{{Step: "fit", Metric: "chi2", Count: 1, Mean: 2.5, Min: 2.5, Max: 2.5}}, w.Status.Metrics)
 	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase, "a failed job measures, too")
+}
+
+func TestARuleThatHasGrownAWorkflowDoesSoAfterHtcdWasKilled(t *testing.T) {
+	o := begin(t)
+	until := o.ruled("grown", `sequences: {count: 6, maxConcurrent: 2}, rules: [{step: fit, metric: chi2, function: max, when: "value > 6.5", action: Grow, by: 4}]`,
+		"sleep 15; echo chi2=7 > $HTC_RESULTS")
+	w := until("running", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running == 2 })
+	o.decidedWhileFrozen(w)
+	w = until("grown", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running == 5 && s.MaxConcurrent == 6 })
+	require.Equal(t, "1", o.acts(w))
+	o.Event("grown", "sequences.maxConcurrent is 6 now, instead of 2")
 }

@@ -1,10 +1,14 @@
 package v1alpha1
 
-// Rule does something, once in an attempt, when a number meets a condition: a result of the scripts of a step, summed up by a function, or, without a function, a
+// Rule does something when a number meets a condition: a result of the scripts of a step, summed up by a function, or, without a function, a
 // count of sequences or jobs.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.function) ? has(self.step) : self.metric in ['success', 'failure', 'queued', 'running', 'held']",message="a result of scripts needs step and function; without a function metric is success, failure, queued, running or held"
 // +kubebuilder:validation:XValidation:rule="has(self.function) || !has(self.minCount)",fieldPath=".minCount",message="minCount is about a result of scripts: add function, or drop it"
+// +kubebuilder:validation:XValidation:rule="self.action != 'Finish' || !has(self.times) && !has(self.backoff)",message="Finish acts once: times and backoff are for other actions"
+// +kubebuilder:validation:XValidation:rule="self.action in ['Grow', 'Shrink'] || !has(self.by)",fieldPath=".by",message="by is for Grow and Shrink"
+// +kubebuilder:validation:XValidation:rule="self.action == 'Grow' || !has(self.max)",fieldPath=".max",message="max is for Grow"
+// +kubebuilder:validation:XValidation:rule="self.action == 'Shrink' || !has(self.min)",fieldPath=".min",message="min is for Shrink"
 type Rule struct {
 	// Step is the one whose scripts have measured the metric, or whose jobs are counted.
 	// +optional
@@ -34,8 +38,39 @@ type Rule struct {
 	MinCount *int32 `json:"minCount,omitempty"`
 
 	// Action is what is done. Finish: what is left of the sequences is removed, and the workflow has succeeded if what comes after them does.
+	// Grow and Shrink change sequences.maxConcurrent for the rest of the attempt.
 	// +required
 	Action RuleAction `json:"action"`
+
+	// By is how many sequences more, or fewer, may be at work; 1 when absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	By *int32 `json:"by,omitempty"`
+
+	// Max is what Grow does not exceed; the number of sequences when absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Max *int32 `json:"max,omitempty"`
+
+	// Min is what Shrink does not go below; 1 when absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	Min *int32 `json:"min,omitempty"`
+
+	// Times is how often the rule acts at most in an attempt; any number of times when absent.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Times *int32 `json:"times,omitempty"`
+
+	// Backoff, such as 30s or 10m, is after how long the rule acts again while its condition still holds. When absent it acts once each
+	// time the condition becomes true. A rule never acts twice within 10 s.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,4}[smh]$`
+	Backoff string `json:"backoff,omitempty"`
 }
 
 // MetricFunction makes one number of many.
@@ -56,11 +91,15 @@ const (
 
 // RuleAction is what a rule does.
 //
-// +kubebuilder:validation:Enum=Finish
+// +kubebuilder:validation:Enum=Finish;Grow;Shrink
 type RuleAction string
 
-// ActionFinish is the only one.
-const ActionFinish RuleAction = "Finish"
+// The actions.
+const (
+	ActionFinish RuleAction = "Finish"
+	ActionGrow   RuleAction = "Grow"
+	ActionShrink RuleAction = "Shrink"
+)
 
 // The metrics that are counts.
 const (

@@ -35,6 +35,10 @@ type HTCWorkflowStatus struct {
 	// +listType=atomic
 	Metrics []MetricStatus `json:"metrics,omitempty"`
 
+	// MaxConcurrent is how many sequences may be at work at a time, once a rule has changed that.
+	// +optional
+	MaxConcurrent int32 `json:"maxConcurrent,omitempty"`
+
 	// JobID lists the ids in HTCondor of the DAGMan jobs of this attempt, "cluster.0", in the order in which they were sent.
 	// +optional
 	// +listType=atomic

@@ -10,6 +10,7 @@ import (
 const (
 	HoldIdle    = "HoldIdle"
 	ReleaseHeld = "ReleaseHeld"
+	SetMaxJobs  = "SetMaxJobs"
 )
 
 // HoldIdle holds the matching idle jobs of the same account, as condor_hold does.
@@ -54,4 +55,23 @@ func (s *Schedd) change(ctx context.Context, id schedd.Identity, name, constrain
 		}
 	}
 	return f.Err
+}
+
+// SetMaxJobs notes how many nodes of a DAG may be in the queue.
+func (s *Schedd) SetMaxJobs(ctx context.Context, _ schedd.Identity, _ schedd.Tag, cluster, n int) error {
+	f := s.call(ctx, SetMaxJobs)
+	if f.Err != nil && !f.After {
+		return f.Err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.maxJobs[cluster] = n
+	return f.Err
+}
+
+// MaxJobs returns what SetMaxJobs made of a DAG's limit, 0 if nothing.
+func (s *Schedd) MaxJobs(cluster int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.maxJobs[cluster]
 }

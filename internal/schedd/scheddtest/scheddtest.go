@@ -29,6 +29,7 @@ type Schedd struct {
 	faults  map[string][]Fault
 	calls   map[string]int
 	files   map[string]map[string]string // output that jobs leave, by their id
+	maxJobs map[int]int                  // by cluster
 }
 
 // Fault makes one call of a command fail. With After, the command takes effect first, like a condor_submit killed after the
@@ -42,7 +43,7 @@ type Fault struct {
 
 // New returns an empty schedd whose next cluster is 1.
 func New() *Schedd {
-	return &Schedd{now: time.Now, next: 1, faults: map[string][]Fault{}, calls: map[string]int{}}
+	return &Schedd{now: time.Now, next: 1, faults: map[string][]Fault{}, calls: map[string]int{}, maxJobs: map[int]int{}}
 }
 
 // Names of the commands for Fail and Calls.
