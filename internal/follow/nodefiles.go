@@ -95,7 +95,7 @@ func objectOfWorkflow(w *v1alpha1.HTCWorkflow) object {
 
 // each calls fn for the nodes that may have left something, by their numbers within the attempt, beginning with one.
 func (c chosen) each(ctx context.Context, from int, fn func(number int, name string) error) error {
-	filter := ledger.NodeFilter{Limit: nodesAtOnce}
+	var filter ledger.NodeFilter
 	if !c.q.AnySequence {
 		filter.Sequence = &c.q.Node.Sequence
 	}
@@ -113,27 +113,15 @@ func (c chosen) each(ctx context.Context, from int, fn func(number int, name str
 	first := 0 // the number of the first node of a DAG
 	for _, dag := range c.runs {
 		filter.From = max(0, from-first)
-		for more := true; more; {
-			var page []ledger.Node
-			err := c.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-				page, err = tx.Nodes(dag.UID, dag.Attempt, filter)
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("ask the ledger: %w", err)
+		err := c.eachNode(ctx, dag, filter, func(n ledger.Node) error {
+			step, is := stepOf[n.StepName]
+			if !is || n.Status == ledger.StatusFutile && n.Cluster == 0 {
+				return nil
 			}
-			for _, n := range page {
-				step, is := stepOf[n.StepName]
-				if !is || n.Status == ledger.StatusFutile && n.Cluster == 0 {
-					continue
-				}
-				if err := fn(first+n.Number, c.steps.Name(graph.Node{Step: step, Sequence: n.Sequence, Index: n.Item})); err != nil {
-					return err
-				}
-			}
-			if more = len(page) == nodesAtOnce; more {
-				filter.From = page[len(page)-1].Number + 1
-			}
+			return fn(first+n.Number, c.steps.Name(graph.Node{Step: step, Sequence: n.Sequence, Index: n.Item}))
+		})
+		if err != nil {
+			return err
 		}
 		var counts []ledger.StepCounts
 		if err := c.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { counts, err = tx.NodeCounts(dag.UID, dag.Attempt); return err }); err != nil {

@@ -82,11 +82,21 @@ func (r *Reader) list(ctx context.Context, dag ledger.Run, q aggregate.Query, li
 	if dag.Attempt < q.After.DAG {
 		return nil
 	}
-	filter := ledger.NodeFilter{State: ledger.NodeState(q.State), Limit: nodesAtOnce}
+	filter := ledger.NodeFilter{State: ledger.NodeState(q.State)}
 	if dag.Attempt == q.After.DAG {
 		filter.From = q.After.Node + 1
 	}
-	for {
+	return r.eachNode(ctx, dag, filter, func(n ledger.Node) error {
+		if q.Node.Step != "" && n.StepName != q.Node.Step {
+			return nil
+		}
+		return lines.Encode(line(n))
+	})
+}
+
+// eachNode calls fn for the nodes of a DAG, which it reads page by page.
+func (r *Reader) eachNode(ctx context.Context, dag ledger.Run, filter ledger.NodeFilter, fn func(ledger.Node) error) error {
+	for filter.Limit = nodesAtOnce; ; {
 		var page []ledger.Node
 		err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 			page, err = tx.Nodes(dag.UID, dag.Attempt, filter)
@@ -96,10 +106,7 @@ func (r *Reader) list(ctx context.Context, dag ledger.Run, q aggregate.Query, li
 			return fmt.Errorf("ask the ledger: %w", err)
 		}
 		for _, n := range page {
-			if q.Node.Step != "" && n.StepName != q.Node.Step {
-				continue
-			}
-			if err := lines.Encode(line(n)); err != nil {
+			if err := fn(n); err != nil {
 				return err
 			}
 		}
