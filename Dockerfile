@@ -26,7 +26,7 @@ RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-ins
 COPY deploy/image/collect.sh /
 RUN mkdir /tree && sh /collect.sh /tree \
     condor_submit condor_q condor_history condor_rm condor_hold condor_release condor_qedit condor_tail \
-    condor_transfer_data condor_config_val condor_ping kinit
+    condor_transfer_data condor_config_val condor_ping condor_status kinit
 
 FROM scratch
 COPY --from=tools /tree /

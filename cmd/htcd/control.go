@@ -61,9 +61,9 @@ func listenControl(path string) (net.Listener, error) {
 }
 
 // controlServer ends a pass under way when ctx ends, which leaves nothing half-done.
-func controlServer(ctx context.Context, r reconciler, synced func() bool) *http.Server {
+func controlServer(ctx context.Context, r reconciler, slots slotLister, synced func() bool) *http.Server {
 	return &http.Server{
-		Handler: controlHandler(r, synced), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		Handler: controlHandler(r, slots, synced), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 }
@@ -71,7 +71,7 @@ func controlServer(ctx context.Context, r reconciler, synced func() bool) *http.
 // maxQuestion far exceeds the size of a scope.
 const maxQuestion = 4 << 10
 
-func controlHandler(r reconciler, synced func() bool) http.Handler {
+func controlHandler(r reconciler, slots slotLister, synced func() bool) http.Handler {
 	var one sync.Mutex
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /reconcile", func(w http.ResponseWriter, request *http.Request) {
@@ -94,6 +94,15 @@ func controlHandler(r reconciler, synced func() bool) http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(answer) // the client may have gone
 	})
+	mux.HandleFunc("GET /slots", func(w http.ResponseWriter, request *http.Request) {
+		all, err := slots.Slots(request.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(all.Kinds()) // the client may have gone
+	})
 	return mux
 }
 
@@ -106,35 +115,41 @@ func askDaemon(ctx context.Context, socket string, o kube.ReconcileOptions) (out
 	if err != nil {
 		return outcome{}, err
 	}
+	var answer outcome
+	err = askControl(ctx, socket, http.MethodPost, "/reconcile", bytes.NewReader(question), &answer)
+	return answer, err
+}
+
+// askControl asks the running htcd, and reads its answer.
+func askControl(ctx context.Context, socket, method, path string, question io.Reader, answer any) error {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", socket)
 	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://htcd/reconcile", bytes.NewReader(question))
+	request, err := http.NewRequestWithContext(ctx, method, "http://htcd"+path, question)
 	if err != nil {
-		return outcome{}, err
+		return err
 	}
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return outcome{}, errNoDaemon
+		return errNoDaemon
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return outcome{}, fmt.Errorf("%s belongs to another account: run this as the account of htcd run", socket)
+		return fmt.Errorf("%s belongs to another account: run this as the account of htcd run", socket)
 	}
 	if errors.Is(err, io.EOF) {
-		return outcome{}, errors.New("the running htcd ended before it had answered")
+		return errors.New("the running htcd ended before it had answered")
 	}
 	if err != nil {
-		return outcome{}, fmt.Errorf("ask the running htcd: %w", err)
+		return fmt.Errorf("ask the running htcd: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		words, _ := io.ReadAll(io.LimitReader(response.Body, maxQuestion))
-		return outcome{}, fmt.Errorf("the running htcd says: %s", bytes.TrimSpace(words))
+		return fmt.Errorf("the running htcd says: %s", bytes.TrimSpace(words))
 	}
-	var answer outcome
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		return outcome{}, fmt.Errorf("the running htcd ended before it had answered: %w", err)
+	if err := json.NewDecoder(response.Body).Decode(answer); err != nil {
+		return fmt.Errorf("the running htcd ended before it had answered: %w", err)
 	}
-	return answer, nil
+	return nil
 }

@@ -182,6 +182,12 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		}
 		return loop.poolControl.Run(ctx)
 	})
+	part("matching", func() error {
+		if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+			loop.matching.Run(ctx)
+		}
+		return nil
+	})
 	part("workflows", func() error { return d.runWorkflows(ctx, loop) })
 	part("receiver", func() error {
 		receiver := notify.NewReceiver(loop, notify.Options{Answered: d.counts.Callback}, d.log)
@@ -191,7 +197,7 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		part("output", func() error { return d.serveOutput(ctx, outputs, loop, watched) })
 	}
 	part("control", func() error {
-		return serve(ctx, controlServer(ctx, loop, informer.HasSynced), control, d.o.ShutdownTimeout)
+		return serve(ctx, controlServer(ctx, loop, loop.matching, informer.HasSynced), control, d.o.ShutdownTimeout)
 	})
 	part("cross-check", func() error { return d.crosscheck(ctx, informer.HasSynced, loop) })
 	part("ledger", func() error { return watched.wait(ctx) })

@@ -20,6 +20,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/logspod"
+	"htc.cern.ch/htcd/internal/matching"
 	"htc.cern.ch/htcd/internal/poolcontrol"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
@@ -40,6 +41,7 @@ type loop struct {
 	credentials backend.Credentials
 	jobSecrets  *jobsecrets.Reader
 	condor      *schedd.Client
+	matching    *matching.Watch
 	close       func() error
 
 	workflows        *workflow.Controller
@@ -116,6 +118,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	commands := d.o.condor()
 	commands.Ran = d.counts.Command
 	l.condor = schedd.New(commands)
+	l.matching = &matching.Watch{Ledger: book, Condor: l.condor, Credentials: l.credentials, Now: time.Now}
 	condor := d.counts.Schedd(l.condor)
 	if d.fence != nil {
 		condor, book = fencedSchedd{condor, d.fence}, fencedLedger{book, d.fence}
@@ -133,7 +136,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
 		Events: apiserver.Events[*v1alpha1.HTCJob]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: condor,
-		Credentials: l.credentials, Secrets: l.secrets,
+		Credentials: l.credentials, Secrets: l.secrets, Matching: l.matching,
 		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
 		Observer: d.counts,

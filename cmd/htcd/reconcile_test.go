@@ -32,7 +32,7 @@ func (c control) serve(t *testing.T, synced bool) (socket string) {
 	ctx, stop := context.WithCancel(t.Context())
 	served := make(chan error, 1)
 	go func() {
-		served <- serve(ctx, controlServer(ctx, c, func() bool { return synced }), listener, time.Minute)
+		served <- serve(ctx, controlServer(ctx, c, nil, func() bool { return synced }), listener, time.Minute)
 	}()
 	t.Cleanup(func() { stop(); require.NoError(t, <-served) })
 	return socket

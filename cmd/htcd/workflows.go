@@ -70,7 +70,7 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger, scheme *ru
 		Informer: l.workflowInformer, Objects: apiserver.HTCWorkflows{Client: d.jobs},
 		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: workflowSchedd{l.controller.Schedds(), l.condor, d.fence}, Answering: l.controller.Schedds(), Keeper: l.controller.Keeper(),
-		Pools: l.pools, Credentials: l.credentials, ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
+		Matching: l.matching, Pools: l.pools, Credentials: l.credentials, ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
 		JobSecrets: l.jobSecrets, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(s.Inputs.Registries), Registries: artifact.NewPusher(s.Inputs.Registries), Ephemeral: ephemeral,
 		Observer: d.counts, SecretTouched: l.controller.SecretTouched,
 		Log: d.log.With().Str("component", "workflow").Logger(), Now: time.Now,

@@ -22,6 +22,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/logspod"
+	"htc.cern.ch/htcd/internal/matching"
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/outputfetch"
@@ -56,6 +57,7 @@ type Options struct {
 	ConfigMaps  inputs.ConfigMaps
 	JobSecrets  inputs.Secrets // those that jobs may have
 	Artifacts   inputs.Artifacts
+	Matching    *matching.Watch       // why jobs wait for a slot; run by others
 	Registries  outputpush.Registries // to which outputs are pushed
 	Log         zerolog.Logger
 	Now         func() time.Time

@@ -74,6 +74,9 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	}
 	// The status comes first, so that the action works with the updated object.
 	v := lifecycle.View{Decision: d, Secret: c.prover.Of(c.accountOf(job)), Logs: c.logsViewOf(key), Fresh: c.freshOf(key)}
+	if s.Run != nil {
+		v.Match = c.Matching.Of(s.Run.UID, s.Run.Attempt)
+	}
 	if inTheWay != nil {
 		v.Blocker = &inTheWay.Blocker
 	}

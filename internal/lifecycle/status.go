@@ -14,17 +14,19 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/matching"
 	"htc.cern.ch/htcd/internal/pool"
 )
 
 // View is what a status needs in addition to the situation: the next action, what blocks it, and whether the schedd answers.
 type View struct {
 	Decision  Decision
-	Blocker   *Blocker      // why the HTCJob makes no progress; nil if nothing blocks it
-	Secret    backend.Proof // of the Secret it is sent with
-	Fresh     *Fresh        // about the credentials of the jobs; nil: not known
-	Unfetched *Blocker      // why output is not fetched
-	Unpushed  *Blocker      // why artifacts are not pushed
+	Blocker   *Blocker          // why the HTCJob makes no progress; nil if nothing blocks it
+	Secret    backend.Proof     // of the Secret it is sent with
+	Fresh     *Fresh            // about the credentials of the jobs; nil: not known
+	Match     *matching.Verdict // about slots for jobs that wait; nil: not known
+	Unfetched *Blocker          // why output is not fetched
+	Unpushed  *Blocker          // why artifacts are not pushed
 	Logs      LogsView
 	Backend   backend.Reachability
 	Now       time.Time
@@ -75,6 +77,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		endConditions(set, s, status.Phase)
 		progressConditions(set, &status, s)
 		heldCondition(set, &status, s)
+		MatchableCondition(set, &status.Conditions, status.Idle > 0, v.Match)
 		suspendedCondition(set, &status, s)
 		outputCondition(set, s, v)
 		pushedCondition(set, &status, s, v)
@@ -137,6 +140,7 @@ func mattersMost(status v1alpha1.HTCJobStatus) *metav1.Condition {
 		of(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse),
 		of(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, metav1.ConditionUnknown),
 		of(v1alpha1.ConditionHeld, metav1.ConditionTrue),
+		of(v1alpha1.ConditionMatchable, metav1.ConditionFalse),
 	)
 }
 

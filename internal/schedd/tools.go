@@ -11,7 +11,7 @@ import (
 // Tools lists HTCondor's commands that this package runs.
 var Tools = []string{
 	"condor_submit", "condor_q", "condor_history", "condor_rm", "condor_hold", "condor_release", "condor_qedit", "condor_transfer_data", "condor_tail",
-	"condor_config_val", "condor_ping",
+	"condor_config_val", "condor_ping", "condor_status",
 }
 
 // Version returns the version that HTCondor's tools report, such as 23.9.6. Not all of them can be asked, but they come in one

@@ -201,6 +201,7 @@ func happened(before, after v1alpha1.HTCWorkflowStatus, s Situation) []lifecycle
 		tell(false, "NextAttempt", fmt.Sprintf("attempt %d begins", after.Attempt))
 	}
 	events = append(events, lifecycle.FreshNews(before.Conditions, after.Conditions)...)
+	events = append(events, lifecycle.MatchableNews(before.Conditions, after.Conditions)...)
 	if before.Nodes.Failed == 0 && after.Nodes.Failed > 0 && !after.Phase.Terminal() && len(s.Failures) > 0 {
 		f := s.describeFailure(s.Failures[0])
 		tell(true, "NodeFailed", fmt.Sprintf("%d of %s failed so far; %s: %s", after.Nodes.Failed, lifecycle.Plural(int(after.Nodes.Total), "node"), f.Node, f.Message))

@@ -20,6 +20,7 @@ import (
 	"htc.cern.ch/htcd/internal/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/matching"
 	"htc.cern.ch/htcd/internal/nodes"
 	"htc.cern.ch/htcd/internal/orphans"
 	"htc.cern.ch/htcd/internal/output"
@@ -54,6 +55,7 @@ type Options struct {
 	Jobs        inputs.Jobs    // HTCJobs whose output steps have as inputs
 	JobOutput   inputs.Store   // that of HTCJobs
 	Artifacts   inputs.Artifacts
+	Matching    *matching.Watch     // why jobs wait for a slot; run by others
 	Registries  Registries          // to which steps push
 	Ephemeral   artifact.Registries // those from which a deletion takes what was pushed
 	Observer    Observer            // for metrics

@@ -15,6 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/matching"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -23,6 +24,7 @@ type view struct {
 	decision  Decision
 	blocker   *lifecycle.Blocker // why the workflow makes no progress; nil if nothing blocks it
 	fresh     *jobcredentials.Freshness
+	match     *matching.Verdict  // about slots for nodes that wait; nil: not known
 	unfetched *lifecycle.Blocker // why output is not fetched
 	unpushed  *lifecycle.Blocker // why artifacts are not pushed
 	backend   backend.Reachability
@@ -150,6 +152,7 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	s.describeSequences(&status)
 	s.conditions(set, &status, v)
 	freshCondition(set, &status, v.fresh)
+	lifecycle.MatchableCondition(set, &status.Conditions, status.Nodes.Idle > 0 && !status.Phase.Terminal(), v.match)
 	status.Reason = reasonOf(status)
 	return status
 }
@@ -281,5 +284,6 @@ func reasonOf(status v1alpha1.HTCWorkflowStatus) string {
 		of(v1alpha1.ConditionSubmitted, metav1.ConditionFalse),
 		of(v1alpha1.ConditionSubmitted, metav1.ConditionUnknown),
 		of(v1alpha1.ConditionHeld, metav1.ConditionTrue),
+		of(v1alpha1.ConditionMatchable, metav1.ConditionFalse),
 	)
 }

@@ -83,6 +83,9 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	if fresh, known := c.freshness.Of(key); known {
 		v.fresh = &fresh
 	}
+	if dag := s.newest(); dag != nil {
+		v.match = c.Matching.Of(dag.Run.UID, dag.Run.Attempt)
+	}
 	if inTheWay != nil {
 		v.blocker = &inTheWay.Blocker
 	}

@@ -19,6 +19,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/matching"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -50,6 +51,7 @@ func newWorld(t *testing.T) *world {
 		Staging: t.TempDir(), Output: output.Store{Root: t.TempDir()}, Workers: 1, Actors: 1,
 		Informer: synced{informer}, SecretTouched: w.tend, Objects: objects{w}, Events: w, Schedd: w.schedd, Credentials: w,
 		Answering: &backend.Answering{Schedd: w.schedd, Now: now, Any: w.Common, Turned: func(schedd.Endpoint, bool) {}},
+		Matching:  &matching.Watch{},
 		Observer:  w, Log: zerolog.Nop(), Now: now,
 	}}
 	w.openLedger()

@@ -286,6 +286,7 @@ const (
 	ConditionComplete         = "Complete"         // every job has succeeded
 	ConditionFailed           = "Failed"           // the attempt is over and did not succeed
 	ConditionHeld             = "Held"             // at least one job is on hold, and why
+	ConditionMatchable        = "Matchable"        // the pool has slots for the jobs that wait; absent unless some have waited for a minute
 	ConditionSuspended        = "Suspended"        // spec.suspend keeps the jobs out of HTCondor
 	ConditionOutputFetched    = "OutputFetched"    // htcd has the output of every job that ran to its end
 	ConditionOutputsPushed    = "OutputsPushed"    // the artifacts of spec.outputs are in their registries; absent if there are to be none

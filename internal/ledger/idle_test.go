@@ -1,0 +1,55 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRunsWithIdleJobsAreFound(t *testing.T) {
+	l, _ := openTemp(t)
+	waits, runs, stops, dag := testRun("waits"), testRun("runs"), testRun("stops"), testRun("dag")
+	waits.Procs, stops.Stop = 3, "Suspended"
+	dag.Kind, dag.Procs = Workflows, 1
+	steps, places := []Step{{Name: "one"}}, []Place{{}, {Sequence: 1}}
+	mustWrite(t, l, func(tx *Tx) error {
+		for _, r := range []Run{waits, runs, stops, dag} {
+			r.State = Submitted
+			require.NoError(t, tx.InsertRun(r))
+			require.NoError(t, tx.InsertProcs(r, r.Procs))
+			for proc := range r.Procs {
+				p, err := tx.Proc(r.UID, r.Attempt, proc)
+				require.NoError(t, err)
+				if p.JobStatus = jobIdle; r.UID == "runs" || proc == 0 && r.UID == "waits" {
+					p.JobStatus = jobRunning
+				}
+				require.NoError(t, tx.UpdateProc(p))
+			}
+		}
+		require.NoError(t, tx.InsertNodes(dag, steps, places))
+		return nil
+	})
+	look := func(want map[string]string) {
+		t.Helper()
+		mustRead(t, l, func(tx *Tx) error {
+			found, err := tx.RunsIdle()
+			require.NoError(t, err)
+			jobs := map[string]string{}
+			for _, r := range found {
+				jobs[r.UID], err = tx.FirstIdle(r)
+				require.NoError(t, err)
+			}
+			require.Equal(t, want, jobs)
+			return nil
+		})
+	}
+	second := Proc{Cluster: waits.Cluster, Proc: 1}.JobID()
+	look(map[string]string{"waits": second})
+	mustWrite(t, l, func(tx *Tx) error {
+		n, err := tx.Node("dag", 1, 1)
+		require.NoError(t, err)
+		n.Cluster, n.JobStatus = 77, jobIdle
+		return tx.UpdateNode(n)
+	})
+	look(map[string]string{"waits": second, "dag": "77.0"})
+}

@@ -1,0 +1,43 @@
+package schedd
+
+import (
+	"bufio"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// What condor_q -better-analyze prints. 25.14 counts "slots" where 23.9 writes nothing, and machines besides.
+var (
+	summaryLine = regexp.MustCompile(`Run analysis summary .*  Of (\d+) (?:machines|slots)`)
+	countLine   = regexp.MustCompile(`^ *(\d+) (?:slots )?(are rejected by your job's requirements|reject your job because of their own requirements)`)
+	stepLine    = regexp.MustCompile(`^\[\d+\] +(\d+)  (.+)$`)
+)
+
+// maxAnalysed bounds a line: a job's requirements may be long.
+const maxAnalysed = 64 << 10
+
+func readAnalysis(r io.Reader) (a Analysis, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxAnalysed)
+	for lines.Scan() {
+		line := lines.Text()
+		if m := stepLine.FindStringSubmatch(line); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			a.Steps = append(a.Steps, Step{strings.TrimSpace(m[2]), n})
+		}
+		if m := summaryLine.FindStringSubmatch(line); m != nil {
+			a.Slots, _ = strconv.Atoi(m[1])
+		}
+		if m := countLine.FindStringSubmatch(line); m != nil {
+			n, _ := strconv.Atoi(m[1])
+			if strings.HasPrefix(m[2], "are") {
+				a.Rejects = n
+			} else {
+				a.Refused = n
+			}
+		}
+	}
+	return a, lines.Err()
+}
