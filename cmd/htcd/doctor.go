@@ -122,7 +122,7 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 	p.Config, p.Core = d.config, d.core
 	p.Place = doctor.Place{
 		Watched: o.Namespace, Own: d.o.OwnSpace, Lease: o.LeaseName, Elect: o.LeaderElect, Output: o.OutputListen != "",
-		Secret: o.KinitSecret, SecretNamespace: d.o.KinitSecretNamespace, NamespaceSecrets: o.accounts().Named(),
+		Secret: o.KinitSecret, CredentialDir: o.CredentialDir, SecretNamespace: d.o.KinitSecretNamespace, NamespaceSecrets: o.accounts().Named(),
 		LogsPods: o.LogsPodImage != "", StandsBy: o.PodName != "",
 	}
 	return p

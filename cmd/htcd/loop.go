@@ -59,7 +59,7 @@ func (o Options) proofs() *credential.Keeper {
 // accounts are the Secrets that jobs may be sent with.
 func (o Options) accounts() secrets.Options {
 	return secrets.Options{
-		Namespace: o.KinitSecretNamespace, Name: o.KinitSecret,
+		Namespace: o.KinitSecretNamespace, Name: o.KinitSecret, Directory: o.CredentialDir,
 		PerNamespace: o.NamespaceSecrets, Watched: o.Namespace, Further: o.PoolSecrets,
 	}
 }

@@ -68,6 +68,7 @@ type Options struct {
 
 	KinitSecret          string
 	KinitSecretNamespace string
+	CredentialDir        string
 	NamespaceSecrets     bool
 	PoolSecrets          []string
 	TicketDir            string
@@ -142,6 +143,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 
 	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username, and password or keytab; or with only token")
 	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")
+	f.StringVar(&o.CredentialDir, "credential-dir", "", "`directory` with the files username, and password or keytab, or with only token, such as an agent of a vault keeps up to date; used instead of the Secret in htcd's namespace; empty: the Secret")
 	f.BoolVar(&o.NamespaceSecrets, "namespace-secrets", false, "HTCJobs of a namespace that has a Secret named as in --kinit-secret run as its account; needs deploy/components/namespace-secrets")
 	f.StringSliceVar(&o.PoolSecrets, "pool-secrets", nil, "`names` of further Secrets, in the HTCJob's namespace, that spec.pool.secretName may name; needs --namespace-secrets, whose rules must list them too")
 	f.StringVar(&o.TicketDir, "ticket-dir", "/dev/shm/htcd", "memory-backed `directory` for Kerberos tickets and tokens")
@@ -266,7 +268,7 @@ func (o *Options) checkParts() error {
 		return errors.New("--tls-cert and --tls-key go together: give both or neither")
 	}
 	for _, f := range []struct{ flag, path string }{
-		{"--data", o.Data}, {"--ledger", o.Ledger}, {"--ticket-dir", o.TicketDir}, {"--ship-sender", o.ShipSender},
+		{"--data", o.Data}, {"--ledger", o.Ledger}, {"--ticket-dir", o.TicketDir}, {"--ship-sender", o.ShipSender}, {"--credential-dir", o.CredentialDir},
 		{"--control-socket", o.ControlSocket}, {"--tls-cert", o.TLSCert}, {"--tls-key", o.TLSKey}, {"--callback-ca", o.CallbackCA},
 	} {
 		if f.path != "" && !filepath.IsAbs(f.path) {

@@ -64,6 +64,9 @@ func (s *SecretCredentials) Identity(ctx context.Context, t Target) (schedd.Iden
 }
 
 func missing(secret secrets.Secret) error {
+	if secret.Namespace == "" {
+		return &CredentialError{reasonSecretMissing, fmt.Sprintf("the directory /%s has no credentials: it must have files named %s", secret.Name, credential.Keys)}
+	}
 	return &CredentialError{reasonSecretMissing,
 		fmt.Sprintf("there is no secret %s in namespace %s: create it with the keys %s", secret.Name, secret.Namespace, credential.Keys)}
 }
@@ -92,8 +95,11 @@ func (s *SecretCredentials) Common(ctx context.Context, endpoint schedd.Endpoint
 	case secrets.Missing:
 		return schedd.Identity{}, missing(common)
 	}
-	return schedd.Identity{}, &CredentialError{reasonSecretUnreadable,
-		fmt.Sprintf("secret %s/%s could not be read yet; htcd needs list and watch on it", common.Namespace, common.Name)}
+	why := "htcd needs list and watch on it"
+	if common.Namespace == "" {
+		why = "htcd needs to read its files (--credential-dir)"
+	}
+	return schedd.Identity{}, &CredentialError{reasonSecretUnreadable, fmt.Sprintf("secret %s/%s could not be read yet; %s", common.Namespace, common.Name, why)}
 }
 
 // Any returns the common identity, or if that does not work, the first of the namespaces' own that does: for questions that

@@ -52,7 +52,9 @@ func Checks(p Patient) []Check {
 		all = append(all, reached(client, p.Config.Host), clock(p.Config, p.Now), rights(p.Core, p.Place), crd(client))
 	}
 	all = append(all, volume(p.Volume), tools(p.Condor, p.BinDir))
-	if p.Config == nil {
+	if p.Place.CredentialDir != "" {
+		all = append(all, files(p.Place.CredentialDir, &cred))
+	} else if p.Config == nil {
 		all = append(all, Check{Name: "secret", Needs: []string{"kubeconfig"}})
 	} else {
 		all = append(all, secret(p.Core, p.Place, &cred))

@@ -19,6 +19,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/secrets"
 )
 
 // The APIService of deploy/components/output, and its group.
@@ -197,6 +198,20 @@ func available(apiservice []byte) (string, error) {
 	}
 	return "", &Trouble{"APIService " + outputService + " is not available: " + said,
 		"make sure that an htcd works (kubectl -n htcd get pods), and that the apiserver reaches the Service htcd-output; when htcd is to stay away, kubectl delete apiservice " + outputService}
+}
+
+// files reads the common account from files into cred.
+func files(dir string, cred *credential.Credential) Check {
+	return Check{Name: "secret", Try: func(context.Context) (string, error) {
+		data, err := secrets.ReadDirectory(dir)
+		if err != nil {
+			return "", &Trouble{"--credential-dir: " + err.Error(), "mount the files so that htcd's account may read them"}
+		}
+		if *cred, err = credential.Read(data); err != nil {
+			return "", &Trouble{"--credential-dir " + dir + ": " + err.Error(), "have the files of these names there and nothing else; htcd notices the change by itself"}
+		}
+		return cred.String() + " of " + dir, nil
+	}}
 }
 
 // secret reads the common account's Secret into cred.

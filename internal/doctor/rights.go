@@ -20,6 +20,7 @@ type Place struct {
 	Lease           string
 	Secret          string // the name of the common account's Secret
 	SecretNamespace string
+	CredentialDir   string // has that account in files instead; empty: it is in the Secret
 	// NamespaceSecrets are the names of Secrets that are read in the namespaces of HTCJobs.
 	NamespaceSecrets []string
 	Elect            bool // a Lease is taken
@@ -49,7 +50,9 @@ func Rights(p Place) []Right {
 		add("", "configmaps", "", "kube-system", "extension-apiserver-authentication", "list", "watch")
 		add("apiregistration.k8s.io", "apiservices", "", "", outputService, "patch")
 	}
-	add("", "secrets", "", p.SecretNamespace, p.Secret, "list", "watch")
+	if p.CredentialDir == "" {
+		add("", "secrets", "", p.SecretNamespace, p.Secret, "list", "watch")
+	}
 	for _, name := range p.NamespaceSecrets {
 		add("", "secrets", "", p.Watched, name, "list", "watch", "patch")
 	}

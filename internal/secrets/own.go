@@ -40,7 +40,7 @@ func (w *Watcher) Own(namespace string) []Own {
 	var own []Own
 	for name, written := range w.written {
 		object, found, err := written.GetByKey(namespace + "/" + name)
-		if err != nil || !found || namespace == w.o.Namespace && name == w.o.Name {
+		if err != nil || !found || w.common != nil && namespace == w.o.Namespace && name == w.o.Name {
 			continue
 		}
 		secret := object.(*corev1.Secret)

@@ -23,6 +23,8 @@ import (
 // Options say where the Secrets are.
 type Options struct {
 	Namespace, Name string // of the Secret for all namespaces without their own
+	// Directory has the content of that Secret in files; empty: it is in Kubernetes.
+	Directory string
 	// PerNamespace lets a Secret of that name in an HTCJob's own namespace take precedence. Watched is the only namespace
 	// searched for them; empty: all.
 	PerNamespace bool
@@ -46,7 +48,8 @@ func (o Options) Names() []string { return append([]string{o.Name}, o.Further...
 type Watcher struct {
 	o       Options
 	client  kubernetes.Interface
-	common  cache.SharedIndexInformer
+	common  cache.SharedIndexInformer            // nil: it is in files
+	files   *directory                           // nil: it is not
 	own     map[string]cache.SharedIndexInformer // the namespaces' own, by the Secrets' name; empty: not watched
 	written map[string]cache.MutationCache       // the same, plus our own writes that the informers have not seen yet
 }
@@ -61,8 +64,13 @@ func NewWatcher(client kubernetes.Interface, o Options) *Watcher {
 		return factory.Core().V1().Secrets().Informer()
 	}
 	w := &Watcher{
-		o: o, client: client, common: watch(o.Namespace, o.Name),
+		o: o, client: client,
 		own: map[string]cache.SharedIndexInformer{}, written: map[string]cache.MutationCache{},
+	}
+	if o.Directory != "" {
+		w.files = newDirectory(o.Directory)
+	} else {
+		w.common = watch(o.Namespace, o.Name)
 	}
 	for _, name := range o.Named() {
 		own := watch(o.Watched, name)
@@ -101,15 +109,25 @@ func (w *Watcher) Run(ctx context.Context, changed, touched func(namespace strin
 		}
 		watching.Go(func() error { informer.RunWithContext(ctx); return nil })
 	}
+	if w.files != nil {
+		watching.Go(func() error { w.files.run(ctx, func() { changed(w.o.Namespace) }); return nil })
+	}
 	return watching.Wait()
 }
 
 func (w *Watcher) informers() []cache.SharedIndexInformer {
-	return append(slices.Collect(maps.Values(w.own)), w.common)
+	all := slices.Collect(maps.Values(w.own))
+	if w.common != nil {
+		all = append(all, w.common)
+	}
+	return all
 }
 
 // HasSynced reports whether it is known which Secrets exist.
 func (w *Watcher) HasSynced() bool {
+	if w.files != nil && w.files.current().State == Unread {
+		return false
+	}
 	return !slices.ContainsFunc(w.informers(), func(i cache.SharedIndexInformer) bool { return !i.HasSynced() })
 }
 
@@ -126,13 +144,18 @@ const (
 
 // Secret is the result of a look-up.
 type Secret struct {
-	Namespace, Name string
+	Namespace, Name string // files have no namespace, and their path without its first slash as name
 	State           State
 	Data            map[string][]byte // if Present
 }
 
 // Common returns the Secret for all namespaces without their own.
-func (w *Watcher) Common() Secret { return find(w.common, w.o.Namespace, w.o.Name) }
+func (w *Watcher) Common() Secret {
+	if w.files != nil {
+		return w.files.current()
+	}
+	return find(w.common, w.o.Namespace, w.o.Name)
+}
 
 // Find returns the Secret of that name in a namespace itself; the usual one if name is empty.
 func (w *Watcher) Find(namespace, name string) Secret {
