@@ -209,21 +209,29 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	return errors.Join(bounded(ctx, parts.Wait, d.o.ShutdownTimeout), watched.verdict())
 }
 
-// listen returns the listener for callbacks, with TLS if there is a certificate.
+// listen returns the listener for callbacks. With a certificate, or one of htcd's own, it speaks TLS, and goes on to take plain HTTP.
 func (d *daemon) listen() (net.Listener, error) {
 	listener, err := net.Listen("tcp", d.o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
-	if d.o.TLSCert == "" {
+	var config *tls.Config
+	switch {
+	case d.o.TLSCert != "":
+		config, err = notify.TLS(d.o.TLSCert, d.o.TLSKey, d.log)
+	case d.o.ownAuthority():
+		var own *notify.Own
+		if own, err = d.o.loadOwn(); err == nil {
+			config = own.TLS()
+		}
+	default:
 		return listener, nil
 	}
-	config, err := notify.TLS(d.o.TLSCert, d.o.TLSKey, d.log)
 	if err != nil {
 		_ = listener.Close() // nobody has connected
-		return nil, fmt.Errorf("--tls-cert, --tls-key: %w", err)
+		return nil, fmt.Errorf("--listen with TLS: %w", err)
 	}
-	return tls.NewListener(listener, config), nil
+	return notify.Either(listener, config), nil
 }
 
 // bounded waits for the parts to end; once ctx has ended, not longer than the grace time. Work that is then interrupted

@@ -114,6 +114,9 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 		BinDir: o.CondorBinDir, Proofs: proofs, Pools: pool.Rules{AllowOptions: o.AllowHTCOpts, PoolSecrets: o.accounts().Named()}, CallbackURL: o.CallbackURL, Now: time.Now,
 	}
 	_, p.Roots, _ = o.callbackCA() // checked when the options were
+	if o.ownAuthority() {
+		p.Roots = o.alsoOwn()
+	}
 	d, err := newDaemon(o, zerolog.Nop())
 	if err != nil {
 		p.ConfigError = err

@@ -127,6 +127,13 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}
+	if d.o.ownAuthority() {
+		own, err := d.o.loadOwn()
+		if err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+		site.CallbackCA, site.CallbackAlso = own.Text(), true
+	}
 	l.controller, err = kube.New(kube.Options{
 		Site:      site,
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),

@@ -363,6 +363,22 @@ func (o *Options) ledgerFile() string {
 	return filepath.Join(o.Data, "sqlite", "htcjobs.db")
 }
 
+// ownAuthority reports whether htcd makes the receiver's certificate: jobs come by https, and nobody has given one.
+func (o *Options) ownAuthority() bool {
+	return strings.HasPrefix(o.CallbackURL, "https://") && o.TLSCert == "" && o.CallbackCA == ""
+}
+
+// loadOwn makes the authority if there is none yet; only the active htcd may do so.
+func (o *Options) loadOwn() (*notify.Own, error) {
+	u, err := url.Parse(o.CallbackURL)
+	if err != nil {
+		return nil, err
+	}
+	return notify.LoadOwn(o.ownFile(), u.Hostname(), time.Now)
+}
+
+func (o *Options) ownFile() string { return filepath.Join(o.Data, "tls", "authority.pem") }
+
 // callbackCA reads the file of --callback-ca. Without one, both results are empty.
 func (o *Options) callbackCA() (text string, roots *x509.CertPool, err error) {
 	if o.CallbackCA == "" {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"htc.cern.ch/htcd/internal/jobcredentials"
+	"htc.cern.ch/htcd/internal/notify"
 )
 
 // withCredentials also serves the credentials of jobs, if jobs reach the receiver by https.
@@ -48,10 +50,12 @@ Exit codes:
 			if err := trustWithoutStore(); err != nil {
 				return fmt.Errorf("pull: %w", err)
 			}
-			o := Options{CallbackCA: authorities}
-			_, roots, err := o.callbackCA()
-			if err != nil {
-				return usageError{fmt.Errorf("pull: --ca-file: %w", err)}
+			var roots *x509.CertPool
+			if authorities != "" {
+				var err error
+				if roots, err = notify.Roots(authorities); err != nil {
+					return usageError{fmt.Errorf("pull: --ca-file: %w", err)}
+				}
 			}
 			token, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 			if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/x509"
+	"os"
 	"sync"
 
 	"golang.org/x/crypto/x509roots/fallback/bundle"
@@ -21,3 +22,16 @@ var trustWithoutStore = sync.OnceValue(func() error {
 	x509.SetFallbackRoots(pool)
 	return nil
 })
+
+// alsoOwn returns the authorities by which jobs check the receiver's certificate if nobody has given one: the system's, and htcd's own once
+// htcd has worked.
+func (o *Options) alsoOwn() *x509.CertPool {
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if own, err := os.ReadFile(o.ownFile()); err == nil {
+		pool.AppendCertsFromPEM(own)
+	}
+	return pool
+}

@@ -52,7 +52,7 @@ func (e *RefusedError) Error() string {
 func Send(ctx context.Context, o SendOptions) error {
 	s := newSender()
 	if o.CAFile != "" {
-		_, roots, err := Authorities(o.CAFile)
+		roots, err := Roots(o.CAFile)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalid, err)
 		}

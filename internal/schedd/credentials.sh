@@ -94,7 +94,8 @@ pull_credentials() {
 # account can read, and no redirect is followed with it.
 get_credentials() {
 	rm -rf .ca .wget
-	[ -z "$ca" ] || printf '%s\n' "$ca" >.ca
+	# shellcheck disable=SC2086 # as in wrapper.sh
+	[ -z "$ca" ] || { printf '%s\n' "$ca" && { [ -z "$also" ] || cat $also "${SSL_CERT_FILE:-/dev/null}" 2>/dev/null; }; } >.ca
 	if [ -n "$sender" ]; then
 		printf '%s\n' "$pull_token" | "$sender" pull --url "$2" --timeout "${1}s" ${ca:+--ca-file .ca}
 		case $? in

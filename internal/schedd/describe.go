@@ -44,6 +44,7 @@ type Description struct {
 	Binds            []string      // directories to bind into the container if the node has them
 	CallbackURL      string        // where the job reports its end; empty: nowhere
 	CallbackCA       string        // PEM text of the authorities that the receiver's certificate is checked with; empty: the node's
+	CallbackAlso     bool          // the node's authorities are as good as those of CallbackCA
 	CallbackDeadline time.Duration // for all tries together, in whole seconds; 0: 60 s
 	Sender           string        // path of an htcd binary to send along; empty: use the node's curl or wget
 

@@ -93,7 +93,7 @@ func (d Description) pluginFiles() []File {
 		b.WriteString("#!/bin/sh\n")
 		for _, v := range [][2]string{
 			{"scheme", scheme}, {"proxy", d.credentialFor(variableProxy)}, {"bearer", d.credentialFor(variableBearer)},
-			{"credentials", d.credentialWords()}, {"pull", d.PullURL}, {"ca", strings.TrimSuffix(d.CallbackCA, "\n")},
+			{"credentials", d.credentialWords()}, {"pull", d.PullURL}, {"ca", strings.TrimSuffix(d.CallbackCA, "\n")}, {"also", d.alsoTrusted()},
 		} {
 			b.WriteString(v[0] + "=" + shellQuote(v[1]) + "\n")
 		}

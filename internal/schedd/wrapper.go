@@ -46,6 +46,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	set("binds", strings.Join(d.Binds, " "))
 	set("url", d.CallbackURL)
 	set("ca", strings.TrimSuffix(d.CallbackCA, "\n"))
+	set("also", d.alsoTrusted())
 	set("inputs", d.inputNames(false))
 	set("moves", d.inputMoves())
 	set("secrets", d.inputNames(true))
@@ -85,6 +86,17 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	}
 	b.WriteString(wrapperBody)
 	return b.String()
+}
+
+// nodeAuthorities is where systems keep the authorities that they trust: Debian's and SUSE's, Red Hat's, Alpine's.
+const nodeAuthorities = "/etc/ssl/certs/ca-certificates.crt /etc/ssl/ca-bundle.pem /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem"
+
+// alsoTrusted lists the files with further authorities.
+func (d Description) alsoTrusted() string {
+	if !d.CallbackAlso {
+		return ""
+	}
+	return nodeAuthorities
 }
 
 // shellQuote quotes s for any shell; s contains no NUL.

@@ -341,7 +341,8 @@ call_back() {
 	mkdir .htcd
 	printf '%s\n' "$secret" >.htcd/token
 	printf 'header = Authorization: Bearer %s\n' "$secret" >.htcd/wget
-	[ -z "$ca" ] || printf '%s\n' "$ca" >.htcd/ca
+	# shellcheck disable=SC2086 # paths without spaces, of authorities that are as good
+	[ -z "$ca" ] || { printf '%s\n' "$ca" && { [ -z "$also" ] || cat $also "${SSL_CERT_FILE:-/dev/null}" 2>/dev/null; }; } >.htcd/ca
 	more=
 	if [ -n "$node" ]; then
 		keep_stderr >.htcd/stderr 2>/dev/null

@@ -80,6 +80,7 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Binds:            s.Binds,
 		CallbackURL:      s.CallbackURL,
 		CallbackCA:       s.CallbackCA,
+		CallbackAlso:     s.CallbackAlso,
 		CallbackDeadline: s.CallbackDeadline,
 		Sender:           s.Sender,
 		MaxOutput:        s.MaxOutput,

@@ -14,7 +14,8 @@ type Site struct {
 	ImageRegistry    string
 	Binds            []string
 	CallbackURL      string
-	CallbackCA       string // PEM text, usually empty
+	CallbackCA       string // PEM text; empty: the authorities that the node trusts
+	CallbackAlso     bool   // they are trusted besides those of CallbackCA
 	CallbackDeadline time.Duration
 	Sender           string   // path of a binary to send with each job, usually empty
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
