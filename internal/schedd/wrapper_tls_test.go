@@ -27,7 +27,7 @@ func TestWrapperTrustsHtcdsOwnAuthorityAndTheNodes(t *testing.T) {
 		scheme           string
 		events           int32
 	}{
-		"htcd itself":                                      {false, false, true, "https", 1},
+		"htcd itself": {false, false, true, "https", 1},
 		"htcd itself, by the URL of earlier jobs":          {false, false, true, "http", 1},
 		"an Ingress that the node trusts":                  {true, true, true, "https", 1},
 		"an Ingress that nobody trusts":                    {true, false, true, "https", 0},
