@@ -34,6 +34,7 @@ const (
 	maxRuns     = 1000             // asked about in one pass, at each schedd; those that wait for an answer longest come first
 	maxMachines = 200              // that an analysis looks at
 	analysisAge = 10 * time.Minute // before a kind of jobs is analysed again
+	goodNewsAge = 5 * time.Minute  // before a Verdict is replaced that is good, too, but has other numbers: each is a write of a status
 )
 
 // Watch finds out why jobs wait. Set its fields before its first use.
@@ -56,7 +57,7 @@ type runKey struct {
 
 type judged struct {
 	*Verdict // nil: its job has not been idle for long
-	at       time.Time
+	at, said time.Time
 }
 
 // likeness is what jobs have in common that match the same slots.
@@ -182,10 +183,22 @@ func (w *Watch) ask(ctx context.Context, g backend.Group, pools *collectors, ana
 				v.Message = fmt.Sprintf("job %s: %s", one.jobID, v.Message)
 			}
 		}
-		w.mu.Lock()
-		w.verdicts[runKey{one.UID, one.Attempt}] = judged{v, w.Now()}
-		w.mu.Unlock()
+		w.judge(runKey{one.UID, one.Attempt}, v)
 	}
+}
+
+func (w *Watch) judge(run runKey, v *Verdict) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.Now()
+	was := w.verdicts[run]
+	good := func(v *Verdict) bool { return v != nil && v.Is == metav1.ConditionTrue }
+	if good(v) && good(was.Verdict) && now.Sub(was.said) < goodNewsAge {
+		v = was.Verdict
+	} else {
+		was.said = now
+	}
+	w.verdicts[run] = judged{v, now, was.said}
 }
 
 // oldest returns the runs whose verdicts are oldest, those without one first.

@@ -106,6 +106,23 @@ func TestJobsThatAreAlikeShareAnAnalysisAndSlotsAreAskedForOnce(t *testing.T) {
 	require.Len(t, c.analysed, 3)
 }
 
+func TestNumbersThatChangeAreNotNewsEachMinute(t *testing.T) {
+	c := &condor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1, Memory: 20 << 10}}}
+	w, _, now := world(t, c, 1)
+	w.Look(t.Context())
+	require.Equal(t, ReasonRoom, w.Of("1", 1).Reason)
+	c.slots = pool[:1]
+	*now = now.Add(time.Minute)
+	w.Look(t.Context())
+	require.Equal(t, ReasonRoom, w.Of("1", 1).Reason)
+	*now = now.Add(goodNewsAge)
+	w.Look(t.Context())
+	require.Equal(t, ReasonAllBusy, w.Of("1", 1).Reason)
+	c.sizes["1.0"] = schedd.Size{CPUs: 1, Memory: 500 << 10}
+	w.Look(t.Context())
+	require.Equal(t, ReasonNoMachine, w.Of("1", 1).Reason, "at once")
+}
+
 func TestNothingIsSaidOfJobsThatDoNotWait(t *testing.T) {
 	c := &condor{slots: pool, sizes: map[string]schedd.Size{"1.0": {CPUs: 1}}}
 	w, l, now := world(t, c, 1, 2)
