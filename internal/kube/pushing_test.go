@@ -71,13 +71,13 @@ type registries struct {
 	shown  int // credentials
 }
 
-func (r *registries) Push(_ context.Context, reference string, files []artifact.Upload, last func() error, configs ...[]byte) (artifact.Pushed, error) {
+func (r *registries) Push(_ context.Context, to artifact.Target, files []artifact.Upload, last func(string) error, configs ...[]byte) (artifact.Pushed, error) {
 	r.shown = len(configs)
 	if r.err != nil {
 		return artifact.Pushed{}, r.err
 	}
-	r.pushed = append(r.pushed, fmt.Sprintf("%s: %d", reference, len(files)))
-	return artifact.Pushed{Digest: "sha256:m", Size: 7}, last()
+	r.pushed = append(r.pushed, fmt.Sprintf("%s: %d", to.Reference, len(files)))
+	return artifact.Pushed{Digest: "sha256:m", Size: 7}, last("sha256:m")
 }
 
 func pushedTo(reference string, credentials ...v1alpha1.Credential) func(*v1alpha1.HTCJob) {
