@@ -5,6 +5,10 @@
 # URL is where DIRECTORY will be; krew's manifest names it. KUBECTL renders. PLATFORMS can be empty, to make no programs.
 set -euo pipefail
 version=$1
+kubectl=$(command -v "${KUBECTL:-kubectl}") || {
+	echo "there is no ${KUBECTL:-kubectl}: KUBECTL names one" >&2
+	exit 1
+}
 cd "$(dirname "$0")/.."
 mkdir -p "$2"
 out=$(realpath "$2")
@@ -33,7 +37,7 @@ render() {
 		printf 'resources: [../../%s]\n' "$1"
 		[ -z "${IMAGE-}" ] || printf 'images: [{name: htcd, newName: %s, newTag: %s}]\n' "$IMAGE" "$version"
 	} >"$work/kustomization.yaml"
-	"${KUBECTL:-kubectl}" kustomize "$work"
+	"$kubectl" kustomize "$work"
 }
 
 # contents PROGRAM: the modules in it, as CycloneDX
