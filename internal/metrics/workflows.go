@@ -30,7 +30,9 @@ func (m *Metrics) newWorkflows() workflows {
 	for _, v := range []*prometheus.CounterVec{w.dags, w.sent, w.fetched} {
 		v.WithLabelValues()
 	}
-	w.rules.WithLabelValues(string(v1alpha1.ActionFinish))
+	for _, action := range []v1alpha1.RuleAction{v1alpha1.ActionFinish, v1alpha1.ActionGrow, v1alpha1.ActionShrink} {
+		w.rules.WithLabelValues(string(action))
+	}
 	w.fetchErrs.WithLabelValues("NoSpace")
 	for _, phase := range phases {
 		w.phases.WithLabelValues(string(phase))
