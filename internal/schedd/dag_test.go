@@ -368,7 +368,8 @@ func TestACredentialIsInTheDirectoryOfItsStepAlone(t *testing.T) {
 		require.NotContains(t, f.Content, "SECRET", f.Name)
 	}
 	sub := unpacked(t, s)["s0.sub"]
-	require.Contains(t, sub, "transfer_plugins = https=../../s0/.htcd-plugin-https\n")
+	require.Contains(t, sub, "transfer_plugins = https=.htcd-plugin-https\n")
+	require.Contains(t, unpacked(t, s), "n/0/.htcd-plugin-https", "HTCondor 25 looks for it under that name on the node, too")
 	require.Contains(t, sub, ", https://store.test/x, ")
 	require.Contains(t, unpacked(t, s)["s0.sh"], "secrets='db'\n")
 }

@@ -40,6 +40,9 @@ func (g DAG) archive(files []File, handed [][]handedOn) (string, error) {
 			}
 		}
 		to.file(File{Name: fmt.Sprint(dir, "/", fileOwn, n), Mode: 0o600, Content: node.own()})
+		for _, scheme := range g.Steps[node.Step].pluginSchemes() {
+			to.link(dir+"/"+filePlugin+scheme, "../../"+stepFile(node.Step, "/")+filePlugin+scheme)
+		}
 	}
 	for k := range g.Steps {
 		to.dir(stepFile(k, ""))
@@ -72,6 +75,18 @@ func PlaceOf(nodes string, number int) (string, error) {
 	text, err := root.ReadFile(fmt.Sprint(fileOwn, number))
 	place, _, _ := strings.Cut(string(text), " ")
 	return place, err
+}
+
+// OwnFiles lists what a fetch has brought of a node that is not its output.
+func OwnFiles(nodes string, number int) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(nodes, strconv.Itoa(number)))
+	own := []string{fmt.Sprint(fileOwn, number), FileResults}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), filePlugin) {
+			own = append(own, e.Name())
+		}
+	}
+	return own, err
 }
 
 // FileResults is the file of a node's results among its output: the beginning of what its script has written to $HTC_RESULTS.
@@ -114,6 +129,10 @@ func (w *tarWriter) file(f File) {
 	if w.err == nil {
 		_, w.err = w.Write([]byte(f.Content))
 	}
+}
+
+func (w *tarWriter) link(name, to string) {
+	w.header(tar.Header{Typeflag: tar.TypeSymlink, Name: name, Linkname: to})
 }
 
 func (w *tarWriter) header(h tar.Header) {

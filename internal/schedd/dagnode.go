@@ -152,7 +152,6 @@ func (d Description) nodeSubmit(k int, options []option, outputs []Output, hands
 	return d.lines(vanilla{
 		head:   append([]option{{"executable", stepFile(k, ".sh")}}, nodeHeads...),
 		files:  strings.Join(append(names, nodeFiles), ", "),
-		beside: "../../" + stepFile(k, "/"),
 		kept:   []option{noMail},
 		asked:  options,
 		output: brought,

@@ -114,12 +114,12 @@ func (d Description) writingPlugins() string {
 	return strings.Join(names, " ")
 }
 
-// transferPlugins is the submit command's value: "https=.htcd-plugin-https; root=.htcd-plugin-root".
-// They lie in a directory, whose name ends with a slash or is empty.
-func (d Description) transferPlugins(dir string) string {
+// transferPlugins is the submit command's value: "https=.htcd-plugin-https; root=.htcd-plugin-root". They lie in the initialdir, as
+// HTCondor 25 starts them under the path that the schedd has for them.
+func (d Description) transferPlugins() string {
 	var all []string
 	for _, scheme := range d.pluginSchemes() {
-		all = append(all, scheme+"="+dir+filePlugin+scheme)
+		all = append(all, scheme+"="+filePlugin+scheme)
 	}
 	return strings.Join(all, "; ")
 }

@@ -140,7 +140,6 @@ func (d Description) submit(options []option, inputs []File) string {
 type vanilla struct {
 	head   []option
 	files  string // transfer_input_files
-	beside string // the directory of the plugins that the job brings
 	kept   []option
 	asked  []option // of users, the site and HTCPools
 	output []option
@@ -152,7 +151,7 @@ type vanilla struct {
 func (d Description) lines(v vanilla) string {
 	all := append([]option{{"universe", "vanilla"}}, v.head...)
 	all = append(all, option{"should_transfer_files", "YES"}, option{"when_to_transfer_output", "ON_EXIT"}, option{"transfer_input_files", v.files})
-	if plugins := d.transferPlugins(v.beside); plugins != "" {
+	if plugins := d.transferPlugins(); plugins != "" {
 		all = append(all, option{"transfer_plugins", plugins})
 	}
 	all = append(all, option{"output", Stdout}, option{"error", Stderr})

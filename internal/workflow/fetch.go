@@ -243,7 +243,8 @@ func (c *Controller) keep(run ledger.Run, from string, n ledger.Node) (results s
 		return "", err
 	}
 	results, err = schedd.ResultsOf(from, n.Number)
-	if err := errors.Join(err, output.Discard(from, n.Number, ".own-"+node, schedd.FileResults)); err != nil {
+	own, err2 := schedd.OwnFiles(from, n.Number)
+	if err := errors.Join(err, err2, output.Discard(from, n.Number, own...)); err != nil {
 		return "", err
 	}
 	at, err := storedAs(run)
