@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -67,7 +68,33 @@ func argoStep(t *testing.T) (waiting, *unstructured.Unstructured) {
 	templates, _, err := unstructured.NestedSlice(workflow.Object, "spec", "templates")
 	require.NoError(t, err)
 	resource := templates[0].(map[string]any)["resource"].(map[string]any)
-	return waitingFor(t, resource["successCondition"].(string), resource["failureCondition"].(string)), argoManifest(t, workflow)
+	return waitingFor(t, resource["successCondition"].(string), resource["failureCondition"].(string)), argoJobs(t, workflow)[0]
+}
+
+// argoVariable is what Argo replaces in a template.
+var argoVariable = regexp.MustCompile(`\{\{[^}]*\}\}`)
+
+// argoJobs returns the HTCJobs that a workflow's templates create, with x for all variables.
+func argoJobs(t *testing.T, workflow *unstructured.Unstructured) (all []*unstructured.Unstructured) {
+	t.Helper()
+	templates, _, err := unstructured.NestedSlice(workflow.Object, "spec", "templates")
+	require.NoError(t, err)
+	for _, template := range templates {
+		job := &unstructured.Unstructured{}
+		if spec, is, _ := unstructured.NestedMap(template.(map[string]any), "plugin", "htcjob"); is {
+			job.Object = map[string]any{"metadata": map[string]any{"name": "x"}, "spec": spec}
+			job.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))
+			all = append(all, job)
+		}
+		if action, _, _ := unstructured.NestedString(template.(map[string]any), "resource", "action"); action == "apply" || action == "create" {
+			manifest, _, err := unstructured.NestedString(template.(map[string]any), "resource", "manifest")
+			require.NoError(t, err)
+			require.NoError(t, yaml.UnmarshalStrict([]byte(argoVariable.ReplaceAllString(manifest, "x")), &job.Object))
+			all = append(all, job)
+		}
+	}
+	require.NotEmpty(t, all)
+	return all
 }
 
 // Checks every version of an HTCJob that the apiserver ever stored, from its creation to its end or deletion.
@@ -76,6 +103,8 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 	b := trial.New(t)
 	ctx := t.Context()
 	step, manifest := argoStep(t)
+	set("script.source", "echo from Argo\n")(t, manifest.Object["spec"].(map[string]any))
+	unstructured.RemoveNestedField(manifest.Object, "spec", "retries")  // some of the cases say otherwise
 	older := waitingFor(t, "status.succeeded > 0", "status.failed > 0") // correct as long as there is one job
 	// The status may learn about it only when a short job is over.
 	started := func(b *trial.Bench, name string) {
@@ -152,7 +181,10 @@ func TestArgosConditionsThroughEveryStage(t *testing.T) {
 				for _, act := range c.acts {
 					act(&b, name)
 				}
-				if c.end != neither {
+				switch c.end {
+				case "success":
+					b.Fetched(name)
+				case "failure":
 					b.Ended(name)
 				}
 				require.NoError(t, jobs.Delete(ctx, name, metav1.DeleteOptions{}))

@@ -223,32 +223,23 @@ func TestShippedAndOlderManifestsAreAccepted(t *testing.T) {
 		require.NoError(t, err)
 		job := &unstructured.Unstructured{}
 		require.NoError(t, yaml.UnmarshalStrict(text, &job.Object), file)
+		all := []*unstructured.Unstructured{job}
 		if job.GetKind() == "Workflow" {
-			job = argoManifest(t, job)
+			all = argoJobs(t, job)
 		}
-		switch job.GetKind() {
-		case v1alpha1.Kind:
-			require.NoError(t, dryRun(t, jobs, job), file)
-		case v1alpha1.WorkflowKind:
-			require.NoError(t, dryRun(t, workflows, job), file)
-		default:
-			continue
+		for _, object := range all {
+			switch object.GetKind() {
+			case v1alpha1.Kind:
+				require.NoError(t, dryRun(t, jobs, object), file)
+			case v1alpha1.WorkflowKind:
+				require.NoError(t, dryRun(t, workflows, object), file)
+			default:
+				continue
+			}
+			accepted++
 		}
-		accepted++
 	}
 	require.GreaterOrEqual(t, accepted, 8)
-}
-
-// argoManifest returns what a workflow's first template creates.
-func argoManifest(t *testing.T, workflow *unstructured.Unstructured) *unstructured.Unstructured {
-	templates, _, err := unstructured.NestedSlice(workflow.Object, "spec", "templates")
-	require.NoError(t, err)
-	manifest, found, err := unstructured.NestedString(templates[0].(map[string]any), "resource", "manifest")
-	require.NoError(t, err)
-	require.True(t, found)
-	job := &unstructured.Unstructured{}
-	require.NoError(t, yaml.UnmarshalStrict([]byte(manifest), &job.Object))
-	return job
 }
 
 func dynamicJobs(t *testing.T) dynamic.ResourceInterface { return dynamicObjects(t, v1alpha1.Resource) }

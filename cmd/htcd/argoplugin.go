@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"htc.cern.ch/htcd/internal/argoplugin"
+	"htc.cern.ch/htcd/internal/plugin"
+)
+
+// argoPluginCommand is a sidecar in the pod of Argo's agent; see deploy/components/argo-plugin.
+func argoPluginCommand() *cobra.Command {
+	var at plugin.Connection
+	var workflow, listen, tokenFile, level, format string
+	c := &cobra.Command{
+		Use:   "argo-plugin --workflow NAME",
+		Short: "Run steps of an Argo workflow as HTCJobs (run by Argo, beside its agent)",
+		Long: `Run the steps of one Argo workflow that have "plugin: {htcjob: ...}" as HTCJobs, as an executor plugin of Argo Workflows 3.6 or later.
+Argo starts it in the pod of the workflow's agent, as deploy/components/argo-plugin says; it uses that pod's account.
+
+It ends with the workflow. Told to end before (SIGTERM), it goes on for 20 s, and deletes the HTCJobs of steps that Argo has ended.
+
+Exit codes:
+  0  the workflow has ended, or it was told to end
+  1  it could not begin
+  2  a mistake in the command line`,
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if workflow == "" {
+				return usageError{errors.New("argo-plugin: want --workflow")}
+			}
+			log, err := newLogger(cmd.ErrOrStderr(), level, format)
+			if err != nil {
+				return usageError{fmt.Errorf("argo-plugin: %w", err)}
+			}
+			token, err := os.ReadFile(tokenFile)
+			if err != nil {
+				return fmt.Errorf("argo-plugin: %w", err)
+			}
+			config, namespace, err := at.Config()
+			if err != nil {
+				return fmt.Errorf("argo-plugin: %w", err)
+			}
+			log = log.With().Str("component", "argoplugin").Str("workflow", namespace+"/"+workflow).Logger()
+			agent, err := argoplugin.New(config, namespace, workflow, log)
+			if err != nil {
+				return fmt.Errorf("argo-plugin: %w", err)
+			}
+			listener, err := net.Listen("tcp", listen)
+			if err != nil {
+				return fmt.Errorf("argo-plugin: %w", err)
+			}
+			server := &http.Server{Handler: argoplugin.Handler(strings.TrimSpace(string(token))), ReadTimeout: 30 * time.Second}
+			defer server.Close()
+			go func() {
+				if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+					log.Error().Err(err).Msg("Argo's agent is not answered")
+				}
+			}()
+			return agent.Run(cmd.Context())
+		},
+	}
+	f := c.Flags()
+	at.Flags(f)
+	f.StringVar(&workflow, "workflow", "", "`NAME` of the workflow (required)")
+	f.StringVar(&listen, "listen", "127.0.0.1:7624", "`ADDRESS` at which Argo's agent asks")
+	f.StringVar(&tokenFile, "token-file", "/var/run/argo/token", "`FILE` with the token that the agent shows")
+	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&format, "log-format", "json", "json or text")
+	return c
+}
