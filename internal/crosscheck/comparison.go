@@ -79,8 +79,8 @@ func (k *comparison) quiet() bool {
 
 // wants reports whether a job was asked about and has not been seen yet.
 func (k *comparison) wants(j schedd.Job) bool {
-	_, row := k.rows[j.Proc]
-	_, unchanged := k.unchanged[j.Proc]
+	_, row := k.rows[j.Number()]
+	_, unchanged := k.unchanged[j.Number()]
 	return row || unchanged
 }
 
@@ -91,7 +91,7 @@ func (k *comparison) needsReason(j schedd.Job) bool {
 	if !NeedsReason(j) || !k.wants(j) {
 		return false
 	}
-	known := HeldAsBefore(k.rows[j.Proc], j) && time.Unix(j.EnteredCurrentStatus, 0).Before(k.run.Checked.Add(-Settling))
+	known := HeldAsBefore(k.rows[j.Number()], j) && time.Unix(j.EnteredCurrentStatus, 0).Before(k.run.Checked.Add(-Settling))
 	return !j.Held() || k.full || !known
 }
 
@@ -110,10 +110,10 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 	if !k.wants(j) {
 		return
 	}
-	p := k.rows[j.Proc]
-	was, unchanged := k.unchanged[j.Proc]
-	delete(k.rows, j.Proc)
-	delete(k.unchanged, j.Proc)
+	p := k.rows[j.Number()]
+	was, unchanged := k.unchanged[j.Number()]
+	delete(k.rows, j.Number())
+	delete(k.unchanged, j.Number())
 	switch {
 	case j.Unread:
 		k.unread, k.present = append(k.unread, j.ID()), true
@@ -124,7 +124,7 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 		}
 		o := Ad(j, at)
 		o.read, o.evidence = &p, Evidence(tool, j)
-		k.unstaged[j.Proc] = o
+		k.unstaged[j.Number()] = o
 	case j.Stuck(k.run.Procs, at):
 		k.stuck, k.spooling = true, true
 	default:
@@ -147,7 +147,7 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 		switch {
 		case changes:
 			o.evidence = Evidence(tool, j)
-			k.observed[j.Proc] = o
+			k.observed[j.Number()] = o
 		case unchanged:
 			k.present = true
 		}

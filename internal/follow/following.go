@@ -101,7 +101,8 @@ func (f *following) ask(ctx context.Context) error {
 		return err
 	}
 	f.seen = whereabouts{waiting, fmt.Sprintf("job %s is on its way to HTCondor or back", f.proc.JobID())}
-	one := fmt.Sprintf("ClusterId == %d && ProcId == %d", f.proc.Cluster, f.proc.Proc)
+	cluster, place := f.proc.Place()
+	one := fmt.Sprintf("ClusterId == %d && ProcId == %d", cluster, place)
 	return f.o.Schedd.Queue(ctx, id, one, func(j schedd.Job) error {
 		if j.Spooling() {
 			return nil
@@ -161,8 +162,9 @@ func (f *following) snapshot(ctx context.Context) error {
 	}
 	tailing, stop := f.whileItRuns(ctx)
 	defer stop()
+	cluster, place := f.proc.Place()
 	err = f.o.Schedd.Tail(tailing, id, schedd.Tail{
-		Cluster: f.proc.Cluster, Proc: f.proc.Proc, Stderr: f.q.Stderr, MaxBytes: mostLive, Timeout: f.o.Wait,
+		Cluster: cluster, Proc: place, Stderr: f.q.Stderr, MaxBytes: mostLive, Timeout: f.o.Wait,
 	}, copied)
 	if err != nil && tailing.Err() != nil && ctx.Err() == nil && f.q.Follow { // it has just ended
 		return copied.Close()
@@ -252,8 +254,9 @@ func (f *following) live(ctx context.Context, w io.Writer) error {
 	defer behind.Close()
 	tailing, stop := f.whileItRuns(ctx)
 	defer stop()
+	cluster, place := f.proc.Place()
 	tail := schedd.Tail{
-		Cluster: f.proc.Cluster, Proc: f.proc.Proc, Stderr: f.q.Stderr, Follow: true,
+		Cluster: cluster, Proc: place, Stderr: f.q.Stderr, Follow: true,
 		MaxBytes: mostLive + followGrows, Timeout: mostFollow,
 	}
 	rest := &skipping{behind, f.offset}

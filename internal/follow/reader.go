@@ -116,7 +116,7 @@ func (r *Reader) find(ctx context.Context, q aggregate.Query) (f found, err erro
 	}
 	jobs := job.Queue() // 0: not known until the table was read
 	if run != nil {
-		jobs = run.Procs
+		jobs = run.All()
 	}
 	if jobs > 0 && q.Proc >= jobs {
 		return f, notFound(q, "HTCJob %s has no job %d: they are numbered 0 to %d", q.Name, q.Proc, jobs-1)
@@ -207,7 +207,7 @@ func (r *Reader) kept(ctx context.Context, q aggregate.Query, write func(context
 	}
 	a := attemptOf(*run)
 	return &aggregate.Answer{
-		Attempt: run.Attempt, Jobs: run.Procs, Close: func() {},
+		Attempt: run.Attempt, Jobs: run.All(), Close: func() {},
 		Write: func(ctx context.Context, w io.Writer) error { return write(ctx, w, a, procs) },
 	}, nil
 }

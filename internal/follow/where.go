@@ -50,6 +50,9 @@ func where(of object, run *ledger.Run, proc *ledger.Proc) whereabouts {
 		id = "job " + proc.JobID()
 	}
 	switch {
+	case proc != nil && (proc.Fetched == ledger.IsFetched || proc.Fetched == ledger.Incomplete):
+		return whereabouts{place: kept}
+
 	// Nothing is in HTCondor, or not with certainty.
 	case run == nil && of.phase.Terminal():
 		return whereabouts{never, fmt.Sprintf("%s was not sent: %s", of.name, explained(of, v1alpha1.ConditionFailed))}
@@ -58,8 +61,6 @@ func where(of object, run *ledger.Run, proc *ledger.Proc) whereabouts {
 	case run == nil || proc == nil:
 		return whereabouts{waiting, fmt.Sprintf("%s is in phase %s: %s", of.name, of.phase, explained(of, v1alpha1.ConditionSubmitted))}
 
-	case proc.Fetched == ledger.IsFetched, proc.Fetched == ledger.Incomplete:
-		return whereabouts{place: kept}
 	case proc.Fetched == ledger.GivenUp:
 		return whereabouts{never, fmt.Sprintf("the output of %s could not be fetched: %s", id, explained(of, v1alpha1.ConditionOutputFetched))}
 

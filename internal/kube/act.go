@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,7 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	}
 	if pause, ok := errors.AsType[*sending.Waiting](err); ok {
 		c.actions.forget(key)
-		b := blocked("", "AskingSchedd", pause.Message)
+		b := blocked("", cmp.Or(pause.Reason, "AskingSchedd"), pause.Message)
 		b.class, b.retry = e, c.Now().Add(pause.After)
 		c.memory.wait(key, b)
 		c.actions.addAfter(e, key, pause.After)
@@ -133,12 +134,17 @@ func (c *Controller) confirm(ctx context.Context, run ledger.Run) error {
 func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, d lifecycle.Decision) error {
 	switch d.Action {
 	case lifecycle.Submit:
-		return c.submit(ctx, job, s.Run, d.Attempt)
+		return c.submit(ctx, job, s, d.Attempt)
 	case lifecycle.Recover:
+		var some part
 		if s.Run != nil && s.Run.Attempt != d.Attempt {
+			var err error
+			if some, err = c.partOf(ctx, s); err != nil {
+				return err
+			}
 			s.Run = nil
 		}
-		return c.recover(ctx, job, s.Run, d.Attempt)
+		return c.recover(ctx, job, s.Run, d.Attempt, some)
 	case lifecycle.Restore:
 		return c.restore(ctx, job)
 	case lifecycle.Remove:

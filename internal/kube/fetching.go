@@ -55,7 +55,7 @@ func (c fetched) Requeued(run ledger.Run) { c.checks.Add(run.UID) }
 func (c fetched) Ended(ctx context.Context, run ledger.Run, jobs []schedd.Job) error {
 	said := map[int]crosscheck.Observation{}
 	for _, j := range jobs {
-		said[j.Proc] = crosscheck.Ad(j, c.Now())
+		said[j.Number()] = crosscheck.Ad(j, c.Now())
 	}
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		_, err := crosscheck.Observe(tx, run.UID, run.Attempt, said, c.Now(), false)

@@ -86,7 +86,7 @@ func (c *Controller) stageAgain(ctx context.Context, job *v1alpha1.HTCJob, run *
 	}
 	staging, end := c.staging(ctx, job)
 	defer end()
-	ready, err := c.resolveInputs(staging, job, run.Procs)
+	ready, err := c.resolveInputs(staging, job, run.All())
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func recallParts(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) error {
 		return err
 	}
 	all, err := site.InlineItems(job)
-	if err != nil || len(all) != run.Procs {
+	if err != nil || len(all) != run.All() {
 		return nil // nothing to recall: then the jobs are named by their ids alone
 	}
 	return tx.SetItems(run.UID, run.Attempt, ledger.PackItems(all))

@@ -105,7 +105,7 @@ func (c *Controller) logsFiles(ctx context.Context, s lifecycle.Situation) (map[
 	if err != nil {
 		return nil, err
 	}
-	text.All = run.Procs
+	text.All = run.All()
 	for _, p := range procs {
 		note := p.Message
 		if p.Fetched == ledger.GivenUp || note == "" {

@@ -246,7 +246,7 @@ func TestAStaleObjectBeginsAndStopsNothing(t *testing.T) {
 	run, sent := w.run("one"), w.schedd.Calls(scheddtest.Submit)
 	require.Equal(t, []any{4, 4, "b"}, []any{run.Attempt, run.Cluster, run.Rerun})
 
-	require.NoError(t, w.submit(t.Context(), older, &run, 5))
+	require.NoError(t, w.submit(t.Context(), older, lifecycle.Situation{Job: older, Run: &run}, 5))
 	require.NoError(t, w.stop(t.Context(), suspended, lifecycle.Situation{Job: suspended, Run: &run}, lifecycle.Decision{Reason: crosscheck.StopSuspended}))
 	require.Equal(t, sent, w.schedd.Calls(scheddtest.Submit))
 	require.Equal(t, run, w.run("one"))

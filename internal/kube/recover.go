@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -18,7 +19,7 @@ import (
 
 // recover finds out what became of an attempt that may or may not have been sent. run is nil when the ledger has
 // lost the attempt; it is recorded again first, so that a second loss changes nothing.
-func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, attempt int) error {
+func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, attempt int, some part) error {
 	// Older versions recorded no schedd; they used the configured one.
 	chosen := run == nil || run.Schedd == ""
 	var t backend.Target
@@ -43,7 +44,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		return c.goOn(ctx, job, *run)
 	}
 	if run == nil {
-		if run, err = c.recordAgain(ctx, job, p, t, attempt); err != nil || run == nil {
+		if run, err = c.recordAgain(ctx, job, p, t, attempt, some); err != nil || run == nil {
 			return err
 		}
 	}
@@ -88,6 +89,9 @@ func (c *Controller) adopt(ctx context.Context, job *v1alpha1.HTCJob, adopted le
 	if f.Pool != adopted.Pool {
 		adopted.Pool, adopted.PoolSpec, adopted.Effective = f.Pool, "", ""
 	}
+	if err := c.agree(ctx, job, &adopted, f.Numbers); err != nil {
+		return err
+	}
 	if err := c.recordCluster(ctx, job, adopted, f.Cluster); err != nil {
 		return err
 	}
@@ -104,7 +108,7 @@ func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, run ledg
 }
 
 // recordAgain records an attempt that the ledger has lost. It returns a nil run if there is nothing to do about it now.
-func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, t backend.Target, attempt int) (*ledger.Run, error) {
+func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, t backend.Target, attempt int, some part) (*ledger.Run, error) {
 	held, err := c.keeper.Hold(ctx, t.Account)
 	if err != nil {
 		return nil, err
@@ -124,9 +128,13 @@ func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, p po
 		}
 		run.Rerun = job.Status.Rerun // the annotation may have changed since
 		run.InputsDigest = job.Status.InputsDigest
+		run = lifecycle.Recalled(run, job.Status)
 	}
+	run = some.of(run)
 	run.Restored, run.Deferred = true, true // without its token only HTCondor can say how its jobs end
-	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.InsertRun(run), p.Record(tx)) })
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		return errors.Join(tx.InsertRun(run), p.Record(tx), tx.RecallProcs(run, some.kept(run, job.Status)), some.carry(tx, run))
+	})
 	if errors.Is(err, ledger.ErrExists) {
 		return nil, nil
 	}
@@ -163,7 +171,7 @@ func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return fmt.Errorf("record attempt %d: %w", attempt, err)
 	}
-	return c.recover(ctx, job, &later, attempt)
+	return c.recover(ctx, job, &later, attempt, part{})
 }
 
 // sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd is
@@ -177,7 +185,14 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return err
 	}
-	points, sandbox, err := c.prepare(ctx, job, p, run.Attempt, &run)
+	if run.Sent != "" && run.SpecHash != job.SpecHash() { // the results of another spec do not count
+		run.Sent, run.Jobs, run.KeptFailed = "", 0, 0
+	}
+	numbers, err := run.Numbers()
+	if err != nil {
+		return err
+	}
+	points, sandbox, err := c.prepare(ctx, job, p, run.Attempt, &run, numbers)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
@@ -191,7 +206,10 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))
 	tokens, hash := c.Site.Tokens(job)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
-	fresh.ItemsDigest = points.Digest
+	fresh.ItemsDigest, fresh.Sent, fresh.Jobs, fresh.KeptFailed = points.Digest, run.Sent, run.Jobs, run.KeptFailed
+	if fresh.Sent != "" {
+		fresh.Rerun = run.Rerun // the annotations may ask for other jobs by now
+	}
 	if err := c.stageAgain(ctx, job, &fresh, run.InputsDigest); err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
@@ -199,6 +217,11 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := errors.Join(tx.UpdateIntent(fresh), p.Record(tx)); err != nil {
 			return err
+		}
+		if fresh.Sent == "" {
+			if err := tx.DropCarried(fresh.UID, fresh.Attempt); err != nil {
+				return err
+			}
 		}
 		return insertParts(tx, job, fresh, packed)
 	})

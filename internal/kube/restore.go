@@ -27,6 +27,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	if t, bad := p.Target(job, c.Site.Policy); err == nil && bad == nil {
 		run = t.Of(run)
 	}
+	run = lifecycle.Recalled(run, status)
 	if e := status.Effective; e != nil {
 		run.Pool, run.Effective = e.Pool, pool.Write(e)
 	}
@@ -48,7 +49,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	}
 	if status.Phase == v1alpha1.PhaseSuspended {
 		run.State, run.Stop, run.Reason = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended
-		run.Confirmed, run.Ended, run.Procs = true, c.Now(), max(job.Jobs(), run.Procs)
+		run.Confirmed, run.Ended, run.Procs = true, c.Now(), max(job.Jobs()-max(run.Jobs-run.Procs, 0), run.Procs)
 		if run.Cluster == 0 {
 			return run, nil
 		}
@@ -89,6 +90,9 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 			if err := tx.InsertProcs(run, run.Procs); err != nil {
 				return err
 			}
+		}
+		if err := tx.RecallProcs(run, lifecycle.Kept(run, job.Status)); err != nil {
+			return err
 		}
 		for _, p := range procs {
 			if err := tx.UpdateProc(p); err != nil {

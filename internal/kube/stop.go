@@ -49,7 +49,7 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 		return fmt.Errorf("read what has ended: %w", err)
 	}
 	if len(spared) > 0 {
-		constraint += " && !member(ProcId, {" + strings.Join(spared, ",") + "})"
+		constraint += " && !member(" + schedd.NumberAttribute(run.Sent != "") + ", {" + strings.Join(spared, ",") + "})"
 	}
 	if err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.RemoveReason(run.Stop)); err != nil {
 		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)

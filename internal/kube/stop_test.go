@@ -35,7 +35,7 @@ func TestASuspendedHTCJobIsNotSentUntilItIsResumed(t *testing.T) {
 	require.Contains(t, w.events, "Normal Resumed: spec.suspend is false: the jobs are sent")
 }
 
-func TestSuspendTakesActiveJobsOutAndResumeSendsAllAnew(t *testing.T) {
+func TestSuspendTakesActiveJobsOutAndResumeSendsThemAgain(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("three", queueOf(3)))
 	w.schedd.Run(1, -1)
@@ -63,8 +63,9 @@ func TestSuspendTakesActiveJobsOutAndResumeSendsAllAnew(t *testing.T) {
 	job = w.suspend("three", false)
 	require.Equal(t, v1alpha1.PhaseIdle, job.Status.Phase)
 	require.EqualValues(t, 2, job.Status.Attempt)
-	require.Equal(t, []int32{3, 0, 0}, counts(job))
-	require.Equal(t, "2.0", job.Status.JobID[0])
+	require.Equal(t, []int32{2, 1, 0}, counts(job), "what had succeeded counts, and does not run again")
+	require.Equal(t, []string{"2.0", "2.1"}, job.Status.JobID)
+	require.Equal(t, &v1alpha1.Partial{Procs: "0,2", Succeeded: 1}, job.Status.Partial)
 }
 
 func TestWhatTheHistoryCouldNotKeepOfASuspendedHTCJobHasNotFailed(t *testing.T) {

@@ -14,13 +14,18 @@ import (
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/pool"
+	"htc.cern.ch/htcd/internal/procset"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/site"
 )
 
 // submit begins an attempt after the newest in the ledger: finalizer, intent, sandbox, condor_submit, rows, in that
 // order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is final.
-func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *ledger.Run, attempt int) error {
+func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, attempt int) error {
+	some, err := c.partOf(ctx, s)
+	if err != nil {
+		return err
+	}
 	p, err := c.pools.New(job)
 	if err == nil {
 		err = c.inLine(ctx, job, p)
@@ -28,17 +33,17 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	if err != nil {
 		return err
 	}
-	points, sandbox, err := c.prepare(ctx, job, p, attempt, nil)
+	points, sandbox, err := c.prepare(ctx, job, p, attempt, some.base, some.numbers)
 	if err == nil {
 		err = c.rules(p.Name).Refuse(sandbox.Procs)
 	}
-	run := p.Sends(c.newRun(job, attempt), p.Effective(sandbox.Requests))
+	run := some.of(p.Sends(c.newRun(job, attempt), p.Effective(sandbox.Requests)))
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
 	staging, end := c.staging(ctx, job)
 	defer end()
-	ready, err := c.resolveInputs(staging, job, sandbox.Procs)
+	ready, err := c.resolveInputs(staging, job, max(sandbox.Procs, run.Jobs))
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
@@ -52,23 +57,24 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, newest *l
 	if err := c.sender.MayBegin(ctx, id); err != nil {
 		return err
 	}
-	if later, err := c.sentLater(ctx, job, t, id, newest); err != nil {
+	if later, err := c.sentLater(ctx, job, t, id, s.Run); err != nil {
 		return err
 	} else if later {
-		return c.recover(ctx, job, nil, attempt)
+		return c.recover(ctx, job, nil, attempt, some)
 	}
 	run = t.Of(run)
 	tokens, hash := c.Site.Tokens(job)
 	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest = hash, sandbox.Deferred, sandbox.Procs, points.Digest
-	begun, err := c.begin(ctx, job, p, &run, ready, ledger.PackItems(points.Each))
+	begun, err := c.begin(ctx, job, p, &run, some, ready, ledger.PackItems(points.Each))
 	if err != nil || !begun {
 		return errors.Join(err, os.RemoveAll(run.TempDir))
 	}
 	return c.send(ctx, id, job, run, sandbox, tokens)
 }
 
-// prepare returns the items and the sandbox of an attempt; recorded is its run if its intent is in the ledger.
-func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.Pool, attempt int, recorded *ledger.Run) (site.Items, schedd.Sandbox, error) {
+// prepare returns the items and the sandbox of an attempt; recorded is its run if its intent is in the ledger, or the one from which it keeps what it
+// does not send: it sends the jobs with these numbers, if there are any.
+func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.Pool, attempt int, recorded *ledger.Run, numbers procset.Set) (site.Items, schedd.Sandbox, error) {
 	p, err := c.pointsOf(ctx, job, recorded)
 	if err != nil {
 		return p, schedd.Sandbox{}, err
@@ -77,13 +83,13 @@ func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.
 	if err != nil {
 		return p, schedd.Sandbox{}, err
 	}
-	sandbox, err := c.Site.Render(job, by, attempt, p.Each, credentials...)
+	sandbox, err := c.Site.RenderSome(job, by, attempt, p.Each, numbers.Numbers(), credentials...)
 	return p, sandbox, err
 }
 
 // begin stages the inputs, sets the finalizers and writes the intent, unless the HTCJob has to wait for its turn. It returns false if
 // the object is not as the cache said; the queue will get its present version.
-func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, run *ledger.Run, ready *inputs.Ready, packed ledger.Items) (bool, error) {
+func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, run *ledger.Run, some part, ready *inputs.Ready, packed ledger.Items) (bool, error) {
 	if err := c.admit(ctx, job, *run); err != nil {
 		return false, err
 	}
@@ -108,7 +114,7 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Poo
 		if err := p.Record(tx); err != nil {
 			return err
 		}
-		return insertParts(tx, job, *run, packed)
+		return errors.Join(insertParts(tx, job, *run, packed), some.carry(tx, *run))
 	})
 	if errors.Is(err, ledger.ErrExists) {
 		return false, nil
@@ -134,7 +140,7 @@ func (c *Controller) fresh(ctx context.Context, job *v1alpha1.HTCJob) (bool, err
 
 // asBefore reports whether an HTCJob has neither been deleted, nor edited, nor requested to run again.
 func asBefore(before, now *v1alpha1.HTCJob) bool {
-	return now != nil && now.UID == before.UID && now.DeletionTimestamp == nil && now.Generation == before.Generation && now.Rerun() == before.Rerun()
+	return now != nil && now.UID == before.UID && now.DeletionTimestamp == nil && now.Generation == before.Generation && now.Rerun() == before.Rerun() && now.RerunProcs() == before.RerunProcs()
 }
 
 // newRun returns the row of an attempt before anything is done for it.
@@ -156,6 +162,9 @@ func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int) ledger.Run {
 func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run, sandbox schedd.Sandbox, tokens []string) error {
 	if err := c.fetcher.Clear(run); err != nil {
 		return fmt.Errorf("drop the output of another run of this name: %w", err)
+	}
+	if err := c.keepOutput(ctx, run); err != nil {
+		return fmt.Errorf("keep the output of the jobs that do not run again: %w", err)
 	}
 	if err := c.sender.Stage(run, sandbox, inputs.Owns, tokens...); err != nil {
 		return err
@@ -187,7 +196,10 @@ func said(err error) string {
 // has one.
 func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, cluster schedd.Cluster) error {
 	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
-	run.Cluster, run.Procs = cluster.ID, cluster.Procs
+	run.Cluster = cluster.ID
+	if run.Sent == "" {
+		run.Procs = cluster.Procs
+	}
 	if run.Submitted.IsZero() {
 		run.Submitted = c.Now()
 	}
@@ -229,11 +241,11 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 	}
 	run.State, run.Reason, run.Message, run.Ended = ledger.Refused, reason, why.Error(), c.Now()
 	run.PoolSpec = "" // nothing is sent by it
-	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.RefuseRun(run) }); err != nil {
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.RefuseRun(run), carryRefused(tx, run)) }); err != nil {
 		return fmt.Errorf("record refusal: %w", err)
 	}
 	c.tries.Clear(run)
-	return os.RemoveAll(run.TempDir)
+	return errors.Join(os.RemoveAll(run.TempDir), c.keepOutput(ctx, run))
 }
 
 // sentLater reports whether the schedd has a later attempt than the newest in the ledger. Attempts that this process began

@@ -235,7 +235,7 @@ func (c *Controller) gatherResult(s *lifecycle.Situation) {
 		file = output.Stdout
 	}
 	a := output.Attempt{Namespace: s.Run.Namespace, Name: s.Run.Name, Number: s.Run.Attempt}
-	text, err := c.Output.Result(a, s.Run.Procs, file, lifecycle.MaxResult)
+	text, err := c.Output.Result(a, s.Run.All(), file, lifecycle.MaxResult)
 	if err == nil {
 		s.Result = &text
 	} else if !errors.Is(err, fs.ErrNotExist) {

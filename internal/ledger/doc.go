@@ -31,6 +31,9 @@
 //	UpdateRun     ended, later confirmed       when the last proc has ended
 //	DeleteRuns    all rows of the HTCJob       when the HTCJob is deleted
 //
+// An attempt that sends only some procs has its own rows of the others from the beginning: CarryProcs copies them, in one Write with InsertRun, from the
+// attempt before. runs.sent says which number each proc of its cluster has, before anything is sent.
+//
 // A refused description ends at state Refused without procs.
 //
 // # What is durable when

@@ -16,7 +16,8 @@ type Proc struct {
 	Namespace string
 	Name      string
 	Cluster   int
-	Proc      int // 0 to n-1
+	Proc      int    // 0 to n-1
+	ID        string // HTCondor's name of it, where that is not Cluster.Proc
 	Status    Status
 	JobStatus int  // HTCondor's JobStatus when last seen, 0 unknown
 	ExitCode  *int // nil unless the job ended by itself
@@ -32,7 +33,20 @@ type Proc struct {
 }
 
 // JobID is HTCondor's name of the proc, such as "884426.0".
-func (p Proc) JobID() string { return strconv.Itoa(p.Cluster) + "." + strconv.Itoa(p.Proc) }
+func (p Proc) JobID() string {
+	if p.ID != "" {
+		return p.ID
+	}
+	return strconv.Itoa(p.Cluster) + "." + strconv.Itoa(p.Proc)
+}
+
+// Place returns where HTCondor has it.
+func (p Proc) Place() (cluster, proc int) {
+	if cluster, proc, ok := splitJobID(p.ID); ok {
+		return cluster, proc
+	}
+	return p.Cluster, p.Proc
+}
 
 // Status is the public column status; its numbers are the first operator's.
 type Status int
@@ -73,7 +87,7 @@ type Counts struct {
 }
 
 const (
-	selectProc = `SELECT r.uid, r.attempt, r.namespace, r.name, r.cluster, p.proc, p.status, p.jobStatus, p.exitCode,
+	selectProc = `SELECT r.uid, r.attempt, r.namespace, r.name, r.cluster, p.proc, iif(r.sent = '', '', p.jobId), p.status, p.jobStatus, p.exitCode,
 	p.exitSignal, p.reason, p.message, p.source, p.absent, p.changed, p.checked, p.fetched, p.stderr FROM runs r JOIN htcjobs p ON p.run = r.id `
 
 	// runID finds the row id of a run by its uid and attempt.
@@ -101,6 +115,9 @@ func (tx *Tx) insertProcs(r Run, n int) error {
 	}
 	if err != nil {
 		return err
+	}
+	if r.Sent != "" {
+		return tx.insertSent(r, id)
 	}
 	inserted, err := tx.exec(`WITH RECURSIVE number(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n + 1 < ?)
 		INSERT INTO htcjobs (htcjobName, jobId, status, tempDir, run, proc, changed)
@@ -143,8 +160,19 @@ func (tx *Tx) Proc(uid string, attempt, proc int) (Proc, error) {
 func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc, error) {
 	p, err := Proc{}, ErrNotFound
 	if cluster, proc, ok := splitJobID(jobID); ok {
-		p, err = scanProc(tx.queryRow(selectProc+`WHERE r.`+ofHTCJobs+` AND r.namespace = ? AND r.name = ? AND r.cluster = ? AND p.proc = ?
-			ORDER BY r.tokenHash IS ? DESC, r.id DESC LIMIT 1`, namespace, name, cluster, proc, tokenHash))
+		var uid, sent string
+		var attempt int
+		err = tx.queryRow(`SELECT uid, attempt, sent FROM runs WHERE `+ofHTCJobs+` AND namespace = ? AND name = ? AND cluster = ?
+			ORDER BY tokenHash IS ? DESC, id DESC LIMIT 1`, namespace, name, cluster, tokenHash).Scan(&uid, &attempt, &sent)
+		if err == nil {
+			proc, err = numberOf(sent, proc)
+		}
+		if err == nil {
+			p, err = tx.Proc(uid, attempt, proc)
+		}
+		if errors.Is(err, sql.ErrNoRows) {
+			err = ErrNotFound
+		}
 	}
 	if err != nil {
 		return Proc{}, fmt.Errorf("job %q of %s/%s: %w", jobID, namespace, name, err)
@@ -201,7 +229,7 @@ func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
 func scanProc(row scanner) (Proc, error) {
 	var p Proc
 	var changed, checked int64
-	err := row.Scan(&p.UID, &p.Attempt, &p.Namespace, &p.Name, &p.Cluster, &p.Proc, &p.Status, &p.JobStatus,
+	err := row.Scan(&p.UID, &p.Attempt, &p.Namespace, &p.Name, &p.Cluster, &p.Proc, &p.ID, &p.Status, &p.JobStatus,
 		&p.ExitCode, &p.Signal, &p.Reason, &p.Message, &p.Source, &p.Absent, &changed, &checked, &p.Fetched, &p.Stderr)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Proc{}, ErrNotFound

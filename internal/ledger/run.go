@@ -21,7 +21,7 @@ type Run struct {
 	Message      string // for people
 	Schedd       string // name of the schedd that has the cluster
 	Cluster      int    // 0 until condor_submit named it
-	Procs        int    // how many procs were requested
+	Procs        int    // how many procs were requested of HTCondor
 	TokenHash    []byte // SHA-256 of the token its callbacks must carry
 	TempDir      string // staging directory
 	Deferred     bool   // only HTCondor decides how its jobs ended: it may run them again, or count another code as success
@@ -46,7 +46,13 @@ type Run struct {
 	Account      string    // the Owner of its jobs; empty: HTCondor has not said yet
 	Started      time.Time // when the first of its jobs first started, by HTCondor's clock; zero: none has, as far as is known
 	Finished     time.Time // when the last of those that started ended, by HTCondor's clock; zero: not known
+	Sent         string    // numbers of the procs that it sends, a procset, in the order of the cluster; empty: all, from 0
+	Jobs         int       // how many procs there are with those that were carried over; 0: as many as Procs
+	KeptFailed   int       // how many of those that were carried over have failed
 }
+
+// All returns how many procs a run has, those that were carried over included.
+func (r Run) All() int { return max(r.Procs, r.Jobs) }
 
 // RunState is how far a run has got. It is stored as text.
 type RunState string
@@ -80,17 +86,17 @@ type RunFilter struct {
 
 const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
 	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir, restored,
-	inputsDigest, secretInputs, itemsDigest, pool, poolSpec, effective, account, started, finished, kind`
+	inputsDigest, secretInputs, itemsDigest, pool, poolSpec, effective, account, started, finished, sent, jobs, keptFailed, kind`
 
 // InsertRun adds a run; ErrExists if its UID already has that attempt.
 func (tx *Tx) InsertRun(r Run) error {
 	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
 		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
 		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
 		millis(r.Checked), r.Deferred, r.Confirmed, r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored,
 		r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective,
-		r.Account, millis(r.Started), millis(r.Finished), string(r.Kind))
+		r.Account, millis(r.Started), millis(r.Finished), r.Sent, r.Jobs, r.KeptFailed, string(r.Kind))
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
@@ -106,12 +112,12 @@ func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
 		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?,
 		deferred = ?, confirmed = ?, specHash = ?, rerun = ?, stop = ?, collector = ?, secret = ?, outputDir = ?, restored = ?,
-		inputsDigest = ?, secretInputs = ?, itemsDigest = ?, pool = ?, poolSpec = ?, effective = ?, account = ?, started = ?, finished = ?
+		inputsDigest = ?, secretInputs = ?, itemsDigest = ?, pool = ?, poolSpec = ?, effective = ?, account = ?, started = ?, finished = ?, sent = ?, jobs = ?, keptFailed = ?
 		WHERE uid = ? AND attempt = ?`,
 		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
 		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed,
 		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective,
-		r.Account, millis(r.Started), millis(r.Finished), r.UID, r.Attempt)
+		r.Account, millis(r.Started), millis(r.Finished), r.Sent, r.Jobs, r.KeptFailed, r.UID, r.Attempt)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -200,7 +206,7 @@ func scanRun(row scanner) (Run, error) {
 		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked,
 		&r.Deferred, &r.Confirmed, &r.SpecHash, &r.Rerun, &r.Stop, &r.Collector, &r.Secret, &r.OutputDir, &r.Restored,
 		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest, &r.Pool, &r.PoolSpec, &r.Effective,
-		&r.Account, &started, &finished, &r.Kind)
+		&r.Account, &started, &finished, &r.Sent, &r.Jobs, &r.KeptFailed, &r.Kind)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, ErrNotFound
 	}

@@ -31,7 +31,7 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 	case v1alpha1.PhaseSuspended:
 		message = "spec.suspend is true: nothing is sent to HTCondor until it is false"
 		if s.Stopped > 0 {
-			message = fmt.Sprintf("spec.suspend is true: %s removed from HTCondor; when it is false, all are sent again as the next attempt",
+			message = fmt.Sprintf("spec.suspend is true: %s removed from HTCondor; when it is false, what had not ended is sent again as the next attempt",
 				wasOrWere(s.Stopped, "job"))
 		}
 		return "Suspended", message
@@ -108,6 +108,7 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 	events = append(events, logsNews(before, after)...)
 	events = append(events, FreshNews(before.Conditions, after.Conditions)...)
 	events = append(events, MatchableNews(before.Conditions, after.Conditions)...)
+	events = append(events, rerunNews(before, after)...)
 	again := after.Attempt > before.Attempt && before.Attempt > 0
 	turned := before.Phase != after.Phase || again
 	if before.Phase == v1alpha1.PhaseSuspended && after.Phase != v1alpha1.PhaseSuspended && !s.Job.Spec.Suspend {
@@ -164,10 +165,19 @@ func waits(n int) string {
 // whyAgain returns why there is another attempt.
 func whyAgain(before, after v1alpha1.HTCJobStatus) string {
 	switch {
+	case after.Rerun != before.Rerun && after.Partial != nil:
+		return fmt.Sprintf("the annotation %s is %q: %s", v1alpha1.RerunAnnotation, after.Rerun, some(after.Partial))
 	case after.Rerun != before.Rerun:
 		return fmt.Sprintf("the annotation %s is %q", v1alpha1.RerunAnnotation, after.Rerun)
+	case after.Partial != nil:
+		return some(after.Partial)
 	case before.Phase == v1alpha1.PhaseSuspended, after.SpecHash == before.SpecHash && before.SpecHash != "":
 		return "all jobs are sent again"
 	}
 	return "the spec has changed"
+}
+
+// some says which jobs an attempt sends that does not send all.
+func some(p *v1alpha1.Partial) string {
+	return fmt.Sprintf("only the jobs %s run again, %d others have ended", Shorten(p.Procs, maxLine), p.Succeeded+p.Failed)
 }

@@ -44,7 +44,7 @@ const MaxResult = 4096
 // HasResult reports whether everything is here that the jobs have left, so that spec.result can be read.
 func (s Situation) HasResult() bool {
 	return s.stage() == ended && s.Run.State == ledger.Submitted && s.Counts.Failed == 0 && !s.Unfetched &&
-		s.Output.Completed == s.Run.Procs && s.Output.GivenUp+s.Output.Incomplete == 0
+		s.Output.Completed == s.Run.All() && s.Output.GivenUp+s.Output.Incomplete == 0
 }
 
 // KeptResult returns the result that the status has already, nil if it has none or another file is asked for.

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -95,6 +96,9 @@ func Plan(s Situation) Decision {
 
 // restorable reports whether a status says enough about its run to restore it: the run was sent, or ended without being sent.
 func restorable(status v1alpha1.HTCJobStatus) bool {
+	if status.Partial != nil && strings.HasSuffix(status.Partial.Procs, cutOff) && !status.Phase.Terminal() {
+		return false // the ads say which jobs it has sent
+	}
 	return status.ClusterID > 0 || status.Phase.Terminal() || status.Phase == v1alpha1.PhaseSuspended
 }
 

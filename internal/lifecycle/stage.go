@@ -48,7 +48,7 @@ func (s Situation) due() bool {
 	case withdrawn:
 		return true
 	case refused, ended: // a refused spec would be refused again until it changes
-		return changed(s.Job, s.Run)
+		return s.changed()
 	}
 	return false
 }
@@ -64,11 +64,10 @@ func (s Situation) withheld() bool {
 	return s.Job.Spec.Suspend && s.due() && !(s.Run == nil && slices.Contains(s.Job.Finalizers, v1alpha1.Finalizer))
 }
 
-// changed reports whether a run was made from another spec than the present one, or is to be repeated. Edits of suspend and
+// changed reports whether the newest run was made from another spec than the present one, or is to be repeated. Edits of suspend and
 // similar fields change the generation, but nothing that was sent.
-func changed(job *v1alpha1.HTCJob, run *ledger.Run) bool {
-	again := job.Rerun()
-	return again != "" && again != run.Rerun || edited(job, run)
+func (s Situation) changed() bool {
+	return s.asksAgain() && s.refusesAgain() == "" || edited(s.Job, s.Run)
 }
 
 // edited reports whether a run was made from another spec. The generation alone cannot tell: after a restore of etcd it

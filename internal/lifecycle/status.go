@@ -79,6 +79,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		heldCondition(set, &status, s)
 		MatchableCondition(set, &status.Conditions, status.Idle > 0, v.Match)
 		suspendedCondition(set, &status, s)
+		rerunCondition(set, &status, s)
 		outputCondition(set, s, v)
 		pushedCondition(set, &status, s, v)
 		logsCondition(set, &status, s, v.Logs)
@@ -163,19 +164,20 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 	status.InputsDigest, status.ItemsDigest = run.InputsDigest, run.ItemsDigest
 	status.LastChecked, status.Effective = timeOrNil(run.Checked), s.effective()
 	// A client that waits for a condition of the changed spec must not see the end of the previous attempt instead.
-	if changed(s.Job, run) && !back {
+	if s.changed() && !back {
 		status.ObservedGeneration = max(run.Generation, s.Job.Status.ObservedGeneration)
 		if edited(s.Job, run) { // after a restore of etcd both may be as high or higher
 			status.ObservedGeneration = min(status.ObservedGeneration, s.Job.Generation-1)
 		}
 	}
+	status.Partial = partial(run)
 	suspended := run.State == ledger.Removed && run.Stop == crosscheck.StopSuspended && run.Cluster > 0
 	switch {
 	case run.State == ledger.Intent:
-		status.Active = int32(run.Procs)
+		status.Active, status.Succeeded, status.Failed = int32(run.Procs), int32(s.Counts.Succeeded), int32(s.Counts.Failed)
 	case back && !suspended: // this attempt has ended; the next one is held back
 	case run.State == ledger.Refused:
-		status.Failed = int32(run.Procs)
+		status.Succeeded, status.Failed = int32(s.Counts.Succeeded), int32(run.Procs+s.Counts.Failed)
 		status.CompletionTime = timeOrNil(run.Ended)
 	case run.State == ledger.Submitted || suspended && back:
 		n := s.Counts
@@ -203,7 +205,7 @@ func describeFailures(s Situation) []v1alpha1.Failure {
 	var failures []v1alpha1.Failure
 	for _, p := range s.Failures {
 		failures = append(failures, v1alpha1.Failure{
-			JobID: p.JobID(), Item: itemOf(s, p), ExitCode: int32OrNil(p.ExitCode), Signal: int32OrNil(p.Signal),
+			JobID: p.JobID(), Proc: new(int32(p.Proc)), Item: itemOf(s, p), ExitCode: int32OrNil(p.ExitCode), Signal: int32OrNil(p.Signal),
 			Reason: p.Reason, Message: Shorten(p.Message, MaxNote), Stderr: p.Stderr,
 		})
 	}
@@ -253,13 +255,13 @@ func allRemoved(s Situation) bool {
 func submittedCondition(set setCondition, s Situation, v View) {
 	switch run := s.Run; {
 	// The previous run has ended, and the changed spec waits.
-	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason)), v.blockedBy(v1alpha1.ConditionInputsReady):
+	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason) || v.Blocker.Reason == ReasonOutputAwaited), v.blockedBy(v1alpha1.ConditionInputsReady):
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case s.withheld():
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Suspended", "spec.suspend is true")
 	case run != nil && run.State == ledger.Submitted:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionTrue, "Submitted",
-			fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, Plural(run.Procs, "job"), run.Schedd))
+			fmt.Sprintf("cluster %d with %s is at schedd %s%s", run.Cluster, Plural(run.Procs, "job"), run.Schedd, keeps(run)))
 	case run != nil && run.State == ledger.Refused:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, run.Reason, run.Message)
 	case v.Blocker != nil:
@@ -340,7 +342,7 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation)
 	case s.Held != nil && s.Held.Reason == crosscheck.ReasonPoolSuspended:
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, s.Held.Reason, heldByPool(s))
 	case s.Held != nil:
-		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", fmt.Sprintf("%s held; %s: %s. Mend the cause and condor_release it; or set spec.suspend to true and, when Suspended, to false, which sends all jobs again; or delete the HTCJob",
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", fmt.Sprintf("%s held; %s: %s. Mend the cause and condor_release it; or set spec.suspend to true and, when Suspended, to false, which sends those again that have not ended; or delete the HTCJob",
 			Plural(s.Counts.Held, "job"), nameOf(s, *s.Held), s.Held.Message))
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")

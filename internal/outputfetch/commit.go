@@ -59,7 +59,7 @@ func (f *Fetcher) commit(ctx context.Context, b batch, a arrival) error {
 	as, lack := ledger.IsFetched, ""
 	if len(a.lacks) > 0 {
 		proc := a.procs[0]
-		as, lack = ledger.Incomplete, lackMessage(fmt.Sprintf("%d.%d", b.run.Cluster, proc), a.lacks)
+		as, lack = ledger.Incomplete, lackMessage(b.procs[slices.IndexFunc(b.procs, func(p ledger.Proc) bool { return p.Proc == proc })].JobID(), a.lacks)
 		ends[proc] = strings.TrimPrefix(ends[proc]+"\n("+lack+")", "\n")
 	}
 	wanted := false

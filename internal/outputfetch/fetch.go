@@ -23,7 +23,7 @@ func (b batch) attempt() output.Attempt {
 
 // of returns some of its jobs as HTCondor names them.
 func (b batch) of(numbers []int) schedd.Procs {
-	return schedd.Procs{Tag: schedd.Tag{UID: b.run.UID, Attempt: b.run.Attempt}, Cluster: b.run.Cluster, Numbers: numbers}
+	return schedd.Procs{Tag: schedd.Tag{UID: b.run.UID, Attempt: b.run.Attempt}, Cluster: b.run.Cluster, Numbers: numbers, Own: b.run.Sent != ""}
 }
 
 // fetch fetches one batch for an HTCJob, from its newest run first, and reports whether there may be more. If there is
@@ -68,4 +68,20 @@ func (f *Fetcher) fetch(ctx context.Context, key string) (more bool, err error) 
 		return true, f.giveUpGone(ctx, b, missing)
 	}
 	return true, nil
+}
+
+// named gives the job that a transfer failed for its number in the HTCJob.
+func (b batch) named(err error) error {
+	bad, is := errors.AsType[*schedd.TransferError](err)
+	if !is || b.run.Sent == "" {
+		return err
+	}
+	numbers, unread := b.run.Numbers()
+	number, known := numbers.At(bad.Proc)
+	if unread != nil || !known {
+		return bad.Err
+	}
+	renamed := *bad
+	renamed.Proc = number
+	return &renamed
 }

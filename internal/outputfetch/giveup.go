@@ -21,7 +21,7 @@ func (f *Fetcher) giveUpGone(ctx context.Context, b batch, missing []int) error 
 	queued := map[int]schedd.Job{}
 	err = f.Schedd.Queue(ctx, id, b.of(nil).Tag.Constraint(), func(j schedd.Job) error {
 		if j.Cluster == b.run.Cluster {
-			queued[j.Proc] = j
+			queued[j.Number()] = j
 		}
 		return nil
 	})

@@ -101,8 +101,8 @@ func (f *Fetcher) outputSizes(ctx context.Context, b batch, wanted []int) (map[i
 		sizes[proc] = leastOutput // nothing will arrive from a job that is not there
 	}
 	err = f.Schedd.Queue(ctx, id, b.of(wanted).Constraint(), func(j schedd.Job) error {
-		if j.Cluster == b.run.Cluster && slices.Contains(wanted, j.Proc) {
-			sizes[j.Proc] = leastOutput.Plus(output.Room{Bytes: j.BytesSent})
+		if j.Cluster == b.run.Cluster && slices.Contains(wanted, j.Number()) {
+			sizes[j.Number()] = leastOutput.Plus(output.Room{Bytes: j.BytesSent})
 		}
 		return nil
 	})

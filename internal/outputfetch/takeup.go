@@ -90,13 +90,13 @@ func (f *Fetcher) takeUpRun(ctx context.Context, run ledger.Run, waiting []sched
 	err := f.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		done, ended = nil, nil
 		for _, j := range waiting {
-			p, err := tx.Proc(run.UID, run.Attempt, j.Proc)
+			p, err := tx.Proc(run.UID, run.Attempt, j.Number())
 			if err != nil {
 				return err
 			}
 			switch {
 			case p.Fetched != ledger.NotFetched:
-				done = append(done, j.Proc)
+				done = append(done, j.Number())
 			case p.JobStatus != int(schedd.Completed) && run.State == ledger.Removed:
 				ended = append(ended, j)
 			}

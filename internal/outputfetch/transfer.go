@@ -21,7 +21,7 @@ func (f *Fetcher) transfer(ctx context.Context, b batch, wanted []int, dir strin
 	missing = wanted
 	for _, as := range senders {
 		if err := f.Schedd.Transfer(ctx, as, b.of(missing), dir); err != nil {
-			return nil, nil, err
+			return nil, nil, b.named(err)
 		}
 		ask := missing
 		missing = nil

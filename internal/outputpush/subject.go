@@ -41,8 +41,12 @@ func (HTCJobs) Next(tx *ledger.Tx, key string, from int) (Item, error) {
 		return Item{}, err
 	}
 	w, err := tx.NextPush(run.UID, run.Attempt, from)
+	if err != nil {
+		return Item{}, err
+	}
+	p, err := tx.Proc(run.UID, run.Attempt, w.Proc)
 	return Item{
-		Written: w, Run: run, Reference: of(w.Artifact, w.Proc), What: fmt.Sprintf("%s of job %d.%d", w.Path, run.Cluster, w.Proc),
+		Written: w, Run: run, Reference: of(w.Artifact, w.Proc), What: fmt.Sprintf("%s of job %s", w.Path, p.JobID()),
 		At: output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: run.Attempt}, Dir: strconv.Itoa(w.Proc),
 	}, err
 }

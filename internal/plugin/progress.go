@@ -24,7 +24,7 @@ import (
 func over(job, submitted *v1alpha1.HTCJob) bool {
 	again := submitted.Rerun()
 	return job.Status.ObservedGeneration >= submitted.Generation && job.Status.Phase.Terminal() &&
-		(again == "" || again != job.Rerun() || again == job.Status.Rerun)
+		(again == "" || again != job.Rerun() || again == job.Status.Rerun || job.RerunRefused())
 }
 
 // follow calls fn with the HTCJob whenever it has changed, until it is over. It reconnects when the connection breaks.

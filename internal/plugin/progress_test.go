@@ -50,6 +50,10 @@ func TestItEndsAsTheJobsDid(t *testing.T) {
 	again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "now"}
 	require.False(t, over(again, submitted(1, "now")), "that was the attempt before")
 	require.True(t, over(again, submitted(1, "before")), "somebody has asked for yet another one")
+	again.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRerunRefused, Status: metav1.ConditionTrue, Message: again.RerunRefusal("no")}}
+	require.True(t, over(again, submitted(1, "now")), "there will be none")
+	again.Annotations[v1alpha1.RerunProcsAnnotation] = "3"
+	require.False(t, over(again, submitted(1, "now")), "that was refused before it was corrected")
 	again.Status.Rerun = "now"
 	require.True(t, over(again, submitted(1, "now")))
 }

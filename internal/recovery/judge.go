@@ -27,6 +27,7 @@ type Finding struct {
 	SpecHash string // of the spec it was sent with; "" if no ad says so
 	Pool     string // name of the HTCPool it was sent by; "" if no ad says so
 	Nodes    string // hash of which nodes it has, of a DAG; "" if no ad says so
+	Numbers  []int  // of its jobs, if they are not their procs'; none if no ad says so
 }
 
 // Since returns when the cluster was submitted, but not later than now, since the schedd's clock may be ahead of ours. Start
@@ -54,6 +55,9 @@ func Judge(queued, left []schedd.Job, now time.Time) Finding {
 			f.QDate = j.QDate
 		}
 		f.SpecHash, f.Pool, f.Nodes = cmp.Or(f.SpecHash, j.Tag.SpecHash), cmp.Or(f.Pool, j.Tag.Pool), cmp.Or(f.Nodes, j.Tag.Nodes)
+		if j.Own != nil {
+			f.Numbers = append(f.Numbers, *j.Own)
+		}
 		if j.Spooled() || !j.Spooling() {
 			f.Verdict = Whole
 		}

@@ -11,6 +11,7 @@ type Description struct {
 	Tag        Tag
 	BatchName  string
 	Queue      int      // number of procs, at least 1
+	Numbers    []int    // of the procs, one for each; none: from 0
 	Options    string   // the HTCJob's htcopts: further submit commands
 	Allow      []string // submit commands and +Attributes a site allows beyond allow.go
 	JobOptions JobOptions
@@ -114,6 +115,9 @@ func (d Description) check() error {
 		return refused("command %q: expected a program, not an option", d.Command)
 	}
 	if err := checkEnvironment(d.Environment); err != nil {
+		return err
+	}
+	if err := d.checkNumbers(); err != nil {
 		return err
 	}
 	if err := d.checkItems(); err != nil {

@@ -22,11 +22,11 @@ func (d Description) checkItems() error {
 	}
 	common := len(environmentFile(d.Environment))
 	for proc, item := range d.Items {
-		if err := checkLines(fmt.Sprint("job ", proc), item, common); err != nil {
+		if err := checkLines(fmt.Sprint("job ", d.number(proc)), item, common); err != nil {
 			return err
 		}
 		if item == "" {
-			return refused("the variables of job %d: expected lines NAME=value", proc)
+			return refused("the variables of job %d: expected lines NAME=value", d.number(proc))
 		}
 	}
 	return nil
@@ -53,7 +53,7 @@ func checkLines(job, lines string, common int) error {
 func (d Description) itemFiles() []File {
 	files := make([]File, len(d.Items))
 	for proc, item := range d.Items {
-		files[proc] = File{Name: fmt.Sprint(fileOwn, proc), Mode: 0o600, Content: item, OfProc: true}
+		files[proc] = File{Name: fmt.Sprint(fileOwn, d.number(proc)), Mode: 0o600, Content: item, OfProc: true}
 	}
 	return files
 }

@@ -33,6 +33,9 @@ const (
 	attrSpecHash  = "HTCJobSpecHash"
 	attrPool      = "HTCPool"
 	attrNodes     = "HTCWorkflowNodes"
+
+	// attrNumber is the number of a job in its HTCJob where that is not its ProcId: in an attempt that sends only some of the jobs.
+	attrNumber = "HTCJobProc"
 )
 
 // The attributes for job options: return codes that are success, separated by commas, and seconds.
@@ -132,6 +135,7 @@ const (
 // Job is the content of one ad from the queue or the history. Times are Unix seconds, 0 if absent.
 type Job struct {
 	Cluster, Proc      int
+	Own                *int // its number in its HTCJob; nil: Proc
 	Tag                Tag
 	Node               NodeTag // of QueueNodes and HistoryNodes
 	Owner              string
@@ -168,6 +172,14 @@ type Job struct {
 
 // ID returns the job's number as HTCondor prints it, "cluster.proc".
 func (j Job) ID() string { return strconv.Itoa(j.Cluster) + "." + strconv.Itoa(j.Proc) }
+
+// Number returns the job's number in its HTCJob.
+func (j Job) Number() int {
+	if j.Own != nil {
+		return *j.Own
+	}
+	return j.Proc
+}
 
 // Done reports whether the job ran to its end. The history shows a completed job removed with condor_rm as removed, with
 // LastJobStatus 4.

@@ -62,6 +62,7 @@ var fields = map[string]func(*Job, classad.Value){
 	attrAttempt:            func(j *Job, v classad.Value) { j.Tag.Attempt = integer(v) },
 	attrSpecHash:           func(j *Job, v classad.Value) { j.Tag.SpecHash = hash(v) },
 	attrNodes:              func(j *Job, v classad.Value) { j.Tag.Nodes = hash(v) },
+	attrNumber:             func(j *Job, v classad.Value) { j.Own = optionalInt(v) },
 	attrPool:               func(j *Job, v classad.Value) { j.Tag.Pool = poolName(v) },
 	"Owner":                func(j *Job, v classad.Value) { j.Owner, _ = v.Str() },
 	"JobStatus":            func(j *Job, v classad.Value) { j.Status = JobStatus(integer(v)) },

@@ -64,6 +64,7 @@ func (d Description) Render() (Sandbox, error) {
 	if err := checkWritten(submit); err != nil {
 		return Sandbox{}, err
 	}
+	submit = d.renumbered(submit)
 	return Sandbox{
 		Files: append(append(inputs, d.itemFiles()...),
 			File{Name: fileScript, Mode: 0o644, Content: d.Source},

@@ -46,6 +46,7 @@ type Procs struct {
 	Tag     Tag
 	Cluster int
 	Numbers []int
+	Own     bool // Numbers are those of Job.Own
 	DAG     bool // of a DAG: a removed one counts as completed
 	// Nodes are those of a DAG whose directories a Transfer brings, alone; the DAG need not have ended then. None: those of all.
 	Nodes []int
@@ -59,7 +60,7 @@ func (p Procs) Constraint() string {
 		for last+1 < len(p.Numbers) && p.Numbers[last+1] == p.Numbers[last]+1 {
 			last++
 		}
-		numbers = append(numbers, fmt.Sprintf("ProcId >= %d && ProcId <= %d", p.Numbers[i], p.Numbers[last]))
+		numbers = append(numbers, fmt.Sprintf("%[1]s >= %[2]d && %[1]s <= %[3]d", NumberAttribute(p.Own), p.Numbers[i], p.Numbers[last]))
 		i = last + 1
 	}
 	ended := fmt.Sprintf("JobStatus == %d", Completed)
@@ -102,7 +103,7 @@ var ownPlaces = []string{
 
 // TransferError says which job's output could not be fetched. The others may be fetched without it.
 type TransferError struct {
-	Proc int
+	Proc int // of the cluster
 	Err  *Error
 	// Lacks names files that HTCondor has listed but does not have. If there are any, everything else of this job has arrived
 	// in spite of the error.
@@ -135,7 +136,7 @@ func (e *TransferError) Unwrap() error { return e.Err }
 // HTCondor's tool writes into the directory that the job's ad names, initially the one it was sent from. So the ads are
 // edited, all at once: no directory needs to exist before.
 func (c *Client) Transfer(ctx context.Context, id Identity, procs Procs, dir string) error {
-	into := "strcat(" + classad.Quote(dir+"/") + ", ProcId)"
+	into := "strcat(" + classad.Quote(dir+"/") + ", " + NumberAttribute(procs.Own) + ")"
 	mark := classad.Quote(dir)
 	edits := append([]string{"SUBMIT_Iwd", into, attrFetch, mark}, ownPlaces...)
 	if procs.DAG {

@@ -35,7 +35,7 @@ func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid st
 		open = open || run.State == ledger.Intent
 	}
 	if open && s.Now().Sub(s.Absences.First(uid, s.Now())) < recovery.AbsentTwice {
-		return &Waiting{recovery.AbsentTwice, "an unfinished submission is looked for once more"}
+		return &Waiting{After: recovery.AbsentTwice, Message: "an unfinished submission is looked for once more"}
 	}
 	s.Absences.Clear(uid)
 	return nil
@@ -63,7 +63,7 @@ func (s *Sender) Remove(ctx context.Context, t backend.Target, constraint, reaso
 }
 
 func stillThere(n int) error {
-	return &Waiting{time.Second, fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(n, "job"))}
+	return &Waiting{After: time.Second, Message: fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(n, "job"))}
 }
 
 // RemoveStuck removes the jobs of a run whose files will never arrive. It names the cluster as well as the tag, since the next

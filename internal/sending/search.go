@@ -69,13 +69,13 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag schedd.Tag, f 
 	}
 	switch found.Verdict {
 	case recovery.Spooling:
-		return found, &Waiting{2 * time.Second, fmt.Sprintf("cluster %d is being spooled", found.Cluster.ID)}
+		return found, &Waiting{After: 2 * time.Second, Message: fmt.Sprintf("cluster %d is being spooled", found.Cluster.ID)}
 	case recovery.HalfSpooled:
 		s.Log.Info().Str("job", tag.Namespace+"/"+tag.Name).Int("cluster", found.Cluster.ID).Msg("removing a half-spooled cluster")
 		if err := s.RemoveStuck(ctx, t, found.Cluster.ID, tag); err != nil {
 			return found, fmt.Errorf("remove half-spooled cluster %d: %w", found.Cluster.ID, err)
 		}
-		return found, &Waiting{time.Second, fmt.Sprintf("the half-spooled cluster %d is being removed", found.Cluster.ID)}
+		return found, &Waiting{After: time.Second, Message: fmt.Sprintf("the half-spooled cluster %d is being removed", found.Cluster.ID)}
 	case recovery.Absent:
 		// Jobs of other accounts with this tag are either forged, so they must not be adopted, or were sent with earlier
 		// credentials, so nothing must be sent in addition to them.
@@ -89,7 +89,7 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag schedd.Tag, f 
 // Missing returns nil if an attempt of which HTCondor had no trace when it was asked may be sent: the second time.
 func (s *Sender) Missing(run ledger.Run, asked time.Time) error {
 	if first := s.Absences.First(run.UID, asked); asked.Sub(first) < recovery.AbsentTwice {
-		return &Waiting{recovery.AbsentTwice, "the schedd does not know this attempt; it is asked once more before anything is sent"}
+		return &Waiting{After: recovery.AbsentTwice, Message: "the schedd does not know this attempt; it is asked once more before anything is sent"}
 	}
 	return nil
 }

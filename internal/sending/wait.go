@@ -6,6 +6,7 @@ import "time"
 type Waiting struct {
 	After   time.Duration
 	Message string
+	Reason  string // CamelCase; empty: the schedd is asked
 }
 
 func (w *Waiting) Error() string { return w.Message }

@@ -16,9 +16,22 @@ import (
 // Render returns the sandbox of one attempt of an HTCJob, with the items of its procs if there are such. Its errors are of kind
 // schedd.Refused.
 func (s Site) Render(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string, credentials ...schedd.Credential) (schedd.Sandbox, error) {
+	return s.RenderSome(job, p, attempt, points, nil, credentials...)
+}
+
+// RenderSome is Render for those of the jobs that have these numbers; none: for all.
+func (s Site) RenderSome(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string, numbers []int, credentials ...schedd.Credential) (schedd.Sandbox, error) {
 	d, err := s.Describe(job, p, attempt, points)
 	if err != nil {
 		return schedd.Sandbox{}, err
+	}
+	if len(numbers) > 0 {
+		d.Numbers, d.Queue, d.Items = numbers, len(numbers), nil
+		for _, n := range numbers {
+			if n < len(points) {
+				d.Items = append(d.Items, points[n])
+			}
+		}
 	}
 	if err := s.fitCredentials(credentials, d.Queue); err != nil {
 		return schedd.Sandbox{}, err

@@ -238,7 +238,7 @@ func (p plannedDAG) keepOutput(run ledger.Run) error {
 		if !p.kept.has(i) {
 			continue
 		}
-		if err := linkTree(root, filepath.Join(from, p.graph.Name(n)), filepath.Join(to, p.graph.Name(n))); err != nil {
+		if err := output.LinkTree(root, filepath.Join(from, p.graph.Name(n)), filepath.Join(to, p.graph.Name(n))); err != nil {
 			return fmt.Errorf("keep the output of %s: %w", p.graph.Name(n), err)
 		}
 	}
@@ -246,31 +246,4 @@ func (p plannedDAG) keepOutput(run ledger.Run) error {
 		return nil // nothing is kept
 	}
 	return output.Sync(run.OutputDir)
-}
-
-func linkTree(root *os.Root, from, to string) error {
-	err := fs.WalkDir(root.FS(), from, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		below, err := filepath.Rel(from, name)
-		if err != nil {
-			return err
-		}
-		into := filepath.Join(to, below)
-		switch {
-		case entry.IsDir():
-			return root.MkdirAll(into, 0o700)
-		case !entry.Type().IsRegular():
-			return nil
-		}
-		if err := root.Link(name, into); !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		return nil
-	})
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // there was none, or it is no longer kept
-	}
-	return err
 }

@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/graph"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
 )
 
 func TestWhatIsKeptOfAnEarlierAttempt(t *testing.T) {
@@ -75,14 +76,14 @@ func TestOutputIsLinkedAgainAfterAnInterruption(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "1/a/job_0/g"), []byte("y"), 0o600))
 	require.NoError(t, os.Symlink("/etc/passwd", filepath.Join(dir, "1/a/job_0/link")))
 	for range 2 {
-		require.NoError(t, linkTree(root, "1/a/job_0", "2/a/job_0"))
+		require.NoError(t, output.LinkTree(root, "1/a/job_0", "2/a/job_0"))
 		text, err := os.ReadFile(filepath.Join(dir, "2/a/job_0/sub/f"))
 		require.NoError(t, err)
 		require.Equal(t, "x", string(text))
 		require.NoError(t, os.Remove(filepath.Join(dir, "2/a/job_0/g")))
 	}
 	require.NoFileExists(t, filepath.Join(dir, "2/a/job_0/link"))
-	require.NoError(t, linkTree(root, "1/a/none", "2/a/none"))
+	require.NoError(t, output.LinkTree(root, "1/a/none", "2/a/none"))
 }
 
 func TestNothingIsBroughtForNodesThatDoNotRun(t *testing.T) {

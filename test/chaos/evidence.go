@@ -16,7 +16,7 @@ import (
 	"htc.cern.ch/htcd/test/lab"
 )
 
-const attributes = "ClusterId,ProcId,JobStatus,LastJobStatus,ExitBySignal,ExitCode,NumJobStarts,RemoveReason,HoldReason,HTCJobUID,HTCJobAttempt," +
+const attributes = "ClusterId,ProcId,JobStatus,LastJobStatus,ExitBySignal,ExitCode,NumJobStarts,RemoveReason,HoldReason,HTCJobUID,HTCJobAttempt,HTCJobProc," +
 	"HTCWorkflowUID,HTCWorkflowDAG,HTCNode"
 
 // gather collects what all parts say about the HTCJobs of the namespace; it changes nothing.
@@ -157,6 +157,8 @@ func settled(e Evidence) error {
 			moving("%s is being deleted", s.Trial.Name)
 		case found && !s.Deleted && (!job.Status.Phase.Terminal() || job.Status.ObservedGeneration != job.Generation):
 			moving("%s is %s", s.Trial.Name, job.Status.Phase)
+		case found && !s.Deleted && s.Trial.Shape.Again && job.Status.Rerun != job.Rerun():
+			moving("%s is to run again", s.Trial.Name)
 		case found && !s.Deleted && len(s.spec().Leaves) > 0 && !fetched(job):
 			moving("the output of %s is to be fetched", s.Trial.Name)
 		}

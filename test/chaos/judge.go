@@ -79,6 +79,7 @@ type Ad struct {
 	HoldReason    string `json:"HoldReason"`
 	UID           string `json:"HTCJobUID"`
 	Attempt       int    `json:"HTCJobAttempt"`
+	Own           *int   `json:"HTCJobProc"`
 
 	// Of a workflow's node.
 	Workflow string `json:"HTCWorkflowUID"`
@@ -91,6 +92,14 @@ const (
 	removed   = 3
 	completed = 4
 )
+
+// number returns the job's number in its HTCJob.
+func (a Ad) number() int {
+	if a.Own != nil {
+		return *a.Own
+	}
+	return a.ProcID
+}
 
 func (a Ad) done() bool {
 	return a.JobStatus == completed || a.JobStatus == removed && a.LastJobStatus == completed
@@ -239,14 +248,14 @@ func (t *trialOf) wholeClusters() map[int][]int {
 	return whole
 }
 
-// doubled checks that each run has one cluster, and each spec one run, or two if the first was suspended: otherwise another
+// doubled checks that each run has one cluster, and each spec one run, or two if the first was suspended or some of its jobs run again: otherwise another
 // attempt could hide a doubled cluster.
 func (t *trialOf) doubled(whole map[int][]int) {
 	specs, clusters := 0, 0
 	if !t.Trial.Shape.Spec.refused() {
 		specs++
 	}
-	if t.Edited && !t.Trial.Shape.Edited.refused() || t.Trial.Shape.Paused {
+	if t.Edited && !t.Trial.Shape.Edited.refused() || t.Trial.Shape.Paused || t.Trial.Shape.Again {
 		specs++
 	}
 	for attempt, ids := range whole {
@@ -311,11 +320,9 @@ func (t *trialOf) refused(job v1alpha1.HTCJob) {
 // compare checks the ledger's rows and the object against the ads, proc by proc, and the ads against what the script does.
 func (t *trialOf) compare(job v1alpha1.HTCJob, cluster int) {
 	spec, attempt := t.spec(), int(job.Status.Attempt)
-	ads := map[int]Ad{}
-	for _, ad := range t.e.Ads {
-		if ad.UID == t.UID && ad.Attempt == attempt && ad.ClusterID == cluster {
-			ads[ad.ProcID] = ad
-		}
+	ads, sent := t.newest(attempt, cluster)
+	if t.Trial.Shape.Again {
+		t.onlyFailed(sent)
 	}
 	rows := map[int]Row{}
 	for _, r := range t.e.Rows {
@@ -323,7 +330,7 @@ func (t *trialOf) compare(job v1alpha1.HTCJob, cluster int) {
 			rows[r.Proc] = r
 		}
 	}
-	if got, want := fmt.Sprint(job.Status.JobID), fmt.Sprint(v1alpha1.JobIDs(cluster, spec.Queue)); got != want {
+	if got, want := fmt.Sprint(job.Status.JobID), fmt.Sprint(v1alpha1.JobIDs(cluster, len(sent))); got != want {
 		t.find(Wrong, "the status lists jobs %s instead of %s", got, want)
 	}
 	if len(ads) != spec.Queue || len(rows) != spec.Queue {

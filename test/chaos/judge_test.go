@@ -44,6 +44,22 @@ func another(e *Evidence, cluster, attempt int, change ...func(*Ad)) {
 	}
 }
 
+// again lets the second job run once more.
+func again(e *Evidence) {
+	e.Sent[0].Trial.Shape.Again, e.Sent[0].Trial.Shape.Edited = true, nil
+	failed := e.Ads[1]
+	failed.ClusterID, failed.ProcID, failed.Attempt, failed.Own = 9, 0, 2, new(1)
+	e.Ads = append(e.Ads, failed)
+	e.Runs = append(e.Runs, Run{UID: "u", Attempt: 2, Generation: 1, State: "Submitted", Cluster: 9})
+	for _, row := range e.Rows[:2] {
+		row.Attempt = 2
+		e.Rows = append(e.Rows, row)
+	}
+	status(e, func(job *v1alpha1.HTCJob) {
+		job.Status.Attempt, job.Status.ClusterID, job.Status.JobID = 2, 9, []string{"9.0"}
+	})
+}
+
 func halfSpooled(ad *Ad) {
 	ad.JobStatus, ad.NumJobStarts, ad.RemoveReason = removed, 0, "Staging of job files failed (by user robot)"
 }
@@ -77,6 +93,18 @@ func TestJudge(t *testing.T) {
 		is     []Fault
 	}{
 		"one whole cluster with the same ends everywhere is sound": {func(*Evidence) {}, nil},
+		"what has failed runs again under its number":              {again, nil},
+		"what has succeeded runs again, too": {func(e *Evidence) {
+			again(e)
+			e.Ads = append(e.Ads, Ad{ClusterID: 9, ProcID: 1, JobStatus: completed, ExitBySignal: new(false), ExitCode: new(0), NumJobStarts: 1, UID: "u", Attempt: 2, Own: new(0)})
+			status(e, func(job *v1alpha1.HTCJob) { job.Status.JobID = []string{"9.0", "9.1"} })
+		}, []Fault{Doubled}},
+		"all run again instead of some": {func(e *Evidence) {
+			again(e)
+			e.Ads = e.Ads[:2]
+			another(e, 9, 2)
+			status(e, func(job *v1alpha1.HTCJob) { job.Status.JobID = []string{"9.0", "9.1"} })
+		}, []Fault{Doubled}},
 		"a completed job that was taken out of the queue is a completed one": {func(e *Evidence) {
 			for i := range e.Ads {
 				e.Ads[i].Queued, e.Ads[i].JobStatus, e.Ads[i].LastJobStatus = false, removed, completed

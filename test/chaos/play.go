@@ -85,6 +85,13 @@ func (p *Player) Play(ctx context.Context, plan Plan) (err error) {
 					}
 				})
 			}
+			if err == nil && trial.Shape.Again {
+				edits.Go(func() {
+					if err := p.again(ctx, trial); err != nil {
+						errs <- fmt.Errorf("run %s again: %w", trial.Name, err)
+					}
+				})
+			}
 			if err != nil {
 				errs <- fmt.Errorf("%s: %w", trial.Name, err)
 			}
@@ -246,6 +253,24 @@ func (p *Player) edit(ctx context.Context, trial Trial) error {
 			return nil
 		}
 		if !apierrors.IsInvalid(err) || p.givesUp(ctx) {
+			return err
+		}
+		sleep(ctx, 500*time.Millisecond)
+	}
+}
+
+// again asks for another attempt of what has failed, as soon as all has ended.
+func (p *Player) again(ctx context.Context, trial Trial) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"1",%q:"failed"}}}`, v1alpha1.RerunAnnotation, v1alpha1.RerunProcsAnnotation)
+	for {
+		job, err := p.Jobs.HTCJobs(p.Namespace).Get(ctx, trial.Name, metav1.GetOptions{})
+		if err == nil && job.Status.Phase.Terminal() {
+			_, err = p.Jobs.HTCJobs(p.Namespace).Patch(ctx, trial.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+			p.Log("%s: what has failed runs again", trial.Name)
+			p.count("HTCJob run again in part")
+			return err
+		}
+		if err != nil || p.givesUp(ctx) {
 			return err
 		}
 		sleep(ctx, 500*time.Millisecond)

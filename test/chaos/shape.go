@@ -13,6 +13,7 @@ type Shape struct {
 	Spec    Spec
 	Edited  *Spec // what it is changed to as soon as the apiserver accepts it
 	Deleted bool  // while it is on its way or running
+	Again   bool  // once it has ended, those of its jobs that have failed run once more
 	Paused  bool  // suspended while it is on its way or running, and resumed a while later
 }
 
@@ -102,6 +103,10 @@ var Shapes = []Shape{
 			Source: "head -n $LINES " + numbersKey + " | wc -l >counted; exit $(cat counted)", Codes: []int{7, 20},
 		},
 	},
+	{Name: "some jobs run again", Again: true, Spec: Spec{
+		Queue: 5, Items: []v1alpha1.Item{{"CODE": "0"}, {"CODE": "3"}, {"CODE": "0"}, {"CODE": "4"}, {"CODE": "5"}},
+		Source: "echo $1 $HTCPROCID $CODE >which; exit $CODE", Codes: []int{0, 3, 0, 4, 5},
+	}},
 	{Name: "suspended and resumed", Paused: true, Spec: Spec{Queue: 2, Source: "sleep 6; exit $1", Codes: []int{0, 1}}},
 	{Name: "deleted", Deleted: true, Spec: Spec{Queue: 3, Source: "sleep 300", Codes: []int{0, 0, 0}}},
 	{Name: "deleted at its end", Deleted: true, Spec: Spec{Queue: 1, Source: "sleep 1; exit 2", Codes: []int{2}}},

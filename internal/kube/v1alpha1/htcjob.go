@@ -194,8 +194,8 @@ type HTCJobSpec struct {
 	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
 
 	// Suspend, while true, keeps the jobs out of HTCondor: none is sent, and those
-	// that were sent are removed. Set back to false, all are sent, as a new
-	// attempt if some had been sent before.
+	// that were sent are removed. Set back to false, those that have not
+	// ended are sent, as a new attempt if some had been sent before.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 

@@ -13,6 +13,10 @@ const (
 	// RerunAnnotation runs an ended HTCJob or HTCWorkflow once more whenever it gets a new value.
 	RerunAnnotation = "htc.cern.ch/rerun"
 
+	// RerunProcsAnnotation beside it says which jobs of the HTCJob run again: "failed", or numbers such as "3,7-9". The others keep what they
+	// have ended with.
+	RerunProcsAnnotation = "htc.cern.ch/rerun-procs"
+
 	// AttemptAnnotation on what spec.logsPod leaves says of which attempt it is.
 	AttemptAnnotation = "htc.cern.ch/attempt"
 )

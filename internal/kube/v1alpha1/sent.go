@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Sent returns what of the spec an attempt is made of: changing anything else neither needs a new attempt nor disturbs
@@ -29,6 +32,24 @@ func hash(sent any) string {
 
 // Rerun returns the value of the annotation that asks for one more attempt.
 func (j *HTCJob) Rerun() string { return j.Annotations[RerunAnnotation] }
+
+// RerunProcs returns the value of the annotation that says which jobs run again.
+func (j *HTCJob) RerunProcs() string { return j.Annotations[RerunProcsAnnotation] }
+
+// RerunRefusal says that the two annotations cannot be followed, and why.
+func (j *HTCJob) RerunRefusal(why string) string {
+	return fmt.Sprintf("rerun %.40q of the jobs %.40q: %s", j.Rerun(), j.RerunProcs(), why)
+}
+
+// RerunRefused reports whether the status says that these two annotations cannot be followed: the HTCJob stays as it is.
+func (j *HTCJob) RerunRefused() bool {
+	for _, c := range j.Status.Conditions {
+		if c.Type == ConditionRerunRefused && c.Status == metav1.ConditionTrue {
+			return strings.HasPrefix(c.Message, j.RerunRefusal(""))
+		}
+	}
+	return false
+}
 
 // Sent returns what of the spec an attempt is made of, as that of an HTCJob does.
 func (s HTCWorkflowSpec) Sent() HTCWorkflowSpec {

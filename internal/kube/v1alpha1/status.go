@@ -91,6 +91,10 @@ type HTCJobStatus struct {
 	// +optional
 	Rerun string `json:"rerun,omitempty"`
 
+	// Partial says which of the jobs this attempt runs; absent if it is all of them.
+	// +optional
+	Partial *Partial `json:"partial,omitempty"`
+
 	// InputsDigest identifies the content of spec.inputs in this attempt.
 	// +optional
 	InputsDigest string `json:"inputsDigest,omitempty"`
@@ -163,6 +167,21 @@ func (s HTCJobStatus) FailedWith() *int32 {
 	return code
 }
 
+// Partial is an attempt that runs only some of the jobs. The counts and the output are of all of them.
+type Partial struct {
+	// Procs are the numbers of the jobs that it runs, such as 3,7-9; cut after 16 KiB.
+	// +required
+	Procs string `json:"procs"`
+
+	// Succeeded counts the others that had succeeded before.
+	// +required
+	Succeeded int32 `json:"succeeded"`
+
+	// Failed counts the others that had failed before.
+	// +required
+	Failed int32 `json:"failed"`
+}
+
 // Effective is what holds for an attempt after its pool's defaults and adjustments.
 type Effective struct {
 	// Pool is the name of the HTCPool; absent if the attempt was sent by htcd's flags alone.
@@ -203,6 +222,10 @@ type Failure struct {
 	// JobID is the job's id in HTCondor, "cluster.proc".
 	// +required
 	JobID string `json:"jobid"`
+
+	// Proc is the job's number in the HTCJob, from 0; absent for a node of a workflow.
+	// +optional
+	Proc *int32 `json:"proc,omitempty"`
 
 	// Item is the variables that only this job has, NAME=value, of items, itemsFrom or parameters; cut after 256 bytes.
 	// +optional
@@ -294,5 +317,6 @@ const (
 	ConditionBackendReachable = "BackendReachable" // the schedd answered when last asked
 	ConditionReconciling      = "Reconciling"      // kstatus: in progress; absent when not
 	ConditionStalled          = "Stalled"          // kstatus: failed; absent when not
+	ConditionRerunRefused     = "RerunRefused"     // the annotations ask for jobs that cannot run again; absent otherwise
 	ConditionCredentials      = "Credentials"      // there is a valid ticket or token to submit with
 )

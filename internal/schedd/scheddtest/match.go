@@ -37,6 +37,9 @@ func ad(j schedd.Job) classad.Ad {
 	if j.StageInFinish != 0 {
 		a = append(a, n("StageInFinish", int(j.StageInFinish)))
 	}
+	if j.Own != nil {
+		a = append(a, n("HTCJobProc", *j.Own))
+	}
 	if t := j.Tag; t.UID != "" {
 		a = append(a, s("HTCJobUID", t.UID), n("HTCJobAttempt", t.Attempt), s("HTCJobNamespace", t.Namespace), s("HTCJobName", t.Name))
 	}

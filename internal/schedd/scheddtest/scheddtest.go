@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -203,6 +204,8 @@ func (s *Schedd) call(ctx context.Context, command string) Fault {
 var (
 	tagLine   = regexp.MustCompile(`(?mi)^My\.(HTCJob\w+|HTCPool|HTCWorkflowNodes)\s*=\s*(.*)$`)
 	queueLine = regexp.MustCompile(`(?m)^queue (\d+)$`)
+
+	queueNumbers = regexp.MustCompile(`(?m)^queue HTCJobProc from \(\n((?:\d+\n)+)\)$`)
 )
 
 // Submit reads tag and queue from dir's job.sub; the new jobs are idle and spooled.
@@ -215,11 +218,20 @@ func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (sc
 	if err != nil {
 		return schedd.Cluster{}, err
 	}
-	q := queueLine.FindSubmatch(text)
-	if q == nil {
+	var n int
+	var own []*int
+	if q := queueNumbers.FindSubmatch(text); q != nil {
+		for word := range strings.FieldsSeq(string(q[1])) {
+			number, _ := strconv.Atoi(word)
+			own = append(own, &number)
+		}
+		n = len(own)
+	} else if q := queueLine.FindSubmatch(text); q != nil {
+		n, _ = strconv.Atoi(string(q[1]))
+		own = make([]*int, n)
+	} else {
 		return schedd.Cluster{}, fmt.Errorf("%s/job.sub: no queue line", dir)
 	}
-	n, _ := strconv.Atoi(string(q[1]))
 	var tag schedd.Tag
 	for _, m := range tagLine.FindAllSubmatch(text, -1) {
 		v := string(m[2])
@@ -251,7 +263,7 @@ func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (sc
 	now := s.now().Unix()
 	for p := range n {
 		s.queue = append(s.queue, schedd.Job{
-			Cluster: c.ID, Proc: p, Tag: tag, Owner: account(id), Status: schedd.Idle, LastStatus: schedd.Held,
+			Cluster: c.ID, Proc: p, Own: own[p], Tag: tag, Owner: account(id), Status: schedd.Idle, LastStatus: schedd.Held,
 			QDate: now, StageInFinish: now, EnteredCurrentStatus: now,
 		})
 	}

@@ -33,7 +33,7 @@ func (s *Schedd) picked(id schedd.Identity, procs schedd.Procs) func(schedd.Job)
 	return func(j schedd.Job) bool {
 		ended := j.Status == schedd.Completed || procs.DAG && j.Status == schedd.Removed || len(procs.Nodes) > 0
 		return ended && j.Cluster == procs.Cluster && j.Tag.UID == procs.Tag.UID && j.Tag.Attempt == procs.Tag.Attempt &&
-			slices.Contains(procs.Numbers, j.Proc) && (j.Owner == "" || j.Owner == account(id))
+			(j.Own != nil) == procs.Own && slices.Contains(procs.Numbers, j.Number()) && (j.Owner == "" || j.Owner == account(id))
 	}
 }
 
@@ -55,7 +55,7 @@ func (s *Schedd) Transfer(ctx context.Context, id schedd.Identity, procs schedd.
 			files[name] = text
 		}
 		for name, text := range files {
-			file := filepath.Join(dir, strconv.Itoa(j.Proc), name)
+			file := filepath.Join(dir, strconv.Itoa(j.Number()), name)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 				return errors.Join(f.Err, fmt.Errorf("job %s: %w", j.ID(), err))
 			}
