@@ -78,6 +78,15 @@ func (g *Graph) put(i int) {
 	g.Levels[g.Steps[i].Level] = append(g.Levels[g.Steps[i].Level], i)
 }
 
+// After returns which steps come after a step, however far; finally is not among them.
+func (g *Graph) After(i int) []bool {
+	come := make([]bool, len(g.Steps))
+	for k := range g.Steps {
+		come[k] = !g.Steps[k].Final && g.before(k)[i]
+	}
+	return come
+}
+
 // before returns which steps come before a step, however far; all of them for finally.
 func (g *Graph) before(i int) []bool {
 	come := make([]bool, len(g.Steps))

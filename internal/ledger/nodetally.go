@@ -12,6 +12,13 @@ type NodeCounts struct {
 // Total returns how many there are.
 func (c NodeCounts) Total() int { return c.Active + c.Succeeded + c.Failed + c.Futile }
 
+// Plus adds those of another DAG.
+func (c NodeCounts) Plus(d NodeCounts) NodeCounts {
+	c.Active, c.Succeeded, c.Failed, c.Futile = c.Active+d.Active, c.Succeeded+d.Succeeded, c.Failed+d.Failed, c.Futile+d.Futile
+	c.Idle, c.Running, c.Held = c.Idle+d.Idle, c.Running+d.Running, c.Held+d.Held
+	return c
+}
+
 // StepCounts are the nodes of one step.
 type StepCounts struct {
 	Step

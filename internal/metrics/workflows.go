@@ -30,7 +30,7 @@ func (m *Metrics) newWorkflows() workflows {
 	for _, v := range []*prometheus.CounterVec{w.dags, w.sent, w.fetched} {
 		v.WithLabelValues()
 	}
-	for _, action := range []v1alpha1.RuleAction{v1alpha1.ActionFinish, v1alpha1.ActionGrow, v1alpha1.ActionShrink} {
+	for _, action := range []v1alpha1.RuleAction{v1alpha1.ActionFinish, v1alpha1.ActionGrow, v1alpha1.ActionShrink, v1alpha1.ActionRepeat} {
 		w.rules.WithLabelValues(string(action))
 	}
 	w.fetchErrs.WithLabelValues("NoSpace")

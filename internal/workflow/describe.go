@@ -23,10 +23,11 @@ type plannedDAG struct {
 	level     int
 	steps     []int // those that have nodes, by their numbers in graph
 	nodes     []graph.Node
-	items     []string // of all sequences; none if they have no variables
-	digest    string   // of the table that the items are from
-	sequences []int    // those that go on
-	atWork    int      // how many of them at a time; 0: all
+	items     []string          // of all sequences; none if they have no variables
+	digest    string            // of the table that the items are from
+	sequences []int             // those that go on
+	atWork    int               // how many of them at a time; 0: all
+	occasions []ledger.Occasion // on which rules have sequences repeat steps; none: this is no repetition
 	brought   []bringing
 	inputsOf  map[int][]string // directories of the inputs of each step
 	kept      kept
@@ -67,13 +68,24 @@ func (c *Controller) planDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	if err != nil {
 		return p, err
 	}
+	if p.occasions, err = c.occasions(ctx, s, recorded); err != nil {
+		return p, err
+	}
+	if len(p.occasions) > 0 {
+		o.Sequences = sequencesOf(p.occasions)
+	}
 	p.sequences, p.nodes = o.Sequences, p.graph.Nodes(level, o)
 	for _, step := range p.graph.Levels[level] {
 		if slices.ContainsFunc(p.nodes, func(n graph.Node) bool { return n.Step == step }) {
 			p.steps = append(p.steps, step)
 		}
 	}
-	if p.kept, err = c.keeps(ctx, w, s, p, total, recorded); err != nil {
+	if len(p.occasions) > 0 {
+		p.kept, err = c.keepsUnrepeated(ctx, s, p, recorded)
+	} else {
+		p.kept, err = c.keeps(ctx, w, s, p, total, recorded)
+	}
+	if err != nil {
 		return p, err
 	}
 	return p, p.list(w)
@@ -150,18 +162,30 @@ func (c *Controller) outcome(ctx context.Context, s Situation, total int) (graph
 	}
 	o.Failed = Situation{Graph: s.Graph, DAGs: before}.failedSteps()
 	for _, d := range before {
-		if d.Sequences == (ledger.SequenceCounts{}) {
+		if !s.hasSequences(d) {
 			continue
 		}
-		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			o.Sequences, err = tx.Sequences(d.Run.UID, d.Run.Attempt, ledger.StatusSucceeded, 0, total)
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+			some, err := tx.Sequences(d.Run.UID, d.Run.Attempt, ledger.StatusSucceeded, 0, total)
+			if !d.Repeats {
+				o.Sequences = nil
+			}
+			o.Sequences = append(o.Sequences, some...)
 			return err
 		})
 		if err != nil {
 			return o, err
 		}
 	}
+	slices.Sort(o.Sequences)
 	return o, nil
+}
+
+// hasSequences reports whether a DAG was sent with steps of sequences.
+func (s Situation) hasSequences(d DAG) bool {
+	return slices.ContainsFunc(d.Steps, func(step ledger.StepCounts) bool {
+		return step.Number < len(s.Graph.Steps) && !s.Graph.Steps[step.Number].All
+	})
 }
 
 // describe says the DAG in HTCondor's terms. Its errors of kind schedd.Refused are about the spec; while a credential is missing the error is an
@@ -211,7 +235,7 @@ func (c *Controller) describeStep(ctx context.Context, w *v1alpha1.HTCWorkflow, 
 		return schedd.DAGStep{}, schedd.Refusal("step %s: %w", step.Name, err)
 	}
 	s := schedd.DAGStep{Description: d, Name: string(step.Name), MaxJobs: step.MaxJobs, AlwaysSucceeds: step.AlwaysSucceeds, Keeps: pulledLater(g, i)}
-	if resumes(w) {
+	if resumes(w) || repeats(w) {
 		s.Keeps = pulled(g, i, func(graph.Pull) bool { return true })
 	}
 	for _, code := range step.RetryExitCodes {

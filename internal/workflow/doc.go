@@ -22,5 +22,7 @@
 //	   │                                             ▲
 //	   └── stopped, or nothing left to do ───────────┘
 //
+// Between two levels, DAGs of the same level may repeat steps of some sequences, as rules say (repeat.go).
+//
 // Which level comes next follows from the rows alone, so it does not matter when htcd was killed.
 package workflow

@@ -48,6 +48,9 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 				return err
 			}
 		}
+		if err := c.gatherRepeats(tx, &s); err != nil {
+			return err
+		}
 		if len(own) > 0 {
 			s.Keep, err = c.pools.KeepOf(tx, own[len(own)-1])
 		}
@@ -94,6 +97,9 @@ func gatherDAG(tx *ledger.Tx, run ledger.Run) (d DAG, err error) {
 	if d.Sequences, err = tx.SequenceCounts(run.UID, run.Attempt); err != nil {
 		return d, err
 	}
+	if d.Repeats, err = tx.Repeats(run.UID, run.Attempt); err != nil {
+		return d, err
+	}
 	if run.Cluster == 0 {
 		return d, nil
 	}
@@ -104,6 +110,27 @@ func gatherDAG(tx *ledger.Tx, run ledger.Run) (d DAG, err error) {
 	d.Job = &job
 	d.Settled, err = tx.Settled(run.UID, run.Attempt)
 	return d, err
+}
+
+// gatherRepeats finds what is to be repeated. That depends on what has ended, so it is found once.
+func (c *Controller) gatherRepeats(tx *ledger.Tx, s *Situation) (err error) {
+	if !s.mayRepeat() {
+		return nil
+	}
+	if s.Repeat.waits = s.Unfetched; s.Repeat.waits {
+		return nil
+	}
+	key, dag := s.Workflow.Namespace+"/"+s.Workflow.Name, s.newest().Run
+	known := c.memory.of(key).repeats
+	if known.uid != dag.UID || known.dag != dag.Attempt {
+		known.uid, known.dag = dag.UID, dag.Attempt
+		if known.all, err = s.repeatables(tx); err != nil {
+			return err
+		}
+		c.memory.change(key, func(r *remembered) { r.repeats = known })
+	}
+	s.Repeat.all = known.all
+	return nil
 }
 
 // gatherFailures adds nodes of a DAG that have failed, up to as many as a status names.

@@ -72,8 +72,14 @@ func (c *Controller) measure(ctx context.Context, key string) error {
 	return c.tell(ctx, s)
 }
 
-// sumUp reads all results of an attempt, those of one metric at a time.
+// sumUp reads all results of an attempt, those of one metric at a time. What is repeated has left the DAG that had it before.
 func (c *Controller) sumUp(ctx context.Context, s Situation) (all []v1alpha1.MetricStatus, err error) {
+	type name struct {
+		step   v1alpha1.StepName
+		metric string
+	}
+	var names []name
+	of := map[name][]func(tx *ledger.Tx) ([]float64, error){}
 	for _, d := range s.DAGs {
 		var metrics []ledger.Metric
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
@@ -84,22 +90,32 @@ func (c *Controller) sumUp(ctx context.Context, s Situation) (all []v1alpha1.Met
 			return nil, err
 		}
 		for _, m := range metrics {
-			if len(all) == v1alpha1.MaxMetrics {
-				return all, nil
+			n := name{v1alpha1.StepName(m.Step.Name), m.Name}
+			if of[n] == nil {
+				names = append(names, n)
 			}
-			var values []float64
-			err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-				values, err = tx.Results(d.Run.UID, d.Run.Attempt, m.Number)
+			of[n] = append(of[n], func(tx *ledger.Tx) ([]float64, error) { return tx.Results(d.Run.UID, d.Run.Attempt, m.Number) })
+		}
+	}
+	for _, n := range names {
+		if len(all) == v1alpha1.MaxMetrics {
+			break
+		}
+		var values []float64
+		for _, read := range of[n] {
+			err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+				some, err := read(tx)
+				values = append(values, some...)
 				return err
 			})
 			if err != nil {
 				return nil, err
 			}
-			if n := results.Summarize(values); n.Count > 0 {
-				all = append(all, v1alpha1.MetricStatus{
-					Step: v1alpha1.StepName(m.Step.Name), Metric: m.Name, Count: int32(n.Count), Mean: n.Mean, Variance: n.Variance, Min: n.Min, Max: n.Max, IQR: n.IQR, MAD: n.MAD,
-				})
-			}
+		}
+		if sum := results.Summarize(values); sum.Count > 0 {
+			all = append(all, v1alpha1.MetricStatus{
+				Step: n.step, Metric: n.metric, Count: int32(sum.Count), Mean: sum.Mean, Variance: sum.Variance, Min: sum.Min, Max: sum.Max, IQR: sum.IQR, MAD: sum.MAD,
+			})
 		}
 	}
 	return all, nil

@@ -39,6 +39,12 @@ type remembered struct {
 	rests      time.Time // no metrics are summed up before this
 	measured   measured
 	ignored    string // what was wrong with results, and is in an Event
+
+	repeats struct { // what rules want repeated when this DAG has ended
+		uid string
+		dag int
+		all []repeatable
+	}
 }
 
 func (m *memory) of(key string) remembered {

@@ -83,6 +83,8 @@ func Plan(s Situation) Decision {
 
 	case s.due():
 		return Decision{Action: Submit, Again: true}
+	case s.repeating():
+		return s.planRepeat()
 	}
 	if level, is := s.next(); is && dag.Run.State == ledger.Submitted {
 		if w.Spec.Suspend {
@@ -141,6 +143,9 @@ func (s Situation) enough() bool {
 		return false
 	}
 	dag := s.newest()
+	if repeats(s.Workflow) { // which successes count is known when it has ended
+		return false
+	}
 	return s.level(*dag) == s.lastOfSequences() && dag.Sequences.Active > 0 && dag.Sequences.Succeeded >= s.wanted()
 }
 

@@ -100,6 +100,9 @@ func (s Situation) countOf(r v1alpha1.Rule) int {
 // decide returns what becomes of a rule's state, whether that is something else than before, and when to look at it again.
 func (s Situation) decide(i int) (is ledger.RuleState, differs bool, again time.Time) {
 	r := s.Workflow.Spec.Rules[i]
+	if r.Action == v1alpha1.ActionRepeat { // that is for ended DAGs
+		return is, false, time.Time{}
+	}
 	was := ledger.RuleState{Rule: i, Action: string(r.Action), Applied: true, Told: true}
 	if at := slices.IndexFunc(s.Rules, func(r ledger.RuleState) bool { return r.Rule == i }); at >= 0 {
 		was = s.Rules[at]

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"slices"
 	"time"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -18,6 +19,7 @@ type Situation struct {
 	Failures  []ledger.Node
 	Rules     []ledger.RuleState // those of that attempt that were looked at
 	Measured  measured
+	Repeat    repetition
 	Orphans   bool               // the ledger has runs of an older object of this name
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Unfetched bool               // some output has not been fetched yet
@@ -31,6 +33,7 @@ type DAG struct {
 	Job       *ledger.Proc // DAGMan's; nil: the cluster is not known
 	Steps     []ledger.StepCounts
 	Sequences ledger.SequenceCounts
+	Repeats   bool // steps of sequences that an earlier one of the same level has run
 	Settled   bool // HTCondor has confirmed how each node ended
 }
 
@@ -107,8 +110,8 @@ func (s Situation) final(level int) bool { return s.Graph.Steps[s.Graph.Levels[l
 
 // total returns how many sequences there are, as far as that is known.
 func (s Situation) total() int {
-	for _, d := range s.DAGs {
-		if n := d.Sequences; n != (ledger.SequenceCounts{}) {
+	for _, n := range s.sequences() {
+		if n != (ledger.SequenceCounts{}) {
 			return n.Active + n.Succeeded + n.Failed
 		}
 	}
@@ -117,15 +120,38 @@ func (s Situation) total() int {
 
 // wanted returns how many sequences must succeed.
 func (s Situation) wanted() int {
-	for _, d := range s.DAGs {
+	counts := s.sequences()
+	for i, d := range s.DAGs {
 		if s.finishedByRule(d) {
-			return d.Sequences.Succeeded
+			return counts[s.levelAt(i)].Succeeded
 		}
 	}
 	if spec := s.Workflow.Spec.Sequences; spec != nil && spec.Complete != nil {
 		return int(*spec.Complete)
 	}
 	return s.total()
+}
+
+// sequences counts those of each level that was sent. What is repeated has left the earlier DAG of its level.
+func (s Situation) sequences() (all []ledger.SequenceCounts) {
+	for _, d := range s.DAGs {
+		if !d.Repeats || len(all) == 0 {
+			all = append(all, ledger.SequenceCounts{})
+		}
+		n := &all[len(all)-1]
+		n.Active, n.Succeeded, n.Failed = n.Active+d.Sequences.Active, n.Succeeded+d.Sequences.Succeeded, n.Failed+d.Sequences.Failed
+	}
+	return all
+}
+
+// levelAt returns the place in sequences of the level of a DAG.
+func (s Situation) levelAt(i int) (at int) {
+	for _, d := range s.DAGs[1 : i+1] {
+		if !d.Repeats {
+			at++
+		}
+	}
+	return at
 }
 
 // lastOfSequences returns the last level that has steps of sequences, -1 if there is none.
@@ -141,8 +167,8 @@ func (s Situation) lastOfSequences() int {
 
 // left returns in how many sequences nothing has failed so far.
 func (s Situation) left() int {
-	for i := len(s.DAGs) - 1; i >= 0; i-- {
-		if n := s.DAGs[i].Sequences; n != (ledger.SequenceCounts{}) {
+	for _, n := range slices.Backward(s.sequences()) {
+		if n != (ledger.SequenceCounts{}) {
 			return n.Succeeded + n.Active
 		}
 	}
@@ -155,12 +181,13 @@ func (s Situation) succeeded() int {
 	if last < 0 {
 		return 0
 	}
+	n := 0
 	for _, d := range s.DAGs {
 		if s.level(d) == last {
-			return d.Sequences.Succeeded
+			n += d.Sequences.Succeeded
 		}
 	}
-	return 0
+	return n
 }
 
 // failedSteps returns the steps for all sequences of which a node has failed or is futile.
@@ -179,6 +206,9 @@ func (s Situation) failedSteps() (failed []int) {
 func (s Situation) next() (level int, is bool) {
 	if s.Graph == nil || s.changed() {
 		return 0, false
+	}
+	if s.repeating() {
+		return s.level(*s.newest()), true
 	}
 	stopped := false
 	for _, d := range s.DAGs {

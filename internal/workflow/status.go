@@ -90,7 +90,7 @@ func (s Situation) steps() map[int]ledger.NodeCounts {
 	all := map[int]ledger.NodeCounts{}
 	for _, d := range s.DAGs {
 		for _, step := range d.Steps {
-			all[step.Number] = step.NodeCounts
+			all[step.Number] = all[step.Number].Plus(step.NodeCounts)
 		}
 	}
 	return all

@@ -24,6 +24,8 @@ type prepared struct {
 	plannedDAG
 	pool    pool.Pool
 	sandbox schedd.Sandbox
+	first   int                // of the attempt's DAGs, if this one repeats
+	states  []ledger.RuleState // of the rules by which it does
 }
 
 // submit begins the DAG of a level: finalizer, intent with its nodes, sandbox, condor_submit, row of DAGMan's job, in that order.
@@ -70,6 +72,9 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err != nil || !begun {
 		return err
 	}
+	for range p.states {
+		c.Observer.RuleActed(v1alpha1.ActionRepeat)
+	}
 	return c.send(ctx, id, w, run, p, token)
 }
 
@@ -109,6 +114,9 @@ func (c *Controller) prepare(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	if p.plannedDAG, err = c.planDAG(ctx, w, s, level, recorded); err != nil {
 		return p, err
 	}
+	if len(p.occasions) > 0 && recorded == nil {
+		p.first, p.states = s.DAGs[0].Run.Attempt, s.repeatStates(run, p.plannedDAG)
+	}
 	dag, err := c.describe(ctx, w, p.pool, run, p.plannedDAG)
 	if err != nil {
 		return p, err
@@ -141,7 +149,15 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		if err != nil {
 			return err
 		}
-		return tx.CarryNodes(run, p.kept.nodes)
+		if err := tx.CarryNodes(run, p.kept.nodes); err != nil || len(p.occasions) == 0 {
+			return err
+		}
+		for _, state := range p.states {
+			if err := tx.SetRuleState(run.UID, p.first, state); err != nil {
+				return err
+			}
+		}
+		return tx.Repeat(run, p.first, p.occasions)
 	})
 	if errors.Is(err, ledger.ErrExists) {
 		return false, nil

@@ -116,6 +116,14 @@ var appliedWorkflows = map[string]struct {
 	"another action":            {withRules(aRule("action", "Stop")), "supported values"},
 	"growing and shrinking": {withRules(aRule("action", "Grow", "by", int64(50), "max", int64(500), "times", int64(3), "backoff", "10m"),
 		aRule("action", "Shrink", "by", int64(1), "min", int64(2))), ""},
+	"repeating":               {withRules(aRule("action", "Repeat", "function", nil, "times", int64(10), "backoff", "10m")), ""},
+	"repeating by a function": {withRules(aRule("action", "Repeat")), "except for Repeat, function"},
+	"repeating by a count":    {withRules(aRule("action", "Repeat", "function", nil, "step", nil, "metric", "success")), "except for Repeat, function"},
+	"repeating too often":     {withRules(aRule("action", "Repeat", "function", nil, "times", int64(11))), "Repeat repeats at most 10 times"},
+	"repeating what is for all": {func(t *testing.T, spec map[string]any) {
+		withRules(aRule("action", "Repeat", "function", nil))(t, spec)
+		spec["steps"] = []any{aStep("a", "pairing", "All")}
+	}, "Repeat is about a step that runs in each sequence"},
 	"finishing twice":                        {withRules(aRule("times", int64(2))), "Finish acts once"},
 	"finishing by some":                      {withRules(aRule("by", int64(2))), "by is for Grow and Shrink"},
 	"growing to min":                         {withRules(aRule("action", "Grow", "min", int64(2))), "min is for Shrink"},

@@ -98,3 +98,38 @@ func TestRulesGrowAndShrinkAWorkflow(t *testing.T) {
 	require.True(t, are(1, 4)(), said())
 	f.gone(w)
 }
+
+// The result of the third sequence is never good.
+func TestARuleRepeatsStepsOfSequences(t *testing.T) {
+	t.Parallel()
+	f := newFlow(t, "again", `
+  sequences: {count: 3}
+  rules:
+  - {step: fit, metric: chi2, when: "value > 2", action: Repeat}
+  steps:
+  - name: make
+    job: {script: {image: centos, command: bash, source: "echo $jobid $RANDOM$RANDOM >made"}}
+  - name: fit
+    pull: [{from: make, path: made}]
+    job: {script: {image: centos, command: bash, source: "cat made >fit; echo run >>fit; echo chi2=${jobid#job_} >$HTC_RESULTS; [ $jobid = job_2 ] && echo chi2=3 >$HTC_RESULTS; true"}, outputs: [{path: fit}]}
+  - name: keep
+    pull: [{from: fit, path: fit}]
+    job: {script: {image: centos, command: bash, source: "cp fit kept"}, outputs: [{path: kept}]}
+  - name: all
+    pairing: All
+    pull: [{from: keep, path: kept}]
+    job: {script: {image: centos, command: bash, source: "cat job_*/kept"}}
+`)
+	w := f.ended()
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase, w.Status.Conditions)
+	require.Equal(t, v1alpha1.NodeCounts{Total: 10, Done: 10}, w.Status.Nodes)
+	require.Equal(t, v1alpha1.SequenceCounts{Total: 3, Succeeded: 3}, w.Status.Sequences)
+	require.Len(t, w.Status.JobID, 3, "once, and then what is for all")
+	require.EqualValues(t, 3, metric(w, "fit", "chi2").Count)
+	f.Event(f.name, "rule 1 (fit.chi2, value > 2): it is 3 in job_2; 1 sequence again from fit on")
+	made := f.output(w, "make/job_2", "made")
+	require.Equal(t, made+"run\n", f.output(w, "keep/job_2", "kept"), "what is not repeated stays as it is")
+	ran := f.Condor("condor_history", fmt.Sprintf("HTCWorkflowUID =?= %q && HTCWorkflowDAG == 2", w.UID))
+	require.Len(t, ran, 2, "fit and keep of job_2")
+	f.gone(w)
+}

@@ -32,14 +32,13 @@ func (o outage) ruled(name, spec, first string) (until func(string, func(v1alpha
 	}
 }
 
-// decidedWhileFrozen lets a rule decide while the schedd does not answer, kills both before it can act, and starts them again.
+// decidedWhileFrozen lets a rule decide while the schedd does not answer, kills htcd before it can act, and starts both again.
 func (o outage) decidedWhileFrozen(w *v1alpha1.HTCWorkflow) {
 	o.T.Helper()
 	o.do(o.part("schedd").Freeze)
 	o.Eventually(func() bool { return o.acts(w) == "1" }, func() string { return "no rule has acted: " + o.log() })
 	o.killHtcd()
-	o.do(o.part("schedd").Kill)
-	o.do(o.part("schedd").Start)
+	o.do(o.part("schedd").Thaw)
 	o.do(o.part("htcd").Start)
 }
 

@@ -55,6 +55,7 @@ type HTCWorkflowList struct {
 // new attempt; changing it while they run is refused. Exempt from both are the
 // fields that Sent leaves out.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, r.action != 'Repeat' || !has(r.step) || !self.steps.exists(s, s.name == r.step && has(s.pairing) && s.pairing == 'All'))",fieldPath=".rules",message="Repeat is about a step that runs in each sequence, not once for all"
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, !has(r.step) || self.steps.exists(s, s.name == r.step))",fieldPath=".rules",message="a rule's step must be one of spec.steps"
 type HTCWorkflowSpec struct {
 	// Sequences says how many times the steps are run, side by side; once when absent.

@@ -3,9 +3,10 @@ package v1alpha1
 // Rule does something when a number meets a condition: a result of the scripts of a step, summed up by a function, or, without a function, a
 // count of sequences or jobs.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.function) ? has(self.step) : self.metric in ['success', 'failure', 'queued', 'running', 'held']",message="a result of scripts needs step and function; without a function metric is success, failure, queued, running or held"
+// +kubebuilder:validation:XValidation:rule="self.action == 'Repeat' ? has(self.step) && !has(self.function) : has(self.function) ? has(self.step) : self.metric in ['success', 'failure', 'queued', 'running', 'held']",message="a result of scripts needs step and, except for Repeat, function; without a function metric is success, failure, queued, running or held"
 // +kubebuilder:validation:XValidation:rule="has(self.function) || !has(self.minCount)",fieldPath=".minCount",message="minCount is about a result of scripts: add function, or drop it"
 // +kubebuilder:validation:XValidation:rule="self.action != 'Finish' || !has(self.times) && !has(self.backoff)",message="Finish acts once: times and backoff are for other actions"
+// +kubebuilder:validation:XValidation:rule="self.action != 'Repeat' || !has(self.times) || self.times <= 10",fieldPath=".times",message="Repeat repeats at most 10 times"
 // +kubebuilder:validation:XValidation:rule="self.action in ['Grow', 'Shrink'] || !has(self.by)",fieldPath=".by",message="by is for Grow and Shrink"
 // +kubebuilder:validation:XValidation:rule="self.action == 'Grow' || !has(self.max)",fieldPath=".max",message="max is for Grow"
 // +kubebuilder:validation:XValidation:rule="self.action == 'Shrink' || !has(self.min)",fieldPath=".min",message="min is for Shrink"
@@ -38,7 +39,8 @@ type Rule struct {
 	MinCount *int32 `json:"minCount,omitempty"`
 
 	// Action is what is done. Finish: what is left of the sequences is removed, and the workflow has succeeded if what comes after them does.
-	// Grow and Shrink change sequences.maxConcurrent for the rest of the attempt.
+	// Grow and Shrink change sequences.maxConcurrent for the rest of the attempt. Repeat runs the step, and all after it, again in
+	// the sequences whose own result meets the condition, when the others have ended, too.
 	// +required
 	Action RuleAction `json:"action"`
 
@@ -60,14 +62,14 @@ type Rule struct {
 	// +kubebuilder:validation:Maximum=100000
 	Min *int32 `json:"min,omitempty"`
 
-	// Times is how often the rule acts at most in an attempt; any number of times when absent.
+	// Times is how often the rule acts at most in an attempt; any number of times when absent. For Repeat: for each sequence, once when absent.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Times *int32 `json:"times,omitempty"`
 
 	// Backoff, such as 30s or 10m, is after how long the rule acts again while its condition still holds. When absent it acts once each
-	// time the condition becomes true. A rule never acts twice within 10 s.
+	// time the condition becomes true. A rule never acts twice within 10 s. For Repeat: after how long the sequences run again.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,4}[smh]$`
 	Backoff string `json:"backoff,omitempty"`
@@ -91,7 +93,7 @@ const (
 
 // RuleAction is what a rule does.
 //
-// +kubebuilder:validation:Enum=Finish;Grow;Shrink
+// +kubebuilder:validation:Enum=Finish;Grow;Shrink;Repeat
 type RuleAction string
 
 // The actions.
@@ -99,6 +101,7 @@ const (
 	ActionFinish RuleAction = "Finish"
 	ActionGrow   RuleAction = "Grow"
 	ActionShrink RuleAction = "Shrink"
+	ActionRepeat RuleAction = "Repeat"
 )
 
 // The metrics that are counts.
