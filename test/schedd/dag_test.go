@@ -399,27 +399,3 @@ func TestADAGGoesOnWhenItsScheddWasKilled(t *testing.T) {
 		require.Equal(t, read(t, dir, schedd.DAGDir(n), "result"), read(t, dir, schedd.DAGDir(n+20), "copy"))
 	}
 }
-
-// restart kills the schedd and waits until it is there again.
-func restart(t *testing.T) {
-	t.Helper()
-	outside(t, "restart")
-}
-
-// outside has answerRequests do something, and returns what a script has printed.
-func outside(t *testing.T, request string) string {
-	t.Helper()
-	asked := filepath.Join(os.Getenv(tokensVariable), "asked")
-	require.NoError(t, os.WriteFile(filepath.Join(asked, "new"), []byte(request), 0o600))
-	require.NoError(t, os.Rename(filepath.Join(asked, "new"), filepath.Join(asked, "request")))
-	var said []byte
-	require.Eventually(t, func() bool {
-		var err error
-		said, err = os.ReadFile(filepath.Join(asked, "answer"))
-		return err == nil
-	}, patience, 100*time.Millisecond)
-	require.NoError(t, os.Remove(filepath.Join(asked, "answer")))
-	printed, ok := strings.CutPrefix(string(said), "done")
-	require.True(t, ok, string(said))
-	return printed
-}

@@ -2,6 +2,8 @@ package schedd_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +66,7 @@ func (g *graph) endedOnce() {
 func TestADAGThatEndedUnnoticedByItsScheddRunsNothingAgain(t *testing.T) {
 	for name, gone := range map[string]string{"before DAGMan removed its lock": "", "after DAGMan removed its lock": "rm flow.dag.lock"} {
 		t.Run(name, func(t *testing.T) {
-			g := failing(t, "sleep 1")
+			g := failing(t, "sleep 5")
 			g.submit()
 			g.untilInSpool(`[ $# -eq 1 ]`)
 			require.Eventually(t, func() bool { return g.nodes()[3].NumJobStarts == 1 }, patience, 50*time.Millisecond)
@@ -84,7 +86,7 @@ func TestADAGThatEndedUnnoticedByItsScheddRunsNothingAgain(t *testing.T) {
 }
 
 func TestADAGRunsNothingAgainHoweverOftenDAGManIsKilled(t *testing.T) {
-	g := failing(t, "sleep 3")
+	g := failing(t, "sleep 8")
 	g.submit()
 	for range 3 { // before it has sent anything, if the machine lets it
 		g.untilInSpool(`[ $# -eq 1 ] && kill -9 "$1"`)
@@ -106,4 +108,28 @@ echo "$pid" | tee dagman.pid
 kill -9 "$1"`))
 	g.endedOnce()
 	require.Equal(t, "gone\n", outside(t, "[ -e /proc/"+other+"/cwd ] || echo gone"))
+}
+
+// restart kills the schedd and waits until it is there again.
+func restart(t *testing.T) {
+	t.Helper()
+	outside(t, "restart")
+}
+
+// outside has answerRequests do something, and returns what a script has printed.
+func outside(t *testing.T, request string) string {
+	t.Helper()
+	asked := filepath.Join(os.Getenv(tokensVariable), "asked")
+	require.NoError(t, os.WriteFile(filepath.Join(asked, "new"), []byte(request), 0o600))
+	require.NoError(t, os.Rename(filepath.Join(asked, "new"), filepath.Join(asked, "request")))
+	var said []byte
+	require.Eventually(t, func() bool {
+		var err error
+		said, err = os.ReadFile(filepath.Join(asked, "answer"))
+		return err == nil
+	}, patience, 100*time.Millisecond)
+	require.NoError(t, os.Remove(filepath.Join(asked, "answer")))
+	printed, ok := strings.CutPrefix(string(said), "done")
+	require.True(t, ok, string(said))
+	return printed
 }
