@@ -69,7 +69,7 @@ func (c cluster) run(ctx context.Context) (workflow, error) {
 	}
 	started, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return workflow{}, fmt.Errorf("Workflow %s has not been started: %w", c.workflow, err)
+		return workflow{}, fmt.Errorf("the Workflow %s has not been started: %w", c.workflow, err)
 	}
 	return workflow{Name: c.workflow, UID: string(object.GetUID()), Started: started}, nil
 }

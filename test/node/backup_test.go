@@ -3,6 +3,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,7 +35,10 @@ patches:
     - {op: replace, path: /spec/jobTemplate/spec/template/spec/volumes/1, value: {name: backup, emptyDir: {}}}
     - {op: replace, path: /spec/jobTemplate/spec/template/spec/containers/0/image, value: %q}
 `, parts.PodNamespace, deploy+"/components/backup", htcd.Spec.Template.Spec.Containers[0].Image), 0o600))
-	t.Cleanup(func() { b.htcd("delete", "--ignore-not-found", "job/now", "cronjob/htcd-backup") })
+	t.Cleanup(func() {
+		_, err := b.Lab.Run(context.WithoutCancel(t.Context()), "kubectl", "-n", parts.PodNamespace, "delete", "--ignore-not-found", "job/now", "cronjob/htcd-backup")
+		require.NoError(t, err)
+	})
 	b.htcd("apply", "-k", dir)
 	b.htcd("create", "job", "--from=cronjob/htcd-backup", "now")
 	b.htcd("wait", "--for=condition=Complete", "job/now", "--timeout=120s")
