@@ -66,25 +66,25 @@ ALSO =
 .PHONY: test
 test: host ## every test: unit tests, those against the real parts in labs of their own, the pod on a node; CONDOR=25 for HTCondor 25.14
 	go test ./...
-	@$(MAKE) --no-print-directory -j2 --output-sync=line test-lab test-outage $(ALSO) test-node
+	@$(MAKE) --no-print-directory -j2 --output-sync=line test-outage test-lab $(ALSO) test-node
 
 # One package after the other: some of them stop the lab's parts.
 .PHONY: test-lab
 test-lab: host ## the tests in a lab, except those of package outage
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
-		go test -count=1 -p 1 -parallel 8 -timeout 45m $$(go list ./... | grep -v /outage)
+		go test -count=1 -p 1 -parallel 8 -timeout 60m $$(go list ./... | grep -v /outage)
 
 .PHONY: test-outage
 test-outage: host ## the tests in which the lab's parts are stopped and damaged
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-outage
-	cd test && $(abspath $(TEST_LAB)-outage)/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 45m ./outage
+	cd test && $(abspath $(TEST_LAB)-outage)/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 70m ./outage
 
 # In a lab of its own, so that neither HTCondor replaces the other.
 .PHONY: test-condor25
 test-condor25: host ## the tests of schedd, e2e and security with HTCondor 25.14
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-condor25
 	cd test && CONDOR=25 $(abspath $(TEST_LAB)-condor25)/bin/lab with --clone $(CURDIR) \
-		go test -count=1 -p 1 -parallel 8 -timeout 45m ./schedd ./e2e ./security
+		go test -count=1 -p 1 -parallel 8 -timeout 60m ./schedd ./e2e ./security
 
 .PHONY: renewals
 renewals: ## run a job of 10 minutes whose proxy is renewed twice; CONDOR=25 for HTCondor 25.14
