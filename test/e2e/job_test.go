@@ -59,8 +59,8 @@ func TestExitCodesAgreeWithHTCondor(t *testing.T) {
 	require.EqualValues(t, []int32{0, 3, 2}, []int32{job.Status.Active, job.Status.Succeeded, job.Status.Failed})
 	id := func(proc int) string { return fmt.Sprintf("%d.%d", job.Status.ClusterID, proc) }
 	require.Equal(t, []v1alpha1.Failure{
-		{JobID: id(1), ExitCode: new(int32(11)), Reason: "ExitCode", Message: "exit code 11"},
-		{JobID: id(3), ExitCode: new(int32(13)), Reason: "ExitCode", Message: "exit code 13"},
+		{JobID: id(1), Proc: new(int32(1)), ExitCode: new(int32(11)), Reason: "ExitCode", Message: "exit code 11"},
+		{JobID: id(3), Proc: new(int32(3)), ExitCode: new(int32(13)), Reason: "ExitCode", Message: "exit code 13"},
 	}, job.Status.Failures)
 
 	// Once their output is fetched they enter the history, where the ad says the same.

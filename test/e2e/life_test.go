@@ -251,7 +251,7 @@ func TestKubectlGetFitsTheTerminal(t *testing.T) {
 	b.Ended("analysis-of-2026-aaa")
 	b.Ended("analysis-of-2026-bbb")
 	b.Ended("analysis-of-2026-ddd")
-	for columns, args := range map[int][]string{80: nil, 160: {"-o", "wide"}} {
+	for columns, args := range map[int][]string{80: nil, 170: {"-o", "wide"}} {
 		out := b.Kubectl(append([]string{"get", "htcjob"}, args...)...)
 		for line := range strings.Lines(out) {
 			require.LessOrEqual(t, len(strings.TrimRight(line, " \n")), columns, out)

@@ -109,7 +109,7 @@ var appliedWorkflows = map[string]struct {
 	"no rules":                  {withRules(), "spec.rules: Invalid value: 0: spec.rules in body should have at least 1 items"},
 	"the most rules":            {withRules(manyRules(10)...), ""},
 	"more rules":                {withRules(manyRules(11)...), "spec.rules: Too many: 11"},
-	"a rule about no step":      {withRules(aRule("step", nil)), "a result of scripts needs step and function"},
+	"a rule about no step":      {withRules(aRule("step", nil)), "a result of scripts needs step and, except for Repeat, function"},
 	"a rule about another step": {withRules(aRule("step", "b")), "a rule's step must be one of spec.steps"},
 	"a rule about no function":  {withRules(aRule("function", nil)), "without a function metric is success, failure, queued, running or held"},
 	"another function":          {withRules(aRule("function", "median")), "supported values"},
