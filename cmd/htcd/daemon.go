@@ -209,29 +209,28 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 	return errors.Join(bounded(ctx, parts.Wait, d.o.ShutdownTimeout), watched.verdict())
 }
 
-// listen returns the listener for callbacks. With a certificate, or one of htcd's own, it speaks TLS, and goes on to take plain HTTP.
+// listen returns the listener for callbacks. With a certificate it speaks TLS; with one of htcd's own it goes on to take plain HTTP.
 func (d *daemon) listen() (net.Listener, error) {
 	listener, err := net.Listen("tcp", d.o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
-	var config *tls.Config
 	switch {
 	case d.o.TLSCert != "":
-		config, err = notify.TLS(d.o.TLSCert, d.o.TLSKey, d.log)
+		var config *tls.Config
+		if config, err = notify.TLS(d.o.TLSCert, d.o.TLSKey, d.log); err == nil {
+			return tls.NewListener(listener, config), nil
+		}
 	case d.o.ownAuthority():
 		var own *notify.Own
 		if own, err = d.o.loadOwn(); err == nil {
-			config = own.TLS()
+			return notify.Either(listener, own.TLS()), nil
 		}
 	default:
 		return listener, nil
 	}
-	if err != nil {
-		_ = listener.Close() // nobody has connected
-		return nil, fmt.Errorf("--listen with TLS: %w", err)
-	}
-	return notify.Either(listener, config), nil
+	_ = listener.Close() // nobody has connected
+	return nil, fmt.Errorf("--listen with TLS: %w", err)
 }
 
 // bounded waits for the parts to end; once ctx has ended, not longer than the grace time. Work that is then interrupted
