@@ -158,6 +158,25 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 	if err != nil {
 		return err
 	}
+	if err := c.askAll(ctx, id, all, runs, questions, history, since, at); err != nil {
+		return err
+	}
+	for _, run := range runs {
+		k := all[keyOf(run)]
+		if err := c.write(ctx, k, history, at); err != nil {
+			return err
+		}
+		if history && k.ended() && k.waits() && len(k.unread) == 0 {
+			if err := c.conclude(ctx, k.dag, at); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// askAll adds to rows what the queue, and if requested the history, says of them.
+func (c *Checker) askAll(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, questions []string, history bool, since mark, at time.Time) error {
 	if err := c.askQueue(ctx, id, all, questions, at); err != nil {
 		return err
 	}
@@ -170,16 +189,7 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 		return err
 	}
 	for _, run := range runs {
-		k := all[keyOf(run)]
-		c.Observer.Unread(run, k.unread)
-		if err := c.write(ctx, k, history, at); err != nil {
-			return err
-		}
-		if history && k.ended() && k.waits() && len(k.unread) == 0 {
-			if err := c.conclude(ctx, k.dag, at); err != nil {
-				return err
-			}
-		}
+		c.Observer.Unread(run, all[keyOf(run)].unread)
 	}
 	return nil
 }

@@ -51,18 +51,11 @@ func (c *Checker) reconcilePart(ctx context.Context, id schedd.Identity, runs []
 	if err != nil {
 		return err
 	}
-	if err := c.askQueue(ctx, id, all, questions, at); err != nil {
-		return err
-	}
-	if err := c.askHistory(ctx, id, all, runs, mark{}, at); err != nil {
-		return err
-	}
-	if err := c.owners.dropForeign(ctx, c, id, all, at); err != nil {
+	if err := c.askAll(ctx, id, all, runs, questions, true, mark{}, at); err != nil {
 		return err
 	}
 	for _, run := range runs {
 		k := all[keyOf(run)]
-		c.Observer.Unread(run, k.unread)
 		if err := c.tell(ctx, k, at, dry, found); err != nil {
 			return err
 		}
