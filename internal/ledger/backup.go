@@ -53,11 +53,7 @@ func backup(ctx context.Context, path, to string) (err error) {
 	if err := os.Rename(part.Name(), to); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(to))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return syncDirectoryOf(to)
 }
 
 // PartSuffix ends the name of a copy that is not complete.

@@ -24,9 +24,14 @@ func Quarantine(path string, now time.Time) (string, error) {
 	if err := os.Rename(path, aside); err != nil {
 		return "", fmt.Errorf("put the damaged ledger aside: %w", err)
 	}
+	return aside, syncDirectoryOf(path)
+}
+
+// syncDirectoryOf makes the present name of a file durable.
+func syncDirectoryOf(path string) error {
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return "", fmt.Errorf("put the damaged ledger aside: %w", err)
+		return fmt.Errorf("name of %s: %w", path, err)
 	}
-	return aside, errors.Join(dir.Sync(), dir.Close())
+	return errors.Join(dir.Sync(), dir.Close())
 }
