@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"htc.cern.ch/htcd/internal/jobsecrets"
 )
 
@@ -91,16 +93,7 @@ func (w *Watch) States() map[string]int {
 
 // Run looks until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
-	tick := time.NewTicker(betweenLooks)
-	defer tick.Stop()
-	for {
-		w.Look(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	wait.NonSlidingUntilWithContext(ctx, w.Look, betweenLooks)
 }
 
 // Look looks once.

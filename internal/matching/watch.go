@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -81,16 +82,7 @@ func (w *Watch) Of(uid string, attempt int) *Verdict {
 
 // Run looks until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
-	tick := time.NewTicker(betweenPasses)
-	defer tick.Stop()
-	for {
-		w.Look(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	wait.NonSlidingUntilWithContext(ctx, w.Look, betweenPasses)
 }
 
 // waiting is a run with the first of its jobs that is idle.
@@ -169,6 +161,7 @@ func (w *Watch) ask(ctx context.Context, g backend.Group, pools *collectors, ana
 	if err == nil && len(requests) > 0 {
 		slots, err = pools.slots(ctx, id)
 	}
+	verdicts := map[likeness]Verdict{}
 	for _, one := range named {
 		r, idle := requests[one.jobID]
 		v := (*Verdict)(nil)
@@ -178,7 +171,13 @@ func (w *Watch) ask(ctx context.Context, g backend.Group, pools *collectors, ana
 		case err != nil:
 			v = &Verdict{metav1.ConditionUnknown, ReasonUnknown, fmt.Sprintf("whether there are slots for the jobs that wait is not known: %v", err)}
 		case idle:
-			v = new(Judge(r.Size, slots, w.analysis(ctx, id, one.jobID, r, slots, analyses)))
+			like := likeness{g.Endpoint, r.Size, r.Requirements}
+			is, known := verdicts[like]
+			if !known {
+				is = Judge(r.Size, slots, w.analysis(ctx, id, one.jobID, like, slots, analyses))
+				verdicts[like] = is
+			}
+			v = &is
 			if one.Kind == ledger.Workflows {
 				v.Message = fmt.Sprintf("job %s: %s", one.jobID, v.Message)
 			}
@@ -243,14 +242,16 @@ func (w *Watch) requests(ctx context.Context, id schedd.Identity, named []waitin
 	return requests, err
 }
 
-// analysis returns what is known of the requirements of jobs like this one, and has them analysed if that is due and allowed now.
-func (w *Watch) analysis(ctx context.Context, id schedd.Identity, jobID string, r schedd.Request, slots Slots, allowed *int) *schedd.Analysis {
-	like := likeness{id.Endpoint, r.Size, r.Requirements}
+// analysis returns what is known of the requirements of such jobs, and has one of them analysed if that is due and allowed now.
+func (w *Watch) analysis(ctx context.Context, id schedd.Identity, jobID string, like likeness, slots Slots, allowed *int) *schedd.Analysis {
 	w.mu.Lock()
 	known, is := w.analyses[like]
 	w.mu.Unlock()
-	machines := slots.sample(r.Size, maxMachines)
-	if *allowed == 0 || is && w.Now().Sub(known.at) < analysisAge || len(machines) == 0 {
+	if *allowed == 0 || is && w.Now().Sub(known.at) < analysisAge {
+		return known.Analysis
+	}
+	machines := slots.sample(like.size, maxMachines)
+	if len(machines) == 0 {
 		return known.Analysis
 	}
 	*allowed--

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // The keys of a Secret that are looked for as files, and how large they may be.
@@ -90,16 +92,9 @@ func (d *directory) look() (changed bool) {
 
 // run looks until ctx ends.
 func (d *directory) run(ctx context.Context, changed func()) {
-	tick := time.NewTicker(betweenLooks)
-	defer tick.Stop()
-	for {
+	wait.NonSlidingUntilWithContext(ctx, func(context.Context) {
 		if d.look() {
 			changed()
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-	}
+	}, betweenLooks)
 }
