@@ -98,7 +98,7 @@ func (a *Agent) tell() {
 	}
 }
 
-// pass does once what is to be done. One that is leaving only deletes.
+// pass compares the steps with their HTCJobs once, and creates, deletes and reports. An agent that was told to end only deletes.
 func (a *Agent) pass(ctx context.Context, leaves bool) (finished bool, err error) {
 	set, err := a.cluster.tasks(ctx)
 	if apierrors.IsNotFound(err) {

@@ -31,7 +31,7 @@ type refusal struct {
 	Message string
 }
 
-// plan is what is to be done.
+// plan lists the actions of one pass.
 type plan struct {
 	Create map[string]task // by the HTCJob's name
 	Delete []*v1alpha1.HTCJob

@@ -91,7 +91,7 @@ func reportOf(job *v1alpha1.HTCJob, now time.Time) report {
 	return is
 }
 
-// outputsOf returns the same parameters for every step that is over, so that others can refer to them in any case.
+// outputsOf returns the same parameters for every step that is over, whether it has succeeded or not: other steps may refer to each of them.
 func outputsOf(job *v1alpha1.HTCJob, over bool) *outputs {
 	is := &outputs{Parameters: []parameter{{nameParameter, job.Name}}}
 	if !over {

@@ -73,7 +73,7 @@ func TestOnePortServesHTTPSAndHTTP(t *testing.T) {
 	server := NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }), zerolog.Nop())
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(Either(listener, o.TLS())) }()
-	silent, err := net.Dial("tcp", listener.Addr().String()) // says nothing, and keeps nobody waiting
+	silent, err := net.Dial("tcp", listener.Addr().String()) // sends nothing; other connections are served meanwhile
 	require.NoError(t, err)
 	defer silent.Close()
 	roots := x509.NewCertPool()
