@@ -34,7 +34,7 @@ func TestAJobThatRanOutOfMemoryGetsMore(t *testing.T) {
 	b.Script("grows", takes, memory("128Mi", "1Gi", 3))
 	job := b.Ended("grows")
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, b.Kubectl("describe", "htcjob", "grows"))
-	ads := append(b.Condor("condor_q", trial.Tagged(job), "RequestMemory"), b.Condor("condor_history", trial.Tagged(job), "RequestMemory")...)
+	ads := b.Ads(trial.Tagged(job), "RequestMemory")
 	require.Contains(t, ads, job.Status.JobID[0]+" 512")
 }
 

@@ -44,7 +44,7 @@ func TestOnlyTheJobsThatHaveFailedRunAgain(t *testing.T) {
 	for proc := range 4 {
 		require.Equal(t, fmt.Sprintf("%[1]d %[1]d %d\n", proc, 10+proc), c.File(job, proc, "which"))
 	}
-	ads := append(c.Condor("condor_q", trial.Tagged(job)+" && HTCJobAttempt == 2", "HTCJobProc"), c.Condor("condor_history", trial.Tagged(job)+" && HTCJobAttempt == 2", "HTCJobProc")...)
+	ads := c.Ads(trial.Tagged(job)+" && HTCJobAttempt == 2", "HTCJobProc")
 	for i, number := range []int{1, 3} {
 		require.Contains(t, ads, fmt.Sprintf("%d.%d %d", job.Status.ClusterID, i, number), "%v", ads)
 	}

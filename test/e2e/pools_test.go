@@ -22,7 +22,7 @@ func in(pool string) func(*v1alpha1.HTCJob) {
 // attribute returns an attribute of the jobs of an HTCJob, in the queue or the history.
 func attribute(b *trial.Bench, job *v1alpha1.HTCJob, name string) string {
 	b.T.Helper()
-	lines := append(b.Condor("condor_q", trial.Tagged(job), name), b.Condor("condor_history", trial.Tagged(job), name)...)
+	lines := b.Ads(trial.Tagged(job), name)
 	require.NotEmpty(b.T, lines)
 	_, value, _ := strings.Cut(lines[0], " ")
 	return value

@@ -47,7 +47,7 @@ func TestAFailedJobIsTriedAgain(t *testing.T) {
 	} {
 		job := b.Ended(name)
 		require.Equal(t, want.phase, job.Status.Phase, name)
-		starts := append(b.Condor("condor_q", trial.Tagged(job), "NumJobStarts"), b.Condor("condor_history", trial.Tagged(job), "NumJobStarts")...)
+		starts := b.Ads(trial.Tagged(job), "NumJobStarts")
 		require.Contains(t, starts, job.Status.JobID[0]+" "+want.starts, name)
 	}
 }

@@ -62,10 +62,8 @@ func TestAnUpdateUnderLoadLosesAndDoublesNothing(t *testing.T) {
 	// HTCondor has exactly these jobs of this namespace, in the queue and in the history.
 	seen := map[string]bool{}
 	constraint := fmt.Sprintf("HTCJobNamespace == %q", b.Namespace)
-	for _, tool := range []string{"condor_q", "condor_history"} {
-		for _, line := range b.Condor(tool, constraint) {
-			seen[strings.TrimSpace(line)] = true
-		}
+	for _, line := range b.Ads(constraint) {
+		seen[strings.TrimSpace(line)] = true
 	}
 	require.Equal(t, ids, seen)
 	b.Kubectl("delete", "htcjobs", "--all", "--timeout=60s")

@@ -25,11 +25,7 @@ func TestHtcdKilledInTheMiddleOfASubmitLeavesOneCluster(t *testing.T) {
 		name := fmt.Sprintf("killed-after-%d", after)
 		names = append(names, name)
 		job := o.Create(name, "exit 0\n", trial.Queue(500), never)
-		// From the moment the sandbox is complete.
-		o.Eventually(func() bool {
-			_, err := os.Stat(o.Lab.Path("htcd", "data", "staging", string(job.UID)+"-1", "job.sub"))
-			return err == nil
-		}, func() string { return "never staged" })
+		o.staged(job, 1)
 		time.Sleep(after * time.Millisecond) // the moment matters
 		o.killHtcd()
 		o.Eventually(func() bool { return len(o.submits()) == 0 },
@@ -70,6 +66,15 @@ func TestHtcdKilledEveryFewSecondsMakesProgress(t *testing.T) {
 	o.do(o.part("htcd").Start)
 	o.succeeded(names...)
 	o.gone()
+}
+
+// staged waits until the sandbox of an attempt is complete, from which on it is sent.
+func (o outage) staged(job *v1alpha1.HTCJob, attempt int) {
+	o.T.Helper()
+	o.Eventually(func() bool {
+		_, err := os.Stat(o.Lab.Path("htcd", "data", "staging", fmt.Sprintf("%s-%d", job.UID, attempt), "job.sub"))
+		return err == nil
+	}, func() string { return "never staged" })
 }
 
 // killHtcd kills only htcd and returns when it is dead.

@@ -2,7 +2,6 @@ package outage
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -35,10 +34,7 @@ func TestHtcdKilledWhileItSendsATableSendsNoOther(t *testing.T) {
 		name := fmt.Sprintf("table-%d", after)
 		names = append(names, name)
 		job := o.Create(name, "echo $SEED\n", from, trial.Unpacked)
-		o.Eventually(func() bool {
-			_, err := os.Stat(o.Lab.Path("htcd", "data", "staging", string(job.UID)+"-1", "job.sub"))
-			return err == nil
-		}, func() string { return "never staged" })
+		o.staged(job, 1)
 		time.Sleep(after * time.Millisecond) // the moment matters
 		o.killHtcd()
 		write("OTHER\n1\n2\n")

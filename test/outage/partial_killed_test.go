@@ -2,10 +2,7 @@ package outage
 
 import (
 	"fmt"
-	"os"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,18 +15,19 @@ func TestHtcdKilledWhileItSendsSomeJobsSendsTheseOnce(t *testing.T) {
 	o := begin(t)
 	const jobs = 40
 	var names []string
-	for _, after := range []time.Duration{0, 100, 300} {
-		name := fmt.Sprintf("part-%d", after)
+	for moment, reached := range []func(tag string) bool{
+		func(string) bool { return true },
+		func(tag string) bool { return len(o.submits()) > 0 || len(o.Ads(tag)) > 0 },
+		func(tag string) bool { return len(o.Ads(tag)) > 0 },
+	} {
+		name := fmt.Sprintf("part-%d", moment)
 		names = append(names, name)
 		o.Create(name, "echo $1\ntest $(($1 % 2)) = 0\n", trial.Queue(jobs), trial.Unpacked)
 		job := o.Fetched(name)
 		require.EqualValues(t, jobs/2, job.Status.Failed)
 		o.Kubectl("annotate", "htcjob", name, v1alpha1.RerunAnnotation+"=1", v1alpha1.RerunProcsAnnotation+"=failed")
-		o.Eventually(func() bool {
-			_, err := os.Stat(o.Lab.Path("htcd", "data", "staging", string(job.UID)+"-2", "job.sub"))
-			return err == nil
-		}, func() string { return "never staged" })
-		time.Sleep(after * time.Millisecond) // the moment matters
+		o.staged(job, 2)
+		o.Eventually(func() bool { return reached(trial.Tagged(job) + " && HTCJobAttempt == 2") }, func() string { return "never sent" })
 		o.killHtcd()
 		o.do(o.part("htcd").Start)
 	}
@@ -38,12 +36,8 @@ func TestHtcdKilledWhileItSendsSomeJobsSendsTheseOnce(t *testing.T) {
 			return job.Status.Attempt == 2 && job.Status.Phase == v1alpha1.PhaseFailed && job.Status.OutputFetched
 		})
 		require.Equal(t, []int32{jobs / 2, jobs / 2}, []int32{job.Status.Succeeded, job.Status.Failed})
-		var ads []string // of clusters that were taken back before all files had arrived none has started
-		for _, tool := range []string{"condor_q", "condor_history"} {
-			ads = append(ads, o.Condor(tool, trial.Tagged(job)+" && HTCJobAttempt == 2 && NumJobStarts > 0", "HTCJobProc")...)
-		}
-		slices.Sort(ads)
-		ads = slices.Compact(ads) // what has left the queue between the questions is in both
+		// Of clusters that were taken back before all files had arrived none has started.
+		ads := o.Ads(trial.Tagged(job)+" && HTCJobAttempt == 2 && NumJobStarts > 0", "HTCJobProc")
 		require.Len(t, ads, jobs/2)
 		for i := range jobs / 2 {
 			require.Contains(t, ads, fmt.Sprintf("%d.%d %d", job.Status.ClusterID, i, 2*i+1))

@@ -159,11 +159,9 @@ func (o outage) doctor(check string, args ...string) (message, do string) {
 func (o outage) clusters(job *v1alpha1.HTCJob) map[string]int {
 	o.T.Helper()
 	procs := map[string]int{}
-	for _, tool := range []string{"condor_q", "condor_history"} {
-		for _, line := range o.Condor(tool, trial.Tagged(job)+" && StageInFinish > 0") {
-			cluster, _, _ := strings.Cut(line, ".")
-			procs[cluster]++
-		}
+	for _, line := range o.Ads(trial.Tagged(job) + " && StageInFinish > 0") {
+		cluster, _, _ := strings.Cut(line, ".")
+		procs[cluster]++
 	}
 	return procs
 }

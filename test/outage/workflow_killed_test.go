@@ -43,7 +43,7 @@ func TestHtcdKilledWhileItSendsWorkflowsLeavesOneOfEachDAG(t *testing.T) {
 		require.Len(t, nodes, 6, "every node ran once: %v", nodes)
 		// A submission that was cut short leaves a job that never starts, and is removed.
 		ran := trial.Tagged(&v1alpha1.HTCJob{ObjectMeta: w.ObjectMeta}) + " && NumJobStarts > 0"
-		dags := append(o.Condor("condor_q", ran, "HTCJobAttempt"), o.Condor("condor_history", ran, "HTCJobAttempt")...)
+		dags := o.Ads(ran, "HTCJobAttempt")
 		require.Len(t, dags, 2, "%v", dags)
 	}
 }

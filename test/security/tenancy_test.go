@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -70,12 +69,8 @@ func granted(b *trial.Bench) {
 
 func owners(b *trial.Bench, job *v1alpha1.HTCJob) []string {
 	b.T.Helper()
-	var ads, found []string
-	for _, tool := range []string{"condor_q", "condor_history"} {
-		ads = append(ads, b.Condor(tool, trial.Tagged(job), "Owner")...)
-	}
-	slices.Sort(ads)
-	for _, line := range slices.Compact(ads) { // what has left the queue between the questions is in both
+	var found []string
+	for _, line := range b.Ads(trial.Tagged(job), "Owner") {
 		found = append(found, strings.Fields(line)[1])
 	}
 	return found

@@ -3,8 +3,10 @@ package trial
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -181,6 +183,19 @@ func (b *Bench) Condor(tool, constraint string, attributes ...string) []string {
 	out, err := b.Lab.Run(b.T.Context(), tool, args...)
 	require.NoError(b.T, err)
 	return strings.FieldsFunc(out, func(r rune) bool { return r == '\n' })
+}
+
+// Ads asks the queue and then the history. A job that leaves the queue in between is in both; what the history says of it is later, and counts.
+func (b *Bench) Ads(constraint string, attributes ...string) []string {
+	b.T.Helper()
+	ads := map[string]string{}
+	for _, tool := range []string{"condor_q", "condor_history"} {
+		for _, line := range b.Condor(tool, constraint, attributes...) {
+			id, _, _ := strings.Cut(line, " ")
+			ads[id] = line
+		}
+	}
+	return slices.Sorted(maps.Values(ads))
 }
 
 // Tagged returns the constraint that matches the jobs of an HTCJob.
