@@ -78,7 +78,7 @@ func TestTheApiserverTakesEveryOverlay(t *testing.T) {
 	dirs, err := filepath.Glob("../../deploy/overlays/*")
 	require.NoError(t, err)
 	require.NotEmpty(t, dirs)
-	for _, dir := range append(dirs, "../../deploy/base", "testdata/components") {
+	for _, dir := range append(dirs, "../../deploy/base", "testdata/components", "testdata/share") {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			d := deploy(t, dir)
@@ -116,6 +116,17 @@ func TestBaseNamesNothingOfASiteAndGuardsWhatMustNotBePruned(t *testing.T) {
 		}
 	}
 	require.Equal(t, 5, guarded)
+}
+
+func TestOnlyTheLedgersClaimIsOnAShare(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, "testdata/share")
+	volumes := map[string]string{"pvc-cephfs-cms": "htcd-share", "htcd-backup": ""}
+	for name, volume := range volumes {
+		var claim corev1.PersistentVolumeClaim
+		d.object("PersistentVolumeClaim", name, &claim)
+		require.Equal(t, volume, claim.Spec.VolumeName, name)
+	}
 }
 
 // Kustomize clones the repository itself.
