@@ -16,7 +16,7 @@ type Carried struct {
 }
 
 // CarryNodes makes nodes of a DAG, which has just been inserted, what they have become in earlier DAGs of the same workflow, with their results and
-// what has been pushed of them to where the new DAG pushes, too. Its destinations must have been set. ErrNotFound if one of them is not there, or has not succeeded.
+// what has been pushed of them to where the new DAG pushes, too. Their output is here. Its destinations must have been set. ErrNotFound if one of them is not there, or has not succeeded.
 func (tx *Tx) CarryNodes(r Run, nodes []Carried) error {
 	for from := 0; from < len(nodes); from += nodesAtOnce {
 		if err := tx.carry(r, nodes[from:min(from+nodesAtOnce, len(nodes))]); err != nil {
@@ -37,9 +37,9 @@ func (tx *Tx) carry(r Run, some []Carried) error {
 	}
 	for _, c := range some {
 		changed, err := tx.exec(`UPDATE nodes SET status = o.status, jobStatus = o.jobStatus, cluster = o.cluster, exitCode = o.exitCode, reason = o.reason,
-			message = o.message, source = '`+SourceCarried+`', changed = o.changed, checked = o.checked FROM nodes o
+			message = o.message, source = '`+SourceCarried+`', changed = o.changed, checked = o.checked, fetched = ? FROM nodes o
 			WHERE nodes.run = `+runID+` AND nodes.node = ? AND o.run = `+runID+` AND o.node = ? AND o.status = 4`,
-			r.UID, r.Attempt, c.Number, r.UID, c.From, c.Node)
+			int(IsFetched), r.UID, r.Attempt, c.Number, r.UID, c.From, c.Node)
 		if err != nil {
 			return err
 		}

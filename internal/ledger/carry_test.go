@@ -42,6 +42,12 @@ func TestNodesAreCarriedOver(t *testing.T) {
 		var value float64
 		require.NoError(t, tx.queryRow(`SELECT v.value FROM results v JOIN runs r ON r.id = v.run WHERE r.attempt = 2 AND v.node = 3`).Scan(&value))
 		require.Equal(t, 1.5, value)
+		unfetched, err := tx.NodesToFetch("u1", 2, 10)
+		require.NoError(t, err)
+		require.Empty(t, unfetched)
+		some, err := tx.SomeFetched("u1", 2)
+		require.NoError(t, err)
+		require.False(t, some)
 		return nil
 	})
 	require.ErrorIs(t, l.Write(t.Context(), func(tx *Tx) error { return tx.CarryNodes(next, []Carried{{Number: 4, From: 1, Node: 1}}) }), ErrNotFound, "it has failed")

@@ -53,9 +53,9 @@ func (tx *Tx) AllNodesFetched(uid string, attempt int) error {
 	return nil
 }
 
-// SomeFetched reports whether the output of any node was fetched alone, or that of all.
+// SomeFetched reports whether the output of any node that ran in a DAG was fetched alone, or that of all.
 func (tx *Tx) SomeFetched(uid string, attempt int) (some bool, err error) {
-	if err := tx.queryRow(`SELECT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND fetched <> 0)`, uid, attempt).Scan(&some); err != nil {
+	if err := tx.queryRow(`SELECT EXISTS (SELECT 1 FROM nodes WHERE run = `+runID+` AND fetched <> 0 AND source <> '`+SourceCarried+`')`, uid, attempt).Scan(&some); err != nil {
 		return false, fmt.Errorf("whether nodes of run %s attempt %d were fetched: %w", uid, attempt, err)
 	}
 	return some, nil
