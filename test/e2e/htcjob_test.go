@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -116,8 +117,9 @@ func TestKubectlGetShowsTheColumns(t *testing.T) {
 
 	resources, err := client.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
 	require.NoError(t, err)
-	require.Equal(t, []string{"htcj"}, resources.APIResources[0].ShortNames)
-	require.Equal(t, []string{"all"}, resources.APIResources[0].Categories)
+	i := slices.IndexFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == v1alpha1.Resource })
+	require.Equal(t, []string{"htcj"}, resources.APIResources[i].ShortNames)
+	require.Equal(t, []string{"all"}, resources.APIResources[i].Categories)
 }
 
 // A sample is one object of the CRD in trial.

@@ -19,10 +19,10 @@ func in(pool string) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: pool} }
 }
 
-// attribute returns an attribute of the jobs of an HTCJob, in the queue or the history.
+// attribute returns an attribute of the jobs of an HTCJob's newest attempt, in the queue or the history.
 func attribute(b *trial.Bench, job *v1alpha1.HTCJob, name string) string {
 	b.T.Helper()
-	lines := b.Ads(trial.Tagged(job), name)
+	lines := b.Ads(fmt.Sprintf("%s && HTCJobAttempt == %d", trial.Tagged(job), job.Status.Attempt), name)
 	require.NotEmpty(b.T, lines)
 	_, value, _ := strings.Cut(lines[0], " ")
 	return value
