@@ -98,6 +98,12 @@ test-node: ## build the image, bring up a node, and test htcd as the pod of depl
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
 	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags node -count=1 -timeout 15m ./node
 
+# Not part of test: Argo is built first, once for this machine.
+.PHONY: test-argo
+test-argo: ## bring up a node, and test htcd with real Argo Workflows on it: examples/argo and the executor plugin
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
+	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags argo -count=1 -timeout 60m ./argo
+
 # How many HTCJobs chaos runs, and its random seed; 0 means the clock.
 N ?= 300
 CHAOS_SEED ?= 0

@@ -7,12 +7,14 @@ CONTROLLER_GEN = $(TOOL) controller-gen object crd:crdVersions=v1,allowDangerous
 lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
 	@files=$$(gofmt -l cmd internal test) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
-		echo "lint $$m"; (cd $$m && go vet -tags node,renewals,workflows ./... && $(TOOL) staticcheck -tags node,renewals,workflows ./... && go mod verify) || exit 1; \
+		echo "lint $$m"; (cd $$m && go vet -tags node,argo,kueue,renewals,workflows ./... && $(TOOL) staticcheck -tags node,argo,kueue,renewals,workflows ./... && go mod verify) || exit 1; \
 	done
 	cd tools && go mod verify
 	cd test/parts/kubernetes && go mod verify
 	cd test/parts/containerd && go mod verify
 	cd test/parts/helm && go mod verify
+	cd test/parts/argo && go mod verify
+	cd test/parts/kueue && go mod verify
 # Only what ships: the lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./cmd/... ./internal/...
 # The wrapper has no shebang of its own: it follows the rendered head.

@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path"
+	"path/filepath"
 	"runtime"
 	"syscall"
 
@@ -42,7 +44,7 @@ func LoadImages(ctx context.Context, w World) error {
 	if err := load(ctx, w, htcdImage, htcd); err != nil {
 		return err
 	}
-	pause, err := imageOf(w.Lab.Bin("lab"))
+	pause, err := imageOf(w.Lab.Bin("lab"), "/lab", "pause")
 	if err != nil {
 		return err
 	}
@@ -67,9 +69,28 @@ func load(ctx context.Context, w World, tag string, image v1.Image) error {
 	return os.Remove(file)
 }
 
-// imageOf makes an image that contains only the program, called with "pause".
-func imageOf(program string) (v1.Image, error) {
-	layer, err := fileLayer(program, "/lab")
+// LoadProgram gives containerd an image that contains only a program, called as a file with arguments.
+func LoadProgram(ctx context.Context, l *lab.Lab, tag, program, as string) error {
+	image, err := imageOf(program, as)
+	if err != nil {
+		return err
+	}
+	ref, err := name.NewTag(tag)
+	if err != nil {
+		return err
+	}
+	file := l.Path("node", filepath.Base(program)+".tar")
+	if err := tarball.WriteToFile(file, ref, image); err != nil {
+		return err
+	}
+	defer os.Remove(file)
+	_, err = l.RunAs(ctx, "root", root.ContainerdDir+"/ctr", "--address", containerdSocket, "--namespace", "k8s.io", "images", "import", file)
+	return err
+}
+
+// imageOf makes an image that contains only the program, called as a file with arguments.
+func imageOf(program, as string, args ...string) (v1.Image, error) {
+	layer, err := fileLayer(program, as)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +104,8 @@ func imageOf(program string) (v1.Image, error) {
 	}
 	config = config.DeepCopy()
 	config.OS, config.Architecture = "linux", runtime.GOARCH
-	config.Config.Entrypoint = []string{"/lab", "pause"}
+	config.Config.Entrypoint = append([]string{as}, args...)
+	config.Config.Env = []string{"PATH=" + path.Dir(as)}
 	config.Config.User = "65535:65535"
 	return mutate.ConfigFile(image, config)
 }
