@@ -93,6 +93,9 @@ func enterNew(plan Plan) error {
 			return err
 		}
 	}
+	if err := mountFuse(at); err != nil {
+		return err
+	}
 	if err := mountSys(plan, at("/sys")); err != nil {
 		return err
 	}
@@ -117,6 +120,37 @@ func enterNew(plan Plan) error {
 		return err
 	}
 	return os.Remove("/.old")
+}
+
+// mountFuse lets every account open /dev/fuse, by which apptainer mounts images. On a machine without it squashfuse is covered, and apptainer
+// unpacks the image for each job, which takes four times as long.
+func mountFuse(at func(string) string) error {
+	dir, device := at("/mnt"), at("/dev/fuse")
+	if err := mount("tmpfs", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=755"); err != nil {
+		return err
+	}
+	node := filepath.Join(dir, "fuse")
+	if usable(node) && os.Chmod(node, 0o666) == nil && unix.Mount(node, device, "", unix.MS_BIND, "") == nil {
+		return nil
+	}
+	for _, program := range []string{"/usr/bin/squashfuse", "/usr/bin/squashfuse_ll"} {
+		if err := unix.Mount("/dev/null", at(program), "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("cover %s: %w", program, err)
+		}
+	}
+	return nil
+}
+
+// usable makes a node of the fuse device and reports whether it can be opened.
+func usable(node string) bool {
+	if unix.Mknod(node, unix.S_IFCHR|0o600, int(unix.Mkdev(10, 229))) != nil {
+		return false
+	}
+	f, err := os.OpenFile(node, os.O_RDWR, 0)
+	if err != nil {
+		return false
+	}
+	return f.Close() == nil
 }
 
 // mountSys shows the host's /sys, or for a lab with a node one of its own network, and the host's cgroups, in which its pods
