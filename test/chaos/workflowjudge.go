@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
 )
 
 // JudgeWorkflows compares every HTCWorkflow, node by node, with what HTCondor says about it.
@@ -108,7 +109,7 @@ func (f Flow) levels() int {
 			n++
 		}
 	}
-	return n
+	return n + f.Repeats
 }
 
 // left checks that nothing is left in the queue, nor staged.
@@ -228,9 +229,11 @@ func (t *workflowTrialOf) rowsOf(w v1alpha1.HTCWorkflow) map[[3]any]NodeRow {
 	return rows
 }
 
+// adsOf returns the jobs of a node. One that did not run again has its job in an earlier DAG.
 func (t *workflowTrialOf) adsOf(row NodeRow) (of []Ad) {
 	for _, ad := range t.e.Ads {
-		if ad.Workflow == t.UID && ad.DAG == row.DAG && ad.Node == row.Node {
+		own := ad.DAG == row.DAG && ad.Node == row.Node
+		if ad.Workflow == t.UID && (own || row.Source == ledger.SourceCarried && ad.ClusterID == row.Cluster) {
 			of = append(of, ad)
 		}
 	}

@@ -25,6 +25,10 @@ type Flow struct {
 	Always    []v1alpha1.StepName
 	Phase     v1alpha1.Phase
 	Succeeded int // sequences
+	Limit     int // sequences at work at a time; 0: any
+	Rules     []v1alpha1.Rule
+	Repeats   int  // DAGs that a rule adds
+	Resumes   bool // a new attempt goes on from the one before
 	// Differs has the end of each node, STEP/JOBID or STEP/JOBID/NUMBER, that does not end with 0.
 	Differs map[string]End
 }
@@ -77,7 +81,13 @@ func (s FlowStep) work() v1alpha1.StepWork {
 // object returns the HTCWorkflow's spec.
 func (f Flow) object() v1alpha1.HTCWorkflowSpec {
 	spec := v1alpha1.HTCWorkflowSpec{
-		Sequences: &v1alpha1.Sequences{Count: new(int32(f.Sequences))}, FailurePolicy: f.Policy, AlwaysSucceed: f.Always,
+		Sequences: &v1alpha1.Sequences{Count: new(int32(f.Sequences))}, FailurePolicy: f.Policy, AlwaysSucceed: f.Always, Rules: f.Rules,
+	}
+	if f.Limit > 0 {
+		spec.Sequences.MaxConcurrent = new(int32(f.Limit))
+	}
+	if f.Resumes {
+		spec.Resume = v1alpha1.ResumeFromFailure
 	}
 	if f.Complete > 0 {
 		spec.Sequences.Complete = new(int32(f.Complete))
@@ -159,6 +169,18 @@ var (
 	}, Differs: map[string]End{"second/job_1": {Code: 3}, "third/job_1": {Futile: true}}}
 )
 
+// resumed fails in one sequence if does says so.
+func resumed(does string) Flow {
+	f := Flow{Sequences: 3, Resumes: true, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3, Steps: []FlowStep{
+		{Name: "first", Lines: 1}, {Name: "second", Pulls: "first", Lines: 2, Does: "test $jobid != job_1 || exit 0"}, {Name: "third", Pulls: "second", Lines: 3},
+	}}
+	if does != "" {
+		f.Steps[1].Does = "test $jobid != job_1 || " + does
+		f.Phase, f.Succeeded, f.Differs = v1alpha1.PhaseFailed, 2, map[string]End{"second/job_1": {Code: 3}, "third/job_1": {Futile: true}}
+	}
+	return f
+}
+
 // WorkflowShapes are what the HTCWorkflows are drawn from.
 var WorkflowShapes = []WorkflowShape{
 	{Name: "one step", Flow: single},
@@ -200,4 +222,12 @@ var WorkflowShapes = []WorkflowShape{
 	{Name: "deleted", Deleted: true, Flow: Flow{Sequences: 3, Steps: []FlowStep{{Name: "quick", Lines: 1}, {Name: "long", Lines: 1, Does: "sleep 600"}}}},
 	{Name: "edited", Flow: partly, Edited: &chain},
 	{Name: "edited to fewer steps", Flow: chain, Edited: &single},
+	{Name: "resumed from failure", Flow: resumed("exit 3"), Edited: new(resumed(""))},
+	{Name: "grown", Flow: Flow{Sequences: 5, Limit: 1, Phase: v1alpha1.PhaseSucceeded, Succeeded: 5, Steps: []FlowStep{
+		{Name: "a", Lines: 1, Does: "sleep 1"}, {Name: "b", Pulls: "a", Lines: 2},
+	}, Rules: []v1alpha1.Rule{{Metric: "success", When: "value >= 1", Action: v1alpha1.ActionGrow, By: new(int32(2)), Max: new(int32(4))}}}},
+	{Name: "repeated", Flow: Flow{Sequences: 3, Repeats: 1, Phase: v1alpha1.PhaseSucceeded, Succeeded: 3, Steps: []FlowStep{
+		{Name: "a", Lines: 1}, {Name: "b", Pulls: "a", Lines: 2, Does: "echo chi2=${jobid#job_} >>$HTC_RESULTS"}, {Name: "c", Pulls: "b", Lines: 3},
+		{Name: "d", All: true, Pulls: "c", Several: true, Lines: 10},
+	}, Rules: []v1alpha1.Rule{{Step: "b", Metric: "chi2", When: "value > 0", Action: v1alpha1.ActionRepeat, Times: new(int32(1))}}}},
 }
