@@ -116,23 +116,25 @@ func (a *Agent) pass(ctx context.Context, leaves bool) (finished bool, err error
 		return false, err
 	}
 	p := decide(s)
+	completed := run.Completed || set.Labels[completedLabel] == "true"
 	failures := []error{a.delete(ctx, p.Delete)}
-	if !leaves && !set.completed() {
+	if !leaves && !completed {
 		failures = append(failures, a.create(ctx, run, p.Create), a.report(ctx, set, p.Report))
 	}
 	err = errors.Join(failures...)
-	return set.completed() && err == nil, err
+	return completed && err == nil, err
 }
 
 // gather reads what the decision depends on. An HTCJob that is not in the cache may be younger than that.
 func (a *Agent) gather(ctx context.Context, set *taskSet, run workflow) (situation, error) {
 	s := situation{Workflow: run, Jobs: map[string]*v1alpha1.HTCJob{}, Reported: set.Status.Nodes, Refused: a.refused, Now: a.now()}
+	maps.DeleteFunc(s.Reported, func(node string, _ report) bool { return run.Over[node] })
 	for _, object := range a.jobs.List() {
 		job := object.(*v1alpha1.HTCJob)
 		s.Jobs[job.Name] = job
 	}
 	for _, node := range slices.Sorted(maps.Keys(set.Spec.Tasks)) {
-		if !set.Spec.Tasks[node].is() {
+		if !set.Spec.Tasks[node].is() || run.Completed || run.Over[node] {
 			continue
 		}
 		t := set.Spec.Tasks[node].task(node)

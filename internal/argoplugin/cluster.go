@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +33,8 @@ type taskSet struct {
 	} `json:"status"`
 }
 
-// completed reports whether Argo has finished the workflow.
-func (t taskSet) completed() bool { return t.Labels["workflows.argoproj.io/completed"] == "true" }
+// completedLabel is on the task set of a workflow that Argo has finished.
+const completedLabel = "workflows.argoproj.io/completed"
 
 // cluster is the namespace of the workflow, by the plugin's own account.
 type cluster struct {
@@ -56,22 +55,37 @@ func newCluster(config *rest.Config, namespace, workflow string) (cluster, error
 	return cluster{namespace: namespace, workflow: workflow, argo: objects, jobs: jobs.HTCJobs(namespace)}, nil
 }
 
-// run reads the workflow's identity. It has no start before Argo's controller has written that, which may be after the
-// task set.
+// run reads the workflow's identity, and what of it is over: a controller that may not write the task set's status, as with the roles of
+// Argo 3.6's own manifests, leaves steps in the task set for ever. The workflow has no start before Argo's controller has written that,
+// which may be after the task set.
 func (c cluster) run(ctx context.Context) (workflow, error) {
 	object, err := c.argo.Resource(workflows).Namespace(c.namespace).Get(ctx, c.workflow, metav1.GetOptions{})
 	if err != nil {
 		return workflow{}, fmt.Errorf("read Workflow %s: %w", c.workflow, err)
 	}
-	text, _, err := unstructured.NestedString(object.Object, "status", "startedAt")
+	text, err := object.MarshalJSON()
 	if err != nil {
 		return workflow{}, err
 	}
-	started, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return workflow{}, fmt.Errorf("the Workflow %s has not been started: %w", c.workflow, err)
+	var is struct {
+		Status struct {
+			StartedAt *metav1.Time
+			Phase     phase
+			// Without those of a workflow that is too large for them; Argo then keeps them elsewhere.
+			Nodes map[string]struct{ Phase phase }
+		}
 	}
-	return workflow{Name: c.workflow, UID: string(object.GetUID()), Started: started}, nil
+	if err := json.Unmarshal(text, &is); err != nil {
+		return workflow{}, fmt.Errorf("read Workflow %s: %w", c.workflow, err)
+	}
+	if is.Status.StartedAt == nil {
+		return workflow{}, fmt.Errorf("the Workflow %s has not been started", c.workflow)
+	}
+	w := workflow{Name: c.workflow, UID: string(object.GetUID()), Started: is.Status.StartedAt.Time, Completed: is.Status.Phase.over(), Over: map[string]bool{}}
+	for id, node := range is.Status.Nodes {
+		w.Over[id] = node.Phase.over()
+	}
+	return w, nil
 }
 
 // tasks reads the task set itself, not a cache: an HTCJob is deleted because its step is not there.

@@ -4,7 +4,8 @@
 // Argo's agent asks a plugin about each step, without saying which step it is, and writes the answers itself, ten seconds apart. It never
 // says that a step is over. So the agent gets an empty answer (server.go), and the plugin does as the agent does:
 // it watches the workflow's WorkflowTaskSet, whose spec has the steps to be executed by their ids, and writes what becomes of them
-// into its status. Argo's controller takes results from there, and a step that is over, for whatever reason, out of both.
+// into its status. Argo's controller takes results from there, and a step that is over, for whatever reason, out of both; where it has no
+// right to do so, the workflow says what is over.
 //
 // A pass (agent.go) reads the task set and the HTCJobs, decides (decide.go, pure), and acts:
 //

@@ -21,10 +21,14 @@ const (
 	succeeded phase = "Succeeded"
 	failed    phase = "Failed"
 	errored   phase = "Error" // it could not be run
+	skipped   phase = "Skipped"
+	omitted   phase = "Omitted"
 )
 
-// over reports whether the step has ended, for Argo.
-func (p phase) over() bool { return p == succeeded || p == failed || p == errored }
+// over reports whether the step, or the workflow, has ended, for Argo.
+func (p phase) over() bool {
+	return p == succeeded || p == failed || p == errored || p == skipped || p == omitted
+}
 
 // report is what a WorkflowTaskSet's status says of a step.
 type report struct {

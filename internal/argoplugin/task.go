@@ -12,10 +12,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// workflow is what identifies a run of a workflow. Argo's retry of one has another start.
+// workflow is what identifies a run of a workflow, and what of it is over. Argo's retry of one has another start.
 type workflow struct {
 	Name, UID string
 	Started   time.Time
+	Completed bool
+	Over      map[string]bool // steps, by their ids
 }
 
 // task is a step that is to be an HTCJob.

@@ -84,6 +84,7 @@ patches:
   patch: |
     - {op: replace, path: /spec/template/spec/containers/0/args, value: [--executor-image, %[6]q]}
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: ARGO_EXECUTOR_PLUGINS, value: "true"}}
+    - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: DEFAULT_REQUEUE_TIME, value: 2s}}
 `, manifests+"/base/crds/minimal", manifests+"/base/workflow-controller", manifests+"/cluster-install/workflow-controller-rbac", name, tag, executorImage), 0o600); err != nil {
 		return err
 	}
@@ -166,9 +167,15 @@ func (b bench) until(name string, phase string) workflow {
 	b.T.Helper()
 	var w workflow
 	b.Eventually(func() bool { w = b.workflow(name); return w.Status.Phase == phase }, func() string {
-		return fmt.Sprintf("%s never was %s: %+v\n%s\n%s", name, phase, w, b.Kubectl("get", "htcjobs,pods"), b.Kubectl("describe", "pods"))
+		return fmt.Sprintf("%s never was %s: %+v\n%s", name, phase, w, b.Kubectl("get", "htcjobs,pods"))
 	})
 	return w
+}
+
+// running reports whether a workflow has not ended.
+func (b bench) running(name string) bool {
+	phase := b.workflow(name).Status.Phase
+	return phase != "Succeeded" && phase != "Failed" && phase != "Error"
 }
 
 // step returns a workflow's only node of a name.
