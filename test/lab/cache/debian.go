@@ -90,6 +90,8 @@ var Images = map[string][]string{
 	"centos": {"bash", "coreutils", "grep", "sed", "gawk", "findutils", "tar", "gzip", "hostname"},
 	"python": {"bash", "coreutils", "python3", "python-is-python3"},
 	"r-base": {"bash", "coreutils", "r-base-core"},
+	// test/e2e also uses it as a user's snakemake.
+	"snakemake": {"bash", "coreutils", "snakemake"},
 }
 
 // Image returns the file of an image's only layer, a gzipped tar.

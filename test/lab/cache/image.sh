@@ -42,5 +42,9 @@ echo 'root:x:0:0:root:/root:/bin/bash' >"$tree/etc/passwd"
 echo 'root:x:0:' >"$tree/etc/group"
 : >"$tree/etc/resolv.conf"
 : >"$tree/etc/hosts"
+if [ -d "$tree/usr/share/ca-certificates" ]; then
+	mkdir -p "$tree/etc/ssl/certs"
+	cat "$tree"/usr/share/ca-certificates/mozilla/*.crt >"$tree/etc/ssl/certs/ca-certificates.crt"
+fi
 mkdir -p "$tree/proc" "$tree/sys" "$tree/dev" "$tree/tmp" "$tree/srv"
 tar -C "$tree" --sort=name --owner=0 --group=0 --numeric-owner --use-compress-program='gzip -1' -cf "$out" .
