@@ -8,7 +8,7 @@
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcworkflows/NAME/log/archive  files of nodes, as tar: NUMBER/PATH; the
 //	                                                                               comment of each NUMBER/ is the node's name
 //
-// log/files lists the files of an archive, a line of JSON each.
+// log/files lists the files of an archive, a line of JSON each. htcjobs/NAME/log/usage is one object: what the jobs have used.
 //
 //	user ── kubeconfig ──> kube-apiserver ── front proxy's certificate ──> htcd
 //	                       authenticates,                                 trusts nobody else

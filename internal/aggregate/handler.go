@@ -37,6 +37,7 @@ func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	serve(resourceJobs, "", source.Log, text, "proc", "attempt", "stream", "follow", "tailLines", "offset")
 	serve(resourceJobs, "/archive", source.Archive, "application/x-tar", "proc", "attempt", "from")
 	serve(resourceJobs, "/files", source.Files, lines, "proc", "attempt", "from")
+	serve(resourceJobs, "/usage", source.Usage, "application/json", "attempt")
 	serve(resourceWorkflows, "", source.NodeLog, text, "step", "sequence", "index", "attempt", "stream", "follow", "tailLines", "offset")
 	serve(resourceWorkflows, "/archive", source.NodeArchive, "application/x-tar", "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/files", source.NodeFiles, lines, "step", "sequence", "attempt", "from")

@@ -84,6 +84,8 @@ func (s *source) NodeFiles(ctx context.Context, q Query) (*Answer, error) { retu
 
 func (s *source) Files(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 
+func (s *source) Usage(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
+
 func says(text string, err error) func(Query) (*Answer, error) {
 	return func(Query) (*Answer, error) {
 		return &Answer{Attempt: 2, Offset: 7, Close: func() {}, Write: func(_ context.Context, w io.Writer) error {

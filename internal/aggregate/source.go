@@ -100,6 +100,7 @@ type Source interface {
 	Log(ctx context.Context, q Query) (*Answer, error)
 	Archive(ctx context.Context, q Query) (*Answer, error)
 	Files(ctx context.Context, q Query) (*Answer, error)
+	Usage(ctx context.Context, q Query) (*Answer, error)
 	NodeLog(ctx context.Context, q Query) (*Answer, error)
 	Nodes(ctx context.Context, q Query) (*Answer, error)
 	NodeArchive(ctx context.Context, q Query) (*Answer, error)

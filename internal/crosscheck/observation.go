@@ -36,6 +36,7 @@ type Observation struct {
 	started   time.Time // when HTCondor first started it
 	finished  time.Time // when it ended; zero: it has not, or never started
 	account   string    // its Owner
+	usage     string    // what it used, in the form of usage.Use
 
 	read     *ledger.Proc // the row before HTCondor was asked; nil: unknown
 	evidence string       // for humans: who showed what
@@ -81,6 +82,9 @@ func Ad(j schedd.Job, at time.Time) Observation {
 		o.started, o.finished = time.Unix(j.JobStartDate, 0), finished(j)
 	}
 	o.account = j.Owner
+	if o.outcome.State != schedd.OutcomeOpen {
+		o.usage = j.Use(at).String()
+	}
 	return o
 }
 

@@ -108,9 +108,13 @@ func settle(tx *ledger.Tx, before, run ledger.Run, at time.Time, complete bool) 
 		if err != nil {
 			return 0, err
 		}
-		run.Confirmed = len(unconfirmed) == 0
+		if run.Confirmed = len(unconfirmed) == 0; run.Confirmed {
+			if run.Usage, err = usageOf(tx, run); err != nil {
+				return 0, err
+			}
+		}
 	}
-	if run.Ended.Equal(before.Ended) && run.Checked.Equal(before.Checked) && run.Confirmed == before.Confirmed && sameTimes(run, before) {
+	if run.Ended.Equal(before.Ended) && run.Checked.Equal(before.Checked) && run.Confirmed == before.Confirmed && run.Usage == before.Usage && sameTimes(run, before) {
 		return counts.Active, nil
 	}
 	return counts.Active, tx.UpdateRun(run)

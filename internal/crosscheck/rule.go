@@ -54,7 +54,7 @@ func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	default:
 		p.Status, p.JobStatus, p.Absent, p.Source = ledger.StatusOpen, int(o.jobStatus), 0, o.source
 		p.ExitCode, p.Signal, p.Reason, p.Message = nil, nil, "", ""
-		p.Fetched, p.Stderr = ledger.NotFetched, ""
+		p.Fetched, p.Stderr, p.Usage = ledger.NotFetched, "", ""
 		if o.hold != "" {
 			p.Reason, p.Message = reasonHeld, o.hold
 			if o.byPool {
@@ -85,6 +85,7 @@ func (o Observation) end(p ledger.Proc, status ledger.Status, outcome schedd.Out
 	}
 	p.Status, p.JobStatus, p.Absent, p.Source = status, int(o.jobStatus), 0, o.source
 	p.ExitCode, p.Signal, p.Reason, p.Message = outcome.ExitCode, outcome.Signal, outcome.Reason, outcome.Message
+	p.Usage = o.usage
 	return p
 }
 

@@ -34,6 +34,8 @@ type node struct {
 	err     error
 	tails   int
 	short   int // what a condor_tail that does not follow leaves out
+	ad      schedd.Job
+	silent  error // of condor_q
 }
 
 func (n *node) set(change func()) {
@@ -46,10 +48,12 @@ func (n *node) set(change func()) {
 func (n *node) Queue(_ context.Context, _ schedd.Identity, _ string, fn func(schedd.Job) error) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.status == 0 {
-		return nil
+	if n.status == 0 || n.silent != nil {
+		return n.silent
 	}
-	return fn(schedd.Job{Cluster: 7, Status: n.status, NumJobStarts: n.starts})
+	ad := n.ad
+	ad.Cluster, ad.Status, ad.NumJobStarts = 7, n.status, n.starts
+	return fn(ad)
 }
 
 // Tail behaves as the real one: it returns by itself only if it has followed a job until its end.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/aggregate"
@@ -59,9 +60,10 @@ const (
 
 // Reader answers users' requests for their jobs' output.
 type Reader struct {
-	o      Options
-	places *shares
-	room   *room
+	o       Options
+	places  *shares
+	room    *room
+	reports singleflight.Group // of usage
 }
 
 // New returns a reader. It starts nothing.

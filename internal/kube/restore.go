@@ -40,7 +40,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	if status.LastChecked != nil {
 		run.Checked = status.LastChecked.Time
 	}
-	run.Account = status.User
+	run.Account, run.Usage = status.User, lifecycle.WriteUsage(status.Usage)
 	if status.StartedAt != nil {
 		run.Started = status.StartedAt.Time
 		if ran, err := time.ParseDuration(status.Duration); err == nil {

@@ -30,6 +30,7 @@ type Proc struct {
 	Checked   time.Time // when Absent was last counted or JobStatus last seen
 	Fetched   Fetched
 	Stderr    string // the end of its standard error, once fetched
+	Usage     string // what it used, in the form of usage.Use; empty: not known
 }
 
 // JobID is HTCondor's name of the proc, such as "884426.0".
@@ -88,7 +89,7 @@ type Counts struct {
 
 const (
 	selectProc = `SELECT r.uid, r.attempt, r.namespace, r.name, r.cluster, p.proc, iif(r.sent = '', '', p.jobId), p.status, p.jobStatus, p.exitCode,
-	p.exitSignal, p.reason, p.message, p.source, p.absent, p.changed, p.checked, p.fetched, p.stderr FROM runs r JOIN htcjobs p ON p.run = r.id `
+	p.exitSignal, p.reason, p.message, p.source, p.absent, p.changed, p.checked, p.fetched, p.stderr, p.usage FROM runs r JOIN htcjobs p ON p.run = r.id `
 
 	// runID finds the row id of a run by its uid and attempt.
 	runID = `(SELECT id FROM runs WHERE uid = ? AND attempt = ?)`
@@ -133,9 +134,9 @@ func (tx *Tx) insertProcs(r Run, n int) error {
 // UpdateProc writes the mutable fields of a proc: Status and everything below it; ErrNotFound if there is no such row.
 func (tx *Tx) UpdateProc(p Proc) error {
 	n, err := tx.exec(`UPDATE htcjobs SET status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
-		message = ?, source = ?, absent = ?, changed = ?, checked = ?, fetched = ?, stderr = ? WHERE run = `+runID+` AND proc = ?`,
+		message = ?, source = ?, absent = ?, changed = ?, checked = ?, fetched = ?, stderr = ?, usage = ? WHERE run = `+runID+` AND proc = ?`,
 		int(p.Status), p.JobStatus, p.ExitCode, p.Signal, p.Reason, p.Message, p.Source, p.Absent,
-		millis(p.Changed), millis(p.Checked), int(p.Fetched), p.Stderr, p.UID, p.Attempt, p.Proc)
+		millis(p.Changed), millis(p.Checked), int(p.Fetched), p.Stderr, p.Usage, p.UID, p.Attempt, p.Proc)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -230,7 +231,7 @@ func scanProc(row scanner) (Proc, error) {
 	var p Proc
 	var changed, checked int64
 	err := row.Scan(&p.UID, &p.Attempt, &p.Namespace, &p.Name, &p.Cluster, &p.Proc, &p.ID, &p.Status, &p.JobStatus,
-		&p.ExitCode, &p.Signal, &p.Reason, &p.Message, &p.Source, &p.Absent, &changed, &checked, &p.Fetched, &p.Stderr)
+		&p.ExitCode, &p.Signal, &p.Reason, &p.Message, &p.Source, &p.Absent, &changed, &checked, &p.Fetched, &p.Stderr, &p.Usage)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Proc{}, ErrNotFound
 	}

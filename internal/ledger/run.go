@@ -49,6 +49,7 @@ type Run struct {
 	Sent         string    // numbers of the procs that it sends, a procset, in the order of the cluster; empty: all, from 0
 	Jobs         int       // how many procs there are with those that were carried over; 0: as many as Procs
 	KeptFailed   int       // how many of those that were carried over have failed
+	Usage        string    // JSON of v1alpha1.Usage: what its jobs used; empty: not known
 }
 
 // All returns how many procs a run has, those that were carried over included.
@@ -86,17 +87,17 @@ type RunFilter struct {
 
 const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
 	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir, restored,
-	inputsDigest, secretInputs, itemsDigest, pool, poolSpec, effective, account, started, finished, sent, jobs, keptFailed, kind`
+	inputsDigest, secretInputs, itemsDigest, pool, poolSpec, effective, account, started, finished, sent, jobs, keptFailed, usage, kind`
 
 // InsertRun adds a run; ErrExists if its UID already has that attempt.
 func (tx *Tx) InsertRun(r Run) error {
 	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
 		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
 		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
 		millis(r.Checked), r.Deferred, r.Confirmed, r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored,
 		r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective,
-		r.Account, millis(r.Started), millis(r.Finished), r.Sent, r.Jobs, r.KeptFailed, string(r.Kind))
+		r.Account, millis(r.Started), millis(r.Finished), r.Sent, r.Jobs, r.KeptFailed, r.Usage, string(r.Kind))
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
@@ -112,12 +113,12 @@ func (tx *Tx) UpdateRun(r Run) error {
 	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
 		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?,
 		deferred = ?, confirmed = ?, specHash = ?, rerun = ?, stop = ?, collector = ?, secret = ?, outputDir = ?, restored = ?,
-		inputsDigest = ?, secretInputs = ?, itemsDigest = ?, pool = ?, poolSpec = ?, effective = ?, account = ?, started = ?, finished = ?, sent = ?, jobs = ?, keptFailed = ?
+		inputsDigest = ?, secretInputs = ?, itemsDigest = ?, pool = ?, poolSpec = ?, effective = ?, account = ?, started = ?, finished = ?, sent = ?, jobs = ?, keptFailed = ?, usage = ?
 		WHERE uid = ? AND attempt = ?`,
 		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
 		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed,
 		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective,
-		r.Account, millis(r.Started), millis(r.Finished), r.Sent, r.Jobs, r.KeptFailed, r.UID, r.Attempt)
+		r.Account, millis(r.Started), millis(r.Finished), r.Sent, r.Jobs, r.KeptFailed, r.Usage, r.UID, r.Attempt)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -206,7 +207,7 @@ func scanRun(row scanner) (Run, error) {
 		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked,
 		&r.Deferred, &r.Confirmed, &r.SpecHash, &r.Rerun, &r.Stop, &r.Collector, &r.Secret, &r.OutputDir, &r.Restored,
 		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest, &r.Pool, &r.PoolSpec, &r.Effective,
-		&r.Account, &started, &finished, &r.Sent, &r.Jobs, &r.KeptFailed, &r.Kind)
+		&r.Account, &started, &finished, &r.Sent, &r.Jobs, &r.KeptFailed, &r.Usage, &r.Kind)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, ErrNotFound
 	}

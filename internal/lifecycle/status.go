@@ -191,7 +191,7 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 		status.User = run.Account
 		if !suspended {
 			status.StartTime, status.StartedAt = timeOrNil(run.Submitted), timeOrNil(run.Started)
-			status.Duration = ran(s)
+			status.Duration, status.Usage = ran(s), used(s)
 		}
 		if !suspended && !(s.stage() == stopping && s.Stopped > 0) {
 			status.CompletionTime = timeOrNil(run.Ended)

@@ -41,7 +41,7 @@ const ExitInterrupted = 130
 
 // Commands are all commands for users.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{submitCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), getOutputCommand(),
+	return []*cobra.Command{submitCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), getOutputCommand(),
 		nodesCommand(), graphCommand(), completionCommand()}
 }
 

@@ -168,6 +168,15 @@ type Job struct {
 	NumJobStarts                      int
 
 	BytesSent int64 // what its sandbox sent back, over all its starts
+
+	// Of its last execution; Use sums them up.
+	JobCurrentStartDate          int64
+	UserCPU, SysCPU              float64 // seconds
+	MemoryUsage, ResidentSetSize int64   // MiB, 0 if the former is an expression of the latter; KiB
+	DiskUsage                    int64   // KiB
+
+	RequestCpus, RequestMemory, RequestDisk int64 // MiB and KiB; 0 if they are expressions
+	MemoryProvisioned                       int64 // MiB, what the slot has
 }
 
 // ID returns the job's number as HTCondor prints it, "cluster.proc".

@@ -85,6 +85,16 @@ var fields = map[string]func(*Job, classad.Value){
 	"JobFinishedHookDone":  func(j *Job, v classad.Value) { j.JobFinishedHookDone = seconds(v) },
 	"BytesSent":            func(j *Job, v classad.Value) { j.BytesSent = size(v) },
 	"NumJobStarts":         func(j *Job, v classad.Value) { j.NumJobStarts = integer(v) },
+	"JobCurrentStartDate":  func(j *Job, v classad.Value) { j.JobCurrentStartDate = seconds(v) },
+	"RemoteUserCpu":        func(j *Job, v classad.Value) { j.UserCPU = real(v) },
+	"RemoteSysCpu":         func(j *Job, v classad.Value) { j.SysCPU = real(v) },
+	"MemoryUsage":          func(j *Job, v classad.Value) { j.MemoryUsage = size(v) },
+	"ResidentSetSize":      func(j *Job, v classad.Value) { j.ResidentSetSize = size(v) },
+	"DiskUsage":            func(j *Job, v classad.Value) { j.DiskUsage = size(v) },
+	"RequestCpus":          func(j *Job, v classad.Value) { j.RequestCpus = size(v) },
+	"RequestMemory":        func(j *Job, v classad.Value) { j.RequestMemory = size(v) },
+	"RequestDisk":          func(j *Job, v classad.Value) { j.RequestDisk = size(v) },
+	"MemoryProvisioned":    func(j *Job, v classad.Value) { j.MemoryProvisioned = size(v) },
 }
 
 // poolName returns "" for what is no name of an HTCPool: the owner of a job can put anything there, and it goes into the status.
@@ -148,7 +158,9 @@ func newJob(ad classad.Ad) (Job, error) {
 func integer(v classad.Value) int   { i, _ := v.Int(); return int(i) }
 func seconds(v classad.Value) int64 { i, _ := v.Int(); return i }
 
-// size reads a number of bytes, which HTCondor stores as a real number.
+func real(v classad.Value) float64 { n, _ := v.Real(); return n }
+
+// size reads a number of bytes, KiB or MiB, which HTCondor may store as a real number.
 func size(v classad.Value) int64 {
 	if n, ok := v.Real(); ok && n > 0 { // a user may have written anything
 		return int64(min(n, 1<<50))

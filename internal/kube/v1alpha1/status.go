@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // HTCJobStatus says what has become of the jobs in HTCondor. Active, Succeeded and
 // Failed are always present, zeros included, so that a condition such as
@@ -124,6 +127,11 @@ type HTCJobStatus struct {
 	// +optional
 	Duration string `json:"duration,omitempty"`
 
+	// Usage is what the jobs of this attempt used, of what they asked for. It appears when HTCondor has confirmed the end of
+	// every job; absent if none has started.
+	// +optional
+	Usage *Usage `json:"usage,omitempty"`
+
 	// StartTime is when this attempt was accepted by the schedd.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
@@ -180,6 +188,48 @@ type Partial struct {
 	// Failed counts the others that had failed before.
 	// +required
 	Failed int32 `json:"failed"`
+}
+
+// Usage is what the jobs of an attempt used in their last executions.
+type Usage struct {
+	// Jobs counts those that have started.
+	// +required
+	Jobs int32 `json:"jobs"`
+
+	// CPU is how many cores they kept busy on average.
+	// +optional
+	CPU *Used `json:"cpu,omitempty"`
+
+	// Memory is the most that each used, as HTCondor has measured and rounded it.
+	// +optional
+	Memory *Used `json:"memory,omitempty"`
+
+	// Disk is the most that each had in its directory, its inputs included.
+	// +optional
+	Disk *Used `json:"disk,omitempty"`
+
+	// Advice says in a sentence what to ask for next time.
+	// +optional
+	Advice string `json:"advice,omitempty"`
+}
+
+// Used is the usage of one resource.
+type Used struct {
+	// Requested is what they asked for, the most if they differ; absent if they left it to the pool.
+	// +optional
+	Requested *resource.Quantity `json:"requested,omitempty"`
+
+	// Median is the usage that half of the jobs did not exceed.
+	// +required
+	Median resource.Quantity `json:"median"`
+
+	// Worst is the usage of the job that used most.
+	// +required
+	Worst resource.Quantity `json:"worst"`
+
+	// WorstProc is the number of that job in the HTCJob.
+	// +required
+	WorstProc int32 `json:"worstProc"`
 }
 
 // Effective is what holds for an attempt after its pool's defaults and adjustments.
