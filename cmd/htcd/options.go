@@ -83,6 +83,7 @@ type Options struct {
 	AllowPools        []string
 	CommandTimeout    time.Duration
 	ReconcileSchedule string
+	FullCrosscheck    time.Duration
 	Refresh           time.Duration
 
 	ShutdownTimeout time.Duration
@@ -158,6 +159,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.AllowPools, "allow-pools", nil, "`patterns` of the schedds that spec.pool may name: SCHEDD in the usual pool, or COLLECTOR/SCHEDD, where * matches anything; htcd shows them its ticket or token; empty: none")
 	f.DurationVar(&o.CommandTimeout, "command-timeout", time.Minute, "deadline of one HTCondor command; condor_submit gets 20 ms more for every proc")
 	f.StringVar(&o.ReconcileSchedule, "reconcile-schedule", "* * * * *", "cron `schedule` of the cross-check with condor_q and condor_history")
+	f.DurationVar(&o.FullCrosscheck, "full-crosscheck", 10*time.Minute, "how often the cross-check asks about all jobs, not only about those that have changed; 0: always")
 	f.DurationVar(&o.Refresh, "refresh", 10*time.Second, "how often condor_q is asked in between which jobs run and which are held; less often if that takes more than 1/20 of the time")
 
 	f.DurationVar(&o.ShutdownTimeout, "shutdown-timeout", 20*time.Second, "how long work in flight may go on after SIGTERM")
@@ -263,6 +265,9 @@ func (o *Options) checkParts() error {
 		if f.d < time.Second {
 			return fmt.Errorf("%s %s: want 1s or more", f.flag, f.d)
 		}
+	}
+	if o.FullCrosscheck < 0 {
+		return fmt.Errorf("--full-crosscheck %s: want 0 or more", o.FullCrosscheck)
 	}
 	if (o.TLSCert == "") != (o.TLSKey == "") {
 		return errors.New("--tls-cert and --tls-key go together: give both or neither")

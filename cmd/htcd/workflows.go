@@ -66,7 +66,7 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger, scheme *ru
 	l.workflows, err = workflow.New(workflow.Options{
 		Site: s, Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Actors: d.o.Submitters,
-		Output: d.o.nodeStore(), KeepFree: d.o.KeepFree.Value(),
+		FullCrosscheck: d.o.FullCrosscheck, Output: d.o.nodeStore(), KeepFree: d.o.KeepFree.Value(),
 		Informer: l.workflowInformer, Objects: apiserver.HTCWorkflows{Client: d.jobs},
 		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: workflowSchedd{l.controller.Schedds(), l.condor, d.fence}, Answering: l.controller.Schedds(), Keeper: l.controller.Keeper(),

@@ -10,6 +10,7 @@ import (
 type Schedd interface {
 	Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error)
 	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
 	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
 	Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	// HoldIdle puts matching jobs that wait for a slot on hold; ReleaseHeld ends that hold and no other.
@@ -17,6 +18,8 @@ type Schedd interface {
 	ReleaseHeld(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	// Answers asks the smallest question that only a working schedd can answer.
 	Answers(ctx context.Context, id schedd.Identity) error
+	// Daemon returns what the collector knows of the schedd.
+	Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error)
 	// ScheddName returns where an identity's new jobs go by default.
 	ScheddName(ctx context.Context, id schedd.Identity) (string, error)
 	Account(ctx context.Context, id schedd.Identity) (string, error)

@@ -30,7 +30,7 @@ func (all comparisons) hearer(tool string, at time.Time, taken func(*comparison)
 
 // askQueue compares the queue with the rows of some runs. The rows are read while condor_q gathers its answer; a full
 // comparison reads them first, because it depends on what a row said before HTCondor was asked.
-func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledger.Run, full bool, at time.Time) (comparisons, error) {
+func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledger.Run, full bool, l *look, at time.Time) (comparisons, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	all := newComparisons(runs, full)
@@ -48,6 +48,7 @@ func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledge
 			if err := wait(); err != nil {
 				return err
 			}
+			l.hear(j)
 			return hear(j)
 		})
 		if asked != nil {

@@ -17,6 +17,8 @@ import (
 // Schedd is the part of HTCondor that a Checker asks.
 type Schedd interface {
 	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
+	Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error)
 	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
 }
 
@@ -53,6 +55,8 @@ type Checker struct {
 	Now      func() time.Time
 	Observer Observer
 	Kind     ledger.Kind // of the runs in a pass
+	// Whole is how often a pass asks about all jobs, not only about those that have changed; 0: always.
+	Whole time.Duration
 
 	gate Gate
 }
@@ -67,7 +71,8 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := c.check(ctx, id, g, true); err != nil {
+		started := c.started(ctx, id)
+		if err := c.pass(ctx, id, g, &look{history: true, newest: newest}, began, started); err != nil {
 			return err
 		}
 		c.gate.SetMark(g.Target, Mark{newest, began})
@@ -79,8 +84,69 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 // a job's absence.
 func (c *Checker) Refresh(ctx context.Context) error {
 	return c.each(ctx, Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
-		return c.check(ctx, id, g, false)
+		return c.pass(ctx, id, g, &look{}, c.Now(), c.gate.Sight(g.Target).Started)
 	})
+}
+
+// started returns when the schedd had been started, 0 if that cannot be found out.
+func (c *Checker) started(ctx context.Context, id schedd.Identity) int64 {
+	if c.Whole == 0 {
+		return 0
+	}
+	daemon, err := c.Schedd.Daemon(ctx, id)
+	if err != nil {
+		return 0 // so everything is asked
+	}
+	return daemon.Started
+}
+
+// pass asks what has changed since the latest passes about the runs that these covered, and about everything else.
+func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time, started int64) error {
+	sight := c.gate.Sight(g.Target)
+	l.mark, l.unread = c.gate.Mark(g.Target), map[RunKey]bool{}
+	period, recent := sight.Recent(began, started, c.Whole)
+	recent = recent && !l.mark.At.IsZero()
+	whole := g.Runs
+	if recent {
+		var covered []ledger.Run
+		l.period, whole = period, nil
+		for _, run := range g.Runs {
+			if sight.covers(run) {
+				covered = append(covered, run)
+			} else {
+				whole = append(whole, run)
+			}
+		}
+		if len(covered) > 0 {
+			err := c.checkRecent(ctx, id, covered, l)
+			if errors.Is(err, schedd.ErrTooMany) {
+				recent, whole = false, g.Runs
+			} else if err != nil {
+				return err
+			}
+		}
+	}
+	if !recent {
+		l.clock = 0
+	}
+	if err := c.checkWhole(ctx, id, whole, l); err != nil {
+		return err
+	}
+	now := Sight{Began: began, Clock: l.clock, Started: started, unread: l.unread}
+	if l.history { // a job whose ad cannot be read may be there
+		now.read = map[RunKey]bool{}
+		for _, run := range whole {
+			now.read[KeyOf(run)] = !l.unread[KeyOf(run)]
+		}
+	}
+	switch {
+	case !recent:
+		now.Whole = began
+	case l.clock == 0: // no job has changed, and so nobody said what time it is
+		now.Began, now.Clock = sight.Began, sight.Clock
+	}
+	c.gate.Sighted(g.Target, now)
+	return nil
 }
 
 // Check is Crosscheck for one group of runs.
@@ -89,7 +155,7 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	return c.check(ctx, id, g, true)
+	return c.checkWhole(ctx, id, g.Runs, &look{history: true, mark: c.gate.Mark(g.Target)})
 }
 
 // NewestKnown returns the job that had most recently left a target's queue when the latest cross-check began, "" if unknown.
@@ -111,29 +177,28 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 // atOnce is how many runs are written concurrently; they share the ledger's commits.
 const atOnce = 64
 
-// check asks the queue, and if requested the history, about runs and applies the answers. It works through the runs in parts
+// checkWhole asks the queue, and if requested the history, about runs and applies the answers. It works through the runs in parts
 // so that memory use does not grow with the queue.
-func (c *Checker) check(ctx context.Context, id schedd.Identity, g backend.Group, history bool) error {
-	since := c.gate.Mark(g.Target)
-	for _, some := range parts(g.Runs) {
-		if err := c.checkPart(ctx, id, some, history, since); err != nil {
+func (c *Checker) checkWhole(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) error {
+	for _, some := range parts(runs) {
+		if err := c.checkPart(ctx, id, some, l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, history bool, since Mark) error {
+func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) error {
 	at := c.Now()
-	all, err := c.askQueue(ctx, id, runs, false, at)
+	all, err := c.askQueue(ctx, id, runs, false, l, at)
 	if err != nil {
 		return err
 	}
-	if history {
+	if l.history {
 		// An entry of the history is final, so it is written while the schedd is still reading.
 		var writing errgroup.Group
 		writing.SetLimit(atOnce)
-		err := c.askHistory(ctx, id, all, since, at, func(k *comparison) {
+		err := c.askHistory(ctx, id, all, l.mark, at, func(k *comparison) {
 			if k.unseen() == 0 && !k.applied && !k.quiet() && !k.stuck {
 				k.applied = true
 				k.judgeUnstaged()
@@ -150,17 +215,22 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 			return err
 		}
 	}
-	return c.conclude(ctx, runs, all, at, history)
+	return c.conclude(ctx, runs, all, at, l)
 }
 
 // conclude applies findings about runs that have not been written yet.
-func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all comparisons, at time.Time, history bool) error {
+func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all comparisons, at time.Time, l *look) error {
 	var quiet []*comparison
 	var writing errgroup.Group
 	writing.SetLimit(atOnce)
 	for _, run := range runs {
 		k := all[KeyOf(run)]
-		c.Observer.Unread(k.run, k.unread)
+		if len(k.unread) > 0 && l.unread != nil {
+			l.unread[KeyOf(run)] = true
+		}
+		if len(k.unread) > 0 || !k.recent {
+			c.Observer.Unread(k.run, k.unread)
+		}
 		if k.applied {
 			continue
 		}
@@ -169,10 +239,10 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 				return errors.Join(fmt.Errorf("remove cluster %d: %w", run.Cluster, err), writing.Wait())
 			}
 		}
-		if history {
+		if l.history {
 			k.miss(at)
 		}
-		if history || k.unseen() == 0 { // otherwise the others may be in the history
+		if l.history || k.unseen() == 0 { // otherwise the others may be in the history
 			k.judgeUnstaged()
 		}
 		if k.quiet() {
@@ -184,7 +254,7 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 			return c.write(ctx, k, at)
 		})
 	}
-	return errors.Join(writing.Wait(), c.writeQuiet(ctx, quiet, at, history))
+	return errors.Join(writing.Wait(), c.writeQuiet(ctx, quiet, at, l.history))
 }
 
 // BetweenChecks is the interval at which the ledger and the status record that HTCondor was asked and had nothing new. The

@@ -13,6 +13,7 @@ import (
 type comparison struct {
 	run       ledger.Run
 	full      bool                     // ended procs are compared too
+	recent    bool                     // only procs of which something may be new are compared; the others are present
 	rows      map[int]ledger.Proc      // no ad seen yet
 	unchanged map[int]schedd.JobStatus // the same, for rows that say only that the job is open and in that state
 	observed  map[int]Observation

@@ -58,7 +58,7 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 
 func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []ledger.Run, dry bool, found func(Difference)) error {
 	at := c.Now()
-	all, err := c.askQueue(ctx, id, runs, true, at)
+	all, err := c.askQueue(ctx, id, runs, true, &look{}, at)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type Gate struct {
 	mu     sync.Mutex
 	passes map[passKey]lastPass
 	marks  map[backend.Target]Mark
+	sights map[backend.Target]Sight
 }
 
 // Pass is what a pass of one kind over runs needs.
@@ -122,4 +123,21 @@ func (g *Gate) SetMark(t backend.Target, m Mark) {
 		g.marks = map[backend.Target]Mark{}
 	}
 	g.marks[t] = m
+}
+
+// Sight returns that of a target.
+func (g *Gate) Sight(t backend.Target) Sight {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.sights[t]
+}
+
+// Sighted adds what a pass has established.
+func (g *Gate) Sighted(t backend.Target, pass Sight) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.sights == nil {
+		g.sights = map[backend.Target]Sight{}
+	}
+	g.sights[t] = g.sights[t].After(pass)
 }

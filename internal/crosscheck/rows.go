@@ -65,12 +65,17 @@ func (k *comparison) readPage(tx *ledger.Tx, unchanged bool, from, limit int) (r
 	page, err := tx.Procs(k.run.UID, k.run.Attempt, ledger.ProcFilter{Unconfirmed: !k.full, Changed: !k.full, From: from, Limit: limit})
 	for _, p := range page {
 		next = p.Proc + 1
-		if p.Source == ledger.SourceCarried { // it is in the cluster of another attempt
-			continue
-		}
-		k.rows[p.Proc] = p
-		k.asked++
-		k.arrived = k.arrived || p.JobStatus != 0 || p.Status != ledger.StatusOpen
+		k.add(p)
 	}
 	return len(page), next, err
+}
+
+// add has a proc compared.
+func (k *comparison) add(p ledger.Proc) {
+	if p.Source == ledger.SourceCarried { // it is in the cluster of another attempt
+		return
+	}
+	k.rows[p.Proc] = p
+	k.asked++
+	k.arrived = k.arrived || p.JobStatus != 0 || p.Status != ledger.StatusOpen
 }

@@ -62,6 +62,8 @@ type Options struct {
 	Log         zerolog.Logger
 	Now         func() time.Time
 	Observer    Observer // for metrics
+	// FullCrosscheck is how often a pass asks about all jobs, not only about those that have changed; 0: always.
+	FullCrosscheck time.Duration
 }
 
 // Ledger stores runs and procs.
@@ -170,7 +172,7 @@ func New(o Options) (*Controller, error) {
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.queue.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: []func(context.Context, secrets.Own) (bool, error){c.needsSecret}, Denied: c.secretsDenied}
-	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
+	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
 	c.fetcher = outputfetch.New(outputfetch.Options{
 		Store: o.Output, KeepFree: o.KeepFree, MaxOutput: o.Site.MaxOutput,
 		Queue: fairqueue.New(limiter()), Workers: o.Fetchers, Endpoint: c.backendOf(asking),

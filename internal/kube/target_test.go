@@ -31,6 +31,14 @@ func (p *pools) Queue(ctx context.Context, id schedd.Identity, constraint string
 	return p.at[id.Endpoint].Queue(ctx, id, constraint, fn)
 }
 
+func (p *pools) Changed(ctx context.Context, id schedd.Identity, constraint string, period schedd.Period, fn func(schedd.Job) error) error {
+	return p.at[id.Endpoint].Changed(ctx, id, constraint, period, fn)
+}
+
+func (p *pools) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
+	return p.at[id.Endpoint].Daemon(ctx, id)
+}
+
 func (p *pools) History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
 	return p.at[id.Endpoint].History(ctx, id, constraint, b, fn)
 }

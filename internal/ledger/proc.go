@@ -88,8 +88,9 @@ type Counts struct {
 }
 
 const (
-	selectProc = `SELECT r.uid, r.attempt, r.namespace, r.name, r.cluster, p.proc, iif(r.sent = '', '', p.jobId), p.status, p.jobStatus, p.exitCode,
-	p.exitSignal, p.reason, p.message, p.source, p.absent, p.changed, p.checked, p.fetched, p.stderr, p.usage FROM runs r JOIN htcjobs p ON p.run = r.id `
+	procColumns = `r.uid, r.attempt, r.namespace, r.name, r.cluster, p.proc, iif(r.sent = '', '', p.jobId), p.status, p.jobStatus, p.exitCode,
+	p.exitSignal, p.reason, p.message, p.source, p.absent, p.changed, p.checked, p.fetched, p.stderr, p.usage`
+	selectProc = `SELECT ` + procColumns + ` FROM runs r JOIN htcjobs p ON p.run = r.id `
 
 	// runID finds the row id of a run by its uid and attempt.
 	runID = `(SELECT id FROM runs WHERE uid = ? AND attempt = ?)`

@@ -163,6 +163,7 @@ type Job struct {
 
 	QDate, StageInFinish              int64
 	EnteredCurrentStatus              int64
+	ServerTime                        int64 // the schedd's clock when it sent the ad; 0 in the history
 	JobStartDate, JobFinishedHookDone int64
 	CompletionDate                    int64 // 0 also while it has not ended
 	NumJobStarts                      int

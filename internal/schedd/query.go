@@ -80,6 +80,7 @@ var fields = map[string]func(*Job, classad.Value){
 	"QDate":                func(j *Job, v classad.Value) { j.QDate = seconds(v) },
 	"StageInFinish":        func(j *Job, v classad.Value) { j.StageInFinish = seconds(v) },
 	"EnteredCurrentStatus": func(j *Job, v classad.Value) { j.EnteredCurrentStatus = seconds(v) },
+	"ServerTime":           func(j *Job, v classad.Value) { j.ServerTime = seconds(v) },
 	"JobStartDate":         func(j *Job, v classad.Value) { j.JobStartDate = seconds(v) },
 	"CompletionDate":       func(j *Job, v classad.Value) { j.CompletionDate = seconds(v) },
 	"JobFinishedHookDone":  func(j *Job, v classad.Value) { j.JobFinishedHookDone = seconds(v) },

@@ -63,6 +63,8 @@ type Options struct {
 	SecretTouched func(namespace string)
 	Log           zerolog.Logger
 	Now           func() time.Time
+	// FullCrosscheck is how often a pass asks about all jobs, not only about those that have changed; 0: always.
+	FullCrosscheck time.Duration
 }
 
 // Schedd is the part of HTCondor that workflows use.
@@ -179,7 +181,7 @@ func New(o Options) (*Controller, error) {
 	c.chooser = &backend.Chooser{Schedd: o.Schedd, Credentials: o.Credentials}
 	c.several = &backend.Several{Schedd: o.Answering, Credentials: o.Credentials, Limits: &c.limits, Open: backend.OpenJobs(o.Ledger), Now: o.Now}
 	owners := backend.Owners{Schedd: o.Schedd, Credentials: o.Credentials}
-	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}}
+	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
 	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.Accounts, Now: o.Now, Observer: followed{c}}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.orphans = &orphans.Guard{Kind: ledger.Workflows, Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}

@@ -11,7 +11,10 @@ import (
 // match evaluates the constraints that package schedd and its callers write: comparisons of
 // attributes with literals, member(), && and ||. Anything else is an error, so that no test passes because its schedd
 // understood less than HTCondor's.
-func match(j schedd.Job, constraint string) (bool, error) {
+func match(j schedd.Job, constraint string) (bool, error) { return matchAt(j, constraint, 0) }
+
+// matchAt is match for constraints that also compare with the schedd's time().
+func matchAt(j schedd.Job, constraint string, now int64) (bool, error) {
 	if constraint == "" {
 		return true, nil
 	}
@@ -19,7 +22,7 @@ func match(j schedd.Job, constraint string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("constraint %q: %w", constraint, err)
 	}
-	v, err := eval(ad(j), x)
+	v, err := eval(append(ad(j), classad.Attr{Name: "time()", Value: classad.IntValue(now)}), x)
 	if err != nil {
 		return false, fmt.Errorf("constraint %q: %w", constraint, err)
 	}
@@ -66,6 +69,9 @@ func eval(a classad.Ad, x classad.Expr) (classad.Value, error) {
 			return classad.IntValue(-i), err
 		}
 	case *classad.Call:
+		if strings.EqualFold(x.Name, "time") && len(x.Args) == 0 {
+			return a.Get("time()"), nil
+		}
 		if !strings.EqualFold(x.Name, "member") || len(x.Args) != 2 {
 			break
 		}
@@ -111,6 +117,8 @@ func binary(a classad.Ad, x *classad.Binary) (classad.Value, error) {
 		return classad.BoolValue(same), nil
 	case "=!=":
 		return classad.BoolValue(!same), nil
+	case "-":
+		return classad.IntValue(li - ri), nil
 	case "&&":
 		return classad.BoolValue(lb && rb), nil
 	case "||":

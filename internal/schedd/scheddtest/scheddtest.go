@@ -25,6 +25,7 @@ type Schedd struct {
 	mu      sync.Mutex
 	now     func() time.Time
 	next    int
+	started int64
 	queue   []schedd.Job
 	history []schedd.Job // newest last
 	faults  map[string][]Fault
@@ -44,7 +45,7 @@ type Fault struct {
 
 // New returns an empty schedd whose next cluster is 1.
 func New() *Schedd {
-	return &Schedd{now: time.Now, next: 1, faults: map[string][]Fault{}, calls: map[string]int{}, maxJobs: map[int]int{}}
+	return &Schedd{now: time.Now, next: 1, started: time.Now().Unix(), faults: map[string][]Fault{}, calls: map[string]int{}, maxJobs: map[int]int{}}
 }
 
 // Names of the commands for Fail and Calls.
@@ -73,7 +74,7 @@ func (s *Schedd) Down(err error, commands ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(commands) == 0 {
-		commands = []string{Submit, Queue, History, Remove, Account, Answers, Transfer, Release}
+		commands = []string{Submit, Queue, Changed, Daemon, History, Remove, Account, Answers, Transfer, Release}
 	}
 	for _, c := range commands {
 		delete(s.faults, "down "+c)
@@ -275,7 +276,11 @@ func (s *Schedd) Queue(ctx context.Context, _ schedd.Identity, constraint string
 	if f := s.call(ctx, Queue); f.Err != nil {
 		return f.Err
 	}
-	return each(s.Jobs(), constraint, fn)
+	now := s.now().Unix()
+	return each(s.Jobs(), constraint, func(j schedd.Job) error {
+		j.ServerTime = now
+		return fn(j)
+	})
 }
 
 // History implements condor_history, newest first.

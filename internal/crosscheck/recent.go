@@ -1,0 +1,230 @@
+package crosscheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// look is one pass over a target.
+type look struct {
+	period  schedd.Period // about which is asked, if not everything
+	history bool          // the history is asked, too
+	mark    Mark          // of the latest cross-check
+	newest  string        // entry of the history when this one began
+
+	clock  int64           // the schedd's, when it began to answer; 0: no ad says so
+	unread map[RunKey]bool // runs with jobs whose ads cannot be read
+}
+
+// hear learns the schedd's clock from an ad.
+func (l *look) hear(j schedd.Job) {
+	if l.clock == 0 || j.ServerTime < l.clock {
+		l.clock = j.ServerTime
+	}
+}
+
+// checkRecent compares runs, all of whose jobs earlier passes have compared, with what has changed since. It asks
+//
+//  1. the queue for jobs that entered their state in the period,
+//  2. the queue for unsettled procs that the first answer did not show, by name: what the ledger says of them depends on time, or is not HTCondor's word,
+//  3. the history for jobs that have left the queue since the latest cross-check.
+//
+// Any other proc is as its row says. If too much has changed, nothing is recorded, and the error is schedd.ErrTooMany.
+func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) error {
+	at := c.Now()
+	all := newComparisons(runs, false)
+	var clusters []int
+	for _, k := range all {
+		k.recent, k.present = true, true
+		clusters = append(clusters, k.run.Cluster)
+	}
+	these := constraint(clusters)
+	if err := c.readUnsettled(ctx, all); err != nil {
+		return err
+	}
+	seen := map[procKey]bool{}
+	shown, err := c.askChanged(ctx, id, all, these, l)
+	if err != nil {
+		return err
+	}
+	if err := c.takeShown(ctx, all, shown, "condor_q", at, seen); err != nil {
+		return err
+	}
+	if err := c.askNamed(ctx, id, all, l, at); err != nil {
+		return err
+	}
+	if l.history {
+		if err := c.askLeft(ctx, id, all, these, l, at, seen); err != nil {
+			return err
+		}
+	}
+	return c.conclude(ctx, runs, all, at, l)
+}
+
+// procKey identifies a proc of a run in a pass.
+type procKey struct {
+	RunKey
+	number int
+}
+
+// askChanged returns the jobs that entered their state in the period.
+func (c *Checker) askChanged(ctx context.Context, id schedd.Identity, all comparisons, these string, l *look) (shown []schedd.Job, err error) {
+	err = c.Schedd.Changed(ctx, id, these, l.period, func(j schedd.Job) error {
+		l.hear(j)
+		k := all.of(j)
+		if k == nil {
+			return nil
+		}
+		if NeedsReason(j) {
+			if err := c.readShown(ctx, all, []schedd.Job{j}, nil); err != nil {
+				return err
+			}
+			if k.needsReason(j) {
+				return schedd.ErrReasons
+			}
+		}
+		shown = append(shown, j)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cross-check queue: %w", err)
+	}
+	return shown, nil
+}
+
+// takeShown compares jobs that were not seen before with their rows.
+func (c *Checker) takeShown(ctx context.Context, all comparisons, shown []schedd.Job, tool string, at time.Time, seen map[procKey]bool) error {
+	if err := c.readShown(ctx, all, shown, seen); err != nil {
+		return err
+	}
+	for _, j := range shown {
+		if key := (procKey{KeyOfJob(j), j.Number()}); !seen[key] {
+			seen[key] = true
+			all.of(j).take(j, tool, at)
+		}
+	}
+	return nil
+}
+
+// maxNamedProcs is how many numbers of procs a question names.
+const maxNamedProcs = 1000
+
+// askNamed compares unsettled procs that were not among the changed jobs with the queue. Between cross-checks those are left out that may have left it.
+func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparisons, l *look, at time.Time) error {
+	var runs []ledger.Run
+	var procs []string
+	for _, k := range all {
+		named := len(procs)
+		for _, p := range k.rows {
+			if l.history || p.Status == ledger.StatusOpen && p.Absent == 0 {
+				_, proc := p.Place()
+				procs = append(procs, strconv.Itoa(proc))
+			}
+		}
+		if len(procs) > named {
+			runs = append(runs, k.run)
+		}
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	slices.Sort(procs)
+	procs = slices.Compact(procs)
+	hear := all.hearer("condor_q", at, nil)
+	for _, some := range questions(runs) {
+		if len(procs) <= maxNamedProcs {
+			some += " && member(ProcId, {" + strings.Join(procs, ",") + "})"
+		}
+		if err := c.Schedd.Queue(ctx, id, some, hear); err != nil {
+			return fmt.Errorf("cross-check queue: %w", err)
+		}
+	}
+	return nil
+}
+
+// askLeft compares the rows with the jobs that left the queue since the latest cross-check, and what was asked by name with
+// the rest of the history where it may have left before.
+func (c *Checker) askLeft(ctx context.Context, id schedd.Identity, all comparisons, these string, l *look, at time.Time, seen map[procKey]bool) error {
+	if l.newest != l.mark.Newest {
+		var left []schedd.Job
+		never := func() bool { return false } // whatever has left is new
+		bounds := schedd.HistoryBounds{Since: l.mark.Newest, Limit: changesAtOnce + 1, Enough: never}
+		err := c.Schedd.History(ctx, id, these, bounds, func(j schedd.Job) error {
+			if all.of(j) == nil {
+				return nil
+			}
+			if left = append(left, j); len(left) > changesAtOnce {
+				return schedd.ErrTooMany
+			}
+			return nil
+		})
+		if err == nil {
+			err = c.takeShown(ctx, all, left, "condor_history", at, seen)
+		}
+		if err != nil {
+			return fmt.Errorf("cross-check history: %w", err)
+		}
+	}
+	for _, k := range all {
+		if k.unseen() > 0 && !k.sinceMark(l.mark) {
+			return c.askHistory(ctx, id, all, l.mark, at, nil)
+		}
+	}
+	return nil
+}
+
+// readUnsettled reads the rows of unsettled procs.
+func (c *Checker) readUnsettled(ctx context.Context, all comparisons) error {
+	var rows []ledger.Proc
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		rows, err = tx.Unsettled(c.Kind, changesAtOnce+1)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if len(rows) > changesAtOnce {
+		return schedd.ErrTooMany
+	}
+	for _, p := range rows {
+		if k := all[RunKey{p.Cluster, p.UID, p.Attempt}]; k != nil {
+			k.add(p)
+		}
+	}
+	return nil
+}
+
+// readShown reads the unconfirmed rows of jobs that are not yet known.
+func (c *Checker) readShown(ctx context.Context, all comparisons, shown []schedd.Job, seen map[procKey]bool) error {
+	for page := range slices.Chunk(shown, pageSize) {
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+			for _, j := range page {
+				k := all.of(j)
+				if _, known := k.rows[j.Number()]; known || seen[procKey{KeyOfJob(j), j.Number()}] {
+					continue
+				}
+				p, err := tx.Proc(k.run.UID, k.run.Attempt, j.Number())
+				switch {
+				case errors.Is(err, ledger.ErrNotFound):
+				case err != nil:
+					return err
+				case p.Status == ledger.StatusOpen || p.Source == FromCallback:
+					k.add(p)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package crosscheck
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+// twins are two htcds that follow the same jobs: ours asks for what has changed, the oracle for everything.
+type twins struct {
+	t            *testing.T
+	rand         *rand.Rand
+	schedd       *scheddtest.Schedd
+	clock        time.Time
+	skew         time.Duration // of the schedd's clock
+	ours, oracle *twin
+	clusters     int
+	procs        []int // of each cluster
+	ended        map[string]bool
+}
+
+type twin struct {
+	*Checker
+	book   *ledger.Ledger
+	unread map[RunKey][]string
+}
+
+func (*twin) Passed(string, schedd.Endpoint, time.Duration, error) {}
+func (*twin) Changed(ledger.Run)                                   {}
+func (*twin) Checked(ledger.Run)                                   {}
+func (*twin) Unchanged(ledger.Run)                                 {}
+func (*twin) Repaired(ledger.Run, Repair, Change)                  {}
+func (*twin) Stuck(context.Context, ledger.Run) error              { return nil }
+func (w *twin) Unread(run ledger.Run, jobs []string) {
+	if len(jobs) == 0 {
+		delete(w.unread, KeyOf(run))
+	} else {
+		w.unread[KeyOf(run)] = jobs
+	}
+}
+
+func newTwins(t *testing.T, seed uint64) *twins {
+	w := &twins{t: t, rand: rand.New(rand.NewPCG(seed, 0)), schedd: scheddtest.New(), clock: time.Unix(1_800_000_000, 0), ended: map[string]bool{}}
+	w.schedd.Clock(func() time.Time { return w.clock.Add(w.skew) })
+	w.skew = time.Duration(w.rand.IntN(601)-300) * time.Second
+	w.schedd.Restart()
+	w.ours, w.oracle = w.twin(10*time.Minute), w.twin(0)
+	return w
+}
+
+func (w *twins) twin(whole time.Duration) *twin {
+	book, err := ledger.Open(w.t.Context(), filepath.Join(w.t.TempDir(), "htcjobs.db"))
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { require.NoError(w.t, book.Close()) })
+	one := &twin{book: book, unread: map[RunKey][]string{}}
+	one.Checker = &Checker{
+		Ledger: book, Schedd: w.schedd, Now: func() time.Time { return w.clock }, Observer: one, Whole: whole,
+		As: func(context.Context, backend.Target) (schedd.Identity, error) { return schedd.Identity{}, nil },
+	}
+	return one
+}
+
+func (w *twins) both(fn func(*twin) error) {
+	w.t.Helper()
+	require.NoError(w.t, fn(w.ours))
+	require.NoError(w.t, fn(w.oracle))
+}
+
+// submit adds a run of some procs to the schedd and both ledgers. QDate and EnteredCurrentStatus are by another clock than the schedd's.
+func (w *twins) submit() {
+	w.clusters++
+	n := 1 + w.rand.IntN(4)
+	w.procs = append(w.procs, n)
+	run := ledger.Run{
+		UID: fmt.Sprint("u", w.clusters), Attempt: 1, Namespace: "n", Name: fmt.Sprint("j", w.clusters), State: ledger.Submitted, Schedd: "s",
+		Cluster: w.clusters, Procs: n, TempDir: "/t", Created: w.clock, Submitted: w.clock,
+	}
+	for proc := range n {
+		w.schedd.Put(schedd.Job{
+			Cluster: run.Cluster, Proc: proc, Tag: schedd.Tag{UID: run.UID, Attempt: 1}, Owner: "robot", Status: schedd.Idle, LastStatus: schedd.Held,
+			QDate: w.clock.Unix(), StageInFinish: w.clock.Unix(), EnteredCurrentStatus: w.clock.Add(-time.Hour).Unix(),
+		})
+	}
+	w.both(func(one *twin) error {
+		return one.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
+			if err := tx.InsertRun(run); err != nil {
+				return err
+			}
+			return tx.InsertProcs(run, n)
+		})
+	})
+}
+
+// callback delivers that of a job, perhaps late or for a job that runs again.
+func (w *twins) callback(cluster, proc, code int) {
+	w.both(func(one *twin) error {
+		return one.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
+			uid := fmt.Sprint("u", cluster)
+			p, err := tx.Proc(uid, 1, proc)
+			if err != nil {
+				return err
+			}
+			run, err := tx.Run(uid, 1)
+			if err != nil {
+				return err
+			}
+			_, err = ObserveRow(tx, run, p, Callback(code, w.clock))
+			return err
+		})
+	})
+}
+
+// start starts a job as HTCondor does.
+func (w *twins) start(cluster, proc int) {
+	w.schedd.Edit(cluster, proc, func(j *schedd.Job) {
+		j.LastStatus, j.Status, j.HoldReasonCode, j.HoldReason = j.Status, schedd.Running, 0, ""
+		j.NumJobStarts++
+		if j.JobStartDate == 0 {
+			j.JobStartDate = j.EnteredCurrentStatus
+		}
+	})
+}
+
+func (w *twins) requeue(cluster, proc int) {
+	w.schedd.Edit(cluster, proc, func(j *schedd.Job) {
+		j.LastStatus, j.Status, j.HoldReasonCode, j.HoldReason = j.Status, schedd.Idle, 0, ""
+	})
+}
+
+// quietly changes a job without the schedd's dating it.
+func (w *twins) quietly(cluster, proc int, f func(*schedd.Job)) {
+	jobs := w.schedd.Jobs()
+	for i := range jobs {
+		if jobs[i].Cluster == cluster && jobs[i].Proc == proc {
+			f(&jobs[i])
+		}
+	}
+	w.schedd.Restore(jobs)
+}
+
+func (w *twins) tick(most int) { w.clock = w.clock.Add(time.Duration(1+w.rand.IntN(most)) * time.Second) }
+
+// event is something that happens in HTCondor between two passes.
+func (w *twins) event() {
+	if w.clusters == 0 || w.rand.IntN(8) == 0 {
+		w.submit()
+		return
+	}
+	cluster := 1 + w.rand.IntN(w.clusters)
+	proc := w.rand.IntN(w.procs[cluster-1])
+	live := slices.ContainsFunc(w.schedd.Jobs(), func(j schedd.Job) bool {
+		return j.Cluster == cluster && j.Proc == proc && j.Status != schedd.Completed
+	})
+	code := w.rand.IntN(2)
+	switch e := w.rand.IntN(18); {
+	case !live && e < 8:
+		w.schedd.Leave(cluster, proc) // its output was fetched
+	case !live:
+		w.callback(cluster, proc, code)
+	case e < 4:
+		w.start(cluster, proc)
+	case e == 4: // evicted, perhaps within one period
+		w.start(cluster, proc)
+		w.tick(20)
+		w.requeue(cluster, proc)
+	case e == 5:
+		w.schedd.Hold(cluster, proc, 1, "held once")
+	case e == 6: // held and released within one period
+		w.schedd.Hold(cluster, proc, 1, "held shortly")
+		w.tick(5)
+		w.requeue(cluster, proc)
+	case e == 7: // held for one reason, then for another
+		w.schedd.Hold(cluster, proc, 12, "first")
+		w.requeue(cluster, proc)
+		w.schedd.Hold(cluster, proc, 13, "second")
+	case e == 8:
+		w.requeue(cluster, proc)
+	case e < 12:
+		w.start(cluster, proc)
+		w.tick(10)
+		w.schedd.Complete(cluster, proc, code)
+		if w.rand.IntN(2) == 0 {
+			w.callback(cluster, proc, code)
+		}
+	case e == 12: // its callback comes while it runs, perhaps again
+		w.callback(cluster, proc, code)
+	case e == 13: // removed
+		w.schedd.Edit(cluster, proc, func(j *schedd.Job) {
+			j.LastStatus, j.Status, j.RemoveReason = j.Status, schedd.Removed, "via condor_rm (by user alice)"
+		})
+		w.schedd.Leave(cluster, proc)
+	case e == 14:
+		w.start(cluster, proc)
+		w.quietly(cluster, proc, func(j *schedd.Job) { j.Status = schedd.Suspended })
+	case e == 15:
+		w.quietly(cluster, proc, func(j *schedd.Job) {
+			if j.Status == schedd.Suspended {
+				j.Status = schedd.Running
+			}
+		})
+	case e == 16:
+		w.schedd.Edit(cluster, proc, func(j *schedd.Job) { j.Unread = true })
+	case e == 17:
+		w.quietly(cluster, proc, func(j *schedd.Job) { j.Unread = false })
+	}
+}
+
+// rows returns what a ledger says, and whether of everything.
+func (w *twins) rows(one *twin) (rows []string) {
+	require.NoError(w.t, one.book.Read(w.t.Context(), func(tx *ledger.Tx) error {
+		for cluster := 1; cluster <= w.clusters; cluster++ {
+			uid := fmt.Sprint("u", cluster)
+			run, err := tx.Run(uid, 1)
+			if err != nil {
+				return err
+			}
+			procs, err := tx.Procs(uid, 1, ledger.ProcFilter{})
+			if err != nil {
+				return err
+			}
+			rows = append(rows, fmt.Sprint(cluster, " confirmed ", run.Confirmed, " over ", !run.Ended.IsZero(), " first ", run.Started.Unix(),
+				" unread ", one.unread[KeyOf(run)]))
+			for _, p := range procs {
+				code := -1
+				if p.ExitCode != nil {
+					code = *p.ExitCode
+				}
+				rows = append(rows, fmt.Sprintf("%s status %d state %d code %d %s %q by %s, absent %d", p.JobID(), p.Status, p.JobStatus, code, p.Reason, p.Message, p.Source, p.Absent))
+			}
+		}
+		return nil
+	}))
+	return rows
+}
+
+// pass has both make a cross-check, between which nothing happens.
+func (w *twins) pass() {
+	w.t.Helper()
+	w.both(func(one *twin) error { return one.Crosscheck(w.t.Context()) })
+	require.Equal(w.t, w.rows(w.oracle), w.rows(w.ours))
+}
+
+func TestWhatHasChangedIsAllThatAWholeCrossCheckFinds(t *testing.T) {
+	const passes = 30
+	seeds := uint64(4)
+	if many, err := strconv.ParseUint(os.Getenv("SEEDS"), 10, 64); err == nil {
+		seeds = many
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			w := newTwins(t, seed)
+			for range passes {
+				for range w.rand.IntN(6) {
+					w.event()
+					w.tick(20)
+				}
+				switch w.rand.IntN(12) {
+				case 0: // the schedd's clock is set
+					w.skew = time.Duration(w.rand.IntN(1201)-600) * time.Second
+				case 1:
+					w.tick(1000)
+				case 2: // the schedd comes back with an older queue, or its own
+					old := w.schedd.Jobs()
+					for range 3 {
+						w.event()
+					}
+					w.pass()
+					w.tick(100)
+					w.schedd.Restart()
+					if w.rand.IntN(2) == 0 {
+						w.schedd.Restore(old)
+					}
+				case 3, 4:
+					w.both(func(one *twin) error { return one.Refresh(t.Context()) })
+					w.tick(10)
+				}
+				w.pass()
+			}
+			require.Greater(t, w.schedd.Calls(scheddtest.Changed), passes/3, "many passes ask only for what has changed")
+		})
+	}
+}

@@ -1,0 +1,58 @@
+package ledger
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestUnsettledProcsAreThoseThatHTCondorsSilenceDoesNotConfirm(t *testing.T) {
+	l, _ := openTemp(t)
+	r := testRun("u1")
+	r.Procs = 10
+	insert(t, l, r)
+	done := testRun("u2")
+	done.Procs, done.Confirmed = 1, true
+	insert(t, l, done)
+	code := 0
+	change := map[int]func(*Proc){ // 0 stays as submitted
+		1: func(p *Proc) { p.JobStatus, p.Source = 1, "crosscheck" },
+		2: func(p *Proc) { p.JobStatus, p.Source = 2, "crosscheck" },
+		3: func(p *Proc) { p.JobStatus, p.Source, p.Reason, p.Message = 5, "crosscheck", "Held", "why" },
+		4: func(p *Proc) { p.JobStatus, p.Source, p.Absent = 1, "crosscheck", 1 },
+		5: func(p *Proc) { p.Status, p.Source, p.ExitCode = StatusSucceeded, "callback", &code },
+		6: func(p *Proc) { p.Status, p.Source, p.ExitCode = StatusSucceeded, "crosscheck", &code },
+		7: func(p *Proc) { p.JobStatus, p.Source = 7, "crosscheck" },
+		8: func(p *Proc) { p.JobStatus, p.Source = 0, "crosscheck" },
+		9: func(p *Proc) { p.Status, p.Source = StatusFailed, SourceCarried },
+	}
+	require.NoError(t, l.Write(t.Context(), func(tx *Tx) error {
+		for proc, f := range change {
+			p, err := tx.Proc("u1", 1, proc)
+			if err != nil {
+				return err
+			}
+			f(&p)
+			if err := tx.UpdateProc(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	require.NoError(t, l.Read(t.Context(), func(tx *Tx) error {
+		numbers := func(limit int) (all []int) {
+			procs, err := tx.Unsettled(HTCJobs, limit)
+			require.NoError(t, err)
+			for _, p := range procs {
+				require.Equal(t, "u1", p.UID)
+				all = append(all, p.Proc)
+			}
+			return all
+		}
+		require.Equal(t, []int{0, 4, 5, 7, 8}, numbers(100))
+		require.Equal(t, []int{0, 4}, numbers(2))
+		none, err := tx.Unsettled(Workflows, 100)
+		require.Empty(t, none)
+		return err
+	}))
+}

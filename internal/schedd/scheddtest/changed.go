@@ -1,0 +1,60 @@
+package scheddtest
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Names of the commands for Fail and Calls.
+const (
+	Changed = "Changed"
+	Daemon  = "Daemon"
+)
+
+// Restart makes the schedd say that it was started now.
+func (s *Schedd) Restart() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started = s.now().Unix()
+}
+
+// Restore makes the queue what Jobs returned at some time, as after an older job_queue.log was put back.
+func (s *Schedd) Restore(queue []schedd.Job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue = queue
+}
+
+// Daemon returns when Restart was called last, or New.
+func (s *Schedd) Daemon(ctx context.Context, _ schedd.Identity) (schedd.Daemon, error) {
+	f := s.call(ctx, Daemon)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return schedd.Daemon{Started: s.started}, f.Err
+}
+
+// Changed implements condor_q for jobs that have changed.
+func (s *Schedd) Changed(ctx context.Context, _ schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error {
+	if f := s.call(ctx, Changed); f.Err != nil {
+		return f.Err
+	}
+	now, n := s.now().Unix(), 0
+	for _, j := range s.Jobs() {
+		hit, err := matchAt(j, "("+p.Constraint()+") && ("+constraint+")", now)
+		if err != nil {
+			return err
+		}
+		if !hit {
+			continue
+		}
+		if n++; n > p.Most {
+			return schedd.ErrTooMany
+		}
+		j.Reasoned, j.ServerTime = true, now
+		if err := fn(j); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package schedd_test
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// changed returns the states of the bench's jobs that have changed in a period.
+func (b *bench) changed(p schedd.Period) (states map[int]schedd.JobStatus, clock int64) {
+	b.t.Helper()
+	if p.Most == 0 {
+		p.Most = 10
+	}
+	states = map[int]schedd.JobStatus{}
+	require.NoError(b.t, b.Changed(b.t.Context(), b.id, b.d.Tag.Constraint(), p, func(j schedd.Job) error {
+		states[j.Proc], clock = j.Status, j.ServerTime
+		return nil
+	}))
+	return states, clock
+}
+
+// do runs a command of HTCondor for some of the bench's jobs, as their account.
+func (b *bench) do(program, which string) {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), program, "-constraint", b.d.Tag.Constraint()+" && "+which)
+	cmd.Env = append(os.Environ(), "CONDOR_CONFIG="+b.options().CondorConfig, "KRB5_CONFIG="+b.options().Krb5Config, "KRB5CCNAME="+b.id.CCache)
+	out, err := cmd.CombinedOutput()
+	require.NoError(b.t, err, "%s", out)
+}
+
+func TestTheQueueShowsWhatHasChangedInAPeriod(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.d.Queue, b.d.Source = 3, "sleep 1000"
+	cluster := b.submit()
+	b.until("running", func(j schedd.Job) bool { return j.Status == schedd.Running })
+	always := schedd.Period{Age: time.Hour}
+	all, clock := b.changed(always)
+	require.Len(t, all, 3)
+	require.InDelta(t, time.Now().Unix(), clock, 60)
+
+	// Once a second has passed they are old.
+	const never = 1 << 40
+	require.Eventually(t, func() bool {
+		old, _ := b.changed(schedd.Period{From: never})
+		return len(old) == 0
+	}, patience, 200*time.Millisecond)
+	_, clock = b.changed(always)
+
+	b.do("condor_hold", "ProcId == 0")
+	held, _ := b.changed(schedd.Period{From: clock})
+	require.Equal(t, map[int]schedd.JobStatus{0: schedd.Held}, held, "by the schedd's clock")
+	held, _ = b.changed(schedd.Period{From: never, Age: 30 * time.Second})
+	require.Contains(t, held, 0, "by ours")
+
+	// A shadow that suspends its job does not date it.
+	b.do("condor_suspend", "ProcId == 1")
+	require.Eventually(t, func() bool {
+		suspended, _ := b.changed(schedd.Period{From: never})
+		return suspended[1] == schedd.Suspended
+	}, patience, 200*time.Millisecond)
+	b.do("condor_continue", "ProcId == 1")
+	require.Eventually(t, func() bool {
+		b.until("continued", func(j schedd.Job) bool { return j.Proc != 1 || j.Status == schedd.Running })
+		suspended, _ := b.changed(schedd.Period{From: never})
+		return len(suspended) == 0
+	}, patience, 200*time.Millisecond)
+
+	require.ErrorIs(t, b.Changed(t.Context(), b.id, b.d.Tag.Constraint(), schedd.Period{Age: time.Hour, Most: 2}, func(schedd.Job) error { return nil }), schedd.ErrTooMany)
+	require.NotZero(t, cluster.ID)
+}
+
+func TestTheCollectorSaysWhenTheScheddWasStarted(t *testing.T) {
+	b := newBench(t)
+	first, err := b.Daemon(t.Context(), b.id)
+	require.NoError(t, err)
+	require.Less(t, first.Started, time.Now().Unix()+1)
+	require.Positive(t, first.Started)
+	require.GreaterOrEqual(t, first.DutyCycle, 0.0)
+	elsewhere := b.id
+	elsewhere.Endpoint.Schedd = "no.such.schedd"
+	_, err = b.Daemon(t.Context(), elsewhere)
+	require.Error(t, err)
+
+	restart(t)
+	require.Eventually(t, func() bool {
+		again, err := b.Daemon(t.Context(), b.id)
+		return err == nil && again.Started > first.Started
+	}, patience, 200*time.Millisecond)
+}
