@@ -207,6 +207,15 @@ func TestNodesAreCountedByStepAndSequence(t *testing.T) {
 		require.Equal(t, []int{3}, page)
 		return err
 	})
+	for source, want := range map[string]int{"crosscheck": 0, "callback": 1} {
+		from := func(n *Node) { n.Source = source }
+		set(t, l, map[int]func(*Node){1: from, 2: from, 9: from})
+		mustRead(t, l, func(tx *Tx) error {
+			unconfirmed, err := tx.UnconfirmedSequences("u1", 1)
+			require.Equal(t, want, unconfirmed, "of those that have succeeded")
+			return err
+		})
+	}
 	set(t, l, map[int]func(*Node){3: func(n *Node) { n.Status = StatusSucceeded }, 4: func(n *Node) { n.Status = StatusOpen }})
 	mustRead(t, l, func(tx *Tx) error {
 		sequences, err := tx.SequenceCounts("u1", 1)

@@ -115,6 +115,16 @@ func (tx *Tx) SequenceCounts(uid string, attempt int) (SequenceCounts, error) {
 	return c, nil
 }
 
+// UnconfirmedSequences returns how many of the sequences of a DAG that have succeeded have done so by the word of a callback that HTCondor has not confirmed yet.
+func (tx *Tx) UnconfirmedSequences(uid string, attempt int) (n int, err error) {
+	err = tx.queryRow(`SELECT count(DISTINCT n.sequence) FROM nodes n JOIN sequences q ON q.run = n.run AND q.sequence = n.sequence
+		WHERE n.run = `+runID+` AND n.status = 4 AND n.source = 'callback' AND q.status = 4`, uid, attempt).Scan(&n)
+	if err != nil {
+		return 0, fmt.Errorf("count unconfirmed sequences of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return n, nil
+}
+
 // Sequences returns the sequences of a DAG that are in a state (StatusOpen, StatusSucceeded or StatusFailed), from a number on and limited in number,
 // in their order.
 func (tx *Tx) Sequences(uid string, attempt int, status Status, from, limit int) ([]int, error) {

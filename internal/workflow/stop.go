@@ -26,6 +26,11 @@ import (
 func (c *Controller) stop(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, d Decision) error {
 	run := s.newest().Run
 	if run.Stop == "" {
+		if d.Reason == crosscheck.StopCompleted {
+			if err := c.confirmEnough(ctx, s); err != nil {
+				return err
+			}
+		}
 		fresh, err := c.fresh(ctx, w)
 		if err != nil || !fresh {
 			return err
@@ -44,6 +49,27 @@ func (c *Controller) stop(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 		}
 	}
 	return c.settle(ctx, run)
+}
+
+// confirmEnough returns a *sending.Waiting while fewer sequences than are wanted have succeeded by what HTCondor has confirmed. A callback comes
+// before the output, and after an outage HTCondor may run the job again: a success that is counted on must not be removed.
+func (c *Controller) confirmEnough(ctx context.Context, s Situation) error {
+	dag, told := s.newest(), 0
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		told, err = tx.UnconfirmedSequences(dag.Run.UID, dag.Run.Attempt)
+		return err
+	})
+	if err != nil || dag.Sequences.Succeeded-told >= s.wanted() {
+		return err
+	}
+	if err := c.nodes.Check(ctx, group(dag.Run)); err != nil {
+		return fmt.Errorf("ask how the nodes of DAG %d ended: %w", dag.Run.Attempt, err)
+	}
+	return unconfirmed(2 * time.Second)
+}
+
+func unconfirmed(after time.Duration) error {
+	return &sending.Waiting{After: after, Message: "HTCondor has not confirmed yet how some nodes ended"}
 }
 
 // errEnded says that there was nothing left to stop.
@@ -90,7 +116,7 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 			return fmt.Errorf("ask how the nodes of DAG %d ended: %w", run.Attempt, err)
 		}
 		if slices.ContainsFunc(unsure, func(n ledger.Node) bool { return c.Now().Sub(n.Changed) < crosscheck.Settling }) {
-			return &sending.Waiting{After: time.Second, Message: "HTCondor has not confirmed yet how some nodes ended"}
+			return unconfirmed(time.Second)
 		}
 	}
 	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
