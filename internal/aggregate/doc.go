@@ -3,12 +3,15 @@
 //
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcjobs/NAME/log           one stream of one job
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcjobs/NAME/log/archive   files of ended jobs, as tar
+//	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcjobs/NAME/log/procs     the jobs, a line of JSON each
+//	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcjobs/NAME/log/attempts  the attempts, a line of JSON each
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcworkflows/NAME/log        one stream of one node
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcworkflows/NAME/log/nodes  the nodes, a line of JSON each
 //	GET /apis/output.htc.cern.ch/v1alpha1/namespaces/NS/htcworkflows/NAME/log/archive  files of nodes, as tar: NUMBER/PATH; the
 //	                                                                               comment of each NUMBER/ is the node's name
 //
 // log/files lists the files of an archive, a line of JSON each. htcjobs/NAME/log/usage is one object: what the jobs have used.
+// log/procs and log/nodes are asked for in pages by limit, with from or after.
 //
 //	user ── kubeconfig ──> kube-apiserver ── front proxy's certificate ──> htcd
 //	                       authenticates,                                 trusts nobody else

@@ -38,13 +38,15 @@ func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	serve(resourceJobs, "/archive", source.Archive, "application/x-tar", "proc", "attempt", "from")
 	serve(resourceJobs, "/files", source.Files, lines, "proc", "attempt", "from")
 	serve(resourceJobs, "/usage", source.Usage, "application/json", "attempt")
+	serve(resourceJobs, "/procs", source.Procs, lines, "state", "attempt", "from", "limit")
+	serve(resourceJobs, "/attempts", source.Attempts, lines)
 	serve(resourceWorkflows, "", source.NodeLog, text, "step", "sequence", "index", "attempt", "stream", "follow", "tailLines", "offset")
 	serve(resourceWorkflows, "/archive", source.NodeArchive, "application/x-tar", "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/files", source.NodeFiles, lines, "step", "sequence", "attempt", "from")
-	serve(resourceWorkflows, "/nodes", source.Nodes, lines, "step", "state", "after", "attempt")
+	serve(resourceWorkflows, "/nodes", source.Nodes, lines, "step", "state", "after", "attempt", "limit")
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource(resourceJobs).GroupResource(), "",
-			"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive and /log/files, and the same of htcworkflows with /log/nodes", 0, true))
+			"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive, /log/files, /log/procs and /log/attempts, and of htcworkflows /log, /log/archive, /log/files and /log/nodes", 0, true))
 	})
 	return mux
 }
@@ -129,6 +131,9 @@ func parse(values url.Values, known []string) (Query, error) {
 		case "attempt":
 			n, err = number(value, 0, most)
 			q.Attempt = int(n)
+		case "limit":
+			n, err = number(value, 1, most)
+			q.Limit = int(n)
 		case "index":
 			n, err = number(value, 0, most)
 			q.Node.Index = int(n)

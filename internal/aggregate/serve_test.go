@@ -74,6 +74,10 @@ func (s *source) Log(_ context.Context, q Query) (*Answer, error) {
 
 func (s *source) Archive(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 
+func (s *source) Procs(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
+
+func (s *source) Attempts(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
+
 func (s *source) NodeLog(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 
 func (s *source) Nodes(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // Query is what a user asks for.
@@ -24,9 +25,10 @@ type Query struct {
 	AllProcs    bool // all from Proc on, as far as they exist; of nodes, by their numbers within the attempt
 	AnySequence bool // of nodes: whatever Node.Sequence says
 
-	// Of a list of nodes, of Node.Step or of all steps.
+	// Of a list of nodes, of Node.Step or of all steps, or of jobs, from Proc on.
 	State NodeState // empty: any
-	After NodeKey   // only those that come after it
+	After NodeKey   // of nodes: only those that come after it
+	Limit int       // most lines; 0: all
 }
 
 // Place says which node of a workflow is meant.
@@ -39,7 +41,7 @@ type Place struct {
 // AllSequences is the Sequence of a node that is one for all of them.
 const AllSequences = -1
 
-// NodeState is where a node stands.
+// NodeState is where a node, or a job of an HTCJob, stands.
 type NodeState string
 
 // The states of nodes.
@@ -77,6 +79,41 @@ type Node struct {
 	NodeKey
 }
 
+// Proc is a job of an HTCJob, as a line of JSON in a list of jobs.
+type Proc struct {
+	Proc     int       `json:"proc"`
+	State    NodeState `json:"state"` // any but futile
+	JobID    string    `json:"jobid,omitempty"`
+	ExitCode *int      `json:"exitCode,omitempty"`
+	Signal   *int      `json:"signal,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Message  string    `json:"message,omitempty"`
+	Stderr   string    `json:"stderr,omitempty"` // its end, if it failed
+	Output   bool      `json:"output,omitempty"` // htcd has it
+	Changed  time.Time `json:"changed,omitzero"` // when it was sent, or ended
+}
+
+// Attempt is an attempt of an HTCJob, as a line of JSON in a list of attempts, the oldest first.
+type Attempt struct {
+	Attempt   int       `json:"attempt"`
+	State     string    `json:"state"` // Intent, Submitted, Refused or Removed
+	Schedd    string    `json:"schedd,omitempty"`
+	Cluster   int       `json:"cluster,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Message   string    `json:"message,omitempty"`
+	Created   time.Time `json:"created"`            // when htcd began to send it
+	Submitted time.Time `json:"submitted,omitzero"` // when the schedd had it
+	Started   time.Time `json:"started,omitzero"`   // when its first job started, by HTCondor's clock
+	Finished  time.Time `json:"finished,omitzero"`  // when its last job ended, by HTCondor's clock
+	Ended     time.Time `json:"ended,omitzero"`     // when htcd knew of the end
+	Jobs      int       `json:"jobs"`
+	Idle      int       `json:"idle,omitempty"`
+	Running   int       `json:"running,omitempty"`
+	Held      int       `json:"held,omitempty"`
+	Done      int       `json:"done,omitempty"`
+	Failed    int       `json:"failed,omitempty"`
+}
+
 // Answer is some output. Its Write is called once, and Close always.
 type Answer struct {
 	Attempt int    // 0: not yet known
@@ -101,6 +138,8 @@ type Source interface {
 	Archive(ctx context.Context, q Query) (*Answer, error)
 	Files(ctx context.Context, q Query) (*Answer, error)
 	Usage(ctx context.Context, q Query) (*Answer, error)
+	Procs(ctx context.Context, q Query) (*Answer, error)
+	Attempts(ctx context.Context, q Query) (*Answer, error)
 	NodeLog(ctx context.Context, q Query) (*Answer, error)
 	Nodes(ctx context.Context, q Query) (*Answer, error)
 	NodeArchive(ctx context.Context, q Query) (*Answer, error)

@@ -3,8 +3,10 @@ package follow
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"htc.cern.ch/htcd/internal/aggregate"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -31,9 +33,10 @@ func (r *Reader) Nodes(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 		Attempt: dags.attempt, Close: func() {},
 		Write: func(ctx context.Context, out io.Writer) error {
 			lines := json.NewEncoder(out)
+			left := limit(q.Limit)
 			for _, dag := range dags.runs {
-				if err := r.list(ctx, dag, q, lines); err != nil {
-					return err
+				if err := r.list(ctx, dag, q, left, lines); err != nil {
+					return left.reached(err)
 				}
 			}
 			return nil
@@ -77,8 +80,38 @@ func (r *Reader) dags(tx *ledger.Tx, w *v1alpha1.HTCWorkflow, q aggregate.Query)
 	return d, nil
 }
 
+// lines counts those that a list may still have.
+type lines struct{ left int }
+
+// errEnough ends a list that has as many lines as were asked for.
+var errEnough = errors.New("as many as were asked for")
+
+// limit is that of a query, 0 for none.
+func limit(most int) *lines {
+	if most == 0 {
+		most = math.MaxInt
+	}
+	return &lines{most}
+}
+
+// take counts one more, after which it returns errEnough if it is the last.
+func (l *lines) take(written error) error {
+	if l.left--; written == nil && l.left == 0 {
+		return errEnough
+	}
+	return written
+}
+
+// reached makes errEnough no error.
+func (l *lines) reached(err error) error {
+	if errors.Is(err, errEnough) {
+		return nil
+	}
+	return err
+}
+
 // list writes the wanted nodes of a DAG, page by page.
-func (r *Reader) list(ctx context.Context, dag ledger.Run, q aggregate.Query, lines *json.Encoder) error {
+func (r *Reader) list(ctx context.Context, dag ledger.Run, q aggregate.Query, left *lines, out *json.Encoder) error {
 	if dag.Attempt < q.After.DAG {
 		return nil
 	}
@@ -90,7 +123,7 @@ func (r *Reader) list(ctx context.Context, dag ledger.Run, q aggregate.Query, li
 		if q.Node.Step != "" && n.StepName != q.Node.Step {
 			return nil
 		}
-		return lines.Encode(line(n))
+		return left.take(out.Encode(line(n)))
 	})
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"htc.cern.ch/htcd/internal/aggregate"
 	"htc.cern.ch/htcd/internal/items"
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -83,14 +82,10 @@ type found struct {
 
 // find looks up the requested run. The attempt is that of the ledger if there is one.
 func (r *Reader) find(ctx context.Context, q aggregate.Query) (f found, err error) {
-	stored, there, err := r.o.HTCJobs.GetByKey(q.Namespace + "/" + q.Name)
+	job, err := r.job(q)
 	if err != nil {
 		return f, err
 	}
-	if !there {
-		return f, notFound(q, "there is no HTCJob %s in namespace %s", q.Name, q.Namespace)
-	}
-	job := stored.(*v1alpha1.HTCJob)
 	var run *ledger.Run
 	var proc *ledger.Proc
 	err = r.o.Ledger.Read(ctx, func(tx *ledger.Tx) error {

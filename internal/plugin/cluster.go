@@ -42,7 +42,7 @@ const ExitInterrupted = 130
 // Commands are all commands for users.
 func Commands() []*cobra.Command {
 	return []*cobra.Command{submitCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), getOutputCommand(),
-		nodesCommand(), graphCommand(), completionCommand()}
+		nodesCommand(), graphCommand(), uiCommand(), completionCommand()}
 }
 
 // Connection holds the flags for the cluster, as in kubectl.
@@ -59,6 +59,8 @@ func (c *Connection) Flags(f *pflag.FlagSet) {
 type cluster struct {
 	namespace  string
 	resource   string // whose output is read
+	objects    *v1alpha1.Client // of every namespace
+	core       typedcorev1.CoreV1Interface
 	jobs       v1alpha1.Interface
 	workflows  *gentype.ClientWithList[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList]
 	configMaps typedcorev1.ConfigMapInterface
@@ -108,7 +110,7 @@ func (c *Connection) open(warnings io.Writer) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{namespace: namespace, resource: v1alpha1.Resource, jobs: objects.HTCJobs(namespace), workflows: objects.Workflows(namespace), configMaps: core.ConfigMaps(namespace), base: base, http: client,
+	return &cluster{namespace: namespace, resource: v1alpha1.Resource, objects: objects, core: core, jobs: objects.HTCJobs(namespace), workflows: objects.Workflows(namespace), configMaps: core.ConfigMaps(namespace), base: base, http: client,
 		coming: delay{most: fetchTakes, warnings: warnings}}, nil
 }
 
@@ -150,7 +152,11 @@ func (c *cluster) output(ctx context.Context, name, what string, parameters url.
 }
 
 func (c *cluster) ask(ctx context.Context, name, what string, parameters url.Values) (*http.Response, error) {
-	u := c.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version, "namespaces", c.namespace, c.resource, name, what)
+	return c.askOf(ctx, c.namespace, c.resource, name, what, parameters)
+}
+
+func (c *cluster) askOf(ctx context.Context, namespace, resource, name, what string, parameters url.Values) (*http.Response, error) {
+	u := c.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version, "namespaces", namespace, resource, name, what)
 	u.RawQuery = parameters.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {

@@ -14,14 +14,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	authenticationv1 "k8s.io/api/authentication/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/lab/parts"
@@ -156,34 +149,10 @@ func TestARunningJobIsFollowedAcrossARestart(t *testing.T) {
 	b.Phase("count", v1alpha1.PhaseSucceeded)
 }
 
-// user creates somebody with rights in one namespace, and returns their kubeconfig.
-func user(t *testing.T, namespace string) (kubeconfig, token string) {
-	t.Helper()
-	config := trial.Config(t)
-	client, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
-	_, err = client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "anna"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = client.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "anna"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "htcjob-user"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: "anna", Namespace: namespace}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	request, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), "anna", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
-		CurrentContext: "c", Contexts: map[string]*clientcmdapi.Context{"c": {Cluster: "c", AuthInfo: "anna", Namespace: namespace}},
-		Clusters:  map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, InsecureSkipTLSVerify: true}},
-		AuthInfos: map[string]*clientcmdapi.AuthInfo{"anna": {Token: request.Status.Token}},
-	}, kubeconfig))
-	return kubeconfig, request.Status.Token
-}
-
 func TestOutputIsReadByWhoMayAndNobodyElse(t *testing.T) {
 	t.Parallel()
 	mine, theirs := trial.New(t), trial.New(t)
-	anna, token := user(t, mine.Namespace)
+	anna, token := trial.User(t, mine.Namespace)
 	file := filepath.Join(t.TempDir(), "job.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(`apiVersion: htc.cern.ch/v1alpha1
 kind: HTCJob

@@ -104,7 +104,7 @@ func TestASubmissionThatWasInterruptedBeforeItsConfigMapIsCompleted(t *testing.T
 func TestARefusedSubmissionLeavesNoConfigMap(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	anna, _ := user(t, b.Namespace)
+	anna, _ := trial.User(t, b.Namespace)
 	dir := t.TempDir()
 	fit := fileIn(t, dir, "fit.yaml", "1\n")
 	bad := fileIn(t, dir, "bad.yaml", strings.Replace(reader, "image:", "imgae:", 1))

@@ -134,6 +134,11 @@ func (c *Client) Pools() *gentype.ClientWithList[*HTCPool, *HTCPoolList] {
 		func() *HTCPoolList { return &HTCPoolList{} })
 }
 
+// NewPoolInformer is NewInformer for HTCPools.
+func (c *Client) NewPoolInformer(resync time.Duration, asked func(error)) cache.SharedIndexInformer {
+	return newInformer(c.Pools(), &HTCPool{}, resync, asked)
+}
+
 // NewLister reads HTCJobs from an informer's index. What it returns is shared:
 // copy before changing.
 func NewLister(index cache.Indexer) listers.ResourceIndexer[*HTCJob] {
