@@ -60,7 +60,7 @@ $handed"
 		set +f
 	fi
 	# First what is written elsewhere, so that no pattern takes it along.
-	mkdir -p .htcd-out/.url
+	[ "$sent" = ' ' ] || mkdir -p .htcd-out/.url
 	number=0
 	for path; do
 		if ! elsewhere "$number"; then

@@ -6,17 +6,18 @@ main() {
 	export PATH
 	scratch=${_CONDOR_SCRATCH_DIR:-$(pwd)}
 	cd "$scratch" || exit 125
-	mkdir -m 700 .htcd
+	mkdir -m 700 .htcd .htcd/work
 
 	# The tokens are kept from the script: read now, gone from the disk. What follows them, in a file that this job alone has, are
 	# its variables: contained reads on.
 	secret=
 	pull_token=
 	exec 7</dev/null
+	gone=
 	for file in token ".own-$proc"; do
 		[ -f "$file" ] || continue
 		exec 7<"$file"
-		rm -f "$file"
+		gone="$gone $file"
 		if [ -n "$node" ] && [ "$file" != token ]; then
 			read_place
 			continue
@@ -28,8 +29,10 @@ main() {
 	if [ -n "$node" ] && [ -f .pull-token ]; then
 		# shellcheck disable=SC2034 # of credentials.sh
 		IFS= read -r pull_token <.pull-token || :
-		rm -f .pull-token
+		gone="$gone .pull-token"
 	fi
+	# shellcheck disable=SC2086 # names without spaces
+	[ -z "$gone" ] || rm -f $gone
 	[ -z "$credentials" ] || place_credentials
 
 	# And so is the sender, which runs outside the container: what stands under its name when the script has
@@ -69,7 +72,7 @@ main() {
 	name_inputs
 	[ -z "$node" ] || enter
 	came=
-	for stamp in $(stamps); do
+	[ -z "$inputs" ] || for stamp in $(stamps); do
 		came="$came $stamp "
 	done
 	run "$@"
@@ -120,7 +123,6 @@ run() {
 	APPTAINER_TMPDIR=${APPTAINER_TMPDIR:-$scratch/.htcd}
 	SINGULARITY_TMPDIR=${SINGULARITY_TMPDIR:-$APPTAINER_TMPDIR}
 	# /tmp, /var/tmp and HOME: in memory, and small, unless they have a place.
-	mkdir .htcd/work
 	APPTAINER_WORKDIR=$scratch/.htcd/work
 	SINGULARITY_WORKDIR=$APPTAINER_WORKDIR
 	export APPTAINER_CACHEDIR SINGULARITY_CACHEDIR APPTAINER_TMPDIR SINGULARITY_TMPDIR APPTAINER_WORKDIR SINGULARITY_WORKDIR
@@ -185,8 +187,10 @@ contained() {
 	apptainer) prefix=APPTAINERENV_ ;;
 	*) prefix=SINGULARITYENV_ ;;
 	esac
-	[ ! -f .environment ] || export_lines <.environment
-	rm -f .environment
+	if [ -f .environment ]; then
+		export_lines <.environment
+		rm -f .environment
+	fi
 	export_lines <&7
 	exec 7<&-
 	[ -z "$node" ] || export "${prefix}outpath=$scratch" "${prefix}HTC_RESULTS=$scratch/.htcd-results"
@@ -294,6 +298,7 @@ name_inputs() {
 
 # drop_moved removes what name_inputs has named, unless the script has changed it: HTCondor would take it for output.
 drop_moved() {
+	[ -n "$moves" ] || return 0
 	for stamp in $(stamps); do
 		case " $moves" in
 		*" ${stamp##*/}/"*) ;;
@@ -337,8 +342,10 @@ call_back() {
 	started=$(seconds)
 	tries=0
 	umask 077
-	rm -rf .htcd # the script may have put something there
-	mkdir .htcd
+	mkdir .htcd 2>/dev/null || { # the script may have put something there
+		rm -rf .htcd
+		mkdir .htcd
+	}
 	printf '%s\n' "$secret" >.htcd/token
 	printf 'header = Authorization: Bearer %s\n' "$secret" >.htcd/wget
 	# shellcheck disable=SC2086 # paths without spaces, of authorities that are as good
@@ -363,8 +370,8 @@ call_back() {
 	fi
 
 	pause=1
+	left=$deadline
 	while :; do
-		left=$((started + deadline - $(seconds)))
 		tries=$((tries + 1))
 		[ "$left" -gt 0 ] && [ "$tries" -le 30 ] || return 1
 		[ "$left" -lt 10 ] || left=10
@@ -383,6 +390,7 @@ call_back() {
 		# Jobs that end together should not come again together.
 		sleep $((pause + $$ % 3))
 		[ "$pause" -ge 8 ] || pause=$((pause * 2))
+		left=$((started + deadline - $(seconds)))
 	done
 }
 
