@@ -199,10 +199,14 @@ func (n node) parameter(name string) string {
 	return ""
 }
 
-// jobs returns the HTCJobs of a workflow by their steps' templates.
+// jobs returns the HTCJobs that the plugin has made for a workflow.
 func (b bench) jobs(workflow string) []v1alpha1.HTCJob {
+	return b.selected("workflows.argoproj.io/workflow=" + workflow)
+}
+
+func (b bench) selected(labels string) []v1alpha1.HTCJob {
 	b.T.Helper()
 	var list v1alpha1.HTCJobList
-	require.NoError(b.T, json.Unmarshal([]byte(b.Kubectl("get", "htcjobs", "-l", "workflows.argoproj.io/workflow="+workflow, "-o", "json")), &list))
+	require.NoError(b.T, json.Unmarshal([]byte(b.Kubectl("get", "htcjobs", "-l", labels, "-o", "json")), &list))
 	return list.Items
 }

@@ -4,7 +4,6 @@ package argo
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -41,9 +40,7 @@ func TestEachStepAndEachTryIsAnHTCJob(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.plugin()
-	example, err := os.ReadFile("../../examples/argo/plugin.yaml")
-	require.NoError(t, err)
-	pi := b.submit(string(example))
+	pi := b.submit(example(t, "plugin.yaml"))
 	tried := b.submit(fmt.Sprintf(`
 apiVersion: argoproj.io/v1alpha1
 kind: Workflow

@@ -110,7 +110,7 @@ func imageOf(program, as string, args ...string) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// fileLayer is a layer of one program.
+// fileLayer is a layer of one program, and a place for files.
 func fileLayer(file, as string) (v1.Layer, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -118,6 +118,9 @@ func fileLayer(file, as string) (v1.Layer, error) {
 	}
 	var tree bytes.Buffer
 	out := tar.NewWriter(&tree)
+	if err := out.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "/tmp", Mode: 0o1777}); err != nil {
+		return nil, err
+	}
 	if err := out.WriteHeader(&tar.Header{Name: as, Mode: 0o755, Size: int64(len(text))}); err != nil {
 		return nil, err
 	}
