@@ -19,7 +19,7 @@ lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksum
 	$(TOOL) gosec -quiet -exclude-generated ./cmd/... ./internal/...
 # The wrapper has no shebang of its own: it follows the rendered head.
 	shellcheck tools/dist.sh
-	shellcheck --shell=sh --exclude=SC2154 internal/schedd/wrapper.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/plugin.sh
+	shellcheck --shell=sh --exclude=SC2154 internal/schedd/wrapper.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/keep.sh internal/schedd/plugin.sh
 
 .PHONY: generate
 generate: ## write the CRD and the deep copies from the API types, and docs/settings.md from the flags

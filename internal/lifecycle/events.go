@@ -6,6 +6,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // phaseNews returns the reason and message for the conditions and the Event when a phase is reached.
@@ -45,8 +46,16 @@ func heldByPool(s Situation) string {
 		IsOrAre(s.Counts.Held, "job"), nameOf(s, *s.Held), s.Run.Pool)
 }
 
-// failureNews says why an attempt has failed.
+// failureNews says why an attempt has failed. To an interactive one nothing else was to happen.
 func failureNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
+	reason, message = failure(s, phase)
+	if s.Job.Spec.Interactive && reason == crosscheck.StopDeadline {
+		reason = schedd.ReasonInteractive
+	}
+	return reason, message
+}
+
+func failure(s Situation, phase v1alpha1.Phase) (reason, message string) {
 	run, n := s.Run, s.Counts
 	if run.State == ledger.Refused {
 		return run.Reason, run.Message

@@ -27,7 +27,7 @@ func (d Description) own() ([]option, error) {
 			options = append(options, s.option)
 		}
 	}
-	return options, nil
+	return options, d.checkInteractive(options)
 }
 
 // complete adds what follows from the job options as a whole.

@@ -49,6 +49,9 @@ type Description struct {
 	CallbackDeadline time.Duration // for all tries together, in whole seconds; 0: 60 s
 	Sender           string        // path of an htcd binary to send along; empty: use the node's curl or wget
 
+	Interactive   int64 // seconds for which the container waits for people instead of running the script; 0: it runs it
+	KeepOnFailure int64 // seconds for which the container stays when the script has failed
+
 	MaxOutput int64 // largest output of a job, in MiB; HTCondor holds a job with more. 0: no limit
 }
 

@@ -305,6 +305,9 @@ func (j Job) ended() Outcome {
 	if o, missing := j.missing(); missing {
 		return o
 	}
+	if o, over := j.interactive(); over {
+		return o
+	}
 	switch {
 	case j.ExitBySignal != nil && *j.ExitBySignal:
 		o := Outcome{State: OutcomeFailed, Reason: "Signalled", Message: "killed by a signal", Signal: j.ExitSignal}

@@ -16,6 +16,9 @@ var outputsBody string
 //go:embed credentials.sh
 var credentialsBody string
 
+//go:embed keep.sh
+var keepBody string
+
 //go:embed dagnode.sh
 var nodeBody string
 
@@ -25,7 +28,7 @@ var starterBody string
 const defaultCallbackDeadline = 60 * time.Second
 
 // wrapper returns the text of a job's executable: a head of assignments, outputs.sh for a job with outputs, credentials.sh for one
-// with credentials, dagnode.sh for a node of a DAG, and wrapper.sh.
+// with credentials, keep.sh for one whose container stays, dagnode.sh for a node of a DAG, and wrapper.sh.
 func (d Description) wrapper(image string, successes []int, node *nodeHead) string {
 	deadline := d.CallbackDeadline
 	if deadline == 0 {
@@ -55,9 +58,16 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	set("plugins", d.writingPlugins())
 	set("pull", d.PullURL)
 	set("deadline", fmt.Sprint(int64(deadline/time.Second)))
+	set("interactive", positive(d.Interactive))
+	set("keep", positive(d.KeepOnFailure))
 	set("declared", strings.Join(outputPaths(d.Outputs), "\n"))
-	if gathers {
+	if gathers || d.KeepOnFailure > 0 {
 		set("successes", strings.Trim(fmt.Sprint(successes), "[]"))
+	}
+	if d.Interactive > 0 {
+		set("over", fmt.Sprint(int(interactiveSignal)))
+	}
+	if gathers {
 		set("lacking", fmt.Sprint(int(missingSignal)))
 		set("sent", d.sentOutputs())
 	}
@@ -81,6 +91,9 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	if len(d.Credentials) > 0 {
 		b.WriteString(credentialsBody)
 	}
+	if d.KeepOnFailure > 0 {
+		b.WriteString(keepBody)
+	}
 	if node != nil {
 		b.WriteString(nodeBody)
 	}
@@ -97,6 +110,14 @@ func (d Description) alsoTrusted() string {
 		return ""
 	}
 	return nodeAuthorities
+}
+
+// positive returns a number, or nothing for 0.
+func positive(n int64) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
 }
 
 // shellQuote quotes s for any shell; s contains no NUL.

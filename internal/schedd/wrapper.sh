@@ -92,6 +92,11 @@ main() {
 	fi
 	end=$rc
 	[ -z "$node" ] || settle
+	# Its time is over, or somebody ended it. Otherwise there was no container.
+	if [ -n "$interactive" ] && { [ "$rc" -eq 0 ] || { [ "$rc" -gt 128 ] && [ "$rc" -lt 192 ]; }; }; then
+		missing=$over
+		url=
+	fi
 	if [ -z "$ended" ] && [ -n "$url" ] && deliverable; then
 		# In a shell of its own: whatever breaks in it, the return code stays the script's.
 		(call_back) || echo "htcd: the callback was not delivered; the cross-check will find the return code" >&2
@@ -130,7 +135,13 @@ run() {
 	if [ -n "$login" ]; then
 		fetch_image || return
 	fi
-	set -- --env "HTCPROCID=$proc" "$image" "$@" "$scratch/script" "$proc"
+	set -- "$@" "$scratch/script" "$proc"
+	if [ -n "$interactive" ]; then
+		set -- sleep "$interactive"
+	elif [ -n "$keep" ]; then
+		set -- sh -c "$keeper" sh "$keep" "$successes" "$@"
+	fi
+	set -- --env "HTCPROCID=$proc" "$image" "$@"
 	for dir in $binds; do
 		if [ -d "$dir" ]; then
 			set -- --bind "$dir" "$@"

@@ -68,6 +68,10 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 	if err != nil {
 		return schedd.Description{}, err
 	}
+	interactive, keep, err := waits(job.Spec)
+	if err != nil {
+		return schedd.Description{}, err
+	}
 	sent := Tag(job, attempt)
 	sent.SpecHash, sent.Pool = job.SpecHash(), p.Name
 	return schedd.Description{
@@ -96,6 +100,8 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		CallbackAlso:     s.CallbackAlso,
 		CallbackDeadline: s.CallbackDeadline,
 		Sender:           s.Sender,
+		Interactive:      interactive,
+		KeepOnFailure:    keep,
 		MaxOutput:        s.MaxOutput,
 	}, nil
 }

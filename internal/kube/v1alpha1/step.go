@@ -224,6 +224,16 @@ type StepJob struct {
 	// +optional
 	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
 
+	// Interactive, while true, has each job's container wait for people instead of running the script, until
+	// activeDeadlineSeconds of the HTCWorkflow have passed since its start, an hour when absent. It has failed then, reason Interactive.
+	// +optional
+	Interactive bool `json:"interactive,omitempty"`
+
+	// KeepOnFailure is how long the container of a job stays for a look when its script has failed, such as 10m. The job
+	// counts as running until then. The image must have sh and sleep.
+	// +optional
+	KeepOnFailure *KeepTime `json:"keepOnFailure,omitempty"`
+
 	// HeldDeadlineSeconds is how long a job may be on hold before it is removed and has failed.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -287,6 +287,11 @@ func (in *HTCJobSpec) DeepCopyInto(out *HTCJobSpec) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.KeepOnFailure != nil {
+		in, out := &in.KeepOnFailure, &out.KeepOnFailure
+		*out = new(KeepTime)
+		**out = **in
+	}
 	if in.Pool != nil {
 		in, out := &in.Pool, &out.Pool
 		*out = new(Pool)
@@ -1456,6 +1461,11 @@ func (in *StepJob) DeepCopyInto(out *StepJob) {
 		in, out := &in.MemoryRetry, &out.MemoryRetry
 		*out = new(MemoryRetry)
 		(*in).DeepCopyInto(*out)
+	}
+	if in.KeepOnFailure != nil {
+		in, out := &in.KeepOnFailure, &out.KeepOnFailure
+		*out = new(KeepTime)
+		**out = **in
 	}
 	if in.HeldDeadlineSeconds != nil {
 		in, out := &in.HeldDeadlineSeconds, &out.HeldDeadlineSeconds
