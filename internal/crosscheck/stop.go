@@ -34,6 +34,9 @@ func StopMessage(stop string) string { return strings.TrimPrefix(removeReasons[s
 // ReasonStuck is the reason htcd gives for removing jobs whose files will never arrive.
 const ReasonStuck = "htcd: never completely spooled"
 
+// ReasonCancelled is the reason htcd gives for removing the jobs that a user has cancelled one by one.
+const ReasonCancelled = "htcd: cancelled by the annotation htc.cern.ch/cancel-procs"
+
 // NeverRan reports whether a job left the queue because its files never arrived, whether the schedd or htcd removed it.
 func NeverRan(j schedd.Job) bool {
 	return j.StagingFailed() || j.Status == schedd.Removed && strings.HasPrefix(j.RemoveReason, ReasonStuck)

@@ -151,6 +151,8 @@ func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.S
 		return c.finalize(ctx, job)
 	case lifecycle.Stop:
 		return c.stop(ctx, job, s, d)
+	case lifecycle.Cancel:
+		return c.cancel(ctx, job, s)
 	}
 	return nil
 }

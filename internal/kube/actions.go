@@ -28,7 +28,7 @@ func classOf(a lifecycle.Action) actionClass {
 	switch a {
 	case lifecycle.Submit:
 		return submitting
-	case lifecycle.Remove, lifecycle.Stop:
+	case lifecycle.Remove, lifecycle.Stop, lifecycle.Cancel:
 		return removing
 	}
 	return asking

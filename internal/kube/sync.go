@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -15,6 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/procset"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -202,6 +204,13 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 			if err := gatherWritten(tx, &s); err != nil {
 				return err
 			}
+		}
+		if wanted, _ := lifecycle.Cancels(job, run); s.Counts.Active > 0 && wanted.Len() > 0 {
+			open, err := tx.OpenNumbers(run.UID, run.Attempt)
+			if err != nil {
+				return err
+			}
+			s.Unwanted = procset.Of(slices.DeleteFunc(open, func(n int) bool { return !wanted.Has(n) }))
 		}
 		if s.Counts.Held > 0 {
 			held, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: int(schedd.Held), Limit: 1})

@@ -228,6 +228,20 @@ func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
 	return procs, nil
 }
 
+// OpenNumbers returns the numbers of a run's procs that have not ended, in order.
+func (tx *Tx) OpenNumbers(uid string, attempt int) (numbers []int, err error) {
+	err = tx.query(func(row scanner) error {
+		var n int
+		err := row.Scan(&n)
+		numbers = append(numbers, n)
+		return err
+	}, `SELECT proc FROM htcjobs WHERE status = 1 AND run = `+runID+` ORDER BY proc`, uid, attempt)
+	if err != nil {
+		return nil, fmt.Errorf("open procs of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return numbers, nil
+}
+
 func scanProc(row scanner) (Proc, error) {
 	var p Proc
 	var changed, checked int64

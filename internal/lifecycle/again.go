@@ -129,12 +129,12 @@ func rerunCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation
 	set(v1alpha1.ConditionRerunRefused, metav1.ConditionTrue, "CannotRerun", s.Job.RerunRefusal(why))
 }
 
-// rerunNews tells once that the annotations cannot be followed.
-func rerunNews(before, after v1alpha1.HTCJobStatus) []Event {
-	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionRerunRefused)
-	is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionRerunRefused)
+// refusalNews tells once that the annotations cannot be followed of which this condition is.
+func refusalNews(before, after v1alpha1.HTCJobStatus, condition string) []Event {
+	was := meta.FindStatusCondition(before.Conditions, condition)
+	is := meta.FindStatusCondition(after.Conditions, condition)
 	if is == nil || was != nil && was.Message == is.Message {
 		return nil
 	}
-	return []Event{{true, "RerunRefused", is.Message}}
+	return []Event{{true, condition, is.Message}}
 }

@@ -117,7 +117,8 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 	events = append(events, logsNews(before, after)...)
 	events = append(events, FreshNews(before.Conditions, after.Conditions)...)
 	events = append(events, MatchableNews(before.Conditions, after.Conditions)...)
-	events = append(events, rerunNews(before, after)...)
+	events = append(events, refusalNews(before, after, v1alpha1.ConditionRerunRefused)...)
+	events = append(events, refusalNews(before, after, v1alpha1.ConditionCancelRefused)...)
 	again := after.Attempt > before.Attempt && before.Attempt > 0
 	turned := before.Phase != after.Phase || again
 	if before.Phase == v1alpha1.PhaseSuspended && after.Phase != v1alpha1.PhaseSuspended && !s.Job.Spec.Suspend {

@@ -8,6 +8,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/procset"
 )
 
 // Situation is everything known about one HTCJob when a decision is made.
@@ -19,6 +20,7 @@ type Situation struct {
 	Held     *ledger.Proc   // a held proc, if any
 	Items    map[int]string // for people: the variables that only a listed proc has, by its number; empty if none has any
 	Orphans  bool           // the ledger has runs of an older object of this name
+	Unwanted procset.Set    // open procs that are to be removed: see Cancels
 
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Stopped   int                // how many of the failed procs htcd itself ended, for Run.Stop
@@ -41,6 +43,7 @@ const (
 	Restore Action = "restore" // record again a run that the ledger has lost, from the status
 	Remove  Action = "remove"  // remove everything from HTCondor, then release the object
 	Stop    Action = "stop"    // remove the jobs of this attempt that have not ended from HTCondor
+	Cancel  Action = "cancel"  // remove the unwanted jobs of this attempt from HTCondor
 )
 
 // Decision is what to do about an HTCJob. Attempt is set for all actions that begin, look for or stop an attempt.
@@ -86,6 +89,8 @@ func Plan(s Situation) Decision {
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopSuspended, Message: crosscheck.StopMessage(crosscheck.StopSuspended)}
 	case at == active && overdue(s):
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopDeadline, Message: deadlinePassed(s)}
+	case at == active && s.Unwanted.Len() > 0:
+		return Decision{Action: Cancel, Attempt: run.Attempt, Again: deadline(s)}
 	case at == active:
 		return Decision{Action: Rest, Again: deadline(s)}
 	case s.due():

@@ -80,6 +80,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		MatchableCondition(set, &status.Conditions, status.Idle > 0, v.Match)
 		suspendedCondition(set, &status, s)
 		rerunCondition(set, &status, s)
+		cancelCondition(set, &status, s)
 		outputCondition(set, s, v)
 		pushedCondition(set, &status, s, v)
 		logsCondition(set, &status, s, v.Logs)

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
@@ -94,47 +93,6 @@ HTCJob that is suspended has not ended. Exit codes:
 			return Exit{exitTimeout}
 		}
 		return err
-	}
-	return c
-}
-
-func cancelCommand() *cobra.Command {
-	var at Connection
-	c := &cobra.Command{
-		Use:   "cancel NAME...",
-		Short: "Remove the jobs of HTCJobs from HTCondor, and keep what they have left",
-		Long: `Remove the jobs of HTCJobs that have not ended from HTCondor, by setting spec.suspend. The HTCJob stays, with the results and the
-output of those that had ended; kubectl delete htcjob, or htcd delete, deletes that, too. It can be continued:
-
-  kubectl patch htcjob NAME --type=merge -p '{"spec":{"suspend":false}}'
-
-An HTCJob that has ended is left as it is. It does not wait until the jobs are gone.
-
-Exit codes: 0 done, 1 one does not exist or could not be changed (the others are), 2 a mistake in the command line, 130 interrupted.`,
-		Args:              someNames,
-		ValidArgsFunction: at.completeNames,
-	}
-	at.Flags(c.Flags())
-	c.RunE = func(cmd *cobra.Command, args []string) error {
-		where, err := at.open(cmd.ErrOrStderr())
-		if err != nil {
-			return err
-		}
-		return where.each(cmd.Context(), args, func(name string) error {
-			job, err := where.jobs.Get(cmd.Context(), name, metav1.GetOptions{})
-			if err != nil {
-				return err
-			}
-			said := "has ended already"
-			if !over(job, job) {
-				said = "is cancelled"
-				if _, err = where.jobs.Patch(cmd.Context(), name, types.MergePatchType, []byte(`{"spec":{"suspend":true}}`), metav1.PatchOptions{FieldManager: manager}); err != nil {
-					return err
-				}
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), fullName(name), said)
-			return err
-		})
 	}
 	return c
 }

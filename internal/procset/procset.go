@@ -3,6 +3,7 @@ package procset
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"sort"
 	"strconv"
@@ -96,6 +97,17 @@ func (s Set) Numbers() []int {
 		}
 	}
 	return numbers
+}
+
+// Ranges yields the first and the last number of each range of the set, in order.
+func (s Set) Ranges() iter.Seq2[int, int] {
+	return func(yield func(first, last int) bool) {
+		for _, p := range s.spans {
+			if !yield(p.first, p.last) {
+				return
+			}
+		}
+	}
 }
 
 // String returns the set as Parse reads it.

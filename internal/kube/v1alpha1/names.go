@@ -17,6 +17,12 @@ const (
 	// have ended with.
 	RerunProcsAnnotation = "htc.cern.ch/rerun-procs"
 
+	// CancelProcsAnnotation has some jobs of one attempt removed from HTCondor: the attempt, and their numbers, such as "1/3,7-9". The others go on.
+	CancelProcsAnnotation = "htc.cern.ch/cancel-procs"
+
+	// CreatorAnnotation names who has created the object. deploy/components/creator sets it and keeps it; without that anybody could.
+	CreatorAnnotation = "htc.cern.ch/creator"
+
 	// AttemptAnnotation on what spec.logsPod leaves says of which attempt it is.
 	AttemptAnnotation = "htc.cern.ch/attempt"
 )

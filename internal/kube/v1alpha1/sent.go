@@ -36,6 +36,9 @@ func (j *HTCJob) Rerun() string { return j.Annotations[RerunAnnotation] }
 // RerunProcs returns the value of the annotation that says which jobs run again.
 func (j *HTCJob) RerunProcs() string { return j.Annotations[RerunProcsAnnotation] }
 
+// CancelProcs returns the value of the annotation that says which jobs of an attempt are to be removed.
+func (j *HTCJob) CancelProcs() string { return j.Annotations[CancelProcsAnnotation] }
+
 // RerunRefusal says that the two annotations cannot be followed, and why.
 func (j *HTCJob) RerunRefusal(why string) string {
 	return fmt.Sprintf("rerun %.40q of the jobs %.40q: %s", j.Rerun(), j.RerunProcs(), why)

@@ -368,5 +368,6 @@ const (
 	ConditionReconciling      = "Reconciling"      // kstatus: in progress; absent when not
 	ConditionStalled          = "Stalled"          // kstatus: failed; absent when not
 	ConditionRerunRefused     = "RerunRefused"     // the annotations ask for jobs that cannot run again; absent otherwise
+	ConditionCancelRefused    = "CancelRefused"    // the annotation asks for jobs that cannot be cancelled; absent otherwise
 	ConditionCredentials      = "Credentials"      // there is a valid ticket or token to submit with
 )

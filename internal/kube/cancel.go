@@ -1,0 +1,57 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/procset"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
+	"htc.cern.ch/htcd/internal/site"
+)
+
+// cancel removes jobs of a run one by one from HTCondor, as the annotation asks; the others go on. Nothing is recorded: as long as the annotation
+// names jobs that are open in the ledger, they are removed again. Those that end by themselves meanwhile keep their ends.
+func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation) error {
+	run, unwanted := *s.Run, s.Unwanted
+	for unwanted.Len() > 0 {
+		constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d && (%s)",
+			site.Tag(job, run.Attempt).Constraint(), schedd.Completed, among(unwanted, schedd.NumberAttribute(run.Sent != ""))))
+		if err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.ReasonCancelled); err != nil {
+			return fmt.Errorf("cancel jobs of attempt %d: %w", run.Attempt, err)
+		}
+		if _, err := c.checkRun(ctx, run.UID); err != nil {
+			return fmt.Errorf("ask how the jobs of attempt %d ended: %w", run.Attempt, err)
+		}
+		now, err := c.gather(ctx, job)
+		if err != nil {
+			return err
+		}
+		if n := now.Unwanted.Len(); n > 0 && n == unwanted.Len() {
+			return &sending.Waiting{After: firstRetry, Message: fmt.Sprintf("HTCondor has not said yet how %s ended that were cancelled", lifecycle.Plural(n, "job"))}
+		}
+		unwanted = now.Unwanted
+	}
+	c.Events.Normal(job, "Cancelled", fmt.Sprintf("%s removed from HTCondor: %s", lifecycle.Plural(s.Unwanted.Len(), "job"), lifecycle.Shorten(s.Unwanted.String(), maxShown)))
+	return nil
+}
+
+// mostRanges bounds the length of a constraint. The next command removes what is beyond it.
+const mostRanges = 200
+
+// among returns an expression that is true of the first of these numbers.
+func among(numbers procset.Set, attribute string) string {
+	var ranges []string
+	for first, last := range numbers.Ranges() {
+		if len(ranges) == mostRanges {
+			break
+		}
+		ranges = append(ranges, fmt.Sprintf("%[1]s >= %[2]d && %[1]s <= %[3]d", attribute, first, last))
+	}
+	return strings.Join(ranges, " || ")
+}
