@@ -86,7 +86,7 @@ func (o Options) site() (site.Site, error) {
 	return site.Site{
 		ImageRegistry: strings.TrimSuffix(o.ImageRegistry, "/"), Binds: o.Binds,
 		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, Sender: o.ShipSender, AllowOptions: o.AllowHTCOpts,
-		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes,
+		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes, TrustCreator: o.TrustCreator,
 		Policy:   backend.Policy{Collector: o.Pool, Schedd: o.Schedd, AllowPools: o.AllowPools, PoolSecrets: accounts.Named()},
 		MaxQueue: o.MaxQueue, MaxOpen: o.MaxOpen, MaxOutput: o.MaxOutput.Value() >> 20,
 		MaxInput: o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: o.store().Root == "", Registries: registries},

@@ -50,6 +50,7 @@ type Options struct {
 	TLSKey           string
 
 	ImageRegistry string
+	TrustCreator  bool
 	Binds         []string
 	ShipSender    string
 	AllowHTCOpts  []string
@@ -119,6 +120,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.PprofListen, "pprof-listen", "", "`address` that serves profiles to go tool pprof, such as :6060, which without a host is loopback only; empty: none")
 
 	f.StringVar(&o.ImageRegistry, "image-registry", "", "`host[:port][/path]` put before images that name no registry; empty: the container runtime's default")
+	f.BoolVar(&o.TrustCreator, "trust-creator", false, "say in jobs' ads who has created the object (HTCJobCreator), by its annotation htc.cern.ch/creator; set by deploy/components/creator, which protects that")
 	f.StringSliceVar(&o.Binds, "binds", []string{"/cvmfs", "/afs", "/eos"}, "`directories` bound into the container if the node has them")
 	f.StringVar(&o.ShipSender, "ship-sender", "", "send this `file`, a static htcd, with every job, for nodes with neither curl nor wget")
 

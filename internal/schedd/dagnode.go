@@ -166,6 +166,9 @@ func (t Tag) nodeLines() []option {
 		{"My." + attrWorkflow, classad.Quote(t.UID)}, {"My." + attrDAG, strconv.Itoa(t.Attempt)}, nodeTagged,
 		{"My." + attrNamespace, classad.Quote(t.Namespace)}, {"My." + attrName, classad.Quote(t.Name)},
 	}
+	if t.Creator != "" {
+		lines = append(lines, option{"My." + attrCreator, classad.Quote(t.Creator)})
+	}
 	if t.Pool != "" {
 		lines = append(lines, option{"My." + attrPool, classad.Quote(t.Pool)})
 	}

@@ -21,6 +21,7 @@ type Tag struct {
 	Name      string // HTCJobName
 	SpecHash  string // HTCJobSpecHash: hash of the spec sent; empty in jobs of versions before 0.1
 	Pool      string // HTCPool: name of the HTCPool it was sent by; empty: none
+	Creator   string // HTCJobCreator: who has created the object; empty: not known. Only sent, never read
 	Nodes     string // HTCWorkflowNodes: hash of which nodes a DAG has; empty in others
 }
 
@@ -29,6 +30,7 @@ const (
 	attrUID       = "HTCJobUID"
 	attrAttempt   = "HTCJobAttempt"
 	attrNamespace = "HTCJobNamespace"
+	attrCreator   = "HTCJobCreator"
 	attrName      = "HTCJobName"
 	attrSpecHash  = "HTCJobSpecHash"
 	attrPool      = "HTCPool"

@@ -190,6 +190,9 @@ func (t Tag) lines() []option {
 	if t.SpecHash != "" {
 		lines = append(lines, option{"My." + attrSpecHash, classad.Quote(t.SpecHash)})
 	}
+	if t.Creator != "" {
+		lines = append(lines, option{"My." + attrCreator, classad.Quote(t.Creator)})
+	}
 	if t.Pool != "" {
 		lines = append(lines, option{"My." + attrPool, classad.Quote(t.Pool)})
 	}

@@ -73,7 +73,7 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		return schedd.Description{}, err
 	}
 	sent := Tag(job, attempt)
-	sent.SpecHash, sent.Pool = job.SpecHash(), p.Name
+	sent.SpecHash, sent.Pool, sent.Creator = job.SpecHash(), p.Name, s.CreatorOf(job.Annotations)
 	return schedd.Description{
 		Tag:              sent,
 		BatchName:        job.BatchName(),

@@ -21,6 +21,7 @@ type Site struct {
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
 	AllowImages      []string // of schedd.Description; none: every image
 	AllowSchemes     []string // of schedd.Description; none: no URLs
+	TrustCreator     bool     // the annotation with an object's creator is protected, see CreatorOf
 	MaxQueue         int      // procs of one HTCJob; 0: no limit
 	MaxOpen          int      // open procs of one namespace; 0: no limit
 	MaxOutput        int64    // MiB of output per job; 0: no limit

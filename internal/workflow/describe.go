@@ -193,6 +193,7 @@ func (s Situation) hasSequences(d DAG) bool {
 func (c *Controller) describe(ctx context.Context, w *v1alpha1.HTCWorkflow, by pool.Pool, run ledger.Run, p plannedDAG) (schedd.DAG, error) {
 	d := schedd.DAG{Tag: tag(w, run.Attempt), BatchName: w.Name}
 	d.Tag.SpecHash, d.Tag.Pool, d.Tag.Nodes = w.SpecHash(), by.Name, p.hash()
+	d.Tag.Creator = c.Site.CreatorOf(w.Annotations)
 	if t := w.Spec.Throttle; t != nil {
 		d.MaxIdle = valueOf(t.MaxIdle)
 	}

@@ -49,6 +49,7 @@ func HTCdEnv(w World) []string {
 		"HTCD_KINIT_SECRET_NAMESPACE=default",
 		"HTCD_POD_NAMESPACE=default",
 		"HTCD_LEADER_ELECT=true",
+		"HTCD_TRUST_CREATOR=true",
 		"HTCD_LOGS_POD_IMAGE=" + htcdImage, // nothing runs it here
 		"HTCD_LOG_LEVEL=debug",
 	}

@@ -11,7 +11,7 @@
 {{- define "htcd.placed" -}}
 {{- $namespace := (index . 0).Release.Namespace -}}
 {{- $object := index . 1 -}}
-{{- $everywhere := list "ClusterRole" "ClusterRoleBinding" "ValidatingAdmissionPolicy" "ValidatingAdmissionPolicyBinding" "APIService" -}}
+{{- $everywhere := list "ClusterRole" "ClusterRoleBinding" "ValidatingAdmissionPolicy" "ValidatingAdmissionPolicyBinding" "MutatingAdmissionPolicy" "MutatingAdmissionPolicyBinding" "APIService" -}}
 {{- if not (has $object.kind $everywhere) }}{{ $_ := set $object.metadata "namespace" $namespace }}{{ end -}}
 {{- range $object.subjects }}{{ if eq .kind "ServiceAccount" }}{{ $_ := set . "namespace" $namespace }}{{ end }}{{ end -}}
 {{- toYaml $object }}
@@ -52,6 +52,7 @@ krb5.conf: {{ .Values.kerberos.config | default (.Files.Get "files/base/manager/
 {{- if gt (len (without .Values.secrets.ofNamespaces (include "htcd.account" .))) 0 }}
 {{- $_ := set $all "HTCD_POOL_SECRETS" (join "," (without .Values.secrets.ofNamespaces (include "htcd.account" .))) }}
 {{- end -}}
+{{- if .Values.creator.enabled }}{{ $_ := set $all "HTCD_TRUST_CREATOR" "true" }}{{ end -}}
 {{- if .Values.logsPod.enabled }}{{ $_ := set $all "HTCD_LOGS_POD_IMAGE" (include "htcd.image" .) }}{{ end -}}
 {{- toYaml (merge (deepCopy .Values.settings) $all) }}
 {{- end }}
