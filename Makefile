@@ -104,6 +104,12 @@ test-argo: ## bring up a node, and test htcd with real Argo Workflows on it: exa
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
 	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags argo -count=1 -timeout 60m ./argo
 
+# Not part of test: Kueue is built first, once for this machine.
+.PHONY: test-kueue
+test-kueue: ## bring up a node, and test htcd with real Kueue on it
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-node
+	cd test && LAB_NODE=1 $(abspath $(TEST_LAB)-node)/bin/lab with --clone $(CURDIR) go test -tags kueue -count=1 -timeout 60m ./kueue
+
 # How many HTCJobs chaos runs, and its random seed; 0 means the clock.
 N ?= 300
 CHAOS_SEED ?= 0

@@ -188,6 +188,9 @@ func (d *daemon) workWith(ctx context.Context, book *ledger.Ledger) (err error) 
 		}
 		return nil
 	})
+	if loop.kueue != nil {
+		part("kueue", func() error { loop.kueue.Run(ctx); return nil })
+	}
 	part("workflows", func() error { return d.runWorkflows(ctx, loop) })
 	part("receiver", func() error {
 		receiver := notify.NewReceiver(loop, notify.Options{Answered: d.counts.Callback}, d.log)

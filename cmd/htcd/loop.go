@@ -19,6 +19,7 @@ import (
 	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/kueue"
 	"htc.cern.ch/htcd/internal/logspod"
 	"htc.cern.ch/htcd/internal/matching"
 	"htc.cern.ch/htcd/internal/poolcontrol"
@@ -42,6 +43,7 @@ type loop struct {
 	jobSecrets  *jobsecrets.Reader
 	condor      *schedd.Client
 	matching    *matching.Watch
+	kueue       *kueue.Kueue // nil without --kueue
 	close       func() error
 
 	workflows        *workflow.Controller
@@ -114,6 +116,9 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 	if l.pools, err = d.newPools(); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
+	if l.kueue, err = d.newKueue(l); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
 	l.credentials = &backend.SecretCredentials{Secrets: l.secrets, Proofs: proofs, Asked: d.counts.Ticket}
 	commands := d.o.condor()
 	commands.Ran = d.counts.Command
@@ -139,7 +144,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
 		FullCrosscheck: d.o.FullCrosscheck, Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
-		Pools: l.pools, LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
+		Pools: l.pools, Quota: l.quota(), LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
 		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
 		Events: apiserver.Events[*v1alpha1.HTCJob]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
 		Ledger: book, Schedd: condor,

@@ -63,6 +63,7 @@ type Options struct {
 	KeepFree      resource.QuantityValue
 	Fetchers      int
 	LogsPodImage  string
+	Kueue         bool
 
 	AllowRegistries     []string
 	EphemeralRegistries []string
@@ -143,6 +144,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.IntVar(&o.Fetchers, "fetchers", 2, "HTCJobs whose output is fetched in parallel, from each schedd")
 
 	f.StringVar(&o.LogsPodImage, "logs-pod-image", "", "htcd's own `image`, for the Pods of spec.logsPod, whose log is the jobs' output; needs deploy/components/logs-pod; empty: no such Pods")
+	f.BoolVar(&o.Kueue, "kueue", false, "HTCJobs with the label kueue.x-k8s.io/queue-name wait for quota of Kueue, where its API is there; needs deploy/components/kueue")
 
 	f.StringVar(&o.KinitSecret, "kinit-secret", "kinit-secret", "`name` of the Secret with username, and password or keytab; or with only token")
 	f.StringVar(&o.KinitSecretNamespace, "kinit-secret-namespace", "", "`namespace` of the Secret; empty: htcd's own")

@@ -47,6 +47,7 @@ type Options struct {
 	KeepFree    int64        // bytes to leave free on the volume of Output; 0: see output.Reserve
 	LogsPods    logspod.Maker
 	Pools       pool.Known // nil: there are no HTCPools
+	Quota       Quota      // nil: there is no quota outside of htcd
 	Informer    cache.SharedIndexInformer
 	Objects     Objects
 	Events      Events

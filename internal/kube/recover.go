@@ -149,7 +149,8 @@ func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.
 	if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
 		return err
 	}
-	if job.Spec.Suspend {
+	s := lifecycle.Situation{Job: job, Run: &run, Now: c.Now()}
+	if s.Quota = c.quotaOf(s); s.Waits() {
 		return c.withdraw(ctx, run)
 	}
 	return c.sendAgain(ctx, job, run)

@@ -92,6 +92,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	written, err := c.report(ctx, s, v)
 	if err == nil {
 		c.leaveLogs(key, s)
+		err = c.keepQuota(ctx, s)
 	}
 	if d.Action != lifecycle.Rest && (inTheWay == nil || c.Now().After(inTheWay.retry)) {
 		c.actions.add(classOf(d.Action), key)
@@ -228,6 +229,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 		return s, fmt.Errorf("gather: %w", err)
 	}
 	c.gatherResult(&s)
+	s.Quota = c.quotaOf(s)
 	return s, nil
 }
 

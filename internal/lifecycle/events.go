@@ -30,6 +30,13 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 		}
 		return "Running", fmt.Sprintf("%s running", IsOrAre(n.Running, "job"))
 	case v1alpha1.PhaseSuspended:
+		if s.unadmitted() {
+			message = s.Quota.Message
+			if s.Stopped > 0 {
+				message = fmt.Sprintf("%s; %s removed from HTCondor", message, wasOrWere(s.Stopped, "job"))
+			}
+			return s.Quota.Reason, message
+		}
 		message = "spec.suspend is true: nothing is sent to HTCondor until it is false"
 		if s.Stopped > 0 {
 			message = fmt.Sprintf("spec.suspend is true: %s removed from HTCondor; when it is false, what had not ended is sent again as the next attempt",
@@ -121,8 +128,12 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 	events = append(events, refusalNews(before, after, v1alpha1.ConditionCancelRefused)...)
 	again := after.Attempt > before.Attempt && before.Attempt > 0
 	turned := before.Phase != after.Phase || again
-	if before.Phase == v1alpha1.PhaseSuspended && after.Phase != v1alpha1.PhaseSuspended && !s.Job.Spec.Suspend {
-		tell(false, "Resumed", "spec.suspend is false: the jobs are sent")
+	if before.Phase == v1alpha1.PhaseSuspended && after.Phase != v1alpha1.PhaseSuspended && !s.Waits() {
+		if s.Quota != nil {
+			tell(false, "Admitted", "there is quota: the jobs are sent")
+		} else {
+			tell(false, "Resumed", "spec.suspend is false: the jobs are sent")
+		}
 	}
 	if again {
 		tell(false, "NextAttempt", "attempt %d begins: %s", after.Attempt, whyAgain(before, after))

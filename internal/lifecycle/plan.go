@@ -18,6 +18,7 @@ type Situation struct {
 	Counts   ledger.Counts
 	Failures []ledger.Proc  // the first few failed procs
 	Held     *ledger.Proc   // a held proc, if any
+	Quota    *Quota         // the word of a quota outside of htcd; nil: it is subject to none
 	Items    map[int]string // for people: the variables that only a listed proc has, by its number; empty if none has any
 	Orphans  bool           // the ledger has runs of an older object of this name
 	Unwanted procset.Set    // open procs that are to be removed: see Cancels
@@ -85,7 +86,7 @@ func Plan(s Situation) Decision {
 	// A stop that was begun is finished, whatever was edited since.
 	case at == stopping:
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: run.Stop, Message: run.Message}
-	case at == active && job.Spec.Suspend:
+	case at == active && s.suspends():
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopSuspended, Message: crosscheck.StopMessage(crosscheck.StopSuspended)}
 	case at == active && overdue(s):
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopDeadline, Message: deadlinePassed(s)}

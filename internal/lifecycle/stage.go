@@ -59,9 +59,9 @@ func (s Situation) over() bool {
 	return (at == ended || at == refused) && !s.due()
 }
 
-// withheld reports whether spec.suspend holds back an attempt that is due.
+// withheld reports whether spec.suspend, or a quota, holds back an attempt that is due.
 func (s Situation) withheld() bool {
-	return s.Job.Spec.Suspend && s.due() && !(s.Run == nil && slices.Contains(s.Job.Finalizers, v1alpha1.Finalizer))
+	return s.Waits() && s.due() && !(s.Run == nil && slices.Contains(s.Job.Finalizers, v1alpha1.Finalizer))
 }
 
 // changed reports whether the newest run was made from another spec than the present one, or is to be repeated. Edits of suspend and

@@ -259,7 +259,11 @@ func submittedCondition(set setCondition, s Situation, v View) {
 	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason) || v.Blocker.Reason == ReasonOutputAwaited), v.blockedBy(v1alpha1.ConditionInputsReady):
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
 	case s.withheld():
-		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Suspended", "spec.suspend is true")
+		reason, message := "Suspended", "spec.suspend is true"
+		if s.unadmitted() {
+			reason, message = s.Quota.Reason, s.Quota.Message
+		}
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, reason, message)
 	case run != nil && run.State == ledger.Submitted:
 		set(v1alpha1.ConditionSubmitted, metav1.ConditionTrue, "Submitted",
 			fmt.Sprintf("cluster %d with %s is at schedd %s%s", run.Cluster, Plural(run.Procs, "job"), run.Schedd, keeps(run)))
@@ -330,7 +334,7 @@ func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situa
 		reason, message = reasonStopping, "the jobs are being removed from HTCondor"
 	case s.Job.Spec.Suspend && status.Phase.Terminal():
 		reason, message = "Ended", "the jobs had ended before spec.suspend could stop them"
-	case s.Job.Spec.Suspend:
+	case s.suspends():
 		reason, message = reasonStopping, "the jobs are about to be removed from HTCondor"
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended) == nil:
 		return

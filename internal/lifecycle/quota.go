@@ -1,0 +1,61 @@
+package lifecycle
+
+import (
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// Quota is the word of a quota outside of htcd (package kueue) about an HTCJob that is subject to one. The zero value is its consent.
+type Quota struct {
+	Waits           bool // nothing may be sent
+	Stops           bool // and what has been sent is removed
+	Reason, Message string
+}
+
+// ReasonQuotaAwaited is the reason while an HTCJob waits for quota, or has lost it.
+const ReasonQuotaAwaited = "QuotaAwaited"
+
+// suspends reports whether what has been sent is to be removed from HTCondor: by spec.suspend, or for want of quota.
+func (s Situation) suspends() bool { return s.Job.Spec.Suspend || s.Quota != nil && s.Quota.Stops }
+
+// Waits reports whether nothing may be sent: by spec.suspend, or for want of quota.
+func (s Situation) Waits() bool { return s.Job.Spec.Suspend || s.Quota != nil && s.Quota.Waits }
+
+// unadmitted reports whether it is the quota, and not spec.suspend, that an HTCJob waits for.
+func (s Situation) unadmitted() bool { return !s.Job.Spec.Suspend && s.Quota != nil && s.Quota.Waits }
+
+// Demand is what a quota outside of htcd has to know of an HTCJob.
+type Demand struct {
+	Of        string // changes with what is run: another spec, or a rerun
+	Jobs      int
+	Ended     int  // of them, for good: they need no slot any more
+	Alive     bool // some of them may be in HTCondor
+	Sent      bool // HTCondor has them
+	Over      bool // nothing is to be sent any more
+	Succeeded bool // and all has gone well
+}
+
+// Demand returns what the newest attempt needs, or the next one if that is due.
+func (s Situation) Demand() Demand {
+	d := Demand{Of: s.Job.SpecHash() + " " + s.Job.Rerun(), Jobs: s.Job.Jobs()}
+	if s.Run == nil {
+		return d
+	}
+	at := s.stage()
+	d.Alive = at == begun || at == active || at == stopping
+	d.Sent = d.Alive && s.Run.State == ledger.Submitted
+	if d.Over = s.over(); d.Over {
+		d.Succeeded = at == ended && s.Counts.Failed == 0
+	}
+	if s.due() && s.changed() {
+		return d
+	}
+	if s.Run.SpecHash != "" {
+		d.Of = s.Run.SpecHash + " " + s.Run.Rerun
+	}
+	d.Jobs, d.Ended = s.Run.All(), s.Counts.Succeeded+s.Counts.Failed
+	if s.Run.Stop == crosscheck.StopSuspended {
+		d.Ended -= s.Stopped
+	}
+	return d
+}
