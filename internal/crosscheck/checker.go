@@ -42,6 +42,8 @@ type Observer interface {
 	Unread(run ledger.Run, jobs []string)
 	// Repaired: something was repaired; change is set if a row was.
 	Repaired(run ledger.Run, kind Repair, change Change)
+	// Used: jobs of a run, whose ends HTCondor has told, had the cores that they had asked for so long, in seconds of one core.
+	Used(run ledger.Run, coreSeconds int64)
 	// Stuck: a cluster was never completely spooled and must be removed.
 	Stuck(ctx context.Context, run ledger.Run) error
 }

@@ -44,6 +44,8 @@ func (*twin) Checked(ledger.Run)                                   {}
 func (*twin) Unchanged(ledger.Run)                                 {}
 func (*twin) Repaired(ledger.Run, Repair, Change)                  {}
 func (*twin) Stuck(context.Context, ledger.Run) error              { return nil }
+func (w *twin) Used(ledger.Run, int64)                             {}
+
 func (w *twin) Unread(run ledger.Run, jobs []string) {
 	if len(jobs) == 0 {
 		delete(w.unread, KeyOf(run))
@@ -151,7 +153,9 @@ func (w *twins) quietly(cluster, proc int, f func(*schedd.Job)) {
 	w.schedd.Restore(jobs)
 }
 
-func (w *twins) tick(most int) { w.clock = w.clock.Add(time.Duration(1+w.rand.IntN(most)) * time.Second) }
+func (w *twins) tick(most int) {
+	w.clock = w.clock.Add(time.Duration(1+w.rand.IntN(most)) * time.Second)
+}
 
 // event is something that happens in HTCondor between two passes.
 func (w *twins) event() {

@@ -43,6 +43,7 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 			}
 		}
 		if len(changes) > 0 {
+			c.Observer.Used(k.run, CoreSeconds(k.run, changes, at))
 			c.Observer.Changed(k.run)
 		}
 	}

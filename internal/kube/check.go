@@ -122,6 +122,8 @@ func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crossch
 		Int("is", int(change.Is.Status)).Str("kind", string(kind)).Str("evidence", change.Is.Message).Msg("repaired")
 }
 
+func (c checked) Used(run ledger.Run, coreSeconds int64) { c.Observer.Used(run.Namespace, coreSeconds) }
+
 // Stuck removes the jobs of a cluster whose files will never arrive. A namespace whose credentials do not work must not
 // prevent the check of the others.
 func (c checked) Stuck(ctx context.Context, run ledger.Run) error {

@@ -57,14 +57,16 @@ func (c fetched) Ended(ctx context.Context, run ledger.Run, jobs []schedd.Job) e
 	for _, j := range jobs {
 		said[j.Number()] = crosscheck.Ad(j, c.Now())
 	}
-	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		_, err := crosscheck.Observe(tx, run.UID, run.Attempt, said, c.Now(), false)
+	var changes []crosscheck.Change
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+		changes, err = crosscheck.Observe(tx, run.UID, run.Attempt, said, c.Now(), false)
 		return err
 	})
 	if errors.Is(err, ledger.ErrNotFound) {
 		return nil // deleted meanwhile
 	}
 	if err == nil {
+		c.Observer.Used(run.Namespace, crosscheck.CoreSeconds(run, changes, c.Now()))
 		c.fetcher.Add(run)
 	}
 	return err

@@ -16,6 +16,8 @@ type Observer interface {
 	Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
 	// Unread: the ads of so many jobs could not be fetched or read.
 	Unread(jobs int)
+	// Used: jobs of a namespace, whose ends HTCondor has told, had the cores that they had asked for so long, in seconds of one core.
+	Used(namespace string, coreSeconds int64)
 	// Fetched: the output of so many procs has been fetched.
 	Fetched(procs int, bytes int64)
 	// GaveUp: the output of so many procs cannot be fetched.

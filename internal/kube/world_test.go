@@ -81,6 +81,7 @@ type nobody struct{}
 
 func (nobody) Repaired(crosscheck.Repair)                           {}
 func (nobody) Passed(string, schedd.Endpoint, time.Duration, error) {}
+func (nobody) Used(string, int64)                                   {}
 func (nobody) Unread(int)                                           {}
 func (nobody) Fetched(int, int64)                                   {}
 func (nobody) GaveUp(int)                                           {}

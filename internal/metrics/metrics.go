@@ -33,6 +33,8 @@ type Metrics struct {
 	passSuccess  *prometheus.GaugeVec
 	repairs      *prometheus.CounterVec
 	unread       *prometheus.CounterVec
+	used         *prometheus.CounterVec
+	users        firstNames
 	fetched      *prometheus.CounterVec
 	fetchedBytes *prometheus.CounterVec
 	fetchErrors  *prometheus.CounterVec
@@ -132,6 +134,9 @@ func New(build Build) *Metrics {
 
 	m.unread = m.counters("unread_ads_total", "times that a pass could not read the ad of a job and skipped that job; the HTCJob has an Event AdUnreadable")
 	m.unread.WithLabelValues()
+
+	m.used = m.counters("core_seconds_total", "for how long jobs had the cores that they had asked for, in their last execution, in seconds of one core, by `namespace`; counted when HTCondor has told their end. The first 200 since the start, the rest together as `_other`", "namespace")
+	m.used.WithLabelValues(otherNamespaces)
 
 	m.fetched = m.counters("fetched_procs_total", "jobs whose output was fetched, by `result`: `OK`, or `GivenUp` if that is impossible", "result")
 	m.fetched.WithLabelValues(ok)
@@ -239,6 +244,12 @@ func (m *Metrics) Passed(pass string, endpoint schedd.Endpoint, took time.Durati
 	}
 	m.passes.WithLabelValues(pass, ok).Inc()
 	m.passSuccess.WithLabelValues(pass, endpointName(endpoint)).SetToCurrentTime()
+}
+
+func (m *Metrics) Used(namespace string, coreSeconds int64) {
+	if coreSeconds > 0 {
+		m.used.WithLabelValues(m.users.of(namespace)).Add(float64(coreSeconds))
+	}
 }
 
 func (m *Metrics) Unread(jobs int) { m.unread.WithLabelValues().Add(float64(jobs)) }

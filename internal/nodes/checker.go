@@ -27,6 +27,8 @@ type Observer interface {
 	Changed(run ledger.Run)
 	// Unread: the ads of these jobs of a DAG (possibly none) cannot be fetched or read.
 	Unread(run ledger.Run, jobs []string)
+	// Used: see crosscheck.Observer.
+	Used(run ledger.Run, coreSeconds int64)
 	// Repaired: something was repaired.
 	Repaired(run ledger.Run, kind crosscheck.Repair, was, is ledger.Node)
 }

@@ -50,7 +50,9 @@ func newWorld(t *testing.T) *world {
 func (w *world) Passed(_ string, _ schedd.Endpoint, _ time.Duration, err error) {
 	require.NoError(w.t, err)
 }
-func (w *world) Changed(ledger.Run)                 { w.changed++ }
+func (w *world) Changed(ledger.Run)     { w.changed++ }
+func (w *world) Used(ledger.Run, int64) {}
+
 func (w *world) Unread(_ ledger.Run, jobs []string) { w.unread = append(w.unread, jobs...) }
 func (w *world) Repaired(_ ledger.Run, kind crosscheck.Repair, _, is ledger.Node) {
 	w.repaired = append(w.repaired, fmt.Sprintf("%d %s", is.Number, kind))

@@ -25,14 +25,17 @@ func (c *Checker) write(ctx context.Context, k *comparison, history bool, at tim
 		if err != nil {
 			return fmt.Errorf("record nodes: %w", err)
 		}
+		var seen []crosscheck.Change
 		for _, ch := range changes {
-			run := k.run
+			run, change := k.run, crosscheck.Change{Was: ch.was.Proc, Is: ch.is.Proc}
 			run.Deferred = ch.is.Deferred
-			if kind, ok := crosscheck.RepairOf(run, crosscheck.Change{Was: ch.was.Proc, Is: ch.is.Proc}); ok {
+			seen = append(seen, change)
+			if kind, ok := crosscheck.RepairOf(run, change); ok {
 				c.Observer.Repaired(k.run, kind, ch.was, ch.is)
 			}
 		}
 		if len(changes) > 0 {
+			c.Observer.Used(k.run, crosscheck.CoreSeconds(k.run, seen, at))
 			c.Observer.Changed(k.run)
 		}
 		return nil

@@ -105,6 +105,8 @@ type Events interface {
 type Observer interface {
 	// Repaired: something unnoticed or interrupted was put right.
 	Repaired(crosscheck.Repair)
+	// Used: nodes of a namespace, whose ends HTCondor has told, had the cores that they had asked for so long, in seconds of one core.
+	Used(namespace string, coreSeconds int64)
 	// Pushed: an artifact has been pushed.
 	Pushed(bytes int64)
 	// PushFailed: the artifacts of a workflow cannot be pushed now, which will be tried again.

@@ -94,6 +94,9 @@ func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, _ crosscheck.C
 	c.Log.Info().Str("workflow", keyOf(run)).Int("cluster", run.Cluster).Str("kind", string(kind)).Msg("repaired")
 }
 
+// Used: DAGMan's own job has no cores.
+func (checked) Used(ledger.Run, int64) {}
+
 // Stuck removes a DAG whose files will never arrive.
 func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
 	return c.sender.RemoveStuck(ctx, backend.TargetOf(run), run.Cluster, schedd.Tag{UID: run.UID, Attempt: run.Attempt})
@@ -107,6 +110,10 @@ func (followed) Passed(string, schedd.Endpoint, time.Duration, error) {}
 func (c followed) Changed(run ledger.Run) {
 	key := keyOf(run)
 	c.queue.AddAfter(key, c.memory.of(key).wrote.Add(betweenWrites).Sub(c.Now()))
+}
+
+func (c followed) Used(run ledger.Run, coreSeconds int64) {
+	c.Options.Observer.Used(run.Namespace, coreSeconds)
 }
 
 func (c followed) Unread(run ledger.Run, jobs []string) { checked(c).Unread(run, jobs) }

@@ -249,6 +249,7 @@ func (w *world) DAGSubmitted(int)              {}
 func (w *world) RuleActed(v1alpha1.RuleAction) {}
 func (w *world) NodesFetched(int)              {}
 func (w *world) NodeFetchFailed(string)        {}
+func (w *world) Used(string, int64)            {}
 func (w *world) PushFailed(string)             {}
 
 func (w *world) Identity(ctx context.Context, t backend.Target) (schedd.Identity, error) {

@@ -1,11 +1,16 @@
 package e2e
 
 import (
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
 
@@ -19,7 +24,7 @@ func TestTheAdsSayWhoHasCreatedAnHTCJobAndNobodyCanForgeIt(t *testing.T) {
 	}
 	create := func(user, name string) *v1alpha1.HTCJob {
 		manifest := `{"apiVersion": "htc.cern.ch/v1alpha1", "kind": "HTCJob", "metadata": {"name": "` + name + `", "annotations": {"htc.cern.ch/creator": "root"}},
-			"spec": {"script": {"image": "centos", "command": "bash", "source": "exit 0"}}}`
+			"spec": {"script": {"image": "centos", "command": "bash", "source": "sleep 3"}}}`
 		_, err := b.Lab.RunInput(t.Context(), manifest, "kubectl", "-n", b.Namespace, "--as="+user, "create", "-f", "-")
 		require.NoError(t, err)
 		return b.Get(name)
@@ -33,4 +38,17 @@ func TestTheAdsSayWhoHasCreatedAnHTCJobAndNobodyCanForgeIt(t *testing.T) {
 	require.Equal(t, strange, b.Get("strange").Annotations[v1alpha1.CreatorAnnotation])
 	require.Contains(t, b.Ads(trial.Tagged(b.Ended("plain")), "HTCJobCreator")[0], " alice")
 	require.Contains(t, b.Ads(trial.Tagged(b.Ended("strange")), "HTCJobCreator")[0], " eve__(HOME) of ü")
+
+	// How long they had cores stands in a metric.
+	world, err := parts.Open(b.Lab)
+	require.NoError(t, err)
+	series := regexp.MustCompile(`htcd_core_seconds_total\{namespace="(?:` + b.Namespace + `|_other)"\} [1-9]`)
+	b.Eventually(func() bool {
+		answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", world.Ports.Health))
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		page, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		return series.Match(page)
+	}, func() string { return "no core seconds of this namespace" })
 }
