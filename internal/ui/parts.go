@@ -141,7 +141,7 @@ type grid struct {
 
 // To is the number of the last one that is shown.
 func (g grid) To() int {
-	if len(g.Columns) > 0 {
+	if len(g.Columns) > 0 { // rows
 		return g.From + len(g.Cells)/len(g.Columns) - 1
 	}
 	return g.From + len(g.Cells) - 1

@@ -86,6 +86,12 @@ func (s *Server) routes() http.Handler {
 	whole, live := s.detail(jobs, "job", s.showJob)
 	mux.HandleFunc("GET /htcjob/{namespace}/{name}", whole)
 	mux.HandleFunc("GET /live/htcjob/{namespace}/{name}", live)
+	whole, live = s.detail(workflows, "workflow", s.showWorkflow)
+	mux.HandleFunc("GET /htcworkflow/{namespace}/{name}", whole)
+	mux.HandleFunc("GET /live/htcworkflow/{namespace}/{name}", live)
+	whole, live = s.detail(pools, "pool", s.showPool)
+	mux.HandleFunc("GET /pool/{name}", whole)
+	mux.HandleFunc("GET /live/pool/{name}", live)
 	mux.HandleFunc("GET /log/{kind}/{namespace}/{name}", s.log)
 	mux.HandleFunc("GET /logtext/{kind}/{namespace}/{name}", s.logText)
 	mux.HandleFunc("GET /file/{kind}/{namespace}/{name}", s.file)
@@ -109,7 +115,7 @@ func asset(w http.ResponseWriter, r *http.Request) {
 var assetKinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"}
 
 // views are the pages, by the template that has their main part.
-var views = []string{"list", "job", "log", "sorry"}
+var views = []string{"list", "job", "workflow", "pool", "log", "sorry"}
 
 func parseTemplates(base string) (map[string]*template.Template, error) {
 	all := map[string]*template.Template{}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/graph"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
@@ -64,6 +66,31 @@ func hostileJob() *v1alpha1.HTCJob {
 	return job
 }
 
+func hostileWorkflow() *v1alpha1.HTCWorkflow {
+	w := &v1alpha1.HTCWorkflow{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "w", UID: "u"}}
+	step := func(name v1alpha1.StepName) v1alpha1.Step {
+		return v1alpha1.Step{StepWork: v1alpha1.StepWork{Name: name}}
+	}
+	plot := step("plot")
+	plot.Pairing = v1alpha1.PairAll
+	w.Spec = v1alpha1.HTCWorkflowSpec{Sequences: &v1alpha1.Sequences{Count: new(int32(4))}, Steps: []v1alpha1.Step{step("simulate"), step("fit"), plot}, Finally: &v1alpha1.StepWork{Name: "report"}}
+	w.Status = v1alpha1.HTCWorkflowStatus{
+		Phase: v1alpha1.PhaseRunning, Reason: hostile, Attempt: 1, Schedd: hostile, JobID: []string{hostile}, Nodes: v1alpha1.NodeCounts{Total: 10, Done: 3, Failed: 1, Futile: 1},
+		Sequences: v1alpha1.SequenceCounts{Total: 4}, Conditions: []metav1.Condition{{Type: hostile, Reason: hostile, Message: hostile, Status: "True"}},
+		Steps:   []v1alpha1.StepStatus{{Name: "fit", NodeCounts: v1alpha1.NodeCounts{Total: 4, Done: 1, Failed: 1}}},
+		Metrics: []v1alpha1.MetricStatus{{Step: "fit", Metric: hostile, Count: 3, Mean: 2, Variance: 4, Min: 0, Max: 10}},
+	}
+	return w
+}
+
+func hostilePool() *v1alpha1.HTCPool {
+	p := &v1alpha1.HTCPool{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
+	p.Spec = v1alpha1.HTCPoolSpec{State: v1alpha1.PoolSuspended, Schedd: hostile, Images: []string{hostile}, Limits: &v1alpha1.PoolLimits{MaxOpen: new(int32(50)), MaxOpenPerNamespace: new(int32(40))}}
+	p.Status = v1alpha1.HTCPoolStatus{Open: 45, Running: 20, Held: 25, Namespaces: []v1alpha1.PoolNamespace{{Name: hostile, Open: 40, Waiting: 2}},
+		Conditions: []metav1.Condition{{Type: v1alpha1.PoolAccepting, Reason: hostile, Message: hostile, Status: "False"}}}
+	return p
+}
+
 func TestMarkupIsShownAsText(t *testing.T) {
 	templates, err := parseTemplates("/base")
 	require.NoError(t, err)
@@ -76,11 +103,17 @@ func TestMarkupIsShownAsText(t *testing.T) {
 		files:    []aggregate.File{{Job: 1, Path: hostile}},
 		events:   []corev1.Event{{Reason: hostile, Message: hostile, Type: hostile}},
 	}
+	flow, pool := hostileWorkflow(), hostilePool()
+	node := aggregate.Node{Step: "fit", Sequence: new(1), State: aggregate.NodeFailed, JobID: hostile, Reason: hostile, Message: hostile, Stderr: hostile}
+	nodes := workflowFacts{flow: flow, attempt: 1, step: "fit", cells: map[place]aggregate.NodeState{}, files: map[string][]aggregate.File{"fit/job_1": {{Path: hostile}}}, sorry: []string{hostile}, events: f.events}
+	nodes.take(node)
 	for view, data := range map[string]any{
-		"job":   viewOfJob(r, f, time.Now()),
-		"list":  listOf(jobs, changes{of: []version{{r, 1, job}}, trouble: []string{hostile}}, "boot"),
-		"log":   logView{ref: ref{jobs, hostile, hostile}, Who: hostile, Back: "/" + hostile, Text: "/" + hostile},
-		"sorry": map[string]string{"Title": hostile, "Message": hostile},
+		"workflow": viewOfWorkflow(ref{workflows, "ns", "w"}, nodes),
+		"pool":     viewOfPool(ref{pools, "", "p"}, pool, nil),
+		"job":      viewOfJob(r, f, time.Now()),
+		"list":     listOf(jobs, changes{of: []version{{r, 1, job}}, trouble: []string{hostile}}, "boot"),
+		"log":      logView{ref: ref{jobs, hostile, hostile}, Who: hostile, Back: "/" + hostile, Text: "/" + hostile},
+		"sorry":    map[string]string{"Title": hostile, "Message": hostile},
 	} {
 		var b bytes.Buffer
 		require.NoError(t, templates[view].Execute(&b, page{Title: hostile, Base: "/base", Server: hostile, View: data}), view)
@@ -154,4 +187,71 @@ func TestBadNewsComesFirst(t *testing.T) {
 	require.Equal(t, []string{"Matchable", "Held", "BackendReachable"}, []string{all[0].Type, all[1].Type, all[2].Type})
 	require.Equal(t, "not known", all[2].Word)
 	require.False(t, all[3].Bad || all[4].Bad)
+}
+
+func TestTheStepsAreDrawnAfterThoseThatTheyNeed(t *testing.T) {
+	w := hostileWorkflow()
+	g, err := graph.New(w.Spec)
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 1, 2, 3}, columns(g))
+	d := draw(ref{workflows, "ns", "w"}, g, w.Status.Steps)
+	require.Len(t, d.Boxes, 4)
+	require.Len(t, d.Lines, 2)
+	require.Equal(t, aggregate.NodeFailed, d.Boxes[1].Look.State)
+	require.Equal(t, []string{"in each sequence", "in each sequence", "once for all", "at the end"}, []string{d.Boxes[0].Of, d.Boxes[1].Of, d.Boxes[2].Of, d.Boxes[3].Of})
+	require.LessOrEqual(t, d.Boxes[3].X+boxWidth, d.Width)
+	w.Spec.Steps[1].Needs = []v1alpha1.StepName{}
+	g, err = graph.New(w.Spec)
+	require.NoError(t, err)
+	require.Equal(t, []int{0, 0, 1, 2}, columns(g))
+}
+
+func TestSequencesAreRowsOfTheirSteps(t *testing.T) {
+	f := workflowFacts{flow: hostileWorkflow(), attempt: 2, step: "fit", which: new(1), cells: map[place]aggregate.NodeState{}}
+	for _, n := range []aggregate.Node{
+		{Step: "simulate", Sequence: new(0), State: aggregate.NodeDone}, {Step: "simulate", Sequence: new(1), State: aggregate.NodeDone}, {Step: "simulate", Sequence: new(1), Index: 1, State: aggregate.NodeHeld},
+		{Step: "fit", Sequence: new(0), State: aggregate.NodeRunning}, {Step: "fit", Sequence: new(1), State: aggregate.NodeFailed}, {Step: "plot", State: aggregate.NodeWaiting},
+	} {
+		f.take(n)
+	}
+	v := viewOfWorkflow(ref{workflows, "ns", "w"}, f)
+	require.Equal(t, []string{"simulate", "fit"}, v.Grid.Columns)
+	require.Equal(t, "drhfwwww", v.Grid.Cells, "of several nodes, that which most needs to be seen")
+	require.Equal(t, 3, v.Grid.To())
+	require.Len(t, v.Failures, 1)
+	require.Equal(t, "fit/job_1", v.Failures[0].Who)
+	require.Len(t, v.Nodes, 1)
+	f.from = 3
+	require.Equal(t, "ww", viewOfWorkflow(ref{workflows, "ns", "w"}, f).Grid.Cells)
+	f.flow.Spec.Sequences.Count = new(int32(100_000))
+	require.Len(t, viewOfWorkflow(ref{workflows, "ns", "w"}, f).Grid.Cells, mostCells)
+}
+
+func TestAPlotStaysInItsBounds(t *testing.T) {
+	m := metricOf(v1alpha1.MetricStatus{Min: 0, Max: 10, Mean: 2, Variance: 9})
+	require.Equal(t, []float64{20, 0, 50}, []float64{m.Mid, m.From, m.Width})
+	for _, odd := range []v1alpha1.MetricStatus{{Min: 3, Max: 3, Mean: 3}, {Min: math.Inf(-1), Max: math.Inf(1), Mean: math.NaN()}, {Min: -math.MaxFloat64, Max: math.MaxFloat64}} {
+		require.Equal(t, 50.0, metricOf(odd).Mid)
+	}
+}
+
+func TestAPoolShowsItsLimitsAndWhoWaits(t *testing.T) {
+	p := hostilePool()
+	job := func(name, pool string, phase v1alpha1.Phase) version {
+		j := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}}
+		if pool != "" {
+			j.Spec.Pool = &v1alpha1.Pool{Name: pool}
+		}
+		j.Status.Phase = phase
+		return version{ref{jobs, "ns", name}, 1, j}
+	}
+	all := []version{job("a", "p", v1alpha1.PhasePending), job("b", "p", v1alpha1.PhaseRunning), job("c", "other", v1alpha1.PhasePending), job("d", "", ""), job("e", "p", "")}
+	v := viewOfPool(ref{pools, "", "p"}, p, all)
+	require.Len(t, v.Waiting, 2)
+	require.Contains(t, v.Note, "Suspended: nothing new is sent")
+	require.InDelta(t, 90, v.Limits[0].Bar()[0].Width, 1e-9)
+	require.Empty(t, v.Limits[1].Bar(), "there is no limit")
+	require.Equal(t, aggregate.NodeHeld, v.Namespaces[0].Bar()[0].State, "it is full")
+	p.Status.Conditions = append(p.Status.Conditions, metav1.Condition{Type: v1alpha1.PoolDefault, Status: "True"})
+	require.Len(t, viewOfPool(ref{pools, "", "p"}, p, all).Waiting, 3)
 }

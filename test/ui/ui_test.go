@@ -42,7 +42,7 @@ func (p tab) harmless() {
 func (p tab) goes(click, until string) {
 	p.t.Helper()
 	p.until(seen(click))
-	eval[any](p, seen(click)+".click()")
+	eval[any](p, seen(click)+`.dispatchEvent(new MouseEvent("click", {bubbles: true, cancelable: true}))`)
 	p.until(until)
 }
 
@@ -72,6 +72,7 @@ func TestAFailedJobIsFoundAndReadWithoutTypingItsName(t *testing.T) {
 	p.goes(`button[data-sort=name]`, `document.querySelector("#rows .row a").textContent == "later"`)
 	require.NoError(t, b.Jobs.Delete(t.Context(), "later", metav1.DeleteOptions{}))
 	p.until(`document.querySelectorAll("#rows .row").length == 1`)
+	p.readable()
 
 	// From the list to the failure, its log and its files.
 	p.goes(`#rows a`, seen("#cells a.c-failed"))
@@ -82,6 +83,7 @@ func TestAFailedJobIsFoundAndReadWithoutTypingItsName(t *testing.T) {
 	eval[any](p, `document.querySelector("#cells a").focus()`)
 	run(p, chromedp.KeyEvent(kb.ArrowRight+kb.End+kb.ArrowLeft))
 	require.Equal(t, "18: done", eval[string](p, `document.activeElement.getAttribute("aria-label")`), "the keyboard reaches every cell")
+	p.readable()
 	p.goes(`#cells a.c-failed`, seen("#one .files"))
 	text := eval[string](p, `fetch([...document.querySelectorAll("#one .files a")].find(a => a.textContent == "result.txt").href)
 		.then(async r => r.headers.get("Content-Disposition") + " " + r.headers.get("Content-Type") + " " + await r.text())`, chromedp.EvalAwaitPromise)

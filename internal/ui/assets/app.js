@@ -186,8 +186,8 @@ function draw(grid) {
       a.setAttribute('role', 'gridcell');
       a.tabIndex = i === 0 ? 0 : -1;
       a.href = columns.length
-        ? `${grid.dataset.link}&sequence=${from + Math.floor(i / per)}&step=${encodeURIComponent(columns[i % per])}`
-        : grid.dataset.link + (from + i);
+        ? `${grid.dataset.link}&sequence=${from + Math.floor(i / per)}&step=${encodeURIComponent(columns[i % per])}#one`
+        : `${grid.dataset.link}${from + i}#one`;
       grid.all.push(a);
       group.append(a);
     }
