@@ -50,6 +50,7 @@ func (s *Server) detail(k kind, view string, make show) (whole, live http.Handle
 		for last := ""; out.err == nil; {
 			if object == nil {
 				out.send("gone", s.fragment("sorry", "main", map[string]string{"Title": to.Name, "Message": "It was deleted."}))
+				out.send("end", "")
 				return
 			}
 			began := time.Now()

@@ -29,7 +29,7 @@ type box struct {
 
 // Sizes of a drawing, in pixels.
 const (
-	boxWidth, boxHeight = 190, 58
+	boxWidth, boxHeight = 210, 58
 	gapX, gapY          = 56, 18
 	mostLabel           = 22 // characters
 )
@@ -91,9 +91,9 @@ func times(s graph.Step) string {
 	case s.All:
 		return "once for all"
 	case s.Each > 1:
-		return fmt.Sprintf("%d in each sequence", s.Each)
+		return fmt.Sprintf("%d per sequence", s.Each)
 	}
-	return "in each sequence"
+	return "1 per sequence"
 }
 
 func lookOfCounts(c counts) look {

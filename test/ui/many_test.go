@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"htc.cern.ch/htcd/internal/aggregate"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -26,6 +29,7 @@ import (
 type apiserver struct {
 	jobs    []v1alpha1.HTCJob
 	changes chan v1alpha1.HTCJob
+	turn    atomic.Int64 // of the states of procs
 }
 
 func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -34,6 +38,10 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	list := metav1.ListMeta{ResourceVersion: "1000000"}
 	ours, _ := strings.CutPrefix(r.URL.Path, "/apis/htc.cern.ch/v1alpha1/")
 	q := r.URL.Query()
+	if asked, output := strings.CutPrefix(r.URL.Path, "/apis/output.htc.cern.ch/v1alpha1/namespaces/atlas-higgs/"); output {
+		a.output(w, asked, q)
+		return
+	}
 	switch watching := q.Get("watch") != ""; {
 	case watching && q.Get("sendInitialEvents") != "":
 		w.WriteHeader(http.StatusUnprocessableEntity) // as one without that
@@ -56,10 +64,47 @@ func (a *apiserver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case ours == "htcjobs":
 		_ = out.Encode(v1alpha1.HTCJobList{TypeMeta: metav1.TypeMeta{Kind: "HTCJobList", APIVersion: "htc.cern.ch/v1alpha1"}, ListMeta: list, Items: a.jobs})
+	case ours == "htcworkflows":
+		_ = out.Encode(v1alpha1.HTCWorkflowList{TypeMeta: metav1.TypeMeta{Kind: "HTCWorkflowList", APIVersion: "htc.cern.ch/v1alpha1"}, ListMeta: list, Items: []v1alpha1.HTCWorkflow{manyNodes()}})
 	default:
-		kind := map[string]string{"htcworkflows": "HTCWorkflowList", "htcpools": "HTCPoolList"}[ours]
+		kind := map[string]string{"htcpools": "HTCPoolList"}[ours]
 		_ = out.Encode(map[string]any{"kind": kind, "apiVersion": "htc.cern.ch/v1alpha1", "metadata": list, "items": []any{}})
 	}
+}
+
+// output is what htcd knows of one HTCJob of 10,000 jobs, and of a workflow of 1,000 sequences.
+func (a *apiserver) output(w http.ResponseWriter, asked string, q url.Values) {
+	w.Header().Set(aggregate.HeaderAttempt, "1")
+	out := json.NewEncoder(w)
+	states := []aggregate.NodeState{aggregate.NodeDone, aggregate.NodeDone, aggregate.NodeRunning, aggregate.NodeIdle, aggregate.NodeHeld}
+	switch _, what, _ := strings.Cut(asked, "/log/"); {
+	case what == "attempts":
+		_ = out.Encode(aggregate.Attempt{Attempt: 1, State: "Submitted", Cluster: 1, Schedd: "s", Created: time.Now().Add(-time.Hour), Submitted: time.Now().Add(-time.Minute), Jobs: 10_000, Failed: 1})
+	case what == "procs" && q.Get("state") == "" && q.Get("limit") != "1":
+		for i := range 10_000 {
+			p := aggregate.Proc{Proc: i, State: states[(i+int(a.turn.Load()))%len(states)], JobID: fmt.Sprintf("1.%d", i), Changed: time.Now()}
+			if i == 7777 {
+				p.State, p.ExitCode, p.Stderr = aggregate.NodeFailed, new(3), "no convergence"
+			}
+			_ = out.Encode(p)
+		}
+	case what == "nodes":
+		for i := range 5000 {
+			_ = out.Encode(aggregate.Node{Step: fmt.Sprintf("step-%d", i%5), Sequence: new(i / 5), State: states[i%len(states)], NodeKey: aggregate.NodeKey{DAG: 1, Node: i}})
+		}
+	}
+}
+
+// manyNodes is a workflow of 1,000 sequences of five steps.
+func manyNodes() (w v1alpha1.HTCWorkflow) {
+	w.TypeMeta = metav1.TypeMeta{APIVersion: "htc.cern.ch/v1alpha1", Kind: v1alpha1.WorkflowKind}
+	w.ObjectMeta = metav1.ObjectMeta{Namespace: "atlas-higgs", Name: "many", UID: "many", ResourceVersion: "1"}
+	w.Spec.Sequences = &v1alpha1.Sequences{Count: new(int32(1000))}
+	for i := range 5 {
+		w.Spec.Steps = append(w.Spec.Steps, v1alpha1.Step{StepWork: v1alpha1.StepWork{Name: v1alpha1.StepName(fmt.Sprintf("step-%d", i))}})
+	}
+	w.Status.Phase, w.Status.Attempt, w.Status.Nodes.Total, w.Status.Sequences.Total = v1alpha1.PhaseRunning, 1, 5000, 1000
+	return w
 }
 
 // manyJobs are as a group has them in a week.
@@ -89,6 +134,19 @@ func manyJobs(n int) (all []v1alpha1.HTCJob) {
 	return all
 }
 
+// pretended serves n HTCJobs, and returns a kubeconfig for that.
+func pretended(t *testing.T, n int) (a *apiserver, kubeconfig string) {
+	a = &apiserver{jobs: manyJobs(n), changes: make(chan v1alpha1.HTCJob)}
+	server := httptest.NewServer(a)
+	t.Cleanup(server.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
+		CurrentContext: "c", Contexts: map[string]*clientcmdapi.Context{"c": {Cluster: "c", Namespace: "atlas-higgs"}},
+		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: server.URL}},
+	}, kubeconfig))
+	return a, kubeconfig
+}
+
 // seenAt has the page note when it shows a change. What counts is the frame after it.
 const seenAt = `window.seen = {}; new MutationObserver(() => requestAnimationFrame(() => {
 	for (const small of document.querySelectorAll("#rows .row .note")) {
@@ -108,16 +166,9 @@ const frames = `new Promise((resolve) => {
 func TestFiveThousandHTCJobsAreFollowed(t *testing.T) {
 	const n, changed = 5000, 50
 	b := trial.New(t)
-	a := &apiserver{jobs: manyJobs(n), changes: make(chan v1alpha1.HTCJob)}
-	server := httptest.NewServer(a)
-	t.Cleanup(server.Close)
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	require.NoError(t, clientcmd.WriteToFile(clientcmdapi.Config{
-		CurrentContext: "c", Contexts: map[string]*clientcmdapi.Context{"c": {Cluster: "c", Namespace: "atlas-higgs"}},
-		Clusters: map[string]*clientcmdapi.Cluster{"c": {Server: server.URL}},
-	}, kubeconfig))
+	a, kubeconfig := pretended(t, n)
 	p := tab{t, browser(t)}
-	p.size(1200, 760)
+	p.size(1000, 620)
 	began := time.Now()
 	run(p, chromedp.Navigate(served(t, b, "--kubeconfig", kubeconfig)))
 	p.until(fmt.Sprintf(`document.getElementById("live").textContent == "live" && document.getElementById("shown").textContent == "%d shown"`, n))
@@ -152,4 +203,28 @@ func TestFiveThousandHTCJobsAreFollowed(t *testing.T) {
 	require.Equal(t, "25 of 5000 shown", eval[string](p, `document.getElementById("shown").textContent`))
 	sorted := eval[float64](p, `(() => { const b = document.querySelector("button[data-sort=name]"); const t = performance.now(); b.click(); document.body.offsetHeight; return performance.now() - t; })()`)
 	t.Logf("sorting them takes %.0f ms", sorted)
+}
+
+// drawn notes when the browser has drawn what a function of the page is called for.
+const drawn = `window.took = []; (() => { const inner = draw; draw = (grid) => {
+	const begin = performance.now(); inner(grid); document.body.offsetHeight; took.push(performance.now() - begin);
+}; })()`
+
+// TestTenThousandJobsAreDrawn prints what it measures, and asserts only that everything is shown.
+func TestTenThousandJobsAreDrawn(t *testing.T) {
+	b := trial.New(t)
+	a, kubeconfig := pretended(t, 1)
+	p := tab{t, browser(t)}
+	p.size(1000, 620)
+	run(p, chromedp.Navigate(served(t, b, "--kubeconfig", kubeconfig)))
+	p.until(seen("#rows a"))
+	p.goes(`#rows a`, `document.querySelectorAll("#cells a").length == 10000`)
+	require.Equal(t, 1, eval[int](p, `document.querySelectorAll("#cells a.c-failed").length`))
+	eval[any](p, drawn+"; 0")
+	a.turn.Add(1)
+	p.until(`document.querySelector("#cells a:nth-child(2)") && took.length > 0 && document.getElementById("cells").all[1].className == "c-running"`)
+	t.Logf("a grid of 10,000 cells of which 8,000 change is drawn in %.0f ms", eval[float64](p, `Math.max(...took)`))
+	p.goes(`a[href$="/workflows"]`, seen("#rows a"))
+	p.goes(`#rows a`, `document.querySelectorAll("#cells a").length == 5000`)
+	p.picture("many-nodes")
 }

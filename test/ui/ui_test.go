@@ -53,7 +53,7 @@ func TestAFailedJobIsFoundAndReadWithoutTypingItsName(t *testing.T) {
 	b.Create("energies", energies, trial.Queue(20))
 	anna, _ := trial.User(t, b.Namespace)
 	p := tab{t, browser(t)}
-	p.size(1200, 760)
+	p.size(1000, 620)
 	run(p, chromedp.Navigate(served(t, b, "--kubeconfig", anna)))
 
 	// The list follows what happens.

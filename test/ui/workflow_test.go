@@ -24,7 +24,7 @@ spec:
     forEach: {count: 2}
     job: {script: {image: centos, command: bash, source: "echo part $1 of $jobid; echo events=10$1.$RANDOM > $HTC_RESULTS"}}
   - name: fit
-    job: {script: {image: centos, command: bash, source: "if [ $jobid = run-4 ]; then echo '<script>window.hostile=1</script> no convergence' >&2; exit 3; fi; echo fitted | tee fit.txt"}}
+    job: {script: {image: centos, command: bash, source: "if [ $jobid = run-4 ]; then echo '<script>window.hostile=1</script>'; echo 'no convergence after 500 steps' >&2; exit 3; fi; echo fitted | tee fit.txt"}}
   - name: plot
     pairing: All
     job: {script: {image: centos, command: bash, source: "echo plotted"}}
@@ -37,7 +37,7 @@ func TestAWorkflowIsDrawnAndACellLeadsToItsLog(t *testing.T) {
 	pool := b.Pool("full", `{"state":"Draining","limits":{"maxOpen":50}}`)
 	b.Create("waits", "echo", trial.Queue(2), func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: pool} })
 	p := tab{t, browser(t)}
-	p.size(1200, 900)
+	p.size(1000, 700)
 	run(p, chromedp.Navigate(served(t, b, "--kubeconfig", b.Lab.Kubeconfig(), "-n", b.Namespace)))
 
 	p.goes(`a[href$="/pools"]`, fmt.Sprintf(`[...document.querySelectorAll("#rows a")].some(a => a.textContent == %q)`, pool))
@@ -55,9 +55,9 @@ func TestAWorkflowIsDrawnAndACellLeadsToItsLog(t *testing.T) {
 	p.picture("ui-workflow")
 	p.harmless()
 	p.goes(`#cells a.c-failed`, seen("#one .stderr"))
-	require.Contains(t, eval[string](p, `document.getElementById("one").innerText`), "<script>window.hostile=1</script> no convergence")
-	p.goes(`#one a[href*="stream=stderr"]`, `document.getElementById("state").textContent == "this is all of it"`)
-	require.Equal(t, "<script>window.hostile=1</script> no convergence\n", eval[string](p, `document.getElementById("log").textContent`))
+	require.Contains(t, eval[string](p, `document.getElementById("one").innerText`), "no convergence after 500 steps")
+	p.goes(`#one a[href*="stream=stdout"]`, `document.getElementById("state").textContent == "this is all of it"`)
+	require.Equal(t, "<script>window.hostile=1</script>\n", eval[string](p, `document.getElementById("log").textContent`))
 	p.goes(`main p a`, `document.querySelectorAll(".graph a").length == 3`)
 	p.goes(`.graph a[aria-label^="plot"]`, `document.querySelector("#one a[href*=log]")`)
 	p.harmless()

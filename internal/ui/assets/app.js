@@ -23,15 +23,17 @@ function say(text, bad) {
 // stream opens a stream of events while the page can be seen: a browser has few connections for one server.
 function stream(address, handlers) {
   let source = null;
+  let over = false;
   const close = () => { if (source) source.close(); source = null; };
   const open = () => {
-    if (source || document.hidden) return;
+    if (source || over || document.hidden) return;
     source = new EventSource(address());
     source.onopen = () => say('live', false);
     source.onerror = () => say('not connected: is htcd ui still running?', true);
     for (const [name, handle] of Object.entries(handlers)) {
       source.addEventListener(name, (e) => handle(e.data));
     }
+    source.addEventListener('end', () => { over = true; close(); say('', false); });
     source.addEventListener('reload', () => { close(); location.reload(); });
   };
   document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()));
