@@ -46,7 +46,7 @@ func secret() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Address is what to open, once.
+// address is what to open, once.
 func (g *guard) address() string {
 	return "http://" + g.hosts[0] + "/?" + url.Values{"token": {g.token}}.Encode()
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -65,7 +66,7 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request) {
 // logText sends a stream as it grows, with its control characters as text.
 func (s *Server) logText(w http.ResponseWriter, r *http.Request) {
 	to := requestedOf(r)
-	p := chosen(r.URL.Query(), append(which, "stream")...)
+	p := chosen(r.URL.Query(), slices.Concat(which, []string{"stream"})...)
 	p.Set("follow", "true")
 	p.Set("tailLines", lastLines)
 	answer, err := s.o.Output(r.Context(), to.Namespace, to.resource(), to.Name, "log", p)

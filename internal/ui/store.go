@@ -120,16 +120,3 @@ func (s *store) get(r ref) (object any, more <-chan struct{}) {
 	}
 	return object, s.more
 }
-
-// count returns how many objects of each kind there are.
-func (s *store) count() map[kind]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := map[kind]int{}
-	for r, v := range s.objects {
-		if v.object != nil {
-			n[r.Kind]++
-		}
-	}
-	return n
-}
