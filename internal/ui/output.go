@@ -152,7 +152,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request) {
 		}
 		download(w, path.Base(q.Get("path")))
 		w.Header().Set("Content-Length", fmt.Sprint(header.Size))
-		if _, err := io.Copy(w, from); err != nil {
+		if _, err := io.CopyN(w, from, header.Size); err != nil {
 			panic(http.ErrAbortHandler)
 		}
 		return
