@@ -75,17 +75,16 @@ func install(b bench) error {
 	if err != nil {
 		return err
 	}
-	name, tag, _ := strings.Cut(controllerImage, ":")
 	if err := os.WriteFile(filepath.Join(dir, "kustomization.yaml"), fmt.Appendf(nil, `namespace: argo
 resources: [%[1]q, %[2]q, %[3]q]
-images: [{name: quay.io/argoproj/workflow-controller, newName: %[4]s, newTag: %[5]s}]
 patches:
 - target: {kind: Deployment, name: workflow-controller}
   patch: |
-    - {op: replace, path: /spec/template/spec/containers/0/args, value: [--executor-image, %[6]q]}
+    - {op: replace, path: /spec/template/spec/containers/0/image, value: %[4]q}
+    - {op: replace, path: /spec/template/spec/containers/0/args, value: [--executor-image, %[5]q]}
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: ARGO_EXECUTOR_PLUGINS, value: "true"}}
     - {op: add, path: /spec/template/spec/containers/0/env/-, value: {name: DEFAULT_REQUEUE_TIME, value: 2s}}
-`, manifests+"/base/crds/minimal", manifests+"/base/workflow-controller", manifests+"/cluster-install/workflow-controller-rbac", name, tag, executorImage), 0o600); err != nil {
+`, manifests+"/base/crds/minimal", manifests+"/base/workflow-controller", manifests+"/cluster-install/workflow-controller-rbac", controllerImage, executorImage), 0o600); err != nil {
 		return err
 	}
 	if _, err := b.Lab.RunInput(ctx, "apiVersion: v1\nkind: Namespace\nmetadata: {name: argo}\n", "kubectl", "apply", "-f", "-"); err != nil {

@@ -104,7 +104,6 @@ func install(b bench) error {
 		b.Ended("before")
 	}
 	if err := apply(b, "kueue", filepath.Join(kueue, "config", "default"), `resources: [%q]
-images: [{name: us-central1-docker.pkg.dev/k8s-staging-images/kueue/kueue, newName: localhost/kueue, newTag: lab}]
 patches:
 - patch: |
     apiVersion: apps/v1
@@ -115,7 +114,7 @@ patches:
         spec:
           containers:
           - {name: kube-rbac-proxy, $patch: delete}
-          - {name: manager, imagePullPolicy: IfNotPresent, resources: {$patch: replace, requests: {cpu: 50m, memory: 64Mi}}}
+          - {name: manager, image: "localhost/kueue:lab", imagePullPolicy: IfNotPresent, resources: {$patch: replace, requests: {cpu: 50m, memory: 64Mi}}}
 # With these no pod can be made, nor htcd's be labelled, while Kueue is away.
 - patch: |
     apiVersion: admissionregistration.k8s.io/v1
