@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -86,6 +87,8 @@ type Options struct {
 	CommandTimeout    time.Duration
 	ReconcileSchedule string
 	FullCrosscheck    time.Duration
+	ScheddCommands    int
+	ScheddRate        float64
 	Refresh           time.Duration
 
 	ShutdownTimeout time.Duration
@@ -163,6 +166,8 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.AllowPools, "allow-pools", nil, "`patterns` of the schedds that spec.pool may name: SCHEDD in the usual pool, or COLLECTOR/SCHEDD, where * matches anything; htcd shows them its ticket or token; empty: none")
 	f.DurationVar(&o.CommandTimeout, "command-timeout", time.Minute, "deadline of one HTCondor command; condor_submit gets 20 ms more for every proc")
 	f.StringVar(&o.ReconcileSchedule, "reconcile-schedule", "* * * * *", "cron `schedule` of the cross-check with condor_q and condor_history")
+	f.IntVar(&o.ScheddCommands, "schedd-commands", backend.DefaultPace.Commands, "commands of HTCondor that run at once at each schedd, at most; fewer while the schedd is busy or answers slowly")
+	f.Float64Var(&o.ScheddRate, "schedd-rate", backend.DefaultPace.PerSecond, "commands of HTCondor that are begun in a second at each schedd, at most; fewer in the same cases")
 	f.DurationVar(&o.FullCrosscheck, "full-crosscheck", 10*time.Minute, "how often the cross-check asks about all jobs, not only about those that have changed; 0: always")
 	f.DurationVar(&o.Refresh, "refresh", 10*time.Second, "how often condor_q is asked in between which jobs run and which are held; less often if that takes more than 1/20 of the time")
 
@@ -269,6 +274,9 @@ func (o *Options) checkParts() error {
 		if f.d < time.Second {
 			return fmt.Errorf("%s %s: want 1s or more", f.flag, f.d)
 		}
+	}
+	if !o.most().Valid() {
+		return fmt.Errorf("--schedd-commands %d, --schedd-rate %g: want 2 or more, and 1 to 1e6", o.ScheddCommands, o.ScheddRate)
 	}
 	if o.FullCrosscheck < 0 {
 		return fmt.Errorf("--full-crosscheck %s: want 0 or more", o.FullCrosscheck)
@@ -410,3 +418,8 @@ func (o *Options) stagingDir() string { return filepath.Join(o.Data, "staging") 
 
 // store is where the output of jobs is kept.
 func (o *Options) store() output.Store { return output.Store{Root: filepath.Join(o.Data, "out")} }
+
+// most is the most that each schedd is asked.
+func (o Options) most() backend.Pace {
+	return backend.Pace{Commands: o.ScheddCommands, PerSecond: o.ScheddRate}
+}

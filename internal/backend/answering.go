@@ -21,19 +21,42 @@ type Answering struct {
 	// Turned is called when an endpoint begins or stops answering.
 	Turned func(endpoint schedd.Endpoint, answers bool)
 
-	reachable reachable
-	asking    singleflight.Group // at most one question at a time per identity
+	// Most is the most that a schedd is asked; the zero value: no bound.
+	Most Pace
+
+	reachable  reachable
+	turnstiles turnstiles
+	asking     singleflight.Group // at most one question at a time per identity
 }
 
 // State returns what is known of an endpoint.
 func (a *Answering) State(endpoint schedd.Endpoint) Reachability { return a.reachable.get(endpoint) }
 
 // Known returns what is known of every endpoint asked so far. One that never answered may be a user's typo.
-func (a *Answering) Known() map[schedd.Endpoint]Reachability { return a.reachable.all() }
+func (a *Answering) Known() map[schedd.Endpoint]Reachability {
+	all := a.reachable.all()
+	for endpoint, r := range all {
+		r.Pace, r.Slowed = a.turnstiles.of(endpoint, a.Most).now()
+		all[endpoint] = r
+	}
+	return all
+}
 
 // about runs a command at an endpoint. An endpoint that did not answer last time is first asked the small question, so that
 // an outage costs each HTCJob a short deadline instead of a long one.
 func (a *Answering) about(ctx context.Context, id schedd.Identity, command func() error) error {
+	return a.inTurn(ctx, id, false, command)
+}
+
+// inTurn is about for a command that may take long, or not.
+func (a *Answering) inTurn(ctx context.Context, id schedd.Identity, long bool, command func() error) error {
+	if a.Most != (Pace{}) {
+		turnstile := a.turnstiles.of(id.Endpoint, a.Most)
+		if err := turnstile.enter(ctx, long); err != nil {
+			return err
+		}
+		defer turnstile.leave(long)
+	}
 	if a.State(id.Endpoint).Down {
 		if err := a.Answers(ctx, id); err != nil {
 			return err
@@ -95,7 +118,7 @@ func unanswered(err error) bool {
 
 // Submit implements Schedd, as do the methods below.
 func (a *Answering) Submit(ctx context.Context, id schedd.Identity, dir string) (cluster schedd.Cluster, err error) {
-	err = a.about(ctx, id, func() error {
+	err = a.inTurn(ctx, id, true, func() error {
 		cluster, err = a.Schedd.Submit(ctx, id, dir)
 		return err
 	})
@@ -111,7 +134,14 @@ func (a *Answering) Changed(ctx context.Context, id schedd.Identity, constraint 
 }
 
 func (a *Answering) History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
-	return a.about(ctx, id, func() error { return a.Schedd.History(ctx, id, constraint, b, fn) })
+	return a.about(ctx, id, func() error {
+		began := a.Now()
+		err := a.Schedd.History(ctx, id, constraint, b, fn)
+		if err == nil && b.Limit == 1 {
+			a.turnstiles.of(id.Endpoint, a.Most).answered(a.Now().Sub(began))
+		}
+		return err
+	})
 }
 
 func (a *Answering) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
@@ -140,6 +170,15 @@ func (a *Answering) ScheddName(ctx context.Context, id schedd.Identity) (string,
 	return name, err
 }
 
+// Daemon asks the collector, and adapts the pace at which the schedd is asked.
+func (a *Answering) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
+	d, err := a.Schedd.Daemon(ctx, id)
+	if err == nil && a.Most != (Pace{}) {
+		a.turnstiles.of(id.Endpoint, a.Most).learn(a.Most, d)
+	}
+	return d, err
+}
+
 func (a *Answering) Account(ctx context.Context, id schedd.Identity) (account string, err error) {
 	err = a.about(ctx, id, func() error {
 		account, err = a.Schedd.Account(ctx, id)
@@ -149,7 +188,7 @@ func (a *Answering) Account(ctx context.Context, id schedd.Identity) (account st
 }
 
 func (a *Answering) Transfer(ctx context.Context, id schedd.Identity, procs schedd.Procs, dir string) error {
-	return a.about(ctx, id, func() error { return a.Schedd.Transfer(ctx, id, procs, dir) })
+	return a.inTurn(ctx, id, true, func() error { return a.Schedd.Transfer(ctx, id, procs, dir) })
 }
 
 func (a *Answering) Release(ctx context.Context, id schedd.Identity, procs schedd.Procs) error {

@@ -18,6 +18,9 @@ type Reachability struct {
 	Usual    bool      // the site, not a user, has named it at some time
 	Reason   string    // why it is in this state, fit for a condition
 	Message  string
+
+	Pace   Pace   // the most that it is asked now
+	Slowed string // why that is less than usual; "": it is not
 }
 
 // reachable remembers whether each endpoint answered when it was last asked. The zero value is ready to use.

@@ -92,9 +92,6 @@ func (c *Checker) Refresh(ctx context.Context) error {
 
 // started returns when the schedd had been started, 0 if that cannot be found out.
 func (c *Checker) started(ctx context.Context, id schedd.Identity) int64 {
-	if c.Whole == 0 {
-		return 0
-	}
 	daemon, err := c.Schedd.Daemon(ctx, id)
 	if err != nil {
 		return 0 // so everything is asked

@@ -65,6 +65,8 @@ type Options struct {
 	Observer    Observer // for metrics
 	// FullCrosscheck is how often a pass asks about all jobs, not only about those that have changed; 0: always.
 	FullCrosscheck time.Duration
+	// Most is the most that a schedd is asked; the zero value: no bound.
+	Most backend.Pace
 }
 
 // Ledger stores runs and procs.
@@ -164,7 +166,7 @@ func New(o Options) (*Controller, error) {
 	}
 	c.checkers = &fairqueue.Pool[schedd.Endpoint]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
 	c.admission = c.newAdmission()
-	c.answering = &backend.Answering{Schedd: o.Schedd, Now: o.Now, Any: o.Credentials.Any, Turned: c.endpointTurned}
+	c.answering = &backend.Answering{Schedd: o.Schedd, Now: o.Now, Any: o.Credentials.Any, Turned: c.endpointTurned, Most: o.Most}
 	c.Schedd = c.answering
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	c.chooser = &backend.Chooser{Schedd: c.Schedd, Credentials: o.Credentials}

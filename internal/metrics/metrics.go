@@ -84,6 +84,8 @@ func New(build Build) *Metrics {
 	m.work.openChecked = m.lookedUp("open_runs_checked_timestamp_seconds", "when the schedd last answered about the open run that has waited longest for an answer (else its submission), as Unix time", "schedd")
 	m.work.reachable = m.lookedUp("schedd_reachable", "1 when the schedd answered when last asked, 0 when it did not, or for the schedd `usual` while its name cannot be determined", "schedd")
 
+	m.work.commands = m.lookedUp("schedd_commands_at_once", "commands of HTCondor that may run at once at the `schedd` now: fewer than --schedd-commands while it is busy", "schedd")
+
 	m.pools = poolDescs{
 		jobs:      m.lookedUp("pool_jobs", "jobs of an HTCPool that have not ended, by `state`: `idle` (also not seen yet), `running`, `held`", "pool", "state"),
 		open:      m.lookedUp("pool_open_jobs", "the same by `namespace`: the first 20 of each `pool`, the rest together as `_other`", "pool", "namespace"),

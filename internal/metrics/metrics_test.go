@@ -268,7 +268,7 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 			{Schedd: "mine"}:     {Down: true, At: long},
 			{}:                   {At: now, Answered: now}, // which one is the usual
 			{Schedd: "usually"}:  {At: now, Down: true, Usual: true},
-			{Schedd: "other"}:    {At: now, Answered: now},
+			{Schedd: "other"}:    {At: now, Answered: now, Pace: backend.Pace{Commands: 4, PerSecond: 9}},
 			{Schedd: "idle"}:     {Answered: long, Down: true, At: long},
 			{Schedd: "misspelt"}: {Down: true, At: now},
 		}},
@@ -285,6 +285,7 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 		`htcd_nodes{state="waiting"}`:                             "0",
 		`htcd_volume_keep_free_bytes`:                             "42",
 		`htcd_schedd_reachable{schedd="mine"}`:                    "0",
+		`htcd_schedd_commands_at_once{schedd="other"}`:            "4",
 		`htcd_schedd_reachable{schedd="usual"}`:                   "",
 		`htcd_schedd_reachable{schedd="usually"}`:                 "0",
 		`htcd_schedd_reachable{schedd="other"}`:                   "1",

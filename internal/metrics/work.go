@@ -47,9 +47,9 @@ const patience = 3 * time.Second
 
 // workDescs are the metrics that are looked up.
 type workDescs struct {
-	procs, openRuns, openChecked, reachable, unfetched, queues, orphans, credentials *prometheus.Desc
-	ledgerSize, free, size, keepFree                                                 *prometheus.Desc
-	errors                                                                           *prometheus.CounterVec
+	procs, openRuns, openChecked, reachable, commands, unfetched, queues, orphans, credentials *prometheus.Desc
+	ledgerSize, free, size, keepFree                                                           *prometheus.Desc
+	errors                                                                                     *prometheus.CounterVec
 }
 
 // Working shows the state of w from now on. The informer must not run yet.
@@ -125,7 +125,7 @@ type work struct {
 // Describe implements prometheus.Collector.
 func (w *work) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		w.procs, w.openRuns, w.openChecked, w.reachable, w.unfetched, w.queues, w.orphans, w.credentials, w.ledgerSize, w.free, w.size, w.keepFree,
+		w.procs, w.openRuns, w.openChecked, w.reachable, w.commands, w.unfetched, w.queues, w.orphans, w.credentials, w.ledgerSize, w.free, w.size, w.keepFree,
 		w.workflows.nodes, w.workflows.queues,
 	} {
 		descs <- d
@@ -151,8 +151,12 @@ func (w *work) Collect(metrics chan<- prometheus.Metric) {
 	if err != nil {
 		w.errors.WithLabelValues().Inc()
 	}
-	for endpoint, up := range w.reached(open) {
+	backends := w.Controller.Backends()
+	for endpoint, up := range w.reached(backends, open) {
 		gauge(w.reachable, up, endpointName(endpoint))
+		if n := backends[endpoint].Pace.Commands; n > 0 {
+			gauge(w.commands, float64(n), endpointName(endpoint))
+		}
 	}
 	if info, err := os.Stat(w.LedgerFile); err == nil {
 		gauge(w.ledgerSize, float64(info.Size()))
@@ -235,9 +239,9 @@ func (w *work) sums() (sums, error) {
 // reached shows for every relevant schedd whether it answers: those with open runs, and those asked lately that have
 // ever answered or that the site named. Other names that users wrote into HTCJobs do not count. A schedd without a name
 // counts while its name cannot be determined.
-func (w *work) reached(open []ledger.OpenAt) map[schedd.Endpoint]float64 {
+func (w *work) reached(backends map[schedd.Endpoint]backend.Reachability, open []ledger.OpenAt) map[schedd.Endpoint]float64 {
 	up := map[schedd.Endpoint]float64{}
-	for endpoint, b := range w.Controller.Backends() {
+	for endpoint, b := range backends {
 		matters := !b.Answered.IsZero() || b.Usual
 		if endpoint == (schedd.Endpoint{}) {
 			matters = b.Down

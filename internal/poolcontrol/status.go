@@ -2,6 +2,7 @@ package poolcontrol
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -49,6 +50,11 @@ func newStatus(p *v1alpha1.HTCPool, v view) v1alpha1.HTCPoolStatus {
 	}
 	is, reason, message := reachable(v.schedds)
 	set(v1alpha1.PoolReachable, is, reason, message)
+	if message := slowed(v.schedds); message != "" {
+		set(v1alpha1.PoolSlowed, metav1.ConditionTrue, "ScheddBusy", message)
+	} else {
+		meta.RemoveStatusCondition(&s.Conditions, v1alpha1.PoolSlowed)
+	}
 	is, reason, message = accepting(p, v)
 	set(v1alpha1.PoolAccepting, is, reason, message)
 	switch {
@@ -91,6 +97,17 @@ func maxHeld(p *v1alpha1.HTCPool) int {
 		return int(*l.MaxHeld)
 	}
 	return -1
+}
+
+// slowed returns which schedds are asked less than usual, and why; "" if none is.
+func slowed(all []reached) string {
+	var said []string
+	for _, r := range all {
+		if r.Slowed != "" {
+			said = append(said, fmt.Sprintf("schedd %s: %s; htcd asks it less: %s", r.at, r.Slowed, r.Pace))
+		}
+	}
+	return strings.Join(said, "; ")
 }
 
 // reachable says whether a pool's schedds answer; one that does is enough.

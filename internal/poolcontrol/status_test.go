@@ -114,3 +114,15 @@ func TestTheStatusOfAPool(t *testing.T) {
 	v.wrong = errors.New(strings.Repeat("€", 100_000))
 	require.Less(t, len(meta.FindStatusCondition(newStatus(p, v).Conditions, "Accepting").Message), 32768)
 }
+
+func TestAPoolSaysWhichOfItsScheddsAreAskedLess(t *testing.T) {
+	busy := up
+	busy.Slowed, busy.Pace = "it is busy for 99 % of its time", backend.Pace{Commands: 4, PerSecond: 12.5}
+	s := newStatus(htcpool("cms"), view{now: noon, schedds: []reached{up, busy}})
+	c := meta.FindStatusCondition(s.Conditions, v1alpha1.PoolSlowed)
+	require.NotNil(t, c)
+	require.Equal(t, "schedd a: it is busy for 99 % of its time; htcd asks it less: at most 4 commands at once, 12.5 a second", c.Message)
+	p := htcpool("cms")
+	p.Status = s
+	require.Nil(t, meta.FindStatusCondition(newStatus(p, view{now: noon, schedds: []reached{up}}).Conditions, v1alpha1.PoolSlowed))
+}

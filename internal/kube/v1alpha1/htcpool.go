@@ -409,6 +409,7 @@ const (
 	PoolReachable = "Reachable" // one of its schedds, at least, answered when last asked
 	PoolAccepting = "Accepting" // HTCJobs are sent; otherwise the reason says what holds them back
 	PoolDefault   = "Default"   // HTCJobs that name no pool use this one; absent if spec.default is false
+	PoolSlowed    = "Slowed"    // a schedd of it is busy, and so asked less; absent if none is
 )
 
 // MaxPoolNamespaces is how many namespaces an HTCPool's status lists.

@@ -1,0 +1,142 @@
+package backend
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// turnstile lets commands through to one schedd at a pace.
+type turnstile struct {
+	mu      sync.Mutex
+	pace    Pace
+	why     string // the pace is below the most; "": it is not
+	running int
+	long    int // of them, transfers and submissions: one place is always left for questions
+	waiting []*waiter
+	rate    *rate.Limiter
+
+	quickest time.Duration // of the answers to a question of constant size; 0: none
+	latest   time.Duration
+}
+
+type waiter struct {
+	long bool
+	turn chan struct{}
+}
+
+func newTurnstile(most Pace) *turnstile {
+	return &turnstile{pace: most, rate: rate.NewLimiter(rate.Limit(most.PerSecond), most.Commands)}
+}
+
+// enter waits for a command's turn; leave must then be called at its end.
+func (t *turnstile) enter(ctx context.Context, long bool) error {
+	if err := t.rate.Wait(ctx); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	w := &waiter{long, make(chan struct{})}
+	t.waiting = append(t.waiting, w)
+	t.admit()
+	t.mu.Unlock()
+	select {
+	case <-w.turn:
+		return nil
+	case <-ctx.Done():
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	select {
+	case <-w.turn: // it was admitted meanwhile
+		t.left(long)
+	default:
+		for i := range t.waiting {
+			if t.waiting[i] == w {
+				t.waiting = append(t.waiting[:i], t.waiting[i+1:]...)
+				break
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+func (t *turnstile) leave(long bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left(long)
+}
+
+func (t *turnstile) left(long bool) {
+	t.running--
+	if long {
+		t.long--
+	}
+	t.admit()
+}
+
+// admit lets through who may, in the order of arrival; questions pass long commands that have to wait.
+func (t *turnstile) admit() {
+	rest := t.waiting[:0]
+	for _, w := range t.waiting {
+		if t.running >= t.pace.Commands || w.long && t.long >= t.pace.Commands-1 {
+			rest = append(rest, w)
+			continue
+		}
+		t.running++
+		if w.long {
+			t.long++
+		}
+		close(w.turn)
+	}
+	clear(t.waiting[len(rest):])
+	t.waiting = rest
+}
+
+// answered notes how long the schedd took for a question of constant size.
+func (t *turnstile) answered(took time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.latest = took
+	if t.quickest == 0 || took < t.quickest {
+		t.quickest = took
+	}
+}
+
+// learn adapts the pace to what the schedd has told the collector, and to its latest answer.
+func (t *turnstile) learn(most Pace, d schedd.Daemon) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.pace, t.why = most.Next(t.pace, Load{DutyCycle: d.DutyCycle, Took: t.latest, Usually: t.quickest})
+	t.rate.SetLimit(rate.Limit(t.pace.PerSecond))
+	t.rate.SetBurst(t.pace.Commands)
+	t.admit()
+}
+
+// turnstiles are those of all schedds. The zero value is ready to use.
+type turnstiles struct {
+	mu sync.Mutex
+	m  map[schedd.Endpoint]*turnstile
+}
+
+func (all *turnstiles) of(endpoint schedd.Endpoint, most Pace) *turnstile {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.m == nil {
+		all.m = map[schedd.Endpoint]*turnstile{}
+	}
+	if all.m[endpoint] == nil {
+		all.m[endpoint] = newTurnstile(most)
+	}
+	return all.m[endpoint]
+}
+
+// now returns the pace and why it is below the most; "" if it is not.
+func (t *turnstile) now() (Pace, string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.pace, t.why
+}
