@@ -23,7 +23,7 @@ const (
 	// by which the schedd dates a change and the moment at which it shows it, and what Apply leaves to the next pass (Settling).
 	margin = time.Minute
 
-	// changesAtOnce is the maximum number of changes in one answer; of more jobs everything is asked, in parts. condor_q takes 30 MB for
+	// changesAtOnce is the maximum number of changes in one answer; of more jobs everything is asked, in parts. condor_q takes 40 MB for
 	// them, htcd half of it.
 	changesAtOnce = 10_000
 )
