@@ -126,7 +126,7 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 	p.Place = doctor.Place{
 		Watched: o.Namespace, Own: d.o.OwnSpace, Lease: o.LeaseName, Elect: o.LeaderElect, Output: o.OutputListen != "",
 		Secret: o.KinitSecret, CredentialDir: o.CredentialDir, SecretNamespace: d.o.KinitSecretNamespace, NamespaceSecrets: o.accounts().Named(),
-		LogsPods: o.LogsPodImage != "", StandsBy: o.PodName != "",
+		LogsPods: o.LogsPodImage != "", Kueue: o.Kueue, StandsBy: o.PodName != "",
 	}
 	return p
 }

@@ -118,10 +118,11 @@ func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
 		shipped(t, "components/namespace-secrets/clusterrole.yaml", everywhere),
 		shipped(t, "components/logs-pod/clusterrole.yaml", everywhere),
 		shipped(t, "components/output/clusterrole.yaml", everywhere),
+		shipped(t, "components/kueue/clusterrole.yaml", everywhere),
 	)
 	files, err := filepath.Glob("../../deploy/components/*/clusterrole.yaml")
 	require.NoError(t, err)
-	require.Len(t, files, 4, "another component may grant something, too; job-secrets grants nothing until it is bound in a namespace")
+	require.Len(t, files, 5, "another component may grant something, too; job-secrets grants nothing until it is bound in a namespace")
 	for i, r := range granted {
 		if r.Name == "extension-apiserver-authentication" {
 			granted[i].Namespace = "kube-system" // where the one of that name is
@@ -129,7 +130,7 @@ func TestTheRightsAreThoseThatDeployGrants(t *testing.T) {
 	}
 	require.ElementsMatch(t, granted, Rights(Place{
 		Own: "htcd", Lease: "htcd", Secret: "kinit-secret", SecretNamespace: "htcd",
-		NamespaceSecrets: []string{"kinit-secret"}, Elect: true, Output: true, LogsPods: true, StandsBy: true,
+		NamespaceSecrets: []string{"kinit-secret"}, Elect: true, Output: true, LogsPods: true, Kueue: true, StandsBy: true,
 	}))
 	for _, r := range Rights(Place{}) {
 		require.NotContains(t, []string{"leases", "apiservices", "pods"}, r.Resource, "not needed without leader election, output and Pods")

@@ -26,6 +26,7 @@ type Place struct {
 	Elect            bool // a Lease is taken
 	Output           bool // the output of jobs is served to the apiserver
 	LogsPods         bool // spec.logsPod leaves Pods
+	Kueue            bool // HTCJobs may wait for quota of Kueue
 	StandsBy         bool // of several htcds the active one has a label
 }
 
@@ -59,6 +60,11 @@ func Rights(p Place) []Right {
 	if p.LogsPods {
 		add("", "pods", "", p.Watched, "", "get", "create", "delete")
 		add("", "configmaps", "", p.Watched, "", "get", "create", "delete")
+	}
+	if p.Kueue {
+		add("kueue.x-k8s.io", "workloads", "", p.Watched, "", "create", "delete", "list", "watch")
+		add("kueue.x-k8s.io", "workloads", "status", p.Watched, "", "patch")
+		add("kueue.x-k8s.io", "workloadpriorityclasses", "", "", "", "get")
 	}
 	if p.StandsBy {
 		add("", "pods", "", p.Own, "", "patch")

@@ -58,7 +58,7 @@ func (c *Connection) Flags(f *pflag.FlagSet) {
 // cluster is where the HTCJobs of a namespace are.
 type cluster struct {
 	namespace  string
-	resource   string // whose output is read
+	resource   string           // whose output is read
 	objects    *v1alpha1.Client // of every namespace
 	core       typedcorev1.CoreV1Interface
 	jobs       v1alpha1.Interface
