@@ -313,6 +313,50 @@ func TestNodesThatHTCondorRemovedForHtcdSaySo(t *testing.T) {
 	require.Equal(t, crosscheck.StopDeadline, w.nodes("u1")[0].Reason)
 }
 
+// The schedd was killed before it had noted the end of the job, which DAGMan had read from its log.
+func TestANodeWhoseEndTheScheddForgotEndedAsDAGManSays(t *testing.T) {
+	const why = "removed because <OtherJobRemoveRequirements = DAGManJobId =?= 91> fired when job (91.0) was removed"
+	for name, tt := range map[string]struct {
+		code     int // of DAGMan
+		exit     *int
+		callback *int
+		want     ledger.NodeState
+	}{
+		"DAGMan has succeeded":                    {0, new(0), nil, isDone},
+		"it was killed in another run":            {0, new(143), nil, isDone},
+		"its ad does not say":                     {0, nil, nil, isDone},
+		"DAGMan has failed, the node has not":     {1, new(0), nil, isDone},
+		"DAGMan has failed, and so has the node":  {1, new(3), nil, hasFail},
+		"the callback knows better than its kill": {1, new(143), new(0), isDone},
+		"somebody has removed the DAG":            {-1, new(0), nil, hasFail},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.send("u1", 1)
+			w.node("u1", 0, 92)
+			w.crosscheck()
+			if tt.callback != nil {
+				w.write(func(tx *ledger.Tx) error {
+					n, err := tx.Node("u1", 1, 0)
+					require.NoError(t, err)
+					n, _ = callback(n, 92, notify.Callback{Retcode: *tt.callback, Node: &notify.Node{Exit: *tt.callback}}, w.clock)
+					return tx.UpdateNode(n)
+				})
+			}
+			before := w.states("u1")
+			w.schedd.Edit(92, 0, func(j *schedd.Job) { j.ExitBySignal, j.ExitCode = new(false), tt.exit })
+			require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, "ClusterId == 92", why))
+			w.crosscheck()
+			require.Equal(t, before, w.states("u1"), "as long as the end of DAGMan is not known")
+			w.ends("u1", tt.code)
+			w.crosscheck()
+			require.Equal(t, tt.want, w.states("u1")[0])
+			w.crosscheck()
+			require.Equal(t, tt.want, w.states("u1")[0])
+		})
+	}
+}
+
 func TestAJobWhoseAdCannotBeReadIsNeitherLostNorFutile(t *testing.T) {
 	w := newWorld(t)
 	w.send("u1", 1)

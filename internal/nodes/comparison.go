@@ -86,7 +86,16 @@ func (k *comparison) add(j schedd.Job, queued bool, at time.Time) error {
 		return schedd.ErrReasons
 	}
 	number := j.Node.Number
-	w := word{cluster: j.Cluster, owner: j.Owner, says: crosscheck.Ad(j, at).Stopped(k.run.Stop)}
+	left := j.LeftByDAG() && k.run.Stop == ""
+	if left && !k.ended() { // how DAGMan ended says more
+		delete(k.rows, number)
+		delete(k.unchanged, number)
+		return nil
+	}
+	if left = left && k.ran(); left {
+		j = k.over(j)
+	}
+	w := word{cluster: j.Cluster, owner: j.Owner, left: left, says: crosscheck.Ad(j, at).Stopped(k.run.Stop)}
 	if p, row := k.rows[number]; row && p.Cluster == j.Cluster {
 		if k.full && queued {
 			w.says = w.says.After(p.Proc)

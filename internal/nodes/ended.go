@@ -7,6 +7,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // Reasons of nodes that no job was seen of.
@@ -35,6 +36,16 @@ func (d dag) succeeded() bool { return d.ended() && d.own.Status == ledger.Statu
 
 // ran reports whether DAGMan ran to its end. It then waited for the ends of all its jobs.
 func (d dag) ran() bool { return d.ended() && d.own.ExitCode != nil }
+
+// over returns the ad of a job that was removed because DAGMan had run to its end as that of the completed job that it was: DAGMan knew its end by its log,
+// and the schedd had forgotten it in an outage. If the schedd has run it again, its ad may have the code of a kill.
+func (d dag) over(j schedd.Job) schedd.Job {
+	j.Status = schedd.Completed
+	if d.succeeded() {
+		j.ExitBySignal, j.ExitCode = new(false), new(0)
+	}
+	return j
+}
 
 // verdicts are what becomes of the nodes of an ended DAG of which no job was ever seen. The first is for the first such node of each
 // sequence in which nothing has failed, nil if that is none of its own; the second for the others.

@@ -20,6 +20,7 @@ import (
 //  3. The exit code is the script's own, as its callback tells it, where the wrapper turned it into another.
 //  4. A node that htcd has removed has not failed: it is futile.
 //  5. Once htcd stops its DAG, a failure that a callback has told stands: after an outage HTCondor may run the job again, only to remove it.
+//  6. A job that was removed because DAGMan had run to its end had ended, as its callback has told, or DAGMan's success, or else its ad.
 //
 // Like those they are pure and idempotent, and do not depend on the order in which sources report.
 
@@ -27,6 +28,7 @@ import (
 type word struct {
 	cluster  int
 	owner    string // of the job
+	left     bool   // rule 6
 	says     crosscheck.Observation
 	evidence string // for humans; empty: nobody asks for it
 }
@@ -43,6 +45,11 @@ func (w word) apply(n ledger.Node, stopping bool) (ledger.Node, bool) {
 	}
 	n.Claimed = false
 	is := observe(n.Proc, w.says)
+	if w.left && n.Source == crosscheck.FromCallback && n.ExitCode != nil && is.Status != ledger.StatusSucceeded {
+		told := n.Proc
+		told.JobStatus, told.Source, told.Absent = is.JobStatus, is.Source, is.Absent
+		is = told
+	}
 	if stopping && n.Status == ledger.StatusFailed && n.ExitCode != nil {
 		is = stands(n.Proc, is)
 	}

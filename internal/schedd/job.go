@@ -132,6 +132,9 @@ const (
 
 	// reasonPeriodicRemove begins the RemoveReason of a job that its own PeriodicRemove removed.
 	reasonPeriodicRemove = "The job attribute PeriodicRemove expression"
+
+	// reasonDAGLeft begins the RemoveReason of a job that the schedd removed because DAGMan's job had left the queue.
+	reasonDAGLeft = "removed because <OtherJobRemoveRequirements"
 )
 
 // Job is the content of one ad from the queue or the history. Times are Unix seconds, 0 if absent.
@@ -225,6 +228,11 @@ func (j Job) Stuck(procs int, now time.Time) bool {
 // must not count as a run.
 func (j Job) StagingFailed() bool {
 	return j.Status == Removed && strings.HasPrefix(j.RemoveReason, reasonStagingFailed)
+}
+
+// LeftByDAG reports whether the schedd removed the job because DAGMan's job had left the queue.
+func (j Job) LeftByDAG() bool {
+	return j.Status == Removed && !j.Done() && strings.HasPrefix(j.RemoveReason, reasonDAGLeft)
 }
 
 // OutcomeState says whether a job is over, and how.

@@ -262,6 +262,9 @@ func (t *workflowTrialOf) ended(w v1alpha1.HTCWorkflow, n FlowNode, end End, row
 	for _, ad := range t.adsOf(row) {
 		if ad.done() {
 			done = append(done, ad)
+		} else if t.forgotten(ad) {
+			ad.JobStatus = completed
+			done = append(done, ad)
 		}
 	}
 	if len(done) == 0 && t.toldOnly(end, row) {
@@ -279,6 +282,13 @@ func (t *workflowTrialOf) ended(w v1alpha1.HTCWorkflow, n FlowNode, end End, row
 	if end.Code == 0 {
 		t.kept(w, n)
 	}
+}
+
+// forgotten reports whether a job was removed because its DAG had run to its end: DAGMan knew its end, and the schedd had forgotten it when it was killed.
+func (t *workflowTrialOf) forgotten(ad Ad) bool {
+	return strings.HasPrefix(ad.RemoveReason, "removed because <OtherJobRemoveRequirements") && slices.ContainsFunc(t.e.Ads, func(of Ad) bool {
+		return of.UID == t.UID && of.Attempt == ad.DAG && of.JobStatus == completed
+	})
 }
 
 // toldOnly reports whether a node has failed as only its callback has told: HTCondor had lost that end with its schedd, and htcd, which had begun to
