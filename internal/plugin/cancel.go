@@ -39,17 +39,7 @@ interrupted.`,
 	}
 	at.Flags(c.Flags())
 	c.Flags().StringVar(&procs, "proc", "", "only the jobs with these `numbers`, such as 3,7-9")
-	c.Args = func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed("proc") && len(args) > 1 {
-			return Usage{errors.New("cancel: --proc is for one HTCJob")}
-		}
-		if cmd.Flags().Changed("proc") {
-			if _, err := procset.Parse(procs, maxNumber); err != nil {
-				return Usage{fmt.Errorf("--proc: %w", err)}
-			}
-		}
-		return someNames(cmd, args)
-	}
+	c.Args = namesAndProcs(&procs)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {

@@ -37,17 +37,7 @@ interrupted.`,
 	c.Flags().BoolVar(&failed, "failed", false, "only the jobs that have failed")
 	c.Flags().StringVar(&procs, "proc", "", "only the jobs with these `numbers`, such as 3,7-9")
 	c.MarkFlagsMutuallyExclusive("failed", "proc")
-	c.Args = func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed("proc") && len(args) > 1 {
-			return Usage{errors.New("rerun: --proc is for one HTCJob")}
-		}
-		if cmd.Flags().Changed("proc") {
-			if _, err := procset.Parse(procs, maxNumber); err != nil {
-				return Usage{fmt.Errorf("--proc: %w", err)}
-			}
-		}
-		return someNames(cmd, args)
-	}
+	c.Args = namesAndProcs(&procs)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
@@ -111,4 +101,19 @@ func rerunPatch(job *v1alpha1.HTCJob, which string, now time.Time) []byte {
 		panic(err) // of strings
 	}
 	return patch
+}
+
+// namesAndProcs takes names, or one with the numbers of --proc.
+func namesAndProcs(procs *string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("proc") {
+			if len(args) > 1 {
+				return Usage{fmt.Errorf("%s: --proc is for one HTCJob", cmd.Name())}
+			}
+			if _, err := procset.Parse(*procs, maxNumber); err != nil {
+				return Usage{fmt.Errorf("--proc: %w", err)}
+			}
+		}
+		return someNames(cmd, args)
+	}
 }

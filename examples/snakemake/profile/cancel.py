@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Deletes those HTCJobs that have not ended, and has Snakemake forget them, so that it submits them anew the next time."""
+"""Deletes those HTCJobs that have not ended, and has Snakemake forget them, so that it submits them again the next time."""
 
 import json
 import os
