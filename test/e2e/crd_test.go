@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -254,9 +255,16 @@ func dynamicObjects(t *testing.T, resource string) dynamic.ResourceInterface {
 // dryRun requests everything that an apply does, except storing.
 func dryRun(t *testing.T, jobs dynamic.ResourceInterface, job *unstructured.Unstructured) error {
 	t.Helper()
-	created, err := jobs.Create(t.Context(), job, metav1.CreateOptions{
-		DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
-	})
+	var created *unstructured.Unstructured
+	var err error
+	for range 3 { // the apiserver of a busy machine gives up after 34 s
+		created, err = jobs.Create(t.Context(), job, metav1.CreateOptions{
+			DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
+		})
+		if !apierrors.IsTimeout(err) {
+			break
+		}
+	}
 	if err == nil && created.GetUID() == "" {
 		return fmt.Errorf("%s was answered without a UID", job.GetName())
 	}

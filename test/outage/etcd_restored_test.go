@@ -82,6 +82,7 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 		left = o.Condor("condor_q", inNamespace, "JobStatus")
 		return len(left) == 1
 	}, func() string { return fmt.Sprint("left: ", left) })
+	o.Eventually(func() bool { return rows("remove = 1") == "0" }, func() string { return "not removed: " + rows("remove = 1") })
 	require.Len(t, o.Condor("condor_q", trial.Tagged(o.Get(names[1])), "JobStatus"), 1)
 	o.gone()
 	_, err = o.Lab.RunAs(ctx, "root", "cat", kept)
