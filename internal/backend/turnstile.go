@@ -2,6 +2,7 @@ package backend
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -54,12 +55,7 @@ func (t *turnstile) enter(ctx context.Context, long bool) error {
 	case <-w.turn: // it was admitted meanwhile
 		t.left(long)
 	default:
-		for i := range t.waiting {
-			if t.waiting[i] == w {
-				t.waiting = append(t.waiting[:i], t.waiting[i+1:]...)
-				break
-			}
-		}
+		t.waiting = slices.DeleteFunc(t.waiting, func(other *waiter) bool { return other == w })
 	}
 	return ctx.Err()
 }

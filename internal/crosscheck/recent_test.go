@@ -19,34 +19,34 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// twins are two htcds that follow the same jobs: ours asks for what has changed, the oracle for everything.
-type twins struct {
+// A pair is two htcds that follow the same jobs: ours asks for what has changed, the oracle for everything.
+type pair struct {
 	t            *testing.T
 	rand         *rand.Rand
 	schedd       *scheddtest.Schedd
 	clock        time.Time
 	skew         time.Duration // of the schedd's clock
-	ours, oracle *twin
+	ours, oracle *side
 	clusters     int
 	procs        []int // of each cluster
 	ended        map[string]bool
 }
 
-type twin struct {
+type side struct {
 	*Checker
 	book   *ledger.Ledger
 	unread map[RunKey][]string
 }
 
-func (*twin) Passed(string, schedd.Endpoint, time.Duration, error) {}
-func (*twin) Changed(ledger.Run)                                   {}
-func (*twin) Checked(ledger.Run)                                   {}
-func (*twin) Unchanged(ledger.Run)                                 {}
-func (*twin) Repaired(ledger.Run, Repair, Change)                  {}
-func (*twin) Stuck(context.Context, ledger.Run) error              { return nil }
-func (w *twin) Used(ledger.Run, int64)                             {}
+func (*side) Passed(string, schedd.Endpoint, time.Duration, error) {}
+func (*side) Changed(ledger.Run)                                   {}
+func (*side) Checked(ledger.Run)                                   {}
+func (*side) Unchanged(ledger.Run)                                 {}
+func (*side) Repaired(ledger.Run, Repair, Change)                  {}
+func (*side) Stuck(context.Context, ledger.Run) error              { return nil }
+func (w *side) Used(ledger.Run, int64)                             {}
 
-func (w *twin) Unread(run ledger.Run, jobs []string) {
+func (w *side) Unread(run ledger.Run, jobs []string) {
 	if len(jobs) == 0 {
 		delete(w.unread, KeyOf(run))
 	} else {
@@ -54,20 +54,20 @@ func (w *twin) Unread(run ledger.Run, jobs []string) {
 	}
 }
 
-func newTwins(t *testing.T, seed uint64) *twins {
-	w := &twins{t: t, rand: rand.New(rand.NewPCG(seed, 0)), schedd: scheddtest.New(), clock: time.Unix(1_800_000_000, 0), ended: map[string]bool{}}
+func newPair(t *testing.T, seed uint64) *pair {
+	w := &pair{t: t, rand: rand.New(rand.NewPCG(seed, 0)), schedd: scheddtest.New(), clock: time.Unix(1_800_000_000, 0), ended: map[string]bool{}}
 	w.schedd.Clock(func() time.Time { return w.clock.Add(w.skew) })
 	w.skew = time.Duration(w.rand.IntN(601)-300) * time.Second
 	w.schedd.Restart()
-	w.ours, w.oracle = w.twin(10*time.Minute), w.twin(0)
+	w.ours, w.oracle = w.side(10*time.Minute), w.side(0)
 	return w
 }
 
-func (w *twins) twin(whole time.Duration) *twin {
+func (w *pair) side(whole time.Duration) *side {
 	book, err := ledger.Open(w.t.Context(), filepath.Join(w.t.TempDir(), "htcjobs.db"))
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { require.NoError(w.t, book.Close()) })
-	one := &twin{book: book, unread: map[RunKey][]string{}}
+	one := &side{book: book, unread: map[RunKey][]string{}}
 	one.Checker = &Checker{
 		Ledger: book, Schedd: w.schedd, Now: func() time.Time { return w.clock }, Observer: one, Whole: whole,
 		As: func(context.Context, backend.Target) (schedd.Identity, error) { return schedd.Identity{}, nil },
@@ -75,14 +75,14 @@ func (w *twins) twin(whole time.Duration) *twin {
 	return one
 }
 
-func (w *twins) both(fn func(*twin) error) {
+func (w *pair) both(fn func(*side) error) {
 	w.t.Helper()
 	require.NoError(w.t, fn(w.ours))
 	require.NoError(w.t, fn(w.oracle))
 }
 
 // submit adds a run of some procs to the schedd and both ledgers. QDate and EnteredCurrentStatus are by another clock than the schedd's.
-func (w *twins) submit() {
+func (w *pair) submit() {
 	w.clusters++
 	n := 1 + w.rand.IntN(4)
 	w.procs = append(w.procs, n)
@@ -96,7 +96,7 @@ func (w *twins) submit() {
 			QDate: w.clock.Unix(), StageInFinish: w.clock.Unix(), EnteredCurrentStatus: w.clock.Add(-time.Hour).Unix(),
 		})
 	}
-	w.both(func(one *twin) error {
+	w.both(func(one *side) error {
 		return one.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
 			if err := tx.InsertRun(run); err != nil {
 				return err
@@ -107,8 +107,8 @@ func (w *twins) submit() {
 }
 
 // callback delivers that of a job, perhaps late or for a job that runs again.
-func (w *twins) callback(cluster, proc, code int) {
-	w.both(func(one *twin) error {
+func (w *pair) callback(cluster, proc, code int) {
+	w.both(func(one *side) error {
 		return one.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
 			uid := fmt.Sprint("u", cluster)
 			p, err := tx.Proc(uid, 1, proc)
@@ -126,7 +126,7 @@ func (w *twins) callback(cluster, proc, code int) {
 }
 
 // start starts a job as HTCondor does.
-func (w *twins) start(cluster, proc int) {
+func (w *pair) start(cluster, proc int) {
 	w.schedd.Edit(cluster, proc, func(j *schedd.Job) {
 		j.LastStatus, j.Status, j.HoldReasonCode, j.HoldReason = j.Status, schedd.Running, 0, ""
 		j.NumJobStarts++
@@ -136,14 +136,14 @@ func (w *twins) start(cluster, proc int) {
 	})
 }
 
-func (w *twins) requeue(cluster, proc int) {
+func (w *pair) requeue(cluster, proc int) {
 	w.schedd.Edit(cluster, proc, func(j *schedd.Job) {
 		j.LastStatus, j.Status, j.HoldReasonCode, j.HoldReason = j.Status, schedd.Idle, 0, ""
 	})
 }
 
 // quietly changes a job without the schedd's dating it.
-func (w *twins) quietly(cluster, proc int, f func(*schedd.Job)) {
+func (w *pair) quietly(cluster, proc int, f func(*schedd.Job)) {
 	jobs := w.schedd.Jobs()
 	for i := range jobs {
 		if jobs[i].Cluster == cluster && jobs[i].Proc == proc {
@@ -153,12 +153,12 @@ func (w *twins) quietly(cluster, proc int, f func(*schedd.Job)) {
 	w.schedd.Restore(jobs)
 }
 
-func (w *twins) tick(most int) {
+func (w *pair) tick(most int) {
 	w.clock = w.clock.Add(time.Duration(1+w.rand.IntN(most)) * time.Second)
 }
 
 // event is something that happens in HTCondor between two passes.
-func (w *twins) event() {
+func (w *pair) event() {
 	if w.clusters == 0 || w.rand.IntN(8) == 0 {
 		w.submit()
 		return
@@ -223,7 +223,7 @@ func (w *twins) event() {
 }
 
 // rows returns what a ledger says, and whether of everything.
-func (w *twins) rows(one *twin) (rows []string) {
+func (w *pair) rows(one *side) (rows []string) {
 	require.NoError(w.t, one.book.Read(w.t.Context(), func(tx *ledger.Tx) error {
 		for cluster := 1; cluster <= w.clusters; cluster++ {
 			uid := fmt.Sprint("u", cluster)
@@ -251,9 +251,9 @@ func (w *twins) rows(one *twin) (rows []string) {
 }
 
 // pass has both make a cross-check, between which nothing happens.
-func (w *twins) pass() {
+func (w *pair) pass() {
 	w.t.Helper()
-	w.both(func(one *twin) error { return one.Crosscheck(w.t.Context()) })
+	w.both(func(one *side) error { return one.Crosscheck(w.t.Context()) })
 	require.Equal(w.t, w.rows(w.oracle), w.rows(w.ours))
 }
 
@@ -265,7 +265,7 @@ func TestWhatHasChangedIsAllThatAWholeCrossCheckFinds(t *testing.T) {
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w := newTwins(t, seed)
+			w := newPair(t, seed)
 			for range passes {
 				for range w.rand.IntN(6) {
 					w.event()
@@ -288,7 +288,7 @@ func TestWhatHasChangedIsAllThatAWholeCrossCheckFinds(t *testing.T) {
 						w.schedd.Restore(old)
 					}
 				case 3, 4:
-					w.both(func(one *twin) error { return one.Refresh(t.Context()) })
+					w.both(func(one *side) error { return one.Refresh(t.Context()) })
 					w.tick(10)
 				}
 				w.pass()

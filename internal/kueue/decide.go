@@ -2,6 +2,7 @@ package kueue
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,7 +55,7 @@ func verdict(w *workload, queue string) *lifecycle.Quota {
 func next(w *workload, d lifecycle.Demand, now metav1.Time) map[string]any {
 	before := w.Status.Conditions
 	is := func(kind string) bool { return meta.IsStatusConditionTrue(before, kind) }
-	conditions := append([]metav1.Condition(nil), before...)
+	conditions := slices.Clone(before)
 	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
 		meta.SetStatusCondition(&conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: message, ObservedGeneration: w.Generation, LastTransitionTime: now})
 	}
@@ -87,7 +88,7 @@ func next(w *workload, d lifecycle.Demand, now metav1.Time) map[string]any {
 			set(podsReady, metav1.ConditionTrue, "Sent", "its jobs are in HTCondor, which has a line of its own")
 		}
 	}
-	if !same(before, conditions) {
+	if !slices.Equal(before, conditions) {
 		status["conditions"] = conditions
 	}
 	if len(status) == 0 {
@@ -110,16 +111,4 @@ func (w *workload) reclaimed() int {
 		}
 	}
 	return 0
-}
-
-func same(a, b []metav1.Condition) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

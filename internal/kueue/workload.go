@@ -43,7 +43,6 @@ type workload struct {
 	} `json:"spec"`
 	Status struct {
 		Conditions      []metav1.Condition `json:"conditions"`
-		Admission       json.RawMessage    `json:"admission"`
 		ReclaimablePods []reclaimable      `json:"reclaimablePods"`
 	} `json:"status"`
 }
@@ -75,7 +74,6 @@ func nameOf(job *v1alpha1.HTCJob, d lifecycle.Demand) string {
 
 // newWorkload returns the Workload of an HTCJob, whose priority is that of its class.
 func newWorkload(apiVersion string, job *v1alpha1.HTCJob, d lifecycle.Demand, priority int32) (*unstructured.Unstructured, error) {
-	controller := true
 	labels := map[string]string{uidLabel: string(job.UID), ourLabel: "true"}
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever,
@@ -97,7 +95,7 @@ func newWorkload(apiVersion string, job *v1alpha1.HTCJob, d lifecycle.Demand, pr
 	w.SetLabels(labels)
 	// Without blockOwnerDeletion, which needs a right on the finalizers of HTCJobs.
 	w.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: job.Name, UID: job.UID, Controller: &controller,
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: job.Name, UID: job.UID, Controller: new(true),
 	}})
 	return w, nil
 }

@@ -22,8 +22,5 @@ func (s Site) CreatorOf(annotations map[string]string) string {
 		}
 		return r
 	}, annotations[v1alpha1.CreatorAnnotation])
-	for len(name) > maxCreator {
-		name = name[:len(name)-1]
-	}
-	return strings.ToValidUTF8(name, "")
+	return strings.ToValidUTF8(name[:min(len(name), maxCreator)], "")
 }

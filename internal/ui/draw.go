@@ -5,6 +5,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"htc.cern.ch/htcd/internal/aggregate"
 	"htc.cern.ch/htcd/internal/graph"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
@@ -97,18 +98,12 @@ func times(s graph.Step) string {
 }
 
 func lookOfCounts(c counts) look {
-	for _, l := range []int{1, 3, 2, 4, 5} { // failed, held, running, idle, waiting
-		if c.of(looks[l].State) > 0 {
-			return looks[l]
+	for _, state := range urgency {
+		if c.of(state) > 0 {
+			return lookOf(state)
 		}
 	}
-	if c.Futile > 0 {
-		return looks[6]
-	}
-	if c.Done > 0 {
-		return looks[0]
-	}
-	return looks[5]
+	return lookOf(aggregate.NodeWaiting)
 }
 
 func short(text string, most int) string {

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
 // The parts that pages of several kinds have.
@@ -31,10 +31,15 @@ type told struct {
 }
 
 // goodWhenFalse are the types whose True is bad news.
-var goodWhenFalse = []string{"Failed", "Held", "Stalled", "Suspended", "RerunRefused"}
+var goodWhenFalse = []string{
+	v1alpha1.ConditionFailed, v1alpha1.ConditionHeld, v1alpha1.ConditionStalled, v1alpha1.ConditionRerunRefused, v1alpha1.ConditionCancelRefused, v1alpha1.PoolSlowed,
+}
 
 // neutral are the types that are neither: False says only that it has not come to that yet.
-var neutral = []string{"Complete", "Submitted", "OutputFetched", "OutputsPushed", "Reconciling", "Suspended", "Default", "LogsPod"}
+var neutral = []string{
+	v1alpha1.ConditionComplete, v1alpha1.ConditionSubmitted, v1alpha1.ConditionOutputFetched, v1alpha1.ConditionOutputsPushed, v1alpha1.ConditionReconciling,
+	v1alpha1.ConditionSuspended, v1alpha1.ConditionLogsPod, v1alpha1.PoolDefault,
+}
 
 func tell(conditions []metav1.Condition) (all []told) {
 	for _, c := range conditions {
@@ -158,10 +163,14 @@ func (g grid) Legend() []look {
 // mostCells is how many a page draws.
 const mostCells = 10_000
 
-// worst returns the state of several nodes that most needs to be seen.
+// urgency lists the states, first those that most need to be seen.
+var urgency = []aggregate.NodeState{
+	aggregate.NodeFailed, aggregate.NodeHeld, aggregate.NodeRunning, aggregate.NodeIdle, aggregate.NodeWaiting, aggregate.NodeFutile, aggregate.NodeDone,
+}
+
+// worst returns the state of two nodes that most needs to be seen.
 func worst(a, b aggregate.NodeState) aggregate.NodeState {
-	order := []aggregate.NodeState{aggregate.NodeFailed, aggregate.NodeHeld, aggregate.NodeRunning, aggregate.NodeIdle, aggregate.NodeWaiting, aggregate.NodeFutile, aggregate.NodeDone}
-	if cmp.Compare(slices.Index(order, a), slices.Index(order, b)) <= 0 {
+	if slices.Index(urgency, a) <= slices.Index(urgency, b) {
 		return a
 	}
 	return b

@@ -88,7 +88,7 @@ func (s *store) wake() {
 type changes struct {
 	of      []version // the oldest change first
 	at      uint64    // what the page has then
-	behind  bool      // too far: it must begin anew
+	behind  bool      // too far: it must begin again
 	trouble []string
 	more    <-chan struct{} // closed at the next change
 }

@@ -187,6 +187,9 @@ func TestBadNewsComesFirst(t *testing.T) {
 	require.Equal(t, []string{"Matchable", "Held", "BackendReachable"}, []string{all[0].Type, all[1].Type, all[2].Type})
 	require.Equal(t, "not known", all[2].Word)
 	require.False(t, all[3].Bad || all[4].Bad)
+	for _, kind := range []string{v1alpha1.ConditionRerunRefused, v1alpha1.ConditionCancelRefused, v1alpha1.PoolSlowed} {
+		require.True(t, tell([]metav1.Condition{{Type: kind, Status: "True"}})[0].Bad, kind)
+	}
 }
 
 func TestTheStepsAreDrawnAfterThoseThatTheyNeed(t *testing.T) {

@@ -35,7 +35,7 @@ func TestAStepEndsWithWhatItsHTCJobSays(t *testing.T) {
 	require.Contains(t, step.Message, `unknown field "spec.reslut"`)
 }
 
-// Two equal steps, a loop, a retry, and an output that another step gets: examples/argo/plugin.yaml, and one in which a step fails for ever.
+// Two equal steps, a loop, a retry, and an output that another step gets: examples/argo/plugin.yaml, and one in which a step always fails.
 func TestEachStepAndEachTryIsAnHTCJob(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
