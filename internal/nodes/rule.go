@@ -46,9 +46,7 @@ func (w word) apply(n ledger.Node, stopping bool) (ledger.Node, bool) {
 	n.Claimed = false
 	is := observe(n.Proc, w.says)
 	if w.left && n.Source == crosscheck.FromCallback && n.ExitCode != nil && is.Status != ledger.StatusSucceeded {
-		told := n.Proc
-		told.JobStatus, told.Source, told.Absent = is.JobStatus, is.Source, is.Absent
-		is = told
+		is = confirmed(n.Proc, is)
 	}
 	if stopping && n.Status == ledger.StatusFailed && n.ExitCode != nil {
 		is = stands(n.Proc, is)
@@ -63,10 +61,15 @@ func stands(failed, is ledger.Proc) ledger.Proc {
 	case ledger.StatusOpen:
 		return failed
 	case ledger.StatusFutile:
-		failed.JobStatus, failed.Source, failed.Absent = is.JobStatus, is.Source, is.Absent
-		return failed
+		return confirmed(failed, is)
 	}
 	return is
+}
+
+// confirmed returns the row of an end that a callback has told, once HTCondor shows the job as is does: ended, however.
+func confirmed(told, is ledger.Proc) ledger.Proc {
+	told.JobStatus, told.Source, told.Absent = is.JobStatus, is.Source, is.Absent
+	return told
 }
 
 // miss changes the row of a node whose job neither queue nor history shows, by the fate of its DAG.

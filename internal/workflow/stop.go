@@ -62,10 +62,17 @@ func (c *Controller) confirmEnough(ctx context.Context, s Situation) error {
 	if err != nil || dag.Sequences.Succeeded-told >= s.wanted() {
 		return err
 	}
-	if err := c.nodes.Check(ctx, group(dag.Run)); err != nil {
-		return fmt.Errorf("ask how the nodes of DAG %d ended: %w", dag.Run.Attempt, err)
+	if err := c.checkNodes(ctx, dag.Run); err != nil {
+		return err
 	}
 	return unconfirmed(2 * time.Second)
+}
+
+func (c *Controller) checkNodes(ctx context.Context, run ledger.Run) error {
+	if err := c.nodes.Check(ctx, group(run)); err != nil {
+		return fmt.Errorf("ask how the nodes of DAG %d ended: %w", run.Attempt, err)
+	}
+	return nil
 }
 
 func unconfirmed(after time.Duration) error {
@@ -112,8 +119,8 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 	}
 	if len(unsure) > 0 {
 		// HTCondor shows it as running while it brings back its output; it is left to end there, too.
-		if err := c.nodes.Check(ctx, group(run)); err != nil {
-			return fmt.Errorf("ask how the nodes of DAG %d ended: %w", run.Attempt, err)
+		if err := c.checkNodes(ctx, run); err != nil {
+			return err
 		}
 		if slices.ContainsFunc(unsure, func(n ledger.Node) bool { return c.Now().Sub(n.Changed) < crosscheck.Settling }) {
 			return unconfirmed(time.Second)
