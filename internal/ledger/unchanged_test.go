@@ -12,7 +12,7 @@ func TestUnchangedAndChangedProcsTogetherAreTheUnconfirmedOnes(t *testing.T) {
 	r.Procs = 8
 	insert(t, l, r)
 	code := 0
-	change := map[int]func(*Proc){ // 0 stays as submitted: nothing is known about it
+	setProcs(t, l, map[int]func(*Proc){ // 0 stays as submitted: nothing is known about it
 		1: func(p *Proc) { p.JobStatus, p.Source = 1, "crosscheck" },
 		2: func(p *Proc) { p.JobStatus, p.Source = 2, "crosscheck" },
 		3: func(p *Proc) { p.JobStatus, p.Source, p.Reason, p.Message = 5, "crosscheck", "Held", "why" },
@@ -20,20 +20,7 @@ func TestUnchangedAndChangedProcsTogetherAreTheUnconfirmedOnes(t *testing.T) {
 		5: func(p *Proc) { p.Status, p.Source, p.ExitCode = StatusSucceeded, "callback", &code },
 		6: func(p *Proc) { p.Status, p.Source, p.ExitCode = StatusSucceeded, "crosscheck", &code },
 		7: func(p *Proc) { p.JobStatus, p.Source = 1, "crosscheck" },
-	}
-	require.NoError(t, l.Write(t.Context(), func(tx *Tx) error {
-		for proc, f := range change {
-			p, err := tx.Proc("u1", 1, proc)
-			if err != nil {
-				return err
-			}
-			f(&p)
-			if err := tx.UpdateProc(p); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
+	})
 	require.NoError(t, l.Read(t.Context(), func(tx *Tx) error {
 		unchanged := map[int]int{}
 		require.NoError(t, tx.Unchanged("u1", 1, 0, 2, func(proc, jobStatus int) { unchanged[proc] = jobStatus }))
@@ -65,4 +52,22 @@ func TestSetCheckedWritesNothingElseOfARun(t *testing.T) {
 		require.Equal(t, before.Reason, now.Reason)
 		return err
 	}))
+}
+
+// setProcs changes procs of the run u1.
+func setProcs(tb testing.TB, l *Ledger, changes map[int]func(*Proc)) {
+	tb.Helper()
+	mustWrite(tb, l, func(tx *Tx) error {
+		for number, change := range changes {
+			p, err := tx.Proc("u1", 1, number)
+			if err != nil {
+				return err
+			}
+			change(&p)
+			if err := tx.UpdateProc(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

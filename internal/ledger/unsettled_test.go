@@ -15,7 +15,7 @@ func TestUnsettledProcsAreThoseThatHTCondorsSilenceDoesNotConfirm(t *testing.T) 
 	done.Procs, done.Confirmed = 1, true
 	insert(t, l, done)
 	code := 0
-	change := map[int]func(*Proc){ // 0 stays as submitted
+	setProcs(t, l, map[int]func(*Proc){ // 0 stays as submitted
 		1: func(p *Proc) { p.JobStatus, p.Source = 1, "crosscheck" },
 		2: func(p *Proc) { p.JobStatus, p.Source = 2, "crosscheck" },
 		3: func(p *Proc) { p.JobStatus, p.Source, p.Reason, p.Message = 5, "crosscheck", "Held", "why" },
@@ -25,20 +25,7 @@ func TestUnsettledProcsAreThoseThatHTCondorsSilenceDoesNotConfirm(t *testing.T) 
 		7: func(p *Proc) { p.JobStatus, p.Source = 7, "crosscheck" },
 		8: func(p *Proc) { p.JobStatus, p.Source = 0, "crosscheck" },
 		9: func(p *Proc) { p.Status, p.Source = StatusFailed, SourceCarried },
-	}
-	require.NoError(t, l.Write(t.Context(), func(tx *Tx) error {
-		for proc, f := range change {
-			p, err := tx.Proc("u1", 1, proc)
-			if err != nil {
-				return err
-			}
-			f(&p)
-			if err := tx.UpdateProc(p); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
+	})
 	require.NoError(t, l.Read(t.Context(), func(tx *Tx) error {
 		numbers := func(limit int) (all []int) {
 			procs, err := tx.Unsettled(HTCJobs, limit)

@@ -43,10 +43,9 @@ Needs the right to get htcworkflows/log of output.htc.cern.ch, which the Cluster
 			return err
 		case state != "" && !slices.Contains(aggregate.NodeStates, aggregate.NodeState(state)):
 			return Usage{fmt.Errorf("--state: want one of %s", words(aggregate.NodeStates))}
-		case format != "table" && format != "json":
-			return Usage{errors.New("--output: want table or json")}
-		case attempt < 0:
-			return Usage{errors.New("--attempt: want a number from 1 on")}
+		}
+		if err := checkRead(format, attempt); err != nil {
+			return err
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
@@ -55,8 +54,7 @@ Needs the right to get htcworkflows/log of output.htc.cern.ch, which the Cluster
 		where.resource = v1alpha1.WorkflowResource
 		show := tableOf(cmd.OutOrStdout())
 		if format == "json" {
-			lines := json.NewEncoder(cmd.OutOrStdout())
-			lines.SetEscapeHTML(false)
+			lines := jsonLines(cmd.OutOrStdout())
 			show = func(n aggregate.Node) error { return lines.Encode(n) }
 		}
 		return ended(cmd.Context(), where.nodes(cmd.Context(), name, selected(state, step, attempt), show))

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -95,8 +94,7 @@ func show(w io.Writer, format string, jobs []v1alpha1.HTCJob) error {
 		}
 		return nil
 	case "json":
-		lines := json.NewEncoder(w)
-		lines.SetEscapeHTML(false)
+		lines := jsonLines(w)
 		for i := range jobs {
 			if err := lines.Encode(summaryOf(&jobs[i])); err != nil {
 				return err

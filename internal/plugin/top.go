@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -38,13 +37,11 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 	c.Flags().StringVarP(&format, "output", "o", "table", "`format`: table or json")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name, err := named(args[0])
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case format != "table" && format != "json":
-			return Usage{errors.New("--output: want table or json")}
-		case attempt < 0:
-			return Usage{errors.New("--attempt: want a number from 1 on")}
+		}
+		if err := checkRead(format, attempt); err != nil {
+			return err
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
@@ -60,7 +57,7 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 			return ended(cmd.Context(), fmt.Errorf("the answer was interrupted: %w", err))
 		}
 		if format == "json" {
-			err = writeJSON(cmd.OutOrStdout(), report)
+			err = jsonLines(cmd.OutOrStdout()).Encode(report)
 		} else {
 			err = writeUsage(cmd.OutOrStdout(), report)
 		}
@@ -70,12 +67,6 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 		return err
 	}
 	return c
-}
-
-func writeJSON(w io.Writer, report usage.Report) error {
-	lines := json.NewEncoder(w)
-	lines.SetEscapeHTML(false)
-	return lines.Encode(report)
 }
 
 // writeUsage prints a report for people.
