@@ -14,8 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/test/lab"
-	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -50,11 +48,7 @@ func installed(b bench) error {
 
 func install(b bench) error {
 	ctx := b.T.Context()
-	clone, err := lab.CloneAround(".")
-	if err != nil {
-		return err
-	}
-	c, err := cache.Default(b.T.Logf)
+	c, clone, err := b.Cache()
 	if err != nil {
 		return err
 	}

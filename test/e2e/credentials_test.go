@@ -63,8 +63,7 @@ func jobSecret(b *trial.Bench, name, key, value string, labels ...string) {
 		"data": map[string][]byte{key: []byte(value)},
 	})
 	require.NoError(b.T, err)
-	_, err = b.Lab.RunInput(b.T.Context(), string(text), "kubectl", "-n", b.Namespace, "apply", "-f", "-")
-	require.NoError(b.T, err)
+	b.ApplyText(string(text))
 }
 
 // credentials gives an HTCJob some: "NAME SECRET KEY KIND" each.

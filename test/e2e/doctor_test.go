@@ -66,8 +66,7 @@ func TestTheDoctorFindsAWorkingHTCdWellAndDoesNotDisturbIt(t *testing.T) {
 func TestTheDoctorNamesWhatIsWrong(t *testing.T) {
 	b := trial.New(t)
 	apply := func(object string) {
-		_, err := b.Lab.RunInput(t.Context(), object, "kubectl", "-n", b.Namespace, "apply", "-f", "-")
-		require.NoError(t, err)
+		b.ApplyText(object)
 	}
 	apply(`{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kinit-secret"}, "stringData": {"username": "robot", "password": "wrong"}}`)
 	apply(`{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "htcd"}, "rules": [

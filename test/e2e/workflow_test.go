@@ -35,8 +35,7 @@ func flowIn(b *trial.Bench, name, spec string) *flow {
 	require.NoError(t, err)
 	f := &flow{Bench: b, client: client, name: name}
 	text := fmt.Sprintf("apiVersion: htc.cern.ch/v1alpha1\nkind: HTCWorkflow\nmetadata: {name: %s}\nspec:\n%s", name, spec)
-	_, err = b.Lab.RunInput(t.Context(), text, "kubectl", "-n", b.Namespace, "apply", "-f", "-")
-	require.NoError(t, err)
+	b.ApplyText(text)
 	return f
 }
 

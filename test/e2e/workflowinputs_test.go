@@ -19,8 +19,7 @@ import (
 // apply writes an object of a namespace.
 func apply(b *trial.Bench, text string) {
 	b.T.Helper()
-	_, err := b.Lab.RunInput(b.T.Context(), text, "kubectl", "-n", b.Namespace, "apply", "-f", "-")
-	require.NoError(b.T, err)
+	b.ApplyText(text)
 }
 
 func TestStepsGetTheInputsThatTheyNameAndNoOthers(t *testing.T) {

@@ -18,8 +18,7 @@ import (
 func (f *flow) another(name, spec string) *flow {
 	f.T.Helper()
 	text := fmt.Sprintf("apiVersion: htc.cern.ch/v1alpha1\nkind: HTCWorkflow\nmetadata: {name: %s}\nspec:\n%s", name, spec)
-	_, err := f.Lab.RunInput(f.T.Context(), text, "kubectl", "-n", f.Namespace, "apply", "-f", "-")
-	require.NoError(f.T, err)
+	f.ApplyText(text)
 	return &flow{Bench: f.Bench, client: f.client, name: name}
 }
 

@@ -15,8 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/test/lab"
-	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -30,7 +28,7 @@ func newBench(t *testing.T) bench {
 	t.Helper()
 	b := bench{trial.New(t)}
 	require.NoError(t, installed(b))
-	b.manifest(fmt.Sprintf(`
+	b.ApplyText(fmt.Sprintf(`
 apiVersion: kueue.x-k8s.io/v1beta1
 kind: ResourceFlavor
 metadata: {name: default}
@@ -59,12 +57,6 @@ value: 1000
 	return b
 }
 
-func (b bench) manifest(text string) {
-	b.T.Helper()
-	_, err := b.Lab.RunInput(b.T.Context(), text, "kubectl", "-n", b.Namespace, "apply", "-f", "-")
-	require.NoError(b.T, err)
-}
-
 var (
 	once       sync.Once
 	installing error
@@ -78,11 +70,7 @@ func installed(b bench) error {
 
 func install(b bench) error {
 	ctx := b.T.Context()
-	clone, err := lab.CloneAround(".")
-	if err != nil {
-		return err
-	}
-	c, err := cache.Default(b.T.Logf)
+	c, clone, err := b.Cache()
 	if err != nil {
 		return err
 	}

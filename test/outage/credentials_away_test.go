@@ -18,8 +18,7 @@ func TestAJobKeepsItsCredentialWhileHTCdIsAway(t *testing.T) {
 			"stringData": map[string]string{"text": text},
 		})
 		require.NoError(t, err)
-		_, err = o.Lab.RunInput(t.Context(), string(secret), "kubectl", "-n", o.Namespace, "apply", "-f", "-")
-		require.NoError(t, err)
+		o.ApplyText(string(secret))
 	}
 	write("one")
 	o.do(o.part("receiver-net").Stop)

@@ -25,8 +25,7 @@ func TestHtcdKilledWhileItSendsWorkflowsLeavesOneOfEachDAG(t *testing.T) {
 		text := fmt.Sprintf(`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {sequences: {count: 5}, steps: [
 			{name: each, job: {script: {image: centos, command: sh, source: "echo $jobid > part"}, outputs: [{path: part}]}},
 			{name: all, pairing: All, pull: [{from: each, path: part}], job: {script: {image: centos, command: sh, source: "test $(cat job_*/part | wc -l) = 5"}}}]}}`, name)
-		_, err := o.Lab.RunInput(t.Context(), text, "kubectl", "-n", o.Namespace, "apply", "-f", "-")
-		require.NoError(t, err)
+		o.ApplyText(text)
 		time.Sleep(after * time.Millisecond) // the moment matters
 		o.killHtcd()
 		o.do(o.part("htcd").Start)

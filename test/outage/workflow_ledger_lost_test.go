@@ -23,8 +23,7 @@ func TestWorkflowsThatTheLedgerHasLostComeBack(t *testing.T) {
 			{name: all, pairing: All, job: {script: {image: centos, command: sh, source: %q}}},
 			{name: after, needs: [all], job: {script: {image: centos, command: sh, source: "true"}}}],
 			finally: {name: report, job: {script: {image: centos, command: sh, source: "true"}}}}}`, name, first+"; test $jobid != job_1", all)
-		_, err := o.Lab.RunInput(t.Context(), text, "kubectl", "-n", o.Namespace, "apply", "-f", "-")
-		require.NoError(t, err)
+		o.ApplyText(text)
 	}
 	until := func(name, wanted string, is func(v1alpha1.HTCWorkflowStatus) bool) *v1alpha1.HTCWorkflow {
 		var w *v1alpha1.HTCWorkflow

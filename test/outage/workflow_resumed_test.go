@@ -31,8 +31,7 @@ func TestHtcdKilledWhileItResumesWorkflowsRunsNothingElseAgain(t *testing.T) {
 		text := fmt.Sprintf(`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {resume: FromFailure, sequences: {count: 5}, steps: [
 			{name: first, job: {script: {image: centos, command: sh, source: "echo $jobid > part"}}},
 			{name: second, pull: [{from: first, path: part}], job: {script: {image: centos, command: sh, source: "test $jobid != job_1 && test $jobid != job_3"}}}]}}`, name(after))
-		_, err := o.Lab.RunInput(t.Context(), text, "kubectl", "-n", o.Namespace, "apply", "-f", "-")
-		require.NoError(t, err)
+		o.ApplyText(text)
 	}
 	for _, after := range moments {
 		w := ended(name(after), 1)

@@ -19,8 +19,7 @@ func (o outage) ruled(name, spec, first string) (until func(string, func(v1alpha
 	require.NoError(o.T, err)
 	text := fmt.Sprintf(`{apiVersion: htc.cern.ch/v1alpha1, kind: HTCWorkflow, metadata: {name: %s}, spec: {%s, steps: [
 		{name: fit, job: {script: {image: centos, command: sh, source: %q}}}]}}`, name, spec, "[ $jobid = job_0 ] || exec sleep 3000; "+first)
-	_, err = o.Lab.RunInput(o.T.Context(), text, "kubectl", "-n", o.Namespace, "apply", "-f", "-")
-	require.NoError(o.T, err)
+	o.ApplyText(text)
 	return func(wanted string, is func(v1alpha1.HTCWorkflowStatus) bool) *v1alpha1.HTCWorkflow {
 		o.T.Helper()
 		var w *v1alpha1.HTCWorkflow

@@ -28,8 +28,7 @@ func TestCredentialsAreServedToTheirRunAlone(t *testing.T) {
 		"stringData": map[string]string{"text": "a-secret-word"},
 	})
 	require.NoError(t, err)
-	_, err = b.Lab.RunInput(t.Context(), string(text), "kubectl", "-n", b.Namespace, "apply", "-f", "-")
-	require.NoError(t, err)
+	b.ApplyText(string(text))
 	world, err := parts.Open(b.Lab)
 	require.NoError(t, err)
 	client, err := parts.ReceiverClient(world)

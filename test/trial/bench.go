@@ -58,6 +58,13 @@ func (b *Bench) Apply(example string) {
 	b.Kubectl("apply", "-f", path)
 }
 
+// ApplyText applies a manifest.
+func (b *Bench) ApplyText(manifest string) {
+	b.T.Helper()
+	_, err := b.Lab.RunInput(b.T.Context(), manifest, "kubectl", "-n", b.Namespace, "apply", "-f", "-")
+	require.NoError(b.T, err)
+}
+
 // Script applies an HTCJob with the image centos after change has edited it.
 func (b *Bench) Script(name, source string, change ...func(*v1alpha1.HTCJob)) {
 	b.T.Helper()
@@ -68,8 +75,7 @@ func (b *Bench) Script(name, source string, change ...func(*v1alpha1.HTCJob)) {
 	delete(object, "status")
 	text, err = json.Marshal(object)
 	require.NoError(b.T, err)
-	_, err = b.Lab.RunInput(b.T.Context(), string(text), "kubectl", "-n", b.Namespace, "apply", "-f", "-")
-	require.NoError(b.T, err)
+	b.ApplyText(string(text))
 }
 
 // Create is Script for a new HTCJob, without the tens of milliseconds that kubectl takes.

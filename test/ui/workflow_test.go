@@ -32,8 +32,7 @@ spec:
 
 func TestAWorkflowIsDrawnAndACellLeadsToItsLog(t *testing.T) {
 	b := trial.New(t)
-	_, err := b.Lab.RunInput(t.Context(), scan, "kubectl", "-n", b.Namespace, "apply", "-f", "-")
-	require.NoError(t, err)
+	b.ApplyText(scan)
 	pool := b.Pool("full", `{"state":"Draining","limits":{"maxOpen":50}}`)
 	b.Create("waits", "echo", trial.Queue(2), func(job *v1alpha1.HTCJob) { job.Spec.Pool = &v1alpha1.Pool{Name: pool} })
 	p := tab{t, browser(t)}
