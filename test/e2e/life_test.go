@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -238,7 +239,9 @@ func TestALargeQueueIsToldInAFewEvents(t *testing.T) {
 	b.Ended("many")
 	told(b, "many", "Failed", "10 of 20 jobs failed")
 	events := strings.Fields(b.Kubectl("get", "events.events.k8s.io", "-o", `jsonpath={.items[*].reason}`))
-	require.LessOrEqual(t, len(events), 12, "%v", events) // on a busy machine it is idle again and again
+	require.LessOrEqual(t, len(events), 12, "%v", events)
+	once := slices.DeleteFunc(slices.Clone(events), func(reason string) bool { return reason == "Idle" || reason == "Running" }) // on a busy machine it is both again and again
+	require.ElementsMatch(t, []string{"Submitted", "JobFailed", "Failed"}, once)
 }
 
 func TestKubectlGetFitsTheTerminal(t *testing.T) {

@@ -12,6 +12,9 @@ import (
 	"strings"
 )
 
+//go:embed debian.sh
+var debianScript string
+
 //go:embed debian-root.sh
 var debianRootScript string
 
@@ -35,7 +38,7 @@ func CondorVersion(asked string) (string, error) {
 // DebianRoot returns the directory of a Debian root with that HTCondor, apptainer, a KDC and etcd.
 func (c *Cache) DebianRoot(ctx context.Context, condor string) (string, error) {
 	suite := condorSuites[condor]
-	return c.artifact(ctx, "debian-"+suite, debianRootScript+suite+condor, func(ctx context.Context, dir string) error {
+	return c.artifact(ctx, "debian-"+suite, debianScript+debianRootScript+suite+condor, func(ctx context.Context, dir string) error {
 		if err := c.HostPackages(ctx); err != nil {
 			return err
 		}
@@ -43,7 +46,7 @@ func (c *Cache) DebianRoot(ctx context.Context, condor string) (string, error) {
 		if err != nil {
 			return err
 		}
-		cmd := exec.Command("/bin/sh", "-c", debianRootScript, "debian-root", dir, suite, condor, mirror, debianKeyring)
+		cmd := exec.Command("/bin/sh", "-c", debianScript+debianRootScript, "debian-root", dir, suite, condor, mirror, debianKeyring)
 		return c.run(ctx, namespaced(cmd), "debian")
 	})
 }
