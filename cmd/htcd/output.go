@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/apiserver"
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/follow"
 	"htc.cern.ch/htcd/internal/kube"
@@ -35,7 +36,9 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 	server := aggregate.Server{
 		Certificate: certificate, FrontProxy: &aggregate.FrontProxy{}, Log: log,
 		Source: follow.New(follow.Options{
-			HTCJobs: l.informer.GetStore(), Workflows: l.workflowInformer.GetStore(), Attempt: workflow.Attempt, Ledger: book, Schedd: l.condor,
+			HTCJobs:   apiserver.LookupHTCJobs(d.jobs, l.informer.GetStore(), d.o.Namespace),
+			Workflows: apiserver.LookupHTCWorkflows(d.jobs, l.workflowInformer.GetStore(), d.o.Namespace),
+			Attempt:   workflow.Attempt, Ledger: book, Schedd: l.condor,
 			Identity: func(ctx context.Context, run ledger.Run) (schedd.Identity, error) {
 				return l.credentials.Identity(ctx, backend.TargetOf(run))
 			},

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/apiserver"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
@@ -111,14 +111,19 @@ func newWorld(t *testing.T) *world {
 	w.more.L = &w.mu
 	w.job = &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "zero", UID: "u"}}
 	w.job.Status.Phase = v1alpha1.PhasePending
-	jobs := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	require.NoError(t, jobs.Add(w.job))
 	w.Reader = New(Options{
-		HTCJobs: jobs, Ledger: book, Schedd: w.node, Store: w.store, Dir: filepath.Join(dir, "following"),
+		HTCJobs: only(w.job), Ledger: book, Schedd: w.node, Store: w.store, Dir: filepath.Join(dir, "following"),
 		Identity: func(context.Context, ledger.Run) (schedd.Identity, error) { return schedd.Identity{}, nil },
 		Places:   4, Wait: 10 * time.Second, Pause: time.Millisecond, Fresh: 2 * time.Millisecond,
 	})
 	return w
+}
+
+// only finds one object.
+func only[O metav1.Object](there O) apiserver.Lookup[O] {
+	return func(_ context.Context, namespace, name string) (O, bool, error) {
+		return there, namespace == there.GetNamespace() && name == there.GetName(), nil
+	}
 }
 
 // sent records that an attempt was.

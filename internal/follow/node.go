@@ -38,7 +38,7 @@ func (n *ofNode) open(file string) (*os.File, error) {
 }
 
 func (n *ofNode) find(ctx context.Context) (f found, err error) {
-	w, err := n.workflow(n.q)
+	w, err := n.workflow(ctx, n.q)
 	if err != nil {
 		return f, err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/aggregate"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -38,8 +37,7 @@ func newWorkflow(t *testing.T) *world {
 		Sequences: &v1alpha1.Sequences{Count: new(int32(2))},
 		Steps:     []v1alpha1.Step{step("fit", v1alpha1.PairByIndex, 2), step("plot", v1alpha1.PairAll, 0)},
 	}}
-	w.o.Workflows = cache.NewStore(cache.MetaNamespaceKeyFunc)
-	require.NoError(t, w.o.Workflows.Add(flow))
+	w.o.Workflows = only(flow)
 	w.o.Nodes = output.Store{Root: filepath.Join(t.TempDir(), "workflows")}
 	w.o.Attempt = func(dags []ledger.Run, attempt int) ([]ledger.Run, int) {
 		if attempt > 1 || len(dags) == 0 {

@@ -60,7 +60,7 @@ type chosen struct {
 }
 
 func (r *Reader) keptNodes(ctx context.Context, q aggregate.Query, write func(context.Context, io.Writer, chosen) error) (*aggregate.Answer, error) {
-	w, err := r.workflow(q)
+	w, err := r.workflow(ctx, q)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ const nodesAtOnce = 1000
 
 // Nodes lists nodes of a workflow, those of the DAGs that were sent.
 func (r *Reader) Nodes(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
-	w, err := r.workflow(q)
+	w, err := r.workflow(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +45,12 @@ func (r *Reader) Nodes(ctx context.Context, q aggregate.Query) (*aggregate.Answe
 }
 
 // workflow is the one that is asked about.
-func (r *Reader) workflow(q aggregate.Query) (*v1alpha1.HTCWorkflow, error) {
-	stored, there, err := r.o.Workflows.GetByKey(q.Namespace + "/" + q.Name)
-	if err != nil {
-		return nil, err
+func (r *Reader) workflow(ctx context.Context, q aggregate.Query) (*v1alpha1.HTCWorkflow, error) {
+	w, there, err := r.o.Workflows(ctx, q.Namespace, q.Name)
+	if err == nil && !there {
+		err = notFound(q, "there is no HTCWorkflow %s in namespace %s", q.Name, q.Namespace)
 	}
-	if !there {
-		return nil, notFound(q, "there is no HTCWorkflow %s in namespace %s", q.Name, q.Namespace)
-	}
-	return stored.(*v1alpha1.HTCWorkflow), nil
+	return w, err
 }
 
 // dags are those of one attempt of a workflow.

@@ -17,7 +17,7 @@ const procsAtOnce = 1000
 
 // Procs lists jobs of an HTCJob, those of an attempt that was sent.
 func (r *Reader) Procs(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
-	job, err := r.job(q)
+	job, err := r.job(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func procLine(p ledger.Proc) aggregate.Proc {
 
 // Attempts lists those of an HTCJob.
 func (r *Reader) Attempts(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
-	job, err := r.job(q)
+	job, err := r.job(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -137,13 +137,10 @@ func attemptLine(run ledger.Run, c ledger.Counts) aggregate.Attempt {
 }
 
 // job is the HTCJob that is asked about.
-func (r *Reader) job(q aggregate.Query) (*v1alpha1.HTCJob, error) {
-	stored, there, err := r.o.HTCJobs.GetByKey(q.Namespace + "/" + q.Name)
-	if err != nil {
-		return nil, err
+func (r *Reader) job(ctx context.Context, q aggregate.Query) (*v1alpha1.HTCJob, error) {
+	job, there, err := r.o.HTCJobs(ctx, q.Namespace, q.Name)
+	if err == nil && !there {
+		err = notFound(q, "there is no HTCJob %s in namespace %s", q.Name, q.Namespace)
 	}
-	if !there {
-		return nil, notFound(q, "there is no HTCJob %s in namespace %s", q.Name, q.Namespace)
-	}
-	return stored.(*v1alpha1.HTCJob), nil
+	return job, err
 }

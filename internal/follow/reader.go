@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
-	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/apiserver"
 	"htc.cern.ch/htcd/internal/items"
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -28,8 +29,8 @@ type Schedd interface {
 
 // Options configure a Reader.
 type Options struct {
-	HTCJobs   cache.Store
-	Workflows cache.Store
+	HTCJobs   apiserver.Lookup[*v1alpha1.HTCJob]
+	Workflows apiserver.Lookup[*v1alpha1.HTCWorkflow]
 	// Attempt returns those of a workflow's DAGs, given in order, that belong to an attempt, 0 for the newest, and its number; none if there
 	// is no such attempt.
 	Attempt func(dags []ledger.Run, attempt int) (of []ledger.Run, number int)
@@ -82,7 +83,7 @@ type found struct {
 
 // find looks up the requested run. The attempt is that of the ledger if there is one.
 func (r *Reader) find(ctx context.Context, q aggregate.Query) (f found, err error) {
-	job, err := r.job(q)
+	job, err := r.job(ctx, q)
 	if err != nil {
 		return f, err
 	}
