@@ -63,9 +63,17 @@ func (s *SecretCredentials) Identity(ctx context.Context, t Target) (schedd.Iden
 	return s.identity(ctx, own, t.Endpoint)
 }
 
+// place says in messages where an account is: a Secret without a namespace is a directory (--credential-dir).
+func place(secret secrets.Secret) string {
+	if secret.Namespace == "" {
+		return "directory /" + secret.Name
+	}
+	return "secret " + secret.Namespace + "/" + secret.Name
+}
+
 func missing(secret secrets.Secret) error {
 	if secret.Namespace == "" {
-		return &CredentialError{reasonSecretMissing, fmt.Sprintf("the directory /%s has no credentials: it must have files named %s", secret.Name, credential.Keys)}
+		return &CredentialError{reasonSecretMissing, fmt.Sprintf("%s has no credentials: it must have files named %s", place(secret), credential.Keys)}
 	}
 	return &CredentialError{reasonSecretMissing,
 		fmt.Sprintf("there is no secret %s in namespace %s: create it with the keys %s", secret.Name, secret.Namespace, credential.Keys)}
@@ -99,7 +107,7 @@ func (s *SecretCredentials) Common(ctx context.Context, endpoint schedd.Endpoint
 	if common.Namespace == "" {
 		why = "htcd needs to read its files (--credential-dir)"
 	}
-	return schedd.Identity{}, &CredentialError{reasonSecretUnreadable, fmt.Sprintf("secret %s/%s could not be read yet; %s", common.Namespace, common.Name, why)}
+	return schedd.Identity{}, &CredentialError{reasonSecretUnreadable, fmt.Sprintf("%s could not be read yet; %s", place(common), why)}
 }
 
 // Any returns the common identity, or if that does not work, the first of the namespaces' own that does: for questions that
@@ -143,7 +151,7 @@ func (s *SecretCredentials) identity(ctx context.Context, secret secrets.Secret,
 	if e, ok := errors.AsType[*credential.Error](err); ok {
 		reason = e.Reason
 	}
-	e := &CredentialError{reason, fmt.Sprintf("secret %s/%s: %v", secret.Namespace, secret.Name, err)}
+	e := &CredentialError{reason, fmt.Sprintf("%s: %v", place(secret), err)}
 	if ctx.Err() == nil { // otherwise the caller did not wait
 		s.tell(secret, time.Time{}, e)
 	}
