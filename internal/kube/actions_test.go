@@ -92,7 +92,7 @@ func TestTheStatusOfASubmissionUnderWayIsWrittenWhenItIsThroughOrTakesLong(t *te
 		for range 2 {
 			require.NoError(t, w.sync(t.Context(), "default/one"))
 			during = append(during, w.job("one").Status.Phase)
-			w.clock = w.clock.Add(betweenWrites)
+			w.clock = w.clock.Add(firstWrite)
 		}
 	}})
 	w.apply(htcjob("one"))
@@ -113,7 +113,7 @@ func TestWhatWaitsForItsTurnIsToldToWait(t *testing.T) {
 	require.NoError(t, w.sync(t.Context(), "default/behind"))
 	require.Zero(t, w.writes)
 	require.Equal(t, 1, w.actions.queues[submitting].Len())
-	w.clock = w.clock.Add(betweenWrites)
+	w.clock = w.clock.Add(firstWrite)
 	require.NoError(t, w.sync(t.Context(), "default/behind"))
 	status := w.job("behind").Status
 	require.Equal(t, v1alpha1.PhasePending, status.Phase)

@@ -142,7 +142,7 @@ func (c pushed) Passed(key string, err error) {
 func (c pushed) Pushed(run ledger.Run, bytes int64) {
 	c.Observer.Pushed(bytes)
 	key := run.Namespace + "/" + run.Name
-	c.queue.AddAfter(key, c.memory.untilWrite(key, c.Now()))
+	c.queue.AddAfter(key, c.memory.untilWrite(key, c.Now(), betweenWrites))
 }
 
 func (c pushed) NotPushed(run ledger.Run, why string) {

@@ -18,7 +18,7 @@ type memory struct {
 // remembered is the record of one HTCJob.
 type remembered struct {
 	blockers [blockables]*blocker
-	wrote    time.Time              // when its status was last written; zero once it has ended
+	wrote    time.Time              // when its status was last written; zero once it has ended and its output is here
 	logs     *lifecycle.LogsOutcome // of the last try to leave its Pod
 }
 
@@ -96,13 +96,9 @@ func (m *memory) blockers(what blockable, such func(blocker) bool) map[string]bl
 	return blockers
 }
 
-// betweenWrites is the minimum time between two status writes of one HTCJob that change only counts: every watcher gets
-// the whole object with every write, and the jobs of a large HTCJob end one by one.
-const betweenWrites = time.Second
-
-// untilWrite returns how long the next such write has to wait.
-func (m *memory) untilWrite(key string, now time.Time) time.Duration {
-	return m.of(key).wrote.Add(betweenWrites).Sub(now)
+// untilWrite returns how long a write has to wait that comes pause after the one before at the earliest.
+func (m *memory) untilWrite(key string, now time.Time, pause time.Duration) time.Duration {
+	return m.of(key).wrote.Add(pause).Sub(now)
 }
 
 // untilFirstWrite is untilWrite for the first write; it counts from the first sync.
@@ -112,7 +108,7 @@ func (m *memory) untilFirstWrite(key string, now time.Time) time.Duration {
 			r.wrote = now
 		}
 	})
-	return m.untilWrite(key, now)
+	return m.untilWrite(key, now, firstWrite)
 }
 
 // wrote records when a status was written; the zero time means that it is not expected to change any more.

@@ -130,6 +130,7 @@ func TestArtifactsArePushedOnceTheOutputIsHere(t *testing.T) {
 	r.err = nil
 	w.settle()
 	w.crosscheck()
+	w.later(betweenWrites)
 	require.Equal(t, "True Pushed: 2 artifacts are pushed", w.pushes("one"))
 	require.Equal(t, []string{"r.example.org/default/one:1-0: 1", "r.example.org/default/one:1-1: 1"}, r.pushed)
 	require.Equal(t, []v1alpha1.WrittenOutput{

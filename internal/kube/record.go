@@ -57,7 +57,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	}
 	// Counts are written once a second; more syncs in between would be useless.
 	key := callback.Namespace + "/" + callback.Name
-	if wait := c.memory.untilWrite(key, c.Now()); wait > 0 && !over {
+	if wait := c.memory.untilWrite(key, c.Now(), betweenWrites); wait > 0 && !over {
 		c.queue.AddAfter(key, wait)
 	} else {
 		c.queue.Add(key)

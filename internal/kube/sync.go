@@ -49,13 +49,13 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		c.admission.Withdraw(key)
 	}
 	// A submission under way looks like an interrupted one. Its result is reported when it is finished, usually at once.
-	if since, claimed := c.actions.Since(key); claimed && d.Action == lifecycle.Recover && c.Now().Sub(since) < betweenWrites {
+	if since, claimed := c.actions.Since(key); claimed && d.Action == lifecycle.Recover && c.Now().Sub(since) < firstWrite {
 		c.queue.AddAfter(key, betweenWrites)
 		return nil
 	}
 	known := c.memory.of(key)
 	inTheWay := known.blockers[acting]
-	// A new HTCJob's first status waits up to 1 s: usually its job ids are known by then.
+	// A new HTCJob's first status waits a little: usually its job ids are known by then.
 	if d.Action == lifecycle.Submit && job.Status.ObservedGeneration == 0 && inTheWay == nil {
 		if wait := c.memory.untilFirstWrite(key, c.Now()); wait > 0 {
 			c.actions.add(submitting, key)
@@ -262,10 +262,10 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 		return false, nil
 	}
 	before, after, key := s.Job.Status, status, s.Job.Namespace+"/"+s.Job.Name
-	if onlyChecked(before, after) && (after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < crosscheck.BetweenChecks) {
+	if checkedAgain(before, after) {
 		return false, nil
 	}
-	if wait := c.memory.untilWrite(key, v.Now); wait > 0 && onlyCounts(before, after) {
+	if wait := c.memory.untilWrite(key, v.Now, mayWait(before, after)); wait > 0 {
 		c.queue.AddAfter(key, wait)
 		return true, nil
 	}
@@ -274,7 +274,7 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 		return true, fmt.Errorf("write status: %w", err)
 	}
 	c.cache.Mutation(written)
-	if after.Phase.Terminal() {
+	if after.Phase.Terminal() && !lifecycle.OwesOutput(after) {
 		c.memory.wrote(key, time.Time{})
 	} else {
 		c.memory.wrote(key, v.Now)
@@ -292,27 +292,6 @@ func (c *Controller) createEvents(job *v1alpha1.HTCJob, happened []lifecycle.Eve
 			c.Events.Normal(job, e.Reason, e.Message)
 		}
 	}
-}
-
-// onlyCounts reports whether two statuses differ only in the counts of jobs per state, the listed failures and the time of
-// the last check.
-func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {
-	before.Active, before.Succeeded, before.Failed = after.Active, after.Succeeded, after.Failed
-	before.Idle, before.Running, before.Held = after.Idle, after.Running, after.Held
-	before.Failures, before.Outputs, before.LastChecked = after.Failures, after.Outputs, after.LastChecked
-	if before.Reason == after.Reason {
-		before.Message = after.Message // it counts, too
-	}
-	return equality.Semantic.DeepEqual(before, after)
-}
-
-// onlyChecked reports whether two statuses differ only in when HTCondor was last asked.
-func onlyChecked(before, after v1alpha1.HTCJobStatus) bool {
-	if before.LastChecked == nil || after.LastChecked == nil {
-		return false
-	}
-	before.LastChecked = after.LastChecked
-	return equality.Semantic.DeepEqual(before, after)
 }
 
 // expire deletes an expired HTCJob only if it is unchanged since that was decided: an edit that came first, such as one
