@@ -52,7 +52,7 @@ func objects(t *testing.T, text string) map[string]*unstructured.Unstructured {
 		}
 		unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "helm.sh/resource-policy")
 		unstructured.RemoveNestedField(o.Object, "spec", "template", "metadata", "annotations", "checksum/config")
-		if strings.HasPrefix(o.GetKind(), "ValidatingAdmissionPolicy") {
+		if strings.Contains(o.GetKind(), "AdmissionPolicy") {
 			o.SetNamespace("")
 		}
 		require.NotContains(t, all, o.GetKind()+" "+o.GetName(), "it is there once")
@@ -69,7 +69,7 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 	}{
 		{"base", "htcd", nil},
 		{"overlays/generic", "htcd", []string{"--set", "kerberos.enabled=false"}},
-		{"../test/e2e/testdata/components", "other", []string{"--set", "backup.enabled=true,kueue.enabled=true,output.enabled=true,logsPod.enabled=true,secrets.ofNamespaces={kinit-secret}"}},
+		{"../test/e2e/testdata/components", "other", []string{"--set", "backup.enabled=true,creator.enabled=true,secrets.ofJobs=true,kueue.enabled=true,output.enabled=true,logsPod.enabled=true,secrets.ofNamespaces={kinit-secret}"}},
 	} {
 		t.Run(filepath.Base(c.dir), func(t *testing.T) {
 			t.Parallel()

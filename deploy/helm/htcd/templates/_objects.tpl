@@ -52,7 +52,6 @@ krb5.conf: {{ .Values.kerberos.config | default (.Files.Get "files/base/manager/
 {{- if gt (len (without .Values.secrets.ofNamespaces (include "htcd.account" .))) 0 }}
 {{- $_ := set $all "HTCD_POOL_SECRETS" (join "," (without .Values.secrets.ofNamespaces (include "htcd.account" .))) }}
 {{- end -}}
-{{- if .Values.creator.enabled }}{{ $_ := set $all "HTCD_TRUST_CREATOR" "true" }}{{ end -}}
 {{- if .Values.logsPod.enabled }}{{ $_ := set $all "HTCD_LOGS_POD_IMAGE" (include "htcd.image" .) }}{{ end -}}
 {{- toYaml (merge (deepCopy .Values.settings) $all) }}
 {{- end }}
