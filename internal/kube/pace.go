@@ -14,7 +14,7 @@ import (
 // or a message says never waits.
 const (
 	betweenWrites = time.Second      // counts: the jobs of a large HTCJob end one by one
-	betweenSights = 30 * time.Second // that HTCondor has them in its queue, which their phase says already
+	betweenSights = 10 * time.Second // that HTCondor has them in its queue, which their phase says already
 	betweenEnds   = 5 * time.Second  // from the end to what HTCondor says of it, which the output follows closely
 	firstWrite    = 5 * time.Second  // from the first sight of a new HTCJob: usually its job ids are known by then
 )

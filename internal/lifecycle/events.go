@@ -114,9 +114,8 @@ type Event struct {
 	Reason, Message string
 }
 
-// Events returns what happened between two statuses that a person would miss there: one event for each kind of change, however many jobs
-// changed. That jobs run, or have succeeded, is in the status with its time. The event that jobs were sent is created where their submission is recorded, and names the
-// cluster of each attempt, of which the status has the last one.
+// Events returns what happened between two statuses: one event for each kind of change, however many jobs
+// changed. The event that jobs were sent is created where their submission is recorded.
 func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 	var events []Event
 	tell := func(warning bool, reason, format string, args ...any) {
@@ -159,12 +158,12 @@ func Events(before, after v1alpha1.HTCJobStatus, s Situation) []Event {
 		return append(events, lastWords(before, after, s)...)
 	}
 	switch reason, message := phaseNews(s, after.Phase); {
-	case after.Phase == v1alpha1.PhaseFailed, after.Phase == v1alpha1.PhaseRemoved:
-		tell(true, reason, "%s", message)
-	case after.Phase == v1alpha1.PhaseSuspended:
-		tell(false, reason, "%s", message)
-	case after.Phase == v1alpha1.PhaseIdle && before.Phase == v1alpha1.PhaseRunning && !again:
-		tell(false, "Idle", "%s for a slot again", waits(int(after.Active)))
+	case after.Phase == v1alpha1.PhaseHeld, reason == "": // reported above, or nothing to report
+		if after.Phase == v1alpha1.PhaseIdle && before.Phase == v1alpha1.PhaseRunning && !again {
+			tell(false, "Idle", "%s for a slot again", waits(int(after.Active)))
+		}
+	default:
+		tell(after.Phase == v1alpha1.PhaseFailed || after.Phase == v1alpha1.PhaseRemoved, reason, "%s", message)
 	}
 	return events
 }
