@@ -263,6 +263,9 @@ func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
 			book, err = ledger.Open(ctx, d.o.ledgerFile())
 			switch {
 			case err == nil:
+				if err := book.GivesBack(); err != nil {
+					d.log.Warn().Err(err).Msg("the ledger's file does not shrink before the next start")
+				}
 				return book, nil
 			case errors.Is(err, ledger.ErrCorrupt):
 				if err := d.quarantine(err); err != nil {

@@ -71,23 +71,36 @@ func (l *Ledger) submit(ctx context.Context, w *write) error {
 // disk, the larger the batches.
 func (l *Ledger) writeLoop() {
 	defer close(l.drained)
-	for w := range l.writes {
-		batch := make([]*write, 0, maxBatch)
-		batch = take(batch, w)
-		for more := true; more && len(batch) < maxBatch; {
-			select {
-			case w, ok := <-l.writes:
-				if more = ok; ok {
-					batch = take(batch, w)
-				}
-			default:
-				more = false
+	for {
+		select {
+		case w, ok := <-l.writes:
+			if !ok {
+				return
 			}
+			if batch := l.gather(w); len(batch) > 0 {
+				l.writeBatch(batch)
+			}
+		case <-l.space.due():
 		}
-		if len(batch) > 0 {
-			l.writeBatch(batch)
+		l.shrink()
+	}
+}
+
+// gather returns w and what else waits.
+func (l *Ledger) gather(w *write) []*write {
+	batch := take(make([]*write, 0, maxBatch), w)
+	for len(batch) < maxBatch {
+		select {
+		case w, ok := <-l.writes:
+			if !ok {
+				return batch
+			}
+			batch = take(batch, w)
+		default:
+			return batch
 		}
 	}
+	return batch
 }
 
 // take adds w unless its caller has given up.
@@ -111,6 +124,7 @@ func (l *Ledger) writeBatch(batch []*write) {
 	}
 	joined, err := l.runBatch(ctx, batch)
 	if err == nil {
+		l.look(ctx)
 		err = l.commitBatch(ctx)
 	}
 	if err == nil {

@@ -64,6 +64,11 @@
 // wakes them at once. temp_store=MEMORY, because the root file system may be
 // read-only.
 //
+// # Space
+//
+// The file gives the space of deleted rows back (auto_vacuum=INCREMENTAL; space.go): VACUUM would keep all writers out for as long as it
+// takes, and needs room twice the file. An older file is prepared once, by Open. Where the volume has no room for that it stays as it is, since nothing depends on it.
+//
 // # Damage
 //
 // Open does not check the whole file: PRAGMA quick_check reads all of it, 2.4 s

@@ -18,6 +18,8 @@ type Ledger struct {
 	writeDB, readDB *sql.DB
 	writer          *conn      // of the writing goroutine; nil after trouble, until the next batch
 	readers         chan *conn // nil stands for a connection still to be made
+	space           space      // of the writing goroutine
+	unshrinkable    error
 
 	// commit is held for reading by every Read and for writing around COMMIT. SQLite's own file locks do the same, but
 	// wait by sleeping and trying again; this spares our goroutines that.
@@ -63,6 +65,7 @@ func open(ctx context.Context, path string) (_ *Ledger, err error) {
 	for range maxReaders {
 		l.readers <- nil
 	}
+	l.unshrinkable = prepareSpace(ctx, path)
 	if err := prepareFile(ctx, path); err != nil {
 		return nil, err
 	}

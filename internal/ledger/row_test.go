@@ -278,3 +278,41 @@ func TestWhatIsAskedOftenHasAnIndex(t *testing.T) {
 		require.NotContains(t, plan, "TEMP B-TREE FOR ORDER BY p", query)
 	}
 }
+
+func TestOldAttemptsAreDroppedOnceNothingIsLeftToDo(t *testing.T) {
+	l, _ := openTemp(t)
+	for attempt, change := range []func(*Run){
+		func(r *Run) { r.Confirmed, r.OutputDir = true, "/out" },
+		func(r *Run) {}, // HTCondor has not confirmed its end
+		func(r *Run) { r.Confirmed, r.OutputDir = true, "/out" },
+		func(r *Run) { r.State = Refused },
+		func(r *Run) { r.Confirmed = true },
+	} {
+		run := testRun("u")
+		run.Attempt = attempt + 1
+		change(&run)
+		insert(t, l, run)
+	}
+	insert(t, l, testRun("another"))
+	mustWrite(t, l, func(tx *Tx) error {
+		p, err := tx.Proc("u", 3, 0) // its output is still to be fetched
+		if err != nil {
+			return err
+		}
+		p.Status, p.JobStatus = StatusSucceeded, 4
+		return tx.UpdateProc(p)
+	})
+	mustWrite(t, l, func(tx *Tx) error { return tx.DropEnded("u", 4) })
+	var left []int
+	mustRead(t, l, func(tx *Tx) error {
+		runs, err := tx.Runs(RunFilter{})
+		for _, r := range runs {
+			if r.UID == "u" {
+				left = append(left, r.Attempt)
+			}
+		}
+		require.Len(t, runs, 4)
+		return err
+	})
+	require.Equal(t, []int{2, 3, 5}, left)
+}

@@ -176,6 +176,7 @@ func New(build Build) *Metrics {
 	m.writeTime = m.histograms("ledger_write_duration_seconds", "from the beginning of a write until it is durable; writes share commits", fast)
 	m.writeTime.WithLabelValues()
 	m.work.ledgerSize = m.lookedUp("ledger_size_bytes", "size of the ledger's file")
+	m.work.ledgerFree = m.lookedUp("ledger_free_bytes", "what of it is free: used again first, and beyond 4 MiB and a quarter of the file given back to the volume")
 	m.work.free = m.lookedUp("volume_free_bytes", "free space for htcd on the volume of --data")
 	m.work.size = m.lookedUp("volume_size_bytes", "size of the volume of --data")
 	m.work.keepFree = m.lookedUp("volume_keep_free_bytes", "space that output leaves free there (--keep-free): with less, nothing is fetched")

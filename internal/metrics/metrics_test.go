@@ -297,6 +297,7 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 		require.Equal(t, want, value(t, got, series), series)
 	}
 	require.NotEmpty(t, value(t, got, "htcd_ledger_size_bytes"))
+	require.Equal(t, "0", value(t, got, "htcd_ledger_free_bytes"))
 	require.NotEmpty(t, value(t, got, "htcd_volume_free_bytes"))
 	require.NotContains(t, got, "\"ns\"")
 }
