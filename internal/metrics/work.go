@@ -48,7 +48,7 @@ const patience = 3 * time.Second
 // workDescs are the metrics that are looked up.
 type workDescs struct {
 	procs, openRuns, openChecked, reachable, commands, unfetched, queues, orphans, credentials *prometheus.Desc
-	ledgerSize, ledgerFree, free, size, keepFree                                                           *prometheus.Desc
+	ledgerSize, ledgerFree, free, size, keepFree                                               *prometheus.Desc
 	errors                                                                                     *prometheus.CounterVec
 }
 
