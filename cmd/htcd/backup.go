@@ -26,7 +26,7 @@ func backupCommand(environ []string) *cobra.Command {
 A FILE that exists is replaced once the copy is complete. In a DIRECTORY, which must exist, the copy is called htcjobs-TIME.db, of the
 time in UTC; with --keep N, the N latest of them stay.
 
-In htcd's pod: kubectl -n htcd exec deploy/htcd -- htcd backup /data/htcjobs.bak. To restore a copy, stop htcd and put it in place of the ledger.
+In htcd's pod: kubectl -n htcd exec deploy/htcd -- htcd backup /data/htcjobs.bak. htcd restore puts a copy back.
 
 Exit codes:
   0  the copy is on disk

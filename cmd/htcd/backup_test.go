@@ -44,3 +44,22 @@ func TestBackupKeepsTheLatestCopiesAndNothingElseOfThem(t *testing.T) {
 	require.Equal(t, 0, run("htcd", []string{"backup", file, "--data", data}, nil))
 	require.FileExists(t, file)
 }
+
+func TestRestoreTakesTheLatestCopy(t *testing.T) {
+	data, dir := t.TempDir(), t.TempDir()
+	path := filepath.Join(data, "sqlite", "htcjobs.db")
+	l, err := ledger.Open(t.Context(), path)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	environ := []string{"HTCD_DATA=" + data}
+	require.Equal(t, exitFailure, run("htcd", []string{"restore", dir}, environ), "there is none")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "htcjobs-20200101T000000Z.db"), nil, 0o600))
+	require.Equal(t, 0, run("htcd", []string{"backup", dir}, environ))
+	require.NoError(t, os.Remove(path))
+	require.Equal(t, 0, run("htcd", []string{"restore", dir}, environ))
+	r, err := ledger.OpenReader(t.Context(), path)
+	require.NoError(t, err)
+	require.NoError(t, r.Close())
+	require.Equal(t, exitFailure, run("htcd", []string{"restore", filepath.Join(dir, "htcjobs-20200101T000000Z.db")}, environ))
+	require.Equal(t, exitUsage, run("htcd", []string{"restore"}, environ))
+}
