@@ -52,6 +52,7 @@ type Options struct {
 
 	ImageRegistry string
 	TrustCreator  bool
+	FinalizerSet  bool
 	Binds         []string
 	ShipSender    string
 	AllowHTCOpts  []string
@@ -124,6 +125,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.PprofListen, "pprof-listen", "", "`address` that serves profiles to go tool pprof, such as :6060, which without a host is loopback only; empty: none")
 
 	f.StringVar(&o.ImageRegistry, "image-registry", "", "`host[:port][/path]` put before images that name no registry; empty: the container runtime's default")
+	f.BoolVar(&o.FinalizerSet, "finalizer-at-creation", false, "the apiserver gives new HTCJobs htcd's finalizer, which saves a request for each; set by deploy/components/finalizer, which has it do so")
 	f.BoolVar(&o.TrustCreator, "trust-creator", false, "say in jobs' ads who has created the object (HTCJobCreator), by its annotation htc.cern.ch/creator; set by deploy/components/creator, which protects that")
 	f.StringSliceVar(&o.Binds, "binds", []string{"/cvmfs", "/afs", "/eos"}, "`directories` bound into the container if the node has them")
 	f.StringVar(&o.ShipSender, "ship-sender", "", "send this `file`, a static htcd, with every job, for nodes with neither curl nor wget")

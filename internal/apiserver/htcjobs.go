@@ -36,6 +36,14 @@ func (o HTCJobs) Exists(ctx context.Context, namespace, name, uid string) (bool,
 	return o.of(namespace).exists(ctx, name, uid)
 }
 
+func (o HTCJobs) Version(ctx context.Context, namespace string) (string, error) {
+	list, err := o.Client.HTCJobs(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return "", err
+	}
+	return list.ResourceVersion, nil
+}
+
 // listed is the maximum number of objects in one answer of the apiserver; each may have 256 KiB of script.
 const listed = 200
 

@@ -67,6 +67,8 @@ type Options struct {
 	FullCrosscheck time.Duration
 	// Most is the most that a schedd is asked; the zero value: no bound.
 	Most backend.Pace
+	// FinalizerAtCreation says that the apiserver gives new HTCJobs our finalizer.
+	FinalizerAtCreation bool
 }
 
 // Ledger stores runs and procs.
@@ -85,6 +87,8 @@ type Objects interface {
 	Delete(ctx context.Context, job *v1alpha1.HTCJob) error
 	// Exists asks the apiserver whether the object with that UID is still there.
 	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
+	// Version returns the version that the apiserver, never a cache, has of the HTCJobs of a namespace, empty for all.
+	Version(ctx context.Context, namespace string) (string, error)
 	// Each calls fn for every HTCJob with that namespace and name, either empty for any, as it is in the apiserver.
 	Each(ctx context.Context, namespace, name string, fn func(*v1alpha1.HTCJob) error) error
 }
@@ -124,6 +128,7 @@ type Controller struct {
 	admission  *admission.Admission
 	turns      fairqueue.Queue // pools whose line is to be looked at
 	began      time.Time       // in the ledger's precision
+	early      early
 
 	waiters    inputs.Waiters
 	stagings   inputs.Stagings
@@ -254,6 +259,9 @@ func (c *Controller) Run(ctx context.Context) error {
 		return nil
 	} else if err != nil {
 		return err
+	}
+	if c.tryEarly(ctx); ctx.Err() != nil {
+		return nil
 	}
 	if err := c.fetcher.Resume(ctx); err != nil {
 		return err

@@ -93,7 +93,7 @@ func (c *Controller) lostRuns(tx *ledger.Tx, own secrets.Own) (bool, error) {
 			return false, err
 		}
 		runs = slices.DeleteFunc(runs, func(run ledger.Run) bool { return run.UID != string(job.UID) })
-		if lifecycle.Forgotten(job, runs) {
+		if lifecycle.Forgotten(job, runs) && !(len(runs) == 0 && c.early.unsent(job)) {
 			return true, nil
 		}
 	}

@@ -33,6 +33,11 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if err != nil {
 		return err
 	}
+	if sent, err := c.sentUnknown(ctx, job, p, s.Run); err != nil {
+		return err
+	} else if sent {
+		return c.recover(ctx, job, nil, attempt, some)
+	}
 	points, sandbox, err := c.prepare(ctx, job, p, attempt, some.base, some.numbers)
 	if err == nil {
 		err = c.rules(p.Name).Refuse(sandbox.Procs)
@@ -107,8 +112,10 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Poo
 		return false, err
 	}
 	defer held()
-	if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
-		return false, err
+	if !c.begins(job, *run) {
+		if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
+			return false, err
+		}
 	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := tx.InsertRun(*run); err != nil {

@@ -229,7 +229,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 		return s, fmt.Errorf("gather: %w", err)
 	}
 	c.gatherResult(&s)
-	s.Quota = c.quotaOf(s)
+	s.Quota, s.Early = c.quotaOf(s), c.early.known()
 	return s, nil
 }
 

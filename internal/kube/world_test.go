@@ -34,15 +34,17 @@ import (
 // world is a controller with a real ledger, a schedd in memory, a store as its apiserver, and its own clock.
 type world struct {
 	*Controller
-	t       *testing.T
-	schedd  *scheddtest.Schedd
-	book    *ledger.Ledger
-	store   cache.Store
-	clock   time.Time
-	events  []string         // , "type reason: message"
-	denied  error            // the error of Credentials
-	refused map[string]error // the same for named Secrets
-	asked   atomic.Int64     // how often Credentials was asked for the common account
+	t          *testing.T
+	schedd     *scheddtest.Schedd
+	book       *ledger.Ledger
+	store      cache.Store
+	clock      time.Time
+	finalizers int              // how often one was requested
+	version    string           // that the apiserver has at the start
+	events     []string         // , "type reason: message"
+	denied     error            // the error of Credentials
+	refused    map[string]error // the same for named Secrets
+	asked      atomic.Int64     // how often Credentials was asked for the common account
 
 	accounts map[string]string // by namespace, for those that have their own
 	writes   int               // of statuses
@@ -278,12 +280,15 @@ func (w *world) delete(name string) {
 }
 
 func (w *world) AddFinalizer(_ context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
+	w.finalizers++
 	current := w.job(job.Name).DeepCopy()
 	if !slices.Contains(current.Finalizers, v1alpha1.Finalizer) {
 		current.Finalizers = append(current.Finalizers, v1alpha1.Finalizer)
 	}
 	return w.write(current), nil
 }
+
+func (w *world) Version(context.Context, string) (string, error) { return w.version, nil }
 
 func (w *world) RemoveFinalizer(_ context.Context, job *v1alpha1.HTCJob) error {
 	current := w.job(job.Name).DeepCopy()

@@ -20,6 +20,30 @@ func (tx *Tx) Totals() (Counts, error) {
 	return c, nil
 }
 
+// NamespaceUse counts the open procs of a namespace's HTCJobs that were sent by a pool, or by none.
+type NamespaceUse struct {
+	Namespace, Pool     string
+	Idle, Running, Held int // Idle: also those that HTCondor has not shown yet
+}
+
+// NamespaceUse counts the open procs of every namespace and pool, those with most of them first. It reads a few rows for each open run.
+func (tx *Tx) NamespaceUse() ([]NamespaceUse, error) {
+	var all []NamespaceUse
+	err := tx.query(func(row scanner) error {
+		var u NamespaceUse
+		err := row.Scan(&u.Namespace, &u.Pool, &u.Idle, &u.Running, &u.Held)
+		all = append(all, u)
+		return err
+	}, `SELECT r.namespace, r.pool, coalesce(sum(t.n) FILTER (WHERE t.jobStatus NOT IN (2, 5, 6, 7)), 0), coalesce(sum(t.n) FILTER (WHERE t.jobStatus IN (2, 6, 7)), 0),
+		coalesce(sum(t.n) FILTER (WHERE t.jobStatus = 5), 0)
+		FROM runs r JOIN tallies t ON t.run = r.id AND t.n > 0 AND t.status = 1
+		WHERE r.`+ofHTCJobs+` AND r.confirmed = 0 AND r.state = 'Submitted' GROUP BY 1, 2 ORDER BY sum(t.n) DESC, 1, 2`)
+	if err != nil {
+		return nil, fmt.Errorf("count open procs of every namespace: %w", err)
+	}
+	return all, nil
+}
+
 // OpenAt sums up the runs of HTCJobs at one schedd whose end HTCondor has not confirmed.
 type OpenAt struct {
 	Collector, Schedd string

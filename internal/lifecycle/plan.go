@@ -20,6 +20,7 @@ type Situation struct {
 	Held     *ledger.Proc   // a held proc, if any
 	Quota    *Quota         // the word of a quota outside of htcd; nil: it is subject to none
 	Items    map[int]string // for people: the variables that only a listed proc has, by its number; empty if none has any
+	Early    bool           // the finalizer says nothing about a first attempt: it was there from the beginning
 	Orphans  bool           // the ledger has runs of an older object of this name
 	Unwanted procset.Set    // open procs that are to be removed: see Cancels
 
@@ -74,7 +75,7 @@ func Plan(s Situation) Decision {
 	case at == notBegun && job.Status.Attempt > 0:
 		return Decision{Action: Recover, Attempt: int(job.Status.Attempt)}
 	// The finalizer is set just before the intent is recorded: htcd ended between the two, or the ledger was lost.
-	case at == notBegun && ours:
+	case at == notBegun && ours && !s.Early:
 		return Decision{Action: Recover, Attempt: 1}
 	case s.withheld():
 		return Decision{Action: Rest}

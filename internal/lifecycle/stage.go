@@ -61,7 +61,7 @@ func (s Situation) over() bool {
 
 // withheld reports whether spec.suspend, or a quota, holds back an attempt that is due.
 func (s Situation) withheld() bool {
-	return s.Waits() && s.due() && !(s.Run == nil && slices.Contains(s.Job.Finalizers, v1alpha1.Finalizer))
+	return s.Waits() && s.due() && !(s.Run == nil && slices.Contains(s.Job.Finalizers, v1alpha1.Finalizer) && !s.Early)
 }
 
 // changed reports whether the newest run was made from another spec than the present one, or is to be repeated. Edits of suspend and

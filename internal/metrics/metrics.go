@@ -80,6 +80,7 @@ func New(build Build) *Metrics {
 	m.htcjobs = m.gauges("htcjobs", "HTCJobs, by `phase` of their status; only the active htcd counts", "phase")
 	m.watched = m.gauges("htcjobs_watched", "1 when the apiserver last let htcd list or watch the HTCJobs, 0 when it refused or did not answer: changes made meanwhile are not seen")
 	m.work.procs = m.lookedUp("procs", "jobs of all HTCJobs, by `state`: `unknown` (sent, the schedd has not been asked yet), `idle`, `running`, `held`, `succeeded`, `failed`", "state")
+	m.work.namespaces = m.lookedUp("namespace_jobs", "jobs that have not ended of the HTCJobs of a `namespace`, by the `pool` that they were sent by (`_none`: by none) and by `state`: `idle` (also not seen yet), `running`, `held`; the 100 such places with most of them, the rest together as `_other`", "namespace", "pool", "state")
 	m.work.openRuns = m.lookedUp("open_runs", "submitted HTCJobs whose end HTCondor has not confirmed, by `schedd`", "schedd")
 	m.work.openChecked = m.lookedUp("open_runs_checked_timestamp_seconds", "when the schedd last answered about the open run that has waited longest for an answer (else its submission), as Unix time", "schedd")
 	m.work.reachable = m.lookedUp("schedd_reachable", "1 when the schedd answered when last asked, 0 when it did not, or for the schedd `usual` while its name cannot be determined", "schedd")

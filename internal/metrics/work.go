@@ -48,7 +48,7 @@ const patience = 3 * time.Second
 // workDescs are the metrics that are looked up.
 type workDescs struct {
 	procs, openRuns, openChecked, reachable, commands, unfetched, queues, orphans, credentials *prometheus.Desc
-	ledgerSize, ledgerFree, free, size, keepFree                                               *prometheus.Desc
+	namespaces, ledgerSize, ledgerFree, free, size, keepFree                                   *prometheus.Desc
 	errors                                                                                     *prometheus.CounterVec
 }
 
@@ -125,7 +125,7 @@ type work struct {
 // Describe implements prometheus.Collector.
 func (w *work) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		w.procs, w.openRuns, w.openChecked, w.reachable, w.commands, w.unfetched, w.queues, w.orphans, w.credentials, w.ledgerSize, w.ledgerFree, w.free, w.size, w.keepFree,
+		w.procs, w.openRuns, w.openChecked, w.reachable, w.commands, w.unfetched, w.queues, w.orphans, w.credentials, w.namespaces, w.ledgerSize, w.ledgerFree, w.free, w.size, w.keepFree,
 		w.workflows.nodes, w.workflows.queues,
 	} {
 		descs <- d
@@ -189,6 +189,11 @@ func (w *work) fromLedger(gauge func(*prometheus.Desc, float64, ...string)) ([]l
 	gauge(w.unfetched, float64(sums.unfetched))
 	gauge(w.orphans, float64(sums.orphans))
 	gauge(w.ledgerFree, float64(sums.free))
+	for _, u := range busiest(sums.used) {
+		for state, n := range map[string]int{"idle": u.Idle, "running": u.Running, "held": u.Held} {
+			gauge(w.namespaces, float64(n), u.Namespace, cmp.Or(u.Pool, "_none"), state)
+		}
+	}
 	for _, o := range sums.open {
 		name := endpointName(schedd.Endpoint{Collector: o.Collector, Schedd: o.Schedd})
 		gauge(w.openRuns, float64(o.Runs), name)
@@ -205,6 +210,7 @@ type sums struct {
 	open      []ledger.OpenAt
 	unfetched int
 	orphans   int
+	used      []ledger.NamespaceUse
 	free      int64 // bytes of the ledger's file
 }
 
@@ -229,6 +235,7 @@ func (w *work) sums() (sums, error) {
 		func(tx *ledger.Tx) (err error) { next.open, err = tx.OpenRuns(); return err },
 		func(tx *ledger.Tx) (err error) { next.unfetched, err = tx.UnfetchedProcs(); return err },
 		func(tx *ledger.Tx) (err error) { next.orphans, err = tx.KeptOrphans(); return err },
+		func(tx *ledger.Tx) (err error) { next.used, err = tx.NamespaceUse(); return err },
 		func(tx *ledger.Tx) (err error) { next.free, err = tx.Free(); return err },
 	} {
 		if err := w.Ledger.Read(ctx, read); err != nil {

@@ -69,7 +69,7 @@ func TestTheChartMakesWhatKustomizeMakes(t *testing.T) {
 	}{
 		{"base", "htcd", nil},
 		{"overlays/generic", "htcd", []string{"--set", "kerberos.enabled=false"}},
-		{"../test/e2e/testdata/components", "other", []string{"--set", "backup.enabled=true,creator.enabled=true,secrets.ofJobs=true,kueue.enabled=true,output.enabled=true,logsPod.enabled=true,secrets.ofNamespaces={kinit-secret}"}},
+		{"../test/e2e/testdata/components", "other", []string{"--set", "backup.enabled=true,creator.enabled=true,finalizer.enabled=true,secrets.ofJobs=true,kueue.enabled=true,output.enabled=true,logsPod.enabled=true,secrets.ofNamespaces={kinit-secret}"}},
 	} {
 		t.Run(filepath.Base(c.dir), func(t *testing.T) {
 			t.Parallel()
