@@ -4,7 +4,7 @@ LAB ?= .lab
 TEST_LAB := $(if $(filter file,$(origin LAB)),.lab-test,$(LAB))
 
 # Go modules to look at.
-MODULES = . test
+MODULES = . test tools/release
 
 include tools/tools.mk
 
@@ -41,20 +41,28 @@ image: lab ## build htcd's image into bin/htcd-image.tar, with a list of its con
 	@$(LAB)/bin/lab image --clone $(CURDIR) --version $(VERSION) \
 		$$(git log -1 --format='--revision %H --created %cI' 2>/dev/null)
 
-# Where the image and the files of dist will be; see tools/dist.sh.
+# Where the image and the files of dist will be, and what they are signed with; see tools/dist.sh.
 IMAGE ?=
 URL ?=
+KEY ?=
+DIST = LAB=$(abspath $(LAB)/bin/lab) IMAGE=$(IMAGE) URL=$(URL) KEY=$(if $(KEY),$(abspath $(KEY))) tools/dist.sh $(VERSION)
 
 .PHONY: dist
-dist: ## make a release in dist/: manifests, chart, programs, contents, checksums; VERSION=v0.1.0 IMAGE=registry.example.org/htcd URL=...
+dist: lab ## make a release in dist/: images, manifests, chart, programs; VERSION=v0.1.0 IMAGE=registry.example.org/htcd KEY=cosign.key URL=...
 	rm -rf dist
-	IMAGE=$(IMAGE) URL=$(URL) tools/dist.sh $(VERSION) dist
+	$(DIST) dist
 
+# From another directory, zone and umask. What is compiled comes from Go's cache, which knows of no directory (-trimpath).
 .PHONY: dist-check
 dist-check: dist ## make a release twice and compare them byte by byte
 	rm -rf dist-again
-	GOCACHE=$$(mktemp -d) && export GOCACHE && IMAGE=$(IMAGE) URL=$(URL) tools/dist.sh $(VERSION) dist-again && rm -rf "$$GOCACHE"
+	copy=$$(mktemp -d) && trap 'rm -rf "$$copy"' EXIT && git ls-files -z -co --exclude-standard | tar --null -T - -c .git | tar -x -C "$$copy" && \
+		cd "$$copy" && umask 077 && TZ=Asia/Kathmandu LC_ALL=C $(DIST) $(CURDIR)/dist-again
 	diff -r dist dist-again && rm -rf dist-again
+
+.PHONY: dist-push
+dist-push: ## copy the image of dist/ to its registry, with the signatures; VERSION and IMAGE as for dist
+	go run -C tools/release . push $(CURDIR)/dist/htcd-image.tar $(IMAGE):$(VERSION)
 
 .PHONY: host
 host: ## install the few packages that the host itself needs
@@ -66,6 +74,7 @@ ALSO =
 .PHONY: test
 test: host ## every test: unit tests, those against the real parts in labs of their own, the pod on a node; CONDOR=25 for HTCondor 25.14
 	go test ./...
+	cd tools/release && go test ./...
 	@$(MAKE) --no-print-directory -j2 --output-sync=line test-outage test-lab $(ALSO) test-node
 
 # One package after the other: some of them stop the lab's parts.

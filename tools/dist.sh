@@ -1,10 +1,18 @@
 #!/bin/bash
 # Makes what a release consists of. The same commit and tools make the same bytes, wherever and whenever.
 # usage: dist.sh VERSION DIRECTORY
-# IMAGE is where the image will be, such as registry.example.org/htcd; without it the manifests leave it open, like deploy/base.
+# IMAGE is where the image will be, such as registry.example.org/htcd; without it the manifests leave that open, like deploy/base.
+# KEY is a private key of cosign's, whose password is in COSIGN_PASSWORD; without it nothing is signed.
 # URL is where DIRECTORY will be; krew's manifest names it. KUBECTL renders. PLATFORMS can be empty, to make no programs.
+# LAB builds the images, unless ARCHIVES lists some, in the format of docker save.
 set -euo pipefail
 version=$1
+step() { printf '[%4ds] %s\n' "$SECONDS" "$*" >&2; }
+key=()
+if [ -n "${KEY-}" ]; then
+	[ -n "${IMAGE-}" ] || { echo "KEY without IMAGE: what is signed says where the image is" >&2 && exit 1; }
+	key=(-key "$(realpath -e "$KEY")")
+fi
 kubectl=$(command -v "${KUBECTL:-kubectl}") || {
 	echo "there is no ${KUBECTL:-kubectl}: KUBECTL names one" >&2
 	exit 1
@@ -23,19 +31,17 @@ mkdir -p bin
 work=$(mktemp -d bin/dist.XXXXXX) # in the clone: kustomize takes relative paths only
 trap 'rm -rf "$work"' EXIT
 umask 022
+step "build tools/release"
+GOFLAGS='' CGO_ENABLED=0 go build -C tools/release -trimpath -buildvcs=false -o "$PWD/$work/release" .
 
-# archive FILE DIRECTORY NAME...: a .tar.gz without anything of this machine or moment
-archive() {
-	local file=$1 dir=$2
-	shift 2
-	tar -C "$dir" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=u+rw,go+r-w --mtime="@$SOURCE_DATE_EPOCH" -c "$@" | gzip -9n >"$file"
-}
+# pack DIRECTORY NAME...: a tar without anything of this machine or moment
+pack() { tar -C "$1" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=a+rX,u+w,go-w --mtime="@$SOURCE_DATE_EPOCH" -c "${@:2}"; }
 
 # render DIRECTORY: what kustomize makes of it, with the release's image
 render() {
 	{
 		printf 'resources: [../../%s]\n' "$1"
-		[ -z "${IMAGE-}" ] || printf 'images: [{name: htcd, newName: %s, newTag: %s}]\n' "$IMAGE" "$version"
+		printf 'images: [{name: htcd, newName: "%s", digest: "%s"}]\n' "${IMAGE:-htcd}" "$digest"
 	} >"$work/kustomization.yaml"
 	"$kubectl" kustomize "$work"
 }
@@ -57,6 +63,22 @@ build() {
 	contents "$3" >"$out/$(basename "$3").cdx.json"
 }
 
+if [ -z "${ARCHIVES-}" ]; then
+	for architecture in amd64 arm64; do
+		step "build the image for $architecture"
+		file=$work/htcd-image-linux-$architecture
+		"$LAB" image --clone "$PWD" --version "$version" --revision "$(git rev-parse HEAD 2>/dev/null || echo unknown)" \
+			--created "$(date -u -d "@$SOURCE_DATE_EPOCH" +%FT%TZ)" --architecture "$architecture" --fresh --archive "$file" >&2
+		mv "$file.cdx.json" "$out/"
+		ARCHIVES="${ARCHIVES-} $file"
+	done
+fi
+step "make one archive of the images"
+# shellcheck disable=SC2086 # a list
+digest=$("$work/release" layout -version "$version" -created "$SOURCE_DATE_EPOCH" "${key[@]}" ${key:+-image "$IMAGE"} "$work/layout" $ARCHIVES)
+pack "$work/layout" oci-layout index.json blobs >"$out/htcd-image.tar"
+
+step "render manifests and chart with ${IMAGE:-htcd}@$digest"
 render deploy/base >"$out/install.yaml"
 for overlay in generic cern; do
 	render "deploy/overlays/$overlay" >"$out/install-$overlay.yaml"
@@ -66,7 +88,8 @@ render deploy/base/crd >"$out/crds.yaml"
 cp -rL deploy/helm/htcd "$work/htcd"
 find "$work/htcd" \( -name kustomization.yaml -o -name references.yaml -o -name alerts_test.yaml \) -delete
 sed -i "s/^version: .*/version: ${version#v}/; s/^appVersion: .*/appVersion: $version/" "$work/htcd/Chart.yaml"
-archive "$out/htcd-${version#v}.tgz" "$work" htcd
+sed -i "/^image:/,/^[^ ]*:\$/{s|^  repository: .*|  repository: \"${IMAGE-}\"|; s|^  digest: .*|  digest: \"$digest\"|}" "$work/htcd/values.yaml"
+pack "$work" htcd | gzip -9n >"$out/htcd-${version#v}.tgz"
 
 cp LICENSE "$work/"
 krew="apiVersion: krew.googlecontainertools.github.com/v1alpha2
@@ -82,11 +105,12 @@ spec:
 for platform in $platforms; do
 	name=${platform/\//-}
 	mkdir "$work/$name"
+	step "compile for $platform"
 	build "$platform" kubectl-htcjob "$work/$name/kubectl-htcjob-$name"
 	mv "$work/$name/kubectl-htcjob-$name" "$work/$name/kubectl-htcjob"
 	cp LICENSE "$work/$name/"
 	file=kubectl-htcjob-$name.tar.gz
-	archive "$out/$file" "$work/$name" kubectl-htcjob LICENSE
+	pack "$work/$name" kubectl-htcjob LICENSE | gzip -9n >"$out/$file"
 	krew+="
   - selector: {matchLabels: {os: ${platform%/*}, arch: ${platform#*/}}}
     uri: $url/$file
@@ -99,3 +123,9 @@ done
 [ -z "$platforms" ] || printf '%s\n' "$krew" >"$out/krew-htcjob.yaml"
 
 (cd "$out" && sha256sum -- * >SHA256SUMS)
+if [ -n "${KEY-}" ]; then
+	"$work/release" sign "${key[@]}" "$out" SHA256SUMS
+	step "the release is in $out, signed with $KEY"
+else
+	step "the release is in $out, UNSIGNED: KEY names a private key, such as cosign generate-key-pair makes"
+fi

@@ -5,7 +5,7 @@ CONTROLLER_GEN = $(TOOL) controller-gen object crd:crdVersions=v1,allowDangerous
 
 .PHONY: lint
 lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
-	@files=$$(gofmt -l cmd internal test) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
+	@files=$$(gofmt -l cmd internal test tools) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
 		echo "lint $$m"; (cd $$m && go vet -tags node,argo,kueue,renewals,workflows ./... && $(TOOL) staticcheck -tags node,argo,kueue,renewals,workflows ./... && go mod verify) || exit 1; \
 	done
@@ -18,7 +18,7 @@ lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksum
 # Only what ships: the lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./cmd/... ./internal/...
 # The wrapper has no shebang of its own: it follows the rendered head.
-	shellcheck tools/dist.sh
+	shellcheck tools/dist.sh deploy/image/*.sh
 	shellcheck --shell=sh --exclude=SC2154 internal/schedd/wrapper.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/keep.sh internal/schedd/plugin.sh
 
 .PHONY: generate

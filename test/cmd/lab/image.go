@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/lab/sbom"
@@ -18,6 +19,8 @@ func image(ctx context.Context, args []string) error {
 	version := flags.String("version", "dev", "its tag")
 	revision := flags.String("revision", "unknown", "the commit it is built from")
 	created := flags.String("created", "unknown", "when that was")
+	architecture := flags.String("architecture", runtime.GOARCH, "what it is for: amd64 or arm64")
+	fresh := flags.Bool("fresh", false, "take nothing from earlier builds")
 	archive := flags.String("archive", "bin/htcd-image.tar", "where to write it; what is in it is written beside")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -27,7 +30,7 @@ func image(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	o := cache.Operator{Version: *version, Revision: *revision, Created: *created}
+	o := cache.Operator{Version: *version, Revision: *revision, Created: *created, Architecture: *architecture, Fresh: *fresh}
 	if o.Clone, err = filepath.Abs(*clone); err != nil {
 		return err
 	}
@@ -51,7 +54,7 @@ func image(ctx context.Context, args []string) error {
 	if err := errors.Join(list.Write(file), file.Close()); err != nil {
 		return err
 	}
-	p.printf("image: htcd:%s in %s, %d MB", o.Version, o.Archive, list.Size>>20)
+	p.printf("image: htcd:%s for %s in %s, %d MB", o.Version, o.Architecture, o.Archive, list.Size>>20)
 	p.printf("image: %d parts listed in %s", list.Parts(), file.Name())
 	return nil
 }

@@ -69,15 +69,15 @@ func (e *engine) load(ctx context.Context, tag, dir string) error {
 	return errors.Join(e.cache.run(ctx, load, "image"), tar.Wait())
 }
 
-// save writes an image to a file in the format of docker save, compressed, under the name that it was built with: podman calls
-// it localhost/NAME.
-func (e *engine) save(ctx context.Context, tag, file string) error {
+// save writes an image to a file in the format of docker save, compressed, under the name tag: podman calls what it built
+// localhost/NAME.
+func (e *engine) save(ctx context.Context, built, tag, file string) error {
 	raw := file + ".new"
 	if err := os.RemoveAll(raw); err != nil {
 		return err
 	}
 	defer os.RemoveAll(raw)
-	if err := e.cache.run(ctx, e.command("save", "--output", raw, tag), "image"); err != nil {
+	if err := e.cache.run(ctx, e.command("save", "--output", raw, built), "image"); err != nil {
 		return err
 	}
 	image, err := tarball.ImageFromPath(raw, nil)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -17,6 +18,10 @@ type Operator struct {
 	Clone string
 	// Version, Revision and Created appear in the image's labels; Version is also its tag.
 	Version, Revision, Created string
+	// Architecture of the image, amd64 or arm64; by default this machine's.
+	Architecture string
+	// Fresh has Debian asked again for every package, whatever earlier builds left.
+	Fresh bool
 	// Archive is the file that the image is written to, in the format of docker save.
 	Archive string
 }
@@ -49,18 +54,27 @@ func (c *Cache) BuildOperator(ctx context.Context, o Operator) error {
 		"--build-arg", "VERSION=" + o.Version, "--build-arg", "REVISION=" + o.Revision,
 		"--build-arg", "CREATED=" + o.Created,
 	}
+	// An image for another machine takes no name from one that this machine can run.
+	tag, built := "htcd:"+o.Version, "htcd:"+o.Version
+	if o.Architecture != "" && o.Architecture != runtime.GOARCH {
+		built = "htcd-" + o.Architecture + ":" + o.Version
+		args = append(args, "--platform", "linux/"+o.Architecture)
+	}
+	if o.Fresh {
+		args = append(args, "--no-cache")
+	}
 	if e.podman != nil {
 		caches, err := goCaches(ctx)
 		if err != nil {
 			return err
 		}
-		args = append(args, caches...)
+		// Its older versions set this to nothing.
+		args = append(append(args, caches...), "--build-arg", "BUILDPLATFORM=linux/"+runtime.GOARCH)
 	}
-	tag := "htcd:" + o.Version
-	if err := e.build(ctx, tag, o.Clone, "", args...); err != nil {
+	if err := e.build(ctx, built, o.Clone, "", args...); err != nil {
 		return err
 	}
-	if err := e.save(ctx, tag, o.Archive); err != nil {
+	if err := e.save(ctx, built, tag, o.Archive); err != nil {
 		return err
 	}
 	return e.forget(ctx)
@@ -80,6 +94,7 @@ func baseImages(dockerfile string) []string {
 		if len(f) < 2 || !strings.EqualFold(f[0], "FROM") {
 			continue
 		}
+		f = slices.DeleteFunc(f, func(word string) bool { return strings.HasPrefix(word, "--platform=") })
 		f[1] = os.Expand(f[1], func(name string) string { return defaults[name] })
 		if f[1] != "scratch" && !slices.Contains(stages, f[1]) && !slices.Contains(bases, f[1]) {
 			bases = append(bases, f[1])
