@@ -67,16 +67,20 @@ func built(t *testing.T, architecture string, machine elf.Machine, names ...stri
 	return archive
 }
 
-// aKey writes a key as `cosign generate-key-pair` does.
+// aKey writes a private key: with a password as `cosign generate-key-pair` does.
 func aKey(t *testing.T, password string) (file string, public *ecdsa.PublicKey) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(private)
 	require.NoError(t, err)
-	box, err := encrypted.Encrypt(der, []byte(password))
-	require.NoError(t, err)
+	block := pem.Block{Type: "PRIVATE KEY", Bytes: der}
+	if password != "" {
+		box, err := encrypted.Encrypt(der, []byte(password))
+		require.NoError(t, err)
+		block = pem.Block{Type: "ENCRYPTED SIGSTORE PRIVATE KEY", Bytes: box}
+	}
 	file = filepath.Join(t.TempDir(), "cosign.key")
-	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED SIGSTORE PRIVATE KEY", Bytes: box}), 0o600))
+	require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&block), 0o600))
 	return file, &private.PublicKey
 }
 
@@ -101,9 +105,8 @@ func verified(t *testing.T, holder v1.Image, digest v1.Hash, public *ecdsa.Publi
 }
 
 func TestALayoutHoldsBothPlatformsAndTheirSignaturesAndIsTheSameEachTime(t *testing.T) {
-	keyFile, public := aKey(t, "secret")
-	_, other := aKey(t, "secret")
-	t.Setenv("COSIGN_PASSWORD", "secret")
+	keyFile, public := aKey(t, "")
+	_, other := aKey(t, "")
 	var dirs [2]string
 	for i, names := range [][]string{{"usr/bin/htcd", "usr/bin/condor_q"}, {"usr/bin/condor_q", "usr/bin/htcd"}} {
 		dirs[i] = filepath.Join(t.TempDir(), "layout")
@@ -207,8 +210,8 @@ func TestAProgramWithoutOneOfItsLibrariesIsRefused(t *testing.T) {
 }
 
 func TestAFileIsSignedAsCosignSignsBlobs(t *testing.T) {
-	keyFile, public := aKey(t, "")
-	t.Setenv("COSIGN_PASSWORD", "")
+	keyFile, public := aKey(t, "secret")
+	t.Setenv("COSIGN_PASSWORD", "secret")
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "SHA256SUMS"), []byte("sums\n"), 0o644))
 	require.NoError(t, run([]string{"sign", "-key", keyFile, dir, "SHA256SUMS"}))
