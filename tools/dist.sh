@@ -33,6 +33,10 @@ trap 'rm -rf "$work"' EXIT
 umask 022
 step "build tools/release"
 GOFLAGS='' CGO_ENABLED=0 go build -C tools/release -trimpath -buildvcs=false -o "$PWD/$work/release" .
+if [ -n "${KEY-}" ]; then # before what takes long
+	: >"$work/tried"
+	"$work/release" sign "${key[@]}" "$work" tried
+fi
 
 # pack DIRECTORY NAME...: a tar without anything of this machine or moment
 pack() { tar -C "$1" --sort=name --format=ustar --owner=0 --group=0 --numeric-owner --mode=a+rX,u+w,go-w --mtime="@$SOURCE_DATE_EPOCH" -c "${@:2}"; }
