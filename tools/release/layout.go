@@ -20,6 +20,7 @@ const program = "usr/bin/htcd"
 // imageIndex makes one index of the images in archives. Nothing in it depends on when or with which engine they were built.
 func imageIndex(archives []string, at time.Time) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	seen := map[string]bool{}
 	for _, archive := range archives {
 		built, err := tarball.ImageFromPath(archive, nil)
 		if err != nil {
@@ -33,6 +34,10 @@ func imageIndex(archives []string, at time.Time) (v1.ImageIndex, error) {
 		if err != nil {
 			return nil, err
 		}
+		if seen[config.Architecture] {
+			return nil, fmt.Errorf("%s: there is another image for %s", archive, config.Architecture)
+		}
+		seen[config.Architecture] = true
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
 			Platform: &v1.Platform{OS: config.OS, Architecture: config.Architecture},
 		}})

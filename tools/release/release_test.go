@@ -190,6 +190,9 @@ func TestAnImageWithProgramsOfAnotherArchitectureIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "only amd64 and arm64 are known")
 	err = run([]string{"layout", "-version", "v0.9.0", t.TempDir(), built(t, "arm64", elf.EM_AARCH64)})
 	require.ErrorContains(t, err, "no program in the image")
+	twice := built(t, "arm64", elf.EM_AARCH64, "usr/bin/htcd")
+	err = run([]string{"layout", "-version", "v0.9.0", t.TempDir(), twice, twice})
+	require.ErrorContains(t, err, "another image for arm64")
 }
 
 func TestAProgramWithoutOneOfItsLibrariesIsRefused(t *testing.T) {
