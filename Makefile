@@ -155,6 +155,10 @@ bench: ## measure htcd and the raw tools, in a lab of its own; ROW=name for one 
 soak: ## run a steady mix for T minutes; fail unless memory, file handles, goroutines and ledger level off
 	@$(MAKE) --no-print-directory measure WHAT="-soak $(T)"
 
+.PHONY: day
+day: ## run 50,000 HTCJobs of several kinds in 200 namespaces, in bursts, in at most 2 hours, and judge each; N=n for n of them
+	@$(MAKE) --no-print-directory measure WHAT="-day $(if $(filter file default undefined,$(origin N)),50000,$(N))"
+
 .PHONY: measure
 measure: ## build the measuring program and run it in the lab; used by bench and soak
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)

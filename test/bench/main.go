@@ -31,6 +31,7 @@ func run(ctx context.Context, args []string) error {
 	size := f.Int("size", 0, "measure at this size instead")
 	results := f.String("results", "", "directory of the results and profiles; empty: bench/ in the lab")
 	minutes := f.Float64("soak", 0, "run a steady mix for so many minutes instead")
+	daily := f.Int("day", 0, "run a day of so many HTCJobs instead")
 	if err := f.Parse(args); err != nil {
 		return err
 	}
@@ -51,6 +52,9 @@ func run(ctx context.Context, args []string) error {
 	defer func() { p.close() }()
 	if *minutes > 0 {
 		return soak(ctx, p, time.Duration(*minutes*float64(time.Minute)))
+	}
+	if *daily > 0 {
+		return day(ctx, p, *daily)
 	}
 	return table(ctx, p, *only, *growth, *size)
 }
@@ -116,6 +120,7 @@ var rows = []row{
 	{"callback", 200, true, callbackToStatus},
 	{"submits", 300, true, submits},
 	{"large", 10_000, true, largeQueue},
+	{"whole", 100_000, true, whole},
 	{"items", 10_000, true, manyItems},
 	{"crosscheck", 100_000, true, crosscheck},
 	{"paged", 300_000, false, paged},
@@ -127,6 +132,7 @@ var rows = []row{
 	{"start", 100_000, true, start},
 	{"fair", 5000, false, fair},
 	{"requests", 200, false, requests},
+	{"output", 1000, true, outputs},
 	{"workflow", 1000, true, workflow},
 	{"nodes", 100_000, true, manyNodes},
 }
