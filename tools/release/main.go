@@ -24,14 +24,18 @@ The password of a key is in COSIGN_PASSWORD.
 func main() {
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
+		if errors.Is(err, errArguments) {
+			fmt.Fprint(os.Stderr, usage)
+		}
 		os.Exit(1)
 	}
 }
 
+var errArguments = errors.New("wrong arguments")
+
 func run(args []string) error {
-	wrong := errors.New("wrong arguments\n" + usage)
 	if len(args) == 0 {
-		return wrong
+		return errArguments
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	version := flags.String("version", "", "tag of the image in the layout")
@@ -69,5 +73,5 @@ func run(args []string) error {
 	case args[0] == "push" && len(rest) == 2:
 		return push(rest[0], rest[1])
 	}
-	return wrong
+	return errArguments
 }
