@@ -31,7 +31,7 @@ ARG TARGETARCH
 COPY deploy/image/*.sh /
 RUN sh /unpack.sh "$TARGETARCH" /unpacked "condor=$CONDOR" "krb5-user=$KRB5" ca-certificates
 RUN mkdir /tree && sh /collect.sh /unpacked /tree \
-    condor_submit condor_q condor_history condor_rm condor_hold condor_release condor_qedit condor_tail \
+    condor_submit condor_q condor_history condor_rm condor_hold condor_release condor_qedit condor_tail condor_ssh_to_job \
     condor_transfer_data condor_config_val condor_ping condor_status kinit
 
 FROM scratch

@@ -44,6 +44,7 @@ type loop struct {
 	condor      *schedd.Client
 	matching    *matching.Watch
 	kueue       *kueue.Kueue // nil without --kueue
+	recorder    events.EventRecorder
 	close       func() error
 
 	workflows        *workflow.Controller
@@ -111,6 +112,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		informer:   d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched),
 		secrets:    secrets.NewWatcher(d.core, accounts),
 		jobSecrets: jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),
+		recorder:   broadcaster.NewRecorder(scheme, "htcd"),
 		close:      func() error { defer broadcaster.Shutdown(); return proofs.Close() },
 	}
 	if l.pools, err = d.newPools(); err != nil {
@@ -146,7 +148,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		FullCrosscheck: d.o.FullCrosscheck, FinalizerAtCreation: d.o.FinalizerSet, Most: d.o.most(), Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
 		Pools: l.pools, Quota: l.quota(), LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
 		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
-		Events: apiserver.Events[*v1alpha1.HTCJob]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
+		Events: apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},
 		Ledger: book, Schedd: condor,
 		Credentials: l.credentials, Secrets: l.secrets, Matching: l.matching,
 		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
@@ -157,7 +159,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		_ = l.close() // nothing has started
 		return nil, err
 	}
-	if err := d.newWorkflows(l, site, book, scheme, broadcaster); err != nil {
+	if err := d.newWorkflows(l, site, book); err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	l.poolControl = d.newPoolControl(l, book)

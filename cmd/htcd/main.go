@@ -53,7 +53,7 @@ func run(name string, args, environ []string) int {
 	} else {
 		root.AddGroup(&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"}, &cobra.Group{ID: "operators", Title: "For administrators:"})
 		root.AddCommand(grouped("users", append(plugin.Commands(), syncSecretCommand())...)...)
-		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), slotsCommand(environ), renderCommand(environ), argoPluginCommand(), backupCommand(environ), restoreCommand(environ), sendCommand(), pullCommand(), printCommand())...)
+		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), slotsCommand(environ), renderCommand(environ), argoPluginCommand(), backupCommand(environ), restoreCommand(environ), sendCommand(), pullCommand(), printCommand(), relayCommand())...)
 	}
 	root.AddCommand(versionCommand(), settingsCommand())
 	root.SetArgs(args)

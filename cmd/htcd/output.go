@@ -33,18 +33,18 @@ func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop
 		return err
 	}
 	log := d.log.With().Str("component", "output").Logger()
+	reader := follow.New(follow.Options{
+		HTCJobs:   apiserver.LookupHTCJobs(d.jobs, l.informer.GetStore(), d.o.Namespace),
+		Workflows: apiserver.LookupHTCWorkflows(d.jobs, l.workflowInformer.GetStore(), d.o.Namespace),
+		Attempt:   workflow.Attempt, Ledger: book, Schedd: l.condor,
+		Identity: func(ctx context.Context, run ledger.Run) (schedd.Identity, error) {
+			return l.credentials.Identity(ctx, backend.TargetOf(run))
+		},
+		Store: output.Store{Root: d.o.outputDir()}, Nodes: d.o.nodeStore(), Dir: filepath.Join(d.o.Data, "following"),
+		KeepFree: d.o.KeepFree.Value(), Places: liveReaders, Wait: d.o.CommandTimeout, Pause: time.Second, Fresh: 3 * time.Second,
+	})
 	server := aggregate.Server{
-		Certificate: certificate, FrontProxy: &aggregate.FrontProxy{}, Log: log,
-		Source: follow.New(follow.Options{
-			HTCJobs:   apiserver.LookupHTCJobs(d.jobs, l.informer.GetStore(), d.o.Namespace),
-			Workflows: apiserver.LookupHTCWorkflows(d.jobs, l.workflowInformer.GetStore(), d.o.Namespace),
-			Attempt:   workflow.Attempt, Ledger: book, Schedd: l.condor,
-			Identity: func(ctx context.Context, run ledger.Run) (schedd.Identity, error) {
-				return l.credentials.Identity(ctx, backend.TargetOf(run))
-			},
-			Store: output.Store{Root: d.o.outputDir()}, Nodes: d.o.nodeStore(), Dir: filepath.Join(d.o.Data, "following"),
-			KeepFree: d.o.KeepFree.Value(), Places: liveReaders, Wait: d.o.CommandTimeout, Pause: time.Second, Fresh: 3 * time.Second,
-		}),
+		Certificate: certificate, FrontProxy: &aggregate.FrontProxy{}, Log: log, Source: reader, Shells: d.shells(l, book, reader),
 	}
 	parts, ctx := errgroup.WithContext(ctx)
 	parts.Go(func() error { return server.FrontProxy.Run(ctx, d.core) })

@@ -7,9 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 
 	"htc.cern.ch/htcd/internal/apiserver"
 	"htc.cern.ch/htcd/internal/artifact"
@@ -57,7 +55,7 @@ func (o Options) nodeStore() output.Store {
 }
 
 // newWorkflows adds the controller of HTCWorkflows to a loop.
-func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger, scheme *runtime.Scheme, broadcaster events.EventBroadcaster) (err error) {
+func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger) (err error) {
 	ephemeral, err := artifact.ParseRegistries(d.o.EphemeralRegistries)
 	if err != nil {
 		return fmt.Errorf("--ephemeral-registries: %w", err)
@@ -68,7 +66,7 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger, scheme *ru
 		Workers: d.o.Workers, Actors: d.o.Submitters,
 		FullCrosscheck: d.o.FullCrosscheck, Output: d.o.nodeStore(), KeepFree: d.o.KeepFree.Value(),
 		Informer: l.workflowInformer, Objects: apiserver.HTCWorkflows{Client: d.jobs},
-		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: broadcaster.NewRecorder(scheme, "htcd")},
+		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: l.recorder},
 		Ledger: book, Schedd: workflowSchedd{l.controller.Schedds(), l.condor, d.fence}, Answering: l.controller.Schedds(), Keeper: l.controller.Keeper(),
 		Matching: l.matching, Pools: l.pools, Credentials: l.credentials, ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()},
 		JobSecrets: l.jobSecrets, Jobs: l.controller.InputJobs(), JobOutput: d.o.store(), Artifacts: artifact.NewFetcher(s.Inputs.Registries), Registries: artifact.NewPusher(s.Inputs.Registries), Ephemeral: ephemeral,

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync/atomic"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -30,6 +33,8 @@ type trust struct {
 	roots *x509.CertPool
 	names []string // common names; none: any
 	users []string // the headers of a request that may name the user
+
+	uids, groups, extras []string // its uid, its groups, and the beginnings of others
 }
 
 // FrontProxy recognises the apiserver. The zero value trusts nobody.
@@ -68,7 +73,43 @@ func (p *FrontProxy) take(data map[string]string) {
 		p.trust.Store(nil)
 		return
 	}
+	for key, to := range map[string]*[]string{"requestheader-uid-headers": &t.uids, "requestheader-group-headers": &t.groups, "requestheader-extra-headers-prefix": &t.extras} {
+		if text := data[key]; text != "" && json.Unmarshal([]byte(text), to) != nil {
+			p.trust.Store(nil)
+			return
+		}
+	}
 	p.trust.Store(&t)
+}
+
+// userInfo is all that the apiserver says about the user.
+func (p *FrontProxy) userInfo(header http.Header) authenticationv1.UserInfo {
+	info := authenticationv1.UserInfo{Username: p.user(header), Extra: map[string]authenticationv1.ExtraValue{}}
+	t := p.trust.Load()
+	if t == nil {
+		return info
+	}
+	for _, name := range t.uids {
+		if info.UID == "" {
+			info.UID = header.Get(name)
+		}
+	}
+	for _, name := range t.groups {
+		info.Groups = append(info.Groups, header.Values(name)...)
+	}
+	for _, prefix := range t.extras {
+		for name, values := range header {
+			if len(name) <= len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) {
+				continue
+			}
+			key := strings.ToLower(name[len(prefix):])
+			if plain, err := url.PathUnescape(key); err == nil {
+				key = plain
+			}
+			info.Extra[key] = append(info.Extra[key], values...)
+		}
+	}
+	return info
 }
 
 // user is the user that the apiserver names: it sets these headers itself, whatever the client has sent.

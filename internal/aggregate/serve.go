@@ -63,13 +63,21 @@ type Server struct {
 	Certificate *Certificate
 	FrontProxy  *FrontProxy
 	Source      Source
+	Shells      Shells
 	Log         zerolog.Logger
 }
 
 // Serve answers on the listener until ctx ends; answers in progress are then cut off, and clients try again.
 func (s Server) Serve(ctx context.Context, listener net.Listener) error {
+	handler := NewHandler(s.Source, s.FrontProxy, s.Log)
+	if s.Shells != nil {
+		mux := http.NewServeMux()
+		mux.Handle("/", handler)
+		serveExec(mux, s.Shells, s.FrontProxy, s.Log)
+		handler = mux
+	}
 	server := &http.Server{
-		Handler:           NewHandler(s.Source, s.FrontProxy, s.Log),
+		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute,
 		MaxHeaderBytes: 64 << 10,
 		BaseContext:    func(net.Listener) context.Context { return ctx },

@@ -110,7 +110,7 @@ func served(t *testing.T, s *source, data map[string]string) (get func(path stri
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
 	go func() { ended <- proxy.Run(ctx, kube) }()
-	go func() { ended <- Server{certificate, proxy, s, zerolog.Nop()}.Serve(ctx, listener) }()
+	go func() { ended <- Server{certificate, proxy, s, nil, zerolog.Nop()}.Serve(ctx, listener) }()
 	t.Cleanup(func() {
 		stop()
 		require.NoError(t, <-ended)
@@ -267,7 +267,7 @@ func TestDiscoveryNamesTheSubresourceAlone(t *testing.T) {
 	for path, want := range map[string]string{
 		"/apis":                             `"name":"output.htc.cern.ch"`,
 		"/apis/output.htc.cern.ch":          `"groupVersion":"output.htc.cern.ch/v1alpha1"`,
-		"/apis/output.htc.cern.ch/v1alpha1": `"resources":[{"name":"htcjobs/log","singularName":"","namespaced":true,"kind":"HTCJobLog","verbs":["get"]},{"name":"htcworkflows/log","singularName":"","namespaced":true,"kind":"HTCWorkflowLog","verbs":["get"]}]`,
+		"/apis/output.htc.cern.ch/v1alpha1": `"resources":[{"name":"htcjobs/log","singularName":"","namespaced":true,"kind":"HTCJobLog","verbs":["get"]},{"name":"htcjobs/exec","singularName":"","namespaced":true,"kind":"HTCJobExec","verbs":["create","get"]},{"name":"htcworkflows/log","singularName":"","namespaced":true,"kind":"HTCWorkflowLog","verbs":["get"]},{"name":"htcworkflows/exec","singularName":"","namespaced":true,"kind":"HTCWorkflowExec","verbs":["create","get"]}]`,
 		"/openapi/v2":                       `"swagger":"2.0"`,
 		"/openapi/v3":                       `"paths":{}`,
 	} {

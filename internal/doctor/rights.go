@@ -50,6 +50,7 @@ func Rights(p Place) []Right {
 	if p.Output {
 		add("", "configmaps", "", "kube-system", "extension-apiserver-authentication", "list", "watch")
 		add("apiregistration.k8s.io", "apiservices", "", "", outputService, "patch")
+		add("authorization.k8s.io", "subjectaccessreviews", "", "", "", "create")
 	}
 	if p.CredentialDir == "" {
 		add("", "secrets", "", p.SecretNamespace, p.Secret, "list", "watch")

@@ -41,7 +41,7 @@ const ExitInterrupted = 130
 
 // Commands are all commands for users.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{submitCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), getOutputCommand(),
+	return []*cobra.Command{submitCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), execCommand(), getOutputCommand(),
 		nodesCommand(), graphCommand(), uiCommand(), completionCommand()}
 }
 

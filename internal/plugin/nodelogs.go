@@ -22,10 +22,15 @@ type nodeFlags struct {
 }
 
 func (n *nodeFlags) define(f *pflag.FlagSet) {
+	n.defineOne(f)
+	f.BoolVar(&n.failed, "failed", false, "of an HTCWorkflow: all nodes that have failed, or those of --step")
+}
+
+// defineOne is for commands that take one node.
+func (n *nodeFlags) defineOne(f *pflag.FlagSet) {
 	f.StringVar(&n.step, "step", "", "of an HTCWorkflow: the step of this `name`")
 	f.IntVar(&n.sequence, "sequence", 0, "with --step: the sequence's `number`, from 0")
 	f.IntVar(&n.index, "index", 0, "with --step: the `number` of the job, from 0, where the step has forEach")
-	f.BoolVar(&n.failed, "failed", false, "of an HTCWorkflow: all nodes that have failed, or those of --step")
 }
 
 // given reports whether nodes are meant, and whether the flags agree.
@@ -43,6 +48,11 @@ func (n *nodeFlags) given(f *pflag.FlagSet) (bool, error) {
 		return false, Usage{errors.New("--failed: what has failed has ended, and cannot be followed")}
 	}
 	return ofNodes, nil
+}
+
+// place are the parameters of a request that name one node.
+func (n *nodeFlags) place() url.Values {
+	return url.Values{"step": {n.step}, "sequence": {strconv.Itoa(n.sequence)}, "index": {strconv.Itoa(n.index)}}
 }
 
 // nodeLogs prints the output of one node, or of all that have failed. One without output does not prevent the others from being shown.

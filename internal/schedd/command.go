@@ -17,6 +17,8 @@ type command struct {
 	dir     string
 	timeout time.Duration
 	id      Identity
+	env     []string
+	stdin   *io.PipeReader // nil: none
 	read    func(io.Reader) error
 	writes  []string          // where it may write; empty: wherever the account may
 	echoes  bool              // its error messages may contain users' words
@@ -39,10 +41,15 @@ func (c *Client) once(ctx context.Context, cmd command) error {
 }
 
 func (c *Client) call(ctx context.Context, cmd command) error {
-	err := tool.Run(ctx, tool.Command{
+	t := tool.Command{
 		Name: cmd.name, BinDir: c.o.BinDir, Args: cmd.args, Dir: cmd.dir,
-		Env: c.environment(cmd.id), Timeout: cmd.timeout, Read: cmd.read, Writes: cmd.writes,
-	})
+		Env: append(c.environment(cmd.id), cmd.env...), Timeout: cmd.timeout, Read: cmd.read, Writes: cmd.writes,
+	}
+	if cmd.stdin != nil {
+		read := cmd.read
+		t.In, t.Read = cmd.stdin, func(r io.Reader) error { defer cmd.stdin.Close(); return read(r) }
+	}
+	err := tool.Run(ctx, t)
 	var f *tool.Failure
 	if !errors.As(err, &f) {
 		return err

@@ -10,7 +10,7 @@ import (
 
 // Tools lists HTCondor's commands that this package runs.
 var Tools = []string{
-	"condor_submit", "condor_q", "condor_history", "condor_rm", "condor_hold", "condor_release", "condor_qedit", "condor_transfer_data", "condor_tail",
+	"condor_submit", "condor_q", "condor_history", "condor_rm", "condor_hold", "condor_release", "condor_qedit", "condor_transfer_data", "condor_tail", "condor_ssh_to_job",
 	"condor_config_val", "condor_ping", "condor_status",
 }
 

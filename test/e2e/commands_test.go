@@ -3,6 +3,7 @@ package e2e
 import (
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,11 @@ type commands struct{ *trial.Bench }
 // ends returns a command's standard output, which it must end with this code.
 func (c commands) ends(code int, words ...string) string {
 	c.T.Helper()
-	out, err := c.Lab.Run(c.T.Context(), "htcd", append(words, "-n", c.Namespace)...)
+	at := slices.Index(words, "--") // what follows is a job's command
+	if at < 0 {
+		at = len(words)
+	}
+	out, err := c.Lab.Run(c.T.Context(), "htcd", slices.Insert(slices.Clone(words), at, "-n", c.Namespace)...)
 	exit := 0
 	if e, is := errors.AsType[*exec.ExitError](err); is {
 		exit = e.ExitCode()

@@ -30,6 +30,7 @@ type Command struct {
 	Env    []string // in addition to PATH, HOME and the C locale
 	Dir    string   // working directory; empty: /
 	Stdin  string
+	In     io.Reader // its standard input instead of Stdin; it is to end when Read has returned
 	// Timeout is the deadline, counted from the start.
 	Timeout time.Duration
 	// Writes lists the files and directories (with everything below them) that the tool may write, remove or create, if the
@@ -115,6 +116,9 @@ func run(parent context.Context, c Command) error {
 	x.WaitDelay = lateOutput
 	if c.Stdin != "" {
 		x.Stdin = strings.NewReader(c.Stdin)
+	}
+	if c.In != nil {
+		x.Stdin = c.In
 	}
 	var stderr tail
 	x.Stderr = &stderr

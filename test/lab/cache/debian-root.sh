@@ -14,7 +14,7 @@ step "install HTCondor, the KDC, etcd, what a node needs, Prometheus, nginx, XRo
 in_root apt-get -q update
 in_root apt-get -qq -y install condor krb5-user krb5-kdc krb5-admin-server sqlite3 etcd-server etcd-client \
 	runc containernetworking-plugins iptables nginx prometheus xrootd-server xrootd-client voms-clients \
-	curl wget busybox-static iproute2 procps squashfuse
+	curl wget busybox-static iproute2 procps squashfuse openssh-server
 version=$(in_root condor_version | sed -n 's/^.CondorVersion: \([^ ]*\).*/\1/p')
 case $version in
 "$condor".*) step "HTCondor is $version" ;;

@@ -1,0 +1,47 @@
+# What comes before is sshd's and HTCondor's: see Joined.
+printf '\0' >&2
+refuse() {
+	echo "htcd: $*" >&2
+	exit 125
+}
+PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
+command -v nsenter >/dev/null || refuse "this node has no nsenter, which joins the job's container"
+command -v setpriv >/dev/null || refuse "this node has no setpriv"
+field() { sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status" 2>/dev/null; }
+
+# Both this and the job come from HTCondor's starter.
+starter=$$
+until [ "$(field "$starter" Name)" = condor_starter ]; do
+	starter=$(field "$starter" PPid)
+	[ "${starter:-0}" -gt 1 ] || refuse "the job's condor_starter is not to be found"
+done
+ours=$(field self NSpid)
+deep=$(($(echo $ours | wc -w) + 1))
+
+# The container's first process is 1 in a namespace of its own, one deeper than this.
+init=
+for path in /proc/[0-9]*; do
+	pid=${path#/proc/}
+	nspid=$(field "$pid" NSpid)
+	[ "${nspid##*[[:space:]]}" = 1 ] && [ "$(echo $nspid | wc -w)" = "$deep" ] || continue
+	above=$pid
+	while [ "${above:-0}" -gt 1 ] && [ "$above" != "$starter" ]; do
+		above=$(field "$above" PPid)
+	done
+	[ "$above" != "$starter" ] || init=$pid
+done
+[ -n "$init" ] || refuse "the job has no container now: it is being prepared, or has just ended"
+[ "$(readlink "/proc/$init/ns/user")" != "$(readlink /proc/self/ns/user)" ] ||
+	refuse "apptainer is installed setuid root on this node, and nobody else can join its containers"
+read -r script _ <"/proc/$init/task/$init/children" || :
+[ -n "$script" ] || refuse "nothing runs in the job's container"
+
+# The script's own variables, set where they mean nothing to a program outside of the container.
+mapfile -d '' -t variables <"/proc/$script/environ" || refuse "the variables of the job cannot be read"
+for i in "${!variables[@]}"; do
+	[[ ${variables[i]} == *=* ]] || unset "variables[$i]"
+done
+[ -z "$terminal" ] || variables+=("TERM=$terminal")
+cd / || exit 125
+exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin setpriv --no-new-privs \
+	nsenter --target "$script" --user --preserve-credentials --mount --pid --ipc --root --wd -- env -i "${variables[@]}" "$@"

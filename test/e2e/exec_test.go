@@ -1,0 +1,149 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/remotecommand"
+	utilexec "k8s.io/client-go/util/exec"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// terminal is one of that size.
+type terminal struct {
+	sizes chan remotecommand.TerminalSize
+}
+
+func (q terminal) Next() *remotecommand.TerminalSize {
+	size, more := <-q.sizes
+	if !more {
+		return nil
+	}
+	return &size
+}
+
+func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	client, err := kubernetes.NewForConfig(trial.Config(t))
+	require.NoError(t, err)
+	// run runs a command as a user of a ClusterRole.
+	run := func(role, name string, proc int, stream remotecommand.StreamOptions, words ...string) (stdout, stderr string, err error) {
+		config := trial.Config(t)
+		config.Impersonate = rest.ImpersonationConfig{UserName: "anna-" + role, Groups: []string{"system:authenticated", "some"}}
+		r := client.CoreV1().RESTClient().Get().AbsPath("/apis/output.htc.cern.ch/v1alpha1/namespaces/"+b.Namespace+"/htcjobs/"+name+"/exec").
+			Param("proc", strconv.Itoa(proc)).Param("stdin", strconv.FormatBool(stream.Stdin != nil)).Param("tty", strconv.FormatBool(stream.Tty))
+		for _, word := range words {
+			r = r.Param("command", word)
+		}
+		executor, err := remotecommand.NewWebSocketExecutor(config, "GET", r.URL().String())
+		require.NoError(t, err)
+		var out, errs bytes.Buffer
+		stream.Stdout = &out
+		if !stream.Tty {
+			stream.Stderr = &errs
+		}
+		err = executor.StreamWithContext(t.Context(), stream)
+		return out.String(), errs.String(), err
+	}
+	may := func(user string, verbs ...string) {
+		_, err := client.RbacV1().Roles(b.Namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: user},
+			Rules: []rbacv1.PolicyRule{{APIGroups: []string{"output.htc.cern.ch"}, Resources: []string{"htcjobs/exec"}, Verbs: verbs}}}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		b.Kubectl("create", "rolebinding", user, "--role", user, "--user", "anna-"+user)
+	}
+	may("all", "get", "create")
+	may("looks", "get")
+	b.Kubectl("create", "rolebinding", "user", "--clusterrole", "htcjob-user", "--user", "anna-user")
+	b.Kubectl("create", "rolebinding", "exec", "--clusterrole", "htcjob-exec", "--user", "anna-exec")
+
+	b.Script("busy", "echo $$ >pid; echo begun; sleep 600\n", trial.Queue(2), func(job *v1alpha1.HTCJob) {
+		job.Spec.Environment = map[string]v1alpha1.EnvironmentValue{"GREETING": "hello  * $HOME", "PROC": "of all"}
+	})
+	b.Script("look", "false\n", func(job *v1alpha1.HTCJob) { job.Spec.Interactive = true })
+	b.Until("busy", "both running", func(job *v1alpha1.HTCJob) bool { return job.Status.Running == 2 })
+	b.Phase("look", v1alpha1.PhaseRunning)
+
+	// As the script: its variables, its directory, its processes; and what the words are is not changed.
+	none := remotecommand.StreamOptions{}
+	var out, errs string
+	b.Eventually(func() bool {
+		out, errs, err = run("all", "busy", 1, none, "sh", "-c", `until [ -s pid ]; do sleep 1; done; echo "$HTCPROCID $GREETING|$1|"; kill -0 $(cat pid) && cat /proc/1/comm; echo oops >&2; exit 7`, "sh", "a  'b' \\ \"*\n$(id)")
+		return !strings.Contains(errs, "has no container now")
+	}, func() string { return errs })
+	exit := utilexec.CodeExitError{}
+	require.ErrorAs(t, err, &exit, "%s%s", out, errs)
+	require.Equal(t, 7, exit.Code)
+	require.Equal(t, "1 hello  * $HOME|a  'b' \\ \"*\n$(id)|\nappinit\n", out)
+	require.Equal(t, "oops\n", errs, "and nothing of sshd")
+
+	// Not beside it: neither the node's files nor its processes are there.
+	out, _, err = run("exec", "look", 0, none, "sh", "-c", "ls -d "+b.Lab.Path("condor", "log")+"; cat /proc/[0-9]*/comm; grep -E 'CapEff|NoNewPrivs' /proc/self/status")
+	require.NoError(t, err)
+	require.NotContains(t, out, "condor")
+	require.NotContains(t, out, "sshd")
+	require.Contains(t, out, "sleep\n")
+	require.Contains(t, out, "CapEff:\t0000000000000000\n")
+	require.Contains(t, out, "NoNewPrivs:\t1\n")
+	b.Event("look", "anna-exec runs a command in the container of job")
+
+	out, _, err = run("all", "look", 0, remotecommand.StreamOptions{Stdin: strings.NewReader(strings.Repeat("0123456789abcde\n", 1<<16))}, "sh", "-c", "cat | wc -c")
+	require.NoError(t, err)
+	require.Equal(t, strconv.Itoa(16<<16), strings.TrimSpace(out), "the standard input ends")
+
+	// A terminal has a size, the newest one.
+	sizes := make(chan remotecommand.TerminalSize, 2)
+	sizes <- remotecommand.TerminalSize{Width: 101, Height: 37}
+	in, type_ := io.Pipe()
+	go func() {
+		_, _ = type_.Write([]byte("until [ \"$(stty size)\" = '37 101' ]; do :; done; stty size; exit 3\n"))
+	}()
+	out, _, err = run("all", "look", 0, remotecommand.StreamOptions{Stdin: in, Tty: true, TerminalSizeQueue: terminal{sizes}}, "sh")
+	require.ErrorAs(t, err, &exit, out)
+	require.Equal(t, 3, exit.Code)
+	require.Contains(t, out, "37 101\r\n")
+	require.NoError(t, type_.Close())
+	close(sizes)
+
+	for role, says := range map[string]string{
+		"user":   "forbidden",
+		"looks":  `cannot create resource "htcjobs/exec"`,
+		"nobody": "forbidden",
+	} {
+		_, _, err = run(role, "look", 0, none, "id")
+		require.ErrorContains(t, err, says, role)
+	}
+	_, _, err = run("all", "busy", 2, none, "id")
+	require.ErrorContains(t, err, "has no job 2")
+	b.Script("over", "true\n")
+	b.Ended("over")
+	_, _, err = run("all", "over", 0, none, "id")
+	require.ErrorContains(t, err, "there is no container to run anything in")
+
+	c := commands{b}
+	require.Equal(t, "said\n", c.ends(0, "exec", "look", "--", "echo", "said"))
+	c.ends(5, "exec", "look", "--", "sh", "-c", "exit 5")
+	c.ends(2, "exec", "look", "sh")
+	// HTCondor removes its sshd's files when it has seen that end.
+	var left []string
+	b.Eventually(func() bool {
+		left = nil
+		for _, pattern := range []string{b.Lab.Path("htcd", "data", "ssh", "*"), b.Lab.Path("condor", "execute", "dir_*", ".condor_ssh_to_job_*"), b.Lab.Path("condor", "execute", "dir_*", "scratch", ".condor_ssh_to_job_*")} {
+			found, err := filepath.Glob(pattern)
+			require.NoError(t, err)
+			left = append(left, found...)
+		}
+		return len(left) == 0
+	}, func() string { return "keys of connections: " + strings.Join(left, " ") })
+}
