@@ -9,6 +9,7 @@ import (
 	"golang.org/x/crypto/ssh"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"htc.cern.ch/htcd/internal/aggregate"
 	"htc.cern.ch/htcd/internal/apiserver"
 	"htc.cern.ch/htcd/internal/follow"
 	"htc.cern.ch/htcd/internal/kube"
@@ -26,9 +27,11 @@ func (d *daemon) shells(l *loop, book kube.Ledger, reader *follow.Reader) *follo
 	if err := os.RemoveAll(all); err != nil {
 		d.log.Warn().Err(err).Msg("what earlier shells left cannot be removed")
 	}
+	log := d.log.With().Str("component", "exec").Logger()
 	return follow.NewShells(follow.Shells{
 		Reader: reader, Places: shellsAtOnce, Review: d.core.AuthorizationV1().SubjectAccessReviews().Create,
-		Used: func(object runtime.Object, message string) {
+		Used: func(object runtime.Object, q aggregate.Query, message string) {
+			log.Info().Str("job", q.Namespace+"/"+q.Name).Msg(message)
 			apiserver.Events[runtime.Object]{Recorder: l.recorder}.Normal(object, "Exec", message)
 		},
 		Connect: func(ctx context.Context, id schedd.Identity, cluster, proc int, fn func(*ssh.Client) error) error {
@@ -53,9 +56,10 @@ func (d *daemon) shells(l *loop, book kube.Ledger, reader *follow.Reader) *follo
 // closed says why nobody may run anything in the jobs of a run. HTCondor's sshd keeps its files where the script may write. A script that replaces
 // them at the right moment runs outside of its container, and so with whatever image it likes.
 func (d *daemon) closed(ctx context.Context, book kube.Ledger, run ledger.Run) (string, error) {
-	const why = "which HTCondor's way into a running job would not keep: use spec.logsPod, htcd logs and htcd get-output"
+	const why = ", so htcd exec is refused: HTCondor's sshd starts from files in the job's directory, by which a script could leave its container, and so its image. " +
+		"There are htcd logs and htcd get-output"
 	if len(d.o.AllowImages) > 0 {
-		return "htcd's administrator allows certain images alone (--allow-images), " + why, nil
+		return "htcd's administrator allows certain images alone (--allow-images)" + why, nil
 	}
 	if run.PoolSpec == "" {
 		return "", nil
@@ -69,7 +73,7 @@ func (d *daemon) closed(ctx context.Context, book kube.Ledger, run ledger.Run) (
 		return json.Unmarshal([]byte(text), &spec)
 	})
 	if err == nil && len(spec.Images) > 0 {
-		return "HTCPool " + run.Pool + " allows certain images alone, " + why, nil
+		return "HTCPool " + run.Pool + " allows certain images alone" + why, nil
 	}
 	return "", err
 }

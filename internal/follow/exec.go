@@ -30,7 +30,7 @@ type Shells struct {
 	// Closed says why nobody may run anything in a run's jobs; empty: nothing speaks against it.
 	Closed func(ctx context.Context, run ledger.Run) (why string, err error)
 	// Used is told of each use.
-	Used   func(object runtime.Object, message string)
+	Used   func(object runtime.Object, q aggregate.Query, message string)
 	Places int // most at once
 
 	places *shares
@@ -106,7 +106,7 @@ func (s *Shells) Begin(ctx context.Context, c aggregate.Command) (func(context.C
 			return apierrors.NewTooManyRequests("too many commands run in jobs at once: try again later", 10)
 		}
 		defer s.places.give(f.party(), 1)
-		s.Used(object, fmt.Sprintf("%s runs a command in the container of job %s", c.User, f.proc.JobID()))
+		s.Used(object, c.Query, fmt.Sprintf("%s runs a command in the container of job %s", c.User, f.proc.JobID()))
 		id, err := s.Reader.o.Identity(ctx, *f.run)
 		if err != nil {
 			return err

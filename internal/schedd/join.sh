@@ -15,26 +15,32 @@ until [ "$(field "$starter" Name)" = condor_starter ]; do
 	starter=$(field "$starter" PPid)
 	[ "${starter:-0}" -gt 1 ] || refuse "the job's condor_starter is not to be found"
 done
-ours=$(field self NSpid)
-deep=$(($(echo $ours | wc -w) + 1))
+deep=$(($(field $$ NSpid | wc -w) + 1))
 
-# The container's first process is 1 in a namespace of its own, one deeper than this.
-init=
-for path in /proc/[0-9]*; do
-	pid=${path#/proc/}
-	nspid=$(field "$pid" NSpid)
-	[ "${nspid##*[[:space:]]}" = 1 ] && [ "$(echo $nspid | wc -w)" = "$deep" ] || continue
-	above=$pid
-	while [ "${above:-0}" -gt 1 ] && [ "$above" != "$starter" ]; do
-		above=$(field "$above" PPid)
+# The container's first process is 1 in a namespace of its own, one deeper than this; its first child is the script, once it has HTCPROCID, which
+# nothing outside of the container has.
+init='' script=''
+look() {
+	for path in $(grep -ls '^NSpid:.*[[:space:]]1$' /proc/[0-9]*/status); do
+		pid=${path//[!0-9]/}
+		[ "$(field "$pid" NSpid | wc -w)" = "$deep" ] || continue
+		above=$pid
+		while [ "${above:-0}" -gt 1 ] && [ "$above" != "$starter" ]; do
+			above=$(field "$above" PPid)
+		done
+		[ "$above" != "$starter" ] || init=$pid
 	done
-	[ "$above" != "$starter" ] || init=$pid
+	[ -n "$init" ] || return 1
+	[ "$(readlink "/proc/$init/ns/user")" != "$(readlink /proc/self/ns/user)" ] ||
+		refuse "apptainer is installed setuid root on this node, and nobody else can join its containers"
+	{ read -r script _ <"/proc/$init/task/$init/children"; } 2>/dev/null || :
+	[ -n "$script" ] && grep -qzs ^HTCPROCID= "/proc/$script/environ"
+}
+for ((tries = 30; tries > 0; tries--)); do # it may still be prepared
+	! look || break
+	sleep 1
 done
-[ -n "$init" ] || refuse "the job has no container now: it is being prepared, or has just ended"
-[ "$(readlink "/proc/$init/ns/user")" != "$(readlink /proc/self/ns/user)" ] ||
-	refuse "apptainer is installed setuid root on this node, and nobody else can join its containers"
-read -r script _ <"/proc/$init/task/$init/children" || :
-[ -n "$script" ] || refuse "nothing runs in the job's container"
+[ -n "$script" ] || refuse "the job has no container now: it is being prepared, or has just ended"
 
 # The script's own variables, set where they mean nothing to a program outside of the container.
 mapfile -d '' -t variables <"/proc/$script/environ" || refuse "the variables of the job cannot be read"

@@ -2,8 +2,11 @@ package e2e
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,17 +23,30 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// terminal is one of that size.
+// terminal is one whose user does something when the command has written something.
 type terminal struct {
 	sizes chan remotecommand.TerminalSize
+	does  map[string]func()
+	seen  bytes.Buffer
 }
 
-func (q terminal) Next() *remotecommand.TerminalSize {
+func (q *terminal) Next() *remotecommand.TerminalSize {
 	size, more := <-q.sizes
 	if !more {
 		return nil
 	}
 	return &size
+}
+
+func (q *terminal) Write(p []byte) (int, error) {
+	q.seen.Write(p)
+	for text, do := range q.does {
+		if strings.Contains(q.seen.String(), text) {
+			delete(q.does, text)
+			do()
+		}
+	}
+	return len(p), nil
 }
 
 func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
@@ -40,6 +56,7 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	require.NoError(t, err)
 	// run runs a command as a user of a ClusterRole.
 	run := func(role, name string, proc int, stream remotecommand.StreamOptions, words ...string) (stdout, stderr string, err error) {
+		t.Helper()
 		config := trial.Config(t)
 		config.Impersonate = rest.ImpersonationConfig{UserName: "anna-" + role, Groups: []string{"system:authenticated", "some"}}
 		r := client.CoreV1().RESTClient().Get().AbsPath("/apis/output.htc.cern.ch/v1alpha1/namespaces/"+b.Namespace+"/htcjobs/"+name+"/exec").
@@ -50,7 +67,9 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 		executor, err := remotecommand.NewWebSocketExecutor(config, "GET", r.URL().String())
 		require.NoError(t, err)
 		var out, errs bytes.Buffer
-		stream.Stdout = &out
+		if stream.Stdout == nil {
+			stream.Stdout = &out
+		}
 		if !stream.Tty {
 			stream.Stderr = &errs
 		}
@@ -97,24 +116,39 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	require.Contains(t, out, "CapEff:\t0000000000000000\n")
 	require.Contains(t, out, "NoNewPrivs:\t1\n")
 	b.Event("look", "anna-exec runs a command in the container of job")
+	b.Eventually(func() bool {
+		audit, err := os.ReadFile(b.Lab.Log("audit"))
+		require.NoError(t, err)
+		return regexp.MustCompile(`(?m)^.*"requestURI":"[^"]*/` + b.Namespace + `/htcjobs/look/exec\?command=sh[^"]*CapEff.*"anna-exec"`).Match(audit)
+	}, func() string { return "the audit log has no line that says who has run what" })
 
 	out, _, err = run("all", "look", 0, remotecommand.StreamOptions{Stdin: strings.NewReader(strings.Repeat("0123456789abcde\n", 1<<16))}, "sh", "-c", "cat | wc -c")
 	require.NoError(t, err)
 	require.Equal(t, strconv.Itoa(16<<16), strings.TrimSpace(out), "the standard input ends")
 
-	// A terminal has a size, the newest one.
-	sizes := make(chan remotecommand.TerminalSize, 2)
-	sizes <- remotecommand.TerminalSize{Width: 101, Height: 37}
-	in, type_ := io.Pipe()
-	go func() {
-		_, _ = type_.Write([]byte("until [ \"$(stty size)\" = '37 101' ]; do :; done; stty size; exit 3\n"))
-	}()
-	out, _, err = run("all", "look", 0, remotecommand.StreamOptions{Stdin: in, Tty: true, TerminalSizeQueue: terminal{sizes}}, "sh")
-	require.ErrorAs(t, err, &exit, out)
-	require.Equal(t, 3, exit.Code)
-	require.Contains(t, out, "37 101\r\n")
-	require.NoError(t, type_.Close())
-	close(sizes)
+	_, _, err = run("all", "look", 0, none, "sh", "-c", "kill -TERM $$")
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, 128+15, exit.Code)
+
+	// A shell on a terminal: its size, also when that changes, and Ctrl-C.
+	in, typed := io.Pipe()
+	screen := &terminal{sizes: make(chan remotecommand.TerminalSize, 2)}
+	types := func(text string) func() {
+		return func() { _, _ = io.WriteString(typed, text) } // the shell may have ended
+	}
+	screen.does = map[string]func(){
+		"[37 101]": func() { screen.sizes <- remotecommand.TerminalSize{Width: 120, Height: 50} },
+		"[50 120]": types(`sh -c 'trap "echo c""aught; exit" INT; echo beg""un; while :; do sleep 1; done'` + "\n"),
+		"begun":    types("\x03"),
+		"caught":   types("exit 3\n"),
+	}
+	screen.sizes <- remotecommand.TerminalSize{Width: 101, Height: 37}
+	go types("for size in '37 101' '50 120'; do until [ \"$(stty size)\" = \"$size\" ]; do sleep 1; done; echo \"[$size]\"; done\n")()
+	_, _, err = run("all", "look", 0, remotecommand.StreamOptions{Stdin: in, Stdout: screen, Tty: true, TerminalSizeQueue: screen}, "sh")
+	require.ErrorAs(t, err, &exit, screen.seen.String())
+	require.Equal(t, 3, exit.Code, screen.seen.String())
+	require.NoError(t, typed.Close())
+	close(screen.sizes)
 
 	for role, says := range map[string]string{
 		"user":   "forbidden",
@@ -130,6 +164,15 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	b.Ended("over")
 	_, _, err = run("all", "over", 0, none, "id")
 	require.ErrorContains(t, err, "there is no container to run anything in")
+
+	// A node of a workflow.
+	flowIn(b, "flow", "  steps: [{name: look, job: {interactive: true, script: {image: centos, command: bash, source: \"false\"}}}]")
+	b.Eventually(func() bool {
+		out, err = b.Lab.Run(t.Context(), "htcd", "exec", "flow", "-n", b.Namespace, "--step", "look", "--", "sh", "-c", "cat /proc/[0-9]*/comm | grep -cx sleep")
+		return err == nil
+	}, func() string { return fmt.Sprint(out, err) })
+	require.Equal(t, "1\n", out, "the container waits, and the script has not run")
+	b.Event("flow", "runs a command in the container of job")
 
 	c := commands{b}
 	require.Equal(t, "said\n", c.ends(0, "exec", "look", "--", "echo", "said"))

@@ -28,8 +28,8 @@ func TestHtcdKilledInTheMiddleOfASubmitLeavesOneCluster(t *testing.T) {
 		o.staged(job, 1)
 		time.Sleep(after * time.Millisecond) // the moment matters
 		o.killHtcd()
-		o.Eventually(func() bool { return len(o.submits()) == 0 },
-			func() string { return fmt.Sprintf("htcd is dead, and these go on: %v", o.submits()) })
+		o.Eventually(func() bool { return len(o.processes("staging")) == 0 },
+			func() string { return fmt.Sprintf("htcd is dead, and these go on: %v", o.processes("staging")) })
 		o.do(o.part("htcd").Start)
 	}
 	for _, name := range names {
@@ -86,14 +86,14 @@ func (o outage) killHtcd() {
 	o.Eventually(func() bool { return o.status("htcd").Pid == 0 }, func() string { return "htcd did not die" })
 }
 
-// submits returns the processes that run in a staging directory of this lab.
-func (o outage) submits() []string {
+// processes returns those that run in a directory of htcd's data.
+func (o outage) processes(in string) []string {
 	o.T.Helper()
 	directories, err := filepath.Glob("/proc/[0-9]*/cwd")
 	require.NoError(o.T, err)
 	var found []string
 	for _, cwd := range directories {
-		if to, err := os.Readlink(cwd); err == nil && strings.HasPrefix(to, o.Lab.Path("htcd", "data", "staging")) {
+		if to, err := os.Readlink(cwd); err == nil && strings.HasPrefix(to, o.Lab.Path("htcd", "data", in)) {
 			found = append(found, cwd)
 		}
 	}

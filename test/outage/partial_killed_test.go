@@ -17,7 +17,7 @@ func TestHtcdKilledWhileItSendsSomeJobsSendsTheseOnce(t *testing.T) {
 	var names []string
 	for moment, reached := range []func(tag string) bool{
 		func(string) bool { return true },
-		func(tag string) bool { return len(o.submits()) > 0 || len(o.Ads(tag)) > 0 },
+		func(tag string) bool { return len(o.processes("staging")) > 0 || len(o.Ads(tag)) > 0 },
 		func(tag string) bool { return len(o.Ads(tag)) > 0 },
 	} {
 		name := fmt.Sprintf("part-%d", moment)

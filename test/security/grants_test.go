@@ -60,7 +60,7 @@ func shipped(t *testing.T, files ...string) map[grant]bool {
 	return grants
 }
 
-// audited is a line of the apiserver's audit log, which covers only htcd's account.
+// audited is a line of the apiserver's audit log, which covers only htcd's account and exec.
 type audited struct {
 	Verb      string `json:"verb"`
 	URI       string `json:"requestURI"`
@@ -175,6 +175,7 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	listFrontProxy(b)
 	usePools(b)
 	useWorkflows(b)
+	askForAShell(b)
 
 	used := map[grant]bool{}
 	for _, a := range asked(b, len(before)) {
@@ -216,6 +217,16 @@ spec: {steps: [{name: one, job: {script: {image: centos, command: bash, source: 
 	b.Eventually(func() bool {
 		return strings.TrimSpace(b.SQL("SELECT count(*) FROM runs WHERE name = 'vanished'")) == "0"
 	}, func() string { return "the rows of a workflow that vanished are kept" })
+}
+
+// askForAShell has htcd ask whether somebody may have one.
+func askForAShell(b *trial.Bench) {
+	b.T.Helper()
+	var err error
+	b.Eventually(func() bool { // the apiserver finds htcd again
+		_, err = b.Lab.Run(b.T.Context(), "kubectl", "get", "--raw", "/apis/output.htc.cern.ch/v1alpha1/namespaces/"+b.Namespace+"/htcjobs/job/exec?command=id")
+		return err != nil && strings.Contains(err.Error(), "use htcd exec")
+	}, func() string { return fmt.Sprint(err) })
 }
 
 // listFrontProxy asks as the active htcd does if the apiserver cannot answer a list with a watch.

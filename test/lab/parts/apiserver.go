@@ -70,13 +70,15 @@ func reached(w World) []string {
 	return []string{"--bind-address=0.0.0.0", "--advertise-address=" + w.Address, "--kubelet-preferred-address-types=InternalIP"}
 }
 
-// auditPolicy records the requests of htcd's account, without their contents.
+// auditPolicy records the requests of htcd's account, and who runs what in jobs, without their contents.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
 - level: Metadata
   users: ["` + HTCdUser + `"]
+- level: Metadata
+  resources: [{group: output.htc.cern.ch, resources: [htcjobs/exec, htcworkflows/exec]}]
 - level: None
 `
 
