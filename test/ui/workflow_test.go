@@ -70,7 +70,7 @@ func (p tab) readable() {
 	require.Empty(p.t, eval[[]string](p, `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), svg[role=img], [tabindex='0']")]
 		.filter(e => !(e.innerText || e.textContent || e.getAttribute("aria-label") || (e.labels && e.labels.length))).map(e => e.outerHTML)`))
 	p.size(360, 740)
-	require.LessOrEqual(p.t, eval[int](p, `document.documentElement.scrollWidth`), 360)
+	p.until(`document.documentElement.scrollWidth <= 360`)
 	for _, scheme := range []string{"light", "dark"} {
 		_, err := chromedp.Call(p.Context, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
 		require.NoError(p.t, err)
