@@ -37,7 +37,11 @@ func TestJobsCallBackByACertificateThatHTCdMakes(t *testing.T) {
 		var at []string
 		b.Eventually(func() bool {
 			at, err = filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", runs))
-			return err == nil && len(at) == 1
+			require.NoError(t, err)
+			deeper, err := filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", "*", runs)) // HTCondor 25
+			require.NoError(t, err)
+			at = append(at, deeper...)
+			return len(at) == 1
 		}, func() string { return name + " never ran" })
 		meanwhile()
 		restart()
