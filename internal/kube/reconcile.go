@@ -135,7 +135,11 @@ func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, di
 
 // rewrite returns a function that brings the status of an HTCJob in line with the ledger.
 func (c *Controller) rewrite(ctx context.Context) func(*v1alpha1.HTCJob) error {
-	return func(job *v1alpha1.HTCJob) error { return c.syncObject(ctx, job.Namespace+"/"+job.Name, job) }
+	return func(job *v1alpha1.HTCJob) error {
+		key := job.Namespace + "/" + job.Name
+		defer c.alone(key)()
+		return c.syncObject(ctx, key, job)
+	}
 }
 
 // compareStatus returns how the status of an HTCJob differs from its run in the ledger; "" if it does not.

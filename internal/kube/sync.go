@@ -23,6 +23,7 @@ import (
 // sync updates the status of one HTCJob and queues what only HTCondor can do. It may run at any
 // time, any number of times.
 func (c *Controller) sync(ctx context.Context, key string) error {
+	defer c.alone(key)()
 	job := c.get(key)
 	if job == nil {
 		c.admission.Withdraw(key)
@@ -32,11 +33,15 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return c.syncObject(ctx, key, job)
 }
 
-// syncObject is sync for a given object. Only one worker at a time handles a key; otherwise an older status might be written
-// last.
-func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.HTCJob) error {
+// alone waits until no other worker handles a key, and returns what ends that; otherwise an older status might be written last, or
+// the same Event twice.
+func (c *Controller) alone(key string) (done func()) {
 	c.syncing.LockKey(key)
-	defer func() { _ = c.syncing.UnlockKey(key) }() // fails only if it is not locked
+	return func() { _ = c.syncing.UnlockKey(key) } // fails only if it is not locked
+}
+
+// syncObject is sync for a given object, whose key no other worker handles.
+func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.HTCJob) error {
 	s, err := c.gather(ctx, job)
 	if err != nil {
 		return err

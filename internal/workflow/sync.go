@@ -37,12 +37,12 @@ func (c *Controller) get(key string) *v1alpha1.HTCWorkflow {
 
 // sync updates the status of one workflow and queues what only HTCondor can do. It may run at any time, any number of times.
 func (c *Controller) sync(ctx context.Context, key string) error {
+	c.syncing.LockKey(key) // otherwise an older status might be written last, or the same Event twice
+	defer func() { _ = c.syncing.UnlockKey(key) }()
 	w := c.get(key)
 	if w == nil {
 		return c.syncGone(ctx, key)
 	}
-	c.syncing.LockKey(key) // otherwise an older status might be written last
-	defer func() { _ = c.syncing.UnlockKey(key) }()
 	s, err := c.gather(ctx, w)
 	if err != nil {
 		return err
