@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"htc.cern.ch/htcd/test/lab/root"
@@ -44,6 +46,7 @@ func APIServer(w World) (*Process, error) {
 	if err := os.WriteFile(audit, []byte(auditPolicy), 0o644); err != nil {
 		return nil, err
 	}
+	healthy := httpReady(server(w)+"/readyz", admin)
 	return &Process{
 		Name: "apiserver", Log: w.Lab.Log("apiserver"), Port: w.Ports.APIServer,
 		Args: append([]string{root.KubernetesDir + "/kube-apiserver",
@@ -56,10 +59,26 @@ func APIServer(w World) (*Process, error) {
 			"--authorization-mode=RBAC", "--token-auth-file=" + tokens,
 			"--audit-policy-file=" + audit, "--audit-log-path=" + w.Lab.Log("audit"), "--audit-log-maxsize=100", "--audit-log-maxbackup=1",
 			"--shutdown-delay-duration=0", "--v=1"}, append(proxy, reached(w)...)...),
-		Ready: httpReady(server(w)+"/readyz", admin),
+		Ready: func(ctx context.Context) error {
+			if err := healthy(ctx); err != nil {
+				return err
+			}
+			return takesHTCJobs(ctx, w)
+		},
 		// Asked to stop, it waits up to a minute for open watches.
 		Grace: time.Second,
 	}, nil
+}
+
+// takesHTCJobs returns the apiserver's error if it has HTCJobs but does not know their schema yet: until then, for up to 5 s, a
+// MutatingAdmissionPolicy has it refuse every creation.
+func takesHTCJobs(ctx context.Context, w World) error {
+	const job = `{"apiVersion": "htc.cern.ch/v1alpha1", "kind": "HTCJob", "metadata": {"name": "ready"}, "spec": {}}`
+	_, err := kubectl(ctx, w, job, "create", "--raw", "/apis/htc.cern.ch/v1alpha1/namespaces/default/htcjobs?dryRun=All", "-f", "-")
+	if err != nil && strings.Contains(err.Error(), "There can be a delay") {
+		return err
+	}
+	return nil
 }
 
 // reached returns where the apiserver can be reached: on loopback, which no pod can use, or also from the pods.

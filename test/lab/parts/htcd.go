@@ -91,7 +91,17 @@ func Install(ctx context.Context, w World) error {
 	if err != nil {
 		return err
 	}
-	return os.Chown(file, int(uid), int(gid))
+	if err := os.Chown(file, int(uid), int(gid)); err != nil {
+		return err
+	}
+	for err := takesHTCJobs(ctx, w); err != nil; err = takesHTCJobs(ctx, w) {
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // Kustomization is the directory that places deploy/base into the lab's namespace.
