@@ -23,7 +23,7 @@ func Backup(ctx context.Context, path, to string) error {
 	return nil
 }
 
-func backup(ctx context.Context, path, to string) (err error) {
+func backup(ctx context.Context, path, to string) error {
 	from, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -31,6 +31,20 @@ func backup(ctx context.Context, path, to string) (err error) {
 	if there, err := os.Stat(to); err == nil && (os.SameFile(from, there) || !there.Mode().IsRegular()) {
 		return fmt.Errorf("%s is not a file that a backup could replace", to)
 	}
+	return replace(to, func(part string) error {
+		if err := copyPages(ctx, path, part); err != nil {
+			return err
+		}
+		if err := examine(ctx, part); err != nil {
+			return fmt.Errorf("the copy: %w", err)
+		}
+		return nil
+	}, nil)
+}
+
+// replace has a file beside to filled, and puts it on disk and then in the place of to. Before that last step it calls before, unless
+// that is nil.
+func replace(to string, fill func(part string) error, before func() error) (err error) {
 	part, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*"+PartSuffix)
 	if err != nil {
 		return err
@@ -41,14 +55,16 @@ func backup(ctx context.Context, path, to string) (err error) {
 		}
 	}()
 	defer part.Close()
-	if err := copyPages(ctx, path, part.Name()); err != nil {
+	if err := fill(part.Name()); err != nil {
 		return err
-	}
-	if err := examine(ctx, part.Name()); err != nil {
-		return fmt.Errorf("the copy: %w", err)
 	}
 	if err := part.Sync(); err != nil {
 		return err
+	}
+	if before != nil {
+		if err := before(); err != nil {
+			return err
+		}
 	}
 	if err := os.Rename(part.Name(), to); err != nil {
 		return err

@@ -21,7 +21,7 @@ func Restore(ctx context.Context, from, path string) error {
 	return nil
 }
 
-func restore(ctx context.Context, from, path string) (err error) {
+func restore(ctx context.Context, from, path string) error {
 	is, err := os.Stat(from)
 	if err != nil {
 		return err
@@ -32,32 +32,16 @@ func restore(ctx context.Context, from, path string) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	part, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+PartSuffix)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(part.Name()))
+	return replace(path, func(part string) error {
+		err := copyPages(ctx, from, part)
+		if err == nil {
+			err = errors.Join(examine(ctx, part), holdsProcs(ctx, part))
 		}
-	}()
-	defer part.Close()
-	if err := copyPages(ctx, from, part.Name()); err != nil {
-		return fmt.Errorf("%s: %w", from, err)
-	}
-	if err := errors.Join(examine(ctx, part.Name()), holdsProcs(ctx, part.Name())); err != nil {
-		return fmt.Errorf("%s: %w", from, err)
-	}
-	if err := part.Sync(); err != nil {
-		return err
-	}
-	if err := setAside(path); err != nil {
-		return err
-	}
-	if err := os.Rename(part.Name(), path); err != nil {
-		return err
-	}
-	return syncDirectoryOf(path)
+		if err != nil {
+			return fmt.Errorf("%s: %w", from, err)
+		}
+		return nil
+	}, func() error { return setAside(path) })
 }
 
 // setAside leaves the ledger at path, too, so that there is one at any time.

@@ -33,9 +33,9 @@ func (s *space) due() <-chan time.Time {
 	return time.After(time.Until(s.next))
 }
 
-// look counts the free pages within a transaction that is about to be committed. What cannot be counted is not given back.
+// look counts the free pages within a transaction that is about to be committed, if the file can give any back. What cannot be counted is not given back.
 func (l *Ledger) look(ctx context.Context) {
-	if time.Now().Before(l.space.next) {
+	if l.unshrinkable != nil || time.Now().Before(l.space.next) {
 		return
 	}
 	free, all, err := l.writer.pages(ctx)
@@ -85,16 +85,12 @@ func (l *Ledger) cutOff(ctx context.Context, n int) error {
 // excess returns how many of the free pages are to be given back.
 func excess(free, all int) int { return free - max(sparePages, all/spareShare) }
 
-// pages returns how many pages of the file are free, and how many there are. A file without auto_vacuum has none that could be given back.
+// pages returns how many pages of the file are free, and how many there are.
 func (c *conn) pages(ctx context.Context) (free, all int, err error) {
-	var mode int
-	for text, into := range map[string]*int{`PRAGMA auto_vacuum`: &mode, `PRAGMA freelist_count`: &free, `PRAGMA page_count`: &all} {
+	for text, into := range map[string]*int{`PRAGMA freelist_count`: &free, `PRAGMA page_count`: &all} {
 		if err := c.sql.QueryRowContext(ctx, text).Scan(into); err != nil {
 			return 0, 0, err
 		}
-	}
-	if mode != incremental {
-		return 0, all, nil
 	}
 	return free, all, nil
 }
