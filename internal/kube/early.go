@@ -10,6 +10,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -69,6 +70,11 @@ func (e *early) unsent(job *v1alpha1.HTCJob) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.on && job.Status.Attempt == 0 && !e.doubtful[string(job.UID)]
+}
+
+// forgotten is lifecycle.Forgotten, except for an HTCJob without rows that was certainly never sent.
+func (c *Controller) forgotten(job *v1alpha1.HTCJob, own []ledger.Run) bool {
+	return lifecycle.Forgotten(job, own) && !(len(own) == 0 && c.early.unsent(job))
 }
 
 // lives reports whether an HTCJob, as the cache has it, certainly has not vanished: it has our finalizer, which nobody else removes since this htcd leads, and was

@@ -36,7 +36,7 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 		c.Log.Warn().Str("job", key).Msg("abandoned: its HTCondor jobs, if any, are left as they are")
 		c.Events.Warning(job, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
 	// If no row says what was sent, the ledger may have been lost: the finalizer was set before anything was sent.
-	case orphans.AnySent(own) || lifecycle.Forgotten(job, own) && !(len(own) == 0 && c.early.unsent(job)):
+	case orphans.AnySent(own) || c.forgotten(job, own):
 		err := c.removeEverywhere(ctx, job, own)
 		if _, pause := errors.AsType[*sending.Waiting](err); err != nil && !pause {
 			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)

@@ -9,7 +9,6 @@ import (
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/secrets"
 )
@@ -93,7 +92,7 @@ func (c *Controller) lostRuns(tx *ledger.Tx, own secrets.Own) (bool, error) {
 			return false, err
 		}
 		runs = slices.DeleteFunc(runs, func(run ledger.Run) bool { return run.UID != string(job.UID) })
-		if lifecycle.Forgotten(job, runs) && !(len(runs) == 0 && c.early.unsent(job)) {
+		if c.forgotten(job, runs) {
 			return true, nil
 		}
 	}

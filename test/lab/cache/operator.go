@@ -20,7 +20,7 @@ type Operator struct {
 	Version, Revision, Created string
 	// Architecture of the image, amd64 or arm64; by default this machine's.
 	Architecture string
-	// Fresh has Debian asked again for every package, whatever earlier builds left.
+	// Fresh fetches every package from Debian again, instead of using those of earlier builds.
 	Fresh bool
 	// Archive is the file that the image is written to, in the format of docker save.
 	Archive string
