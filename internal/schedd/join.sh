@@ -47,7 +47,17 @@ mapfile -d '' -t variables <"/proc/$script/environ" || refuse "the variables of 
 for i in "${!variables[@]}"; do
 	[[ ${variables[i]} == *=* ]] || unset "variables[$i]"
 done
-[ -z "$terminal" ] || variables+=("TERM=$terminal")
+if [ -n "$terminal" ]; then
+	variables+=("TERM=$terminal")
+	# Ctrl-C would end nsenter, too, and with it the connection. A shell in between puts the command in the foreground, alone; one that is stopped is
+	# continued, since nobody could. It is no loop: bash leaves that when a job is stopped. 148 is 128 and SIGTSTP.
+	sh=/proc/$script/root/bin/sh
+	if [ -e "$sh" ] || [ -L "$sh" ]; then # an absolute link does not lead there from here
+		set -- /bin/sh -c 'set -m
+on() { [ "$code" != 148 ] || ! jobs %% >/dev/null 2>&1 || { fg >/dev/null; code=$?; on; }; }
+"$@"; code=$?; on; exit "$code"' sh "$@"
+	fi
+fi
 cd / || exit 125
 exec env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin setpriv --no-new-privs \
 	nsenter --target "$script" --user --preserve-credentials --mount --pid --ipc --root --wd -- env -i "${variables[@]}" "$@"

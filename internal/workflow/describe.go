@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -285,7 +286,8 @@ func stepJob(w *v1alpha1.HTCWorkflow, g *graph.Graph, i int) *v1alpha1.HTCJob {
 	job.Spec.HTCOpts, job.Spec.Resources, job.Spec.AccountingGroup, job.Spec.Requirements = work.HTCOpts, work.Resources, work.AccountingGroup, work.Requirements
 	job.Spec.SuccessExitCodes, job.Spec.MemoryRetry = work.SuccessExitCodes, work.MemoryRetry
 	job.Spec.HeldDeadlineSeconds, job.Spec.IdleDeadlineSeconds = work.HeldDeadlineSeconds, work.IdleDeadlineSeconds
-	job.Spec.Interactive, job.Spec.KeepOnFailure, job.Spec.ActiveDeadlineSeconds = work.Interactive, work.KeepOnFailure, w.Spec.ActiveDeadlineSeconds
+	job.Spec.Interactive, job.Spec.KeepOnFailure = work.Interactive, work.KeepOnFailure
+	job.Spec.ActiveDeadlineSeconds = cmp.Or(work.ActiveDeadlineSeconds, w.Spec.ActiveDeadlineSeconds)
 	job.Spec.Inputs, job.Spec.Credentials = work.Inputs, work.Credentials
 	job.Spec.Retries, job.Spec.Priority = step.Retries, step.Priority
 	for name, value := range work.Environment {

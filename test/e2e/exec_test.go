@@ -150,6 +150,24 @@ func TestACommandRunsInTheContainerOfAJob(t *testing.T) {
 	require.NoError(t, typed.Close())
 	close(screen.sizes)
 
+	// A program on a terminal handles Ctrl-C itself, and goes on after Ctrl-Z.
+	in, typed = io.Pipe()
+	defer typed.Close()
+	screen = &terminal{does: map[string]func(){"begun": types("\x1a\x1a\x03")}}
+	_, _, err = run("all", "look", 0, remotecommand.StreamOptions{Stdin: in, Stdout: screen, Tty: true},
+		"sh", "-c", `trap "echo caught; exit 4" INT; echo begun; while :; do sleep 1; done`)
+	require.ErrorAs(t, err, &exit, screen.seen.String())
+	require.Equal(t, 4, exit.Code, screen.seen.String())
+	require.Contains(t, screen.seen.String(), "caught")
+	require.NoError(t, typed.Close())
+	in, typed = io.Pipe()
+	defer typed.Close()
+	screen = &terminal{does: map[string]func(){"begun": types("\x03")}}
+	_, _, err = run("all", "look", 0, remotecommand.StreamOptions{Stdin: in, Stdout: screen, Tty: true}, "sh", "-c", "echo begun; exec sleep 600")
+	require.ErrorAs(t, err, &exit, screen.seen.String())
+	require.Equal(t, 128+2, exit.Code, screen.seen.String())
+	require.NoError(t, typed.Close())
+
 	for role, says := range map[string]string{
 		"user":   "forbidden",
 		"looks":  `cannot create resource "htcjobs/exec"`,

@@ -30,6 +30,7 @@ func TestAContainerWaitsForPeople(t *testing.T) {
 		job.Spec.SuccessExitCodes = []int32{0, 4}
 	})
 	b.Script("stays", "echo broken >&2; exit 3\n", func(job *v1alpha1.HTCJob) { job.Spec.KeepOnFailure = new(v1alpha1.KeepTime("3s")) })
+	flow := flowIn(b, "flow", "  steps: [{name: look, job: {interactive: true, activeDeadlineSeconds: 20, script: {image: centos, command: bash, source: \"echo ran\"}}}]")
 	b.Script("fine", "exit 4\n", func(job *v1alpha1.HTCJob) {
 		job.Spec.KeepOnFailure, job.Spec.SuccessExitCodes = new(v1alpha1.KeepTime("1h")), []int32{4}
 	})
@@ -41,6 +42,10 @@ func TestAContainerWaitsForPeople(t *testing.T) {
 	require.Equal(t, "Interactive", b.Get("waits").Status.Failures[0].Reason)
 	require.Empty(t, b.Output(b.Fetched("waits"), 0), "the script was not run")
 
+	ended := flow.ended()
+	require.Equal(t, v1alpha1.PhaseFailed, ended.Status.Phase)
+	require.Equal(t, "Interactive", ended.Status.Failures[0].Reason)
+	require.Equal(t, "look/job_0", ended.Status.Failures[0].Node)
 	require.Equal(t, v1alpha1.PhaseSucceeded, b.Ended("fine").Status.Phase)
 	stays := b.Fetched("stays")
 	require.EqualValues(t, 3, *stays.Status.ExitCode)

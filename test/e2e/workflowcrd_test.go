@@ -162,6 +162,8 @@ var appliedWorkflows = map[string]struct {
 	"an output to a url":                     {stepWith("outputs", []any{map[string]any{"path": "a", "url": "https://e/a"}}), `unknown field "spec.steps[0].job.outputs[0].url"`},
 	"outputs of a step":                      {stepWith("outputs", []any{map[string]any{"path": "a"}, map[string]any{"path": "b/*.root"}}), ""},
 	"an output of a step from above":         {stepWith("outputs", []any{map[string]any{"path": "../a"}}), "an output's path must be relative to the script's directory"},
+	"a deadline of a step":                   {stepWith("activeDeadlineSeconds", int64(60)), "activeDeadlineSeconds of a step is for interactive ones"},
+	"a deadline of an interactive step":      {both(stepWith("activeDeadlineSeconds", int64(60)), onStep("interactive", true)), ""},
 	"htcopts of a step":                      {stepWith("htcopts", "+JobFlavour = \"espresso\"\n"), ""},
 	"htcopts of a step with queue":           {stepWith("htcopts", "queue 100\n"), "write how many jobs you want in forEach or spec.sequences"},
 	"a source of 256 KiB":                    {stepWith("script.source", strings.Repeat("x", 256<<10)), ""},

@@ -146,6 +146,8 @@ type Pull struct {
 
 // StepJob is what each job of a step runs, as an HTCJob says it. The apiserver would refuse rules about quantities here as too
 // expensive for so many steps: htcd itself refuses what is too much or too little.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.activeDeadlineSeconds) || has(self.interactive) && self.interactive",message="activeDeadlineSeconds of a step is for interactive ones: it is how long their container waits"
 type StepJob struct {
 	// Script is what every job runs.
 	// +required
@@ -224,10 +226,17 @@ type StepJob struct {
 	// +optional
 	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
 
-	// Interactive, while true, has each job's container wait for people instead of running the script, until
-	// activeDeadlineSeconds of the HTCWorkflow have passed since its start, an hour when absent. It has failed then, reason Interactive.
+	// Interactive, while true, has each job's container wait for people instead of running the script. It has failed when its
+	// time is over, reason Interactive.
 	// +optional
 	Interactive bool `json:"interactive,omitempty"`
+
+	// ActiveDeadlineSeconds is how long the container of an interactive step waits for people; activeDeadlineSeconds of the
+	// HTCWorkflow when absent, or an hour.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=315360000
+	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
 	// KeepOnFailure is how long the container of a job stays for a look when its script has failed, such as 10m. The job
 	// counts as running until then. The image must have sh and sleep.

@@ -1462,6 +1462,11 @@ func (in *StepJob) DeepCopyInto(out *StepJob) {
 		*out = new(MemoryRetry)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.ActiveDeadlineSeconds != nil {
+		in, out := &in.ActiveDeadlineSeconds, &out.ActiveDeadlineSeconds
+		*out = new(int64)
+		**out = **in
+	}
 	if in.KeepOnFailure != nil {
 		in, out := &in.KeepOnFailure, &out.KeepOnFailure
 		*out = new(KeepTime)
