@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
 
@@ -109,6 +110,9 @@ func (c *Connection) exec(ctx context.Context, path []string, parameters url.Val
 	err = executor.StreamWithContext(ctx, streams)
 	if exit, exited := errors.AsType[utilexec.CodeExitError](err); exited {
 		return Exit{exit.Code}
+	}
+	if refused, was := errors.AsType[*httpstream.UpgradeFailureError](err); was {
+		return refused.Cause
 	}
 	return err
 }

@@ -119,6 +119,7 @@ type row struct {
 var rows = []row{
 	{"callback", 200, true, callbackToStatus},
 	{"submits", 300, true, submits},
+	{"pinned", 300, true, pinned},
 	{"large", 10_000, true, largeQueue},
 	{"whole", 100_000, true, whole},
 	{"items", 10_000, true, manyItems},

@@ -71,14 +71,18 @@ func APIServer(w World) (*Process, error) {
 }
 
 // takesHTCJobs returns the apiserver's error if it has HTCJobs but does not know their schema yet: until then, for up to 5 s, a
-// MutatingAdmissionPolicy has it refuse every creation.
+// MutatingAdmissionPolicy has it refuse them.
 func takesHTCJobs(ctx context.Context, w World) error {
-	const job = `{"apiVersion": "htc.cern.ch/v1alpha1", "kind": "HTCJob", "metadata": {"name": "ready"}, "spec": {}}`
-	_, err := kubectl(ctx, w, job, "create", "--raw", "/apis/htc.cern.ch/v1alpha1/namespaces/default/htcjobs?dryRun=All", "-f", "-")
-	if err != nil && strings.Contains(err.Error(), "There can be a delay") {
+	if _, err := dryRun(ctx, w); err != nil && strings.Contains(err.Error(), "There can be a delay") {
 		return err
 	}
 	return nil
+}
+
+// dryRun returns an HTCJob as the apiserver would create it.
+func dryRun(ctx context.Context, w World) (string, error) {
+	const job = `{"apiVersion": "htc.cern.ch/v1alpha1", "kind": "HTCJob", "metadata": {"name": "ready"}, "spec": {"script": {"image": "centos", "command": "sh", "source": "true"}}}`
+	return kubectl(ctx, w, job, "create", "--raw", "/apis/htc.cern.ch/v1alpha1/namespaces/default/htcjobs?dryRun=All", "-f", "-")
 }
 
 // reached returns where the apiserver can be reached: on loopback, which no pod can use, or also from the pods.

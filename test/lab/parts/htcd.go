@@ -3,12 +3,14 @@ package parts
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/lab/root"
 )
 
@@ -94,14 +96,18 @@ func Install(ctx context.Context, w World) error {
 	if err := os.Chown(file, int(uid), int(gid)); err != nil {
 		return err
 	}
-	for err := takesHTCJobs(ctx, w); err != nil; err = takesHTCJobs(ctx, w) {
+	// The policies are in effect some time after they were applied, and HTCJobs may be refused for some time after that.
+	for {
+		job, err := dryRun(ctx, w)
+		if err == nil && strings.Contains(job, v1alpha1.CreatorAnnotation) {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
-			return err
+			return errors.Join(err, ctx.Err())
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return nil
 }
 
 // Kustomization is the directory that places deploy/base into the lab's namespace.

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// pinned measures submits with HTCondor's daemons and tools on one core and everything else, htcd included, on another: neither half can take
+// time from the other. The floor's tools run on the same core.
+func pinned(ctx context.Context, p *place, n int) (figures []figure, err error) {
+	var all unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return nil, err
+	}
+	var cores []int
+	for core := range 64 * len(all) {
+		if all.IsSet(core) {
+			cores = append(cores, core)
+		}
+	}
+	if len(cores) < 2 {
+		return nil, errors.New("it needs two cores")
+	}
+	bin, err := p.dir("robot", "bin")
+	if err != nil {
+		return nil, err
+	}
+	tools, err := filepath.Glob(p.lab.Path("bin", "condor_*"))
+	if err != nil {
+		return nil, err
+	}
+	taskset, err := exec.LookPath("taskset")
+	if err != nil {
+		return nil, err
+	}
+	for _, tool := range tools {
+		script := fmt.Sprintf("#!/bin/sh\nexec %s -c %d %s \"$@\"\n", taskset, cores[0], tool)
+		if err := os.WriteFile(filepath.Join(bin, filepath.Base(tool)), []byte(script), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	path := os.Getenv("PATH")
+	if err := os.Setenv("PATH", bin+":"+path); err != nil {
+		return nil, err
+	}
+	var condor, others unix.CPUSet
+	condor.Set(cores[0])
+	others.Set(cores[1])
+	defer func() { err = errors.Join(err, os.Setenv("PATH", path), pin(&all, &all)) }()
+	if err := pin(&condor, &others); err != nil {
+		return nil, err
+	}
+	return submits(ctx, p, n)
+}
+
+// pin has HTCondor's daemons run on some cores and all other processes of the lab, which has its own /proc, on others. What they start
+// inherits it.
+func pin(condor, others *unix.CPUSet) error {
+	threads, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*")
+	if err != nil {
+		return err
+	}
+	for _, thread := range threads {
+		name, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(thread)), "comm"))
+		if err != nil {
+			continue // it has ended
+		}
+		id, err := strconv.Atoi(filepath.Base(thread))
+		if err != nil {
+			return err
+		}
+		cores := others
+		if strings.HasPrefix(string(name), "condor_") {
+			cores = condor
+		}
+		if err := unix.SchedSetaffinity(id, cores); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("the cores of %s: %w", strings.TrimSpace(string(name)), err)
+		}
+	}
+	return nil
+}
