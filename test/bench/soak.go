@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -39,10 +42,10 @@ const (
 	life  = 90 * time.Second
 )
 
-// sample is what must level off.
+// sample is what must level off, and what etcd's data take. Events are part of those, and live for an hour.
 type sample struct {
-	at                                      time.Duration
-	rss, files, goroutines, ledger, present float64
+	at                                            time.Duration
+	rss, files, goroutines, ledger, present, etcd float64
 }
 
 // quantities lists what is judged, and by how much each may grow regardless of the share: small values vary by chance.
@@ -78,8 +81,8 @@ func soak(ctx context.Context, p *place, length time.Duration) (err error) {
 		fmt.Println(line)
 		fmt.Fprintln(file, line)
 	}
-	say("| minute | RSS [MB] | file handles | goroutines | ledger [MB] | HTCJobs | load |")
-	say("|---|---|---|---|---|---|---|")
+	say("| minute | RSS [MB] | file handles | goroutines | ledger [MB] | etcd [MB] | HTCJobs | load |")
+	say("|---|---|---|---|---|---|---|---|")
 	var samples []sample
 	began := time.Now()
 	send, look := time.NewTicker(every), time.NewTicker(max(length/60, 5*time.Second))
@@ -103,7 +106,7 @@ func soak(ctx context.Context, p *place, length time.Duration) (err error) {
 				return err
 			}
 			samples = append(samples, s)
-			say(fmt.Sprintf("| %.1f | %.1f | %.0f | %.0f | %.2f | %.0f | %s |", s.at.Minutes(), s.rss, s.files, s.goroutines, s.ledger, s.present, load()))
+			say(fmt.Sprintf("| %.1f | %.1f | %.0f | %.0f | %.2f | %.1f | %.0f | %s |", s.at.Minutes(), s.rss, s.files, s.goroutines, s.ledger, s.etcd, s.present, load()))
 		}
 	}
 	if err := d.save("soak.heap.pprof", "heap"); err != nil {
@@ -142,10 +145,31 @@ func (p *place) sample(ctx context.Context, d *daemon, data string, at time.Dura
 	info, err4 := os.Stat(filepath.Join(data, "sqlite", "htcjobs.db"))
 	var list []v1alpha1.HTCJob
 	list, err5 := p.list(ctx, p.ours)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	etcd, err6 := p.etcd(ctx)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		return sample{}, err
 	}
-	return sample{at, rss / 1e6, float64(files), float64(goroutines), float64(info.Size()) / 1e6, float64(len(list))}, nil
+	return sample{at, rss / 1e6, float64(files), float64(goroutines), float64(info.Size()) / 1e6, float64(len(list)), etcd / 1e6}, nil
+}
+
+// etcd returns how many bytes of etcd's file are in use.
+func (p *place) etcd(ctx context.Context) (float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", p.world.Ports.EtcdClient), nil)
+	if err != nil {
+		return 0, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	const name = "etcd_mvcc_db_total_size_in_use_in_bytes "
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		if value, found := strings.CutPrefix(lines.Text(), name); found {
+			return strconv.ParseFloat(value, 64)
+		}
+	}
+	return 0, fmt.Errorf("etcd has no metric %s", name)
 }
 
 // judge returns what has not levelled off: quantities whose median in the last third is more than a tenth, and more than the
