@@ -51,7 +51,7 @@ func where(of object, run *ledger.Run, proc *ledger.Proc) whereabouts {
 	}
 	switch {
 	case proc != nil && (proc.Fetched == ledger.IsFetched || proc.Fetched == ledger.Incomplete):
-		return whereabouts{place: kept}
+		return whereabouts{kept, id + " has ended"}
 
 	// Nothing is in HTCondor, or not with certainty.
 	case run == nil && of.phase.Terminal():
