@@ -3,6 +3,7 @@ package schedd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,9 +101,9 @@ func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) err
 }
 
 const (
-	// reasonsAtOnce is how many jobs' reasons are requested together: their numbers take at most 70 KB of the command line, and
+	// reasonsAtOnce is how many jobs' reasons are requested together: their numbers take at most 80 KB of the command line, and
 	// each question has the schedd look through its queue, or its history.
-	reasonsAtOnce = 5000
+	reasonsAtOnce = 4000
 	// maxText is the maximum length of an attribute's text, in bytes: the schedd omits longer ones.
 	maxText = 4 << 10
 
@@ -112,12 +113,10 @@ const (
 // reasons requests the reasons of some jobs.
 func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Job) error) error {
 	left := map[jobNumber]Job{}
-	var clusters, procs, states []string
+	var clusters, procs, states []int
 	for _, j := range jobs {
 		left[j.number()] = j
-		clusters = append(clusters, strconv.Itoa(j.Cluster))
-		procs = append(procs, strconv.Itoa(j.Proc))
-		states = append(states, strconv.Itoa(int(j.Status)))
+		clusters, procs, states = append(clusters, j.Cluster), append(procs, j.Proc), append(states, int(j.Status))
 	}
 	// The schedd evaluates this for each job in its queue, so cheap conditions that few jobs meet come first.
 	these := strings.Join([]string{anyOf("JobStatus", states), anyOf("ClusterId", clusters), anyOf("ProcId", procs)}, " && ")
@@ -156,11 +155,29 @@ func (j Job) unexplained() Job {
 	return j
 }
 
-// anyOf matches jobs whose attribute has one of the values.
-func anyOf(attribute string, values []string) string {
-	slices.Sort(values)
-	return "member(" + attribute + ", {" + strings.Join(slices.Compact(values), ",") + "})"
+// anyOf matches jobs whose attribute is one of the numbers. The schedd compares a job with one number of a list after the other, so long
+// ones are searched by halves: of 98,000 nodes of a DAG, each a cluster of its own, a plain list of 4,000 took 30 s (HTCondor 23.9).
+func anyOf(attribute string, numbers []int) string {
+	slices.Sort(numbers)
+	return among(attribute, slices.Compact(numbers))
 }
+
+func among(attribute string, numbers []int) string {
+	n := len(numbers)
+	first, last := numbers[0], numbers[n-1]
+	switch {
+	case n == 1:
+		return fmt.Sprintf("%s == %d", attribute, first)
+	case last-first == n-1:
+		return fmt.Sprintf("%s >= %d && %s <= %d", attribute, first, attribute, last)
+	case n <= shortList:
+		return fmt.Sprintf("member(%s, {%s})", attribute, strings.ReplaceAll(strings.Trim(fmt.Sprint(numbers), "[]"), " ", ","))
+	}
+	return fmt.Sprintf("(%s <= %d ? %s : %s)", attribute, numbers[n/2-1], among(attribute, numbers[:n/2]), among(attribute, numbers[n/2:]))
+}
+
+// shortList is how many numbers are compared one after the other.
+const shortList = 32
 
 // small matches jobs none of whose attributes has a long text, be it a string or an expression. It costs the schedd a few
 // microseconds per job.

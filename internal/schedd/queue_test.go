@@ -98,9 +98,9 @@ func TestWhatOneJobsAdSpoilsIsNarrowedDownToThatJob(t *testing.T) {
 
 func TestReasonsAreAskedForWhereTheyAreNeeded(t *testing.T) {
 	client := tools(t, long, map[string]string{"condor_q": `case "$*" in
-*HoldReason,*"member(ProcId, {1,2,3})"*"size(unparse(HoldReason)) > 4096"*) echo '[{"ClusterId":1,"ProcId":1,"JobStatus":5,"HoldReason":"why"}]' ;;
+*HoldReason,*"ProcId >= 1 && ProcId <= 3"*"size(unparse(HoldReason)) > 4096"*) echo '[{"ClusterId":1,"ProcId":1,"JobStatus":5,"HoldReason":"why"}]' ;;
 *"Reason,"*|*"Reason "*) exit 1 ;;
-*"-attributes ClusterId,ProcId,JobStatus -"*"member(ClusterId, {1})"*"member(ProcId, {1,2,3})"*) echo '[{"ClusterId":1,"ProcId":1,"JobStatus":5},{"ClusterId":1,"ProcId":2,"JobStatus":5}]' ;;
+*"-attributes ClusterId,ProcId,JobStatus -"*"ClusterId == 1"*"ProcId >= 1 && ProcId <= 3"*) echo '[{"ClusterId":1,"ProcId":1,"JobStatus":5},{"ClusterId":1,"ProcId":2,"JobStatus":5}]' ;;
 *) echo '[{"ClusterId":1,"ProcId":0,"JobStatus":2},{"ClusterId":1,"ProcId":1,"JobStatus":5},{"ClusterId":1,"ProcId":2,"JobStatus":5},{"ClusterId":1,"ProcId":3,"JobStatus":5}]' ;;
 esac`})
 	said := map[int]string{} // proc 2 has a long reason, proc 3 leaves the queue between the questions
@@ -112,4 +112,20 @@ esac`})
 		return nil
 	}))
 	require.Equal(t, map[int]string{0: "", 1: "why", 2: noReason}, said)
+}
+
+func TestLongListsOfNumbersAreSearchedByHalves(t *testing.T) {
+	require.Equal(t, "A == 7", anyOf("A", []int{7, 7}))
+	require.Equal(t, "A >= 1 && A <= 3", anyOf("A", []int{3, 1, 2}))
+	require.Equal(t, "member(A, {1,3,9})", anyOf("A", []int{9, 3, 1}))
+	numbers := []int{40, 41, 99}
+	for i := range 40 {
+		numbers = append(numbers, i)
+	}
+	require.Equal(t, "(A <= 20 ? A >= 0 && A <= 20 : member(A, {21,22,23,24,25,26,27,28,29,30,31,32,33,34,35,36,37,38,39,40,41,99}))", anyOf("A", numbers))
+	numbers = nil
+	for i := range 4000 {
+		numbers = append(numbers, 10_000_000+9999*i)
+	}
+	require.Less(t, len(anyOf("ClusterId", numbers)), 60_000, "with the numbers of procs it must stay below 128 KiB, the longest argument")
 }

@@ -36,9 +36,13 @@ func (c *Client) Requests(ctx context.Context, id Identity, jobIDs []string, idl
 	if err != nil {
 		return err
 	}
-	var clusters []string
+	var clusters []int
 	for i, jobID := range jobIDs {
-		cluster, _, _ := strings.Cut(jobID, ".")
+		text, _, _ := strings.Cut(jobID, ".")
+		cluster, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("job id %q: %w", jobID, err)
+		}
 		clusters = append(clusters, cluster)
 		jobIDs[i] = classad.Quote(jobID)
 	}
