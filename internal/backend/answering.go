@@ -129,6 +129,10 @@ func (a *Answering) Queue(ctx context.Context, id schedd.Identity, constraint st
 	return a.about(ctx, id, func() error { return a.Schedd.Queue(ctx, id, constraint, fn) })
 }
 
+func (a *Answering) Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+	return a.about(ctx, id, func() error { return a.Schedd.Present(ctx, id, constraint, fn) })
+}
+
 func (a *Answering) Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error {
 	return a.about(ctx, id, func() error { return a.Schedd.Changed(ctx, id, constraint, p, fn) })
 }

@@ -16,7 +16,7 @@ import (
 type Owners struct {
 	Schedd interface {
 		Account(ctx context.Context, id schedd.Identity) (string, error)
-		Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+		Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
 		Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	}
 	Credentials Credentials
@@ -53,16 +53,15 @@ func (o Owners) Own(ctx context.Context, t Target, id schedd.Identity, queued, l
 	return slices.DeleteFunc(queued, foreign), slices.DeleteFunc(left, foreign), others, nil
 }
 
-// Strangers returns the jobs that a condor_rm passed over and that are in none of these runs' clusters, provided that none of
-// the runs' own jobs is left in the queue and the ledger knows every cluster that was sent.
-func Strangers(alive []schedd.Job, runs []ledger.Run) []schedd.Job {
+// Strangers returns those of the jobs that a condor_rm passed over that are in none of these runs' clusters, provided that it passed over none
+// of the runs' own jobs and the ledger knows every cluster that was sent.
+func Strangers(others []schedd.Job, runs []ledger.Run) []schedd.Job {
 	sent, all := clusters(runs)
 	if !all {
 		return nil
 	}
-	left := Untouched(alive)
-	strange := slices.DeleteFunc(slices.Clone(left), func(j schedd.Job) bool { return slices.Contains(sent, j.Cluster) })
-	if len(strange) < len(left) {
+	strange := slices.DeleteFunc(slices.Clone(others), func(j schedd.Job) bool { return slices.Contains(sent, j.Cluster) })
+	if len(strange) < len(others) {
 		return nil
 	}
 	return strange
@@ -80,14 +79,4 @@ func clusters(runs []ledger.Run) (sent []int, all bool) {
 		}
 	}
 	return sent, all
-}
-
-// Untouched returns the jobs that a condor_rm passed over: those it may remove are marked as removed when it returns.
-func Untouched(alive []schedd.Job) []schedd.Job {
-	return slices.DeleteFunc(slices.Clone(alive), func(j schedd.Job) bool { return j.Status == schedd.Removed })
-}
-
-// Removed returns those that it did not pass over.
-func Removed(alive []schedd.Job) []schedd.Job {
-	return slices.DeleteFunc(slices.Clone(alive), func(j schedd.Job) bool { return j.Status != schedd.Removed })
 }

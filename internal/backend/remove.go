@@ -2,37 +2,54 @@ package backend
 
 import (
 	"context"
+	"fmt"
 
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Remove removes jobs of a target and returns those that have not left the queue yet. Neither the target's account nor the
-// common one may remove those of them that are Untouched.
-func (o Owners) Remove(ctx context.Context, t Target, constraint, reason string) (alive []schedd.Job, err error) {
-	id, err := o.Credentials.Identity(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	if alive, err = o.removeAs(ctx, id, constraint, reason); err != nil {
-		return nil, err
-	}
-	if len(Untouched(alive)) == 0 {
-		return alive, nil
-	}
-	for _, earlier := range Senders(ctx, o.Credentials, t, id)[1:] {
-		if alive, err = o.removeAs(ctx, earlier, constraint, reason); err != nil {
-			return nil, err
-		}
-	}
-	return alive, nil
+// Left is what is left in the queue after a removal.
+type Left struct {
+	Removed int          // how many jobs are marked as removed: they will leave by themselves
+	Others  []schedd.Job // those that condor_rm passed over; only ID, Status and Owner are known
 }
 
-// removeAs removes what this identity may remove and returns what is left in the queue.
-func (o Owners) removeAs(ctx context.Context, id schedd.Identity, constraint, reason string) (alive []schedd.Job, err error) {
-	err = o.Schedd.Remove(ctx, id, constraint, reason)
-	if err != nil && schedd.KindOf(err) != schedd.NotAuthorised {
-		return nil, err
+// Jobs returns how many jobs are left.
+func (l Left) Jobs() int { return l.Removed + len(l.Others) }
+
+// Remove removes jobs of a target and returns what has not left the queue yet. Neither the target's account nor the
+// common one may remove the Others of it.
+func (o Owners) Remove(ctx context.Context, t Target, constraint, reason string) (left Left, err error) {
+	id, err := o.Credentials.Identity(ctx, t)
+	if err != nil {
+		return Left{}, err
 	}
-	err = o.Schedd.Queue(ctx, id, constraint, func(j schedd.Job) error { alive = append(alive, j); return nil })
-	return alive, err
+	if left, err = o.removeAs(ctx, id, constraint, reason); err != nil {
+		return Left{}, err
+	}
+	if len(left.Others) == 0 {
+		return left, nil
+	}
+	for _, earlier := range Senders(ctx, o.Credentials, t, id)[1:] {
+		if left, err = o.removeAs(ctx, earlier, constraint, reason); err != nil {
+			return Left{}, err
+		}
+	}
+	return left, nil
+}
+
+// removeAs removes what this identity may remove, which is marked as removed when condor_rm returns.
+func (o Owners) removeAs(ctx context.Context, id schedd.Identity, constraint, reason string) (left Left, err error) {
+	err = o.Schedd.Remove(ctx, id, fmt.Sprintf("(%s) && JobStatus =!= %d", constraint, schedd.Removed), reason)
+	if err != nil && schedd.KindOf(err) != schedd.NotAuthorised {
+		return Left{}, err
+	}
+	err = o.Schedd.Present(ctx, id, constraint, func(j schedd.Job) error {
+		if j.Status == schedd.Removed {
+			left.Removed++
+		} else {
+			left.Others = append(left.Others, j)
+		}
+		return nil
+	})
+	return left, err
 }

@@ -31,6 +31,10 @@ func (p *pools) Queue(ctx context.Context, id schedd.Identity, constraint string
 	return p.at[id.Endpoint].Queue(ctx, id, constraint, fn)
 }
 
+func (p *pools) Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+	return p.at[id.Endpoint].Present(ctx, id, constraint, fn)
+}
+
 func (p *pools) Changed(ctx context.Context, id schedd.Identity, constraint string, period schedd.Period, fn func(schedd.Job) error) error {
 	return p.at[id.Endpoint].Changed(ctx, id, constraint, period, fn)
 }

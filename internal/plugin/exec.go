@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
+	"k8s.io/streaming/pkg/httpstream"
 
 	"htc.cern.ch/htcd/internal/aggregate"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"

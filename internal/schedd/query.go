@@ -20,6 +20,11 @@ func (c *Client) Queue(ctx context.Context, id Identity, constraint string, fn f
 	return c.queue(ctx, id, question{constraint: constraint}, fn)
 }
 
+// Present is Queue for a caller who only wants to know which jobs are there: ID, Status and Owner of each.
+func (c *Client) Present(ctx context.Context, id Identity, constraint string, fn func(Job) error) error {
+	return c.queue(ctx, id, question{constraint: constraint, presence: true}, fn)
+}
+
 func (c *Client) queue(ctx context.Context, id Identity, q question, fn func(Job) error) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -117,6 +122,11 @@ func hash(v classad.Value) string {
 		return ""
 	}
 	return text
+}
+
+// presence is what Present requests. The owner of a job can change none of it.
+var presence = map[string]func(*Job, classad.Value){
+	"ClusterId": fields["ClusterId"], "ProcId": fields["ProcId"], "JobStatus": fields["JobStatus"], "Owner": fields["Owner"],
 }
 
 // reasons are requested separately: see ErrReasons.

@@ -19,6 +19,7 @@ type question struct {
 	bounds     []string // -since: where to stop, whatever is requested
 	nodes      bool     // of DAGs, whose tag is another
 	reasons    bool     // the jobs' reasons are requested with the rest
+	presence   bool     // nothing is requested but what identifies a job, and its state
 }
 
 // explained asks for the reasons, too, and only about jobs that have no long one.
@@ -39,7 +40,10 @@ func both(first, second string) string {
 // fields returns what is requested of the jobs.
 func (q question) fields() map[string]func(*Job, classad.Value) {
 	of := fields
-	if q.nodes {
+	switch {
+	case q.presence:
+		of = presence
+	case q.nodes:
 		of = nodeFields
 	}
 	if q.reasons {

@@ -18,17 +18,17 @@ import (
 // RemoveAll removes every job of a deleted object by its tag and returns nil once the queues show none of them. If an
 // intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still appear.
 func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
-	alive := 0
+	alive, began := 0, s.Now()
 	for _, t := range targets {
 		left, err := s.removeAt(ctx, t, uid, runs)
 		if err != nil {
 			return err
 		}
-		alive += len(left)
+		alive += left.Jobs()
 	}
 	if alive > 0 {
 		s.Absences.Clear(uid)
-		return stillThere(alive)
+		return stillThere(alive, s.Now().Sub(began))
 	}
 	open := len(runs) == 0
 	for _, run := range runs {
@@ -41,29 +41,31 @@ func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid st
 	return nil
 }
 
-// removeAt removes the jobs at one target and returns those that have not left the queue yet.
-func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, runs []ledger.Run) ([]schedd.Job, error) {
-	alive, err := s.remove(ctx, t, schedd.UIDConstraint(uid), fmt.Sprintf("htcd: the %s was deleted", s.Kind))
+// removeAt removes the jobs at one target and returns what has not left the queue yet.
+func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, runs []ledger.Run) (backend.Left, error) {
+	left, err := s.remove(ctx, t, schedd.UIDConstraint(uid), fmt.Sprintf("htcd: the %s was deleted", s.Kind))
 	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint != t.Endpoint })
-	if strange := backend.Strangers(alive, there); len(strange) > 0 {
+	if strange := backend.Strangers(left.Others, there); len(strange) > 0 {
 		s.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
 			Msg("somebody else's jobs carry the tag of an object that is deleted; they are left as they are")
-		alive, err = backend.Removed(alive), nil
+		left.Others, err = nil, nil
 	}
-	return alive, err
+	return left, err
 }
 
 // Remove removes jobs at a target and returns nil once they have left the queue.
 func (s *Sender) Remove(ctx context.Context, t backend.Target, constraint, reason string) error {
-	alive, err := s.remove(ctx, t, constraint, reason)
-	if err == nil && len(alive) > 0 {
-		err = stillThere(len(alive))
+	began := s.Now()
+	left, err := s.remove(ctx, t, constraint, reason)
+	if err == nil && left.Jobs() > 0 {
+		err = stillThere(left.Jobs(), s.Now().Sub(began))
 	}
 	return err
 }
 
-func stillThere(n int) error {
-	return &Waiting{After: time.Second, Message: fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(n, "job"))}
+// stillThere has the schedd asked again, but not all the time: telling of many jobs takes it long.
+func stillThere(n int, took time.Duration) error {
+	return &Waiting{After: max(time.Second, 3*took), Message: fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(n, "job"))}
 }
 
 // RemoveStuck removes the jobs of a run whose files will never arrive. It names the cluster as well as the tag, since the next
@@ -76,14 +78,14 @@ func (s *Sender) RemoveStuck(ctx context.Context, t backend.Target, cluster int,
 	return err
 }
 
-// remove removes jobs at a target and returns those that have not left the queue yet. If neither their account nor the
-// common one may remove them, the error says so.
-func (s *Sender) remove(ctx context.Context, t backend.Target, constraint, reason string) (alive []schedd.Job, err error) {
-	alive, err = s.Owners.Remove(ctx, t, constraint, reason)
-	if left := backend.Untouched(alive); err == nil && len(left) > 0 {
-		err = othersJobs(t.Namespace, left)
+// remove removes jobs at a target and returns what has not left the queue yet. If neither their account nor the
+// common one may remove some, the error says so.
+func (s *Sender) remove(ctx context.Context, t backend.Target, constraint, reason string) (left backend.Left, err error) {
+	left, err = s.Owners.Remove(ctx, t, constraint, reason)
+	if err == nil && len(left.Others) > 0 {
+		err = othersJobs(t.Namespace, left.Others)
 	}
-	return alive, err
+	return left, err
 }
 
 // othersJobs names the owner of the jobs that prevent a removal.

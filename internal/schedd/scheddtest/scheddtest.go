@@ -283,6 +283,11 @@ func (s *Schedd) Queue(ctx context.Context, _ schedd.Identity, constraint string
 	})
 }
 
+// Present is Queue.
+func (s *Schedd) Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error {
+	return s.Queue(ctx, id, constraint, fn)
+}
+
 // History implements condor_history, newest first.
 func (s *Schedd) History(ctx context.Context, _ schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
 	if f := s.call(ctx, History); f.Err != nil {
