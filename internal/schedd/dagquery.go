@@ -19,7 +19,7 @@ func (c *Client) HistoryNodes(ctx context.Context, id Identity, constraint strin
 
 // nodeTags are requested of nodes alone, beside fields.
 var nodeTags = map[string]func(*Job, classad.Value){
-	attrWorkflow: func(j *Job, v classad.Value) { j.Node.UID, _ = v.Str() },
+	attrWorkflow: func(j *Job, v classad.Value) { j.Node.UID = interned(v) },
 	attrDAG:      func(j *Job, v classad.Value) { j.Node.DAG = integer(v) },
 	attrNode:     func(j *Job, v classad.Value) { j.Node.Number = integer(v) },
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unique"
 
 	"htc.cern.ch/htcd/internal/classad"
 )
@@ -63,25 +64,25 @@ func (c *Client) ask(ctx context.Context, cmd command, fn func(Job) error) error
 var fields = map[string]func(*Job, classad.Value){
 	"ClusterId":            func(j *Job, v classad.Value) { j.Cluster = integer(v) },
 	"ProcId":               func(j *Job, v classad.Value) { j.Proc = integer(v) },
-	attrUID:                func(j *Job, v classad.Value) { j.Tag.UID, _ = v.Str() },
+	attrUID:                func(j *Job, v classad.Value) { j.Tag.UID = interned(v) },
 	attrAttempt:            func(j *Job, v classad.Value) { j.Tag.Attempt = integer(v) },
 	attrSpecHash:           func(j *Job, v classad.Value) { j.Tag.SpecHash = hash(v) },
 	attrNodes:              func(j *Job, v classad.Value) { j.Tag.Nodes = hash(v) },
 	attrNumber:             func(j *Job, v classad.Value) { j.Own = optionalInt(v) },
 	attrPool:               func(j *Job, v classad.Value) { j.Tag.Pool = poolName(v) },
-	"Owner":                func(j *Job, v classad.Value) { j.Owner, _ = v.Str() },
+	"Owner":                func(j *Job, v classad.Value) { j.Owner = interned(v) },
 	"JobStatus":            func(j *Job, v classad.Value) { j.Status = JobStatus(integer(v)) },
 	"LastJobStatus":        func(j *Job, v classad.Value) { j.LastStatus = JobStatus(integer(v)) },
 	"ExitBySignal":         func(j *Job, v classad.Value) { j.ExitBySignal = optionalBool(v) },
 	"ExitCode":             func(j *Job, v classad.Value) { j.ExitCode = optionalInt(v) },
 	"ExitSignal":           func(j *Job, v classad.Value) { j.ExitSignal = optionalInt(v) },
 	"JobSuccessExitCode":   func(j *Job, v classad.Value) { j.SuccessExitCode = integer(v) },
-	attrSuccess:            func(j *Job, v classad.Value) { j.SuccessCodes, _ = v.Str() },
+	attrSuccess:            func(j *Job, v classad.Value) { j.SuccessCodes = interned(v) },
 	attrHeldDeadline:       func(j *Job, v classad.Value) { j.HeldDeadline = seconds(v) },
 	attrIdleDeadline:       func(j *Job, v classad.Value) { j.IdleDeadline = seconds(v) },
 	"HoldReasonCode":       func(j *Job, v classad.Value) { j.HoldReasonCode = integer(v) },
 	"HoldReasonSubCode":    func(j *Job, v classad.Value) { j.HoldReasonSubCode = integer(v) },
-	"RemoteHost":           func(j *Job, v classad.Value) { j.RemoteHost, _ = v.Str() },
+	"RemoteHost":           func(j *Job, v classad.Value) { j.RemoteHost = interned(v) },
 	"QDate":                func(j *Job, v classad.Value) { j.QDate = seconds(v) },
 	"StageInFinish":        func(j *Job, v classad.Value) { j.StageInFinish = seconds(v) },
 	"EnteredCurrentStatus": func(j *Job, v classad.Value) { j.EnteredCurrentStatus = seconds(v) },
@@ -105,7 +106,7 @@ var fields = map[string]func(*Job, classad.Value){
 
 // poolName returns "" for what is no name of an HTCPool: the owner of a job can put anything there, and it goes into the status.
 func poolName(v classad.Value) string {
-	name, _ := v.Str()
+	name := interned(v)
 	if len(name) > maxPool || !objRE.MatchString(name) {
 		return ""
 	}
@@ -114,14 +115,14 @@ func poolName(v classad.Value) string {
 
 // hash returns "" for what htcd cannot have written: the owner of a job can put anything there, and it goes into the status.
 func hash(v classad.Value) string {
-	text, _ := v.Str()
-	if len(text) > 64 {
+	sum := interned(v)
+	if len(sum) > 64 {
 		return ""
 	}
-	if _, err := hex.DecodeString(text); err != nil {
+	if _, err := hex.DecodeString(sum); err != nil {
 		return ""
 	}
-	return text
+	return sum
 }
 
 // presence is what Present requests. The owner of a job can change none of it.
@@ -131,10 +132,10 @@ var presence = map[string]func(*Job, classad.Value){
 
 // reasons are requested separately: see ErrReasons.
 var reasons = map[string]func(*Job, classad.Value){
-	"HoldReason":     func(j *Job, v classad.Value) { j.HoldReason, _ = v.Str() },
-	"LastHoldReason": func(j *Job, v classad.Value) { j.LastHoldReason, _ = v.Str() },
-	"RemoveReason":   func(j *Job, v classad.Value) { j.RemoveReason, _ = v.Str() },
-	attrOutputs:      func(j *Job, v classad.Value) { j.Outputs, _ = v.Str() },
+	"HoldReason":     func(j *Job, v classad.Value) { j.HoldReason = interned(v) },
+	"LastHoldReason": func(j *Job, v classad.Value) { j.LastHoldReason = interned(v) },
+	"RemoveReason":   func(j *Job, v classad.Value) { j.RemoveReason = interned(v) },
+	attrOutputs:      func(j *Job, v classad.Value) { j.Outputs = interned(v) },
 }
 
 // Projection is what every query requests of a job, in the form that -attributes takes. Queries for nodes request their tag, too.
@@ -164,6 +165,12 @@ func newJob(ad classad.Ad) (Job, error) {
 		return j, fmt.Errorf("an ad without ClusterId, ProcId or JobStatus: %s", clip(ad.String()))
 	}
 	return j, nil
+}
+
+// interned returns a string of its own: a value is a part of the text of the ad, all of which would stay in memory with it. Many jobs have the same.
+func interned(v classad.Value) string {
+	s, _ := v.Str()
+	return unique.Make(s).Value()
 }
 
 func integer(v classad.Value) int   { i, _ := v.Int(); return int(i) }

@@ -229,6 +229,11 @@ func manyNodes(ctx context.Context, p *place, n int) (figures []figure, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
+	restore, err := p.calm()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, restore()) }()
 	if err := d.forgetMaximum(); err != nil {
 		return nil, err
 	}
