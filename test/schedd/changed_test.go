@@ -94,3 +94,37 @@ func TestTheCollectorSaysWhenTheScheddWasStarted(t *testing.T) {
 		return err == nil && again.Started > first.Started
 	}, patience, 200*time.Millisecond)
 }
+
+func TestManyJobsSayWhyTheyAreHeld(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.d.Queue, b.d.Options = 150, "requirements = false\n"
+	b.submit()
+	b.until("spooled", func(j schedd.Job) bool { return j.Status == schedd.Idle })
+	b.do("condor_hold", "ProcId % 2 == 0") // so that no two numbers follow each other
+	reasons := map[int]string{}
+	require.NoError(t, b.Queue(t.Context(), b.id, b.d.Tag.Constraint(), func(j schedd.Job) error {
+		if j.Held() && !j.Reasoned {
+			return schedd.ErrReasons
+		}
+		reasons[j.Proc] = j.HoldReason
+		return nil
+	}))
+	require.Len(t, reasons, 150)
+	for proc, reason := range reasons {
+		require.Equal(t, proc%2 == 0, reason == "via condor_hold (by user robot)", "%d: %q", proc, reason)
+	}
+}
+
+func TestWhatIsInTheQueueIsToldInBrief(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.d.Queue, b.d.Options = 3, "requirements = false\n"
+	cluster := b.submit()
+	b.until("spooled", func(j schedd.Job) bool { return j.Status == schedd.Idle })
+	var there []schedd.Job
+	require.NoError(t, b.Present(t.Context(), b.id, b.d.Tag.Constraint(), func(j schedd.Job) error { there = append(there, j); return nil }))
+	require.Len(t, there, 3)
+	require.Contains(t, there, schedd.Job{Cluster: cluster.ID, Proc: 2, Status: schedd.Idle, Owner: "robot"})
+	require.NoError(t, b.Remove(t.Context(), b.id, "("+b.d.Tag.Constraint()+") && JobStatus =!= 1", "none"), "nothing is to be removed")
+}
