@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -11,6 +12,8 @@ import (
 type Left struct {
 	Removed int          // how many jobs are marked as removed: they will leave by themselves
 	Others  []schedd.Job // those that condor_rm passed over; only ID, Status and Owner are known
+
+	Took time.Duration // how long the schedd has needed to tell
 }
 
 // Jobs returns how many jobs are left.
@@ -43,6 +46,7 @@ func (o Owners) removeAs(ctx context.Context, id schedd.Identity, constraint, re
 	if err != nil && schedd.KindOf(err) != schedd.NotAuthorised {
 		return Left{}, err
 	}
+	began := time.Now()
 	err = o.Schedd.Present(ctx, id, constraint, func(j schedd.Job) error {
 		if j.Status == schedd.Removed {
 			left.Removed++
@@ -51,5 +55,6 @@ func (o Owners) removeAs(ctx context.Context, id schedd.Identity, constraint, re
 		}
 		return nil
 	})
+	left.Took = time.Since(began)
 	return left, err
 }

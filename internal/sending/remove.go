@@ -18,17 +18,17 @@ import (
 // RemoveAll removes every job of a deleted object by its tag and returns nil once the queues show none of them. If an
 // intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still appear.
 func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
-	alive, began := 0, s.Now()
+	var all backend.Left
 	for _, t := range targets {
 		left, err := s.removeAt(ctx, t, uid, runs)
 		if err != nil {
 			return err
 		}
-		alive += left.Jobs()
+		all.Removed, all.Took = all.Removed+left.Jobs(), all.Took+left.Took
 	}
-	if alive > 0 {
+	if all.Jobs() > 0 {
 		s.Absences.Clear(uid)
-		return stillThere(alive, s.Now().Sub(began))
+		return stillThere(all)
 	}
 	open := len(runs) == 0
 	for _, run := range runs {
@@ -55,17 +55,17 @@ func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, run
 
 // Remove removes jobs at a target and returns nil once they have left the queue.
 func (s *Sender) Remove(ctx context.Context, t backend.Target, constraint, reason string) error {
-	began := s.Now()
 	left, err := s.remove(ctx, t, constraint, reason)
 	if err == nil && left.Jobs() > 0 {
-		err = stillThere(left.Jobs(), s.Now().Sub(began))
+		err = stillThere(left)
 	}
 	return err
 }
 
-// stillThere has the schedd asked again, but not all the time: telling of many jobs takes it long.
-func stillThere(n int, took time.Duration) error {
-	return &Waiting{After: max(time.Second, 3*took), Message: fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(n, "job"))}
+// stillThere has the schedd asked again, but not all the time: to tell of many jobs takes long.
+func stillThere(left backend.Left) error {
+	again := min(max(time.Second, 3*left.Took), 30*time.Second)
+	return &Waiting{After: again, Message: fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(left.Jobs(), "job"))}
 }
 
 // RemoveStuck removes the jobs of a run whose files will never arrive. It names the cluster as well as the tag, since the next
