@@ -84,11 +84,11 @@ var ErrReasons = errors.New("the job's reasons are needed")
 
 // answer calls fn for every matching job.
 func (c *Client) answer(ctx context.Context, q question, fn func(Job) error) error {
-	var unjudged []Job
+	var unjudged []jobState
 	err := c.all(ctx, q, func(j Job) error {
 		err := fn(j)
 		if errors.Is(err, ErrReasons) {
-			unjudged = append(unjudged, j)
+			unjudged = append(unjudged, jobState{j.number(), j.Status})
 			return nil
 		}
 		return err
@@ -114,25 +114,29 @@ const (
 	noReason = "HTCondor gives no reason, or one of more than 4096 bytes, which is not asked for"
 )
 
-// reasons requests the reasons of some jobs.
-func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Job) error) error {
-	left := map[jobNumber]Job{}
+// jobState is a job that was seen in a state. There may be 100,000 of them.
+type jobState struct {
+	jobNumber
+	status JobStatus
+}
+
+// reasons requests some jobs once more, with their reasons.
+func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn func(Job) error) error {
+	left := map[jobNumber]bool{}
 	var clusters, procs, states []int
 	for _, j := range jobs {
-		left[j.number()] = j
-		clusters, procs, states = append(clusters, j.Cluster), append(procs, j.Proc), append(states, int(j.Status))
+		left[j.jobNumber] = true
+		clusters, procs, states = append(clusters, j.cluster), append(procs, j.proc), append(states, int(j.status))
 	}
 	// The schedd evaluates this for each job in its queue, so cheap conditions that few jobs meet come first.
 	these := strings.Join([]string{anyOf("JobStatus", states), anyOf("ClusterId", clusters), anyOf("ProcId", procs)}, " && ")
 	q.constraint = both(these, q.constraint)
-	cmd := q.about("ClusterId,ProcId,JobStatus,"+attributes(reasons), small(reasons))
-	err := c.ask(ctx, cmd, func(said Job) error {
-		j, asked := left[said.number()]
-		if !asked {
+	err := c.ask(ctx, q.about(attributes(withMore(q.fields(), reasons)), small(reasons)), func(j Job) error {
+		if !left[j.number()] {
 			return nil
 		}
-		delete(left, said.number())
-		j.HoldReason, j.LastHoldReason, j.RemoveReason, j.Outputs, j.Reasoned = said.HoldReason, said.LastHoldReason, said.RemoveReason, said.Outputs, true
+		delete(left, j.number())
+		j.Reasoned = true
 		return fn(j)
 	})
 	if err != nil {
@@ -142,13 +146,11 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []Job, fn func(Jo
 		return nil
 	}
 	// A job that has since left the queue is not in this answer: the history, which is asked after the queue, has its reasons.
-	cmd = q.about("ClusterId,ProcId,JobStatus")
-	return c.ask(ctx, cmd, func(there Job) error {
-		j, silent := left[there.number()]
-		if !silent {
+	return c.ask(ctx, q.about(attributes(q.fields())), func(j Job) error {
+		if !left[j.number()] {
 			return nil
 		}
-		delete(left, there.number())
+		delete(left, j.number())
 		return fn(j.unexplained())
 	})
 }

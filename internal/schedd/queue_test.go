@@ -100,7 +100,7 @@ func TestReasonsAreAskedForWhereTheyAreNeeded(t *testing.T) {
 	client := tools(t, long, map[string]string{"condor_q": `case "$*" in
 *HoldReason,*"ProcId >= 1 && ProcId <= 3"*"size(unparse(HoldReason)) > 4096"*) echo '[{"ClusterId":1,"ProcId":1,"JobStatus":5,"HoldReason":"why"}]' ;;
 *"Reason,"*|*"Reason "*) exit 1 ;;
-*"-attributes ClusterId,ProcId,JobStatus -"*"ClusterId == 1"*"ProcId >= 1 && ProcId <= 3"*) echo '[{"ClusterId":1,"ProcId":1,"JobStatus":5},{"ClusterId":1,"ProcId":2,"JobStatus":5}]' ;;
+*"ClusterId == 1"*"ProcId >= 1 && ProcId <= 3"*) echo '[{"ClusterId":1,"ProcId":1,"JobStatus":5},{"ClusterId":1,"ProcId":2,"JobStatus":5}]' ;;
 *) echo '[{"ClusterId":1,"ProcId":0,"JobStatus":2},{"ClusterId":1,"ProcId":1,"JobStatus":5},{"ClusterId":1,"ProcId":2,"JobStatus":5},{"ClusterId":1,"ProcId":3,"JobStatus":5}]' ;;
 esac`})
 	said := map[int]string{} // proc 2 has a long reason, proc 3 leaves the queue between the questions
