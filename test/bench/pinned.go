@@ -42,8 +42,13 @@ func pinned(ctx context.Context, p *place, n int) (figures []figure, err error) 
 		return nil, err
 	}
 	for _, tool := range tools {
-		script := fmt.Sprintf("#!/bin/sh\nexec %s -c %d %s \"$@\"\n", taskset, cores[0], tool)
-		if err := os.WriteFile(filepath.Join(bin, filepath.Base(tool)), []byte(script), 0o755); err != nil {
+		name := filepath.Base(tool)
+		program, err := exec.LookPath(name) // HTCondor's own: here we are in the lab
+		if err != nil {
+			return nil, err
+		}
+		script := fmt.Sprintf("#!/bin/sh\nexec %s -c %d %s \"$@\"\n", taskset, cores[0], program)
+		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
 			return nil, err
 		}
 	}
