@@ -16,9 +16,6 @@ type Left struct {
 	Took time.Duration // how long the schedd has needed to tell
 }
 
-// Jobs returns how many jobs are left.
-func (l Left) Jobs() int { return l.Removed + len(l.Others) }
-
 // Remove removes jobs of a target and returns what has not left the queue yet. Neither the target's account nor the
 // common one may remove the Others of it.
 func (o Owners) Remove(ctx context.Context, t Target, constraint, reason string) (left Left, err error) {

@@ -12,7 +12,7 @@ import (
 
 // nodesAtOnce is how many open nodes one condor_q asks about at most: it holds the complete answer in memory. Every question makes the
 // schedd scan its complete queue, so there should be few.
-const nodesAtOnce = 25_000
+const nodesAtOnce = 50_000
 
 // parts divides DAGs into parts that one question can cover. A DAG with more nodes is its own part.
 func parts(runs []ledger.Run, sizes map[key]size) (all [][]ledger.Run) {

@@ -131,7 +131,8 @@ func (c *Client) reasons(ctx context.Context, q question, jobs []jobState, fn fu
 	// The schedd evaluates this for each job in its queue, so cheap conditions that few jobs meet come first.
 	these := strings.Join([]string{anyOf("JobStatus", states), anyOf("ClusterId", clusters), anyOf("ProcId", procs)}, " && ")
 	q.constraint = both(these, q.constraint)
-	err := c.ask(ctx, q.about(attributes(withMore(q.fields(), reasons)), small(reasons)), func(j Job) error {
+	why := q.explained()
+	err := c.ask(ctx, why.about(attributes(why.fields())), func(j Job) error {
 		if !left[j.number()] {
 			return nil
 		}

@@ -24,9 +24,9 @@ func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid st
 		if err != nil {
 			return err
 		}
-		all.Removed, all.Took = all.Removed+left.Jobs(), all.Took+left.Took
+		all.Removed, all.Took = all.Removed+left.Removed, all.Took+left.Took
 	}
-	if all.Jobs() > 0 {
+	if all.Removed > 0 {
 		s.Absences.Clear(uid)
 		return stillThere(all)
 	}
@@ -56,7 +56,7 @@ func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, run
 // Remove removes jobs at a target and returns nil once they have left the queue.
 func (s *Sender) Remove(ctx context.Context, t backend.Target, constraint, reason string) error {
 	left, err := s.remove(ctx, t, constraint, reason)
-	if err == nil && left.Jobs() > 0 {
+	if err == nil && left.Removed > 0 {
 		err = stillThere(left)
 	}
 	return err
@@ -65,7 +65,7 @@ func (s *Sender) Remove(ctx context.Context, t backend.Target, constraint, reaso
 // stillThere has the schedd asked again, but not all the time: to tell of many jobs takes long.
 func stillThere(left backend.Left) error {
 	again := min(max(time.Second, 3*left.Took), 30*time.Second)
-	return &Waiting{After: again, Message: fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(left.Jobs(), "job"))}
+	return &Waiting{After: again, Message: fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(left.Removed, "job"))}
 }
 
 // RemoveStuck removes the jobs of a run whose files will never arrive. It names the cluster as well as the tag, since the next
@@ -79,7 +79,7 @@ func (s *Sender) RemoveStuck(ctx context.Context, t backend.Target, cluster int,
 }
 
 // remove removes jobs at a target and returns what has not left the queue yet. If neither their account nor the
-// common one may remove some, the error says so.
+// common one may remove some, these are an error.
 func (s *Sender) remove(ctx context.Context, t backend.Target, constraint, reason string) (left backend.Left, err error) {
 	left, err = s.Owners.Remove(ctx, t, constraint, reason)
 	if err == nil && len(left.Others) > 0 {
