@@ -2,11 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"syscall"
 )
 
@@ -31,22 +27,14 @@ func (p *place) calm() (restore func() error, err error) {
 
 // reconfigure has the lab's HTCondor read its configuration again.
 func reconfigure() error {
-	names, err := filepath.Glob("/proc/[0-9]*/comm")
+	all, err := programs()
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
-		if text, err := os.ReadFile(name); err != nil || strings.TrimSpace(string(text)) != "condor_master" {
-			continue
+	for pid, name := range all {
+		if name == "condor_master" {
+			return syscall.Kill(pid, syscall.SIGHUP)
 		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-		if err == nil {
-			err = syscall.Kill(pid, syscall.SIGHUP)
-		}
-		if err != nil {
-			return fmt.Errorf("reconfigure condor_master: %w", err)
-		}
-		return nil
 	}
 	return errors.New("no condor_master runs")
 }

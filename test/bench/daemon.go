@@ -215,30 +215,20 @@ func (d *daemon) status(name string) (float64, error) {
 }
 
 // asking returns how long its condor_q and condor_history ran, according to its metrics.
-func (d *daemon) asking(ctx context.Context) (time.Duration, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", d.p.world.Ports.Health), nil)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer answer.Body.Close()
-	var sum time.Duration
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() {
+func (d *daemon) asking(ctx context.Context) (sum time.Duration, err error) {
+	err = metrics(ctx, d.p.world.Ports.Health, func(line string) error {
 		for _, name := range []string{"condor_q", "condor_history"} {
-			if value, found := strings.CutPrefix(lines.Text(), fmt.Sprintf("htcd_condor_command_duration_seconds_sum{command=%q} ", name)); found {
+			if value, found := strings.CutPrefix(line, fmt.Sprintf("htcd_condor_command_duration_seconds_sum{command=%q} ", name)); found {
 				seconds, err := strconv.ParseFloat(value, 64)
 				if err != nil {
-					return 0, err
+					return err
 				}
 				sum += time.Duration(seconds * float64(time.Second))
 			}
 		}
-	}
-	return sum, lines.Err()
+		return nil
+	})
+	return sum, err
 }
 
 // forgetMaximum resets VmHWM.

@@ -125,7 +125,7 @@ func day(ctx context.Context, p *place, n int) (err error) {
 	}
 	defer book.Close()
 
-	fmt.Println("| minute | RSS [MB] | file handles | goroutines | ledger [MB] | etcd [MB] | HTCJobs | load |\n|---|---|---|---|---|---|---|---|")
+	fmt.Println(sampleHead)
 	var samples []sample
 	ended, quiet := map[string]time.Time{}, map[string]bool{} // by UID: when, and whether between two bursts
 	burst, sent, began, looked := max(n/25, 1), 0, time.Now(), time.Time{}
@@ -152,7 +152,7 @@ func day(ctx context.Context, p *place, n int) (err error) {
 				return err
 			}
 			samples = append(samples, s)
-			fmt.Printf("| %.1f | %.1f | %.0f | %.0f | %.2f | %.1f | %d open of %d | %s |\n", s.at.Minutes(), s.rss, s.files, s.goroutines, s.ledger, s.etcd, open, sent, load())
+			fmt.Println(s.line(fmt.Sprintf("%d open of %d", open, sent)))
 		}
 		if sent == n && open == 0 && strings.Contains(string(list), `"items":[]`) {
 			break

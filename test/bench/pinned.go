@@ -66,29 +66,51 @@ func pinned(ctx context.Context, p *place, n int) (figures []figure, err error) 
 	return submits(ctx, p, n)
 }
 
-// pin has HTCondor's daemons run on some cores and all other processes of the lab, which has its own /proc, on others. What they start
-// inherits it.
+// pin has HTCondor's daemons run on some cores and all other processes of the lab on others. What they start inherits it.
 func pin(condor, others *unix.CPUSet) error {
-	threads, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*")
+	all, err := programs()
 	if err != nil {
 		return err
 	}
-	for _, thread := range threads {
-		name, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Dir(thread)), "comm"))
+	for pid, name := range all {
+		cores := others
+		if strings.HasPrefix(name, "condor_") {
+			cores = condor
+		}
+		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		if err != nil {
 			continue // it has ended
 		}
-		id, err := strconv.Atoi(filepath.Base(thread))
-		if err != nil {
-			return err
-		}
-		cores := others
-		if strings.HasPrefix(string(name), "condor_") {
-			cores = condor
-		}
-		if err := unix.SchedSetaffinity(id, cores); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("the cores of %s: %w", strings.TrimSpace(string(name)), err)
+		for _, thread := range threads {
+			id, err := strconv.Atoi(thread.Name())
+			if err == nil {
+				err = unix.SchedSetaffinity(id, cores)
+			}
+			if err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("the cores of %s: %w", name, err)
+			}
 		}
 	}
 	return nil
+}
+
+// programs returns the names of all processes of the lab, which has its own /proc, by pid.
+func programs() (map[int]string, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/comm")
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]string{}
+	for _, file := range files {
+		name, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			return nil, err
+		}
+		all[pid] = strings.TrimSpace(string(name))
+	}
+	return all, nil
 }

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,6 +46,12 @@ type sample struct {
 	rss, files, goroutines, ledger, present, etcd float64
 }
 
+const sampleHead = "| minute | RSS [MB] | file handles | goroutines | ledger [MB] | etcd [MB] | HTCJobs | load |\n|---|---|---|---|---|---|---|---|"
+
+func (s sample) line(jobs string) string {
+	return fmt.Sprintf("| %.1f | %.1f | %.0f | %.0f | %.2f | %.1f | %s | %s |", s.at.Minutes(), s.rss, s.files, s.goroutines, s.ledger, s.etcd, jobs, load())
+}
+
 // quantities lists what is judged, and by how much each may grow regardless of the share: small values vary by chance.
 var quantities = []struct {
 	name  string
@@ -81,8 +85,7 @@ func soak(ctx context.Context, p *place, length time.Duration) (err error) {
 		fmt.Println(line)
 		fmt.Fprintln(file, line)
 	}
-	say("| minute | RSS [MB] | file handles | goroutines | ledger [MB] | etcd [MB] | HTCJobs | load |")
-	say("|---|---|---|---|---|---|---|---|")
+	say(sampleHead)
 	var samples []sample
 	began := time.Now()
 	send, look := time.NewTicker(every), time.NewTicker(max(length/60, 5*time.Second))
@@ -106,7 +109,7 @@ func soak(ctx context.Context, p *place, length time.Duration) (err error) {
 				return err
 			}
 			samples = append(samples, s)
-			say(fmt.Sprintf("| %.1f | %.1f | %.0f | %.0f | %.2f | %.1f | %.0f | %s |", s.at.Minutes(), s.rss, s.files, s.goroutines, s.ledger, s.etcd, s.present, load()))
+			say(s.line(fmt.Sprintf("%.0f", s.present)))
 		}
 	}
 	if err := d.save("soak.heap.pprof", "heap"); err != nil {
@@ -153,23 +156,22 @@ func (p *place) sample(ctx context.Context, d *daemon, data string, at time.Dura
 }
 
 // etcd returns how many bytes of etcd's file are in use.
-func (p *place) etcd(ctx context.Context) (float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", p.world.Ports.EtcdClient), nil)
-	if err != nil {
-		return 0, err
-	}
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer answer.Body.Close()
+func (p *place) etcd(ctx context.Context) (bytes float64, err error) {
 	const name = "etcd_mvcc_db_total_size_in_use_in_bytes "
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		if value, found := strings.CutPrefix(lines.Text(), name); found {
-			return strconv.ParseFloat(value, 64)
+	found := false
+	err = metrics(ctx, p.world.Ports.EtcdClient, func(line string) error {
+		value, is := strings.CutPrefix(line, name)
+		if !is {
+			return nil
 		}
+		found = true
+		bytes, err = strconv.ParseFloat(value, 64)
+		return err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("etcd has no metric %s", name)
 	}
-	return 0, fmt.Errorf("etcd has no metric %s", name)
+	return bytes, err
 }
 
 // judge returns what has not levelled off: quantities whose median in the last third is more than a tenth, and more than the
