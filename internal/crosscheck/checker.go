@@ -131,18 +131,13 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 	if err := c.checkWhole(ctx, id, whole, l); err != nil {
 		return err
 	}
-	now := Sight{Began: began, Clock: l.clock, Started: started, unread: l.unread}
+	now := sight.Next(began, l.clock, started, !recent)
+	now.unread = l.unread
 	if l.history { // a job whose ad cannot be read may be there
 		now.read = map[RunKey]bool{}
 		for _, run := range whole {
 			now.read[KeyOf(run)] = !l.unread[KeyOf(run)]
 		}
-	}
-	switch {
-	case !recent:
-		now.Whole = began
-	case l.clock == 0: // no job has changed, and so nobody said what time it is
-		now.Began, now.Clock = sight.Began, sight.Clock
 	}
 	c.gate.Sighted(g.Target, now)
 	return nil
@@ -159,6 +154,9 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 
 // NewestKnown returns the job that had most recently left a target's queue when the latest cross-check began, "" if unknown.
 func (c *Checker) NewestKnown(t backend.Target) string { return c.gate.Mark(t.Shared()).Newest }
+
+// Started returns when a target's schedd had been started, as the latest pass has learned it; 0: unknown.
+func (c *Checker) Started(t backend.Target) int64 { return c.gate.Sight(t).Started }
 
 // each asks about all groups of unconfirmed runs at once.
 func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {

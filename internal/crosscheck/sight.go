@@ -45,6 +45,18 @@ func (s Sight) covers(run ledger.Run) bool {
 	return !s.unread[KeyOf(run)] && (run.Checked.IsZero() || run.Checked.After(s.Began.Add(-2*BetweenChecks)))
 }
 
+// Next returns the sight that a pass adds which began at a time, and at another by the schedd's clock (0: no ad said so); whole: it asked about everything.
+func (s Sight) Next(began time.Time, clock, started int64, whole bool) Sight {
+	now := Sight{Began: began, Clock: clock, Started: started}
+	switch {
+	case whole:
+		now.Whole = began
+	case clock == 0: // no job has changed, and so nobody said what time it is
+		now.Began, now.Clock = s.Began, s.Clock
+	}
+	return now
+}
+
 // After returns the sight after a pass, which may have begun before another that ended earlier.
 func (s Sight) After(pass Sight) Sight {
 	unread := map[RunKey]bool{}

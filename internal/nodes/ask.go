@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -53,19 +52,19 @@ func constraint(runs []ledger.Run) string {
 	return schedd.NodesConstraint(uids...)
 }
 
-// askQueue compares the queue with what the ledger knows.
-func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, all comparisons, questions []string, at time.Time) error {
+// askQueue has the queue's answers heard.
+func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, questions []string, hear func(schedd.Job) error) error {
 	for _, question := range questions {
-		if err := c.Schedd.QueueNodes(ctx, id, question, func(j schedd.Job) error { return all.hear(j, true, at) }); err != nil {
+		if err := c.Schedd.QueueNodes(ctx, id, question, hear); err != nil {
 			return fmt.Errorf("cross-check queue: %w", err)
 		}
 	}
 	return nil
 }
 
-// askHistory compares the history with what the queue did not show. It is read only back to the mark if all these DAGs were compared then, or
-// were sent since.
-func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, since mark, at time.Time) error {
+// askHistory has heard what the history says of nodes that the queue did not show. It is read only back to the mark if all these DAGs were
+// compared then, or were sent since.
+func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, since mark, hear func(schedd.Job) error) error {
 	var unseen []ledger.Run
 	bound := schedd.HistoryBounds{Since: since.Newest}
 	for _, run := range runs {
@@ -82,7 +81,7 @@ func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all compar
 		return nil
 	}
 	bound.Enough = all.seen
-	if err := c.Schedd.HistoryNodes(ctx, id, constraint(unseen), bound, func(j schedd.Job) error { return all.hear(j, false, at) }); err != nil {
+	if err := c.Schedd.HistoryNodes(ctx, id, constraint(unseen), bound, hear); err != nil {
 		return fmt.Errorf("cross-check history: %w", err)
 	}
 	return nil
@@ -109,3 +108,15 @@ type mark struct {
 
 // covers reports whether everything of a DAG that the history had at the mark has been compared.
 func (m mark) covers(run ledger.Run) bool { return m.compared[keyOf(run)] || run.Submitted.After(m.At) }
+
+// split returns the DAGs of which it is enough to ask what has changed, and the rest: of a DAG that has ended, what is missing matters.
+func (m mark) split(runs []ledger.Run) (covered, rest []ledger.Run) {
+	for _, run := range runs {
+		if m.compared[keyOf(run)] && !run.Confirmed {
+			covered = append(covered, run)
+		} else {
+			rest = append(rest, run)
+		}
+	}
+	return covered, rest
+}

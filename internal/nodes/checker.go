@@ -16,6 +16,7 @@ import (
 // Schedd is the part of HTCondor that a Checker asks.
 type Schedd interface {
 	QueueNodes(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+	ChangedNodes(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
 	HistoryNodes(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
 }
 
@@ -41,14 +42,18 @@ type Checker struct {
 	As func(ctx context.Context, t backend.Target) (schedd.Identity, error)
 	// Accounts returns the Owners that the jobs of a target may have.
 	Accounts func(ctx context.Context, t backend.Target, id schedd.Identity) ([]string, error)
+	// Started returns when a target's schedd had been started, 0 if that is not known.
+	Started  func(t backend.Target) int64
 	Now      func() time.Time
 	Observer Observer
+	// Whole is how often a pass asks about all nodes, not only about those that have changed; 0: always.
+	Whole time.Duration
 
 	gate   crosscheck.Gate
 	owners owners
 
 	mu       sync.Mutex
-	compared map[backend.Target]map[key]bool // up to the gate's mark
+	compared map[backend.Target]map[key]bool // DAGs, up to the gate's mark, all ads of whose nodes could be read
 	missed   map[key]time.Time               // when an ended DAG was first compared and had nodes of which no job was ever seen
 }
 
@@ -61,10 +66,11 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := c.check(ctx, id, g, true); err != nil {
+		l := &look{history: true, newest: newest}
+		if err := c.pass(ctx, id, g, l, began); err != nil {
 			return err
 		}
-		c.setMark(g, crosscheck.Mark{Newest: newest, At: began})
+		c.setMark(g, crosscheck.Mark{Newest: newest, At: began}, l.unread)
 		return nil
 	})
 }
@@ -73,8 +79,32 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 // a job's absence.
 func (c *Checker) Refresh(ctx context.Context) error {
 	return c.each(ctx, crosscheck.Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
-		return c.check(ctx, id, g, false)
+		return c.pass(ctx, id, g, &look{}, c.Now())
 	})
+}
+
+// pass asks what has changed since the latest passes about the DAGs that these covered, and about everything else.
+func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time) error {
+	sight, started := c.gate.Sight(g.Target), c.Started(g.Target)
+	l.since = c.mark(g.Target)
+	whole, recent := g.Runs, false
+	if l.period, recent = sight.Recent(began, started, c.Whole); recent {
+		covered, rest := l.since.split(g.Runs)
+		err := c.checkRecent(ctx, id, covered, l)
+		switch {
+		case errors.Is(err, schedd.ErrTooMany):
+			recent, l.clock = false, 0
+		case err != nil:
+			return err
+		default:
+			whole = rest
+		}
+	}
+	if err := c.check(ctx, id, whole, l); err != nil {
+		return err
+	}
+	c.gate.Sighted(g.Target, sight.Next(began, l.clock, started, !recent))
+	return nil
 }
 
 // Check is Crosscheck for one group of DAGs, as they are in the ledger now: whether one has ended may have just been learned.
@@ -98,7 +128,7 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	return c.check(ctx, id, g, true)
+	return c.check(ctx, id, g.Runs, &look{history: true, since: c.mark(g.Target)})
 }
 
 func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
@@ -114,15 +144,14 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 	return c.gate.Each(ctx, crosscheck.Pass{Kind: kind, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}, ask)
 }
 
-// check asks the queue, and if requested the history, about the nodes of DAGs and applies the answers.
-func (c *Checker) check(ctx context.Context, id schedd.Identity, g backend.Group, history bool) error {
-	sizes, err := c.sizes(ctx, g.Runs)
+// check asks the queue, and if requested the history, about all nodes of DAGs and applies the answers.
+func (c *Checker) check(ctx context.Context, id schedd.Identity, all []ledger.Run, l *look) error {
+	sizes, err := c.sizes(ctx, all)
 	if err != nil {
 		return err
 	}
-	since := c.mark(g.Target)
-	for _, runs := range parts(g.Runs, sizes) {
-		if err := c.checkPart(ctx, id, runs, questions(runs, sizes), history, since); err != nil {
+	for _, runs := range parts(all, sizes) {
+		if err := c.checkPart(ctx, id, runs, questions(runs, sizes), l); err != nil {
 			return err
 		}
 	}
@@ -154,44 +183,51 @@ func (c *Checker) sizes(ctx context.Context, runs []ledger.Run) (map[key]size, e
 	return all, nil
 }
 
-func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, history bool, since mark) error {
+func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, l *look) error {
 	at := c.Now()
-	all, err := c.readRows(ctx, runs, since.At, false)
+	all, err := c.readRows(ctx, runs, l.since.At, false)
 	if err != nil {
 		return err
 	}
-	if err := c.askAll(ctx, id, all, runs, questions, history, since, at); err != nil {
+	hear := func(queued bool) func(schedd.Job) error {
+		return func(j schedd.Job) error {
+			if queued {
+				l.hear(j)
+			}
+			if err := all.hear(j, queued, at); err != nil {
+				return err
+			}
+			return c.relieve(ctx, id, all.of(j), at)
+		}
+	}
+	if err := c.askQueue(ctx, id, questions, hear(true)); err != nil {
 		return err
 	}
-	for _, run := range runs {
-		k := all[keyOf(run)]
-		if err := c.write(ctx, k, history, at); err != nil {
+	if l.history {
+		if err := c.askHistory(ctx, id, all, runs, l.since, hear(false)); err != nil {
 			return err
 		}
-		if history && k.ended() && k.waits() && len(k.unread) == 0 {
+	}
+	return c.apply(ctx, id, all, runs, l, at)
+}
+
+// apply writes what was heard, and what was not, about DAGs.
+func (c *Checker) apply(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, l *look, at time.Time) error {
+	for _, run := range runs {
+		k := all[keyOf(run)]
+		c.Observer.Unread(run, k.unread)
+		l.readAll(run, k)
+		if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
+			return err
+		}
+		if err := c.write(ctx, k, l.history, at); err != nil {
+			return err
+		}
+		if l.history && k.ended() && k.waits() && len(k.unread) == 0 {
 			if err := c.conclude(ctx, k.dag, at); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-// askAll adds to rows what the queue, and if requested the history, says of them.
-func (c *Checker) askAll(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, questions []string, history bool, since mark, at time.Time) error {
-	if err := c.askQueue(ctx, id, all, questions, at); err != nil {
-		return err
-	}
-	if history {
-		if err := c.askHistory(ctx, id, all, runs, since, at); err != nil {
-			return err
-		}
-	}
-	if err := c.owners.dropForeign(ctx, c, id, all, at); err != nil {
-		return err
-	}
-	for _, run := range runs {
-		c.Observer.Unread(run, all[keyOf(run)].unread)
 	}
 	return nil
 }
@@ -231,10 +267,12 @@ func (c *Checker) mark(t backend.Target) mark {
 	return mark{c.gate.Mark(t), c.compared[t]}
 }
 
-func (c *Checker) setMark(g backend.Group, m crosscheck.Mark) {
+func (c *Checker) setMark(g backend.Group, m crosscheck.Mark, unread map[key]bool) {
 	compared := make(map[key]bool, len(g.Runs))
 	for _, run := range g.Runs {
-		compared[keyOf(run)] = true
+		if !unread[keyOf(run)] {
+			compared[keyOf(run)] = true
+		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -42,7 +42,8 @@ func newWorld(t *testing.T) *world {
 		Accounts: func(context.Context, backend.Target, schedd.Identity) ([]string, error) {
 			return []string{scheddtest.Robot}, nil
 		},
-		Now: func() time.Time { return w.clock }, Observer: w,
+		Started: func(backend.Target) int64 { return 1 },
+		Now:     func() time.Time { return w.clock }, Observer: w,
 	}
 	return w
 }

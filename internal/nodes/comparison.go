@@ -37,13 +37,16 @@ func keyOf(run ledger.Run) key { return key{run.UID, run.Attempt} }
 // comparisons holds those of one check.
 type comparisons map[key]*comparison
 
+// of returns that of the DAG that an ad names, nil if nobody asked about it.
+func (all comparisons) of(j schedd.Job) *comparison { return all[key{j.Node.UID, j.Node.DAG}] }
+
 // hear compares an ad.
 func (all comparisons) hear(j schedd.Job, queued bool, at time.Time) error {
 	if j.Unread {
 		all.doubt(j)
 		return nil
 	}
-	k := all[key{j.Node.UID, j.Node.DAG}]
+	k := all.of(j)
 	if k == nil || j.Proc != 0 {
 		return nil
 	}
@@ -117,7 +120,7 @@ func (k *comparison) add(j schedd.Job, queued bool, at time.Time) error {
 
 // doubt takes note of a job whose ad cannot be read: it is present. Its tag may be what cannot be read: then it may be any DAG's.
 func (all comparisons) doubt(j schedd.Job) {
-	if k := all[key{j.Node.UID, j.Node.DAG}]; k != nil {
+	if k := all.of(j); k != nil {
 		k.doubt(j)
 		return
 	}

@@ -27,18 +27,16 @@ type known struct {
 }
 
 // dropForeign forgets what jobs said that htcd's accounts do not own.
-func (o *owners) dropForeign(ctx context.Context, c *Checker, id schedd.Identity, all comparisons, at time.Time) error {
-	for _, k := range all {
-		if len(k.heard) == 0 {
-			continue
-		}
-		accounts, err := o.get(ctx, c, backend.TargetOf(k.run), id, at)
-		if err != nil {
-			return err
-		}
-		for number, words := range k.heard {
-			k.heard[number] = slices.DeleteFunc(words, func(w word) bool { return !slices.Contains(accounts, w.owner) })
-		}
+func (o *owners) dropForeign(ctx context.Context, c *Checker, id schedd.Identity, k *comparison, at time.Time) error {
+	if len(k.heard) == 0 {
+		return nil
+	}
+	accounts, err := o.get(ctx, c, backend.TargetOf(k.run), id, at)
+	if err != nil {
+		return err
+	}
+	for number, words := range k.heard {
+		k.heard[number] = slices.DeleteFunc(words, func(w word) bool { return !slices.Contains(accounts, w.owner) })
 	}
 	return nil
 }

@@ -51,11 +51,21 @@ func (c *Checker) reconcilePart(ctx context.Context, id schedd.Identity, runs []
 	if err != nil {
 		return err
 	}
-	if err := c.askAll(ctx, id, all, runs, questions, true, mark{}, at); err != nil {
+	hear := func(queued bool) func(schedd.Job) error {
+		return func(j schedd.Job) error { return all.hear(j, queued, at) }
+	}
+	if err := c.askQueue(ctx, id, questions, hear(true)); err != nil {
+		return err
+	}
+	if err := c.askHistory(ctx, id, all, runs, mark{}, hear(false)); err != nil {
 		return err
 	}
 	for _, run := range runs {
 		k := all[keyOf(run)]
+		c.Observer.Unread(run, k.unread)
+		if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
+			return err
+		}
 		if err := c.tell(ctx, k, at, dry, found); err != nil {
 			return err
 		}

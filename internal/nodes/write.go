@@ -9,6 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // write brings the rows of a DAG's nodes into line with what was heard, and with what was not if the history was asked.
@@ -40,6 +41,28 @@ func (c *Checker) write(ctx context.Context, k *comparison, history bool, at tim
 		}
 		return nil
 	})
+}
+
+// wordsAtOnce is how many nodes of a DAG something is remembered of, half a kilobyte each, before it is written.
+const wordsAtOnce = 10_000
+
+// relieve writes what was heard about a DAG, perhaps nil, as soon as it is much.
+func (c *Checker) relieve(ctx context.Context, id schedd.Identity, k *comparison, at time.Time) error {
+	if k == nil || len(k.heard) < wordsAtOnce {
+		return nil
+	}
+	if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
+		return err
+	}
+	if err := c.write(ctx, k, false, at); err != nil {
+		return err
+	}
+	for number := range k.heard { // an earlier job of such a node is not missed
+		delete(k.rows, number)
+		delete(k.unchanged, number)
+	}
+	k.heard = nil
+	return nil
 }
 
 // eachTold calls fn with the numbers of the nodes of which something was heard, or nothing though the history was asked.

@@ -29,11 +29,19 @@ func (p Period) Constraint() string {
 
 // Changed is Queue for jobs whose state may have changed in a period, or ErrTooMany.
 func (c *Client) Changed(ctx context.Context, id Identity, constraint string, p Period, fn func(Job) error) error {
+	return c.changed(ctx, id, question{constraint: constraint}, p, fn)
+}
+
+// ChangedNodes is Changed for the nodes of DAGs: the Node of each job is set.
+func (c *Client) ChangedNodes(ctx context.Context, id Identity, constraint string, p Period, fn func(Job) error) error {
+	return c.changed(ctx, id, question{constraint: constraint, nodes: true}, p, fn)
+}
+
+func (c *Client) changed(ctx context.Context, id Identity, q question, p Period, fn func(Job) error) error {
+	q.constraint = both(p.Constraint(), q.constraint)
+	q.limits = []string{"-limit", strconv.Itoa(p.Most + 1)}
 	seen := 0
-	return c.queue(ctx, id, question{
-		constraint: both(p.Constraint(), constraint),
-		limits:     []string{"-limit", strconv.Itoa(p.Most + 1)},
-	}, func(j Job) error {
+	return c.queue(ctx, id, q, func(j Job) error {
 		if seen++; seen > p.Most {
 			return ErrTooMany
 		}

@@ -85,5 +85,8 @@ func NodeRange(from, to int) string {
 	return fmt.Sprintf("%s >= %d && %s < %d", attrNode, from, attrNode, to)
 }
 
+// NodesNamed matches the nodes whose jobs are these clusters. There must be some, 4,000 at most: one command-line argument holds 128 KiB.
+func NodesNamed(clusters []int) string { return anyOf("ClusterId", clusters) + " && " + NodesTagged }
+
 // NodesTagged matches the nodes of every DAG sent by any htcd.
 const NodesTagged = attrWorkflow + " =!= undefined"

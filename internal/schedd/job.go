@@ -142,7 +142,7 @@ type Job struct {
 	Cluster, Proc      int
 	Own                *int // its number in its HTCJob; nil: Proc
 	Tag                Tag
-	Node               NodeTag // of QueueNodes and HistoryNodes
+	Node               NodeTag // of QueueNodes, ChangedNodes and HistoryNodes
 	Owner              string
 	Status, LastStatus JobStatus
 

@@ -23,6 +23,8 @@ func memory(first, most string, times int32) func(*v1alpha1.HTCJob) {
 	return func(job *v1alpha1.HTCJob) {
 		job.Spec.Script.Image, job.Spec.Script.Command = "python", "python3"
 		job.Spec.HTCOpts = "+JobDescription = \"memory is watched\"\n"
+		// Of a slot that a job before it has left, the schedd would use one with more memory.
+		job.Spec.Requirements = "TARGET.PartitionableSlot =?= true || TARGET.Memory < 2 * RequestMemory"
 		job.Spec.Resources = &v1alpha1.Resources{Memory: new(resource.MustParse(first))}
 		job.Spec.MemoryRetry = &v1alpha1.MemoryRetry{MaxMemory: resource.MustParse(most), MaxRetries: times}
 	}

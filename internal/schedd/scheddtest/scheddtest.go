@@ -315,6 +315,11 @@ func (s *Schedd) QueueNodes(ctx context.Context, id schedd.Identity, constraint 
 	return s.Queue(ctx, id, constraint, fn)
 }
 
+// ChangedNodes is Changed for nodes.
+func (s *Schedd) ChangedNodes(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error {
+	return s.Changed(ctx, id, constraint, p, fn)
+}
+
 // HistoryNodes is History for nodes.
 func (s *Schedd) HistoryNodes(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
 	return s.History(ctx, id, constraint, b, fn)

@@ -1,0 +1,213 @@
+package nodes
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// look is one pass over the nodes of a target.
+type look struct {
+	period  schedd.Period // about which is asked, if not everything
+	history bool          // the history is asked, too
+	since   mark          // of the latest cross-check
+	newest  string        // entry of the history when this one began
+
+	clock  int64        // the schedd's, when it began to answer; 0: no ad says so
+	unread map[key]bool // DAGs with nodes whose ads cannot be read
+}
+
+// hear learns the schedd's clock from an ad.
+func (l *look) hear(j schedd.Job) {
+	if l.clock == 0 || j.ServerTime < l.clock {
+		l.clock = j.ServerTime
+	}
+}
+
+// readAll notes whether all ads of a DAG's nodes could be read.
+func (l *look) readAll(run ledger.Run, k *comparison) {
+	if len(k.unread) == 0 {
+		return
+	}
+	if l.unread == nil {
+		l.unread = map[key]bool{}
+	}
+	l.unread[keyOf(run)] = true
+}
+
+// checkRecent compares DAGs, all of whose nodes earlier passes have compared, with what has changed since. It asks
+//
+//  1. the queue for jobs that entered their state in the period,
+//  2. the history for jobs that have left the queue since the latest cross-check,
+//  3. the queue for unsettled nodes that neither answer showed, by name, and then the history once more for those that left it meanwhile.
+//
+// Any other node is as its row says. If too much has changed, nothing is recorded, and the error is schedd.ErrTooMany.
+func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) error {
+	if len(runs) == 0 {
+		return nil
+	}
+	at := c.Now()
+	all, err := c.readUnsettled(ctx, runs, l)
+	if err != nil {
+		return err
+	}
+	these := schedd.NodesTagged
+	if len(runs) <= crosscheck.MaxNamed {
+		these = constraint(runs)
+	}
+	err = c.hearAll(ctx, all, true, at, l, func(hear func(schedd.Job) error) error {
+		return c.Schedd.ChangedNodes(ctx, id, these, l.period, hear)
+	})
+	if err != nil {
+		return fmt.Errorf("cross-check queue: %w", err)
+	}
+	if l.history && l.newest != l.since.Newest {
+		never := func() bool { return false } // whatever has left is new
+		bounds := schedd.HistoryBounds{Since: l.since.Newest, Limit: l.period.Most + 1, Enough: never}
+		err := c.hearAll(ctx, all, false, at, l, func(hear func(schedd.Job) error) error {
+			return c.Schedd.HistoryNodes(ctx, id, these, bounds, hear)
+		})
+		if err != nil {
+			return fmt.Errorf("cross-check history: %w", err)
+		}
+	}
+	if err := c.askNamed(ctx, id, all, runs, l, at); err != nil {
+		return err
+	}
+	return c.apply(ctx, id, all, runs, l, at)
+}
+
+// maxNamedNodes is how many nodes a question names.
+const maxNamedNodes = 4000
+
+// askNamed asks about unsettled nodes of which nothing was heard. Between cross-checks those are left out that may have left the queue.
+func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, l *look, at time.Time) error {
+	var clusters []int
+	for _, k := range all {
+		for _, n := range k.rows {
+			if l.history || n.Status == ledger.StatusOpen && n.Absent == 0 {
+				clusters = append(clusters, n.Cluster)
+			}
+		}
+	}
+	switch {
+	case len(clusters) == 0:
+		return nil
+	case len(clusters) > maxNamedNodes:
+		return schedd.ErrTooMany
+	}
+	hear := func(queued bool) func(schedd.Job) error {
+		return func(j schedd.Job) error { return all.hear(j, queued, at) }
+	}
+	if err := c.askQueue(ctx, id, []string{schedd.NodesNamed(clusters)}, hear(true)); err != nil || !l.history {
+		return err
+	}
+	since := l.since
+	since.Newest = l.newest
+	return c.askHistory(ctx, id, all, runs, since, hear(false))
+}
+
+// readUnsettled reads the rows of unsettled nodes.
+func (c *Checker) readUnsettled(ctx context.Context, runs []ledger.Run, l *look) (comparisons, error) {
+	all := make(comparisons, len(runs))
+	for _, run := range runs {
+		all[keyOf(run)] = &comparison{dag: dag{run: run}, asked: l.since.At, rows: map[int]ledger.Node{}}
+	}
+	var rows []ledger.Node
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		rows, err = tx.UnsettledNodes(l.period.Most + 1)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) > l.period.Most {
+		return nil, schedd.ErrTooMany
+	}
+	for _, n := range rows {
+		if k := all[key{n.UID, n.Attempt}]; k != nil {
+			k.rows[n.Number] = n
+		}
+	}
+	return all, nil
+}
+
+// hearAll compares the ads of an answer with the rows of their nodes, which are read once it is complete; of the few that need reasons, at once.
+func (c *Checker) hearAll(ctx context.Context, all comparisons, queued bool, at time.Time, l *look, ask func(hear func(schedd.Job) error) error) error {
+	var shown []schedd.Job
+	err := ask(func(j schedd.Job) error {
+		if queued {
+			l.hear(j)
+		}
+		if crosscheck.NeedsReason(j) {
+			return c.hearShown(ctx, all, []schedd.Job{j}, queued, at)
+		}
+		if shown = append(shown, j); len(shown) > l.period.Most {
+			return schedd.ErrTooMany
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for page := range slices.Chunk(shown, pageSize) {
+		if err := c.hearShown(ctx, all, page, queued, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hearShown compares ads with the rows of their nodes, which are known only until then unless they are unsettled.
+func (c *Checker) hearShown(ctx context.Context, all comparisons, shown []schedd.Job, queued bool, at time.Time) error {
+	read, err := c.readShown(ctx, all, shown)
+	if err != nil {
+		return err
+	}
+	for _, n := range read {
+		all[key{n.UID, n.Attempt}].rows[n.Number] = n
+	}
+	defer func() {
+		for _, n := range read {
+			delete(all[key{n.UID, n.Attempt}].rows, n.Number)
+		}
+	}()
+	for _, j := range shown {
+		if err := all.hear(j, queued, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readShown reads the rows of nodes that are waiting or unconfirmed, and not yet known.
+func (c *Checker) readShown(ctx context.Context, all comparisons, shown []schedd.Job) (read []ledger.Node, err error) {
+	numbers := map[key][]int{}
+	for _, j := range shown {
+		if k := all.of(j); k != nil {
+			if _, known := k.rows[j.Node.Number]; !known {
+				numbers[keyOf(k.run)] = append(numbers[keyOf(k.run)], j.Node.Number)
+			}
+		}
+	}
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		for k, some := range numbers {
+			rows, err := tx.NodesAmong(k.uid, k.dag, some)
+			if err != nil {
+				return err
+			}
+			for _, n := range rows {
+				if n.Status == ledger.StatusOpen || n.Source == crosscheck.FromCallback {
+					read = append(read, n)
+				}
+			}
+		}
+		return nil
+	})
+	return read, err
+}
