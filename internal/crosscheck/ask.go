@@ -48,7 +48,7 @@ func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledge
 			if err := wait(); err != nil {
 				return err
 			}
-			l.hear(j)
+			l.Hear(j)
 			return hear(j)
 		})
 		if asked != nil {

@@ -74,7 +74,7 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 			return err
 		}
 		started := c.started(ctx, id)
-		if err := c.pass(ctx, id, g, &look{history: true, newest: newest}, began, started); err != nil {
+		if err := c.pass(ctx, id, g, &look{Look: Look{History: true, Newest: newest}}, began, started); err != nil {
 			return err
 		}
 		c.gate.SetMark(g.Target, Mark{newest, began})
@@ -108,7 +108,7 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 	whole := g.Runs
 	if recent {
 		var covered []ledger.Run
-		l.period, whole = period, nil
+		l.Period, whole = period, nil
 		for _, run := range g.Runs {
 			if sight.covers(run) {
 				covered = append(covered, run)
@@ -126,14 +126,14 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 		}
 	}
 	if !recent {
-		l.clock = 0
+		l.Clock = 0
 	}
 	if err := c.checkWhole(ctx, id, whole, l); err != nil {
 		return err
 	}
-	now := sight.Next(began, l.clock, started, !recent)
+	now := sight.Next(began, l.Clock, started, !recent)
 	now.unread = l.unread
-	if l.history { // a job whose ad cannot be read may be there
+	if l.History { // a job whose ad cannot be read may be there
 		now.read = map[RunKey]bool{}
 		for _, run := range whole {
 			now.read[KeyOf(run)] = !l.unread[KeyOf(run)]
@@ -149,7 +149,7 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	return c.checkWhole(ctx, id, g.Runs, &look{history: true, mark: c.gate.Mark(g.Target)})
+	return c.checkWhole(ctx, id, g.Runs, &look{Look: Look{History: true}, mark: c.gate.Mark(g.Target)})
 }
 
 // NewestKnown returns the job that had most recently left a target's queue when the latest cross-check began, "" if unknown.
@@ -191,7 +191,7 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 	if err != nil {
 		return err
 	}
-	if l.history {
+	if l.History {
 		// An entry of the history is final, so it is written while the schedd is still reading.
 		var writing errgroup.Group
 		writing.SetLimit(atOnce)
@@ -236,10 +236,10 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 				return errors.Join(fmt.Errorf("remove cluster %d: %w", run.Cluster, err), writing.Wait())
 			}
 		}
-		if l.history {
+		if l.History {
 			k.miss(at)
 		}
-		if l.history || k.unseen() == 0 { // otherwise the others may be in the history
+		if l.History || k.unseen() == 0 { // otherwise the others may be in the history
 			k.judgeUnstaged()
 		}
 		if k.quiet() {
@@ -251,7 +251,7 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 			return c.write(ctx, k, at)
 		})
 	}
-	return errors.Join(writing.Wait(), c.writeQuiet(ctx, quiet, at, l.history))
+	return errors.Join(writing.Wait(), c.writeQuiet(ctx, quiet, at, l.History))
 }
 
 // BetweenChecks is the interval at which the ledger and the status record that HTCondor was asked and had nothing new. The

@@ -13,22 +13,27 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// look is one pass over a target.
-type look struct {
-	period  schedd.Period // about which is asked, if not everything
-	history bool          // the history is asked, too
-	mark    Mark          // of the latest cross-check
-	newest  string        // entry of the history when this one began
+// Look is one pass over a target.
+type Look struct {
+	Period  schedd.Period // about which is asked, if not everything
+	History bool          // the history is asked, too
+	Newest  string        // entry of the history when it began
 
-	clock  int64           // the schedd's, when it began to answer; 0: no ad says so
-	unread map[RunKey]bool // runs with jobs whose ads cannot be read
+	Clock int64 // the schedd's, when it began to answer; 0: no ad says so
 }
 
-// hear learns the schedd's clock from an ad.
-func (l *look) hear(j schedd.Job) {
-	if l.clock == 0 || j.ServerTime < l.clock {
-		l.clock = j.ServerTime
+// Hear learns the schedd's clock from an ad.
+func (l *Look) Hear(j schedd.Job) {
+	if l.Clock == 0 || j.ServerTime < l.Clock {
+		l.Clock = j.ServerTime
 	}
+}
+
+// look is one over runs.
+type look struct {
+	Look
+	mark   Mark            // of the latest cross-check
+	unread map[RunKey]bool // runs with jobs whose ads cannot be read
 }
 
 // checkRecent compares runs, all of whose jobs earlier passes have compared, with what has changed since. It asks
@@ -61,7 +66,7 @@ func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []le
 	if err := c.askNamed(ctx, id, all, l, at); err != nil {
 		return err
 	}
-	if l.history {
+	if l.History {
 		if err := c.askLeft(ctx, id, all, these, l, at, seen); err != nil {
 			return err
 		}
@@ -77,8 +82,8 @@ type procKey struct {
 
 // askChanged returns the jobs that entered their state in the period.
 func (c *Checker) askChanged(ctx context.Context, id schedd.Identity, all comparisons, these string, l *look) (shown []schedd.Job, err error) {
-	err = c.Schedd.Changed(ctx, id, these, l.period, func(j schedd.Job) error {
-		l.hear(j)
+	err = c.Schedd.Changed(ctx, id, these, l.Period, func(j schedd.Job) error {
+		l.Hear(j)
 		k := all.of(j)
 		if k == nil {
 			return nil
@@ -124,7 +129,7 @@ func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparis
 	for _, k := range all {
 		named := len(procs)
 		for _, p := range k.rows {
-			if l.history || p.Status == ledger.StatusOpen && p.Absent == 0 {
+			if l.History || p.Status == ledger.StatusOpen && p.Absent == 0 {
 				_, proc := p.Place()
 				procs = append(procs, strconv.Itoa(proc))
 			}
@@ -153,7 +158,7 @@ func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparis
 // askLeft compares the rows with the jobs that left the queue since the latest cross-check, and what was asked by name with
 // the rest of the history where it may have left before.
 func (c *Checker) askLeft(ctx context.Context, id schedd.Identity, all comparisons, these string, l *look, at time.Time, seen map[procKey]bool) error {
-	if l.newest != l.mark.Newest {
+	if l.Newest != l.mark.Newest {
 		var left []schedd.Job
 		never := func() bool { return false } // whatever has left is new
 		bounds := schedd.HistoryBounds{Since: l.mark.Newest, Limit: changesAtOnce + 1, Enough: never}

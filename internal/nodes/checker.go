@@ -66,7 +66,7 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l := &look{history: true, newest: newest}
+		l := &look{Look: crosscheck.Look{History: true, Newest: newest}}
 		if err := c.pass(ctx, id, g, l, began); err != nil {
 			return err
 		}
@@ -88,12 +88,12 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 	sight, started := c.gate.Sight(g.Target), c.Started(g.Target)
 	l.since = c.mark(g.Target)
 	whole, recent := g.Runs, false
-	if l.period, recent = sight.Recent(began, started, c.Whole); recent {
+	if l.Period, recent = sight.Recent(began, started, c.Whole); recent {
 		covered, rest := l.since.split(g.Runs)
 		err := c.checkRecent(ctx, id, covered, l)
 		switch {
 		case errors.Is(err, schedd.ErrTooMany):
-			recent, l.clock = false, 0
+			recent, l.Clock = false, 0
 		case err != nil:
 			return err
 		default:
@@ -103,7 +103,7 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 	if err := c.check(ctx, id, whole, l); err != nil {
 		return err
 	}
-	c.gate.Sighted(g.Target, sight.Next(began, l.clock, started, !recent))
+	c.gate.Sighted(g.Target, sight.Next(began, l.Clock, started, !recent))
 	return nil
 }
 
@@ -128,7 +128,7 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	return c.check(ctx, id, g.Runs, &look{history: true, since: c.mark(g.Target)})
+	return c.check(ctx, id, g.Runs, &look{Look: crosscheck.Look{History: true}, since: c.mark(g.Target)})
 }
 
 func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
@@ -192,7 +192,7 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 	hear := func(queued bool) func(schedd.Job) error {
 		return func(j schedd.Job) error {
 			if queued {
-				l.hear(j)
+				l.Hear(j)
 			}
 			if err := all.hear(j, queued, at); err != nil {
 				return err
@@ -203,7 +203,7 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 	if err := c.askQueue(ctx, id, questions, hear(true)); err != nil {
 		return err
 	}
-	if l.history {
+	if l.History {
 		if err := c.askHistory(ctx, id, all, runs, l.since, hear(false)); err != nil {
 			return err
 		}
@@ -220,10 +220,10 @@ func (c *Checker) apply(ctx context.Context, id schedd.Identity, all comparisons
 		if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
 			return err
 		}
-		if err := c.write(ctx, k, l.history, at); err != nil {
+		if err := c.write(ctx, k, l.History, at); err != nil {
 			return err
 		}
-		if l.history && k.ended() && k.waits() && len(k.unread) == 0 {
+		if l.History && k.ended() && k.waits() && len(k.unread) == 0 {
 			if err := c.conclude(ctx, k.dag, at); err != nil {
 				return err
 			}

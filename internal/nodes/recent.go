@@ -13,20 +13,9 @@ import (
 
 // look is one pass over the nodes of a target.
 type look struct {
-	period  schedd.Period // about which is asked, if not everything
-	history bool          // the history is asked, too
-	since   mark          // of the latest cross-check
-	newest  string        // entry of the history when this one began
-
-	clock  int64        // the schedd's, when it began to answer; 0: no ad says so
+	crosscheck.Look
+	since  mark         // of the latest cross-check
 	unread map[key]bool // DAGs with nodes whose ads cannot be read
-}
-
-// hear learns the schedd's clock from an ad.
-func (l *look) hear(j schedd.Job) {
-	if l.clock == 0 || j.ServerTime < l.clock {
-		l.clock = j.ServerTime
-	}
 }
 
 // readAll notes whether all ads of a DAG's nodes could be read.
@@ -61,14 +50,14 @@ func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []le
 		these = constraint(runs)
 	}
 	err = c.hearAll(ctx, all, true, at, l, func(hear func(schedd.Job) error) error {
-		return c.Schedd.ChangedNodes(ctx, id, these, l.period, hear)
+		return c.Schedd.ChangedNodes(ctx, id, these, l.Period, hear)
 	})
 	if err != nil {
 		return fmt.Errorf("cross-check queue: %w", err)
 	}
-	if l.history && l.newest != l.since.Newest {
+	if l.History && l.Newest != l.since.Newest {
 		never := func() bool { return false } // whatever has left is new
-		bounds := schedd.HistoryBounds{Since: l.since.Newest, Limit: l.period.Most + 1, Enough: never}
+		bounds := schedd.HistoryBounds{Since: l.since.Newest, Limit: l.Period.Most + 1, Enough: never}
 		err := c.hearAll(ctx, all, false, at, l, func(hear func(schedd.Job) error) error {
 			return c.Schedd.HistoryNodes(ctx, id, these, bounds, hear)
 		})
@@ -90,7 +79,7 @@ func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparis
 	var clusters []int
 	for _, k := range all {
 		for _, n := range k.rows {
-			if l.history || n.Status == ledger.StatusOpen && n.Absent == 0 {
+			if l.History || n.Status == ledger.StatusOpen && n.Absent == 0 {
 				clusters = append(clusters, n.Cluster)
 			}
 		}
@@ -104,11 +93,11 @@ func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparis
 	hear := func(queued bool) func(schedd.Job) error {
 		return func(j schedd.Job) error { return all.hear(j, queued, at) }
 	}
-	if err := c.askQueue(ctx, id, []string{schedd.NodesNamed(clusters)}, hear(true)); err != nil || !l.history {
+	if err := c.askQueue(ctx, id, []string{schedd.NodesNamed(clusters)}, hear(true)); err != nil || !l.History {
 		return err
 	}
 	since := l.since
-	since.Newest = l.newest
+	since.Newest = l.Newest
 	return c.askHistory(ctx, id, all, runs, since, hear(false))
 }
 
@@ -120,13 +109,13 @@ func (c *Checker) readUnsettled(ctx context.Context, runs []ledger.Run, l *look)
 	}
 	var rows []ledger.Node
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		rows, err = tx.UnsettledNodes(l.period.Most + 1)
+		rows, err = tx.UnsettledNodes(l.Period.Most + 1)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(rows) > l.period.Most {
+	if len(rows) > l.Period.Most {
 		return nil, schedd.ErrTooMany
 	}
 	for _, n := range rows {
@@ -142,12 +131,12 @@ func (c *Checker) hearAll(ctx context.Context, all comparisons, queued bool, at 
 	var shown []schedd.Job
 	err := ask(func(j schedd.Job) error {
 		if queued {
-			l.hear(j)
+			l.Hear(j)
 		}
 		if crosscheck.NeedsReason(j) {
 			return c.hearShown(ctx, all, []schedd.Job{j}, queued, at)
 		}
-		if shown = append(shown, j); len(shown) > l.period.Most {
+		if shown = append(shown, j); len(shown) > l.Period.Most {
 			return schedd.ErrTooMany
 		}
 		return nil
