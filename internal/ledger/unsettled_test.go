@@ -43,3 +43,31 @@ func TestUnsettledProcsAreThoseThatHTCondorsSilenceDoesNotConfirm(t *testing.T) 
 		return err
 	}))
 }
+
+func TestUnsettledNodesAreThoseOfWhichAJobWasSeen(t *testing.T) {
+	l, _ := openTemp(t)
+	r := insertDAG(t, l, "u1", 3) // 10 nodes
+	code := 0
+	set(t, l, map[int]func(*Node){ // 0 stays waiting
+		1: func(n *Node) { n.Cluster, n.JobStatus, n.Source = 92, 1, "crosscheck" },
+		2: func(n *Node) { n.Cluster, n.JobStatus, n.Source, n.Reason, n.Message = 93, 5, "crosscheck", "Held", "why" },
+		3: func(n *Node) { n.Cluster, n.JobStatus, n.Source, n.Absent = 94, 1, "crosscheck", 1 },
+		4: func(n *Node) { n.Cluster, n.Status, n.Source, n.ExitCode = 95, StatusSucceeded, "callback", &code },
+		5: func(n *Node) { n.Cluster, n.Status, n.Source, n.ExitCode = 96, StatusSucceeded, "crosscheck", &code },
+		6: func(n *Node) { n.Cluster, n.JobStatus, n.Source = 97, 7, "crosscheck" },
+		7: func(n *Node) { n.Cluster, n.Claimed = 98, true },
+	})
+	numbers := func(limit int) (numbers []int) {
+		mustRead(t, l, func(tx *Tx) error {
+			nodes, err := tx.UnsettledNodes(limit)
+			numbers = numbersOf(nodes)
+			return err
+		})
+		return numbers
+	}
+	require.Equal(t, []int{3, 4, 6, 7}, numbers(100))
+	require.Equal(t, []int{3, 4}, numbers(2))
+	r.Confirmed = true
+	mustWrite(t, l, func(tx *Tx) error { return tx.UpdateRun(r) })
+	require.Empty(t, numbers(100), "of a DAG that has ended everything is asked")
+}
