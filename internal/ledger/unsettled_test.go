@@ -50,7 +50,9 @@ func TestUnsettledNodesAreThoseOfWhichAJobWasSeen(t *testing.T) {
 	code := 0
 	set(t, l, map[int]func(*Node){ // 0 stays waiting
 		1: func(n *Node) { n.Cluster, n.JobStatus, n.Source = 92, 1, "crosscheck" },
-		2: func(n *Node) { n.Cluster, n.JobStatus, n.Source, n.Reason, n.Message = 93, 5, "crosscheck", "Held", "why" },
+		2: func(n *Node) {
+			n.Cluster, n.JobStatus, n.Source, n.Reason, n.Message = 93, 5, "crosscheck", "Held", "why"
+		},
 		3: func(n *Node) { n.Cluster, n.JobStatus, n.Source, n.Absent = 94, 1, "crosscheck", 1 },
 		4: func(n *Node) { n.Cluster, n.Status, n.Source, n.ExitCode = 95, StatusSucceeded, "callback", &code },
 		5: func(n *Node) { n.Cluster, n.Status, n.Source, n.ExitCode = 96, StatusSucceeded, "crosscheck", &code },

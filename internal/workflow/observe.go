@@ -105,7 +105,9 @@ func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
 // followed passes the findings about nodes on.
 type followed struct{ *Controller }
 
-func (followed) Passed(string, schedd.Endpoint, time.Duration, error) {}
+func (c followed) Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
+	c.Log.Debug().Str("pass", "nodes' "+pass).Stringer("schedd", endpoint).Dur("took", took).Err(err).Msg("pass")
+}
 
 func (c followed) Changed(run ledger.Run) {
 	key := keyOf(run)

@@ -147,16 +147,6 @@ func (d *daemon) pass(ctx context.Context, n int) (pass, error) {
 	}
 }
 
-// crosschecked waits for the next cross-check from the nth pass on, and returns which pass follows it.
-func (d *daemon) crosschecked(ctx context.Context, n int) (pass, int, error) {
-	for {
-		one, err := d.pass(ctx, n)
-		if n++; err != nil || one.name == "crosscheck" {
-			return one, n, err
-		}
-	}
-}
-
 // passed returns how many there were.
 func (d *daemon) passed() int {
 	d.mu.Lock()
