@@ -229,6 +229,9 @@ func (p plannedDAG) keepOutput(run ledger.Run) error {
 		return nil
 	}
 	root, err := os.OpenRoot(filepath.Dir(run.OutputDir)) // of the workflow
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // there was none: the attempt before may never have had its files
+	}
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,14 @@ func TestWhatIsKeptOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
+func TestAResumedAttemptNeedsNoOutputOfTheOneBefore(t *testing.T) {
+	g, err := graph.New(v1alpha1.HTCWorkflowSpec{Steps: []v1alpha1.Step{{StepWork: v1alpha1.StepWork{Name: "a"}}}})
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "never", "fetched")
+	p := plannedDAG{graph: g, nodes: g.Nodes(0, graph.Outcome{Sequences: []int{0, 1}}), kept: kept{from: filepath.Join(dir, "1"), is: make([]bool, 2)}}
+	require.NoError(t, p.keepOutput(ledger.Run{OutputDir: filepath.Join(dir, "2")}), "the files of the attempt before may never have arrived at the schedd")
+}
+
 func TestTheAttemptBefore(t *testing.T) {
 	run := func(dag int, hash string, cluster int) ledger.Run {
 		return ledger.Run{UID: "u", Attempt: dag, SpecHash: hash, Cluster: cluster, State: ledger.Submitted}
