@@ -19,17 +19,17 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// A pair is two htcds that follow the same jobs: ours asks for what has changed, the oracle for everything.
+// A pair is two htcds that follow the same jobs: ours asks for what has changed, the reference for everything.
 type pair struct {
-	t            *testing.T
-	rand         *rand.Rand
-	schedd       *scheddtest.Schedd
-	clock        time.Time
-	skew         time.Duration // of the schedd's clock
-	ours, oracle *side
-	clusters     int
-	procs        []int // of each cluster
-	ended        map[string]bool
+	t               *testing.T
+	rand            *rand.Rand
+	schedd          *scheddtest.Schedd
+	clock           time.Time
+	skew            time.Duration // of the schedd's clock
+	ours, reference *side
+	clusters        int
+	procs           []int // of each cluster
+	ended           map[string]bool
 }
 
 type side struct {
@@ -59,7 +59,7 @@ func newPair(t *testing.T, seed uint64) *pair {
 	w.schedd.Clock(func() time.Time { return w.clock.Add(w.skew) })
 	w.skew = time.Duration(w.rand.IntN(601)-300) * time.Second
 	w.schedd.Restart()
-	w.ours, w.oracle = w.side(10*time.Minute), w.side(0)
+	w.ours, w.reference = w.side(10*time.Minute), w.side(0)
 	return w
 }
 
@@ -78,7 +78,7 @@ func (w *pair) side(whole time.Duration) *side {
 func (w *pair) both(fn func(*side) error) {
 	w.t.Helper()
 	require.NoError(w.t, fn(w.ours))
-	require.NoError(w.t, fn(w.oracle))
+	require.NoError(w.t, fn(w.reference))
 }
 
 // submit adds a run of some procs to the schedd and both ledgers. QDate and EnteredCurrentStatus are by another clock than the schedd's.
@@ -142,17 +142,6 @@ func (w *pair) requeue(cluster, proc int) {
 	})
 }
 
-// quietly changes a job without the schedd's dating it.
-func (w *pair) quietly(cluster, proc int, f func(*schedd.Job)) {
-	jobs := w.schedd.Jobs()
-	for i := range jobs {
-		if jobs[i].Cluster == cluster && jobs[i].Proc == proc {
-			f(&jobs[i])
-		}
-	}
-	w.schedd.Restore(jobs)
-}
-
 func (w *pair) tick(most int) {
 	w.clock = w.clock.Add(time.Duration(1+w.rand.IntN(most)) * time.Second)
 }
@@ -208,9 +197,9 @@ func (w *pair) event() {
 		w.schedd.Leave(cluster, proc)
 	case e == 14:
 		w.start(cluster, proc)
-		w.quietly(cluster, proc, func(j *schedd.Job) { j.Status = schedd.Suspended })
+		w.schedd.Quietly(cluster, proc, func(j *schedd.Job) { j.Status = schedd.Suspended })
 	case e == 15:
-		w.quietly(cluster, proc, func(j *schedd.Job) {
+		w.schedd.Quietly(cluster, proc, func(j *schedd.Job) {
 			if j.Status == schedd.Suspended {
 				j.Status = schedd.Running
 			}
@@ -218,7 +207,7 @@ func (w *pair) event() {
 	case e == 16:
 		w.schedd.Edit(cluster, proc, func(j *schedd.Job) { j.Unread = true })
 	case e == 17:
-		w.quietly(cluster, proc, func(j *schedd.Job) { j.Unread = false })
+		w.schedd.Quietly(cluster, proc, func(j *schedd.Job) { j.Unread = false })
 	}
 }
 
@@ -254,7 +243,7 @@ func (w *pair) rows(one *side) (rows []string) {
 func (w *pair) pass() {
 	w.t.Helper()
 	w.both(func(one *side) error { return one.Crosscheck(w.t.Context()) })
-	require.Equal(w.t, w.rows(w.oracle), w.rows(w.ours))
+	require.Equal(w.t, w.rows(w.reference), w.rows(w.ours))
 }
 
 func TestWhatHasChangedIsAllThatAWholeCrossCheckFinds(t *testing.T) {
@@ -266,33 +255,10 @@ func TestWhatHasChangedIsAllThatAWholeCrossCheckFinds(t *testing.T) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newPair(t, seed)
-			for range passes {
-				for range w.rand.IntN(6) {
-					w.event()
-					w.tick(20)
-				}
-				switch w.rand.IntN(12) {
-				case 0: // the schedd's clock is set
-					w.skew = time.Duration(w.rand.IntN(1201)-600) * time.Second
-				case 1:
-					w.tick(1000)
-				case 2: // the schedd comes back with an older queue, or its own
-					old := w.schedd.Jobs()
-					for range 3 {
-						w.event()
-					}
-					w.pass()
-					w.tick(100)
-					w.schedd.Restart()
-					if w.rand.IntN(2) == 0 {
-						w.schedd.Restore(old)
-					}
-				case 3, 4:
-					w.both(func(one *side) error { return one.Refresh(t.Context()) })
-					w.tick(10)
-				}
-				w.pass()
-			}
+			scheddtest.Course{
+				Schedd: w.schedd, Rand: w.rand, Skew: &w.skew, Events: 6, Apart: 20, Event: w.event, Tick: w.tick, Pass: w.pass, Restore: w.schedd.Restore,
+				Refresh: func() { w.both(func(one *side) error { return one.Refresh(t.Context()) }) },
+			}.Run(passes)
 			require.Greater(t, w.schedd.Calls(scheddtest.Changed), passes/3, "many passes ask only for what has changed")
 		})
 	}

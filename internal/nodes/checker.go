@@ -216,7 +216,7 @@ func (c *Checker) apply(ctx context.Context, id schedd.Identity, all comparisons
 	for _, run := range runs {
 		k := all[keyOf(run)]
 		c.Observer.Unread(run, k.unread)
-		l.readAll(run, k)
+		l.noteUnread(run, k)
 		if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
 			return err
 		}

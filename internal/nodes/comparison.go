@@ -64,6 +64,11 @@ func (all comparisons) hear(j schedd.Job, queued bool, at time.Time) error {
 	return nil // an entry of the history about a node whose end is confirmed
 }
 
+// hearer returns hear for the queue's ads, or for the history's.
+func (all comparisons) hearer(queued bool, at time.Time) func(schedd.Job) error {
+	return func(j schedd.Job) error { return all.hear(j, queued, at) }
+}
+
 // repeat compares an ad with an unchanged row.
 func (k *comparison) repeat(j schedd.Job, was schedd.JobStatus, queued bool, at time.Time) error {
 	if o := crosscheck.Ad(j, at); !o.Repeats(was) {

@@ -18,8 +18,8 @@ type look struct {
 	unread map[key]bool // DAGs with nodes whose ads cannot be read
 }
 
-// readAll notes whether all ads of a DAG's nodes could be read.
-func (l *look) readAll(run ledger.Run, k *comparison) {
+// noteUnread notes whether ads of a DAG's nodes could not be read.
+func (l *look) noteUnread(run ledger.Run, k *comparison) {
 	if len(k.unread) == 0 {
 		return
 	}
@@ -90,15 +90,12 @@ func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparis
 	case len(clusters) > maxNamedNodes:
 		return schedd.ErrTooMany
 	}
-	hear := func(queued bool) func(schedd.Job) error {
-		return func(j schedd.Job) error { return all.hear(j, queued, at) }
-	}
-	if err := c.askQueue(ctx, id, []string{schedd.NodesNamed(clusters)}, hear(true)); err != nil || !l.History {
+	if err := c.askQueue(ctx, id, []string{schedd.NodesNamed(clusters)}, all.hearer(true, at)); err != nil || !l.History {
 		return err
 	}
 	since := l.since
 	since.Newest = l.Newest
-	return c.askHistory(ctx, id, all, runs, since, hear(false))
+	return c.askHistory(ctx, id, all, runs, since, all.hearer(false, at))
 }
 
 // readUnsettled reads the rows of unsettled nodes.

@@ -19,28 +19,28 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
-// A pair is two htcds that follow the same nodes: ours asks for what has changed, the oracle for everything.
+// A pair is two htcds that follow the same nodes: ours asks for what has changed, the reference for everything.
 type pair struct {
-	t            *testing.T
-	rand         *rand.Rand
-	schedd       *scheddtest.Schedd
-	skew         time.Duration // of the schedd's clock
-	ours, oracle *world        // ours has the clock
-	dags         []string
-	ended        map[string]bool
-	next         int
-	job          map[string]map[int]int // by DAG and node: its cluster
+	t               *testing.T
+	rand            *rand.Rand
+	schedd          *scheddtest.Schedd
+	skew            time.Duration // of the schedd's clock
+	ours, reference *world        // ours has the clock
+	dags            []string
+	ended           map[string]bool
+	next            int
+	job             map[string]map[int]int // by DAG and node: its cluster
 }
 
 const sequences = 3
 
 func newPair(t *testing.T, seed uint64) *pair {
-	w := &pair{t: t, rand: rand.New(rand.NewPCG(seed, 0)), ours: newWorld(t), oracle: newWorld(t), next: 92, ended: map[string]bool{}, job: map[string]map[int]int{}}
+	w := &pair{t: t, rand: rand.New(rand.NewPCG(seed, 0)), ours: newWorld(t), reference: newWorld(t), next: 92, ended: map[string]bool{}, job: map[string]map[int]int{}}
 	w.schedd = w.ours.schedd
 	w.skew = time.Duration(w.rand.IntN(601)-300) * time.Second
 	w.schedd.Clock(func() time.Time { return w.ours.clock.Add(w.skew) })
 	w.schedd.Restart()
-	for _, one := range []*world{w.ours, w.oracle} {
+	for _, one := range []*world{w.ours, w.reference} {
 		one.Schedd, one.Now = w.schedd, func() time.Time { return w.ours.clock }
 		one.Started = func(backend.Target) int64 {
 			d, err := w.schedd.Daemon(t.Context(), schedd.Identity{})
@@ -57,7 +57,7 @@ func (w *pair) tick(most int) { w.ours.later(time.Duration(1+w.rand.IntN(most)) 
 // both changes the ledgers of both.
 func (w *pair) both(fn func(*world)) {
 	fn(w.ours)
-	fn(w.oracle)
+	fn(w.reference)
 }
 
 func (w *pair) send() {
@@ -104,17 +104,6 @@ func (w *pair) callback(uid string, number, code int) {
 			return tx.UpdateNode(n)
 		})
 	})
-}
-
-// quietly changes a job without the schedd's dating it.
-func (w *pair) quietly(cluster int, f func(*schedd.Job)) {
-	jobs := w.schedd.Jobs()
-	for i := range jobs {
-		if jobs[i].Cluster == cluster {
-			f(&jobs[i])
-		}
-	}
-	w.schedd.Restore(jobs)
 }
 
 func (w *pair) state(cluster int, to schedd.JobStatus) {
@@ -176,9 +165,9 @@ func (w *pair) event() {
 		require.NoError(w.t, w.schedd.Remove(w.t.Context(), schedd.Identity{}, fmt.Sprint("ClusterId == ", cluster), "via condor_rm"))
 	case 13:
 		w.state(cluster, schedd.Running)
-		w.quietly(cluster, func(j *schedd.Job) { j.Status = schedd.Suspended })
+		w.schedd.Quietly(cluster, 0, func(j *schedd.Job) { j.Status = schedd.Suspended })
 	case 14:
-		w.quietly(cluster, func(j *schedd.Job) {
+		w.schedd.Quietly(cluster, 0, func(j *schedd.Job) {
 			if j.Status == schedd.Suspended {
 				j.Status = schedd.Running
 			}
@@ -186,8 +175,8 @@ func (w *pair) event() {
 	case 15:
 		w.schedd.Edit(cluster, 0, func(j *schedd.Job) { j.Unread = true })
 	case 16:
-		w.quietly(cluster, func(j *schedd.Job) { j.Unread = false })
-	case 17: // DAGMan was killed before it had noted what it sent; if this job ended before any pass, the oracle would see the first one alone
+		w.schedd.Quietly(cluster, 0, func(j *schedd.Job) { j.Unread = false })
+	case 17: // DAGMan was killed before it had noted what it sent; if this job ended before any pass, the reference would see the first one alone
 		w.put(uid, number)
 		w.pass()
 	case 18: // the DAG is being stopped
@@ -231,9 +220,8 @@ func (w *pair) hasLeft(j schedd.Job) bool {
 // pass has both make a cross-check, between which nothing happens.
 func (w *pair) pass() {
 	w.t.Helper()
-	require.NoError(w.t, w.ours.Crosscheck(w.t.Context()))
-	require.NoError(w.t, w.oracle.Crosscheck(w.t.Context()))
-	require.Equal(w.t, w.rows(w.oracle), w.rows(w.ours))
+	w.both(func(one *world) { require.NoError(w.t, one.Crosscheck(w.t.Context())) })
+	require.Equal(w.t, w.rows(w.reference), w.rows(w.ours))
 }
 
 func TestWhatHasChangedIsAllThatAWholeCrossCheckFinds(t *testing.T) {
@@ -245,34 +233,11 @@ func TestWhatHasChangedIsAllThatAWholeCrossCheckFinds(t *testing.T) {
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := newPair(t, seed)
-			for range passes {
-				for range w.rand.IntN(12) {
-					w.event()
-					w.tick(10)
-				}
-				switch w.rand.IntN(12) {
-				case 0: // the schedd's clock is set
-					w.skew = time.Duration(w.rand.IntN(1201)-600) * time.Second
-				case 1:
-					w.tick(1000)
-				case 2: // the schedd comes back with an older queue, or its own
-					old := w.schedd.Jobs()
-					for range 3 {
-						w.event()
-					}
-					w.pass()
-					w.tick(100)
-					w.schedd.Restart()
-					if w.rand.IntN(2) == 0 {
-						w.schedd.Restore(slices.DeleteFunc(old, w.hasLeft))
-					}
-				case 3, 4:
-					require.NoError(t, w.ours.Refresh(t.Context()))
-					require.NoError(t, w.oracle.Refresh(t.Context()))
-					w.tick(10)
-				}
-				w.pass()
-			}
+			scheddtest.Course{
+				Schedd: w.schedd, Rand: w.rand, Skew: &w.skew, Events: 12, Apart: 10, Event: w.event, Tick: w.tick, Pass: w.pass,
+				Refresh: func() { w.both(func(one *world) { require.NoError(t, one.Refresh(t.Context())) }) },
+				Restore: func(old []schedd.Job) { w.schedd.Restore(slices.DeleteFunc(old, w.hasLeft)) },
+			}.Run(passes)
 			require.Greater(t, w.schedd.Calls(scheddtest.Changed), passes/6, "many passes ask only for what has changed")
 		})
 	}

@@ -51,13 +51,10 @@ func (c *Checker) reconcilePart(ctx context.Context, id schedd.Identity, runs []
 	if err != nil {
 		return err
 	}
-	hear := func(queued bool) func(schedd.Job) error {
-		return func(j schedd.Job) error { return all.hear(j, queued, at) }
-	}
-	if err := c.askQueue(ctx, id, questions, hear(true)); err != nil {
+	if err := c.askQueue(ctx, id, questions, all.hearer(true, at)); err != nil {
 		return err
 	}
-	if err := c.askHistory(ctx, id, all, runs, mark{}, hear(false)); err != nil {
+	if err := c.askHistory(ctx, id, all, runs, mark{}, all.hearer(false, at)); err != nil {
 		return err
 	}
 	for _, run := range runs {

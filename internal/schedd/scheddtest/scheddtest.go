@@ -116,9 +116,22 @@ func (s *Schedd) Forget() {
 func (s *Schedd) Edit(cluster, proc int, f func(*schedd.Job)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.edit(cluster, proc, func(j *schedd.Job) {
+		j.EnteredCurrentStatus = s.now().Unix()
+		f(j)
+	})
+}
+
+// Quietly is Edit without a change of EnteredCurrentStatus.
+func (s *Schedd) Quietly(cluster, proc int, f func(*schedd.Job)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.edit(cluster, proc, f)
+}
+
+func (s *Schedd) edit(cluster, proc int, f func(*schedd.Job)) {
 	for i := range s.queue {
 		if j := &s.queue[i]; j.Cluster == cluster && (proc < 0 || j.Proc == proc) {
-			j.EnteredCurrentStatus = s.now().Unix()
 			f(j)
 		}
 	}
