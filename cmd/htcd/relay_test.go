@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/programtest"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -29,7 +30,7 @@ func TestTheRelaySaysItsKeyAndBecomesTheProxy(t *testing.T) {
 	key, known, proxy := filepath.Join(dir, "ssh_key"), filepath.Join(dir, "known_hosts"), filepath.Join(dir, "proxy")
 	require.NoError(t, os.WriteFile(key, []byte("secret\n"), 0o600))
 	require.NoError(t, os.WriteFile(known, []byte("* ssh-rsa AAAA\n"), 0o600))
-	require.NoError(t, os.WriteFile(proxy, []byte("#!/bin/sh\necho \"$@\"; cat\n"), 0o700))
+	programtest.Write(t, proxy, "#!/bin/sh\necho \"$@\"; cat\n")
 	args := []string{relayWord, "-oUser=robot", "-oIdentityFile=" + key, "-oStrictHostKeyChecking=yes", "-oUserKnownHostsFile=" + known,
 		"-oGlobalKnownHostsFile=" + known, `-oProxyCommand="` + proxy + `" "-proxy" "/tmp/fdpass"`, "condor-job.node"}
 	c := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -52,7 +53,7 @@ func TestTheRelayEndsWithTheToolThatHasStartedIt(t *testing.T) {
 	dir := t.TempDir()
 	key, proxy := filepath.Join(dir, "key"), filepath.Join(dir, "proxy")
 	require.NoError(t, os.WriteFile(key, []byte("secret\n"), 0o600))
-	require.NoError(t, os.WriteFile(proxy, []byte("#!/bin/sh\necho begun; exec sleep 3600\n"), 0o700))
+	programtest.Write(t, proxy, "#!/bin/sh\necho begun; exec sleep 3600\n")
 	c := exec.CommandContext(t.Context(), "sh", "-c", `"$@"; :`, "sh",
 		os.Args[0], relayWord, "-oUser=robot", "-oIdentityFile="+key, "-oUserKnownHostsFile="+key, "-oProxyCommand="+proxy)
 	in, err := c.StdinPipe()

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/programtest"
 )
 
 // tools writes sh scripts that stand in for HTCondor's tools and returns a client that finds them.
@@ -23,7 +25,7 @@ func tools(t *testing.T, timeout time.Duration, scripts map[string]string) *Clie
 		scripts["condor_config_val"] = `case $1 in SCHEDD_HOST) echo schedd.test ;; *) echo "Not defined: $1" >&2; exit 1 ;; esac`
 	}
 	for name, text := range scripts {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755))
+		programtest.Write(t, filepath.Join(dir, name), "#!/bin/sh\n"+text+"\n")
 	}
 	return New(Options{BinDir: dir, CondorConfig: "/cfg", Krb5Config: "/krb5", Pool: "pool.test", Timeout: timeout})
 }

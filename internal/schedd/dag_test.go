@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
+
+	"htc.cern.ch/htcd/internal/programtest"
 )
 
 // dag returns a graph of a step that is pulled from, in two sequences, and one that pulls from both.
@@ -259,7 +261,7 @@ func nodeScratch(t *testing.T, r *receiver, change func(*DAG)) scratch {
 	sc := node(t, r.description(""), tools)
 	files := unpacked(t, s)
 	for name, from := range map[string]string{"job.sh": "s0.sh", "script": "s0/script", ".own-0": "n/0/.own-0"} {
-		require.NoError(t, os.WriteFile(filepath.Join(sc.dir, name), []byte(files[from]), 0o700))
+		programtest.Write(t, filepath.Join(sc.dir, name), files[from])
 	}
 	return sc
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/programtest"
 )
 
 func withURLs() Description {
@@ -78,10 +80,10 @@ func nodePlugins(t *testing.T, bin string) {
 		"fails":  "printf '%s\\n' 'SupportedMethods = \"s3\"'; exit\nfi\necho 'TransferError = \"it said \"no\\\\\"'; exit 1",
 		"broken": "exit 1; fi",
 	} {
-		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\nif [ \"$1\" = -classad ]; then "+text+"\n"), 0o755))
+		programtest.Write(t, filepath.Join(bin, name), "#!/bin/sh\nif [ \"$1\" = -classad ]; then "+text+"\n")
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "condor_config_val"), fmt.Appendf(nil,
-		"#!/bin/sh\necho '%[1]s/list, %[1]s/none, %[1]s/broken, %[1]s/single,%[1]s/fails'\n", bin), 0o755))
+	programtest.Write(t, filepath.Join(bin, "condor_config_val"), fmt.Sprintf(
+		"#!/bin/sh\necho '%[1]s/list, %[1]s/none, %[1]s/broken, %[1]s/single,%[1]s/fails'\n", bin))
 }
 
 func TestThePluginRunsThatOfTheNodeWithTheCredentials(t *testing.T) {

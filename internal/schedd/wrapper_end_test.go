@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/programtest"
 )
 
 // ad adds lines to the job's ad.
@@ -133,7 +135,7 @@ cp evil htcd-send; cp evil curl; cp evil job.sh; mkdir -p .htcd; cp evil .htcd/c
 `
 			d := r.description(evil)
 			d.Sender = filepath.Join(t.TempDir(), "sender")
-			require.NoError(t, os.WriteFile(d.Sender, []byte("#!/bin/sh\ncat .htcd/token >>../called; exit 126\n"), 0o755))
+			programtest.Write(t, d.Sender, "#!/bin/sh\ncat .htcd/token >>../called; exit 126\n")
 			s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "cp": ""})
 			s.shell = argv
 			code, _, stderr := s.run(t)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/programtest"
 	"htc.cern.ch/htcd/test/lab/parts"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -35,7 +36,7 @@ func newSite(t *testing.T, flags ...string) site {
 	running := trial.New(t).Lab
 	s := site{named: running.Path("run", "usual-schedd")}
 	command := running.Path("run", "myschedd")
-	require.NoError(t, os.WriteFile(command, []byte("#!/bin/sh\ntest \"$1\" = show && cat "+s.named+"\n"), 0o755))
+	programtest.Write(t, command, "#!/bin/sh\ntest \"$1\" = show && cat "+s.named+"\n")
 	s.answer(t, "export _condor_SCHEDD_HOST="+usual+"\n")
 	require.NoError(t, running.Part("schedd2").Start(t.Context()))
 	t.Cleanup(func() { require.NoError(t, running.Part("schedd2").Stop(context.WithoutCancel(t.Context()))) })
@@ -211,7 +212,7 @@ func credentials(t *testing.T, script string) string {
 	usual, err := os.ReadFile(running.Path("condor", "client.conf"))
 	require.NoError(t, err)
 	producer, config := running.Path("run", "producer"), running.Path("run", "site.conf")
-	require.NoError(t, os.WriteFile(producer, []byte("#!/bin/sh\n"+script), 0o755))
+	programtest.Write(t, producer, "#!/bin/sh\n"+script)
 	require.NoError(t, os.WriteFile(config, fmt.Appendf(usual, "SEC_CREDENTIAL_PRODUCER = %s\nCREDD_HOST = $(SCHEDD_HOST)\n", producer), 0o644))
 	return config
 }

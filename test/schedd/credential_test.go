@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"htc.cern.ch/htcd/internal/programtest"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -27,7 +28,7 @@ func (b *bench) produces(program string) {
 func producer(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "producer")
-	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\ncat \"${KRB5CCNAME#FILE:}\"\n"), 0o700))
+	programtest.Write(t, program, "#!/bin/sh\ncat \"${KRB5CCNAME#FILE:}\"\n")
 	return program
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
+	"htc.cern.ch/htcd/internal/programtest"
 	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/trial"
 )
@@ -31,7 +32,7 @@ func browser(t *testing.T) context.Context {
 	require.NoError(t, err)
 	program := filepath.Join(t.TempDir(), "chromium")
 	text := "#!/bin/sh\nexec unshare --mount --pid --fork --kill-child /bin/sh -c '" + enter + "' '" + root + "' \"$@\"\n"
-	require.NoError(t, os.WriteFile(program, []byte(text), 0o755))
+	programtest.Write(t, program, text)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
 		chromedp.UserDataDir("/tmp/profile"), chromedp.WSURLReadTimeout(time.Minute), chromedp.Flag("disable-gpu", true))
 	allocated, stop := chromedp.NewExecAllocator(t.Context(), options...)

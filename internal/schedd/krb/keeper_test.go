@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/programtest"
 )
 
 // cacheFile is a credential cache as kinit writes it.
@@ -73,7 +75,7 @@ func newBench(t *testing.T) *bench {
 	b.Keeper = New(Options{BinDir: b.dir, Dir: filepath.Join(b.dir, "tickets"), Krb5Config: "/krb5.conf", Lifetime: time.Hour, Renewable: 24 * time.Hour,
 		Timeout: 20 * time.Second, Now: func() time.Time { b.mu.Lock(); defer b.mu.Unlock(); return b.now }})
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	b.write(t, "kinit", `#!/bin/sh
+	programtest.Write(t, filepath.Join(b.dir, "kinit"), `#!/bin/sh
 here=${0%/*}
 echo "$@" >>$here/calls
 env >>$here/environment
@@ -93,7 +95,7 @@ cp $here/next $cache
 
 func (b *bench) write(t *testing.T, name, text string) {
 	t.Helper()
-	require.NoError(t, os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(b.dir, name), []byte(text), 0o600))
 }
 
 // ticket sets what the next kinit gets.
@@ -124,7 +126,7 @@ func TestATicketIsFetchedOnceAndKept(t *testing.T) {
 	require.Equal(t, b.now.Add(time.Hour), first.Expires)
 	st, err := os.Stat(first.CCache)
 	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), st.Mode().Perm()&^0o100)
+	require.Equal(t, os.FileMode(0o600), st.Mode().Perm())
 	st, err = os.Stat(filepath.Dir(first.CCache))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), st.Mode().Perm())
@@ -308,7 +310,7 @@ func TestACallerThatGivesUpLeavesTheOthersAlone(t *testing.T) {
 func TestASilentKDCCostsNoMoreThanTheDeadline(t *testing.T) {
 	b := newBench(t)
 	b.o.Timeout = 200 * time.Millisecond
-	b.write(t, "kinit", "#!/bin/sh\nsleep 1000 & wait\n")
+	programtest.Write(t, filepath.Join(b.dir, "kinit"), "#!/bin/sh\nsleep 1000 & wait\n")
 	start := time.Now()
 	_, err := b.Ticket(t.Context(), robot)
 	var e *Error
