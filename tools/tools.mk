@@ -17,9 +17,9 @@ lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksum
 	cd test/parts/kueue && go mod verify
 # Only what ships: the lab runs as root on a machine of its own and starts programs by design.
 	$(TOOL) gosec -quiet -exclude-generated ./cmd/... ./internal/...
-# The wrapper has no shebang of its own: it follows the rendered head.
+# The wrapper has no shebang of its own: it follows the rendered head, and its files use each other's variables.
 	shellcheck tools/dist.sh deploy/image/*.sh
-	shellcheck --shell=sh --exclude=SC2154 internal/schedd/wrapper.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/keep.sh internal/schedd/plugin.sh
+	shellcheck --shell=sh --exclude=SC2154,SC2034,SC2317 internal/schedd/wrapper.sh internal/schedd/callback.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/keep.sh internal/schedd/plugin.sh
 	shellcheck --shell=bash --exclude=SC2154,SC2013,SC2016 internal/schedd/join.sh
 
 .PHONY: generate

@@ -66,7 +66,7 @@ func TestDAGGolden(t *testing.T) {
 	got[fileSubmit] = textOf(s, fileSubmit)
 	got["dagman.sh"], _ = strings.CutSuffix(textOf(s, fileStarter), starterBody)
 	for _, name := range []string{"s0.sh", "s1.sh"} {
-		head, ok := strings.CutSuffix(got[name], outputsBody+nodeBody+wrapperBody)
+		head, ok := strings.CutSuffix(got[name], outputsBody+nodeBody+callbackBody+wrapperBody)
 		require.True(t, ok)
 		got[name] = head
 	}

@@ -4,7 +4,6 @@
 # read_place reads the first line of the file that this node alone has: where its files lie for later nodes that pull from several,
 # and its number within its step and sequence. The variables follow.
 read_place() {
-	# shellcheck disable=SC2034 # of wrapper.sh
 	IFS=' ' read -r place proc <&7 || :
 }
 

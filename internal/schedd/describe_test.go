@@ -100,7 +100,7 @@ func TestDescriptionGolden(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, d.Queue, s.Procs)
 		require.Equal(t, string(ar.Files[2*i].Data), textOf(s, fileSubmit))
-		head, ok := strings.CutSuffix(textOf(s, fileJob), wrapperBody)
+		head, ok := strings.CutSuffix(textOf(s, fileJob), callbackBody+wrapperBody)
 		require.True(t, ok)
 		require.Equal(t, string(ar.Files[2*i+1].Data), head)
 	}

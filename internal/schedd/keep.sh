@@ -1,7 +1,7 @@
 
 # keeper runs the script inside the container, and stays there for a while if it fails. It passes on the signal by which HTCondor
 # asks a job to end. wrapper.sh uses it.
-# shellcheck disable=SC2016,SC2034 # it is for another shell
+# shellcheck disable=SC2016 # it is for another shell
 keeper='
 keep=$1 successes=$2
 shift 2

@@ -88,7 +88,7 @@ func TestAJobWithOutputsBringsBackOneDirectory(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, s.Deferred, "HTCondor alone knows whether one is missing")
 	require.Contains(t, textOf(s, fileSubmit), "\ntransfer_output_files = .htcd-out\nMy.HTCJobOutputs = \"result/*.root,big[0-9]?.dat,plots\"\n")
-	head, ok := strings.CutSuffix(textOf(s, fileJob), outputsBody+wrapperBody)
+	head, ok := strings.CutSuffix(textOf(s, fileJob), outputsBody+callbackBody+wrapperBody)
 	require.True(t, ok)
 	require.Contains(t, head, "declared='result/*.root\nbig[0-9]?.dat\nplots'\nsuccesses='3 5'\nlacking='40'\n")
 

@@ -32,14 +32,12 @@ renew_credentials() {
 	[ -n "$pull" ] || return 0
 	pull_token=
 	if [ -f .pull-token ]; then
-		# shellcheck disable=SC2034 # of credentials.sh
 		IFS= read -r pull_token <.pull-token || :
 	else
 		for file in token .own-*; do # one of them is there
 			[ -f "$file" ] || continue
 			{
 				IFS= read -r _ || :
-				# shellcheck disable=SC2034 # of credentials.sh
 				IFS= read -r pull_token || :
 			} <"$file"
 		done
@@ -47,7 +45,6 @@ renew_credentials() {
 	sender=
 	if [ -f htcd-send ]; then
 		chmod 700 htcd-send
-		# shellcheck disable=SC2034 # of credentials.sh
 		sender=../htcd-send
 	fi
 	rm -rf .htcd-pulled

@@ -57,7 +57,7 @@ func FuzzRender(f *testing.F) {
 		require.LessOrEqual(t, differ, 2)
 		require.Len(t, lines, strings.Count(usual, "\n")+1)
 
-		head, ok := strings.CutSuffix(textOf(s, fileJob), wrapperBody)
+		head, ok := strings.CutSuffix(textOf(s, fileJob), callbackBody+wrapperBody)
 		require.True(t, ok)
 		require.Equal(t, []string{image}, shellWords(t, lineOf(head, "image=")))
 		require.Equal(t, strings.Fields(command), shellWords(t, lineOf(head, "set -- ")))

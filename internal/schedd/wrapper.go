@@ -10,6 +10,9 @@ import (
 //go:embed wrapper.sh
 var wrapperBody string
 
+//go:embed callback.sh
+var callbackBody string
+
 //go:embed outputs.sh
 var outputsBody string
 
@@ -28,7 +31,7 @@ var starterBody string
 const defaultCallbackDeadline = 60 * time.Second
 
 // wrapper returns the text of a job's executable: a head of assignments, outputs.sh for a job with outputs, credentials.sh for one
-// with credentials, keep.sh for one whose container stays, dagnode.sh for a node of a DAG, and wrapper.sh.
+// with credentials, keep.sh for one whose container stays, dagnode.sh for a node of a DAG, callback.sh and wrapper.sh.
 func (d Description) wrapper(image string, successes []int, node *nodeHead) string {
 	deadline := d.CallbackDeadline
 	if deadline == 0 {
@@ -97,6 +100,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	if node != nil {
 		b.WriteString(nodeBody)
 	}
+	b.WriteString(callbackBody)
 	b.WriteString(wrapperBody)
 	return b.String()
 }

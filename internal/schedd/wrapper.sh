@@ -23,11 +23,9 @@ main() {
 			continue
 		fi
 		IFS= read -r secret <&7 || :
-		# shellcheck disable=SC2034 # of credentials.sh
 		IFS= read -r pull_token <&7 || :
 	done
 	if [ -n "$node" ] && [ -f .pull-token ]; then
-		# shellcheck disable=SC2034 # of credentials.sh
 		IFS= read -r pull_token <.pull-token || :
 		gone="$gone .pull-token"
 	fi
@@ -171,7 +169,7 @@ run() {
 
 	# HTCondor asks a job to end with SIGTERM, when it is removed, held or moved to
 	# another node. What follows from that HTCondor knows better: no callback then.
-	trap 'ended=1; kill -TERM "$child" 2>/dev/null' TERM INT QUIT
+	trap 'ended=1; end_script >/dev/null 2>&1 &' TERM INT QUIT
 	wait "$child"
 	rc=$?
 	while kill -0 "$child" 2>/dev/null; do
@@ -189,6 +187,34 @@ run() {
 		kill "$puller" 2>/dev/null
 		wait "$puller" 2>/dev/null
 	fi
+}
+
+# end_script asks the script to end. While apptainer sets a container up it loses signals, in some 50 ms of that time, and HTCondor would
+# kill the job only 10 minutes later. So the script is asked again until it has run for a second.
+end_script() {
+	while kill -TERM "$child" && [ -r "/proc/$child/task/$child/children" ] && ! has_begun; do
+		sleep 1
+	done
+}
+
+# has_begun reports whether the script has run for a second: it is the child of the container's init, which is the tool's.
+has_begun() {
+	for init in $(children "$child"); do
+		for script in $(children "$init"); do
+			if read -r line <"/proc/$script/stat" && read -r up _ </proc/uptime; then
+				# The 22nd field, the 20th behind the name in parentheses, is when it was started, in hundredths of a second.
+				# shellcheck disable=SC2086 # fields
+				set -- ${line##*) }
+				[ "${up%.*}" -le $((${20:-0} / 100 + 1)) ] || return 0
+			fi
+		done
+	done
+	return 1
+}
+
+# children lists a process's, of all its threads.
+children() {
+	cat "/proc/$1/task"/*/children
 }
 
 # contained becomes the tool. The variables of the HTCJob have names of which only the inside of the container sees the
@@ -345,89 +371,6 @@ sizes() {
 		find . "$@" ! -name . -prune ! -type d ! -name script ! -name job.sh ! -name condor_exec.exe \
 			! -name '.*.ad' ! -name .chirp.config -exec stat -L -c %s {} +
 	fi
-}
-
-# call_back tells htcd the return code, within $deadline seconds. The token goes through a pipe or
-# files only this account can read, never through arguments or the environment; no redirect is followed with it.
-call_back() {
-	started=$(seconds)
-	tries=0
-	umask 077
-	mkdir .htcd 2>/dev/null || { # the script may have put something there
-		rm -rf .htcd
-		mkdir .htcd
-	}
-	printf '%s\n' "$secret" >.htcd/token
-	printf 'header = Authorization: Bearer %s\n' "$secret" >.htcd/wget
-	# shellcheck disable=SC2086 # paths without spaces, of authorities that are as good
-	[ -z "$ca" ] || { printf '%s\n' "$ca" && { [ -z "$also" ] || cat $also "${SSL_CERT_FILE:-/dev/null}" 2>/dev/null; }; } >.htcd/ca
-	more=
-	if [ -n "$node" ]; then
-		keep_stderr >.htcd/stderr 2>/dev/null
-		more=$(of_node)
-	fi
-	event=$(printf '{"specversion":"1.0","id":"%s-%s-%s","source":"/htcd/job/%s","type":"ch.cern.htc.job.ended","datacontenttype":"application/json","data":{"name":"%s","namespace":"%s","jobid":"%s","retcode":%d%s}}' \
-		"$jobid" "$started" "$$" "$jobid" "$name" "$namespace" "$jobid" "$rc" "$more")
-
-	# The sender tries again by itself; only one that cannot run here is passed over.
-	if [ -n "$sender" ]; then
-		"$sender" send --name "$name" --namespace "$namespace" --jobid "$jobid" --retcode "$rc" \
-			--url "$url" --token-file .htcd/token --deadline "${deadline}s" ${ca:+--ca-file .htcd/ca} \
-			${node:+--node "$node" --exit "$end" --stderr-file .htcd/stderr --results-file "$out/.htcd-results"}
-		case $? in
-		0) return 0 ;;
-		1) return 1 ;;
-		esac
-	fi
-
-	pause=1
-	left=$deadline
-	while :; do
-		tries=$((tries + 1))
-		[ "$left" -gt 0 ] && [ "$tries" -le 30 ] || return 1
-		[ "$left" -lt 10 ] || left=10
-		answer=
-		post && return 0
-		case $answer in
-		3?? | 400 | 401 | 403 | 405 | 413 | 415)
-			echo "htcd: the receiver refused the callback with $answer" >&2
-			return 1
-			;;
-		none)
-			echo "htcd: this node has neither curl nor GNU wget, and no sender was sent along" >&2
-			return 1
-			;;
-		esac
-		# Jobs that end together should not come again together.
-		sleep $((pause + $$ % 3))
-		[ "$pause" -ge 8 ] || pause=$((pause * 2))
-		left=$((started + deadline - $(seconds)))
-	done
-}
-
-# seconds is the time, or 0 on a node that cannot tell it: then the tries are counted.
-seconds() {
-	date +%s 2>/dev/null || echo 0
-}
-
-# post tries once, for at most $left seconds, and sets answer to the HTTP status.
-post() {
-	if command -v curl >/dev/null 2>&1; then
-		answer=$(printf 'header = "Authorization: Bearer %s"\n' "$secret" |
-			curl -q --config - --silent --show-error --globoff --max-time "$left" ${ca:+--cacert .htcd/ca} \
-				--header 'Content-Type: application/cloudevents+json' --data-binary "$event" \
-				--output /dev/null --write-out '%{http_code}' "$url")
-	elif wget --version 2>/dev/null | grep -q 'GNU Wget'; then
-		answer=$(LC_ALL=C wget --config=.htcd/wget --quiet --server-response --tries=1 --timeout="$left" \
-			--max-redirect=0 ${ca:+--ca-certificate=.htcd/ca} --header='Content-Type: application/cloudevents+json' --post-data="$event" \
-			--output-document=/dev/null "$url" 2>&1 | sed -n 's|^ *HTTP/[0-9.]* \([0-9]*\).*|\1|p' | tail -n 1)
-	else
-		answer=none
-	fi
-	case $answer in
-	2??) return 0 ;;
-	esac
-	return 1
 }
 
 main "$@"

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/programtest"
 )
 
 // A scratch is a job's directory on a node, with its own PATH.
@@ -76,7 +78,7 @@ func node(t *testing.T, d Description, tools map[string]string) scratch {
 			require.NoError(t, os.Symlink(path, filepath.Join(s.bin, name)))
 			continue
 		}
-		require.NoError(t, os.WriteFile(filepath.Join(s.bin, name), []byte(text), 0o700))
+		programtest.Write(t, filepath.Join(s.bin, name), text)
 	}
 	return s
 }
@@ -360,7 +362,7 @@ func TestWrapperUsesTheSenderThatCameAlong(t *testing.T) {
 			r := receive(t)
 			d := r.description("exit 9")
 			d.Sender = filepath.Join(t.TempDir(), "sender")
-			require.NoError(t, os.WriteFile(d.Sender, []byte(c.sender), 0o755))
+			programtest.Write(t, d.Sender, c.sender)
 			s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": ""})
 			code, _, stderr := s.run(t)
 			require.Equal(t, 9, code, stderr)
@@ -380,22 +382,59 @@ func TestWrapperThatIsToldToEndEndsTheScriptAndDoesNotCallBack(t *testing.T) {
 			s := node(t, r.description("trap 'echo asked; exit 7' TERM; echo started; while :; do sleep 0.01; done"),
 				map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": ""})
 			s.shell = argv
-			cmd := s.command()
-			stdout, err := cmd.StdoutPipe()
-			require.NoError(t, err)
-			require.NoError(t, cmd.Start())
-			first := make([]byte, len("started\n"))
-			_, err = io.ReadFull(stdout, first)
-			require.NoError(t, err)
-			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-			rest, err := io.ReadAll(stdout)
-			require.NoError(t, err)
-			require.Equal(t, "asked\n", string(rest))
-			require.Error(t, cmd.Wait())
-			require.Equal(t, 7, cmd.ProcessState.ExitCode())
+			require.Equal(t, "asked\n", s.toldToEnd(t, 7))
 			require.Empty(t, r.events)
 		})
 	}
+}
+
+// deafApptainer loses signals while it sets its container up, and then passes them on to the container's init and that to the script.
+const deafApptainer = `#!/bin/sh
+ready=$_CONDOR_SCRATCH_DIR/../ready
+trap 'echo lost' TERM
+echo started
+sleep 0.5
+ready=$ready sh -c 'trap "kill \$script" TERM
+sh -c "trap \"echo asked; exit 7\" TERM; : >\$ready; while :; do sleep 0.01; done" &
+script=$!
+while kill -0 $script 2>/dev/null; do wait $script; code=$?; done
+exit $code' &
+init=$!
+until [ -e "$ready" ]; do sleep 0.01; done
+trap 'kill $init' TERM
+while kill -0 $init 2>/dev/null; do wait $init; code=$?; done
+exit $code
+`
+
+func TestWrapperThatIsToldToEndWhileTheContainerIsSetUpEndsTheScript(t *testing.T) {
+	for shell, argv := range shells(t) {
+		t.Run(shell, func(t *testing.T) {
+			t.Parallel()
+			r := receive(t)
+			s := node(t, r.description(""), map[string]string{"apptainer": deafApptainer, "curl": "", "sh": ""})
+			s.shell = argv
+			require.Regexp(t, `^(lost\n)+asked\n$`, s.toldToEnd(t, 7))
+			require.Empty(t, r.events)
+		})
+	}
+}
+
+// toldToEnd runs the job, tells it to end as soon as it prints "started", and returns what it prints then.
+func (s scratch) toldToEnd(t *testing.T, code int) string {
+	t.Helper()
+	cmd := s.command()
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	first := make([]byte, len("started\n"))
+	_, err = io.ReadFull(stdout, first)
+	require.NoError(t, err)
+	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+	rest, err := io.ReadAll(stdout)
+	require.NoError(t, err)
+	require.Error(t, cmd.Wait())
+	require.Equal(t, code, cmd.ProcessState.ExitCode())
+	return string(rest)
 }
 
 func TestScriptCannotMakeTheWrapperLeaveTheTokenBehind(t *testing.T) {
