@@ -87,7 +87,7 @@ func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err err
 		return nil, err
 	}
 	return []figure{
-		{what: "time", ours: median(ours), floor: median(floor), unit: "s", aim: "1.2x", note: "median of 4"},
+		{what: "time", ours: median(ours), floor: median(floor), unit: "s", aim: "0.2x", note: "median of 4"},
 		{what: "memory growth", ours: (most - before) / 1e6, unit: "MB", aim: "50 MB", note: fmt.Sprintf("%.0f MB before", before/1e6)},
 	}, nil
 }
