@@ -379,6 +379,24 @@ func TestWhatEndedAMomentAgoIsToBeAskedForAgain(t *testing.T) {
 	require.False(t, later, "a job that waits may wait for days: %v", err)
 }
 
+func TestAJobWhoseNodeHasGoneIsReadFromItsNext(t *testing.T) {
+	w := newWorld(t)
+	w.sent(1)
+	w.runs()
+	w.set(func() { w.err = schedd.ErrNoNode })
+	_, err := w.reads()
+	require.True(t, apierrors.IsConflict(err))
+	require.ErrorContains(t, err, "the node of job 7.0 has gone, and it will get another")
+	r := w.follows()
+	w.tailed(2)
+	w.set(func() { w.written, w.err = "one\n", nil })
+	r.sees("one\n")
+	w.ends()
+	require.NoError(t, <-r.done)
+	require.Equal(t, "one\n", r.has())
+	require.Zero(t, w.places.held)
+}
+
 func TestANodeThatCannotBeReached(t *testing.T) {
 	w := newWorld(t)
 	w.sent(1)

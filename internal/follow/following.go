@@ -166,10 +166,14 @@ func (f *following) snapshot(ctx context.Context) error {
 	err = f.o.Schedd.Tail(tailing, id, schedd.Tail{
 		Cluster: cluster, Proc: place, Stderr: f.q.Stderr, MaxBytes: mostLive, Timeout: f.o.Wait,
 	}, copied)
-	if err != nil && tailing.Err() != nil && ctx.Err() == nil && f.q.Follow { // it has just ended
+	nowhere := errors.Is(err, schedd.ErrNoNode)
+	if err != nil && (tailing.Err() != nil || nowhere) && ctx.Err() == nil && f.q.Follow { // it has just ended, or will run elsewhere
 		return copied.Close()
 	}
 	f.copied, f.file, f.size = copied, copied.file, copied.written
+	if nowhere {
+		return notYet(f.q, "the node of job %s has gone, and it will get another: there is no output yet", f.proc.JobID())
+	}
 	if copied.broken != nil {
 		return apierrors.NewServiceUnavailable(fmt.Sprintf("job %s runs, but what it has written cannot be copied now: %v; "+
 			"it can be read when the job has ended", f.proc.JobID(), copied.broken))

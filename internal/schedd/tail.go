@@ -2,11 +2,17 @@ package schedd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 )
+
+// ErrNoNode is Tail's for a job that is running by its ad, but has no node: the one that it was to run on has just gone. The schedd
+// notices after some seconds (23.9).
+var ErrNoNode = errors.New("the schedd has no node for the job")
 
 // Tail describes what to read of a running job.
 type Tail struct {
@@ -38,11 +44,16 @@ func (c *Client) Tail(ctx context.Context, id Identity, t Tail, w io.Writer) err
 		stream = Stderr
 	}
 	args = append(args, fmt.Sprintf("%d.%d", t.Cluster, t.Proc), stream)
-	return c.run(ctx, command{name: "condor_tail", args: args, id: id, timeout: t.Timeout, read: func(r io.Reader) error {
+	err = c.run(ctx, command{name: "condor_tail", args: args, id: id, timeout: t.Timeout, read: func(r io.Reader) error {
 		_, err := io.Copy(w, r)
 		if err != nil && ctx.Err() == nil {
 			return &callerError{err}
 		}
 		return nil
 	}})
+	var said *Error
+	if errors.As(err, &said) && strings.Contains(said.Stderr, "does not support remote access") {
+		return ErrNoNode
+	}
+	return err
 }
