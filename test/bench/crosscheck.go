@@ -47,15 +47,18 @@ func (p *place) known(ctx context.Context, n int, period string) (*daemon, []int
 	return d, clusters, nil
 }
 
-// crosscheck measures a pass over n open procs of which 1 % has changed. The floor asks the schedd the same between two passes.
+// crosscheck measures a pass over n open procs of which 1 % has changed since the one before, a minute earlier. The floor is one condor_q for all of
+// them between two passes.
 func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err error) {
-	d, _, err := p.known(ctx, n, "25s")
+	d, _, err := p.known(ctx, n, "60s")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
-	if _, err := d.pass(ctx, d.passed()); err != nil { // the first scheduled pass still writes what the status lacked
-		return nil, err
+	for range 2 { // for these all procs are new: each asks for the changes since a minute before the one before
+		if _, err := d.pass(ctx, d.passed()); err != nil {
+			return nil, err
+		}
 	}
 	before, err := d.status("VmRSS")
 	if err != nil {
@@ -65,7 +68,7 @@ func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err err
 		return nil, err
 	}
 	var ours, floor []time.Duration
-	done := d.profile("crosscheck", 100)
+	done := d.profile("crosscheck", 240)
 	for turn := range 4 {
 		if _, err := p.as(ctx, "admin", "", nil, "condor_hold", "-constraint", fmt.Sprintf("ProcId == %d", turn)); err != nil {
 			return nil, err
@@ -75,6 +78,9 @@ func crosscheck(ctx context.Context, p *place, n int) (figures []figure, err err
 			return nil, err
 		}
 		ours = append(ours, took.took)
+		if _, err := d.quiet(ctx); err != nil { // the statuses are written
+			return nil, err
+		}
 		raw, err := p.timed(ctx, "admin", "condor_q", "-allusers", "-json", "-attributes", schedd.Projection)
 		if err != nil {
 			return nil, err

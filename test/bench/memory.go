@@ -21,7 +21,7 @@ import (
 
 // quiet waits until htcd uses less than a tenth of a core for some seconds, and returns how much it used.
 func (d *daemon) quiet(ctx context.Context) (float64, error) {
-	for {
+	for began := time.Now(); ; {
 		before, err := d.cpu()
 		if err != nil {
 			return 0, err
@@ -36,7 +36,7 @@ func (d *daemon) quiet(ctx context.Context) (float64, error) {
 		if err != nil {
 			return 0, err
 		}
-		if used := (after - before).Seconds() / time.Since(at).Seconds(); used < 0.1 || time.Since(d.began) > 5*time.Minute {
+		if used := (after - before).Seconds() / time.Since(at).Seconds(); used < 0.1 || time.Since(began) > 5*time.Minute {
 			return used, nil
 		}
 	}
