@@ -30,7 +30,7 @@ func TestAJobThatIsToldToEndWhileItsContainerIsSetUpEnds(t *testing.T) {
 		job.Dir, job.Env = scratch, append(env, "_CONDOR_SCRATCH_DIR="+scratch)
 		job.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		require.NoError(t, job.Start())
-		time.Sleep(pause)
+		time.Sleep(pause) // the moment is what is tested
 		require.NoError(t, job.Process.Signal(syscall.SIGTERM))
 		overdue := time.AfterFunc(patience, func() { _ = syscall.Kill(-job.Process.Pid, syscall.SIGKILL) })
 		require.Error(t, job.Wait())
