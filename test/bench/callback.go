@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -171,7 +172,11 @@ func callbackToStatus(ctx context.Context, p *place, rate int) (figures []figure
 	}
 
 	measure := func(from, to, rate int, profile string) (waits, floor []time.Duration, err error) {
-		began := make([]time.Time, len(ours))
+		before, err := cpuUsage()
+		if err != nil {
+			return nil, nil, err
+		}
+		start, began := time.Now(), make([]time.Time, len(ours))
 		var group errgroup.Group
 		done := func() {}
 		if profile != "" {
@@ -202,7 +207,13 @@ func callbackToStatus(ctx context.Context, p *place, rate int) (figures []figure
 		if err := group.Wait(); err != nil {
 			return nil, nil, err
 		}
+		sent := time.Since(start)
+		after, err := cpuUsage()
+		if err != nil {
+			return nil, nil, err
+		}
 		done()
+		fmt.Printf("%d/s: %s\n", rate, perPair(after.since(before), sent, to-from))
 		succeeded := func(job *v1alpha1.HTCJob) bool { return job.Status.Phase == v1alpha1.PhaseSucceeded }
 		if err := p.told(ctx, p.ours, to, succeeded); err != nil {
 			return nil, nil, err
@@ -227,6 +238,22 @@ func callbackToStatus(ctx context.Context, p *place, rate int) (figures []figure
 			figure{what: fmt.Sprintf("%d/s p99", c.rate), ours: 1000 * quantile(waits, 0.99), floor: 1000 * quantile(floor, 0.99), unit: "ms", aim: "50 ms"})
 	}
 	return figures, nil
+}
+
+// perPair says what n callbacks and as many floors took of the machine's cores until the last was sent.
+func perPair(used usage, took time.Duration, n int) string {
+	var all time.Duration
+	for _, one := range used {
+		all += one
+	}
+	each := func(d time.Duration) string {
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond)/float64(n))
+	}
+	text := fmt.Sprintf("%.2f of %d cores busy during %.1f s; a callback and a floor: %s", all.Seconds()/took.Seconds(), runtime.NumCPU(), took.Seconds(), each(all))
+	for _, name := range []string{"kube-apiserver", "htcd", "etcd", "bench"} {
+		text += fmt.Sprintf(", %s %s", name, each(used[name]))
+	}
+	return text
 }
 
 // callbacks measures how fast callbacks from 64 senders are accepted, for one HTCJob of n. The floor writes the same rows into a
