@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -263,10 +264,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	if c.tryEarly(ctx); ctx.Err() != nil {
 		return nil
 	}
-	if err := c.fetcher.Resume(ctx); err != nil {
-		return err
-	}
-	if err := c.pusher.Resume(ctx); err != nil {
+	if err := errors.Join(c.fetcher.Resume(ctx), c.pusher.Resume(ctx)); ctx.Err() != nil {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	c.recallLine()

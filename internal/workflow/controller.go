@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -236,10 +237,9 @@ func (c *Controller) Run(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), c.Informer.HasSynced) {
 		return nil
 	}
-	if err := c.resume(ctx); err != nil {
-		return err
-	}
-	if err := c.pusher.Resume(ctx); err != nil {
+	if err := errors.Join(c.resume(ctx), c.pusher.Resume(ctx)); ctx.Err() != nil {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	work := context.WithoutCancel(ctx)
