@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -20,9 +21,15 @@ import (
 func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation) error {
 	run, unwanted := *s.Run, s.Unwanted
 	for unwanted.Len() > 0 {
+		named := firstRanges(unwanted, mostRanges)
 		constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d && (%s)",
-			site.Tag(job, run.Attempt).Constraint(), schedd.Completed, among(unwanted, schedd.NumberAttribute(run.Sent != ""))))
-		if err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.ReasonCancelled); err != nil {
+			site.Tag(job, run.Attempt).Constraint(), schedd.Completed, among(named, schedd.NumberAttribute(run.Sent != ""))))
+		err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.ReasonCancelled)
+		if leaving := new(sending.Waiting); err == nil || errors.As(err, &leaving) {
+			// Said here, because another cross-check may be the one that records their ends.
+			c.Events.Normal(job, "Cancelled", fmt.Sprintf("%s removed from HTCondor: %s", lifecycle.Plural(named.Len(), "job"), lifecycle.Shorten(named.String(), maxShown)))
+		}
+		if err != nil {
 			return fmt.Errorf("cancel jobs of attempt %d: %w", run.Attempt, err)
 		}
 		if _, err := c.checkRun(ctx, run.UID); err != nil {
@@ -37,20 +44,31 @@ func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 		}
 		unwanted = now.Unwanted
 	}
-	c.Events.Normal(job, "Cancelled", fmt.Sprintf("%s removed from HTCondor: %s", lifecycle.Plural(s.Unwanted.Len(), "job"), lifecycle.Shorten(s.Unwanted.String(), maxShown)))
 	return nil
 }
 
 // mostRanges bounds the length of a constraint. The next command removes what is beyond it.
 const mostRanges = 200
 
-// among returns an expression that is true of the first of these numbers.
+// firstRanges returns the numbers of a set's first ranges.
+func firstRanges(set procset.Set, most int) procset.Set {
+	var numbers []int
+	for first, last := range set.Ranges() {
+		if most == 0 {
+			break
+		}
+		most--
+		for n := first; n <= last; n++ {
+			numbers = append(numbers, n)
+		}
+	}
+	return procset.Of(numbers)
+}
+
+// among returns an expression that is true of these numbers.
 func among(numbers procset.Set, attribute string) string {
 	var ranges []string
 	for first, last := range numbers.Ranges() {
-		if len(ranges) == mostRanges {
-			break
-		}
 		ranges = append(ranges, fmt.Sprintf("%[1]s >= %[2]d && %[1]s <= %[3]d", attribute, first, last))
 	}
 	return strings.Join(ranges, " || ")

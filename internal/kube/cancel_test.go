@@ -8,8 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -79,6 +81,20 @@ func TestACancellationGoesOnWhateverInterruptsIt(t *testing.T) {
 	}
 }
 
+func TestACancellationIsSaidThoughAnotherCrossCheckRecordsIt(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one", queueOf(3)))
+	w.schedd.Edit(1, 1, func(j *schedd.Job) {
+		j.LastStatus, j.Status, j.RemoveReason = j.Status, schedd.Removed, crosscheck.ReasonCancelled // and does not leave the queue at once
+	})
+	w.cancelProcs("one", "1/1")
+	require.Equal(t, ledger.StatusOpen, w.proc("one", 1, 1).Status)
+	w.schedd.Leave(1, 1)
+	w.crosscheck()
+	require.Equal(t, []int32{2, 0, 1}, counts(w.job("one")))
+	require.Contains(t, w.events, "Normal Cancelled: 1 job removed from HTCondor: 1")
+}
+
 func TestWhatCannotBeCancelledIsSaid(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one", queueOf(3)))
@@ -112,4 +128,5 @@ func TestManyScatteredJobsAreCancelledInRounds(t *testing.T) {
 	w.cancelProcs("one", value)
 	require.Equal(t, 2, w.schedd.Calls(scheddtest.Remove))
 	require.Equal(t, []int32{210, 0, 210}, counts(w.job("one")))
+	require.Contains(t, w.events, "Normal Cancelled: 10 jobs removed from HTCondor: 400,402,404,406,408,410,412,414,416,418")
 }
