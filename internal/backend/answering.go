@@ -133,6 +133,10 @@ func (a *Answering) Present(ctx context.Context, id schedd.Identity, constraint 
 	return a.about(ctx, id, func() error { return a.Schedd.Present(ctx, id, constraint, fn) })
 }
 
+func (a *Answering) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error {
+	return a.about(ctx, id, func() error { return a.Schedd.PresentOf(ctx, id, uids, fn) })
+}
+
 func (a *Answering) Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error {
 	return a.about(ctx, id, func() error { return a.Schedd.Changed(ctx, id, constraint, p, fn) })
 }

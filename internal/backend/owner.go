@@ -17,9 +17,17 @@ type Owners struct {
 	Schedd interface {
 		Account(ctx context.Context, id schedd.Identity) (string, error)
 		Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+		PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error
 		Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	}
 	Credentials Credentials
+
+	deletions *deletions
+}
+
+// NewOwners returns the Owners of a schedd's jobs.
+func NewOwners(s Schedd, credentials Credentials) Owners {
+	return Owners{Schedd: s, Credentials: credentials, deletions: &deletions{}}
 }
 
 // Accounts returns the Owners of the jobs that htcd may have sent to a target.

@@ -18,40 +18,64 @@ type Left struct {
 
 // Remove removes jobs of a target and returns what has not left the queue yet. Neither the target's account nor the
 // common one may remove the Others of it.
-func (o Owners) Remove(ctx context.Context, t Target, constraint, reason string) (left Left, err error) {
+func (o Owners) Remove(ctx context.Context, t Target, constraint, reason string) (Left, error) {
+	return o.removeAsSenders(ctx, t, func(id schedd.Identity) (left Left, err error) {
+		began, err := o.condorRm(ctx, id, constraint, reason)
+		if err != nil {
+			return Left{}, err
+		}
+		err = o.Schedd.Present(ctx, id, constraint, func(j schedd.Job) error { left.add(j); return nil })
+		left.Took = time.Since(began)
+		return left, err
+	})
+}
+
+// RemoveDeleted is Remove for all jobs of an object that has been deleted. Several such removals go together, but others do not wait for one of many jobs.
+func (o Owners) RemoveDeleted(ctx context.Context, t Target, uid, reason string, many bool) (Left, error) {
+	return o.removeAsSenders(ctx, t, func(id schedd.Identity) (Left, error) {
+		with := together{id, reason}
+		if many {
+			left, err := o.removeTagged(ctx, with, uid)
+			return left[uid], err
+		}
+		return o.deletions.join(ctx, o, with, uid)
+	})
+}
+
+// removeAsSenders removes jobs as the target's account and, if that leaves some of others, as the common one.
+func (o Owners) removeAsSenders(ctx context.Context, t Target, remove func(id schedd.Identity) (Left, error)) (left Left, err error) {
 	id, err := o.Credentials.Identity(ctx, t)
 	if err != nil {
 		return Left{}, err
 	}
-	if left, err = o.removeAs(ctx, id, constraint, reason); err != nil {
+	if left, err = remove(id); err != nil {
 		return Left{}, err
 	}
 	if len(left.Others) == 0 {
 		return left, nil
 	}
 	for _, earlier := range Senders(ctx, o.Credentials, t, id)[1:] {
-		if left, err = o.removeAs(ctx, earlier, constraint, reason); err != nil {
+		if left, err = remove(earlier); err != nil {
 			return Left{}, err
 		}
 	}
 	return left, nil
 }
 
-// removeAs removes what this identity may remove, which is marked as removed when condor_rm returns.
-func (o Owners) removeAs(ctx context.Context, id schedd.Identity, constraint, reason string) (left Left, err error) {
+// condorRm removes what this identity may remove, which is marked as removed when condor_rm returns, and returns when it did.
+func (o Owners) condorRm(ctx context.Context, id schedd.Identity, constraint, reason string) (returned time.Time, err error) {
 	err = o.Schedd.Remove(ctx, id, fmt.Sprintf("(%s) && JobStatus =!= %d", constraint, schedd.Removed), reason)
-	if err != nil && schedd.KindOf(err) != schedd.NotAuthorised {
-		return Left{}, err
+	if err != nil && schedd.KindOf(err) == schedd.NotAuthorised {
+		err = nil // what is left shows what it may not
 	}
-	began := time.Now()
-	err = o.Schedd.Present(ctx, id, constraint, func(j schedd.Job) error {
-		if j.Status == schedd.Removed {
-			left.Removed++
-		} else {
-			left.Others = append(left.Others, j)
-		}
-		return nil
-	})
-	left.Took = time.Since(began)
-	return left, err
+	return time.Now(), err
+}
+
+// add counts a job that is in the queue after a removal.
+func (l *Left) add(j schedd.Job) {
+	if j.Status == schedd.Removed {
+		l.Removed++
+	} else {
+		l.Others = append(l.Others, j)
+	}
 }

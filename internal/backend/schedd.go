@@ -11,6 +11,7 @@ type Schedd interface {
 	Submit(ctx context.Context, id schedd.Identity, dir string) (schedd.Cluster, error)
 	Queue(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
 	Present(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+	PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error
 	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
 	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
 	Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error

@@ -83,8 +83,8 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 func (c *Controller) act(ctx context.Context, e actionClass, key string) (needs actionClass, err error) {
 	job := c.get(key)
 	if job == nil {
-		if e != removing {
-			return removing, nil
+		if e != deleting {
+			return deleting, nil
 		}
 		return e, c.sweep(ctx, key)
 	}

@@ -19,7 +19,8 @@ type actionClass int
 const (
 	submitting    actionClass = iota
 	asking                    // questions about what became of an attempt
-	removing                  // removals of jobs from HTCondor
+	removing                  // removals of jobs from HTCondor that the HTCJob outlives
+	deleting                  // removals of all jobs of a deleted HTCJob, which wait for a command that removes them together
 	actionClasses             // the number of classes
 )
 
@@ -28,11 +29,24 @@ func classOf(a lifecycle.Action) actionClass {
 	switch a {
 	case lifecycle.Submit:
 		return submitting
-	case lifecycle.Remove, lifecycle.Stop, lifecycle.Cancel:
+	case lifecycle.Stop, lifecycle.Cancel:
 		return removing
+	case lifecycle.Remove:
+		return deleting
 	}
 	return asking
 }
+
+// workers returns how many workers of a class each schedd has.
+func (c *Controller) workers(class actionClass) int {
+	if class == deleting {
+		return max(deleters, c.Submitters)
+	}
+	return c.Submitters
+}
+
+// deleters is how many HTCJobs' jobs are removed together.
+const deleters = 64
 
 // actionQueues hold the keys of HTCJobs that need HTCondor. A key may wait in more than one of them, since decisions
 // about it change. A worker claims it while acting on it: another worker that finds it claimed may drop it, because the

@@ -57,16 +57,16 @@ func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
 	key, _ := w.queue.Get()
 	w.syncOne(t.Context(), key)
 	w.queue.Done(key)
-	key, _ = w.actions.queues[removing].Get()
+	key, _ = w.actions.queues[deleting].Get()
 	removed := make(chan struct{})
-	go func() { w.actOne(t.Context(), removing, key); close(removed) }()
+	go func() { w.actOne(t.Context(), deleting, key); close(removed) }()
 	<-s.began
 
 	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("new")).Status.Phase)
 	require.False(t, w.actions.Claim(key, w.clock), "nobody else acts for what is being removed")
 	s.letGo <- struct{}{}
 	<-removed
-	w.actions.queues[removing].Done(key)
+	w.actions.queues[deleting].Done(key)
 	w.settle()
 	require.Nil(t, w.job("gone"))
 }
@@ -80,7 +80,7 @@ func TestWhatWasDecidedAnewGoesToItsOwnWorkers(t *testing.T) {
 
 	w.actOne(t.Context(), submitting, "default/gone")
 	require.Zero(t, w.schedd.Calls(scheddtest.Remove))
-	require.Equal(t, 1, w.actions.queues[removing].Len())
+	require.Equal(t, 1, w.actions.queues[deleting].Len())
 	w.settle()
 	require.Nil(t, w.job("gone"))
 }

@@ -168,7 +168,7 @@ func New(o Options) (*Controller, error) {
 	}
 	for e, queue := range c.actions.queues {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, actionClass(e), key) }
-		c.actors[e] = &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: c.Submitters, Backend: c.backendOf(actionClass(e)), Serve: fairqueue.Each(act)}
+		c.actors[e] = &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: c.workers(actionClass(e)), Backend: c.backendOf(actionClass(e)), Serve: fairqueue.Each(act)}
 	}
 	c.checkers = &fairqueue.Pool[schedd.Endpoint]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
 	c.admission = c.newAdmission()
@@ -192,7 +192,7 @@ func New(o Options) (*Controller, error) {
 		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
 	})
 	c.sender = &sending.Sender{
-		Kind: v1alpha1.Kind, Schedd: c.Schedd, Answering: c.answering, Owners: backend.Owners{Schedd: c.Schedd, Credentials: o.Credentials}, Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
+		Kind: v1alpha1.Kind, Schedd: c.Schedd, Answering: c.answering, Owners: backend.NewOwners(c.Schedd, o.Credentials), Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
 		Newest: c.crosscheck.NewestKnown, NewestNow: c.crosscheck.NewestHistory,
 		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
 	}

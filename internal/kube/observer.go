@@ -31,14 +31,14 @@ type Observer interface {
 }
 
 // Queues lists the keys of Waiting's result.
-var Queues = []string{"changed", "routine", "submit", "ask", "remove", "check", "fetch", "push", "logs"}
+var Queues = []string{"changed", "routine", "submit", "ask", "remove", "delete", "check", "fetch", "push", "logs"}
 
 // Waiting returns how many HTCJobs wait in each queue for a worker: for a sync, for an HTCondor command, for their
 // output to be fetched, for an artifact to be pushed, or for the Pod of spec.logsPod. Those in a back-off after a failure do not count.
 func (c *Controller) Waiting() map[string]int {
 	n := map[string]int{"changed": c.queue.Len(), "routine": c.routine.Len()}
 	for e, d := range c.actors {
-		n[[actionClasses]string{"submit", "ask", "remove"}[e]] = d.Waiting()
+		n[[actionClasses]string{"submit", "ask", "remove", "delete"}[e]] = d.Waiting()
 	}
 	n["check"], n["fetch"], n["push"], n["logs"] = c.checkers.Waiting(), c.fetcher.Waiting(), c.pusher.Waiting(), c.logs.Len()
 	return n

@@ -141,7 +141,7 @@ func (c *Controller) syncGone(ctx context.Context, key string) error {
 	}
 	if err == nil && len(runs) > 0 {
 		if b := c.memory.of(key).blockers[acting]; b == nil || c.Now().After(b.retry) {
-			c.actions.add(removing, key)
+			c.actions.add(deleting, key)
 		}
 	}
 	return err

@@ -35,6 +35,10 @@ func (p *pools) Present(ctx context.Context, id schedd.Identity, constraint stri
 	return p.at[id.Endpoint].Present(ctx, id, constraint, fn)
 }
 
+func (p *pools) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error {
+	return p.at[id.Endpoint].PresentOf(ctx, id, uids, fn)
+}
+
 func (p *pools) Changed(ctx context.Context, id schedd.Identity, constraint string, period schedd.Period, fn func(schedd.Job) error) error {
 	return p.at[id.Endpoint].Changed(ctx, id, constraint, period, fn)
 }
@@ -261,7 +265,7 @@ func TestADeadScheddTaintsNobodyElsesHTCJob(t *testing.T) {
 
 	w.delete("there")
 	require.NotNil(t, w.job("there"), "it waits for its schedd")
-	require.Equal(t, schedd.Endpoint{Schedd: "second"}, w.backendOf(removing)(t.Context(), "default/there"))
+	require.Equal(t, schedd.Endpoint{Schedd: "second"}, w.backendOf(deleting)(t.Context(), "default/there"))
 	require.Equal(t, schedd.Endpoint{Schedd: "second"}, w.backendOf(submitting)(t.Context(), "default/later-there"))
 	require.Equal(t, schedd.Endpoint{Schedd: "first"}, w.backendOf(asking)(t.Context(), "default/later-here"))
 

@@ -26,6 +26,11 @@ func (c *Client) Present(ctx context.Context, id Identity, constraint string, fn
 	return c.queue(ctx, id, question{constraint: constraint, presence: true}, fn)
 }
 
+// PresentOf is Present for the jobs of these HTCJobs or HTCWorkflows, with the UID of each.
+func (c *Client) PresentOf(ctx context.Context, id Identity, uids []string, fn func(Job) error) error {
+	return c.queue(ctx, id, question{constraint: UIDsConstraint(uids...), presence: true, uids: true}, fn)
+}
+
 func (c *Client) queue(ctx context.Context, id Identity, q question, fn func(Job) error) error {
 	args, err := c.target(ctx, id)
 	if err != nil {
@@ -129,6 +134,9 @@ func hash(v classad.Value) string {
 var presence = map[string]func(*Job, classad.Value){
 	"ClusterId": fields["ClusterId"], "ProcId": fields["ProcId"], "JobStatus": fields["JobStatus"], "Owner": fields["Owner"],
 }
+
+// taggedPresence is what PresentOf requests. The owner of a job can change the UID, but the constraint allows only those it names.
+var taggedPresence = withMore(presence, map[string]func(*Job, classad.Value){attrUID: fields[attrUID]})
 
 // reasons are requested separately: see ErrReasons.
 var reasons = map[string]func(*Job, classad.Value){

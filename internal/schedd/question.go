@@ -20,6 +20,7 @@ type question struct {
 	nodes      bool     // of DAGs, whose tag is another
 	reasons    bool     // the jobs' reasons are requested with the rest
 	presence   bool     // nothing is requested but what identifies a job, and its state
+	uids       bool     // with presence: the UID of the jobs' object, too
 }
 
 // explained asks for the reasons, too, and only about jobs that have no long one.
@@ -41,6 +42,8 @@ func both(first, second string) string {
 func (q question) fields() map[string]func(*Job, classad.Value) {
 	of := fields
 	switch {
+	case q.presence && q.uids:
+		of = taggedPresence
 	case q.presence:
 		of = presence
 	case q.nodes:

@@ -43,7 +43,14 @@ func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid st
 
 // removeAt removes the jobs at one target and returns what has not left the queue yet.
 func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, runs []ledger.Run) (backend.Left, error) {
-	left, err := s.remove(ctx, t, schedd.UIDConstraint(uid), fmt.Sprintf("htcd: the %s was deleted", s.Kind))
+	jobs := 0
+	for _, run := range runs {
+		jobs += run.Procs
+	}
+	left, err := s.Owners.RemoveDeleted(ctx, t, uid, fmt.Sprintf("htcd: the %s was deleted", s.Kind), len(runs) == 0 || jobs > manyJobs)
+	if err == nil && len(left.Others) > 0 {
+		err = othersJobs(t.Namespace, left.Others)
+	}
 	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint != t.Endpoint })
 	if strange := backend.Strangers(left.Others, there); len(strange) > 0 {
 		s.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
@@ -52,6 +59,9 @@ func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, run
 	}
 	return left, err
 }
+
+// manyJobs are too many for the other deleted objects of one condor_rm to wait for (10,000: some seconds).
+const manyJobs = 100
 
 // Remove removes jobs at a target and returns nil once they have left the queue.
 func (s *Sender) Remove(ctx context.Context, t backend.Target, constraint, reason string) error {

@@ -183,7 +183,7 @@ func New(o Options) (*Controller, error) {
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	c.chooser = &backend.Chooser{Schedd: o.Schedd, Credentials: o.Credentials}
 	c.several = &backend.Several{Schedd: o.Answering, Credentials: o.Credentials, Limits: &c.limits, Open: backend.OpenJobs(o.Ledger), Now: o.Now}
-	owners := backend.Owners{Schedd: o.Schedd, Credentials: o.Credentials}
+	owners := backend.NewOwners(o.Schedd, o.Credentials)
 	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
 	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.Accounts, Started: c.dags.Started, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/test/lab/parts"
 )
 
 // changed returns the states of the bench's jobs that have changed in a period.
@@ -126,5 +128,30 @@ func TestWhatIsInTheQueueIsToldInBrief(t *testing.T) {
 	require.NoError(t, b.Present(t.Context(), b.id, b.d.Tag.Constraint(), func(j schedd.Job) error { there = append(there, j); return nil }))
 	require.Len(t, there, 3)
 	require.Contains(t, there, schedd.Job{Cluster: cluster.ID, Proc: 2, Status: schedd.Idle, Owner: "robot"})
+	there = nil
+	require.NoError(t, b.PresentOf(t.Context(), b.id, []string{"another", b.d.Tag.UID}, func(j schedd.Job) error { there = append(there, j); return nil }))
+	require.Len(t, there, 3)
+	require.Contains(t, there, schedd.Job{Cluster: cluster.ID, Proc: 2, Status: schedd.Idle, Owner: "robot", Tag: schedd.Tag{UID: b.d.Tag.UID}})
 	require.NoError(t, b.Remove(t.Context(), b.id, "("+b.d.Tag.Constraint()+") && JobStatus =!= 1", "none"), "nothing is to be removed")
+}
+
+// TestOneRemovalOfSeveralObjectsPassesOverWhatIsOthers: a condor_rm removes what it may, whatever else its constraint names.
+func TestOneRemovalOfSeveralObjectsPassesOverWhatIsOthers(t *testing.T) {
+	t.Parallel()
+	mine, theirs := newBench(t), newBench(t)
+	ticket, err := keeper(t, theirs.world).Ticket(t.Context(), krb.Credential{Username: "alice", Password: parts.Passwords["alice"]})
+	require.NoError(t, err)
+	theirs.id.CCache = ticket.CCache
+	var uids []string
+	for _, b := range []*bench{theirs, mine} {
+		b.d.Options = "requirements = false\n"
+		b.submit()
+		b.until("spooled", func(j schedd.Job) bool { return j.Status == schedd.Idle })
+		uids = append(uids, b.d.Tag.UID)
+	}
+	require.NoError(t, mine.Remove(t.Context(), mine.id, schedd.UIDsConstraint(uids...), "both are deleted"))
+	left := map[string]schedd.JobStatus{}
+	require.NoError(t, mine.PresentOf(t.Context(), mine.id, uids, func(j schedd.Job) error { left[j.Tag.UID] = j.Status; return nil }))
+	require.Equal(t, schedd.Idle, left[uids[0]])
+	require.NotEqual(t, schedd.Idle, left[uids[1]])
 }

@@ -301,6 +301,11 @@ func (s *Schedd) Present(ctx context.Context, id schedd.Identity, constraint str
 	return s.Queue(ctx, id, constraint, fn)
 }
 
+// PresentOf is Queue, too.
+func (s *Schedd) PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error {
+	return s.Queue(ctx, id, schedd.UIDsConstraint(uids...), fn)
+}
+
 // History implements condor_history, newest first.
 func (s *Schedd) History(ctx context.Context, _ schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
 	if f := s.call(ctx, History); f.Err != nil {
