@@ -132,7 +132,7 @@ var rows = []row{
 	{"memory", 10_000, true, memory},
 	{"start", 100_000, true, start},
 	{"fair", 5000, false, fair},
-	{"requests", 200, false, requests},
+	{"requests", 200, true, requests},
 	{"output", 1000, true, outputs},
 	{"workflow", 1000, true, workflow},
 	{"nodes", 100_000, true, manyNodes},

@@ -22,14 +22,6 @@ func whole(ctx context.Context, p *place, n int) (figures []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
-	dirs, err := p.stage(1, n)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := p.submitRaw(ctx, dirs, 1)
-	if err != nil {
-		return nil, err
-	}
 	sent, err := p.submitOurs(ctx, "whole", 1, n)
 	if err != nil {
 		return nil, err
@@ -63,6 +55,14 @@ func whole(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	}
 	gone := time.Since(began)
 	peak, err := d.status("VmHWM")
+	if err != nil {
+		return nil, err
+	}
+	dirs, err := p.stage(1, n)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := p.submitRaw(ctx, dirs, 1) // the queue is as empty as it was for ours
 	return []figure{
 		{what: "submission", ours: sent.Seconds(), floor: raw.Seconds(), unit: "s", aim: "1.05x"},
 		{what: "from condor_rm to its end", ours: over.Seconds(), unit: "s", aim: "measured"},
