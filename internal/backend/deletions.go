@@ -12,7 +12,7 @@ import (
 const mostDeleted = 64
 
 // deletions removes the jobs of deleted objects. For each condor_rm and condor_q a schedd evaluates a constraint for every job in its queue, so
-// what comes while an account's are under way goes together in the next ones. The zero value is ready to use.
+// what comes while an account's are under way, or in the Rest after them, goes together in the next ones. The zero value is ready to use.
 type deletions struct {
 	mu      sync.Mutex
 	waiting map[together][]deletion // the key is there while it is served
@@ -55,6 +55,7 @@ func (d *deletions) join(ctx context.Context, o Owners, t together, uid string) 
 // serve removes jobs until nobody waits.
 func (d *deletions) serve(ctx context.Context, o Owners, t together) {
 	for some := d.next(t); len(some) > 0; some = d.next(t) {
+		began := time.Now()
 		uids := make([]string, len(some))
 		for i, one := range some {
 			uids[i] = one.uid
@@ -63,7 +64,20 @@ func (d *deletions) serve(ctx context.Context, o Owners, t together) {
 		for _, one := range some {
 			one.done <- removal{left[one.uid], err}
 		}
+		if !d.full(t) {
+			select {
+			case <-time.After(Rest(time.Since(began))):
+			case <-ctx.Done():
+			}
+		}
 	}
+}
+
+// full reports whether as many wait as go together.
+func (d *deletions) full(t together) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.waiting[t]) >= mostDeleted
 }
 
 func (d *deletions) next(t together) (some []deletion) {

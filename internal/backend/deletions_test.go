@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -119,6 +120,25 @@ func TestDeletionsGoTogether(t *testing.T) {
 	require.Zero(t, left.Removed)
 	require.Empty(t, left.Others)
 	require.NotZero(t, left.Took)
+}
+
+func TestDeletionsThatComeSoonAfterARemovalGoTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDeleting(t)
+		first := d.delete(t.Context(), "ns", "first", false)
+		<-d.began
+		time.Sleep(maxRest) // a slow condor_rm, by the clock of the test
+		d.letGo <- nil
+		require.NoError(t, (<-first).err)
+		second := d.delete(t.Context(), "ns", "second", false)
+		third := d.delete(t.Context(), "ns", "third", false)
+		constraint := <-d.began
+		require.Contains(t, constraint, "second")
+		require.Contains(t, constraint, "third")
+		d.letGo <- nil
+		require.NoError(t, (<-second).err)
+		require.NoError(t, (<-third).err)
+	})
 }
 
 func TestAFailureIsThatOfAllWhoseJobsWereToBeRemoved(t *testing.T) {

@@ -69,3 +69,10 @@ func (most Pace) Valid() bool {
 func (p Pace) String() string {
 	return fmt.Sprintf("at most %d commands at once, %.3g a second", p.Commands, p.PerSecond)
 }
+
+// maxRest bounds how much a Rest delays what waits for it, and a shutdown.
+const maxRest = time.Second
+
+// Rest returns how long to pause after commands that took so long: nine tenths of the time are left to a schedd's other clients, and what comes
+// meanwhile can go together.
+func Rest(took time.Duration) time.Duration { return min(9*took, maxRest) }

@@ -120,8 +120,5 @@ func (c *Controller) backendOfRun(ctx context.Context, uid string) schedd.Endpoi
 	return backend.TargetOf(run).Endpoint
 }
 
-// maxRest bounds how much rest delays the news of an ended job, and a shutdown.
-const maxRest = time.Second
-
-// rest leaves nine tenths of the time to a schedd's other clients.
-func rest(took time.Duration) { time.Sleep(min(9*took, maxRest)) }
+// rest pauses a worker after a question that took so long.
+func rest(took time.Duration) { time.Sleep(backend.Rest(took)) }
