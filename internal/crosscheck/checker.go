@@ -217,7 +217,12 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 
 // conclude applies findings about runs that have not been written yet.
 func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all comparisons, at time.Time, l *look) error {
-	var quiet []*comparison
+	var quiet, written []*comparison
+	defer func() {
+		for _, k := range written { // only now: updating statuses would take the CPU that the writes need
+			c.Observer.Checked(k.run)
+		}
+	}()
 	var writing errgroup.Group
 	writing.SetLimit(atOnce)
 	for _, run := range runs {
@@ -246,10 +251,8 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 			quiet = append(quiet, k)
 			continue
 		}
-		writing.Go(func() error {
-			defer c.Observer.Checked(k.run)
-			return c.write(ctx, k, at)
-		})
+		written = append(written, k)
+		writing.Go(func() error { return c.write(ctx, k, at) })
 	}
 	return errors.Join(writing.Wait(), c.writeQuiet(ctx, quiet, at, l.History))
 }
