@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 func TestDeletingRemovesTheJobsThenTheRowsThenTheFinalizer(t *testing.T) {
@@ -104,4 +105,30 @@ func TestDeletingAnHTCJobThatALostLedgerForgotRemovesItsJobs(t *testing.T) {
 	w.later(5 * time.Second)
 	require.Nil(t, w.job("one"))
 	require.Empty(t, w.schedd.Jobs())
+}
+
+func TestWhatIsGoneIsNotRemovedAgainWhileTheCacheShowsIt(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	w.lags = true
+	w.delete("one")
+	w.later(time.Minute)
+	removals := w.schedd.Calls(scheddtest.Remove)
+	require.NotNil(t, w.job("one"), "the cache still shows it")
+
+	w.queue.Add("default/one")
+	w.later(time.Minute)
+	require.Equal(t, removals, w.schedd.Calls(scheddtest.Remove))
+
+	again := w.job("one").DeepCopy()
+	again.ResourceVersion = "2"
+	require.NoError(t, w.store.Update(again))
+	w.queue.Add("default/one")
+	w.settle()
+	require.Greater(t, w.schedd.Calls(scheddtest.Remove), removals, "it has our finalizer in a later version")
+
+	require.NoError(t, w.store.Delete(again))
+	w.queue.Add("default/one")
+	w.settle()
+	require.Empty(t, w.memory.m)
 }

@@ -20,6 +20,7 @@ type remembered struct {
 	blockers [blockables]*blocker
 	wrote    time.Time              // when its status was last written; zero once it has ended and its output is here
 	logs     *lifecycle.LogsOutcome // of the last try to leave its Pod
+	released string                 // the version of the deleted object from which our finalizer was removed
 }
 
 // blockable is what a blocker can prevent.

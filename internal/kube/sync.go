@@ -235,6 +235,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 	}
 	c.gatherResult(&s)
 	s.Quota, s.Early = c.quotaOf(s), c.early.known()
+	s.Released = job.DeletionTimestamp != nil && c.memory.of(job.Namespace+"/"+job.Name).released == job.ResourceVersion
 	return s, nil
 }
 

@@ -21,6 +21,7 @@ type Situation struct {
 	Quota    *Quota         // the word of a quota outside of htcd; nil: it is subject to none
 	Items    map[int]string // for people: the variables that only a listed proc has, by its number; empty if none has any
 	Early    bool           // the finalizer says nothing about a first attempt: it was there from the beginning
+	Released bool           // our finalizer was removed from this version of it: the cache does not show that yet
 	Orphans  bool           // the ledger has runs of an older object of this name
 	Unwanted procset.Set    // open procs that are to be removed: see Cancels
 
@@ -63,7 +64,7 @@ func Plan(s Situation) Decision {
 	ours := slices.Contains(job.Finalizers, v1alpha1.Finalizer)
 	switch {
 	// Other finalizers may keep a deleted object; without ours there is nothing left to do.
-	case job.DeletionTimestamp != nil && !ours:
+	case job.DeletionTimestamp != nil && (!ours || s.Released):
 		return Decision{Action: Rest}
 	case job.DeletionTimestamp != nil:
 		return Decision{Action: Remove}

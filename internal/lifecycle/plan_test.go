@@ -45,6 +45,7 @@ func TestPlan(t *testing.T) {
 		"a refused one is tried again when changed":               {Situation{Job: htcjob("a", changed), Run: run(ledger.Refused)}, Decision{Action: Submit, Attempt: 2}},
 		"a run whose cluster never got its files begins again":    {Situation{Job: htcjob("a"), Run: run(ledger.Removed)}, Decision{Action: Submit, Attempt: 2}},
 		"a deleted one is removed, whatever state it is in":       {Situation{Job: htcjob("a", finalized, deleted), Run: run(ledger.Intent)}, Decision{Action: Remove}},
+		"but not again before the cache shows that it is gone":    {Situation{Job: htcjob("a", finalized, deleted), Released: true}, Decision{Action: Rest}},
 		"one without quota is not sent":                           {Situation{Job: htcjob("a"), Quota: &Quota{Waits: true}}, Decision{Action: Rest}},
 		"one with quota is":                                       {Situation{Job: htcjob("a"), Quota: &Quota{}}, Decision{Action: Submit, Attempt: 1}},
 		"one that loses its quota is stopped":                     {Situation{Job: htcjob("a"), Run: run(ledger.Submitted), Counts: active, Quota: &Quota{Waits: true, Stops: true}}, Decision{Action: Stop, Attempt: 1, Reason: crosscheck.StopSuspended, Message: crosscheck.StopMessage(crosscheck.StopSuspended)}},

@@ -59,7 +59,8 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 	if err != nil {
 		return s, fmt.Errorf("gather: %w", err)
 	}
-	s.Measured = c.memory.of(w.Namespace + "/" + w.Name).measured
+	known := c.memory.of(w.Namespace + "/" + w.Name)
+	s.Measured, s.Released = known.measured, w.DeletionTimestamp != nil && known.released == w.ResourceVersion
 	return s, nil
 }
 

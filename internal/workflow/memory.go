@@ -34,6 +34,7 @@ type remembered struct {
 	parted   int         // how many of its nodes had ended then
 	paging   bool        // there may be more of it
 	dropping dropping
+	released string // the version of the deleted object from which our finalizer was removed
 
 	unmeasured bool      // there are results that measured does not have
 	rests      time.Time // no metrics are summed up before this

@@ -42,7 +42,7 @@ func Plan(s Situation) Decision {
 	ours := slices.Contains(w.Finalizers, v1alpha1.Finalizer)
 	switch {
 	// Other finalizers may keep a deleted object; without ours there is nothing left to do.
-	case w.DeletionTimestamp != nil && !ours:
+	case w.DeletionTimestamp != nil && (!ours || s.Released):
 		return Decision{Action: Rest}
 	case w.DeletionTimestamp != nil:
 		return Decision{Action: Remove}

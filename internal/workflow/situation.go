@@ -20,6 +20,7 @@ type Situation struct {
 	Rules     []ledger.RuleState // those of that attempt that were looked at
 	Measured  measured
 	Repeat    repetition
+	Released  bool               // our finalizer was removed from this version of it: the cache does not show that yet
 	Orphans   bool               // the ledger has runs of an older object of this name
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Unfetched bool               // some output has not been fetched yet

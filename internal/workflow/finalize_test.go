@@ -1,0 +1,30 @@
+package workflow
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+func TestWhatIsGoneIsNotRemovedAgainWhileTheCacheShowsIt(t *testing.T) {
+	w := newWorld(t)
+	w.apply(newWorkflow("one"))
+	w.lags = true
+	w.delete("one")
+	w.later(time.Minute)
+	removals := w.schedd.Calls(scheddtest.Remove)
+	require.NotZero(t, removals)
+	require.NotNil(t, w.flow("one"), "the cache still shows it")
+
+	w.queue.Add("default/one")
+	w.later(time.Minute)
+	require.Equal(t, removals, w.schedd.Calls(scheddtest.Remove))
+
+	require.NoError(t, w.store.Delete(w.flow("one")))
+	w.queue.Add("default/one")
+	w.settle()
+	require.Empty(t, w.memory.m)
+}
