@@ -88,8 +88,8 @@ func (d *diary) open() (open, unsent int) {
 	return open, unsent
 }
 
-// day sends n HTCJobs in 25 bursts to up to 200 namespaces, the next one as soon as nine tenths of the one before are through. At most 2 hours later all must have ended as their
-// kind does, once, and nothing may be left of them: not in Kubernetes, in HTCondor or in the ledger.
+// day sends n HTCJobs in 25 bursts to up to 200 namespaces, the next one as soon as all of the one before have ended or been deleted. At most 2 hours later all must have ended as
+// their kind does, once, and nothing may be left of them: not in Kubernetes, in HTCondor or in the ledger.
 func day(ctx context.Context, p *place, n int) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Hour)
 	defer cancel()
@@ -131,7 +131,7 @@ func day(ctx context.Context, p *place, n int) (err error) {
 	burst, sent, began, looked := max(n/25, 1), 0, time.Now(), time.Time{}
 	for {
 		open, unsent := d.open()
-		if sent < n && open <= burst/10 {
+		if sent < n && open == 0 {
 			if err := p.burst(ctx, d, namespaces, sent, min(burst, n-sent), ttl); err != nil {
 				return err
 			}

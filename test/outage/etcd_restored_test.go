@@ -22,6 +22,8 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 	names := []string{"ended"}
 	o.Create("ended", "echo kept\n")
 	o.Fetched("ended")
+	inNamespace := fmt.Sprintf("HTCJobNamespace == %q", o.Namespace)
+	o.Eventually(func() bool { return len(o.Condor("condor_q", inNamespace, "JobStatus")) == 0 }, func() string { return "its job is still in the queue" })
 	for i := range 6 {
 		names = append(names, fmt.Sprintf("running-%d", i))
 		o.Create(names[i+1], "sleep 1000\n")
@@ -29,7 +31,6 @@ func TestWhatAnOlderEtcdHasForgottenIsKept(t *testing.T) {
 	for _, name := range names[1:] {
 		o.running(name)
 	}
-	inNamespace := fmt.Sprintf("HTCJobNamespace == %q", o.Namespace)
 	rows := func(state string) string {
 		return o.SQL(fmt.Sprintf("SELECT count(*) FROM orphans JOIN runs USING (uid) WHERE namespace = '%s' AND %s", o.Namespace, state))
 	}

@@ -148,17 +148,18 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 
 	require.NoError(t, kdc.Freeze(ctx))
 	write(ctx, wrong)
-	b.Create("silent", "exit 0\n")
 	seen("kinit")
 	require.NoError(t, kdc.Thaw(ctx))
-	refused := func(by, reason string) {
-		b.Until("silent", "refused by "+by, func(job *v1alpha1.HTCJob) bool {
+	refused := func(name, by, reason string) {
+		b.Until(name, "refused by "+by, func(job *v1alpha1.HTCJob) bool {
 			return slices.ContainsFunc(job.Status.Conditions, func(c metav1.Condition) bool { return c.Reason == reason })
 		})
 	}
-	refused("the KDC", "BadPassword")
+	refused("kept", "the KDC", "BadPassword") // until htcd has seen the Secret, it may send jobs with the ticket that it has
+	b.Create("silent", "exit 0\n")
+	refused("silent", "the KDC", "BadPassword")
 	replace(ctx, map[string][]byte{"token": []byte(foreign)})
-	refused("the pool", "Credentials")
+	refused("silent", "the pool", "Credentials")
 
 	h := &hunt{secrets: []secret{
 		newSecret("robot's password", parts.Passwords["robot"]), newSecret("the wrong password", wrong),
