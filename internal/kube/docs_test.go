@@ -58,3 +58,12 @@ func TestEachConditionAndReasonIsInTheDocs(t *testing.T) {
 		require.True(t, regexp.MustCompile(`\b`+name+`\b`).MatchString(table), "%s of %s is not in docs/operate.md", name, file)
 	}
 }
+
+func TestEachQueueIsInTheDocs(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/metrics.md")
+	require.NoError(t, err)
+	row := regexp.MustCompile("(?m)^.*`htcd_queue_depth`.*$").FindString(string(doc))
+	for _, queue := range Queues {
+		require.Contains(t, row, "`"+queue+"`")
+	}
+}
