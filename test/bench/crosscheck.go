@@ -129,17 +129,8 @@ func (p *place) left(ctx context.Context, n int) (took, asking time.Duration, ra
 	if err != nil {
 		return 0, 0, nil, err
 	}
-	if _, err := p.as(ctx, "admin", "", nil, "condor_rm", "-all"); err != nil {
+	if err := p.removeAll(ctx); err != nil {
 		return 0, 0, nil, err
-	}
-	for {
-		left, err := p.queued(ctx)
-		if err != nil {
-			return 0, 0, nil, err
-		}
-		if left == 0 {
-			break
-		}
 	}
 	args := []string{"-name", p.schedd, "-backwards", "-json", "-attributes", schedd.Projection, "-constraint", schedd.ClusterConstraint(clusters...)}
 	if id := strings.Fields(newest); len(id) == 2 {

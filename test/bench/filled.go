@@ -14,6 +14,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -151,6 +152,17 @@ func clusterOf(out string) (int, error) {
 func (p *place) queued(ctx context.Context) (int, error) {
 	out, err := p.as(ctx, "admin", "", nil, "condor_q", "-allusers", "-af", "ClusterId")
 	return strings.Count(out, "\n"), err
+}
+
+// removeAll removes every job and returns when none is in the queue.
+func (p *place) removeAll(ctx context.Context) error {
+	if _, err := p.as(ctx, "admin", "", nil, "condor_rm", "-all"); err != nil {
+		return err
+	}
+	return wait.PollUntilContextCancel(ctx, 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		left, err := p.as(ctx, "admin", "", nil, "condor_q", "-allusers", "-limit", "1", "-af", "ClusterId")
+		return left == "", err
+	})
 }
 
 // follow calls see for every change of an HTCJob in a namespace until stop is called.

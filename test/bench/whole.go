@@ -66,7 +66,9 @@ func whole(ctx context.Context, p *place, n int) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
-	removed, err := p.removeRaw(ctx)
+	began = time.Now()
+	err = p.removeAll(ctx)
+	removed := time.Since(began)
 	return []figure{
 		{what: "submission", ours: sent.Seconds(), floor: raw.Seconds(), unit: "s", aim: "1.05x"},
 		{what: "from condor_rm to its end", ours: over.Seconds(), unit: "s", aim: "measured"},
@@ -74,20 +76,4 @@ func whole(ctx context.Context, p *place, n int) (figures []figure, err error) {
 		{what: "both", ours: (over + gone).Seconds(), floor: removed.Seconds(), unit: "s", aim: "measured"},
 		{what: "htcd at most", ours: peak / 1e6, unit: "MB", aim: "150 MB"},
 	}, err
-}
-
-// removeRaw removes the jobs of the first sandbox that stage made, and waits until none is in the queue.
-func (p *place) removeRaw(ctx context.Context) (time.Duration, error) {
-	const jobs = `HTCJobUID == "raw-0"`
-	began := time.Now()
-	if _, err := p.as(ctx, "admin", "", nil, "condor_rm", "-constraint", jobs); err != nil {
-		return 0, err
-	}
-	for {
-		left, err := p.as(ctx, "admin", "", nil, "condor_q", "-allusers", "-constraint", jobs, "-limit", "1", "-af", "ClusterId")
-		if err != nil || left == "" {
-			return time.Since(began), err
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
 }
