@@ -1,3 +1,5 @@
+//go:build !releases
+
 package e2e
 
 import (
@@ -133,7 +135,7 @@ func TestThePluginForArgoRunsSteps(t *testing.T) {
 	require.Equal(t, before.UID, b.Get(vanished).UID)
 
 	b.tasks(`{"spec": {"tasks": {"w-5": null}}}`)
-	b.Kubectl("wait", "--for=delete", "htcjob/"+vanished, "--timeout=2m")
+	b.Kubectl("wait", "--for=delete", "htcjob/"+vanished, "--timeout="+trial.Patience.String())
 	require.Empty(t, b.Condor("condor_q", trial.Tagged(before)+" && JobStatus != 3"))
 
 	// As at the end of a workflow: the pod is deleted, and then its steps are over.
@@ -143,7 +145,7 @@ func TestThePluginForArgoRunsSteps(t *testing.T) {
 	go func() { defer close(over); end(os.Interrupt) }()
 	b.tasks(`{"spec": {"tasks": {"w-7": null}}, "metadata": {"labels": {"workflows.argoproj.io/completed": "true"}}}`)
 	<-over
-	b.Kubectl("wait", "--for=delete", "htcjob/"+last, "--timeout=2m")
+	b.Kubectl("wait", "--for=delete", "htcjob/"+last, "--timeout="+trial.Patience.String())
 
 	list := strings.Fields(b.Kubectl("get", "htcjobs", "-o", "name"))
 	require.Len(t, list, 2, "those that have ended stay: %v", list)

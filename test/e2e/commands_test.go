@@ -79,7 +79,7 @@ func TestScriptsFollowHTCJobsByWordsAndExitCodes(t *testing.T) {
 	require.Nil(t, job.Status.Result)
 	require.EqualValues(t, 64, *job.Status.ExitCode)
 	require.Contains(t, job.Status.Message, "exit code 64")
-	require.Equal(t, "true 64", c.Kubectl("wait", "--for=jsonpath={.status.outputFetched}=true", "htcjob/bad", "--timeout=2m", "-o", "jsonpath={.status.outputFetched} {.status.exitCode}"))
+	require.Equal(t, "true 64", c.Kubectl("wait", "--for=jsonpath={.status.outputFetched}=true", "htcjob/bad", "--timeout="+trial.Patience.String(), "-o", "jsonpath={.status.outputFetched} {.status.exitCode}"))
 	require.Equal(t, "htcjob.htc.cern.ch/bad\n", c.Kubectl("get", "htcjobs", "--field-selector", "status.phase=Failed", "-o", "name"))
 
 	require.Equal(t, "htcjob.htc.cern.ch/bad\n", c.ends(0, "list", "--failed", "--since", "24h", "-o", "name"))

@@ -1,3 +1,5 @@
+//go:build !releases
+
 package e2e
 
 import (
@@ -9,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -30,6 +31,9 @@ kubectl() {
 set -x
 `
 
+// limit is how long a reader waits; a test waits as long as all do.
+var limit = regexp.MustCompile(`--timeout=\d+[ms]\b`)
+
 // notInPlain reports whether a block is not for a lab without a node.
 func notInPlain(b trial.Block) bool { return b.NotRun != "" || b.OnNode }
 
@@ -47,7 +51,7 @@ func TestTheCommandsOfTheDocsWork(t *testing.T) {
 			var script strings.Builder
 			for _, block := range trial.Blocks(t, file) {
 				if !notInPlain(block) {
-					script.WriteString(block.Text)
+					script.WriteString(limit.ReplaceAllString(block.Text, "--timeout="+trial.Patience.String()))
 				}
 			}
 			if script.Len() == 0 {
@@ -55,7 +59,7 @@ func TestTheCommandsOfTheDocsWork(t *testing.T) {
 			}
 			// Tests of another lab may run beside this one.
 			commands, environment := atTheLab(t, strings.ReplaceAll(script.String(), "/tmp/", t.TempDir()+"/"))
-			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*trial.Patience)
 			defer cancel()
 			c := exec.CommandContext(ctx, "bash", "-c", shim+commands)
 			c.Dir = clone

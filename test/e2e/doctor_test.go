@@ -1,3 +1,5 @@
+//go:build !releases
+
 package e2e
 
 import (
@@ -148,7 +150,7 @@ func TestTheDoctorSeesACRDThatIsNotThisOne(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
-		_, err := b.Lab.Run(ctx, "kubectl", "wait", "--for=delete", "crd/"+name, "--timeout=2m")
+		_, err := b.Lab.Run(ctx, "kubectl", "wait", "--for=delete", "crd/"+name, "--timeout="+trial.Patience.String())
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { // kubectl wait fails for a CRD that has no conditions yet
 			_, err := b.Lab.Run(ctx, "kubectl", "apply", "--server-side", "--force-conflicts", "-f", file)

@@ -1,3 +1,5 @@
+//go:build !releases
+
 package e2e
 
 import (
@@ -170,7 +172,7 @@ func sampleOf(t *testing.T, resource string, spec map[string]any) sample {
 	_, err = crds.Create(t.Context(), crd, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), trial.Patience)
 		defer cancel()
 		require.NoError(t, crds.Delete(ctx, crd.GetName(), metav1.DeleteOptions{}))
 	})
@@ -186,6 +188,6 @@ func sampleOf(t *testing.T, resource string, spec map[string]any) sample {
 	require.EventuallyWithT(t, func(c *assert.CollectT) {
 		_, err := jobs.Create(t.Context(), job, metav1.CreateOptions{})
 		require.NoError(c, err)
-	}, 20*time.Second, 50*time.Millisecond)
+	}, trial.Patience, 50*time.Millisecond)
 	return sample{t: t, jobs: jobs, name: "trial"}
 }

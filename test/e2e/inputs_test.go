@@ -269,7 +269,7 @@ func TestADeletedSourceIsWaitedFor(t *testing.T) {
 	b.Kubectl("create", "configmap", "fit", "--from-literal=b=1")
 	b.Script("fit", "cat made\n", inputs(fromJob("made", "prep", "made", nil), fromMap("a", "fit", "a")))
 	awaits(b, "fit", "ConfigMapKeyNotFound")
-	b.Kubectl("delete", "htcjob", "prep", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "prep", "--timeout="+trial.Patience.String())
 	b.Kubectl("patch", "configmap", "fit", "--patch", `{"data":{"a":"1"}}`)
 	require.Equal(t, "made: there is no HTCJob prep in this namespace", awaits(b, "fit", "HTCJobNotFound"))
 	b.Script("prep", "echo second > made\n")

@@ -81,7 +81,7 @@ func TestAnEndedHTCJobReadsWell(t *testing.T) {
 	require.Equal(t, []string{"NAME", "PHASE", "ACTIVE", "SUCCEEDED", "FAILED", "JOBID", "AGE"}, strings.Fields(lines[0]))
 	require.Equal(t, []string{"shown", "Succeeded", "0", "1", "0", job.Status.JobID[0]}, strings.Fields(lines[1])[:6])
 	require.Contains(t, b.Kubectl("get", "htcjob", "-o", "wide"), job.Status.Schedd)
-	b.Kubectl("wait", "--for=condition=Complete", "htcjob/shown", "--timeout=10s")
+	b.Kubectl("wait", "--for=condition=Complete", "htcjob/shown", "--timeout="+trial.Patience.String())
 }
 
 func TestDeletingARunningHTCJobRemovesItsJobs(t *testing.T) {
@@ -93,7 +93,7 @@ func TestDeletingARunningHTCJobRemovesItsJobs(t *testing.T) {
 		return len(b.Condor("condor_q", trial.Tagged(job)+" && JobStatus == 2", "JobStatus")) == 2
 	},
 		func() string { return "two jobs never ran" })
-	b.Kubectl("delete", "htcjob", "long", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "long", "--timeout="+trial.Patience.String())
 	require.Empty(t, b.Condor("condor_q", trial.Tagged(job), "JobStatus"))
 	require.Equal(t, "0", b.SQL("SELECT count(*) FROM runs WHERE uid = '"+string(job.UID)+"'"))
 	staged, err := filepath.Glob(b.Lab.Path("htcd", "data", "staging", string(job.UID)+"*"))

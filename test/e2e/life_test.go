@@ -65,7 +65,7 @@ func TestASuspendedHTCJobLeavesHTCondorAndComesBackWhole(t *testing.T) {
 		return job.Status.Succeeded == 1 && job.Status.Phase == v1alpha1.PhaseRunning
 	})
 	spec(b, "paused", `"suspend":true`)
-	b.Kubectl("wait", "--for=condition=Suspended", "htcjob/paused", "--timeout=60s")
+	b.Kubectl("wait", "--for=condition=Suspended", "htcjob/paused", "--timeout="+trial.Patience.String())
 	job := b.Get("paused")
 	require.Equal(t, v1alpha1.PhaseSuspended, job.Status.Phase)
 	require.Equal(t, []int32{0, 1, 0}, countsOf(job))
@@ -77,7 +77,7 @@ func TestASuspendedHTCJobLeavesHTCondorAndComesBackWhole(t *testing.T) {
 	// While it is suspended, everything may change.
 	b.Script("paused", "exit 0\n", trial.Queue(2), func(job *v1alpha1.HTCJob) { job.Spec.Suspend = true })
 	b.Script("paused", "exit 0\n", trial.Queue(2))
-	b.Kubectl("wait", "--for=condition=Complete", "htcjob/paused", "--timeout=120s")
+	b.Kubectl("wait", "--for=condition=Complete", "htcjob/paused", "--timeout="+trial.Patience.String())
 	job = b.Get("paused")
 	require.Equal(t, []int32{0, 2, 0}, countsOf(job))
 	require.EqualValues(t, 2, job.Status.Attempt)
@@ -92,7 +92,7 @@ func TestAnHTCJobThatIsMadeSuspendedIsSentWhenItIsResumed(t *testing.T) {
 	job := b.Phase("later", v1alpha1.PhaseSuspended)
 	require.Empty(t, job.Finalizers)
 	require.Zero(t, job.Status.Attempt)
-	b.Kubectl("wait", "--for=condition=Suspended", "htcjob/later", "--timeout=10s")
+	b.Kubectl("wait", "--for=condition=Suspended", "htcjob/later", "--timeout="+trial.Patience.String())
 	require.Empty(t, queued(b, job))
 	spec(b, "later", `"suspend":false`)
 	require.EqualValues(t, 1, b.Ended("later").Status.Attempt)
@@ -100,7 +100,7 @@ func TestAnHTCJobThatIsMadeSuspendedIsSentWhenItIsResumed(t *testing.T) {
 	spec(b, "later", `"suspend":true`)
 	job = b.Until("later", "looked at", func(job *v1alpha1.HTCJob) bool { return job.Status.ObservedGeneration == job.Generation })
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, "what has ended stays as it is")
-	b.Kubectl("delete", "htcjob", "later", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "later", "--timeout="+trial.Patience.String())
 }
 
 // All tests share htcd and the schedd, so this one runs alone.
@@ -127,7 +127,7 @@ func TestAStopSurvivesTheAbsenceOfTheScheddAndARestartOfHtcd(t *testing.T) {
 	told(b, "late", "Stopping", "20 seconds have passed")
 	require.NoError(t, htcd.Restart(t.Context()))
 	require.NoError(t, condor.Start(t.Context()))
-	b.Kubectl("wait", "--for=condition=Suspended", "htcjob/paused", "--timeout=120s")
+	b.Kubectl("wait", "--for=condition=Suspended", "htcjob/paused", "--timeout="+trial.Patience.String())
 	job := b.Get("paused")
 	require.Equal(t, v1alpha1.PhaseSuspended, job.Status.Phase)
 	require.Equal(t, []int32{0, 0, 0}, countsOf(job))
@@ -215,14 +215,14 @@ func TestAnEndedHTCJobRunsAgainWhenAskedTo(t *testing.T) {
 
 	// A wait right after the edit does not return for the previous end.
 	b.Script("again", "exit 0\n")
-	b.Kubectl("wait", "--for=condition=Complete", "htcjob/again", "--timeout=120s")
+	b.Kubectl("wait", "--for=condition=Complete", "htcjob/again", "--timeout="+trial.Patience.String())
 	job := b.Get("again")
 	require.EqualValues(t, 2, job.Status.Attempt)
 	told(b, "again", "NextAttempt", "attempt 2 begins: the spec has changed")
 
 	b.Kubectl("annotate", "htcjob", "again", v1alpha1.RerunAnnotation+"=monday")
-	b.Kubectl("wait", "--for=jsonpath={.status.rerun}=monday", "htcjob/again", "--timeout=60s")
-	b.Kubectl("wait", "--for=condition=Complete", "htcjob/again", "--timeout=120s")
+	b.Kubectl("wait", "--for=jsonpath={.status.rerun}=monday", "htcjob/again", "--timeout="+trial.Patience.String())
+	b.Kubectl("wait", "--for=condition=Complete", "htcjob/again", "--timeout="+trial.Patience.String())
 	job = b.Get("again")
 	require.EqualValues(t, 3, job.Status.Attempt)
 	require.Equal(t, job.Generation, job.Status.ObservedGeneration)

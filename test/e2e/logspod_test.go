@@ -1,3 +1,5 @@
+//go:build !releases
+
 package e2e
 
 import (
@@ -46,7 +48,7 @@ func TestAPodWithTheOutputIsLeft(t *testing.T) {
 	require.Equal(t, "again\n", string(text.BinaryData["00000.out"]))
 	require.Contains(t, again.Spec.Containers[0].Args, "--exit-code=1")
 
-	b.Kubectl("delete", "htcjob", "logspod", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "logspod", "--timeout="+trial.Patience.String())
 	b.Eventually(func() bool {
 		return !strings.Contains(b.Kubectl("get", "pods,configmaps", "-o", "name"), "logspod")
 	}, func() string { return b.Kubectl("get", "pods,configmaps") })

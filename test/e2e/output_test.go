@@ -183,7 +183,7 @@ func TestARerunReplacesTheOutputAndDeletingDropsIt(t *testing.T) {
 	require.Equal(t, "second\n", b.Output(second, 0))
 	b.Eventually(func() bool { _, err := os.Stat(b.Kept(first)); return os.IsNotExist(err) },
 		func() string { return "the first attempt's output stays" })
-	b.Kubectl("delete", "htcjob", "again", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "again", "--timeout="+trial.Patience.String())
 	require.NoDirExists(t, filepath.Dir(b.Kept(first)))
 
 	b.Script("again", "echo third\n")

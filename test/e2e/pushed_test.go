@@ -1,3 +1,5 @@
+//go:build !releases
+
 package e2e
 
 import (
@@ -228,7 +230,7 @@ func TestADeletedHTCJobPushesNothingMore(t *testing.T) {
 	away.waiting, away.going = make(chan struct{}), make(chan struct{})
 	b.Script("gone", "echo $1 > a\n", trial.Queue(5), pushedTo("a", host+"/m:{proc}"))
 	<-away.waiting // an HTCJob pushes one artifact at a time
-	b.Kubectl("delete", "htcjob", "gone", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "gone", "--timeout="+trial.Patience.String())
 	away.going <- struct{}{}
 	b.Script("next", "echo next > a\n", pushedTo("a", host+"/m:{name}"))
 	go func() {

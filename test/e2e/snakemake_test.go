@@ -1,3 +1,5 @@
+//go:build !releases
+
 package e2e
 
 import (

@@ -71,11 +71,11 @@ func TestSubmittedFilesAreInputsAndGoWithTheirHTCJob(t *testing.T) {
 	require.NotEqual(t, first, second)
 
 	// Deleted and submitted again at once: Kubernetes deletes the ConfigMap of the first meanwhile.
-	b.Kubectl("delete", "htcjob", "reader", "--timeout=2m")
+	b.Kubectl("delete", "htcjob", "reader", "--timeout="+trial.Patience.String())
 	require.Equal(t, "htcjob.htc.cern.ch/reader submitted\n", submit("fit.yaml", "--watch"))
 	require.Equal(t, second, bundles(b), "its name follows from what is in it")
 
-	b.Kubectl("delete", "htcjob", "reader", "--timeout=2m")
+	b.Kubectl("delete", "htcjob", "reader", "--timeout="+trial.Patience.String())
 	b.Eventually(func() bool { return len(bundles(b)) == 0 }, func() string { return "ConfigMaps are left: " + strings.Join(bundles(b), " ") })
 }
 

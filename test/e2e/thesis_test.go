@@ -1,3 +1,5 @@
+//go:build !releases
+
 package e2e
 
 import (
@@ -31,7 +33,7 @@ func TestExperiment1ASimpleJobAndItsOutput(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	b.Script("simple", "echo Hello from HTCondor\n")
-	b.Kubectl("wait", "--for=condition=Complete", "htcjob/simple", "--timeout=120s")
+	b.Kubectl("wait", "--for=condition=Complete", "htcjob/simple", "--timeout="+trial.Patience.String())
 	require.Equal(t, "Hello from HTCondor\n", written(b, "simple", "--follow"), "it waits until the output has come")
 	require.Equal(t, "Hello from HTCondor\n", written(b, "simple"))
 }
@@ -40,7 +42,7 @@ func TestExperiments2And3AFailingScriptIsReportedCorrectedAndFinished(t *testing
 	t.Parallel()
 	b := trial.New(t)
 	b.Script("script", "echo begun\ncat /no/such/file\n")
-	b.Kubectl("wait", "--for=condition=Failed", "htcjob/script", "--timeout=120s")
+	b.Kubectl("wait", "--for=condition=Failed", "htcjob/script", "--timeout="+trial.Patience.String())
 	job := b.Fetched("script")
 	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
 	require.Equal(t, []int32{0, 0, 1}, countsOf(job))
@@ -51,7 +53,7 @@ func TestExperiments2And3AFailingScriptIsReportedCorrectedAndFinished(t *testing
 	require.Contains(t, b.Condition(job, v1alpha1.ConditionFailed).Message, "exit code 1")
 
 	b.Script("script", "echo begun\necho corrected\n")
-	b.Kubectl("wait", "--for=condition=Complete", "htcjob/script", "--timeout=120s")
+	b.Kubectl("wait", "--for=condition=Complete", "htcjob/script", "--timeout="+trial.Patience.String())
 	job = b.Fetched("script")
 	require.Equal(t, []int32{0, 1, 0}, countsOf(job))
 	require.EqualValues(t, 2, job.Status.Attempt)
@@ -67,7 +69,7 @@ func TestExperiment4AFinishedJobIsChangedAndRunAgain(t *testing.T) {
 	first := b.Fetched("script")
 	require.Equal(t, "first\n", written(b, "script"))
 	b.Script("script", "echo second\n")
-	b.Kubectl("wait", "--for=condition=Complete", "htcjob/script", "--timeout=120s")
+	b.Kubectl("wait", "--for=condition=Complete", "htcjob/script", "--timeout="+trial.Patience.String())
 	second := b.Fetched("script")
 	require.EqualValues(t, 2, second.Status.Attempt)
 	require.NotEqual(t, first.Status.JobID, second.Status.JobID)
@@ -109,7 +111,7 @@ func TestExperiments5To7JobsContendForOneSlot(t *testing.T) {
 
 	// Cancelled by deleting the object, and the next one starts.
 	job = contend(names[1:]...)
-	b.Kubectl("delete", "htcjob", "deleted", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "deleted", "--timeout="+trial.Patience.String())
 	require.Len(t, b.Condor("condor_history", trial.Tagged(job)+" && JobStatus == 3"), 1)
 
 	// Ends by itself, and the next one starts.
@@ -126,7 +128,7 @@ func TestExperiment8DeletingWhileRunning(t *testing.T) {
 	b := trial.New(t)
 	b.Script("running", "echo begun\nsleep 1000\n", trial.Queue(3))
 	job := b.Until("running", "running in full", func(job *v1alpha1.HTCJob) bool { return job.Status.Running == 3 })
-	b.Kubectl("delete", "htcjob", "running", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "running", "--timeout="+trial.Patience.String())
 	require.Empty(t, b.Condor("condor_q", trial.Tagged(job)))
 	require.NoDirExists(t, b.Kept(job))
 	require.Empty(t, b.Kubectl("get", "htcjob", "running", "--ignore-not-found"))

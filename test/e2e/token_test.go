@@ -1,3 +1,5 @@
+//go:build !releases
+
 package e2e
 
 import (
@@ -235,7 +237,7 @@ func accounts(t *testing.T) {
 // gone deletes the HTCJobs while their accounts still exist.
 func gone(b *trial.Bench) {
 	b.T.Helper()
-	b.Kubectl("delete", "htcjob", "--all", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "--all", "--timeout="+trial.Patience.String())
 }
 
 // spoiltToken is what is wrong with a token, and how it is reported.

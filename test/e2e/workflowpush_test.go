@@ -1,3 +1,5 @@
+//go:build !releases
+
 package e2e
 
 import (
@@ -121,7 +123,7 @@ func TestArtifactsInAnEphemeralRegistryGoWithTheirWorkflow(t *testing.T) {
 	}
 	moved := b.Push(at("dropped", "/job_1:goes"), map[string][]byte{"b": []byte("somebody else's")})
 	for i, f := range flows {
-		b.Kubectl("delete", "htcworkflow", f.name, "--timeout=60s")
+		b.Kubectl("delete", "htcworkflow", f.name, "--timeout="+trial.Patience.String())
 		require.Equal(t, i == 0, digest(b, at(f.name, "/job_0:goes")) == "", f.name)
 		require.NotEmpty(t, digest(b, at(f.name, "/job_1:goes")))
 		for sequence := range 2 {
@@ -201,4 +203,39 @@ func TestTheStateMachineWithARegistry(t *testing.T) {
 	require.Equal(t, "JOB_3\nSOME WORDS\n", f.output(w, "job_b/job_3", "b.txt"))
 	require.Equal(t, "this becomes "+at+"/state-machine/job_3:job_b\n", f.output(w, "job_b/job_3", "_condor_stdout"))
 	require.NotEmpty(t, digest(b, at+"/state-machine/job_3:job_c"))
+}
+
+func TestAResumedWorkflowPushesNothingTwice(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	at := b.Registry() + "/" + b.Namespace
+	f := flowIn(b, "resumed", fmt.Sprintf(`
+  resume: FromFailure
+  sequences: {count: 2}
+  steps:
+  - name: a
+    push: {artifact: %[1]q}
+    job: {script: {image: centos, command: sh, source: "echo $jobid >a"}}
+  - name: b
+    pull: [{from: a, path: a}]
+    push: {artifact: %[1]q}
+    job: {script: {image: centos, command: sh, source: "cat a >b; test $jobid = job_0"}}
+`, at))
+	message := func(w *v1alpha1.HTCWorkflow) string {
+		return meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputsPushed).Message
+	}
+	w := f.pushedAll()
+	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
+	require.Equal(t, "3 artifacts are pushed", message(w))
+	b.Push(at+"/job_0:a", map[string][]byte{"other": []byte("x")})
+	other, before := digest(b, at+"/job_0:a"), digest(b, at+"/job_0:b")
+
+	f.again("cat a >b", 2)
+	w = f.pushedAll()
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
+	require.Equal(t, "4 artifacts are pushed", message(w))
+	require.Equal(t, other, digest(b, at+"/job_0:a"), "a user has put something else there")
+	require.Equal(t, before, digest(b, at+"/job_0:b"))
+	require.NotEmpty(t, digest(b, at+"/job_1:b"))
+	require.Equal(t, "job_1\n", f.output(w, "b/job_1", "b"))
 }

@@ -5,10 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/meta"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/test/trial"
 )
 
 // resuming has a step that fails in two sequences of three, between one that it pulls from and others that pull from both. What `made` and `plot`
@@ -88,39 +86,4 @@ func TestAWorkflowIsResumedFromWhatHasFailed(t *testing.T) {
 	require.Equal(t, v1alpha1.NodeCounts{Total: 10, Done: 10}, fifth.Status.Nodes)
 	require.NotEqual(t, made, f.output(fifth, "generate/job_0", "_condor_stdout"))
 	f.gone(fifth)
-}
-
-func TestAResumedWorkflowPushesNothingTwice(t *testing.T) {
-	t.Parallel()
-	b := trial.New(t)
-	at := b.Registry() + "/" + b.Namespace
-	f := flowIn(b, "resumed", fmt.Sprintf(`
-  resume: FromFailure
-  sequences: {count: 2}
-  steps:
-  - name: a
-    push: {artifact: %[1]q}
-    job: {script: {image: centos, command: sh, source: "echo $jobid >a"}}
-  - name: b
-    pull: [{from: a, path: a}]
-    push: {artifact: %[1]q}
-    job: {script: {image: centos, command: sh, source: "cat a >b; test $jobid = job_0"}}
-`, at))
-	message := func(w *v1alpha1.HTCWorkflow) string {
-		return meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputsPushed).Message
-	}
-	w := f.pushedAll()
-	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
-	require.Equal(t, "3 artifacts are pushed", message(w))
-	b.Push(at+"/job_0:a", map[string][]byte{"other": []byte("x")})
-	other, before := digest(b, at+"/job_0:a"), digest(b, at+"/job_0:b")
-
-	f.again("cat a >b", 2)
-	w = f.pushedAll()
-	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
-	require.Equal(t, "4 artifacts are pushed", message(w))
-	require.Equal(t, other, digest(b, at+"/job_0:a"), "a user has put something else there")
-	require.Equal(t, before, digest(b, at+"/job_0:b"))
-	require.NotEmpty(t, digest(b, at+"/job_1:b"))
-	require.Equal(t, "job_1\n", f.output(w, "b/job_1", "b"))
 }

@@ -57,7 +57,7 @@ spec:
 	})
 	b.htcd("apply", "-k", dir)
 	b.htcd("create", "job", "--from=cronjob/htcd-backup", "now")
-	b.htcd("wait", "--for=condition=Complete", "job/now", "--timeout=120s")
+	b.htcd("wait", "--for=condition=Complete", "job/now", "--timeout="+trial.Patience.String())
 	require.Contains(t, b.htcd("logs", "job/now"), "/backup/htcjobs-")
 
 	b.Script("after", "exit 0\n")

@@ -89,5 +89,5 @@ func TestHelmInstallsUpgradesAndRollsBack(t *testing.T) {
 	b.install(t.Context(), b.Lab.Path("node", "overlay"))
 	b.leader(1, "")
 	require.EqualValues(t, 1, b.Ended("before").Status.Succeeded)
-	b.Kubectl("delete", "htcjobs", "--all", "--timeout=60s")
+	b.Kubectl("delete", "htcjobs", "--all", "--timeout="+trial.Patience.String())
 }

@@ -53,5 +53,5 @@ func TestWithoutTheComponentNothingHoldsUpADeletionWhenThereIsNoReplica(t *testi
 	b.Eventually(func() bool { return len(b.pods()) == 0 }, func() string { return b.htcd("describe", "pods") })
 	unrelated := b.Namespace + "-unrelated"
 	kubectl(t.Context(), "create", "namespace", unrelated)
-	kubectl(t.Context(), "delete", "namespace", unrelated, "--timeout=60s")
+	kubectl(t.Context(), "delete", "namespace", unrelated, "--timeout="+trial.Patience.String())
 }

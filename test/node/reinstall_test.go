@@ -51,7 +51,7 @@ func TestHTCdGoesOnWithARetainedVolume(t *testing.T) {
 	job := b.Ended("runs")
 	require.EqualValues(t, []int32{1, 1, 0}, []int32{job.Status.Attempt, job.Status.Succeeded, job.Status.Failed})
 	b.reads("runs", "meanwhile\n")
-	b.Kubectl("wait", "--for=delete", "htcjob/deleted", "--timeout=120s")
+	b.Kubectl("wait", "--for=delete", "htcjob/deleted", "--timeout="+trial.Patience.String())
 	require.Empty(t, b.Condor("condor_q", trial.Tagged(deleted)))
 	b.reads("ended", "said\n")
 	now := b.Get("ended")

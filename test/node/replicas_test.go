@@ -24,7 +24,7 @@ import (
 func TestOfTwoReplicasOneWorks(t *testing.T) {
 	b := newBench(t)
 	b.twoReplicas()
-	b.htcd("rollout", "status", "deployment/htcd", "--timeout=120s")
+	b.htcd("rollout", "status", "deployment/htcd", "--timeout="+trial.Patience.String())
 	first := b.leader(2, "")
 	b.serves(first)
 	b.Script("survives", "sleep 8\necho said\nexit 3\n")
@@ -46,7 +46,7 @@ func TestOfTwoReplicasOneWorks(t *testing.T) {
 	b.reads("again", "again\n")
 	third := b.leader(2, "")
 	b.serves(third)
-	b.htcd("rollout", "status", "deployment/htcd", "--timeout=60s")
+	b.htcd("rollout", "status", "deployment/htcd", "--timeout="+trial.Patience.String())
 }
 
 // A standby without the right to remove its label cannot become ready: the Services would lead to it.
@@ -76,7 +76,7 @@ func TestAStandbyThatMayNotTakeItsLabelOffIsNotReady(t *testing.T) {
 func (b bench) twoReplicas() {
 	b.T.Helper()
 	b.T.Cleanup(func() {
-		for _, args := range [][]string{{"apply", "-k", b.Lab.Path("node", "overlay")}, {"rollout", "status", "deployment/htcd", "--timeout=120s"}} {
+		for _, args := range [][]string{{"apply", "-k", b.Lab.Path("node", "overlay")}, {"rollout", "status", "deployment/htcd", "--timeout=" + trial.Patience.String()}} {
 			_, err := b.Lab.Run(context.WithoutCancel(b.T.Context()), "kubectl", append([]string{"-n", parts.PodNamespace}, args...)...)
 			require.NoError(b.T, err)
 		}

@@ -92,5 +92,5 @@ func TestThePodOfAGenericPoolWorksWithItsTokenAndWithoutAKDC(t *testing.T) {
 	require.Equal(t, "out of the pod\n", b.Output(job, 0))
 	b.Eventually(func() bool { return len(b.Condor("condor_history", trial.Tagged(job))) == 1 }, func() string { return "it stays in the queue" })
 	require.Equal(t, []string{job.Status.JobID[0] + " robot"}, b.Condor("condor_history", trial.Tagged(job), "Owner"))
-	b.Kubectl("delete", "htcjob", "tokened", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "tokened", "--timeout="+trial.Patience.String())
 }

@@ -36,11 +36,11 @@ func TestAnUpdateUnderLoadLosesAndDoublesNothing(t *testing.T) {
 		case updatedJobs / 3:
 			b.htcd("set", "image", "deployment/htcd", "htcd=localhost/htcd:next")
 		case updatedJobs * 2 / 3:
-			b.htcd("rollout", "status", "deployment/htcd", "--timeout=60s")
+			b.htcd("rollout", "status", "deployment/htcd", "--timeout="+trial.Patience.String())
 			b.htcd("rollout", "restart", "deployment/htcd")
 		}
 	}
-	b.htcd("rollout", "status", "deployment/htcd", "--timeout=60s")
+	b.htcd("rollout", "status", "deployment/htcd", "--timeout="+trial.Patience.String())
 	after := b.leader(1, before.Name)
 	require.Equal(t, "localhost/htcd:next", after.Spec.Containers[0].Image)
 
@@ -66,6 +66,6 @@ func TestAnUpdateUnderLoadLosesAndDoublesNothing(t *testing.T) {
 		seen[strings.TrimSpace(line)] = true
 	}
 	require.Equal(t, ids, seen)
-	b.Kubectl("delete", "htcjobs", "--all", "--timeout=60s")
+	b.Kubectl("delete", "htcjobs", "--all", "--timeout="+trial.Patience.String())
 	require.Empty(t, b.Condor("condor_q", constraint))
 }

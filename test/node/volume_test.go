@@ -36,7 +36,7 @@ func TestOutputIsFetchedToAVolumeOfTheShippedSize(t *testing.T) {
 	require.EqualValues(t, 1, b.Ended("talks").Status.Succeeded)
 	b.reads("talks", "on a small volume\n")
 	require.Contains(t, b.htcd("exec", "deploy/htcd", "--", "htcd", "doctor"), "ok       volume")
-	b.Kubectl("delete", "htcjob", "talks", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "talks", "--timeout="+trial.Patience.String())
 }
 
 // scale waits until the Deployment has exactly this number of pods, all of them ready.
@@ -44,14 +44,14 @@ func scale(t *testing.T, l *lab.Lab, replicas string) {
 	t.Helper()
 	for _, args := range [][]string{
 		{"scale", "deployment/htcd", "--replicas=" + replicas},
-		{"rollout", "status", "deployment/htcd", "--timeout=120s"},
+		{"rollout", "status", "deployment/htcd", "--timeout=" + trial.Patience.String()},
 	} {
 		_, err := l.Run(context.WithoutCancel(t.Context()), "kubectl", append([]string{"-n", parts.PodNamespace}, args...)...)
 		require.NoError(t, err)
 	}
 	if replicas == "0" {
 		_, err := l.Run(context.WithoutCancel(t.Context()), "kubectl", "-n", parts.PodNamespace,
-			"wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=htcd", "--timeout=120s")
+			"wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=htcd", "--timeout="+trial.Patience.String())
 		require.NoError(t, err)
 	}
 }

@@ -109,7 +109,7 @@ func TestTheFetchOfAnArtifactIsInterrupted(t *testing.T) {
 	r.slow.Store(true)
 	deleted := o.Create("deleted", "true\n", needs)
 	fetching(3)
-	o.Kubectl("delete", "htcjob", "deleted", "--timeout=60s")
+	o.Kubectl("delete", "htcjob", "deleted", "--timeout="+trial.Patience.String())
 	gone(2)
 	o.Create("suspended", "wc -c <model\n", needs)
 	fetching(4)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/trial"
 )
 
 const outputService = "v1alpha1.output.htc.cern.ch"
@@ -68,7 +69,7 @@ func TestANamespaceIsDeletedWhileHTCdIsAway(t *testing.T) {
 	install(t.Context())
 	o.do(o.part("htcd").Start)
 	available := func(is string) {
-		kubectl(t.Context(), "", "wait", "--for=condition=Available="+is, "apiservice/"+outputService, "--timeout=120s")
+		kubectl(t.Context(), "", "wait", "--for=condition=Available="+is, "apiservice/"+outputService, "--timeout="+trial.Patience.String())
 	}
 	available("True")
 	o.do(o.part("htcd").Stop)

@@ -48,7 +48,7 @@ func TestWhatWaitsWithItsOutputIsFoundAgain(t *testing.T) {
 		func() string {
 			return fmt.Sprint(o.Condor("condor_q", trial.Tagged(kept), "JobStatus", "HTCJobFetched"))
 		})
-	o.Kubectl("delete", "htcjob", "kept", "--timeout=60s")
+	o.Kubectl("delete", "htcjob", "kept", "--timeout="+trial.Patience.String())
 
 	o.do(htcd.Stop)
 	for path := range o.ledgerFiles() {

@@ -59,7 +59,7 @@ func TestOutputThatTheVolumeCannotHoldWaitsAndEverythingElseGoesOn(t *testing.T)
 		require.NotContains(t, o.log(), trouble)
 	}
 
-	o.Kubectl("delete", "htcjob", "dropped", "--timeout=60s")
+	o.Kubectl("delete", "htcjob", "dropped", "--timeout="+trial.Patience.String())
 	o.Fetched("dear")
 	require.Equal(t, each, kept("dear"))
 	o.gone()

@@ -31,10 +31,12 @@ func (o outage) ruled(name, spec, first string) (until func(string, func(v1alpha
 	}
 }
 
-// decidedWhileFrozen lets a rule decide while the schedd does not answer, kills htcd before it can act, and starts both again.
-func (o outage) decidedWhileFrozen(w *v1alpha1.HTCWorkflow) {
+// decidedWhileFrozen lets a rule decide while the schedd does not answer, kills htcd before it can act, and starts both again. The
+// results come when measure is called.
+func (o outage) decidedWhileFrozen(w *v1alpha1.HTCWorkflow, measure func()) {
 	o.T.Helper()
 	o.do(o.part("schedd").Freeze)
+	measure()
 	o.Eventually(func() bool { return o.acts(w) == "1" }, func() string { return "no rule has acted: " + o.log() })
 	o.killHtcd()
 	o.do(o.part("schedd").Thaw)
@@ -48,10 +50,11 @@ func (o outage) acts(w *v1alpha1.HTCWorkflow) string {
 
 func TestARuleThatHasFinishedAWorkflowDoesSoAfterHtcdWasKilled(t *testing.T) {
 	o := begin(t)
+	wait, measure := o.Gate()
 	until := o.ruled("finished", `sequences: {count: 3}, rules: [{step: fit, metric: chi2, function: max, when: "value > 6.5", action: Finish}]`,
-		"sleep 15; echo chi2=7 > $HTC_RESULTS")
+		wait+"echo chi2=7 > $HTC_RESULTS")
 	w := until("running", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running == 3 })
-	o.decidedWhileFrozen(w)
+	o.decidedWhileFrozen(w, measure)
 	w = until("ended", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Phase.Terminal() })
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.Status.Phase)
 	require.Equal(t, v1alpha1.NodeCounts{Total: 3, Done: 1, Futile: 2}, w.Status.Nodes)
@@ -72,10 +75,11 @@ func TestResultsWhoseCallbacksAreLostComeWithTheOutput(t *testing.T) {
 
 func TestARuleThatHasGrownAWorkflowDoesSoAfterHtcdWasKilled(t *testing.T) {
 	o := begin(t)
+	wait, measure := o.Gate()
 	until := o.ruled("grown", `sequences: {count: 6, maxConcurrent: 2}, rules: [{step: fit, metric: chi2, function: max, when: "value > 6.5", action: Grow, by: 4}]`,
-		"sleep 15; echo chi2=7 > $HTC_RESULTS")
+		wait+"echo chi2=7 > $HTC_RESULTS")
 	w := until("running", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running == 2 })
-	o.decidedWhileFrozen(w)
+	o.decidedWhileFrozen(w, measure)
 	w = until("grown", func(s v1alpha1.HTCWorkflowStatus) bool { return s.Nodes.Running == 5 && s.MaxConcurrent == 6 })
 	require.Equal(t, "1", o.acts(w))
 	o.Event("grown", "sequences.maxConcurrent is 6 now, instead of 2")

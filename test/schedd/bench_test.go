@@ -18,10 +18,11 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
 )
 
 const (
-	patience = 2 * time.Minute
+	patience = trial.Patience
 	token    = "tok-0123456789abcdef"
 )
 

@@ -160,7 +160,7 @@ func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 	b.Kubectl("annotate", "htcjob", "--all", "looked=at")
 	require.Never(t, func() bool { return verdicts(b) != before }, 3*time.Second, 500*time.Millisecond, before)
 
-	b.Kubectl("delete", "htcjob", "real", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "real", "--timeout="+trial.Patience.String())
 	require.Equal(t, http.StatusNotFound, post(b, token, "real", id(real), 0))
 	_, err = b.Jobs.Get(t.Context(), "real", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err))

@@ -100,5 +100,5 @@ func TestCredentialsAreServedToTheirRunAlone(t *testing.T) {
 		status, _ = ask(client, "https", string(mine.UID), own[1])
 		return status == http.StatusGone
 	}, func() string { return fmt.Sprintf("the run is over, and the answer is %d", status) })
-	b.Kubectl("delete", "htcjob", "other", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "other", "--timeout="+trial.Patience.String())
 }

@@ -73,7 +73,7 @@ func TestAForgedTagDoesNotHoldUpADeletion(t *testing.T) {
 	b.Create("job", "sleep 1000\n")
 	job := b.Phase("job", v1alpha1.PhaseRunning)
 	forged := forge(b, job)
-	b.Kubectl("delete", "htcjob", "job", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "job", "--timeout="+trial.Patience.String())
 	require.Len(t, b.Condor("condor_q", trial.Tagged(job)), 1)
 	require.Len(t, b.Condor("condor_q", "ClusterId == "+forged), 1, "what is not ours is left alone")
 }
@@ -88,7 +88,7 @@ func TestAHugeForgedAdHidesNothing(t *testing.T) {
 	_, err := b.Lab.RunAs(t.Context(), "robot", "condor_rm", silent.Status.JobID[0])
 	require.NoError(t, err)
 	b.Phase("silent", v1alpha1.PhaseRemoved) // only a cross-check can find out
-	b.Kubectl("delete", "htcjob", "deleted", "silent", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "deleted", "silent", "--timeout="+trial.Patience.String())
 	for i, job := range []*v1alpha1.HTCJob{deleted, silent} {
 		require.Equal(t, []string{forged[i] + ".0"}, b.Condor("condor_q", trial.Tagged(job)), "what is not ours is left alone")
 	}
@@ -121,5 +121,5 @@ func TestAForgedTagIsNotAdopted(t *testing.T) {
 
 	_, err := b.Jobs.Patch(ctx, "interrupted", types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, v1alpha1.AbandonAnnotation), metav1.PatchOptions{})
 	require.NoError(t, err)
-	b.Kubectl("delete", "htcjob", "interrupted", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "interrupted", "--timeout="+trial.Patience.String())
 }

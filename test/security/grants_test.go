@@ -122,7 +122,7 @@ func TestTheShippedRulesAreEnoughAndNoneIsUnused(t *testing.T) {
 	b.Phase("job", v1alpha1.PhaseSucceeded)
 	b.Script("job", "sleep 1000\n")
 	b.Phase("job", v1alpha1.PhaseRunning)
-	b.Kubectl("delete", "htcjob", "job", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "job", "--timeout="+trial.Patience.String())
 
 	// One whose time has expired.
 	b.Script("expired", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.TTLSecondsAfterFinished = new(int32(1)) })
@@ -211,7 +211,7 @@ spec: {steps: [{name: one, job: {script: {image: centos, command: bash, source: 
 	b.Eventually(func() bool { return b.Kubectl("get", "htcworkflow", "-o", "name") == "" },
 		func() string { return b.Kubectl("describe", "htcworkflow", "expired") })
 	apply("vanished", "")
-	b.Kubectl("wait", "--for=condition=Complete", "htcworkflow/vanished", "--timeout=120s")
+	b.Kubectl("wait", "--for=condition=Complete", "htcworkflow/vanished", "--timeout="+trial.Patience.String())
 	b.Kubectl("patch", "htcworkflow", "vanished", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	b.Kubectl("delete", "htcworkflow", "vanished")
 	b.Eventually(func() bool {

@@ -112,7 +112,7 @@ func TestAQueueOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	_, err = b.Lab.Run(ctx, "kubectl", "-n", b.Namespace, "patch", "htcjob", "ended", "--type=merge", "-p", `{"spec":{"script":{"queue":5}}}`)
 	require.ErrorContains(t, err, "queue 5 is more than the 3 jobs")
 	b.Kubectl("patch", "htcjob", "ended", "--type=merge", "-p", `{"spec":{"script":{"queue":3}}}`, "--dry-run=server")
-	b.Kubectl("delete", "htcjob", "running", "ended", "large", "--timeout=60s")
+	b.Kubectl("delete", "htcjob", "running", "ended", "large", "--timeout="+trial.Patience.String())
 
 	settings(t, map[string]any{"HTCD_MAX_QUEUE": nil, "HTCD_MAX_OPEN_PER_NAMESPACE": "9"})
 	b.Eventually(refuses(trial.Queue(10)), func() string { return "the apiserver never knew of the other limit" })
@@ -172,5 +172,5 @@ func TestAWorkflowOverTheSitesLimitIsRefusedAtApply(t *testing.T) {
 	b.Kubectl("annotate", "htcworkflow", "before", "note=kept")
 	b.Kubectl("patch", "htcworkflow", "before", "--type=merge", "-p", `{"spec":{"activeDeadlineSeconds":100000}}`)
 	require.ErrorContains(t, apply("before", strings.Replace(large, "count: 2", "count: 3", 1)), "14 nodes are more than the 9")
-	b.Kubectl("delete", "htcworkflow", "before", "large", "--timeout=60s")
+	b.Kubectl("delete", "htcworkflow", "before", "large", "--timeout="+trial.Patience.String())
 }

@@ -39,7 +39,7 @@ func TestAPoolSaysAsWhomJobsAreSent(t *testing.T) {
 		require.Equal(t, []string{c.owner}, owners(c.b, job))
 		c.b.Create(c.name+"-kept", "sleep 1000\n", trial.Unpacked, by(c.pool))
 		c.b.Phase(c.name+"-kept", v1alpha1.PhaseRunning)
-		c.b.Kubectl("delete", "htcjob", c.name+"-kept", "--timeout=60s") // by the same account
+		c.b.Kubectl("delete", "htcjob", c.name+"-kept", "--timeout="+trial.Patience.String()) // by the same account
 	}
 	hers.Create("named", "exit 3\n", trial.Unpacked, by(named))
 	hers.Until("named", "without that Secret", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "SecretMissing" })
@@ -47,6 +47,6 @@ func TestAPoolSaysAsWhomJobsAreSent(t *testing.T) {
 	invalid := hers.Until("secret", "waiting", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "PoolInvalid" })
 	require.Contains(t, hers.Condition(invalid, v1alpha1.ConditionSubmitted).Message, "account.secretName: htcd may read Secrets of the names kinit-secret, pool-account only (--pool-secrets)")
 	for _, b := range []*trial.Bench{hers, theirs} {
-		b.Kubectl("delete", "htcjob", "--all", "--timeout=60s")
+		b.Kubectl("delete", "htcjob", "--all", "--timeout="+trial.Patience.String())
 	}
 }

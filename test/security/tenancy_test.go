@@ -142,7 +142,7 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 	require.Empty(t, hers.Condor("condor_q", trial.Tagged(kept)))
 	// While htcd may read the Secrets, and so releases them.
 	for _, b := range []*trial.Bench{common, hers} {
-		b.Kubectl("delete", "htcjob", "--all", "--timeout=60s")
+		b.Kubectl("delete", "htcjob", "--all", "--timeout="+trial.Patience.String())
 		b.Eventually(func() bool {
 			return !strings.Contains(b.Kubectl("get", "secrets", "-o", "yaml"), secrets.Finalizer)
 		},
