@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
 )
 
 // A site without deploy/components/output that has deleted the APIService of its earlier overlay.

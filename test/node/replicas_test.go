@@ -17,6 +17,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
 )
 
 // Both of two replicas are ready, so that a rollout ends, and the Services lead to the active one:

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
 )
 
 func TestASecondApplyChangesNothing(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"htc.cern.ch/htcd/test/lab"
 	"htc.cern.ch/htcd/test/lab/parts"
+	"htc.cern.ch/htcd/test/trial"
 )
 
 // The lab's volume is as large as the machine's disk. Output is also fetched to a volume of the shipped claim's size, with
