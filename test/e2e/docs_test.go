@@ -37,39 +37,72 @@ var limit = regexp.MustCompile(`--timeout=\d+[ms]\b`)
 // notInPlain reports whether a block is not for a lab without a node.
 func notInPlain(b trial.Block) bool { return b.NotRun != "" || b.OnNode }
 
-// TestTheCommandsOfTheDocsWork runs each document from beginning to end.
+// ofUsers are the documents whose commands concern their reader's own namespace alone.
+var ofUsers = []string{"data.md", "from-harvester.md", "from-state-machine.md", "user.md", "workflows.md"}
+
+// TestTheCommandsOfTheDocsWork runs each document for administrators from beginning to end, one after the other.
 func TestTheCommandsOfTheDocsWork(t *testing.T) {
-	running, err := lab.Find()
-	require.NoError(t, err)
-	clone, err := lab.CloneAround(".")
-	require.NoError(t, err)
-	files, err := filepath.Glob(filepath.Join(clone, "docs", "*.md"))
+	files, err := filepath.Glob(filepath.Join(clone(t), "docs", "*.md"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			var script strings.Builder
-			for _, block := range trial.Blocks(t, file) {
-				if !notInPlain(block) {
-					script.WriteString(limit.ReplaceAllString(block.Text, "--timeout="+trial.Patience.String()))
-				}
-			}
-			if script.Len() == 0 {
-				return
-			}
-			// Tests of another lab may run beside this one.
-			commands, environment := atTheLab(t, strings.ReplaceAll(script.String(), "/tmp/", t.TempDir()+"/"))
-			ctx, cancel := context.WithTimeout(t.Context(), 2*trial.Patience)
-			defer cancel()
-			c := exec.CommandContext(ctx, "bash", "-c", shim+commands)
-			c.Dir = clone
-			c.Env = append(os.Environ(), "HTCD_LAB="+running.Dir, "KUBECONFIG="+running.Kubeconfig(), "HTCD_LEDGER="+running.Ledger(),
-				"PATH="+running.Path("bin")+":"+os.Getenv("PATH"))
-			c.Env = append(c.Env, environment...)
-			out, err := c.CombinedOutput()
-			require.NoError(t, err, "%s", out)
+		if name := filepath.Base(file); !slices.Contains(ofUsers, name) {
+			t.Run(name, func(t *testing.T) { read(t, name, nil) })
+		}
+	}
+}
+
+// TestTheCommandsOfTheDocsForUsersWork runs each document for users, in a namespace of its own.
+func TestTheCommandsOfTheDocsForUsersWork(t *testing.T) {
+	for _, name := range ofUsers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			read(t, name, trial.New(t))
 		})
 	}
+}
+
+// read runs the commands of a document, in the namespace of user unless that is nil.
+func read(t *testing.T, document string, user *trial.Bench) {
+	t.Helper()
+	running, err := lab.Find()
+	require.NoError(t, err)
+	var script strings.Builder
+	for _, block := range trial.Blocks(t, filepath.Join(clone(t), "docs", document)) {
+		if !notInPlain(block) {
+			script.WriteString(limit.ReplaceAllString(block.Text, "--timeout="+trial.Patience.String()))
+		}
+	}
+	if script.Len() == 0 {
+		return
+	}
+	// Tests of another lab may run beside this one.
+	commands, environment := atTheLab(t, strings.ReplaceAll(script.String(), "/tmp/", t.TempDir()+"/"))
+	kubeconfig := running.Kubeconfig()
+	if user != nil {
+		kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+		text, err := os.ReadFile(running.Kubeconfig())
+		require.NoError(t, err)
+		own := strings.Replace(string(text), "namespace: default", "namespace: "+user.Namespace, 1)
+		require.NotEqual(t, string(text), own)
+		require.NoError(t, os.WriteFile(kubeconfig, []byte(own), 0o600))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*trial.Patience)
+	defer cancel()
+	c := exec.CommandContext(ctx, "bash", "-c", shim+commands)
+	c.Dir = clone(t)
+	c.Env = append(os.Environ(), "HTCD_LAB="+running.Dir, "KUBECONFIG="+kubeconfig, "HTCD_LEDGER="+running.Ledger(),
+		"PATH="+running.Path("bin")+":"+os.Getenv("PATH"))
+	c.Env = append(c.Env, environment...)
+	out, err := c.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+func clone(t *testing.T) string {
+	t.Helper()
+	dir, err := lab.CloneAround(".")
+	require.NoError(t, err)
+	return dir
 }
 
 // Everything that looks like a command in a document is run, or says why not.

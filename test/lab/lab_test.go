@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/test/lab"
+	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 
@@ -26,9 +28,9 @@ func newLab(t *testing.T) *lab.Lab {
 	l, err := lab.Open(t.TempDir())
 	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(l.Path("bin"), 0o755))
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-o", l.Bin("lab"), "./cmd/lab")
-	build.Dir = filepath.Join(clone(t), "test")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	// As make lab builds it, so that nothing is compiled twice.
+	build := exec.CommandContext(t.Context(), "go", slices.Concat([]string{"build"}, cache.BuildFlags, []string{"-o", l.Bin("lab"), "./cmd/lab"})...)
+	build.Dir, build.Env = filepath.Join(clone(t), "test"), cache.BuildEnv()
 	out, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return l

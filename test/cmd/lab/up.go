@@ -9,9 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -191,7 +189,7 @@ func (b build) run(ctx context.Context) (plan root.Plan, changed bool, err error
 // time compile the packages they share once each.
 func (b build) programs(ctx context.Context, c *cache.Cache, plan *root.Plan) (changed bool, err error) {
 	if !b.without {
-		if changed, err = buildHTCd(ctx, b.lab, b.clone, b.p); err != nil {
+		if changed, err = buildHTCd(ctx, c, b.lab, b.clone, b.p); err != nil {
 			return false, err
 		}
 	}
@@ -210,17 +208,13 @@ func (b build) programs(ctx context.Context, c *cache.Cache, plan *root.Plan) (c
 }
 
 // buildHTCd builds htcd and reports whether the program has changed.
-func buildHTCd(ctx context.Context, l *lab.Lab, clone string, p *progress) (changed bool, err error) {
+func buildHTCd(ctx context.Context, c *cache.Cache, l *lab.Lab, clone string, p *progress) (changed bool, err error) {
 	began := time.Now()
 	if err := os.MkdirAll(l.Path("htcd", "bin"), 0o755); err != nil {
 		return false, err
 	}
 	file, next := l.Path("htcd", "bin", "htcd"), l.Path("htcd", "bin", "htcd.new")
-	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-o", next}, cache.BuildFlags, []string{"./cmd/htcd"})...)
-	cmd.Dir = clone
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
+	if err := c.GoBuild(ctx, "htcd", clone, next, "", "./cmd/htcd"); err != nil {
 		return false, fmt.Errorf("build htcd: %w", err)
 	}
 	p.printf("htcd: built in %.1fs", time.Since(began).Seconds())

@@ -11,8 +11,13 @@ import (
 )
 
 // run runs a build command. It ends with all its children when ctx does or when this program is killed. Lines that begin with
-// "step " become progress; the last others are reported if it fails.
+// "step " become progress; the last others are told from time to time, and reported if it fails.
 func (c *Cache) run(ctx context.Context, cmd *exec.Cmd, name string) error {
+	return c.follow(ctx, cmd, name, lastLine())
+}
+
+// follow is run with another account of how far the command is.
+func (c *Cache) follow(ctx context.Context, cmd *exec.Cmd, name string, sayer account) error {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -31,14 +36,17 @@ func (c *Cache) run(ctx context.Context, cmd *exec.Cmd, name string) error {
 	}
 	defer context.AfterFunc(ctx, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })()
 
+	progress := c.tell(name, sayer)
+	defer progress.end()
 	var last []string
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		if step, ok := strings.CutPrefix(lines.Text(), "step "); ok {
-			c.Log("%s: %s", name, step)
+			progress.step(step)
 			continue
 		}
+		progress.line(lines.Text())
 		last = append(last, lines.Text())
 		if len(last) > 30 {
 			last = last[1:]

@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -15,12 +13,13 @@ var kubernetesVersion = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kuberne
 
 // Kubernetes returns the directory of a control plane's programs and kubectl, built by the module in source.
 func (c *Cache) Kubernetes(ctx context.Context, source string) (string, error) {
-	return c.kubernetes(ctx, "kubernetes", source, "kube-apiserver", "kube-controller-manager", "kubectl")
+	return c.kubernetes(ctx, "kubernetes", source, "k8s.io/kubernetes/cmd/kube-apiserver", "./kube-controllers", "k8s.io/kubernetes/cmd/kubectl")
 }
 
 // KubernetesNode returns the directory of the programs that only a lab with a node needs.
 func (c *Cache) KubernetesNode(ctx context.Context, source string) (string, error) {
-	return c.kubernetes(ctx, "kubernetes-node", source, "kubelet", "kube-proxy", "kube-scheduler")
+	return c.kubernetes(ctx, "kubernetes-node", source, "k8s.io/kubernetes/cmd/kube-controller-manager", "k8s.io/kubernetes/cmd/kubelet",
+		"k8s.io/kubernetes/cmd/kube-proxy", "k8s.io/kubernetes/cmd/kube-scheduler")
 }
 
 func (c *Cache) kubernetes(ctx context.Context, name, source string, programs ...string) (string, error) {
@@ -39,9 +38,6 @@ func (c *Cache) kubernetes(ctx context.Context, name, source string, programs ..
 		"gitCommit=" + match[1], "gitTreeState=clean"} {
 		ldflags += " -X " + pkg + v
 	}
-	for i, program := range programs {
-		programs[i] = "k8s.io/kubernetes/cmd/" + program
-	}
 	return c.programs(ctx, name, source, ldflags, programs...)
 }
 
@@ -56,26 +52,21 @@ func (c *Cache) Helm(ctx context.Context, source string) (string, error) {
 	return c.programs(ctx, "helm", source, "-s -w -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=36", "tool")
 }
 
-// BuildFlags are those of all programs of the lab, its own and htcd included: programs that share a package, also that of
-// another module in the same version, then share its compilation. Debug information takes a tenth of the compiler's time, inlining
-// a third; the packages without inlining are those that serve Kubernetes' own resources and nothing else.
-var BuildFlags = []string{"-trimpath", "-gcflags", "all=-dwarf=false", "-gcflags", "k8s.io/kubernetes/...=-dwarf=false -l"}
-
 // programs builds packages of the module in source.
 func (c *Cache) programs(ctx context.Context, name, source, ldflags string, packages ...string) (string, error) {
+	own, err := filepath.Glob(filepath.Join(source, "*", "*.go"))
+	if err != nil {
+		return "", err
+	}
 	recipe := ldflags + strings.Join(packages, " ")
-	for _, file := range []string{"go.mod", "go.sum"} {
-		text, err := os.ReadFile(filepath.Join(source, file))
+	for _, file := range append(own, filepath.Join(source, "go.mod"), filepath.Join(source, "go.sum")) {
+		text, err := os.ReadFile(file)
 		if err != nil {
 			return "", err
 		}
 		recipe += string(text)
 	}
 	return c.artifact(ctx, name, recipe, func(ctx context.Context, dir string) error {
-		args := []string{"build", "-ldflags", ldflags, "-o", dir + "/"}
-		cmd := exec.Command("go", slices.Concat(args, BuildFlags, packages)...)
-		cmd.Dir = source
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-		return c.run(ctx, cmd, name)
+		return c.GoBuild(ctx, name, source, dir+"/", ldflags, packages...)
 	})
 }

@@ -108,21 +108,25 @@ rules:
 // HTCdUser is htcd's user at the apiserver: the service account of deploy/base/rbac.
 const HTCdUser = "system:serviceaccount:default:htcd"
 
-// ControllerManager collects garbage, deletes namespaces' content and makes their default service accounts.
+// ControllerManager collects garbage, deletes namespaces' content and makes their default service accounts. Only a lab with a node
+// needs the rest of what Kubernetes has of controllers.
 func ControllerManager(w World) *Process {
-	return &Process{
-		Name: "controller-manager", Log: w.Lab.Log("controller-manager"), Port: w.Ports.ControllerManager,
-		Args: []string{root.KubernetesDir + "/kube-controller-manager",
-			"--kubeconfig=" + w.Lab.Kubeconfig(), "--bind-address=127.0.0.1",
-			fmt.Sprintf("--secure-port=%d", w.Ports.ControllerManager),
+	// By this pods recognise the apiserver: it has written both its certificate and the issuer's to this file.
+	common := []string{"--kubeconfig=" + w.Lab.Kubeconfig(), "--root-ca-file=" + w.Lab.Path("kube", "certs", "apiserver.crt")}
+	p := &Process{
+		Name: "controller-manager", Log: w.Lab.Log("controller-manager"), Port: w.Ports.ControllerManager, Grace: 3 * time.Second,
+		Args:  append([]string{root.KubernetesDir + "/kube-controllers", fmt.Sprintf("--listen=127.0.0.1:%d", w.Ports.ControllerManager)}, common...),
+		Ready: httpReady(fmt.Sprintf("http://127.0.0.1:%d/healthz", w.Ports.ControllerManager), ""),
+	}
+	if w.Node != nil {
+		p.Args = append([]string{root.KubernetesNodeDir + "/kube-controller-manager",
+			"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", w.Ports.ControllerManager),
 			"--cert-dir=" + w.Lab.Path("kube", "certs"),
 			"--service-account-private-key-file=" + w.Lab.Path("kube", "service-account.key"),
-			// By this pods recognise the apiserver: it has written both its certificate and the issuer's to this file.
-			"--root-ca-file=" + w.Lab.Path("kube", "certs", "apiserver.crt"),
-			"--use-service-account-credentials", "--leader-elect=false", "--v=1"},
-		Ready: httpReady(fmt.Sprintf("https://127.0.0.1:%d/healthz", w.Ports.ControllerManager), ""),
-		Grace: 3 * time.Second,
+			"--use-service-account-credentials", "--leader-elect=false", "--v=1"}, common...)
+		p.Ready = httpReady(fmt.Sprintf("https://127.0.0.1:%d/healthz", w.Ports.ControllerManager), "")
 	}
+	return p
 }
 
 func server(w World) string { return fmt.Sprintf("https://127.0.0.1:%d", w.Ports.APIServer) }
