@@ -25,6 +25,10 @@ kubectl() {
 		shift 2
 		if [ "${1-} ${2-} ${3-}" = "exec deploy/htcd --" ]; then shift 3; "$@"; return; fi
 		set -- -n default "$@"
+	elif [ "${1-}" = htcjob ]; then
+		set -- "$@" -n "$NAMESPACE"
+	else
+		set -- -n "$NAMESPACE" "$@"
 	fi
 	command kubectl "$@"
 }
@@ -78,12 +82,13 @@ func read(t *testing.T, document string, user *trial.Bench) {
 	}
 	// Tests of another lab may run beside this one.
 	commands, environment := atTheLab(t, strings.ReplaceAll(script.String(), "/tmp/", t.TempDir()+"/"))
-	kubeconfig := running.Kubeconfig()
+	kubeconfig, namespace := running.Kubeconfig(), "default"
 	if user != nil {
+		namespace = user.Namespace
 		kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 		text, err := os.ReadFile(running.Kubeconfig())
 		require.NoError(t, err)
-		own := strings.Replace(string(text), "namespace: default", "namespace: "+user.Namespace, 1)
+		own := strings.Replace(string(text), "namespace: default", "namespace: "+namespace, 1)
 		require.NotEqual(t, string(text), own)
 		require.NoError(t, os.WriteFile(kubeconfig, []byte(own), 0o600))
 	}
@@ -91,7 +96,7 @@ func read(t *testing.T, document string, user *trial.Bench) {
 	defer cancel()
 	c := exec.CommandContext(ctx, "bash", "-c", shim+commands)
 	c.Dir = clone(t)
-	c.Env = append(os.Environ(), "HTCD_LAB="+running.Dir, "KUBECONFIG="+kubeconfig, "HTCD_LEDGER="+running.Ledger(),
+	c.Env = append(os.Environ(), "HTCD_LAB="+running.Dir, "NAMESPACE="+namespace, "KUBECONFIG="+kubeconfig, "HTCD_LEDGER="+running.Ledger(),
 		"PATH="+running.Path("bin")+":"+os.Getenv("PATH"))
 	c.Env = append(c.Env, environment...)
 	out, err := c.CombinedOutput()
