@@ -69,13 +69,18 @@ host: ## install the few packages that the host itself needs
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
 	@$(TEST_LAB)/bin/lab host
 
-# Two labs side by side: most tests wait for something to be noticed. ALSO names further targets to run with them.
+# Side by side, since most tests wait for something to be noticed: LANES at a time, the longest first. ALSO names further targets
+# to run with them.
 ALSO =
+LANES ?= 3
 .PHONY: test
 test: host ## every test: unit tests, those against the real parts in labs of their own, the pod on a node; CONDOR=25 for HTCondor 25.14
+	@$(MAKE) --no-print-directory -j$(LANES) --output-sync=line test-outage test-lab $(ALSO) test-unit test-node
+
+.PHONY: test-unit
+test-unit: ## the tests that need no real part
 	go test ./...
 	cd tools/release && go test ./...
-	@$(MAKE) --no-print-directory -j2 --output-sync=line test-outage test-lab $(ALSO) test-node
 
 # One package after the other: some of them stop the lab's parts.
 .PHONY: test-lab
@@ -99,6 +104,16 @@ test-condor25: host ## with HTCondor 25.14, the tests of schedd and security and
 .PHONY: test-all
 test-all: test ## test, and all of it with HTCondor 25.14 too: outages, the node and the page as well
 	CONDOR=25 $(MAKE) --no-print-directory test
+
+# SUITE is a package of test, RUN a pattern of its tests.
+SUITE ?= e2e
+RUN ?= .
+.PHONY: test-cost
+test-cost: host ## what each test of SUITE takes, one after the other: seconds, seconds of CPU, processes; RUN=pattern for some
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-cost
+	cd test && CGO_ENABLED=0 go build -trimpath -o $(abspath $(TEST_LAB)-cost)/bin/cost ./cmd/cost && \
+		$(abspath $(TEST_LAB)-cost)/bin/cost $(abspath $(TEST_LAB)-cost)/bin/lab with --clone $(CURDIR) \
+		go test -json -count=1 -p 1 -parallel 1 -timeout 180m -run '$(RUN)' ./$(SUITE)
 
 .PHONY: renewals
 renewals: ## run a job of 10 minutes whose proxy is renewed twice; CONDOR=25 for HTCondor 25.14
@@ -179,7 +194,8 @@ clean: down ## stop the lab and remove everything built in this clone; the machi
 .PHONY: lab
 lab: ## build the lab's own program, used by up, down and demo
 	@mkdir -p $(LAB)/bin
-	@cd test && CGO_ENABLED=0 go build -trimpath -gcflags all=-dwarf=false -o $(abspath $(LAB))/bin/lab ./cmd/lab
+	@[ -x $(LAB)/bin/lab ] || echo "building the lab's own program into $(LAB)/bin: a minute where nothing of it has been compiled yet"
+	@cd test && CGO_ENABLED=0 GOGC=400 go build -trimpath -gcflags all=-dwarf=false -o $(abspath $(LAB))/bin/lab ./cmd/lab
 
 .PHONY: help
 help: ## list the targets
