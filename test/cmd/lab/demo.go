@@ -89,19 +89,26 @@ func ended(s jobStatus) bool {
 		s.Succeeded != nil && s.Failed != nil && *s.Succeeded+*s.Failed > 0
 }
 
-// judge prints the status and reports whether it is the example's expected one.
+// next is what a user would type after the demo.
+const next = `
+Look around, in a shell:
+  . %s
+  htcd logs zero                # what the job has written; examples/retcode/zero.yaml is the HTCJob
+  htcd status zero              # what happened to it; kubectl describe htcjob zero says it, too
+  kubectl apply -f examples/queue.yaml && htcd wait queue
+  make down                     # ends the lab
+`
+
+// judge prints the HTCJob, reports whether it ended as expected, and says what comes next.
 func judge(ctx context.Context, l *lab.Lab, manifest string, s jobStatus) error {
-	out, err := l.Run(ctx, "kubectl", "get", "-f", manifest, "-o", "jsonpath={.status}")
-	if err != nil {
-		return err
-	}
 	table, err := l.Run(ctx, "kubectl", "get", "-f", manifest)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\nstatus: %s\n", table, out)
+	fmt.Print(table)
 	if *s.Succeeded != 1 || *s.Failed != 0 || len(s.JobID) != 1 || !strings.HasSuffix(s.JobID[0], ".0") {
 		return errors.New("the example did not end as it should: active 0, failed 0, succeeded 1, one jobid C.0")
 	}
+	fmt.Printf(next, l.Path("env"))
 	return nil
 }
