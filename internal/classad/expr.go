@@ -36,15 +36,19 @@ type (
 	}
 	// Cond is If ? Then : Else. With Then nil it is If ?: Else.
 	Cond struct{ If, Then, Else Expr }
-	// Call is a function call.
+	// Call is a function call. Off is where it begins in the text that was parsed, in bytes.
 	Call struct {
 		Name string
 		Args []Expr
+		Off  int
 	}
 	// List is {A, B}.
 	List struct{ Elems []Expr }
-	// Record is a nested ad, [a = 1; b = 2].
-	Record struct{ Fields []Field }
+	// Record is a nested ad, [a = 1; b = 2]. Off is as in Call.
+	Record struct {
+		Fields []Field
+		Off    int
+	}
 	// Select is X.Name where X is not just a name.
 	Select struct {
 		X    Expr

@@ -295,7 +295,7 @@ func (p *parser) named() (Expr, error) {
 		return nil, err
 	}
 	args, err := p.list(")")
-	return &Call{Name: word.text, Args: args}, err
+	return &Call{Name: word.text, Args: args, Off: word.off}, err
 }
 
 // name consumes an attribute's name.
@@ -330,10 +330,10 @@ func (p *parser) list(closing string) ([]Expr, error) {
 
 // record parses [a = 1; b = 2].
 func (p *parser) record() (Expr, error) {
+	r := &Record{Off: p.tok.off}
 	if err := p.advance(); err != nil {
 		return nil, err
 	}
-	r := &Record{}
 	for !p.at("]") {
 		name, err := p.name(`an attribute's name or "]"`)
 		if err != nil {

@@ -324,7 +324,7 @@ const maxReason = 1 << 10
 
 // reason accepts the text that explains a hold. An expression could make it too long for the schedd's answers.
 func reason(v string) (string, error) {
-	x, err := parsed(v)
+	x, err := classad.ParseExpr(v)
 	if err != nil {
 		return "", err
 	}

@@ -27,6 +27,9 @@ func (d Description) own() ([]option, error) {
 			options = append(options, s.option)
 		}
 	}
+	if err := d.chained(options); err != nil {
+		return nil, err
+	}
 	return options, d.checkInteractive(options)
 }
 

@@ -51,6 +51,9 @@ func (d Description) withDefaults(own []option) (Description, []option, error) {
 			own = append(own, o)
 		}
 	}
+	if key, err := tooLong(own); err != nil {
+		return d, nil, refused("with the defaults of HTCPool %s, %s: %w", d.Tag.Pool, strings.TrimPrefix(key, "My."), err)
+	}
 	if !said["environment"] || len(d.Environment) > 0 {
 		all := maps.Clone(d.Defaults.Environment)
 		if all == nil {

@@ -8,11 +8,14 @@ import (
 	"htc.cern.ch/htcd/internal/classad"
 )
 
-// parsed parses a user's expression. This resolves escapes in quoted names, so earlier checks of the text have not seen
-// what the names contain.
+// parsed parses a user's expression, which must keep to the bounds. This resolves escapes in quoted names, so earlier checks of the
+// text have not seen what the names contain.
 func parsed(v string) (classad.Expr, error) {
 	x, err := classad.ParseExpr(v)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkBounds(v, x); err != nil {
 		return nil, err
 	}
 	classad.Walk(x, func(x classad.Expr) bool {
@@ -35,12 +38,6 @@ func checkNames(x classad.Expr) error {
 		return bare(x.Name)
 	case *classad.Select:
 		return bare(x.Name)
-	case *classad.Record:
-		for _, f := range x.Fields {
-			if err := quotable(f.Name); err != nil {
-				return err
-			}
-		}
 	}
 	return nil
 }
