@@ -27,7 +27,7 @@ func (c *Client) Account(ctx context.Context, id Identity) (string, error) {
 		if err == nil && strings.HasPrefix(line, "MyRemoteUserName ") {
 			var ad classad.Ad
 			ad, err = classad.ParseAd(line)
-			user, _ = ad.Get("MyRemoteUserName").Str()
+			user = interned(ad.Get("MyRemoteUserName"))
 		}
 	}
 	account, _, _ := strings.Cut(user, "@")

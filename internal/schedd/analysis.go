@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"htc.cern.ch/htcd/internal/plaintext"
 )
 
 // What condor_q -better-analyze prints. 25.14 counts "slots" where 23.9 writes nothing, and machines besides.
@@ -25,7 +27,7 @@ func readAnalysis(r io.Reader) (a Analysis, err error) {
 		line := lines.Text()
 		if m := stepLine.FindStringSubmatch(line); m != nil {
 			n, _ := strconv.Atoi(m[1])
-			a.Steps = append(a.Steps, Step{strings.TrimSpace(m[2]), n})
+			a.Steps = append(a.Steps, Step{plaintext.Line(strings.TrimSpace(m[2])), n})
 		}
 		if m := summaryLine.FindStringSubmatch(line); m != nil {
 			a.Slots, _ = strconv.Atoi(m[1])

@@ -12,6 +12,7 @@ import (
 	"unique"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/plaintext"
 )
 
 // Queue calls fn for every matching job in the schedd's queue (all if constraint is empty), whoever owns it. Only a nil error
@@ -143,7 +144,7 @@ var reasons = map[string]func(*Job, classad.Value){
 	"HoldReason":     func(j *Job, v classad.Value) { j.HoldReason = interned(v) },
 	"LastHoldReason": func(j *Job, v classad.Value) { j.LastHoldReason = interned(v) },
 	"RemoveReason":   func(j *Job, v classad.Value) { j.RemoveReason = interned(v) },
-	attrOutputs:      func(j *Job, v classad.Value) { j.Outputs = interned(v) },
+	attrOutputs:      func(j *Job, v classad.Value) { j.Outputs, _ = v.Str(); j.Outputs = strings.Clone(j.Outputs) }, // names of files, exactly
 }
 
 // Projection is what every query requests of a job, in the form that -attributes takes. Queries for nodes request their tag, too.
@@ -176,9 +177,10 @@ func newJob(ad classad.Ad) (Job, error) {
 }
 
 // interned returns a string of its own: a value is a part of the text of the ad, all of which would stay in memory with it. Many jobs have the same.
+// It is fit to be shown: the owner of a job, and whoever writes a policy, can put anything into an ad.
 func interned(v classad.Value) string {
 	s, _ := v.Str()
-	return unique.Make(s).Value()
+	return unique.Make(plaintext.Line(s)).Value()
 }
 
 func integer(v classad.Value) int   { i, _ := v.Int(); return int(i) }

@@ -61,7 +61,7 @@ func newSlot(ad classad.Ad) Slot {
 		CPUs: max(now.CPUs, number("TotalSlotCpus")), GPUs: max(now.GPUs, number("TotalSlotGPUs")),
 		Memory: max(now.Memory, number("TotalSlotMemory")), Disk: max(now.Disk, number("TotalSlotDisk")),
 	}}
-	s.Machine, _ = ad.Get("Machine").Str()
+	s.Machine = interned(ad.Get("Machine"))
 	divided, _ := ad.Get("PartitionableSlot").Bool()
 	offline, _ := ad.Get("Offline").Bool()
 	switch state, _ := ad.Get("State").Str(); {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"htc.cern.ch/htcd/internal/plaintext"
 )
 
 // which are the parameters by which a job or a node is named to htcd.
@@ -71,7 +73,7 @@ func (s *Server) logText(w http.ResponseWriter, r *http.Request) {
 	p.Set("tailLines", lastLines)
 	answer, err := s.o.Output(r.Context(), to.Namespace, to.resource(), to.Name, "log", p)
 	if err != nil {
-		http.Error(w, plain(err.Error()), http.StatusBadGateway)
+		http.Error(w, plaintext.Lines(err.Error()), http.StatusBadGateway)
 		return
 	}
 	defer answer.Body.Close()
@@ -101,7 +103,7 @@ func showText(from io.Reader, write func(string) error) error {
 			whole = complete(buf[:have])
 		}
 		if whole > 0 {
-			if err := write(plain(string(buf[:whole]))); err != nil {
+			if err := write(plaintext.Lines(string(buf[:whole]))); err != nil {
 				return err
 			}
 			have = copy(buf, buf[whole:have])

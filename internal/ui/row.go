@@ -2,7 +2,6 @@ package ui
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -119,22 +118,4 @@ func number(n int, of string) string {
 		return "1 " + of
 	}
 	return fmt.Sprintf("%d %ss", n, of)
-}
-
-// plain replaces what would change how text is shown: a control character becomes its picture, ESC ␛, and one that cannot be seen, or turns the
-// direction of writing, �, as does a byte that is no UTF-8. Line ends and tabs stay.
-func plain(text string) string {
-	return strings.ToValidUTF8(strings.Map(func(c rune) rune {
-		switch {
-		case c == '\n' || c == '\t':
-			return c
-		case c < 0x20:
-			return '␀' + c
-		case c == 0x7f:
-			return '␡'
-		case c >= 0x80 && c < 0xa0, c >= 0x200b && c <= 0x200f, c >= 0x202a && c <= 0x202e, c >= 0x2060 && c <= 0x2069, c == 0xfeff, c == 0x61c:
-			return '�'
-		}
-		return c
-	}, text), "�")
 }

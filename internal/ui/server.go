@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/plaintext"
 )
 
 //go:embed assets
@@ -120,7 +121,7 @@ var views = []string{"list", "job", "workflow", "pool", "log", "sorry"}
 func parseTemplates(base string) (map[string]*template.Template, error) {
 	all := map[string]*template.Template{}
 	functions := template.FuncMap{
-		"base": func() string { return base }, "plain": plain,
+		"base": func() string { return base }, "plain": plaintext.Lines,
 		"rfc":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"json":  func(v any) (string, error) { text, err := json.Marshal(v); return string(text), err },
 		"short": func(t time.Time) string { return moment(t) },

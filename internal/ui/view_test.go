@@ -30,20 +30,6 @@ func TestBarsShowWhatIsRare(t *testing.T) {
 	require.Empty(t, counts{}.Bar())
 }
 
-func TestTextOfOthersIsText(t *testing.T) {
-	for in, out := range map[string]string{
-		"a\tb\n":              "a\tb\n",
-		"\x1b[31mred\x1b[0m":  "␛[31mred␛[0m",
-		"back\rspace\b\x7f":   "back␍space␈␡",
-		"turned \u202e round": "turned � round",
-		"no UTF-8: \xff\xfe":  "no UTF-8: ��",
-		"none\x00":            "none␀",
-		"äß€😀":                "äß€😀",
-	} {
-		require.Equal(t, out, plain(in))
-	}
-}
-
 func TestALogIsPassedOnByWholeCharacters(t *testing.T) {
 	in := "a€😀\x1b[0m\xf0\x9f" + strings.Repeat("é", 40_000) + "\xe2"
 	for name, from := range map[string]io.Reader{"byte by byte": iotest.OneByteReader(strings.NewReader(in)), "at once": strings.NewReader(in), "with the end": iotest.DataErrReader(strings.NewReader(in))} {

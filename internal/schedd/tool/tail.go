@@ -1,6 +1,10 @@
 package tool
 
-import "strings"
+import (
+	"strings"
+
+	"htc.cern.ch/htcd/internal/plaintext"
+)
 
 const (
 	// keptStderr is how many bytes of the end of a tool's stderr are kept.
@@ -21,11 +25,11 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// lines returns the last lines, without empty ones, surrounding blanks and control characters.
+// lines returns the last lines, without empty ones and surrounding blanks, fit to be shown.
 func (t *tail) lines() []string {
 	var lines []string
-	for l := range strings.Lines(strings.ToValidUTF8(string(t.b), "?")) {
-		if l = oneLine(l); l != "" {
+	for l := range strings.Lines(string(t.b)) {
+		if l = plaintext.Line(strings.Join(strings.Fields(l), " ")); l != "" {
 			lines = append(lines, l)
 		}
 	}
@@ -39,8 +43,4 @@ func (t *tail) words() string {
 		s = "..." + strings.ToValidUTF8(s[len(s)-shownBytes:], "")
 	}
 	return s
-}
-
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }), " ")
 }

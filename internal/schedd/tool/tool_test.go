@@ -29,7 +29,7 @@ func TestRun(t *testing.T) {
 		code   int
 		words  string
 	}{
-		"the last words of stderr, on one line": {nil, `printf 'one\n\n  two\tthree\033\n' >&2; exit 4`, Exited, 4, "one | two three"},
+		"the last words of stderr, on one line": {nil, `printf 'one\n\n  two\tthree\033\n' >&2; exit 4`, Exited, 4, "one | two three␛"},
 		"killed from outside":                   {nil, `kill -9 $$`, Exited, -1, ""},
 		"too slow":                              {func(c *Command) { c.Timeout = 100 * time.Millisecond }, `sleep 100`, TimedOut, -1, "no answer within 100ms; it was killed"},
 		"not there":                             {func(c *Command) { c.Name = "no-such-tool" }, ``, NotStarted, -1, "cannot be started: fork/exec /bin/no-such-tool: no such file or directory"},
