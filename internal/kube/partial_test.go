@@ -178,7 +178,7 @@ func TestWhatCannotRunAgainIsRefusedOnceAndNothingIsSent(t *testing.T) {
 	w.completed(1)
 	w.crosscheck()
 	job := w.again("one", "a", "failed")
-	require.Equal(t, `rerun "a" of the jobs "failed": no job of it has failed`, condition(job, v1alpha1.ConditionRerunRefused).Message)
+	require.Equal(t, `nothing runs again, as asked for with the annotations htc.cern.ch/rerun "a" and htc.cern.ch/rerun-procs "failed": no job of it has failed`, condition(job, v1alpha1.ConditionRerunRefused).Message)
 }
 
 func TestAnAttemptOfSomeJobsWaitsForTheOutputOfTheOthers(t *testing.T) {

@@ -30,8 +30,22 @@ func hash(sent any) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Rerun returns the value of the annotation that asks for one more attempt.
-func (j *HTCJob) Rerun() string { return j.Annotations[RerunAnnotation] }
+// Rerun returns the value of the annotation that asks for one more attempt; see MaxRerun.
+func (j *HTCJob) Rerun() string { return rerun(j.Annotations) }
+
+// MaxRerun is how many bytes of the annotation go into the status. Of a longer value that is its beginning, which ends with a hash of
+// the whole: another value is another one all the same.
+const MaxRerun = 256
+
+func rerun(annotations map[string]string) string {
+	value := annotations[RerunAnnotation]
+	if len(value) <= MaxRerun {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	end := fmt.Sprintf("... (%d bytes, sha256 %x)", len(value), sum)
+	return strings.ToValidUTF8(value[:MaxRerun-len(end)], "") + end
+}
 
 // RerunProcs returns the value of the annotation that says which jobs run again.
 func (j *HTCJob) RerunProcs() string { return j.Annotations[RerunProcsAnnotation] }
@@ -41,7 +55,8 @@ func (j *HTCJob) CancelProcs() string { return j.Annotations[CancelProcsAnnotati
 
 // RerunRefusal says that the two annotations cannot be followed, and why.
 func (j *HTCJob) RerunRefusal(why string) string {
-	return fmt.Sprintf("rerun %.40q of the jobs %.40q: %s", j.Rerun(), j.RerunProcs(), why)
+	return fmt.Sprintf("nothing runs again, as asked for with the annotations %s %.40q and %s %.40q: %s",
+		RerunAnnotation, j.Rerun(), RerunProcsAnnotation, j.RerunProcs(), why)
 }
 
 // RerunRefused reports whether the status says that these two annotations cannot be followed: the HTCJob stays as it is.
@@ -63,5 +78,5 @@ func (s HTCWorkflowSpec) Sent() HTCWorkflowSpec {
 // SpecHash tells one spec from another by what is sent.
 func (w *HTCWorkflow) SpecHash() string { return hash(w.Spec.Sent()) }
 
-// Rerun returns the value of the annotation that asks for one more attempt.
-func (w *HTCWorkflow) Rerun() string { return w.Annotations[RerunAnnotation] }
+// Rerun returns the value of the annotation that asks for one more attempt, as that of an HTCJob does.
+func (w *HTCWorkflow) Rerun() string { return rerun(w.Annotations) }

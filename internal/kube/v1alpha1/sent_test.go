@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -88,4 +89,21 @@ func something(t *testing.T, of reflect.Type) reflect.Value {
 		require.FailNow(t, "a spec field of an unknown kind", of.String())
 	}
 	return v
+}
+
+func TestALongAnnotationIsKnownByItsBeginningAndAHash(t *testing.T) {
+	rerun := func(value string) string {
+		annotations := map[string]string{v1alpha1.RerunAnnotation: value}
+		job, flow := &v1alpha1.HTCJob{}, &v1alpha1.HTCWorkflow{}
+		job.Annotations, flow.Annotations = annotations, annotations
+		require.Equal(t, job.Rerun(), flow.Rerun())
+		return job.Rerun()
+	}
+	require.Empty(t, rerun(""))
+	require.Equal(t, strings.Repeat("a", v1alpha1.MaxRerun), rerun(strings.Repeat("a", v1alpha1.MaxRerun)))
+	long := rerun(strings.Repeat("a", 250_000))
+	require.Len(t, long, v1alpha1.MaxRerun)
+	require.Regexp(t, `^a+\.\.\. \(250000 bytes, sha256 [0-9a-f]{64}\)$`, long)
+	require.NotEqual(t, long, rerun(strings.Repeat("a", 249_999)+"b"))
+	require.True(t, utf8.ValidString(rerun(strings.Repeat("aä", 250_000))))
 }
