@@ -29,7 +29,8 @@ type spec struct {
 type author struct {
 	*rand.Rand
 	hostile []string // lines that must be refused
-	// names has the quoted names of the current spec and their meaning; bad reports that one of them must be refused.
+	// names has the quoted names of the current spec and their meaning; bad reports that one of them must be refused, or a
+	// function or a nested ad.
 	names map[string]string
 	bad   bool
 }
@@ -113,10 +114,20 @@ func (a *author) expr(depth int) string {
 		func() string { return x() + " ? " + x() + " : " + x() },
 		func() string { return x() + " ?: " + x() },
 		func() string {
-			return pick(a, "regexp", "strcat", "time", "ifThenElse", "member", "stringListMember", "nobodysFunction") + "(" + x() + ", " + x() + ")"
+			f := pick(a, "regexp", "time", "ifThenElse", "member", "stringListMember", "versionGE", "toLower", "max")
+			if a.chance(3) {
+				f, a.bad = pick(a, "strcat", "EVAL", "split", "nobodysFunction"), true
+			}
+			return f + "(" + x() + ", " + x() + ")"
 		},
 		func() string { return "{" + x() + ", " + x() + "}" },
-		func() string { return "[a = " + x() + "; b = " + x() + "]" },
+		func() string {
+			if a.chance(20) {
+				a.bad = true
+				return "[a = " + x() + "; b = " + x() + "]"
+			}
+			return x()
+		},
 		func() string { return "(" + x() + ")[" + x() + "]" },
 		x,
 	)()
@@ -143,7 +154,7 @@ func (s *spec) unjoinable(command, value string) {
 // quoted returns an expression with a quoted name.
 func (a *author) quoted() string {
 	name := pick(a, slices.Sorted(maps.Keys(plainNames))...)
-	place := pick(a, "%s", ".%s", "%s.x", "[%s = 1].x")
+	place := pick(a, "%s", ".%s", "%s.x")
 	behindDot := pick(a, "MY.%s", "target.%s", "(x).%s", "{1}[0].%s")
 	switch {
 	case a.chance(3):
@@ -287,7 +298,7 @@ func (a *author) spec(d schedd.Description) spec {
 	}
 	a.jobOptions(&s)
 	if a.bad {
-		s.hostile = "a name that must not be written"
+		s.hostile = "a name, a function or a nested ad that must not be written"
 	}
 	return s
 }

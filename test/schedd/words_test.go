@@ -26,7 +26,7 @@ func TestKindsOfHTCondorsOwnWords(t *testing.T) {
 			return err
 		}, schedd.Refused},
 		"words of an outage that a user wrote": {func(b *bench) error {
-			b.d.Options = `retry_until = int(strcat("99999999999", substr("Connection refused",0,0)))` + "\n"
+			b.d.Options = `retry_until = int(substr("99999999999, Connection refused", 0, 11))` + "\n"
 			_, err := b.send()
 			return err
 		}, schedd.Refused},
