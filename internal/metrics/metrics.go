@@ -161,6 +161,8 @@ func New(build Build) *Metrics {
 	m.work.credentials = m.lookedUp("job_credentials", "HTCJobs with active jobs that have `spec.credentials`, by `state`: `fresh`, `ending` (a proxy within an hour, a token within 5 minutes), `ended`, or `unusable` (a Secret that is missing or cannot be used)", "state")
 	m.work.queues = m.lookedUp("queue_depth", "HTCJobs that wait for a worker, by `queue`: `changed` and `routine` (to be synced), `submit`, `ask`, `remove`, `delete`, `check` (for a command of HTCondor), `fetch`, `push` (to a registry), `logs` (for the Pod of `spec.logsPod`)", "queue")
 
+	program := []string{"program"}
+	m.registry.MustRegister(starts{prometheus.NewDesc(m.note("counter", "program_starts_total", startsHelp, program), startsHelp, program, nil)})
 	m.commands = m.counters("condor_commands_total", "runs of HTCondor's commands, by `command` and `result`: `OK`, or the kind of error", "command", "result")
 	m.commandTime = m.histograms("condor_command_duration_seconds", "how long they took, whatever their result", slow, "command")
 	m.ticketAsks = m.counters("ticket_requests_total", "requests for a Kerberos ticket or a token, most of them served from a cache, by `result`: `OK`, or the reason as in the condition Credentials", "result")

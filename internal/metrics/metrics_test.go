@@ -28,6 +28,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/tool"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/metrics.md")
@@ -385,4 +386,10 @@ func TestTheFirstNamespacesHaveSeriesOfTheirOwn(t *testing.T) {
 	require.Equal(t, "5", value(t, all, `htcd_core_seconds_total{namespace="ns0"}`))
 	require.Equal(t, "10", value(t, all, `htcd_core_seconds_total{namespace="_other"}`))
 	require.Equal(t, mostNamespaces+1, strings.Count(all, "htcd_core_seconds_total{"))
+}
+
+func TestStartedProgramsAreCounted(t *testing.T) {
+	m := New(Build{})
+	require.NoError(t, tool.Run(t.Context(), tool.Command{Name: "true", BinDir: "/bin", Timeout: time.Minute}))
+	require.NotEmpty(t, value(t, page(t, m), `htcd_program_starts_total{program="true"}`))
 }

@@ -5,6 +5,7 @@ package tool
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ type Command struct {
 	In     io.Reader // its standard input instead of Stdin; it is to end when Read has returned
 	// Timeout is the deadline, counted from the start.
 	Timeout time.Duration
+	// Memory is how many bytes of memory of its own the tool may have; 0: its share of this container's.
+	Memory uint64
 	// Writes lists the files and directories (with everything below them) that the tool may write, remove or create, if the
 	// kernel can enforce that (see Confined); empty: whatever this process may.
 	Writes []string
@@ -126,6 +129,10 @@ func run(parent context.Context, c Command) error {
 	if err == nil {
 		err = x.Start()
 	}
+	if err == nil {
+		limitMemory(x.Process.Pid, c.memory())
+		starts.count(path)
+	}
 	switch {
 	case err != nil && parent.Err() != nil:
 		return &Failure{Cause: Interrupted, ExitCode: -1, Words: "interrupted: " + parent.Err().Error(), Err: parent.Err()}
@@ -164,8 +171,15 @@ func run(parent context.Context, c Command) error {
 	default:
 		f.Cause, f.Err = Exited, waitErr
 	}
+	if f.Cause == Exited || f.Cause == ReaderFailed {
+		if why := starved(f.Lines, x.ProcessState, c.memory()); why != "" {
+			f.Words = strings.TrimSuffix(why+": "+f.Words, ": ")
+		}
+	}
 	return f
 }
+
+func (c Command) memory() uint64 { return cmp.Or(c.Memory, memory()) }
 
 func (c Command) environment() []string {
 	path := searchPath
