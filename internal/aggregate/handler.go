@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,8 +31,8 @@ func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	mux := http.NewServeMux()
 	serveDiscovery(mux)
 	serve := func(resource, what string, find func(context.Context, Query) (*Answer, error), contentType string, parameters ...string) {
-		path := "GET /apis/" + GroupVersion.String() + "/namespaces/{namespace}/" + resource + "/{name}/log" + what
-		mux.HandleFunc(path, answer(resource, find, proxy, log, contentType, parameters...))
+		pattern := "GET /apis/" + GroupVersion.String() + "/namespaces/{namespace}/" + resource + "/{name}/log" + what
+		mux.HandleFunc(pattern, answer(resource, find, proxy, log, contentType, parameters...))
 	}
 	const text, lines = "text/plain; charset=utf-8", "application/x-ndjson"
 	serve(resourceJobs, "", source.Log, text, "proc", "attempt", "stream", "follow", "tailLines", "offset")
@@ -44,11 +45,25 @@ func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	serve(resourceWorkflows, "/archive", source.NodeArchive, "application/x-tar", "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/files", source.NodeFiles, lines, "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/nodes", source.Nodes, lines, "step", "state", "after", "attempt", "limit")
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource(resourceJobs).GroupResource(), "",
-			"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive, /log/files, /log/procs and /log/attempts, and of htcworkflows /log, /log/archive, /log/files and /log/nodes", 0, true))
-	})
+	mux.HandleFunc("/", notServed)
 	return mux
+}
+
+// literal answers paths that a mux would redirect, such as one with %2e%2e or an empty name, as it answers any other that is not served: the
+// apiserver passes no redirect on, and tells the user of a bad gateway instead.
+func literal(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Clean(r.URL.Path) != r.URL.Path || r.URL.RawPath != "" {
+			notServed(w, r)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+func notServed(w http.ResponseWriter, r *http.Request) {
+	writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource(resourceJobs).GroupResource(), "",
+		"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive, /log/files, /log/procs and /log/attempts, and of htcworkflows /log, /log/archive, /log/files and /log/nodes", 0, true))
 }
 
 func answer(resource string, find func(context.Context, Query) (*Answer, error), proxy *FrontProxy, log zerolog.Logger, contentType string, parameters ...string) http.HandlerFunc {

@@ -77,7 +77,7 @@ func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 		handler = mux
 	}
 	server := &http.Server{
-		Handler:           handler,
+		Handler:           literal(handler),
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 5 * time.Minute,
 		MaxHeaderBytes: 64 << 10,
 		BaseContext:    func(net.Listener) context.Context { return ctx },

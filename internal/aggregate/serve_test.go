@@ -128,7 +128,8 @@ func served(t *testing.T, s *source, data map[string]string) (get func(path stri
 		for i := 0; i < len(headers); i += 2 {
 			request.Header.Set(headers[i], headers[i+1])
 		}
-		response, err := (&http.Client{Transport: transport}).Do(request)
+		asIs := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // the apiserver follows no redirect
+		response, err := (&http.Client{Transport: transport, CheckRedirect: asIs}).Do(request)
 		if err != nil {
 			return nil, "", err
 		}
@@ -245,6 +246,12 @@ func TestAnswers(t *testing.T) {
 		"a job of a workflow":           {nodesPath + "?proc=1", nil, 400, "proc"},
 		"another subresource":           {strings.Replace(logPath, "/log", "/exec", 1), nil, 404, "htcd serves the output"},
 		"the HTCJob itself":             {strings.TrimSuffix(logPath, "/log"), nil, 404, "htcd serves the output"},
+		"escaped dots as the name":      {strings.Replace(logPath, "zero", "%2e%2e", 1), nil, 404, "htcd serves the output"},
+		"escaped dots below the log":    {logPath + "/%2e%2e", nil, 404, "htcd serves the output"},
+		"dots below the log":            {logPath + "/../log", nil, 404, "htcd serves the output"},
+		"no name":                       {strings.Replace(logPath, "zero", "", 1), nil, 404, "htcd serves the output"},
+		"an escaped slash in the name":  {strings.Replace(logPath, "zero", "ze%2fro", 1), nil, 404, "htcd serves the output"},
+		"a slash at the end":            {logPath + "/", nil, 404, "htcd serves the output"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.log = func(Query) (*Answer, error) { return nil, c.log }
