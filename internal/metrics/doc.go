@@ -5,11 +5,12 @@
 // Three rules hold for everything here:
 //
 //   - No label grows with the number of HTCJobs or users. What grows with the
-//     site (schedds, Secrets, pools) is listed in docs/metrics.md, which is written from
-//     this package (go test ./internal/metrics -update).
+//     site (schedds, Secrets, pools, and namespaces up to a fixed number) is listed
+//     in docs/metrics.md, which is written from this package (go test
+//     ./internal/metrics -update).
 //   - Nobody waits for it. Counting is an atomic addition; everything else is
 //     looked up when Prometheus asks, by one read of the ledger and of the
 //     volume's free space.
-//   - It contains no secrets: names of Secrets and schedds, but not of users
-//     or their HTCJobs.
+//   - It contains no secrets: names of namespaces, HTCPools, schedds and Secrets,
+//     but not of users or their HTCJobs.
 package metrics
