@@ -218,6 +218,7 @@ func (d *daemon) listen() (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--listen: %w", err)
 	}
+	listener = notify.Limit(listener, d.counts.Unanswered)
 	switch {
 	case d.o.TLSCert != "":
 		var config *tls.Config

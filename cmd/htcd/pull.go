@@ -21,7 +21,7 @@ func (d *daemon) withCredentials(receiver http.Handler, l *loop) http.Handler {
 		d.log.Warn().Msg("jobs keep the credentials that they are sent with: new ones are served only if --callback-url is https")
 		return receiver
 	}
-	credentials := jobcredentials.NewHandler(l, l.jobSecrets, d.log)
+	credentials := notify.Holding(jobcredentials.NewHandler(l, l.jobSecrets, d.log))
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if strings.HasPrefix(request.URL.Path, jobcredentials.Path) {
 			credentials.ServeHTTP(w, request)

@@ -12,6 +12,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -28,6 +29,7 @@ type Metrics struct {
 	submitted    *prometheus.CounterVec
 	callbacks    *prometheus.CounterVec
 	callbackTime *prometheus.HistogramVec
+	unanswered   *prometheus.CounterVec
 	passes       *prometheus.CounterVec
 	passTime     *prometheus.HistogramVec
 	passSuccess  *prometheus.GaugeVec
@@ -115,12 +117,16 @@ func New(build Build) *Metrics {
 	m.submitted = m.counters("submitted_procs_total", "jobs that were submitted")
 	m.submitted.WithLabelValues()
 
-	m.callbacks = m.counters("callbacks_total", "answers to jobs' callbacks, by HTTP status `code`: 204 recorded, 401 without a token, 403 another run's token, 404 no such job, 503 not recorded (the job tries again), other 4xx malformed", "code")
+	m.callbacks = m.counters("callbacks_total", "answers to jobs' callbacks, by HTTP status `code`: 204 recorded, 401 without what could be a token, 403 another run's token, 404 no such job, 503 not recorded (the job tries again), other 4xx malformed", "code")
 	for _, code := range []int{204, 400, 401, 403, 404, 503} {
 		m.callbacks.WithLabelValues(strconv.Itoa(code))
 	}
 	m.callbackTime = m.histograms("callback_duration_seconds", "from a callback's arrival to its answer, durable in the ledger by then", fast)
 	m.callbackTime.WithLabelValues()
+	m.unanswered = m.counters("receiver_unanswered_connections_total", "connections to the receiver that ended without an answer, by `reason`: `no_request` (the TLS handshake failed, the header took too long, or it was a probe of the port), `displaced` (there were too many, and of the client with most it had waited longest), `refused` (there were too many, and its client had as many as any, just as new)", "reason")
+	for _, reason := range notify.Reasons {
+		m.unanswered.WithLabelValues(string(reason))
+	}
 
 	m.passes = m.counters("passes_total", "passes over the open runs of one schedd, by `pass` (`cross-check` or `refresh`) and `result`: `OK` or `Error`", "pass", "result")
 	m.passTime = m.histograms("pass_duration_seconds", "how long such a pass took", slow, "pass")
@@ -223,6 +229,9 @@ func (m *Metrics) Callback(status int, took time.Duration) {
 	m.callbacks.WithLabelValues(strconv.Itoa(status)).Inc()
 	m.callbackTime.WithLabelValues().Observe(took.Seconds())
 }
+
+// Unanswered is for notify.Limit.
+func (m *Metrics) Unanswered(why notify.Unanswered) { m.unanswered.WithLabelValues(string(why)).Inc() }
 
 // Command is for schedd.Options.
 func (m *Metrics) Command(command string, took time.Duration, err error) {

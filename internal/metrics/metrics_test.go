@@ -27,6 +27,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/tool"
 )
@@ -99,6 +100,7 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	m.Watched(unreachable)
 	m.Callback(204, time.Millisecond)
 	m.Callback(413, time.Millisecond)
+	m.Unanswered(notify.NoRequest)
 	m.Command("condor_q", time.Second, nil)
 	m.Command("condor_rm", time.Second, unreachable)
 	m.Repaired(crosscheck.LostCallback)
@@ -112,9 +114,11 @@ func TestWhatHappensIsCounted(t *testing.T) {
 	got := page(t, m)
 	for series, want := range map[string]string{
 		`htcd_build_info{goversion="go1",version="v1"}`: "1",
-		`htcd_leader`:                                                           "1",
-		`htcd_htcjobs_watched`:                                                  "0",
-		`htcd_callbacks_total{code="204"}`:                                      "1",
+		`htcd_leader`:                      "1",
+		`htcd_htcjobs_watched`:             "0",
+		`htcd_callbacks_total{code="204"}`: "1",
+		`htcd_receiver_unanswered_connections_total{reason="no_request"}`:       "1",
+		`htcd_receiver_unanswered_connections_total{reason="displaced"}`:        "0",
 		`htcd_callbacks_total{code="413"}`:                                      "1",
 		`htcd_callback_duration_seconds_count`:                                  "2",
 		`htcd_condor_commands_total{command="condor_q",result="OK"}`:            "1",

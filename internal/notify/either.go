@@ -66,6 +66,21 @@ func (c *undecided) Close() error {
 	return c.Conn.Close()
 }
 
+// CloseWrite is for answers to requests that were not read.
+func (c *undecided) CloseWrite() error {
+	if secured := c.secured.Load(); secured != nil {
+		return secured.CloseWrite()
+	}
+	return closeWrite(c.Conn)
+}
+
+func closeWrite(c net.Conn) error {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
 // begun is a connection of which the first byte was read.
 type begun struct {
 	net.Conn

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"bytes"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -199,10 +200,25 @@ func encode(c Callback, now time.Time) ([]byte, error) {
 	retcode := json.RawMessage(strconv.Itoa(c.Retcode))
 	d := data{Name: c.Name, Namespace: c.Namespace, JobID: c.JobID, Retcode: retcode}
 	if c.Node != nil {
-		d.Node, d.Exit, d.Stderr, d.Results = &c.Node.Number, &c.Node.Exit, tail(c.Node.Stderr), head(c.Node.Results)
+		d.Node, d.Exit, d.Stderr, d.Results = &c.Node.Number, &c.Node.Exit, plain(tail(c.Node.Stderr)), plain(head(c.Node.Results))
 	}
-	if err := e.SetData(event.ApplicationJSON, d); err != nil {
+	var text bytes.Buffer
+	w := json.NewEncoder(&text)
+	w.SetEscapeHTML(false)
+	if err := w.Encode(d); err != nil {
 		return nil, err
 	}
-	return json.Marshal(e)
+	e.SetDataContentType(event.ApplicationJSON)
+	e.DataEncoded = bytes.TrimSpace(text.Bytes())
+	return e.MarshalJSON() // json.Marshal would escape what HTML would mind
+}
+
+// plain replaces what takes more than an escape in JSON, as callback.sh does: maxBody counts on it.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' || r == 0x7f {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(text, "?"))
 }

@@ -71,7 +71,7 @@ func TestOneClientNeverTakesEveryPlace(t *testing.T) {
 // every event of the honest ones is accepted at its first try.
 func TestFloodingAndSlowClientsDelayNobody(t *testing.T) {
 	var took, forged atomic.Int64
-	token := Hash("the-token")
+	token := Hash(runsToken)
 	address := serve(t, NewReceiver(recorderFunc(func(_ context.Context, _ Callback, hash []byte) error {
 		if !Match(token, hash) {
 			forged.Add(1)
@@ -82,7 +82,7 @@ func TestFloodingAndSlowClientsDelayNobody(t *testing.T) {
 	}), Options{}, zerolog.Nop()))
 	honest, _ := golden(t, "testdata/structured.http")
 	whole := wire(honest)
-	guess := strings.Replace(whole, "the-token", "not-token", 1)
+	guess := strings.Replace(whole, runsToken, anotherToken, 1)
 	require.NotEqual(t, whole, guess)
 
 	var clients sync.WaitGroup

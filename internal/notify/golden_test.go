@@ -24,8 +24,14 @@ import (
 
 var update = flag.Bool("update", false, "write the answers that came into testdata/*.http")
 
+// The tokens of testdata.
+const (
+	runsToken    = "dGhlLXRva2VuLW9mLXRoZS1ydW4tcGh5c2ljcy16ZXI"
+	anotherToken = "YW5vdGhlci10b2tlbi1vZi1hbm90aGVyLXJ1bi1hcHA"
+)
+
 // memory is a Recorder that knows the job 100.0 of physics/zero, whose token is
-// "the-token", and the run physics/early, which is still being recorded.
+// runsToken, and the run physics/early, which is still being recorded.
 type memory struct {
 	mu   sync.Mutex
 	took []string
@@ -37,7 +43,7 @@ func (m *memory) Record(_ context.Context, c Callback, tokenHash []byte) error {
 		return errors.New("secret words of the ledger")
 	case c.Namespace != "physics" || c.Name != "zero" || c.JobID != "100.0":
 		return fmt.Errorf("wrapped: %w", ErrUnknownJob)
-	case !Match(Hash("the-token"), tokenHash):
+	case !Match(Hash(runsToken), tokenHash):
 		return fmt.Errorf("wrapped: %w", ErrForbidden)
 	}
 	m.mu.Lock()

@@ -31,8 +31,9 @@ var (
 // Path is where the receiver accepts events.
 const Path = "/cloudevents"
 
-// maxBody is the largest event, in bytes.
-const maxBody = 64 << 10
+// maxBody is the largest event, in bytes: MaxStderr and MaxResults with an escape for each character, and 2 KiB of names and numbers
+// are 18 KiB.
+const maxBody = 20 << 10
 
 // Options configure a receiver; a zero field means its default.
 type Options struct {
@@ -102,23 +103,12 @@ func (r *refusal) code() int {
 	return r.status
 }
 
-// receive makes the cheapest check first: address, token, size, event, and only then the Recorder.
+// receive makes the cheapest check first: address, form of the token, size, event, and only then the Recorder.
 func (r *receiver) receive(w http.ResponseWriter, request *http.Request) *refusal {
-	if request.URL.Path != Path {
-		return &refusal{http.StatusNotFound, "events are taken at " + Path}
-	}
-	if request.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		return &refusal{http.StatusMethodNotAllowed, "an event is sent with POST"}
-	}
-	token, ok := bearer(request.Header)
-	if !ok {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		return &refusal{http.StatusUnauthorized, "the header Authorization: Bearer TOKEN is missing"}
-	}
-	tooLarge := &refusal{http.StatusRequestEntityTooLarge, "the event is too large"}
-	if request.ContentLength > maxBody { // declared in advance: not worth waiting for
-		return tooLarge
+	token, refused := screen(w.Header(), request)
+	if refused != nil {
+		w.Header().Set("Connection", "close") // what else comes is not worth waiting for
+		return refused
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxBody))
 	if err != nil {
@@ -139,7 +129,30 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) *refusa
 		return &refusal{http.StatusServiceUnavailable, "too many events at once, try again"}
 	}
 	defer free()
+	defer hold(request.Context())()
 	return r.record(request.Context(), callback, Hash(token))
+}
+
+var tooLarge = &refusal{http.StatusRequestEntityTooLarge, "the event is too large"}
+
+// screen returns the token of a request whose body is worth reading.
+func screen(answer http.Header, request *http.Request) (token string, refused *refusal) {
+	if request.URL.Path != Path {
+		return "", &refusal{http.StatusNotFound, "events are taken at " + Path}
+	}
+	if request.Method != http.MethodPost {
+		answer.Set("Allow", http.MethodPost)
+		return "", &refusal{http.StatusMethodNotAllowed, "an event is sent with POST"}
+	}
+	token, ok := bearer(request.Header)
+	if !ok {
+		answer.Set("WWW-Authenticate", "Bearer")
+		return "", &refusal{http.StatusUnauthorized, "there is no header Authorization: Bearer TOKEN with the token of a run"}
+	}
+	if request.ContentLength > maxBody {
+		return "", tooLarge
+	}
+	return token, nil
 }
 
 func (r *receiver) record(ctx context.Context, c Callback, tokenHash []byte) *refusal {
@@ -161,5 +174,5 @@ func (r *receiver) record(ctx context.Context, c Callback, tokenHash []byte) *re
 func bearer(header http.Header) (token string, ok bool) {
 	scheme, token, _ := strings.Cut(header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
-	return token, strings.EqualFold(scheme, "Bearer") && token != ""
+	return token, strings.EqualFold(scheme, "Bearer") && wellFormed(token)
 }

@@ -102,7 +102,7 @@ func TestNoLogLineHoldsAToken(t *testing.T) {
 		exchange(t, listener, request)
 	}
 	require.NotEmpty(t, log.String())
-	for _, token := range []string{"the-token", "another-token", fmt.Sprintf("%x", Hash("another-token"))} {
+	for _, token := range []string{runsToken, anotherToken, fmt.Sprintf("%x", Hash(anotherToken))} {
 		require.NotContains(t, log.String(), token)
 	}
 }

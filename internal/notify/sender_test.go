@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const secret = "a-token-that-nobody-may-see"
+const secret = "YS10b2tlbi10aGF0LW5vYm9keS1tYXktc2VlLWF0LWE"
 
 func options(t *testing.T, url string) SendOptions {
 	t.Helper()

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"bytes"
 	stdlog "log"
 	"net/http"
 	"time"
@@ -8,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Limits on one client's use of the server's time and memory. An event is a few hundred bytes; a job's node may be far
+// Limits on one connection's use of the server's time and memory. Most events are a few hundred bytes; a job's node may be far
 // away and busy.
 const (
 	headerTime = 5 * time.Second
@@ -21,12 +22,26 @@ const (
 // NewServer returns a server for handler that bounds what one client may take.
 func NewServer(handler http.Handler, log zerolog.Logger) *http.Server {
 	return &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: headerTime,
+		Handler:           asking(handler),
+		ConnContext:       within,
+		ReadHeaderTimeout: headerTime, // of a TLS handshake, too
 		ReadTimeout:       readTime,
 		WriteTimeout:      writeTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerSize,
-		ErrorLog:          stdlog.New(log.With().Str("component", "notify").Logger(), "", 0), // of a handler that panicked, a TLS handshake that failed
+		ErrorLog:          stdlog.New(errorLog{log.With().Str("component", "notify").Logger()}, "", 0),
 	}
+}
+
+// errorLog receives what the server has to say. Strangers can cause most of it, such as TLS handshakes that fail, as often as they like:
+// Limit counts them.
+type errorLog struct{ log zerolog.Logger }
+
+func (l errorLog) Write(line []byte) (int, error) {
+	level := zerolog.DebugLevel
+	if bytes.HasPrefix(line, []byte("http: panic serving")) || bytes.HasPrefix(line, []byte("http: Accept error")) {
+		level = zerolog.ErrorLevel
+	}
+	l.log.WithLevel(level).Msg(string(bytes.TrimSpace(line)))
+	return len(line), nil
 }

@@ -2,7 +2,7 @@
 package places
 
 import (
-	"net"
+	"net/netip"
 	"sync"
 )
 
@@ -21,12 +21,21 @@ func New(all int) *Places {
 	return &Places{all: all, share: max(1, all*3/4), of: map[string]int{}}
 }
 
+// Client is who counts as one client: an address, of IPv6 the network of 64 bits that anybody there may take addresses from.
+func Client(remoteAddr string) string {
+	at, err := netip.ParseAddrPort(remoteAddr)
+	if err != nil {
+		return remoteAddr
+	}
+	if a := at.Addr().Unmap(); a.Is4() {
+		return a.String()
+	}
+	return netip.PrefixFrom(at.Addr(), 64).Masked().String()
+}
+
 // Take returns the function that releases the place, or false if there is none.
 func (p *Places) Take(remoteAddr string) (free func(), ok bool) {
-	client, _, err := net.SplitHostPort(remoteAddr)
-	if err != nil {
-		client = remoteAddr
-	}
+	client := Client(remoteAddr)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.taken >= p.all || p.of[client] >= p.share {

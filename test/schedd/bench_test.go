@@ -23,7 +23,7 @@ import (
 
 const (
 	patience = trial.Patience
-	token    = "tok-0123456789abcdef"
+	token    = "dG9rLTAxMjM0NTY3ODlhYmNkZWYtMDEyMzQ1Njc4OWE"
 )
 
 // bench is one test's run, with robot's ticket for the schedd.
