@@ -27,7 +27,7 @@
 //
 //	204  recorded durably: the sender may forget it
 //	400  not a possible event; the answer says why
-//	401  no token
+//	401  nothing that could be a token
 //	403  not the token of that job's run
 //	404  no such job
 //	405, 413, 415  not POST, too large, not a CloudEvent in JSON
@@ -50,15 +50,22 @@
 //     for another: they belong to one user, and share the script.
 //   - A callback is a claim about how a job ended. The Recorder decides what
 //     follows from it, and HTCondor's word overrides it.
-//   - Without a token the answer is 401 before the body is read, whatever it
-//     contains. With a wrong one, 403 and 404 differ, so a stranger can learn
+//   - Without what could be a token the answer is 401 before the body is read,
+//     whatever it contains. With a wrong one, 403 and 404 differ, so a stranger can learn
 //     that a job exists: that is no secret, condor_q shows it to the whole pool.
 //     No answer contains anything else about the job.
-//   - The limits (size of body and header, time to send them, concurrent events)
-//     apply before the token is checked, because the check costs a transaction.
-//     A slow client occupies only its own connection: it takes a place among the
-//     concurrent events after its body has arrived. One that floods takes its
-//     share of the places, never all of them.
+//   - The limits (connections, size of body and header, time to send them,
+//     concurrent events) apply before the token is checked, because the check
+//     costs a transaction. A slow client occupies only its own connection: it
+//     takes a place among the concurrent events after its body has arrived. One
+//     that floods takes its share of the places, never all of them.
+//   - 2,048 connections are open at once. A further one closes that of the client
+//     with most waiting ones that has waited longest (Limit): a client has all that
+//     nobody else wants, as a site whose nodes share one address needs, and no
+//     number of connections keeps out a client with fewer. An event that came
+//     whole keeps its connection. With TLS 2,048 slow ones take 100 MiB at most.
+//   - A connection that brings no request, such as one whose TLS handshake fails,
+//     is counted and not logged.
 //   - Over plain HTTP an eavesdropper can read the token and use it for that run
 //     until it has ended. Across untrusted networks, give the server a listener
 //     with TLS, or put TLS in front.
