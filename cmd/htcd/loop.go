@@ -54,7 +54,7 @@ type loop struct {
 // proofs keeps tickets and tokens until it is closed.
 func (o Options) proofs() *credential.Keeper {
 	return &credential.Keeper{
-		Tickets: krb.New(krb.Options{BinDir: o.CondorBinDir, Krb5Config: o.Krb5Config, Dir: o.TicketDir}),
+		Tickets: krb.New(krb.Options{BinDir: o.CondorBinDir, Krb5Config: o.Krb5Config, Realms: o.Realms, Dir: o.TicketDir}),
 		Tokens:  token.New(token.Options{Dir: o.TicketDir}),
 	}
 }

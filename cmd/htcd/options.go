@@ -78,6 +78,7 @@ type Options struct {
 	TicketDir            string
 	ControlSocket        string
 	Krb5Config           string
+	Realms               []string
 
 	CondorConfig      string
 	CondorBinDir      string
@@ -159,6 +160,7 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.TicketDir, "ticket-dir", "/dev/shm/htcd", "memory-backed `directory` for Kerberos tickets and tokens")
 	f.StringVar(&o.ControlSocket, "control-socket", "", "Unix `socket` on which the active htcd answers htcd reconcile; empty: control.sock in --ticket-dir")
 	f.StringVar(&o.Krb5Config, "krb5-config", "", "krb5.conf `file`; empty: the system's")
+	f.StringSliceVar(&o.Realms, "realms", nil, "Kerberos `realms` that the accounts in Secrets may be of, such as EXAMPLE.ORG: htcd asks no KDC of another; empty: default_realm and those in [realms] of krb5.conf")
 
 	f.StringVar(&o.CondorConfig, "condor-config", "", "HTCondor configuration `file`; empty: the system's")
 	f.StringVar(&o.CondorBinDir, "condor-bin-dir", "", "`directory` of HTCondor's commands; empty: found on PATH")
@@ -316,6 +318,11 @@ func (o *Options) checkParts() error {
 	}
 	if err := schedd.CheckImagePatterns(o.AllowImages); err != nil {
 		return fmt.Errorf("--allow-images: %w", err)
+	}
+	for _, realm := range o.Realms {
+		if realm == "" || strings.ContainsAny(realm, "@/\\ \t\n") {
+			return fmt.Errorf("--realms %q: want realms such as EXAMPLE.ORG, with commas between", realm)
+		}
 	}
 	if err := o.checkPools(); err != nil {
 		return err

@@ -57,7 +57,7 @@ func TestWhatASecretHasToHold(t *testing.T) {
 
 func TestAProofIsByTicketOrByToken(t *testing.T) {
 	dir := t.TempDir()
-	k := &Keeper{krb.New(krb.Options{BinDir: "/nowhere", Dir: dir}), token.New(token.Options{Dir: dir})}
+	k := &Keeper{krb.New(krb.Options{BinDir: "/nowhere", Realms: []string{"R"}, Dir: dir}), token.New(token.Options{Dir: dir})}
 	prove := func(pairs ...string) (Proof, error) {
 		c, err := Read(secret(pairs...))
 		require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestAProofIsByTicketOrByToken(t *testing.T) {
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, "InvalidCredential", e.Reason)
 	require.NotContains(t, e.Message, "Kerberos")
-	_, err = prove("username", "robot", "password", "hush")
+	_, err = prove("username", "robot@R", "password", "hush")
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, "Unknown", e.Reason)
 	require.Contains(t, e.Message, "no Kerberos ticket: kinit")

@@ -82,6 +82,7 @@ func ticketTrouble(err error) error {
 		krb.BadPassword.String():      "put the present password into the Secret; htcd notices the change by itself",
 		krb.UnknownPrincipal.String(): "correct username in the Secret, or default_realm in krb5.conf",
 		krb.Expired.String():          "have the account unlocked, or its password renewed",
+		krb.RealmNotAllowed.String():  "add the realm to --realms, or to [realms] of krb5.conf, if htcd may ask its KDCs; else correct username in the Secret",
 		krb.KDCUnreachable.String():   "check krb5.conf (--krb5-config) and the network: port 88, TCP and UDP",
 		token.Expired.String():        askAnew,
 	}

@@ -36,7 +36,7 @@ func newWaits(count, since *prometheus.Desc) *waits {
 var waitReasons = []string{
 	"Waiting", "AskingSchedd", "Retrying", "NoSpace", "LedgerUnavailable", "OrphansKept", "NamespaceLimit", "PoolLimit", "PoolDraining", "PoolSuspended", "LimitReached", "NotAuthorised",
 	"Unreachable", "Timeout", "Credentials", "SecretMissing", "SecretUnreadable", "SecretBeingDeleted", "InvalidCredential",
-	"TokenExpired", "BadPassword", "UnknownPrincipal", "AccountExpired", "KDCUnreachable", "OtherAccount", "Unknown",
+	"TokenExpired", "BadPassword", "UnknownPrincipal", "AccountExpired", "KDCUnreachable", "RealmNotAllowed", "OtherAccount", "Unknown",
 }
 
 const (

@@ -27,6 +27,10 @@ func (c Credential) normalize() (Credential, error) {
 		return bad("the username begins with a -, which no principal does")
 	case strings.ContainsFunc(c.Username, func(r rune) bool { return r <= ' ' || r == 0x7f }):
 		return bad("the username holds a blank or a control character")
+	case strings.Contains(c.Username, `\`):
+		return bad("the username holds a backslash, which no account here needs")
+	case strings.Count(c.Username, "@") > 1 || strings.HasSuffix(c.Username, "@"):
+		return bad("the username is neither a name nor name@REALM")
 	case c.Password == "" && len(c.Keytab) == 0:
 		return bad("there is neither a password nor a keytab")
 	case strings.ContainsAny(c.Password, "\n\r\x00"):

@@ -8,5 +8,8 @@
 // The password travels on kinit's standard input, a keytab in a file of mode 0600 that is removed when kinit ends. Neither
 // appears in an argument, an environment, a log line, an error or a file name.
 //
+// Whoever writes a Secret chooses the realm of its account. Only KDCs of realms that the administrator names are asked, so that
+// nobody has htcd talk to a server of his own.
+//
 // After a refusal the KDC is not asked again at once: trying a wrong password a hundred times a minute locks the account.
 package krb

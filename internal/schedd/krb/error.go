@@ -17,9 +17,10 @@ const (
 	UnknownPrincipal      // the KDC does not know the user name
 	Expired               // the account or its password has expired, or is locked
 	KDCUnreachable        // no KDC answered in time
+	RealmNotAllowed       // the account is of a realm whose KDCs htcd does not ask
 )
 
-var kindNames = [...]string{"Unknown", "InvalidCredential", "BadPassword", "UnknownPrincipal", "AccountExpired", "KDCUnreachable"}
+var kindNames = [...]string{"Unknown", "InvalidCredential", "BadPassword", "UnknownPrincipal", "AccountExpired", "KDCUnreachable", "RealmNotAllowed"}
 
 // String returns a CamelCase word, fit for a condition's reason.
 func (k Kind) String() string { return kindNames[k] }

@@ -23,6 +23,7 @@ type Ticket struct {
 type Options struct {
 	BinDir     string        // directory of kinit; empty: found in PATH
 	Krb5Config string        // KRB5_CONFIG; empty: /etc/krb5.conf
+	Realms     []string      // that accounts may be of; empty: those that krb5.conf names
 	Dir        string        // for the caches; should be memory-backed; created with mode 0700
 	Lifetime   time.Duration // requested; 0: krb5.conf's or the KDC's default
 	Renewable  time.Duration // requested; 0: krb5.conf's default
@@ -83,7 +84,8 @@ func New(o Options) *Keeper {
 //  1. A ticket in the first two thirds of its lifetime is returned as it is.
 //  2. An older one is renewed, or fetched again if that is refused.
 //  3. If no KDC answers, the present ticket is returned while it is valid.
-//  4. After a failure the same credential is not tried again for a while, and a wrong password less and less often.
+//  4. No KDC is asked about an account of a realm that is not allowed.
+//  5. After a failure the same credential is not tried again for a while, and a wrong password less and less often.
 func (k *Keeper) Ticket(ctx context.Context, cred Credential) (Ticket, error) {
 	cred, err := cred.normalize()
 	if err != nil {
@@ -118,6 +120,12 @@ func (k *Keeper) Ticket(ctx context.Context, cred Credential) (Ticket, error) {
 		return Ticket{}, e.failed
 	}
 
+	if refused := k.refuse(cred); refused != nil {
+		if usable && refused.Kind.passing() {
+			return e.ticket(), nil
+		}
+		return Ticket{}, refused
+	}
 	if usable && now.Before(e.times.renewTill) && k.renew(ctx, e) == nil {
 		return e.ticket(), nil
 	}

@@ -72,7 +72,7 @@ type bench struct {
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{dir: t.TempDir(), now: time.Unix(1_800_000_000, 0)}
-	b.Keeper = New(Options{BinDir: b.dir, Dir: filepath.Join(b.dir, "tickets"), Krb5Config: "/krb5.conf", Lifetime: time.Hour, Renewable: 24 * time.Hour,
+	b.Keeper = New(Options{BinDir: b.dir, Dir: filepath.Join(b.dir, "tickets"), Krb5Config: filepath.Join(b.dir, "krb5.conf"), Lifetime: time.Hour, Renewable: 24 * time.Hour,
 		Timeout: 20 * time.Second, Now: func() time.Time { b.mu.Lock(); defer b.mu.Unlock(); return b.now }})
 	t.Cleanup(func() { require.NoError(t, b.Close()) })
 	programtest.Write(t, filepath.Join(b.dir, "kinit"), `#!/bin/sh
@@ -90,6 +90,7 @@ if [ -f $here/fail ]; then echo half >$cache; cat $here/fail >&2; exit 1; fi
 cp $here/next $cache
 `)
 	b.ticket(t, time.Hour, true)
+	b.write(t, "krb5.conf", "[libdefaults]\n default_realm = R\n[realms]\n SECOND.REALM = {\n  kdc = localhost\n }\n")
 	return b
 }
 
@@ -144,7 +145,7 @@ func TestThePasswordTravelsOnStandardInputOnly(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, robot.Password+"\n", b.read(t, "passwords"))
 	require.NotContains(t, b.read(t, "calls")+b.read(t, "environment"), robot.Password)
-	require.Contains(t, b.read(t, "environment"), "KRB5_CONFIG=/krb5.conf")
+	require.Contains(t, b.read(t, "environment"), "KRB5_CONFIG="+b.dir+"/krb5.conf")
 	require.Contains(t, b.read(t, "environment"), "LC_ALL=C")
 }
 
