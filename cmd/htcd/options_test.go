@@ -55,6 +55,7 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 		"an image pattern without a scheme":  {[]string{callback, "--allow-images=centos"}, nil, "--allow-images: \"centos\""},
 		"a schedd's name twice":              {[]string{callback, "--schedd=a", "--schedd-command=/b"}, nil, "--schedd and --schedd-command"},
 		"a command without its place":        {[]string{callback, "--schedd-command=myschedd show"}, nil, "--schedd-command \"myschedd show\""},
+		"a realm with its account":           {[]string{callback, "--realms=A.ORG,robot@B.ORG"}, nil, `--realms "robot@B.ORG": want realms such as EXAMPLE.ORG`},
 		"a pool that cannot be":              {[]string{callback, "--allow-pools=a/b/c"}, nil, "--allow-pools: \"a/b/c\""},
 		"secrets that nobody may read":       {[]string{callback, "--pool-secrets=mine"}, nil, "--pool-secrets"},
 		"a limit below none":                 {[]string{callback, "--max-queue=-1"}, nil, "--max-queue -1"},

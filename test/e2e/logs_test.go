@@ -42,6 +42,11 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "[0] err of 0\n[1] err of 1\n", plugin)
 	require.Equal(t, "out of 1\n", b.Kubectl("get", "--raw", fmt.Sprintf(outputPath, b.Namespace, "talk")+"?proc=1"))
+	for _, odd := range []string{fmt.Sprintf(outputPath, b.Namespace, "%2e%2e"), fmt.Sprintf(outputPath, b.Namespace, "talk") + "/%2e%2e"} {
+		_, err = b.Lab.Run(t.Context(), "kubectl", "get", "--raw", odd)
+		require.Error(t, err, odd)
+		t.Log(err)
+	}
 
 	dir := t.TempDir()
 	htcd("get-output", "talk", dir)

@@ -154,7 +154,7 @@ func TestTickets(t *testing.T) {
 	for kind, c := range map[krb.Kind]krb.Credential{
 		krb.BadPassword:      {Username: "robot", Password: "wrong"},
 		krb.UnknownPrincipal: {Username: "nobody-at-all", Password: "x"},
-		krb.KDCUnreachable:   {Username: "robot@ANOTHER.REALM", Password: "x"},
+		krb.RealmNotAllowed:  {Username: "robot@ANOTHER.REALM", Password: "x"},
 		krb.Invalid:          {Username: "a@b@c", Password: "x"},
 	} {
 		_, err := k.Ticket(t.Context(), c)
@@ -162,6 +162,12 @@ func TestTickets(t *testing.T) {
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, kind, e.Kind, e.Message)
 	}
+	anywhere := krb.New(krb.Options{Dir: t.TempDir(), Krb5Config: w.Lab.Path("krb", "krb5.conf"), Realms: []string{"ANOTHER.REALM"}})
+	t.Cleanup(func() { require.NoError(t, anywhere.Close()) })
+	_, err = anywhere.Ticket(t.Context(), krb.Credential{Username: "robot@ANOTHER.REALM", Password: "x"})
+	var e *krb.Error
+	require.ErrorAs(t, err, &e)
+	require.Equal(t, krb.KDCUnreachable, e.Kind, e.Message)
 }
 
 func TestAnOldTicketIsRenewedByTheRealKDC(t *testing.T) {
