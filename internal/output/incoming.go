@@ -3,6 +3,7 @@ package output
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,8 +36,15 @@ func (s Store) Begin(procs []int) (string, error) {
 
 // Arrived reports whether a fetch brought any files of a proc. A job that ran to its end has at least its streams.
 func Arrived(fetch string, proc int) (bool, error) {
-	entries, err := os.ReadDir(filepath.Join(fetch, strconv.Itoa(proc)))
-	return len(entries) > 0, err
+	dir, err := os.Open(filepath.Join(fetch, strconv.Itoa(proc))) // #nosec G304 -- a directory of ours
+	if err != nil {
+		return false, err
+	}
+	names, err := dir.Readdirnames(1)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return len(names) > 0, errors.Join(err, dir.Close())
 }
 
 // Size is how many bytes a fetch has brought. Unreadable files do not count.

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -35,17 +36,18 @@ func Unpack(fetch string, proc int) error {
 		return err
 	}
 	from := filepath.Join(declared, strconv.Itoa(last))
-	names, err := namesIn(root, from)
-	if err != nil {
-		return err
-	}
 	left := false
-	for _, name := range names {
-		if _, err := root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			left = true
-			continue
-		}
-		if err := root.Rename(filepath.Join(from, name), name); err != nil {
+	for moved := true; moved; { // a file server may leave out names while others are moved away
+		moved = false
+		err := eachName(root, from, func(name string) error {
+			if _, err := root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+				left = true
+				return nil
+			}
+			moved = true
+			return root.Rename(filepath.Join(from, name), name)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -60,12 +62,12 @@ func lastExecution(root *os.Root) (last int, found bool, err error) {
 	if !isDir(root, declared) {
 		return 0, false, nil
 	}
-	names, err := namesIn(root, declared)
-	for _, name := range names {
+	err = eachName(root, declared, func(name string) error {
 		if n, err := strconv.Atoi(name); err == nil && n >= last && strconv.Itoa(n) == name && isDir(root, filepath.Join(declared, name)) {
 			last, found = n, true
 		}
-	}
+		return nil
+	})
 	return last, found, err
 }
 
@@ -74,17 +76,30 @@ func isDir(root *os.Root, name string) bool {
 	return err == nil && info.IsDir()
 }
 
-func namesIn(root *os.Root, name string) ([]string, error) {
+// eachName calls fn for the names in a directory, some at a time: a job can leave any number.
+func eachName(root *os.Root, name string, fn func(name string) error) error {
 	dir, err := root.Open(name)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	names, err := dir.Readdirnames(-1)
-	return names, errors.Join(err, dir.Close())
+	defer dir.Close()
+	for {
+		names, err := dir.Readdirnames(namesAtOnce)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := fn(name); err != nil {
+				return err
+			}
+		}
+	}
 }
 
-// maxNames bounds how much of such a list is read.
-const maxNames = 16 << 20
+const namesAtOnce = 256
 
 // RestoreNames restores the names of one proc's files in a fetch. An entry that is no name of a file in that directory
 // keeps the name under which it came.
@@ -98,23 +113,56 @@ func RestoreNames(fetch string, proc int) error {
 	if err != nil {
 		return nil // there is none, or the script created something of that name
 	}
-	names, err := io.ReadAll(io.LimitReader(list, maxNames))
-	if err = errors.Join(err, list.Close()); err != nil {
-		return fmt.Errorf("list of names: %w", err)
+	defer list.Close()
+	files := 0
+	err = eachName(root, ".", func(name string) error {
+		if strings.HasPrefix(name, shelteredFile) {
+			files++
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("files with other names: %w", err)
 	}
-	for i, name := range strings.Split(strings.TrimSuffix(string(names), "\x00"), "\x00") {
-		from := shelteredFile + strconv.Itoa(i)
+	number := -1
+	err = eachListed(list, files, func(name string) error {
+		number++
+		from := shelteredFile + strconv.Itoa(number)
 		if _, err := root.Lstat(from); err != nil || !oneName(name) {
-			continue
+			return nil
 		}
 		if _, err := root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			continue
+			return nil // also a name that is in the list twice
 		}
-		if err := root.Rename(from, name); err != nil {
+		return root.Rename(from, name)
+	})
+	if err != nil {
+		return fmt.Errorf("list of names: %w", err)
+	}
+	return root.Remove(shelteredNames)
+}
+
+// maxFileName is the longest name of a file, in bytes.
+const maxFileName = 255
+
+// eachListed calls fn for each of the first names in a list, in which each is followed by a NUL. The list was made on the node: no more of it
+// is read than so many names can take, and a name that is too long, or cut off at the end, is none.
+func eachListed(list io.Reader, most int, fn func(name string) error) error {
+	const each = maxFileName + 1
+	from := bufio.NewReaderSize(io.LimitReader(list, int64(most)*each), each)
+	for range most {
+		name, err := from.ReadSlice(0)
+		if errors.Is(err, io.EOF) || errors.Is(err, bufio.ErrBufferFull) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := fn(string(name[:len(name)-1])); err != nil {
 			return err
 		}
 	}
-	return root.Remove(shelteredNames)
+	return nil
 }
 
 // Discard removes files from one proc's directory in a fetch; none of a name is no error.
@@ -137,5 +185,5 @@ func Discard(fetch string, proc int, names ...string) error {
 
 // oneName reports whether a file may have that name, in the directory where it is.
 func oneName(name string) bool {
-	return name != "" && name != "." && name != ".." && len(name) <= 255 && !strings.ContainsAny(name, "/\x00")
+	return name != "" && name != "." && name != ".." && len(name) <= maxFileName && !strings.ContainsAny(name, "/\x00")
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -286,7 +287,7 @@ func TestNamesThatHTCondorDoesNotBringAreGivenBack(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(fetch, "0", name), []byte(text), 0o600))
 	}
 	write("there", "as it was")
-	names := []string{"a,b", "c\nd", "../out", "/tmp/out", "", "..", "there", strings.Repeat("x", 256), "last"}
+	names := []string{"a,b", "c\nd", "../out", "/tmp/out", "", "..", "there", "a,b", "last"}
 	for i := range names {
 		write(shelteredFile+strconv.Itoa(i), strconv.Itoa(i))
 	}
@@ -304,6 +305,51 @@ func TestNamesThatHTCondorDoesNotBringAreGivenBack(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(fetch, "0", "there"))
 	require.NoError(t, err)
 	require.Equal(t, "as it was", string(text))
+}
+
+func TestOfAListOfNamesNoMoreIsReadThanTheFilesThatCameCanHave(t *testing.T) {
+	long := strings.Repeat("é", 127) + "x" // 255 bytes
+	for name, c := range map[string]struct {
+		files int
+		list  string
+		want  []string
+	}{
+		"none came":                      {0, strings.Repeat("\x00", 16<<20), nil},
+		"empty names":                    {3, strings.Repeat("\x00", 16<<20), []string{"", "", ""}},
+		"the longest names":              {2, long + "\x00" + long + "\x00", []string{long, long}},
+		"a name that is too long":        {2, "a\x00" + strings.Repeat("x", 256) + "\x00c\x00", []string{"a"}},
+		"one name without end":           {1, strings.Repeat("x", 16<<20), nil},
+		"the last one was cut off":       {2, "a\x00b", []string{"a"}},
+		"more names than files":          {1, "a\x00b\x00", []string{"a"}},
+		"fewer names than files":         {3, "a\x00", []string{"a"}},
+		"more than the buffer, in parts": {4, "a\x00" + long + "\x00b\x00" + long + "\x00", []string{"a", long, "b", long}},
+	} {
+		list := strings.NewReader(c.list)
+		var got []string
+		require.NoError(t, eachListed(list, c.files, func(name string) error {
+			got = append(got, name)
+			return nil
+		}), name)
+		require.Equal(t, c.want, got, name)
+		require.LessOrEqual(t, len(c.list)-list.Len(), c.files*256, "%s: bytes read", name)
+	}
+}
+
+func TestAListOf16MiBOfNULsCostsNothing(t *testing.T) {
+	s := Store{t.TempDir()}
+	fetch, err := s.Begin([]int{0})
+	require.NoError(t, err)
+	list := filepath.Join(fetch, "0", shelteredNames)
+	require.NoError(t, os.WriteFile(list, nil, 0o600))
+	require.NoError(t, os.Truncate(list, 16<<20))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err = RestoreNames(fetch, 0)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<10), "bytes")
+	require.Less(t, after.Mallocs-before.Mallocs, uint64(1000), "allocations")
+	require.NoFileExists(t, list)
 }
 
 func TestAFullVolumeIsRecognised(t *testing.T) {
