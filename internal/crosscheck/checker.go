@@ -175,21 +175,24 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 const atOnce = 64
 
 // checkWhole asks the queue, and if requested the history, about runs and applies the answers. It works through the runs in parts
-// so that memory use does not grow with the queue.
+// so that memory use does not grow with the queue. What cannot be done about one run does not keep the others from being checked.
 func (c *Checker) checkWhole(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) error {
+	var errs []error
 	for _, some := range parts(runs) {
-		if err := c.checkPart(ctx, id, some, l); err != nil {
-			return err
+		answered, err := c.checkPart(ctx, id, some, l)
+		errs = append(errs, err)
+		if !answered {
+			break
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) error {
+func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) (answered bool, err error) {
 	at := c.Now()
 	all, err := c.askQueue(ctx, id, runs, false, l, at)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if l.History {
 		// An entry of the history is final, so it is written while the schedd is still reading.
@@ -209,10 +212,10 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 			}
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
 	}
-	return c.conclude(ctx, runs, all, at, l)
+	return true, c.conclude(ctx, runs, all, at, l)
 }
 
 // conclude applies findings about runs that have not been written yet.
@@ -225,6 +228,7 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 	}()
 	var writing errgroup.Group
 	writing.SetLimit(atOnce)
+	var unremoved []error
 	for _, run := range runs {
 		k := all[KeyOf(run)]
 		if len(k.unread) > 0 && l.unread != nil {
@@ -238,7 +242,8 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 		}
 		if k.stuck {
 			if err := c.Observer.Stuck(ctx, run); err != nil {
-				return errors.Join(fmt.Errorf("remove cluster %d: %w", run.Cluster, err), writing.Wait())
+				unremoved = append(unremoved, fmt.Errorf("remove cluster %d: %w", run.Cluster, err))
+				continue
 			}
 		}
 		if l.History {
@@ -254,7 +259,7 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 		written = append(written, k)
 		writing.Go(func() error { return c.write(ctx, k, at) })
 	}
-	return errors.Join(writing.Wait(), c.writeQuiet(ctx, quiet, at, l.History))
+	return errors.Join(errors.Join(unremoved...), writing.Wait(), c.writeQuiet(ctx, quiet, at, l.History))
 }
 
 // BetweenChecks is the interval at which the ledger and the status record that HTCondor was asked and had nothing new. The

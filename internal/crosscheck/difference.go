@@ -42,28 +42,31 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 	if err != nil {
 		return 0, err
 	}
+	var errs []error
 	for runs := g.Runs; len(runs) > 0; {
 		n, procs := 0, 0
 		for n < len(runs) && (n == 0 || procs+runs[n].Procs <= maxProcs) {
 			procs += runs[n].Procs
 			n++
 		}
-		if err := c.reconcileSome(ctx, id, runs[:n], dry, found); err != nil {
-			return checked, err
+		answered, err := c.reconcileSome(ctx, id, runs[:n], dry, found)
+		errs = append(errs, err)
+		if !answered {
+			break
 		}
 		checked, runs = checked+procs, runs[n:]
 	}
-	return checked, nil
+	return checked, errors.Join(errs...)
 }
 
-func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []ledger.Run, dry bool, found func(Difference)) error {
+func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []ledger.Run, dry bool, found func(Difference)) (answered bool, err error) {
 	at := c.Now()
 	all, err := c.askQueue(ctx, id, runs, true, &look{}, at)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := c.askHistory(ctx, id, all, Mark{}, at, nil); err != nil {
-		return err
+		return false, err
 	}
 	var errs []error
 	for _, run := range runs {
@@ -82,7 +85,7 @@ func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []
 			found(d)
 		}
 	}
-	return errors.Join(errs...)
+	return true, errors.Join(errs...)
 }
 
 // repair does for one run what a cross-check would do.

@@ -111,6 +111,7 @@ func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, di
 		return ctx.Err()
 	case <-time.After(statusSettles):
 	}
+	var errs []error
 	for _, name := range suspects {
 		err := c.Objects.Each(ctx, name.namespace, name.name, func(job *v1alpha1.HTCJob) error {
 			was, is, err := c.compareStatus(ctx, job)
@@ -127,10 +128,10 @@ func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, di
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("compare the status of HTCJobs: %w", err)
+			errs = append(errs, fmt.Errorf("compare the status of HTCJob %s/%s: %w", name.namespace, name.name, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // rewrite returns a function that brings the status of an HTCJob in line with the ledger.

@@ -144,18 +144,22 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 	return c.gate.Each(ctx, crosscheck.Pass{Kind: kind, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}, ask)
 }
 
-// check asks the queue, and if requested the history, about all nodes of DAGs and applies the answers.
+// check asks the queue, and if requested the history, about all nodes of DAGs and applies the answers. What cannot be done about one DAG does not
+// keep the others from being checked.
 func (c *Checker) check(ctx context.Context, id schedd.Identity, all []ledger.Run, l *look) error {
 	sizes, err := c.sizes(ctx, all)
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, runs := range parts(all, sizes) {
-		if err := c.checkPart(ctx, id, runs, questions(runs, sizes), l); err != nil {
-			return err
+		answered, err := c.checkPart(ctx, id, runs, questions(runs, sizes), l)
+		errs = append(errs, err)
+		if !answered {
+			break
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // sizes counts the nodes of DAGs.
@@ -183,11 +187,11 @@ func (c *Checker) sizes(ctx context.Context, runs []ledger.Run) (map[key]size, e
 	return all, nil
 }
 
-func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, l *look) error {
+func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, l *look) (answered bool, err error) {
 	at := c.Now()
 	all, err := c.readRows(ctx, runs, l.since.At, false)
 	if err != nil {
-		return err
+		return false, err
 	}
 	hear := func(queued bool) func(schedd.Job) error {
 		return func(j schedd.Job) error {
@@ -201,33 +205,37 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 		}
 	}
 	if err := c.askQueue(ctx, id, questions, hear(true)); err != nil {
-		return err
+		return false, err
 	}
 	if l.History {
 		if err := c.askHistory(ctx, id, all, runs, l.since, hear(false)); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return c.apply(ctx, id, all, runs, l, at)
+	return true, c.apply(ctx, id, all, runs, l, at)
 }
 
 // apply writes what was heard, and what was not, about DAGs.
 func (c *Checker) apply(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, l *look, at time.Time) error {
+	var errs []error
 	for _, run := range runs {
 		k := all[keyOf(run)]
 		c.Observer.Unread(run, k.unread)
 		l.noteUnread(run, k)
-		if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
-			return err
-		}
-		if err := c.write(ctx, k, l.History, at); err != nil {
-			return err
-		}
-		if l.History && k.ended() && k.waits() && len(k.unread) == 0 {
-			if err := c.conclude(ctx, k.dag, at); err != nil {
-				return err
-			}
-		}
+		errs = append(errs, c.applyTo(ctx, id, k, l, at))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Checker) applyTo(ctx context.Context, id schedd.Identity, k *comparison, l *look, at time.Time) error {
+	if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
+		return err
+	}
+	if err := c.write(ctx, k, l.History, at); err != nil {
+		return err
+	}
+	if l.History && k.ended() && k.waits() && len(k.unread) == 0 {
+		return c.conclude(ctx, k.dag, at)
 	}
 	return nil
 }

@@ -34,46 +34,49 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 	for k, of := range sizes {
 		sizes[k] = size{of.total, of.total}
 	}
+	var errs []error
 	for _, runs := range parts(g.Runs, sizes) {
-		if err := c.reconcilePart(ctx, id, runs, questions(runs, sizes), dry, found); err != nil {
-			return checked, err
+		answered, err := c.reconcilePart(ctx, id, runs, questions(runs, sizes), dry, found)
+		errs = append(errs, err)
+		if !answered {
+			break
 		}
 		for _, run := range runs {
 			checked += sizes[keyOf(run)].total
 		}
 	}
-	return checked, nil
+	return checked, errors.Join(errs...)
 }
 
-func (c *Checker) reconcilePart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, dry bool, found func(crosscheck.Difference)) error {
+func (c *Checker) reconcilePart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, dry bool, found func(crosscheck.Difference)) (answered bool, err error) {
 	at := c.Now()
 	all, err := c.readRows(ctx, runs, time.Time{}, true)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := c.askQueue(ctx, id, questions, all.hearer(true, at)); err != nil {
-		return err
+		return false, err
 	}
 	if err := c.askHistory(ctx, id, all, runs, mark{}, all.hearer(false, at)); err != nil {
-		return err
+		return false, err
 	}
+	var errs []error
 	for _, run := range runs {
 		k := all[keyOf(run)]
 		c.Observer.Unread(run, k.unread)
-		if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
-			return err
-		}
-		if err := c.tell(ctx, k, at, dry, found); err != nil {
-			return err
-		}
-		if dry {
-			continue
-		}
-		if err := c.write(ctx, k, true, at); err != nil {
-			return err
-		}
+		errs = append(errs, c.reconcileOne(ctx, id, k, at, dry, found))
 	}
-	return nil
+	return true, errors.Join(errs...)
+}
+
+func (c *Checker) reconcileOne(ctx context.Context, id schedd.Identity, k *comparison, at time.Time, dry bool, found func(crosscheck.Difference)) error {
+	if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
+		return err
+	}
+	if err := c.tell(ctx, k, at, dry, found); err != nil || dry {
+		return err
+	}
+	return c.write(ctx, k, true, at)
 }
 
 // tell reports how the rows of a DAG differ from what HTCondor says.

@@ -1,6 +1,7 @@
 package orphans
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -25,33 +26,36 @@ func (g *Guard) Sweep(ctx context.Context, key string, runs []ledger.Run, o Owne
 	for _, run := range runs {
 		byUID[run.UID] = append(byUID[run.UID], run)
 	}
-	var kept error
+	var kept, failed error
 	for uid, own := range byUID {
-		exists, err := o.Exists(ctx, own[0].Namespace, own[0].Name, uid)
-		if err != nil {
-			return fmt.Errorf("look for %s: %w", key, err)
+		err := g.sweep(ctx, key, uid, own, o)
+		if IsKept(err) {
+			kept = err
+		} else if err != nil {
+			failed = err
 		}
-		if exists {
-			continue
+	}
+	return cmp.Or(failed, kept)
+}
+
+// sweep does it for one object.
+func (g *Guard) sweep(ctx context.Context, key, uid string, own []ledger.Run, o Owner) error {
+	exists, err := o.Exists(ctx, own[0].Namespace, own[0].Name, uid)
+	if err != nil {
+		return fmt.Errorf("look for %s: %w", key, err)
+	}
+	if exists {
+		return nil
+	}
+	if AnySent(own) {
+		if err := g.MayRemove(ctx, key, uid); err != nil {
+			return err
 		}
-		if AnySent(own) {
-			err := g.MayRemove(ctx, key, uid)
-			if IsKept(err) {
-				kept = err
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if err := o.Remove(ctx, uid, own); err != nil {
-				return err
-			}
-		}
-		if err := o.Forget(ctx, own[0].Namespace, own[0].Name, uid); err != nil {
+		if err := o.Remove(ctx, uid, own); err != nil {
 			return err
 		}
 	}
-	return kept
+	return o.Forget(ctx, own[0].Namespace, own[0].Name, uid)
 }
 
 // AnySent reports whether condor_submit may have run for any of them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"htc.cern.ch/htcd/internal/backend"
@@ -50,6 +51,13 @@ func (u *unreleased) add(run ledger.Run, procs []int) {
 		u.m = map[string][]fetchedProcs{}
 	}
 	key := keyOf(run)
+	for i, left := range u.m[key] { // tried in vain before
+		if left.run.UID == run.UID && left.run.Attempt == run.Attempt {
+			all := slices.Sorted(slices.Values(slices.Concat(left.procs, procs)))
+			u.m[key][i].procs = slices.Compact(all)
+			return
+		}
+	}
 	u.m[key] = append(u.m[key], fetchedProcs{run, procs})
 }
 

@@ -72,14 +72,12 @@ func (f *Fetcher) takeUpGroup(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	for _, run := range g.Runs {
+	for _, run := range g.Runs { // one namespace's broken credentials are no reason to leave the jobs of others in the queue
 		if these := waiting[runKey{run.Cluster, run.UID, run.Attempt}]; len(these) > 0 {
-			if err := f.takeUpRun(ctx, run, these); err != nil {
-				return err
-			}
+			err = errors.Join(err, f.takeUpRun(ctx, run, these))
 		}
 	}
-	return nil
+	return err
 }
 
 // takeUpRun releases those jobs of a run whose output must not be fetched. It reports when jobs of a suspended run have run

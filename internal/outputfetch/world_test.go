@@ -49,10 +49,13 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// robot is everybody's account.
+// robot is everybody's account. The credentials of the namespace "broken" cannot be used.
 type robot struct{}
 
-func (robot) Identity(context.Context, backend.Target) (schedd.Identity, error) {
+func (robot) Identity(_ context.Context, t backend.Target) (schedd.Identity, error) {
+	if t.Namespace == "broken" {
+		return schedd.Identity{}, &backend.CredentialError{Reason: "WrongPassword", Message: "wrong password"}
+	}
 	return schedd.Identity{}, nil
 }
 
@@ -67,9 +70,14 @@ func (robot) Any(context.Context, schedd.Endpoint) (schedd.Identity, error) {
 // completed adds an HTCJob with this many jobs, all of which HTCondor has reported as having run to their end.
 func (w *world) completed(name string, jobs int) ledger.Run {
 	w.t.Helper()
+	return w.completedIn("default", name, jobs)
+}
+
+func (w *world) completedIn(namespace, name string, jobs int) ledger.Run {
+	w.t.Helper()
 	w.clusters++
 	run := ledger.Run{
-		UID: "uid-" + name, Attempt: 1, Namespace: "default", Name: name, State: ledger.Submitted, Cluster: w.clusters,
+		UID: "uid-" + name, Attempt: 1, Namespace: namespace, Name: name, State: ledger.Submitted, Cluster: w.clusters,
 		Procs: jobs, Created: w.clock, Submitted: w.clock, Ended: w.clock, Confirmed: true, OutputDir: "/out",
 	}
 	for proc := range jobs {

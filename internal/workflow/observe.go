@@ -97,9 +97,14 @@ func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, _ crosscheck.C
 // Used: DAGMan's own job has no cores.
 func (checked) Used(ledger.Run, int64) {}
 
-// Stuck removes a DAG whose files will never arrive.
+// Stuck removes a DAG whose files will never arrive. A namespace whose credentials do not work must not prevent the check of the others.
 func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
-	return c.sender.RemoveStuck(ctx, backend.TargetOf(run), run.Cluster, schedd.Tag{UID: run.UID, Attempt: run.Attempt})
+	err := c.sender.RemoveStuck(ctx, backend.TargetOf(run), run.Cluster, schedd.Tag{UID: run.UID, Attempt: run.Attempt})
+	if _, ok := errors.AsType[*backend.CredentialError](err); ok {
+		c.Log.Warn().Err(err).Str("workflow", keyOf(run)).Msg("a half-spooled DAG cannot be removed")
+		return nil
+	}
+	return err
 }
 
 // followed passes the findings about nodes on.
