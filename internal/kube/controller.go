@@ -272,6 +272,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.recallLine()
 	work := context.WithoutCancel(ctx)
 	var group errgroup.Group
+	group.Go(func() error { c.removeAside(); return nil })
 	for range c.Workers {
 		group.Go(func() error { fairqueue.Drain(work, c.queue, c.syncOne); return nil })
 		group.Go(func() error { fairqueue.Drain(work, c.routine, c.syncOne); return nil })

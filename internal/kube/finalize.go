@@ -119,12 +119,16 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 	return nil
 }
 
-// adoptOrphans queues every HTCJob the ledger knows, since one that vanished while htcd was away causes no event, and removes
-// the staged files of DAGs that were sent, and of runs it does not know: after the restore of an older ledger nothing else would. Of what is
-// staged only inputs can be there before their run is recorded, and those are read again.
+// adoptOrphans queues every HTCJob the ledger knows, since one that vanished while htcd was away causes no event, and puts aside
+// what is staged of runs that are no open intents: HTCondor has the files of those that were sent, and after the restore of an older ledger nothing
+// else would remove those of others. Only inputs can be staged before their run is recorded, and those are read again.
 func (c *Controller) adoptOrphans(ctx context.Context) error {
+	entries, err := os.ReadDir(c.Staging) // before the ledger is read: what is staged afterwards is not looked at
+	if err != nil {
+		return fmt.Errorf("list staged files: %w", err)
+	}
 	var runs, dags []ledger.Run
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		if runs, err = tx.Runs(ledger.RunFilter{}); err == nil {
 			dags, err = tx.Runs(ledger.RunFilter{Kind: ledger.Workflows})
 		}
@@ -136,13 +140,10 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 	if err := c.Ledger.Write(ctx, (*ledger.Tx).DropPoolSpecs); err != nil { // another write will say why htcd cannot go on
 		c.Log.Warn().Err(err).Msg("specs of pools that no run needs are still in the ledger")
 	}
-	staged := make(map[string]bool, len(runs)+len(dags))
-	for _, run := range runs {
-		staged[filepath.Base(run.TempDir)] = true
-	}
-	for _, run := range dags {
-		if run.State == ledger.Intent { // htcd may have ended before it removed those of one that was sent
-			staged[filepath.Base(run.TempDir)] = true
+	intents := map[string]bool{}
+	for _, run := range slices.Concat(runs, dags) {
+		if run.State == ledger.Intent {
+			intents[filepath.Base(run.TempDir)] = true
 		}
 	}
 	for _, run := range runs {
@@ -150,25 +151,39 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 			c.routine.Add(run.Namespace + "/" + run.Name)
 		}
 	}
-	if err := c.sweepStaging(staged); err != nil {
+	if err := c.putAside(entries, intents); err != nil {
 		c.Log.Warn().Err(err).Msg("staged files that nobody needs are still on the disk")
 	}
 	return nil
 }
 
-// sweepStaging removes the staged files of all runs but the known ones.
-func (c *Controller) sweepStaging(known map[string]bool) error {
-	entries, err := os.ReadDir(c.Staging)
+// asideDir is the directory in that of the staged files for those that are to be removed. No run has such a name.
+const asideDir = ".aside"
+
+// putAside moves what is staged of all runs but these, which is quick even if there are many files. What then is under the name of a run is its own.
+func (c *Controller) putAside(entries []os.DirEntry, but map[string]bool) error {
+	aside := filepath.Join(c.Staging, asideDir)
+	if err := os.MkdirAll(aside, 0o700); err != nil {
+		return err
+	}
+	into, err := os.MkdirTemp(aside, "")
 	if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		if known[entry.Name()] {
+		if but[entry.Name()] || entry.Name() == asideDir {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(c.Staging, entry.Name())); err != nil {
-			return fmt.Errorf("remove staged files: %w", err)
+		if err := os.Rename(filepath.Join(c.Staging, entry.Name()), filepath.Join(into, entry.Name())); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// removeAside removes what was put aside.
+func (c *Controller) removeAside() {
+	if err := os.RemoveAll(filepath.Join(c.Staging, asideDir)); err != nil {
+		c.Log.Warn().Err(err).Msg("staged files that nobody needs are still on the disk")
+	}
 }

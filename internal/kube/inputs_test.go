@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -91,7 +92,7 @@ func TestAnHTCJobWaitsForItsInputsAndContinues(t *testing.T) {
 	digest := w.job("one").Status.InputsDigest
 	require.Equal(t, digest, w.run("one").InputsDigest)
 	require.Equal(t, "True Read: the inputs have been read; their digest is "+digest, w.ready("one"))
-	require.NoDirExists(t, filepath.Join(w.run("one").TempDir, schedd.InputsDir), "the schedd has them")
+	require.NoDirExists(t, w.run("one").TempDir, "the schedd has them")
 
 	s.maps["fit"] = "second"
 	w.later(time.Minute)
@@ -128,6 +129,11 @@ func TestWhatIsSentAgainHasTheSameInputs(t *testing.T) {
 		first := w.run("one")
 		require.Equal(t, ledger.Intent, first.State)
 		require.NotEmpty(t, first.InputsDigest)
+		left, err := os.ReadDir(first.TempDir)
+		require.NoError(t, err)
+		for _, entry := range left {
+			require.True(t, inputs.Owns(entry.Name()), "%s is rendered again", entry.Name())
+		}
 		s.maps["fit"] = "second"
 		if lost {
 			require.NoError(t, os.RemoveAll(first.TempDir))

@@ -274,11 +274,18 @@ func TestAnEditIsSeenThoughTheGenerationIsTheSame(t *testing.T) {
 
 func TestStagedFilesThatNoRunHasAreRemovedAtTheStart(t *testing.T) {
 	w := newWorld(t)
-	w.apply(htcjob("one"))
-	require.NoError(t, os.Mkdir(filepath.Join(w.Staging, "uid-forgotten-1"), 0o700))
-	require.NoError(t, w.adoptOrphans(t.Context()))
+	w.apply(htcjob("sent"))
+	require.NoDirExists(t, w.run("sent").TempDir, "HTCondor has them")
+	require.NoError(t, os.MkdirAll(filepath.Join(w.run("sent").TempDir, "left"), 0o700), "htcd was killed before it removed them, or is newer")
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken})
+	w.apply(htcjob("open"))
+	require.NoError(t, os.MkdirAll(filepath.Join(w.Staging, "uid-forgotten-1", "left"), 0o700))
+	for range 2 {
+		require.NoError(t, w.adoptOrphans(t.Context()))
+	}
+	w.removeAside()
 	staged, err := os.ReadDir(w.Staging)
 	require.NoError(t, err)
 	require.Len(t, staged, 1)
-	require.Equal(t, filepath.Base(w.run("one").TempDir), staged[0].Name())
+	require.Equal(t, filepath.Base(w.run("open").TempDir), staged[0].Name())
 }

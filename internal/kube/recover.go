@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"htc.cern.ch/htcd/internal/backend"
@@ -171,6 +172,9 @@ func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run le
 	})
 	if err != nil {
 		return fmt.Errorf("record attempt %d: %w", attempt, err)
+	}
+	if err := os.RemoveAll(run.TempDir); err != nil {
+		return fmt.Errorf("remove staged files: %w", err)
 	}
 	return c.recover(ctx, job, &later, attempt, part{})
 }

@@ -176,7 +176,7 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	if err := c.keepOutput(ctx, run); err != nil {
 		return fmt.Errorf("keep the output of the jobs that do not run again: %w", err)
 	}
-	if err := c.sender.Stage(run, sandbox, inputs.Owns, tokens...); err != nil {
+	if err := c.sender.Stage(run, sandbox, tokens...); err != nil {
 		return err
 	}
 	began := c.Now()
@@ -231,11 +231,8 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
 	}
 	c.tries.Clear(run)
-	if err := inputs.Remove(run.TempDir); err != nil {
-		c.Log.Warn().Err(err).Str("job", job.Namespace+"/"+job.Name).Msg("staged inputs are still on the disk")
-	}
-	if err := schedd.Unstage(run.TempDir); err != nil {
-		c.Log.Warn().Err(err).Str("job", job.Namespace+"/"+job.Name).Msg("the first copies of credentials are still on the volume")
+	if err := os.RemoveAll(run.TempDir); err != nil { // the next start tries again
+		c.Log.Warn().Err(err).Str("job", job.Namespace+"/"+job.Name).Msg("files that HTCondor has are still staged")
 	}
 	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, lifecycle.Plural(run.Procs, "job"), run.Schedd))
 	return nil

@@ -1,11 +1,6 @@
 package schedd
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -93,21 +88,4 @@ func (d Description) registryLogin() string {
 		}
 	}
 	return ""
-}
-
-// Unstage removes the secrets from what Stage wrote into dir, once the schedd has them.
-func Unstage(dir string) error {
-	files, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, f := range files {
-		if strings.HasPrefix(f.Name(), fileCredential) {
-			err = errors.Join(err, os.Remove(filepath.Join(dir, f.Name())))
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("remove credentials that were sent: %w", err)
-	}
-	return nil
 }

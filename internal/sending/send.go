@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -45,13 +46,18 @@ func (s *Sender) MayBegin(ctx context.Context, id schedd.Identity) error {
 	return s.Limits.Ask(id, s.Now())
 }
 
-// Stage writes what is to be sent with a run, beside what keep names in its directory.
-func (s *Sender) Stage(run ledger.Run, sandbox schedd.Sandbox, keep func(name string) bool, tokens ...string) error {
-	if err := stage(run.TempDir, sandbox, keep, tokens); err != nil {
-		s.Tries.Unstaged(run)
-		return s.StageError(err)
+// Stage writes what is to be sent with a run, beside its staged inputs. If that fails, nothing of either is left.
+func (s *Sender) Stage(run ledger.Run, sandbox schedd.Sandbox, tokens ...string) error {
+	err := stage(run.TempDir, sandbox, tokens)
+	if err == nil {
+		return nil
 	}
-	return nil
+	s.Tries.Unstaged(run)
+	err = s.StageError(err) // says how much was free
+	if left := os.RemoveAll(run.TempDir); left != nil {
+		s.Log.Warn().Err(left).Str("job", run.Namespace+"/"+run.Name).Msg("what was staged in part is still on the volume")
+	}
+	return err
 }
 
 // StageError says why the files of a submission cannot be written.
@@ -66,7 +72,8 @@ func (s *Sender) StageError(err error) error {
 	return &output.NoSpaceError{Message: fmt.Sprintf("the volume is full, %s: the files to be submitted cannot be written; %s: %v", left, output.MoreRoom, err)}
 }
 
-// Send runs condor_submit for a run that is staged and whose intent is in the ledger. An error of kind schedd.Refused is final.
+// Send runs condor_submit for a run that is staged and whose intent is in the ledger. An error of kind schedd.Refused is final. After any, only the
+// inputs are still staged: they are sent as they were, and everything else is rendered again.
 func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (schedd.Cluster, error) {
 	s.Tries.Begin(run, s.since(ctx, id, run))
 	cluster, err := s.transmit(ctx, id, run)
@@ -75,6 +82,9 @@ func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (
 		err = s.unsuccessful(id, run, err)
 	}
 	if err != nil {
+		if left := unstage(run.TempDir); left != nil {
+			s.Log.Warn().Err(left).Str("job", run.Namespace+"/"+run.Name).Msg("what could not be sent is still staged")
+		}
 		return cluster, err
 	}
 	s.Limits.Over(id)

@@ -5,27 +5,36 @@ import (
 	"os"
 	"path/filepath"
 
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // stage writes the sandbox from scratch: an earlier try may have left half of one.
-func stage(dir string, sandbox schedd.Sandbox, keep func(name string) bool, tokens []string) error {
+func stage(dir string, sandbox schedd.Sandbox, tokens []string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	if err := unstage(dir); err != nil {
+		return err
+	}
+	return schedd.Stage(dir, sandbox, tokens...)
+}
+
+// unstage removes what is staged of a run except for its inputs.
+func unstage(dir string) error {
 	left, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, entry := range left {
-		if keep(entry.Name()) {
+		if inputs.Owns(entry.Name()) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
 			return err
 		}
 	}
-	return schedd.Stage(dir, sandbox, tokens...)
+	return nil
 }
 
 // Unstage removes the staged files of all runs of an object.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -165,13 +166,19 @@ func (c *Controller) stageInputs(ctx context.Context, w *v1alpha1.HTCWorkflow, p
 	}
 	digest, err := ready.Stage(run.TempDir)
 	if err != nil {
-		if _, waits := errors.AsType[*inputs.Waiting](err); waits || errors.Is(err, inputs.ErrStopped) {
-			return err
-		}
-		return c.sender.StageError(err)
+		return errors.Join(c.inputsError(err), os.RemoveAll(run.TempDir))
 	}
 	run.InputsDigest = digest
 	return nil
+}
+
+func (c *Controller) inputsError(err error) error {
+	_, waits := errors.AsType[*inputs.Waiting](err)
+	_, full := errors.AsType[*output.NoSpaceError](err)
+	if waits || full || errors.Is(err, inputs.ErrStopped) {
+		return err
+	}
+	return c.sender.StageError(err)
 }
 
 // reference names the artifact of a sequence.

@@ -66,11 +66,11 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	run = p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
 	run.ItemsDigest = p.digest
 	if err := c.stageInputs(ctx, w, p.plannedDAG, &run); err != nil {
-		return errors.Join(c.refuse(ctx, w, run, err), os.RemoveAll(run.TempDir))
+		return c.refuse(ctx, w, run, err)
 	}
 	begun, err := c.begin(ctx, w, run, p)
 	if err != nil || !begun {
-		return err
+		return errors.Join(err, os.RemoveAll(run.TempDir))
 	}
 	for range p.states {
 		c.Observer.RuleActed(v1alpha1.ActionRepeat)
@@ -191,12 +191,12 @@ func (c *Controller) fresh(ctx context.Context, w *v1alpha1.HTCWorkflow) (bool, 
 
 // send runs condor_submit for a DAG whose intent is in the ledger.
 func (c *Controller) send(ctx context.Context, id schedd.Identity, w *v1alpha1.HTCWorkflow, run ledger.Run, p prepared, token string) error {
-	if err := c.sender.Stage(run, p.sandbox, inputs.Owns, token); err != nil {
+	if err := c.sender.Stage(run, p.sandbox, token); err != nil {
 		return err
 	}
 	if err := errors.Join(p.keepOutput(run), p.bring(run)); err != nil {
 		c.tries.Unstaged(run)
-		return c.sender.StageError(err)
+		return errors.Join(c.sender.StageError(err), os.RemoveAll(run.TempDir))
 	}
 	began := c.Now()
 	cluster, err := c.sender.Send(ctx, id, run)
