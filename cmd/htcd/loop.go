@@ -22,6 +22,7 @@ import (
 	"htc.cern.ch/htcd/internal/kueue"
 	"htc.cern.ch/htcd/internal/logspod"
 	"htc.cern.ch/htcd/internal/matching"
+	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/poolcontrol"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
@@ -42,6 +43,8 @@ type loop struct {
 	credentials backend.Credentials
 	jobSecrets  *jobsecrets.Reader
 	condor      *schedd.Client
+	shares      *output.Shares // of output's room
+	staged      *output.Shares
 	matching    *matching.Watch
 	kueue       *kueue.Kueue // nil without --kueue
 	recorder    events.EventRecorder
@@ -141,9 +144,10 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		}
 		site.CallbackCA, site.CallbackAlso = own.Text(), true
 	}
+	l.shares, l.staged = d.o.shares()
 	l.controller, err = kube.New(kube.Options{
 		Site:      site,
-		Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
+		Namespace: d.o.Namespace, Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares,
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
 		FullCrosscheck: d.o.FullCrosscheck, FinalizerAtCreation: d.o.FinalizerSet, Most: d.o.most(), Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
 		Pools: l.pools, Quota: l.quota(), LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},

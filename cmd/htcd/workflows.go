@@ -54,6 +54,21 @@ func (o Options) nodeStore() output.Store {
 	return output.Store{Root: filepath.Join(o.Data, "workflows")}
 }
 
+// shares returns those of the volume of --data: for the output of both kinds, and for what is staged.
+func (o Options) shares() (kept, staged *output.Shares) {
+	keep := o.KeepFree.Value()
+	volume := func() (free, size output.Room, err error) { return output.Volume(o.Data) }
+	kept = &output.Shares{
+		Volume: volume, Reserve: func(size output.Room) output.Room { return output.Reserve(keep, size) },
+		Kept: []string{o.store().Root, o.nodeStore().Root}, Alone: o.Namespace != "", Now: time.Now,
+	}
+	staged = &output.Shares{
+		Volume: volume, Reserve: func(size output.Room) output.Room { return output.ReserveOfStaged(keep, size) },
+		Alone: o.Namespace != "", Now: time.Now,
+	}
+	return kept, staged
+}
+
 // newWorkflows adds the controller of HTCWorkflows to a loop.
 func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger) (err error) {
 	ephemeral, err := artifact.ParseRegistries(d.o.EphemeralRegistries)
@@ -62,7 +77,7 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger) (err error
 	}
 	l.workflowInformer = d.jobs.NewWorkflowInformer(d.o.Namespace, d.o.Resync, d.counts.WorkflowsWatched)
 	l.workflows, err = workflow.New(workflow.Options{
-		Site: s, Namespace: d.o.Namespace, Staging: d.o.stagingDir(),
+		Site: s, Namespace: d.o.Namespace, Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares,
 		Workers: d.o.Workers, Actors: d.o.Submitters,
 		FullCrosscheck: d.o.FullCrosscheck, Output: d.o.nodeStore(), KeepFree: d.o.KeepFree.Value(),
 		Informer: l.workflowInformer, Objects: apiserver.HTCWorkflows{Client: d.jobs},

@@ -79,6 +79,18 @@ func (r *Ready) Stage(dir string) (digest string, err error) {
 	return digestOf(entries), output.Sync(dir)
 }
 
+// Needs returns how much Stage takes of the volume.
+func (r *Ready) Needs() output.Room {
+	if r == nil {
+		return output.Room{}
+	}
+	needs := output.FileRoom(0) // the list of them
+	for _, f := range r.files {
+		needs = needs.Plus(output.FileRoom(f.size))
+	}
+	return needs.Plus(output.Room{Files: int64(r.procs)})
+}
+
 // room reports, by an error, that the volume would not keep what must stay free of it.
 func (r *Ready) room(dir string) error {
 	free, size, err := output.Volume(dir)

@@ -39,13 +39,15 @@ import (
 // Options are the parts of a Controller.
 type Options struct {
 	Site        site.Site
-	Namespace   string       // the one the informer watches; empty: all
-	Staging     string       // has a subdirectory for every run
-	Workers     int          // HTCJobs synced in parallel
-	Submitters  int          // actions in parallel, for each class at each schedd
-	Output      output.Store // where the output of jobs is kept; not fetched if it has no root
-	Fetchers    int          // HTCJobs whose output is fetched in parallel, at each schedd
-	KeepFree    int64        // bytes to leave free on the volume of Output; 0: see output.Reserve
+	Namespace   string         // the one the informer watches; empty: all
+	Staging     string         // has a subdirectory for every run
+	Staged      *output.Shares // of the volume of Staging
+	Workers     int            // HTCJobs synced in parallel
+	Submitters  int            // actions in parallel, for each class at each schedd
+	Output      output.Store   // where the output of jobs is kept; not fetched if it has no root
+	Shares      *output.Shares // of the volume of Output
+	Fetchers    int            // HTCJobs whose output is fetched in parallel, at each schedd
+	KeepFree    int64          // bytes that inputs leave free on the volume of Staging; 0: see output.Reserve
 	LogsPods    logspod.Maker
 	Pools       pool.Known // nil: there are no HTCPools
 	Quota       Quota      // nil: there is no quota outside of htcd
@@ -183,7 +185,7 @@ func New(o Options) (*Controller, error) {
 	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: []func(context.Context, secrets.Own) (bool, error){c.needsSecret}, Denied: c.secretsDenied}
 	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
 	c.fetcher = outputfetch.New(outputfetch.Options{
-		Store: o.Output, KeepFree: o.KeepFree, MaxOutput: o.Site.MaxOutput,
+		Store: o.Output, Shares: o.Shares, MaxOutput: o.Site.MaxOutput,
 		Queue: fairqueue.New(limiter()), Workers: o.Fetchers, Endpoint: c.backendOf(asking),
 		Ledger: o.Ledger, Schedd: c.Schedd, Credentials: o.Credentials, Observer: fetched{c}, Log: o.Log, Now: o.Now,
 	})
@@ -192,7 +194,7 @@ func New(o Options) (*Controller, error) {
 		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
 	})
 	c.sender = &sending.Sender{
-		Kind: v1alpha1.Kind, Schedd: c.Schedd, Answering: c.answering, Owners: backend.NewOwners(c.Schedd, o.Credentials), Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
+		Kind: v1alpha1.Kind, Schedd: c.Schedd, Answering: c.answering, Owners: backend.NewOwners(c.Schedd, o.Credentials), Staging: o.Staging, Shares: o.Staged, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
 		Newest: c.crosscheck.NewestKnown, NewestNow: c.crosscheck.NewestHistory,
 		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
 	}

@@ -270,7 +270,7 @@ func TestAVolumeThatIsNearlyFullGetsNoOutput(t *testing.T) {
 	require.Contains(t, w.fetched("one"), "False NoSpace: the output is not fetched yet: job 1.0 left 1 MiB, for which the volume has no room beside the ")
 	require.Zero(t, w.schedd.Calls(scheddtest.Transfer))
 	require.Len(t, w.schedd.Jobs(), 1)
-	w.KeepFree = 0
+	w.Shares.Reserve = func(output.Room) output.Room { return output.Room{} }
 	w.restart()
 	w.fetchAgain("one")
 	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("one"))

@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // staging returns a context for bringing an HTCJob's inputs, which may take minutes. It ends when the HTCJob is deleted, edited or
@@ -70,27 +71,33 @@ func (c *Controller) showFetch(key, what string) (over func()) {
 	return func() { c.memory.change(key, func(r *remembered) { r.blockers[acting] = before }) }
 }
 
-// stageAgain is stageInputs for a run whose intent is in the ledger. Inputs that were staged for it and are whole stay: what
+// stageAgain books room and does stageInputs for a run whose intent is in the ledger. Inputs that were staged for it and are whole stay: what
 // their sources hold by now does not matter.
-func (c *Controller) stageAgain(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, recorded string) error {
-	if !job.Spec.Brings() {
-		return nil
-	}
-	digest, err := inputs.Staged(run.TempDir)
-	if err != nil {
-		return fmt.Errorf("read the staged inputs: %w", err)
-	}
-	if digest != "" && digest == recorded {
-		run.InputsDigest = digest
-		return nil
+func (c *Controller) stageAgain(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, sandbox schedd.Sandbox, recorded string) (leave func(), err error) {
+	if job.Spec.Brings() {
+		digest, err := inputs.Staged(run.TempDir)
+		if err != nil {
+			return nil, fmt.Errorf("read the staged inputs: %w", err)
+		}
+		if digest != "" && digest == recorded {
+			run.InputsDigest = digest
+			return c.sender.Room(*run, sandbox, output.Taken(run.TempDir))
+		}
 	}
 	staging, end := c.staging(ctx, job)
 	defer end()
 	ready, err := c.resolveInputs(staging, job, run.All())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.stageInputs(ready, run)
+	if leave, err = c.sender.Room(*run, sandbox, ready.Needs()); err != nil {
+		return nil, err
+	}
+	if err := c.stageInputs(ready, run); err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
 }
 
 func (c *Controller) inputsError(err error) error {

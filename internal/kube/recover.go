@@ -215,9 +215,11 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if fresh.Sent != "" {
 		fresh.Rerun = run.Rerun // the annotations may ask for other jobs by now
 	}
-	if err := c.stageAgain(ctx, job, &fresh, run.InputsDigest); err != nil {
+	leave, err := c.stageAgain(ctx, job, &fresh, sandbox, run.InputsDigest)
+	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}
+	defer leave()
 	packed := ledger.PackItems(points.Each)
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := errors.Join(tx.UpdateIntent(fresh), p.Record(tx)); err != nil {

@@ -70,6 +70,14 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	run = t.Of(run)
 	tokens, hash := c.Site.Tokens(job)
 	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest = hash, sandbox.Deferred, sandbox.Procs, points.Digest
+	if err := c.admit(ctx, job, run); err != nil {
+		return err
+	}
+	leave, err := c.sender.Room(run, sandbox, ready.Needs())
+	if err != nil {
+		return err
+	}
+	defer leave()
 	begun, err := c.begin(ctx, job, p, &run, some, ready, ledger.PackItems(points.Each))
 	if err != nil || !begun {
 		return errors.Join(err, os.RemoveAll(run.TempDir))
@@ -95,12 +103,9 @@ func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.
 // keptAttempts is how many attempts before the newest keep their rows in the ledger. Their output is dropped before.
 const keptAttempts = 10
 
-// begin stages the inputs, sets the finalizers and writes the intent, unless the HTCJob has to wait for its turn. It returns false if
+// begin stages the inputs, sets the finalizers and writes the intent, unless the HTCJob has to wait for its turn after all. It returns false if
 // the object is not as the cache said; the queue will get its present version.
 func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, run *ledger.Run, some part, ready *inputs.Ready, packed ledger.Items) (bool, error) {
-	if err := c.admit(ctx, job, *run); err != nil {
-		return false, err
-	}
 	if err := c.stageInputs(ready, run); err != nil {
 		return false, err
 	}

@@ -74,6 +74,8 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	for _, f := range change {
 		f(&o)
 	}
+	o.Shares = o.Output.NewShares(o.KeepFree, o.Now)
+	o.Staged = output.Store{Root: o.Staging}.NewShares(1, o.Now)
 	w.Controller, err = New(o)
 	require.NoError(t, err)
 	return w

@@ -48,21 +48,36 @@ func Arrived(fetch string, proc int) (bool, error) {
 }
 
 // Size is how many bytes a fetch has brought. Unreadable files do not count.
-func Size(fetch string) int64 { return Taken(fetch).Bytes }
+func Size(fetch string) int64 {
+	size, _ := measure(fetch)
+	return size
+}
 
-// Taken is how much a fetch has brought, directories among its files. Unreadable files have no bytes.
-func Taken(fetch string) (sum Room) {
-	_ = filepath.WalkDir(fetch, func(_ string, entry fs.DirEntry, err error) error {
+// Taken is how much of a volume is in a directory, in blocks, the directories among its files. Unreadable files have no bytes.
+func Taken(dir string) Room {
+	_, taken := measure(dir)
+	return taken
+}
+
+// measure adds up the files in a directory. One with several names counts once.
+func measure(dir string) (size int64, taken Room) {
+	seen := map[fileID]bool{}
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return nil
 		}
-		sum.Files++
-		if info, err := entry.Info(); err == nil && entry.Type().IsRegular() {
-			sum.Bytes += info.Size()
+		info, err := entry.Info()
+		if err == nil && entry.Type().IsRegular() {
+			if linked(seen, info) {
+				return nil
+			}
+			size += info.Size()
+			taken.Bytes += onDisk(info.Size())
 		}
+		taken.Files++
 		return nil
 	})
-	return sum
+	return size, taken
 }
 
 // Keep moves the fetched output of some procs into place, each in one step, replacing any there, and returns when that

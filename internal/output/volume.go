@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -52,6 +53,18 @@ func Reserve(bytes int64, size Room) Room {
 		bytes = min(size.Bytes/10, mostKept)
 	}
 	return Room{bytes, min(size.Files/10, mostFilesKept)}
+}
+
+// ReserveOfStaged is what files to be submitted leave free, where output leaves Reserve(bytes, size): half of it, and no more than half of what is the default. So
+// output that has taken what it may leaves room for submissions, and both leave some for the ledger.
+func ReserveOfStaged(bytes int64, size Room) Room {
+	kept := Reserve(bytes, size)
+	return Room{min(kept.Bytes, Reserve(0, size).Bytes) / 2, kept.Files / 2}
+}
+
+// NewShares returns the shares of the store's volume, of which output leaves so many bytes free, or with 0 a share of it.
+func (s Store) NewShares(keepFree int64, now func() time.Time) *Shares {
+	return &Shares{Volume: s.Volume, Reserve: func(size Room) Room { return Reserve(keepFree, size) }, Kept: []string{s.Root}, Now: now}
 }
 
 // Volume is the free space and the size of the store's volume.

@@ -43,18 +43,19 @@ func (f *Fetcher) fetch(ctx context.Context, key string) (more bool, err error) 
 	if len(here) > 0 {
 		return true, f.commit(ctx, b, arrival{procs: here})
 	}
-	fit, leave, err := f.book(ctx, b, wanted)
+	fit, booking, err := f.book(ctx, b, wanted)
 	if err != nil {
 		return false, err
 	}
-	defer leave()
+	defer booking.Leave()
 	dir, err := f.Store.Begin(fit)
 	if err != nil {
 		return false, volumeError(fmt.Errorf("begin a fetch: %w", err))
 	}
 	defer os.RemoveAll(dir) // anything left is removed at the next start
+	booking.In(dir)
 	var arrived, missing []int
-	err = f.guarded(ctx, func(ctx context.Context) (err error) {
+	err = guarded(ctx, booking, func(ctx context.Context) (err error) {
 		arrived, missing, err = f.transfer(ctx, b, fit, dir)
 		return err
 	})

@@ -47,9 +47,9 @@ type Observer interface {
 
 // Options are the parts of a Fetcher.
 type Options struct {
-	Store     output.Store // where output is kept; without a root, nothing is fetched
-	KeepFree  int64        // bytes to leave free on its volume; 0: see output.Reserve
-	MaxOutput int64        // MiB of output that one job may leave; 0: no limit
+	Store     output.Store   // where output is kept; without a root, nothing is fetched
+	Shares    *output.Shares // of its volume
+	MaxOutput int64          // MiB of output that one job may leave; 0: no limit
 	Queue     fairqueue.Queue
 	Workers   int // HTCJobs whose output is fetched in parallel at each schedd
 	// Endpoint returns the schedd to ask for an HTCJob.
@@ -67,16 +67,13 @@ type Fetcher struct {
 	Options
 	workers    *fairqueue.Pool[schedd.Endpoint]
 	pauses     pauses
-	bookings   bookings
 	unreleased unreleased
 	takenUp    atomic.Bool // see TakeUp
-
-	volume func() (free, size output.Room, err error) // of Store
 }
 
 // New returns a Fetcher; Run starts it.
 func New(o Options) *Fetcher {
-	f := &Fetcher{Options: o, volume: o.Store.Volume}
+	f := &Fetcher{Options: o}
 	f.workers = &fairqueue.Pool[schedd.Endpoint]{Queue: o.Queue, Size: o.Workers, Backend: o.Endpoint, Serve: fairqueue.Each(f.Fetch)}
 	return f
 }

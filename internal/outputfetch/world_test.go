@@ -40,8 +40,9 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, book.Close()) })
 	w := &world{t: t, schedd: scheddtest.New(), book: book, clock: time.Now()}
+	store := output.Store{Root: t.TempDir()}
 	w.Fetcher = New(Options{
-		Store: output.Store{Root: t.TempDir()}, Workers: 1,
+		Store: store, Shares: store.NewShares(0, func() time.Time { return w.clock }), Workers: 1,
 		Queue:  fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Minute, time.Hour)),
 		Ledger: book, Schedd: w.schedd, Credentials: robot{}, Observer: w, Log: zerolog.Nop(), Now: func() time.Time { return w.clock },
 	})
@@ -103,8 +104,10 @@ func (w *world) completedIn(namespace, name string, jobs int) ledger.Run {
 }
 
 // fetch fetches the output of an HTCJob as far as it is available now.
-func (w *world) fetch(name string) {
-	w.Retry("default/" + name)
+func (w *world) fetch(name string) { w.fetchIn("default", name) }
+
+func (w *world) fetchIn(namespace, name string) {
+	w.Retry(namespace + "/" + name)
 	for w.Queue.Len() > 0 {
 		key, _ := w.Queue.Get()
 		w.Fetch(w.t.Context(), key)

@@ -35,6 +35,23 @@ func Stage(dir string, s Sandbox, tokens ...string) error {
 	return syncDir(dir)
 }
 
+// Each calls fn for the size of each file that Stage writes.
+func (s Sandbox) Each(fn func(bytes int64)) error {
+	for _, f := range s.Files {
+		size := int64(len(f.Content))
+		if f.From != "" {
+			info, err := os.Stat(f.From)
+			if err != nil {
+				return err
+			}
+			size = info.Size()
+		}
+		fn(size)
+	}
+	fn(0) // the tokens, unless they are in the files of procs
+	return nil
+}
+
 // write creates a new file: an existing one may have another mode.
 func (f File) write(dir string) error {
 	var content io.Reader = strings.NewReader(f.Content)

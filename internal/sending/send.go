@@ -22,7 +22,8 @@ type Sender struct {
 	Schedd    backend.Schedd
 	Answering *backend.Answering
 	Owners    backend.Owners
-	Staging   string // the directory above those of the runs
+	Staging   string         // the directory above those of the runs
+	Shares    *output.Shares // of its volume
 	Limits    *backend.Limits
 	Tries     *recovery.Tries
 	Absences  *recovery.Absences
@@ -44,6 +45,43 @@ func (s *Sender) MayBegin(ctx context.Context, id schedd.Identity) error {
 		}
 	}
 	return s.Limits.Ask(id, s.Now())
+}
+
+// Room books room for what is to be staged of a run: its sandbox, and what its inputs need. Its error says what the run waits for. The caller calls leave when nothing of it
+// is staged any more.
+func (s *Sender) Room(run ledger.Run, sandbox schedd.Sandbox, inputs output.Room) (leave func(), err error) {
+	want := inputs.Plus(output.FileRoom(0))
+	if err := sandbox.Each(func(bytes int64) { want = want.Plus(output.FileRoom(bytes)) }); err != nil {
+		return nil, s.StageError(err)
+	}
+	var left output.Left
+	booking, err := s.Shares.Book(run.Namespace, func(l output.Left) (output.Room, bool) {
+		if left = l; l.Holds(want) {
+			return want, false
+		}
+		return output.Room{}, true
+	})
+	if err != nil {
+		return nil, s.StageError(err)
+	}
+	if booking == nil {
+		return nil, noRoom(run.Namespace, left, want)
+	}
+	booking.In(run.TempDir)
+	return booking.Leave, nil
+}
+
+// noRoom says why nothing is staged. The free space changes all the time, so the text omits it.
+func noRoom(namespace string, left output.Left, want output.Room) error {
+	what := fmt.Sprintf("the files to be submitted, %d KiB in %d files,", want.Bytes>>10, want.Files)
+	switch {
+	case left.Free.Holds(want):
+		return &output.NoSpaceError{Message: fmt.Sprintf("%s wait for room: with them namespace %s %s; make it several smaller ones, or have the volume enlarged", what, namespace, output.OverShare)}
+	case left.Unbooked().Holds(want):
+		return &output.NoSpaceError{Message: what + " wait for room until other submissions are over"}
+	}
+	return &output.NoSpaceError{Message: fmt.Sprintf("%s wait for room: the volume has none beside the %d KiB and %d files that submissions leave free (half of --keep-free); %s",
+		what, left.Reserve.Bytes>>10, left.Reserve.Files, output.MoreRoom)}
 }
 
 // Stage writes what is to be sent with a run, beside its staged inputs. If that fails, nothing of either is left.

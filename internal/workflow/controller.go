@@ -36,12 +36,14 @@ import (
 // Options are the parts of a Controller.
 type Options struct {
 	Site        site.Site
-	Namespace   string       // the one the informer watches; empty: all
-	Staging     string       // has a subdirectory for every run
-	Workers     int          // workflows synced in parallel
-	Actors      int          // actions in parallel at each schedd
-	Output      output.Store // where the output of nodes is kept; not fetched if it has no root
-	KeepFree    int64        // bytes to leave free on the volume of Output; 0: see output.Reserve
+	Namespace   string         // the one the informer watches; empty: all
+	Staging     string         // has a subdirectory for every run
+	Workers     int            // workflows synced in parallel
+	Actors      int            // actions in parallel at each schedd
+	Output      output.Store   // where the output of nodes is kept; not fetched if it has no root
+	KeepFree    int64          // bytes that inputs leave free on the volume of Staging; 0: see output.Reserve
+	Shares      *output.Shares // of the volume of Output
+	Staged      *output.Shares // of that of Staging
 	Informer    cache.SharedIndexInformer
 	Objects     Objects
 	Events      Events
@@ -150,7 +152,6 @@ type Controller struct {
 	pusher    *outputpush.Pusher
 	stagings  inputs.Stagings
 	freshness *jobcredentials.Watch
-	volume    func() (free, size output.Room, err error) // of Output
 }
 
 // Back-off after failures, per workflow.
@@ -188,7 +189,6 @@ func New(o Options) (*Controller, error) {
 	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.Accounts, Started: c.dags.Started, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.orphans = &orphans.Guard{Kind: ledger.Workflows, Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
-	c.volume = o.Output.Volume
 	c.pusher = outputpush.New(outputpush.Options{
 		Subject: dags{}, Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastPush)), Workers: pushers,
 		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
@@ -196,7 +196,7 @@ func New(o Options) (*Controller, error) {
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.queue.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.sender = &sending.Sender{
 		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Answering: o.Answering, Owners: owners,
-		Staging: o.Staging, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
+		Staging: o.Staging, Shares: o.Staged, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
 		Newest: c.dags.NewestKnown, NewestNow: c.dags.NewestHistory,
 		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
 	}

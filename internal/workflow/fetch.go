@@ -131,19 +131,22 @@ func (c *Controller) fetchAll(ctx context.Context, w *v1alpha1.HTCWorkflow, run 
 
 // brought runs a fetch, and then keep with the directory in which those of the nodes are. Its error is errGone if nothing can arrive any more.
 func (c *Controller) brought(ctx context.Context, procs schedd.Procs, run ledger.Run, keep func(from string) error) error {
-	if err := c.hasRoom(run); err != nil {
+	booking, err := c.book(run)
+	if err != nil {
 		return err
 	}
+	defer booking.Leave()
 	dir, err := c.Output.Begin([]int{0})
 	if err != nil {
 		return noSpace(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // leftovers are removed at the next start
+	booking.In(dir)
 	id, err := c.Credentials.Identity(ctx, backend.TargetOf(run))
 	if err != nil {
 		return err
 	}
-	if err := c.transfer(ctx, id, run, procs, dir); err != nil {
+	if err := c.transfer(ctx, id, run, procs, dir, booking); err != nil {
 		return err
 	}
 	arrived, err := output.Arrived(dir, 0)

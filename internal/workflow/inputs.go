@@ -141,18 +141,19 @@ func (c *Controller) resolve(ctx context.Context, p plannedDAG) (*inputs.Ready, 
 
 const reasonNotInArtifact = "NotInArtifact"
 
-// stageInputs brings what a DAG needs into its directory, and names it in the run. What was staged for a recorded intent and is whole stays.
-func (c *Controller) stageInputs(ctx context.Context, w *v1alpha1.HTCWorkflow, p plannedDAG, run *ledger.Run) error {
+// stageInputs books room for what is staged of a DAG, brings what it needs into its directory, and names it in the run. What was staged for a recorded intent and is whole
+// stays. The caller calls leave when nothing is staged any more.
+func (c *Controller) stageInputs(ctx context.Context, w *v1alpha1.HTCWorkflow, p prepared, run *ledger.Run) (leave func(), err error) {
 	if len(p.brought) == 0 {
-		return nil
+		return c.sender.Room(*run, p.sandbox, output.Room{})
 	}
 	if run.InputsDigest != "" {
 		digest, err := inputs.Staged(run.TempDir)
 		if err != nil {
-			return fmt.Errorf("read the staged inputs: %w", err)
+			return nil, fmt.Errorf("read the staged inputs: %w", err)
 		}
 		if digest == run.InputsDigest {
-			return nil
+			return c.sender.Room(*run, p.sandbox, output.Taken(run.TempDir))
 		}
 	}
 	staging, end := c.stagings.Begin(ctx, keyOf(*run))
@@ -160,16 +161,20 @@ func (c *Controller) stageInputs(ctx context.Context, w *v1alpha1.HTCWorkflow, p
 	if now := c.get(keyOf(*run)); now == nil || now.UID != w.UID || now.DeletionTimestamp != nil || now.Generation != w.Generation {
 		c.stagings.Stop(keyOf(*run)) // it changed before it could be stopped
 	}
-	ready, err := c.resolve(staging, p)
+	ready, err := c.resolve(staging, p.plannedDAG)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if leave, err = c.sender.Room(*run, p.sandbox, ready.Needs()); err != nil {
+		return nil, err
 	}
 	digest, err := ready.Stage(run.TempDir)
 	if err != nil {
-		return errors.Join(c.inputsError(err), os.RemoveAll(run.TempDir))
+		leave()
+		return nil, errors.Join(c.inputsError(err), os.RemoveAll(run.TempDir))
 	}
 	run.InputsDigest = digest
-	return nil
+	return leave, nil
 }
 
 func (c *Controller) inputsError(err error) error {

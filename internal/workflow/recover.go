@@ -79,9 +79,11 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	if err := c.limits.Ask(id, c.Now()); err != nil {
 		return err
 	}
-	if err := c.stageInputs(ctx, w, p.plannedDAG, &run); err != nil {
+	leave, err := c.stageInputs(ctx, w, p, &run)
+	if err != nil {
 		return c.refuse(ctx, w, run, err)
 	}
+	defer leave()
 	again := p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.UpdateIntent(again), p.pool.Record(tx)) })
 	if err != nil {

@@ -16,45 +16,48 @@ import (
 // leastOutput is what the output of a DAG needs in any case.
 var leastOutput = output.Room{Bytes: 64 << 10, Files: 16}
 
-// room returns what is free on the volume, and how much of that output must leave free.
-func (c *Controller) room() (free, reserve output.Room, err error) {
-	free, size, err := c.volume()
-	return free, output.Reserve(c.KeepFree, size), err
-}
-
-// hasRoom returns nil if the output of a DAG is worth a try.
-func (c *Controller) hasRoom(run ledger.Run) error {
-	free, reserve, err := c.room()
-	if err != nil {
-		return noSpace(err)
-	}
+// book books room for the output of a DAG, or says why a try is not worth it.
+func (c *Controller) book(run ledger.Run) (*output.Booking, error) {
 	needs := leastOutput.Plus(c.memory.of(keyOf(run)).took)
-	if free.Minus(reserve).Holds(needs) {
-		return nil
+	var left output.Left
+	booking, err := c.Shares.Book(run.Namespace, func(l output.Left) (output.Room, bool) {
+		if left = l; l.Holds(needs) {
+			return needs, false
+		}
+		return output.Room{}, true
+	})
+	if err != nil || booking != nil {
+		return booking, noSpace(err)
 	}
-	return &output.NoSpaceError{Message: fmt.Sprintf("the nodes of DAG %d.0 left %d MiB in %d files or more, for which the volume has no room beside the %d MiB and %d files that stay free (--keep-free): %s",
-		run.Cluster, (needs.Bytes+1<<20-1)>>20, needs.Files, reserve.Bytes>>20, reserve.Files, output.MoreRoom)}
+	why := fmt.Sprintf("for which the volume has no room beside the %d MiB and %d files that stay free (--keep-free)", left.Reserve.Bytes>>20, left.Reserve.Files)
+	if left.Free.Holds(needs) {
+		why = fmt.Sprintf("with which namespace %s %s", run.Namespace, output.OverShare)
+	}
+	return nil, &output.NoSpaceError{Message: fmt.Sprintf("the nodes of DAG %d.0 left %d MiB in %d files or more, %s: %s",
+		run.Cluster, (needs.Bytes+1<<20-1)>>20, needs.Files, why, output.MoreRoom)}
 }
 
 // transfer brings what the nodes of a DAG have left.
-func (c *Controller) transfer(ctx context.Context, id schedd.Identity, run ledger.Run, procs schedd.Procs, dir string) error {
-	err := output.Guarded(ctx, c.room, func(ctx context.Context) error { return c.Schedd.Transfer(ctx, id, procs, dir) })
+func (c *Controller) transfer(ctx context.Context, id schedd.Identity, run ledger.Run, procs schedd.Procs, dir string, b *output.Booking) error {
+	err := b.Guarded(ctx, func(ctx context.Context) error { return c.Schedd.Transfer(ctx, id, procs, dir) })
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, output.ErrTooMuch) || output.Full(err) {
+	if errors.Is(err, output.ErrTooMuch) || errors.Is(err, output.ErrOverShare) || output.Full(err) {
 		took := output.Taken(dir)
 		c.memory.change(keyOf(run), func(r *remembered) { r.took = took })
-		if err := c.hasRoom(run); err != nil {
+		again, err := c.book(run)
+		if err != nil {
 			return err
 		}
+		again.Leave()
 	}
 	return noSpace(fmt.Errorf("fetch: %w", err))
 }
 
 // noSpace distinguishes a full volume from other problems with it.
 func noSpace(err error) error {
-	if errors.Is(err, output.ErrTooMuch) || output.Full(err) {
+	if errors.Is(err, output.ErrTooMuch) || errors.Is(err, output.ErrOverShare) || output.Full(err) {
 		return &output.NoSpaceError{Message: err.Error() + ": " + output.MoreRoom}
 	}
 	return err

@@ -26,8 +26,8 @@ func oneStep(name string) *v1alpha1.HTCWorkflow {
 // leave lets fetches use this many MiB of the volume.
 func (w *world) leave(mebibytes int64) {
 	size := output.Room{Bytes: 1 << 30, Files: 1 << 20}
-	w.volume = func() (free, all output.Room, err error) { return size, size, nil }
-	w.KeepFree = size.Bytes - mebibytes<<20
+	w.Shares.Volume = func() (free, all output.Room, err error) { return size, size, nil }
+	w.Shares.Reserve = func(output.Room) output.Room { return output.Room{Bytes: size.Bytes - mebibytes<<20} }
 }
 
 func TestOutputIsFetchedWhenThereIsRoomForIt(t *testing.T) {
@@ -73,8 +73,8 @@ func TestAFetchThatTakesTooMuchIsBrokenOffAndBeginsAgainWithMoreRoom(t *testing.
 	w.apply(oneStep("flow"))
 	var full atomic.Bool
 	size := output.Room{Bytes: 1 << 30, Files: 1 << 20}
-	w.KeepFree = size.Bytes - 4<<20
-	w.volume = func() (free, all output.Room, err error) {
+	w.leave(4)
+	w.Shares.Volume = func() (free, all output.Room, err error) {
 		if full.Load() {
 			return output.Room{}, size, nil
 		}
@@ -88,7 +88,7 @@ func TestAFetchThatTakesTooMuchIsBrokenOffAndBeginsAgainWithMoreRoom(t *testing.
 
 	w.Controller.Schedd = works
 	for _, c := range []struct{ mebibytes, calls int }{{4, 0}, {5, 0}, {6, 1}} {
-		w.leave(int64(c.mebibytes))
+		w.leave(int64(c.mebibytes * 4 / 3))
 		w.fetches.Add("default/flow")
 		w.later(time.Minute)
 		require.Equal(t, c.calls, w.schedd.Calls(scheddtest.Transfer), c.mebibytes)

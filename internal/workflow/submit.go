@@ -65,9 +65,11 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	}
 	run = p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
 	run.ItemsDigest = p.digest
-	if err := c.stageInputs(ctx, w, p.plannedDAG, &run); err != nil {
+	leave, err := c.stageInputs(ctx, w, p, &run)
+	if err != nil {
 		return c.refuse(ctx, w, run, err)
 	}
+	defer leave()
 	begun, err := c.begin(ctx, w, run, p)
 	if err != nil || !begun {
 		return errors.Join(err, os.RemoveAll(run.TempDir))

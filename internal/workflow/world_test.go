@@ -47,9 +47,10 @@ func newWorld(t *testing.T) *world {
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCWorkflow{}, 0, cache.Indexers{})
 	w.store = informer.GetStore()
 	now := func() time.Time { return w.clock }
+	store := output.Store{Root: t.TempDir()}
 	w.Controller = &Controller{Options: Options{
 		Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents"},
-		Staging: t.TempDir(), Output: output.Store{Root: t.TempDir()}, Workers: 1, Actors: 1,
+		Staging: t.TempDir(), Output: store, Shares: store.NewShares(0, now), Staged: store.NewShares(1, now), Workers: 1, Actors: 1,
 		Informer: synced{informer}, SecretTouched: w.tend, Objects: objects{w}, Events: w, Schedd: w.schedd, Credentials: w,
 		Answering: &backend.Answering{Schedd: w.schedd, Now: now, Any: w.Common, Turned: func(schedd.Endpoint, bool) {}},
 		Matching:  &matching.Watch{},

@@ -1,0 +1,193 @@
+package output
+
+import (
+	"io/fs"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Shares divides the room of a volume among namespaces. Of what neither stays free nor is taken by other namespaces, one namespace takes three
+// quarters at most, in bytes as in files: however many have taken their shares, another one finds room. Set the fields before the first use;
+// the methods may be called by several goroutines.
+type Shares struct {
+	Volume  func() (free, size Room, err error)
+	Reserve func(size Room) Room // what stays free
+	Kept    []string             // directories, in each of which a namespace has one with what it keeps
+	Alone   bool                 // there is one namespace, which may take everything
+	Now     func() time.Time
+
+	mu    sync.Mutex
+	under map[*Booking]bool
+	kept  map[string]measured
+}
+
+// measured is what a namespace has kept.
+type measured struct {
+	at   time.Time
+	room Room
+}
+
+// measuredFor is how long a namespace is not measured again. What it adds meanwhile counts as it was booked.
+const measuredFor = time.Minute
+
+// OverShare says of a namespace that something would be more than its share.
+const OverShare = "would have more than three quarters of what the others leave of the volume"
+
+// Left is what a namespace may still use of a volume.
+type Left struct {
+	Free    Room // beside what stays free and what is booked
+	Reserve Room // what stays free
+	Kept    Room // by the namespace
+	under   Room // what is booked for it
+	booked  Room // for all, of what is not written yet
+	alone   bool
+}
+
+// Unbooked is what is free beside what stays free, also what is booked.
+func (l Left) Unbooked() Room { return l.Free.Plus(l.booked) }
+
+// Holds reports whether so much fits, and leaves to others what it must.
+func (l Left) Holds(want Room) bool { return l.Free.Holds(want) && l.Shares(want) }
+
+// Shares reports whether a namespace that takes so much leaves to others what it must, should it fit.
+func (l Left) Shares(want Room) bool { return l.alone || l.most().Holds(want) }
+
+// most is what the namespace may add: then it has three times as much as is left.
+func (l Left) most() Room {
+	if l.alone {
+		return l.Free
+	}
+	used := l.Kept.Plus(l.under)
+	return Room{(3*l.Free.Bytes - used.Bytes) / 4, (3*l.Free.Files - used.Files) / 4}
+}
+
+// Booking is room for something that is being written. Leave it at the end.
+type Booking struct {
+	of        *Shares
+	namespace string
+	room      Room
+	most      Room   // what the namespace may add
+	dir       string // where it is written; empty: not known yet
+}
+
+// Book books for a namespace what choose wants of what is left. choose is asked a second time, after a closer look, if it says that it wants
+// more. There is no booking if it wants nothing.
+func (s *Shares) Book(namespace string, choose func(Left) (want Room, more bool)) (*Booking, error) {
+	free, size, err := s.Volume()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := Left{Reserve: s.Reserve(size), alone: s.Alone}
+	left.Free = free.Minus(left.Reserve)
+	closer := left
+	// At first nothing of what is booked counts as written, and everything on the volume as kept by this namespace: a closer look takes time.
+	if len(s.Kept) > 0 {
+		left.Kept = size.Minus(free)
+	}
+	for b := range s.under {
+		left.Free, left.booked = left.Free.Minus(b.room), left.booked.Plus(b.room)
+		if b.namespace == namespace {
+			left.under = left.under.Plus(b.room)
+		}
+	}
+	want, more := choose(left)
+	if more {
+		closer.under = left.under
+		closer.Kept = s.keeps(namespace)
+		for b := range s.under {
+			unwritten := b.unwritten()
+			closer.Free, closer.booked = closer.Free.Minus(unwritten), closer.booked.Plus(unwritten)
+		}
+		left = closer
+		want, _ = choose(left)
+	}
+	if want == (Room{}) {
+		return nil, nil
+	}
+	if s.under == nil {
+		s.under = map[*Booking]bool{}
+	}
+	b := &Booking{of: s, namespace: namespace, room: want, most: left.most()}
+	s.under[b] = true
+	return b, nil
+}
+
+// In says where that is written for which there is the booking.
+func (b *Booking) In(dir string) {
+	b.of.mu.Lock()
+	defer b.of.mu.Unlock()
+	b.dir = dir
+}
+
+// Leave ends the booking: what it was for is kept, or is gone.
+func (b *Booking) Leave() {
+	b.of.mu.Lock()
+	defer b.of.mu.Unlock()
+	delete(b.of.under, b)
+	if m, is := b.of.kept[b.namespace]; is {
+		m.room = m.room.Plus(b.room)
+		b.of.kept[b.namespace] = m
+	}
+}
+
+// unwritten is what a booking may still take of what is free.
+func (b *Booking) unwritten() Room {
+	if b.dir == "" {
+		return b.room
+	}
+	left := b.room.Minus(Taken(b.dir))
+	return Room{max(left.Bytes, 0), max(left.Files, 0)}
+}
+
+// keeps measures what a namespace keeps.
+func (s *Shares) keeps(namespace string) Room {
+	if len(s.Kept) == 0 {
+		return Room{}
+	}
+	now := s.Now()
+	for name, m := range s.kept {
+		if now.Sub(m.at) >= measuredFor {
+			delete(s.kept, name)
+		}
+	}
+	if m, is := s.kept[namespace]; is {
+		return m.room
+	}
+	m := measured{at: now}
+	for _, dir := range s.Kept {
+		m.room = m.room.Plus(Taken(filepath.Join(dir, namespace)))
+	}
+	if s.kept == nil {
+		s.kept = map[string]measured{}
+	}
+	s.kept[namespace] = m
+	return m.room
+}
+
+// block is the least that a file takes.
+const block = 4 << 10
+
+// onDisk is what so many bytes take.
+func onDisk(bytes int64) int64 { return (bytes + block - 1) / block * block }
+
+// FileRoom is what a file of that size takes.
+func FileRoom(bytes int64) Room { return Room{onDisk(bytes), 1} }
+
+// fileID names a file that has several names.
+type fileID struct{ dev, ino uint64 }
+
+// linked reports whether a file was seen before under another name.
+func linked(seen map[fileID]bool, info fs.FileInfo) bool {
+	stat, is := info.Sys().(*syscall.Stat_t)
+	if !is || stat.Nlink < 2 {
+		return false
+	}
+	id := fileID{stat.Dev, stat.Ino}
+	was := seen[id]
+	seen[id] = true
+	return was
+}
