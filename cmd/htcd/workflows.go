@@ -57,14 +57,14 @@ func (o Options) nodeStore() output.Store {
 // shares returns those of the volume of --data: for the output of both kinds, and for what is staged.
 func (o Options) shares() (kept, staged *output.Shares) {
 	keep := o.KeepFree.Value()
-	volume := func() (free, size output.Room, err error) { return output.Volume(o.Data) }
 	kept = &output.Shares{
-		Volume: volume, Reserve: func(size output.Room) output.Room { return output.Reserve(keep, size) },
+		Volume: o.store().Volume, Reserve: func(size output.Room) output.Room { return output.Reserve(keep, size) },
 		Kept: []string{o.store().Root, o.nodeStore().Root}, Alone: o.Namespace != "", Now: time.Now,
 	}
 	staged = &output.Shares{
-		Volume: volume, Reserve: func(size output.Room) output.Room { return output.ReserveOfStaged(keep, size) },
-		Alone: o.Namespace != "", Now: time.Now,
+		Volume:  func() (free, size output.Room, err error) { return output.Volume(o.stagingDir()) },
+		Reserve: func(size output.Room) output.Room { return output.ReserveOfStaged(keep, size) },
+		Alone:   o.Namespace != "", Now: time.Now,
 	}
 	return kept, staged
 }

@@ -13,12 +13,12 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// Output leaves a tenth of the volume's 96 MiB free, so that five files of 16 MB fit.
+// Output leaves a tenth of the volume's 112 MiB free, and three quarters of the rest are for one namespace, so that four files of 16 MB fit.
 func TestOutputThatTheVolumeCannotHoldWaitsAndEverythingElseGoesOn(t *testing.T) {
-	const size, fit, each = 16_000_000, 5, 5
+	const size, fit, each = 16_000_000, 4, 5
 	o := begin(t, "--reconcile-schedule=@every 5s")
 	data := o.Lab.Path("htcd", "data")
-	o.mount(data, "size=96m")
+	o.mount(data, "size=112m")
 	names := []string{"dear", "dropped"}
 	for _, name := range names {
 		o.Create(name, fmt.Sprintf("head -c %d /dev/zero > big\n", size), trial.Queue(each))
@@ -41,7 +41,7 @@ func TestOutputThatTheVolumeCannotHoldWaitsAndEverythingElseGoesOn(t *testing.T)
 		if kept(name) == each {
 			continue
 		}
-		told = o.missing(name, "for which the volume has no room beside the 10 MiB that stay free (--keep-free): delete HTCJobs")
+		told = o.missing(name, "with which namespace "+o.Namespace+" would have more than three quarters of what the others leave of the volume: delete HTCJobs")
 		require.Regexp(t, fmt.Sprintf(`job %d\.\d left 16 MiB`, job.Status.ClusterID), told)
 		require.Len(t, o.Condor("condor_q", trial.Tagged(job)+" && HTCJobFetched =!= true"), each-kept(name), "what is missing stays in the queue")
 	}
