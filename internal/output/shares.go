@@ -75,34 +75,19 @@ type Booking struct {
 // Book books for a namespace what choose wants of what is left. choose is asked a second time, after a closer look, if it says that it wants
 // more. There is no booking if it wants nothing.
 func (s *Shares) Book(namespace string, choose func(Left) (want Room, more bool)) (*Booking, error) {
-	free, size, err := s.Volume()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// At first nothing of what is booked counts as written, and everything on the volume as kept by this namespace: a closer look takes time.
+	left, err := s.left(namespace, func(b *Booking) Room { return b.room }, nil)
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	left := Left{Reserve: s.Reserve(size), alone: s.Alone}
-	left.Free = free.Minus(left.Reserve)
-	closer := left
-	// At first nothing of what is booked counts as written, and everything on the volume as kept by this namespace: a closer look takes time.
-	if len(s.Kept) > 0 {
-		left.Kept = size.Minus(free)
-	}
-	for b := range s.under {
-		left.Free, left.booked = left.Free.Minus(b.room), left.booked.Plus(b.room)
-		if b.namespace == namespace {
-			left.under = left.under.Plus(b.room)
-		}
-	}
 	want, more := choose(left)
 	if more {
-		closer.under = left.under
-		closer.Kept = s.keeps(namespace)
-		for b := range s.under {
-			unwritten := b.unwritten()
-			closer.Free, closer.booked = closer.Free.Minus(unwritten), closer.booked.Plus(unwritten)
+		kept := s.keeps(namespace)
+		if left, err = s.left(namespace, (*Booking).unwritten, &kept); err != nil {
+			return nil, err
 		}
-		left = closer
 		want, _ = choose(left)
 	}
 	if want == (Room{}) {
@@ -114,6 +99,31 @@ func (s *Shares) Book(namespace string, choose func(Left) (want Room, more bool)
 	b := &Booking{of: s, namespace: namespace, room: want, most: left.most()}
 	s.under[b] = true
 	return b, nil
+}
+
+// left returns what a namespace may use that keeps so much, or nil for everything on the volume.
+func (s *Shares) left(namespace string, open func(*Booking) Room, kept *Room) (l Left, err error) {
+	l.alone = s.Alone
+	for b := range s.under {
+		l.booked = l.booked.Plus(open(b))
+		if b.namespace == namespace {
+			l.under = l.under.Plus(b.room)
+		}
+	}
+	// Only now: what is written meanwhile counts twice, which is better than not at all.
+	free, size, err := s.Volume()
+	if err != nil {
+		return l, err
+	}
+	l.Reserve = s.Reserve(size)
+	l.Free = free.Minus(l.Reserve).Minus(l.booked)
+	switch {
+	case kept != nil:
+		l.Kept = *kept
+	case len(s.Kept) > 0:
+		l.Kept = size.Minus(free)
+	}
+	return l, nil
 }
 
 // In says where that is written for which there is the booking.

@@ -1,0 +1,68 @@
+package outage
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/test/trial"
+)
+
+// A job with an item is a file of its own until HTCondor has it. Of the volume's 1,200 inodes submissions leave 60 free.
+func TestANamespaceThatFillsTheVolumeWithStagedFilesDoesNotStopOthers(t *testing.T) {
+	greedy := begin(t)
+	data := greedy.Lab.Path("htcd", "data")
+	greedy.mount(data, "size=96m,nr_inodes=1200")
+	victim := outage{Bench: trial.New(t)}
+	items := func(n int) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) {
+			for i := range n {
+				job.Spec.Items = append(job.Spec.Items, v1alpha1.Item{"SEED": v1alpha1.ItemValue(fmt.Sprint(i))})
+			}
+		}
+	}
+	var large []string
+	for i := range 3 {
+		large = append(large, fmt.Sprintf("large-%d", i))
+		greedy.Create(large[i], "exit 0\n", items(1000), never)
+	}
+	for _, name := range large {
+		said := greedy.says(name, v1alpha1.ConditionSubmitted, "NoSpace")
+		require.Regexp(t, `the files to be submitted, [0-9]+ KiB in 10[0-9][0-9] files, wait for room: with them namespace `+greedy.Namespace+
+			` would have more than three quarters of what the others leave of the volume; make it several smaller ones`, said)
+	}
+	// Together they are twice the inodes of the volume.
+	var fit []string
+	for i := range 5 {
+		fit = append(fit, fmt.Sprintf("fits-%d", i))
+		greedy.Create(fit[i], "exit 0\n", items(500), never)
+	}
+	victim.Create("victim", "echo here\n")
+	require.Equal(t, "here\n", victim.Output(victim.Fetched("victim"), 0))
+	for _, name := range fit {
+		greedy.once(greedy.Phase(name, v1alpha1.PhaseIdle))
+	}
+	// The volume is mounted only for the lab's own processes.
+	staged := func() string {
+		out, err := greedy.Lab.RunAs(t.Context(), "root", "sh", "-c", `ls "$1"`, "sh", data+"/staging")
+		require.NoError(t, err)
+		return strings.TrimSpace(out)
+	}
+	require.Empty(t, staged(), "HTCondor has them")
+
+	_, err := greedy.Lab.RunAs(context.WithoutCancel(t.Context()), "root", "mount", "-o", "remount,nr_inodes=20000", data)
+	require.NoError(t, err)
+	for _, name := range large {
+		greedy.once(greedy.Phase(name, v1alpha1.PhaseIdle))
+	}
+	require.Empty(t, staged())
+	for _, trouble := range []string{"LedgerUnavailable", "callback not recorded", "no space left"} {
+		require.NotContains(t, greedy.log(), trouble)
+	}
+	victim.gone()
+	greedy.gone()
+}
