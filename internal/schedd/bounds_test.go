@@ -2,6 +2,7 @@ package schedd
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,14 @@ func TestAnExpressionCallsOnlyFunctionsThatBuildNothing(t *testing.T) {
 		d.Options = "rank = " + strings.ToUpper(f) + "(x)"
 		_, err := d.Render()
 		require.NoError(t, err, f)
+	}
+}
+
+func TestThePageForUsersListsTheFunctions(t *testing.T) {
+	page, err := os.ReadFile("../../docs/htcjob.md")
+	require.NoError(t, err)
+	for _, f := range functions {
+		require.Contains(t, string(page), "`"+f+"`")
 	}
 }
 
