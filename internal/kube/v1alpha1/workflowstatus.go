@@ -56,7 +56,7 @@ type HTCWorkflowStatus struct {
 	// +optional
 	SpecHash string `json:"specHash,omitempty"`
 
-	// Rerun is the value that the annotation htc.cern.ch/rerun had for this attempt.
+	// Rerun is the value that the annotation htc.cern.ch/rerun had for this attempt; of one longer than 256 bytes its beginning, and a hash.
 	// +optional
 	Rerun string `json:"rerun,omitempty"`
 
