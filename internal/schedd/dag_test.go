@@ -148,6 +148,7 @@ func TestGraphsThatCannotBeSentAreRefused(t *testing.T) {
 		"a URL":                      {func(g *DAG) { g.Steps[0].Outputs[0].URL = "https://x/y" }, "a URL cannot be used"},
 		"inputs of single jobs":      {func(g *DAG) { g.Steps[0].Description.Inputs = []Input{{Name: "a", OfProc: true}} }, "inputs of single jobs"},
 		"outputs in htcopts":         {func(g *DAG) { g.Steps[1].Options = "transfer_output_files = a" }, "step merge: transfer_output_files cannot be used in a workflow"},
+		"a function that grows":      {func(g *DAG) { g.Steps[1].Options = "request_cpus = strcat(1)" }, "step merge: htcopts, line 1, column 16: request_cpus: found the function strcat"},
 		"htcd's attributes":          {func(g *DAG) { g.Steps[1].Allow, g.Steps[1].Options = []string{"+HTCNode"}, "+HTCNode = 5" }, "htcd's own"},
 		"a code that is no failure":  {func(g *DAG) { g.Steps[0].RetryExitCodes = []int{0} }, "from 1 to 255, found 0"},
 		"codes without retries":      {func(g *DAG) { g.Steps[0].RetryExitCodes = []int{5} }, "expected retries beside them"},

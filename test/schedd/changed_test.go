@@ -28,9 +28,9 @@ func (b *bench) changed(p schedd.Period) (states map[int]schedd.JobStatus, clock
 }
 
 // do runs a command of HTCondor for some of the bench's jobs, as their account.
-func (b *bench) do(program, which string) {
+func (b *bench) do(program, which string, more ...string) {
 	b.t.Helper()
-	cmd := exec.CommandContext(b.t.Context(), program, "-constraint", b.d.Tag.Constraint()+" && "+which)
+	cmd := exec.CommandContext(b.t.Context(), program, append([]string{"-constraint", b.d.Tag.Constraint() + " && " + which}, more...)...)
 	cmd.Env = append(os.Environ(), "CONDOR_CONFIG="+b.options().CondorConfig, "KRB5_CONFIG="+b.options().Krb5Config, "KRB5CCNAME="+b.id.CCache)
 	out, err := cmd.CombinedOutput()
 	require.NoError(b.t, err, "%s", out)
@@ -154,4 +154,22 @@ func TestOneRemovalOfSeveralObjectsPassesOverWhatIsOthers(t *testing.T) {
 	require.NoError(t, mine.PresentOf(t.Context(), mine.id, uids, func(j schedd.Job) error { left[j.Tag.UID] = j.Status; return nil }))
 	require.Equal(t, schedd.Idle, left[uids[0]])
 	require.NotEqual(t, schedd.Idle, left[uids[1]])
+}
+
+func TestReasonsAreFitToBeShown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.d.Options = "requirements = false\n"
+	b.submit()
+	b.until("spooled", func(j schedd.Job) bool { return j.Status == schedd.Idle })
+	b.do("condor_hold", "true", "-reason", "\x1b]0;owned\a disk \u202efull \xff\xfe")
+	said := ""
+	require.NoError(t, b.Queue(t.Context(), b.id, b.d.Tag.Constraint(), func(j schedd.Job) error {
+		if !j.Reasoned {
+			return schedd.ErrReasons
+		}
+		said = j.HoldReason
+		return nil
+	}))
+	require.Equal(t, "␛]0;owned␇ disk �full �� (by user robot)", said)
 }
