@@ -63,7 +63,7 @@
 //     with most waiting ones that has waited longest (Limit): a client has all that
 //     nobody else wants, as a site whose nodes share one address needs, and no
 //     number of connections keeps out a client with fewer. An event that came
-//     whole keeps its connection. With TLS 2,048 slow ones take 100 MiB at most.
+//     whole keeps its connection. With TLS 2,048 slow ones take 220 MB at most.
 //   - A connection that brings no request, such as one whose TLS handshake fails,
 //     is counted and not logged.
 //   - Over plain HTTP an eavesdropper can read the token and use it for that run

@@ -1,9 +1,9 @@
 package notify
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -110,14 +110,14 @@ func (r *receiver) receive(w http.ResponseWriter, request *http.Request) *refusa
 		w.Header().Set("Connection", "close") // what else comes is not worth waiting for
 		return refused
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, request.Body, maxBody))
-	if err != nil {
+	body := bytes.NewBuffer(make([]byte, 0, max(request.ContentLength, 0)+bytes.MinRead)) // it grows only where no length is declared
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, request.Body, maxBody)); err != nil {
 		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return tooLarge
 		}
 		return &refusal{http.StatusBadRequest, "the event did not come whole"}
 	}
-	callback, err := decode(request.Header, body)
+	callback, err := decode(request.Header, body.Bytes())
 	if errors.Is(err, errMediaType) {
 		return &refusal{http.StatusUnsupportedMediaType, err.Error()}
 	}
