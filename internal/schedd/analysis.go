@@ -17,15 +17,17 @@ var (
 	stepLine    = regexp.MustCompile(`^\[\d+\] +(\d+)  (.+)$`)
 )
 
-// maxAnalysed bounds a line: a job's requirements may be long.
-const maxAnalysed = 64 << 10
+const (
+	maxAnalysed = 64 << 10 // bytes of a line: a job's requirements may be long
+	maxSteps    = 200      // that are kept
+)
 
 func readAnalysis(r io.Reader) (a Analysis, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxAnalysed)
 	for lines.Scan() {
 		line := lines.Text()
-		if m := stepLine.FindStringSubmatch(line); m != nil {
+		if m := stepLine.FindStringSubmatch(line); m != nil && len(a.Steps) < maxSteps {
 			n, _ := strconv.Atoi(m[1])
 			a.Steps = append(a.Steps, Step{plaintext.Line(strings.TrimSpace(m[2])), n})
 		}

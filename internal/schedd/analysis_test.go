@@ -40,6 +40,9 @@ No successful match recorded.
 	got, err := readAnalysis(strings.NewReader("\n001.000:  Job is running.\n"))
 	require.NoError(t, err)
 	require.Zero(t, got)
+	got, err = readAnalysis(strings.NewReader(strings.Repeat("[0]           0  X\n", 100_000)))
+	require.NoError(t, err)
+	require.Len(t, got.Steps, maxSteps)
 }
 
 func TestReadRequest(t *testing.T) {

@@ -122,6 +122,21 @@ func TestTheFilesOfANodeTellItsPlace(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
 
+func TestOfWhatANodesScriptMayHaveReplacedLittleIsRead(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "0"), 0o700))
+	for _, name := range []string{".own-0", FileResults} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "0", name), nil, 0o600))
+		require.NoError(t, os.Truncate(filepath.Join(dir, "0", name), 64<<20))
+	}
+	place, err := PlaceOf(dir, 0)
+	require.NoError(t, err)
+	require.Len(t, place, maxPlace+1, "it is no place")
+	results, err := ResultsOf(dir, 0)
+	require.NoError(t, err)
+	require.Len(t, results, maxResults)
+}
+
 func TestGraphsThatCannotBeSentAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*DAG)

@@ -72,21 +72,38 @@ func PlaceOf(nodes string, number int) (string, error) {
 		return "", err
 	}
 	defer root.Close()
-	text, err := root.ReadFile(fmt.Sprint(fileOwn, number))
+	f, err := root.Open(fmt.Sprint(fileOwn, number))
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxPlace+1)) // the node's script may have replaced it
 	place, _, _ := strings.Cut(string(text), " ")
 	return place, err
 }
 
 // OwnFiles lists what a fetch has brought of a node that is not its output.
 func OwnFiles(nodes string, number int) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(nodes, strconv.Itoa(number)))
 	own := []string{fmt.Sprint(fileOwn, number), FileResults}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), filePlugin) {
-			own = append(own, e.Name())
+	dir, err := os.Open(filepath.Join(nodes, strconv.Itoa(number))) // #nosec G304 -- of a fetch
+	if err != nil {
+		return own, err
+	}
+	defer dir.Close()
+	for { // a node can leave any number of files
+		names, err := dir.Readdirnames(256)
+		if errors.Is(err, io.EOF) {
+			return own, nil
+		}
+		if err != nil {
+			return own, err
+		}
+		for _, name := range names {
+			if strings.HasPrefix(name, filePlugin) {
+				own = append(own, name)
+			}
 		}
 	}
-	return own, err
 }
 
 // FileResults is the file of a node's results among its output: the beginning of what its script has written to $HTC_RESULTS.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 )
@@ -19,7 +20,7 @@ const flagRenewable = 1 << 23
 // dates have two-digit years in an order of their own: version 4 is documented (MIT krb5, "Credential cache file format") and
 // unchanged since 1996.
 func readCache(name string) (times, error) {
-	b, err := os.ReadFile(name) // #nosec G304 -- a cache of kinit's in --ticket-dir
+	b, err := contentOf(name)
 	if err != nil {
 		return times{}, err
 	}
@@ -28,6 +29,23 @@ func readCache(name string) (times, error) {
 		return times{}, fmt.Errorf("credential cache %s: %w", name, err)
 	}
 	return t, nil
+}
+
+// maxCache is more than any KDC's tickets take. A namespace's Secret may choose the KDC.
+const maxCache = 1 << 20
+
+// contentOf reads a cache.
+func contentOf(name string) ([]byte, error) {
+	f, err := os.Open(name) // #nosec G304 -- a cache of kinit's in --ticket-dir
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxCache+1))
+	if err == nil && len(b) > maxCache {
+		err = fmt.Errorf("credential cache %s: has more than %d bytes", name, maxCache)
+	}
+	return b, err
 }
 
 var errNoTicket = errors.New("holds no ticket-granting ticket")

@@ -1,6 +1,8 @@
 package krb
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -26,4 +28,12 @@ func FuzzParseCache(f *testing.F) {
 	now := time.Unix(1_800_000_000, 0)
 	f.Add(cacheFile(now, now.Add(time.Hour), now, true))
 	f.Fuzz(func(_ *testing.T, b []byte) { _, _ = parseCache(b) })
+}
+
+func TestACacheThatIsTooLargeIsNotRead(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "cache")
+	require.NoError(t, os.WriteFile(name, []byte{5, 4}, 0o600))
+	require.NoError(t, os.Truncate(name, 1<<30))
+	_, err := readCache(name)
+	require.ErrorContains(t, err, "has more than 1048576 bytes")
 }

@@ -155,7 +155,7 @@ func (e *entry) ticket() Ticket { return Ticket{CCache: e.path, Expires: e.times
 // renew requests the same ticket with a later expiry. It renews a copy, because kinit empties the file first.
 func (k *Keeper) renew(ctx context.Context, e *entry) error {
 	next := e.path + ".new"
-	b, err := os.ReadFile(e.path)
+	b, err := contentOf(e.path)
 	if err == nil {
 		err = os.WriteFile(next, b, 0o600)
 	}
