@@ -13,6 +13,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/argoplugin"
 	"htc.cern.ch/htcd/internal/plugin"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // argoPluginCommand is a sidecar in the pod of Argo's agent; see deploy/components/argo-plugin.
@@ -69,10 +70,10 @@ Exit codes:
 	}
 	f := c.Flags()
 	at.Flags(f)
-	f.StringVar(&workflow, "workflow", "", "`NAME` of the workflow (required)")
-	f.StringVar(&listen, "listen", "127.0.0.1:7624", "`ADDRESS` at which Argo's agent asks")
-	f.StringVar(&tokenFile, "token-file", "/var/run/argo/token", "`FILE` with the token that the agent shows")
-	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
-	f.StringVar(&format, "log-format", "json", "json or text")
+	setting.Text(f, &workflow, "workflow", "", setting.Object, "`NAME` of the workflow (required)")
+	setting.Text(f, &listen, "listen", "127.0.0.1:7624", setting.Address, "`ADDRESS` at which Argo's agent asks")
+	setting.Text(f, &tokenFile, "token-file", "/var/run/argo/token", setting.Path, "`FILE` with the token that the agent shows")
+	setting.Text(f, &level, "log-level", "info", logLevel, "debug, info, warn or error")
+	setting.Text(f, &format, "log-format", "json", logFormat, "json or text")
 	return c
 }

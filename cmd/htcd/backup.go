@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // backupCommand copies the ledger.
@@ -37,7 +38,7 @@ Exit codes:
 	o.flags(settings)
 	c.Flags().AddFlag(settings.Lookup("data"))
 	c.Flags().AddFlag(settings.Lookup("ledger"))
-	c.Flags().IntVar(&keep, "keep", 0, "how many copies stay in the DIRECTORY, this one included; 0: all")
+	setting.Int(c.Flags(), &keep, "keep", 0, 0, 100_000, "how many copies stay in the DIRECTORY, this one included; 0: all")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		wrong := func(err error) error { return usageError{fmt.Errorf("backup: %w", err)} }
 		switch err := o.complete(settings, environ); {
@@ -45,8 +46,6 @@ Exit codes:
 			return wrong(err)
 		case len(args) != 1 || args[0] == "":
 			return wrong(errors.New("name one file, or the directory for it"))
-		case keep < 0:
-			return wrong(fmt.Errorf("--keep %d: want 1 or more, or 0 for all", keep))
 		}
 		to, err := filepath.Abs(args[0])
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/doctor"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // doctorCommand checks everything that htcd run depends on.
@@ -44,15 +45,12 @@ Exit codes:
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	o.flags(settings)
 	c.Flags().AddFlagSet(settings)
-	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
-	c.Flags().BoolVar(&workflows, "workflows", true, "try, by a job, whether the schedd can run HTCWorkflows")
+	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "table or json")
+	setting.Bool(c.Flags(), &workflows, "workflows", true, "try, by a job, whether the schedd can run HTCWorkflows")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		wrong := func(err error) error { return usageError{fmt.Errorf("doctor: %w", err)} }
 		if err := o.complete(settings, environ); err != nil {
 			return wrong(err)
-		}
-		if format != "table" && format != "json" {
-			return wrong(fmt.Errorf("--output %q: want table or json", format))
 		}
 		if err := o.check(); err != nil {
 			return wrong(err)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"htc.cern.ch/htcd/internal/plugin"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // Exit codes of htcd: 0 done, 1 failed, 2 a mistake in the command line.
@@ -36,28 +37,8 @@ func run(name string, args, environ []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 
-	root := &cobra.Command{
-		Use:           "htcd",
-		Short:         "htcd runs HTCondor jobs for people who work in Kubernetes",
-		Args:          noArguments,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		SilenceErrors: true,
-		SilenceUsage:  true,
-	}
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	if slices.Contains(pluginNames, name) {
-		root.Use, root.Short = "kubectl-htcjob", "HTCondor jobs: submit them and read their output"
-		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl htcjob"}
-		root.AddCommand(plugin.Commands()...)
-	} else {
-		root.AddGroup(&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"}, &cobra.Group{ID: "operators", Title: "For administrators:"})
-		root.AddCommand(grouped("users", append(plugin.Commands(), syncSecretCommand())...)...)
-		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), slotsCommand(environ), renderCommand(environ), argoPluginCommand(), backupCommand(environ), restoreCommand(environ), sendCommand(), pullCommand(), printCommand(), relayCommand())...)
-	}
-	root.AddCommand(versionCommand(), settingsCommand())
+	root := rootCommand(name, environ)
 	root.SetArgs(args)
-
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
@@ -70,6 +51,31 @@ func run(name string, args, environ []string) int {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// rootCommand has all commands that there are under a name of the program.
+func rootCommand(name string, environ []string) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "htcd",
+		Short:         "htcd runs HTCondor jobs for people who work in Kubernetes",
+		Args:          noArguments,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{setting.Explain(err, "")} })
+	if slices.Contains(pluginNames, name) {
+		root.Use, root.Short = "kubectl-htcjob", "HTCondor jobs: submit them and read their output"
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl htcjob"}
+		root.AddCommand(plugin.Commands()...)
+	} else {
+		root.AddGroup(&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"}, &cobra.Group{ID: "operators", Title: "For administrators:"})
+		root.AddCommand(grouped("users", append(plugin.Commands(), syncSecretCommand())...)...)
+		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), slotsCommand(environ), renderCommand(environ), argoPluginCommand(), backupCommand(environ), restoreCommand(environ), sendCommand(), pullCommand(), printCommand(), relayCommand())...)
+	}
+	root.AddCommand(versionCommand(), settingsCommand())
+	return root
 }
 
 // grouped assigns commands to a group of the root's help.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // parsed returns the options that htcd run makes of flags and environment.
@@ -14,7 +16,9 @@ func parsed(t *testing.T, args []string, environ ...string) (Options, error) {
 	var o Options
 	f := pflag.NewFlagSet("run", pflag.ContinueOnError)
 	o.flags(f)
-	require.NoError(t, f.Parse(args))
+	if err := f.Parse(args); err != nil {
+		return o, setting.Explain(err, "")
+	}
 	if err := fromEnvironment(f, lookup(environ)); err != nil {
 		return o, err
 	}
@@ -55,7 +59,7 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 		"an image pattern without a scheme":  {[]string{callback, "--allow-images=centos"}, nil, "--allow-images: \"centos\""},
 		"a schedd's name twice":              {[]string{callback, "--schedd=a", "--schedd-command=/b"}, nil, "--schedd and --schedd-command"},
 		"a command without its place":        {[]string{callback, "--schedd-command=myschedd show"}, nil, "--schedd-command \"myschedd show\""},
-		"a realm with its account":           {[]string{callback, "--realms=A.ORG,robot@B.ORG"}, nil, `--realms "robot@B.ORG": want realms such as EXAMPLE.ORG`},
+		"a realm with its account":           {[]string{callback, "--realms=A.ORG,robot@B.ORG"}, nil, `--realms "robot@B.ORG": want a realm such as EXAMPLE.ORG`},
 		"a pool that cannot be":              {[]string{callback, "--allow-pools=a/b/c"}, nil, "--allow-pools: \"a/b/c\""},
 		"secrets that nobody may read":       {[]string{callback, "--pool-secrets=mine"}, nil, "--pool-secrets"},
 		"a limit below none":                 {[]string{callback, "--max-queue=-1"}, nil, "--max-queue -1"},

@@ -7,6 +7,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/logspod"
 	"htc.cern.ch/htcd/internal/plugin"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // printCommand is what the Pod of spec.logsPod runs.
@@ -32,6 +33,6 @@ func printCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().IntVar(&code, "exit-code", 0, "end with this `CODE`, which stands for the jobs' result")
+	setting.Int(c.Flags(), &code, "exit-code", 0, 0, 255, "end with this `CODE`, which stands for the jobs' result")
 	return c
 }

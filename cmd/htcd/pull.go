@@ -13,6 +13,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/jobcredentials"
 	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // withCredentials also serves the credentials of jobs, if jobs reach the receiver by https.
@@ -68,8 +69,8 @@ Exit codes:
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&url, "url", "", "`URL` of the run's credentials (required)")
-	f.StringVar(&authorities, "ca-file", "", "PEM `FILE` of the only authorities to trust; empty: the system's")
-	f.DurationVar(&timeout, "timeout", 20*time.Second, "give up after this `TIME`")
+	setting.Text(f, &url, "url", "", setting.URL(""), "`URL` of the run's credentials (required)")
+	setting.Text(f, &authorities, "ca-file", "", setting.Path, "PEM `FILE` of the only authorities to trust; empty: the system's")
+	setting.Duration(f, &timeout, "timeout", 20*time.Second, time.Second, time.Hour, "give up after this `TIME`")
 	return c
 }

@@ -15,6 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // reconcileCommand runs one cross-check now and shows its result.
@@ -46,11 +47,11 @@ Exit codes:
 	o.flags(settings)
 	settings.Lookup("namespace").Usage = "only this `namespace`; empty: all"
 	c.Flags().AddFlagSet(settings)
-	c.Flags().BoolVar(&once, "once", false, "one pass, now (required)")
-	c.Flags().BoolVar(&scope.DryRun, "dry-run", false, "show differences and change nothing")
-	c.Flags().BoolVar(&scope.RemoveOrphans, "remove-orphans", false, "remove the jobs and output of HTCJobs and HTCWorkflows that vanished, many at once, without having been deleted")
-	c.Flags().StringVar(&scope.Name, "name", "", "only HTCJobs and HTCWorkflows of this `name`")
-	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
+	setting.Bool(c.Flags(), &once, "once", false, "one pass, now (required)")
+	setting.Bool(c.Flags(), &scope.DryRun, "dry-run", false, "show differences and change nothing")
+	setting.Bool(c.Flags(), &scope.RemoveOrphans, "remove-orphans", false, "remove the jobs and output of HTCJobs and HTCWorkflows that vanished, many at once, without having been deleted")
+	setting.Text(c.Flags(), &scope.Name, "name", "", setting.Object, "only HTCJobs and HTCWorkflows of this `name`")
+	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "table or json")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		wrong := func(err error) error { return usageError{fmt.Errorf("reconcile: %w", err)} }
 		quiet := !settings.Changed("log-level")
@@ -59,8 +60,6 @@ Exit codes:
 			return wrong(err)
 		case !once:
 			return wrong(errors.New("give --once for one pass now; htcd run makes them on schedule (--reconcile-schedule)"))
-		case format != "table" && format != "json":
-			return wrong(fmt.Errorf("--output %q: want table or json", format))
 		}
 		if err := o.checkParts(); err != nil {
 			return wrong(err)

@@ -22,6 +22,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // rendering is what htcd render is asked for.
@@ -44,10 +45,10 @@ It takes the flags and HTCD_ variables of htcd run, except that --pool names the
 kubectl -n htcd exec -i deploy/htcd -- htcd render -f - < job.yaml. With --pool-file no apiserver is needed.`,
 		Args: noArguments,
 	}
-	c.Flags().StringVarP(&r.file, "file", "f", "", "`file` with the HTCJob; -: standard input (required)")
-	c.Flags().StringVar(&r.pool, "pool", "", "`name` of the HTCPool; empty: the one that the HTCJob names, or the default one")
-	c.Flags().StringVar(&r.poolFile, "pool-file", "", "`file` with the HTCPool, which need not exist in the cluster; its namespaceSelector is not looked at")
-	c.Flags().BoolVar(&r.submit, "submit-only", false, "print the submit description alone")
+	setting.Text(c.Flags(), &r.file, "file,f", "", setting.Path, "`file` with the HTCJob; -: standard input (required)")
+	setting.Text(c.Flags(), &r.pool, "pool", "", setting.Object, "`name` of the HTCPool; empty: the one that the HTCJob names, or the default one")
+	setting.Text(c.Flags(), &r.poolFile, "pool-file", "", setting.Path, "`file` with the HTCPool, which need not exist in the cluster; its namespaceSelector is not looked at")
+	setting.Bool(c.Flags(), &r.submit, "submit-only", false, "print the submit description alone")
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	o.flags(settings)
 	c.Flags().AddFlagSet(settings) // without those that are there already

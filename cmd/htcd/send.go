@@ -11,6 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // sendCommand is run by a job when it has ended, if --ship-sender sent htcd with it.
@@ -51,18 +52,18 @@ Exit codes:
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Callback.Name, "name", "", "`NAME` of the HTCJob (required)")
-	f.StringVar(&o.Callback.Namespace, "namespace", "", "`NAMESPACE` of the HTCJob (required)")
-	f.StringVar(&o.Callback.JobID, "jobid", "", "the job's `CLUSTER.PROC` (required)")
-	f.IntVar(&o.Callback.Retcode, "retcode", -1, "the script's return `CODE`, 0 to 255 (required)")
-	f.IntVar(&node.Number, "node", -1, "`NUMBER` of the job in its workflow's DAG; --name is the workflow's then")
-	f.IntVar(&node.Exit, "exit", -1, "with --node, the `CODE` that the job ends with; the same as --retcode unless given")
-	f.StringVar(&stderr, "stderr-file", "", "with --node, `FILE` whose end is sent along")
-	f.StringVar(&results, "results-file", "", "with --node, `FILE` of lines name=number that is sent along")
-	f.StringVar(&o.URL, "url", "", "`URL` of the operator's receiver, such as http://host:port/cloudevents (required)")
-	f.StringVar(&o.TokenFile, "token-file", "", "`FILE` that holds the run's token (required)")
-	f.StringVar(&o.CAFile, "ca-file", "", "PEM `FILE` of the only authorities to trust; empty: the system's")
-	f.DurationVar(&o.Deadline, "deadline", time.Minute, "give up after this `TIME`")
+	setting.Text(f, &o.Callback.Name, "name", "", setting.Object, "`NAME` of the HTCJob (required)")
+	setting.Text(f, &o.Callback.Namespace, "namespace", "", setting.Namespace, "`NAMESPACE` of the HTCJob (required)")
+	setting.Text(f, &o.Callback.JobID, "jobid", "", jobID, "the job's `CLUSTER.PROC` (required)")
+	setting.Int(f, &o.Callback.Retcode, "retcode", -1, 0, 255, "the script's return `CODE`, 0 to 255 (required)")
+	setting.Int(f, &node.Number, "node", -1, -1, mostJobs, "`NUMBER` of the job in its workflow's DAG; --name is the workflow's then")
+	setting.Int(f, &node.Exit, "exit", -1, -1, 255, "with --node, the `CODE` that the job ends with; the same as --retcode unless given")
+	setting.Text(f, &stderr, "stderr-file", "", setting.Path, "with --node, `FILE` whose end is sent along")
+	setting.Text(f, &results, "results-file", "", setting.Path, "with --node, `FILE` of lines name=number that is sent along")
+	setting.Text(f, &o.URL, "url", "", setting.URL(""), "`URL` of the operator's receiver, such as http://host:port/cloudevents (required)")
+	setting.Text(f, &o.TokenFile, "token-file", "", setting.Path, "`FILE` that holds the run's token (required)")
+	setting.Text(f, &o.CAFile, "ca-file", "", setting.Path, "PEM `FILE` of the only authorities to trust; empty: the system's")
+	setting.Duration(f, &o.Deadline, "deadline", time.Minute, time.Second, 24*time.Hour, "give up after this `TIME`")
 	return c
 }
 

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // settingGroups are the headings of docs/settings.md, each above the flag that it begins with, in the order of Options.flags.
@@ -39,13 +41,13 @@ func settingsText() string {
 	b.WriteString(`<!-- Made by "make generate" from cmd/htcd/options.go: change it there. -->
 # Every setting
 
-These are the flags of ` + "`htcd run`, which `htcd reconcile`, `htcd doctor` and `htcd render`" + ` take as well. A flag overrides the variable. Which
-to set, and why, is in [configure.md](configure.md).
+These are the flags of ` + "`htcd run`, which `htcd reconcile`, `htcd doctor` and `htcd render`" + ` take as well. A flag overrides the variable. An
+empty variable is none; a value that is not allowed is refused at the start. Which to set, and why, is in [configure.md](configure.md).
 `)
 	groups := settingGroups
 	f.VisitAll(func(flag *pflag.Flag) {
 		if len(groups) > 0 && groups[0].first == flag.Name {
-			b.WriteString("\n## " + groups[0].title + "\n\n| flag | variable | default | meaning |\n|---|---|---|---|\n")
+			b.WriteString("\n## " + groups[0].title + "\n\n| flag | variable | default | meaning | allowed |\n|---|---|---|---|---|\n")
 			groups = groups[1:]
 		}
 		value, usage := pflag.UnquoteUsage(flag)
@@ -57,7 +59,7 @@ to set, and why, is in [configure.md](configure.md).
 		if def = strings.Trim(def, "[]"); def != "" {
 			def = "`" + def + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", name, environmentName(flag.Name), def, strings.ReplaceAll(usage, "|", `\|`))
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", name, environmentName(flag.Name), def, strings.ReplaceAll(usage, "|", `\|`), setting.Allowed(flag))
 	})
 	return b.String()
 }

@@ -14,6 +14,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/matching"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // slotLister lists the slots of the usual pool.
@@ -44,13 +45,10 @@ Exit codes:
 	for _, name := range []string{"ticket-dir", "control-socket"} {
 		c.Flags().AddFlag(settings.Lookup(name))
 	}
-	c.Flags().StringVarP(&format, "output", "o", "table", "table or json")
+	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "table or json")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := o.complete(settings, environ); err != nil {
 			return usageError{fmt.Errorf("slots: %w", err)}
-		}
-		if format != "table" && format != "json" {
-			return usageError{fmt.Errorf("slots: --output %q: want table or json", format)}
 		}
 		kinds := []matching.Kind{}
 		err := askControl(cmd.Context(), o.controlSocket(), http.MethodGet, "/slots", nil, &kinds)

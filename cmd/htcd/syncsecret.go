@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/util/validation"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/plugin"
+	"htc.cern.ch/htcd/internal/setting"
 	"htc.cern.ch/htcd/internal/syncsecret"
 )
 
@@ -41,13 +41,8 @@ Exit codes:
 			if err != nil {
 				return usageError{fmt.Errorf("sync-secret: %w", err)}
 			}
-			switch wrong := validation.IsDNS1123Subdomain(name); {
-			case name == "":
+			if name == "" {
 				return usageError{errors.New("sync-secret: want --name")}
-			case len(wrong) > 0:
-				return usageError{fmt.Errorf("sync-secret: --name %q: %s", name, wrong[0])}
-			case every < 0 || every > 0 && every < time.Second:
-				return usageError{fmt.Errorf("sync-secret: --every %s: want at least 1s, or 0 to look once", every)}
 			}
 			log, err := newLogger(cmd.ErrOrStderr(), level, format)
 			if err != nil {
@@ -75,10 +70,10 @@ Exit codes:
 	}
 	f := c.Flags()
 	at.Flags(f)
-	f.StringVar(&name, "name", "", "`NAME` of the Secret (required)")
-	f.DurationVar(&every, "every", 0, "look at the files at this `INTERVAL`; 0: once")
-	f.BoolVar(&forJobs, "for-jobs", true, "mark a Secret that is created for jobs")
-	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
-	f.StringVar(&format, "log-format", "text", "json or text")
+	setting.Text(f, &name, "name", "", setting.Object, "`NAME` of the Secret (required)")
+	setting.Duration(f, &every, "every", 0, time.Second, 30*24*time.Hour, "look at the files at this `INTERVAL`; 0: once")
+	setting.Bool(f, &forJobs, "for-jobs", true, "mark a Secret that is created for jobs")
+	setting.Text(f, &level, "log-level", "info", logLevel, "debug, info, warn or error")
+	setting.Text(f, &format, "log-format", "text", logFormat, "json or text")
 	return c
 }

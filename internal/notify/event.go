@@ -66,6 +66,9 @@ var (
 	jobID      = regexp.MustCompile(`^[1-9][0-9]{0,9}\.(0|[1-9][0-9]{0,9})$`)
 )
 
+// IsJobID reports whether a text is a job's id as HTCondor prints it, such as 884426.0.
+func IsJobID(text string) bool { return jobID.MatchString(text) }
+
 // check returns what is wrong with a callback, in terms of the event's data.
 func (c Callback) check() error {
 	switch {
@@ -73,7 +76,7 @@ func (c Callback) check() error {
 		return fmt.Errorf("data.name %.100q is not the name of an HTCJob", c.Name)
 	case len(c.Namespace) > maxName || !objectName.MatchString(c.Namespace):
 		return fmt.Errorf("data.namespace %.100q is not the name of a namespace", c.Namespace)
-	case !jobID.MatchString(c.JobID):
+	case !IsJobID(c.JobID):
 		return fmt.Errorf(`data.jobid %.100q is not a job id such as "884426.0"`, c.JobID)
 	case c.Retcode < 0 || c.Retcode > maxRetcode:
 		return fmt.Errorf("data.retcode %d is not from 0 to %d", c.Retcode, maxRetcode)

@@ -13,6 +13,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/procset"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 func cancelCommand() *cobra.Command {
@@ -38,8 +39,8 @@ interrupted.`,
 		ValidArgsFunction: at.completeNames,
 	}
 	at.Flags(c.Flags())
-	c.Flags().StringVar(&procs, "proc", "", "only the jobs with these `numbers`, such as 3,7-9")
-	c.Args = namesAndProcs(&procs)
+	setting.Text(c.Flags(), &procs, "proc", "", numbers, "only the jobs with these `numbers`, such as 3,7-9")
+	c.Args = namesAndProcs()
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {

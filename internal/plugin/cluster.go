@@ -26,6 +26,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/aggregate"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // Usage is a mistake in the command line.
@@ -41,18 +42,24 @@ const ExitInterrupted = 130
 
 // Commands are all commands for users.
 func Commands() []*cobra.Command {
-	return []*cobra.Command{submitCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), execCommand(), getOutputCommand(),
+	all := []*cobra.Command{submitCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), execCommand(), getOutputCommand(),
 		nodesCommand(), graphCommand(), uiCommand(), completionCommand()}
+	for _, c := range all {
+		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage{setting.Explain(err, "")} })
+	}
+	return all
 }
 
 // Connection holds the flags for the cluster, as in kubectl.
 type Connection struct{ kubeconfig, context, namespace string }
 
 // Flags defines the flags.
-func (c *Connection) Flags(f *pflag.FlagSet) {
-	f.StringVar(&c.kubeconfig, "kubeconfig", "", "kubeconfig `file`; empty: $KUBECONFIG, else ~/.kube/config")
-	f.StringVar(&c.context, "context", "", "`name` of the kubeconfig's context to use")
-	f.StringVarP(&c.namespace, "namespace", "n", "", "`namespace`; empty: the context's")
+func (c *Connection) Flags(f *pflag.FlagSet) { c.flags(f, setting.Namespace) }
+
+func (c *Connection) flags(f *pflag.FlagSet, namespace setting.Kind) {
+	setting.Text(f, &c.kubeconfig, "kubeconfig", "", setting.Path, "kubeconfig `file`; empty: $KUBECONFIG, else ~/.kube/config")
+	setting.Text(f, &c.context, "context", "", setting.Word, "`name` of the kubeconfig's context to use")
+	setting.Text(f, &c.namespace, "namespace,n", "", namespace, "`namespace`; empty: the context's")
 }
 
 // cluster is where the HTCJobs of a namespace are.

@@ -19,6 +19,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/aggregate"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 func execCommand() *cobra.Command {
@@ -39,9 +40,9 @@ Needs the rights to get and create htcjobs/exec and htcworkflows/exec of output.
 		ValidArgsFunction: at.completeNames,
 	}
 	at.Flags(c.Flags())
-	c.Flags().IntVar(&proc, "proc", 0, "the job's `number`")
-	c.Flags().BoolVarP(&stdin, "stdin", "i", false, "pass standard input on")
-	c.Flags().BoolVarP(&tty, "tty", "t", false, "with a terminal; needs one here, and -i")
+	setting.Int(c.Flags(), &proc, "proc", 0, 0, maxNumber, "the job's `number`")
+	setting.Bool(c.Flags(), &stdin, "stdin,i", false, "pass standard input on")
+	setting.Bool(c.Flags(), &tty, "tty,t", false, "with a terminal; needs one here, and -i")
 	node.defineOne(c.Flags())
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
@@ -62,8 +63,6 @@ Needs the rights to get and create htcjobs/exec and htcworkflows/exec of output.
 		switch {
 		case err != nil:
 			return err
-		case proc < 0:
-			return Usage{errors.New("--proc: want a number from 0 on")}
 		case tty && !stdin:
 			return Usage{errors.New("--tty: want --stdin, too")}
 		case tty && !term.IsTerminal(int(os.Stdin.Fd())): // #nosec G115 -- a file descriptor

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // ExitIncomplete is the exit code of a get-output if the output of some job is missing.
@@ -57,18 +58,15 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 		return arguments(2, "a name and a directory")(cmd, args)
 	}
 	at.Flags(c.Flags())
-	c.Flags().IntVarP(&proc, "proc", "p", -1, "`number` of the only job to fetch; -1: all")
-	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`, while its output is kept; 0: the newest")
-	c.Flags().BoolVar(&force, "force", false, "fetch again, and replace, files that this command has put there for the same attempt")
-	c.Flags().BoolVarP(&list, "list", "l", false, "print names and sizes, and copy nothing")
+	setting.Int(c.Flags(), &proc, "proc,p", -1, -1, maxNumber, "`number` of the only job to fetch; -1: all")
+	setting.Int(c.Flags(), &attempt, "attempt", 0, 0, maxNumber, "an earlier attempt's `number`, while its output is kept; 0: the newest")
+	setting.Bool(c.Flags(), &force, "force", false, "fetch again, and replace, files that this command has put there for the same attempt")
+	setting.Bool(c.Flags(), &list, "list,l", false, "print names and sizes, and copy nothing")
 	nodes.flags(c.Flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name, ofWorkflow, err := nodes.named(cmd, args[0])
 		if err != nil {
 			return err
-		}
-		if proc < -1 || attempt < 0 {
-			return Usage{errors.New("--proc: want a number from 0 on; --attempt: from 1 on")}
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 func listCommand() *cobra.Command {
@@ -28,10 +29,10 @@ Exit codes: 0 done, 1 they cannot be read, 2 a mistake in the command line.`,
 	}
 	at.Flags(c.Flags())
 	only.flags(c.Flags())
-	c.Flags().BoolVar(&only.active, "active", false, "only those that have not ended")
-	c.Flags().StringVarP(&format, "output", "o", "table", "`format`: table, wide, name, json or word")
+	setting.Bool(c.Flags(), &only.active, "active", false, "only those that have not ended")
+	setting.Text(c.Flags(), &format, "output,o", "table", setting.OneOf(formats...), "`format`: table, wide, name, json or word")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := errors.Join(checkFormat(format), only.check()); err != nil {
+		if err := only.check(); err != nil {
 			return Usage{err}
 		}
 		where, err := at.open(cmd.ErrOrStderr())
@@ -69,11 +70,8 @@ HTCJob that is suspended has not ended. Exit codes:
 		ValidArgsFunction: at.completeNames,
 	}
 	at.Flags(c.Flags())
-	c.Flags().DurationVar(&timeout, "timeout", 0, "wait for this `time` at most, such as 10m; 0: for any time")
+	setting.Duration(c.Flags(), &timeout, "timeout", 0, 0, mostTime, "wait for this `time` at most, such as 10m; 0: for any time")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if timeout < 0 {
-			return Usage{fmt.Errorf("--timeout: want a time such as 10m, not %s", timeout)}
-		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
 			return err

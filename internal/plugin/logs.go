@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // mostFollowed is how many jobs are followed at once.
@@ -40,12 +41,12 @@ Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, w
 		Args: arguments(1, "the name of an HTCJob or HTCWorkflow"),
 	}
 	at.Flags(c.Flags())
-	c.Flags().IntVarP(&proc, "proc", "p", 0, "`number` of the job, from 0")
-	c.Flags().BoolVar(&all, "all", false, "all jobs, each line with the number of its job before it")
-	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`, while its output is kept; 0: the newest")
-	c.Flags().BoolVar(&stderr, "stderr", false, "its standard error instead of its standard output")
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "continue until the job has ended")
-	c.Flags().IntVar(&tail, "tail", -1, "only the last `lines` of the existing output; -1: all")
+	setting.Int(c.Flags(), &proc, "proc,p", 0, 0, maxNumber, "`number` of the job, from 0")
+	setting.Bool(c.Flags(), &all, "all", false, "all jobs, each line with the number of its job before it")
+	setting.Int(c.Flags(), &attempt, "attempt", 0, 0, maxNumber, "an earlier attempt's `number`, while its output is kept; 0: the newest")
+	setting.Bool(c.Flags(), &stderr, "stderr", false, "its standard error instead of its standard output")
+	setting.Bool(c.Flags(), &follow, "follow,f", false, "continue until the job has ended")
+	setting.Int(c.Flags(), &tail, "tail", -1, -1, maxNumber, "only the last `lines` of the existing output; -1: all")
 	node.define(c.Flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		ofNodes, err := node.given(cmd.Flags())
@@ -60,8 +61,8 @@ Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, w
 		if err != nil {
 			return err
 		}
-		if proc < 0 || tail < -1 || attempt < 0 || all && cmd.Flags().Changed("proc") {
-			return Usage{errors.New("--proc: want a number from 0 on, and not --all; --tail: from -1 on; --attempt: from 1 on")}
+		if all && cmd.Flags().Changed("proc") {
+			return Usage{errors.New("--proc and --all: want one of them")}
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {

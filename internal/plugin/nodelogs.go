@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"htc.cern.ch/htcd/internal/aggregate"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // nodeFlags say which nodes of a workflow are meant.
@@ -23,14 +24,14 @@ type nodeFlags struct {
 
 func (n *nodeFlags) define(f *pflag.FlagSet) {
 	n.defineOne(f)
-	f.BoolVar(&n.failed, "failed", false, "of an HTCWorkflow: all nodes that have failed, or those of --step")
+	setting.Bool(f, &n.failed, "failed", false, "of an HTCWorkflow: all nodes that have failed, or those of --step")
 }
 
 // defineOne is for commands that take one node.
 func (n *nodeFlags) defineOne(f *pflag.FlagSet) {
-	f.StringVar(&n.step, "step", "", "of an HTCWorkflow: the step of this `name`")
-	f.IntVar(&n.sequence, "sequence", 0, "with --step: the sequence's `number`, from 0")
-	f.IntVar(&n.index, "index", 0, "with --step: the `number` of the job, from 0, where the step has forEach")
+	setting.Text(f, &n.step, "step", "", stepName, "of an HTCWorkflow: the step of this `name`")
+	setting.Int(f, &n.sequence, "sequence", 0, 0, maxNumber, "with --step: the sequence's `number`, from 0")
+	setting.Int(f, &n.index, "index", 0, 0, maxNumber, "with --step: the `number` of the job, from 0, where the step has forEach")
 }
 
 // given reports whether nodes are meant, and whether the flags agree.
@@ -38,8 +39,6 @@ func (n *nodeFlags) given(f *pflag.FlagSet) (bool, error) {
 	one := f.Changed("sequence") || f.Changed("index")
 	ofNodes := n.step != "" || n.failed
 	switch {
-	case n.sequence < 0 || n.index < 0:
-		return false, Usage{errors.New("--sequence, --index: want a number from 0 on")}
 	case one && (n.step == "" || n.failed):
 		return false, Usage{errors.New("--sequence and --index are for --step, and not for --failed")}
 	case ofNodes && (f.Changed("proc") || f.Changed("all")):

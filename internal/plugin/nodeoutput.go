@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // outputOf says of which nodes of a workflow the output is wanted.
@@ -22,8 +23,8 @@ type outputOf struct {
 }
 
 func (o *outputOf) flags(f *pflag.FlagSet) {
-	f.StringVar(&o.step, "step", "", "of an HTCWorkflow: only the step of this `name`")
-	f.IntVar(&o.sequence, "sequence", -1, "of an HTCWorkflow: only the sequence of this `number`, from 0; -1: all, and steps that run once for all")
+	setting.Text(f, &o.step, "step", "", stepName, "of an HTCWorkflow: only the step of this `name`")
+	setting.Int(f, &o.sequence, "sequence", -1, -1, maxNumber, "of an HTCWorkflow: only the sequence of this `number`, from 0; -1: all, and steps that run once for all")
 }
 
 // named returns the name of the object that an argument names, and whether that must be an HTCWorkflow.
@@ -31,8 +32,6 @@ func (o *outputOf) named(cmd *cobra.Command, argument string) (name string, ofWo
 	name, err = namedWorkflow(argument)
 	ofWorkflow = err == nil && name != argument || o.step != "" || o.sequence >= 0
 	switch {
-	case o.sequence < -1:
-		err = Usage{errors.New("--sequence: want a number from 0 on")}
 	case !ofWorkflow:
 		name, err = named(argument)
 	case cmd.Flags().Changed("proc"):

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/aggregate"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 func nodesCommand() *cobra.Command {
@@ -32,19 +32,13 @@ Needs the right to get htcworkflows/log of output.htc.cern.ch, which the Cluster
 		Args: arguments(1, "the name of an HTCWorkflow"),
 	}
 	at.Flags(c.Flags())
-	c.Flags().StringVar(&state, "state", "", "only nodes in this `state`: "+words(aggregate.NodeStates))
-	c.Flags().StringVar(&step, "step", "", "only those of the step of this `name`")
-	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`; 0: the newest")
-	c.Flags().StringVarP(&format, "output", "o", "table", "`format`: table or json")
+	setting.Text(c.Flags(), &state, "state", "", setting.OneOf(words(aggregate.NodeStates)...), "only nodes in this `state`: "+strings.Join(words(aggregate.NodeStates), ", "))
+	setting.Text(c.Flags(), &step, "step", "", stepName, "only those of the step of this `name`")
+	setting.Int(c.Flags(), &attempt, "attempt", 0, 0, maxNumber, "an earlier attempt's `number`; 0: the newest")
+	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "`format`: table or json")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name, err := namedWorkflow(args[0])
-		switch {
-		case err != nil:
-			return err
-		case state != "" && !slices.Contains(aggregate.NodeStates, aggregate.NodeState(state)):
-			return Usage{fmt.Errorf("--state: want one of %s", words(aggregate.NodeStates))}
-		}
-		if err := checkRead(format, attempt); err != nil {
+		if err != nil {
 			return err
 		}
 		where, err := at.open(cmd.ErrOrStderr())
@@ -62,12 +56,11 @@ Needs the right to get htcworkflows/log of output.htc.cern.ch, which the Cluster
 	return c
 }
 
-func words(states []aggregate.NodeState) string {
-	var all []string
+func words(states []aggregate.NodeState) (all []string) {
 	for _, s := range states {
 		all = append(all, string(s))
 	}
-	return strings.Join(all, ", ")
+	return all
 }
 
 // selected are the parameters of a list.

@@ -85,7 +85,6 @@ func TestFlagsOfNodesAgree(t *testing.T) {
 		"--sequence 3":                      "are for --step",
 		"--failed --step fit --sequence 3":  "not for --failed",
 		"--step fit --all":                  "are for HTCJobs",
-		"--step fit --sequence -1":          "from 0 on",
 		"--failed --follow":                 "cannot be followed",
 	} {
 		flags := pflag.NewFlagSet("logs", pflag.ContinueOnError)

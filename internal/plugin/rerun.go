@@ -12,6 +12,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/procset"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 func rerunCommand() *cobra.Command {
@@ -34,10 +35,10 @@ interrupted.`,
 		ValidArgsFunction: at.completeNames,
 	}
 	at.Flags(c.Flags())
-	c.Flags().BoolVar(&failed, "failed", false, "only the jobs that have failed")
-	c.Flags().StringVar(&procs, "proc", "", "only the jobs with these `numbers`, such as 3,7-9")
+	setting.Bool(c.Flags(), &failed, "failed", false, "only the jobs that have failed")
+	setting.Text(c.Flags(), &procs, "proc", "", numbers, "only the jobs with these `numbers`, such as 3,7-9")
 	c.MarkFlagsMutuallyExclusive("failed", "proc")
-	c.Args = namesAndProcs(&procs)
+	c.Args = namesAndProcs()
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
@@ -65,9 +66,6 @@ interrupted.`,
 	}
 	return c
 }
-
-// maxNumber is more than the number of any job.
-const maxNumber = 1 << 30
 
 // chosen returns the value of the annotation for which jobs run again, empty for all.
 func chosen(job *v1alpha1.HTCJob, failed bool, procs string) (string, error) {
@@ -104,15 +102,10 @@ func rerunPatch(job *v1alpha1.HTCJob, which string, now time.Time) []byte {
 }
 
 // namesAndProcs takes names, or one with the numbers of --proc.
-func namesAndProcs(procs *string) cobra.PositionalArgs {
+func namesAndProcs() cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if cmd.Flags().Changed("proc") {
-			if len(args) > 1 {
-				return Usage{fmt.Errorf("%s: --proc is for one HTCJob", cmd.Name())}
-			}
-			if _, err := procset.Parse(*procs, maxNumber); err != nil {
-				return Usage{fmt.Errorf("--proc: %w", err)}
-			}
+		if cmd.Flags().Changed("proc") && len(args) > 1 {
+			return Usage{fmt.Errorf("%s: --proc is for one HTCJob", cmd.Name())}
 		}
 		return someNames(cmd, args)
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // selection narrows a list of HTCJobs.
@@ -20,16 +21,13 @@ type selection struct {
 }
 
 func (s *selection) flags(f *pflag.FlagSet) {
-	f.BoolVar(&s.failed, "failed", false, "only those that have failed")
-	f.BoolVar(&s.finished, "finished", false, "only those that have ended, however")
-	f.DurationVar(&s.since, "since", 0, "only those created within this `time`, such as 24h; 0: all")
-	f.StringVarP(&s.labels, "selector", "l", "", "only those with these `labels`, as in kubectl")
+	setting.Bool(f, &s.failed, "failed", false, "only those that have failed")
+	setting.Bool(f, &s.finished, "finished", false, "only those that have ended, however")
+	setting.Duration(f, &s.since, "since", 0, 0, mostTime, "only those created within this `time`, such as 24h; 0: all")
+	setting.Text(f, &s.labels, "selector,l", "", selector, "only those with these `labels`, as in kubectl")
 }
 
 func (s selection) check() error {
-	if s.since < 0 {
-		return Usage{fmt.Errorf("--since: want a time such as 24h, not %s", s.since)}
-	}
 	if s.active && (s.failed || s.finished) {
 		return Usage{fmt.Errorf("--active and --failed or --finished exclude each other")}
 	}

@@ -3,7 +3,6 @@ package plugin
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -141,11 +140,3 @@ func runTime(job *v1alpha1.HTCJob, now time.Time) string {
 
 // fullName is how kubectl names an HTCJob.
 func fullName(name string) string { return "htcjob." + v1alpha1.GroupVersion.Group + "/" + name }
-
-// checkFormat refuses any other value of -o.
-func checkFormat(format string) error {
-	if !slices.Contains(formats, format) {
-		return Usage{fmt.Errorf("--output: want one of %s", strings.Join(formats, ", "))}
-	}
-	return nil
-}

@@ -5,6 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 func statusCommand() *cobra.Command {
@@ -28,11 +29,8 @@ With -o json it is an object with state, exitCode, message and more; with -o tab
 		ValidArgsFunction: at.completeNames,
 	}
 	at.Flags(c.Flags())
-	c.Flags().StringVarP(&format, "output", "o", "word", "`format`: word, table, wide, name or json")
+	setting.Text(c.Flags(), &format, "output,o", "word", setting.OneOf(formats...), "`format`: word, table, wide, name or json")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := checkFormat(format); err != nil {
-			return err
-		}
 		name, err := named(args[0])
 		if err != nil {
 			return err

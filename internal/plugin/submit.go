@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/setting"
 )
 
 // manager is the field manager: applying the same file again has the same owner.
@@ -65,11 +66,11 @@ they are. Exit codes:
 		return arguments(1, "a file")(cmd, args)
 	}
 	at.Flags(c.Flags())
-	c.Flags().StringVarP(&file, "filename", "f", "", "the file, as in kubectl")
-	c.Flags().StringArrayVar(&inputs, "input", nil, "give the jobs this small `FILE`, or NAME=FILE; can be repeated")
-	c.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the jobs have ended, and end as they did")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "have the apiserver check the HTCJobs, and submit nothing")
-	c.Flags().BoolVar(&nameOnly, "name-only", false, "print only the names of the HTCJobs")
+	setting.Text(c.Flags(), &file, "filename,f", "", setting.Path, "the file, as in kubectl")
+	setting.Repeated(c.Flags(), &inputs, "input", setting.Path, "give the jobs this small `FILE`, or NAME=FILE; can be repeated")
+	setting.Bool(c.Flags(), &watch, "watch,w", false, "wait until the jobs have ended, and end as they did")
+	setting.Bool(c.Flags(), &dryRun, "dry-run", false, "have the apiserver check the HTCJobs, and submit nothing")
+	setting.Bool(c.Flags(), &nameOnly, "name-only", false, "print only the names of the HTCJobs")
 	c.MarkFlagsMutuallyExclusive("dry-run", "watch")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/setting"
 	"htc.cern.ch/htcd/internal/usage"
 )
 
@@ -33,14 +34,11 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 		ValidArgsFunction: at.completeNames,
 	}
 	at.Flags(c.Flags())
-	c.Flags().IntVar(&attempt, "attempt", 0, "an earlier attempt's `number`; 0: the newest")
-	c.Flags().StringVarP(&format, "output", "o", "table", "`format`: table or json")
+	setting.Int(c.Flags(), &attempt, "attempt", 0, 0, maxNumber, "an earlier attempt's `number`; 0: the newest")
+	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "`format`: table or json")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		name, err := named(args[0])
 		if err != nil {
-			return err
-		}
-		if err := checkRead(format, attempt); err != nil {
 			return err
 		}
 		where, err := at.open(cmd.ErrOrStderr())

@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"htc.cern.ch/htcd/internal/setting"
 	"htc.cern.ch/htcd/internal/ui"
 )
 
@@ -41,19 +42,13 @@ give it a port and forward that with ssh, under the same number: ssh -L 8001:127
 Exit codes: 0 interrupted, 1 the cluster or the port cannot be used, 2 a mistake in the command line.`,
 		Args: arguments(0, "no argument"),
 	}
-	at.Flags(c.Flags())
-	c.Flags().StringVar(&address, "address", "127.0.0.1", "loopback `address` to listen on")
-	c.Flags().IntVar(&port, "port", 0, "its `port`; 0: any that is free")
-	c.Flags().BoolVarP(&all, "all-namespaces", "A", false, "all namespaces, or an error if you may not")
-	c.Flags().BoolVar(&noBrowser, "no-browser", false, "only print the address")
+	at.flags(c.Flags(), namespaces)
+	setting.Text(c.Flags(), &address, "address", "127.0.0.1", loopback, "loopback `address` to listen on")
+	setting.Int(c.Flags(), &port, "port", 0, 0, 65535, "its `port`; 0: any that is free")
+	setting.Bool(c.Flags(), &all, "all-namespaces,A", false, "all namespaces, or an error if you may not")
+	setting.Bool(c.Flags(), &noBrowser, "no-browser", false, "only print the address")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		ip := net.ParseIP(address)
-		switch {
-		case ip == nil || !ip.IsLoopback():
-			return Usage{fmt.Errorf("--address: %q is no loopback address, such as 127.0.0.1", address)}
-		case port < 0 || port > 65535:
-			return Usage{errors.New("--port: want a number from 0 to 65535")}
-		case all && cmd.Flags().Changed("namespace"):
+		if all && cmd.Flags().Changed("namespace") {
 			return Usage{errors.New("--all-namespaces and --namespace: want one of them")}
 		}
 		var asked []string

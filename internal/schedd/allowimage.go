@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"unicode"
 )
 
 // allowImage refuses an image, as returned by resolveImage, that no pattern matches; without patterns every image is
@@ -45,6 +46,8 @@ func CheckImagePatterns(patterns []string) error {
 		}
 		scheme, _, found := strings.Cut(p, "://")
 		switch {
+		case strings.ContainsFunc(p, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }):
+			return fmt.Errorf("%q: no image's name has blanks or control characters", p)
 		case found && (scheme == "docker" || scheme == "oras" || scheme == "library"):
 		case !found && strings.HasPrefix(p, "/"):
 		default:

@@ -149,6 +149,9 @@ func (c *Client) site(ctx context.Context, id Identity) (string, error) {
 }
 
 // scheddName matches valid names of schedds.
+// IsScheddName reports whether a text can be the name of a schedd.
+func IsScheddName(text string) bool { return scheddName.MatchString(text) }
+
 var scheddName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.@-]*[A-Za-z0-9])?$`)
 
 // namedSchedd reads the schedd's name from the output of a site's command, which may be

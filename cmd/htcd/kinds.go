@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+	"oras.land/oras-go/v2/registry"
+
+	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/setting"
+)
+
+// mostJobs is far more than a schedd holds.
+const mostJobs = 100_000_000
+
+// The kinds of flags that only these commands have.
+var (
+	logLevel  = setting.OneOf("debug", "info", "warn", "error")
+	logFormat = setting.OneOf("json", "text")
+	tableJSON = setting.OneOf("table", "json")
+
+	holder = setting.Is("at most 253 letters, digits and signs without blanks", func(text string) bool {
+		return len(text) <= 253 && setting.Word.Check(text) == nil && !strings.Contains(text, " ")
+	})
+	imageRegistry = setting.Is("host, host:port or either with a path of small letters, such as registry.example.org/group", func(text string) bool {
+		_, err := registry.ParseReference(strings.TrimSuffix(text, "/") + "/image")
+		return err == nil && !strings.Contains(text, "@")
+	})
+	podImage = setting.Is("an image's name, such as registry.example.org/group/htcd:1", func(text string) bool {
+		_, whole := registry.ParseReference(text)
+		_, below := registry.ParseReference("docker.io/" + text)
+		return whole == nil || below == nil
+	})
+	bind = setting.Is("an absolute path without spaces, quotes, commas, colons and \\", func(text string) bool {
+		return setting.Place.Check(text) == nil && !strings.ContainsAny(text, " '\",:\\") && path.Clean(text) == text
+	})
+	jobID  = setting.Is("CLUSTER.PROC, such as 884426.0", notify.IsJobID)
+	socket = setting.Is(fmt.Sprintf("an absolute path of at most %d bytes", maxSocketPath), func(text string) bool {
+		return setting.Place.Check(text) == nil && len(text) <= maxSocketPath
+	})
+	realm = setting.Is("a realm such as EXAMPLE.ORG", func(text string) bool {
+		return setting.Word.Check(text) == nil && !strings.ContainsAny(text, "@/\\ ")
+	})
+	scheddName  = setting.Is("a schedd's name, such as bigbird10.cern.ch or name@host", schedd.IsScheddName)
+	siteCommand = setting.Is("an absolute path, and arguments", func(text string) bool {
+		return setting.Place.Check(text) == nil
+	})
+	schedule = setting.Is("cron's five fields, such as \"* * * * *\", or @every and at least 1s, such as \"@every 30s\", that come to pass", comesToPass)
+)
+
+// The kinds whose packages say themselves what is wrong with a word.
+var (
+	allowedOption = setting.Kind{Want: "a submit command or +Attribute that htcd does not set itself", Check: oneByOne(schedd.CheckAllow)}
+	scheme        = setting.Kind{Want: "a scheme such as https, but not file", Check: oneByOne(schedd.CheckSchemes)}
+	imagePattern  = setting.Kind{Want: "a pattern such as docker://registry.example.org/group/* or /cvmfs/unpacked.cern.ch/**", Check: oneByOne(schedd.CheckImagePatterns)}
+	endpoint      = setting.Kind{Want: "SCHEDD or COLLECTOR/SCHEDD, where * stands for anything", Check: oneByOne(schedd.CheckEndpointPatterns)}
+	registryHost  = setting.Kind{Want: "host, host:port or *.domain, with http:// in front for one without TLS", Check: func(text string) error {
+		_, err := artifact.ParseRegistries([]string{text})
+		return err
+	}}
+)
+
+func oneByOne(check func([]string) error) func(string) error {
+	return func(text string) error { return check([]string{text}) }
+}
+
+// comesToPass reports whether a text is a schedule with a next time. The parser rounds what is below 1 s up, and panics at a zone alone.
+func comesToPass(text string) bool {
+	if strings.Contains(text, "TZ=") && !strings.Contains(text, " ") {
+		return false
+	}
+	if every, is := strings.CutPrefix(text, "@every "); is {
+		if d, err := time.ParseDuration(every); err != nil || d < time.Second {
+			return false
+		}
+	}
+	times, err := cron.ParseStandard(text)
+	return err == nil && !times.Next(time.Now()).IsZero()
+}
