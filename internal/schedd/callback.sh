@@ -5,11 +5,7 @@ call_back() {
 	started=$(seconds)
 	tries=0
 	umask 077
-	mkdir .htcd 2>/dev/null || { # the script may have put something there
-		rm -rf .htcd
-		mkdir .htcd
-	}
-	printf '%s\n' "$secret" >.htcd/token
+	printf '%s\n' "$secret" >.htcd/token || return 1
 	printf 'header = Authorization: Bearer %s\n' "$secret" >.htcd/wget
 	# shellcheck disable=SC2086 # paths without spaces, of authorities that are as good
 	[ -z "$ca" ] || { printf '%s\n' "$ca" && { [ -z "$also" ] || cat $also "${SSL_CERT_FILE:-/dev/null}" 2>/dev/null; }; } >.htcd/ca

@@ -1,20 +1,28 @@
 
 # What follows is there for jobs with credentials only.
-# place_credentials moves the credentials that came along to where HTCondor does not bring them back from.
+# place_credentials moves the credentials that came along into .htcd/pulled, where the script cannot change them, and gives it copies.
 place_credentials() {
-	mkdir -m 700 .htcd/credentials
+	mkdir -m 700 .htcd/pulled .htcd/credentials || exit 125
+	gives=1
 	for credential in $credentials; do
 		file=${credential%%:*}
 		if [ -f ".credential-$file" ]; then
 			chmod 600 ".credential-$file"
-			mv -f ".credential-$file" ".htcd/credentials/$file"
+			mv -f ".credential-$file" ".htcd/pulled/$file"
+			(cd .htcd/pulled && give "$file")
 		fi
 	done
 }
 
+# give gives the script the credential $1 as it is now, in a new file: what the script has under this name is not written to.
+give() {
+	[ "$1" != "$login" ] || return 0
+	cp -p "$1" .given && mv -f -T .given "../credentials/$1"
+}
+
 # pull_once replaces credentials that have changed since they were sent.
 pull_once() {
-	(cd .htcd/credentials && umask 077 && set -C && pull_credentials 5) </dev/null >/dev/null 2>&1
+	(cd .htcd/pulled && umask 077 && pull_credentials 5) </dev/null >/dev/null 2>&1
 }
 
 # fetch_image fetches the image with the login for its registry, which is gone before the script starts.
@@ -23,13 +31,13 @@ fetch_image() {
 	rc=255
 	if ! "$tool" pull --help 2>/dev/null | grep -q -e --authfile; then
 		echo "htcd: $tool on this node takes no login from a file (--authfile): the script was not run" >&2
-	elif said=$("$tool" --quiet pull --authfile ".htcd/credentials/$login" .htcd/image.sif "$image" 2>&1 </dev/null 7<&- 8<&-); then
+	elif said=$("$tool" --quiet pull --authfile ".htcd/pulled/$login" .htcd/image.sif "$image" 2>&1 </dev/null 7<&- 8<&-); then
 		rc=127
 	else
 		printf '%s\n' "$said" >&2
 		echo "htcd: $image could not be fetched with the credential $login: the script was not run" >&2
 	fi
-	rm -f ".htcd/credentials/$login"
+	rm -f ".htcd/pulled/$login"
 	left=
 	for credential in $credentials; do
 		[ "${credential%%:*}" = "$login" ] || left="$left $credential"
@@ -39,12 +47,11 @@ fetch_image() {
 	[ "$rc" = 127 ]
 }
 
-# leave_credentials puts them back as they are now, for the plugins that write the outputs with URLs.
+# leave_credentials puts them back, as they were pulled last, for the plugins that write the outputs with URLs.
 leave_credentials() {
 	for credential in $credentials; do
 		file=${credential%%:*}
-		rm -rf ".credential-$file"
-		mv -f ".htcd/credentials/$file" ".credential-$file"
+		mv -f ".htcd/pulled/$file" ".credential-$file"
 	done 2>/dev/null
 }
 
@@ -72,7 +79,6 @@ keep_pulling() {
 pull_credentials() {
 	have=
 	[ ! -f .digest ] || read -r have <.digest
-	rm -rf .answer
 	get_credentials "$1" "$pull?have=$have" >.answer || return
 	[ "$(tail -n 1 .answer)" = end ] || return
 	read -r format next digest <.answer
@@ -82,10 +88,10 @@ pull_credentials() {
 		*" $file:"*) ;;
 		*) continue ;;
 		esac
-		rm -rf .part
-		printf '%s\n' "$text" | base64 -d >.part && mv -f -T .part "$file" || return
+		printf '%s\n' "$text" | base64 -d >.part && mv -f .part "$file" || return
+		[ -z "$gives" ] || give "$file" || return
 	done <.answer
-	rm -rf .answer .digest .pause
+	rm -f .answer
 	printf '%s\n' "$digest" >.digest
 	printf '%s\n' "$next" >.pause
 }
@@ -93,7 +99,6 @@ pull_credentials() {
 # get_credentials prints the answer to one question. As with callbacks, the token goes through a pipe or a file that only this
 # account can read, and no redirect is followed with it.
 get_credentials() {
-	rm -rf .ca .wget
 	# shellcheck disable=SC2086 # as in wrapper.sh
 	[ -z "$ca" ] || { printf '%s\n' "$ca" && { [ -z "$also" ] || cat $also "${SSL_CERT_FILE:-/dev/null}" 2>/dev/null; }; } >.ca
 	if [ -n "$sender" ]; then

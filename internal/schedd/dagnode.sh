@@ -13,7 +13,12 @@ enter() {
 	for f in ./*; do
 		came_names="$came_names${f#./}/"
 	done
-	places_to_hand_on
+	[ -n "$handed" ] || return 0
+	number=0
+	printf '%s\n' "$handed" | while IFS= read -r _; do # HTCondor holds a job without them
+		mkdir -p ".htcd-pull/$number"
+		number=$((number + 1))
+	done
 }
 
 # came_along reports whether a file or a directory of that name came along.
@@ -22,20 +27,6 @@ came_along() {
 	*"/$1/"*) return 0 ;;
 	esac
 	return 1
-}
-
-# places_to_hand_on makes an empty directory for each line of $handed. HTCondor holds a job without them.
-places_to_hand_on() {
-	[ -n "$handed" ] || return 0
-	rm -rf .htcd-pull 2>/dev/null || { # the script may have put something there
-		chmod -R u+rwX .htcd-pull
-		rm -rf .htcd-pull
-	} 2>/dev/null
-	number=0
-	printf '%s\n' "$handed" | while IFS= read -r _; do
-		mkdir -p ".htcd-pull/$number"
-		number=$((number + 1))
-	done
 }
 
 # hand_on puts what the lines of $handed name into .htcd-pull, in one directory for each: it stays where the next
@@ -69,10 +60,7 @@ gather_rest() {
 	set --
 	for f in ./*; do
 		[ -f "$f" ] && output "${f#./}" '*' || continue
-		if [ -h "$f" ] || [ ! -r "$f" ]; then
-			chmod u+rw "$f" 2>/dev/null || :
-			untie "$f"
-		fi
+		[ -r "$f" ] || chmod u+rw "$f" 2>/dev/null || :
 		set -- "$@" "$f"
 		if [ $# -ge 200 ]; then
 			move . "$@" || first=${first:-0}
@@ -111,8 +99,7 @@ in_json() {
 # keep_results keeps what the script has measured: for the callback, and among what HTCondor brings back. One byte more than is used
 # shows that there was more.
 keep_results() {
-	# Not what a link leads to.
-	[ ! -f .htcd-results ] || [ -h .htcd-results ] || head -c 4097 .htcd-results >"$out/.htcd-results" 2>/dev/null || :
+	[ ! -f .htcd-results ] || head -c 4097 .htcd-results >"$out/.htcd-results" 2>/dev/null || :
 }
 
 # keep_stderr keeps the end of the standard error of a node that has failed for the callback.
@@ -120,6 +107,5 @@ keep_stderr() {
 	case " $successes " in
 	*" $rc "*) return 0 ;;
 	esac
-	# Not what a link leads to, such as the token.
-	[ ! -f _condor_stderr ] || [ -h _condor_stderr ] || tail -c 4096 _condor_stderr
+	[ ! -f _condor_stderr ] || tail -c 4096 _condor_stderr
 }

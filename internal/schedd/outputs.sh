@@ -6,12 +6,7 @@
 # succeeded and there is nothing for one of the lines, it sets missing to the signal that says which, and rc to the code
 # that a shell would return for it.
 gather() {
-	rm -rf .htcd-out 2>/dev/null || { # the script may have put something there
-		chmod -R u+rwX .htcd-out
-		rm -rf .htcd-out
-	} 2>/dev/null
 	out=.htcd-out/$starts
-	mkdir -p "$out"
 	lines=$declared
 	[ -z "$node" ] || lines="$declared
 $handed"
@@ -34,9 +29,11 @@ $handed"
 		for f in ./$path; do
 			if output "${f#./}" "$path" && { ! elsewhere "$number" || [ -f "$f" ]; }; then
 				found=1
-				if [ -d "$f" ] || [ -h "$f" ] || [ ! -r "$f" ]; then # of thousands of plain files, none costs a process
+				if [ -d "$f" ]; then
 					chmod -R u+rwX "$f" 2>/dev/null || :
-					untie "$f"
+					find "$f" -type l -exec rm -f {} + # to directories: HTCondor holds a job with one
+				elif [ ! -r "$f" ]; then
+					chmod u+rw "$f" 2>/dev/null || :
 				fi
 			fi
 		done
@@ -47,7 +44,6 @@ $handed"
 		number=$((number + 1))
 	done
 	if [ -n "$node" ]; then
-		places_to_hand_on
 		if [ -n "$always" ] || { [ -n "$succeeded" ] && [ -z "$first" ]; }; then
 			hand_on
 		fi
@@ -166,15 +162,4 @@ take_along() {
 	else
 		mv -f "./$1" "$out/$1"
 	fi
-}
-
-# untie replaces links by the files they lead to, since a link that is moved may lead elsewhere. HTCondor holds a job
-# with a link to a directory.
-untie() {
-	find "$1" -type l -exec sh -c 'for link; do
-		file=$(readlink -f "$link")
-		rm -f "$link"
-		[ -f "$file" ] || continue
-		ln "$file" "$link" 2>/dev/null || ln -s "$file" "$link"
-	done' sh {} +
 }

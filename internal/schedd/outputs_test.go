@@ -242,7 +242,7 @@ func TestWrapperThatIsToldToEndJudgesNoOutputs(t *testing.T) {
 
 func TestWrapperMakesTheDirectoryOfOutputsBeforeTheScript(t *testing.T) {
 	r := receive(t)
-	d := r.description("ls -A\n")
+	d := r.description("ls -A \"$_CONDOR_SCRATCH_DIR\"\n")
 	d.Outputs = outputsOf("f")
 	tools := gatheringTools()
 	tools["ls"] = ""

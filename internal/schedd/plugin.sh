@@ -5,6 +5,7 @@ main() {
 	PATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin}
 	export PATH
 	umask 077
+	gives=
 	direction=download
 	while [ $# -gt 0 ]; do
 		case $1 in
@@ -49,7 +50,7 @@ renew_credentials() {
 	fi
 	rm -rf .htcd-pulled
 	mkdir .htcd-pulled || return 0
-	(cd .htcd-pulled && set -C && pull_credentials 5) </dev/null >/dev/null 2>&1
+	(cd .htcd-pulled && pull_credentials 5) </dev/null >/dev/null 2>&1
 	for credential in $credentials; do
 		file=${credential%%:*}
 		[ ! -f ".htcd-pulled/$file" ] || mv -f ".htcd-pulled/$file" ".credential-$file"
@@ -95,7 +96,6 @@ transfer_all() {
 # transfer_each handles the list, "[ Url = "..."; LocalFileName = "..." ][ ... ]", with a plugin for one file at a time.
 transfer_each() {
 	: >"$answer"
-	rm -rf .htcd-urls # the script may have put something there
 	{
 		tr '\n' ' ' <"$asked" | sed 's/\] *\[ /\n/g'
 		echo

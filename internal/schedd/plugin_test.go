@@ -147,17 +147,28 @@ func TestThePluginRunsThatOfTheNodeWithTheCredentials(t *testing.T) {
 
 func TestTheScriptCannotChangeAPluginThatRunsAfterIt(t *testing.T) {
 	d := withURLs()
-	d.Command, d.Source = "sh", "cat .credential-atlas\n"
-	s := node(t, d, map[string]string{"apptainer": fakeApptainer, "sh": "", "stat": "", "find": ""})
-	_, _, _ = s.run(t)
-	arguments, err := os.ReadFile(filepath.Join(s.dir, "..", "arguments"))
+	d.Command, d.Source = "sh", `ls -A
+for f in .htcd-plugin-root .credential-atlas .htcd-urls .htcd-creds "$APPTAINERENV_HTC_CREDENTIALS/atlas"; do rm -f "$f"; ln -s /etc/passwd "$f"; done
+`
+	s := node(t, d, map[string]string{"apptainer": fakeApptainer, "sh": "", "stat": "", "find": "", "ls": "", "ln": ""})
+	before, err := os.ReadFile(filepath.Join(s.dir, ".htcd-plugin-root"))
 	require.NoError(t, err)
-	plugin := filepath.Join(s.dir, ".htcd-plugin-root")
-	require.Contains(t, string(arguments), plugin+":"+plugin+":ro\n")
+	_, stdout, _ := s.run(t)
+	require.Contains(t, strings.Fields(stdout), "script")
+	require.NotContains(t, stdout, "plugin", "it does not see it")
+	plugin, err := os.ReadFile(filepath.Join(s.dir, ".htcd-plugin-root"))
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(plugin))
+	info, err := os.Lstat(filepath.Join(s.dir, ".credential-atlas"))
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, info.Mode(), "a file, not the script's link")
 	text, err := os.ReadFile(filepath.Join(s.dir, ".credential-atlas"))
 	require.NoError(t, err)
 	require.Equal(t, "old proxy\n", string(text), "the plugins that write the outputs find it")
-	require.False(t, strings.Contains(string(arguments), "proxy\n"))
+	for _, planted := range []string{".htcd-urls", ".htcd-creds"} {
+		_, err := os.Lstat(filepath.Join(s.dir, planted))
+		require.ErrorIs(t, err, os.ErrNotExist)
+	}
 }
 
 func TestImagesOfRegistriesAreKnown(t *testing.T) {

@@ -1,12 +1,21 @@
 
-# From here on the text is the same for every job. All of it is one function, read before
-# it runs: the script of the job can write into this directory.
+# From here on the text is the same for every job.
+#
+# The script sees nothing of HTCondor's directory for the job, where HTCondor and this wrapper read, run and write, but one directory in it:
+#
+#	.htcd/job          in the container, it is the job's directory, with what came along
+#	.htcd/work         its /tmp, /var/tmp and HOME
+#	.htcd/credentials  under the same path
+#
+# When no process of the script is left, bring_back moves what it leaves to where HTCondor looks for output.
 main() {
 	PATH=${PATH:-/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin}
 	export PATH
 	scratch=${_CONDOR_SCRATCH_DIR:-$(pwd)}
 	cd "$scratch" || exit 125
-	mkdir -m 700 .htcd .htcd/work
+	home=$(pwd -P)
+	rm -rf .htcd
+	mkdir -m 700 .htcd .htcd/job .htcd/work .htcd/new .htcd/held || exit 125
 
 	# The tokens are kept from the script: read now, gone from the disk. What follows them, in a file that this job alone has, are
 	# its variables: contained reads on.
@@ -33,8 +42,7 @@ main() {
 	[ -z "$gone" ] || rm -f $gone
 	[ -z "$credentials" ] || place_credentials
 
-	# And so is the sender, which runs outside the container: what stands under its name when the script has
-	# ended may be the script's. Open, it stays what it was.
+	# So is the sender, which runs outside the container.
 	sender=
 	if [ -f htcd-send ]; then
 		chmod 700 htcd-send
@@ -73,15 +81,12 @@ main() {
 	[ -z "$inputs" ] || for stamp in $(stamps); do
 		came="$came $stamp "
 	done
+	enclose
 	run "$@"
-	# What came from Secrets is not brought back, whatever the script made of it.
-	for file in $secrets; do
-		rm -rf "./$file"
-	done
+	bring_back
+	cd "$scratch" || exit 125
 	drop_moved
 	[ -z "$plugins" ] || leave_credentials
-	clear_away
-	leave_files
 	missing=
 	if [ -n "$declared$node" ]; then
 		gather
@@ -102,6 +107,228 @@ main() {
 	clear_away
 	[ -z "$missing" ] || kill -"$missing" $$
 	exit "$end"
+}
+
+# enclose moves what came along to where the script sees it. What it may read of HTCondor's own, it gets as copies.
+enclose() {
+	ticket=
+	case ${KRB5CCNAME:-} in
+	"FILE:$scratch"/*/*) ;;
+	"FILE:$scratch"/*) ticket=${KRB5CCNAME#"FILE:$scratch"/} ;;
+	esac
+	set --
+	for f in ./* ./.[!.]* ./..?*; do
+		[ -e "$f" ] || continue
+		case ${f#./} in
+		.htcd* | .credential-* | .environment | "${0##*/}" | "$ticket" | .*.ad | .chirp.config | .condor* | _condor* | condor_exec.exe) continue ;;
+		# MOUNT_UNDER_SCRATCH
+		tmp) same_file "$f" /tmp && continue ;;
+		var) same_file "$f/tmp" /var/tmp && continue ;;
+		esac
+		set -- "$@" "$f"
+		[ $# -lt 200 ] || {
+			mv -f "$@" .htcd/job/
+			set --
+		}
+	done
+	[ $# -eq 0 ] || mv -f "$@" .htcd/job/
+	set --
+	for f in .*.ad .chirp.config; do
+		[ ! -f "$f" ] || set -- "$@" "$f"
+	done
+	[ $# -eq 0 ] || cp -p "$@" .htcd/job/
+	[ -z "$ticket" ] || show_ticket
+}
+
+# same_file reports whether two names are of the same file.
+same_file() {
+	# shellcheck disable=SC3013 # all shells have it
+	[ "$1" -ef "$2" ]
+}
+
+# show_ticket gives the script the Kerberos ticket that HTCondor keeps in its directory, as a new file.
+show_ticket() {
+	cp -p "$ticket" .htcd/ticket && cp -p .htcd/ticket .htcd/shown && mv -f -T .htcd/shown ".htcd/job/$ticket"
+}
+
+# keep_ticket does so again whenever HTCondor has a new one.
+keep_ticket() {
+	trap 'kill "$nap"; exit' TERM
+	while kill -0 $$; do
+		sleep 20 &
+		nap=$!
+		wait "$nap"
+		# shellcheck disable=SC3013 # all shells have it
+		[ ! "$ticket" -nt .htcd/ticket ] || show_ticket
+	done
+}
+
+# bring_back moves what the script leaves into HTCondor's directory, where HTCondor and the rest of this wrapper follow names and links
+# outside of the container. No process of the script is left, but a process of another job may hold a directory of this one (open
+# files can be passed from container to container) and change the names in it at any moment. So directories are made anew; no path
+# leads through one that was the script's; and what something is, is looked at where nobody else can replace it.
+bring_back() {
+	end_rest
+	kept=1
+	linked=
+	wanted=
+	take
+	[ -z "$linked" ] || {
+		wanted=all # a link may lead anywhere
+		take
+		resolve
+	}
+}
+
+# end_rest ends what is left of the script on a node whose containers have no PID namespace of their own: whoever sees its directory.
+end_rest() {
+	seen=${home##*/}
+	case $seen in
+	dir_*) ;;
+	*) # dir_123/scratch
+		seen=${home%/*}
+		seen=${seen##*/}/${home##*/}
+		;;
+	esac
+	tries=10
+	while [ "$tries" -gt 0 ] && rest_of=$(grep -ls "/$seen/\.htcd/job " /proc/[0-9]*/mountinfo); do
+		for process in $rest_of; do
+			process=${process#/proc/}
+			kill -KILL "${process%/*}"
+		done
+		tries=$((tries - 1))
+		sleep 1
+	done 2>/dev/null
+}
+
+# take moves what is wanted, and not there already, from the script's directory to this one. It sets linked if there are links.
+take() {
+	open_up .htcd/job
+	cd "$scratch/.htcd/job" && move_to "$scratch/.htcd/new" is_taken
+	renew
+	if [ -z "$kept" ]; then
+		echo "htcd: what the script has left could not be taken out of its directories: it is not brought back" >&2
+	elif cd "$scratch/.htcd/new"; then
+		move_to "$scratch"
+	fi
+	cd "$scratch" || exit 125
+}
+
+# move_to moves all that is in the current directory, or those things of which $2 is true, to the directory $1.
+move_to() {
+	to=$1
+	only=${2:-true}
+	set --
+	for f in ./* ./.[!.]* ./..?*; do
+		{ [ -e "$f" ] || [ -h "$f" ]; } || continue
+		"$only" "${f#./}" || continue
+		[ -h "$f" ] || [ ! -d "$f" ] || open_up "$f" # others cannot be moved
+		set -- "$@" "$f"
+		[ $# -lt 200 ] || {
+			mv -f "$@" "$to/"
+			set --
+		}
+	done
+	[ $# -eq 0 ] || mv -f "$@" "$to/"
+}
+
+# is_taken reports whether something of the script's directory is brought back: not what came from Secrets, nor what is there already or
+# has a name that this wrapper uses, nor a directory that neither the outputs nor a link can be in.
+is_taken() {
+	case $1 in
+	.htcd-results) ;;
+	.htcd* | .credential-*) return 1 ;;
+	esac
+	case " $secrets " in
+	*" $1 "*) return 1 ;;
+	esac
+	! [ -e "$scratch/$1" ] && ! [ -h "$scratch/$1" ] || return 1
+	[ -z "$wanted$node" ] && { [ -z "$named" ] || [ -n "$declared" ]; } && [ -d "$1" ] && [ ! -h "$1" ] || return 0
+	while IFS= read -r path; do
+		# shellcheck disable=SC2254 # a pattern
+		case $1 in
+		${path%%/*}) return 0 ;;
+		esac
+	done <<-end
+		$declared
+	end
+	return 1
+}
+
+# renew makes the directories in .htcd/new anew, all the way down: it moves them aside, and what is in them to new ones of their names.
+renew() {
+	from_0=
+	to_0=$scratch/.htcd/new
+	next=0
+	last=0
+	while [ "$next" -le "$last" ]; do
+		eval "from=\$from_$next into=\$to_$next"
+		unset "from_$next" "to_$next"
+		[ -z "$from" ] || {
+			open_up "$from"
+			cd "$from" && move_to "$into"
+		}
+		aside=$scratch/.htcd/held/$wanted$next
+		next=$((next + 1))
+		cd "$into" || continue
+		set --
+		for f in ./* ./.[!.]* ./..?*; do
+			if [ -h "$f" ]; then
+				linked=1
+			elif [ -d "$f" ]; then
+				last=$((last + 1))
+				eval "from_$last=\$aside/\${f#./} to_$last=\$into/\${f#./}"
+				set -- "$@" "$f"
+				[ $# -lt 200 ] || {
+					set_aside "$@"
+					set --
+				}
+			elif [ -e "$f" ] && [ ! -f "$f" ]; then
+				rm -f "$f" # HTCondor would read a FIFO without end, and keep the slot
+			fi
+		done
+		set_aside "$@"
+	done
+}
+
+# open_up makes a directory one that can be read and changed.
+open_up() {
+	{ [ -r "$1" ] && [ -w "$1" ] && [ -x "$1" ]; } || chmod u+rwx "$1"
+}
+
+# set_aside moves directories of the current one to $aside, and makes new ones.
+set_aside() {
+	[ $# -gt 0 ] || return 0
+	for directory; do
+		open_up "$directory" # others cannot be moved
+	done
+	{ mkdir -p "$aside" && mv -f "$@" "$aside/" && mkdir "$@"; } || kept=
+}
+
+# resolve replaces each link by what it leads to, if that is in this directory, and removes the others. A link that is moved may lead
+# elsewhere, so those to files become further names of the files.
+resolve() {
+	# shellcheck disable=SC2016 # it is for another shell
+	set -- -exec sh -c 'for link; do
+		file=$(readlink -f "$link" && echo .)
+		file=${file%??}
+		rm -f "$link"
+		case $file in
+		"$0"/.htcd* | "$0"/.condor* | "$0"/.credential-*) ;;
+		"$0"/?*)
+			if [ -f "$file" ]; then
+				ln "$file" "$link" 2>/dev/null || ln -s "$file" "$link"
+			elif [ -d "$file" ]; then
+				ln -s "$file" "$link"
+			fi
+			;;
+		esac
+	done' "$home" {} +
+	if [ -n "$declared$named$node" ]; then
+		find . -path ./.htcd -prune -o -type l "$@"
+	else
+		find . ! -name . -prune -type l "$@"
+	fi
 }
 
 # run runs the script in the container, and sets rc to its return code.
@@ -145,10 +372,15 @@ run() {
 			set -- --bind "$dir" "$@"
 		fi
 	done
-	# They write the outputs that have URLs, outside of the container, when the script has ended.
-	for plugin in $plugins; do
-		set -- --bind "$scratch/$plugin:$scratch/$plugin:ro" "$@"
-	done
+	if [ -n "$credentials" ]; then
+		mkdir -p .htcd/job/.htcd/credentials
+		set -- --bind "$scratch/.htcd/credentials" "$@"
+	fi
+	# HTCondor's transfer plugins read it, too.
+	if [ -d .condor_creds ]; then
+		mkdir -p .htcd/job/.condor_creds
+		set -- --bind "$scratch/.condor_creds:$scratch/.condor_creds:ro" "$@"
+	fi
 	if has_gpus; then
 		if [ -e /dev/kfd ] && [ ! -e /dev/nvidiactl ]; then
 			set -- --rocm "$@"
@@ -158,18 +390,24 @@ run() {
 	fi
 	puller=
 	if [ -n "$credentials" ] && [ -n "$pull" ]; then
-		# In this directory, whatever the script puts in its place; its files are new ones, and never followed links.
 		[ -n "$login" ] || pull_once
-		(cd .htcd/credentials && umask 077 && set -C && keep_pulling) </dev/null 7<&- >/dev/null 2>&1 &
+		(cd .htcd/pulled && umask 077 && keep_pulling) </dev/null 7<&- >/dev/null 2>&1 &
 		puller=$!
 	fi
-	contained --quiet exec --contain --ipc --pid --bind "$scratch" --pwd "$scratch" "$@" </dev/null 8<&- &
+	refresher=
+	if [ -n "$ticket" ]; then
+		keep_ticket </dev/null 7<&- 8<&- >/dev/null 2>&1 &
+		refresher=$!
+	fi
+	# HTCondor asks a job to end with SIGTERM, when it is removed, held or moved to
+	# another node. What follows from that HTCondor knows better: no callback then.
+	trap 'ended=1' TERM INT QUIT
+	contained --quiet exec --contain --ipc --pid --bind "$scratch/.htcd/job:$scratch" --pwd "$scratch" "$@" </dev/null 8<&- &
 	child=$!
 	exec 7<&-
 
-	# HTCondor asks a job to end with SIGTERM, when it is removed, held or moved to
-	# another node. What follows from that HTCondor knows better: no callback then.
 	trap 'ended=1; end_script >/dev/null 2>&1 &' TERM INT QUIT
+	[ -z "$ended" ] || end_script >/dev/null 2>&1 &
 	wait "$child"
 	rc=$?
 	while kill -0 "$child" 2>/dev/null; do
@@ -183,31 +421,35 @@ run() {
 		[ "$code" -eq 127 ] || rc=$code
 	fi
 	trap - TERM INT QUIT
-	if [ -n "$puller" ]; then
-		kill "$puller" 2>/dev/null
-		wait "$puller" 2>/dev/null
-	fi
+	for helper in $puller $refresher; do
+		kill "$helper" 2>/dev/null
+		wait "$helper" 2>/dev/null
+	done
 }
 
-# end_script asks the script to end. While apptainer sets a container up it loses signals, in some 50 ms of that time, and HTCondor would
-# kill the job only 10 minutes later. So the script is asked again until it has run for a second.
+# end_script asks the script to end. While apptainer sets its container up it loses signals, however long that takes, and HTCondor would
+# kill the job only 10 minutes later. So apptainer is asked again until there is a script, which is then asked itself.
 end_script() {
-	while kill -TERM "$child" && [ -r "/proc/$child/task/$child/children" ] && ! has_begun; do
+	while kill -0 "$child"; do
+		if asked=$(the_script); then
+			kill -TERM "$asked"
+			return
+		fi
+		kill -TERM "$child"
+		[ -r "/proc/$child/task/$child/children" ] || return
 		sleep 1
 	done
 }
 
-# has_begun reports whether the script has run for a second: it is the child of the container's init, which is the tool's.
-has_begun() {
-	for init in $(children "$child"); do
-		for script in $(children "$init"); do
-			if read -r line <"/proc/$script/stat" && read -r up _ </proc/uptime; then
-				# The 22nd field, the 20th behind the name in parentheses, is when it was started, in hundredths of a second.
-				# shellcheck disable=SC2086 # fields
-				set -- ${line##*) }
-				[ "${up%.*}" -le $((${20:-0} / 100 + 1)) ] || return 0
-			fi
-		done
+# the_script prints the process of the script: the child of the container's init, which is the tool's, or the tool's own where there is no
+# init; and the first that has HTCPROCID, which none has before it is the script.
+the_script() {
+	inits=$(children "$child")
+	for process in "$child" $inits $(for init in $inits; do children "$init"; done); do
+		if tr '\0' '\n' <"/proc/$process/environ" | grep -q ^HTCPROCID=; then
+			echo "$process"
+			return 0 # in a trap, bash returns another status without
+		fi
 	done
 	return 1
 }
@@ -277,17 +519,10 @@ clear_away() {
 	} 2>/dev/null || :
 }
 
-# leave_files removes anything that is no file, and links to it: HTCondor would read a FIFO without end, and keep the slot.
-leave_files() {
-	find . -xdev ! -type f ! -type d -exec sh -c \
-		'for f; do [ ! -e "$f" ] || [ -f "$f" ] || [ -d "$f" ] || rm -f "$f"; done' sh {} + 2>/dev/null || :
-}
-
 # shelter_names gives other names to files that HTCondor would not bring back: it joins names with commas, in one line,
 # and takes the blanks off their ends; and a job whose list of files holds $$(X) it puts on hold when the schedd starts again. What
 # they are called goes along in a list, and htcd gives the names back.
 shelter_names() {
-	rm -rf .htcd-names .htcd-name-* # the script may have made such
 	n=0
 	for f in ./* ./.[!.]* ./..?*; do
 		case $f in
@@ -326,10 +561,10 @@ deliverable() {
 # name_inputs gives inputs from URLs their names: HTCondor calls them as the URLs end. One may have another's name.
 name_inputs() {
 	for move in $moves; do
-		mv -f "./${move#*/}" ".htcd/${move%%/*}"
+		mv -f "./${move#*/}" ".htcd/new/${move%%/*}"
 	done
 	for move in $moves; do
-		mv -f ".htcd/${move%%/*}" "./${move%%/*}"
+		mv -f ".htcd/new/${move%%/*}" "./${move%%/*}"
 	done
 }
 

@@ -54,7 +54,7 @@ func TestWrapperDoesNotCallBackWhenTheJobWillBeHeld(t *testing.T) {
 			t.Run(name+" "+shell, func(t *testing.T) {
 				t.Parallel()
 				r := receive(t)
-				s := node(t, r.description(c.source+"\n"), map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "head": "", "ln": "", "find": "", "stat": ""})
+				s := node(t, r.description(c.source+"\n"), map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "head": "", "ln": "", "find": "", "stat": "", "readlink": ""})
 				s.shell = argv
 				s.ad(t, c.ad)
 				code, _, stderr := s.run(t)
@@ -89,7 +89,7 @@ func TestWrapperShowsGPUsToAJobThatWasGivenSome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := receive(t)
-			s := node(t, r.description("exit 0\n"), map[string]string{"apptainer": strings.Replace(fakeApptainer, "--quiet |", "--quiet | --nv |", 1), "curl": "", "sh": ""})
+			s := node(t, r.description("exit 0\n"), map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": ""})
 			cmd := s.command()
 			cmd.Env = append(cmd.Env, c.env...)
 			if c.machine != "-" {

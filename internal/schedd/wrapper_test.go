@@ -26,20 +26,35 @@ type scratch struct {
 	shell    []string
 }
 
-// fakeApptainer shows its arguments and runs the rest as apptainer would, with no container.
+// fakeApptainer shows its arguments and runs the rest as apptainer would, with no container: the script's directory has another path.
 const fakeApptainer = `#!/bin/sh
 printf '%s\n' "$@" >"$_CONDOR_SCRATCH_DIR/../arguments"
 env >"$_CONDOR_SCRATCH_DIR/../environment"
-while :; do
+` + enterFake + `
+exec "$@"
+`
+
+// enterFake leaves the script and its arguments to run in its directory.
+const enterFake = `while :; do
 	case $1 in
-	--quiet | exec | --contain | --ipc | --pid) shift ;;
+	--quiet | exec | --contain | --ipc | --pid | --nv) shift ;;
 	--env) export "$2"; shift 2 ;;
-	--bind | --pwd) shift 2 ;;
+	--bind)
+		case $2 in
+		*:"$_CONDOR_SCRATCH_DIR") cd "${2%:*}" || exit 99 ;;
+		esac
+		shift 2
+		;;
+	--pwd) shift 2 ;;
 	*) break ;;
 	esac
 done
 shift
-exec "$@"
+for argument; do
+	shift
+	[ "$argument" != "$_CONDOR_SCRATCH_DIR/script" ] || argument=$PWD/script
+	set -- "$@" "$argument"
+done
 `
 
 // shells returns those that a node may have as /bin/sh.
@@ -65,7 +80,7 @@ func node(t *testing.T, d Description, tools map[string]string) scratch {
 	require.NoError(t, os.Mkdir(s.bin, 0o700))
 	require.NoError(t, stageIn(s.dir, d, "tok-0123456789"))
 	require.NoError(t, os.WriteFile(filepath.Join(s.dir, ".job.ad"), []byte("Args = \"2\"\nClusterId = 77\nEnv = \"ClusterId = 5\"\nProcId = 2\n"), 0o600))
-	for _, tool := range []string{"date", "sed", "tail", "grep", "mkdir", "rm", "chmod", "sleep", "env", "cat", "mv", "base64"} {
+	for _, tool := range []string{"date", "sed", "tail", "grep", "mkdir", "rm", "chmod", "sleep", "env", "cat", "mv", "base64", "cp", "tr"} {
 		path, err := exec.LookPath(tool)
 		require.NoError(t, err)
 		require.NoError(t, os.Symlink(path, filepath.Join(s.bin, tool)))
@@ -156,7 +171,7 @@ func TestWrapper(t *testing.T) {
 
 			arguments, err := os.ReadFile(filepath.Join(s.dir, "..", "arguments"))
 			require.NoError(t, err)
-			require.Equal(t, strings.Join([]string{"--quiet", "exec", "--contain", "--ipc", "--pid", "--bind", s.dir, "--pwd", s.dir,
+			require.Equal(t, strings.Join([]string{"--quiet", "exec", "--contain", "--ipc", "--pid", "--bind", s.dir + "/.htcd/job:" + s.dir, "--pwd", s.dir,
 				"--bind", "/usr", "--env", "HTCPROCID=2", "docker://centos", "sh", s.dir + "/script", "2"}, "\n")+"\n", string(arguments))
 			environment, err := os.ReadFile(filepath.Join(s.dir, "..", "environment"))
 			require.NoError(t, err)
@@ -388,20 +403,18 @@ func TestWrapperThatIsToldToEndEndsTheScriptAndDoesNotCallBack(t *testing.T) {
 	}
 }
 
-// deafApptainer loses signals while it sets its container up, and then passes them on to the container's init and that to the script.
+// deafApptainer loses signals while it sets its container up, for longer than the script then needs to be told, and never passes any on.
 const deafApptainer = `#!/bin/sh
-ready=$_CONDOR_SCRATCH_DIR/../ready
 trap 'echo lost' TERM
 echo started
-sleep 0.5
-ready=$ready sh -c 'trap "kill \$script" TERM
-sh -c "trap \"echo asked; exit 7\" TERM; : >\$ready; while :; do sleep 0.01; done" &
+end=$(($(date +%s) + 3))
+until [ "$(date +%s)" -ge "$end" ]; do sleep 0.2; done
+sh -c 'trap "echo lost" TERM
+HTCPROCID=2 sleep 1000 &
 script=$!
 while kill -0 $script 2>/dev/null; do wait $script; code=$?; done
 exit $code' &
 init=$!
-until [ -e "$ready" ]; do sleep 0.01; done
-trap 'kill $init' TERM
 while kill -0 $init 2>/dev/null; do wait $init; code=$?; done
 exit $code
 `
@@ -413,7 +426,7 @@ func TestWrapperThatIsToldToEndWhileTheContainerIsSetUpEndsTheScript(t *testing.
 			r := receive(t)
 			s := node(t, r.description(""), map[string]string{"apptainer": deafApptainer, "curl": "", "sh": ""})
 			s.shell = argv
-			require.Regexp(t, `^(lost\n)+asked\n$`, s.toldToEnd(t, 7))
+			require.Regexp(t, `^(lost\n)+$`, s.toldToEnd(t, 128+int(syscall.SIGTERM)))
 			require.Empty(t, r.events)
 		})
 	}
@@ -444,7 +457,13 @@ func TestScriptCannotMakeTheWrapperLeaveTheTokenBehind(t *testing.T) {
 	code, _, stderr := s.run(t)
 	require.Equal(t, 6, code, stderr)
 	require.Len(t, r.events, 1)
-	left, err := os.ReadDir(filepath.Join(s.dir, "keep"))
-	require.NoError(t, err)
-	require.Empty(t, left)
+	require.NoError(t, filepath.WalkDir(s.dir, func(path string, entry os.DirEntry, err error) error {
+		require.NoError(t, err)
+		if !entry.Type().IsRegular() {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		require.NotContains(t, string(text), "tok-0123456789", path)
+		return err
+	}))
 }
