@@ -1,6 +1,7 @@
 package artifact
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -82,8 +83,18 @@ func (s *shop) put(tag, mediaType string, text []byte) string {
 func (s *shop) fetcher(t *testing.T, more ...string) *Fetcher {
 	r, err := ParseRegistries(append(more, s.URL))
 	require.NoError(t, err)
-	return NewFetcher(r)
+	f := NewFetcher(r)
+	f.turns.Places, f.turns.PerHost = 99, 99
+	return f
 }
+
+// resolve resolves a reference for an HTCJob of its own.
+func resolve(t *testing.T, f *Fetcher, reference string, configs ...[]byte) (*Artifact, error) {
+	named++
+	return f.For(fmt.Sprintf("n%d/one", named), []string{reference}).Resolve(t.Context(), reference, configs...)
+}
+
+var named int
 
 func reasonOf(t *testing.T, err error) string {
 	t.Helper()
@@ -97,7 +108,7 @@ func read(t *testing.T, a *Artifact) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, f := range a.Files {
-		r, err := a.Open(t.Context(), f)
+		r, err := a.Open(f)
 		require.NoError(t, err)
 		text, err := io.ReadAll(r)
 		require.NoError(t, err)
@@ -118,12 +129,12 @@ func TestFilesAreFetched(t *testing.T) {
 		":one": {"": "weights"}, "@" + one: {"": "weights"}, ":wrong@" + one: {"": "weights"}, ":nameless": {"": "weights"},
 		":two": {"model.pt": "weights", "data/labels.txt": "labels"},
 	} {
-		a, err := f.Resolve(t.Context(), "default", s.host()+"/group/model"+tag)
+		a, err := resolve(t, f, s.host()+"/group/model"+tag)
 		require.NoError(t, err, tag)
 		require.Equal(t, want, read(t, a), tag)
 		require.Regexp(t, "^sha256:[0-9a-f]{64}$", a.Digest)
 	}
-	a, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one")
+	a, err := resolve(t, f, s.host()+"/group/model:one")
 	require.NoError(t, err)
 	require.Equal(t, one, a.Digest)
 	s.push("one", s.blob("others", "model.pt"))
@@ -160,12 +171,12 @@ func TestWhatCannotBeUsedIsSaid(t *testing.T) {
 	s.push("many", many...)
 	f := s.fetcher(t)
 	for _, tag := range []string{"image", "index", "docker", "text", "huge", "nothing", "nameless", "outside", "absolute", "control", "dots", "twice", "both", "directory", "negative", "many"} {
-		_, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:"+tag)
+		_, err := resolve(t, f, s.host()+"/group/model:"+tag)
 		require.Equal(t, ReasonUnsuitable, reasonOf(t, err), tag)
 	}
 	_, err := files(ocispec.MediaTypeImageManifest, s.content["manifests/both again"])
 	require.ErrorContains(t, err, `it has two files called "a"`)
-	_, err = f.Resolve(t.Context(), "default", s.host()+"/group/model:absent")
+	_, err = resolve(t, f, s.host()+"/group/model:absent")
 	require.Equal(t, ReasonNotFound, reasonOf(t, err))
 }
 
@@ -173,11 +184,11 @@ func TestAnotherContentThanTheManifestSaysIsNotTaken(t *testing.T) {
 	s := open(t)
 	blob := s.blob("weights", "model.pt")
 	s.push("one", blob)
-	a, err := s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one")
+	a, err := resolve(t, s.fetcher(t), s.host()+"/group/model:one")
 	require.NoError(t, err)
 	for _, other := range []string{"WEIGHTS", "weight", "weights and more"} {
 		s.content["blobs/"+blob.Digest.String()] = []byte(other)
-		r, err := a.Open(t.Context(), a.Files[0])
+		r, err := a.Open(a.Files[0])
 		if err == nil {
 			_, err = io.ReadAll(r)
 			require.NoError(t, r.Close())
@@ -197,14 +208,14 @@ func TestOnlyListedHostsAreAsked(t *testing.T) {
 		}
 		return false
 	}
-	a, err := s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one")
+	a, err := resolve(t, s.fetcher(t), s.host()+"/group/model:one")
 	require.NoError(t, err)
-	_, err = a.Open(t.Context(), a.Files[0])
+	_, err = a.Open(a.Files[0])
 	require.Equal(t, ReasonForbidden, reasonOf(t, err))
 	require.ErrorContains(t, err, elsewhere.URL+" is not listed in --allow-registries")
 	require.Zero(t, elsewhere.asked.Load())
 
-	a, err = s.fetcher(t, elsewhere.URL).Resolve(t.Context(), "default", s.host()+"/group/model:one")
+	a, err = resolve(t, s.fetcher(t, elsewhere.URL), s.host()+"/group/model:one")
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"": "weights"}, read(t, a))
 }
@@ -228,20 +239,20 @@ func TestCredentialsGoToTheRegistryAndItsListedTokenServerAlone(t *testing.T) {
 	}
 	account := base64.StdEncoding.EncodeToString([]byte("alice:secret"))
 	config := []byte(fmt.Sprintf(`{"auths":{%q:{"auth":%q},"other.example.org":{"auth":%q}}}`, s.host(), account, account))
-	_, err := s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one", config)
+	_, err := resolve(t, s.fetcher(t), s.host()+"/group/model:one", config)
 	require.Equal(t, ReasonForbidden, reasonOf(t, err))
 	require.Empty(t, shown)
 
-	a, err := s.fetcher(t, tokens.URL).Resolve(t.Context(), "default", s.host()+"/group/model:one", config)
+	a, err := resolve(t, s.fetcher(t, tokens.URL), s.host()+"/group/model:one", config)
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"": "weights"}, read(t, a))
 	require.Equal(t, "Basic "+account, shown[0])
 
 	shown = nil
-	_, err = s.fetcher(t, tokens.URL).Resolve(t.Context(), "default", s.host()+"/group/model:one")
+	_, err = resolve(t, s.fetcher(t, tokens.URL), s.host()+"/group/model:one")
 	require.NoError(t, err, "the token server lets everybody read")
 	require.Equal(t, "", shown[0])
-	_, err = s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one", []byte("secret"))
+	_, err = resolve(t, s.fetcher(t), s.host()+"/group/model:one", []byte("secret"))
 	require.Equal(t, ReasonForbidden, reasonOf(t, err))
 
 	s.guard = func(w http.ResponseWriter, r *http.Request) bool {
@@ -252,10 +263,10 @@ func TestCredentialsGoToTheRegistryAndItsListedTokenServerAlone(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return true
 	}
-	_, err = s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one")
+	_, err = resolve(t, s.fetcher(t), s.host()+"/group/model:one")
 	require.Equal(t, ReasonForbidden, reasonOf(t, err))
 	other := []byte(`{"auths":{"other.example.org":{"auth":"YTpi"}}}`)
-	_, err = s.fetcher(t).Resolve(t.Context(), "default", s.host()+"/group/model:one", other, config)
+	_, err = resolve(t, s.fetcher(t), s.host()+"/group/model:one", other, config)
 	require.NoError(t, err)
 }
 
@@ -272,18 +283,22 @@ func TestARegistryThatDoesNotAnswerIsLeftAloneForAMoment(t *testing.T) {
 	f := s.fetcher(t)
 	clock := time.Now()
 	f.now = func() time.Time { return clock }
+	ask := func(namespace, tag string) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		_, err := f.For(namespace+"/one", []string{s.host() + "/group/model:one"}).Resolve(ctx, s.host()+"/group/model:"+tag)
+		return err
+	}
 	for range 3 {
-		_, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one")
-		require.Equal(t, ReasonUnreachable, reasonOf(t, err))
+		require.Equal(t, ReasonUnreachable, reasonOf(t, ask("default", "one")))
 	}
 	require.EqualValues(t, 1, s.asked.Load())
-	broken, clock = false, clock.Add(pauseAfter)
-	_, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one")
-	require.NoError(t, err)
-	_, err = f.Resolve(t.Context(), "default", s.host()+"/group/model:absent")
-	require.Equal(t, ReasonNotFound, reasonOf(t, err))
-	_, err = f.Resolve(t.Context(), "default", s.host()+"/group/model:one")
-	require.NoError(t, err, "an artifact that is missing concerns no other")
+	broken = false
+	require.NoError(t, ask("another", "one"), "it answers what another namespace asks")
+	clock = clock.Add(pauseAfter)
+	require.NoError(t, ask("default", "one"))
+	require.Equal(t, ReasonNotFound, reasonOf(t, ask("default", "absent")))
+	require.NoError(t, ask("default", "one"), "an artifact that is missing concerns no other")
 }
 
 func TestARegistryThatStopsInTheMiddleIsNotWaitedFor(t *testing.T) {
@@ -301,40 +316,72 @@ func TestARegistryThatStopsInTheMiddleIsNotWaitedFor(t *testing.T) {
 	}
 	f := s.fetcher(t)
 	f.silence = 50 * time.Millisecond
-	a, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:one")
+	a, err := resolve(t, f, s.host()+"/group/model:one")
 	require.NoError(t, err)
-	r, err := a.Open(t.Context(), a.Files[0])
+	r, err := a.Open(a.Files[0])
 	require.NoError(t, err)
 	_, err = io.ReadAll(r)
 	require.Equal(t, ReasonUnreachable, reasonOf(t, err))
 	require.NoError(t, r.Close())
-	require.Empty(t, f.busy)
 }
 
-func TestANamespaceFetchesOneFileAtATime(t *testing.T) {
+func TestAPlaceIsKeptUntilEverythingIsThere(t *testing.T) {
+	s, other := open(t), open(t)
+	s.push("one", s.blob("weights", "model.pt"))
+	other.push("one", other.blob("weights", "model.pt"))
+	f := s.fetcher(t, other.URL)
+	f.turns.Places, f.turns.PerHost = Places, ofRegistry
+	turn := make(chan string, 9)
+	f.OnTurn(func(key string) { turn <- key })
+	try := func(key string, from *shop) (end context.CancelFunc, err error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		reference := from.host() + "/group/model:one"
+		_, err = f.For(key, []string{reference}).Resolve(ctx, reference)
+		return cancel, err
+	}
+	first, err := try("one/a", s)
+	require.NoError(t, err)
+	_, err = try("one/b", s)
+	require.Equal(t, ReasonWaits, reasonOf(t, err))
+	require.ErrorContains(t, err, "it waits for its turn: htcd fetches for one HTCJob of a namespace at a time, and does for another one of namespace one")
+	_, err = try("two/a", s)
+	require.NoError(t, err)
+	_, err = try("three/a", s)
+	require.Equal(t, ReasonWaits, reasonOf(t, err))
+	require.ErrorContains(t, err, "htcd fetches from a registry for 2 HTCJobs at a time, and does for others from "+s.host())
+	_, err = try("four/a", other)
+	require.NoError(t, err, "another registry has its own places")
+	first()
+	require.Equal(t, "three/a", <-turn, "the namespace that has had none yet")
+	_, err = try("three/a", s)
+	require.NoError(t, err)
+}
+
+func TestWhatIsNotThereInTimeGivesItsPlaceBack(t *testing.T) {
 	s := open(t)
 	s.push("one", s.blob("weights", "model.pt"))
 	f := s.fetcher(t)
-	resolve := func(namespace string) (*Artifact, error) {
-		return f.Resolve(t.Context(), namespace, s.host()+"/group/model:one")
+	turn := f.For("default/one", []string{s.host() + "/group/model:one"})
+	turn.within = 50 * time.Millisecond
+	s.guard = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/blobs/") {
+			return false
+		}
+		<-r.Context().Done()
+		return true
 	}
-	a, err := resolve("one")
+	a, err := turn.Resolve(t.Context(), s.host()+"/group/model:one")
 	require.NoError(t, err)
-	first, err := a.Open(t.Context(), a.Files[0])
-	require.NoError(t, err)
-	_, err = resolve("one")
-	require.Equal(t, ReasonWaits, reasonOf(t, err))
-	a, err = resolve("two")
-	require.NoError(t, err)
-	second, err := a.Open(t.Context(), a.Files[0])
-	require.NoError(t, err)
-	_, err = resolve("three")
-	require.Equal(t, ReasonWaits, reasonOf(t, err))
-	require.NoError(t, first.Close())
-	require.NoError(t, second.Close())
-	_, err = resolve("three")
-	require.NoError(t, err)
-	require.Empty(t, f.busy)
+	_, err = a.Open(a.Files[0])
+	require.Equal(t, ReasonLate, reasonOf(t, err))
+	require.ErrorContains(t, err, "was not fetched within 50ms")
+	_, err = resolve(t, f, s.host()+"/group/model:one")
+	require.NoError(t, err, "the registry was not taken for silent")
+}
+
+func TestARegistryIsOneWhateverItsNameLooksLike(t *testing.T) {
+	f := NewFetcher(nil)
+	require.Len(t, f.For("default/one", []string{"registry.example.org/a:1", "REGISTRY.example.org:443/b:1", "registry.example.org/c:1"}).hosts, 1)
 }
 
 func TestReferences(t *testing.T) {

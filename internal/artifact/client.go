@@ -26,7 +26,7 @@ type client struct {
 	now     func() time.Time
 
 	mu    *sync.Mutex
-	quiet map[string]outage // by registry
+	quiet map[string]outage // by who asks whom
 }
 
 type outage struct {
@@ -39,7 +39,7 @@ func newClient(allowed Registries, toAnswer time.Duration) client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.DialContext = (&net.Dialer{Timeout: answerWithin}).DialContext
 	base.TLSHandshakeTimeout, base.ResponseHeaderTimeout = answerWithin, toAnswer
-	base.MaxIdleConnsPerHost, base.DisableCompression = mostFetches, true
+	base.MaxIdleConnsPerHost, base.DisableCompression = ofRegistry, true
 	return client{
 		allowed: allowed, now: time.Now, mu: &sync.Mutex{}, quiet: map[string]outage{},
 		client: &http.Client{Transport: transport{allowed, base}},
@@ -64,7 +64,7 @@ func (c client) repository(ref registry.Reference, dockerConfigs [][]byte) (*rem
 	return &remote.Repository{Client: asker, Reference: ref, PlainHTTP: plain, MaxMetadataBytes: maxManifest}, nil
 }
 
-// rests returns the error for which a registry is left alone at present, if it is.
+// rests returns the error for which a registry is left alone at present, if it is. at says who asks which.
 func (c client) rests(at string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -21,6 +21,7 @@ const (
 	ReasonUnsuitable  = "ArtifactUnsuitable"
 	ReasonUnreachable = "RegistryUnreachable"
 	ReasonWaits       = "ArtifactWaits"
+	ReasonLate        = "ArtifactLate"
 	ReasonRefused     = "ArtifactRefused"
 	ReasonNoPlace     = "RepositoryNotFound"
 )

@@ -3,30 +3,97 @@ package artifact
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/registry/remote"
+
+	"htc.cern.ch/htcd/internal/fairqueue"
 )
 
 const (
-	mostFetches = 2                // at a time
-	toResolve   = 20 * time.Second // for a manifest
-	toFetch     = 10 * time.Minute // for a file
-	silence     = 20 * time.Second // between two pieces of a file
+	// Places is how many HTCJobs a Fetcher fetches for at a time.
+	Places     = 8
+	ofRegistry = 2                // of these, from one registry
+	toResolve  = 20 * time.Second // for a manifest
+	toFetch    = 10 * time.Minute // for all that an HTCJob, or a DAG, needs
+	silence    = 20 * time.Second // between two pieces of a file
 )
 
 // Fetcher fetches artifacts. It is safe for concurrent use.
 type Fetcher struct {
 	client
 	silence time.Duration
-	busy    map[string]bool // namespaces
+	turns   fairqueue.Turns
 }
 
 // NewFetcher returns a Fetcher for these registries.
 func NewFetcher(allowed Registries) *Fetcher {
-	return &Fetcher{client: newClient(allowed, answerWithin), silence: silence, busy: map[string]bool{}}
+	return &Fetcher{
+		client: newClient(allowed, answerWithin), silence: silence,
+		turns: fairqueue.Turns{Places: Places, PerHost: ofRegistry, Now: time.Now},
+	}
+}
+
+// OnTurn has call called with each key that was told to wait, when it need no longer. It is set before the first For.
+func (f *Fetcher) OnTurn(call func(key string)) { f.turns.Go = call }
+
+// Turn fetches what one HTCJob, or HTCWorkflow, needs. It is not safe for concurrent use.
+type Turn struct {
+	fetcher        *Fetcher
+	key, namespace string
+	hosts          []string
+	within         time.Duration
+	place          context.Context // ends with the place; nil before there is one
+}
+
+// For returns the Turn of a key, "namespace/name", that needs these references. It takes a place when the first is resolved.
+func (f *Fetcher) For(key string, references []string) *Turn {
+	t := &Turn{fetcher: f, key: key, within: toFetch}
+	t.namespace, _, _ = strings.Cut(key, "/")
+	for _, reference := range references {
+		if host := withoutPort(strings.ToLower(Host(reference))); !slices.Contains(t.hosts, host) {
+			t.hosts = append(t.hosts, host)
+		}
+	}
+	return t
+}
+
+// withoutPort leaves the port out if it is a usual one: with it and without it, it is one registry.
+func withoutPort(host string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(host, ":443"), ":80")
+}
+
+// take takes a place until ctx ends.
+func (t *Turn) take(ctx context.Context) error {
+	if t.place != nil {
+		return nil
+	}
+	if full := t.fetcher.turns.Take(t.key, t.hosts); full != fairqueue.Room {
+		return unusable(ReasonWaits, "%s", t.waits(full))
+	}
+	late := unusable(ReasonLate, "what it needs from %s was not fetched within %s, which is how long htcd fetches at a stretch, so that others get their turn: make it smaller, or have the script fetch it", strings.Join(t.hosts, " and "), t.within)
+	place, cancel := context.WithTimeoutCause(ctx, t.within, late)
+	context.AfterFunc(ctx, func() { cancel(); t.fetcher.turns.Leave(t.key) })
+	t.place = place
+	return nil
+}
+
+func (t *Turn) waits(full fairqueue.Full) string {
+	why := "it is the turn of other namespaces"
+	switch full {
+	case fairqueue.OfNamespace:
+		why = "htcd fetches for one HTCJob of a namespace at a time, and does for another one of namespace " + t.namespace
+	case fairqueue.OfHost:
+		why = fmt.Sprintf("htcd fetches from a registry for %d HTCJobs at a time, and does for others from %s", ofRegistry, strings.Join(t.hosts, " or "))
+	case fairqueue.OfAll:
+		why = fmt.Sprintf("htcd fetches for %d HTCJobs at a time, and does for others", Places)
+	}
+	return "it waits for its turn: " + why
 }
 
 // Artifact is what a reference named when it was resolved.
@@ -34,14 +101,14 @@ type Artifact struct {
 	Digest string
 	Files  []File
 
-	fetcher    *Fetcher
-	namespace  string
+	turn       *Turn
 	repository *remote.Repository
 }
 
 // Resolve asks a registry for the artifact that a reference names now. dockerConfigs are contents of .dockerconfigjson: the first
-// with credentials for the registry counts. The error is an *Unusable, that of CheckReference, or the context's.
-func (f *Fetcher) Resolve(ctx context.Context, namespace, reference string, dockerConfigs ...[]byte) (*Artifact, error) {
+// with credentials for the registry counts. The place is given back when ctx ends. The error is an *Unusable, that of CheckReference, or the context's.
+func (t *Turn) Resolve(ctx context.Context, reference string, dockerConfigs ...[]byte) (*Artifact, error) {
+	f := t.fetcher
 	if err := f.allowed.CheckReference(reference); err != nil {
 		return nil, err
 	}
@@ -53,16 +120,17 @@ func (f *Fetcher) Resolve(ctx context.Context, namespace, reference string, dock
 	if err != nil {
 		return nil, err
 	}
-	leave, err := f.enter(namespace, ref.Registry)
-	if err != nil {
+	if err := f.rests(t.asks(ref.Registry)); err != nil {
 		return nil, err
 	}
-	defer leave()
-	limited, cancel := context.WithTimeout(ctx, toResolve)
+	if err := t.take(ctx); err != nil {
+		return nil, err
+	}
+	limited, cancel := context.WithTimeout(t.place, toResolve)
 	defer cancel()
-	a := &Artifact{fetcher: f, namespace: namespace, repository: repository}
+	a := &Artifact{turn: t, repository: repository}
 	if err := a.read(limited, ref.Reference); err != nil {
-		return nil, f.failed(ctx, ref.Registry, err)
+		return nil, t.failed(ref.Registry, err)
 	}
 	return a, nil
 }
@@ -87,23 +155,21 @@ func (a *Artifact) read(ctx context.Context, reference string) error {
 }
 
 // Open opens a file. The last Read fails if its content is not what the manifest says.
-func (a *Artifact) Open(ctx context.Context, file File) (io.ReadCloser, error) {
-	at := a.repository.Reference.Registry
-	leave, err := a.fetcher.enter(a.namespace, at)
-	if err != nil {
+func (a *Artifact) Open(file File) (io.ReadCloser, error) {
+	t, at := a.turn, a.repository.Reference.Registry
+	if err := t.fetcher.rests(t.asks(at)); err != nil {
 		return nil, err
 	}
-	limited, cancel := context.WithTimeout(ctx, toFetch)
-	end := func() { cancel(); leave() }
+	limited, cancel := context.WithCancel(t.place)
 	body, err := a.repository.Blobs().Fetch(limited, file.blob)
 	if err != nil {
-		end()
-		return nil, a.fetcher.failed(ctx, at, err)
+		cancel()
+		return nil, t.failed(at, err)
 	}
 	return &reading{
-		from: content.NewVerifyReader(body, file.blob), body: body, end: end,
-		silence: a.fetcher.silence, impatient: time.AfterFunc(a.fetcher.silence, cancel),
-		failed: func(err error) error { return a.fetcher.failed(ctx, at, err) },
+		from: content.NewVerifyReader(body, file.blob), body: body, end: cancel,
+		silence: t.fetcher.silence, impatient: time.AfterFunc(t.fetcher.silence, cancel),
+		failed: func(err error) error { return t.failed(at, err) },
 	}, nil
 }
 
@@ -138,29 +204,14 @@ func (r *reading) Close() error {
 	return r.body.Close()
 }
 
-// enter takes one of the places for requests, unless the registry is left alone at present.
-func (f *Fetcher) enter(namespace, at string) (leave func(), err error) {
-	if err := f.rests(at); err != nil {
-		return nil, err
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.busy[namespace] || len(f.busy) >= mostFetches {
-		return nil, unusable(ReasonWaits, "it waits until other artifacts have been fetched")
-	}
-	f.busy[namespace] = true
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.busy, namespace)
-	}, nil
-}
+// asks names a registry as this namespace finds it: what it answers to one may have to do with what that one asks for.
+func (t *Turn) asks(registry string) string { return t.namespace + " " + registry }
 
-// failed explains an error and leaves a registry alone that does not answer. If the caller's context has ended, nothing is known
-// about the registry.
-func (f *Fetcher) failed(ctx context.Context, at string, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+// failed explains an error and leaves a registry alone that does not answer. If the place has been given back, or was kept too long, nothing is
+// known about the registry.
+func (t *Turn) failed(at string, err error) error {
+	if t.place.Err() != nil {
+		return context.Cause(t.place)
 	}
-	return f.noted(at, explain(err, at))
+	return t.fetcher.noted(t.asks(at), explain(err, at))
 }

@@ -77,7 +77,7 @@ func TestWhatIsPushedCanBeFetched(t *testing.T) {
 	for tag, want := range map[string]map[string]string{
 		"one": {"": "weights"}, "two": {"model.pt": "weights", "d/e/labels.txt": "", "a": "weights"},
 	} {
-		a, err := f.Resolve(t.Context(), "default", s.host()+"/group/model:"+tag)
+		a, err := resolve(t, f, s.host()+"/group/model:"+tag)
 		require.NoError(t, err)
 		require.Equal(t, want, read(t, a))
 		require.Contains(t, []string{one.Digest, two.Digest}, a.Digest)

@@ -13,6 +13,8 @@ type Pool[B comparable] struct {
 	Queue Queue
 	Size  int // workers of one backend
 	Batch int // keys of one backend that are served together at most; 0: one
+	// More, if not nil, is how many further workers a backend has.
+	More func(backend B) int
 	// Backend returns where the work on a key will be done.
 	Backend func(ctx context.Context, key string) B
 	Serve   func(ctx context.Context, keys []string)
@@ -49,7 +51,7 @@ func (p *Pool[B]) dispatch(ctx context.Context, backend B, key string) {
 	if p.lines == nil {
 		p.lines, p.busy = map[B]*rotation{}, map[B]int{}
 	}
-	if p.busy[backend] < p.Size {
+	if p.busy[backend] < p.size(backend) {
 		p.busy[backend]++
 		p.work.Go(func() { p.worker(ctx, backend, []string{key}) })
 		return
@@ -58,6 +60,13 @@ func (p *Pool[B]) dispatch(ctx context.Context, backend B, key string) {
 		p.lines[backend] = &rotation{waiting: map[string][]string{}}
 	}
 	p.lines[backend].Push(key)
+}
+
+func (p *Pool[B]) size(backend B) int {
+	if p.More == nil {
+		return p.Size
+	}
+	return p.Size + p.More(backend)
 }
 
 func (p *Pool[B]) worker(ctx context.Context, backend B, keys []string) {

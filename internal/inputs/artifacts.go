@@ -13,9 +13,20 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 )
 
-// Artifacts asks registries.
+// Artifacts fetches from registries, by turns.
 type Artifacts interface {
-	Resolve(ctx context.Context, namespace, reference string, dockerConfigs ...[]byte) (*artifact.Artifact, error)
+	For(key string, references []string) *artifact.Turn
+	OnTurn(call func(key string))
+}
+
+// References names the artifacts that are fetched for an HTCJob.
+func References(spec v1alpha1.HTCJobSpec) (all []string) {
+	for _, in := range spec.Inputs {
+		if in.Artifact != "" {
+			all = append(all, in.Artifact)
+		}
+	}
+	return all
 }
 
 // addArtifact adds the files of an artifact: one that is called as the input, or several in a directory of that name.
@@ -24,7 +35,7 @@ func (b Bringer) addArtifact(ctx context.Context, r *Ready, job *v1alpha1.HTCJob
 	if err != nil {
 		return err
 	}
-	a, err := b.Artifacts.Resolve(ctx, job.Namespace, in.Artifact, configs...)
+	a, err := b.Artifacts.Resolve(ctx, in.Artifact, configs...)
 	if e, is := errors.AsType[*artifact.Unusable](err); is && e.Reason == artifact.ReasonNotFound && in.Optional {
 		return nil
 	}
@@ -33,7 +44,7 @@ func (b Bringer) addArtifact(ctx context.Context, r *Ready, job *v1alpha1.HTCJob
 	}
 	for _, f := range a.Files {
 		open := func() (io.ReadCloser, error) {
-			from, err := a.Open(ctx, f)
+			from, err := a.Open(f)
 			if err != nil {
 				return nil, notFetched(in, err)
 			}

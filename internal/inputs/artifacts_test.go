@@ -1,6 +1,7 @@
 package inputs
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
@@ -52,13 +53,21 @@ func TestArtifactsAreInputs(t *testing.T) {
 	allowed, err := artifact.ParseRegistries([]string{"http://" + host})
 	require.NoError(t, err)
 	b := w.bringer()
-	b.Artifacts = artifact.NewFetcher(allowed)
+	end := func() {}
+	fetcher := artifact.NewFetcher(allowed)
+	bring := func(job *v1alpha1.HTCJob, queue int) (*Ready, error) {
+		end()
+		ctx, cancel := context.WithCancel(t.Context())
+		end = cancel
+		b.Artifacts = fetcher.For("default/one", References(job.Spec))
+		return b.Resolve(ctx, job, queue)
+	}
 	from := func(name, tag string, optional bool) v1alpha1.Input {
 		return v1alpha1.Input{Name: name, Artifact: host + "/models:" + tag, Optional: optional}
 	}
 	job := needs(from("a", "one", false), from("b", "two", false), from("c", "none", true))
 	require.NoError(t, Rules{Registries: allowed}.Check(job))
-	ready, err := b.Resolve(t.Context(), job, 1)
+	ready, err := bring(job, 1)
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "run")
 	digest, err := ready.Stage(dir)
@@ -68,27 +77,27 @@ func TestArtifactsAreInputs(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, digest, again)
 
-	_, err = b.Resolve(t.Context(), needs(from("a", "none", false)), 1)
+	_, err = bring(needs(from("a", "none", false)), 1)
 	var w1 *Waiting
 	require.ErrorAs(t, err, &w1)
 	require.Equal(t, artifact.ReasonNotFound, w1.Reason)
 	require.Contains(t, w1.Message, "a: the artifact "+host+"/models:none: the registry")
 
-	_, err = b.Resolve(t.Context(), needs(from("a", "large", false)), 1)
+	_, err = bring(needs(from("a", "large", false)), 1)
 	require.NoError(t, err)
-	_, err = b.Resolve(t.Context(), needs(from("a", "large", false)), 2)
+	_, err = bring(needs(from("a", "large", false)), 2)
 	require.Equal(t, schedd.Refused, schedd.KindOf(err), "it is too large twice")
 
 	job = needs(from("a", "one", false))
 	job.Spec.Credentials = []v1alpha1.Credential{{Name: "reg", SecretKeyRef: *key("reg", ".dockerconfigjson"), As: v1alpha1.Registry}}
-	_, err = b.Resolve(t.Context(), job, 1)
+	_, err = bring(job, 1)
 	require.ErrorAs(t, err, &w1)
 	require.Equal(t, jobsecrets.ReasonNotFound, w1.Reason)
 	w.secrets["reg/.dockerconfigjson"] = `{"auths":{}}`
-	_, err = b.Resolve(t.Context(), job, 1)
+	_, err = bring(job, 1)
 	require.NoError(t, err)
 	w.secrets["reg/.dockerconfigjson"] = "password"
-	_, err = b.Resolve(t.Context(), job, 1)
+	_, err = bring(job, 1)
 	require.ErrorAs(t, err, &w1)
 	require.Equal(t, artifact.ReasonForbidden, w1.Reason)
 	require.NotContains(t, w1.Message, "password")

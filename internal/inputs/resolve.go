@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/jobsecrets"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/output"
@@ -38,7 +39,7 @@ type Bringer struct {
 	Secrets    Secrets
 	Jobs       Jobs
 	Store      Store
-	Artifacts  Artifacts
+	Artifacts  *artifact.Turn
 	Max        int64  // bytes of one HTCJob, counted for every proc that gets them; 0: no limit
 	KeepFree   int64  // bytes to leave free on the volume; 0: see output.Reserve
 	Missing    string // name of the input that was waited for: while it still is, no other is asked for

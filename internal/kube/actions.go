@@ -8,8 +8,10 @@ import (
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/fairqueue"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
 )
 
 // actionClass is a class of actions that need HTCondor. Each has its own queue and workers, so that a submission never
@@ -108,6 +110,16 @@ func (c *Controller) backendOf(class actionClass) func(context.Context, string) 
 			}
 		}
 		return endpoint
+	}
+}
+
+// lineOf returns the line of actions of a class on an HTCJob.
+func (c *Controller) lineOf(class actionClass) func(context.Context, string) sending.Line {
+	at := c.backendOf(class)
+	return func(ctx context.Context, key string) sending.Line {
+		job := c.get(key)
+		fetches := job != nil && job.DeletionTimestamp == nil && (class == submitting || class == asking) && len(inputs.References(job.Spec)) > 0
+		return sending.Line{At: at(ctx, key), Fetches: fetches}
 	}
 }
 

@@ -109,8 +109,8 @@ type Controller struct {
 	queue      fairqueue.Queue
 	routine    fairqueue.Queue // HTCJobs to be looked at although nothing is known to have changed
 	actions    *actionQueues
-	checks     fairqueue.Queue                                 // UIDs of runs to ask HTCondor about soon
-	actors     [actionClasses]*fairqueue.Pool[schedd.Endpoint] // the workers of the action queues
+	checks     fairqueue.Queue                              // UIDs of runs to ask HTCondor about soon
+	actors     [actionClasses]*fairqueue.Pool[sending.Line] // the workers of the action queues
 	crosscheck *crosscheck.Checker
 	checkers   *fairqueue.Pool[schedd.Endpoint]
 	fetcher    *outputfetch.Fetcher
@@ -170,7 +170,10 @@ func New(o Options) (*Controller, error) {
 	}
 	for e, queue := range c.actions.queues {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, actionClass(e), key) }
-		c.actors[e] = &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: c.workers(actionClass(e)), Backend: c.backendOf(actionClass(e)), Serve: fairqueue.Each(act)}
+		c.actors[e] = &fairqueue.Pool[sending.Line]{Queue: queue, Size: c.workers(actionClass(e)), More: sending.Line.More, Backend: c.lineOf(actionClass(e)), Serve: fairqueue.Each(act)}
+	}
+	if o.Artifacts != nil {
+		o.Artifacts.OnTurn(c.inputTurned)
 	}
 	c.checkers = &fairqueue.Pool[schedd.Endpoint]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
 	c.admission = c.newAdmission()

@@ -37,8 +37,11 @@ func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, pr
 	key := job.Namespace + "/" + job.Name
 	c.waiters.Wait(key, sources) // before they are looked at, so that no change is missed
 	b := inputs.Bringer{
-		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: inputJobs{c}, Store: c.Output, Artifacts: c.Artifacts,
+		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: inputJobs{c}, Store: c.Output,
 		Max: c.Site.MaxInput, KeepFree: c.KeepFree, Missing: c.waiters.Missing(key),
+	}
+	if references := inputs.References(job.Spec); len(references) > 0 {
+		b.Artifacts = c.Artifacts.For(key, references)
 	}
 	ready, err := b.Resolve(ctx, job, procs)
 	if err == nil {
@@ -167,11 +170,16 @@ func (c *Controller) sourceChanged(before, now *v1alpha1.HTCJob) {
 		job = before
 	}
 	for _, key := range c.waiters.Of(job.Namespace + "/" + job.Name) {
-		class := submitting
-		if b := c.memory.of(key).blockers[acting]; b != nil {
-			class = b.class
-		}
-		c.actions.forget(key)
-		c.actions.add(class, key)
+		c.inputTurned(key)
 	}
+}
+
+// inputTurned lets an HTCJob continue that waits for an input.
+func (c *Controller) inputTurned(key string) {
+	class := submitting
+	if b := c.memory.of(key).blockers[acting]; b != nil {
+		class = b.class
+	}
+	c.actions.forget(key)
+	c.actions.add(class, key)
 }

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
@@ -9,8 +10,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/artifact"
@@ -122,4 +125,23 @@ func TestNothingIsFetchedWithoutRoom(t *testing.T) {
 	require.Equal(t, []string{"first", "weights"}, s.sent)
 	require.EqualValues(t, 1, r.blobs.Load())
 	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestAnHTCJobSaysWhyItsArtifactIsNotFetchedYetAndIsSentInItsTurn(t *testing.T) {
+	w, s, r, needs := newWorldWithArtifacts(t)
+	reference := r.at + "/group/model:v1"
+	fetching, end := context.WithCancel(t.Context())
+	_, err := w.Artifacts.For("default/another", []string{reference}).Resolve(fetching, reference)
+	require.NoError(t, err)
+	w.apply(htcjob("one", needs))
+	ready := meta.FindStatusCondition(w.job("one").Status.Conditions, v1alpha1.ConditionInputsReady)
+	require.Equal(t, artifact.ReasonWaits, ready.Reason)
+	require.Contains(t, ready.Message, "it waits for its turn: htcd fetches for one HTCJob of a namespace at a time")
+	require.Empty(t, w.events)
+	end()
+	require.Eventually(t, func() bool { w.settle(); return len(s.sent) == 1 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, []string{"weights"}, s.sent)
+	require.True(t, w.lineOf(submitting)(t.Context(), "default/one").Fetches, "no other submission waits for a registry")
+	w.apply(htcjob("plain"))
+	require.False(t, w.lineOf(submitting)(t.Context(), "default/plain").Fetches)
 }

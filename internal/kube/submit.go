@@ -79,6 +79,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	}
 	defer leave()
 	begun, err := c.begin(ctx, job, p, &run, some, ready, ledger.PackItems(points.Each))
+	end() // others may fetch
 	if err != nil || !begun {
 		return errors.Join(err, os.RemoveAll(run.TempDir))
 	}

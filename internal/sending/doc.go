@@ -6,6 +6,7 @@
 //	remove.go  removal, until a successful answer shows nothing alive
 //	explain.go what an error means for the user
 //	wait.go    errors that say when to go on
+//	line.go    which workers an action waits for
 //
 // It writes nothing to the ledger; the decisions are those of package recovery.
 package sending

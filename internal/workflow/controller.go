@@ -133,7 +133,7 @@ type Controller struct {
 	fetches   fairqueue.Queue
 	measures  fairqueue.Queue // keys of workflows whose results are to be summed up, and whose rules are to be looked at
 	checks    fairqueue.Queue // keys of workflows whose DAGs HTCondor is to be asked about soon
-	actors    *fairqueue.Pool[schedd.Endpoint]
+	actors    *fairqueue.Pool[sending.Line]
 	fetchers  *fairqueue.Pool[schedd.Endpoint]
 	checkers  *fairqueue.Pool[schedd.Endpoint]
 	syncing   keymutex.KeyMutex // held while one worker reads the ledger and writes the status of a workflow
@@ -180,7 +180,11 @@ func New(o Options) (*Controller, error) {
 	at := func(queue fairqueue.Queue, size int, serve func(context.Context, string)) *fairqueue.Pool[schedd.Endpoint] {
 		return &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: size, Backend: c.backendOf, Serve: fairqueue.Each(serve)}
 	}
-	c.actors, c.fetchers, c.checkers = at(c.actions, o.Actors, c.actOne), at(c.fetches, 1, c.fetchOne), at(c.checks, 1, c.checkOne)
+	c.fetchers, c.checkers = at(c.fetches, 1, c.fetchOne), at(c.checks, 1, c.checkOne)
+	c.actors = &fairqueue.Pool[sending.Line]{Queue: c.actions, Size: o.Actors, More: sending.Line.More, Backend: c.lineOf, Serve: fairqueue.Each(c.actOne)}
+	if o.Artifacts != nil {
+		o.Artifacts.OnTurn(func(key string) { c.actions.Forget(key); c.actions.Add(key) })
+	}
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	c.chooser = &backend.Chooser{Schedd: o.Schedd, Credentials: o.Credentials}
 	c.several = &backend.Several{Schedd: o.Answering, Credentials: o.Credentials, Limits: &c.limits, Open: backend.OpenJobs(o.Ledger), Now: o.Now}
@@ -248,7 +252,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		group.Go(func() error { fairqueue.Drain(work, c.queue, c.syncOne); return nil })
 	}
 	group.Go(func() error { fairqueue.Drain(work, c.measures, c.measureOne); return nil })
-	for _, workers := range []*fairqueue.Pool[schedd.Endpoint]{c.actors, c.fetchers, c.checkers} {
+	for _, workers := range []interface{ Run(context.Context) }{c.actors, c.fetchers, c.checkers} {
 		group.Go(func() error { workers.Run(work); return nil })
 	}
 	group.Go(func() error { c.freshness.Run(ctx); return nil })

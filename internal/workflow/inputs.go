@@ -117,13 +117,20 @@ func (p plannedDAG) given(n graph.Node) []string {
 }
 
 // resolve finds the sources of everything that is brought; nil if that is nothing.
-func (c *Controller) resolve(ctx context.Context, p plannedDAG) (*inputs.Ready, error) {
+func (c *Controller) resolve(ctx context.Context, key string, p plannedDAG) (*inputs.Ready, error) {
 	if len(p.brought) == 0 {
 		return nil, nil
 	}
 	b := inputs.Bringer{
-		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: c.Jobs, Store: c.JobOutput, Artifacts: c.Artifacts,
+		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: c.Jobs, Store: c.JobOutput,
 		Max: c.Site.MaxInput, KeepFree: c.KeepFree,
+	}
+	var references []string
+	for _, what := range p.brought {
+		references = append(references, inputs.References(what.job.Spec)...)
+	}
+	if len(references) > 0 {
+		b.Artifacts = c.Artifacts.For(key, references)
 	}
 	parts := map[string]*inputs.Ready{}
 	for _, what := range p.brought {
@@ -161,7 +168,7 @@ func (c *Controller) stageInputs(ctx context.Context, w *v1alpha1.HTCWorkflow, p
 	if now := c.get(keyOf(*run)); now == nil || now.UID != w.UID || now.DeletionTimestamp != nil || now.Generation != w.Generation {
 		c.stagings.Stop(keyOf(*run)) // it changed before it could be stopped
 	}
-	ready, err := c.resolve(staging, p.plannedDAG)
+	ready, err := c.resolve(staging, keyOf(*run), p.plannedDAG)
 	if err != nil {
 		return nil, err
 	}
@@ -217,4 +224,13 @@ func registryVariables(g *graph.Graph, i int) map[string]string {
 	}
 	all["registry"] = strings.TrimSuffix(all["registry"], "/")
 	return all
+}
+
+// fetchesArtifacts reports whether anything that a workflow runs needs an artifact.
+func fetchesArtifacts(w *v1alpha1.HTCWorkflow) bool {
+	fetches := func(work v1alpha1.StepWork) bool {
+		return len(inputs.References(v1alpha1.HTCJobSpec{Inputs: work.Job.Inputs})) > 0 ||
+			slices.ContainsFunc(work.Pull, func(p v1alpha1.Pull) bool { return p.Artifact != "" })
+	}
+	return w.Spec.Finally != nil && fetches(*w.Spec.Finally) || slices.ContainsFunc(w.Spec.Steps, func(s v1alpha1.Step) bool { return fetches(s.StepWork) })
 }

@@ -7,6 +7,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
 )
 
 // choose returns where a DAG that begins now goes and the identity it is sent with.
@@ -36,6 +37,12 @@ func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint 
 		return c.chooser.Usual(t.Namespace)
 	}
 	return t.Endpoint
+}
+
+// lineOf returns the line of what is done for a workflow.
+func (c *Controller) lineOf(ctx context.Context, key string) sending.Line {
+	w := c.get(key)
+	return sending.Line{At: c.backendOf(ctx, key), Fetches: w != nil && w.DeletionTimestamp == nil && fetchesArtifacts(w)}
 }
 
 // questioner returns the identity, with the endpoint, used to ask about the runs of a target.
