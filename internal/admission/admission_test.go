@@ -37,13 +37,15 @@ func newSite(t *testing.T, change ...func(*v1alpha1.PoolLimits)) *site {
 		Rules: func(pool string) Rules { return s.rules[pool] },
 		Usage: func(_ context.Context, pool string) (Usage, error) {
 			s.reads++
-			u := Usage{Namespaces: map[string]int{}}
+			u := Usage{Namespaces: map[string]Part{}}
 			for _, w := range s.ledger {
 				if pool != "grid" {
 					break
 				}
 				u.Open += w.Jobs
-				u.Namespaces[w.Namespace] += w.Jobs
+				part := u.Namespaces[w.Namespace]
+				part.Open += w.Jobs
+				u.Namespaces[w.Namespace] = part
 			}
 			return u, s.broken
 		},
@@ -372,4 +374,25 @@ func TestThoseThatWaitedBeforeARestartComeFirst(t *testing.T) {
 	s.Recall("grid", job("a1", 6, func(w *Waiter) { w.Created = noon.Add(-time.Hour) }))
 	require.Contains(t, s.asks(job("a2", 5)), "1 HTCJob before")
 	require.Equal(t, []string{"a1"}, s.ends("z"))
+}
+
+func TestWhatOneNamespaceHasOnHoldOrIdleIsPassedOverInTheLine(t *testing.T) {
+	s := newSite(t, maxOpen(10), func(l *v1alpha1.PoolLimits) { l.MaxHeld = new(int32(0)) })
+	usage := s.Usage
+	s.Usage = func(ctx context.Context, pool string) (Usage, error) {
+		u, err := usage(ctx, pool)
+		part := u.Namespaces["a"]
+		part.Held, u.Held = part.Open, part.Open
+		u.Namespaces["a"] = part
+		return u, err
+	}
+	require.Empty(t, s.asks(job("a1", 1)))
+	require.Equal(t, "pool grid: 1 of at most 0 jobs on hold (limits.maxHeld), this HTCJob is next", s.asks(job("a2", 1)))
+	l, err := s.Load(t.Context(), "grid")
+	require.NoError(t, err)
+	require.Equal(t, "LimitReached", l.Reason, "nobody else waits")
+	require.Empty(t, s.asks(job("b1", 1)))
+	require.Equal(t, "pool grid: 2 of 10 jobs open (limits.maxOpen), this HTCJob of 10 jobs is next", s.asks(job("c1", 10)))
+	require.Empty(t, s.asks(job("b2", 1)), "an HTCJob that does not fit beside what is on hold holds up nobody")
+	require.Equal(t, []string{"a2"}, s.ends("a1", "b1", "b2"), "the hold is gone")
 }

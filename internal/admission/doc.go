@@ -11,7 +11,12 @@
 // several HTCJobs can be prepared and sent at the same time and the limits still hold.
 //
 // The first of the line holds up everybody behind it: an HTCJob as large as maxOpen is sent when the pool is empty. Only if its own
-// namespace has no room does the turn pass to the next namespace.
+// namespace has no room does the turn pass to the next namespace, or if it does not fit beside jobs that wait for a slot or are on hold: these may
+// stay for good.
+//
+// What one namespace has idle or on hold holds up itself alone: when such a limit is reached, a namespace with less than its share of it
+// (the limit by the number of namespaces with open jobs) goes on, and of the pool's open jobs those of another namespace that idle or are held count up to its
+// share. However many namespaces fill what is theirs, one after the other, all together have at most maxOpen times 1 + 1/2 + 1/3 + ...
 //
 // Adding up what is in use takes some 20 ms for 10,000 open runs in the ledger. It is done at most a tenth of the time and otherwise once a second; in between the
 // last sum is used, which can only be too high.

@@ -20,7 +20,7 @@ type gate struct {
 	until    time.Time  // when it is to be read again
 	recalled bool       // usage.Sent has what was sent before this process began
 
-	held   Answer            // what holds up the first of the line, and so everybody
+	held   Answer            // what holds up the first of the line, and so everybody but those of heldIn
 	heldIn map[string]Answer // what holds up single namespaces
 
 	told     map[string]told // what those that wait were last told
@@ -46,9 +46,12 @@ func (g *gate) use(w Waiter, sign int) {
 	g.usage.Idle += n
 	g.usage.Sending += n
 	if g.usage.Namespaces == nil {
-		g.usage.Namespaces = map[string]int{}
+		g.usage.Namespaces = map[string]Part{}
 	}
-	g.usage.Namespaces[w.Namespace] += n
+	part := g.usage.Namespaces[w.Namespace]
+	part.Open += n
+	part.Idle += n
+	g.usage.Namespaces[w.Namespace] = part
 }
 
 // take replaces what is in use by what the ledger said. What begun lists may be missing there.
@@ -223,26 +226,39 @@ func (g *gate) load(rules Rules, now time.Time) Load {
 	load := Load{Open: u.Open, Idle: u.Idle, Running: u.Running, Held: u.Held, HeldByPool: u.HeldByPool, Waiting: len(g.line.of)}
 	names := maps.Clone(u.Namespaces)
 	if names == nil {
-		names = map[string]int{}
+		names = map[string]Part{}
 	}
 	for ns := range g.line.waiting {
-		names[ns] += 0
+		names[ns] = u.Namespaces[ns]
 	}
-	for ns, open := range names {
-		if n := (NamespaceLoad{ns, open, len(g.line.waiting[ns])}); open+n.Waiting > 0 {
+	for ns, part := range names {
+		if n := (NamespaceLoad{ns, part.Open, len(g.line.waiting[ns])}); n.Open+n.Waiting > 0 {
 			load.Namespaces = append(load.Namespaces, n)
 		}
 	}
 	slices.SortFunc(load.Namespaces, byOpen)
 	a := rules.Decide(u, "", 1, now)
 	if a.Why == Sends && len(g.line.of) > 0 {
-		a = g.held // there is room, but not for the first of the line
+		a = g.heldUp() // there is room, but not for those in the line
 	}
 	load.Reason, load.Message = loadReasons[a.Why], a.Full
 	if s := g.atSchedd; a.Why == Sends && s.said != "" && now.Sub(s.at) < scheddLimitLasts {
 		load.Reason, load.Message = AtScheddsLimit, s.said
 	}
 	return load
+}
+
+// heldUp returns what holds up all that wait, if anything does. A namespace that has all that is allowed to it is no concern of the pool's.
+func (g *gate) heldUp() Answer {
+	if g.held.Why != Sends || len(g.heldIn) < len(g.line.turns) {
+		return g.held
+	}
+	for _, ns := range g.line.turns {
+		if a := g.heldIn[ns]; a.Limit != "maxOpenPerNamespace" {
+			return a
+		}
+	}
+	return Answer{}
 }
 
 // scheddLimitLasts is how long a schedd's answer is believed. While anybody waits, one HTCJob asks again each minute.

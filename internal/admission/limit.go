@@ -51,9 +51,52 @@ type Usage struct {
 	Idle          int // those that nobody has seen running yet included
 	Running, Held int
 	HeldByPool    int // of those, what the state Suspended holds; known only where it matters
-	Namespaces    map[string]int
+	Namespaces    map[string]Part
 	Sending       int    // may reach the schedd at any moment
 	Sent          []Sent // within the last minute, oldest first
+}
+
+// Part is what one namespace has of a Usage.
+type Part struct {
+	Open, Idle, Held int
+	Waiting          int // for a slot, as HTCondor has shown
+	HeldByPool       int
+}
+
+// stuck is how many jobs may stay for good.
+func (p Part) stuck() int { return p.Waiting + p.Held }
+
+// share returns a namespace's fair part of a limit: the same for each that has open jobs, and for the one that asks.
+func (u Usage) share(most int, namespace string) (share int, others bool) {
+	n := u.sharing(namespace)
+	return most / n, n > 1
+}
+
+// sharing is how many namespaces share what may be used.
+func (u Usage) sharing(namespace string) int {
+	n := 1
+	for ns, part := range u.Namespaces {
+		if ns != namespace && part.Open > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// fits reports whether more jobs of a namespace fit into a limit of open ones: of what waits for a slot or is on hold, others have no
+// more than their share. ever is false if they would not fit even without all that runs.
+func (u Usage) fits(most int, namespace string, jobs int) (fits, ever bool) {
+	n := u.sharing(namespace)
+	open, stuck := n*u.Open, 0 // in nths of a job
+	for ns, part := range u.Namespaces {
+		counts := n * part.stuck()
+		if ns != namespace {
+			counts = min(counts, most)
+			open -= n*part.stuck() - counts
+		}
+		stuck += counts
+	}
+	return open+n*jobs <= n*most, stuck+n*jobs <= n*most
 }
 
 // Sent is one submission.
@@ -98,23 +141,48 @@ func (r Rules) Decide(u Usage, namespace string, jobs int, now time.Time) Answer
 		return Answer{Why: Limited, Limit: limit, Full: fmt.Sprintf(format, args...) + " (" + r.name(limit) + ")"}
 	}
 	l := r.Limits
-	if most, is := bound(l.MaxOpenPerNamespace); is && u.Namespaces[namespace]+jobs > most {
-		a := limited("maxOpenPerNamespace", "%d of %d jobs of namespace %s open", u.Namespaces[namespace], most, namespace)
+	own := u.Namespaces[namespace]
+	// alone is limited for what concerns only this namespace: it has had its share of what all may have.
+	alone := func(has, share int, others bool, limit, format string, args ...any) Answer {
+		if others {
+			format, args = format+", %d of them of namespace %s, whose share is %d", append(args, has, namespace, share)
+		}
+		a := limited(limit, format, args...)
 		a.Alone = true
 		return a
 	}
+	if most, is := bound(l.MaxOpenPerNamespace); is && own.Open+jobs > most {
+		return alone(0, 0, false, "maxOpenPerNamespace", "%d of %d jobs of namespace %s open", own.Open, most, namespace)
+	}
 	if most, is := bound(l.MaxHeld); is && u.Held-u.HeldByPool > most {
-		return limited("maxHeld", "%d of at most %d jobs on hold", u.Held-u.HeldByPool, most)
+		share, others := u.share(most, namespace)
+		if has := own.Held - own.HeldByPool; has > share {
+			return alone(has, share, others, "maxHeld", "%d of at most %d jobs on hold", u.Held-u.HeldByPool, most)
+		}
 	}
-	if most, is := bound(l.MaxOpen); is && u.Open+jobs > most {
-		return limited("maxOpen", "%d of %d jobs open", u.Open, most)
+	if most, is := bound(l.MaxOpen); is {
+		if fits, ever := u.fits(most, namespace, jobs); !fits {
+			a := limited("maxOpen", "%d of %d jobs open", u.Open, most)
+			a.Alone = !ever // so nobody waits for it
+			return a
+		}
 	}
-	if most, is := bound(l.MaxIdle); is && u.Idle >= most {
-		return limited("maxIdle", "%d of %d jobs idle", u.Idle, most)
+	idle := func(most int, limit, format string, args ...any) Answer {
+		share, others := u.share(most, namespace)
+		if share = max(1, share); u.Idle >= most && own.Idle >= share {
+			return alone(own.Idle, share, others, limit, format, args...)
+		}
+		return Answer{}
+	}
+	if most, is := bound(l.MaxIdle); is {
+		if a := idle(most, "maxIdle", "%d of %d jobs idle", u.Idle, most); a.Why != Sends {
+			return a
+		}
 	}
 	if p := l.IdlePercentOfRunning; p != nil {
-		if most := idleAllowed(*p, u.Running); u.Idle >= most {
-			return limited("idlePercentOfRunning", "%d of %d jobs idle with %d running", u.Idle, most, u.Running)
+		most := idleAllowed(*p, u.Running)
+		if a := idle(most, "idlePercentOfRunning", "%d of %d jobs idle with %d running", u.Idle, most, u.Running); a.Why != Sends {
+			return a
 		}
 	}
 	if most, is := bound(l.NewPerMinute); is {

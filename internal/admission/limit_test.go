@@ -53,21 +53,21 @@ func TestEachLimitHoldsBackWhatItShould(t *testing.T) {
 		"larger than a namespace's":     {rules: grid(perNamespace(10)), jobs: 11, why: Never},
 		"larger than one may be":        {rules: grid(maxQueue(10)), jobs: 11, why: Never},
 		"as large as one may be":        {rules: grid(maxQueue(10)), jobs: 10},
-		"namespace full":                {grid(perNamespace(10)), Usage{Namespaces: map[string]int{"a": 10}}, 1, Limited, "10 of 10 jobs of namespace a open (limits.maxOpenPerNamespace)"},
-		"another namespace full":        {rules: grid(perNamespace(10)), usage: Usage{Namespaces: map[string]int{"b": 10}}, jobs: 1},
+		"namespace full":                {grid(perNamespace(10)), Usage{Namespaces: map[string]Part{"a": {Open: 10}}}, 1, Limited, "10 of 10 jobs of namespace a open (limits.maxOpenPerNamespace)"},
+		"another namespace full":        {rules: grid(perNamespace(10)), usage: Usage{Namespaces: map[string]Part{"b": {Open: 10}}}, jobs: 1},
 		"idle limit not reached":        {rules: grid(maxIdle(100)), usage: Usage{Idle: 99}, jobs: 10_000},
-		"idle limit reached":            {grid(maxIdle(100)), Usage{Idle: 100}, 1, Limited, "100 of 100 jobs idle (limits.maxIdle)"},
+		"idle limit reached":            {grid(maxIdle(100)), mine(Usage{Idle: 100}), 1, Limited, "100 of 100 jobs idle (limits.maxIdle)"},
 		"idle follows running":          {rules: grid(percent(v1alpha1.IdlePercent{Percent: 20})), usage: Usage{Idle: 19, Running: 100}, jobs: 500},
-		"idle follows running, reached": {grid(percent(v1alpha1.IdlePercent{Percent: 20})), Usage{Idle: 20, Running: 100}, 1, Limited, "20 of 20 jobs idle with 100 running (limits.idlePercentOfRunning)"},
+		"idle follows running, reached": {grid(percent(v1alpha1.IdlePercent{Percent: 20})), mine(Usage{Idle: 20, Running: 100}), 1, Limited, "20 of 20 jobs idle with 100 running (limits.idlePercentOfRunning)"},
 		"nothing runs yet":              {rules: grid(percent(v1alpha1.IdlePercent{Percent: 20})), jobs: 1},
-		"nothing runs, one is idle":     {grid(percent(v1alpha1.IdlePercent{Percent: 20})), Usage{Idle: 1}, 1, Limited, "1 of 1 jobs idle with 0 running (limits.idlePercentOfRunning)"},
+		"nothing runs, one is idle":     {grid(percent(v1alpha1.IdlePercent{Percent: 20})), mine(Usage{Idle: 1}), 1, Limited, "1 of 1 jobs idle with 0 running (limits.idlePercentOfRunning)"},
 		"at least min":                  {rules: grid(percent(v1alpha1.IdlePercent{Percent: 20, Min: new(int32(10))})), usage: Usage{Idle: 9}, jobs: 1},
-		"at most max":                   {grid(percent(v1alpha1.IdlePercent{Percent: 20, Max: new(int32(10))})), Usage{Idle: 10, Running: 1000}, 1, Limited, "10 of 10 jobs idle with 1000 running (limits.idlePercentOfRunning)"},
+		"at most max":                   {grid(percent(v1alpha1.IdlePercent{Percent: 20, Max: new(int32(10))})), mine(Usage{Idle: 10, Running: 1000}), 1, Limited, "10 of 10 jobs idle with 1000 running (limits.idlePercentOfRunning)"},
 		"percent of two billion":        {rules: grid(percent(v1alpha1.IdlePercent{Percent: 10_000})), usage: Usage{Idle: 1 << 31, Running: 1 << 31}, jobs: 1},
 		"as many held as may be":        {rules: grid(maxHeld(500)), usage: Usage{Held: 500}, jobs: 1},
-		"too many held":                 {grid(maxHeld(500)), Usage{Held: 501}, 1, Limited, "501 of at most 500 jobs on hold (limits.maxHeld)"},
+		"too many held":                 {grid(maxHeld(500)), mine(Usage{Held: 501}), 1, Limited, "501 of at most 500 jobs on hold (limits.maxHeld)"},
 		"held by the pool itself":       {rules: grid(maxHeld(0)), usage: Usage{Held: 5, HeldByPool: 5}, jobs: 1},
-		"none may be held":              {grid(maxHeld(0)), Usage{Held: 1}, 1, Limited, "1 of at most 0 jobs on hold (limits.maxHeld)"},
+		"none may be held":              {grid(maxHeld(0)), mine(Usage{Held: 1}), 1, Limited, "1 of at most 0 jobs on hold (limits.maxHeld)"},
 		"few sent":                      {rules: grid(newPerMinute(30)), usage: Usage{Sent: []Sent{{noon, 29}}}, jobs: 1000},
 		"many sent":                     {grid(newPerMinute(30)), Usage{Sent: []Sent{{noon, 30}}}, 1, Limited, "30 of 30 jobs per minute sent (limits.newPerMinute)"},
 		"many on their way":             {grid(newPerMinute(30)), Usage{Sending: 30}, 1, Limited, "30 of 30 jobs per minute sent (limits.newPerMinute)"},
@@ -79,8 +79,86 @@ func TestEachLimitHoldsBackWhatItShould(t *testing.T) {
 			a := try.rules.Decide(try.usage, "a", try.jobs, noon)
 			require.Equal(t, try.why, a.Why)
 			require.Equal(t, try.full, a.Full)
-			require.Equal(t, a.Limit == "maxOpenPerNamespace", a.Alone)
+			require.Equal(t, a.Limit != "" && a.Limit != "maxOpen" && a.Limit != "newPerMinute", a.Alone)
 		})
+	}
+}
+
+// mine is a Usage of one namespace.
+func mine(u Usage) Usage {
+	u.Namespaces = map[string]Part{"a": {Open: u.Open, Idle: u.Idle, Held: u.Held, HeldByPool: u.HeldByPool}}
+	return u
+}
+
+// several is a Usage of several namespaces, whose idle jobs HTCondor has shown.
+func several(parts map[string]Part) Usage {
+	u := Usage{Namespaces: map[string]Part{}}
+	for ns, p := range parts {
+		p.Waiting = p.Idle
+		u.Namespaces[ns] = p
+		u.Open, u.Idle, u.Held, u.HeldByPool = u.Open+p.Open, u.Idle+p.Idle, u.Held+p.Held, u.HeldByPool+p.HeldByPool
+		u.Running += p.Open - p.Idle - p.Held
+	}
+	return u
+}
+
+func TestOneNamespacesIdleAndHeldJobsHoldUpNoOther(t *testing.T) {
+	limits := func(l v1alpha1.PoolLimits) Rules { return Rules{Pool: "grid", Limits: l} }
+	idle, held, open, none := limits(v1alpha1.PoolLimits{MaxIdle: new(int32(100))}), limits(v1alpha1.PoolLimits{MaxHeld: new(int32(50))}),
+		limits(v1alpha1.PoolLimits{MaxOpen: new(int32(1000))}), limits(v1alpha1.PoolLimits{MaxHeld: new(int32(0))})
+	percent := limits(v1alpha1.PoolLimits{IdlePercentOfRunning: &v1alpha1.IdlePercent{Percent: 10}})
+	for name, c := range map[string]struct {
+		rules Rules
+		usage Usage
+		asks  string
+		jobs  int
+		full  string // empty: it is sent
+		alone bool
+	}{
+		"all idle jobs are another's":        {idle, several(map[string]Part{"a": {Open: 500, Idle: 500}}), "b", 10, "", false},
+		"whose idle jobs they are":           {idle, several(map[string]Part{"a": {Open: 500, Idle: 500}}), "a", 1, "500 of 100 jobs idle (limits.maxIdle)", true},
+		"more than its share is idle":        {idle, several(map[string]Part{"a": {Open: 90, Idle: 90}, "b": {Open: 50, Idle: 50}}), "b", 1, "140 of 100 jobs idle, 50 of them of namespace b, whose share is 50 (limits.maxIdle)", true},
+		"less than its share is idle":        {idle, several(map[string]Part{"a": {Open: 90, Idle: 90}, "b": {Open: 49, Idle: 49}}), "b", 1, "", false},
+		"below the limit nobody has a share": {idle, several(map[string]Part{"a": {Open: 60, Idle: 60}, "b": {Open: 1, Idle: 1}}), "a", 1, "", false},
+		"idle by percent":                    {percent, several(map[string]Part{"a": {Open: 200, Idle: 100}}), "b", 1, "", false},
+		"idle by percent, own":               {percent, several(map[string]Part{"a": {Open: 200, Idle: 100}, "b": {Open: 1}}), "a", 1, "100 of 10 jobs idle with 101 running, 100 of them of namespace a, whose share is 5 (limits.idlePercentOfRunning)", true},
+		"all held jobs are another's":        {held, several(map[string]Part{"a": {Open: 60, Held: 60}}), "b", 1, "", false},
+		"whose held jobs they are":           {held, several(map[string]Part{"a": {Open: 60, Held: 60}, "b": {Open: 1}}), "a", 1, "60 of at most 50 jobs on hold, 60 of them of namespace a, whose share is 25 (limits.maxHeld)", true},
+		"its holds are the pool's":           {held, several(map[string]Part{"a": {Open: 60, Held: 60}, "b": {Open: 30, Held: 30, HeldByPool: 30}}), "b", 1, "", false},
+		"none may be held, and none is":      {none, several(map[string]Part{"a": {Open: 1, Held: 1}}), "b", 1, "", false},
+		"none may be held, and one is":       {none, several(map[string]Part{"a": {Open: 1, Held: 1}, "b": {Open: 1, Held: 1}}), "b", 1, "2 of at most 0 jobs on hold, 1 of them of namespace b, whose share is 0 (limits.maxHeld)", true},
+		"the pool is full of another's idle": {open, several(map[string]Part{"a": {Open: 1000, Idle: 1000}}), "b", 500, "", false},
+		"of another's held":                  {open, several(map[string]Part{"a": {Open: 1000, Held: 1000}}), "b", 500, "", false},
+		"more than the share beside them":    {open, several(map[string]Part{"a": {Open: 1000, Idle: 1000}}), "b", 501, "1000 of 1000 jobs open (limits.maxOpen)", true},
+		"its own fill the pool":              {open, several(map[string]Part{"a": {Open: 1000, Held: 1000}}), "a", 1, "1000 of 1000 jobs open (limits.maxOpen)", true},
+		"what runs counts for all":           {open, several(map[string]Part{"a": {Open: 1000}}), "b", 1, "1000 of 1000 jobs open (limits.maxOpen)", false},
+		"what runs, and a share":             {open, several(map[string]Part{"a": {Open: 1000, Idle: 800}}), "b", 300, "", false},
+		"what was just sent counts for all":  {open, Usage{Open: 1000, Idle: 1000, Namespaces: map[string]Part{"a": {Open: 1000, Idle: 1000}}}, "b", 1, "1000 of 1000 jobs open (limits.maxOpen)", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := c.rules.Decide(c.usage, c.asks, c.jobs, noon)
+			require.Equal(t, c.full, a.Full)
+			require.Equal(t, c.alone, a.Alone)
+		})
+	}
+}
+
+func TestHoweverManyNamespacesFillThePoolTheNextHasItsShareAndTheScheddABound(t *testing.T) {
+	for _, stuck := range []func(n int) Part{
+		func(n int) Part { return Part{Open: n, Idle: n} }, func(n int) Part { return Part{Open: n, Held: n} },
+	} {
+		parts, all := map[string]Part{}, 0
+		for i := range 100 {
+			name := string(rune('A'+i/26)) + string(rune('a'+i%26))
+			fits := 0
+			for grid(maxOpen(1000)).Decide(several(parts), name, fits+1, noon).Why == Sends {
+				fits++
+			}
+			require.GreaterOrEqual(t, fits, 1000/(i+1), "namespace %d", i+1)
+			parts[name] = stuck(fits)
+			all += fits
+		}
+		require.Less(t, all, 6000, "1,000 times 1 + 1/2 + ... + 1/100, and the rounding")
 	}
 }
 

@@ -4,7 +4,7 @@ import "htc.cern.ch/htcd/internal/ledger"
 
 // ReadUsage sums up what the ledger has of a pool, without Sent. What its state holds is looked for only if that matters.
 func ReadUsage(tx *ledger.Tx, r Rules) (Usage, error) {
-	u := Usage{Namespaces: map[string]int{}}
+	u := Usage{Namespaces: map[string]Part{}}
 	all, err := tx.PoolUse(r.Pool)
 	if err != nil {
 		return u, err
@@ -15,10 +15,23 @@ func ReadUsage(tx *ledger.Tx, r Rules) (Usage, error) {
 		u.Running += at.Running
 		u.Held += at.Held
 		u.Sending += at.Sending
-		u.Namespaces[at.Namespace] += at.Open()
+		part := u.Namespaces[at.Namespace]
+		part.Open += at.Open()
+		part.Idle += at.Sending + at.Unseen + at.Idle
+		part.Waiting += at.Idle
+		part.Held += at.Held
+		u.Namespaces[at.Namespace] = part
 	}
 	if most := r.Limits.MaxHeld; most != nil && u.Held > int(*most) {
-		u.HeldByPool, err = tx.HeldByPools(r.Pool)
+		held, err := tx.HeldByPools(r.Pool)
+		if err != nil {
+			return u, err
+		}
+		for ns, n := range held {
+			part := u.Namespaces[ns]
+			part.HeldByPool, u.HeldByPool = n, u.HeldByPool+n
+			u.Namespaces[ns] = part
+		}
 	}
-	return u, err
+	return u, nil
 }

@@ -9,15 +9,21 @@ const heldByPool = `p.reason = 'PoolSuspended' AND p.run IS NOT NULL AND p.statu
 // nodeHeldByPool is the same for a node, and nodes_pool_holds.
 const nodeHeldByPool = `p.reason = 'PoolSuspended' AND p.status = 1 AND p.jobStatus = 5`
 
-// HeldByPools returns how many procs and nodes of a pool are on hold because it is suspended. It reads a row for each.
-func (tx *Tx) HeldByPools(pool string) (int, error) {
-	var n int
-	err := tx.queryRow(`SELECT (SELECT count(*) FROM htcjobs p JOIN runs r ON r.id = p.run WHERE `+heldByPool+` AND r.pool = ? AND r.`+ofHTCJobs+`)
-		+ (SELECT count(*) FROM nodes p INDEXED BY nodes_pool_holds JOIN runs r ON r.id = p.run WHERE `+nodeHeldByPool+` AND r.pool = ?)`, pool, pool).Scan(&n)
+// HeldByPools returns how many procs and nodes of a pool are on hold because it is suspended, by namespace. It reads a row for each.
+func (tx *Tx) HeldByPools(pool string) (map[string]int, error) {
+	all := map[string]int{}
+	err := tx.query(func(row scanner) error {
+		var namespace string
+		var n int
+		err := row.Scan(&namespace, &n)
+		all[namespace] += n
+		return err
+	}, `SELECT r.namespace, count(*) FROM htcjobs p JOIN runs r ON r.id = p.run WHERE `+heldByPool+` AND r.pool = ? AND r.`+ofHTCJobs+` GROUP BY 1
+		UNION ALL SELECT r.namespace, count(*) FROM nodes p INDEXED BY nodes_pool_holds JOIN runs r ON r.id = p.run WHERE `+nodeHeldByPool+` AND r.pool = ? GROUP BY 1`, pool, pool)
 	if err != nil {
-		return 0, fmt.Errorf("count procs held by pool %s: %w", pool, err)
+		return nil, fmt.Errorf("count procs held by pool %s: %w", pool, err)
 	}
-	return n, nil
+	return all, nil
 }
 
 // RunsHeldByPools returns the runs of which procs or nodes are on hold because their pool is, or was, suspended.

@@ -40,7 +40,7 @@ func TestWhatPoolsHoldIsFound(t *testing.T) {
 			require.Equal(t, toHold, uids(tx.RunsToHold("grid")))
 			require.Equal(t, held, uids(tx.RunsHeldByPools()))
 			got, err := tx.HeldByPools("grid")
-			require.Equal(t, n, got)
+			require.Equal(t, n, got["physics"])
 			return err
 		})
 	}

@@ -80,7 +80,7 @@ func accepting(p *v1alpha1.HTCPool, v view) (is metav1.ConditionStatus, reason, 
 	case decided: // the admission has not seen it yet
 		return no, string(p.Spec.State), fmt.Sprintf("spec.state is %s: nothing new is sent", p.Spec.State)
 	case most >= 0 && v.load.Held-v.load.HeldByPool > most:
-		return no, reasonTooManyHeld, fmt.Sprintf("%d jobs are on hold, more than maxHeld, %d: nothing is sent until the cause is mended and they are released or removed", v.load.Held-v.load.HeldByPool, most)
+		return no, reasonTooManyHeld, fmt.Sprintf("%d jobs are on hold, more than maxHeld, %d: namespaces with more than their share of these are sent nothing until the cause is mended and they are released or removed", v.load.Held-v.load.HeldByPool, most)
 	}
 	if r, _, m := reachable(v.schedds); r == no {
 		return no, reasonUnreachable, m

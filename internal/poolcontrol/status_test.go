@@ -57,7 +57,7 @@ func TestWhetherAPoolAccepts(t *testing.T) {
 		"drained while the schedd is away": {htcpool("p", state(v1alpha1.PoolDraining)), view{schedds: []reached{down}}, "False Draining: spec.state is Draining: nothing new is sent"},
 		"suspended":                        {htcpool("p", state(v1alpha1.PoolSuspended)), view{load: admission.Load{Reason: "Suspended", Message: "words"}}, "False Suspended: words"},
 		"as many held as may be":           {htcpool("p", mostHeld(3)), view{load: admission.Load{Held: 3}}, "True Accepting: HTCJobs are sent"},
-		"more held":                        {htcpool("p", mostHeld(3)), view{load: admission.Load{Held: 4}}, "False TooManyHeld: 4 jobs are on hold, more than maxHeld, 3: nothing is sent until the cause is mended and they are released or removed"},
+		"more held":                        {htcpool("p", mostHeld(3)), view{load: admission.Load{Held: 4}}, "False TooManyHeld: 4 jobs are on hold, more than maxHeld, 3: namespaces with more than their share of these are sent nothing until the cause is mended and they are released or removed"},
 		"more held, but some by an earlier suspension": {htcpool("p", mostHeld(3)), view{load: admission.Load{Held: 4, HeldByPool: 1}}, "True Accepting: HTCJobs are sent"},
 		"a pool that cannot be used":                   {htcpool("p", state(v1alpha1.PoolDraining)), view{wrong: errors.New("a mistake")}, "False PoolInvalid: a mistake"},
 	} {

@@ -271,7 +271,9 @@ type PoolLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	MaxQueue *int32 `json:"maxQueue,omitempty"`
 
-	// MaxOpen is the most jobs that may be in HTCondor without having ended. An HTCJob is sent only if it fits whole.
+	// MaxOpen is the most jobs that may be in HTCondor without having ended. An HTCJob is sent only if it fits whole. Of
+	// another namespace's jobs that wait for a slot or are on hold only its share counts, maxOpen divided by
+	// the namespaces with open jobs.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxOpen *int32 `json:"maxOpen,omitempty"`
@@ -281,12 +283,13 @@ type PoolLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	MaxOpenPerNamespace *int32 `json:"maxOpenPerNamespace,omitempty"`
 
-	// MaxIdle holds back further HTCJobs while that many jobs wait in HTCondor for a slot. An HTCJob of any size passes while there are fewer.
+	// MaxIdle holds back further HTCJobs while that many jobs wait in HTCondor for a slot. An HTCJob of any size passes while there are fewer,
+	// or while its namespace has less than its share of them: maxIdle divided by the namespaces with open jobs.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxIdle *int32 `json:"maxIdle,omitempty"`
 
-	// IdlePercentOfRunning makes the limit of idle jobs follow how many run.
+	// IdlePercentOfRunning makes the limit of idle jobs follow how many run in the pool.
 	// +optional
 	IdlePercentOfRunning *IdlePercent `json:"idlePercentOfRunning,omitempty"`
 
@@ -297,6 +300,7 @@ type PoolLimits struct {
 	NewPerMinute *int32 `json:"newPerMinute,omitempty"`
 
 	// MaxHeld holds back further HTCJobs while more jobs than that are on hold, other than by the state Suspended: something is wrong then.
+	// It holds back namespaces that have more than their share of it on hold.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxHeld *int32 `json:"maxHeld,omitempty"`
