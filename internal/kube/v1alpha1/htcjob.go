@@ -88,7 +88,9 @@ type HTCJobSpec struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10000
-	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.map(i, i.map(k, size(k) + size(i[k]) + 2).sum()).sum() <= 262144",optionalOldSelf=true,message="items must be at most 256 KiB and some 40,000 variables together: put them into a ConfigMap and name it in itemsFrom"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.size() <= 1000 && self.map(i, size(i)).sum() <= 2000 && self.map(i, i.map(k, size(k) + size(i[k]) + 2).sum()).sum() <= 65536",optionalOldSelf=true,message="items must be at most 1,000, and 2,000 variables and 64 KiB together: put them into a ConfigMap and name it in itemsFrom, which takes 100,000"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.size() > 1000 || self.all(i, i.all(k, size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$')))",optionalOldSelf=true,message="a variable's name must be letters, digits and _, at most 128, and not begin with a digit"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.size() > 1000 || self.all(i, i.all(k, !k.matches('^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH)$|^(_CONDOR_|APPTAINER|SINGULARITY)')))",optionalOldSelf=true,message="HTCPROCID, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
 	Items []Item `json:"items,omitempty"`
 
 	// ItemsFrom takes the items from a table, which is read when the attempt begins.
@@ -103,7 +105,7 @@ type HTCJobSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(k, size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$'))",message="a variable's name must be letters, digits and _, at most 128, and not begin with a digit"
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^(HTCPROCID|HOME|UID|EUID|GID|PROMPT_COMMAND|PREPEND_PATH|APPEND_PATH|(_CONDOR_|APPTAINER|SINGULARITY).*)$'))",message="HTCPROCID, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
 	// +kubebuilder:validation:XValidation:rule="[self.map(k, double(self[k].size()))].all(l, (l.size() > 0 ? l[0] : 1.0) * (l.size() > 1 ? l[1] : 1.0) * (l.size() > 2 ? l[2] : 1.0) * (l.size() > 3 ? l[3] : 1.0) * (l.size() > 4 ? l[4] : 1.0) * (l.size() > 5 ? l[5] : 1.0) * (l.size() > 6 ? l[6] : 1.0) * (l.size() > 7 ? l[7] : 1.0) * (l.size() > 8 ? l[8] : 1.0) * (l.size() > 9 ? l[9] : 1.0) <= 100000.0)",message="parameters must make at most 100000 combinations: make it several HTCJobs"
-	// +kubebuilder:validation:XValidation:rule="self.map(k, self[k].map(v, size(v) + 1).sum()).sum() <= 262144",message="the values of parameters must be at most 256 KiB together: make it several HTCJobs"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.map(k, self[k].size()).sum() <= 3000 && self.map(k, self[k].map(v, size(v) + 1).sum()).sum() <= 65536",optionalOldSelf=true,message="the values of parameters must be at most 3,000, and 64 KiB, together: make it several HTCJobs, or put the combinations into a ConfigMap and name it in itemsFrom"
 	Parameters map[string]Parameter `json:"parameters,omitempty"`
 
 	// HTCOpts holds more submit commands, one per line, as in a submit file:

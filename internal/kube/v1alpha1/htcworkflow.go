@@ -147,7 +147,10 @@ type Sequences struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10000
-	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.map(i, i.map(k, size(k) + size(i[k]) + 2).sum()).sum() <= 262144",optionalOldSelf=true,message="items must be at most 256 KiB and some 40,000 variables together: put them into a ConfigMap and name it in itemsFrom"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.size() <= 1000 && self.map(i, size(i)).sum() <= 2000 && self.map(i, i.map(k, size(k) + size(i[k]) + 2).sum()).sum() <= 65536",optionalOldSelf=true,message="items must be at most 1,000, and 2,000 variables and 64 KiB together: put them into a ConfigMap and name it in itemsFrom, which takes 100,000"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.size() > 1000 || self.all(i, i.all(k, size(k) <= 128 && k.matches('^[A-Za-z_][A-Za-z0-9_]*$')))",optionalOldSelf=true,message="a variable's name must be letters, digits and _, at most 128, and not begin with a digit"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.size() > 1000 || self.all(i, i.all(k, !k.matches('^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH)$|^(_CONDOR_|APPTAINER|SINGULARITY)')))",optionalOldSelf=true,message="HTCPROCID, HOME, UID, EUID, GID, PROMPT_COMMAND, PREPEND_PATH, APPEND_PATH and names that begin with _CONDOR_, APPTAINER or SINGULARITY are set by htcd, HTCondor or apptainer: choose another name, or set them in the script"
+	// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() && oldSelf.value() == self || self.size() > 1000 || self.all(i, !['jobid', 'outpath', 'registry', 'pull_tag', 'push_tag'].exists(k, k in i))",optionalOldSelf=true,message="jobid, outpath, registry, pull_tag and push_tag are set by htcd: choose another name"
 	Items []SequenceItem `json:"items,omitempty"`
 
 	// ItemsFrom takes the items from a table, which is read when the attempt begins.
@@ -176,8 +179,6 @@ type Sequences struct {
 }
 
 // SequenceItem is the variables of one sequence.
-//
-// +kubebuilder:validation:XValidation:rule="!['jobid', 'outpath', 'registry', 'pull_tag', 'push_tag'].exists(k, k in self)",message="jobid, outpath, registry, pull_tag and push_tag are set by htcd: choose another name"
 type SequenceItem Item
 
 // FailurePolicy says what the failure of a step ends.
