@@ -18,6 +18,9 @@ import (
 // mostJobs is far more than a schedd holds.
 const mostJobs = 100_000_000
 
+// year is longer than anything here takes.
+const year = 365 * 24 * time.Hour
+
 // The kinds of flags that only these commands have.
 var (
 	logLevel  = setting.OneOf("debug", "info", "warn", "error")
