@@ -3,6 +3,7 @@ package schedd
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"math"
 	"regexp"
 	"strconv"
@@ -80,10 +81,23 @@ func (d Description) agree(all []said) error {
 			return err
 		}
 		if field := d.contradicted(o, all); field != "" {
-			return l.refuse(0, "%s in htcopts and spec.%s do not say the same: write it once", strings.TrimPrefix(o.key, "My."), field)
+			return l.refuse(0, "%s in htcopts and spec.%s do not say the same%s: write it once", strings.TrimPrefix(o.key, "My."), field, apart(o, all))
 		}
 	}
 	return nil
+}
+
+// apart shows two amounts in one unit: 2G is 2048 MiB to HTCondor, and 1908 MiB to Kubernetes.
+func apart(o option, all []said) string {
+	for _, s := range all {
+		here, isHere := units(o)
+		there, isThere := units(s.option)
+		if s.key == o.key && isHere && isThere {
+			unit := map[string]string{"request_memory": " MiB", "request_disk": " KiB"}[o.key]
+			return fmt.Sprintf(" (%s = %s is %.0f%s in htcopts, and %.0f%s in the spec)", o.key, o.value, here, unit, there, unit)
+		}
+	}
+	return ""
 }
 
 // contradicted names the field that a line of htcopts contradicts, if any.

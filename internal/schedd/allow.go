@@ -18,7 +18,7 @@ type allowance func(value string) (written string, err error)
 // commands read files or run commands on the submitting host, or break htcd's promises.
 var allowed = map[string]allowance{
 	"request_cpus": amount, "request_memory": quantity, "request_disk": quantity, "request_gpus": amount,
-	"require_gpus": enclosed, "gpus_minimum_memory": quantity, "gpus_minimum_capability": number, "gpus_minimum_runtime": number,
+	"require_gpus": enclosed, "gpus_minimum_memory": quantity, "gpus_minimum_capability": number, "gpus_maximum_capability": number, "gpus_minimum_runtime": number,
 	"requirements": enclosed, "rank": expression, "preferences": expression,
 
 	"priority": whole, "nice_user": oneOf("true", "false"),
@@ -107,28 +107,6 @@ func edits(a, b string) int {
 	return d[len(a)][len(b)]
 }
 
-// owned lists the commands htcd sets itself, and what to write instead.
-var owned = map[string]string{
-	"executable": "write spec.script.source", "arguments": "write spec.script.command", "args": "write spec.script.command",
-	"universe": "htcd runs every script in a container of its own", "container_image": "write spec.script.image",
-	"docker_image": "write spec.script.image", "batch_name": "write spec.name", "jobbatchname": "write spec.name",
-	"transfer_input_files": "write what the script needs into spec.script.source, or let the script fetch it",
-	"input":                "write what the script reads into spec.script.source",
-	"environment":          "write spec.environment", "env": "write spec.environment", "getenv": "write spec.environment",
-	"output": "htcd keeps the output of every proc", "error": "htcd keeps the output of every proc", "log": "htcd says in the status what becomes of every proc",
-	"max_transfer_output_mb": "how much a job may leave behind is the site's choice (--max-output)",
-	"initialdir":             "htcd chooses the directory", "leave_in_queue": "htcd decides when a completed job leaves the queue",
-	"hold": "create the HTCJob when it is to run", "max_materialize": "all procs are sent at once", "max_idle": "all procs are sent at once",
-	"notify_user": "mail goes to the account's owner", "accounting_group_user": "the account is the one of kinit-secret",
-	"should_transfer_files": "htcd always transfers files", "when_to_transfer_output": "htcd transfers output on exit",
-	"transfer_output_remaps": "output stays under the names the script gives it",
-	"transfer_executable":    "htcd sends its own executable", "output_destination": "output stays with the schedd until it is fetched",
-}
-
-// forSites lists the owned commands that a site may allow: they neither read a file nor change a file's place. HTCondor's
-// tools run with an environment made by htcd.
-var forSites = []string{"environment", "env", "notify_user", "accounting_group_user"}
-
 // ownedAttributes lists what the owned commands set and what identifies the job: a +Attribute would come after htcd's own
 // line and win.
 var ownedAttributes = []string{
@@ -166,7 +144,7 @@ func forSite(entry string) error {
 		return nil
 	case keywords[name] != "":
 		return fmt.Errorf("%s is no submit command", entry)
-	case owned[name] != "" && !slices.Contains(forSites, name):
+	case heldBack(name):
 		return fmt.Errorf("%s is htcd's own and cannot be allowed", entry)
 	}
 	return nil
@@ -201,16 +179,18 @@ func amount(v string) (string, error) {
 }
 
 // calculated accepts an expression that is not a number: condor_submit multiplies numbers by their unit even if the product
-// does not fit into 64 bits.
+// does not fit into 64 bits. One that is always the same must be an amount.
 func calculated(v, number string) (string, error) {
 	x, err := parsed(v)
 	if err != nil {
 		return "", err
 	}
-	if l, ok := x.(*classad.Literal); ok {
-		if _, isNumber := l.Value.Real(); isNumber {
-			return "", fmt.Errorf("found %q, expected %s", v, number)
-		}
+	_, literal := x.(*classad.Literal)
+	switch n, isNumber := constant(x); {
+	case isNumber && (literal || !amountOf(n)):
+		return "", fmt.Errorf("found %q, expected %s", v, number)
+	case !dependent(x) && calls(x):
+		return "", fmt.Errorf("found %q, expected %s, or an expression that refers to an attribute", clip(v), number)
 	}
 	return x.String(), nil
 }
@@ -305,7 +285,7 @@ func outputFiles(v string) (string, error) {
 	if v == `""` {
 		return v, nil // HTCondor's notation for none
 	}
-	files := strings.Split(v, ",")
+	files := strings.Split(strings.TrimRight(v, ", \t"), ",")
 	for i, f := range files {
 		f = strings.TrimSpace(f)
 		files[i] = f

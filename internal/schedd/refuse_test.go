@@ -96,7 +96,7 @@ func TestASlipOfTheHandIsAskedAbout(t *testing.T) {
 		"request_fpga = 2GB":     `request_fpga: it is taken for a resource of the pool's own, whose value is a number; found "2GB"`,
 		"requst_memory = 2GB":    "the command requst_memory is not allowed: is request_memory meant?",
 		"notificaton = never":    "the command notificaton is not allowed: is notification meant?",
-		"cron_minute = 1":        "the command cron_minute is not allowed; docs/htcjob.md lists",
+		"email_attributes = 1":        "the command cron_minute is not allowed; docs/htcjob.md lists",
 		"request_fpga = 2":       "",
 		"request_licenses = 1":   "",
 		"request_tpu = 1":        "",
@@ -120,4 +120,12 @@ func TestASlipOfTheHandIsAskedAbout(t *testing.T) {
 	d.Options, d.Allow = "request_npus = 1", []string{"request_npus"}
 	_, err := d.Render()
 	require.NoError(t, err, "the operator says that the pool has it")
+}
+
+func TestOfVeryManyWrongLinesSomeAreNamed(t *testing.T) {
+	_, err := parseOptions(strings.Repeat("queue 1\n", 1000), nil)
+	require.ErrorContains(t, err, "line 20, column 1")
+	require.ErrorContains(t, err, "and 980 more lines that are wrong")
+	_, err = parseOptions(strings.Repeat("rank = "+strings.Repeat("'", 3000)+"\n", 10), nil)
+	require.Less(t, len(err.Error()), 8<<10)
 }

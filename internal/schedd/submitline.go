@@ -17,22 +17,62 @@ import (
 // and +Attributes. Errors are of kind Refused.
 func parseOptions(options string, allow []string) ([]option, error) {
 	var os []option
+	var wrong refusals
 	seen := map[string]bool{}
 	for l, err := range logicalLines(options) {
 		if err != nil {
-			return nil, err
+			wrong.add(err)
+			continue
+		}
+		if textRE.MatchString(l.text) { // what follows is no line of its own
+			wrong.add(l.refuse(0, "found a value of several lines (@=), expected it on one line, or with a backslash at the end of each but the last"))
+			break
 		}
 		o, err := l.parse(allow)
 		if err != nil {
-			return nil, err
+			wrong.add(err)
+			continue
 		}
 		if other := exclusive[o.key]; seen[other] {
-			return nil, l.refuse(0, "%s and %s cannot be used together: leave one out", other, o.key)
+			wrong.add(l.refuse(0, "%s and %s cannot be used together: leave one out", other, o.key))
 		}
 		seen[o.key] = true
 		os = append(os, o)
 	}
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
 	return os, nil
+}
+
+// refusals are what is wrong with several lines. All are told: the user mends them at once.
+type refusals struct {
+	told []string
+	more int
+}
+
+// mostTold bounds how many lines an error is about, and longestTold how long it is in bytes unless there is only one: it becomes a condition's message.
+const (
+	mostTold    = 20
+	longestTold = 4 << 10
+)
+
+func (r *refusals) add(err error) {
+	if len(r.told) == mostTold || len(r.told) > 0 && len(strings.Join(r.told, "; "))+len(err.Error()) > longestTold {
+		r.more++
+		return
+	}
+	r.told = append(r.told, err.Error())
+}
+
+func (r *refusals) err() error {
+	switch {
+	case len(r.told) == 0:
+		return nil
+	case r.more > 0:
+		r.told = append(r.told, fmt.Sprintf("and %d more lines that are wrong", r.more))
+	}
+	return refused("%s", strings.Join(r.told, "; "))
 }
 
 // option is one submit line in the form to write.
@@ -97,7 +137,9 @@ func logicalLines(options string) func(yield func(logicalLine, error) bool) {
 					yield(l, l.refuse(len(l.text), `found nothing after the backslash, expected the line to go on`))
 					return
 				case trim(physical[i])[0] == '#':
-					yield(l, l.refuse(len(l.text), `found a comment after the backslash, expected the line to go on`))
+					indent := len(physical[i]) - len(strings.TrimLeft(physical[i], " \t"))
+					l.segments = append(l.segments, segment{off: len(l.text), line: i + 1, column: indent + 1})
+					yield(l, l.refuse(len(l.text), `found a comment in a line that is continued, expected the line to go on: put the comment above the line`))
 					return
 				}
 			}
@@ -115,6 +157,7 @@ var (
 	// macro matches everything condor_submit replaces: $(X), $ENV(X), $Fn(X), $$(X), $$([expr]).
 	macro  = regexp.MustCompile(`\$(\$|[A-Za-z_]*[(\[])`)
 	keyRE  = regexp.MustCompile(`^(\+|(?i:my)\.)?([A-Za-z_][A-Za-z0-9_]*)[ \t]*=([ \t]*)`)
+	textRE = regexp.MustCompile(`^(\+|(?i:my)\.)?[A-Za-z_][A-Za-z0-9_]*[ \t]*@=`)
 	nameRE = regexp.MustCompile(`^[^ \t=:(]+`)
 )
 
@@ -201,7 +244,7 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 		if c := commandOf(command); c != "" {
 			return nil, fmt.Sprintf("the attribute %s is not allowed: write %s = ...", name, c)
 		}
-		return nil, fmt.Sprintf("the attribute %s is not allowed; allowed are %s, and what the operator of htcd adds", name, strings.Join(allowedAttributes, ", "))
+		return nil, fmt.Sprintf("the attribute %s is not allowed; allowed are %s, and what the operator of htcd adds (--allow-htcopts)", name, strings.Join(allowedAttributes, ", "))
 	}
 	if a := allowed[command]; a != nil {
 		return a, command
@@ -209,13 +252,15 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 	switch {
 	case site(name):
 		return text, command
+	case owned[command] != "":
+		return nil, fmt.Sprintf("%s is not allowed: %s", name, owned[command])
+	case hint(command) != "":
+		return nil, fmt.Sprintf("%s is not allowed: %s", name, hint(command))
 	case requestCustom.MatchString(command):
 		if c := meant(command); strings.HasPrefix(c, "request_") {
 			return nil, fmt.Sprintf("%s is taken for a resource of the pool's own: is %s meant? If the pool has it, the operator of htcd can allow %s (--allow-htcopts)", name, c, command)
 		}
 		return resource, command
-	case owned[command] != "":
-		return nil, fmt.Sprintf("%s is not allowed: %s", name, owned[command])
 	case has(allowedAttributes, name), site("+" + name):
 		return nil, fmt.Sprintf("%s is no submit command: write +%s = ...", name, name)
 	}

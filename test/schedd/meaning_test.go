@@ -176,7 +176,8 @@ func (s spec) consequences(want map[string]string) {
 	}
 
 	require := command("require_gpus")
-	memory, capability, runtime := command("gpus_minimum_memory"), command("gpus_minimum_capability"), command("gpus_minimum_runtime")
+	memory, runtime := command("gpus_minimum_memory"), command("gpus_minimum_runtime")
+	least, most := command("gpus_minimum_capability"), command("gpus_maximum_capability")
 	if want["RequestGPUs"] == "" {
 		return
 	}
@@ -185,10 +186,11 @@ func (s spec) consequences(want map[string]string) {
 		clauses = append(clauses, bound(require, "&&"))
 	}
 	for _, m := range []struct{ value, attribute, of string }{
-		{capability, "GPUsMinCapability", "Capability"}, {memory, "GPUsMinMemory", "GlobalMemoryMb"}, {runtime, "GPUsMinRuntime", "MaxSupportedVersion"},
+		{least, "GPUsMinCapability", "Capability >="}, {most, "GPUsMaxCapability", "Capability <="},
+		{memory, "GPUsMinMemory", "GlobalMemoryMb >="}, {runtime, "GPUsMinRuntime", "MaxSupportedVersion >="},
 	} {
 		if put(m.attribute, m.value); m.value != "" {
-			clauses = append(clauses, m.of+" >= "+m.attribute)
+			clauses = append(clauses, m.of+" "+m.attribute)
 		}
 	}
 	if len(clauses) == 1 && require != "" {

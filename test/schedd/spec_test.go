@@ -224,6 +224,7 @@ var settings = map[string]setting{
 	"require_gpus":             one("@require_gpus"),
 	"gpus_minimum_memory":      exactly("@gpus_minimum_memory", "2GB", "2048", "100", "100"),
 	"gpus_minimum_capability":  exactly("@gpus_minimum_capability", "7", "7", "8.5", "8.5"),
+	"gpus_maximum_capability":  exactly("@gpus_maximum_capability", "9", "9", "9.5", "9.5"),
 	"gpus_minimum_runtime":     exactly("@gpus_minimum_runtime", "12", "12000", "11.2", "11020"),
 	"max_retries":              exactly("@max_retries", "0", "0", "3", "3", "999999999", "999999999"),
 	"success_exit_code":        exactly("@success_exit_code", "0", "0", "42", "42"),
