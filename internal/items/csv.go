@@ -9,15 +9,17 @@ import (
 	"strings"
 )
 
-// readCSV reads fields separated by commas, as RFC 4180 has them. Blanks after a comma do not count.
+// readCSV reads fields separated by commas, as RFC 4180 has them. Blanks around a field do not count, unless they stand in double quotes.
 func readCSV(text []byte, check Check) ([]string, error) {
 	r := csv.NewReader(bytes.NewReader(text))
 	r.TrimLeadingSpace = true
 	r.FieldsPerRecord = -1 // compared below, in our own words
+	trim := trimmer{text: text}
 	names, err := r.Read()
 	if err != nil {
 		return nil, csvError(err)
 	}
+	trim.fields(r, names)
 	if err := checkNames(names, check); err != nil {
 		return nil, fmt.Errorf("line %d: %w", lineOf(r), err)
 	}
@@ -34,6 +36,7 @@ func readCSV(text []byte, check Check) ([]string, error) {
 		if len(fields) != len(names) {
 			return nil, fmt.Errorf("line %d: expected %d fields (%s), found %d", lineOf(r), len(names), strings.Join(names[:min(len(names), 5)], ","), len(fields))
 		}
+		trim.fields(r, fields)
 		variables := make(map[string]string, len(names))
 		for i, name := range names {
 			variables[name] = fields[i]
@@ -60,6 +63,32 @@ func checkNames(names []string, check Check) error {
 		seen[name] = true
 	}
 	return nil
+}
+
+// trimmer removes the blanks at the end of fields; the reader knows only those at their beginning.
+type trimmer struct {
+	text  []byte
+	line  int // whose first byte is at start; 0: none yet
+	start int
+}
+
+// fields trims those of the record that was read last.
+func (t *trimmer) fields(r *csv.Reader, fields []string) {
+	for i, field := range fields {
+		short := strings.TrimRight(field, " \t")
+		if len(short) < len(field) && !t.quoted(r.FieldPos(i)) {
+			fields[i] = short
+		}
+	}
+}
+
+// quoted reports whether a field begins with a double quote. Lines are asked for in their order.
+func (t *trimmer) quoted(line, column int) bool {
+	t.line = max(t.line, 1)
+	for ; t.line < line; t.line++ {
+		t.start += bytes.IndexByte(t.text[t.start:], '\n') + 1
+	}
+	return t.text[t.start+column-1] == '"'
 }
 
 // lineOf is the line on which the record began that was read last.

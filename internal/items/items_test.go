@@ -32,6 +32,7 @@ func TestATableIsOneItemPerRow(t *testing.T) {
 		"CSV without a last line break":   "ENERGY,SEED\n7000,1\n13000,2",
 		"CSV of Windows":                  "\ufeffENERGY,SEED\r\n7000,1\r\n13000,2\r\n",
 		"CSV with blanks after commas":    "ENERGY, SEED\n7000, 1\n13000, 2\n",
+		"CSV with blanks before commas":   "\ufeffENERGY ,SEED \n7000 ,1\t\n13000\t , 2 \r\n",
 		"CSV with quotes and empty lines": "\"SEED\",\"ENERGY\"\n\n1,\"7000\"\n\n2,13000\n\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -46,7 +47,7 @@ func TestValuesArriveAsWritten(t *testing.T) {
 	got, err := Table([]byte(`[{"A": 1e3, "B": 0.10, "C": true, "D": false, "E": "", "F": "a,b \"c\"", "G": 12345678901234567890}]`), plain)
 	require.NoError(t, err)
 	require.Equal(t, []string{"A=1e3\nB=0.10\nC=true\nD=false\nE=\nF=a,b \"c\"\nG=12345678901234567890\n"}, got)
-	got, err = Table([]byte("A,B\n\"a,b \"\"c\"\"\",\" x \"\n=1,\n"), plain)
+	got, err = Table([]byte("A,B\n\"a,b \"\"c\"\"\", \" x \"\n=1,\n"), plain)
 	require.NoError(t, err)
 	require.Equal(t, []string{"A=a,b \"c\"\nB= x \n", "A==1\nB=\n"}, got)
 }
@@ -173,4 +174,12 @@ func FuzzTable(f *testing.F) {
 			require.LessOrEqual(t, len(Label(item)), mostLabel)
 		}
 	})
+}
+
+func TestBlanksCountInDoubleQuotesOnly(t *testing.T) {
+	got, err := Table([]byte("A,B\n\n\"x\ny \",z \n \"ä \" , \n"), func(string, string) error { return nil })
+	require.ErrorContains(t, err, "line 5, column", "%v", got) // after a closing quote comes the comma
+	got, err = Table([]byte("A,B\n\n\"x y \",z \n ä , \" \"\n"), plain)
+	require.NoError(t, err)
+	require.Equal(t, []string{"A=x y \nB=z\n", "A=ä\nB= \n"}, got)
 }
