@@ -2,6 +2,8 @@
 package joboptions
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -34,16 +36,16 @@ func Of(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
 			field string
 			asked *resource.Quantity
 			unit  int64
-			most  string
+			in    span
 		}{
-			{&o.CPUs, "spec.resources.cpus", r.CPUs, 1, "1M"},
-			{&o.Memory, "spec.resources.memory", r.Memory, 1 << 20, "1Pi"},
-			{&o.Disk, "spec.resources.disk", r.Disk, 1 << 10, "1Pi"},
+			{&o.CPUs, "spec.resources.cpus", r.CPUs, 1, cores},
+			{&o.Memory, "spec.resources.memory", r.Memory, 1 << 20, bytes},
+			{&o.Disk, "spec.resources.disk", r.Disk, 1 << 10, bytes},
 		} {
 			if ask.asked == nil {
 				continue
 			}
-			if *ask.to, err = units(ask.field, *ask.asked, ask.unit, ask.most); err != nil {
+			if *ask.to, err = units(ask.field, *ask.asked, ask.unit, ask.in); err != nil {
 				return o, err
 			}
 		}
@@ -56,17 +58,31 @@ func Of(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
 	}
 	if m := spec.MemoryRetry; m != nil {
 		o.MemoryRetry = &schedd.MemoryRetry{Times: int(m.MaxRetries)}
-		o.MemoryRetry.Most, err = units("spec.memoryRetry.maxMemory", m.MaxMemory, 1<<20, "1Pi")
+		o.MemoryRetry.Most, err = units("spec.memoryRetry.maxMemory", m.MaxMemory, 1<<20, bytes)
 	}
 	return o, err
 }
 
+// span is what may be asked for.
+type span struct{ least, most, words string }
+
+var (
+	cores = span{"1n", "1M", "more than 0 and at most 1M"}
+	// bytes is for memory and disk. Who asks for less means another unit: 3000 are 3000 bytes to Kubernetes and 3000 MiB to HTCondor.
+	bytes = span{"1Mi", "1Pi", "1Mi to 1Pi"}
+)
+
 // units rounds a quantity up to whole units.
-func units(field string, asked resource.Quantity, unit int64, most string) (int64, error) {
-	if asked.Sign() <= 0 || asked.Cmp(resource.MustParse(most)) > 0 {
-		return 0, schedd.Refusal("%s: expected more than 0 and at most %s, found %s", field, most, asked.String())
+func units(field string, asked resource.Quantity, unit int64, in span) (int64, error) {
+	least := resource.MustParse(in.least)
+	if asked.Cmp(least) >= 0 && asked.Cmp(resource.MustParse(in.most)) <= 0 {
+		return (asked.Value() + unit - 1) / unit, nil
 	}
-	return (asked.Value() + unit - 1) / unit, nil
+	hint := ""
+	if n, whole := asked.AsInt64(); whole && n > 0 && asked.Cmp(least) < 0 {
+		hint = fmt.Sprintf(", which are %d bytes: for MiB write %dMi", n, n)
+	}
+	return 0, schedd.Refusal("%s: expected %s, found %s%s", field, in.words, asked.String(), hint)
 }
 
 // gpus returns a whole number; 0 asks for none.

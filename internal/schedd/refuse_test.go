@@ -96,7 +96,7 @@ func TestASlipOfTheHandIsAskedAbout(t *testing.T) {
 		"request_fpga = 2GB":     `request_fpga: it is taken for a resource of the pool's own, whose value is a number; found "2GB"`,
 		"requst_memory = 2GB":    "the command requst_memory is not allowed: is request_memory meant?",
 		"notificaton = never":    "the command notificaton is not allowed: is notification meant?",
-		"email_attributes = 1":        "the command email_attributes is not allowed; docs/htcjob.md lists",
+		"email_attributes = 1":   "the command email_attributes is not allowed; docs/htcjob.md lists",
 		"request_fpga = 2":       "",
 		"request_licenses = 1":   "",
 		"request_tpu = 1":        "",

@@ -181,10 +181,10 @@ const (
 type PoolDefaults struct {
 	// Resources is what each job asks for.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || quantity(string(self.cpus)).isGreaterThan(quantity('0')) && quantity(string(self.cpus)).compareTo(quantity('1M')) <= 0",fieldPath=".cpus",message="the cpus must be more than 0 and at most 1M"
-	// +kubebuilder:validation:XValidation:rule="!has(self.memory) || quantity(string(self.memory)).isGreaterThan(quantity('0')) && quantity(string(self.memory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".memory",message="the memory must be more than 0 and at most 1Pi"
-	// +kubebuilder:validation:XValidation:rule="!has(self.disk) || quantity(string(self.disk)).isGreaterThan(quantity('0')) && quantity(string(self.disk)).compareTo(quantity('1Pi')) <= 0",fieldPath=".disk",message="the disk must be more than 0 and at most 1Pi"
-	// +kubebuilder:validation:XValidation:rule="!has(self.gpus) || quantity(string(self.gpus)).isInteger() && quantity(string(self.gpus)).compareTo(quantity('0')) >= 0 && quantity(string(self.gpus)).compareTo(quantity('1M')) <= 0",fieldPath=".gpus",message="the gpus must be a whole number, at least 0 and at most 1M"
+	// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || isQuantity(string(self.cpus)) && quantity(string(self.cpus)).isGreaterThan(quantity('0')) && quantity(string(self.cpus)).compareTo(quantity('1M')) <= 0",fieldPath=".cpus",message="the cpus must be more than 0 and at most 1M, written as 4, or as 500m, which is rounded up to 1"
+	// +kubebuilder:validation:XValidation:rule="!has(self.memory) || isQuantity(string(self.memory)) && quantity(string(self.memory)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.memory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".memory",message="the memory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.disk) || isQuantity(string(self.disk)) && quantity(string(self.disk)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.disk)).compareTo(quantity('1Pi')) <= 0",fieldPath=".disk",message="the disk must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.gpus) || isQuantity(string(self.gpus)) && quantity(string(self.gpus)).isInteger() && quantity(string(self.gpus)).compareTo(quantity('0')) >= 0 && quantity(string(self.gpus)).compareTo(quantity('1M')) <= 0",fieldPath=".gpus",message="the gpus must be a whole number, at least 0 and at most 1M"
 	Resources *Resources `json:"resources,omitempty"`
 
 	// HTCOpts holds further submit commands, one per line, from the same list that users' htcopts may use.
@@ -237,7 +237,7 @@ type PoolDefaults struct {
 
 // PoolAdjust changes what is asked for: percent first, then the extra. Results are rounded up to whole cores, MiB and KiB.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.memoryExtra) || quantity(string(self.memoryExtra)).compareTo(quantity('0')) >= 0 && quantity(string(self.memoryExtra)).compareTo(quantity('1Ti')) <= 0",fieldPath=".memoryExtra",message="the extra memory must be at least 0 and at most 1Ti"
+// +kubebuilder:validation:XValidation:rule="!has(self.memoryExtra) || isQuantity(string(self.memoryExtra)) && (quantity(string(self.memoryExtra)).compareTo(quantity('0')) == 0 || quantity(string(self.memoryExtra)).compareTo(quantity('1Mi')) >= 0) && quantity(string(self.memoryExtra)).compareTo(quantity('1Ti')) <= 0",fieldPath=".memoryExtra",message="the extra memory must be 0, or 1Mi to 1Ti, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
 type PoolAdjust struct {
 	// CPUsPercent of the cores asked for are requested, 100 when absent.
 	// +optional
