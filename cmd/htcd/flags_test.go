@@ -198,7 +198,7 @@ func TestRightValuesOfFlagsAreTaken(t *testing.T) {
 		"listen":             {":0", "127.0.0.1:8088", "[::1]:8088", "localhost:8088"},
 		"pool":               {"cm.example.org", "cm.example.org:9618", "192.0.2.1:9618", "[2001:db8::1]:9618", "2001:db8::1", ""},
 		"schedd":             {"bigbird10.cern.ch", "name@host", ""},
-		"realms":             {"A.ORG,robot@B.ORG", "a b", "A/B"},
+		"realms":             {"A.ORG,B.ORG", ""},
 		"reconcile-schedule": {"@every 1s", "@hourly", "*/5 * * * *", "TZ=UTC 0 6 * * *"},
 		"identity":           {"host_0e0c1e12-6a3c-4c63-8f3c-1b1e4a1f2b3c_1", ""},
 		"max-output":         {"0", "1024Mi", "1Pi", "1048576"},
