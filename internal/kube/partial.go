@@ -11,6 +11,7 @@ import (
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/procset"
+	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/sending"
 )
 
@@ -134,17 +135,25 @@ func (c *Controller) keepOutput(ctx context.Context, run ledger.Run) error {
 	return nil
 }
 
-// agree makes a run whose jobs were found in HTCondor what their ads say of their numbers: none if all jobs were sent.
-func (c *Controller) agree(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, found []int) error {
+// agree makes a run whose cluster was found in HTCondor what its ads say of the jobs' numbers: none if all jobs were sent. How many these are the
+// intent says, if the ledger still has it: the schedd may show fewer, for instance of a cluster of which only some files arrived.
+func (c *Controller) agree(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, f recovery.Finding) error {
+	found := f.Numbers
 	recorded, err := run.Numbers()
 	if err != nil {
 		return err
 	}
 	other := func(n int) bool { return !recorded.Has(n) }
-	if len(found) == 0 && run.Sent == "" || len(found) > 0 && !slices.ContainsFunc(found, other) {
+	if len(found) == 0 && run.Sent == "" {
+		if run.Restored {
+			run.Procs = f.Cluster.Procs
+		}
 		return nil
 	}
-	run.Sent, run.Jobs, run.KeptFailed = "", 0, 0
+	if len(found) > 0 && !slices.ContainsFunc(found, other) {
+		return nil
+	}
+	run.Sent, run.Procs, run.Jobs, run.KeptFailed = "", f.Cluster.Procs, 0, 0
 	if len(found) > 0 { // what the others have ended with only the status says
 		numbers := procset.Of(found)
 		run.Sent, run.Procs, run.Jobs = numbers.String(), numbers.Len(), max(job.Jobs(), slices.Max(found)+1)

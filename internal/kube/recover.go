@@ -90,7 +90,7 @@ func (c *Controller) adopt(ctx context.Context, job *v1alpha1.HTCJob, adopted le
 	if f.Pool != adopted.Pool {
 		adopted.Pool, adopted.PoolSpec, adopted.Effective = f.Pool, "", ""
 	}
-	if err := c.agree(ctx, job, &adopted, f.Numbers); err != nil {
+	if err := c.agree(ctx, job, &adopted, f); err != nil {
 		return err
 	}
 	if err := c.recordCluster(ctx, job, adopted, f.Cluster); err != nil {

@@ -294,6 +294,11 @@ func TestAClusterThatLostItsFilesIsSentAsANewAttempt(t *testing.T) {
 // The schedd receives the files of a cluster together but marks its procs as spooled one by one.
 func TestAClusterOfWhichOnlySomeProcsGotTheirFilesIsNotSentAgain(t *testing.T) {
 	stuck := func(j *schedd.Job) { j.Status, j.HoldReasonCode, j.StageInFinish = schedd.Held, 16, 0 }
+	broken := []scheddtest.Fault{{Err: errBroken, After: true}}
+	forgets := func(w *world) {
+		w.do(func(job *v1alpha1.HTCJob) { job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending} })
+		w.loseLedger()
+	}
 	for name, c := range map[string]struct {
 		submit []scheddtest.Fault
 		ran    func(*world)
@@ -305,8 +310,10 @@ func TestAClusterOfWhichOnlySomeProcsGotTheirFilesIsNotSentAgain(t *testing.T) {
 			w.schedd.Complete(1, 0, 0)
 		}},
 		"the first is confirmed and out of the queue":    {nil, func(w *world) { w.completes(1); w.schedd.Leave(1, 0); w.crosscheck() }},
-		"the end of the submission was not seen":         {[]scheddtest.Fault{{Err: errBroken, After: true}}, func(w *world) { w.schedd.Complete(1, 0, 0) }},
+		"the end of the submission was not seen":         {broken, func(w *world) { w.schedd.Complete(1, 0, 0) }},
 		"they are out of the queue by the schedd's hand": {nil, func(w *world) { w.schedd.Complete(1, 0, 0); w.stagingFailed(1); w.stagingFailed(2) }},
+		"they are out of the queue before it is adopted": {broken, func(w *world) { w.schedd.Complete(1, 0, 0); w.stagingFailed(1); w.stagingFailed(2) }},
+		"nor does the ledger know how many there are":    {broken, func(w *world) { w.schedd.Complete(1, 0, 0); w.stagingFailed(1); w.stagingFailed(2); forgets(w) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -213,9 +213,6 @@ func said(err error) string {
 func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, cluster schedd.Cluster) error {
 	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
 	run.Cluster = cluster.ID
-	if run.Sent == "" {
-		run.Procs = cluster.Procs
-	}
 	if run.Submitted.IsZero() {
 		run.Submitted = c.Now()
 	}

@@ -41,8 +41,9 @@ func (f Finding) Since(now time.Time) time.Time {
 
 // Judge reaches a verdict on the jobs found under one tag. A single proc that is spooled or ended makes its cluster whole: it
 // may have begun to run, so the cluster cannot be sent again. If the schedd was killed before it marked the others as
-// spooled, the cross-check deals with them. Of several clusters a whole one counts first, then the oldest.
-func Judge(queued, left []schedd.Job, now time.Time) Finding {
+// spooled, the cross-check deals with them; what has been removed of it for that reason still counts as a part of it. Of several
+// clusters a whole one counts first, then the oldest.
+func Judge(queued, left, unstaged []schedd.Job, now time.Time) Finding {
 	clusters := map[int]*Finding{}
 	for _, j := range slices.Concat(queued, left) {
 		f := clusters[j.Cluster]
@@ -50,16 +51,18 @@ func Judge(queued, left []schedd.Job, now time.Time) Finding {
 			f = &Finding{Cluster: schedd.Cluster{ID: j.Cluster}, Verdict: Spooling}
 			clusters[j.Cluster] = f
 		}
-		f.Cluster.Procs = max(f.Cluster.Procs, j.Proc+1)
+		f.has(j)
 		if j.QDate > 0 && (f.QDate == 0 || j.QDate < f.QDate) {
 			f.QDate = j.QDate
 		}
 		f.SpecHash, f.Pool, f.Nodes = cmp.Or(f.SpecHash, j.Tag.SpecHash), cmp.Or(f.Pool, j.Tag.Pool), cmp.Or(f.Nodes, j.Tag.Nodes)
-		if j.Own != nil {
-			f.Numbers = append(f.Numbers, *j.Own)
-		}
 		if j.Spooled() || !j.Spooling() {
 			f.Verdict = Whole
+		}
+	}
+	for _, j := range unstaged {
+		if f := clusters[j.Cluster]; f != nil {
+			f.has(j)
 		}
 	}
 	for _, j := range queued {
@@ -76,4 +79,12 @@ func Judge(queued, left []schedd.Job, now time.Time) Finding {
 		}
 	}
 	return found
+}
+
+// has counts a job of the cluster.
+func (f *Finding) has(j schedd.Job) {
+	f.Cluster.Procs = max(f.Cluster.Procs, j.Proc+1)
+	if j.Own != nil {
+		f.Numbers = append(f.Numbers, *j.Own)
+	}
 }

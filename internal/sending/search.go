@@ -14,15 +14,16 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Found are the jobs under a tag: those of htcd's accounts in the queue and in the history, and those of others.
-type Found struct{ Queued, Left, Others []schedd.Job }
+// Found are the jobs under a tag: those of htcd's accounts in the queue and in the history, and those of others. Unstaged are, of
+// whichever account, those that never ran and never will.
+type Found struct{ Queued, Left, Others, Unstaged []schedd.Job }
 
 // Of returns those of one attempt.
 func (f Found) Of(attempt int) Found {
 	of := func(jobs []schedd.Job) []schedd.Job {
 		return slices.DeleteFunc(jobs, func(j schedd.Job) bool { return j.Tag.Attempt != attempt })
 	}
-	return Found{of(f.Queued), of(f.Left), of(f.Others)}
+	return Found{of(f.Queued), of(f.Left), of(f.Others), of(f.Unstaged)}
 }
 
 // Newest returns the number of the latest attempt of which there is a job of htcd's, 0 if there is none.
@@ -34,17 +35,17 @@ func (f Found) Newest() int {
 	return newest
 }
 
-// Search asks the queue and then the history for every job that matches, leaving out those that never ran and never will, and
-// whose they are. Jobs that left the queue before the job since are skipped. Only a nil error is an answer.
+// Search asks the queue and then the history for every job that matches, and whose they are. Jobs that left the queue before the job since are skipped. Only a nil error is an answer.
 func (s *Sender) Search(ctx context.Context, t backend.Target, id schedd.Identity, constraint, since string) (f Found, err error) {
 	into := func(list *[]schedd.Job) func(schedd.Job) error {
 		return func(j schedd.Job) error {
 			if j.Status == schedd.Removed && !j.Reasoned {
 				return schedd.ErrReasons
 			}
-			if !crosscheck.NeverRan(j) {
-				*list = append(*list, j)
+			if crosscheck.NeverRan(j) {
+				list = &f.Unstaged
 			}
+			*list = append(*list, j)
 			return nil
 		}
 	}
@@ -63,7 +64,7 @@ func (s *Sender) Search(ctx context.Context, t backend.Target, id schedd.Identit
 // Judge says what became of an attempt by what was found of it. A nil error comes with a cluster to be adopted, or with
 // recovery.Absent: then Missing decides. A cluster that will never run is removed.
 func (s *Sender) Judge(ctx context.Context, t backend.Target, tag schedd.Tag, f Found) (recovery.Finding, error) {
-	found := recovery.Judge(f.Queued, f.Left, s.Now())
+	found := recovery.Judge(f.Queued, f.Left, f.Unstaged, s.Now())
 	if found.Verdict != recovery.Absent {
 		s.Absences.Clear(tag.UID)
 	}
