@@ -108,7 +108,7 @@ func (c *Controller) act(ctx context.Context, e actionClass, key string) (needs 
 			return e, err
 		}
 	}
-	return e, c.do(ctx, job, s, d)
+	return e, c.do(ctx, s.Job, s, d)
 }
 
 // tooEarly reports whether an attempt is about to begin although only callbacks say that the previous one has ended. HTCondor

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"htc.cern.ch/htcd/internal/lifecycle"
 	"htc.cern.ch/htcd/internal/recovery"
 )
@@ -20,6 +22,7 @@ type remembered struct {
 	blockers [blockables]*blocker
 	wrote    time.Time              // when its status was last written; zero once it has ended and its output is here
 	logs     *lifecycle.LogsOutcome // of the last try to leave its Pod
+	agreed   types.UID              // of the object, if the ledger has known all that its status said: see lifecycle.Whose
 	released string                 // the version of the deleted object from which our finalizer was removed
 }
 

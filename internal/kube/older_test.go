@@ -289,3 +289,57 @@ func TestStagedFilesThatNoRunHasAreRemovedAtTheStart(t *testing.T) {
 	require.Len(t, staged, 1)
 	require.Equal(t, filepath.Base(w.run("open").TempDir), staged[0].Name())
 }
+
+func TestAStatusEditedByHandOutranksNothing(t *testing.T) {
+	forged := v1alpha1.HTCJobStatus{
+		Phase: v1alpha1.PhaseSucceeded, Succeeded: 5, Attempt: 99, JobID: []string{"1.0"}, ClusterID: 77, SpecHash: "forged",
+	}
+	for name, c := range map[string]struct {
+		happens func(*world)
+		phase   v1alpha1.Phase
+		asked   bool // HTCondor has to be asked first
+	}{
+		"while it runs":                           {func(w *world) { w.schedd.Run(1, 0); w.crosscheck() }, v1alpha1.PhaseRunning, false},
+		"after its end":                           {func(w *world) { w.completes(1) }, v1alpha1.PhaseSucceeded, false},
+		"while no htcd ran, and its job runs on":  {func(w *world) { w.schedd.Run(1, 0); w.crosscheck(); w.clock = w.clock.Add(time.Minute) }, v1alpha1.PhaseRunning, true},
+		"before it was sent, as it was suspended": {func(w *world) { w.suspend("one", true) }, v1alpha1.PhaseSuspended, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(htcjob("one"))
+			c.happens(w)
+			w.do(func(job *v1alpha1.HTCJob) { job.Status = forged })
+			if c.asked {
+				w.schedd.Down(errUnreachable)
+				w.restart()
+				w.settle()
+				require.EqualValues(t, 99, w.job("one").Status.Attempt, "it might be an older ledger")
+				w.schedd.Down(nil)
+				w.later(time.Minute)
+				w.crosscheck()
+			}
+			w.queue.Add("default/one")
+			w.settle()
+			w.later(5 * time.Second)
+			job := w.job("one")
+			require.EqualValues(t, 1, job.Status.Attempt)
+			require.Equal(t, c.phase, job.Status.Phase)
+
+			w.do(func(job *v1alpha1.HTCJob) {
+				job.Status, job.Generation, job.Spec.Suspend, job.Spec.Script.Source = forged, 2, false, "exit 4\n"
+			})
+			for range 3 {
+				w.queue.Add("default/one")
+				w.settle()
+				w.later(5 * time.Second)
+			}
+			if c.phase == v1alpha1.PhaseRunning {
+				require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit), "the attempt that runs comes to its end first")
+				w.completes(1)
+				w.later(5 * time.Second)
+			}
+			require.EqualValues(t, 2, w.job("one").Status.Attempt)
+			require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+		})
+	}
+}

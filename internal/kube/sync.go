@@ -71,6 +71,9 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	if s.Orphans && inTheWay == nil {
 		c.actions.add(classOf(d.Action), key)
 	}
+	if s.Unasked {
+		c.checks.Add(s.Run.UID)
+	}
 	if d.Action == lifecycle.Rest {
 		c.memory.unblock(key, acting)
 		inTheWay = nil
@@ -173,9 +176,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 				s.Run = &run
 			}
 		}
-		if s.Run != nil && lifecycle.Ahead(job.Status, *s.Run) {
-			s.Run = nil // as if that attempt had been lost
-		}
+		c.believe(&s)
 		if s.Run == nil {
 			return nil
 		}
@@ -237,6 +238,25 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 	s.Quota, s.Early = c.quotaOf(s), c.early.known()
 	s.Released = job.DeletionTimestamp != nil && c.memory.of(job.Namespace+"/"+job.Name).released == job.ResourceVersion
 	return s, nil
+}
+
+// believe decides whose word counts about what was sent. What a status says that was edited by hand is dropped, except for the conditions, which are set anew.
+func (c *Controller) believe(s *lifecycle.Situation) {
+	job := s.Job
+	key, ahead := job.Namespace+"/"+job.Name, s.Run == nil && job.Status.Attempt > 0 || s.Run != nil && lifecycle.Ahead(job.Status, *s.Run)
+	agreed := c.memory.of(key).agreed == job.UID
+	switch word := lifecycle.Whose(job.Status, s.Run, agreed, c.began); {
+	case word == lifecycle.StatusWord:
+		s.Run = nil // as if that attempt had been lost
+	case word == lifecycle.HTCondorsWord:
+		s.Unasked = true
+	case ahead:
+		c.Log.Warn().Str("job", key).Int32("attempt", job.Status.Attempt).Msg("the status tells of an attempt that there never was; the ledger's stands")
+		s.Job = job.DeepCopy()
+		s.Job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending, Conditions: s.Job.Status.Conditions}
+	case !agreed:
+		c.memory.change(key, func(r *remembered) { r.agreed = job.UID })
+	}
 }
 
 // gatherResult reads what spec.result names, once. What cannot be read leaves the result absent, and is tried again at the next visit.

@@ -25,6 +25,7 @@ type Situation struct {
 	Orphans  bool           // the ledger has runs of an older object of this name
 	Unwanted procset.Set    // open procs that are to be removed: see Cancels
 
+	Unasked   bool               // whether the ledger or the status knows the newest run only HTCondor can say: see Whose
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Stopped   int                // how many of the failed procs htcd itself ended, for Run.Stop
 	Unfetched bool               // some output has not been fetched yet
@@ -68,6 +69,9 @@ func Plan(s Situation) Decision {
 		return Decision{Action: Rest}
 	case job.DeletionTimestamp != nil:
 		return Decision{Action: Remove}
+
+	case s.Unasked:
+		return Decision{Action: Rest}
 
 	// The ledger has no run, but the status does: the ledger was lost. An attempt that was sent or refused according to the
 	// status is not looked up, so it is never sent again; only an open intent is.

@@ -59,7 +59,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 	}
 	status.Phase = phase(s)
 	forgotten := s.Run == nil && s.Job.Status.Attempt > 0
-	kept := forgotten || deletionKeeps(s)
+	kept := forgotten || s.Unasked || deletionKeeps(s)
 	if kept {
 		status = *s.Job.Status.DeepCopy()
 	}
