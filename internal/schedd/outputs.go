@@ -25,8 +25,9 @@ const (
 )
 
 // missingSignal is the signal by which the wrapper ends when the first output is missing; the next number says that the second
-// one is, and so on. Nothing else sends these to the wrapper, whereas a script may return any code. Where a site runs jobs in a
-// shell or a container of its own, HTCondor sees 128 more as the return code instead.
+// one is, and so on. Nothing else sends these to the wrapper: the script is in a PID namespace of its own, and whatever it returns is a return code. Where
+// a site runs jobs in a shell or a container of its own, HTCondor sees 128 more as the return code instead; as a script may return that, too, it is
+// told as what it is, and the standard error says what is missing.
 const missingSignal syscall.Signal = 40
 
 var outputPathRE = regexp.MustCompile(`^` + outputPart + `(/` + outputPart + `)*$`)
@@ -57,13 +58,13 @@ func (d Description) checkOutputs() error {
 	return d.checkOutputURLs()
 }
 
-// checkSuccess refuses return codes that could mean that an output is missing.
+// checkSuccess refuses return codes as a success which a site's own shell or container makes of an end without an output.
 func (d Description) checkSuccess(codes []int) error {
 	first := 128 + int(missingSignal)
 	last := first + maxOutputs - 1
 	for _, code := range codes {
 		if len(d.Outputs) > 0 && code >= first && code <= last {
-			return refused("the return code %d as a success: with spec.outputs, those from %d to %d say that a file is missing", code, first, last)
+			return refused("the return code %d as a success: with spec.outputs, those from %d to %d may also be what a site's own container makes of a missing file: let the script return another", code, first, last)
 		}
 	}
 	return nil
@@ -111,16 +112,10 @@ func (j Job) MayLack() bool {
 
 // lacks returns the number of the missing output that the job's end stands for.
 func (j Job) lacks() (n int, may bool) {
-	switch {
-	case !j.Done():
-		return 0, false
-	case j.ExitBySignal != nil && *j.ExitBySignal && j.ExitSignal != nil:
-		n = *j.ExitSignal - int(missingSignal)
-	case j.ExitCode != nil:
-		n = *j.ExitCode - 128 - int(missingSignal)
-	default:
+	if !j.Done() || j.ExitBySignal == nil || !*j.ExitBySignal || j.ExitSignal == nil {
 		return 0, false
 	}
+	n = *j.ExitSignal - int(missingSignal)
 	return n, n >= 0 && n < maxOutputs
 }
 

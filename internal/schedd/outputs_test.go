@@ -68,7 +68,7 @@ func TestOutputsThatCannotBeBroughtBackAreRefused(t *testing.T) {
 		"beside the user's own list": {func(d *Description) { d.Outputs, d.Options = outputsOf("a"), "transfer_output_files = a" },
 			"transfer_output_files in htcopts and spec.outputs do not say the same"},
 		"a code that says that one is missing is a success": {func(d *Description) { d.Outputs, d.JobOptions.SuccessCodes = outputsOf("a"), []int{0, 187} },
-			"the return code 187 as a success: with spec.outputs, those from 168 to 187 say that a file is missing"},
+			"the return code 187 as a success: with spec.outputs, those from 168 to 187 may also be what a site's own container makes of a missing file"},
 		"such a code in htcopts": {func(d *Description) { d.Outputs, d.Options = outputsOf("a"), "success_exit_code = 168" }, "the return code 168 as a success"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestAJobThatLacksAnOutputHasFailed(t *testing.T) {
 	}{
 		"the first is missing":     {Job{ExitBySignal: &yes, ExitSignal: ptr(40), Outputs: "a,b/*.root"}, "a"},
 		"the second is missing":    {Job{ExitBySignal: &yes, ExitSignal: ptr(41), Outputs: "a,b/*.root"}, "b/*.root"},
-		"a shell around it":        {Job{ExitBySignal: &no, ExitCode: ptr(169), Outputs: "a,b/*.root"}, "b/*.root"},
+		"the script's own code":    {Job{ExitBySignal: &no, ExitCode: ptr(168), Outputs: "a,b/*.root"}, ""},
 		"there are not so many":    {Job{ExitBySignal: &yes, ExitSignal: ptr(42), Outputs: "a,b"}, ""},
 		"none was declared":        {Job{ExitBySignal: &no, ExitCode: ptr(168)}, ""},
 		"another signal":           {Job{ExitBySignal: &yes, ExitSignal: ptr(9), Outputs: "a"}, ""},
