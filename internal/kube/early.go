@@ -97,17 +97,19 @@ func (c *Controller) sentUnknown(ctx context.Context, job *v1alpha1.HTCJob, p po
 	if newest != nil || !finalized(job) || !c.early.known() || c.early.unsent(job) {
 		return false, nil
 	}
-	t, id, err := c.choose(ctx, job, p)
+	t, _, err := c.choose(ctx, job, p)
 	if err != nil {
 		return false, err
 	}
 	uid := string(job.UID)
-	found, err := c.sender.Search(ctx, t, id, schedd.UIDConstraint(uid), "")
+	all, err := c.sender.SearchAll(ctx, c.places(job, p, t), schedd.UIDConstraint(uid), "")
 	if err != nil {
 		return false, fmt.Errorf("look for attempts: %w", err)
 	}
-	if len(found.Queued)+len(found.Left)+len(found.Others) > 0 {
-		return true, nil
+	for _, found := range all {
+		if len(found.Queued)+len(found.Left)+len(found.Others) > 0 {
+			return true, nil
+		}
 	}
 	if err := c.sender.Missing(ledger.Run{UID: uid}, c.Now()); err != nil {
 		return false, err

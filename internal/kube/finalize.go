@@ -69,10 +69,11 @@ func (c *Controller) sweep(ctx context.Context, key string) error {
 }
 
 // removeEverywhere calls RemoveAll for all places where the runs were. Runs that the ledger has lost are looked for where
-// the status says, and where they would be sent now.
+// the status says, and wherever one could be sent now.
 func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
 	targets := backend.Targets(own)
-	if lifecycle.Forgotten(job, own) {
+	unknown := func(run ledger.Run) bool { return run.Restored && run.State == ledger.Intent } // recorded again where a new one would go
+	if lifecycle.Forgotten(job, own) || slices.ContainsFunc(own, unknown) {
 		own = nil // the remaining rows say nothing about the lost ones
 		p, err := c.pools.Lost(job)
 		if err != nil {
@@ -82,12 +83,7 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 		if err != nil {
 			return err
 		}
-		lost := []backend.Target{t}
-		if job.Status.Schedd != "" && job.Status.Schedd != t.Endpoint.Schedd {
-			t.Endpoint.Schedd = job.Status.Schedd
-			lost = append(lost, t)
-		}
-		for _, t := range lost {
+		for _, t := range c.places(job, p, t) {
 			if !slices.Contains(targets, t) {
 				targets = append(targets, t)
 			}

@@ -15,6 +15,7 @@ import (
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
 	"htc.cern.ch/htcd/internal/site"
 )
 
@@ -23,20 +24,19 @@ import (
 func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, attempt int, some part) error {
 	// Older versions recorded no schedd; they used the configured one.
 	chosen := run == nil || run.Schedd == ""
+	lost := run == nil || run.Restored
 	var t backend.Target
-	var id schedd.Identity
 	var p pool.Pool // of an attempt that the ledger has lost
 	var err error
-	if run == nil {
+	if lost {
 		if p, err = c.pools.Lost(job); err != nil {
 			return err
 		}
 	}
 	if chosen {
-		t, id, err = c.choose(ctx, job, p)
+		t, _, err = c.choose(ctx, job, p)
 	} else {
 		t = backend.TargetOf(*run)
-		id, err = c.Credentials.Identity(ctx, t)
 	}
 	if err != nil {
 		return err
@@ -49,8 +49,8 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return err
 		}
 	}
-	constraint := site.Tag(job, run.Attempt).Constraint()
-	if !chosen && !run.Restored {
+	constraint, places, since := site.Tag(job, run.Attempt).Constraint(), []backend.Target{t}, c.tries.Get(*run).Since
+	if !chosen && !lost {
 		asked, absent, err := c.lookups.NoTrace(ctx, *run, c.sender.LookAgainAfter(*run))
 		if err != nil {
 			return fmt.Errorf("look for attempt %d among others: %w", run.Attempt, err)
@@ -59,24 +59,30 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return c.missing(ctx, job, *run, asked)
 		}
 	}
-	if run.Restored {
-		constraint = schedd.UIDConstraint(run.UID)
+	if lost {
+		constraint, places, since = schedd.UIDConstraint(run.UID), c.places(job, p, t), ""
 	}
-	all, err := c.sender.Search(ctx, t, id, constraint, c.tries.Get(*run).Since)
+	all, err := c.sender.SearchAll(ctx, places, constraint, since)
 	if err != nil {
 		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
 	}
-	if newest := all.Newest(); run.Restored && newest > run.Attempt {
-		return c.supersede(ctx, job, *run, newest)
+	if at, newest := sending.Newest(all); lost && newest > run.Attempt {
+		return c.supersede(ctx, job, *run, at, newest)
 	}
-	f, err := c.sender.Judge(ctx, t, site.Tag(job, run.Attempt), all.Of(run.Attempt))
+	at := sending.Where(all, run.Attempt)
+	f, err := c.sender.Judge(ctx, at.Target, site.Tag(job, run.Attempt), at.Found)
 	switch {
 	case err != nil:
 		return err
 	case f.Verdict == recovery.Absent:
 		return c.missing(ctx, job, *run, c.Now())
 	}
-	return c.adopt(ctx, job, t.Of(*run), f)
+	return c.adopt(ctx, job, at.Target.Of(*run), f)
+}
+
+// places returns where attempts of an HTCJob may be that the ledger has lost; t is where one would be sent now.
+func (c *Controller) places(job *v1alpha1.HTCJob, p pool.Pool, t backend.Target) []backend.Target {
+	return sending.Places(t, p.Choice(job), job.Status.Schedd)
 }
 
 // adopt records a cluster that was found.
@@ -159,8 +165,8 @@ func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.
 
 // supersede replaces the recorded attempt with a later one that the schedd has: both were lost with the ledger, and only
 // the schedd knows the newest.
-func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, attempt int) error {
-	later := backend.TargetOf(run).Of(c.newRun(job, attempt))
+func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, t backend.Target, attempt int) error {
+	later := t.Of(c.newRun(job, attempt))
 	later.Restored, later.Deferred = true, true
 	run.State, run.Reason, run.Message = ledger.Removed, "Superseded", fmt.Sprintf("the schedd has attempt %d", attempt)
 	run.Ended, run.Confirmed = c.Now(), true

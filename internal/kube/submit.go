@@ -16,6 +16,7 @@ import (
 	"htc.cern.ch/htcd/internal/pool"
 	"htc.cern.ch/htcd/internal/procset"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/sending"
 	"htc.cern.ch/htcd/internal/site"
 )
 
@@ -62,7 +63,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if err := c.sender.MayBegin(ctx, id); err != nil {
 		return err
 	}
-	if later, err := c.sentLater(ctx, job, t, id, s.Run); err != nil {
+	if later, err := c.sentLater(ctx, job, p, t, s.Run); err != nil {
 		return err
 	} else if later {
 		return c.recover(ctx, job, nil, attempt, some)
@@ -258,15 +259,16 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 	return errors.Join(os.RemoveAll(run.TempDir), c.keepOutput(ctx, run))
 }
 
-// sentLater reports whether the schedd has a later attempt than the newest in the ledger. Attempts that this process began
+// sentLater reports whether a schedd has a later attempt than the newest in the ledger. Attempts that this process began
 // are in the ledger; after those that it found there at its start, later ones may be missing.
-func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, id schedd.Identity, newest *ledger.Run) (bool, error) {
+func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, t backend.Target, newest *ledger.Run) (bool, error) {
 	if newest == nil || !newest.Created.Before(c.began) {
 		return false, nil
 	}
-	found, err := c.sender.Search(ctx, t, id, schedd.LaterConstraint(newest.UID, newest.Attempt), "")
+	all, err := c.sender.SearchAll(ctx, c.places(job, p, t), schedd.LaterConstraint(newest.UID, newest.Attempt), "")
 	if err != nil {
 		return false, fmt.Errorf("look for attempts after %d: %w", newest.Attempt, err)
 	}
-	return found.Newest() > 0, nil
+	_, later := sending.Newest(all)
+	return later > 0, nil
 }

@@ -364,3 +364,84 @@ func TestAPassLeavesOutTheScheddAtWhichOneIsStillRunning(t *testing.T) {
 	close(stuck)
 	require.NoError(t, <-done)
 }
+
+// ofTwo is a world with a pool of two schedds, in which the HTCJob one has been sent to the second.
+func ofTwo(t *testing.T) (w *world, at map[string]*scheddtest.Schedd) {
+	t.Helper()
+	w = newWorld(t, withPools(cluster{"grid": v1alpha1.HTCPoolSpec{Schedds: []v1alpha1.ScheddName{"first", "second"}}}))
+	at = map[string]*scheddtest.Schedd{"first": scheddtest.New(), "second": scheddtest.New()}
+	p := &pools{"first", map[schedd.Endpoint]*scheddtest.Schedd{}}
+	for name, s := range at {
+		s.Clock(func() time.Time { return w.clock })
+		p.at[schedd.Endpoint{Schedd: name}] = s
+	}
+	w.asks(p)
+	w.apply(htcjob("filler", inGrid, queueOf(3)))
+	w.apply(htcjob("one", inGrid))
+	require.Len(t, at["second"].Jobs(), 1)
+	w.delete("filler")
+	for range 3 {
+		w.later(5 * time.Second)
+	}
+	require.Empty(t, at["first"].Jobs())
+	return w, at
+}
+
+func TestAnAttemptThatTheLedgerHasLostIsLookedForAtEverySchedd(t *testing.T) {
+	for name, status := range map[string]v1alpha1.HTCJobStatus{
+		"the status is not written yet":    {Phase: v1alpha1.PhasePending},
+		"the status does not say where":    {Phase: v1alpha1.PhaseSubmitting, Attempt: 1},
+		"the status is of another attempt": {Phase: v1alpha1.PhaseSubmitting, Attempt: 1, Schedd: "first"},
+	} {
+		for what, do := range map[string]func(*world, map[string]*scheddtest.Schedd){
+			"adopted": func(w *world, at map[string]*scheddtest.Schedd) {
+				require.Equal(w.t, "second", w.job("one").Status.Schedd)
+				require.Equal(w.t, v1alpha1.PhaseIdle, w.job("one").Status.Phase)
+				require.Len(w.t, at["second"].Jobs(), 1)
+				require.Empty(w.t, at["first"].Jobs())
+			},
+			"deleted": func(w *world, at map[string]*scheddtest.Schedd) {
+				w.delete("one")
+				for range 3 {
+					w.later(5 * time.Second)
+				}
+				require.Nil(w.t, w.job("one"))
+				require.Empty(w.t, at["second"].Jobs())
+			},
+		} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				w, at := ofTwo(t)
+				w.do(func(job *v1alpha1.HTCJob) { job.Status = status })
+				if what == "deleted" {
+					at["second"].Down(errUnreachable)
+				}
+				w.loseLedger()
+				for range 3 {
+					w.later(10 * time.Second)
+				}
+				at["second"].Down(nil)
+				if what == "adopted" {
+					w.later(10 * time.Second)
+				}
+				do(w, at)
+			})
+		}
+	}
+}
+
+func TestAnAttemptThatTheLedgerHasLostIsNotSentWhileOneOfTheScheddsDoesNotAnswer(t *testing.T) {
+	w, at := ofTwo(t)
+	w.do(func(job *v1alpha1.HTCJob) { job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending} })
+	at["second"].Down(errUnreachable)
+	w.loseLedger()
+	for range 5 {
+		w.later(time.Minute)
+	}
+	require.Empty(t, at["first"].Jobs())
+	require.Contains(t, w.job("one").Status.Message, "at schedd second, one of 2 where it may be")
+	at["second"].Down(nil)
+	for range 5 {
+		w.later(time.Minute)
+	}
+	require.Equal(t, "second", w.job("one").Status.Schedd)
+}

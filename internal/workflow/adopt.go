@@ -26,17 +26,19 @@ import (
 //
 // As long as the schedd has a DAG of it, or the status tells of one, nothing is sent in addition.
 func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
-	t, id, err := c.lostAt(ctx, w)
+	t, places, err := c.lostAt(ctx, w)
 	if err != nil {
 		return err
 	}
-	found, err := c.sender.Search(ctx, t, id, schedd.UIDConstraint(string(w.UID)), "")
+	found, err := c.sender.SearchAll(ctx, places, schedd.UIDConstraint(string(w.UID)), "")
 	if err != nil {
 		return fmt.Errorf("look for lost DAGs: %w", err)
 	}
 	sent := map[int]int{}
-	for _, j := range slices.Concat(found.Queued, found.Left) {
-		sent[j.Tag.Attempt] = j.Cluster
+	for _, at := range found {
+		for _, j := range slices.Concat(at.Queued, at.Left) {
+			sent[j.Tag.Attempt] = j.Cluster
+		}
 	}
 	next, err := s.nextLost(sent)
 	switch {
@@ -44,47 +46,50 @@ func (c *Controller) recoverLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s
 	case next.attempts > 0:
 		return c.recordForgotten(ctx, w, s, t, next.attempts, 0)
 	case next.number > 0:
-		err = c.adoptNext(ctx, w, s, t, next, found.Of(next.number))
+		at := sending.Where(found, next.number)
+		err = c.adoptNext(ctx, w, s, at.Target, next, at.Found)
 	default:
-		return c.sendLost(ctx, w, s, t, found)
+		var others []schedd.Job
+		for _, at := range found {
+			others = append(others, at.Others...)
+		}
+		return c.sendLost(ctx, w, s, t, sending.Found{Others: others})
 	}
 	if _, lost := errors.AsType[*lostError](err); lost && s.forgettable(c.Output.Root != "") {
-		return c.recordForgotten(ctx, w, s, t, int(w.Status.Attempt)-s.Attempt, found.Newest())
+		_, newest := sending.Newest(found)
+		return c.recordForgotten(ctx, w, s, t, int(w.Status.Attempt)-s.Attempt, newest)
 	}
 	return err
 }
 
-// lostAt returns where the DAGs of such a workflow are.
-func (c *Controller) lostAt(ctx context.Context, w *v1alpha1.HTCWorkflow) (t backend.Target, id schedd.Identity, err error) {
+// lostAt returns where a DAG of such a workflow would be sent now, and where those may be that were sent.
+func (c *Controller) lostAt(ctx context.Context, w *v1alpha1.HTCWorkflow) (t backend.Target, places []backend.Target, err error) {
 	p, err := c.pools.New(asJob(w))
 	if err != nil {
-		return t, id, err
+		return t, nil, err
 	}
-	t, id, err = c.choose(ctx, w, p)
-	if name := w.Status.Schedd; err == nil && name != "" && name != t.Endpoint.Schedd {
-		t.Endpoint.Schedd = name
-		id, err = c.Credentials.Identity(ctx, t)
-	}
-	return t, id, err
+	t, _, err = c.choose(ctx, w, p)
+	return t, sending.Places(t, p.Choice(asJob(w)), w.Status.Schedd), err
 }
 
-// sentLater reports whether the schedd has a later DAG than the newest in the ledger. Those that this process has begun are in the ledger; after one that
+// sentLater reports whether one of the schedds has a later DAG than the newest in the ledger. Those that this process has begun are in the ledger; after one that
 // it has found there at its start, or has recorded again, later ones may be missing.
-func (c *Controller) sentLater(ctx context.Context, t backend.Target, id schedd.Identity, s Situation) (bool, error) {
+func (c *Controller) sentLater(ctx context.Context, places []backend.Target, s Situation) (bool, error) {
 	newest := s.newest()
 	if newest == nil || !newest.Run.Restored && !newest.Run.Created.Before(c.began) {
 		return false, nil
 	}
-	found, err := c.sender.Search(ctx, t, id, schedd.LaterConstraint(newest.Run.UID, newest.Run.Attempt), "")
+	found, err := c.sender.SearchAll(ctx, places, schedd.LaterConstraint(newest.Run.UID, newest.Run.Attempt), "")
 	if err != nil {
 		return false, fmt.Errorf("look for DAGs after %d: %w", newest.Run.Attempt, err)
 	}
-	return found.Newest() > 0, nil
+	_, later := sending.Newest(found)
+	return later > 0, nil
 }
 
 // sendLost begins a workflow of which nothing was sent, as two answers have shown.
 func (c *Controller) sendLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, t backend.Target, found sending.Found) error {
-	if _, err := c.sender.Judge(ctx, t, tag(w, 1), sending.Found{Others: found.Others}); err != nil {
+	if _, err := c.sender.Judge(ctx, t, tag(w, 1), found); err != nil {
 		return err
 	}
 	if err := c.sender.Missing(ledger.Run{UID: string(w.UID)}, c.Now()); err != nil {

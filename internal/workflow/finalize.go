@@ -33,11 +33,7 @@ func (c *Controller) finalize(ctx context.Context, w *v1alpha1.HTCWorkflow) erro
 			if err != nil {
 				return err
 			}
-			targets = []backend.Target{t}
-			if w.Status.Schedd != "" && w.Status.Schedd != t.Endpoint.Schedd {
-				t.Endpoint.Schedd = w.Status.Schedd
-				targets = append(targets, t)
-			}
+			targets = sending.Places(t, p.Choice(asJob(w)), w.Status.Schedd)
 		}
 		if err := c.removeAll(ctx, targets, string(w.UID), own); err != nil {
 			if _, pause := errors.AsType[*sending.Waiting](err); pause {

@@ -57,7 +57,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err := c.sender.MayBegin(ctx, id); err != nil {
 		return err
 	}
-	switch later, err := c.sentLater(ctx, t, id, s); {
+	switch later, err := c.sentLater(ctx, sending.Places(t, p.pool.Choice(asJob(w)), w.Status.Schedd), s); {
 	case err != nil:
 		return err
 	case later:
