@@ -42,6 +42,15 @@ func (o Owners) Accounts(ctx context.Context, t Target, id schedd.Identity) (acc
 	return accounts, nil
 }
 
+// AccountsOf is Accounts for the target's present identity.
+func (o Owners) AccountsOf(ctx context.Context, t Target) ([]string, error) {
+	id, err := o.Credentials.Identity(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return o.Accounts(ctx, t, id)
+}
+
 // Own filters jobs with the right tag for those of an account that htcd may have sent them as: their target's, or the common
 // one if the namespace had no other then.
 func (o Owners) Own(ctx context.Context, t Target, id schedd.Identity, queued, left []schedd.Job) (ours, gone, others []schedd.Job, err error) {

@@ -41,7 +41,7 @@ type Checker struct {
 	// As returns the identity, with its endpoint, used to ask about a target's nodes.
 	As func(ctx context.Context, t backend.Target) (schedd.Identity, error)
 	// Accounts returns the Owners that the jobs of a target may have.
-	Accounts func(ctx context.Context, t backend.Target, id schedd.Identity) ([]string, error)
+	Accounts func(ctx context.Context, t backend.Target) ([]string, error)
 	// Started returns when a target's schedd had been started, 0 if that is not known.
 	Started  func(t backend.Target) int64
 	Now      func() time.Time
@@ -128,7 +128,11 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	return c.check(ctx, id, g.Runs, &look{Look: crosscheck.Look{History: true}, since: c.mark(g.Target)})
+	l := &look{Look: crosscheck.Look{History: true}, since: c.mark(g.Target)}
+	if err := c.check(ctx, id, g.Runs, l); err != nil {
+		return err
+	}
+	return l.unowned
 }
 
 func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
@@ -147,6 +151,7 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 // check asks the queue, and if requested the history, about all nodes of DAGs and applies the answers. What cannot be done about one DAG does not
 // keep the others from being checked.
 func (c *Checker) check(ctx context.Context, id schedd.Identity, all []ledger.Run, l *look) error {
+	all = c.owned(ctx, all, l)
 	sizes, err := c.sizes(ctx, all)
 	if err != nil {
 		return err
@@ -189,7 +194,7 @@ func (c *Checker) sizes(ctx context.Context, runs []ledger.Run) (map[key]size, e
 
 func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, l *look) (answered bool, err error) {
 	at := c.Now()
-	all, err := c.readRows(ctx, runs, l.since.At, false)
+	all, err := c.readRows(ctx, runs, l, false)
 	if err != nil {
 		return false, err
 	}
@@ -201,7 +206,7 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 			if err := all.hear(j, queued, at); err != nil {
 				return err
 			}
-			return c.relieve(ctx, id, all.of(j), at)
+			return c.relieve(ctx, all.of(j), at)
 		}
 	}
 	if err := c.askQueue(ctx, id, questions, hear(true)); err != nil {
@@ -212,25 +217,24 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 			return false, err
 		}
 	}
-	return true, c.apply(ctx, id, all, runs, l, at)
+	return true, c.apply(ctx, all, runs, l, at)
 }
 
 // apply writes what was heard, and what was not, about DAGs.
-func (c *Checker) apply(ctx context.Context, id schedd.Identity, all comparisons, runs []ledger.Run, l *look, at time.Time) error {
+func (c *Checker) apply(ctx context.Context, all comparisons, runs []ledger.Run, l *look, at time.Time) error {
 	var errs []error
 	for _, run := range runs {
 		k := all[keyOf(run)]
 		c.Observer.Unread(run, k.unread)
-		l.noteUnread(run, k)
-		errs = append(errs, c.applyTo(ctx, id, k, l, at))
+		if len(k.unread) > 0 {
+			l.noteUnread(run)
+		}
+		errs = append(errs, c.applyTo(ctx, k, l, at))
 	}
 	return errors.Join(errs...)
 }
 
-func (c *Checker) applyTo(ctx context.Context, id schedd.Identity, k *comparison, l *look, at time.Time) error {
-	if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
-		return err
-	}
+func (c *Checker) applyTo(ctx context.Context, k *comparison, l *look, at time.Time) error {
 	if err := c.write(ctx, k, l.History, at); err != nil {
 		return err
 	}

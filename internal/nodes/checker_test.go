@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -38,12 +39,10 @@ func newWorld(t *testing.T) *world {
 	w.schedd.Clock(func() time.Time { return w.clock })
 	w.Checker = &Checker{
 		Ledger: book, Schedd: w.schedd,
-		As: func(context.Context, backend.Target) (schedd.Identity, error) { return schedd.Identity{}, nil },
-		Accounts: func(context.Context, backend.Target, schedd.Identity) ([]string, error) {
-			return []string{scheddtest.Robot}, nil
-		},
-		Started: func(backend.Target) int64 { return 1 },
-		Now:     func() time.Time { return w.clock }, Observer: w,
+		As:       func(context.Context, backend.Target) (schedd.Identity, error) { return schedd.Identity{}, nil },
+		Accounts: func(context.Context, backend.Target) ([]string, error) { return []string{scheddtest.Robot}, nil },
+		Started:  func(backend.Target) int64 { return 1 },
+		Now:      func() time.Time { return w.clock }, Observer: w,
 	}
 	return w
 }
@@ -245,6 +244,85 @@ func TestNobodyElsesJobIsANode(t *testing.T) {
 	w.crosscheck()
 	require.Equal(t, []ledger.NodeState{isDone, waits}, w.states("u1"))
 	require.Equal(t, "92.0", w.nodes("u1")[0].JobID())
+}
+
+func TestTheNodesOfADAGAreJobsOfTheAccountThatItsOwnJobHas(t *testing.T) {
+	w := newWorld(t)
+	run := w.send("u1", 1)
+	run.Account = "alice"
+	w.write(func(tx *ledger.Tx) error { return tx.UpdateRun(run) })
+	w.Accounts = nil // nobody needs them
+	w.node("u1", 0, 92)
+	w.crosscheck()
+	require.Equal(t, []ledger.NodeState{waits, waits}, w.states("u1"), "it is robot's")
+	w.schedd.Edit(92, 0, func(j *schedd.Job) { j.Owner = "alice" })
+	w.crosscheck()
+	require.Equal(t, []ledger.NodeState{isIdle, waits}, w.states("u1"))
+}
+
+func TestADAGWhoseAccountCannotBeKnownWaitsAlone(t *testing.T) {
+	w := newWorld(t)
+	w.Whole = time.Hour
+	broken := errors.New("secret physics/kinit-secret: expected a keytab")
+	w.Accounts = func(_ context.Context, t backend.Target) ([]string, error) {
+		if t.Namespace == "physics" {
+			return nil, broken
+		}
+		return []string{scheddtest.Robot}, nil
+	}
+	w.send("u1", 1)
+	other := w.send("u2", 1)
+	w.write(func(tx *ledger.Tx) error {
+		other.Account = scheddtest.Robot
+		return tx.UpdateRun(other)
+	})
+	w.node("u1", 0, 92)
+	w.node("u2", 0, 93)
+	w.crosscheck()
+	require.Equal(t, []ledger.NodeState{waits, waits}, w.states("u1"))
+	require.Equal(t, []ledger.NodeState{isIdle, waits}, w.states("u2"))
+	require.ErrorIs(t, w.Check(t.Context(), backend.Groups([]ledger.Run{{UID: "u1", Attempt: 1}})[0]), broken)
+
+	w.leaves(92, 0)
+	w.leaves(93, 0)
+	w.ends("u1", 0)
+	for range 3 {
+		w.crosscheck()
+	}
+	require.Equal(t, []ledger.NodeState{waits, waits}, w.states("u1"), "nothing is concluded")
+	require.Equal(t, isDone, w.states("u2")[0])
+
+	w.Accounts = func(context.Context, backend.Target) ([]string, error) { return []string{scheddtest.Robot}, nil }
+	w.crosscheck()
+	require.Equal(t, []ledger.NodeState{isDone, isDone}, w.states("u1"))
+	require.Equal(t, "92.0", w.nodes("u1")[0].JobID())
+}
+
+func TestSomebodyElsesJobHoldsUpNoEnd(t *testing.T) {
+	for name, forged := range map[string]schedd.Job{
+		"its ad cannot be read":                  {Unread: true, Node: schedd.NodeTag{UID: "u1", DAG: 1}},
+		"neither its ad nor its tag can be read": {Unread: true, Node: schedd.NodeTag{UID: "u1", DAG: 7}},
+		"a callback has claimed its cluster":     {Node: schedd.NodeTag{UID: "u1", DAG: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.send("u1", 1)
+			w.write(func(tx *ledger.Tx) error {
+				n, err := tx.Node("u1", 1, 0)
+				require.NoError(t, err)
+				n, _ = callback(n, 500, notify.Callback{Node: &notify.Node{}}, w.clock)
+				return tx.UpdateNode(n)
+			})
+			forged.Cluster, forged.Owner, forged.Status, forged.StageInFinish = 500, "mallory", schedd.Running, 1
+			w.schedd.Put(forged)
+			w.ends("u1", 1)
+			for range 4 {
+				w.crosscheck()
+			}
+			require.True(t, w.settled("u1"))
+			require.Empty(t, w.unread)
+		})
+	}
 }
 
 func TestANodeThatDAGManSentTwiceFollowsItsSecondJob(t *testing.T) {

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"slices"
 	"time"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -11,6 +12,7 @@ import (
 // comparison holds what is known about one DAG: the rows of its nodes on one side, ads on the other.
 type comparison struct {
 	dag
+	accounts  []string            // the Owners that its jobs may have
 	asked     time.Time           // when HTCondor was last asked about everything; zero: not known
 	waiting   ledger.NodeSet      // no job of them was seen before
 	unchanged map[int]seen        // no ad seen yet, of rows that say only that the job is open and in that state
@@ -56,12 +58,26 @@ func (all comparisons) hear(j schedd.Job, queued bool, at time.Time) error {
 	switch {
 	case unchanged && was.cluster == j.Cluster:
 		return k.repeat(j, was.status, queued, at)
+	case !k.owns(j):
+		return nil
 	case row && p.Cluster == j.Cluster:
 		return k.compare(j, p, queued, at)
 	case row, unchanged, queued, k.waiting.Has(number):
 		return k.add(j, queued, at)
 	}
 	return nil // an entry of the history about a node whose end is confirmed
+}
+
+// owns reports whether a job is the DAG's, and not somebody else's with its tag. That of a cluster that HTCondor has shown before is.
+func (k *comparison) owns(j schedd.Job) bool {
+	number := j.Node.Number
+	if was, unchanged := k.unchanged[number]; unchanged && was.cluster == j.Cluster {
+		return true
+	}
+	if p, row := k.rows[number]; row && p.Cluster == j.Cluster && !p.Claimed {
+		return true
+	}
+	return slices.Contains(k.accounts, j.Owner)
 }
 
 // hearer returns hear for the queue's ads, or for the history's.
@@ -103,7 +119,7 @@ func (k *comparison) add(j schedd.Job, queued bool, at time.Time) error {
 	if left = left && k.ran(); left {
 		j = k.over(j)
 	}
-	w := word{cluster: j.Cluster, owner: j.Owner, left: left, says: crosscheck.Ad(j, at).Stopped(k.run.Stop)}
+	w := word{cluster: j.Cluster, left: left, says: crosscheck.Ad(j, at).Stopped(k.run.Stop)}
 	if p, row := k.rows[number]; row && p.Cluster == j.Cluster {
 		if k.full && queued {
 			w.says = w.says.After(p.Proc)
@@ -126,11 +142,15 @@ func (k *comparison) add(j schedd.Job, queued bool, at time.Time) error {
 // doubt takes note of a job whose ad cannot be read: it is present. Its tag may be what cannot be read: then it may be any DAG's.
 func (all comparisons) doubt(j schedd.Job) {
 	if k := all.of(j); k != nil {
-		k.doubt(j)
+		if k.owns(j) {
+			k.doubt(j)
+		}
 		return
 	}
 	for _, k := range all {
-		k.doubt(j)
+		if slices.Contains(k.accounts, j.Owner) {
+			k.doubt(j)
+		}
 	}
 }
 

@@ -15,14 +15,14 @@ import (
 type look struct {
 	crosscheck.Look
 	since  mark         // of the latest cross-check
-	unread map[key]bool // DAGs with nodes whose ads cannot be read
+	unread map[key]bool // DAGs with nodes whose ads cannot be read, or that nobody can be shown to own
+
+	accounts map[key][]string // the Owners that the jobs of a DAG may have
+	unowned  error            // why those of some DAGs are not known
 }
 
-// noteUnread notes whether ads of a DAG's nodes could not be read.
-func (l *look) noteUnread(run ledger.Run, k *comparison) {
-	if len(k.unread) == 0 {
-		return
-	}
+// noteUnread notes that not everything of a DAG was compared.
+func (l *look) noteUnread(run ledger.Run) {
 	if l.unread == nil {
 		l.unread = map[key]bool{}
 	}
@@ -37,6 +37,7 @@ func (l *look) noteUnread(run ledger.Run, k *comparison) {
 //
 // Any other node is as its row says. If too much has changed, nothing is recorded, and the error is schedd.ErrTooMany.
 func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) error {
+	runs = c.owned(ctx, runs, l)
 	if len(runs) == 0 {
 		return nil
 	}
@@ -68,7 +69,7 @@ func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []le
 	if err := c.askNamed(ctx, id, all, runs, l, at); err != nil {
 		return err
 	}
-	return c.apply(ctx, id, all, runs, l, at)
+	return c.apply(ctx, all, runs, l, at)
 }
 
 // maxNamedNodes is how many nodes a question names.
@@ -102,7 +103,7 @@ func (c *Checker) askNamed(ctx context.Context, id schedd.Identity, all comparis
 func (c *Checker) readUnsettled(ctx context.Context, runs []ledger.Run, l *look) (comparisons, error) {
 	all := make(comparisons, len(runs))
 	for _, run := range runs {
-		all[keyOf(run)] = &comparison{dag: dag{run: run}, asked: l.since.At, rows: map[int]ledger.Node{}}
+		all[keyOf(run)] = &comparison{dag: dag{run: run}, accounts: l.accounts[keyOf(run)], asked: l.since.At, rows: map[int]ledger.Node{}}
 	}
 	var rows []ledger.Node
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {

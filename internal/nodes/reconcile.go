@@ -27,6 +27,8 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 	if err != nil {
 		return 0, err
 	}
+	l := &look{}
+	g.Runs = c.owned(ctx, g.Runs, l)
 	sizes, err := c.sizes(ctx, g.Runs)
 	if err != nil {
 		return 0, err
@@ -36,7 +38,7 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 	}
 	var errs []error
 	for _, runs := range parts(g.Runs, sizes) {
-		answered, err := c.reconcilePart(ctx, id, runs, questions(runs, sizes), dry, found)
+		answered, err := c.reconcilePart(ctx, id, runs, questions(runs, sizes), l, dry, found)
 		errs = append(errs, err)
 		if !answered {
 			break
@@ -45,12 +47,12 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 			checked += sizes[keyOf(run)].total
 		}
 	}
-	return checked, errors.Join(errs...)
+	return checked, errors.Join(append(errs, l.unowned)...)
 }
 
-func (c *Checker) reconcilePart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, dry bool, found func(crosscheck.Difference)) (answered bool, err error) {
+func (c *Checker) reconcilePart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, l *look, dry bool, found func(crosscheck.Difference)) (answered bool, err error) {
 	at := c.Now()
-	all, err := c.readRows(ctx, runs, time.Time{}, true)
+	all, err := c.readRows(ctx, runs, l, true)
 	if err != nil {
 		return false, err
 	}
@@ -64,15 +66,12 @@ func (c *Checker) reconcilePart(ctx context.Context, id schedd.Identity, runs []
 	for _, run := range runs {
 		k := all[keyOf(run)]
 		c.Observer.Unread(run, k.unread)
-		errs = append(errs, c.reconcileOne(ctx, id, k, at, dry, found))
+		errs = append(errs, c.reconcileOne(ctx, k, at, dry, found))
 	}
 	return true, errors.Join(errs...)
 }
 
-func (c *Checker) reconcileOne(ctx context.Context, id schedd.Identity, k *comparison, at time.Time, dry bool, found func(crosscheck.Difference)) error {
-	if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
-		return err
-	}
+func (c *Checker) reconcileOne(ctx context.Context, k *comparison, at time.Time, dry bool, found func(crosscheck.Difference)) error {
 	if err := c.tell(ctx, k, at, dry, found); err != nil || dry {
 		return err
 	}

@@ -2,7 +2,6 @@ package nodes
 
 import (
 	"context"
-	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -12,11 +11,11 @@ import (
 const pageSize = 1000
 
 // readRows reads what the ledger knows of the nodes of some DAGs that HTCondor has not confirmed the end of; full: also of the others.
-func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, asked time.Time, full bool) (comparisons, error) {
+func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, l *look, full bool) (comparisons, error) {
 	all := make(comparisons, len(runs))
 	var left []pages
 	for _, run := range runs {
-		k := &comparison{dag: dag{run: run}, asked: asked, full: full, unchanged: map[int]seen{}, rows: map[int]ledger.Node{}}
+		k := &comparison{dag: dag{run: run}, accounts: l.accounts[keyOf(run)], asked: l.since.At, full: full, unchanged: map[int]seen{}, rows: map[int]ledger.Node{}}
 		all[keyOf(run)] = k
 		left = append(left, pages{k.readOwn, 0}, pages{k.readWaiting, 0})
 		if full {

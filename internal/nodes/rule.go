@@ -27,8 +27,7 @@ import (
 // word is what an ad says about a node.
 type word struct {
 	cluster  int
-	owner    string // of the job
-	left     bool   // rule 6
+	left     bool // rule 6
 	says     crosscheck.Observation
 	evidence string // for humans; empty: nobody asks for it
 }

@@ -30,7 +30,7 @@ type event struct {
 func shows(j schedd.Job) event {
 	j.Reasoned = true
 	return event{fmt.Sprintf("ad of %d: %s", j.Cluster, j.Status), func(n ledger.Node, at time.Time) ledger.Node {
-		n, _ = word{cluster: j.Cluster, owner: "robot", says: crosscheck.Ad(j, at)}.apply(n, false)
+		n, _ = word{cluster: j.Cluster, says: crosscheck.Ad(j, at)}.apply(n, false)
 		return n
 	}}
 }
@@ -146,7 +146,7 @@ func TestAFailureThatACallbackHasToldStandsWhileTheDAGIsStopped(t *testing.T) {
 	says := func(j schedd.Job) func(ledger.Node) ledger.Node {
 		return func(n ledger.Node) ledger.Node {
 			j.Cluster, j.Reasoned = 95, true
-			n, _ = word{cluster: 95, owner: "robot", says: crosscheck.Ad(j, start.Add(time.Minute)).Stopped(crosscheck.StopAborted)}.apply(n, true)
+			n, _ = word{cluster: 95, says: crosscheck.Ad(j, start.Add(time.Minute)).Stopped(crosscheck.StopAborted)}.apply(n, true)
 			return n
 		}
 	}

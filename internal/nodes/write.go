@@ -9,7 +9,6 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // write brings the rows of a DAG's nodes into line with what was heard, and with what was not if the history was asked.
@@ -47,12 +46,9 @@ func (c *Checker) write(ctx context.Context, k *comparison, history bool, at tim
 const wordsAtOnce = 10_000
 
 // relieve writes what was heard about a DAG, perhaps nil, as soon as it is much.
-func (c *Checker) relieve(ctx context.Context, id schedd.Identity, k *comparison, at time.Time) error {
+func (c *Checker) relieve(ctx context.Context, k *comparison, at time.Time) error {
 	if k == nil || len(k.heard) < wordsAtOnce {
 		return nil
-	}
-	if err := c.owners.dropForeign(ctx, c, id, k, at); err != nil {
-		return err
 	}
 	if err := c.write(ctx, k, false, at); err != nil {
 		return err

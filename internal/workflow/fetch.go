@@ -142,19 +142,22 @@ func (c *Controller) brought(ctx context.Context, procs schedd.Procs, run ledger
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // leftovers are removed at the next start
 	booking.In(dir)
-	id, err := c.Credentials.Identity(ctx, backend.TargetOf(run))
-	if err != nil {
+	arrived := false
+	err = c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) (err error) {
+		if arrived {
+			return nil
+		}
+		if err := c.transfer(ctx, id, run, procs, dir, booking); err != nil {
+			return err
+		}
+		arrived, err = output.Arrived(dir, 0)
 		return err
-	}
-	if err := c.transfer(ctx, id, run, procs, dir, booking); err != nil {
-		return err
-	}
-	arrived, err := output.Arrived(dir, 0)
+	})
 	switch {
 	case err != nil:
 		return err
 	case !arrived:
-		return c.missing(ctx, id, run)
+		return c.missing(ctx, run)
 	}
 	if err := output.Sync(dir); err != nil {
 		return noSpace(err)
@@ -166,9 +169,13 @@ func (c *Controller) brought(ctx context.Context, procs schedd.Procs, run ledger
 var errGone = errors.New("DAGMan's job is no longer in the queue")
 
 // missing returns why nothing of a DAG has arrived: errGone, unless its job is still there.
-func (c *Controller) missing(ctx context.Context, id schedd.Identity, run ledger.Run) error {
+func (c *Controller) missing(ctx context.Context, run ledger.Run) error {
+	id, err := c.questioner(ctx, backend.TargetOf(run))
+	if err != nil {
+		return err
+	}
 	why := errGone
-	err := c.Schedd.Queue(ctx, id, schedd.In(run.Cluster, dagJob(run).Tag.Constraint()), func(j schedd.Job) error {
+	err = c.Schedd.Queue(ctx, id, schedd.In(run.Cluster, dagJob(run).Tag.Constraint()), func(j schedd.Job) error {
 		why = backend.OtherAccount(fmt.Sprintf("nothing of DAG %s of the account %s can be fetched with the credentials of namespace %s", j.ID(), j.Owner, run.Namespace))
 		return nil
 	})
@@ -268,11 +275,8 @@ func dagJob(run ledger.Run) schedd.Procs {
 
 // release lets DAGMan's job leave the queue. It is no error if it has.
 func (c *Controller) release(ctx context.Context, run ledger.Run) error {
-	id, err := c.Credentials.Identity(ctx, backend.TargetOf(run))
+	err := c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) error { return c.Schedd.Release(ctx, id, dagJob(run)) })
 	if err != nil {
-		return err
-	}
-	if err := c.Schedd.Release(ctx, id, dagJob(run)); err != nil {
 		return fmt.Errorf("let a fetched DAG leave the queue: %w", err)
 	}
 	return nil

@@ -75,7 +75,7 @@ func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, ui
 
 // releaseAll lets every DAG of a workflow that has ended, or was removed, leave the queue. The ledger may have lost some of them.
 func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid string) error {
-	id, err := c.Credentials.Identity(ctx, t)
+	id, err := c.questioner(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid strin
 		return fmt.Errorf("look for DAGs that have ended: %w", err)
 	}
 	for _, procs := range ended {
-		if err := c.Schedd.Release(ctx, id, procs); err != nil {
+		if err := c.eachSender(ctx, t, func(id schedd.Identity) error { return c.Schedd.Release(ctx, id, procs) }); err != nil {
 			return fmt.Errorf("let a DAG that has ended leave the queue: %w", err)
 		}
 	}

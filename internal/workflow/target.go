@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"errors"
 
 	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/kube/v1alpha1"
@@ -43,6 +44,30 @@ func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint 
 func (c *Controller) lineOf(ctx context.Context, key string) sending.Line {
 	w := c.get(key)
 	return sending.Line{At: c.backendOf(ctx, key), Fetches: w != nil && w.DeletionTimestamp == nil && fetchesArtifacts(w)}
+}
+
+// eachSender does something as each identity that may have sent what is at a target: HTCondor passes over what is another account's.
+func (c *Controller) eachSender(ctx context.Context, t backend.Target, do func(id schedd.Identity) error) error {
+	id, err := c.Credentials.Identity(ctx, t)
+	if err != nil {
+		return err
+	}
+	var denied error
+	done := false
+	for _, id := range backend.Senders(ctx, c.Credentials, t, id) {
+		switch err := do(id); {
+		case err == nil:
+			done = true
+		case schedd.KindOf(err) == schedd.NotAuthorised:
+			denied = errors.Join(denied, err)
+		default:
+			return err
+		}
+	}
+	if done {
+		return nil
+	}
+	return denied
 }
 
 // questioner returns the identity, with the endpoint, used to ask about the runs of a target.

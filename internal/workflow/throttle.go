@@ -81,12 +81,11 @@ func (c *Controller) resize(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err != nil {
 		return err
 	}
-	id, err := c.Credentials.Identity(ctx, backend.TargetOf(run))
-	if err != nil {
-		return err
-	}
 	n := c.throttled(schedd.DAG{MaxJobs: s.jobsNow()}, by).MaxJobs
-	if err := c.Schedd.SetMaxJobs(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n); err != nil {
+	err = c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) error {
+		return c.Schedd.SetMaxJobs(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n)
+	})
+	if err != nil {
 		return fmt.Errorf("tell DAGMan %d.0 that %d jobs may be in the queue: %w", run.Cluster, n, err)
 	}
 	first := s.DAGs[0].Run
