@@ -16,6 +16,7 @@ import (
 // Holder is an HTCJob with active jobs that have credentials.
 type Holder struct {
 	Key         string // namespace/name
+	UID         string
 	Namespace   string
 	Credentials []Credential
 }
@@ -49,14 +50,14 @@ type Watch struct {
 	Now     func() time.Time
 
 	mu    sync.Mutex
-	found map[string]Freshness
+	found map[string]Freshness // by UID
 }
 
-// Of returns what is known about an HTCJob.
-func (w *Watch) Of(key string) (f Freshness, known bool) {
+// Of returns what is known about the Holder with that UID.
+func (w *Watch) Of(uid string) (f Freshness, known bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	f, known = w.found[key]
+	f, known = w.found[uid]
 	return f, known
 }
 
@@ -99,24 +100,25 @@ func (w *Watch) Run(ctx context.Context) {
 // Look looks once.
 func (w *Watch) Look(ctx context.Context) {
 	found := map[string]Freshness{}
-	for _, holder := range w.Holders() {
+	holders := w.Holders()
+	for _, holder := range holders {
 		f, err := w.judge(ctx, holder)
-		switch before, known := w.Of(holder.Key); {
+		switch before, known := w.Of(holder.UID); {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			found[holder.Key] = f
+			found[holder.UID] = f
 		case known:
-			found[holder.Key] = before
+			found[holder.UID] = before
 		}
 	}
 	w.mu.Lock()
 	before := w.found
 	w.found = found
 	w.mu.Unlock()
-	for key, f := range found {
-		if before[key] != f {
-			w.Changed(key)
+	for _, holder := range holders {
+		if f, known := found[holder.UID]; known && before[holder.UID] != f {
+			w.Changed(holder.Key)
 		}
 	}
 }

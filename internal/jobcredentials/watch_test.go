@@ -28,13 +28,13 @@ func TestTheEndsOfCredentialsAreWatched(t *testing.T) {
 	var changed []string
 	watch := &Watch{
 		Secrets: w, Served: true, Now: func() time.Time { return now }, Changed: func(key string) { changed = append(changed, key) },
-		Holders: func() []Holder { return []Holder{{"physics/fit", "physics", w.run.Credentials}} },
+		Holders: func() []Holder { return []Holder{{"physics/fit", "uid-fit", "physics", w.run.Credentials}} },
 	}
 	look := func(reason, says string, news bool) {
 		t.Helper()
 		changed = nil
 		watch.Look(t.Context())
-		f, known := watch.Of("physics/fit")
+		f, known := watch.Of("uid-fit")
 		require.True(t, known)
 		require.Equal(t, reason, f.Reason)
 		require.Contains(t, f.Message, says)
@@ -62,7 +62,7 @@ func TestTheEndsOfCredentialsAreWatched(t *testing.T) {
 	w.secrets["eos/keytab"] = "x"
 	watch.Served = false
 	watch.Look(t.Context())
-	f, _ := watch.Of("physics/fit")
+	f, _ := watch.Of("uid-fit")
 	require.True(t, f.Fresh)
 	require.Equal(t, ReasonNotRenewed, f.Reason)
 	require.Contains(t, f.Message, "wlcg ends at 2027-01-15T08:40:00Z; jobs keep those that they were sent with")

@@ -168,6 +168,7 @@ func New(o Options) (*Controller, error) {
 
 		secretNews: make(chan struct{}, 1),
 	}
+	c.memory.uid = c.uid
 	for e, queue := range c.actions.queues {
 		act := func(ctx context.Context, key string) { c.actOne(ctx, actionClass(e), key) }
 		c.actors[e] = &fairqueue.Pool[sending.Line]{Queue: queue, Size: c.workers(actionClass(e)), More: sending.Line.More, Backend: c.lineOf(actionClass(e)), Serve: fairqueue.Each(act)}

@@ -40,7 +40,7 @@ func (c *Controller) holders() []jobcredentials.Holder {
 	var all []jobcredentials.Holder
 	for _, object := range c.Informer.GetStore().List() {
 		if job := object.(*v1alpha1.HTCJob); len(job.Spec.Credentials) > 0 && job.Status.Active > 0 && job.DeletionTimestamp == nil {
-			all = append(all, jobcredentials.Holder{Key: job.Namespace + "/" + job.Name, Namespace: job.Namespace, Credentials: withEnds(c.Site.CredentialsOf(job))})
+			all = append(all, jobcredentials.Holder{Key: job.Namespace + "/" + job.Name, UID: string(job.UID), Namespace: job.Namespace, Credentials: withEnds(c.Site.CredentialsOf(job))})
 		}
 	}
 	return all
@@ -51,8 +51,8 @@ func withEnds(all []jobcredentials.Credential) []jobcredentials.Credential {
 	return slices.DeleteFunc(all, func(c jobcredentials.Credential) bool { return c.Kind == jobcredentials.Registry })
 }
 
-func (c *Controller) freshOf(key string) *lifecycle.Fresh {
-	f, known := c.freshness.Of(key)
+func (c *Controller) freshOf(job *v1alpha1.HTCJob) *lifecycle.Fresh {
+	f, known := c.freshness.Of(string(job.UID))
 	if !known {
 		return nil
 	}

@@ -11,14 +11,16 @@ import (
 )
 
 // memory holds what is known of each HTCJob besides the ledger, by key. It is lost with the process: after a restart the next
-// try finds it again. It is safe for concurrent use.
+// try finds it again. What is known of an HTCJob is not known of another one of its name. It is safe for concurrent use.
 type memory struct {
-	mu sync.Mutex
-	m  map[string]remembered
+	uid func(key string) string // of the HTCJob that has the name now, "" if there is none
+	mu  sync.Mutex
+	m   map[string]remembered
 }
 
 // remembered is the record of one HTCJob.
 type remembered struct {
+	uid      string // of the HTCJob that it is about
 	blockers [blockables]*blocker
 	wrote    time.Time              // when its status was last written; zero once it has ended and its output is here
 	logs     *lifecycle.LogsOutcome // of the last try to leave its Pod
@@ -38,20 +40,30 @@ const (
 )
 
 func (m *memory) of(key string) remembered {
+	uid := m.uid(key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.m[key]
+	return m.m[key].ifOf(uid)
+}
+
+// ifOf returns what is remembered if it is about that HTCJob, else that nothing is.
+func (r remembered) ifOf(uid string) remembered {
+	if r.uid != uid {
+		return remembered{uid: uid}
+	}
+	return r
 }
 
 func (m *memory) change(key string, f func(*remembered)) {
+	uid := m.uid(key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.m[key]
+	r := m.m[key].ifOf(uid)
 	f(&r)
 	if m.m == nil {
 		m.m = map[string]remembered{}
 	}
-	if m.m[key] = r; r == (remembered{}) {
+	if m.m[key] = r; r == (remembered{uid: uid}) {
 		delete(m.m, key)
 	}
 }

@@ -83,7 +83,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		}
 	}
 	// The status comes first, so that the action works with the updated object.
-	v := lifecycle.View{Decision: d, Secret: c.prover.Of(c.accountOf(job)), Logs: c.logsViewOf(key), Fresh: c.freshOf(key)}
+	v := lifecycle.View{Decision: d, Secret: c.prover.Of(c.accountOf(job)), Logs: c.logsViewOf(key), Fresh: c.freshOf(job)}
 	if s.Run != nil {
 		v.Match = c.Matching.Of(s.Run.UID, s.Run.Attempt)
 	}
@@ -157,6 +157,14 @@ func (c *Controller) get(key string) *v1alpha1.HTCJob {
 		return nil
 	}
 	return object.(*v1alpha1.HTCJob)
+}
+
+// uid returns that of the HTCJob that has a name now, "" if there is none.
+func (c *Controller) uid(key string) string {
+	if job := c.get(key); job != nil {
+		return string(job.UID)
+	}
+	return ""
 }
 
 // gather reads everything the decision needs.

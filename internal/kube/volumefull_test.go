@@ -67,7 +67,7 @@ func TestFilesThatCannotBeWrittenAreToldOfOnceAndNotLookedForInHTCondor(t *testi
 }
 
 func TestTheUserHearsOfTroubleOnceHoweverItsNumbersChange(t *testing.T) {
-	var m memory
+	m := memory{uid: func(string) string { return "uid-one" }}
 	full := func(free int) blocker {
 		return blocked("", "NoSpace", fmt.Sprintf("%d KiB are free", free))
 	}

@@ -177,6 +177,7 @@ func New(o Options) (*Controller, error) {
 		checks:   fairqueue.New(limiter()),
 		measures: fairqueue.New(limiter()),
 	}
+	c.memory.uid = c.uid
 	at := func(queue fairqueue.Queue, size int, serve func(context.Context, string)) *fairqueue.Pool[schedd.Endpoint] {
 		return &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: size, Backend: c.backendOf, Serve: fairqueue.Each(serve)}
 	}

@@ -59,7 +59,7 @@ func (c *Controller) holders() (all []jobcredentials.Holder) {
 			continue
 		}
 		if credentials := c.credentialsOf(w); len(credentials) > 0 {
-			all = append(all, jobcredentials.Holder{Key: w.Namespace + "/" + w.Name, Namespace: w.Namespace, Credentials: credentials})
+			all = append(all, jobcredentials.Holder{Key: w.Namespace + "/" + w.Name, UID: string(w.UID), Namespace: w.Namespace, Credentials: credentials})
 		}
 	}
 	return all

@@ -60,7 +60,10 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 		return s, fmt.Errorf("gather: %w", err)
 	}
 	known := c.memory.of(w.Namespace + "/" + w.Name)
-	s.Measured, s.Released = known.measured, w.DeletionTimestamp != nil && known.released == w.ResourceVersion
+	if known.measured.uid == string(w.UID) { // it may have been begun for an older one of this name
+		s.Measured = known.measured
+	}
+	s.Released = w.DeletionTimestamp != nil && known.released == w.ResourceVersion
 	return s, nil
 }
 

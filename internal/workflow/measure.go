@@ -13,13 +13,14 @@ import (
 
 // measured is what was summed up of an attempt's results.
 type measured struct {
-	attempt int // 0: nothing yet
+	uid     string // of the workflow
+	attempt int    // 0: nothing yet
 	metrics []v1alpha1.MetricStatus
 }
 
 // toMeasure reports whether results of a workflow are to be summed up, or its rules looked at.
 func (s Situation) toMeasure(known remembered) bool {
-	return len(s.DAGs) > 0 && !s.lost() && (known.unmeasured || known.measured.attempt != s.Attempt || s.ruled() || s.untold())
+	return len(s.DAGs) > 0 && !s.lost() && (known.unmeasured || s.Measured.attempt != s.Attempt || s.ruled() || s.untold())
 }
 
 // measureOne sums up the results of a workflow and lets its rules act.
@@ -42,7 +43,7 @@ func (c *Controller) measure(ctx context.Context, key string) error {
 		return err
 	}
 	known := c.memory.of(key)
-	switch due := known.unmeasured || known.measured.attempt != s.Attempt; {
+	switch due := known.unmeasured || s.Measured.attempt != s.Attempt; {
 	case due && c.Now().Before(known.rests):
 		c.measures.AddAfter(key, known.rests.Sub(c.Now()))
 	case due:
@@ -53,7 +54,7 @@ func (c *Controller) measure(ctx context.Context, key string) error {
 			c.memory.change(key, func(r *remembered) { r.unmeasured = true })
 			return err
 		}
-		s.Measured = measured{s.Attempt, metrics}
+		s.Measured = measured{string(w.UID), s.Attempt, metrics}
 		c.memory.change(key, func(r *remembered) {
 			// At most a tenth of a processor's time goes into one workflow.
 			r.measured, r.rests = s.Measured, c.Now().Add(max(9*c.Now().Sub(began), betweenWrites))

@@ -18,13 +18,15 @@ type blocker struct {
 }
 
 // memory holds what is known of each workflow besides the ledger, by key. It is lost with the process: after a restart the next
-// try finds it again. It is safe for concurrent use.
+// try finds it again. What is known of a workflow is not known of another one of its name. It is safe for concurrent use.
 type memory struct {
-	mu sync.Mutex
-	m  map[string]remembered
+	uid func(key string) string // of the workflow that has the name now, "" if there is none
+	mu  sync.Mutex
+	m   map[string]remembered
 }
 
 type remembered struct {
+	uid      string      // of the workflow that it is about
 	acting   *blocker    // of the next action
 	fetching *blocker    // of output
 	pushing  *blocker    // of artifacts
@@ -49,15 +51,25 @@ type remembered struct {
 }
 
 func (m *memory) of(key string) remembered {
+	uid := m.uid(key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.m[key]
+	return m.m[key].ifOf(uid)
+}
+
+// ifOf returns what is remembered if it is about that workflow, else that nothing is.
+func (r remembered) ifOf(uid string) remembered {
+	if r.uid != uid {
+		return remembered{uid: uid}
+	}
+	return r
 }
 
 func (m *memory) change(key string, f func(*remembered)) {
+	uid := m.uid(key)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.m[key]
+	r := m.m[key].ifOf(uid)
 	f(&r)
 	if m.m == nil {
 		m.m = map[string]remembered{}

@@ -18,7 +18,7 @@ func ruled(t *testing.T, r v1alpha1.Rule, metrics ...v1alpha1.MetricStatus) Situ
 		w.Spec.Sequences.Count = new(int32(20))
 		w.Spec.Rules = []v1alpha1.Rule{r}
 	}).with(of(0, ledger.Counts{Active: 12, Succeeded: 5, Failed: 3}))
-	s.Measured = measured{1, metrics}
+	s.Measured = measured{attempt: 1, metrics: metrics}
 	return s
 }
 

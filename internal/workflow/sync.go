@@ -35,6 +35,14 @@ func (c *Controller) get(key string) *v1alpha1.HTCWorkflow {
 	return object.(*v1alpha1.HTCWorkflow)
 }
 
+// uid returns that of the workflow that has a name now, "" if there is none.
+func (c *Controller) uid(key string) string {
+	if w := c.get(key); w != nil {
+		return string(w.UID)
+	}
+	return ""
+}
+
 // sync updates the status of one workflow and queues what only HTCondor can do. It may run at any time, any number of times.
 func (c *Controller) sync(ctx context.Context, key string) error {
 	c.syncing.LockKey(key) // otherwise an older status might be written last, or the same Event twice
@@ -80,7 +88,7 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 		}
 	}
 	v := view{decision: d, backend: c.Answering.State(c.backendOf(ctx, key)), now: c.Now()}
-	if fresh, known := c.freshness.Of(key); known {
+	if fresh, known := c.freshness.Of(string(w.UID)); known {
 		v.fresh = &fresh
 	}
 	if dag := s.newest(); dag != nil {
