@@ -70,6 +70,31 @@ func (o Owners) Own(ctx context.Context, t Target, id schedd.Identity, queued, l
 	return slices.DeleteFunc(queued, foreign), slices.DeleteFunc(left, foreign), others, nil
 }
 
+// AccountsOfRuns returns the Owners that jobs of runs at a target may have. Those of a run whose jobs HTCondor has not shown yet, or that the ledger may have lost,
+// may have been sent as any of the target's.
+func (o Owners) AccountsOfRuns(ctx context.Context, t Target, runs []ledger.Run) ([]string, error) {
+	accounts, all := KnownAccounts(runs)
+	if all {
+		return accounts, nil
+	}
+	senders, err := o.AccountsOf(ctx, t)
+	return append(accounts, senders...), err
+}
+
+// KnownAccounts returns the Owners of the runs' jobs that HTCondor has shown; all is false if there may be others.
+func KnownAccounts(runs []ledger.Run) (accounts []string, all bool) {
+	all = len(runs) > 0
+	for _, run := range runs {
+		switch {
+		case run.Account != "":
+			accounts = append(accounts, run.Account)
+		case run.State != ledger.Refused:
+			all = false
+		}
+	}
+	return accounts, all
+}
+
 // Strangers returns those of the jobs that a condor_rm passed over that are in none of these runs' clusters, provided that it passed over none
 // of the runs' own jobs and the ledger knows every cluster that was sent.
 func Strangers(others []schedd.Job, runs []ledger.Run) []schedd.Job {

@@ -3,6 +3,7 @@ package backend
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"htc.cern.ch/htcd/internal/schedd"
@@ -12,6 +13,8 @@ import (
 type Left struct {
 	Removed int          // how many jobs are marked as removed: they will leave by themselves
 	Others  []schedd.Job // those that condor_rm passed over; only ID, Status and Owner are known
+
+	removedOf map[string]int // by Owner
 
 	Took time.Duration // how long the schedd has needed to tell
 }
@@ -71,10 +74,32 @@ func (o Owners) condorRm(ctx context.Context, id schedd.Identity, constraint, re
 	return time.Now(), err
 }
 
+// Of returns what is left of the jobs of these accounts, and the Others of other accounts.
+func (l Left) Of(accounts []string) (of Left, strange []schedd.Job) {
+	of = Left{Took: l.Took}
+	for owner, n := range l.removedOf {
+		if slices.Contains(accounts, owner) {
+			of.Removed += n
+		}
+	}
+	for _, j := range l.Others {
+		if slices.Contains(accounts, j.Owner) {
+			of.Others = append(of.Others, j)
+		} else {
+			strange = append(strange, j)
+		}
+	}
+	return of, strange
+}
+
 // add counts a job that is in the queue after a removal.
 func (l *Left) add(j schedd.Job) {
 	if j.Status == schedd.Removed {
 		l.Removed++
+		if l.removedOf == nil {
+			l.removedOf = map[string]int{}
+		}
+		l.removedOf[j.Owner]++
 	} else {
 		l.Others = append(l.Others, j)
 	}

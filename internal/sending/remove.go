@@ -53,9 +53,12 @@ func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, run
 	}
 	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint != t.Endpoint })
 	if strange := backend.Strangers(left.Others, there); len(strange) > 0 {
-		s.Log.Warn().Str("uid", uid).Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).
-			Msg("somebody else's jobs carry the tag of an object that is deleted; they are left as they are")
+		s.warnOfStrangers(strange)
 		left.Others, err = nil, nil
+	}
+	if accounts, all := backend.KnownAccounts(there); all { // somebody else may keep a removed job with this tag in the queue
+		of, _ := left.Of(accounts)
+		left.Removed = of.Removed
 	}
 	return left, err
 }
@@ -70,6 +73,36 @@ func (s *Sender) Remove(ctx context.Context, t backend.Target, constraint, reaso
 		err = stillThere(left)
 	}
 	return err
+}
+
+// RemoveNodes is Remove for the nodes of DAGs. Jobs with their tags of accounts that the DAGs, which are runs, do not have are somebody else's, and
+// left as they are.
+func (s *Sender) RemoveNodes(ctx context.Context, t backend.Target, runs []ledger.Run, constraint, reason string) error {
+	left, err := s.Owners.Remove(ctx, t, constraint, reason)
+	if err != nil || left.Removed+len(left.Others) == 0 {
+		return err
+	}
+	accounts, err := s.Owners.AccountsOfRuns(ctx, t, runs)
+	if err != nil {
+		return fmt.Errorf("whose the jobs are: %w", err)
+	}
+	left, strange := left.Of(accounts)
+	s.warnOfStrangers(strange)
+	switch {
+	case len(left.Others) > 0:
+		return othersJobs(t.Namespace, left.Others)
+	case left.Removed > 0:
+		return stillThere(left)
+	}
+	return nil
+}
+
+func (s *Sender) warnOfStrangers(strange []schedd.Job) {
+	if len(strange) == 0 {
+		return
+	}
+	s.Log.Warn().Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).Int("jobs", len(strange)).
+		Msg("somebody else's jobs carry the tag of an object whose jobs are removed; they are left as they are")
 }
 
 // stillThere has the schedd asked again, but not all the time: to tell of many jobs takes long.

@@ -66,7 +66,7 @@ func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, ui
 		return err
 	}
 	for _, t := range targets {
-		if err := c.sender.Remove(ctx, t, schedd.NodesConstraint(uid), "htcd: the HTCWorkflow was deleted"); err != nil {
+		if err := c.sender.RemoveNodes(ctx, t, runs, schedd.NodesConstraint(uid), "htcd: the HTCWorkflow was deleted"); err != nil {
 			return fmt.Errorf("remove nodes: %w", err)
 		}
 	}

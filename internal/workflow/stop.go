@@ -132,7 +132,7 @@ func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 	if err := c.sender.Remove(ctx, t, schedd.In(run.Cluster, own), reason); err != nil {
 		return fmt.Errorf("remove DAG %d: %w", run.Attempt, err)
 	}
-	if err := c.sender.Remove(ctx, t, tag(w, run.Attempt).NodesConstraint(), reason); err != nil {
+	if err := c.sender.RemoveNodes(ctx, t, []ledger.Run{run}, tag(w, run.Attempt).NodesConstraint(), reason); err != nil {
 		return fmt.Errorf("remove the nodes of DAG %d: %w", run.Attempt, err)
 	}
 	return nil
