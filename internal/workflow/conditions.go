@@ -53,8 +53,8 @@ func (s Situation) submittedCondition(set setCondition, v view) {
 	switch {
 	case s.withheld():
 		reason, message = "Suspended", "spec.suspend is true"
-	case dag != nil && dag.Run.State == ledger.Refused && s.over():
-		reason, message = dag.Run.Reason, dag.Run.Message
+	case s.over() && s.refused() != nil:
+		reason, message = s.refused().Run.Reason, s.refused().Run.Message
 	case v.blocker != nil && v.blocker.Condition == v1alpha1.ConditionSubmitted:
 		reason, message = v.blocker.Reason, v.blocker.Message
 	case dag != nil && dag.Run.State == ledger.Submitted:
@@ -93,8 +93,7 @@ func (s Situation) news(phase v1alpha1.Phase) (reason, message string) {
 
 // failure says why an attempt has failed.
 func (s Situation) failure(phase v1alpha1.Phase) (reason, message string) {
-	dag := s.newest()
-	if dag.Run.State == ledger.Refused {
+	if dag := s.refused(); dag != nil {
 		return dag.Run.Reason, dag.Run.Message
 	}
 	reason = string(phase)

@@ -85,9 +85,10 @@ func Attempt(runs []ledger.Run, wanted int) (dags []ledger.Run, number int) {
 	return dags, number
 }
 
-// begins reports whether a DAG is the first of another attempt than the one before it.
+// begins reports whether a DAG is the first of another attempt than the one before it. After a refused one of the same spec only finally follows.
 func begins(before, run ledger.Run) bool {
-	return run.SpecHash != before.SpecHash || run.Rerun != before.Rerun || before.State != ledger.Submitted || before.Stop == crosscheck.StopSuspended
+	sent := before.State == ledger.Submitted || before.State == ledger.Refused
+	return run.SpecHash != before.SpecHash || run.Rerun != before.Rerun || !sent || before.Stop == crosscheck.StopSuspended
 }
 
 func gatherDAG(tx *ledger.Tx, run ledger.Run) (d DAG, err error) {

@@ -86,7 +86,7 @@ func Plan(s Situation) Decision {
 	case s.repeating():
 		return s.planRepeat()
 	}
-	if level, is := s.next(); is && dag.Run.State == ledger.Submitted {
+	if level, is := s.next(); is {
 		if w.Spec.Suspend {
 			return Decision{Action: Rest}
 		}
@@ -123,7 +123,7 @@ func (s Situation) over() bool {
 		return false
 	}
 	_, more := s.next()
-	return !more || dag.Run.State == ledger.Refused
+	return !more
 }
 
 // inFinally reports whether the newest DAG is that of finally, which runs whatever happened.

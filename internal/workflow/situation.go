@@ -203,6 +203,28 @@ func (s Situation) failedSteps() (failed []int) {
 	return failed
 }
 
+// afterRefusal returns the level of finally if a level before it was refused after others had been sent. What an earlier htcd has called ended stays so.
+func (s Situation) afterRefusal() (level int, is bool) {
+	before := s
+	before.DAGs = s.DAGs[:len(s.DAGs)-1]
+	if status := s.Workflow.Status; len(before.DAGs) == 0 || status.Phase.Terminal() && int(status.Attempt) == s.Attempt {
+		return 0, false
+	}
+	refused, is := before.next()
+	last := len(s.Graph.Levels) - 1
+	return last, is && !s.final(refused) && s.final(last)
+}
+
+// refused returns the DAG of an attempt that was refused; nil: none.
+func (s Situation) refused() *DAG {
+	for i := range s.DAGs {
+		if s.DAGs[i].Run.State == ledger.Refused {
+			return &s.DAGs[i]
+		}
+	}
+	return nil
+}
+
 // next returns the level that comes after the newest DAG, which has ended.
 func (s Situation) next() (level int, is bool) {
 	if s.Graph == nil || s.changed() {
@@ -210,6 +232,9 @@ func (s Situation) next() (level int, is bool) {
 	}
 	if s.repeating() {
 		return s.level(*s.newest()), true
+	}
+	if s.newest().Run.State == ledger.Refused {
+		return s.afterRefusal()
 	}
 	stopped := false
 	for _, d := range s.DAGs {

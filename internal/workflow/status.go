@@ -69,7 +69,7 @@ func (d DAG) heldByPool() bool { return d.held() && d.Job.Reason == crosscheck.R
 // succeededAll reports whether an attempt that is over has succeeded: as many sequences as are wanted, and each step that runs once for
 // all, finally included.
 func (s Situation) succeededAll() bool {
-	if s.Graph == nil || s.newest().Run.State == ledger.Refused {
+	if s.Graph == nil || s.refused() != nil {
 		return false
 	}
 	if s.lastOfSequences() >= 0 && s.succeeded() < s.wanted() {
