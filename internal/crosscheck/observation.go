@@ -64,6 +64,9 @@ func Ad(j schedd.Job, at time.Time) Observation {
 	}
 	if j.Held() {
 		o.hold = j.HoldReason + holdCode(j)
+		if code := j.Returned(); code != nil {
+			o.hold += "; its script had ended before, with " + schedd.ExitMessage(*code)
+		}
 		if j.HoldReasonCode == schedd.HoldTooMuchOutput {
 			o.hold += "; the site bounds what a job may leave behind (--max-output): leave less, or name what is wanted in transfer_output_files"
 		}

@@ -1,6 +1,9 @@
 package crosscheck
 
-import "htc.cern.ch/htcd/internal/ledger"
+import (
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
 
 // Repair is a kind of repair.
 type Repair string
@@ -41,6 +44,8 @@ func RepairOf(run ledger.Run, r Change) (kind Repair, ok bool) {
 		return Contradicted, true
 	case r.Is.Reason == ReasonLost:
 		return Vanished, true
+	case r.Is.Reason == schedd.ReasonHeldTooLong: // its script may have ended, but a job that is to be held reports nothing
+		return SilentEnd, true
 	case r.Is.ExitCode != nil && !run.Deferred && run.Stop == "":
 		return LostCallback, true
 	}

@@ -126,6 +126,9 @@ func (s JobStatus) String() string {
 const (
 	holdCodeSpooling = 16
 
+	// holdOutputNotTransferred: a file that is to be brought back is missing or cannot be read. HTCondor dates such a hold as if it had stopped the job.
+	holdOutputNotTransferred = 12
+
 	// reasonStagingFailed is the schedd's own RemoveReason for a cluster whose input files never arrived: nothing of it ran,
 	// and it is not a run.
 	reasonStagingFailed = "Staging of job files failed"
@@ -155,6 +158,7 @@ type Job struct {
 	HeldDeadline, IdleDeadline int64 // seconds, 0 if the description sets none
 
 	HoldReasonCode, HoldReasonSubCode int
+	LastHoldReasonCode                int // of the hold before, or, of a job that was removed while it was held, of that one
 	RemoteHost                        string
 
 	// HTCondor's reasons, and the paths of the outputs; requested only after ErrReasons, which sets Reasoned.
@@ -172,6 +176,9 @@ type Job struct {
 	JobStartDate, JobFinishedHookDone int64
 	CompletionDate                    int64 // 0 also while it has not ended
 	NumJobStarts                      int
+
+	TransferOutFinished int64 // when its output had been transferred, or that had failed
+	LastVacateTime      int64 // when HTCondor last stopped it
 
 	BytesSent int64 // what its sandbox sent back, over all its starts
 
@@ -256,7 +263,7 @@ type Outcome struct {
 	State   OutcomeState
 	Reason  string
 	Message string
-	// ExitCode and Signal are set only if the job ran to its end.
+	// ExitCode and Signal are set only if the script ran to its end.
 	ExitCode, Signal *int
 }
 
@@ -278,7 +285,11 @@ func (j Job) Outcome() Outcome {
 		if j.LastHoldReason != "" {
 			m += "; HTCondor held it because: " + j.LastHoldReason
 		}
-		return Outcome{State: OutcomeFailed, Reason: "HeldDeadlineExceeded", Message: m}
+		code := j.Returned()
+		if code != nil {
+			m += "; its script had ended before, with " + ExitMessage(*code)
+		}
+		return Outcome{State: OutcomeFailed, Reason: ReasonHeldTooLong, Message: m, ExitCode: code}
 	case j.overdue(Idle, j.IdleDeadline):
 		return Outcome{State: OutcomeFailed, Reason: "IdleDeadlineExceeded",
 			Message: fmt.Sprintf("removed: no slot within %d s (idleDeadlineSeconds)", j.IdleDeadline)}
@@ -290,6 +301,28 @@ func (j Job) Outcome() Outcome {
 		return Outcome{State: OutcomeRemoved, Reason: "Removed", Message: m}
 	}
 	return Outcome{State: OutcomeOpen}
+}
+
+// ReasonHeldTooLong is the reason for which a job has failed that was removed because it was held beyond its deadline.
+const ReasonHeldTooLong = "HeldDeadlineExceeded"
+
+// Returned returns the return code of a job that HTCondor holds, or held until its removal, although its script had ended: by on_exit_hold, or because its
+// output could not be transferred. A job that HTCondor stopped to hold it has a return code, too, but that is of the kill (23.9).
+func (j Job) Returned() *int {
+	code := j.HoldReasonCode
+	if j.Status == Removed && j.LastStatus == Held {
+		code = j.LastHoldReasonCode
+	} else if !j.Held() {
+		return nil
+	}
+	began := j.JobCurrentStartDate
+	if began == 0 || j.TransferOutFinished < began || j.ExitBySignal == nil || *j.ExitBySignal {
+		return nil
+	}
+	if stopped := j.LastVacateTime >= began; stopped && code != holdOutputNotTransferred && code != HoldTooMuchOutput {
+		return nil
+	}
+	return j.ExitCode
 }
 
 // overdue reports whether the job's own PeriodicRemove removed it for having been in the state beyond the deadline. If that

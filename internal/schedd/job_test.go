@@ -1,6 +1,7 @@
 package schedd
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -116,4 +117,47 @@ func TestTextsOfAnAdAreFitToBeShown(t *testing.T) {
 		return nil
 	}))
 	require.Equal(t, 1, ads)
+}
+
+// The ads are HTCondor 23.9's, of jobs of which the deadline of heldDeadlineSeconds then passed.
+func TestAHeldJobKeepsTheReturnCodeOfItsScript(t *testing.T) {
+	by := func(code int, change func(*Job)) Job {
+		exited := false
+		j := Job{Status: Held, HoldReasonCode: 3, ExitBySignal: &exited, ExitCode: &code, JobCurrentStartDate: 844}
+		change(&j)
+		return j
+	}
+	for name, c := range map[string]struct {
+		job  Job
+		want *int
+	}{
+		"by on_exit_hold": {by(7, func(j *Job) { j.TransferOutFinished = 847 }), ptr(7)},
+		"by on_exit_hold, after it was stopped before": {by(7, func(j *Job) { j.TransferOutFinished, j.LastVacateTime = 847, 800 }), ptr(7)},
+		"as an output file is missing":                 {by(3, func(j *Job) { j.HoldReasonCode, j.TransferOutFinished, j.LastVacateTime = 12, 845, 845 }), ptr(3)},
+		"as it left too much":                          {by(139, func(j *Job) { j.HoldReasonCode, j.TransferOutFinished, j.LastVacateTime = HoldTooMuchOutput, 845, 845 }), ptr(139)},
+		"by periodic_hold: 143 is the kill":            {by(143, func(j *Job) { j.LastVacateTime = 855 }), nil},
+		"the same, after output of an execution before": {by(143, func(j *Job) {
+			j.LastVacateTime, j.TransferOutFinished = 855, 830
+		}), nil},
+		"the same, with output of an evicted job":  {by(143, func(j *Job) { j.LastVacateTime, j.TransferOutFinished = 855, 856 }), nil},
+		"before it was started":                    {by(0, func(j *Job) { j.JobCurrentStartDate = 0 }), nil},
+		"while its files arrive":                   {by(7, func(j *Job) { j.TransferOutFinished, j.HoldReasonCode = 847, 16 }), nil},
+		"a job that runs has the code of a former": {by(7, func(j *Job) { j.TransferOutFinished, j.Status = 847, Running }), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, c.job.Returned())
+			if c.job.Status != Held || c.job.Spooling() {
+				return
+			}
+			c.job.Status, c.job.LastStatus, c.job.HeldDeadline, c.job.JobFinishedHookDone = Removed, Held, 60, 1000
+			c.job.HoldReasonCode, c.job.LastHoldReasonCode = 0, c.job.HoldReasonCode
+			c.job.RemoveReason = reasonPeriodicRemove + " '...' evaluated to TRUE"
+			o := c.job.Outcome()
+			require.Equal(t, ReasonHeldTooLong, o.Reason)
+			require.Equal(t, c.want, o.ExitCode)
+			if c.want != nil {
+				require.Contains(t, o.Message, fmt.Sprintf("its script had ended before, with exit code %d", *c.want))
+			}
+		})
+	}
 }
