@@ -220,6 +220,13 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 
 // conclude applies findings about runs that have not been written yet.
 func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all comparisons, at time.Time, l *look) error {
+	after := LostAfter
+	if l.History {
+		var err error
+		if after, err = c.patience(ctx, all); err != nil {
+			return err
+		}
+	}
 	var quiet, written []*comparison
 	defer func() {
 		for _, k := range written { // only now: updating statuses would take the CPU that the writes need
@@ -247,7 +254,7 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 			}
 		}
 		if l.History {
-			k.miss(at)
+			k.miss(at, after)
 		}
 		if l.History || k.unseen() == 0 { // otherwise the others may be in the history
 			k.judgeUnstaged()

@@ -168,9 +168,12 @@ func (k *comparison) judgeUnstaged() {
 	maps.Copy(k.observed, k.unstaged)
 }
 
-// miss records the procs that neither queue nor history showed.
-func (k *comparison) miss(at time.Time) {
+// miss records the procs that neither queue nor history showed, which are lost after that time.
+func (k *comparison) miss(at time.Time, after time.Duration) {
 	o := Absence(k.run.Stop, at)
+	if k.run.Stop == "" {
+		o.lostAfter = after
+	}
 	for proc, p := range k.rows {
 		if _, changed := o.Apply(p); changed {
 			k.observed[proc] = o

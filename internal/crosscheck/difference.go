@@ -68,11 +68,15 @@ func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []
 	if err := c.askHistory(ctx, id, all, Mark{}, at, nil); err != nil {
 		return false, err
 	}
+	after, err := c.patience(ctx, all)
+	if err != nil {
+		return false, err
+	}
 	var errs []error
 	for _, run := range runs {
 		k := all[KeyOf(run)]
 		c.Observer.Unread(k.run, k.unread)
-		k.miss(at)
+		k.miss(at, after)
 		k.judgeUnstaged()
 		if !dry {
 			if err := c.repair(ctx, k, at); err != nil {
@@ -173,7 +177,7 @@ func Word(p ledger.Proc) string {
 // NoTrace is the evidence for an absence, NotYetLost that for the first.
 const NoTrace = "neither condor_q nor condor_history shows it"
 
-var NotYetLost = fmt.Sprintf("%s; still so after %s it is failed as Lost", NoTrace, LostAfter)
+var NotYetLost = fmt.Sprintf("%s; still so after %s, or %s if many are missing at once, it is failed as Lost", NoTrace, LostAfter, LostAfterMany)
 
 // Evidence returns what an ad that the named tool showed says about its job.
 func Evidence(tool string, j schedd.Job) string {

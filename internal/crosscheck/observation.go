@@ -27,8 +27,9 @@ const (
 type Observation struct {
 	source    string
 	at        time.Time
-	absent    bool   // queue and history answered and showed no such job; of the fields below only stop is set
-	stop      string // why htcd removes this run's jobs, "" if it does not
+	absent    bool          // queue and history answered and showed no such job; of the fields below only lostAfter and stop are set
+	lostAfter time.Duration // how long it must leave no trace to be lost
+	stop      string        // why htcd removes this run's jobs, "" if it does not
 	jobStatus schedd.JobStatus
 	outcome   schedd.Outcome
 	hold      string    // why it is held
@@ -93,7 +94,7 @@ func Ad(j schedd.Job, at time.Time) Observation {
 
 // Absence returns what it says that neither queue nor history shows a job; stop is why htcd removes the jobs of its run, "" if it does not.
 func Absence(stop string, at time.Time) Observation {
-	return Observation{source: FromHTCondor, at: at, absent: true, stop: stop, evidence: NoTrace}
+	return Observation{source: FromHTCondor, at: at, absent: true, lostAfter: LostAfter, stop: stop, evidence: NoTrace}
 }
 
 // Stopped says of a job that HTCondor removed that it did so on behalf of htcd, if htcd stops its run: HTCondor removes the nodes of a DAG

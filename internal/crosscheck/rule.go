@@ -30,7 +30,7 @@ func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	case o.absent && ended && p.Source != FromCallback:
 	case o.absent && p.Absent == 0:
 		p.Absent, p.Checked = 1, o.at
-	case o.absent && o.at.Sub(p.Checked) < LostAfter:
+	case o.absent && o.at.Sub(p.Checked) < o.lostAfter:
 	case o.absent && ended:
 		p.Source = o.source
 		if p.ExitCode != nil || p.Status == ledger.StatusSucceeded {
