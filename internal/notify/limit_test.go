@@ -36,6 +36,7 @@ func newCrowd(t *testing.T, most int, handler http.Handler, wrap func(net.Listen
 	l := Limit(listener, func(why Unanswered) { c.mu.Lock(); defer c.mu.Unlock(); c.ended[why]++ }).(*limited)
 	l.most, l.now = most, func() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.now }
 	server := NewServer(handler, log)
+	server.ReadHeaderTimeout, server.ReadTimeout = time.Minute, time.Minute // a busy machine ends no connection
 	outer := net.Listener(l)
 	if wrap != nil {
 		outer = wrap(l)
