@@ -21,6 +21,7 @@ import (
 type crowd struct {
 	t       *testing.T
 	address string
+	limited *limited
 
 	mu    sync.Mutex
 	now   time.Time
@@ -35,6 +36,7 @@ func newCrowd(t *testing.T, most int, handler http.Handler, wrap func(net.Listen
 	c := &crowd{t: t, address: listener.Addr().String(), now: time.Unix(1_800_000_000, 0), ended: map[Unanswered]int{}}
 	l := Limit(listener, func(why Unanswered) { c.mu.Lock(); defer c.mu.Unlock(); c.ended[why]++ }).(*limited)
 	l.most, l.now = most, func() time.Time { c.mu.Lock(); defer c.mu.Unlock(); return c.now }
+	c.limited = l
 	server := NewServer(handler, log)
 	server.ReadHeaderTimeout, server.ReadTimeout = time.Minute, time.Minute // a busy machine ends no connection
 	outer := net.Listener(l)
@@ -50,6 +52,12 @@ func newCrowd(t *testing.T, most int, handler http.Handler, wrap func(net.Listen
 }
 
 func (c *crowd) pass(d time.Duration) { c.mu.Lock(); defer c.mu.Unlock(); c.now = c.now.Add(d) }
+
+// open waits until so many connections were accepted and are open.
+func (c *crowd) open(n int) {
+	c.t.Helper()
+	require.Eventually(c.t, func() bool { c.limited.mu.Lock(); defer c.limited.mu.Unlock(); return c.limited.open == n }, 30*time.Second, time.Millisecond)
+}
 
 func (c *crowd) endings() map[Unanswered]int {
 	c.mu.Lock()
@@ -136,6 +144,7 @@ func TestAClientThatHasAsManyAsAnyLosesItsOwnOldestConnection(t *testing.T) {
 func TestWhereEverybodyHasOneConnectionTheOldestGoes(t *testing.T) {
 	c := newCrowd(t, 3, NewReceiver(&memory{}, Options{}, zerolog.Nop()), nil, zerolog.Nop())
 	held := c.slow("127.0.0.2", 1, "")
+	c.open(1)
 	c.pass(time.Millisecond)
 	c.slow("127.0.0.3", 1, "")
 	c.slow("127.0.0.4", 1, "")
@@ -158,6 +167,7 @@ func TestAnEventThatIsBeingRecordedIsNotDisplaced(t *testing.T) {
 		<-begun
 	}
 	held := c.slow("127.0.0.2", 1, "")
+	c.open(3)
 	c.pass(grace)
 	c.slow("127.0.0.1", 1, "")
 	c.lost(held[0])
