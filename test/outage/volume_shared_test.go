@@ -18,6 +18,12 @@ func TestANamespaceThatFillsTheVolumeWithStagedFilesDoesNotStopOthers(t *testing
 	data := greedy.Lab.Path("htcd", "data")
 	greedy.mount(data, "size=96m,nr_inodes=1200")
 	victim := outage{Bench: trial.New(t)}
+	// The volume is mounted only for the lab's own processes.
+	inside := func(script, dir string) string {
+		out, err := greedy.Lab.RunAs(t.Context(), "root", "sh", "-c", script, "sh", dir)
+		require.NoError(t, err)
+		return strings.TrimSpace(out)
+	}
 	items := func(n int) func(*v1alpha1.HTCJob) {
 		return func(job *v1alpha1.HTCJob) {
 			for i := range n {
@@ -42,24 +48,18 @@ func TestANamespaceThatFillsTheVolumeWithStagedFilesDoesNotStopOthers(t *testing
 		greedy.Create(fit[i], "exit 0\n", items(500), never)
 	}
 	victim.Create("victim", "echo here\n")
-	require.Equal(t, "here\n", victim.Output(victim.Fetched("victim"), 0))
+	require.Equal(t, "here", inside(`cat "$1"/0/_condor_stdout`, victim.Kept(victim.Fetched("victim"))))
 	for _, name := range fit {
 		greedy.once(greedy.Phase(name, v1alpha1.PhaseIdle))
 	}
-	// The volume is mounted only for the lab's own processes.
-	staged := func() string {
-		out, err := greedy.Lab.RunAs(t.Context(), "root", "sh", "-c", `ls "$1"`, "sh", data+"/staging")
-		require.NoError(t, err)
-		return strings.TrimSpace(out)
-	}
-	require.Empty(t, staged(), "HTCondor has them")
+	require.Empty(t, inside(`ls "$1"`, data+"/staging"), "HTCondor has them")
 
 	_, err := greedy.Lab.RunAs(context.WithoutCancel(t.Context()), "root", "mount", "-o", "remount,nr_inodes=20000", data)
 	require.NoError(t, err)
 	for _, name := range large {
 		greedy.once(greedy.Phase(name, v1alpha1.PhaseIdle))
 	}
-	require.Empty(t, staged())
+	require.Empty(t, inside(`ls "$1"`, data+"/staging"))
 	for _, trouble := range []string{"LedgerUnavailable", "callback not recorded", "no space left"} {
 		require.NotContains(t, greedy.log(), trouble)
 	}
