@@ -334,7 +334,7 @@ func TestWhatAToolSaysIsBounded(t *testing.T) {
 		"condor_rm":     `yes`,
 	})
 	_, err := client.Submit(t.Context(), Identity{}, staged(t, 1))
-	require.ErrorContains(t, err, "the ␛[31mend")
+	require.ErrorContains(t, err, "the ␛[31mend␇")
 	require.NotContains(t, err.Error(), "\x1b")
 	require.Less(t, len(err.Error()), 3000)
 	require.ErrorContains(t, client.Remove(t.Context(), Identity{}, "x", ""), "an answer of more than")
