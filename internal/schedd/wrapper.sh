@@ -309,7 +309,8 @@ set_aside() {
 # elsewhere, so those to files become further names of the files.
 resolve() {
 	# shellcheck disable=SC2016 # it is for another shell
-	set -- -exec sh -c 'for link; do
+	set -- -exec sh -c 'patterns=$1; shift
+	for link; do
 		file=$(readlink -f "$link" && echo .)
 		file=${file%??}
 		rm -f "$link"
@@ -319,11 +320,14 @@ resolve() {
 			if [ -f "$file" ]; then
 				ln "$file" "$link" 2>/dev/null || ln -s "$file" "$link"
 			elif [ -d "$file" ]; then
-				ln -s "$file" "$link"
+				case $patterns$link in
+				./*/*) ;; # HTCondor would hold the job
+				*) ln -s "$file" "$link" ;;
+				esac
 			fi
 			;;
 		esac
-	done' "$home" {} +
+	done' "$home" "$declared$node" {} +
 	if [ -n "$declared$named$node" ]; then
 		find . -path ./.htcd -prune -o -type l "$@"
 	else

@@ -82,7 +82,7 @@ func digestOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byt
 // scratchWith is the directory of a running job in which its script has made a file of that name.
 func scratchWith(b *trial.Bench, name string) string {
 	for _, below := range []string{".", "scratch"} { // the latter on newer versions
-		found, err := filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", below, name))
+		found, err := filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", below, ".htcd", "job", name))
 		require.NoError(b.T, err)
 		if len(found) == 1 {
 			return filepath.Dir(found[0])

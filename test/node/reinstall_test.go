@@ -70,7 +70,7 @@ func (b bench) letEnd(name string) {
 	var at []string
 	b.Eventually(func() bool {
 		var err error
-		at, err = filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", name+"-of-"+b.Namespace))
+		at, err = filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", ".htcd", "job", name+"-of-"+b.Namespace))
 		require.NoError(b.T, err)
 		return len(at) == 1
 	}, func() string { return name + " never ran" })

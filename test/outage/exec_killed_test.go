@@ -24,8 +24,9 @@ func TestHtcdKilledWhileACommandRunsInAJobLeavesNothing(t *testing.T) {
 		}
 		return all
 	}
-	onTheNode := func(name string) []string {
-		return found(o.Lab.Path("condor", "execute", "dir_*", name), o.Lab.Path("condor", "execute", "dir_*", "scratch", name))
+	onTheNode := func(name ...string) []string {
+		at := filepath.Join(name...)
+		return found(o.Lab.Path("condor", "execute", "dir_*", at), o.Lab.Path("condor", "execute", "dir_*", "scratch", at))
 	}
 	runs := func(script string) error {
 		_, err := o.Lab.Run(t.Context(), "htcd", "exec", "busy", "-n", o.Namespace, "--", "sh", "-c", script)
@@ -35,7 +36,7 @@ func TestHtcdKilledWhileACommandRunsInAJobLeavesNothing(t *testing.T) {
 	o.Eventually(func() bool { err = runs("true"); return err == nil }, func() string { return fmt.Sprint("no container to run anything in: ", err) })
 	ended := make(chan error, 1)
 	go func() { ended <- runs("touch begun; sleep 600") }()
-	o.Eventually(func() bool { return len(onTheNode("begun")) > 0 }, func() string { return "no command has begun" })
+	o.Eventually(func() bool { return len(onTheNode(".htcd", "job", "begun")) > 0 }, func() string { return "no command has begun" })
 	require.NotEmpty(t, o.processes("ssh"))
 	require.NotEmpty(t, onTheNode(".condor_ssh_to_job_*"), "the keys of the connection")
 	o.killHtcd()

@@ -36,9 +36,9 @@ func TestJobsCallBackByACertificateThatHTCdMakes(t *testing.T) {
 		b.Create(name, "touch "+runs+"\nuntil [ -e go ]; do sleep 0.2; done\nexit 3\n")
 		var at []string
 		b.Eventually(func() bool {
-			at, err = filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", runs))
+			at, err = filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", ".htcd", "job", runs))
 			require.NoError(t, err)
-			deeper, err := filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", "*", runs)) // HTCondor 25
+			deeper, err := filepath.Glob(b.Lab.Path("condor", "execute", "dir_*", "scratch", ".htcd", "job", runs)) // HTCondor 25
 			require.NoError(t, err)
 			at = append(at, deeper...)
 			return len(at) == 1
