@@ -110,7 +110,8 @@ func accomplice(root string, stop <-chan struct{}) *sync.WaitGroup {
 			for _, f := range held {
 				in := func(name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", f.Fd(), name) }
 				name := in(leftNames[n%10])
-				aside := in(fmt.Sprint(".aside-", n))
+				aside := in(fmt.Sprint(".aside-", n%3))
+				_ = os.RemoveAll(aside)
 				_ = os.Rename(name, aside)
 				_ = os.Symlink(filepath.Join(root, "outside", []string{"file", "dir", "."}[n%3]), name)
 				if n%2 == 0 {
