@@ -62,7 +62,9 @@ func plant(root string, ops []byte) {
 		case 0, 1, 2:
 			_ = os.Symlink(target, path)
 		case 3:
-			_ = os.WriteFile(path, []byte("ordinary\n"), 0o600)
+			if _, err := os.Lstat(path); err != nil { // not through a link
+				_ = os.WriteFile(path, []byte("ordinary\n"), 0o600)
+			}
 		case 4:
 			_ = os.Mkdir(path, 0o700)
 		case 5:

@@ -309,7 +309,7 @@ set_aside() {
 # elsewhere, so those to files become further names of the files.
 resolve() {
 	# shellcheck disable=SC2016 # it is for another shell
-	set -- -exec sh -c 'patterns=$1; shift
+	set -- -exec sh -c 'directories=$1; shift
 	for link; do
 		file=$(readlink -f "$link" && echo .)
 		file=${file%??}
@@ -320,18 +320,20 @@ resolve() {
 			if [ -f "$file" ]; then
 				ln "$file" "$link" 2>/dev/null || ln -s "$file" "$link"
 			elif [ -d "$file" ]; then
-				case $patterns$link in
-				./*/*) ;; # HTCondor would hold the job
-				*) ln -s "$file" "$link" ;;
+				case $directories$link in
+				all* | "top./${link##*/}") ln -s "$file" "$link" ;;
 				esac
 			fi
 			;;
 		esac
-	done' "$home" "$declared$node" {} +
-	if [ -n "$declared$named$node" ]; then
-		find . -path ./.htcd -prune -o -type l "$@"
+	done' "$home"
+	# Patterns may lead through links to directories. HTCondor holds a job with such a link in a directory, and passes over others.
+	if [ -n "$declared$node" ]; then
+		find . -path ./.htcd -prune -o -type l "$@" all {} +
+	elif [ -n "$named" ]; then
+		find . -path ./.htcd -prune -o -type l "$@" top {} +
 	else
-		find . ! -name . -prune -type l "$@"
+		find . ! -name . -prune -type l "$@" none {} +
 	fi
 }
 
