@@ -3,8 +3,10 @@ package schedd
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
+	"math/rand"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -217,6 +220,31 @@ func FuzzWhatAScriptLeaves(f *testing.F) {
 		}
 		leaves(t, leftOutputs[int(outputs)%len(leftOutputs)], ops, flips)
 	})
+}
+
+var (
+	leaveFor  = flag.Duration("leave-for", 0, "how long TestWhateverAScriptLeavesLeadsNowhere tries random trees; 0: five of them")
+	leaveSeed = flag.Int64("leave-seed", time.Now().UnixNano(), "the seed of the first tree")
+)
+
+// The same with random trees, on a machine on which one takes more than the ten seconds that a fuzzer allows:
+//
+//	go test ./internal/schedd -run TestWhateverAScriptLeavesLeadsNowhere -v -timeout 0 -leave-for 1h
+func TestWhateverAScriptLeavesLeadsNowhere(t *testing.T) {
+	tried := 0
+	for began := time.Now(); tried < 5 || time.Since(began) < *leaveFor; tried++ {
+		seed := *leaveSeed + int64(tried)
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewSource(seed))
+			ops := make([]byte, 4*(1+random.Intn(60)))
+			random.Read(ops)
+			leaves(t, leftOutputs[random.Intn(len(leftOutputs))], ops, random.Intn(2) == 0)
+		})
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d trees", tried)
 }
 
 func TestTheWrapperLeavesNoWayOut(t *testing.T) {
