@@ -41,5 +41,5 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 
 	job.Spec.HTCOpts = "request_cpus = 3\n"
 	_, err = Site{}.Render(job, pool.Pool{}, 1, nil)
-	require.EqualError(t, err, "htcopts, line 1, column 1: request_cpus in htcopts and spec.resources.cpus do not say the same: write it once")
+	require.EqualError(t, err, "htcopts, line 1, column 1: request_cpus in htcopts and spec.resources.cpus do not say the same (request_cpus = 3 is 3 in htcopts, and 2 in the spec): write it once")
 }

@@ -44,8 +44,8 @@ func follow(g *graph, places []ledger.Place, reports bool) *followed {
 	now := func() time.Time { return time.Now().Add(time.Duration(f.ahead.Load())) }
 	as := func(context.Context, backend.Target) (schedd.Identity, error) { return g.id, nil }
 	f.dags = &crosscheck.Checker{Ledger: book, Schedd: g.Client, As: as, Now: now, Observer: silent{}, Kind: ledger.Workflows}
-	f.rest = &nodes.Checker{Ledger: book, Schedd: g.Client, As: as, Now: now, Observer: silentNodes{}, Started: f.dags.Started, Whole: 10 * time.Minute, Accounts: func(ctx context.Context, _ backend.Target, id schedd.Identity) ([]string, error) {
-		account, err := g.Account(ctx, id)
+	f.rest = &nodes.Checker{Ledger: book, Schedd: g.Client, As: as, Now: now, Observer: silentNodes{}, Started: f.dags.Started, Whole: 10 * time.Minute, Accounts: func(ctx context.Context, _ backend.Target) ([]string, error) {
+		account, err := g.Account(ctx, g.id)
 		return []string{account}, err
 	}}
 	if reports {
