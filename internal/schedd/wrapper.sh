@@ -311,7 +311,9 @@ resolve() {
 	# shellcheck disable=SC2016 # it is for another shell
 	set -- -exec sh -c 'directories=$1; shift
 	for link; do
-		file=$(readlink -f "$link" && echo .)
+		file=
+		# The kernel follows 40 links at most. readlink has no end with a link x to x/y.
+		[ ! -e "$link" ] || file=$(readlink -f "$link" && echo .)
 		file=${file%??}
 		rm -f "$link"
 		case $file in
