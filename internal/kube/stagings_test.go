@@ -101,8 +101,12 @@ func TestAFetchEndsWhenItsHTCJobIsDeletedEditedOrSuspended(t *testing.T) {
 			require.NoError(t, err)
 			require.Empty(t, left)
 
-			w.apply(htcjob("another", needs))
-			require.Len(t, s.sent, len(c.sent)+1, "the registry was not taken for silent")
+			// The place of a fetch that has ended is given back soon after.
+			for w.apply(htcjob("another", needs)); len(s.sent) == len(c.sent) && t.Context().Err() == nil; w.later(lastRetry) {
+				ready := meta.FindStatusCondition(w.job("another").Status.Conditions, v1alpha1.ConditionInputsReady)
+				require.Equal(t, "ArtifactWaits", ready.Reason, "the registry was not taken for silent")
+			}
+			require.Len(t, s.sent, len(c.sent)+1)
 		})
 	}
 }
