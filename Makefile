@@ -64,6 +64,8 @@ dist-check: dist ## make a release twice and compare them byte by byte
 dist-push: ## copy the image of dist/ to its registry, with the signatures; VERSION and IMAGE as for dist
 	go run -C tools/release . push $(CURDIR)/dist/htcd-image.tar $(IMAGE):$(VERSION)
 
+# What the targets of tests need first. Empty where that is done: make starts them in the order in which they are named then.
+HOST = host
 .PHONY: host
 host: ## install the few packages that the host itself needs
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
@@ -75,7 +77,7 @@ ALSO =
 LANES ?= 3
 .PHONY: test
 test: host ## every test: unit tests, those against the real parts in labs of their own, the pod on a node; CONDOR=25 for HTCondor 25.14
-	@$(MAKE) --no-print-directory -j$(LANES) --output-sync=line test-outage test-lab $(ALSO) test-unit test-node
+	@$(MAKE) --no-print-directory -j$(LANES) --output-sync=line HOST= test-outage test-lab $(ALSO) test-unit test-node
 
 .PHONY: test-unit
 test-unit: ## the tests that need no real part
@@ -84,19 +86,19 @@ test-unit: ## the tests that need no real part
 
 # One package after the other: some of them stop the lab's parts.
 .PHONY: test-lab
-test-lab: host ## the tests in a lab, except those of package outage
+test-lab: $(HOST) ## the tests in a lab, except those of package outage
 	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) \
 		go test -count=1 -p 1 -parallel 8 -timeout 60m $$(go list ./... | grep -v /outage)
 
 .PHONY: test-outage
-test-outage: host ## the tests in which the lab's parts are stopped and damaged
+test-outage: $(HOST) ## the tests in which the lab's parts are stopped and damaged
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-outage
 	cd test && $(abspath $(TEST_LAB)-outage)/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 70m ./outage
 
 # In a lab of its own, so that neither HTCondor replaces the other. The tag leaves out the tests that ask nothing of HTCondor in which its
 # releases could differ.
 .PHONY: test-condor25
-test-condor25: host ## with HTCondor 25.14, the tests of schedd and security and those of e2e that depend on HTCondor
+test-condor25: $(HOST) ## with HTCondor 25.14, the tests of schedd and security and those of e2e that depend on HTCondor
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-condor25
 	cd test && CONDOR=25 $(abspath $(TEST_LAB)-condor25)/bin/lab with --clone $(CURDIR) \
 		go test -tags releases -count=1 -p 1 -parallel 8 -timeout 60m ./schedd ./e2e ./security
@@ -109,7 +111,7 @@ test-all: test ## test, and all of it with HTCondor 25.14 too: outages, the node
 SUITE ?= e2e
 RUN ?= .
 .PHONY: test-cost
-test-cost: host ## what each test of SUITE takes, one after the other: seconds, seconds of CPU, processes; RUN=pattern for some
+test-cost: $(HOST) ## what each test of SUITE takes, one after the other: seconds, seconds of CPU, processes; RUN=pattern for some
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-cost
 	cd test && CGO_ENABLED=0 go build -trimpath -o $(abspath $(TEST_LAB)-cost)/bin/cost ./cmd/cost && \
 		$(abspath $(TEST_LAB)-cost)/bin/cost $(abspath $(TEST_LAB)-cost)/bin/lab with --clone $(CURDIR) \

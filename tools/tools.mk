@@ -7,7 +7,7 @@ CONTROLLER_GEN = $(TOOL) controller-gen object crd:crdVersions=v1,allowDangerous
 WORDS = sed -i '/^          spec:$$/,/^          status:$$/{/^ *pattern: .*numkMGTPE/d}'
 
 .PHONY: lint
-lint: host check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
+lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
 	@files=$$(gofmt -l cmd internal test tools) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
 		echo "lint $$m"; (cd $$m && go vet -tags node,argo,kueue,renewals,workflows ./... && $(TOOL) staticcheck -tags node,argo,kueue,renewals,workflows ./... && go mod verify) || exit 1; \

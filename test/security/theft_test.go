@@ -170,8 +170,8 @@ func TestNothingOutsideOfTheScriptsDirectoryIsOutput(t *testing.T) {
 		job.Spec.HTCOpts = "transfer_output_files = d, flip, plain, result, relative, absolute\n"
 	})
 	for _, name := range []string{"all", "files", "directories", "patterns", "everything", "named"} {
-		job := b.Until(name, "ended", func(job *v1alpha1.HTCJob) bool { return job.Status.Phase.Terminal() })
-		job = b.Fetched(name)
+		b.Until(name, "ended", func(job *v1alpha1.HTCJob) bool { return job.Status.Phase.Terminal() })
+		job := b.Fetched(name)
 		kept := 0
 		require.NoError(t, filepath.WalkDir(b.Kept(job), func(path string, entry os.DirEntry, err error) error {
 			require.NoError(t, err)

@@ -30,7 +30,7 @@ func main() {
 func run(args []string) error {
 	switch {
 	case len(args) == 0:
-		return errors.New("name the command to run: go test -json ...")
+		return errors.New("name the command to run, such as: go test -json ./e2e")
 	case args[0] == inside && len(args) > 2:
 		return measure(args[1], args[2:])
 	}
