@@ -6,6 +6,9 @@ TEST_LAB := $(if $(filter file,$(origin LAB)),.lab-test,$(LAB))
 # Go modules to look at.
 MODULES = . test tools/release
 
+# What the targets of tests need first. Empty where that is done: make starts them in the order in which they are named then.
+HOST = host
+
 include tools/tools.mk
 
 .DEFAULT_GOAL := help
@@ -64,8 +67,6 @@ dist-check: dist ## make a release twice and compare them byte by byte
 dist-push: ## copy the image of dist/ to its registry, with the signatures; VERSION and IMAGE as for dist
 	go run -C tools/release . push $(CURDIR)/dist/htcd-image.tar $(IMAGE):$(VERSION)
 
-# What the targets of tests need first. Empty where that is done: make starts them in the order in which they are named then.
-HOST = host
 .PHONY: host
 host: ## install the few packages that the host itself needs
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
