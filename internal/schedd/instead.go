@@ -28,7 +28,7 @@ const (
 	toInputs     = "write spec.inputs, which names files of ConfigMaps, Secrets and other HTCJobs, URLs and artifacts (docs/data.md)"
 	toOutputs    = "write spec.outputs, which says where files go (docs/data.md)"
 	toProxy      = "write spec.credentials, with as: X509Proxy (docs/data.md)"
-	toToken      = "write spec.credentials, with as: BearerToken (docs/data.md)"
+	toToken      = "write spec.credentials, with as: BearerToken (docs/data.md)" // #nosec G101 -- a hint
 	toDuration   = "time is no resource: write allowed_execute_duration = SECONDS, after which HTCondor holds the job, or +MaxRuntime where the pool asks for it"
 	toCron       = "a CronJob of Kubernetes can create HTCJobs at given times"
 	toContainer  = "htcd runs every script in a container of its own"
