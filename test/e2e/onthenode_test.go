@@ -35,7 +35,7 @@ rm counted `+written+`
 	b.Eventually(func() bool {
 		return len(b.Condor("condor_q", trial.Tagged(b.Get("scratch"))+" && DiskUsage >= 200000")) == 1
 	}, func() string { return "HTCondor did not count the files" })
-	require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/cwd/counted", pid), nil, 0o644))
+	require.NoError(t, os.WriteFile(fmt.Sprintf("/proc/%d/cwd/.htcd/job/counted", pid), nil, 0o644))
 	job := b.Fetched("scratch")
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase, b.Kubectl("describe", "htcjob", "scratch"))
 	files, err := os.ReadDir(filepath.Join(b.Kept(job), "0"))

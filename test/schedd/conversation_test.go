@@ -90,6 +90,13 @@ func (b *bench) pathWithout(program string) string {
 	return dir
 }
 
+// pathWithMv returns a directory on the node with all programs that a job needs, with an mv that begins with these commands.
+func (b *bench) pathWithMv(first string) string {
+	dir := b.pathWithout("mv")
+	require.NoError(b.t, os.WriteFile(filepath.Join(dir, "mv"), []byte("#!/bin/sh\n"+first+"\nexec /usr/bin/mv \"$@\"\n"), 0o755))
+	return dir
+}
+
 // sender is the htcd binary of the lab.
 func (b *bench) sender() string {
 	found, err := filepath.Glob(b.world.Lab.Path("htcd", "bin", "htcd"))

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,12 +25,26 @@ import (
 	"htc.cern.ch/htcd/test/trial"
 )
 
-// tokenOf returns a run's token from the staging directory, which only htcd's account can read.
-func tokenOf(b *trial.Bench, job *v1alpha1.HTCJob, attempt int) string {
+// tokenOf returns the callbacks' token of a job that is in the queue, from the schedd's spool.
+func tokenOf(b *trial.Bench, job *v1alpha1.HTCJob) string {
 	b.T.Helper()
-	text, err := os.ReadFile(b.Lab.Path("htcd", "data", "staging", fmt.Sprintf("%s-%d", job.UID, attempt), "token"))
+	return tokensOf(b, job)[0]
+}
+
+// tokensOf returns all tokens of such a job's run: that of the callbacks, and that of credentials if it has any.
+func tokensOf(b *trial.Bench, job *v1alpha1.HTCJob) []string {
+	b.T.Helper()
+	text, err := os.ReadFile(filepath.Join(spooled(b, job), "token"))
 	require.NoError(b.T, err)
-	return strings.TrimSpace(string(text))
+	return strings.Fields(string(text))
+}
+
+// spooled returns the directory in which the schedd keeps the files of an HTCJob's first job.
+func spooled(b *trial.Bench, job *v1alpha1.HTCJob) string {
+	b.T.Helper()
+	cluster := job.Status.ClusterID
+	require.NotZero(b.T, cluster)
+	return b.Lab.Path("condor", "spool", fmt.Sprint(cluster%10000), "0", fmt.Sprintf("cluster%d.proc0.subproc0", cluster))
 }
 
 // post sends a callback as a job would and returns the answer's status.
@@ -88,7 +103,7 @@ func TestWhatAJobSaysOfItsEndStandsWhereHTCondorHasForgottenIt(t *testing.T) {
 	ctx := t.Context()
 	b.Create("forgotten", "sleep 1000\n")
 	job := b.Phase("forgotten", v1alpha1.PhaseRunning)
-	require.Equal(t, http.StatusNoContent, post(b, tokenOf(b, job, 1), "forgotten", job.Status.JobID[0], 3))
+	require.Equal(t, http.StatusNoContent, post(b, tokenOf(b, job), "forgotten", job.Status.JobID[0], 3))
 	b.Phase("forgotten", v1alpha1.PhaseFailed)
 
 	htcd := b.Lab.Part("htcd")
@@ -111,10 +126,12 @@ func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 	for _, name := range []string{"real", "other"} {
 		b.Create(name, "sleep 1000\n")
 	}
-	b.Create("ended", "exit 3\n")
-	b.Create("again", "exit 4\n")
+	wait, open := b.Gate()
+	b.Create("ended", wait+"exit 3\n")
+	b.Create("again", wait+"exit 4\n")
+	old, late := tokenOf(b, b.Phase("again", v1alpha1.PhaseRunning)), tokenOf(b, b.Phase("ended", v1alpha1.PhaseRunning))
+	open()
 	first := b.Ended("again")
-	old := tokenOf(b, first, 1)
 	first.Spec.Script.Source = "sleep 1000\n"
 	_, err := b.Jobs.Update(t.Context(), first, metav1.UpdateOptions{})
 	require.NoError(t, err)
@@ -127,7 +144,7 @@ func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 		}, func() string { return "never confirmed" })
 	}
 
-	token := tokenOf(b, real, 1)
+	token := tokenOf(b, real)
 	guess := base64.RawURLEncoding.EncodeToString(sha256.New().Sum(nil))
 	hash := sha256.Sum256([]byte(token)) // which the ledger has
 	id := func(job *v1alpha1.HTCJob) string { return job.Status.JobID[0] }
@@ -141,15 +158,15 @@ func TestForgedReplayedCrossedAndLateCallbacksChangeNothing(t *testing.T) {
 		"with the beginning of the token":              {token[:42], "real", id(real), 0, http.StatusUnauthorized},
 		"with the hash from the ledger, as hex":        {hex.EncodeToString(hash[:]), "real", id(real), 0, http.StatusUnauthorized},
 		"with the hash from the ledger, as the token":  {base64.RawURLEncoding.EncodeToString(hash[:]), "real", id(real), 0, http.StatusForbidden},
-		"with the token of another run":                {tokenOf(b, other, 1), "real", id(real), 0, http.StatusForbidden},
+		"with the token of another run":                {tokenOf(b, other), "real", id(real), 0, http.StatusForbidden},
 		"for another HTCJob":                           {token, "other", id(other), 0, http.StatusForbidden},
 		"for another HTCJob under this one's name":     {token, "real", id(other), 0, http.StatusNotFound},
 		"for this one's job under another's name":      {token, "other", id(real), 0, http.StatusNotFound},
 		"for a proc that there is none":                {token, "real", strings.TrimSuffix(id(real), "0") + "1", 0, http.StatusNotFound},
 		"for an HTCJob that there is none":             {token, "nobody", id(real), 0, http.StatusNotFound},
 		"for the second attempt with the first's":      {old, "again", id(second), 0, http.StatusForbidden},
-		"replayed after the end":                       {tokenOf(b, ended, 1), "ended", id(ended), 3, http.StatusNoContent},
-		"after the end, with another return code":      {tokenOf(b, ended, 1), "ended", id(ended), 0, http.StatusNoContent},
+		"replayed after the end":                       {late, "ended", id(ended), 3, http.StatusNoContent},
+		"after the end, with another return code":      {late, "ended", id(ended), 0, http.StatusNoContent},
 		"of the first attempt while the second runs":   {old, "again", id(first), 0, http.StatusNoContent},
 		"with a return code that no shell has":         {token, "real", id(real), 256, http.StatusBadRequest},
 		"with a job id that ends in another statement": {token, "real", "1.0'; DROP TABLE htcjobs", 0, http.StatusBadRequest},
@@ -174,12 +191,13 @@ func TestTheReceiverSpeaksHTTPSWithItsCertificateAndNothingElse(t *testing.T) {
 	require.NoError(t, err)
 	b.Create("real", "sleep 1000\n")
 	real := b.Phase("real", v1alpha1.PhaseRunning)
-	require.Equal(t, http.StatusNoContent, post(b, tokenOf(b, real, 1), "real", real.Status.JobID[0], 7))
+	token := tokenOf(b, real)
+	require.Equal(t, http.StatusNoContent, post(b, token, "real", real.Status.JobID[0], 7))
 	failed := b.Phase("real", v1alpha1.PhaseFailed)
 	require.EqualValues(t, 7, *failed.Status.Failures[0].ExitCode)
 
 	address := fmt.Sprintf("127.0.0.1:%d", world.Ports.Receiver)
-	require.Equal(t, http.StatusBadRequest, postTo(b, http.DefaultClient, "http://"+address, tokenOf(b, real, 1), "real", real.Status.JobID[0], 0), "plain HTTP")
+	require.Equal(t, http.StatusBadRequest, postTo(b, http.DefaultClient, "http://"+address, token, "real", real.Status.JobID[0], 0), "plain HTTP")
 	_, err = http.Get("https://" + address)
 	require.ErrorContains(t, err, "certificate", "it is of no authority that this machine trusts")
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -34,11 +33,6 @@ func TestCredentialsAreServedToTheirRunAlone(t *testing.T) {
 	client, err := parts.ReceiverClient(world)
 	require.NoError(t, err)
 
-	tokens := func(job *v1alpha1.HTCJob) []string {
-		text, err := os.ReadFile(b.Lab.Path("htcd", "data", "staging", fmt.Sprintf("%s-1", job.UID), "token"))
-		require.NoError(t, err)
-		return strings.Fields(string(text))
-	}
 	ask := func(client *http.Client, scheme, uid, token string) (int, string) {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("%s://127.0.0.1:%d/credentials/%s/1", scheme, world.Ports.Receiver, uid), nil)
 		require.NoError(t, err)
@@ -56,7 +50,7 @@ func TestCredentialsAreServedToTheirRunAlone(t *testing.T) {
 	b.Create("mine", "cat \"$HTC_CREDENTIALS/note\" >/dev/null; sleep 1000\n", noted)
 	b.Create("other", "sleep 1000\n", noted)
 	mine, other := b.Phase("mine", v1alpha1.PhaseRunning), b.Phase("other", v1alpha1.PhaseRunning)
-	own := tokens(mine)
+	own := tokensOf(b, mine)
 	require.Len(t, own, 2)
 	status, said := ask(client, "https", string(mine.UID), own[1])
 	require.Equal(t, http.StatusOK, status)
@@ -66,7 +60,7 @@ func TestCredentialsAreServedToTheirRunAlone(t *testing.T) {
 		want       int
 	}{
 		"without a token":         {string(mine.UID), "", http.StatusUnauthorized},
-		"another run's token":     {string(mine.UID), tokens(other)[1], http.StatusForbidden},
+		"another run's token":     {string(mine.UID), tokensOf(b, other)[1], http.StatusForbidden},
 		"the callbacks' token":    {string(mine.UID), own[0], http.StatusForbidden},
 		"for another run":         {string(other.UID), own[1], http.StatusForbidden},
 		"a run that is not":       {"00000000-0000-0000-0000-000000000000", own[1], http.StatusNotFound},

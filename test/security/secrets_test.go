@@ -139,6 +139,7 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	require.NoError(t, callbacks.Freeze(ctx))
 	job := b.Create("job", looks)
 	seen("curl")
+	told, waiting := tokenOf(b, b.Get("job")), tokenOf(b, b.Get("kept"))
 	require.NoError(t, callbacks.Thaw(ctx))
 	b.Script("refused", "exit 0\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "+ProjectName = \"forbidden\"\n" })
 	b.Phase("refused", v1alpha1.PhaseFailed)
@@ -164,7 +165,7 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	h := &hunt{secrets: []secret{
 		newSecret("robot's password", parts.Passwords["robot"]), newSecret("the wrong password", wrong),
 		signature("robot's token", token), signature("the token that is not taken", foreign),
-		newSecret("a token", tokenOf(b, job, 1)), newSecret("another token", tokenOf(b, kept, 1)),
+		newSecret("a token", told), newSecret("another token", waiting),
 	}}
 	require.NotEmpty(t, looked, "the job saw nothing")
 	h.look("what the job could see", []byte(looked))
@@ -178,7 +179,7 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 	}
 	ads(kept, "condor_q", "-allusers") // a job leaves the queue once its output is fetched
 	ledger := b.SQL(".dump")
-	hash := sha256.Sum256([]byte(tokenOf(b, kept, 1)))
+	hash := sha256.Sum256([]byte(waiting))
 	require.Contains(t, strings.ToLower(ledger), hex.EncodeToString(hash[:]), "only the hash is there")
 	h.look("the ledger's dump", []byte(ledger))
 	files(b, h)
@@ -214,10 +215,8 @@ func TestPasswordsAndTokensAreFoundNowhere(t *testing.T) {
 func modes(b *trial.Bench, job *v1alpha1.HTCJob) {
 	b.T.Helper()
 	staging := b.Lab.Path("htcd", "data", "staging")
-	run := filepath.Join(staging, string(job.UID)+"-1")
-	for path, mode := range map[string]fs.FileMode{
-		staging: fs.ModeDir | 0o700, run: fs.ModeDir | 0o700, filepath.Join(run, "token"): 0o600,
-	} {
+	require.NoDirExists(b.T, filepath.Join(staging, string(job.UID)+"-1"), "HTCondor has it")
+	for path, mode := range map[string]fs.FileMode{staging: fs.ModeDir | 0o700, filepath.Join(spooled(b, b.Get(job.Name)), "token"): 0o600} {
 		info, err := os.Stat(path)
 		require.NoError(b.T, err)
 		require.Equal(b.T, mode, info.Mode(), path)
