@@ -158,7 +158,7 @@ func TestALimitOfHeldJobs(t *testing.T) {
 	p.waits("second", "PoolLimit", "1 of at most 0 jobs on hold (limits.maxHeld)")
 	p.until(func(pool *v1alpha1.HTCPool) bool {
 		return pool.Status.Held == 1 && pool.Status.Waiting == 1 &&
-			refuses(pool, "TooManyHeld", "1 jobs are on hold, more than maxHeld, 0: nothing is sent until the cause is mended and they are released or removed")
+			refuses(pool, "TooManyHeld", "1 jobs are on hold, more than maxHeld, 0: namespaces with more than their share of these are sent nothing until the cause is mended and they are released or removed")
 	})
 	p.idle("third")
 	p.waits("third", "PoolLimit", "1 HTCJob before this one")

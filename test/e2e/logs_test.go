@@ -84,7 +84,7 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 	for name, args := range map[string][]string{
 		"there is no HTCJob none": {"logs", "none"},
 		"has no job 2":            {"logs", "talk", "--proc=2"},
-		"want a number":           {"logs", "talk", "--proc=-1"},
+		"want a whole number":     {"logs", "talk", "--proc=-1"},
 	} {
 		_, err := b.Lab.Run(t.Context(), "htcd", append(args, "-n", b.Namespace)...)
 		require.ErrorContains(t, err, name)
