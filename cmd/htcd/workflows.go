@@ -57,10 +57,8 @@ func (o Options) nodeStore() output.Store {
 // shares returns those of the volume of --data: for the output of both kinds, and for what is staged.
 func (o Options) shares() (kept, staged *output.Shares) {
 	keep := o.KeepFree.Value()
-	kept = &output.Shares{
-		Volume: o.store().Volume, Reserve: func(size output.Room) output.Room { return output.Reserve(keep, size) },
-		Kept: []string{o.store().Root, o.nodeStore().Root}, Alone: o.Namespace != "", Now: time.Now,
-	}
+	kept = o.store().NewShares(keep, time.Now)
+	kept.Kept, kept.Alone = append(kept.Kept, o.nodeStore().Root), o.Namespace != ""
 	staged = &output.Shares{
 		Volume:  func() (free, size output.Room, err error) { return output.Volume(o.stagingDir()) },
 		Reserve: func(size output.Room) output.Room { return output.ReserveOfStaged(keep, size) },

@@ -39,7 +39,7 @@ const OverShare = "would have more than three quarters of what the others leave 
 type Left struct {
 	Free    Room // beside what stays free and what is booked
 	Reserve Room // what stays free
-	Kept    Room // by the namespace
+	kept    Room // by the namespace
 	under   Room // what is booked for it
 	booked  Room // for all, of what is not written yet
 	alone   bool
@@ -49,17 +49,14 @@ type Left struct {
 func (l Left) Unbooked() Room { return l.Free.Plus(l.booked) }
 
 // Holds reports whether so much fits, and leaves to others what it must.
-func (l Left) Holds(want Room) bool { return l.Free.Holds(want) && l.Shares(want) }
-
-// Shares reports whether a namespace that takes so much leaves to others what it must, should it fit.
-func (l Left) Shares(want Room) bool { return l.alone || l.most().Holds(want) }
+func (l Left) Holds(want Room) bool { return l.Free.Holds(want) && l.most().Holds(want) }
 
 // most is what the namespace may add: then it has three times as much as is left.
 func (l Left) most() Room {
 	if l.alone {
 		return l.Free
 	}
-	used := l.Kept.Plus(l.under)
+	used := l.kept.Plus(l.under)
 	return Room{(3*l.Free.Bytes - used.Bytes) / 4, (3*l.Free.Files - used.Files) / 4}
 }
 
@@ -101,6 +98,17 @@ func (s *Shares) Book(namespace string, choose func(Left) (want Room, more bool)
 	return b, nil
 }
 
+// BookAll books so much for a namespace, and returns what was left of the volume. There is no booking if that does not hold it.
+func (s *Shares) BookAll(namespace string, want Room) (b *Booking, left Left, err error) {
+	b, err = s.Book(namespace, func(l Left) (Room, bool) {
+		if left = l; l.Holds(want) {
+			return want, false
+		}
+		return Room{}, true
+	})
+	return b, left, err
+}
+
 // left returns what a namespace may use that keeps so much, or nil for everything on the volume.
 func (s *Shares) left(namespace string, open func(*Booking) Room, kept *Room) (l Left, err error) {
 	l.alone = s.Alone
@@ -119,9 +127,9 @@ func (s *Shares) left(namespace string, open func(*Booking) Room, kept *Room) (l
 	l.Free = free.Minus(l.Reserve).Minus(l.booked)
 	switch {
 	case kept != nil:
-		l.Kept = *kept
+		l.kept = *kept
 	case len(s.Kept) > 0:
-		l.Kept = size.Minus(free)
+		l.kept = size.Minus(free)
 	}
 	return l, nil
 }

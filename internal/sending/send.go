@@ -54,13 +54,7 @@ func (s *Sender) Room(run ledger.Run, sandbox schedd.Sandbox, inputs output.Room
 	if err := sandbox.Each(func(bytes int64) { want = want.Plus(output.FileRoom(bytes)) }); err != nil {
 		return nil, s.StageError(err)
 	}
-	var left output.Left
-	booking, err := s.Shares.Book(run.Namespace, func(l output.Left) (output.Room, bool) {
-		if left = l; l.Holds(want) {
-			return want, false
-		}
-		return output.Room{}, true
-	})
+	booking, left, err := s.Shares.BookAll(run.Namespace, want)
 	if err != nil {
 		return nil, s.StageError(err)
 	}

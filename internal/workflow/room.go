@@ -19,13 +19,7 @@ var leastOutput = output.Room{Bytes: 64 << 10, Files: 16}
 // book books room for the output of a DAG, or says why a try is not worth it.
 func (c *Controller) book(run ledger.Run) (*output.Booking, error) {
 	needs := leastOutput.Plus(c.memory.of(keyOf(run)).took)
-	var left output.Left
-	booking, err := c.Shares.Book(run.Namespace, func(l output.Left) (output.Room, bool) {
-		if left = l; l.Holds(needs) {
-			return needs, false
-		}
-		return output.Room{}, true
-	})
+	booking, left, err := c.Shares.BookAll(run.Namespace, needs)
 	if err != nil || booking != nil {
 		return booking, noSpace(err)
 	}
