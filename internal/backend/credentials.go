@@ -37,6 +37,15 @@ func Senders(ctx context.Context, c Credentials, t Target, now schedd.Identity) 
 	return []schedd.Identity{now, common}
 }
 
+// SendersOf is Senders for the identity that the target has now.
+func SendersOf(ctx context.Context, c Credentials, t Target) ([]schedd.Identity, error) {
+	id, err := c.Identity(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return Senders(ctx, c, t, id), nil
+}
+
 // CredentialError says why no command can run as the user. Its message contains no secret.
 type CredentialError struct{ Reason, Message string }
 

@@ -13,7 +13,7 @@ import (
 
 // release lets jobs leave the queue. Failed releases are repeated on the HTCJob's next turn.
 func (f *Fetcher) release(ctx context.Context, run ledger.Run, procs []int) error {
-	senders, err := f.senders(ctx, backend.TargetOf(run))
+	senders, err := backend.SendersOf(ctx, f.Credentials, backend.TargetOf(run))
 	for _, as := range senders {
 		err = errors.Join(err, f.Schedd.Release(ctx, as, batch{run: run}.of(procs)))
 	}

@@ -14,7 +14,7 @@ import (
 
 // transfer fetches output and returns what has arrived.
 func (f *Fetcher) transfer(ctx context.Context, b batch, wanted []int, dir string) (arrived, missing []int, err error) {
-	senders, err := f.senders(ctx, backend.TargetOf(b.run))
+	senders, err := backend.SendersOf(ctx, f.Credentials, backend.TargetOf(b.run))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,15 +41,6 @@ func (f *Fetcher) transfer(ctx context.Context, b batch, wanted []int, dir strin
 		}
 	}
 	return arrived, missing, nil
-}
-
-// senders returns the identities that may own the jobs.
-func (f *Fetcher) senders(ctx context.Context, t backend.Target) ([]schedd.Identity, error) {
-	id, err := f.Credentials.Identity(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	return backend.Senders(ctx, f.Credentials, t, id), nil
 }
 
 // failed continues after a failed transfer. A job whose files the schedd fails to send does not delay the others: it is

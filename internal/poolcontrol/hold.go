@@ -135,9 +135,7 @@ func (c *Controller) as(ctx context.Context, these []task) map[command][]ledger.
 		target := backend.TargetOf(t.Run)
 		ids, known := senders[target]
 		if !known {
-			if id, err := c.Credentials.Identity(ctx, target); err == nil {
-				ids = backend.Senders(ctx, c.Credentials, target, id)
-			}
+			ids, _ = backend.SendersOf(ctx, c.Credentials, target)
 			senders[target] = ids
 		}
 		for _, id := range ids {

@@ -48,13 +48,13 @@ func (c *Controller) lineOf(ctx context.Context, key string) sending.Line {
 
 // eachSender does something as each identity that may have sent what is at a target: HTCondor passes over what is another account's.
 func (c *Controller) eachSender(ctx context.Context, t backend.Target, do func(id schedd.Identity) error) error {
-	id, err := c.Credentials.Identity(ctx, t)
+	ids, err := backend.SendersOf(ctx, c.Credentials, t)
 	if err != nil {
 		return err
 	}
 	var denied error
 	done := false
-	for _, id := range backend.Senders(ctx, c.Credentials, t, id) {
+	for _, id := range ids {
 		switch err := do(id); {
 		case err == nil:
 			done = true
