@@ -77,7 +77,7 @@ func (t *Turns) Take(key string, hosts []string) Full {
 	if p, has := t.held[key]; has {
 		p.until = time.Time{}
 		t.held[key] = p
-	} else if why = full(place{key: key, hosts: hosts}, t.held, t.Places, t.PerHost); why == Room {
+	} else if why = t.taken().full(place{key: key, hosts: hosts}); why == Room {
 		why = Turn
 	}
 	t.mu.Unlock()
@@ -108,7 +108,7 @@ func (t *Turns) pass(now time.Time) (may []string) {
 	maps.DeleteFunc(t.held, func(_ string, p place) bool { return p.over(now) })
 	t.line = slices.DeleteFunc(t.line, func(p place) bool { return p.over(now) })
 	for {
-		i := next(t.line, t.held, t.last, t.Places, t.PerHost)
+		i := next(t.line, t.taken(), t.last)
 		if i < 0 {
 			break
 		}
@@ -128,36 +128,49 @@ func (t *Turns) pass(now time.Time) (may []string) {
 
 // next returns which of those that wait gets the next place, -1 if none does: of those with room, the one whose namespace's last turn was the
 // longest ago, and of these the one that has waited the longest.
-func next(line []place, held map[string]place, last map[string]int, places, perHost int) int {
+func next(line []place, held taken, last map[string]int) int {
 	best := -1
 	for i, p := range line {
-		if len(held) >= places {
+		if held.left <= 0 {
 			break
 		}
-		if (best < 0 || last[p.namespace()] < last[line[best].namespace()]) && full(p, held, places, perHost) == Room {
+		if (best < 0 || last[p.namespace()] < last[line[best].namespace()]) && held.full(p) == Room {
 			best = i
 		}
 	}
 	return best
 }
 
-// full returns why there is no room for one more.
-func full(p place, held map[string]place, places, perHost int) Full {
-	at := map[string]int{}
-	for _, other := range held {
-		if other.namespace() == p.namespace() {
-			return OfNamespace
-		}
-		for _, host := range other.hosts {
-			at[host]++
+// taken sums up the places that are held.
+type taken struct {
+	by      map[string]bool // namespaces
+	at      map[string]int  // hosts
+	perHost int
+	left    int
+}
+
+func (t *Turns) taken() taken {
+	sum := taken{map[string]bool{}, map[string]int{}, t.PerHost, t.Places - len(t.held)}
+	for _, p := range t.held {
+		sum.by[p.namespace()] = true
+		for _, host := range p.hosts {
+			sum.at[host]++
 		}
 	}
+	return sum
+}
+
+// full returns why there is no room for one more.
+func (t taken) full(p place) Full {
+	if t.by[p.namespace()] {
+		return OfNamespace
+	}
 	for _, host := range p.hosts {
-		if at[host] >= perHost {
+		if t.at[host] >= t.perHost {
 			return OfHost
 		}
 	}
-	if len(held) >= places {
+	if t.left <= 0 {
 		return OfAll
 	}
 	return Room
