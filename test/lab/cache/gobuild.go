@@ -26,7 +26,7 @@ func (c *Cache) GoBuild(ctx context.Context, name, dir, to, ldflags string, pack
 		return err
 	}
 	build := exec.Command("go", slices.Concat([]string{"build", "-v", "-o", to}, flags, packages)...)
-	return c.follow(ctx, inModule(build, dir), name, newPackages(stale.count))
+	return c.follow(ctx, inModule(build, dir), name, &compiling{all: stale.count})
 }
 
 func inModule(cmd *exec.Cmd, dir string) *exec.Cmd {

@@ -67,8 +67,6 @@ func (p *progress) end() {
 // latest is the account of a command of which only its last line tells anything.
 type latest struct{ text string }
 
-func lastLine() account { return &latest{} }
-
 func (l *latest) line(text string) {
 	if text = strings.TrimSpace(text); text != "" {
 		l.text = text
@@ -77,15 +75,13 @@ func (l *latest) line(text string) {
 
 func (l *latest) now() string { return l.text }
 
-// packages is the account of go build -v, which names each package as it begins to compile it.
-type packages struct {
+// compiling is the account of go build -v, which names each package as it begins to compile it.
+type compiling struct {
 	latest
 	begun, all int
 }
 
-func newPackages(all int) account { return &packages{all: all} }
-
-func (p *packages) line(text string) {
+func (p *compiling) line(text string) {
 	if text == "" || strings.ContainsAny(text, " \t") {
 		p.latest.line(text)
 		return
@@ -94,7 +90,7 @@ func (p *packages) line(text string) {
 	p.text = ""
 }
 
-func (p *packages) now() string {
+func (p *compiling) now() string {
 	switch {
 	case p.text != "":
 		return p.text

@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/controller-manager/pkg/informerfactory"
@@ -60,12 +59,16 @@ func run(ctx context.Context, kubeconfig, rootCA, listen string) error {
 	if err != nil {
 		return err
 	}
-	// kube-controller-manager's, too: how often all is looked at again.
-	factory := informers.NewSharedInformerFactory(client, 12*time.Hour)
-	if err := namespaces(ctx, config, client, factory, ca); err != nil {
+	objects, err := metadata.NewForConfig(config)
+	if err != nil {
 		return err
 	}
-	if err := garbage(ctx, config, client, factory); err != nil {
+	// kube-controller-manager's, too: how often all is looked at again.
+	factory := informers.NewSharedInformerFactory(client, 12*time.Hour)
+	if err := namespaces(ctx, objects, client, factory, ca); err != nil {
+		return err
+	}
+	if err := garbage(ctx, objects, client, factory); err != nil {
 		return err
 	}
 	factory.Start(ctx.Done())
@@ -80,11 +83,7 @@ func run(ctx context.Context, kubeconfig, rootCA, listen string) error {
 }
 
 // namespaces starts the controllers of what each namespace has, and that of the roles.
-func namespaces(ctx context.Context, config *rest.Config, client kubernetes.Interface, factory informers.SharedInformerFactory, ca []byte) error {
-	objects, err := metadata.NewForConfig(config)
-	if err != nil {
-		return err
-	}
+func namespaces(ctx context.Context, objects metadata.Interface, client kubernetes.Interface, factory informers.SharedInformerFactory, ca []byte) error {
 	core := factory.Core().V1()
 	emptied := namespace.NewNamespaceController(ctx, client, objects, client.Discovery().ServerPreferredNamespacedResources,
 		core.Namespaces(), 5*time.Minute, v1.FinalizerKubernetes)
@@ -106,11 +105,7 @@ func namespaces(ctx context.Context, config *rest.Config, client kubernetes.Inte
 }
 
 // garbage starts the garbage collector, which learns of new kinds every 30 s as kube-controller-manager's does.
-func garbage(ctx context.Context, config *rest.Config, client kubernetes.Interface, factory informers.SharedInformerFactory) error {
-	objects, err := metadata.NewForConfig(config)
-	if err != nil {
-		return err
-	}
+func garbage(ctx context.Context, objects metadata.Interface, client kubernetes.Interface, factory informers.SharedInformerFactory) error {
 	kinds := restmapper.NewDeferredDiscoveryRESTMapper(cacheddiscovery.NewMemCacheClient(client.Discovery()))
 	go wait.Until(kinds.Reset, 30*time.Second, ctx.Done())
 	started := make(chan struct{})
