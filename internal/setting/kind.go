@@ -50,8 +50,6 @@ var (
 	Path = Is("a path without line breaks and control characters", printable)
 	// Word is text on one line.
 	Word = Is("text on one line", printable)
-	// Host is the name or IP address of a host.
-	Host = Is("a host's name or IP address", isHost)
 	// HostPort is a host and perhaps a port.
 	HostPort = Is("host or host:port", func(text string) bool {
 		host, port, err := net.SplitHostPort(text)
