@@ -48,6 +48,21 @@ func TestDeletingTakesBackNoEndThatWasTold(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, lifecycle.NewStatus(removed, lifecycle.View{Now: w.clock}).Phase, "its output was on its way")
 }
 
+func TestDeletingTakesNothingBackBetweenRowsAndFinalizer(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	require.NoError(t, w.callback("one", 0, 1))
+	before := w.job("one").Status
+	require.Equal(t, v1alpha1.PhaseFailed, before.Phase)
+	job := w.job("one").DeepCopy()
+	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
+	job.Generation++
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns(string(job.UID)) }))
+	s, err := w.gather(t.Context(), job)
+	require.NoError(t, err)
+	require.Equal(t, before, lifecycle.NewStatus(s, lifecycle.View{Decision: lifecycle.Plan(s), Now: w.clock}))
+}
+
 func TestWhatADeletionRemovesHasNotFailed(t *testing.T) {
 	w := newWorld(t)
 	before := w.apply(htcjob("one", queueOf(2))).Status

@@ -252,7 +252,8 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 func (c *Controller) believe(s *lifecycle.Situation) {
 	job := s.Job
 	key, ahead := job.Namespace+"/"+job.Name, s.Run == nil && job.Status.Attempt > 0 || s.Run != nil && lifecycle.Ahead(job.Status, *s.Run)
-	agreed := c.memory.of(key).agreed == job.UID
+	// A deletion drops the rows before it lets go of the object.
+	agreed := c.memory.of(key).agreed == job.UID && !(s.Run == nil && job.DeletionTimestamp != nil)
 	switch word := lifecycle.Whose(job.Status, s.Run, agreed, c.began); {
 	case word == lifecycle.StatusWord:
 		s.Run = nil // as if that attempt had been lost

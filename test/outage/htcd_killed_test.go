@@ -68,12 +68,20 @@ func TestHtcdKilledEveryFewSecondsMakesProgress(t *testing.T) {
 	o.gone()
 }
 
-// staged waits until the sandbox of an attempt is complete, from which on it is sent.
+// staged waits until the sandbox of an attempt is complete, from which on it is sent. It is removed as soon as HTCondor has the files,
+// so the directory is looked at every few milliseconds, and the status says when that moment has been missed.
 func (o outage) staged(job *v1alpha1.HTCJob, attempt int) {
 	o.T.Helper()
+	file := o.Lab.Path("htcd", "data", "staging", fmt.Sprintf("%s-%d", job.UID, attempt), "job.sub")
 	o.Eventually(func() bool {
-		_, err := os.Stat(o.Lab.Path("htcd", "data", "staging", fmt.Sprintf("%s-%d", job.UID, attempt), "job.sub"))
-		return err == nil
+		for range 200 {
+			if _, err := os.Stat(file); err == nil {
+				return true
+			}
+			time.Sleep(2 * time.Millisecond)
+		}
+		status := o.Get(job.Name).Status
+		return status.Attempt == int32(attempt) && status.ClusterID > 0
 	}, func() string { return "never staged" })
 }
 
