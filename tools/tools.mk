@@ -1,6 +1,6 @@
 # Generators and linters, pinned in tools/go.mod. The Makefile includes this.
 TOOL = go tool -modfile=$(CURDIR)/tools/go.mod
-TYPES = internal/kube/v1alpha1
+TYPES = api/v1alpha1
 CONTROLLER_GEN = $(TOOL) controller-gen object crd:crdVersions=v1,allowDangerousTypes=true paths=./$(TYPES)
 # The pattern that controller-gen gives a quantity would be all that a user is told. In the specs of HTCJobs and HTCPools rules say it in words: there
 # each quantity needs one with isQuantity, without which htcd could not read the object. For steps, of which there are many, such rules cost too much.
@@ -8,7 +8,7 @@ WORDS = sed -i '/^          spec:$$/,/^          status:$$/{/^ *pattern: .*numkM
 
 .PHONY: lint
 lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
-	@files=$$(gofmt -l cmd internal test tools) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
+	@files=$$(gofmt -l api cmd internal test tools) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
 		echo "lint $$m"; (cd $$m && go vet -tags node,argo,kueue,renewals,workflows ./... && $(TOOL) staticcheck -tags node,argo,kueue,renewals,workflows ./... && go mod verify) || exit 1; \
 	done
@@ -19,7 +19,7 @@ lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module check
 	cd test/parts/argo && go mod verify
 	cd test/parts/kueue && go mod verify
 # Only what ships: the lab runs as root on a machine of its own and starts programs by design.
-	$(TOOL) gosec -quiet -exclude-generated ./cmd/... ./internal/...
+	$(TOOL) gosec -quiet -exclude-generated ./api/... ./cmd/... ./internal/...
 # The wrapper has no shebang of its own: it follows the rendered head, and its files use each other's variables.
 	shellcheck tools/dist.sh deploy/image/*.sh
 	shellcheck --shell=sh --exclude=SC2154,SC2034,SC2317 internal/schedd/wrapper.sh internal/schedd/callback.sh internal/schedd/outputs.sh internal/schedd/credentials.sh internal/schedd/keep.sh internal/schedd/plugin.sh

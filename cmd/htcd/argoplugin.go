@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"htc.cern.ch/htcd/internal/argoplugin"
-	"htc.cern.ch/htcd/internal/plugin"
-	"htc.cern.ch/htcd/internal/setting"
+	"htc.cern.ch/htcd/internal/cli/plugin"
+	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/kube/argoplugin"
 )
 
 // argoPluginCommand is a sidecar in the pod of Argo's agent; see deploy/components/argo-plugin.

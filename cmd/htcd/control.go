@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/job"
 )
 
 // The running htcd answers htcd reconcile on a Unix socket, so that the ledger has one writer. The file's mode decides
@@ -24,12 +24,12 @@ import (
 
 // reconciler makes the pass that a client of the socket asks for.
 type reconciler interface {
-	Reconcile(ctx context.Context, o kube.ReconcileOptions) (kube.Report, error)
+	Reconcile(ctx context.Context, o job.ReconcileOptions) (job.Report, error)
 }
 
 // outcome is a report as it is sent and as -o json prints it. With an error it holds what was done before.
 type outcome struct {
-	kube.Report
+	job.Report
 	Error string `json:"error,omitempty"`
 }
 
@@ -75,7 +75,7 @@ func controlHandler(r reconciler, slots slotLister, synced func() bool) http.Han
 	var one sync.Mutex
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /reconcile", func(w http.ResponseWriter, request *http.Request) {
-		var o kube.ReconcileOptions
+		var o job.ReconcileOptions
 		if err := json.NewDecoder(http.MaxBytesReader(w, request.Body, maxQuestion)).Decode(&o); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
@@ -110,7 +110,7 @@ func controlHandler(r reconciler, slots slotLister, synced func() bool) http.Han
 var errNoDaemon = errors.New("no htcd answers on the control socket")
 
 // askDaemon asks the running htcd for the pass, and waits as long as it takes.
-func askDaemon(ctx context.Context, socket string, o kube.ReconcileOptions) (outcome, error) {
+func askDaemon(ctx context.Context, socket string, o job.ReconcileOptions) (outcome, error) {
 	question, err := json.Marshal(o)
 	if err != nil {
 		return outcome{}, err

@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"htc.cern.ch/htcd/internal/credential"
-	"htc.cern.ch/htcd/internal/doctor"
-	"htc.cern.ch/htcd/internal/pool"
+	"htc.cern.ch/htcd/internal/cli/doctor"
+	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/setting"
+	"htc.cern.ch/htcd/internal/target/credential"
+	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 // doctorCommand checks everything that htcd run depends on.

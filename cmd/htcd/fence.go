@@ -5,10 +5,10 @@ import (
 	"errors"
 	"sync"
 
-	"htc.cern.ch/htcd/internal/backend"
-	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // fence guards everything that a leader must not do once another may lead. A leader that was asleep (a frozen
@@ -35,7 +35,7 @@ func (f *fence) check() error {
 // fencedLedger checks inside the transaction: a process that falls asleep after that holds the file's lock, so that
 // nobody can have written anything else when it wakes up and commits.
 type fencedLedger struct {
-	kube.Ledger
+	job.Ledger
 	fence *fence
 }
 

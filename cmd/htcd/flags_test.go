@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/setting"
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 // wrong has values of each flag that are refused; those of one command stand under its name and the flag's.

@@ -10,9 +10,9 @@ import (
 	"oras.land/oras-go/v2/registry"
 
 	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/setting"
 )
 
 // mostJobs is far more than a schedd holds.

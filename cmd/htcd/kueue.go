@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/client-go/dynamic"
 
-	"htc.cern.ch/htcd/internal/kube"
-	"htc.cern.ch/htcd/internal/kueue"
+	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/kueue"
 )
 
 // newKueue returns the quota of Kueue; nil without --kueue.
@@ -27,7 +27,7 @@ func (d *daemon) newKueue(l *loop) (*kueue.Kueue, error) {
 }
 
 // quota returns what gates HTCJobs; nil: nothing outside of htcd.
-func (l *loop) quota() kube.Quota {
+func (l *loop) quota() job.Quota {
 	if l.kueue == nil {
 		return nil
 	}

@@ -11,31 +11,31 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 
-	"htc.cern.ch/htcd/internal/apiserver"
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
-	"htc.cern.ch/htcd/internal/backend"
-	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/inputs"
-	"htc.cern.ch/htcd/internal/jobsecrets"
-	"htc.cern.ch/htcd/internal/kube"
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/kueue"
-	"htc.cern.ch/htcd/internal/logspod"
-	"htc.cern.ch/htcd/internal/matching"
+	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
+	"htc.cern.ch/htcd/internal/kube/apiserver"
+	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/kueue"
+	"htc.cern.ch/htcd/internal/kube/logspod"
+	"htc.cern.ch/htcd/internal/kube/poolcontrol"
+	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/kube/workflow"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/poolcontrol"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	"htc.cern.ch/htcd/internal/schedd/token"
-	"htc.cern.ch/htcd/internal/secrets"
-	"htc.cern.ch/htcd/internal/site"
-	"htc.cern.ch/htcd/internal/workflow"
+	"htc.cern.ch/htcd/internal/target/backend"
+	"htc.cern.ch/htcd/internal/target/credential"
+	"htc.cern.ch/htcd/internal/target/matching"
+	"htc.cern.ch/htcd/internal/target/secrets"
 )
 
 // loop is the control loop over a ledger, with its parts: what htcd run and htcd reconcile share. Nothing in it watches
 // or works yet.
 type loop struct {
-	controller  *kube.Controller
+	controller  *job.Controller
 	informer    cache.SharedIndexInformer
 	pools       *pools
 	poolControl *poolcontrol.Controller
@@ -99,7 +99,7 @@ func (o Options) site() (site.Site, error) {
 	}, nil
 }
 
-func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
+func (d *daemon) newLoop(ctx context.Context, book job.Ledger) (*loop, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (d *daemon) newLoop(ctx context.Context, book kube.Ledger) (*loop, error) {
 		site.CallbackCA, site.CallbackAlso = own.Text(), true
 	}
 	l.shares, l.staged = d.o.shares()
-	l.controller, err = kube.New(kube.Options{
+	l.controller, err = job.New(job.Options{
 		Site:      site,
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares,
 		Workers: d.o.Workers, Submitters: d.o.Submitters,

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"htc.cern.ch/htcd/internal/plugin"
-	"htc.cern.ch/htcd/internal/setting"
+	"htc.cern.ch/htcd/internal/cli/plugin"
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 // Exit codes of htcd: 0 done, 1 failed, 2 a mistake in the command line.

@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/setting"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // Options are all settings of a daemon. Each field is one flag of htcd run.

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/setting"
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 // parsed returns the options that htcd run makes of flags and environment.

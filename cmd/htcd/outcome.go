@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/job"
 )
 
 // block is how many rows are aligned with each other. A long table is written in parts.
@@ -57,7 +57,7 @@ func repaired(d crosscheck.Difference, dry bool) string {
 }
 
 // count is the table's last line.
-func count(r kube.Report, dry bool) string {
+func count(r job.Report, dry bool) string {
 	checked := fmt.Sprintf("%d jobs checked", r.Checked)
 	if r.Checked == 1 {
 		checked = "1 job checked"

@@ -9,15 +9,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"htc.cern.ch/htcd/internal/aggregate"
-	"htc.cern.ch/htcd/internal/apiserver"
-	"htc.cern.ch/htcd/internal/backend"
-	"htc.cern.ch/htcd/internal/follow"
-	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/apiserver"
+	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/workflow"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/workflow"
+	"htc.cern.ch/htcd/internal/serve/aggregate"
+	"htc.cern.ch/htcd/internal/serve/follow"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // liveReaders is how many readers may follow running jobs at once: each is a condor_tail, which asks every 2 s.
@@ -27,7 +27,7 @@ const liveReaders = 32
 func (o *Options) outputDir() string { return filepath.Join(o.Data, "out") }
 
 // serveOutput lets users read their jobs' output through the apiserver, until ctx ends.
-func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop, book kube.Ledger) error {
+func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop, book job.Ledger) error {
 	certificate, err := aggregate.NewCertificate(d.o.OwnSpace)
 	if err != nil {
 		return err

@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
-	"htc.cern.ch/htcd/internal/apiserver"
-	"htc.cern.ch/htcd/internal/kube"
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/apiserver"
+	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/poolcontrol"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/pool"
-	"htc.cern.ch/htcd/internal/poolcontrol"
+	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 // poolJobs are the objects that are sent by pools.
@@ -29,7 +29,7 @@ func (l poolJobs) CheckSoon(run ledger.Run) {
 }
 
 // newPoolControl returns what keeps the HTCPools, and has it and the control loop learn of their changes.
-func (d *daemon) newPoolControl(l *loop, book kube.Ledger) *poolcontrol.Controller {
+func (d *daemon) newPoolControl(l *loop, book job.Ledger) *poolcontrol.Controller {
 	rules := l.controller.Site.PoolRules()
 	control := poolcontrol.New(poolcontrol.Options{
 		Pools: l.pools, Objects: apiserver.HTCPools{Client: d.jobs}, Jobs: poolJobs{l}, Schedds: l.controller.Schedds(),

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/tools/cache"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/pool"
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 // pools knows the cluster's HTCPools, and the labels of its namespaces once a pool selects by them. It implements pool.Known.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"htc.cern.ch/htcd/internal/logspod"
-	"htc.cern.ch/htcd/internal/plugin"
-	"htc.cern.ch/htcd/internal/setting"
+	"htc.cern.ch/htcd/internal/cli/plugin"
+	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/kube/logspod"
 )
 
 // printCommand is what the Pod of spec.logsPod runs.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"htc.cern.ch/htcd/internal/jobcredentials"
+	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/notify"
-	"htc.cern.ch/htcd/internal/setting"
 )
 
 // withCredentials also serves the credentials of jobs, if jobs reach the receiver by https.

@@ -12,17 +12,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/setting"
 )
 
 // reconcileCommand runs one cross-check now and shows its result.
 func reconcileCommand(environ []string) *cobra.Command {
 	var o Options
 	var once bool
-	var scope kube.ReconcileOptions
+	var scope job.ReconcileOptions
 	var format string
 	c := &cobra.Command{
 		Use:   "reconcile --once",
@@ -87,7 +87,7 @@ Exit codes:
 }
 
 // reconcile lets the running htcd do the pass, or makes it itself if there is none.
-func reconcile(ctx context.Context, o Options, scope kube.ReconcileOptions) (outcome, error) {
+func reconcile(ctx context.Context, o Options, scope job.ReconcileOptions) (outcome, error) {
 	answer, err := askDaemon(ctx, o.controlSocket(), scope)
 	if !errors.Is(err, errNoDaemon) {
 		return answer, err
@@ -134,7 +134,7 @@ func reconcile(ctx context.Context, o Options, scope kube.ReconcileOptions) (out
 }
 
 // reconcile makes the pass over an open ledger that nobody else writes.
-func (d *daemon) reconcile(ctx context.Context, book kube.Ledger, scope kube.ReconcileOptions) (report kube.Report, err error) {
+func (d *daemon) reconcile(ctx context.Context, book job.Ledger, scope job.ReconcileOptions) (report job.Report, err error) {
 	loop, err := d.newLoop(ctx, book)
 	if err != nil {
 		return report, err

@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/job"
 )
 
 // control is the socket of a working htcd whose passes this function makes.
-type control func(kube.ReconcileOptions) (kube.Report, error)
+type control func(job.ReconcileOptions) (job.Report, error)
 
-func (c control) Reconcile(_ context.Context, o kube.ReconcileOptions) (kube.Report, error) {
+func (c control) Reconcile(_ context.Context, o job.ReconcileOptions) (job.Report, error) {
 	return c(o)
 }
 
@@ -52,17 +52,17 @@ func reconcileWith(t *testing.T, environ []string, args ...string) (string, erro
 }
 
 func TestReconcileAsksTheWorkingHtcdAndPrintsATable(t *testing.T) {
-	var asked kube.ReconcileOptions
-	report := kube.Report{Checked: 1200, Differences: []crosscheck.Difference{
+	var asked job.ReconcileOptions
+	report := job.Report{Checked: 1200, Differences: []crosscheck.Difference{
 		{Namespace: "default", Name: "zero", JobID: "7.0", Was: "Running", Is: "Succeeded", Evidence: "condor_q: JobStatus 4 (Completed), exit code 0", Repaired: true},
 		{Namespace: "default", Name: "zero", JobID: "7.1", Was: "Running", Is: "Held", Evidence: "two\nlines\tand a \x1b[31mcolour", Repaired: true},
 		{Namespace: "other", Name: "one", Was: "phase=Failed", Is: "phase=Succeeded", Evidence: "ledger"},
 	}}
-	socket := control(func(o kube.ReconcileOptions) (kube.Report, error) { asked = o; return report, nil }).serve(t, true)
+	socket := control(func(o job.ReconcileOptions) (job.Report, error) { asked = o; return report, nil }).serve(t, true)
 
 	out, err := reconcileWith(t, []string{"HTCD_NAMESPACE=default", "HTCD_LOG_LEVEL=debug"}, "--once", "--name=zero", "--control-socket", socket)
 	require.NoError(t, err)
-	require.Equal(t, kube.ReconcileOptions{Namespace: "default", Name: "zero"}, asked)
+	require.Equal(t, job.ReconcileOptions{Namespace: "default", Name: "zero"}, asked)
 	require.Equal(t, `NAMESPACE/NAME  JOB  WAS           IS               EVIDENCE                                        REPAIRED
 default/zero    7.0  Running       Succeeded        condor_q: JobStatus 4 (Completed), exit code 0  yes
 default/zero    7.1  Running       Held             two lines and a  [31mcolour                     yes
@@ -72,12 +72,12 @@ other/one       -    phase=Failed  phase=Succeeded  ledger                      
 
 	out, err = reconcileWith(t, nil, "--once", "--dry-run", "-o", "json", "--namespace=other", "--ticket-dir", filepath.Dir(socket))
 	require.NoError(t, err)
-	require.Equal(t, kube.ReconcileOptions{Namespace: "other", DryRun: true}, asked)
-	var printed kube.Report
+	require.Equal(t, job.ReconcileOptions{Namespace: "other", DryRun: true}, asked)
+	var printed job.Report
 	require.NoError(t, json.Unmarshal([]byte(out), &printed))
 	require.Equal(t, report, printed)
 
-	report = kube.Report{Checked: 1}
+	report = job.Report{Checked: 1}
 	out, err = reconcileWith(t, nil, "--once", "--control-socket", socket)
 	require.NoError(t, err)
 	require.Equal(t, "1 job checked, nothing differs\n", out)
@@ -87,8 +87,8 @@ other/one       -    phase=Failed  phase=Succeeded  ledger                      
 }
 
 func TestReconcileShowsWhatWasDoneBeforeItFailed(t *testing.T) {
-	socket := control(func(kube.ReconcileOptions) (kube.Report, error) {
-		return kube.Report{Checked: 2, Differences: []crosscheck.Difference{{Namespace: "a", Name: "b", JobID: "1.0", Was: "Idle", Is: "Running", Repaired: true}}},
+	socket := control(func(job.ReconcileOptions) (job.Report, error) {
+		return job.Report{Checked: 2, Differences: []crosscheck.Difference{{Namespace: "a", Name: "b", JobID: "1.0", Was: "Idle", Is: "Running", Repaired: true}}},
 			errors.New("condor_q: no answer within 1m0s")
 	}).serve(t, true)
 	out, err := reconcileWith(t, nil, "--once", "--control-socket", socket)
@@ -109,7 +109,7 @@ func TestReconcileSaysWhenHtcdIsNotReady(t *testing.T) {
 }
 
 func TestALongTableIsPrintedInBlocks(t *testing.T) {
-	report := kube.Report{Differences: make([]crosscheck.Difference, 5*block+1)}
+	report := job.Report{Differences: make([]crosscheck.Difference, 5*block+1)}
 	var out bytes.Buffer
 	require.NoError(t, printOutcome(&out, "table", outcome{Report: report}, true))
 	require.Equal(t, len(report.Differences)+2, bytes.Count(out.Bytes(), []byte("\n")))
@@ -127,7 +127,7 @@ func TestTheControlSocketIsPrivateAndTakesTheOnlyPlaceOfAnotherSocket(t *testing
 	}
 	first.(*net.UnixListener).SetUnlinkOnClose(false) // as when it is killed
 	require.NoError(t, first.Close())
-	_, err = askDaemon(t.Context(), path, kube.ReconcileOptions{})
+	_, err = askDaemon(t.Context(), path, job.ReconcileOptions{})
 	require.ErrorIs(t, err, errNoDaemon)
 
 	second, err := listenControl(path)

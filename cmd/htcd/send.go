@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/setting"
 )
 
 // sendCommand is run by a job when it has ended, if --ship-sender sent htcd with it.

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"htc.cern.ch/htcd/internal/setting"
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 // settingGroups are the headings of docs/settings.md, each above the flag that it begins with, in the order of Options.flags.

@@ -9,20 +9,20 @@ import (
 	"golang.org/x/crypto/ssh"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"htc.cern.ch/htcd/internal/aggregate"
-	"htc.cern.ch/htcd/internal/apiserver"
-	"htc.cern.ch/htcd/internal/follow"
-	"htc.cern.ch/htcd/internal/kube"
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/apiserver"
+	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/serve/aggregate"
+	"htc.cern.ch/htcd/internal/serve/follow"
 )
 
 // shellsAtOnce is how many commands may run in jobs at once: each is a condor_ssh_to_job with a relay.
 const shellsAtOnce = 32
 
 // shells lets users run commands in the containers of their jobs.
-func (d *daemon) shells(l *loop, book kube.Ledger, reader *follow.Reader) *follow.Shells {
+func (d *daemon) shells(l *loop, book job.Ledger, reader *follow.Reader) *follow.Shells {
 	all := filepath.Join(d.o.Data, "ssh")
 	if err := os.RemoveAll(all); err != nil {
 		d.log.Warn().Err(err).Msg("what earlier shells left cannot be removed")
@@ -55,7 +55,7 @@ func (d *daemon) shells(l *loop, book kube.Ledger, reader *follow.Reader) *follo
 
 // closed says why nobody may run anything in the jobs of a run. HTCondor's sshd keeps its files where the script may write. A script that replaces
 // them at the right moment runs outside of its container, and so with whatever image it likes.
-func (d *daemon) closed(ctx context.Context, book kube.Ledger, run ledger.Run) (string, error) {
+func (d *daemon) closed(ctx context.Context, book job.Ledger, run ledger.Run) (string, error) {
 	const why = ", so htcd exec is refused: HTCondor's sshd starts from files in the job's directory, by which a script could leave its container, and so its image. " +
 		"There are htcd logs and htcd get-output"
 	if len(d.o.AllowImages) > 0 {

@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"htc.cern.ch/htcd/internal/matching"
+	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/setting"
+	"htc.cern.ch/htcd/internal/target/matching"
 )
 
 // slotLister lists the slots of the usual pool.

@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"htc.cern.ch/htcd/internal/jobsecrets"
-	"htc.cern.ch/htcd/internal/plugin"
-	"htc.cern.ch/htcd/internal/setting"
-	"htc.cern.ch/htcd/internal/syncsecret"
+	"htc.cern.ch/htcd/internal/cli/plugin"
+	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/cli/syncsecret"
+	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
 )
 
 // syncSecretCommand runs where proxies and tokens are made.

@@ -9,20 +9,20 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"htc.cern.ch/htcd/internal/apiserver"
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
-	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/crosscheck/nodes"
 	"htc.cern.ch/htcd/internal/inputs"
-	"htc.cern.ch/htcd/internal/jobcredentials"
-	"htc.cern.ch/htcd/internal/kube"
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
-	"htc.cern.ch/htcd/internal/nodes"
+	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
+	"htc.cern.ch/htcd/internal/kube/apiserver"
+	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/kube/workflow"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/site"
-	"htc.cern.ch/htcd/internal/workflow"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // workflowSchedd is HTCondor as the HTCJobs' controller asks it, and what is for DAGs and their nodes besides.
@@ -68,7 +68,7 @@ func (o Options) shares() (kept, staged *output.Shares) {
 }
 
 // newWorkflows adds the controller of HTCWorkflows to a loop.
-func (d *daemon) newWorkflows(l *loop, s site.Site, book kube.Ledger) (err error) {
+func (d *daemon) newWorkflows(l *loop, s site.Site, book job.Ledger) (err error) {
 	ephemeral, err := artifact.ParseRegistries(d.o.EphemeralRegistries)
 	if err != nil {
 		return fmt.Errorf("--ephemeral-registries: %w", err)
@@ -107,7 +107,7 @@ func (l *loop) Record(ctx context.Context, c notify.Callback, tokenHash []byte) 
 
 // both are the controllers, for metrics.
 type both struct {
-	*kube.Controller
+	*job.Controller
 	workflows *workflow.Controller
 }
 
@@ -144,7 +144,7 @@ func (l *loop) Refresh(ctx context.Context) error {
 }
 
 // Reconcile compares everything in a scope with HTCondor. What has vanished is looked at for both kinds.
-func (l *loop) Reconcile(ctx context.Context, o kube.ReconcileOptions) (kube.Report, error) {
+func (l *loop) Reconcile(ctx context.Context, o job.ReconcileOptions) (job.Report, error) {
 	report, err := l.controller.Reconcile(ctx, o)
 	if err != nil {
 		return report, err

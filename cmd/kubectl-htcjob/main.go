@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"htc.cern.ch/htcd/internal/plugin"
+	"htc.cern.ch/htcd/internal/cli/plugin"
 )
 
 // version is set by the linker (-X main.version=...).

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 

@@ -12,7 +12,7 @@ import (
 	"oras.land/oras-go/v2/content"
 	"oras.land/oras-go/v2/registry/remote"
 
-	"htc.cern.ch/htcd/internal/fairqueue"
+	"htc.cern.ch/htcd/internal/admission/fairqueue"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/usage"
+	"htc.cern.ch/htcd/internal/schedd/usage"
 )
 
 func TestCoreSecondsCountOnceAndNotMoreThanCanBe(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"htc.cern.ch/htcd/internal/backend"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // Difference is one deviation from what HTCondor, or the ledger, says.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/usage"
+	"htc.cern.ch/htcd/internal/schedd/usage"
 )
 
 // usageOf sums up what the jobs of a run used, all of whose ends HTCondor has confirmed.

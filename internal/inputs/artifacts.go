@@ -8,9 +8,9 @@ import (
 	"path"
 	"strings"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
-	"htc.cern.ch/htcd/internal/jobsecrets"
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
 )
 
 // Artifacts fetches from registries, by turns.

@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 

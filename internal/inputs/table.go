@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
 // Table reads the table that spec.itemsFrom names and returns it with its digest. Its errors are *Waiting, or passing ones of

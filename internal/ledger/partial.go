@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"htc.cern.ch/htcd/internal/procset"
+	"htc.cern.ch/htcd/internal/ledger/procset"
 )
 
 // Numbers returns which procs a run sends, empty if it sends all.

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/kube"
+	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -247,7 +247,7 @@ func kindOf(err error) string {
 	return schedd.KindOf(err).String()
 }
 
-var _ kube.Observer = (*Metrics)(nil)
+var _ job.Observer = (*Metrics)(nil)
 
 func (m *Metrics) Repaired(kind crosscheck.Repair) { m.repairs.WithLabelValues(string(kind)).Inc() }
 

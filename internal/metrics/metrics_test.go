@@ -22,14 +22,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/kube"
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/tool"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 var update = flag.Bool("update", false, "rewrite docs/metrics.md")
@@ -207,7 +207,7 @@ func TestSecretsAreShownAsTheyAreNowWhileSomebodyNeedsThem(t *testing.T) {
 
 // answered is an apiserver that answers so.
 type answered struct {
-	kube.Objects
+	job.Objects
 	err error
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/admission"
-	"htc.cern.ch/htcd/internal/poolcontrol"
+	"htc.cern.ch/htcd/internal/kube/poolcontrol"
 )
 
 func noPools() []poolcontrol.Load { return nil }

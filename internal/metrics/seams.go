@@ -7,11 +7,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"htc.cern.ch/htcd/internal/backend"
-	"htc.cern.ch/htcd/internal/kube"
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // Schedd counts submissions to a schedd.
@@ -34,10 +34,10 @@ func (s countedSchedd) Submit(ctx context.Context, id schedd.Identity, dir strin
 }
 
 // Objects counts writes of statuses.
-func (m *Metrics) Objects(o kube.Objects) kube.Objects { return countedObjects{o, m} }
+func (m *Metrics) Objects(o job.Objects) job.Objects { return countedObjects{o, m} }
 
 type countedObjects struct {
-	kube.Objects
+	job.Objects
 	m *Metrics
 }
 
@@ -67,10 +67,10 @@ func statusResult(err error) string {
 }
 
 // Ledger counts writes of a ledger.
-func (m *Metrics) Ledger(book kube.Ledger) kube.Ledger { return countedLedger{book, m} }
+func (m *Metrics) Ledger(book job.Ledger) job.Ledger { return countedLedger{book, m} }
 
 type countedLedger struct {
-	kube.Ledger
+	job.Ledger
 	m *Metrics
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"htc.cern.ch/htcd/internal/backend"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // needed is how long a ticket or a token counts as needed after a request for it. An unused one is not renewed, and its

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
 // waiter is an HTCJob that waits, created at the beginning of time, with a condition that turned an hour later.

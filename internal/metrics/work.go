@@ -11,14 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/cache"
 
-	"htc.cern.ch/htcd/internal/backend"
-	"htc.cern.ch/htcd/internal/jobcredentials"
-	"htc.cern.ch/htcd/internal/kube"
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
+	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/poolcontrol"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
-	"htc.cern.ch/htcd/internal/poolcontrol"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // Controller is what Work asks of the control loop.
@@ -31,7 +31,7 @@ type Controller interface {
 
 // Work holds the parts of the active htcd; a standby has none.
 type Work struct {
-	Ledger     kube.Ledger
+	Ledger     job.Ledger
 	Controller Controller
 	Pools      func() []poolcontrol.Load
 	Informer   cache.SharedIndexInformer // of HTCJobs

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"htc.cern.ch/htcd/internal/places"
+	"htc.cern.ch/htcd/internal/notify/places"
 )
 
 const (

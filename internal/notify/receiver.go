@@ -10,7 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"htc.cern.ch/htcd/internal/places"
+	"htc.cern.ch/htcd/internal/notify/places"
 )
 
 // Recorder records callbacks. The receiver calls it from many goroutines at once.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"htc.cern.ch/htcd/internal/plaintext"
+	"htc.cern.ch/htcd/internal/schedd/plaintext"
 )
 
 // What condor_q -better-analyze prints. 25.14 counts "slots" where 23.9 writes nothing, and machines besides.

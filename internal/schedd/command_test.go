@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/programtest"
+	"htc.cern.ch/htcd/internal/schedd/programtest"
 )
 
 // tools writes sh scripts that stand in for HTCondor's tools and returns a client that finds them.

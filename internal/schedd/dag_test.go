@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
 
-	"htc.cern.ch/htcd/internal/programtest"
+	"htc.cern.ch/htcd/internal/schedd/programtest"
 )
 
 // dag returns a graph of a step that is pulled from, in two sequences, and one that pulls from both.

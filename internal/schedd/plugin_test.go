@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/programtest"
+	"htc.cern.ch/htcd/internal/schedd/programtest"
 )
 
 func withURLs() Description {

@@ -12,7 +12,7 @@ import (
 	"unique"
 
 	"htc.cern.ch/htcd/internal/classad"
-	"htc.cern.ch/htcd/internal/plaintext"
+	"htc.cern.ch/htcd/internal/schedd/plaintext"
 )
 
 // Queue calls fn for every matching job in the schedd's queue (all if constraint is empty), whoever owns it. Only a nil error

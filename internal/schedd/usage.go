@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"htc.cern.ch/htcd/internal/usage"
+	"htc.cern.ch/htcd/internal/schedd/usage"
 )
 
 // Use returns what the job has used in its last execution until now, if that still goes on, and what it asked for; the zero value if it

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/classad"
-	"htc.cern.ch/htcd/internal/usage"
+	"htc.cern.ch/htcd/internal/schedd/usage"
 )
 
 func TestWhatAJobHasUsed(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 

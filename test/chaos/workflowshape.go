@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
 // WorkflowShape is a kind of HTCWorkflow and what is done to it.

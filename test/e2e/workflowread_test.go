@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
 func TestTheNodesOfAWorkflowAreListedAndTheirOutputIsRead(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
 // A job starts with the credential that it was sent with, keeps it while nobody answers, and reads the next one afterwards.

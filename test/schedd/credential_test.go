@@ -8,8 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/programtest"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/programtest"
 )
 
 // produces makes condor_submit ask a site's program for the jobs' credential, as SEC_CREDENTIAL_PRODUCER does.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/credential"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/krb"
 	idtoken "htc.cern.ch/htcd/internal/schedd/token"
+	"htc.cern.ch/htcd/internal/target/credential"
 	"htc.cern.ch/htcd/test/lab/parts"
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/programtest"
+	"htc.cern.ch/htcd/internal/schedd/programtest"
 	"htc.cern.ch/htcd/test/lab/cache"
 	"htc.cern.ch/htcd/test/trial"
 )

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/programtest"
+	"htc.cern.ch/htcd/internal/schedd/programtest"
 )
 
 // cacheFile is a credential cache as kinit writes it.

@@ -3,7 +3,7 @@ package tool
 import (
 	"strings"
 
-	"htc.cern.ch/htcd/internal/plaintext"
+	"htc.cern.ch/htcd/internal/schedd/plaintext"
 )
 
 const (

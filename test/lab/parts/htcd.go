@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"htc.cern.ch/htcd/internal/kube/v1alpha1"
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/test/lab/root"
 )
 

@@ -1,0 +1,109 @@
+package v1alpha1_test
+
+import (
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+)
+
+// editRule is the rule of the generated CRD that refuses edits while jobs are active.
+func editRule(t *testing.T) (rule, message string) {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/base/crd/htc.cern.ch_htcjobs.yaml")
+	require.NoError(t, err)
+	var crd struct {
+		Spec struct {
+			Versions []struct {
+				Schema struct {
+					OpenAPIV3Schema struct {
+						Rules []struct{ Rule, Message string } `json:"x-kubernetes-validations"`
+					} `json:"openAPIV3Schema"`
+				} `json:"schema"`
+			} `json:"versions"`
+		} `json:"spec"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &crd))
+	rules := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Rules
+	require.Len(t, rules, 1)
+	return rules[0].Rule, rules[0].Message
+}
+
+func TestWhatIsSentIsWhatMayNotChangeWhileJobsAreActive(t *testing.T) {
+	var full v1alpha1.HTCJobSpec
+	fields := reflect.ValueOf(&full).Elem()
+	for i := range fields.NumField() {
+		fields.Field(i).Set(something(t, fields.Field(i).Type()))
+	}
+	rule, message := editRule(t)
+	sent := reflect.ValueOf(full.Sent())
+	for i := range fields.NumField() {
+		name, _, _ := strings.Cut(fields.Type().Field(i).Tag.Get("json"), ",")
+		guarded := regexp.MustCompile(`self\.spec\.\??` + name + `\]? == \[?oldSelf\.spec\.\??` + name + `\b`).MatchString(rule)
+		if sent.Field(i).IsZero() {
+			require.False(t, guarded, "%s is not sent, and yet the rule refuses its change", name)
+			require.Contains(t, message, name, "the refusal names what may change at any time")
+			continue
+		}
+		require.True(t, guarded, "%s is sent: the rule must refuse its change", name)
+		require.NotRegexp(t, `\b`+name+`(,| and| may)`, message)
+	}
+}
+
+func TestTheHashTellsWhatIsSent(t *testing.T) {
+	job := v1alpha1.HTCJob{Spec: v1alpha1.HTCJobSpec{Script: v1alpha1.Script{Program: v1alpha1.Program{Image: "a", Command: "b", Source: "c"}}}}
+	was := job.SpecHash()
+	// Another hash of the same spec would run every HTCJob again when htcd is updated.
+	require.Equal(t, "5c5fda5aee9e6aafd1c2df8b89d3a461", was)
+	job.Spec.Suspend, job.Spec.TTLSecondsAfterFinished = true, new(int32(5))
+	require.Equal(t, was, job.SpecHash())
+	job.Spec.Retries = new(int32(0))
+	require.NotEqual(t, was, job.SpecHash())
+}
+
+// something is a value of that type that is not zero.
+func something(t *testing.T, of reflect.Type) reflect.Value {
+	t.Helper()
+	v := reflect.New(of).Elem()
+	switch of.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(of.Elem()))
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(of))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(of, 1, 1))
+	case reflect.Struct:
+		v.Field(0).Set(something(t, of.Field(0).Type))
+	default:
+		require.FailNow(t, "a spec field of an unknown kind", of.String())
+	}
+	return v
+}
+
+func TestALongAnnotationIsKnownByItsBeginningAndAHash(t *testing.T) {
+	rerun := func(value string) string {
+		annotations := map[string]string{v1alpha1.RerunAnnotation: value}
+		job, flow := &v1alpha1.HTCJob{}, &v1alpha1.HTCWorkflow{}
+		job.Annotations, flow.Annotations = annotations, annotations
+		require.Equal(t, job.Rerun(), flow.Rerun())
+		return job.Rerun()
+	}
+	require.Empty(t, rerun(""))
+	require.Equal(t, strings.Repeat("a", v1alpha1.MaxRerun), rerun(strings.Repeat("a", v1alpha1.MaxRerun)))
+	long := rerun(strings.Repeat("a", 250_000))
+	require.Len(t, long, v1alpha1.MaxRerun)
+	require.Regexp(t, `^a+\.\.\. \(250000 bytes, sha256 [0-9a-f]{64}\)$`, long)
+	require.NotEqual(t, long, rerun(strings.Repeat("a", 249_999)+"b"))
+	require.True(t, utf8.ValidString(rerun(strings.Repeat("aä", 250_000))))
+}

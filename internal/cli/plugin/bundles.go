@@ -1,0 +1,126 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+)
+
+// applyWith makes the object what the manifest says, with files as further inputs.
+//
+// The HTCJob comes before the ConfigMap: the ConfigMap then belongs to it from the beginning, and wherever this is interrupted
+// nothing remains that nobody owns. An HTCJob without its ConfigMap waits, and applying it again completes it. What
+// would refuse the ConfigMap is found beforehand, by a dry run.
+func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, before *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
+	if before != nil && before.DeletionTimestamp != nil {
+		return nil, fmt.Errorf("the HTCJob %s is being deleted: wait for that (kubectl wait -n %s --for=delete htcjob/%s), and submit it again", before.Name, c.namespace, before.Name)
+	}
+	var bundled *corev1.ConfigMap
+	if len(files) > 0 {
+		var err error
+		if bundled, m, err = bundle(m, files); err != nil {
+			return nil, err
+		}
+		_, err = c.configMaps.Create(ctx, bundled, metav1.CreateOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
+		switch {
+		case apierrors.IsForbidden(err):
+			return nil, fmt.Errorf("--input needs the right to create and get ConfigMaps in namespace %s, for example by the ClusterRole htcjob-input-files: %w", c.namespace, err)
+		case err != nil && !apierrors.IsAlreadyExists(err):
+			return nil, fmt.Errorf("--input: the ConfigMap of the files: %w", err)
+		}
+	}
+	job, err := c.apply(ctx, m)
+	if err != nil || c.dryRun != nil {
+		return job, err
+	}
+	if bundled != nil {
+		if err := c.createBundle(ctx, bundled, job); err != nil {
+			return nil, fmt.Errorf("the HTCJob %s exists and waits for the ConfigMap %s, which could not be made; submit it again: %w", job.Name, bundled.Name, err)
+		}
+	}
+	c.dropBundles(ctx, before, job)
+	return job, nil
+}
+
+// ownerGone is how long Kubernetes may take to delete a ConfigMap whose HTCJob was deleted.
+const ownerGone = time.Minute
+
+// createBundle creates a ConfigMap that belongs to the HTCJob, unless it exists. One of an HTCJob that was deleted is about to be
+// deleted, too.
+func (c *cluster) createBundle(ctx context.Context, bundled *corev1.ConfigMap, job *v1alpha1.HTCJob) error {
+	bundled = bundled.DeepCopy()
+	bundled.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: job.Name, UID: job.UID,
+	}}
+	return wait.PollUntilContextTimeout(ctx, time.Second/2, ownerGone, true, func(ctx context.Context) (bool, error) {
+		_, err := c.configMaps.Create(ctx, bundled, metav1.CreateOptions{FieldManager: manager})
+		if !apierrors.IsAlreadyExists(err) {
+			return true, err
+		}
+		there, err := c.configMaps.Get(ctx, bundled.Name, metav1.GetOptions{})
+		if err != nil {
+			return false, ignoreNotFound(err)
+		}
+		this, earlier := ownedBy(there, job)
+		switch {
+		case this && sameContent(there, bundled):
+			return true, nil
+		case earlier && !this:
+			return false, nil
+		}
+		return false, fmt.Errorf("there is a ConfigMap of this name that is not from htcd submit: rename or delete it")
+	})
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+func sameContent(a, b *corev1.ConfigMap) bool {
+	return maps.Equal(a.Data, b.Data) && equality.Semantic.DeepEqual(a.BinaryData, b.BinaryData)
+}
+
+// dropBundles deletes the ConfigMaps of earlier submissions that the HTCJob no longer names. One that this user may not delete
+// is deleted with the HTCJob.
+func (c *cluster) dropBundles(ctx context.Context, before, job *v1alpha1.HTCJob) {
+	if before == nil || before.UID != job.UID {
+		return
+	}
+	named := bundlesOf(job)
+	for _, name := range bundlesOf(before) {
+		if slices.Contains(named, name) {
+			continue
+		}
+		old, err := c.configMaps.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			continue
+		}
+		if this, _ := ownedBy(old, job); this {
+			_ = c.configMaps.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &old.UID}})
+		}
+	}
+}
+
+// bundlesOf lists the ConfigMaps that an HTCJob names and whose names are those of bundles.
+func bundlesOf(job *v1alpha1.HTCJob) (names []string) {
+	for _, in := range job.Spec.Inputs {
+		if ref := in.ConfigMapKeyRef; ref != nil && strings.HasPrefix(ref.Name, bundlePrefix(job.Name)) && !slices.Contains(names, ref.Name) {
+			names = append(names, ref.Name)
+		}
+	}
+	return names
+}

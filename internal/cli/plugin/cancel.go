@@ -1,0 +1,105 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/ledger/procset"
+)
+
+func cancelCommand() *cobra.Command {
+	var at Connection
+	var procs string
+	c := &cobra.Command{
+		Use:   "cancel NAME... | cancel NAME --proc LIST",
+		Short: "Remove the jobs of HTCJobs from HTCondor, and keep what they have left",
+		Long: `Remove the jobs of HTCJobs that have not ended from HTCondor, by setting spec.suspend. The HTCJob stays, with the results and the
+output of those that had ended; kubectl delete htcjob, or htcd delete, deletes that, too. It can be continued:
+
+  kubectl patch htcjob NAME --type=merge -p '{"spec":{"suspend":false}}'
+
+With --proc only the jobs with these numbers are removed. They count as failed, with the reason Removed, and the others go on. htcd rerun
+runs them again. With kubectl the same is, for attempt 1,
+
+  kubectl annotate --overwrite htcjob NAME htc.cern.ch/cancel-procs=1/3,7-9
+
+An HTCJob that has ended is left as it is. It does not wait until the jobs are gone.
+
+Exit codes: 0 done, 1 one does not exist, has no such job or could not be changed (the others are), 2 a mistake in the command line, 130
+interrupted.`,
+		ValidArgsFunction: at.completeNames,
+	}
+	at.Flags(c.Flags())
+	setting.Text(c.Flags(), &procs, "proc", "", numbers, "only the jobs with these `numbers`, such as 3,7-9")
+	c.Args = namesAndProcs()
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		where, err := at.open(cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		return where.each(cmd.Context(), args, func(name string) error {
+			said, err := where.cancel(cmd.Context(), name, procs)
+			if err == nil {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), fullName(name), said)
+			}
+			return err
+		})
+	}
+	return c
+}
+
+// cancel has all jobs of an HTCJob removed, or those with these numbers, and says what it has done.
+func (c *cluster) cancel(ctx context.Context, name, procs string) (said string, err error) {
+	job, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return "", err
+	}
+	patch, said := []byte(`{"spec":{"suspend":true}}`), "is cancelled"
+	switch {
+	case over(job, job):
+		return "has ended already", nil
+	case procs != "":
+		numbers, err := unwanted(job, procs)
+		if err != nil {
+			return "", fmt.Errorf("HTCJob %s: %w", name, err)
+		}
+		patch, said = cancelPatch(job, numbers), "cancels its jobs "+numbers.String()
+	}
+	_, err = c.jobs.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	return said, err
+}
+
+// unwanted returns the jobs that are to be removed of the present attempt, those included that were named before.
+func unwanted(job *v1alpha1.HTCJob, procs string) (numbers procset.Set, err error) {
+	if job.Status.ClusterID == 0 {
+		return numbers, errors.New("its jobs are not in HTCondor: cancel it without --proc, or wait until they are")
+	}
+	if numbers, err = procset.Parse(procs, job.Jobs()); err != nil {
+		return numbers, err
+	}
+	if of, before, _ := strings.Cut(job.CancelProcs(), "/"); of == fmt.Sprint(job.Status.Attempt) {
+		if earlier, err := procset.Parse(before, job.Jobs()); err == nil {
+			return procset.Of(append(earlier.Numbers(), numbers.Numbers()...)), nil
+		}
+	}
+	return numbers, nil
+}
+
+// cancelPatch sets the annotation. It names the attempt, since another one may have begun in between.
+func cancelPatch(job *v1alpha1.HTCJob, numbers procset.Set) []byte {
+	annotations := map[string]any{v1alpha1.CancelProcsAnnotation: fmt.Sprintf("%d/%s", job.Status.Attempt, numbers)}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		panic(err) // of strings
+	}
+	return patch
+}

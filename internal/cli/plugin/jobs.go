@@ -1,0 +1,201 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/cli/setting"
+)
+
+func listCommand() *cobra.Command {
+	var at Connection
+	var only selection
+	var format string
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the HTCJobs of a namespace",
+		Long: `List the HTCJobs of a namespace, the oldest first. STATE is the word of htcd status. With -o json each is an object on a line of
+its own. Nothing found is no error.
+
+Exit codes: 0 done, 1 they cannot be read, 2 a mistake in the command line.`,
+		Args: arguments(0, "no argument"),
+	}
+	at.Flags(c.Flags())
+	only.flags(c.Flags())
+	setting.Bool(c.Flags(), &only.active, "active", false, "only those that have not ended")
+	setting.Text(c.Flags(), &format, "output,o", "table", setting.OneOf(formats...), "`format`: table, wide, name, json or word")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := only.check(); err != nil {
+			return Usage{err}
+		}
+		where, err := at.open(cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		jobs, err := where.selected(cmd.Context(), only)
+		if err != nil {
+			return err
+		}
+		return show(cmd.OutOrStdout(), format, jobs)
+	}
+	return c
+}
+
+// exitTimeout is timeout(1)'s.
+const exitTimeout = 124
+
+func waitCommand() *cobra.Command {
+	var at Connection
+	var timeout time.Duration
+	c := &cobra.Command{
+		Use:   "wait NAME...",
+		Short: "Wait until HTCJobs have ended",
+		Long: `Wait until all of these HTCJobs have ended, as htcd submit --watch does. Those that have ended already are not waited for. An
+HTCJob that is suspended has not ended. Exit codes:
+
+  0    all have succeeded
+  N    jobs have failed, those that are known all with the return code N of the script
+  1    jobs have failed otherwise, or were removed, or one does not exist or was deleted
+  2    a mistake in the command line
+  124  they had not ended within --timeout
+  130  interrupted`,
+		Args:              someNames,
+		ValidArgsFunction: at.completeNames,
+	}
+	at.Flags(c.Flags())
+	setting.Duration(c.Flags(), &timeout, "timeout", 0, 0, mostTime, "wait for this `time` at most, such as 10m; 0: for any time")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		where, err := at.open(cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		jobs, err := where.all(cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		ctx := cmd.Context()
+		if timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, timeout)
+			defer cancel()
+		}
+		err = where.wait(ctx, jobs, displayOn(cmd.ErrOrStderr()))
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.As(err, new(Exit)) {
+			return Exit{exitTimeout}
+		}
+		return err
+	}
+	return c
+}
+
+func deleteCommand() *cobra.Command {
+	var at Connection
+	var only selection
+	c := &cobra.Command{
+		Use:   "delete NAME... | --finished | --failed",
+		Short: "Delete HTCJobs, with their jobs and their output",
+		Long: `Delete HTCJobs: those that are named, or with --finished all that have ended, with --failed all that have failed. Their jobs are
+removed from HTCondor, and what they have left from htcd's store. --since and --selector narrow it. One that was changed since it
+was chosen, for example to run again, is left.
+
+Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are), 2 a mistake in the command line, 130 interrupted.`,
+		ValidArgsFunction: at.completeNames,
+	}
+	at.Flags(c.Flags())
+	only.flags(c.Flags())
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		chosen := only.failed || only.finished
+		switch {
+		case chosen && len(args) > 0:
+			return Usage{errors.New("delete: want names, or --finished or --failed, not both")}
+		case !chosen && (only.since != 0 || only.labels != ""):
+			return Usage{errors.New("delete: --since and --selector narrow --finished or --failed: want one of these")}
+		case chosen:
+			return only.check()
+		}
+		return someNames(cmd, args)
+	}
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		where, err := at.open(cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		options := map[string]metav1.DeleteOptions{}
+		if len(args) == 0 {
+			jobs, err := where.selected(cmd.Context(), only)
+			if err != nil {
+				return err
+			}
+			for _, job := range jobs {
+				args = append(args, job.Name)
+				options[job.Name] = metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &job.UID, ResourceVersion: &job.ResourceVersion}}
+			}
+		}
+		return where.each(cmd.Context(), args, func(name string) error {
+			chosen, byState := options[name]
+			err := where.jobs.Delete(cmd.Context(), name, chosen)
+			if byState && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s was changed meanwhile and is left\n", name)
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), fullName(name), "deleted")
+			return err
+		})
+	}
+	return c
+}
+
+// someNames requires at least one argument.
+func someNames(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return Usage{fmt.Errorf("%s: want the name of an HTCJob, or several", cmd.CommandPath())}
+	}
+	return nil
+}
+
+// all reads the HTCJobs that arguments name.
+func (c *cluster) all(ctx context.Context, args []string) (jobs []*v1alpha1.HTCJob, err error) {
+	for _, argument := range args {
+		name, err := named(argument)
+		if err != nil {
+			return nil, err
+		}
+		job, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, job)
+	}
+	return jobs, nil
+}
+
+// each does something to every HTCJob that the arguments name; an error of one does not keep it from the others.
+func (c *cluster) each(ctx context.Context, args []string, do func(name string) error) error {
+	var names []string
+	for _, argument := range args {
+		name, err := named(argument)
+		if err != nil {
+			return err
+		}
+		names = append(names, name)
+	}
+	var failures []error
+	for _, name := range names {
+		err := do(name)
+		if ctx.Err() != nil {
+			return Exit{ExitInterrupted}
+		}
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}

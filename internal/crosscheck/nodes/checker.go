@@ -1,0 +1,296 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// Schedd is the part of HTCondor that a Checker asks.
+type Schedd interface {
+	QueueNodes(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Job) error) error
+	ChangedNodes(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
+	HistoryNodes(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
+}
+
+// Observer receives the results of checks. Its methods are called by several goroutines.
+type Observer interface {
+	// Passed: a pass over the nodes of a target has ended.
+	Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error)
+	// Changed: rows of a DAG's nodes were changed. More may follow.
+	Changed(run ledger.Run)
+	// Unread: the ads of these jobs of a DAG (possibly none) cannot be fetched or read.
+	Unread(run ledger.Run, jobs []string)
+	// Used: see crosscheck.Observer.
+	Used(run ledger.Run, coreSeconds int64)
+	// Repaired: something was repaired.
+	Repaired(run ledger.Run, kind crosscheck.Repair, was, is ledger.Node)
+}
+
+// Checker compares nodes with HTCondor. Set its fields before its first use.
+type Checker struct {
+	Ledger crosscheck.Ledger
+	Schedd Schedd
+	// As returns the identity, with its endpoint, used to ask about a target's nodes.
+	As func(ctx context.Context, t backend.Target) (schedd.Identity, error)
+	// Accounts returns the Owners that the jobs of a target may have.
+	Accounts func(ctx context.Context, t backend.Target) ([]string, error)
+	// Started returns when a target's schedd had been started, 0 if that is not known.
+	Started  func(t backend.Target) int64
+	Now      func() time.Time
+	Observer Observer
+	// Whole is how often a pass asks about all nodes, not only about those that have changed; 0: always.
+	Whole time.Duration
+
+	gate   crosscheck.Gate
+	owners owners
+
+	mu       sync.Mutex
+	compared map[backend.Target]map[key]bool // DAGs, up to the gate's mark, all ads of whose nodes could be read
+	missed   map[key]time.Time               // when an ended DAG was first compared and had nodes of which no job was ever seen
+}
+
+// Crosscheck makes one pass over the DAGs with nodes of which HTCondor has not confirmed the end: it compares them with the queues, and
+// what the queues do not show with the histories. It is best made after that of the DAGs' own jobs.
+func (c *Checker) Crosscheck(ctx context.Context) error {
+	return c.each(ctx, crosscheck.Crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+		began := c.Now()
+		newest, err := c.newestHistory(ctx, id)
+		if err != nil {
+			return err
+		}
+		l := &look{Look: crosscheck.Look{History: true, Newest: newest}}
+		if err := c.pass(ctx, id, g, l, began); err != nil {
+			return err
+		}
+		c.setMark(g, crosscheck.Mark{Newest: newest, At: began}, l.unread)
+		return nil
+	})
+}
+
+// Refresh asks only the queues, to learn what was sent, is idle, running or held between two cross-checks. It concludes nothing from
+// a job's absence.
+func (c *Checker) Refresh(ctx context.Context) error {
+	return c.each(ctx, crosscheck.Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+		return c.pass(ctx, id, g, &look{}, c.Now())
+	})
+}
+
+// pass asks what has changed since the latest passes about the DAGs that these covered, and about everything else.
+func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time) error {
+	sight, started := c.gate.Sight(g.Target), c.Started(g.Target)
+	l.since = c.mark(g.Target)
+	whole, recent := g.Runs, false
+	if l.Period, recent = sight.Recent(began, started, c.Whole); recent {
+		covered, rest := l.since.split(g.Runs)
+		err := c.checkRecent(ctx, id, covered, l)
+		switch {
+		case errors.Is(err, schedd.ErrTooMany):
+			recent, l.Clock = false, 0
+		case err != nil:
+			return err
+		default:
+			whole = rest
+		}
+	}
+	if err := c.check(ctx, id, whole, l); err != nil {
+		return err
+	}
+	c.gate.Sighted(g.Target, sight.Next(began, l.Clock, started, !recent))
+	return nil
+}
+
+// Check is Crosscheck for one group of DAGs, as they are in the ledger now: whether one has ended may have just been learned.
+func (c *Checker) Check(ctx context.Context, g backend.Group) error {
+	g.Runs = slices.Clone(g.Runs)
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		for i, run := range g.Runs {
+			if g.Runs[i], err = tx.Run(run.UID, run.Attempt); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil // deleted meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	id, err := c.As(ctx, g.Target)
+	if err != nil {
+		return err
+	}
+	l := &look{Look: crosscheck.Look{History: true}, since: c.mark(g.Target)}
+	if err := c.check(ctx, id, g.Runs, l); err != nil {
+		return err
+	}
+	return l.unowned
+}
+
+func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
+	var runs []ledger.Run
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		runs, err = tx.OpenDAGs()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.forget(runs)
+	return c.gate.Each(ctx, crosscheck.Pass{Kind: kind, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}, ask)
+}
+
+// check asks the queue, and if requested the history, about all nodes of DAGs and applies the answers. What cannot be done about one DAG does not
+// keep the others from being checked.
+func (c *Checker) check(ctx context.Context, id schedd.Identity, all []ledger.Run, l *look) error {
+	all = c.owned(ctx, all, l)
+	sizes, err := c.sizes(ctx, all)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, runs := range parts(all, sizes) {
+		answered, err := c.checkPart(ctx, id, runs, questions(runs, sizes), l)
+		errs = append(errs, err)
+		if !answered {
+			break
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// sizes counts the nodes of DAGs.
+func (c *Checker) sizes(ctx context.Context, runs []ledger.Run) (map[key]size, error) {
+	all := make(map[key]size, len(runs))
+	for some := range slices.Chunk(runs, pagesAtOnce) {
+		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+			for _, run := range some {
+				counts, err := tx.NodeCounts(run.UID, run.Attempt)
+				if err != nil {
+					return err
+				}
+				var of size
+				for _, step := range counts {
+					of.open, of.total = of.open+step.Active, of.total+step.Total()
+				}
+				all[keyOf(run)] = of
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, questions []string, l *look) (answered bool, err error) {
+	at := c.Now()
+	all, err := c.readRows(ctx, runs, l, false)
+	if err != nil {
+		return false, err
+	}
+	hear := func(queued bool) func(schedd.Job) error {
+		return func(j schedd.Job) error {
+			if queued {
+				l.Hear(j)
+			}
+			if err := all.hear(j, queued, at); err != nil {
+				return err
+			}
+			return c.relieve(ctx, all.of(j), at)
+		}
+	}
+	if err := c.askQueue(ctx, id, questions, hear(true)); err != nil {
+		return false, err
+	}
+	if l.History {
+		if err := c.askHistory(ctx, id, all, runs, l.since, hear(false)); err != nil {
+			return false, err
+		}
+	}
+	return true, c.apply(ctx, all, runs, l, at)
+}
+
+// apply writes what was heard, and what was not, about DAGs.
+func (c *Checker) apply(ctx context.Context, all comparisons, runs []ledger.Run, l *look, at time.Time) error {
+	var errs []error
+	for _, run := range runs {
+		k := all[keyOf(run)]
+		c.Observer.Unread(run, k.unread)
+		if len(k.unread) > 0 {
+			l.noteUnread(run)
+		}
+		errs = append(errs, c.applyTo(ctx, k, l, at))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Checker) applyTo(ctx context.Context, k *comparison, l *look, at time.Time) error {
+	if err := c.write(ctx, k, l.History, at); err != nil {
+		return err
+	}
+	if l.History && k.ended() && k.waits() && len(k.unread) == 0 {
+		return c.conclude(ctx, k.dag, at)
+	}
+	return nil
+}
+
+// missedBefore reports whether nodes of which this answer, the first of an ended DAG perhaps, showed no job will never have one. If DAGMan
+// ran to its end, it waited for all of its jobs; otherwise HTCondor is still removing them.
+func (c *Checker) missedBefore(d dag, at time.Time) bool {
+	if d.ran() {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.missed == nil {
+		c.missed = map[key]time.Time{}
+	}
+	first, again := c.missed[keyOf(d.run)]
+	if !again {
+		c.missed[keyOf(d.run)] = at
+	}
+	return again && at.Sub(first) >= crosscheck.LostAfter
+}
+
+// forget drops what is remembered of DAGs that are settled.
+func (c *Checker) forget(open []ledger.Run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k := range c.missed {
+		if !slices.ContainsFunc(open, func(run ledger.Run) bool { return keyOf(run) == k }) {
+			delete(c.missed, k)
+		}
+	}
+}
+
+func (c *Checker) mark(t backend.Target) mark {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return mark{c.gate.Mark(t), c.compared[t]}
+}
+
+func (c *Checker) setMark(g backend.Group, m crosscheck.Mark, unread map[key]bool) {
+	compared := make(map[key]bool, len(g.Runs))
+	for _, run := range g.Runs {
+		if !unread[keyOf(run)] {
+			compared[keyOf(run)] = true
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.compared == nil {
+		c.compared = map[backend.Target]map[key]bool{}
+	}
+	c.compared[g.Target] = compared
+	c.gate.SetMark(g.Target, m)
+}

@@ -1,0 +1,138 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+)
+
+// Graph is a workflow's steps, checked and in order.
+type Graph struct {
+	Steps  []Step  // those of spec.steps, and that of spec.finally, if there is one, as the last
+	Levels [][]int // the steps of each DAG, by their numbers in Steps, each after those that it needs
+
+	spec v1alpha1.HTCWorkflowSpec
+}
+
+// Step is one step.
+type Step struct {
+	v1alpha1.StepWork
+	Needs          []int  // the steps that must have succeeded before, ascending; none for finally
+	Pulls          []Pull // of StepWork.Pull
+	Level          int
+	All            bool // it runs once for all sequences, not in each
+	Final          bool // it is spec.finally
+	Indexed        bool // it has forEach
+	Each           int  // how many nodes it has, in each sequence or for all
+	AlwaysSucceeds bool
+	MaxJobs        int // of spec.throttle.perStep; 0: no limit
+}
+
+// Pull is a file of a step before.
+type Pull struct {
+	From    int // number of the step
+	Path    string
+	Several bool // a node gets it from several nodes, or might: the files lie at <place of their node>/<path>
+	Earlier bool // the step is of an earlier level: htcd brings the files
+}
+
+// New returns the graph of a spec, which the apiserver has accepted. Its errors say what to change.
+func New(spec v1alpha1.HTCWorkflowSpec) (*Graph, error) {
+	g := &Graph{spec: spec}
+	number, err := g.add()
+	if err != nil {
+		return nil, err
+	}
+	if err := g.need(number); err != nil {
+		return nil, err
+	}
+	order, err := g.order()
+	if err != nil {
+		return nil, err
+	}
+	g.level(order)
+	if err := g.mark(number); err != nil {
+		return nil, err
+	}
+	return g, g.pull(number)
+}
+
+// add lists the steps; their numbers are by name.
+func (g *Graph) add() (number map[v1alpha1.StepName]int, err error) {
+	number = map[v1alpha1.StepName]int{}
+	for i, s := range g.spec.Steps {
+		if _, twice := number[s.Name]; twice {
+			return nil, fmt.Errorf("spec.steps[%d]: there are two steps %q: give each a name of its own", i, s.Name)
+		}
+		number[s.Name] = i
+		step := Step{StepWork: s.StepWork, All: s.Pairing == v1alpha1.PairAll, Each: 1}
+		if s.ForEach != nil {
+			step.Indexed, step.Each = true, int(s.ForEach.Count)
+		}
+		g.Steps = append(g.Steps, step)
+	}
+	if f := g.spec.Finally; f != nil {
+		if _, twice := number[f.Name]; twice {
+			return nil, fmt.Errorf("spec.finally: there is a step %q already: give it another name", f.Name)
+		}
+		number[f.Name] = len(g.Steps)
+		g.Steps = append(g.Steps, Step{StepWork: *f, All: true, Each: 1, Final: true})
+	}
+	return number, nil
+}
+
+// need sets what each step needs.
+func (g *Graph) need(number map[v1alpha1.StepName]int) error {
+	for i, s := range g.spec.Steps {
+		if s.Needs == nil && i > 0 {
+			g.Steps[i].Needs = []int{i - 1}
+		}
+		for _, name := range s.Needs {
+			k, known := number[name]
+			switch {
+			case !known:
+				return fmt.Errorf("spec.steps[%d].needs: %w", i, g.unknown(name))
+			case k == i:
+				return fmt.Errorf("spec.steps[%d].needs: the step %q needs itself", i, name)
+			case g.Steps[k].Final:
+				return fmt.Errorf("spec.steps[%d].needs: %q is spec.finally, which runs when everything else has ended", i, name)
+			}
+			g.Steps[i].Needs = append(g.Steps[i].Needs, k)
+		}
+		slices.Sort(g.Steps[i].Needs)
+		g.Steps[i].Needs = slices.Compact(g.Steps[i].Needs)
+	}
+	return nil
+}
+
+// mark sets what other fields of the spec say of steps.
+func (g *Graph) mark(number map[v1alpha1.StepName]int) error {
+	for i, name := range g.spec.AlwaysSucceed {
+		k, known := number[name]
+		if !known {
+			return fmt.Errorf("spec.alwaysSucceed[%d]: %w", i, g.unknown(name))
+		}
+		g.Steps[k].AlwaysSucceeds = true
+	}
+	if g.spec.Throttle == nil {
+		return nil
+	}
+	for name, limit := range g.spec.Throttle.PerStep {
+		k, known := number[v1alpha1.StepName(name)]
+		if !known {
+			return fmt.Errorf("spec.throttle.perStep: %w", g.unknown(v1alpha1.StepName(name)))
+		}
+		g.Steps[k].MaxJobs = int(limit)
+	}
+	return nil
+}
+
+func (g *Graph) unknown(name v1alpha1.StepName) error {
+	var names []string
+	for _, s := range g.Steps {
+		names = append(names, string(s.Name))
+	}
+	return fmt.Errorf("there is no step %q: the steps are %s", name, strings.Join(names, ", "))
+}

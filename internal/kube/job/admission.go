@@ -1,0 +1,142 @@
+package job
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+func (c *Controller) newAdmission() *admission.Admission {
+	return &admission.Admission{
+		Rules: c.rules, Usage: c.usage, Recent: c.recent, Now: c.Now,
+		Go:    func(key string) { c.actions.forget(key); c.actions.add(submitting, key) },
+		Tell:  c.tellPlace,
+		Later: func(pool string, after time.Duration) { c.turns.AddAfter(pool, after) },
+	}
+}
+
+// rules returns what decides about the next HTCJob of a pool. HTCJobs that wait for one that has been deleted are let go, to find that out.
+func (c *Controller) rules(name string) admission.Rules {
+	return admission.RulesOf(name, c.pool(name), c.Site.MaxQueue, c.Site.MaxOpen)
+}
+
+// pool returns the HTCPool of that name as it is now; nil: there is none.
+func (c *Controller) pool(name string) *v1alpha1.HTCPool {
+	if c.Pools == nil || name == "" {
+		return nil
+	}
+	return c.Pools.Get(name)
+}
+
+// usage adds up what is in use of a pool.
+func (c *Controller) usage(ctx context.Context, name string) (u admission.Usage, err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		u, err = admission.ReadUsage(tx, c.rules(name))
+		return err
+	})
+	return u, err
+}
+
+// recent returns, by pool, what was sent shortly before htcd began.
+func (c *Controller) recent(ctx context.Context) (map[string][]admission.Sent, error) {
+	recent := map[string][]admission.Sent{}
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		all, err := tx.SentSince(c.Now().Add(-time.Minute))
+		for _, s := range all {
+			if s.At.Before(c.began) {
+				recent[s.Pool] = append(recent[s.Pool], admission.Sent{At: s.At, Jobs: s.Procs})
+			}
+		}
+		return err
+	})
+	return recent, err
+}
+
+// admit returns nil if an attempt may be sent, as far as its pool's limits and state are concerned.
+func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
+	return c.admission.Ask(ctx, run.Pool, waiter(job, run.Procs))
+}
+
+// inLine returns an error while an HTCJob has to wait in the line of its pool, so that nothing else is done for it meanwhile.
+func (c *Controller) inLine(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool) error {
+	if !c.admission.Waits(job.Namespace + "/" + job.Name) {
+		return nil
+	}
+	return c.admission.Ask(ctx, p.Name, waiter(job, job.Queue()))
+}
+
+func waiter(job *v1alpha1.HTCJob, jobs int) admission.Waiter {
+	w := admission.Waiter{Key: job.Namespace + "/" + job.Name, Namespace: job.Namespace, Jobs: jobs, Created: job.CreationTimestamp.Time}
+	if job.Spec.Priority != nil {
+		w.Priority = *job.Spec.Priority
+	}
+	return w
+}
+
+// recallLine puts those into their places that waited before a restart.
+func (c *Controller) recallLine() {
+	for _, object := range c.Informer.GetStore().List() {
+		job := object.(*v1alpha1.HTCJob)
+		if !admission.InLine(job.Status.Reason) || job.DeletionTimestamp != nil {
+			continue
+		}
+		if p, err := pool.Choose(job, c.Pools); err == nil {
+			c.admission.Recall(p.Name, waiter(job, job.Queue()))
+		}
+	}
+}
+
+// poolChanged makes a pass of a pool that has changed. If HTCJobs may use another pool now, all that wait ask again.
+func (c *Controller) poolChanged(before, now *v1alpha1.HTCPool) {
+	if before == nil || now == nil || before.Spec.Default != now.Spec.Default ||
+		!equality.Semantic.DeepEqual(before.Spec.NamespaceSelector, now.Spec.NamespaceSelector) {
+		c.retryNow(func(b blocker) bool { return admission.InLine(b.Reason) })
+	}
+	if now != nil {
+		c.turns.Add(now.Name)
+	}
+}
+
+// turn makes a pass of a pool.
+func (c *Controller) turn(ctx context.Context, name string) {
+	if err := c.admission.Pass(ctx, name); err != nil {
+		c.Log.Warn().Err(err).Str("pool", name).Msg("nothing can be sent, trying again")
+		c.turns.AddAfter(name, firstRetry)
+	}
+}
+
+// tellPlace shows what an HTCJob waits for now.
+func (c *Controller) tellPlace(key string, what *admission.Waits) {
+	c.memory.change(key, func(r *remembered) {
+		if b := r.blockers[acting]; b != nil && admission.InLine(b.Reason) {
+			now := *b
+			now.Reason, now.Message = what.Reason, what.Message
+			r.blockers[acting] = &now
+		}
+	})
+	c.routine.Add(key)
+}
+
+// PoolLoad returns how full a pool is, and why nothing is sent by way of it at present. HTCJobs that its schedd refuses for now have
+// left the line.
+func (c *Controller) PoolLoad(ctx context.Context, name string) (admission.Load, error) {
+	load, err := c.admission.Load(ctx, name)
+	if err != nil || load.Reason != admission.AtScheddsLimit {
+		return load, err
+	}
+	for key := range c.memory.blockers(acting, atScheddsLimit) {
+		if job := c.get(key); job != nil && c.pools.Presumed(job).Name == name {
+			load.Waits(job.Namespace)
+		}
+	}
+	return load, nil
+}
+
+func atScheddsLimit(b blocker) bool { return b.Reason == schedd.Limit.String() }

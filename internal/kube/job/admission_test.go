@@ -1,0 +1,141 @@
+package job
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+func submitted(job *v1alpha1.HTCJob) metav1.Condition {
+	return *meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionSubmitted)
+}
+
+func TestHTCJobsWaitForRoomInTheirNamespaceOldestFirst(t *testing.T) {
+	w := newWorld(t)
+	w.Site.MaxOpen = 3
+	begun := w.clock
+	created := func(after time.Duration) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) { job.CreationTimestamp = metav1.NewTime(begun.Add(after)) }
+	}
+	w.apply(htcjob("running", queueOf(2)))
+	large := w.apply(htcjob("large", queueOf(3), created(time.Second)))
+	small := w.apply(htcjob("small", created(2*time.Second)))
+	for _, job := range []*v1alpha1.HTCJob{large, small} {
+		require.Equal(t, v1alpha1.PhasePending, job.Status.Phase)
+		require.Equal(t, metav1.ConditionFalse, submitted(job).Status)
+		require.Equal(t, "NamespaceLimit", submitted(job).Reason)
+		require.Contains(t, submitted(job).Message, "2 of 3 jobs of namespace default open (--max-open-per-namespace), ")
+		require.Empty(t, job.Finalizers, "it can be deleted at once")
+	}
+	require.Contains(t, w.events, "Warning NamespaceLimit: "+submitted(small).Message)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+
+	require.NoError(t, w.ends("running", 0, 0))
+	w.crosscheck()
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit), "one has room now, but it is not the oldest that waits")
+	require.NoError(t, w.ends("running", 1, 0))
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit), "HTCondor has not confirmed that it has ended")
+	w.crosscheck()
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("large").Status.Phase)
+	require.Equal(t, v1alpha1.PhasePending, w.job("small").Status.Phase)
+	w.delete("large")
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("small").Status.Phase, "deleting makes room, too")
+}
+
+func TestOneThatIsDeletedWhileItWaitsHoldsUpNobody(t *testing.T) {
+	w := newWorld(t)
+	w.Site.MaxOpen = 2
+	w.apply(htcjob("a", queueOf(1)))
+	w.apply(htcjob("b", queueOf(2)))
+	w.apply(htcjob("c", queueOf(1)))
+	require.Equal(t, v1alpha1.PhasePending, w.job("c").Status.Phase)
+	w.delete("b")
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("c").Status.Phase)
+}
+
+func TestAChangedSpecWaitsForRoomAndSaysSo(t *testing.T) {
+	w := newWorld(t)
+	w.Site.MaxOpen = 1
+	w.apply(htcjob("again"))
+	require.NoError(t, w.ends("again", 0, 0))
+	w.apply(htcjob("other"))
+	first := w.job("again").DeepCopy()
+	first.Generation, first.Spec.Script.Source = 2, "true\n"
+	waits := w.apply(first)
+	require.Equal(t, "NamespaceLimit", submitted(waits).Reason)
+	require.NoError(t, w.ends("other", 0, 0))
+	w.crosscheck()
+	require.EqualValues(t, 2, w.job("again").Status.Attempt)
+	require.Equal(t, metav1.ConditionTrue, submitted(w.job("again")).Status)
+}
+
+func TestOneThatCanNeverFitIsRefused(t *testing.T) {
+	for name, site := range map[string]site.Site{
+		"--max-queue": {MaxQueue: 3}, "--max-open-per-namespace": {MaxOpen: 3},
+	} {
+		w := newWorld(t)
+		w.Site.MaxQueue, w.Site.MaxOpen = site.MaxQueue, site.MaxOpen
+		require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("fits", queueOf(3))).Status.Phase)
+		refused := w.apply(htcjob("large", queueOf(4)))
+		require.Equal(t, v1alpha1.PhaseFailed, refused.Status.Phase)
+		require.Contains(t, submitted(refused).Message, name)
+	}
+}
+
+func TestAnImageThatIsNotAllowedIsRefused(t *testing.T) {
+	w := newWorld(t)
+	w.Site.ImageRegistry, w.Site.AllowImages = "registry.test", []string{"docker://registry.test/physics/*"}
+	refused := w.apply(htcjob("centos"))
+	require.Equal(t, v1alpha1.PhaseFailed, refused.Status.Phase)
+	require.Contains(t, submitted(refused).Message, "image docker://registry.test/centos is none of those")
+	require.Contains(t, submitted(refused).Message, "docker://registry.test/physics/*")
+	image := func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = "physics/root" }
+	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("root", image)).Status.Phase)
+}
+
+func TestThoseThatWaitAreNotWrittenAtEachEnd(t *testing.T) {
+	w := newWorld(t)
+	w.Site.MaxOpen = 1
+	const waiting = 100
+	w.apply(htcjob("0"))
+	for i := range waiting {
+		w.apply(htcjob(strconv.Itoa(i+1), func(job *v1alpha1.HTCJob) {
+			job.CreationTimestamp = metav1.NewTime(w.clock.Add(time.Duration(i) * time.Second))
+		}))
+	}
+	last := w.job(strconv.Itoa(waiting))
+	require.Contains(t, submitted(last).Message, "1 of 1 jobs of namespace default open (--max-open-per-namespace), 99 HTCJobs before this one")
+	before := w.writes
+	for i := range 10 {
+		require.NoError(t, w.ends(strconv.Itoa(i), 0, 0))
+		w.crosscheck()
+		require.Equal(t, v1alpha1.PhaseIdle, w.job(strconv.Itoa(i+1)).Status.Phase)
+	}
+	require.LessOrEqual(t, w.writes-before, 10*5, "of the one that has ended and the one that was sent")
+	require.Equal(t, last, w.job(last.Name))
+}
+
+func TestThoseThatWaitedBeforeARestartKeepTheirPlaces(t *testing.T) {
+	w := newWorld(t)
+	w.Site.MaxOpen = 2
+	w.apply(htcjob("first", queueOf(2)))
+	created := func(after time.Duration) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) { job.CreationTimestamp = metav1.NewTime(w.clock.Add(after)) }
+	}
+	w.apply(htcjob("large", queueOf(2), created(time.Second)))
+	w.apply(htcjob("small", created(2*time.Second)))
+	w.restart()
+	w.recallLine()
+	w.schedd.Complete(w.run("first").Cluster, 0, 0)
+	require.NoError(t, w.Crosscheck(t.Context()))
+	w.settle()
+	require.Equal(t, v1alpha1.PhasePending, w.job("small").Status.Phase, "there is room for it, but the large one was here before")
+}

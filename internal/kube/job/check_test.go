@@ -1,0 +1,97 @@
+package job
+
+import (
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+)
+
+func TestAQueueWithoutNewsIsWrittenDownOnceAMinute(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("many", queueOf(10)))
+	w.schedd.Run(1, -1)
+	w.crosscheck()
+	before, written := w.job("many").Status.LastChecked, w.writes
+	for range 4 {
+		w.clock = w.clock.Add(10 * time.Second)
+		require.NoError(t, w.Refresh(t.Context()))
+		w.settle()
+	}
+	require.Equal(t, written, w.writes)
+	w.clock = w.clock.Add(20 * time.Second)
+	w.crosscheck()
+	require.Equal(t, written+1, w.writes)
+	require.GreaterOrEqual(t, w.job("many").Status.LastChecked.Sub(before.Time), time.Minute-time.Second)
+}
+
+func TestWhatHasEndedIsNotWrittenAgainToSayThatHTCondorWasAsked(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	w.schedd.Run(1, -1)
+	w.crosscheck()
+	require.NoError(t, w.callback("one", 0, 0))
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
+	written := w.writes
+	w.schedd.Complete(1, 0, 0)
+	w.clock = w.clock.Add(crosscheck.BetweenChecks)
+	w.crosscheck()
+	run, err := w.latest(t.Context(), "uid-one")
+	require.NoError(t, err)
+	require.True(t, run.Confirmed)
+	require.Equal(t, written, w.writes)
+}
+
+func TestAResyncLooksAtWhatIsNotOverAndNewsGoFirst(t *testing.T) {
+	w := newWorld(t)
+	running := htcjob("running")
+	over := htcjob("over", func(job *v1alpha1.HTCJob) { job.Status.Phase = v1alpha1.PhaseSucceeded })
+	changed := running.DeepCopy()
+	changed.ResourceVersion = "2"
+	events := w.Controller.events()
+	events.OnAdd(htcjob("old"), true)
+	events.OnUpdate(running, running)
+	events.OnUpdate(over, over)
+	require.Equal(t, []int{2, 0}, []int{w.routine.Len(), w.queue.Len()})
+	events.OnAdd(htcjob("new"), false)
+	events.OnUpdate(running, changed)
+	events.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/gone"})
+	require.Equal(t, []int{2, 3}, []int{w.routine.Len(), w.queue.Len()})
+}
+
+func TestRunsThatTakeSeveralQuestionsAreCheckedWhole(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"one", "two", "three"} {
+		w.apply(htcjob(name))
+		run := w.run(name)
+		run.Procs = 50_000 - 1 // as a question counts them
+		require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.UpdateRun(run) }))
+		w.schedd.Complete(run.Cluster, 0, 0)
+	}
+	asked := w.schedd.Calls(scheddtest.Queue)
+	w.crosscheck()
+	require.Equal(t, asked+3, w.schedd.Calls(scheddtest.Queue))
+	for _, name := range []string{"one", "two", "three"} {
+		require.Equal(t, v1alpha1.PhaseSucceeded, w.job(name).Status.Phase)
+	}
+}
+
+func TestThatAJobJustSentIsSeenWaitingIsWrittenWithWhatFollows(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("quick"))
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("quick").Status.Phase)
+	require.Equal(t, 1, w.writes)
+	w.clock = w.clock.Add(betweenSights / 2)
+	w.crosscheck()
+	require.Zero(t, w.job("quick").Status.Idle, "that HTCondor shows it waiting can wait")
+	require.Equal(t, 1, w.writes)
+	w.later(betweenSights)
+	require.EqualValues(t, 1, w.job("quick").Status.Idle, "but not forever")
+	require.Equal(t, 2, w.writes)
+}

@@ -1,0 +1,63 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// CredentialsOf implements jobcredentials.Runs.
+func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int) (jobcredentials.Run, error) {
+	var run ledger.Run
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		run, err = tx.Run(uid, attempt)
+		return err
+	})
+	if errors.Is(err, ledger.ErrNotFound) {
+		return jobcredentials.Run{}, jobcredentials.ErrUnknownRun
+	}
+	if err == nil && run.State == ledger.Intent {
+		err = errNotRecorded
+	}
+	if err != nil {
+		return jobcredentials.Run{}, err
+	}
+	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
+	job := c.get(run.Namespace + "/" + run.Name)
+	if job != nil && string(job.UID) == uid && run.State == ledger.Submitted && run.Ended.IsZero() && job.SpecHash() == run.SpecHash {
+		r.Active, r.Credentials = true, slices.Clip(c.Site.CredentialsOf(job))
+	}
+	return r, nil
+}
+
+// holders lists the HTCJobs whose credentials are watched.
+func (c *Controller) holders() []jobcredentials.Holder {
+	var all []jobcredentials.Holder
+	for _, object := range c.Informer.GetStore().List() {
+		if job := object.(*v1alpha1.HTCJob); len(job.Spec.Credentials) > 0 && job.Status.Active > 0 && job.DeletionTimestamp == nil {
+			all = append(all, jobcredentials.Holder{Key: job.Namespace + "/" + job.Name, UID: string(job.UID), Namespace: job.Namespace, Credentials: withEnds(c.Site.CredentialsOf(job))})
+		}
+	}
+	return all
+}
+
+// withEnds leaves out logins for registries: nothing is known of their ends.
+func withEnds(all []jobcredentials.Credential) []jobcredentials.Credential {
+	return slices.DeleteFunc(all, func(c jobcredentials.Credential) bool { return c.Kind == jobcredentials.Registry })
+}
+
+func (c *Controller) freshOf(job *v1alpha1.HTCJob) *lifecycle.Fresh {
+	f, known := c.freshness.Of(string(job.UID))
+	if !known {
+		return nil
+	}
+	return &lifecycle.Fresh{Is: f.Fresh, Reason: f.Reason, Message: f.Message}
+}
+
+// JobCredentials counts the HTCJobs with active jobs that have credentials, by jobcredentials.States.
+func (c *Controller) JobCredentials() map[string]int { return c.freshness.States() }

@@ -1,0 +1,161 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output/push"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// fetched passes the results of fetches on to the queues, the user and the Observer.
+type fetched struct{ *Controller }
+
+// Tried tells the user once what prevents a fetch.
+func (c fetched) Tried(key string, err error) {
+	defer c.queue.Add(key)
+	if err == nil {
+		c.memory.unblock(key, fetching)
+		return
+	}
+	t := explainFetch(err)
+	c.Observer.FetchFailed(t.Reason)
+	if c.memory.block(key, fetching, t) {
+		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("output not fetched yet")
+		c.warn(key, t.Reason, t.Message)
+	}
+}
+
+func (c fetched) Fetched(run ledger.Run, procs int, bytes int64) {
+	c.Observer.Fetched(procs, bytes)
+	c.pusher.Queue.Add(run.Namespace + "/" + run.Name)
+}
+
+func (c fetched) Incomplete(run ledger.Run, lack string) {
+	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonIncomplete, lack)
+}
+
+func (c fetched) GaveUp(run ledger.Run, procs int, why string) {
+	c.Observer.GaveUp(procs)
+	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonGivenUp, fmt.Sprintf("the output of %s could not be fetched: %s", lifecycle.Plural(procs, "job"), why))
+}
+
+func (c fetched) Requeued(run ledger.Run) { c.checks.Add(run.UID) }
+
+// Ended records how jobs of a suspended run ended and queues their output for fetching.
+func (c fetched) Ended(ctx context.Context, run ledger.Run, jobs []schedd.Job) error {
+	said := map[int]crosscheck.Observation{}
+	for _, j := range jobs {
+		said[j.Number()] = crosscheck.Ad(j, c.Now())
+	}
+	var changes []crosscheck.Change
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+		changes, err = crosscheck.Observe(tx, run.UID, run.Attempt, said, c.Now(), false)
+		return err
+	})
+	if errors.Is(err, ledger.ErrNotFound) {
+		return nil // deleted meanwhile
+	}
+	if err == nil {
+		c.Observer.Used(run.Namespace, crosscheck.CoreSeconds(run, changes, c.Now()))
+		c.fetcher.Add(run)
+	}
+	return err
+}
+
+func (c *Controller) warn(key, reason, message string) {
+	if job := c.get(key); job != nil {
+		c.Events.Warning(job, reason, message)
+	}
+}
+
+// explainFetch is explain for errors of a fetch.
+func explainFetch(err error) blocker {
+	t := explain(err)
+	t.Condition = v1alpha1.ConditionOutputFetched
+	t.Message = "the output is not fetched yet: " + t.Message
+	return t
+}
+
+// gatherWritten reads what the procs of a run have written elsewhere.
+func gatherWritten(tx *ledger.Tx, s *lifecycle.Situation) (err error) {
+	if s.Written, err = tx.Written(s.Run.UID, s.Run.Attempt, lifecycle.MaxOutputs); err != nil {
+		return err
+	}
+	s.Pushes, err = tx.Pushes(s.Run.UID, s.Run.Attempt)
+	return err
+}
+
+// recallWritten records again, from the status, what the procs of a run have written elsewhere.
+func recallWritten(tx *ledger.Tx, job *v1alpha1.HTCJob, run ledger.Run) error {
+	all := site.Destinations(job, run.Attempt)
+	if err := tx.SetDestinations(run.UID, run.Attempt, all); err != nil {
+		return err
+	}
+	if int(job.Status.Attempt) != run.Attempt {
+		return nil
+	}
+	for _, w := range lifecycle.WrittenIn(job.Status, all) {
+		if err := tx.SetWritten(run.UID, run.Attempt, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	pushers  = 2 // artifacts that are pushed in parallel to each registry
+	lastPush = 5 * time.Minute
+)
+
+// pushed passes the results of pushes on to the queues, the user and the Observer.
+type pushed struct{ *Controller }
+
+// Passed tells the user once what prevents a push.
+func (c pushed) Passed(key string, err error) {
+	if err == nil {
+		if c.memory.of(key).blockers[pushing] != nil {
+			c.memory.unblock(key, pushing)
+			c.queue.Add(key)
+		}
+		return
+	}
+	defer c.queue.Add(key)
+	t := explain(err)
+	t.Blocker = sending.ExplainPush(err, t.Blocker)
+	c.Observer.PushFailed(t.Reason)
+	if c.memory.block(key, pushing, t) {
+		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("not pushed yet")
+		c.warn(key, t.Reason, t.Message)
+	}
+}
+
+func (c pushed) Pushed(run ledger.Run, bytes int64) {
+	c.Observer.Pushed(bytes)
+	key := run.Namespace + "/" + run.Name
+	c.queue.AddAfter(key, c.memory.untilWrite(key, c.Now(), betweenWrites))
+}
+
+func (c pushed) NotPushed(run ledger.Run, why string) {
+	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonNotPushed, why)
+	c.queue.Add(run.Namespace + "/" + run.Name)
+}
+
+// registryCredentials returns those with which the artifacts of a run are pushed, as they are now.
+func (c *Controller) registryCredentials(ctx context.Context, item push.Item) ([][]byte, error) {
+	run := item.Run
+	job := c.get(run.Namespace + "/" + run.Name)
+	if job == nil || string(job.UID) != run.UID || job.DeletionTimestamp != nil {
+		return nil, push.ErrGone
+	}
+	return inputs.DockerConfigs(ctx, c.JobSecrets, job)
+}

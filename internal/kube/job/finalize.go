@@ -1,0 +1,185 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/target/backend"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// finalize removes a deleted HTCJob from HTCondor, then from the ledger and the staging directory, and
+// releases the object. The finalizer stays until a successful answer shows none of its jobs alive.
+func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
+	key := job.Namespace + "/" + job.Name
+	runs, err := c.runsOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	var own []ledger.Run
+	for _, run := range runs {
+		if run.UID == string(job.UID) {
+			own = append(own, run)
+		}
+	}
+	switch {
+	case job.Abandoned():
+		c.Log.Warn().Str("job", key).Msg("abandoned: its HTCondor jobs, if any, are left as they are")
+		c.Events.Warning(job, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
+	// If no row says what was sent, the ledger may have been lost: the finalizer was set before anything was sent.
+	case orphans.AnySent(own) || c.forgotten(job, own):
+		err := c.removeEverywhere(ctx, job, own)
+		if _, pause := errors.AsType[*sending.Waiting](err); err != nil && !pause {
+			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
+		} else if err != nil {
+			return err
+		}
+	}
+	if err := c.forget(ctx, job.Namespace, job.Name, string(job.UID)); err != nil {
+		return err
+	}
+	if err := c.Objects.RemoveFinalizer(ctx, job); err != nil {
+		return fmt.Errorf("remove finalizer: %w", err)
+	}
+	c.memory.change(key, func(r *remembered) { r.released = job.ResourceVersion })
+	return nil
+}
+
+// sweep does the same for HTCJobs that are gone but still have rows in the ledger.
+func (c *Controller) sweep(ctx context.Context, key string) error {
+	runs, err := c.runsOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	return c.orphans.Sweep(ctx, key, runs, orphans.Owner{
+		Exists: c.Objects.Exists, Forget: c.forget,
+		Remove: func(ctx context.Context, uid string, own []ledger.Run) error {
+			return c.sender.RemoveAll(ctx, backend.Targets(own), uid, own)
+		},
+	})
+}
+
+// removeEverywhere calls RemoveAll for all places where the runs were. Runs that the ledger has lost are looked for where
+// the status says, and wherever one could be sent now.
+func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
+	targets := backend.Targets(own)
+	unknown := func(run ledger.Run) bool { return run.Restored && run.State == ledger.Intent } // recorded again where a new one would go
+	if lifecycle.Forgotten(job, own) || slices.ContainsFunc(own, unknown) {
+		own = nil // the remaining rows say nothing about the lost ones
+		p, err := c.pools.Lost(job)
+		if err != nil {
+			p = pool.Pool{} // without its pool it is looked for where htcd's flags say
+		}
+		t, _, err := c.choose(ctx, job, p)
+		if err != nil {
+			return err
+		}
+		for _, t := range c.places(job, p, t) {
+			if !slices.Contains(targets, t) {
+				targets = append(targets, t)
+			}
+		}
+	}
+	return c.sender.RemoveAll(ctx, targets, string(job.UID), own)
+}
+
+// forget drops the rows, the output and the staged files of an HTCJob: staged files first, since the rows say where
+// they are, and output together with the rows, so that no fetch can add to it afterwards.
+func (c *Controller) forget(ctx context.Context, namespace, name, uid string) error {
+	if err := c.sender.Unstage(uid); err != nil {
+		return err
+	}
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := c.fetcher.Drop(tx, namespace, name, uid); err != nil {
+			return err
+		}
+		return tx.DeleteRuns(uid)
+	})
+	if err != nil {
+		return fmt.Errorf("drop rows and output: %w", err)
+	}
+	c.tries.Forget(uid)
+	c.secrets.Add(namespace)
+	if err := c.Output.Sweep(false); err != nil {
+		c.Log.Warn().Err(err).Str("job", namespace+"/"+name).Msg("dropped output is still on the disk")
+	}
+	return nil
+}
+
+// adoptOrphans queues every HTCJob the ledger knows, since one that vanished while htcd was away causes no event, and puts aside
+// what is staged of runs that are no open intents: HTCondor has the files of those that were sent, and after the restore of an older ledger nothing
+// else would remove those of others. Only inputs can be staged before their run is recorded, and those are read again.
+func (c *Controller) adoptOrphans(ctx context.Context) error {
+	entries, err := os.ReadDir(c.Staging) // before the ledger is read: what is staged afterwards is not looked at
+	if err != nil {
+		return fmt.Errorf("list staged files: %w", err)
+	}
+	var runs, dags []ledger.Run
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		if runs, err = tx.Runs(ledger.RunFilter{}); err == nil {
+			dags, err = tx.Runs(ledger.RunFilter{Kind: ledger.Workflows})
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list runs: %w", err)
+	}
+	if err := c.Ledger.Write(ctx, (*ledger.Tx).DropPoolSpecs); err != nil { // another write will say why htcd cannot go on
+		c.Log.Warn().Err(err).Msg("specs of pools that no run needs are still in the ledger")
+	}
+	intents := map[string]bool{}
+	for _, run := range slices.Concat(runs, dags) {
+		if run.State == ledger.Intent {
+			intents[filepath.Base(run.TempDir)] = true
+		}
+	}
+	for _, run := range runs {
+		if c.Namespace == "" || run.Namespace == c.Namespace {
+			c.routine.Add(run.Namespace + "/" + run.Name)
+		}
+	}
+	if err := c.putAside(entries, intents); err != nil {
+		c.Log.Warn().Err(err).Msg("staged files that nobody needs are still on the disk")
+	}
+	return nil
+}
+
+// asideDir is the directory in that of the staged files for those that are to be removed. No run has such a name.
+const asideDir = ".aside"
+
+// putAside moves what is staged of all runs but these, which is quick even if there are many files. What then is under the name of a run is its own.
+func (c *Controller) putAside(entries []os.DirEntry, but map[string]bool) error {
+	aside := filepath.Join(c.Staging, asideDir)
+	if err := os.MkdirAll(aside, 0o700); err != nil {
+		return err
+	}
+	into, err := os.MkdirTemp(aside, "")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if but[entry.Name()] || entry.Name() == asideDir {
+			continue
+		}
+		if err := os.Rename(filepath.Join(c.Staging, entry.Name()), filepath.Join(into, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeAside removes what was put aside.
+func (c *Controller) removeAside() {
+	if err := os.RemoveAll(filepath.Join(c.Staging, asideDir)); err != nil {
+		c.Log.Warn().Err(err).Msg("staged files that nobody needs are still on the disk")
+	}
+}

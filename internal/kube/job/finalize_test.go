@@ -1,0 +1,149 @@
+package job
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+func TestDeletingRemovesTheJobsThenTheRowsThenTheFinalizer(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	w.schedd.Down(errUnreachable)
+	w.delete("one")
+	require.NotNil(t, w.job("one"), "an unreachable schedd keeps the object")
+	require.Contains(t, condition(w.job("one"), v1alpha1.ConditionBackendReachable).Message, v1alpha1.AbandonAnnotation)
+	w.schedd.Down(nil)
+	w.later(5 * time.Minute)
+	require.Nil(t, w.job("one"))
+	require.Empty(t, w.schedd.Jobs())
+	require.NoError(t, w.book.Read(t.Context(), func(tx *ledger.Tx) error {
+		runs, err := tx.Runs(ledger.RunFilter{})
+		require.Empty(t, runs)
+		return err
+	}))
+	staged, err := os.ReadDir(w.Staging)
+	require.NoError(t, err)
+	require.Empty(t, staged)
+}
+
+func TestDeletingTakesBackNoEndThatWasTold(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	require.NoError(t, w.callback("one", 0, 0))
+	job := w.job("one").DeepCopy()
+	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
+	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
+	run := &ledger.Run{State: ledger.Submitted, Attempt: 1, Cluster: 1, Procs: 1}
+	removed := lifecycle.Situation{Job: job, Run: run, Counts: ledger.Counts{Failed: 1}, Failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}}}
+	require.Equal(t, v1alpha1.PhaseSucceeded, lifecycle.NewStatus(removed, lifecycle.View{Now: w.clock}).Phase, "its output was on its way")
+}
+
+func TestDeletingTakesNothingBackBetweenRowsAndFinalizer(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	require.NoError(t, w.callback("one", 0, 1))
+	before := w.job("one").Status
+	require.Equal(t, v1alpha1.PhaseFailed, before.Phase)
+	job := w.job("one").DeepCopy()
+	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
+	job.Generation++
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns(string(job.UID)) }))
+	s, err := w.gather(t.Context(), job)
+	require.NoError(t, err)
+	require.Equal(t, before, lifecycle.NewStatus(s, lifecycle.View{Decision: lifecycle.Plan(s), Now: w.clock}))
+}
+
+func TestWhatADeletionRemovesHasNotFailed(t *testing.T) {
+	w := newWorld(t)
+	before := w.apply(htcjob("one", queueOf(2))).Status
+	require.EqualValues(t, 2, before.Active)
+	job := w.job("one").DeepCopy()
+	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
+	for _, attempt := range []int{1, 2} { // also if the status did not say yet that it was sent
+		run := &ledger.Run{State: ledger.Submitted, Attempt: attempt, Cluster: 1, Procs: 2}
+		removed := lifecycle.Situation{Job: job, Run: run, Counts: ledger.Counts{Failed: 2}, Failures: []ledger.Proc{{Reason: crosscheck.ReasonRemoved}}}
+		require.Equal(t, before, lifecycle.NewStatus(removed, lifecycle.View{Now: w.clock}))
+	}
+}
+
+func TestAnAbandonedHTCJobGoesAlthoughTheScheddDoesNotAnswer(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	w.schedd.Down(errUnreachable)
+	job := w.job("one").DeepCopy()
+	job.Annotations = map[string]string{v1alpha1.AbandonAnnotation: "true"}
+	require.NoError(t, w.store.Update(job))
+	w.delete("one")
+	require.Nil(t, w.job("one"))
+	require.Len(t, w.schedd.Jobs(), 1)
+}
+
+func TestAnHTCJobThatVanishedWhileHtcdWasAwayTakesItsJobsWithIt(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	require.NoError(t, w.store.Delete(w.job("one")))
+	w.restart()
+	w.settle()
+	require.Empty(t, w.schedd.Jobs())
+}
+
+func TestAnObjectThatReplacedAnotherOfItsNameDoesNotInheritItsJobs(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	job := w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.UID = "uid-younger" }))
+	require.Equal(t, []string{"2.0"}, job.Status.JobID)
+	jobs := w.schedd.Jobs()
+	require.Len(t, jobs, 1, "the older object's job is gone")
+	require.Equal(t, "uid-younger", jobs[0].Tag.UID)
+}
+
+func TestDeletingAnHTCJobThatALostLedgerForgotRemovesItsJobs(t *testing.T) {
+	w := newWorld(t)
+	early := w.apply(htcjob("one")).DeepCopy()
+	early.Status = v1alpha1.HTCJobStatus{} // it has just been sent
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.DeleteRuns("uid-one") }))
+	require.NoError(t, w.store.Update(early))
+	w.restart()
+	early.DeletionTimestamp = new(metav1.NewTime(w.clock))
+	w.write(early)
+	w.settle()
+	w.later(5 * time.Second)
+	require.Nil(t, w.job("one"))
+	require.Empty(t, w.schedd.Jobs())
+}
+
+func TestWhatIsGoneIsNotRemovedAgainWhileTheCacheShowsIt(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	w.lags = true
+	w.delete("one")
+	w.later(time.Minute)
+	removals := w.schedd.Calls(scheddtest.Remove)
+	require.NotNil(t, w.job("one"), "the cache still shows it")
+
+	w.queue.Add("default/one")
+	w.later(time.Minute)
+	require.Equal(t, removals, w.schedd.Calls(scheddtest.Remove))
+
+	again := w.job("one").DeepCopy()
+	again.ResourceVersion = "2"
+	require.NoError(t, w.store.Update(again))
+	w.queue.Add("default/one")
+	w.settle()
+	require.Greater(t, w.schedd.Calls(scheddtest.Remove), removals, "it has our finalizer in a later version")
+
+	require.NoError(t, w.store.Delete(again))
+	w.queue.Add("default/one")
+	w.settle()
+	require.Empty(t, w.memory.m)
+}

@@ -1,0 +1,185 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// staging returns a context for bringing an HTCJob's inputs, which may take minutes. It ends when the HTCJob is deleted, edited or
+// suspended, or htcd is shut down.
+func (c *Controller) staging(ctx context.Context, job *v1alpha1.HTCJob) (staging context.Context, end func()) {
+	key := job.Namespace + "/" + job.Name
+	staging, end = c.stagings.Begin(ctx, key)
+	if !asBefore(job, c.get(key)) { // it changed before it could be stopped
+		c.stagings.Stop(key)
+	}
+	return staging, end
+}
+
+// resolveInputs finds the sources of the inputs that htcd brings; nil if there are none. While it waits for other HTCJobs, their changes
+// wake it.
+func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, procs int) (*inputs.Ready, error) {
+	if !job.Spec.Brings() {
+		return nil, nil
+	}
+	var sources []string
+	for _, name := range inputs.Sources(job.Spec) {
+		sources = append(sources, job.Namespace+"/"+name)
+	}
+	key := job.Namespace + "/" + job.Name
+	c.waiters.Wait(key, sources) // before they are looked at, so that no change is missed
+	b := inputs.Bringer{
+		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: inputJobs{c}, Store: c.Output,
+		Max: c.Site.MaxInput, KeepFree: c.KeepFree, Missing: c.waiters.Missing(key),
+	}
+	if references := inputs.References(job.Spec); len(references) > 0 {
+		b.Artifacts = c.Artifacts.For(key, references)
+	}
+	ready, err := b.Resolve(ctx, job, procs)
+	if err == nil {
+		c.waiters.Forget(key)
+	}
+	return ready, err
+}
+
+// stageInputs writes inputs into a run's directory and names them in the run.
+func (c *Controller) stageInputs(ready *inputs.Ready, run *ledger.Run) error {
+	if ready == nil {
+		return nil
+	}
+	if what := ready.Fetches(); what != "" {
+		defer c.showFetch(run.Namespace+"/"+run.Name, what)()
+	}
+	digest, err := ready.Stage(run.TempDir)
+	if err != nil {
+		return errors.Join(c.inputsError(err), os.RemoveAll(run.TempDir))
+	}
+	run.InputsDigest = digest
+	return nil
+}
+
+// showFetch has the status say what is being fetched, until over is called.
+func (c *Controller) showFetch(key, what string) (over func()) {
+	before := c.memory.of(key).blockers[acting]
+	c.memory.wait(key, blocked(v1alpha1.ConditionInputsReady, inputs.ReasonFetching, what))
+	c.queue.Add(key)
+	return func() { c.memory.change(key, func(r *remembered) { r.blockers[acting] = before }) }
+}
+
+// stageAgain books room and does stageInputs for a run whose intent is in the ledger. Inputs that were staged for it and are whole stay: what
+// their sources hold by now does not matter.
+func (c *Controller) stageAgain(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, sandbox schedd.Sandbox, recorded string) (leave func(), err error) {
+	if job.Spec.Brings() {
+		digest, err := inputs.Staged(run.TempDir)
+		if err != nil {
+			return nil, fmt.Errorf("read the staged inputs: %w", err)
+		}
+		if digest != "" && digest == recorded {
+			run.InputsDigest = digest
+			return c.sender.Room(*run, sandbox, output.Taken(run.TempDir))
+		}
+	}
+	staging, end := c.staging(ctx, job)
+	defer end()
+	ready, err := c.resolveInputs(staging, job, run.All())
+	if err != nil {
+		return nil, err
+	}
+	if leave, err = c.sender.Room(*run, sandbox, ready.Needs()); err != nil {
+		return nil, err
+	}
+	if err := c.stageInputs(ready, run); err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
+}
+
+func (c *Controller) inputsError(err error) error {
+	if _, waits := errors.AsType[*inputs.Waiting](err); waits {
+		return err
+	}
+	if _, full := errors.AsType[*output.NoSpaceError](err); full {
+		return err
+	}
+	return c.sender.StageError(err)
+}
+
+// InputJobs tells package inputs about HTCJobs.
+func (c *Controller) InputJobs() inputs.Jobs { return inputJobs{c} }
+
+// inputJobs tells package inputs about HTCJobs.
+type inputJobs struct{ *Controller }
+
+func (j inputJobs) HTCJob(namespace, name string) *v1alpha1.HTCJob {
+	return j.get(namespace + "/" + name)
+}
+
+func (j inputJobs) FailedProcs(ctx context.Context, uid string, attempt int) (map[int]bool, error) {
+	failed := map[int]bool{}
+	err := j.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		procs, err := tx.Procs(uid, attempt, ledger.ProcFilter{Status: ledger.StatusFailed})
+		for _, p := range procs {
+			failed[p.Proc] = true
+		}
+		return err
+	})
+	return failed, err
+}
+
+// awaitInput reports what an HTCJob waits for, if that is what an error means. It is tried again after its back-off, or when an
+// HTCJob that it names has changed.
+func (c *Controller) awaitInput(class actionClass, key string, err error) bool {
+	w, waits := errors.AsType[*inputs.Waiting](err)
+	if !waits {
+		return false
+	}
+	c.waiters.Miss(key, w.Input)
+	b := blocked(v1alpha1.ConditionInputsReady, w.Reason, w.Message)
+	if before := c.memory.of(key).blockers[acting]; before != nil && before.Message != b.Message {
+		c.actions.forget(key) // somebody is mending it
+	}
+	after := min(firstRetry<<min(c.actions.tries(class, key), 10), lastRetry)
+	b.class, b.retry = class, c.Now().Add(after)
+	early := w.Reason == inputs.ReasonConfigMapNotFound && c.actions.tries(class, key) == 0 // it is often made just after the HTCJob
+	if w.Usual || early {
+		c.memory.wait(key, b)
+	} else if c.memory.block(key, acting, b) {
+		c.Log.Info().Str("job", key).Str("reason", w.Reason).Msg(w.Message)
+		c.warn(key, w.Reason, w.Message)
+	}
+	c.actions.again(class, key)
+	return true
+}
+
+// sourceChanged lets those continue that wait for an HTCJob.
+func (c *Controller) sourceChanged(before, now *v1alpha1.HTCJob) {
+	if before != nil && now != nil && inputs.Judge(now.Name, before) == inputs.Judge(now.Name, now) {
+		return
+	}
+	job := now
+	if job == nil {
+		job = before
+	}
+	for _, key := range c.waiters.Of(job.Namespace + "/" + job.Name) {
+		c.inputTurned(key)
+	}
+}
+
+// inputTurned lets an HTCJob continue that waits for an input.
+func (c *Controller) inputTurned(key string) {
+	class := submitting
+	if b := c.memory.of(key).blockers[acting]; b != nil {
+		class = b.class
+	}
+	c.actions.forget(key)
+	c.actions.add(class, key)
+}

@@ -1,0 +1,49 @@
+package job
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// uids returns those of the HTCJobs that the apiserver has.
+func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
+	there := map[string]bool{}
+	err := c.Objects.Each(ctx, c.Namespace, "", func(job *v1alpha1.HTCJob) error {
+		there[string(job.UID)] = true
+		return nil
+	})
+	return there, err
+}
+
+func (c *Controller) manyVanished(n int, such ledger.Run) {
+	c.Log.Error().Int("htcjobs", n).Str("such as", such.Namespace+"/"+such.Name).
+		Msg("many HTCJobs have vanished without having been deleted: their jobs and output are kept until htcd reconcile --once --remove-orphans")
+}
+
+// reconcileOrphans lists the orphans that are kept, and releases them for removal if that was requested.
+func (c *Controller) reconcileOrphans(ctx context.Context, o ReconcileOptions, found func(crosscheck.Difference)) error {
+	kept, differences, err := c.orphans.Reconcile(ctx, o.Orphans())
+	if err != nil {
+		return err
+	}
+	if o.RemoveOrphans && !o.DryRun {
+		for _, run := range kept {
+			c.queue.Add(run.Namespace + "/" + run.Name)
+		}
+		c.retryNow(func(t blocker) bool { return t.Reason == sending.ReasonOrphansKept })
+	}
+	for _, d := range differences {
+		found(d)
+	}
+	return nil
+}
+
+// Orphans returns what of it is about objects that have vanished.
+func (o ReconcileOptions) Orphans() orphans.Scope {
+	return orphans.Scope{Namespace: o.Namespace, Name: o.Name, DryRun: o.DryRun, Remove: o.RemoveOrphans}
+}

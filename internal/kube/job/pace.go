@@ -1,0 +1,72 @@
+package job
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+)
+
+// How long after one write of a status the next one waits, so that more is written with it: every watcher gets the whole object with every write. What a phase, a condition
+// or a message says never waits.
+const (
+	betweenWrites = time.Second      // counts: the jobs of a large HTCJob end one by one
+	betweenSights = 10 * time.Second // that HTCondor has them in its queue, which their phase says already
+	betweenEnds   = 5 * time.Second  // from the end to what HTCondor says of it, which the output follows closely
+	firstWrite    = 5 * time.Second  // from the first sight of a new HTCJob: usually its job ids are known by then
+)
+
+// mayWait returns how long after the write before a change of the status may come.
+func mayWait(before, after v1alpha1.HTCJobStatus) time.Duration {
+	switch {
+	case onlySeen(before, after):
+		return betweenSights
+	case onlyCounts(before, after):
+		return betweenWrites
+	case before.Phase.Terminal() && lifecycle.OwesOutput(after) && onlyDetails(before, after):
+		return betweenEnds
+	}
+	return 0
+}
+
+// onlyChecked reports whether two statuses differ only in when HTCondor was last asked.
+func onlyChecked(before, after v1alpha1.HTCJobStatus) bool {
+	if before.LastChecked == nil || after.LastChecked == nil {
+		return false
+	}
+	before.LastChecked = after.LastChecked
+	return equality.Semantic.DeepEqual(before, after)
+}
+
+// onlySeen reports whether two statuses differ only in that HTCondor shows jobs waiting that were just sent.
+func onlySeen(before, after v1alpha1.HTCJobStatus) bool {
+	before.Idle, before.LastChecked, before.User = after.Idle, after.LastChecked, after.User
+	return equality.Semantic.DeepEqual(before, after)
+}
+
+// onlyCounts reports whether two statuses differ only in the counts of jobs per state, the listed failures and the time of
+// the last check.
+func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {
+	before.Active, before.Succeeded, before.Failed = after.Active, after.Succeeded, after.Failed
+	before.Idle, before.Running, before.Held = after.Idle, after.Running, after.Held
+	before.Failures, before.Outputs, before.LastChecked = after.Failures, after.Outputs, after.LastChecked
+	if before.Reason == after.Reason {
+		before.Message = after.Message // it counts, too
+	}
+	return equality.Semantic.DeepEqual(before, after)
+}
+
+// onlyDetails reports whether two statuses differ only in what HTCondor has told about the jobs' executions.
+func onlyDetails(before, after v1alpha1.HTCJobStatus) bool {
+	before.StartedAt, before.Duration, before.Usage = after.StartedAt, after.Duration, after.Usage
+	before.User, before.LastChecked = after.User, after.LastChecked
+	return equality.Semantic.DeepEqual(before, after)
+}
+
+// checkedAgain reports whether the time of the last check is all that would change, and is not worth a write.
+func checkedAgain(before, after v1alpha1.HTCJobStatus) bool {
+	return onlyChecked(before, after) && (after.Phase.Terminal() || after.LastChecked.Sub(before.LastChecked.Time) < crosscheck.BetweenChecks)
+}

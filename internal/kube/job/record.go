@@ -1,0 +1,83 @@
+package job
+
+import (
+	"context"
+	"errors"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+)
+
+// Record stores a job's own report of its end. It returns nil only when the ledger has it durably. It implements
+// notify.Recorder.
+func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
+	var uid, pool string
+	var check, over bool
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		uid, check, over = "", false, false
+		proc, err := tx.ProcByJobID(callback.Namespace, callback.Name, callback.JobID, tokenHash)
+		if errors.Is(err, ledger.ErrNotFound) {
+			return c.unknownJob(tx, callback, tokenHash)
+		}
+		if err != nil {
+			return err
+		}
+		run, err := tx.Run(proc.UID, proc.Attempt)
+		if err != nil {
+			return err
+		}
+		if !notify.Match(run.TokenHash, tokenHash) {
+			// Another schedd may have given the same job id to an attempt whose cluster is not recorded yet.
+			if err := c.unknownJob(tx, callback, tokenHash); !errors.Is(err, notify.ErrUnknownJob) {
+				return err
+			}
+			return notify.ErrForbidden
+		}
+		uid, pool = run.UID, run.Pool
+		// When a run is being stopped, a job's callback says how it was killed.
+		if run.Deferred || run.Stop != "" {
+			check = true
+			return nil
+		}
+		open, err := crosscheck.ObserveRow(tx, run, proc, crosscheck.Callback(callback.Retcode, c.Now()))
+		over = open == 0
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if check {
+		c.checks.AddAfter(uid, firstRetry)
+		return nil
+	}
+	// Output is fetched, and room made for others, once HTCondor says that the job has ended.
+	if over || c.admission.Awaited(pool) {
+		c.checks.AddAfter(uid, firstRetry)
+	}
+	// Counts are written once a second; more syncs in between would be useless.
+	key := callback.Namespace + "/" + callback.Name
+	if wait := c.memory.untilWrite(key, c.Now(), betweenWrites); wait > 0 && !over {
+		c.queue.AddAfter(key, wait)
+	} else {
+		c.queue.Add(key)
+	}
+	return nil
+}
+
+// errNotRecorded is the answer to a job whose callback arrived before its submission was recorded.
+var errNotRecorded = errors.New("the submission of this job is not recorded yet")
+
+// unknownJob distinguishes a job that nobody sent from one whose cluster is not recorded yet, which should try again.
+func (c *Controller) unknownJob(tx *ledger.Tx, callback notify.Callback, tokenHash []byte) error {
+	runs, err := tx.Runs(ledger.RunFilter{Namespace: callback.Namespace, Name: callback.Name, State: ledger.Intent})
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if notify.Match(run.TokenHash, tokenHash) {
+			return errNotRecorded
+		}
+	}
+	return notify.ErrUnknownJob
+}

@@ -1,0 +1,246 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/recovery"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// recover finds out what became of an attempt that may or may not have been sent. run is nil when the ledger has
+// lost the attempt; it is recorded again first, so that a second loss changes nothing.
+func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, attempt int, some part) error {
+	// Older versions recorded no schedd; they used the configured one.
+	chosen := run == nil || run.Schedd == ""
+	lost := run == nil || run.Restored
+	var t backend.Target
+	var p pool.Pool // of an attempt that the ledger has lost
+	var err error
+	if lost {
+		if p, err = c.pools.Lost(job); err != nil {
+			return err
+		}
+	}
+	if chosen {
+		t, _, err = c.choose(ctx, job, p)
+	} else {
+		t = backend.TargetOf(*run)
+	}
+	if err != nil {
+		return err
+	}
+	if run != nil && c.tries.Get(*run).Unsent {
+		return c.goOn(ctx, job, *run)
+	}
+	if run == nil {
+		if run, err = c.recordAgain(ctx, job, p, t, attempt, some); err != nil || run == nil {
+			return err
+		}
+	}
+	constraint, places, since := site.Tag(job, run.Attempt).Constraint(), []backend.Target{t}, c.tries.Get(*run).Since
+	if !chosen && !lost {
+		asked, absent, err := c.lookups.NoTrace(ctx, *run, c.sender.LookAgainAfter(*run))
+		if err != nil {
+			return fmt.Errorf("look for attempt %d among others: %w", run.Attempt, err)
+		}
+		if absent {
+			return c.missing(ctx, job, *run, asked)
+		}
+	}
+	if lost {
+		constraint, places, since = schedd.UIDConstraint(run.UID), c.places(job, p, t), ""
+	}
+	all, err := c.sender.SearchAll(ctx, places, constraint, since)
+	if err != nil {
+		return fmt.Errorf("look for attempt %d: %w", run.Attempt, err)
+	}
+	if at, newest := sending.Newest(all); lost && newest > run.Attempt {
+		return c.supersede(ctx, job, *run, at, newest)
+	}
+	at := sending.Where(all, run.Attempt)
+	f, err := c.sender.Judge(ctx, at.Target, site.Tag(job, run.Attempt), at.Found)
+	switch {
+	case err != nil:
+		return err
+	case f.Verdict == recovery.Absent:
+		return c.missing(ctx, job, *run, c.Now())
+	}
+	return c.adopt(ctx, job, at.Target.Of(*run), f)
+}
+
+// places returns where attempts of an HTCJob may be that the ledger has lost; t is where one would be sent now.
+func (c *Controller) places(job *v1alpha1.HTCJob, p pool.Pool, t backend.Target) []backend.Target {
+	return sending.Places(t, p.Choice(job), job.Status.Schedd)
+}
+
+// adopt records a cluster that was found.
+func (c *Controller) adopt(ctx context.Context, job *v1alpha1.HTCJob, adopted ledger.Run, f recovery.Finding) error {
+	c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", f.Cluster.ID).Msg("adopted")
+	c.Observer.Repaired(crosscheck.Adopted)
+	adopted.Submitted = f.Since(c.Now())
+	if f.SpecHash != "" { // the spec may have been edited since, and the ledger lost or restored
+		adopted.SpecHash = f.SpecHash
+	}
+	if f.Pool != adopted.Pool {
+		adopted.Pool, adopted.PoolSpec, adopted.Effective = f.Pool, "", ""
+	}
+	if err := c.agree(ctx, job, &adopted, f); err != nil {
+		return err
+	}
+	if err := c.recordCluster(ctx, job, adopted, f.Cluster); err != nil {
+		return err
+	}
+	c.checks.Add(adopted.UID)
+	return nil
+}
+
+// missing continues with an attempt of which HTCondor has no trace: the first time it waits, the second time it sends the attempt.
+func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, asked time.Time) error {
+	if err := c.sender.Missing(run, asked); err != nil {
+		return err
+	}
+	return c.goOn(ctx, job, run)
+}
+
+// recordAgain records an attempt that the ledger has lost. It returns a nil run if there is nothing to do about it now.
+func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, t backend.Target, attempt int, some part) (*ledger.Run, error) {
+	held, err := c.keeper.Hold(ctx, t.Account)
+	if err != nil {
+		return nil, err
+	}
+	defer held()
+	current, err := c.Objects.AddFinalizer(ctx, job)
+	if err != nil {
+		return nil, fmt.Errorf("add finalizer: %w", err)
+	}
+	if current.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	run := p.Sends(t.Of(c.newRun(current, attempt)), c.effective(current, p, attempt))
+	if int(job.Status.Attempt) == attempt {
+		if e := job.Status.Effective; e != nil && e.Pool == run.Pool {
+			run.Effective = pool.Write(e)
+		}
+		run.Rerun = job.Status.Rerun // the annotation may have changed since
+		run.InputsDigest = job.Status.InputsDigest
+		run = lifecycle.Recalled(run, job.Status)
+	}
+	run = some.of(run)
+	run.Restored, run.Deferred = true, true // without its token only HTCondor can say how its jobs end
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		return errors.Join(tx.InsertRun(run), p.Record(tx), tx.RecallProcs(run, some.kept(run, job.Status)), some.carry(tx, run))
+	})
+	if errors.Is(err, ledger.ErrExists) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("record intent: %w", err)
+	}
+	return &run, nil
+}
+
+// goOn sends an attempt that the schedd does not have, unless it should no longer be sent.
+func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
+	if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
+		return err
+	}
+	s := lifecycle.Situation{Job: job, Run: &run, Now: c.Now()}
+	if s.Quota = c.quotaOf(s); s.Waits() {
+		return c.withdraw(ctx, run)
+	}
+	return c.sendAgain(ctx, job, run)
+}
+
+// supersede replaces the recorded attempt with a later one that the schedd has: both were lost with the ledger, and only
+// the schedd knows the newest.
+func (c *Controller) supersede(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, t backend.Target, attempt int) error {
+	later := t.Of(c.newRun(job, attempt))
+	later.Restored, later.Deferred = true, true
+	run.State, run.Reason, run.Message = ledger.Removed, "Superseded", fmt.Sprintf("the schedd has attempt %d", attempt)
+	run.Ended, run.Confirmed = c.Now(), true
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := tx.UpdateRun(run); err != nil {
+			return err
+		}
+		return tx.InsertRun(later)
+	})
+	if err != nil {
+		return fmt.Errorf("record attempt %d: %w", attempt, err)
+	}
+	if err := os.RemoveAll(run.TempDir); err != nil {
+		return fmt.Errorf("remove staged files: %w", err)
+	}
+	return c.recover(ctx, job, &later, attempt, part{})
+}
+
+// sendAgain sends an attempt that the schedd certainly does not have. The sandbox and the token are new, and the schedd is
+// chosen again: the spec, or the site's command, may name another by now.
+func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
+	var p pool.Pool
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		p, err = c.pools.Same(tx, job, run)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if run.Sent != "" && run.SpecHash != job.SpecHash() { // the results of another spec do not count
+		run.Sent, run.Jobs, run.KeptFailed = "", 0, 0
+	}
+	numbers, err := run.Numbers()
+	if err != nil {
+		return err
+	}
+	points, sandbox, err := c.prepare(ctx, job, p, run.Attempt, &run, numbers)
+	if err != nil {
+		return c.refuse(ctx, job, run, err)
+	}
+	t, id, err := c.choose(ctx, job, p)
+	if err != nil {
+		return err
+	}
+	if err := c.limits.Ask(id, c.Now()); err != nil {
+		return err
+	}
+	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))
+	tokens, hash := c.Site.Tokens(job)
+	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
+	fresh.ItemsDigest, fresh.Sent, fresh.Jobs, fresh.KeptFailed = points.Digest, run.Sent, run.Jobs, run.KeptFailed
+	if fresh.Sent != "" {
+		fresh.Rerun = run.Rerun // the annotations may ask for other jobs by now
+	}
+	leave, err := c.stageAgain(ctx, job, &fresh, sandbox, run.InputsDigest)
+	if err != nil {
+		return c.refuse(ctx, job, run, err)
+	}
+	defer leave()
+	packed := ledger.PackItems(points.Each)
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := errors.Join(tx.UpdateIntent(fresh), p.Record(tx)); err != nil {
+			return err
+		}
+		if fresh.Sent == "" {
+			if err := tx.DropCarried(fresh.UID, fresh.Attempt); err != nil {
+				return err
+			}
+		}
+		return insertParts(tx, job, fresh, packed)
+	})
+	if err != nil {
+		return fmt.Errorf("record intent: %w", err)
+	}
+	c.absences.Clear(run.UID)
+	return c.send(ctx, id, job, fresh, sandbox, tokens)
+}

@@ -1,0 +1,156 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// stop removes the jobs of a run that have not ended from HTCondor. The intention is recorded first, so that it is carried
+// out whatever happens to htcd or the schedd in between:
+//
+//	Submitted ──> Submitted, Stop ──> condor_rm ──> gone from the queue ──> every proc has its end, from queue or history
+//	                   ▲                                     │                             │
+//	                   └───── killed or failed anywhere ─────┘               suspended: Removed; else as it is
+//
+// A job that ended by itself in the meantime keeps its result and stays in the queue until its output has been fetched.
+func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, d lifecycle.Decision) error {
+	run := *s.Run
+	if run.Stop == "" {
+		fresh, err := c.fresh(ctx, job)
+		if err != nil || !fresh {
+			return err
+		}
+		run, err = c.beginStop(ctx, job, run, d, s.Counts.Active)
+		if errors.Is(err, errEnded) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("record that attempt %d is stopped: %w", run.Attempt, err)
+		}
+	}
+	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
+	constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d", site.Tag(job, run.Attempt).Constraint(), schedd.Completed))
+	spared, err := c.justEnded(ctx, run)
+	if err != nil {
+		return fmt.Errorf("read what has ended: %w", err)
+	}
+	if len(spared) > 0 {
+		constraint += " && !member(" + schedd.NumberAttribute(run.Sent != "") + ", {" + strings.Join(spared, ",") + "})"
+	}
+	if err := c.sender.Remove(ctx, backend.TargetOf(run), constraint, crosscheck.RemoveReason(run.Stop)); err != nil {
+		return fmt.Errorf("remove the jobs of attempt %d: %w", run.Attempt, err)
+	}
+	if _, err := c.checkRun(ctx, run.UID); err != nil {
+		return fmt.Errorf("ask how the jobs of attempt %d ended: %w", run.Attempt, err)
+	}
+	var stopped int
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		if run, err = tx.Run(run.UID, run.Attempt); err == nil {
+			stopped, err = tx.CountReason(run.UID, run.Attempt, run.Stop)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read what was stopped: %w", err)
+	}
+	switch {
+	case run.State != ledger.Submitted: // its files had never arrived
+		return nil
+	case !run.Confirmed:
+		return &sending.Waiting{After: 2 * time.Second, Message: "HTCondor has not said yet how every job ended"}
+	case run.Stop == crosscheck.StopDeadline:
+		return nil
+	case stopped == 0: // all had ended by themselves
+		return c.endStop(ctx, run, func(run *ledger.Run) { run.Stop, run.Message = "", "" })
+	}
+	return c.endStop(ctx, run, func(run *ledger.Run) { run.State, run.Reason = ledger.Removed, crosscheck.StopSuspended })
+}
+
+// maxSpared bounds the length of a constraint.
+const maxSpared = 1000
+
+// justEnded lists the procs whose callbacks arrived a moment ago. HTCondor shows them as running while it brings
+// back their output; they are left to end there, too.
+func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]string, error) {
+	var numbers []string
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		numbers = nil
+		for _, status := range []ledger.Status{ledger.StatusSucceeded, ledger.StatusFailed} {
+			procs, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: status, Unconfirmed: true, Limit: maxSpared})
+			if err != nil {
+				return err
+			}
+			for _, p := range procs {
+				if c.Now().Sub(p.Changed) < crosscheck.Settling {
+					numbers = append(numbers, strconv.Itoa(p.Proc))
+				}
+			}
+		}
+		return nil
+	})
+	return numbers, err
+}
+
+// errEnded says that there was nothing left to stop.
+var errEnded = errors.New("the attempt has ended")
+
+// beginStop records that a run is to be stopped and why.
+func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, d lifecycle.Decision, active int) (ledger.Run, error) {
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+		if run, err = tx.Run(run.UID, run.Attempt); err != nil {
+			return err
+		}
+		if run.State != ledger.Submitted || run.Stop != "" {
+			return errEnded
+		}
+		run.Stop, run.Message, run.Confirmed = d.Reason, d.Message, false
+		return tx.UpdateRun(run)
+	})
+	if err != nil {
+		return run, err
+	}
+	c.Events.Normal(job, "Stopping", fmt.Sprintf("%s: %s being removed from HTCondor", d.Message, lifecycle.IsOrAre(active, "job")))
+	return run, nil
+}
+
+// endStop records that there is nothing left to stop.
+func (c *Controller) endStop(ctx context.Context, run ledger.Run, change func(*ledger.Run)) error {
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		now, err := tx.Run(run.UID, run.Attempt)
+		if err != nil || now.State != ledger.Submitted || now.Stop != run.Stop {
+			return err
+		}
+		change(&now)
+		return tx.UpdateRun(now)
+	})
+	if err != nil {
+		return fmt.Errorf("record that attempt %d was stopped: %w", run.Attempt, err)
+	}
+	return nil
+}
+
+// withdraw gives up an attempt that the schedd certainly does not have, because spec.suspend is true.
+func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
+	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended, crosscheck.StopMessage(crosscheck.StopSuspended)
+	run.Ended, run.Confirmed = c.Now(), true
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.UpdateIntent(run) }); err != nil {
+		return fmt.Errorf("record that attempt %d is not sent: %w", run.Attempt, err)
+	}
+	c.absences.Clear(run.UID)
+	c.tries.Clear(run)
+	return os.RemoveAll(run.TempDir)
+}

@@ -1,0 +1,274 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/procset"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// submit begins an attempt after the newest in the ledger: finalizer, intent, sandbox, condor_submit, rows, in that
+// order. Whatever interrupts it, the intent row stays and recover takes over; only a refusal of the description is final.
+func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, attempt int) error {
+	some, err := c.partOf(ctx, s)
+	if err != nil {
+		return err
+	}
+	p, err := c.pools.New(job)
+	if err == nil {
+		err = c.inLine(ctx, job, p)
+	}
+	if err != nil {
+		return err
+	}
+	if sent, err := c.sentUnknown(ctx, job, p, s.Run); err != nil {
+		return err
+	} else if sent {
+		return c.recover(ctx, job, nil, attempt, some)
+	}
+	points, sandbox, err := c.prepare(ctx, job, p, attempt, some.base, some.numbers)
+	if err == nil {
+		err = c.rules(p.Name).Refuse(sandbox.Procs)
+	}
+	run := some.of(p.Sends(c.newRun(job, attempt), p.Effective(sandbox.Requests)))
+	if err != nil {
+		return c.refuse(ctx, job, run, err)
+	}
+	staging, end := c.staging(ctx, job)
+	defer end()
+	ready, err := c.resolveInputs(staging, job, max(sandbox.Procs, run.Jobs))
+	if err != nil {
+		return c.refuse(ctx, job, run, err)
+	}
+	t, id, err := c.choose(ctx, job, p)
+	if err == nil {
+		err = c.keeper.MayBegin(t.Account)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.sender.MayBegin(ctx, id); err != nil {
+		return err
+	}
+	if later, err := c.sentLater(ctx, job, p, t, s.Run); err != nil {
+		return err
+	} else if later {
+		return c.recover(ctx, job, nil, attempt, some)
+	}
+	run = t.Of(run)
+	tokens, hash := c.Site.Tokens(job)
+	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest = hash, sandbox.Deferred, sandbox.Procs, points.Digest
+	if err := c.admit(ctx, job, run); err != nil {
+		return err
+	}
+	leave, err := c.sender.Room(run, sandbox, ready.Needs())
+	if err != nil {
+		return err
+	}
+	defer leave()
+	begun, err := c.begin(ctx, job, p, &run, some, ready, ledger.PackItems(points.Each))
+	end() // others may fetch
+	if err != nil || !begun {
+		return errors.Join(err, os.RemoveAll(run.TempDir))
+	}
+	return c.send(ctx, id, job, run, sandbox, tokens)
+}
+
+// prepare returns the items and the sandbox of an attempt; recorded is its run if its intent is in the ledger, or the one from which it keeps what it
+// does not send: it sends the jobs with these numbers, if there are any.
+func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.Pool, attempt int, recorded *ledger.Run, numbers procset.Set) (site.Items, schedd.Sandbox, error) {
+	p, err := c.pointsOf(ctx, job, recorded)
+	if err != nil {
+		return p, schedd.Sandbox{}, err
+	}
+	credentials, err := c.Site.ReadCredentials(ctx, c.JobSecrets, job, c.Now())
+	if err != nil {
+		return p, schedd.Sandbox{}, err
+	}
+	sandbox, err := c.Site.RenderSome(job, by, attempt, p.Each, numbers.Numbers(), credentials...)
+	return p, sandbox, err
+}
+
+// keptAttempts is how many attempts before the newest keep their rows in the ledger. Their output is dropped before.
+const keptAttempts = 10
+
+// begin stages the inputs, sets the finalizers and writes the intent, unless the HTCJob has to wait for its turn after all. It returns false if
+// the object is not as the cache said; the queue will get its present version.
+func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, run *ledger.Run, some part, ready *inputs.Ready, packed ledger.Items) (bool, error) {
+	if err := c.stageInputs(ready, run); err != nil {
+		return false, err
+	}
+	if err := c.admit(ctx, job, *run); err != nil { // the pool may have changed meanwhile
+		return false, err
+	}
+	held, err := c.keeper.Hold(ctx, backend.TargetOf(*run).Account)
+	if err != nil {
+		return false, err
+	}
+	defer held()
+	if !c.begins(job, *run) {
+		if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
+			return false, err
+		}
+	}
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := tx.InsertRun(*run); err != nil {
+			return err
+		}
+		if err := p.Record(tx); err != nil {
+			return err
+		}
+		return errors.Join(insertParts(tx, job, *run, packed), some.carry(tx, *run), tx.DropEnded(run.UID, run.Attempt-keptAttempts))
+	})
+	if errors.Is(err, ledger.ErrExists) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("record intent: %w", err)
+	}
+	c.admission.Begun(run.Namespace + "/" + run.Name)
+	return true, nil
+}
+
+// fresh sets the finalizer and reports whether the object is still as the cache said in everything that decides whether an
+// attempt is begun, sent or stopped. It asks the apiserver itself: the informer of an htcd that has just begun to lead may
+// show a long outdated version.
+func (c *Controller) fresh(ctx context.Context, job *v1alpha1.HTCJob) (bool, error) {
+	current, err := c.Objects.AddFinalizer(ctx, job)
+	if err != nil {
+		return false, fmt.Errorf("add finalizer: %w", err)
+	}
+	c.cache.Mutation(current)
+	return asBefore(job, current) && current.SpecHash() == job.SpecHash(), nil
+}
+
+// asBefore reports whether an HTCJob has neither been deleted, nor edited, nor requested to run again.
+func asBefore(before, now *v1alpha1.HTCJob) bool {
+	return now != nil && now.UID == before.UID && now.DeletionTimestamp == nil && now.Generation == before.Generation && now.Rerun() == before.Rerun() && now.RerunProcs() == before.RerunProcs()
+}
+
+// newRun returns the row of an attempt before anything is done for it.
+func (c *Controller) newRun(job *v1alpha1.HTCJob, attempt int) ledger.Run {
+	var outputDir string
+	if c.Output.Root != "" {
+		outputDir, _ = c.Output.AttemptDir(output.Attempt{Namespace: job.Namespace, Name: job.Name, Number: attempt}) // Kubernetes has checked the names
+	}
+	return ledger.Run{
+		UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name, Generation: job.Generation,
+		SpecHash: job.SpecHash(), Rerun: job.Rerun(),
+		State: ledger.Intent, Procs: job.Jobs(), Created: c.Now(),
+		TempDir: filepath.Join(c.Staging, fmt.Sprintf("%s-%d", job.UID, attempt)), OutputDir: outputDir,
+		SecretInputs: site.SecretInputs(job.Spec),
+	}
+}
+
+// send runs condor_submit for a run whose intent is in the ledger.
+func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1.HTCJob, run ledger.Run, sandbox schedd.Sandbox, tokens []string) error {
+	if err := c.fetcher.Clear(run); err != nil {
+		return fmt.Errorf("drop the output of another run of this name: %w", err)
+	}
+	if err := c.keepOutput(ctx, run); err != nil {
+		return fmt.Errorf("keep the output of the jobs that do not run again: %w", err)
+	}
+	if err := c.sender.Stage(run, sandbox, tokens...); err != nil {
+		return err
+	}
+	began := c.Now()
+	cluster, err := c.sender.Send(ctx, id, run)
+	switch schedd.KindOf(err) {
+	case schedd.Refused:
+		return c.refuse(ctx, job, run, err)
+	case schedd.Limit:
+		c.admission.AtSchedd(run.Pool, said(err))
+	}
+	if err != nil {
+		return err
+	}
+	c.wakeLimited()
+	c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", cluster.ID).Int("procs", cluster.Procs).
+		Dur("took", c.Now().Sub(began)).Msg("submitted")
+	return c.recordCluster(ctx, job, run, cluster)
+}
+
+// said returns what the schedd itself said.
+func said(err error) string {
+	e, _ := errors.AsType[*schedd.Error](err)
+	return e.Error()
+}
+
+// recordCluster turns an intent into a submitted run with a row for every proc. The time of submission is now unless the run
+// has one.
+func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, cluster schedd.Cluster) error {
+	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
+	run.Cluster = cluster.ID
+	if run.Submitted.IsZero() {
+		run.Submitted = c.Now()
+	}
+	c.admission.Sent(run.Pool, run.Procs, run.Submitted)
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := tx.UpdateIntent(run); err != nil {
+			return err
+		}
+		// The rows exist already if an htcd that no longer led has reopened the intent; they stay as they are.
+		if err := tx.InsertProcs(run, run.Procs); err != nil && !errors.Is(err, ledger.ErrExists) {
+			return err
+		}
+		if run.Restored {
+			return recallParts(tx, job, run)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
+	}
+	c.tries.Clear(run)
+	if err := os.RemoveAll(run.TempDir); err != nil { // the next start tries again
+		c.Log.Warn().Err(err).Str("job", job.Namespace+"/"+job.Name).Msg("files that HTCondor has are still staged")
+	}
+	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, lifecycle.Plural(run.Procs, "job"), run.Schedd))
+	return nil
+}
+
+// refuse records that the description is wrong, or that an input will not come. It is not tried again until the spec changes.
+func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, why error) error {
+	reason := "Refused"
+	if _, is := errors.AsType[*inputs.Failed](why); is {
+		reason = lifecycle.ReasonInputFailed
+	} else if schedd.KindOf(why) != schedd.Refused {
+		return why
+	}
+	run.State, run.Reason, run.Message, run.Ended = ledger.Refused, reason, why.Error(), c.Now()
+	run.PoolSpec = "" // nothing is sent by it
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.RefuseRun(run), carryRefused(tx, run)) }); err != nil {
+		return fmt.Errorf("record refusal: %w", err)
+	}
+	c.tries.Clear(run)
+	return errors.Join(os.RemoveAll(run.TempDir), c.keepOutput(ctx, run))
+}
+
+// sentLater reports whether a schedd has a later attempt than the newest in the ledger. Attempts that this process began
+// are in the ledger; after those that it found there at its start, later ones may be missing.
+func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, t backend.Target, newest *ledger.Run) (bool, error) {
+	if newest == nil || !newest.Created.Before(c.began) {
+		return false, nil
+	}
+	all, err := c.sender.SearchAll(ctx, c.places(job, p, t), schedd.LaterConstraint(newest.UID, newest.Attempt), "")
+	if err != nil {
+		return false, fmt.Errorf("look for attempts after %d: %w", newest.Attempt, err)
+	}
+	_, later := sending.Newest(all)
+	return later > 0, nil
+}

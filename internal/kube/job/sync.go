@@ -1,0 +1,355 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/ledger/procset"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// sync updates the status of one HTCJob and queues what only HTCondor can do. It may run at any
+// time, any number of times.
+func (c *Controller) sync(ctx context.Context, key string) error {
+	defer c.alone(key)()
+	job := c.get(key)
+	if job == nil {
+		c.admission.Withdraw(key)
+		c.waiters.Forget(key)
+		return c.syncGone(ctx, key)
+	}
+	return c.syncObject(ctx, key, job)
+}
+
+// alone waits until no other worker handles a key, and returns what ends that; otherwise an older status might be written last, or
+// the same Event twice.
+func (c *Controller) alone(key string) (done func()) {
+	c.syncing.LockKey(key)
+	return func() { _ = c.syncing.UnlockKey(key) } // fails only if it is not locked
+}
+
+// syncObject is sync for a given object, whose key no other worker handles.
+func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.HTCJob) error {
+	s, err := c.gather(ctx, job)
+	if err != nil {
+		return err
+	}
+	if err := c.nameSpec(ctx, s); err != nil {
+		return err
+	}
+	d := lifecycle.Plan(s)
+	if d.Action != lifecycle.Submit {
+		c.admission.Withdraw(key)
+	}
+	// A submission under way looks like an interrupted one. Its result is reported when it is finished, usually at once.
+	if since, claimed := c.actions.Since(key); claimed && d.Action == lifecycle.Recover && c.Now().Sub(since) < firstWrite {
+		c.queue.AddAfter(key, betweenWrites)
+		return nil
+	}
+	known := c.memory.of(key)
+	inTheWay := known.blockers[acting]
+	// A new HTCJob's first status waits a little: usually its job ids are known by then.
+	if d.Action == lifecycle.Submit && job.Status.ObservedGeneration == 0 && inTheWay == nil {
+		if wait := c.memory.untilFirstWrite(key, c.Now()); wait > 0 {
+			c.actions.add(submitting, key)
+			c.queue.AddAfter(key, wait)
+			return nil
+		}
+	}
+	if s.Orphans && inTheWay == nil {
+		c.actions.add(classOf(d.Action), key)
+	}
+	if s.Unasked {
+		c.checks.Add(s.Run.UID)
+	}
+	if d.Action == lifecycle.Rest {
+		c.memory.unblock(key, acting)
+		inTheWay = nil
+		c.waiters.Forget(key)
+		if job.DeletionTimestamp != nil {
+			return nil
+		}
+	}
+	// The status comes first, so that the action works with the updated object.
+	v := lifecycle.View{Decision: d, Secret: c.prover.Of(c.accountOf(job)), Logs: c.logsViewOf(key), Fresh: c.freshOf(job)}
+	if s.Run != nil {
+		v.Match = c.Matching.Of(s.Run.UID, s.Run.Attempt)
+	}
+	if inTheWay != nil {
+		v.Blocker = &inTheWay.Blocker
+	}
+	if b := known.blockers[fetching]; b != nil {
+		v.Unfetched = &b.Blocker
+	}
+	if b := known.blockers[pushing]; b != nil {
+		v.Unpushed = &b.Blocker
+	}
+	v.Backend = c.answering.State(c.endpointOf(s, d, inTheWay))
+	written, err := c.report(ctx, s, v)
+	if err == nil {
+		c.leaveLogs(key, s)
+		err = c.keepQuota(ctx, s)
+	}
+	if d.Action != lifecycle.Rest && (inTheWay == nil || c.Now().After(inTheWay.retry)) {
+		c.actions.add(classOf(d.Action), key)
+	}
+	if at := lifecycle.Expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
+		return c.expire(ctx, s)
+	}
+	if wait := d.Again.Sub(c.Now()); !d.Again.IsZero() && wait > 0 {
+		c.queue.AddAfter(key, wait)
+	}
+	return err
+}
+
+// nameSpec adds the spec's hash to a run of an older htcd while the generation shows that the HTCJob still has that spec.
+// From then on edits of fields that are not sent do not affect that run, either.
+func (c *Controller) nameSpec(ctx context.Context, s lifecycle.Situation) error {
+	if s.Run == nil || s.Run.SpecHash != "" || s.Run.Generation != s.Job.Generation {
+		return nil
+	}
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		run, err := tx.Run(s.Run.UID, s.Run.Attempt)
+		if err != nil {
+			return err
+		}
+		run.SpecHash = s.Job.SpecHash()
+		return tx.UpdateRun(run)
+	})
+	if err != nil {
+		return fmt.Errorf("name the spec of attempt %d: %w", s.Run.Attempt, err)
+	}
+	s.Run.SpecHash = s.Job.SpecHash()
+	return nil
+}
+
+// syncGone queues the removal of a vanished HTCJob if the ledger still has runs of it.
+func (c *Controller) syncGone(ctx context.Context, key string) error {
+	runs, err := c.runsOf(ctx, key)
+	if err == nil && len(runs) == 0 {
+		c.orphans.Deletions.Forget(key)
+		c.memory.forget(key)
+	}
+	if err == nil && len(runs) > 0 {
+		if b := c.memory.of(key).blockers[acting]; b == nil || c.Now().After(b.retry) {
+			c.actions.add(deleting, key)
+		}
+	}
+	return err
+}
+
+// get returns the HTCJob as last seen or written, nil if it is gone. It is shared: copy before changing.
+func (c *Controller) get(key string) *v1alpha1.HTCJob {
+	object, found, err := c.cache.GetByKey(key)
+	if err != nil || !found {
+		return nil
+	}
+	return object.(*v1alpha1.HTCJob)
+}
+
+// uid returns that of the HTCJob that has a name now, "" if there is none.
+func (c *Controller) uid(key string) string {
+	if job := c.get(key); job != nil {
+		return string(job.UID)
+	}
+	return ""
+}
+
+// gather reads everything the decision needs.
+func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycle.Situation, error) {
+	s := lifecycle.Situation{Job: job}
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		s = lifecycle.Situation{Job: job, Now: c.Now()}
+		runs, err := tx.Runs(ledger.RunFilter{Namespace: job.Namespace, Name: job.Name})
+		if err != nil {
+			return err
+		}
+		for _, run := range runs {
+			switch {
+			case run.UID != string(job.UID):
+				s.Orphans = true
+			case s.Run == nil || run.Attempt > s.Run.Attempt:
+				s.Run = &run
+			}
+		}
+		c.believe(&s)
+		if s.Run == nil {
+			return nil
+		}
+		run := s.Run
+		if s.Keep, err = c.pools.KeepOf(tx, *run); err != nil {
+			return err
+		}
+		if s.Counts, err = tx.Counts(run.UID, run.Attempt); err != nil {
+			return err
+		}
+		if s.Counts.Failed > 0 {
+			filter := ledger.ProcFilter{Status: ledger.StatusFailed, Limit: v1alpha1.MaxFailures}
+			if run.Stop == crosscheck.StopSuspended {
+				filter.Besides = crosscheck.StopSuspended // they have not failed
+			}
+			if s.Failures, err = tx.Procs(run.UID, run.Attempt, filter); err != nil {
+				return err
+			}
+		}
+		if run.Stop != "" {
+			if s.Stopped, err = tx.CountReason(run.UID, run.Attempt, run.Stop); err != nil {
+				return err
+			}
+		}
+		if run.OutputDir != "" {
+			if s.Output, err = tx.Output(run.UID, run.Attempt); err != nil {
+				return err
+			}
+			s.Unfetched = run.State == ledger.Submitted && (!run.Confirmed || s.Output.Waiting > 0)
+		}
+		if len(job.Spec.Outputs)+len(job.Status.Outputs) > 0 {
+			if err := gatherWritten(tx, &s); err != nil {
+				return err
+			}
+		}
+		if wanted, _ := lifecycle.Cancels(job, run); s.Counts.Active > 0 && wanted.Len() > 0 {
+			open, err := tx.OpenNumbers(run.UID, run.Attempt)
+			if err != nil {
+				return err
+			}
+			s.Unwanted = procset.Of(slices.DeleteFunc(open, func(n int) bool { return !wanted.Has(n) }))
+		}
+		if s.Counts.Held > 0 {
+			held, err := tx.Procs(run.UID, run.Attempt, ledger.ProcFilter{Status: ledger.StatusOpen, JobStatus: int(schedd.Held), Limit: 1})
+			if err != nil {
+				return err
+			}
+			if len(held) > 0 {
+				s.Held = &held[0]
+			}
+		}
+		nameURLs(&s)
+		return nameItems(tx, &s)
+	})
+	if err != nil {
+		return s, fmt.Errorf("gather: %w", err)
+	}
+	c.gatherResult(&s)
+	s.Quota, s.Early = c.quotaOf(s), c.early.known()
+	s.Released = job.DeletionTimestamp != nil && c.memory.of(job.Namespace+"/"+job.Name).released == job.ResourceVersion
+	return s, nil
+}
+
+// believe decides whose word counts about what was sent. What a status says that was edited by hand is dropped, except for the conditions, which are set anew.
+func (c *Controller) believe(s *lifecycle.Situation) {
+	job := s.Job
+	key, ahead := job.Namespace+"/"+job.Name, s.Run == nil && job.Status.Attempt > 0 || s.Run != nil && lifecycle.Ahead(job.Status, *s.Run)
+	// A deletion drops the rows before it lets go of the object.
+	agreed := c.memory.of(key).agreed == job.UID && !(s.Run == nil && job.DeletionTimestamp != nil)
+	switch word := lifecycle.Whose(job.Status, s.Run, agreed, c.began); {
+	case word == lifecycle.StatusWord:
+		s.Run = nil // as if that attempt had been lost
+	case word == lifecycle.HTCondorsWord:
+		s.Unasked = true
+	case ahead:
+		c.Log.Warn().Str("job", key).Int32("attempt", job.Status.Attempt).Msg("the status tells of an attempt that there never was; the ledger's stands")
+		s.Job = job.DeepCopy()
+		s.Job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending, Conditions: s.Job.Status.Conditions}
+	case !agreed:
+		c.memory.change(key, func(r *remembered) { r.agreed = job.UID })
+	}
+}
+
+// gatherResult reads what spec.result names, once. What cannot be read leaves the result absent, and is tried again at the next visit.
+func (c *Controller) gatherResult(s *lifecycle.Situation) {
+	if s.Run == nil || s.Job.Spec.Result == "" {
+		return
+	}
+	if s.Result = s.KeptResult(); s.Result != nil || !s.HasResult() {
+		return
+	}
+	file := s.Job.Spec.Result
+	if file == "stdout" {
+		file = output.Stdout
+	}
+	a := output.Attempt{Namespace: s.Run.Namespace, Name: s.Run.Name, Number: s.Run.Attempt}
+	text, err := c.Output.Result(a, s.Run.All(), file, lifecycle.MaxResult)
+	if err == nil {
+		s.Result = &text
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		c.Log.Warn().Err(err).Str("job", s.Job.Namespace+"/"+s.Job.Name).Msg("the result cannot be read")
+	}
+}
+
+// report writes the status and the Events of what happened. It returns whether there was a difference.
+func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecycle.View) (differs bool, err error) {
+	v.Now = c.Now()
+	status := lifecycle.NewStatus(s, v)
+	if equality.Semantic.DeepEqual(status, s.Job.Status) {
+		return false, nil
+	}
+	before, after, key := s.Job.Status, status, s.Job.Namespace+"/"+s.Job.Name
+	if checkedAgain(before, after) {
+		return false, nil
+	}
+	if wait := c.memory.untilWrite(key, v.Now, mayWait(before, after)); wait > 0 {
+		c.queue.AddAfter(key, wait)
+		return true, nil
+	}
+	written, err := c.Objects.SetStatus(ctx, s.Job, status)
+	if err != nil {
+		return true, fmt.Errorf("write status: %w", err)
+	}
+	c.cache.Mutation(written)
+	if after.Phase.Terminal() && !lifecycle.OwesOutput(after) {
+		c.memory.wrote(key, time.Time{})
+	} else {
+		c.memory.wrote(key, v.Now)
+	}
+	c.createEvents(s.Job, lifecycle.Events(before, after, s))
+	return true, nil
+}
+
+// createEvents creates the Events of what happened.
+func (c *Controller) createEvents(job *v1alpha1.HTCJob, happened []lifecycle.Event) {
+	for _, e := range happened {
+		if e.Warning {
+			c.Events.Warning(job, e.Reason, e.Message)
+		} else {
+			c.Events.Normal(job, e.Reason, e.Message)
+		}
+	}
+}
+
+// expire deletes an expired HTCJob only if it is unchanged since that was decided: an edit that came first, such as one
+// that runs it again, keeps it.
+func (c *Controller) expire(ctx context.Context, s lifecycle.Situation) error {
+	ttl, whose := s.TTL()
+	c.Events.Normal(s.Job, "Expired", fmt.Sprintf("deleted %s after its end (%s)", lifecycle.Plural(int(*ttl), "second"), whose))
+	err := c.Objects.Delete(ctx, s.Job)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // another sync follows
+	}
+	if err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	return nil
+}
+
+// nameURLs completes what HTCondor says about files that it could not transfer.
+func nameURLs(s *lifecycle.Situation) {
+	for i := range s.Failures {
+		s.Failures[i].Message = lifecycle.NameURL(s.Job.Spec, s.Failures[i])
+	}
+	if s.Held != nil {
+		s.Held.Message = lifecycle.NameURL(s.Job.Spec, *s.Held)
+	}
+}

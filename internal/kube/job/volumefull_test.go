@@ -1,0 +1,94 @@
+package job
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+func TestAFullVolumeIsAReasonOfItsOwn(t *testing.T) {
+	w := newWorld(t)
+	for name, err := range map[string]error{
+		"no space":   w.sender.StageError(fmt.Errorf("stage job: %w", unix.ENOSPC)),
+		"quota":      w.sender.StageError(fmt.Errorf("stage job: %w", unix.EDQUOT)),
+		"the ledger": fmt.Errorf("record intent: %w", fmt.Errorf("%w, 0 KiB are free in /data", ledger.ErrFull)),
+	} {
+		told := explain(err)
+		require.Equal(t, v1alpha1.ConditionSubmitted, told.Condition, name)
+		require.Equal(t, "NoSpace", told.Reason, name)
+		require.Contains(t, told.Message, "are free", name)
+		require.Contains(t, told.Message, "delete HTCJobs", name)
+	}
+	require.Equal(t, "Retrying", explain(w.sender.StageError(unix.EACCES)).Reason)
+}
+
+func TestWhatIsInTheWayOfAFetchIsExplained(t *testing.T) {
+	for reason, err := range map[string]error{
+		"NoSpace":      &output.NoSpaceError{Message: "a fetch was broken off"},
+		"OtherAccount": backend.OtherAccount("2 jobs of another account"),
+	} {
+		told := explainFetch(fmt.Errorf("fetch: %w", err))
+		require.Equal(t, v1alpha1.ConditionOutputFetched, told.Condition)
+		require.Equal(t, reason, told.Reason)
+		require.Equal(t, "the output is not fetched yet: "+err.Error(), told.Message)
+	}
+}
+
+func TestFilesThatCannotBeWrittenAreToldOfOnceAndNotLookedForInHTCondor(t *testing.T) {
+	w := newWorld(t)
+	staging := w.Staging
+	w.Staging = filepath.Join(staging, "file", "below") // below a file, so that it cannot be created
+	require.NoError(t, os.WriteFile(filepath.Join(staging, "file"), nil, 0o600))
+	w.apply(htcjob("waiting"))
+	for range 30 {
+		w.later(10 * time.Second)
+	}
+	events := strings.Count(strings.Join(w.events, "\n"), "Warning Retrying")
+	require.Equal(t, 1, events, "%q", w.events)
+	require.Zero(t, w.schedd.Calls(scheddtest.Queue), "nothing of it was sent")
+
+	w.Staging = staging
+	w.later(2 * time.Minute)
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("waiting").Status.Phase)
+	require.Len(t, w.schedd.Jobs(), 1)
+}
+
+func TestTheUserHearsOfTroubleOnceHoweverItsNumbersChange(t *testing.T) {
+	m := memory{uid: func(string) string { return "uid-one" }}
+	full := func(free int) blocker {
+		return blocked("", "NoSpace", fmt.Sprintf("%d KiB are free", free))
+	}
+	require.True(t, m.block("a/b", acting, full(8)))
+	require.False(t, m.block("a/b", acting, full(4)))
+	m.wait("a/b", blocked("", "AskingSchedd", "the schedd is asked"))
+	require.False(t, m.block("a/b", acting, full(0)))
+	require.True(t, m.block("a/b", acting, blocked("", "Unreachable", "it does not answer")))
+	m.unblock("a/b", acting)
+	require.True(t, m.block("a/b", acting, full(0)))
+}
+
+func TestWhatWasSaidOfASecretDoesNotOutlastIt(t *testing.T) {
+	w := newWorld(t)
+	w.denied = &backend.CredentialError{Reason: "BadPassword", Message: "wrong"}
+	require.Equal(t, "BadPassword", w.apply(htcjob("waiting")).Status.Reason)
+	w.denied = nil
+	w.schedd.Down(errUnreachable)
+	w.SecretChanged("default")
+	w.settle()
+	w.later(2 * time.Minute)
+	require.Equal(t, "Unreachable", w.job("waiting").Status.Reason)
+	require.Equal(t, metav1.ConditionTrue, condition(w.job("waiting"), v1alpha1.ConditionCredentials).Status)
+}

@@ -1,0 +1,140 @@
+package kueue
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+)
+
+// Of returns Kueue's word about an HTCJob; nil: it names no queue, or there is no Kueue.
+func (k *Kueue) Of(s lifecycle.Situation) *lifecycle.Quota {
+	queue := s.Job.Labels[QueueLabel]
+	if queue == "" {
+		return nil
+	}
+	at, known := k.state()
+	waits := &lifecycle.Quota{Waits: true, Reason: lifecycle.ReasonQuotaAwaited, Message: "it is about to get into Kueue's queue " + queue}
+	switch {
+	case !known:
+		waits.Message = "whether Kueue is there is not known yet"
+		return waits
+	case at == nil:
+		return nil
+	}
+	d := s.Demand()
+	if d.Over {
+		return &lifecycle.Quota{}
+	}
+	name := nameOf(s.Job, d)
+	for _, w := range at.of(s.Job) {
+		if w.Name == name {
+			return verdict(w, queue)
+		}
+	}
+	if why := k.refusal(s.Job.UID); why != "" {
+		waits.Message = fmt.Sprintf("it cannot get into Kueue's queue %s: %s", queue, why)
+	}
+	return waits
+}
+
+// Keep makes the Workload of an HTCJob, has it say what is needed no more, and deletes those of what is no longer to be run. One that is
+// suspended waits for nothing.
+func (k *Kueue) Keep(ctx context.Context, s lifecycle.Situation) error {
+	at, _ := k.state()
+	if at == nil {
+		return nil
+	}
+	d := s.Demand()
+	name := ""
+	if s.Job.Labels[QueueLabel] != "" && (d.Alive || d.Over || !s.Job.Spec.Suspend) {
+		name = nameOf(s.Job, d)
+	}
+	var ours *workload
+	var failures []error
+	for _, w := range at.of(s.Job) {
+		if w.Name == name {
+			ours = w
+			continue
+		}
+		uid := w.UID
+		err := at.workloads.Namespace(w.Namespace).Delete(ctx, w.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			failures = append(failures, fmt.Errorf("delete Workload %s: %w", w.Name, err))
+		}
+	}
+	switch {
+	case name == "":
+	case ours != nil:
+		failures = append(failures, k.update(ctx, at, ours, d))
+	case !d.Over:
+		err := k.create(ctx, at, s.Job, d)
+		k.refused(s.Job.UID, err)
+		failures = append(failures, err)
+	}
+	return errors.Join(failures...)
+}
+
+func (k *Kueue) create(ctx context.Context, at *api, job *v1alpha1.HTCJob, d lifecycle.Demand) error {
+	priority, err := at.priorityOf(ctx, job)
+	if err != nil {
+		return err
+	}
+	w, err := newWorkload(at.version.String(), job, d, priority)
+	if err != nil {
+		return err
+	}
+	_, err = at.workloads.Namespace(job.Namespace).Create(ctx, w, metav1.CreateOptions{FieldManager: manager})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create Workload %s: %w", w.GetName(), err)
+	}
+	return nil
+}
+
+// manager is htcd's name in managedFields.
+const manager = "htcd-kueue"
+
+// update writes the status of a Workload, unless it has changed since it was read: Kueue writes it, too.
+func (k *Kueue) update(ctx context.Context, at *api, w *workload, d lifecycle.Demand) error {
+	status := next(w, d, metav1.NewTime(k.Now()))
+	if status == nil || onlyReclaims(status) && !k.may(w.UID) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": w.ResourceVersion}, "status": status})
+	if err != nil {
+		return err
+	}
+	_, err = at.workloads.Namespace(w.Namespace).Patch(ctx, w.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager}, "status")
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // its news follow
+	}
+	return fmt.Errorf("write the status of Workload %s: %w", w.Name, err)
+}
+
+// onlyReclaims reports whether a status has nothing new but jobs that have ended.
+func onlyReclaims(status map[string]any) bool {
+	_, is := status["reclaimablePods"]
+	return is && len(status) == 1
+}
+
+// priorityOf returns the value of the WorkloadPriorityClass that an HTCJob names, 0 if it names none.
+func (a *api) priorityOf(ctx context.Context, job *v1alpha1.HTCJob) (int32, error) {
+	class := job.Labels[PriorityLabel]
+	if class == "" {
+		return 0, nil
+	}
+	object, err := a.classes.Get(ctx, class, metav1.GetOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("read WorkloadPriorityClass %s: %w", class, err)
+	}
+	value, _, err := unstructured.NestedInt64(object.Object, "value")
+	return int32(value), err // #nosec G115 -- Kueue's own is an int32
+}

@@ -1,0 +1,120 @@
+package kueue
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+)
+
+// Labels, of Kueue except for the last.
+const (
+	QueueLabel    = "kueue.x-k8s.io/queue-name"
+	PriorityLabel = "kueue.x-k8s.io/priority-class"
+	uidLabel      = "kueue.x-k8s.io/job-uid"
+	ourLabel      = "htc.cern.ch/htcjob" // on the Workloads of HTCJobs, which are all that htcd watches
+)
+
+// podSet is the name of a Workload's only set of pods.
+const podSet = "main"
+
+// gpus is the resource that an HTCJob's GPUs are for Kueue.
+const gpus = corev1.ResourceName("nvidia.com/gpu")
+
+// workload is what is read of a Workload.
+type workload struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Active  *bool `json:"active"`
+		PodSets []struct {
+			Count int `json:"count"`
+		} `json:"podSets"`
+	} `json:"spec"`
+	Status struct {
+		Conditions      []metav1.Condition `json:"conditions"`
+		ReclaimablePods []reclaimable      `json:"reclaimablePods"`
+	} `json:"status"`
+}
+
+type reclaimable struct {
+	Name  string `json:"name"`
+	Count int    `json:"count"`
+}
+
+func read(object *unstructured.Unstructured) (*workload, error) {
+	text, err := object.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	var w workload
+	if err := json.Unmarshal(text, &w); err != nil {
+		return nil, fmt.Errorf("read Workload %s/%s: %w", object.GetNamespace(), object.GetName(), err)
+	}
+	return &w, nil
+}
+
+// nameOf returns the name of the Workload of what an HTCJob is to run, which follows from that and from the queue: there can be only one.
+func nameOf(job *v1alpha1.HTCJob, d lifecycle.Demand) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s", job.UID, job.Labels[QueueLabel], d.Of))
+	const prefix, hashed, longest = "htcjob-", 10, 63
+	begin := strings.TrimRight(job.Name[:min(len(job.Name), longest-len(prefix)-hashed-1)], ".-")
+	return prefix + begin + "-" + hex.EncodeToString(sum[:hashed/2])
+}
+
+// newWorkload returns the Workload of an HTCJob, whose priority is that of its class.
+func newWorkload(apiVersion string, job *v1alpha1.HTCJob, d lifecycle.Demand, priority int32) (*unstructured.Unstructured, error) {
+	labels := map[string]string{uidLabel: string(job.UID), ourLabel: "true"}
+	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyNever,
+		Containers:    []corev1.Container{{Name: podSet, Image: "htcjob", Resources: corev1.ResourceRequirements{Requests: requests(job)}}},
+	}}
+	set, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&template)
+	if err != nil {
+		return nil, err
+	}
+	w := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apiVersion, "kind": "Workload",
+		"spec": map[string]any{
+			"queueName": job.Labels[QueueLabel], "priority": int64(priority),
+			"podSets": []any{map[string]any{"name": podSet, "count": int64(min(d.Jobs, math.MaxInt32)), "template": set}},
+		},
+	}}
+	w.SetNamespace(job.Namespace)
+	w.SetName(nameOf(job, d))
+	w.SetLabels(labels)
+	// Without blockOwnerDeletion, which needs a right on the finalizers of HTCJobs.
+	w.SetOwnerReferences([]metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: job.Name, UID: job.UID, Controller: new(true),
+	}})
+	return w, nil
+}
+
+// requests returns what each job takes of a quota: at least a core, and of memory and GPUs what its spec asks for. A queue needs quota of all that is requested.
+func requests(job *v1alpha1.HTCJob) corev1.ResourceList {
+	list := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	r := job.Spec.Resources
+	if r == nil {
+		return list
+	}
+	if r.CPUs != nil {
+		list[corev1.ResourceCPU] = *resource.NewQuantity(max(1, r.CPUs.Value()), resource.DecimalSI)
+	}
+	if r.Memory != nil {
+		list[corev1.ResourceMemory] = *r.Memory
+	}
+	if r.GPUs != nil && !r.GPUs.IsZero() {
+		list[gpus] = *resource.NewQuantity(r.GPUs.Value(), resource.DecimalSI)
+	}
+	return list
+}

@@ -1,0 +1,33 @@
+package lifecycle
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/internal/target/matching"
+)
+
+func TestMatchableIsThereWhileJobsWait(t *testing.T) {
+	var conditions []metav1.Condition
+	look := func(waits bool, v *matching.Verdict) (news []Event) {
+		before := append([]metav1.Condition(nil), conditions...)
+		MatchableCondition(func(kind string, is metav1.ConditionStatus, reason, message string) {
+			meta.SetStatusCondition(&conditions, metav1.Condition{Type: kind, Status: is, Reason: reason, Message: message})
+		}, &conditions, waits, v)
+		return MatchableNews(before, conditions)
+	}
+	none := &matching.Verdict{Is: metav1.ConditionFalse, Reason: matching.ReasonNoMachine, Message: "0 of 3 machines have 500 GiB (largest 32 GiB)"}
+	busy := &matching.Verdict{Is: metav1.ConditionTrue, Reason: matching.ReasonAllBusy, Message: "machines match, all busy"}
+	require.Empty(t, look(true, nil))
+	require.Empty(t, conditions, "nothing is known yet")
+	require.Empty(t, look(true, busy), "that jobs wait for others is no news")
+	require.Equal(t, []Event{{true, none.Reason, none.Message}}, look(true, none))
+	require.Empty(t, look(true, none), "once")
+	require.Empty(t, look(true, nil), "after a restart what was known stays")
+	require.Equal(t, none.Reason, conditions[0].Reason)
+	require.Empty(t, look(false, none))
+	require.Empty(t, conditions)
+}

@@ -1,0 +1,372 @@
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/target/backend"
+	"htc.cern.ch/htcd/internal/target/matching"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// View is what a status needs in addition to the situation: the next action, what blocks it, and whether the schedd answers.
+type View struct {
+	Decision  Decision
+	Blocker   *Blocker          // why the HTCJob makes no progress; nil if nothing blocks it
+	Secret    backend.Proof     // of the Secret it is sent with
+	Fresh     *Fresh            // about the credentials of the jobs; nil: not known
+	Match     *matching.Verdict // about slots for jobs that wait; nil: not known
+	Unfetched *Blocker          // why output is not fetched
+	Unpushed  *Blocker          // why artifacts are not pushed
+	Logs      LogsView
+	Backend   backend.Reachability
+	Now       time.Time
+}
+
+// Blocker is why an HTCJob, or the fetching of its output, makes no progress at the moment.
+type Blocker struct {
+	Condition string // the condition it makes False
+	Reason    string
+	Message   string
+}
+
+// blockedBy reports whether there is a blocker that this condition shows.
+func (v View) blockedBy(condition string) bool {
+	return v.Blocker != nil && v.Blocker.Condition == condition
+}
+
+// NewStatus returns the whole status of an HTCJob. It is pure; conditions keep the time of their last change.
+func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
+	status := v1alpha1.HTCJobStatus{
+		Phase:              v1alpha1.PhasePending,
+		ObservedGeneration: s.Job.Generation,
+		Attempt:            s.Job.Status.Attempt,
+	}
+	for _, condition := range s.Job.Status.Conditions {
+		status.Conditions = append(status.Conditions, *condition.DeepCopy())
+	}
+	if s.Run != nil {
+		describeRun(&status, s)
+	}
+	status.Phase = phase(s)
+	forgotten := s.Run == nil && s.Job.Status.Attempt > 0
+	kept := forgotten || s.Unasked || deletionKeeps(s)
+	if kept {
+		status = *s.Job.Status.DeepCopy()
+	}
+	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: kind, Status: is, Reason: reason, Message: Shorten(message, maxConditionMessage),
+			ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(seconds(v.Now)),
+		})
+	}
+	// If the ledger has lost the run, its previous status stays until HTCondor has been asked; a deletion keeps it, too.
+	if !kept {
+		submittedCondition(set, s, v)
+		inputsCondition(set, &status, s, v)
+		freshCondition(set, &status, s, v.Fresh)
+		endConditions(set, s, status.Phase)
+		progressConditions(set, &status, s)
+		heldCondition(set, &status, s)
+		MatchableCondition(set, &status.Conditions, status.Idle > 0, v.Match)
+		suspendedCondition(set, &status, s)
+		rerunCondition(set, &status, s)
+		cancelCondition(set, &status, s)
+		outputCondition(set, s, v)
+		pushedCondition(set, &status, s, v)
+		logsCondition(set, &status, s, v.Logs)
+		flatFields(&status, s)
+	}
+	switch {
+	case v.blockedBy(v1alpha1.ConditionCredentials):
+		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
+	case v.Secret.Err != nil && !status.Phase.Terminal():
+		set(v1alpha1.ConditionCredentials, metav1.ConditionFalse, v.Secret.Err.Reason, v.Secret.Err.Message)
+	case !v.Secret.Known && !status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCredentials) != nil:
+		// After a restart the previous condition stays until the Secret has been checked.
+	case v.Secret.Err != nil:
+	// If the blocker is now the schedd or a full volume, the earlier complaint about the Secret no longer holds.
+	case s.Run != nil && s.Run.State == ledger.Submitted, meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionCredentials) && !status.Phase.Terminal():
+		set(v1alpha1.ConditionCredentials, metav1.ConditionTrue, "TicketValid", "there is a ticket, or a token, to submit with")
+	}
+	switch {
+	case status.Phase.Terminal() && s.Job.DeletionTimestamp == nil && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
+		// An ended HTCJob no longer depends on the schedd; a later outage must not rewrite it.
+	case v.Backend.Asked && v.Backend.Down:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.Backend.Reason, v.Backend.Message)
+	case v.Backend.Asked:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.Backend.Reason, v.Backend.Message)
+	}
+	if s.Job.DeletionTimestamp != nil && v.blockedBy(v1alpha1.ConditionBackendReachable) {
+		set(v.Blocker.Condition, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message) // it says what the user can do
+	}
+	why := mattersMost(status)
+	status.Reason = ""
+	if why != nil {
+		status.Reason = why.Reason
+	}
+	if why != nil || !kept {
+		status.Message = Shorten(inASentence(s, status, why), MaxNote)
+	}
+	return status
+}
+
+// mattersMost returns the condition whose reason matters most in a list of HTCJobs, nil if none does.
+func mattersMost(status v1alpha1.HTCJobStatus) *metav1.Condition {
+	of := func(kind string, as ...metav1.ConditionStatus) *metav1.Condition {
+		c := meta.FindStatusCondition(status.Conditions, kind)
+		if c == nil || !slices.Contains(as, c.Status) {
+			return nil
+		}
+		return c
+	}
+	if status.Phase.Terminal() {
+		return of(v1alpha1.ConditionStalled, metav1.ConditionTrue)
+	}
+	stopping := of(v1alpha1.ConditionSuspended, metav1.ConditionFalse)
+	if stopping != nil && stopping.Reason != reasonStopping {
+		stopping = nil
+	}
+	return cmp.Or(
+		of(v1alpha1.ConditionSuspended, metav1.ConditionTrue), stopping,
+		of(v1alpha1.ConditionCredentials, metav1.ConditionFalse),
+		of(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse),
+		of(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, metav1.ConditionUnknown),
+		of(v1alpha1.ConditionHeld, metav1.ConditionTrue),
+		of(v1alpha1.ConditionMatchable, metav1.ConditionFalse),
+	)
+}
+
+// deletionKeeps reports whether the status from before the deletion stays: the deletion removes the jobs from HTCondor,
+// which is not a failure and says nothing about how those ended whose callbacks have arrived.
+func deletionKeeps(s Situation) bool {
+	ended := s.Job.Status.Phase.Terminal() && s.Run != nil && s.Run.Attempt == int(s.Job.Status.Attempt)
+	return s.Job.DeletionTimestamp != nil && (ended || s.Run != nil && s.Run.State == ledger.Submitted)
+}
+
+// maxConditionMessage keeps conditions far under the API's own limit of 32,768 bytes.
+const maxConditionMessage = 4096
+
+type setCondition func(kind string, is metav1.ConditionStatus, reason, message string)
+
+// describeRun fills in everything that comes from the newest run.
+func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
+	run, back := s.Run, s.withheld()
+	status.Attempt, status.SpecHash, status.Rerun = int32(run.Attempt), run.SpecHash, run.Rerun
+	status.InputsDigest, status.ItemsDigest = run.InputsDigest, run.ItemsDigest
+	status.LastChecked, status.Effective = timeOrNil(run.Checked), s.effective()
+	// A client that waits for a condition of the changed spec must not see the end of the previous attempt instead.
+	if s.changed() && !back {
+		status.ObservedGeneration = max(run.Generation, s.Job.Status.ObservedGeneration)
+		if edited(s.Job, run) { // after a restore of etcd both may be as high or higher
+			status.ObservedGeneration = min(status.ObservedGeneration, s.Job.Generation-1)
+		}
+	}
+	status.Partial = partial(run)
+	suspended := run.State == ledger.Removed && run.Stop == crosscheck.StopSuspended && run.Cluster > 0
+	switch {
+	case run.State == ledger.Intent:
+		status.Active, status.Succeeded, status.Failed = int32(run.Procs), int32(s.Counts.Succeeded), int32(s.Counts.Failed)
+	case back && !suspended: // this attempt has ended; the next one is held back
+	case run.State == ledger.Refused:
+		status.Succeeded, status.Failed = int32(s.Counts.Succeeded), int32(run.Procs+s.Counts.Failed)
+		status.CompletionTime = timeOrNil(run.Ended)
+	case run.State == ledger.Submitted || suspended && back:
+		n := s.Counts
+		status.Active, status.Succeeded, status.Failed = int32(n.Active), int32(n.Succeeded), int32(n.Failed)
+		status.Idle, status.Running, status.Held = int32(n.Idle), int32(n.Running), int32(n.Held)
+		status.JobID = v1alpha1.JobIDs(run.Cluster, run.Procs)
+		status.ClusterID, status.Schedd = int32(run.Cluster), run.Schedd
+		if run.Stop == crosscheck.StopSuspended {
+			status.Failed -= int32(s.Stopped)
+		}
+		status.User = run.Account
+		if !suspended {
+			status.StartTime, status.StartedAt = timeOrNil(run.Submitted), timeOrNil(run.Started)
+			status.Duration, status.Usage = ran(s), used(s)
+		}
+		if !suspended && !(s.stage() == stopping && s.Stopped > 0) {
+			status.CompletionTime = timeOrNil(run.Ended)
+		}
+		status.Failures = describeFailures(s)
+		status.Outputs = describeOutputs(s)
+	}
+}
+
+func describeFailures(s Situation) []v1alpha1.Failure {
+	var failures []v1alpha1.Failure
+	for _, p := range s.Failures {
+		failures = append(failures, v1alpha1.Failure{
+			JobID: p.JobID(), Proc: new(int32(p.Proc)), Item: itemOf(s, p), ExitCode: int32OrNil(p.ExitCode), Signal: int32OrNil(p.Signal),
+			Reason: p.Reason, Message: Shorten(p.Message, MaxNote), Stderr: p.Stderr,
+		})
+	}
+	return failures
+}
+
+// phase sums up the situation in one word, by the first rule that fits.
+func phase(s Situation) v1alpha1.Phase {
+	run, n := s.Run, s.Counts
+	switch {
+	case s.withheld():
+		return v1alpha1.PhaseSuspended
+	case run == nil:
+		return v1alpha1.PhasePending
+	case run.State == ledger.Refused:
+		return v1alpha1.PhaseFailed
+	case run.State != ledger.Submitted:
+		return v1alpha1.PhaseSubmitting
+	case n.Running > 0:
+		return v1alpha1.PhaseRunning
+	case n.Held > 0:
+		return v1alpha1.PhaseHeld
+	case n.Active > 0:
+		return v1alpha1.PhaseIdle
+	case s.stage() == stopping && run.Stop == crosscheck.StopSuspended && s.Stopped > 0:
+		return v1alpha1.PhaseSuspended
+	case s.awaitsOutput():
+		return v1alpha1.PhaseRunning
+	case n.Failed == 0:
+		return v1alpha1.PhaseSucceeded
+	case allRemoved(s):
+		return v1alpha1.PhaseRemoved
+	}
+	return v1alpha1.PhaseFailed
+}
+
+// allRemoved reports whether all listed failures are removals.
+func allRemoved(s Situation) bool {
+	for _, p := range s.Failures {
+		if p.Reason != crosscheck.ReasonRemoved {
+			return false
+		}
+	}
+	return len(s.Failures) > 0
+}
+
+func submittedCondition(set setCondition, s Situation, v View) {
+	switch run := s.Run; {
+	// The previous run has ended, and the changed spec waits.
+	case v.Blocker != nil && (admission.InLine(v.Blocker.Reason) || pool.Waits(v.Blocker.Reason) || v.Blocker.Reason == ReasonOutputAwaited), v.blockedBy(v1alpha1.ConditionInputsReady):
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
+	case s.withheld():
+		reason, message := "Suspended", "spec.suspend is true"
+		if s.unadmitted() {
+			reason, message = s.Quota.Reason, s.Quota.Message
+		}
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, reason, message)
+	case run != nil && run.State == ledger.Submitted:
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionTrue, "Submitted",
+			fmt.Sprintf("cluster %d with %s is at schedd %s%s", run.Cluster, Plural(run.Procs, "job"), run.Schedd, keeps(run)))
+	case run != nil && run.State == ledger.Refused:
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, run.Reason, run.Message)
+	case v.Blocker != nil:
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, v.Blocker.Reason, v.Blocker.Message)
+	case v.Decision.Action == Recover:
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionUnknown, "AskingSchedd", "the schedd is asked whether it has this attempt already")
+	default:
+		set(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, "Waiting", "waiting to be submitted")
+	}
+}
+
+func endConditions(set setCondition, s Situation, phase v1alpha1.Phase) {
+	reason, message := phaseNews(s, phase)
+	switch phase {
+	case v1alpha1.PhaseSucceeded:
+		set(v1alpha1.ConditionComplete, metav1.ConditionTrue, reason, message)
+		set(v1alpha1.ConditionFailed, metav1.ConditionFalse, reason, message)
+	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
+		set(v1alpha1.ConditionComplete, metav1.ConditionFalse, reason, message)
+		set(v1alpha1.ConditionFailed, metav1.ConditionTrue, reason, message)
+	default:
+		set(v1alpha1.ConditionComplete, metav1.ConditionFalse, "NotEnded", notEnded)
+		set(v1alpha1.ConditionFailed, metav1.ConditionFalse, "NotEnded", notEnded)
+	}
+}
+
+// reasonStopping is a reason of the condition Suspended while it is not yet True.
+const reasonStopping = "Stopping"
+
+const notEnded = "not every job has ended"
+
+// progressConditions sets the two conditions, present and true or absent, by which kstatus and tools built on it tell
+// "in progress" and "failed" from "current".
+func progressConditions(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
+	stays := ""
+	switch status.Phase {
+	case v1alpha1.PhaseSucceeded:
+	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
+		stays = v1alpha1.ConditionStalled
+		reason, message := phaseNews(s, status.Phase)
+		set(stays, metav1.ConditionTrue, reason, message)
+	case v1alpha1.PhaseSuspended:
+		if s.stage() != stopping {
+			break
+		}
+		fallthrough
+	default:
+		stays = v1alpha1.ConditionReconciling
+		set(stays, metav1.ConditionTrue, "NotEnded", notEnded)
+	}
+	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
+		if kind != stays {
+			meta.RemoveStatusCondition(&status.Conditions, kind)
+		}
+	}
+}
+
+func suspendedCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
+	is, reason, message := metav1.ConditionFalse, "NotSuspended", "spec.suspend is false"
+	switch run := s.Run; {
+	case s.withheld():
+		is = metav1.ConditionTrue
+		reason, message = phaseNews(s, v1alpha1.PhaseSuspended)
+	case s.stage() == stopping && run.Stop == crosscheck.StopSuspended:
+		reason, message = reasonStopping, "the jobs are being removed from HTCondor"
+	case s.Job.Spec.Suspend && status.Phase.Terminal():
+		reason, message = "Ended", "the jobs had ended before spec.suspend could stop them"
+	case s.suspends():
+		reason, message = reasonStopping, "the jobs are about to be removed from HTCondor"
+	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended) == nil:
+		return
+	}
+	set(v1alpha1.ConditionSuspended, is, reason, message)
+}
+
+func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation) {
+	switch {
+	case s.Held != nil && s.Held.Reason == crosscheck.ReasonPoolSuspended:
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, s.Held.Reason, heldByPool(s))
+	case s.Held != nil:
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", fmt.Sprintf("%s held; %s: %s. Mend the cause and condor_release it; or set spec.suspend to true and, when Suspended, to false, which sends those again that have not ended; or delete the HTCJob",
+			Plural(s.Counts.Held, "job"), nameOf(s, *s.Held), s.Held.Message))
+	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
+		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")
+	}
+}
+
+// seconds truncates a time to the API's precision.
+func seconds(t time.Time) time.Time { return t.Truncate(time.Second) }
+
+func timeOrNil(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(metav1.NewTime(seconds(t).Local()))
+}
+
+func int32OrNil(n *int) *int32 {
+	if n == nil {
+		return nil
+	}
+	return new(int32(*n))
+}

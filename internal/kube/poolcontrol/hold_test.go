@@ -1,0 +1,219 @@
+package poolcontrol
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// world plays everything around a controller.
+type world struct {
+	*Controller
+	t     *testing.T
+	book  *ledger.Ledger
+	pools []*v1alpha1.HTCPool
+	now   time.Time
+
+	mu    sync.Mutex
+	said  []string // the commands
+	asked []string // UIDs to check soon
+	away  map[string]error
+	sets  []v1alpha1.HTCPoolStatus
+	load  admission.Load
+}
+
+func newWorld(t *testing.T) *world {
+	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "htcjobs.db"))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, book.Close()) })
+	w := &world{t: t, book: book, now: noon, away: map[string]error{}}
+	w.Controller = New(Options{
+		Pools: w, Objects: w, Jobs: w, Schedds: w, Credentials: accounts{}, Ledger: book,
+		Check: func(*v1alpha1.HTCPool) error { return nil }, Log: zerolog.Nop(), Now: func() time.Time { return w.now },
+	})
+	return w
+}
+
+func (w *world) List() []*v1alpha1.HTCPool  { return w.pools }
+func (w *world) Default() *v1alpha1.HTCPool { return nil }
+
+func (w *world) SetStatus(_ context.Context, _ *v1alpha1.HTCPool, s v1alpha1.HTCPoolStatus) error {
+	w.sets = append(w.sets, s)
+	return w.away["apiserver"]
+}
+
+func (w *world) PoolLoad(context.Context, string) (admission.Load, error) { return w.load, nil }
+
+func (w *world) CheckSoon(run ledger.Run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, run.UID)
+}
+
+func (w *world) say(verb string, id schedd.Identity, constraint string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, fmt.Sprintf("%s at %s as %s: %s", verb, id.Endpoint.Schedd, id.CCache, constraint))
+	return w.away[id.Endpoint.Schedd]
+}
+
+func (w *world) HoldIdle(_ context.Context, id schedd.Identity, constraint, _ string) error {
+	return w.say("hold", id, constraint)
+}
+
+func (w *world) ReleaseHeld(_ context.Context, id schedd.Identity, constraint, _ string) error {
+	return w.say("release", id, constraint)
+}
+
+func (w *world) ScheddName(context.Context, schedd.Identity) (string, error) { return "usual", nil }
+func (w *world) Answers(context.Context, schedd.Identity) error              { return nil }
+func (w *world) Known() map[schedd.Endpoint]backend.Reachability             { return nil }
+
+// accounts has one for each namespace; that of "broken" cannot be used.
+type accounts struct{}
+
+func (accounts) Identity(_ context.Context, t backend.Target) (schedd.Identity, error) {
+	if t.Namespace == "broken" {
+		return schedd.Identity{}, errors.New("no ticket")
+	}
+	return schedd.Identity{CCache: t.Namespace, Endpoint: t.Endpoint}, nil
+}
+
+func (accounts) Common(_ context.Context, at schedd.Endpoint) (schedd.Identity, error) {
+	return schedd.Identity{CCache: "a", Endpoint: at}, nil
+}
+
+func (a accounts) Any(ctx context.Context, at schedd.Endpoint) (schedd.Identity, error) {
+	return a.Common(ctx, at)
+}
+
+// runs records a run with one job in that state.
+func (w *world) runs(uid, namespace, at, pool string, jobStatus schedd.JobStatus, reason string) {
+	w.t.Helper()
+	run := ledger.Run{UID: uid, Attempt: 1, Namespace: namespace, Name: uid, State: ledger.Submitted, Schedd: at, Cluster: 1, Procs: 1, Pool: pool, Submitted: noon}
+	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
+		if err := tx.InsertRun(run); err != nil {
+			return err
+		}
+		if err := tx.InsertProcs(run, 1); err != nil {
+			return err
+		}
+		p, err := tx.Proc(uid, 1, 0)
+		if err != nil {
+			return err
+		}
+		p.JobStatus, p.Reason = int(jobStatus), reason
+		return tx.UpdateProc(p)
+	}))
+}
+
+// pass makes one pass and returns the commands.
+func (w *world) pass(news bool) []string {
+	w.said, w.asked = nil, nil
+	w.follow(w.t.Context(), news)
+	w.commands.wait()
+	slices.Sort(w.said)
+	slices.Sort(w.asked)
+	return w.said
+}
+
+func TestWhatThePoolsAskForIsDone(t *testing.T) {
+	w := newWorld(t)
+	w.runs("idle", "a", "s1", "grid", schedd.Idle, "")
+	w.runs("unseen", "a", "s1", "grid", 0, "")
+	w.runs("running", "a", "s1", "grid", schedd.Running, "")
+	w.runs("byhand", "a", "s1", "grid", schedd.Held, "Held")
+	w.runs("hers", "b", "s1", "grid", schedd.Idle, "")
+	w.runs("far", "a", "s2", "grid", schedd.Idle, "")
+	w.runs("broken", "broken", "s1", "grid", schedd.Idle, "")
+	w.runs("nopool", "a", "s1", "", schedd.Idle, "")
+	w.runs("online", "a", "s1", "on", schedd.Idle, "")
+	w.pools = []*v1alpha1.HTCPool{htcpool("grid"), htcpool("on")}
+	require.Empty(t, w.pass(true))
+
+	w.pools[0] = htcpool("grid", state(v1alpha1.PoolSuspended))
+	require.Equal(t, []string{
+		`hold at s1 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"hers"})`, // sent before the namespace had an account of its own
+		`hold at s1 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"idle","unseen"})`,
+		`hold at s1 as b: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"hers"})`,
+		`hold at s2 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"far"})`,
+	}, split(w.pass(true)))
+	require.Equal(t, []string{"far", "hers", "hers", "idle", "unseen"}, w.asked)
+
+	require.Empty(t, w.pass(false), "a pause")
+	require.NotEmpty(t, w.pass(true), "news end it")
+	w.now = w.now.Add(pause)
+	require.NotEmpty(t, w.pass(false), "it is over")
+
+	w.away["s2"] = errors.New("no answer")
+	w.now = w.now.Add(pause)
+	require.Len(t, w.pass(false), 3, "what fails at one schedd delays no other")
+	w.now = w.now.Add(pause)
+	require.NotContains(t, strings.Join(w.pass(false), "\n"), "s2")
+	w.now = w.now.Add(longerPause)
+	require.Contains(t, strings.Join(w.pass(false), "\n"), "s2")
+}
+
+// split sorts commands that name the HTCJobs of one account together, in the order of the ledger.
+func split(said []string) []string {
+	var all []string
+	for _, s := range said {
+		if before, ok := strings.CutSuffix(s, `{"idle","unseen","hers"})`); ok {
+			all = append(all, before+`{"hers"})`, before+`{"idle","unseen"})`)
+			continue
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func TestOnlyWhatAPoolHeldIsReleased(t *testing.T) {
+	w := newWorld(t)
+	w.runs("ours", "a", "s1", "grid", schedd.Held, "PoolSuspended")
+	w.runs("byhand", "a", "s1", "grid", schedd.Held, "Held")
+	w.runs("orphan", "a", "s1", "deleted", schedd.Held, "PoolSuspended")
+	w.runs("still", "a", "s1", "other", schedd.Held, "PoolSuspended")
+	w.pools = []*v1alpha1.HTCPool{htcpool("grid", state(v1alpha1.PoolDraining)), htcpool("other", state(v1alpha1.PoolSuspended))}
+	require.Equal(t, []string{
+		`release at s1 as a: HTCPool =?= "deleted" && member(HTCWorkflowUID ?: HTCJobUID, {"orphan"})`,
+		`release at s1 as a: HTCPool =?= "grid" && member(HTCWorkflowUID ?: HTCJobUID, {"ours"})`,
+	}, w.pass(false))
+}
+
+func TestAStatusIsWrittenOnlyWhenItChanges(t *testing.T) {
+	w := newWorld(t)
+	w.pools = []*v1alpha1.HTCPool{htcpool("grid")}
+	w.report(t.Context(), false)
+	w.report(t.Context(), false)
+	require.Len(t, w.sets, 1, "the informer has not seen it yet")
+	seen := htcpool("grid")
+	seen.ResourceVersion, seen.Status = "2", w.sets[0]
+	w.pools[0] = seen
+	w.report(t.Context(), false)
+	require.Len(t, w.sets, 1)
+
+	w.load.Open = 7
+	w.away["apiserver"] = errors.New("away")
+	w.report(t.Context(), false)
+	w.away = nil
+	w.report(t.Context(), false)
+	require.Len(t, w.sets, 3, "a write that failed is repeated")
+	require.EqualValues(t, 7, w.sets[2].Open)
+	require.Equal(t, "grid", w.Loads()[0].Pool)
+	require.Equal(t, 7, w.Loads()[0].Open)
+}

@@ -1,0 +1,139 @@
+package sending
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/recovery"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// RemoveAll removes every job of a deleted object by its tag and returns nil once the queues show none of them. If an
+// intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still appear.
+func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
+	var all backend.Left
+	for _, t := range targets {
+		left, err := s.removeAt(ctx, t, uid, runs)
+		if err != nil {
+			return err
+		}
+		all.Removed, all.Took = all.Removed+left.Removed, all.Took+left.Took
+	}
+	if all.Removed > 0 {
+		s.Absences.Clear(uid)
+		return stillThere(all)
+	}
+	open := len(runs) == 0
+	for _, run := range runs {
+		open = open || run.State == ledger.Intent
+	}
+	if open && s.Now().Sub(s.Absences.First(uid, s.Now())) < recovery.AbsentTwice {
+		return &Waiting{After: recovery.AbsentTwice, Message: "an unfinished submission is looked for once more"}
+	}
+	s.Absences.Clear(uid)
+	return nil
+}
+
+// removeAt removes the jobs at one target and returns what has not left the queue yet.
+func (s *Sender) removeAt(ctx context.Context, t backend.Target, uid string, runs []ledger.Run) (backend.Left, error) {
+	jobs := 0
+	for _, run := range runs {
+		jobs += run.Procs
+	}
+	left, err := s.Owners.RemoveDeleted(ctx, t, uid, fmt.Sprintf("htcd: the %s was deleted", s.Kind), len(runs) == 0 || jobs > manyJobs)
+	if err == nil && len(left.Others) > 0 {
+		err = othersJobs(t.Namespace, left.Others)
+	}
+	there := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint != t.Endpoint })
+	if strange := backend.Strangers(left.Others, there); len(strange) > 0 {
+		s.warnOfStrangers(strange)
+		left.Others, err = nil, nil
+	}
+	if accounts, all := backend.KnownAccounts(there); all { // somebody else may keep a removed job with this tag in the queue
+		of, _ := left.Of(accounts)
+		left.Removed = of.Removed
+	}
+	return left, err
+}
+
+// manyJobs are too many for the other deleted objects of one condor_rm to wait for (10,000: some seconds).
+const manyJobs = 100
+
+// Remove removes jobs at a target and returns nil once they have left the queue.
+func (s *Sender) Remove(ctx context.Context, t backend.Target, constraint, reason string) error {
+	left, err := s.remove(ctx, t, constraint, reason)
+	if err == nil && left.Removed > 0 {
+		err = stillThere(left)
+	}
+	return err
+}
+
+// RemoveNodes is Remove for the nodes of DAGs. Jobs with their tags of accounts that the DAGs, which are runs, do not have are somebody else's, and
+// left as they are.
+func (s *Sender) RemoveNodes(ctx context.Context, t backend.Target, runs []ledger.Run, constraint, reason string) error {
+	left, err := s.Owners.Remove(ctx, t, constraint, reason)
+	if err != nil || left.Removed+len(left.Others) == 0 {
+		return err
+	}
+	accounts, err := s.Owners.AccountsOfRuns(ctx, t, runs)
+	if err != nil {
+		return fmt.Errorf("whose the jobs are: %w", err)
+	}
+	left, strange := left.Of(accounts)
+	s.warnOfStrangers(strange)
+	switch {
+	case len(left.Others) > 0:
+		return othersJobs(t.Namespace, left.Others)
+	case left.Removed > 0:
+		return stillThere(left)
+	}
+	return nil
+}
+
+func (s *Sender) warnOfStrangers(strange []schedd.Job) {
+	if len(strange) == 0 {
+		return
+	}
+	s.Log.Warn().Str("jobid", strange[0].ID()).Str("owner", strange[0].Owner).Int("jobs", len(strange)).
+		Msg("somebody else's jobs carry the tag of an object whose jobs are removed; they are left as they are")
+}
+
+// stillThere has the schedd asked again, but not all the time: to tell of many jobs takes long.
+func stillThere(left backend.Left) error {
+	again := min(max(time.Second, 3*left.Took), 30*time.Second)
+	return &Waiting{After: again, Message: fmt.Sprintf("%s not out of the queue yet", lifecycle.Plural(left.Removed, "job"))}
+}
+
+// RemoveStuck removes the jobs of a run whose files will never arrive. It names the cluster as well as the tag, since the next
+// leader may have sent one with the same tag in the meantime, and spares what has been spooled since the schedd was asked.
+func (s *Sender) RemoveStuck(ctx context.Context, t backend.Target, cluster int, tag schedd.Tag) error {
+	_, err := s.remove(ctx, t, schedd.In(cluster, tag.Constraint()+" && "+schedd.Unspooled), crosscheck.ReasonStuck)
+	if err == nil {
+		s.Repaired()
+	}
+	return err
+}
+
+// remove removes jobs at a target and returns what has not left the queue yet. If neither their account nor the
+// common one may remove some, these are an error.
+func (s *Sender) remove(ctx context.Context, t backend.Target, constraint, reason string) (left backend.Left, err error) {
+	left, err = s.Owners.Remove(ctx, t, constraint, reason)
+	if err == nil && len(left.Others) > 0 {
+		err = othersJobs(t.Namespace, left.Others)
+	}
+	return left, err
+}
+
+// othersJobs names the owner of the jobs that prevent a removal.
+func othersJobs(namespace string, left []schedd.Job) error {
+	return backend.OtherAccount(fmt.Sprintf("%s of the account %s, such as %s, cannot be removed with the credentials of namespace %s, "+
+		"because the schedd lets only their owner do it: put that account's credentials back into the secret, or have the schedd's administrator remove them "+
+		"(or let go of them with the annotation %s=true)", lifecycle.Plural(len(left), "job"), left[0].Owner, left[0].ID(), namespace, v1alpha1.AbandonAnnotation))
+}

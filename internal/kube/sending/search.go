@@ -1,0 +1,112 @@
+package sending
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/recovery"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// Found are the jobs under a tag: those of htcd's accounts in the queue and in the history, and those of others. Unstaged are, of
+// whichever account, those that never ran and never will.
+type Found struct{ Queued, Left, Others, Unstaged []schedd.Job }
+
+// Of returns those of one attempt.
+func (f Found) Of(attempt int) Found {
+	of := func(jobs []schedd.Job) []schedd.Job {
+		return slices.DeleteFunc(jobs, func(j schedd.Job) bool { return j.Tag.Attempt != attempt })
+	}
+	return Found{of(f.Queued), of(f.Left), of(f.Others), of(f.Unstaged)}
+}
+
+// Newest returns the number of the latest attempt of which there is a job of htcd's, 0 if there is none.
+func (f Found) Newest() int {
+	newest := 0
+	for _, j := range slices.Concat(f.Queued, f.Left) {
+		newest = max(newest, j.Tag.Attempt)
+	}
+	return newest
+}
+
+// Search asks the queue and then the history for every job that matches, and whose they are. Jobs that left the queue before the job since are skipped. Only a nil error is an answer.
+func (s *Sender) Search(ctx context.Context, t backend.Target, id schedd.Identity, constraint, since string) (f Found, err error) {
+	into := func(list *[]schedd.Job) func(schedd.Job) error {
+		return func(j schedd.Job) error {
+			if j.Status == schedd.Removed && !j.Reasoned {
+				return schedd.ErrReasons
+			}
+			if crosscheck.NeverRan(j) {
+				list = &f.Unstaged
+			}
+			*list = append(*list, j)
+			return nil
+		}
+	}
+	if err := s.Schedd.Queue(ctx, id, constraint, into(&f.Queued)); err != nil {
+		return Found{}, err
+	}
+	if err := s.Schedd.History(ctx, id, constraint, schedd.HistoryBounds{Since: since}, into(&f.Left)); err != nil {
+		return Found{}, err
+	}
+	if f.Queued, f.Left, f.Others, err = s.Owners.Own(ctx, t, id, f.Queued, f.Left); err != nil {
+		return Found{}, fmt.Errorf("whose the jobs are: %w", err)
+	}
+	return f, nil
+}
+
+// Judge says what became of an attempt by what was found of it. A nil error comes with a cluster to be adopted, or with
+// recovery.Absent: then Missing decides. A cluster that will never run is removed.
+func (s *Sender) Judge(ctx context.Context, t backend.Target, tag schedd.Tag, f Found) (recovery.Finding, error) {
+	found := recovery.Judge(f.Queued, f.Left, f.Unstaged, s.Now())
+	if found.Verdict != recovery.Absent {
+		s.Absences.Clear(tag.UID)
+	}
+	switch found.Verdict {
+	case recovery.Spooling:
+		return found, &Waiting{After: 2 * time.Second, Message: fmt.Sprintf("cluster %d is being spooled", found.Cluster.ID)}
+	case recovery.HalfSpooled:
+		s.Log.Info().Str("job", tag.Namespace+"/"+tag.Name).Int("cluster", found.Cluster.ID).Msg("removing a half-spooled cluster")
+		if err := s.RemoveStuck(ctx, t, found.Cluster.ID, tag); err != nil {
+			return found, fmt.Errorf("remove half-spooled cluster %d: %w", found.Cluster.ID, err)
+		}
+		return found, &Waiting{After: time.Second, Message: fmt.Sprintf("the half-spooled cluster %d is being removed", found.Cluster.ID)}
+	case recovery.Absent:
+		// Jobs of other accounts with this tag are either forged, so they must not be adopted, or were sent with earlier
+		// credentials, so nothing must be sent in addition to them.
+		if len(f.Others) > 0 {
+			return found, s.othersCluster(f.Others[0])
+		}
+	}
+	return found, nil
+}
+
+// Missing returns nil if an attempt of which HTCondor had no trace when it was asked may be sent: the second time.
+func (s *Sender) Missing(run ledger.Run, asked time.Time) error {
+	if first := s.Absences.First(run.UID, asked); asked.Sub(first) < recovery.AbsentTwice {
+		return &Waiting{After: recovery.AbsentTwice, Message: "the schedd does not know this attempt; it is asked once more before anything is sent"}
+	}
+	return nil
+}
+
+// LookAgainAfter returns the time after which a question about an attempt must have begun to count.
+func (s *Sender) LookAgainAfter(run ledger.Run) time.Time {
+	after := s.Tries.Get(run).Ended
+	if first, missed := s.Absences.Get(run.UID); missed && first.Add(recovery.AbsentTwice).After(after) {
+		return first.Add(recovery.AbsentTwice - 1)
+	}
+	return after
+}
+
+// othersCluster names the owner of a job that carries the tag of an attempt that may have been sent.
+func (s *Sender) othersCluster(j schedd.Job) error {
+	return backend.OtherAccount(fmt.Sprintf("job %s of the account %s carries this %s's tag, and htcd has no credentials of that account: "+
+		"if the %[3]s was being sent with them, put them back into the secret; if the tag is forged, have the schedd's administrator remove that job, "+
+		"or let go of it with the annotation %[4]s=true, delete this %[3]s and apply it again", j.ID(), j.Owner, s.Kind, v1alpha1.AbandonAnnotation))
+}

@@ -1,0 +1,165 @@
+package site
+
+import (
+	"strings"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output/push"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/joboptions"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// Render returns the sandbox of one attempt of an HTCJob, with the items of its procs if there are such. Its errors are of kind
+// schedd.Refused.
+func (s Site) Render(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string, credentials ...schedd.Credential) (schedd.Sandbox, error) {
+	return s.RenderSome(job, p, attempt, points, nil, credentials...)
+}
+
+// RenderSome is Render for those of the jobs that have these numbers; none: for all.
+func (s Site) RenderSome(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string, numbers []int, credentials ...schedd.Credential) (schedd.Sandbox, error) {
+	d, err := s.Describe(job, p, attempt, points)
+	if err != nil {
+		return schedd.Sandbox{}, err
+	}
+	if len(numbers) > 0 {
+		d.Numbers, d.Queue, d.Items = numbers, len(numbers), nil
+		for _, n := range numbers {
+			if n < len(points) {
+				d.Items = append(d.Items, points[n])
+			}
+		}
+	}
+	if err := s.fitCredentials(credentials, d.Queue); err != nil {
+		return schedd.Sandbox{}, err
+	}
+	if len(credentials) > 0 {
+		d.Credentials, d.PullURL = credentials, jobcredentials.URL(s.CallbackURL, string(job.UID), attempt)
+	}
+	return d.Render()
+}
+
+// Describe translates an HTCJob into HTCondor's terms. Its errors are of kind schedd.Refused.
+func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []string) (schedd.Description, error) {
+	queue := job.Queue()
+	if len(points) > 0 {
+		queue = len(points)
+	}
+	if _, err := p.Target(job, s.Policy); err != nil {
+		return schedd.Description{}, err
+	}
+	if err := s.Inputs.Check(job); err != nil {
+		return schedd.Description{}, err
+	}
+	if err := push.Check(s.Inputs.Registries, !s.Inputs.NoOutput, Destinations(job, attempt), queue); err != nil {
+		return schedd.Description{}, err
+	}
+	if err := s.checkLogin(job); err != nil {
+		return schedd.Description{}, err
+	}
+	options, err := joboptions.Of(job.Spec)
+	if err != nil {
+		return schedd.Description{}, err
+	}
+	defaults, err := p.Defaults()
+	if err != nil {
+		return schedd.Description{}, err
+	}
+	interactive, keep, err := waits(job.Spec)
+	if err != nil {
+		return schedd.Description{}, err
+	}
+	sent := Tag(job, attempt)
+	sent.SpecHash, sent.Pool, sent.Creator = job.SpecHash(), p.Name, s.CreatorOf(job.Annotations)
+	return schedd.Description{
+		Tag:              sent,
+		BatchName:        job.BatchName(),
+		Queue:            queue,
+		Items:            points,
+		Options:          job.Spec.HTCOpts,
+		Allow:            s.AllowOptions,
+		JobOptions:       options,
+		Defaults:         defaults,
+		Placement:        schedd.Placement(p.Spec.Placement),
+		Environment:      environment(job.Spec),
+		Inputs:           sandboxInputs(job.Spec),
+		AllowSchemes:     s.AllowSchemes,
+		Outputs:          outputs(job.Spec),
+		Image:            job.Spec.Script.Image,
+		ImageRegistry:    s.ImageRegistry,
+		AllowImages:      s.AllowImages,
+		PoolImages:       p.Spec.Images,
+		Command:          job.Spec.Script.Command,
+		Source:           job.Spec.Script.Source,
+		Binds:            s.Binds,
+		CallbackURL:      s.CallbackURL,
+		CallbackCA:       s.CallbackCA,
+		CallbackAlso:     s.CallbackAlso,
+		CallbackDeadline: s.CallbackDeadline,
+		Sender:           s.Sender,
+		Interactive:      interactive,
+		KeepOnFailure:    keep,
+		MaxOutput:        s.MaxOutput,
+	}, nil
+}
+
+func environment(spec v1alpha1.HTCJobSpec) map[string]string {
+	variables := make(map[string]string, len(spec.Environment))
+	for name, text := range spec.Environment {
+		variables[name] = string(text)
+	}
+	return variables
+}
+
+func outputs(spec v1alpha1.HTCJobSpec) []schedd.Output {
+	var all []schedd.Output
+	for _, o := range spec.Outputs {
+		if o.Path == "" { // it stands for all that is brought back: see package workflow
+			continue
+		}
+		all = append(all, schedd.Output{Path: o.Path, URL: o.URL})
+	}
+	return all
+}
+
+// Tag is what the ads of an attempt carry.
+func Tag(job *v1alpha1.HTCJob, attempt int) schedd.Tag {
+	return schedd.Tag{UID: string(job.UID), Attempt: attempt, Namespace: job.Namespace, Name: job.Name}
+}
+
+// sandboxInputs says what of spec.inputs comes with the sandbox.
+func sandboxInputs(spec v1alpha1.HTCJobSpec) []schedd.Input {
+	var list []schedd.Input
+	for _, in := range spec.Inputs {
+		if in.Name == "" { // it stands for files of an artifact, which keep their names
+			continue
+		}
+		list = append(list, schedd.Input{Name: in.Name, OfProc: inputs.PerProc(in), Secret: in.SecretKeyRef != nil, URL: in.URL})
+	}
+	return list
+}
+
+// SecretInputs lists the names of inputs that are never kept as output.
+func SecretInputs(spec v1alpha1.HTCJobSpec) string {
+	var names []string
+	for _, in := range sandboxInputs(spec) {
+		if in.Secret {
+			names = append(names, in.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// Destinations lists the outputs of an attempt that are not only brought back. The number of a proc is left open.
+func Destinations(job *v1alpha1.HTCJob, attempt int) []ledger.Destination {
+	var all []ledger.Destination
+	for i, o := range job.Spec.Outputs {
+		if to := Tag(job, attempt).Destination; o.URL+o.Artifact != "" {
+			all = append(all, ledger.Destination{Number: i, Path: o.Path, URL: to(o.URL, "{proc}"), Artifact: to(o.Artifact, "{proc}")})
+		}
+	}
+	return all
+}

@@ -1,0 +1,48 @@
+package site
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/api/items"
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// Items are what an attempt makes of spec.items, spec.itemsFrom or spec.parameters.
+type Items struct {
+	Each   []string // the variables of each job; none if a number alone says how many there are
+	Digest string   // of the table that they are from; empty: from none
+}
+
+// ReadItems reads the items that a spec has itself, or names.
+func ReadItems(ctx context.Context, job *v1alpha1.HTCJob, tables inputs.ConfigMaps) (Items, error) {
+	from := job.Spec.ItemsFrom
+	if from == nil {
+		all, err := InlineItems(job)
+		return Items{Each: all}, err
+	}
+	text, digest, err := inputs.Table(ctx, tables, job.Namespace, *from)
+	if err != nil {
+		return Items{}, err
+	}
+	all, err := items.Table(text, schedd.CheckVariable)
+	if err != nil {
+		return Items{}, schedd.Refusal("spec.itemsFrom: configmap %s, key %s: %w", from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Key, err)
+	}
+	return Items{all, digest}, nil
+}
+
+// InlineItems returns the items of a spec that has them itself.
+func InlineItems(job *v1alpha1.HTCJob) (all []string, err error) {
+	switch {
+	case len(job.Spec.Items) > 0:
+		all, err = items.List(job.Spec.Items, schedd.CheckVariable)
+	case len(job.Spec.Parameters) > 0:
+		all, err = items.Product(job.Spec.Parameters, schedd.CheckVariable)
+	}
+	if err != nil {
+		return nil, schedd.Refusal("%w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,30 @@
+package site
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// notShown stands for what only the jobs may read.
+const notShown = "(not shown)\n"
+
+// Preview returns what would be sent of an HTCJob by a pool, without the content of its credentials, and what holds for it then.
+func (s Site) Preview(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, tables inputs.ConfigMaps) (schedd.Sandbox, *v1alpha1.Effective, error) {
+	if err := pool.Check(p.Name, p.Spec, s.PoolRules()); err != nil {
+		return schedd.Sandbox{}, nil, err
+	}
+	points, err := ReadItems(ctx, job, tables)
+	if err != nil {
+		return schedd.Sandbox{}, nil, err
+	}
+	var credentials []schedd.Credential
+	for _, credential := range s.CredentialsOf(job) {
+		credentials = append(credentials, Sent(credential, notShown))
+	}
+	sandbox, err := s.Render(job, p, 1, points.Each, credentials...)
+	return sandbox, p.Effective(sandbox.Requests), err
+}

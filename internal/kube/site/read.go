@@ -1,0 +1,43 @@
+package site
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
+	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// ReadCredentials reads those of an HTCJob as they are now. Errors of kind schedd.Refused are about the HTCJob; while a Secret is missing
+// the error is an *inputs.Waiting.
+func (s Site) ReadCredentials(ctx context.Context, secrets jobcredentials.Secrets, job *v1alpha1.HTCJob, now time.Time) ([]schedd.Credential, error) {
+	var all []schedd.Credential
+	var without *jobsecrets.Unusable // a login for the registry of the image
+	for _, credential := range s.CredentialsOf(job) {
+		content, err := credential.Read(ctx, secrets, job.Namespace, now)
+		e, unusable := errors.AsType[*jobsecrets.Unusable](err)
+		switch {
+		case unusable && credential.Kind == jobcredentials.Registry && e.Reason == jobcredentials.ReasonUnusable:
+			without = e // it may serve an artifact, or another one the image
+			continue
+		case unusable && e.Reason == jobsecrets.ReasonAccount:
+			return nil, schedd.Refusal("spec.credentials: %s", e.Message)
+		case unusable:
+			return nil, &inputs.Waiting{Reason: e.Reason, Message: fmt.Sprintf("credential %s: %s", credential.Name, e.Message)}
+		case err != nil:
+			return nil, fmt.Errorf("credential %s: %w", credential.Name, err)
+		}
+		all = append(all, Sent(credential, string(content)))
+	}
+	loggedIn := slices.ContainsFunc(all, func(c schedd.Credential) bool { return c.Registry })
+	if without != nil && !loggedIn && !inputs.HasArtifacts(job.Spec) {
+		return nil, &inputs.Waiting{Reason: without.Reason, Message: without.Message}
+	}
+	return all, nil
+}

@@ -1,0 +1,217 @@
+package workflow
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+type setCondition func(kind string, is metav1.ConditionStatus, reason, message string)
+
+const notEnded = "not every node has ended"
+
+func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStatus, v view) {
+	s.submittedCondition(set, v)
+	s.endConditions(set, status)
+	s.suspendedCondition(set, status)
+	s.heldCondition(set, status)
+	s.outputCondition(set, v)
+	s.pushedCondition(set, status, v)
+	blockedBy := func(kind string) bool { return v.blocker != nil && v.blocker.Condition == kind }
+	switch {
+	case blockedBy(v1alpha1.ConditionInputsReady):
+	case status.InputsDigest != "":
+		set(v1alpha1.ConditionInputsReady, metav1.ConditionTrue, "Read", "the inputs have been read; their digest is "+status.InputsDigest)
+	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionInputsReady) != nil:
+		set(v1alpha1.ConditionInputsReady, metav1.ConditionTrue, "Read", "the table of itemsFrom, and the credentials, have been read")
+	}
+	switch dag := s.newest(); {
+	case blockedBy(v1alpha1.ConditionCredentials), blockedBy(v1alpha1.ConditionInputsReady):
+		set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
+	case dag != nil && dag.Run.State == ledger.Submitted:
+		set(v1alpha1.ConditionCredentials, metav1.ConditionTrue, "TicketValid", "there is a ticket, or a token, to submit with")
+	}
+	switch {
+	case status.Phase.Terminal() && meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionBackendReachable) != nil:
+		// What has ended no longer depends on the schedd.
+	case v.backend.Asked && v.backend.Down:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.backend.Reason, v.backend.Message)
+	case v.backend.Asked:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.backend.Reason, v.backend.Message)
+	}
+}
+
+func (s Situation) submittedCondition(set setCondition, v view) {
+	dag := s.newest()
+	is, reason, message := metav1.ConditionFalse, "Waiting", "waiting to be submitted"
+	switch {
+	case s.withheld():
+		reason, message = "Suspended", "spec.suspend is true"
+	case s.over() && s.refused() != nil:
+		reason, message = s.refused().Run.Reason, s.refused().Run.Message
+	case v.blocker != nil && v.blocker.Condition == v1alpha1.ConditionSubmitted:
+		reason, message = v.blocker.Reason, v.blocker.Message
+	case dag != nil && dag.Run.State == ledger.Submitted:
+		is, reason, message = metav1.ConditionTrue, "Submitted", fmt.Sprintf("DAG %d.0 is at schedd %s", dag.Run.Cluster, dag.Run.Schedd)
+	case v.blocker != nil:
+		reason, message = v.blocker.Reason, v.blocker.Message
+	case v.decision.Action == Recover:
+		is, reason, message = metav1.ConditionUnknown, "AskingSchedd", "the schedd is asked whether it has this DAG already"
+	}
+	set(v1alpha1.ConditionSubmitted, is, reason, message)
+}
+
+// news returns the reason and message for the conditions and the Event when a phase is reached.
+func (s Situation) news(phase v1alpha1.Phase) (reason, message string) {
+	n := s.nodes()
+	switch dag := s.newest(); phase {
+	case v1alpha1.PhaseSucceeded:
+		return "Succeeded", fmt.Sprintf("%s done", lifecycle.IsOrAre(int(n.Done), "node"))
+	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
+		return s.failure(phase)
+	case v1alpha1.PhaseHeld:
+		if dag.heldByPool() {
+			return crosscheck.ReasonPoolSuspended, fmt.Sprintf("HTCPool %s is suspended: nodes that run go on, %s that waited held, and no others are sent", dag.Run.Pool, lifecycle.IsOrAre(int(n.Held), "node"))
+		}
+		if dag.held() {
+			return "Held", fmt.Sprintf("DAGMan's job %s is held: %s", dag.Job.JobID(), dag.Job.Message)
+		}
+		return "Held", fmt.Sprintf("%s held: htcd nodes lists them with the reasons; mend the cause and condor_release them, or delete the HTCWorkflow", lifecycle.IsOrAre(int(n.Held), "node"))
+	case v1alpha1.PhaseRunning:
+		return "Running", fmt.Sprintf("%s running", lifecycle.IsOrAre(int(n.Running), "node"))
+	case v1alpha1.PhaseSuspended:
+		return "Suspended", "spec.suspend is true: nothing is sent to HTCondor until it is false; then all is sent, as a new attempt if some had been sent before"
+	}
+	return "", ""
+}
+
+// failure says why an attempt has failed.
+func (s Situation) failure(phase v1alpha1.Phase) (reason, message string) {
+	if dag := s.refused(); dag != nil {
+		return dag.Run.Reason, dag.Run.Message
+	}
+	reason = string(phase)
+	for _, d := range s.DAGs {
+		if d.Run.Stop == crosscheck.StopDeadline || d.Run.Stop == crosscheck.StopAborted {
+			reason, message = d.Run.Stop, d.Run.Message+"; "
+		}
+	}
+	n := s.nodes()
+	message += fmt.Sprintf("%d of %s done, %d failed", n.Done, lifecycle.Plural(int(n.Total), "node"), n.Failed)
+	if len(s.Failures) > 0 {
+		f := s.describeFailure(s.Failures[0])
+		message += fmt.Sprintf("; %s: %s", f.Node, f.Message)
+	}
+	return reason, message
+}
+
+// endConditions sets those that say whether it has ended, and the two by which kstatus and tools built on it tell "in progress" and
+// "failed" from "current".
+func (s Situation) endConditions(set setCondition, status *v1alpha1.HTCWorkflowStatus) {
+	reason, message := s.news(status.Phase)
+	stays := v1alpha1.ConditionReconciling
+	switch status.Phase {
+	case v1alpha1.PhaseSucceeded:
+		stays = ""
+		set(v1alpha1.ConditionComplete, metav1.ConditionTrue, reason, message)
+		set(v1alpha1.ConditionFailed, metav1.ConditionFalse, reason, message)
+	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
+		stays = v1alpha1.ConditionStalled
+		set(v1alpha1.ConditionComplete, metav1.ConditionFalse, reason, message)
+		set(v1alpha1.ConditionFailed, metav1.ConditionTrue, reason, message)
+		set(stays, metav1.ConditionTrue, reason, message)
+	default:
+		set(v1alpha1.ConditionComplete, metav1.ConditionFalse, "NotEnded", notEnded)
+		set(v1alpha1.ConditionFailed, metav1.ConditionFalse, "NotEnded", notEnded)
+		if status.Phase == v1alpha1.PhaseSuspended {
+			stays = ""
+		} else {
+			set(stays, metav1.ConditionTrue, "NotEnded", notEnded)
+		}
+	}
+	for _, kind := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
+		if kind != stays {
+			meta.RemoveStatusCondition(&status.Conditions, kind)
+		}
+	}
+}
+
+func (s Situation) suspendedCondition(set setCondition, status *v1alpha1.HTCWorkflowStatus) {
+	is, reason, message := metav1.ConditionFalse, "NotSuspended", "spec.suspend is false"
+	switch {
+	case status.Phase == v1alpha1.PhaseSuspended:
+		is = metav1.ConditionTrue
+		reason, message = s.news(v1alpha1.PhaseSuspended)
+	case s.Workflow.Spec.Suspend && status.Phase.Terminal():
+		reason, message = "Ended", "the jobs had ended before spec.suspend could stop them"
+	case s.Workflow.Spec.Suspend:
+		reason, message = "Stopping", "the jobs are being removed from HTCondor"
+	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSuspended) == nil:
+		return
+	}
+	set(v1alpha1.ConditionSuspended, is, reason, message)
+}
+
+func (s Situation) heldCondition(set setCondition, status *v1alpha1.HTCWorkflowStatus) {
+	dag := s.newest()
+	switch {
+	case dag != nil && (dag.held() || s.nodes().Held > 0):
+		reason, message := s.news(v1alpha1.PhaseHeld)
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, reason, message)
+	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
+		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no node is held")
+	}
+}
+
+func (s Situation) outputCondition(set setCondition, v view) {
+	dag := s.newest()
+	if dag == nil || dag.Run.OutputDir == "" || dag.Run.State != ledger.Submitted {
+		return
+	}
+	is, reason, message := metav1.ConditionTrue, "Fetched", "the output of all nodes that ended is here"
+	switch {
+	case s.Unfetched && v.unfetched != nil:
+		is, reason, message = metav1.ConditionFalse, v.unfetched.Reason, v.unfetched.Message
+	case !dag.settled():
+		is, reason, message = metav1.ConditionFalse, "NotEnded", notEnded
+	case s.Unfetched:
+		is, reason, message = metav1.ConditionFalse, "Fetching", "the output of the nodes is being fetched"
+	case dag.Job.Fetched == ledger.GivenUp:
+		is, reason, message = metav1.ConditionFalse, lifecycle.ReasonGivenUp, "the output could not be fetched: DAGMan's job has left the queue"
+	}
+	set(v1alpha1.ConditionOutputFetched, is, reason, message)
+}
+
+// happened returns what happened between two statuses: one event for each kind of change, however many nodes changed. The event
+// that a DAG was sent is created where its submission is recorded.
+func happened(before, after v1alpha1.HTCWorkflowStatus, s Situation) []lifecycle.Event {
+	var events []lifecycle.Event
+	tell := func(warning bool, reason, message string) {
+		events = append(events, lifecycle.Event{Warning: warning, Reason: reason, Message: message})
+	}
+	again := after.Attempt > before.Attempt && before.Attempt > 0
+	if again {
+		tell(false, "NextAttempt", fmt.Sprintf("attempt %d begins", after.Attempt))
+	}
+	events = append(events, lifecycle.FreshNews(before.Conditions, after.Conditions)...)
+	events = append(events, lifecycle.MatchableNews(before.Conditions, after.Conditions)...)
+	if before.Nodes.Failed == 0 && after.Nodes.Failed > 0 && !after.Phase.Terminal() && len(s.Failures) > 0 {
+		f := s.describeFailure(s.Failures[0])
+		tell(true, "NodeFailed", fmt.Sprintf("%d of %s failed so far; %s: %s", after.Nodes.Failed, lifecycle.Plural(int(after.Nodes.Total), "node"), f.Node, f.Message))
+	}
+	if before.Phase == after.Phase && !again {
+		return events
+	}
+	if reason, message := s.news(after.Phase); reason != "" {
+		bad := after.Phase == v1alpha1.PhaseFailed || after.Phase == v1alpha1.PhaseRemoved ||
+			after.Phase == v1alpha1.PhaseHeld && reason != crosscheck.ReasonPoolSuspended
+		tell(bad, reason, message)
+	}
+	return events
+}

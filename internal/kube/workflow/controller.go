@@ -1,0 +1,296 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/keymutex"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/admission/fairqueue"
+	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/crosscheck/nodes"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
+	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/recovery"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/output/push"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+	"htc.cern.ch/htcd/internal/target/matching"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// Options are the parts of a Controller.
+type Options struct {
+	Site        site.Site
+	Namespace   string         // the one the informer watches; empty: all
+	Staging     string         // has a subdirectory for every run
+	Workers     int            // workflows synced in parallel
+	Actors      int            // actions in parallel at each schedd
+	Output      output.Store   // where the output of nodes is kept; not fetched if it has no root
+	KeepFree    int64          // bytes that inputs leave free on the volume of Staging; 0: see output.Reserve
+	Shares      *output.Shares // of the volume of Output
+	Staged      *output.Shares // of that of Staging
+	Informer    cache.SharedIndexInformer
+	Objects     Objects
+	Events      Events
+	Ledger      Ledger
+	Schedd      Schedd
+	Answering   *backend.Answering // whether schedds answer
+	Keeper      *backend.Keeper
+	Pools       pool.Known // nil: there are no HTCPools
+	Credentials backend.Credentials
+	ConfigMaps  inputs.ConfigMaps
+	JobSecrets  inputs.Secrets // those that are marked for jobs
+	Jobs        inputs.Jobs    // HTCJobs whose output steps have as inputs
+	JobOutput   inputs.Store   // that of HTCJobs
+	Artifacts   inputs.Artifacts
+	Matching    *matching.Watch     // why jobs wait for a slot; run by others
+	Registries  Registries          // to which steps push
+	Ephemeral   artifact.Registries // those from which a deletion takes what was pushed
+	Observer    Observer            // for metrics
+	// SecretTouched is told of a namespace whose Secrets may no longer be needed.
+	SecretTouched func(namespace string)
+	Log           zerolog.Logger
+	Now           func() time.Time
+	// FullCrosscheck is how often a pass asks about all jobs, not only about those that have changed; 0: always.
+	FullCrosscheck time.Duration
+}
+
+// Schedd is the part of HTCondor that workflows use.
+type Schedd interface {
+	backend.Schedd
+	nodes.Schedd
+	// SetMaxJobs changes how many nodes of a DAG may be in the queue.
+	SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
+}
+
+// Ledger stores runs and nodes.
+type Ledger interface {
+	Read(ctx context.Context, fn func(*ledger.Tx) error) error
+	Write(ctx context.Context, fn func(*ledger.Tx) error) error
+}
+
+// Objects changes HTCWorkflows in the apiserver.
+type Objects interface {
+	// AddFinalizer returns the object as it is in the apiserver now, never from a cache.
+	AddFinalizer(ctx context.Context, w *v1alpha1.HTCWorkflow) (*v1alpha1.HTCWorkflow, error)
+	RemoveFinalizer(ctx context.Context, w *v1alpha1.HTCWorkflow) error
+	SetStatus(ctx context.Context, w *v1alpha1.HTCWorkflow, status v1alpha1.HTCWorkflowStatus) (*v1alpha1.HTCWorkflow, error)
+	// Delete deletes exactly the given version of the object; it is a conflict if the object has changed since.
+	Delete(ctx context.Context, w *v1alpha1.HTCWorkflow) error
+	// UIDs lists those of the objects of a namespace, of all with "".
+	UIDs(ctx context.Context, namespace string) (map[string]bool, error)
+	// Exists asks the apiserver whether the object with that UID is still there.
+	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
+}
+
+// Events tells the user what happened to a workflow.
+type Events interface {
+	Normal(w *v1alpha1.HTCWorkflow, reason, message string)
+	Warning(w *v1alpha1.HTCWorkflow, reason, message string)
+}
+
+// Observer is notified of what happens, for metrics. Its methods are called by several goroutines and must not block.
+type Observer interface {
+	// Repaired: something unnoticed or interrupted was put right.
+	Repaired(crosscheck.Repair)
+	// Used: nodes of a namespace, whose ends HTCondor has told, had the cores that they had asked for so long, in seconds of one core.
+	Used(namespace string, coreSeconds int64)
+	// Pushed: an artifact has been pushed.
+	Pushed(bytes int64)
+	// PushFailed: the artifacts of a workflow cannot be pushed now, which will be tried again.
+	PushFailed(reason string)
+	// DAGSubmitted: the schedd has a DAG of so many nodes.
+	DAGSubmitted(nodes int)
+	// RuleActed: a rule of a workflow has acted.
+	RuleActed(action v1alpha1.RuleAction)
+	// NodesFetched: the output of so many nodes is here.
+	NodesFetched(nodes int)
+	// NodeFetchFailed: output of nodes cannot be fetched now, which will be tried again.
+	NodeFetchFailed(reason string)
+}
+
+// Controller turns HTCWorkflows into DAGs and keeps their status up to date.
+type Controller struct {
+	Options
+	cache     cache.MutationCache // the informer's, plus our own writes it has not seen yet
+	queue     fairqueue.Queue
+	actions   fairqueue.Queue
+	fetches   fairqueue.Queue
+	measures  fairqueue.Queue // keys of workflows whose results are to be summed up, and whose rules are to be looked at
+	checks    fairqueue.Queue // keys of workflows whose DAGs HTCondor is to be asked about soon
+	actors    *fairqueue.Pool[sending.Line]
+	fetchers  *fairqueue.Pool[schedd.Endpoint]
+	checkers  *fairqueue.Pool[schedd.Endpoint]
+	syncing   keymutex.KeyMutex // held while one worker reads the ledger and writes the status of a workflow
+	memory    memory
+	pools     pool.Chooser
+	began     time.Time
+	chooser   *backend.Chooser
+	several   *backend.Several
+	limits    backend.Limits
+	tries     recovery.Tries
+	absences  recovery.Absences
+	sender    *sending.Sender
+	dags      *crosscheck.Checker // of DAGMan's own jobs
+	nodes     *nodes.Checker
+	orphans   *orphans.Guard
+	pusher    *push.Pusher
+	stagings  inputs.Stagings
+	freshness *jobcredentials.Watch
+}
+
+// Back-off after failures, per workflow.
+const (
+	firstRetry = time.Second
+	lastRetry  = time.Minute
+	lastPush   = 5 * time.Minute
+)
+
+const pushers = 2 // artifacts that are pushed in parallel to each registry
+
+// New returns a controller; Run starts it.
+func New(o Options) (*Controller, error) {
+	limiter := func() workqueue.TypedRateLimiter[string] {
+		return workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)
+	}
+	c := &Controller{
+		Options: o, syncing: keymutex.NewHashed(64), began: o.Now(),
+		cache:    cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
+		queue:    fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)),
+		actions:  fairqueue.New(limiter()),
+		fetches:  fairqueue.New(limiter()),
+		checks:   fairqueue.New(limiter()),
+		measures: fairqueue.New(limiter()),
+	}
+	c.memory.uid = c.uid
+	at := func(queue fairqueue.Queue, size int, serve func(context.Context, string)) *fairqueue.Pool[schedd.Endpoint] {
+		return &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: size, Backend: c.backendOf, Serve: fairqueue.Each(serve)}
+	}
+	c.fetchers, c.checkers = at(c.fetches, 1, c.fetchOne), at(c.checks, 1, c.checkOne)
+	c.actors = &fairqueue.Pool[sending.Line]{Queue: c.actions, Size: o.Actors, More: sending.Line.More, Backend: c.lineOf, Serve: fairqueue.Each(c.actOne)}
+	if o.Artifacts != nil {
+		o.Artifacts.OnTurn(func(key string) { c.actions.Forget(key); c.actions.Add(key) })
+	}
+	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
+	c.chooser = &backend.Chooser{Schedd: o.Schedd, Credentials: o.Credentials}
+	c.several = &backend.Several{Schedd: o.Answering, Credentials: o.Credentials, Limits: &c.limits, Open: backend.OpenJobs(o.Ledger), Now: o.Now}
+	owners := backend.NewOwners(o.Schedd, o.Credentials)
+	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
+	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.AccountsOf, Started: c.dags.Started, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
+	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
+	c.orphans = &orphans.Guard{Kind: ledger.Workflows, Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
+	c.pusher = push.New(push.Options{
+		Subject: dags{}, Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastPush)), Workers: pushers,
+		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
+	})
+	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.queue.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
+	c.sender = &sending.Sender{
+		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Answering: o.Answering, Owners: owners,
+		Staging: o.Staging, Shares: o.Staged, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
+		Newest: c.dags.NewestKnown, NewestNow: c.dags.NewestHistory,
+		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
+	}
+	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
+		return nil, fmt.Errorf("watch HTCWorkflows: %w", err)
+	}
+	return c, nil
+}
+
+// events queues what the informer reports.
+func (c *Controller) events() cache.ResourceEventHandler {
+	enqueue := func(object any) {
+		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+			c.queue.Add(key)
+		}
+	}
+	changed := func(before, now any) {
+		if was, is := before.(*v1alpha1.HTCWorkflow), now.(*v1alpha1.HTCWorkflow); was.Generation != is.Generation || is.DeletionTimestamp != nil {
+			c.stagings.Stop(is.Namespace + "/" + is.Name)
+		}
+		enqueue(now)
+	}
+	return cache.ResourceEventHandlerFuncs{AddFunc: enqueue, UpdateFunc: changed, DeleteFunc: func(object any) {
+		w, was := orphans.Deleted(object, v1alpha1.Finalizer)
+		if was {
+			c.orphans.Deletions.Note(w.GetNamespace()+"/"+w.GetName(), string(w.GetUID()))
+		}
+		if w != nil {
+			c.SecretTouched(w.GetNamespace())
+		}
+		enqueue(object)
+	}}
+}
+
+// Run works until ctx ends, then finishes what is in flight: a shutdown interrupts no condor_submit. The caller bounds
+// that time. The informer must be running.
+func (c *Controller) Run(ctx context.Context) error {
+	if !cache.WaitForCacheSync(ctx.Done(), c.Informer.HasSynced) {
+		return nil
+	}
+	if err := errors.Join(c.resume(ctx), c.pusher.Resume(ctx)); ctx.Err() != nil {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	work := context.WithoutCancel(ctx)
+	var group errgroup.Group
+	for range c.Workers {
+		group.Go(func() error { fairqueue.Drain(work, c.queue, c.syncOne); return nil })
+	}
+	group.Go(func() error { fairqueue.Drain(work, c.measures, c.measureOne); return nil })
+	for _, workers := range []interface{ Run(context.Context) }{c.actors, c.fetchers, c.checkers} {
+		group.Go(func() error { workers.Run(work); return nil })
+	}
+	group.Go(func() error { c.freshness.Run(ctx); return nil })
+	group.Go(func() error { c.pusher.Run(ctx); return nil })
+	<-ctx.Done()
+	c.stagings.Close()
+	for _, queue := range []fairqueue.Queue{c.queue, c.actions, c.fetches, c.checks, c.measures} {
+		queue.ShutDown()
+	}
+	return group.Wait()
+}
+
+// resume queues every workflow that the ledger knows: one that vanished while htcd was away causes no event.
+func (c *Controller) resume(ctx context.Context) error {
+	var runs []ledger.Run
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		runs, err = tx.Runs(ledger.RunFilter{Kind: ledger.Workflows})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list DAGs: %w", err)
+	}
+	for _, run := range runs {
+		if c.Namespace == "" || run.Namespace == c.Namespace {
+			c.queue.Add(keyOf(run))
+			c.fetches.Add(keyOf(run))
+		}
+	}
+	return nil
+}
+
+// Waiting counts, by queue, the workflows that wait for a worker.
+func (c *Controller) Waiting() map[string]int {
+	return map[string]int{
+		"changed": c.queue.Len(), "act": c.actors.Waiting(), "check": c.checkers.Waiting(), "fetch": c.fetchers.Waiting(),
+		"push": c.pusher.Waiting(), "measure": c.measures.Len(),
+	}
+}
+
+func keyOf(run ledger.Run) string { return run.Namespace + "/" + run.Name }

@@ -1,0 +1,99 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
+	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// addCredentials gives a step its credentials as they are now, and the token with which its nodes ask for newer ones.
+func (c *Controller) addCredentials(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, i int, step *schedd.DAGStep) error {
+	all, err := c.Site.ReadCredentials(ctx, c.JobSecrets, job, c.Now())
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	step.Credentials = all
+	if step.PullURL = jobcredentials.StepURL(c.Site.CallbackURL, run.UID, run.Attempt, i); step.PullURL != "" {
+		step.PullToken = jobcredentials.StepToken(run.TokenHash, i)
+	}
+	return nil
+}
+
+// CredentialsOfStep implements jobcredentials.Runs.
+func (c *Controller) CredentialsOfStep(ctx context.Context, uid string, attempt, step int) (jobcredentials.Run, error) {
+	var run ledger.Run
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { run, err = tx.Run(uid, attempt); return err })
+	switch {
+	case errors.Is(err, ledger.ErrNotFound):
+		return jobcredentials.Run{}, jobcredentials.ErrUnknownRun
+	case err != nil:
+		return jobcredentials.Run{}, err
+	case run.State == ledger.Intent:
+		return jobcredentials.Run{}, errors.New("whether this DAG was sent is not recorded yet")
+	}
+	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
+	w := c.get(keyOf(run))
+	if w == nil || string(w.UID) != uid || run.State != ledger.Submitted || !run.Ended.IsZero() || w.SpecHash() != run.SpecHash {
+		return r, nil
+	}
+	if g, err := graph.New(w.Spec); err == nil && step < len(g.Steps) {
+		r.Active, r.Credentials = true, slices.Clip(c.Site.CredentialsOf(stepJob(w, g, step)))
+	}
+	return r, nil
+}
+
+// holders lists the workflows whose credentials are watched.
+func (c *Controller) holders() (all []jobcredentials.Holder) {
+	for _, object := range c.Informer.GetStore().List() {
+		w := object.(*v1alpha1.HTCWorkflow)
+		if n := w.Status.Nodes; w.DeletionTimestamp != nil || w.Status.Phase.Terminal() || n.Running+n.Idle+n.Held == 0 {
+			continue
+		}
+		if credentials := c.credentialsOf(w); len(credentials) > 0 {
+			all = append(all, jobcredentials.Holder{Key: w.Namespace + "/" + w.Name, UID: string(w.UID), Namespace: w.Namespace, Credentials: credentials})
+		}
+	}
+	return all
+}
+
+// credentialsOf lists those of all steps whose ends may be known, each once.
+func (c *Controller) credentialsOf(w *v1alpha1.HTCWorkflow) (all []jobcredentials.Credential) {
+	g, err := graph.New(w.Spec)
+	if err != nil {
+		return nil
+	}
+	for i := range g.Steps {
+		for _, one := range c.Site.CredentialsOf(stepJob(w, g, i)) {
+			if one.Kind != jobcredentials.Registry && !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+	}
+	return all
+}
+
+// JobCredentials counts the workflows with active nodes that have credentials, by jobcredentials.States.
+func (c *Controller) JobCredentials() map[string]int { return c.freshness.States() }
+
+// freshCondition shows whether the credentials of active nodes are valid, and for some time more.
+func freshCondition(set setCondition, status *v1alpha1.HTCWorkflowStatus, fresh *jobcredentials.Freshness) {
+	const kind = v1alpha1.ConditionCredentialsFresh
+	switch n := status.Nodes; {
+	case status.Phase.Terminal() || n.Running+n.Idle+n.Held == 0:
+		meta.RemoveStatusCondition(&status.Conditions, kind)
+	case fresh == nil: // there are none, or nothing is known yet
+	case fresh.Fresh:
+		set(kind, metav1.ConditionTrue, fresh.Reason, fresh.Message)
+	default:
+		set(kind, metav1.ConditionFalse, fresh.Reason, fresh.Message)
+	}
+}

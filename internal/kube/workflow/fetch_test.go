@@ -1,0 +1,65 @@
+package workflow
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+// fetched returns what the ledger says of the output of a DAG.
+func (w *world) fetched(name string, dag int) ledger.Fetched {
+	var job ledger.Proc
+	require.NoError(w.t, w.book.Read(w.t.Context(), func(tx *ledger.Tx) (err error) {
+		job, err = tx.Proc("uid-"+name, dag, 0)
+		return err
+	}))
+	return job.Fetched
+}
+
+func TestADAGThatIsFetchedLeavesTheQueueThoughHtcdOrTheScheddDies(t *testing.T) {
+	for name, c := range map[string]struct {
+		died  scheddtest.Fault
+		there int // DAGs that are still in the queue then
+	}{
+		"the schedd before it let the DAG go": {scheddtest.Fault{Err: errors.New("no answer")}, 1},
+		"htcd after the schedd let it go":     {scheddtest.Fault{Err: errors.New("no answer"), After: true}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(oneStep("flow"))
+			w.schedd.Fail(scheddtest.Release, c.died)
+			w.ends(1)
+			require.Len(t, w.schedd.Jobs(), c.there)
+			require.Equal(t, ledger.NotFetched, w.fetched("flow", 1))
+
+			w.restart()
+			w.later(time.Minute)
+			require.Empty(t, w.schedd.Jobs())
+			require.Equal(t, ledger.IsFetched, w.fetched("flow", 1))
+			require.Equal(t, 1, w.schedd.Calls(scheddtest.Transfer), "what has arrived is not fetched again")
+			reason, _ := w.says("flow", v1alpha1.ConditionOutputFetched)
+			require.Equal(t, "Fetched", reason)
+		})
+	}
+}
+
+func TestOutputIsGivenUpOnlyIfTheDAGHasLeftTheQueue(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.schedd.Edit(1, 0, func(j *schedd.Job) { j.Owner = "another" })
+	w.ends(1)
+	require.Equal(t, ledger.NotFetched, w.fetched("flow", 1))
+	_, message := w.says("flow", v1alpha1.ConditionOutputFetched)
+	require.Contains(t, message, "of the account another")
+	w.schedd.Lose(1, 0)
+	w.restart()
+	w.later(time.Minute)
+	require.Equal(t, ledger.GivenUp, w.fetched("flow", 1))
+}

@@ -1,0 +1,68 @@
+package workflow
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+// withFinally has a step that runs at the end in any case.
+func withFinally(flow *v1alpha1.HTCWorkflow) *v1alpha1.HTCWorkflow {
+	last := flow.Spec.Steps[0].StepWork
+	last.Name = "clean"
+	flow.Spec.Finally = &last
+	return flow
+}
+
+func TestFinallyRunsAfterALevelThatIsRefused(t *testing.T) {
+	w := newWorld(t)
+	flow := withFinally(newWorkflow("one"))
+	flow.Spec.Steps[1].Job.HTCOpts = "no_such_command = 1"
+	w.apply(flow)
+	w.ends(1)
+	w.later(time.Minute)
+	status := w.flow("one").Status
+	require.Equal(t, []string{"1.0", "2.0"}, status.JobID)
+	require.False(t, status.Phase.Terminal())
+	require.Equal(t, int32(1), status.Attempt)
+
+	w.restart()
+	w.later(time.Minute)
+	w.ends(2)
+	status = w.flow("one").Status
+	require.Equal(t, v1alpha1.PhaseFailed, status.Phase)
+	require.Equal(t, "Refused", status.Reason)
+	require.Equal(t, int32(1), status.Attempt)
+	require.Equal(t, v1alpha1.NodeCounts{Total: 4, Done: 3, Futile: 1}, status.Nodes)
+	_, message := w.says("one", v1alpha1.ConditionFailed)
+	require.Contains(t, message, "no_such_command")
+	w.later(time.Hour)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestARefusedFinallyIsNotTriedAgain(t *testing.T) {
+	w := newWorld(t)
+	flow := withFinally(oneStep("one"))
+	flow.Spec.Finally.Job.HTCOpts = "no_such_command = 1"
+	w.apply(flow)
+	w.ends(1)
+	w.later(time.Hour)
+	status := w.flow("one").Status
+	require.Equal(t, v1alpha1.PhaseFailed, status.Phase)
+	require.Equal(t, "Refused", status.Reason)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestNothingFollowsAWorkflowOfWhichNothingWasSent(t *testing.T) {
+	w := newWorld(t)
+	flow := withFinally(newWorkflow("one"))
+	flow.Spec.Steps[0].Job.HTCOpts = "no_such_command = 1"
+	w.apply(flow)
+	w.later(time.Hour)
+	require.Equal(t, v1alpha1.PhaseFailed, w.flow("one").Status.Phase)
+	require.Zero(t, w.schedd.Calls(scheddtest.Submit))
+}

@@ -1,0 +1,150 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// gather reads everything the decision needs.
+func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situation, error) {
+	s := Situation{Workflow: w}
+	g, _ := graph.New(w.Spec) // what is wrong with it is said where it would be sent
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		s = Situation{Workflow: w, Graph: g, Now: c.Now()}
+		runs, err := tx.Runs(ledger.RunFilter{Kind: ledger.Workflows, Namespace: w.Namespace, Name: w.Name})
+		if err != nil {
+			return err
+		}
+		var own []ledger.Run
+		for _, run := range runs {
+			if run.UID == string(w.UID) {
+				own = append(own, run)
+			} else {
+				s.Orphans = true
+			}
+		}
+		own, s.Attempt = Attempt(own, 0)
+		for _, run := range own {
+			d, err := gatherDAG(tx, run)
+			if err != nil {
+				return err
+			}
+			s.DAGs = append(s.DAGs, d)
+			if err := gatherFailures(tx, &s, run); err != nil {
+				return err
+			}
+			if err := gatherPushes(tx, &s, run); err != nil {
+				return err
+			}
+			s.Unfetched = s.Unfetched || c.owesOutput(d)
+		}
+		if len(own) > 0 && len(w.Spec.Rules) > 0 {
+			if s.Rules, err = tx.RuleStates(own[0].UID, own[0].Attempt); err != nil {
+				return err
+			}
+		}
+		if err := c.gatherRepeats(tx, &s); err != nil {
+			return err
+		}
+		if len(own) > 0 {
+			s.Keep, err = c.pools.KeepOf(tx, own[len(own)-1])
+		}
+		return err
+	})
+	if err != nil {
+		return s, fmt.Errorf("gather: %w", err)
+	}
+	known := c.memory.of(w.Namespace + "/" + w.Name)
+	if known.measured.uid == string(w.UID) { // it may have been begun for an older one of this name
+		s.Measured = known.measured
+	}
+	s.Released = w.DeletionTimestamp != nil && known.released == w.ResourceVersion
+	return s, nil
+}
+
+// Attempt returns those of a workflow's DAGs, given in order, that belong to an attempt, and its number; 0 is the newest.
+func Attempt(runs []ledger.Run, wanted int) (dags []ledger.Run, number int) {
+	for i, run := range runs {
+		if i == 0 || begins(runs[i-1], run) {
+			if number > 0 && number == wanted {
+				return dags, number
+			}
+			number++
+			dags = nil
+		}
+		dags = append(dags, run)
+	}
+	if wanted != 0 && wanted != number {
+		return nil, 0
+	}
+	return dags, number
+}
+
+// begins reports whether a DAG is the first of another attempt than the one before it. After a refused one of the same spec only finally follows.
+func begins(before, run ledger.Run) bool {
+	sent := before.State == ledger.Submitted || before.State == ledger.Refused
+	return run.SpecHash != before.SpecHash || run.Rerun != before.Rerun || !sent || before.Stop == crosscheck.StopSuspended
+}
+
+func gatherDAG(tx *ledger.Tx, run ledger.Run) (d DAG, err error) {
+	d.Run = run
+	if run.State == ledger.Refused {
+		return d, nil
+	}
+	if d.Steps, err = tx.NodeCounts(run.UID, run.Attempt); err != nil {
+		return d, err
+	}
+	if d.Sequences, err = tx.SequenceCounts(run.UID, run.Attempt); err != nil {
+		return d, err
+	}
+	if d.Repeats, err = tx.Repeats(run.UID, run.Attempt); err != nil {
+		return d, err
+	}
+	if run.Cluster == 0 {
+		return d, nil
+	}
+	job, err := tx.Proc(run.UID, run.Attempt, 0)
+	if err != nil {
+		return d, err
+	}
+	d.Job = &job
+	d.Settled, err = tx.Settled(run.UID, run.Attempt)
+	return d, err
+}
+
+// gatherRepeats finds what is to be repeated. That depends on what has ended, so it is found once.
+func (c *Controller) gatherRepeats(tx *ledger.Tx, s *Situation) (err error) {
+	if !s.mayRepeat() {
+		return nil
+	}
+	if s.Repeat.waits = s.Unfetched; s.Repeat.waits {
+		return nil
+	}
+	key, dag := s.Workflow.Namespace+"/"+s.Workflow.Name, s.newest().Run
+	known := c.memory.of(key).repeats
+	if known.uid != dag.UID || known.dag != dag.Attempt {
+		known.uid, known.dag = dag.UID, dag.Attempt
+		if known.all, err = s.repeatables(tx); err != nil {
+			return err
+		}
+		c.memory.change(key, func(r *remembered) { r.repeats = known })
+	}
+	s.Repeat.all = known.all
+	return nil
+}
+
+// gatherFailures adds nodes of a DAG that have failed, up to as many as a status names.
+func gatherFailures(tx *ledger.Tx, s *Situation, run ledger.Run) error {
+	most := v1alpha1.MaxFailures - len(s.Failures)
+	if most <= 0 || run.State != ledger.Submitted {
+		return nil
+	}
+	failed, err := tx.Nodes(run.UID, run.Attempt, ledger.NodeFilter{State: ledger.NodeFailed, Limit: most})
+	s.Failures = append(s.Failures, failed...)
+	return err
+}

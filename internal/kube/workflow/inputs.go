@@ -1,0 +1,236 @@
+package workflow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// What htcd itself brings for the steps of a DAG is staged as the inputs of HTCJobs are: read once, before the intent. Each input is
+// there once, whatever the number of nodes, and steps that name the same one share it.
+
+// bringing is one input of steps, or what a node pulls from a registry, with its directory below schedd.InputsDir.
+type bringing struct {
+	dir  string
+	job  *v1alpha1.HTCJob // has this input alone, and the credentials of the step
+	pull string           // the path that is pulled; empty: it is an input
+}
+
+// mostPulled is how many artifacts the nodes of one DAG may pull.
+const mostPulled = 1000
+
+// list sets what is brought for the DAG, and for which nodes. Its errors are of kind schedd.Refused.
+func (p *plannedDAG) list(w *v1alpha1.HTCWorkflow) error {
+	known := map[string]string{} // directories, by what they hold
+	p.inputsOf = map[int][]string{}
+	for _, i := range p.steps {
+		if !p.runs(i) {
+			continue
+		}
+		job := stepJob(w, p.graph, i)
+		for _, in := range job.Spec.Inputs {
+			switch {
+			case in.URL != "" || in.Name == "":
+				continue
+			case inputs.PerProc(in):
+				return schedd.Refusal("step %s: spec.inputs: %s: jobRef.proc Same cannot be used in a workflow: name one job, or All", p.graph.Steps[i].Name, in.Name)
+			}
+			alone := withInput(job, in)
+			text, err := json.Marshal([]any{in, alone.Spec.Credentials})
+			if err != nil {
+				return err
+			}
+			dir, there := known[string(text)]
+			if !there {
+				dir = fmt.Sprintf("in%d", len(known))
+				known[string(text)] = dir
+				p.brought = append(p.brought, bringing{dir: dir, job: alone})
+			}
+			p.inputsOf[i] = append(p.inputsOf[i], dir)
+		}
+	}
+	return p.listPulls(w)
+}
+
+// listPulls adds what nodes pull from registries.
+func (p *plannedDAG) listPulls(w *v1alpha1.HTCWorkflow) error {
+	seen, pulled := map[string]bool{}, 0
+	for number, n := range p.nodes {
+		if p.kept.has(number) {
+			continue
+		}
+		for k, pull := range p.graph.Steps[n.Step].StepWork.Pull {
+			dir := artifactDir(n, k)
+			if pull.Artifact == "" || seen[dir] {
+				continue
+			}
+			seen[dir] = true
+			if pulled++; pulled > mostPulled {
+				return schedd.Refusal("step %s: pull: expected at most %d artifacts for all sequences together: let the scripts fetch them, or put what all need into one artifact in inputs",
+					p.graph.Steps[n.Step].Name, mostPulled)
+			}
+			in := v1alpha1.Input{Artifact: reference(pull.Artifact, p.graph.JobID(n), pull.Tag)}
+			p.brought = append(p.brought, bringing{dir: dir, job: withInput(stepJob(w, p.graph, n.Step), in), pull: pull.Path})
+		}
+	}
+	return nil
+}
+
+// artifactDir names the directory of the k-th pull of a node: the nodes of a step and sequence share it.
+func artifactDir(n graph.Node, k int) string {
+	if n.Sequence == graph.AllSequences {
+		return fmt.Sprintf("s%d-a%d", n.Step, k)
+	}
+	return fmt.Sprintf("s%d-a%d-%d", n.Step, k, n.Sequence)
+}
+
+// withInput returns the job of a step with one input, and the credentials that this may need.
+func withInput(job *v1alpha1.HTCJob, in v1alpha1.Input) *v1alpha1.HTCJob {
+	alone := &v1alpha1.HTCJob{ObjectMeta: job.ObjectMeta, Spec: v1alpha1.HTCJobSpec{Inputs: []v1alpha1.Input{in}}}
+	if in.Artifact != "" {
+		alone.Spec.Credentials = slices.DeleteFunc(slices.Clone(job.Spec.Credentials), func(c v1alpha1.Credential) bool { return c.As != v1alpha1.Registry })
+	}
+	return alone
+}
+
+// given names the directories whose contents a node gets of these.
+func (p plannedDAG) given(n graph.Node) []string {
+	dirs := slices.Clip(p.inputsOf[n.Step])
+	for k, pull := range p.graph.Steps[n.Step].StepWork.Pull {
+		if pull.Artifact != "" {
+			dirs = append(dirs, artifactDir(n, k))
+		}
+	}
+	return dirs
+}
+
+// resolve finds the sources of everything that is brought; nil if that is nothing.
+func (c *Controller) resolve(ctx context.Context, key string, p plannedDAG) (*inputs.Ready, error) {
+	if len(p.brought) == 0 {
+		return nil, nil
+	}
+	b := inputs.Bringer{
+		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: c.Jobs, Store: c.JobOutput,
+		Max: c.Site.MaxInput, KeepFree: c.KeepFree,
+	}
+	var references []string
+	for _, what := range p.brought {
+		references = append(references, inputs.References(what.job.Spec)...)
+	}
+	if len(references) > 0 {
+		b.Artifacts = c.Artifacts.For(key, references)
+	}
+	parts := map[string]*inputs.Ready{}
+	for _, what := range p.brought {
+		part, err := b.Resolve(ctx, what.job, 1)
+		if err != nil {
+			return nil, err
+		}
+		if what.pull != "" && !part.Only(func(name string) bool { return output.Matches(what.pull, name) && !schedd.Taken(name) }) {
+			return nil, &inputs.Waiting{Reason: reasonNotInArtifact, Message: fmt.Sprintf("the artifact %s has no %s", what.job.Spec.Inputs[0].Artifact, what.pull)}
+		}
+		parts[what.dir] = part
+	}
+	return inputs.Together(ctx, parts, c.Site.MaxInput, c.KeepFree)
+}
+
+const reasonNotInArtifact = "NotInArtifact"
+
+// stageInputs books room for what is staged of a DAG, brings what it needs into its directory, and names it in the run. What was staged for a recorded intent and is whole
+// stays. The caller calls leave when nothing is staged any more.
+func (c *Controller) stageInputs(ctx context.Context, w *v1alpha1.HTCWorkflow, p prepared, run *ledger.Run) (leave func(), err error) {
+	if len(p.brought) == 0 {
+		return c.sender.Room(*run, p.sandbox, output.Room{})
+	}
+	if run.InputsDigest != "" {
+		digest, err := inputs.Staged(run.TempDir)
+		if err != nil {
+			return nil, fmt.Errorf("read the staged inputs: %w", err)
+		}
+		if digest == run.InputsDigest {
+			return c.sender.Room(*run, p.sandbox, output.Taken(run.TempDir))
+		}
+	}
+	staging, end := c.stagings.Begin(ctx, keyOf(*run))
+	defer end()
+	if now := c.get(keyOf(*run)); now == nil || now.UID != w.UID || now.DeletionTimestamp != nil || now.Generation != w.Generation {
+		c.stagings.Stop(keyOf(*run)) // it changed before it could be stopped
+	}
+	ready, err := c.resolve(staging, keyOf(*run), p.plannedDAG)
+	if err != nil {
+		return nil, err
+	}
+	if leave, err = c.sender.Room(*run, p.sandbox, ready.Needs()); err != nil {
+		return nil, err
+	}
+	digest, err := ready.Stage(run.TempDir)
+	if err != nil {
+		leave()
+		return nil, errors.Join(c.inputsError(err), os.RemoveAll(run.TempDir))
+	}
+	run.InputsDigest = digest
+	return leave, nil
+}
+
+func (c *Controller) inputsError(err error) error {
+	_, waits := errors.AsType[*inputs.Waiting](err)
+	_, full := errors.AsType[*output.NoSpaceError](err)
+	if waits || full || errors.Is(err, inputs.ErrStopped) {
+		return err
+	}
+	return c.sender.StageError(err)
+}
+
+// reference names the artifact of a sequence.
+func reference(artifact, jobid, tag string) string { return path.Join(artifact, jobid) + ":" + tag }
+
+// tagOf is that of what a step pushes.
+func tagOf(step v1alpha1.StepWork) string {
+	if step.Push == nil {
+		return ""
+	}
+	if step.Push.Tag != "" {
+		return step.Push.Tag
+	}
+	return string(step.Name)
+}
+
+// registryVariables are those of a step's scripts about registries. They are empty where the step names none.
+func registryVariables(g *graph.Graph, i int) map[string]string {
+	step := g.Steps[i].StepWork
+	all := map[string]string{"registry": "", "pull_tag": "", "push_tag": tagOf(step)}
+	for _, pull := range slices.Backward(step.Pull) {
+		switch from := slices.IndexFunc(g.Steps, func(s graph.Step) bool { return s.Name == pull.From }); {
+		case pull.Artifact != "":
+			all["registry"], all["pull_tag"] = pull.Artifact, pull.Tag
+		case from >= 0 && g.Steps[from].Push != nil:
+			all["registry"], all["pull_tag"] = g.Steps[from].Push.Artifact, tagOf(g.Steps[from].StepWork)
+		}
+	}
+	if step.Push != nil {
+		all["registry"] = step.Push.Artifact
+	}
+	all["registry"] = strings.TrimSuffix(all["registry"], "/")
+	return all
+}
+
+// fetchesArtifacts reports whether anything that a workflow runs needs an artifact.
+func fetchesArtifacts(w *v1alpha1.HTCWorkflow) bool {
+	fetches := func(work v1alpha1.StepWork) bool {
+		return len(inputs.References(v1alpha1.HTCJobSpec{Inputs: work.Job.Inputs})) > 0 ||
+			slices.ContainsFunc(work.Pull, func(p v1alpha1.Pull) bool { return p.Artifact != "" })
+	}
+	return w.Spec.Finally != nil && fetches(*w.Spec.Finally) || slices.ContainsFunc(w.Spec.Steps, func(s v1alpha1.Step) bool { return fetches(s.StepWork) })
+}

@@ -1,0 +1,94 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+)
+
+// reasonLedgerLost is that of a workflow of which the ledger knows less than its status.
+const reasonLedgerLost = "LedgerLost"
+
+// lostError: the ledger lacks DAGs of a workflow, and only somebody can say what to do.
+type lostError struct{ found string }
+
+func (e *lostError) Error() string {
+	return fmt.Sprintf("htcd's ledger has lost what was sent for this HTCWorkflow (%s): nothing is sent in addition, and what is in HTCondor goes on there; "+
+		"take the output that you need, delete this HTCWorkflow, which removes its jobs, and apply it again", e.found)
+}
+
+// lost reports whether the ledger knows less of a workflow than its status, which is written later: the ledger, or a part of it, was lost.
+func (s Situation) lost() bool {
+	status, sent, forgotten := s.Workflow.Status, 0, false
+	for _, d := range s.DAGs {
+		if d.Run.Cluster > 0 {
+			sent++
+		}
+		forgotten = forgotten || d.Run.Reason == reasonLedgerLost
+	}
+	return slices.Contains(s.Workflow.Finalizers, v1alpha1.Finalizer) &&
+		(int(status.Attempt) > s.Attempt || int(status.Attempt) == s.Attempt && len(status.JobID) > sent && !forgotten)
+}
+
+// dueAfterLoss reports whether an ended workflow that the ledger has lost is to be run again.
+func (s Situation) dueAfterLoss() bool {
+	w := s.Workflow
+	return w.Rerun() != "" && w.Rerun() != w.Status.Rerun || w.SpecHash() != w.Status.SpecHash
+}
+
+// lostDAG is what of a workflow is to be recorded next.
+type lostDAG struct {
+	number   int  // of the DAG among all of the workflow; 0: neither its status nor the schedd knows any more
+	attempts int  // so many attempts are missing before that
+	told     bool // the status speaks of it
+}
+
+// nextLost chooses it. sent has the clusters that the schedd shows in queue or history, by the numbers of their DAGs. DAGs that the status does not
+// speak of were sent after it was written.
+func (s Situation) nextLost(sent map[int]int) (lostDAG, error) {
+	status, newest, recorded := s.Workflow.Status, 0, map[string]bool{}
+	for _, d := range s.DAGs {
+		newest = d.Run.Attempt
+		recorded[jobID(d.Run.Cluster)] = true
+	}
+	attempt := int(status.Attempt)
+	if attempt >= s.Attempt {
+		for _, id := range status.JobID {
+			if attempt == s.Attempt && recorded[id] {
+				continue
+			}
+			for number, cluster := range sent {
+				if jobID(cluster) == id && number > newest {
+					return lostDAG{number: number, attempts: max(attempt-1-s.Attempt, 0), told: true}, nil
+				}
+			}
+			return lostDAG{}, &lostError{"neither the queue nor the history of the schedd shows its DAG " + id}
+		}
+	}
+	next := lostDAG{attempts: max(attempt-s.Attempt, 0)}
+	if over := status.Phase.Terminal() || status.Phase == v1alpha1.PhaseSuspended; !over {
+		next.attempts = max(next.attempts-1, 0)
+	}
+	for number := range sent {
+		if number > newest && (next.number == 0 || number < next.number) {
+			next.number = number
+		}
+	}
+	if next.number > 1 && newest == 0 && attempt == 0 {
+		return lostDAG{}, &lostError{fmt.Sprintf("the schedd has its DAG %d, but not the first", next.number)}
+	}
+	return next, nil
+}
+
+func jobID(cluster int) string { return fmt.Sprintf("%d.0", cluster) }
+
+// forgettable reports whether an attempt of which not everything can be found again need not be: it has ended, nothing of it is still to be fetched, and
+// another is to begin that needs nothing of it.
+func (s Situation) forgettable(stores bool) bool {
+	w := s.Workflow
+	return w.Status.Phase.Terminal() && s.dueAfterLoss() && !resumes(w) && int(w.Status.Attempt) > s.Attempt &&
+		(!stores || len(w.Status.JobID) == 0 || meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionOutputFetched))
+}

@@ -1,0 +1,180 @@
+package workflow
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+// wait lets a lost ledger be noticed, more than twice.
+func (w *world) wait() {
+	for range 5 {
+		w.later(time.Minute)
+		require.NoError(w.t, w.Crosscheck(w.t.Context()))
+	}
+}
+
+func TestADAGIsAdoptedWhenTheLedgerIsLost(t *testing.T) {
+	w := newWorld(t)
+	before := w.apply(newWorkflow("flow")).Status
+	require.Equal(t, []string{"1.0"}, before.JobID)
+	w.openLedger()
+	w.wait()
+	require.Equal(t, before.JobID, w.flow("flow").Status.JobID)
+	require.Equal(t, before.Nodes, w.flow("flow").Status.Nodes)
+	w.ends(1)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit), "the next level follows")
+	require.Equal(t, []string{"1.0", "2.0"}, w.flow("flow").Status.JobID)
+
+	w.openLedger()
+	w.wait()
+	require.Equal(t, []string{"1.0", "2.0"}, w.flow("flow").Status.JobID)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit), "the second one is adopted after the first")
+	w.ends(2)
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("flow").Status.Phase)
+	require.Equal(t, v1alpha1.NodeCounts{Total: 3, Done: 3}, w.flow("flow").Status.Nodes)
+	reason, _ := w.says("flow", v1alpha1.ConditionOutputFetched)
+	require.Equal(t, "Fetched", reason)
+}
+
+func TestWhatWasSentAfterTheLastStatusIsFound(t *testing.T) {
+	w := newWorld(t)
+	w.apply(newWorkflow("flow"))
+	old := w.flow("flow").Status
+	w.ends(1)
+	stale := w.flow("flow").DeepCopy()
+	require.Equal(t, []string{"1.0", "2.0"}, stale.Status.JobID)
+	stale.Status = old
+	require.NoError(t, w.store.Update(stale))
+	w.openLedger()
+	w.wait()
+	require.Equal(t, []string{"1.0", "2.0"}, w.flow("flow").Status.JobID)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestALaterDAGThatCannotBeProvedIsLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	w.apply(newWorkflow("flow"))
+	w.ends(1)
+	w.schedd.Edit(2, 0, func(j *schedd.Job) { j.Tag.Nodes = "00" })
+	w.openLedger()
+	w.wait()
+	reason, message := w.says("flow", v1alpha1.ConditionSubmitted)
+	require.Equal(t, reasonLedgerLost, reason)
+	require.Contains(t, message, "apply it again")
+	require.Equal(t, []string{"1.0", "2.0"}, w.flow("flow").Status.JobID, "the status keeps what it knows")
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+	w.delete("flow")
+	w.wait()
+	require.Nil(t, w.flow("flow"))
+	require.Empty(t, w.schedd.Jobs())
+}
+
+func TestALaterAttemptIsAdoptedWithItsNumber(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.ends(1)
+	again := w.flow("flow").DeepCopy()
+	again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "x"}
+	require.NoError(t, w.store.Update(again))
+	w.restart()
+	w.later(time.Minute)
+	require.EqualValues(t, 2, w.flow("flow").Status.Attempt)
+	w.openLedger()
+	w.wait()
+	require.EqualValues(t, 2, w.flow("flow").Status.Attempt)
+	require.Equal(t, []string{"2.0"}, w.flow("flow").Status.JobID)
+	w.ends(2)
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("flow").Status.Phase)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestWhichLostDAGComesNext(t *testing.T) {
+	status := func(attempt int32, phase v1alpha1.Phase, ids ...string) v1alpha1.HTCWorkflowStatus {
+		return v1alpha1.HTCWorkflowStatus{Attempt: attempt, Phase: phase, JobID: ids}
+	}
+	row := func(number, cluster int) DAG { return DAG{Run: ledger.Run{Attempt: number, Cluster: cluster}} }
+	running := v1alpha1.PhaseRunning
+	for name, c := range map[string]struct {
+		status  v1alpha1.HTCWorkflowStatus
+		attempt int // of the ledger
+		rows    []DAG
+		sent    map[int]int
+		want    lostDAG
+		says    string // of an error
+	}{
+		"nothing was sent":                              {status(0, ""), 0, nil, nil, lostDAG{}, ""},
+		"the first is in no status":                     {status(0, ""), 0, nil, map[int]int{1: 8}, lostDAG{number: 1}, ""},
+		"the first, and another":                        {status(1, running, "8.0", "9.0"), 0, nil, map[int]int{1: 8, 2: 9}, lostDAG{number: 1, told: true}, ""},
+		"the second":                                    {status(1, running, "8.0", "9.0"), 1, []DAG{row(1, 8)}, map[int]int{1: 8, 2: 9}, lostDAG{number: 2, told: true}, ""},
+		"one that the status does not know yet":         {status(1, running, "8.0"), 1, []DAG{row(1, 8)}, map[int]int{1: 8, 2: 9}, lostDAG{number: 2}, ""},
+		"that of a third attempt":                       {status(3, running, "12.0"), 0, nil, map[int]int{3: 10, 4: 11, 5: 12}, lostDAG{number: 5, attempts: 2, told: true}, ""},
+		"after those before it":                         {status(3, running, "12.0"), 2, []DAG{row(2, 0)}, map[int]int{5: 12}, lostDAG{number: 5, told: true}, ""},
+		"one sent after the status of an ended attempt": {status(1, v1alpha1.PhaseFailed), 0, nil, map[int]int{1: 8}, lostDAG{number: 1, attempts: 1}, ""},
+		"one that the history has no more":              {status(1, running, "8.0", "9.0"), 0, nil, map[int]int{2: 9}, lostDAG{}, "its DAG 8.0"},
+		"a second without a first":                      {status(0, ""), 0, nil, map[int]int{2: 9}, lostDAG{}, "but not the first"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Situation{Workflow: &v1alpha1.HTCWorkflow{Status: c.status}, Attempt: c.attempt, DAGs: c.rows}.nextLost(c.sent)
+			if c.says != "" {
+				require.ErrorContains(t, err, c.says)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestADAGOfAnEarlierSpecIsNotAdopted(t *testing.T) {
+	w := newWorld(t)
+	changed := w.apply(newWorkflow("flow")).DeepCopy()
+	changed.Spec.Sequences.Count = new(int32(3))
+	require.NoError(t, w.store.Update(changed))
+	w.openLedger()
+	w.wait()
+	reason, message := w.says("flow", v1alpha1.ConditionSubmitted)
+	require.Equal(t, reasonLedgerLost, reason)
+	require.Contains(t, message, "DAG 1.0, of an earlier spec")
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestWhatHasEndedStaysSoWhenTheLedgerIsLost(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.ends(1)
+	before := w.flow("flow").Status
+	require.Equal(t, v1alpha1.PhaseSucceeded, before.Phase)
+	w.openLedger()
+	w.wait()
+	require.Equal(t, before, w.flow("flow").Status)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+
+	again := w.flow("flow").DeepCopy()
+	again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "x"}
+	require.NoError(t, w.store.Update(again))
+	w.wait()
+	require.EqualValues(t, 2, w.flow("flow").Status.Attempt)
+	require.Equal(t, []string{"2.0"}, w.flow("flow").Status.JobID)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestAnEndedWorkflowOfWhichNothingIsLeftCanBeRunAgain(t *testing.T) {
+	w := newWorld(t)
+	w.apply(oneStep("flow"))
+	w.ends(1)
+	w.openLedger()
+	w.schedd.Forget()
+	changed := w.flow("flow").DeepCopy()
+	changed.Spec.Sequences.Count, changed.Generation = new(int32(3)), 2
+	require.NoError(t, w.store.Update(changed))
+	w.wait()
+	require.EqualValues(t, 2, w.flow("flow").Status.Attempt)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+}

@@ -1,0 +1,132 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/crosscheck/nodes"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// Crosscheck is one pass over every DAG whose end HTCondor has not confirmed, and then over their nodes.
+func (c *Controller) Crosscheck(ctx context.Context) error {
+	return errors.Join(c.dags.Crosscheck(ctx), c.nodes.Crosscheck(ctx), c.orphans.Watch(ctx))
+}
+
+// Refresh asks only the queues, so that the numbers of idle, running and held nodes are known between two cross-checks.
+func (c *Controller) Refresh(ctx context.Context) error {
+	return errors.Join(c.dags.Refresh(ctx), c.nodes.Refresh(ctx))
+}
+
+// Record stores a node's own report of its end. It returns nil only when the ledger has it durably. It implements notify.Recorder for
+// callbacks with a node.
+func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
+	var r nodes.Recorded
+	var open int
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+		if r, err = nodes.Record(tx, callback, tokenHash, c.Now()); err != nil {
+			return err
+		}
+		steps, err := tx.NodeCounts(r.Run.UID, r.Run.Attempt)
+		open = DAG{Steps: steps}.open()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	key := keyOf(r.Run)
+	if r.Ask || open == 0 {
+		c.checks.AddAfter(key, firstRetry) // HTCondor needs a moment from the callback to the job's end
+	}
+	c.noteResults(key, r.Results, r.Ignored)
+	if r.Changed {
+		c.queue.AddAfter(key, c.memory.of(key).wrote.Add(betweenWrites).Sub(c.Now()))
+	}
+	return nil
+}
+
+// CheckSoon makes HTCondor be asked about a DAG.
+func (c *Controller) CheckSoon(run ledger.Run) { c.checks.Add(keyOf(run)) }
+
+// checkOne asks about a workflow's newest DAG soon after callbacks. It asks a few times; then the cron schedule takes over.
+func (c *Controller) checkOne(ctx context.Context, key string) {
+	runs, err := c.runsOf(ctx, key)
+	n := len(runs)
+	if err != nil || n == 0 || runs[n-1].State != ledger.Submitted {
+		c.checks.Forget(key)
+		return
+	}
+	if err := c.check(ctx, runs[n-1]); err != nil {
+		c.Log.Warn().Err(err).Str("workflow", key).Msg("check after a callback")
+	}
+	c.queue.Add(key)
+	if over, err := c.isSettled(ctx, runs[n-1]); err == nil && over || c.checks.NumRequeues(key) >= 5 {
+		c.checks.Forget(key)
+		return
+	}
+	c.checks.AddRateLimited(key)
+}
+
+// checked passes the findings about DAGMan's own jobs on.
+type checked struct{ *Controller }
+
+func (checked) Passed(string, schedd.Endpoint, time.Duration, error) {}
+func (c checked) Changed(run ledger.Run)                             { c.queue.Add(keyOf(run)) }
+func (c checked) Checked(run ledger.Run)                             { c.queue.Add(keyOf(run)) }
+func (c checked) Unchanged(run ledger.Run)                           { c.queue.Add(keyOf(run)) }
+
+func (c checked) Unread(run ledger.Run, jobs []string) {
+	if len(jobs) > 0 {
+		c.Log.Warn().Str("workflow", keyOf(run)).Strs("jobs", jobs).Msg("ads that cannot be fetched or read")
+	}
+}
+
+func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, _ crosscheck.Change) {
+	if kind == crosscheck.SilentEnd {
+		return // DAGMan's job has no callback
+	}
+	c.Options.Observer.Repaired(kind)
+	c.Log.Info().Str("workflow", keyOf(run)).Int("cluster", run.Cluster).Str("kind", string(kind)).Msg("repaired")
+}
+
+// Used: DAGMan's own job has no cores.
+func (checked) Used(ledger.Run, int64) {}
+
+// Stuck removes a DAG whose files will never arrive. A namespace whose credentials do not work must not prevent the check of the others.
+func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
+	err := c.sender.RemoveStuck(ctx, backend.TargetOf(run), run.Cluster, schedd.Tag{UID: run.UID, Attempt: run.Attempt})
+	if _, ok := errors.AsType[*backend.CredentialError](err); ok {
+		c.Log.Warn().Err(err).Str("workflow", keyOf(run)).Msg("a half-spooled DAG cannot be removed")
+		return nil
+	}
+	return err
+}
+
+// followed passes the findings about nodes on.
+type followed struct{ *Controller }
+
+func (c followed) Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
+	c.Log.Debug().Str("pass", "nodes' "+pass).Stringer("schedd", endpoint).Dur("took", took).Err(err).Msg("pass")
+}
+
+func (c followed) Changed(run ledger.Run) {
+	key := keyOf(run)
+	c.queue.AddAfter(key, c.memory.of(key).wrote.Add(betweenWrites).Sub(c.Now()))
+}
+
+func (c followed) Used(run ledger.Run, coreSeconds int64) {
+	c.Options.Observer.Used(run.Namespace, coreSeconds)
+}
+
+func (c followed) Unread(run ledger.Run, jobs []string) { checked(c).Unread(run, jobs) }
+
+func (c followed) Repaired(run ledger.Run, kind crosscheck.Repair, was, is ledger.Node) {
+	c.Options.Observer.Repaired(kind)
+	c.Log.Info().Str("workflow", keyOf(run)).Int("dag", run.Attempt).Int("node", is.Number).Int("was", int(was.Status)).Int("is", int(is.Status)).
+		Str("kind", string(kind)).Msg("repaired")
+}

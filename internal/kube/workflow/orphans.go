@@ -1,0 +1,57 @@
+package workflow
+
+import (
+	"context"
+
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// uids returns those of the HTCWorkflows that the apiserver has.
+func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
+	return c.Objects.UIDs(ctx, c.Namespace)
+}
+
+func (c *Controller) manyVanished(n int, such ledger.Run) {
+	c.Log.Error().Int("htcworkflows", n).Str("such as", such.Namespace+"/"+such.Name).
+		Msg("many HTCWorkflows have vanished without having been deleted: their jobs and output are kept until htcd reconcile --once --remove-orphans")
+}
+
+// Reconcile compares the DAGs in a scope, and then their nodes, with HTCondor, reports what differs, and repairs the ledger unless it is a dry run; their
+// statuses follow. checked is how many jobs were compared.
+func (c *Controller) Reconcile(ctx context.Context, s orphans.Scope, found func(crosscheck.Difference)) (checked int, err error) {
+	read := func() (runs []ledger.Run, err error) {
+		err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			runs, err = tx.Runs(ledger.RunFilter{Kind: ledger.Workflows, Namespace: s.Namespace, Name: s.Name, State: ledger.Submitted})
+			return err
+		})
+		return runs, err
+	}
+	runs, err := read()
+	if err != nil {
+		return 0, err
+	}
+	checked, err = c.dags.Reconcile(ctx, runs, s.DryRun, found)
+	if err != nil {
+		return checked, err
+	}
+	if runs, err = read(); err != nil { // whether one has ended may have just been learned
+		return checked, err
+	}
+	more, err := c.nodes.Reconcile(ctx, runs, s.DryRun, found)
+	return checked + more, err
+}
+
+// ReconcileOrphans lists the workflows that are kept though their objects are gone, and releases them for removal if that was requested.
+func (c *Controller) ReconcileOrphans(ctx context.Context, s orphans.Scope) ([]crosscheck.Difference, error) {
+	kept, differences, err := c.orphans.Reconcile(ctx, s)
+	if err == nil && s.Remove && !s.DryRun {
+		for _, run := range kept {
+			c.queue.Add(keyOf(run))
+		}
+		c.retryNow(func(b blocker) bool { return b.Reason == sending.ReasonOrphansKept })
+	}
+	return differences, err
+}

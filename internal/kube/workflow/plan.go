@@ -1,0 +1,211 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// Action is something that needs HTCondor or the ledger.
+type Action string
+
+// The actions.
+const (
+	Rest    Action = "rest"    // nothing to do
+	Submit  Action = "submit"  // begin the DAG of this level
+	Recover Action = "recover" // look up by its tag what became of the newest DAG
+	Resize  Action = "resize"  // have the newest DAG keep to what rules have made of maxConcurrent
+	Stop    Action = "stop"    // remove what has not ended of the newest DAG from HTCondor
+	Settle  Action = "settle"  // ask how the nodes of a DAG ended that has ended
+	Remove  Action = "remove"  // remove everything from HTCondor, then release the object
+)
+
+// Decision is what to do about a workflow.
+type Decision struct {
+	Action  Action
+	Level   int       // of the DAG that begins
+	Again   bool      // it begins a new attempt
+	Reason  string    // why the newest DAG is stopped: one of crosscheck's stops
+	Message string    // the same for the user
+	At      time.Time // when to decide again if nothing happens; zero: not at any time
+}
+
+// Plan chooses the next action by the first rule that fits.
+func Plan(s Situation) Decision {
+	w, dag := s.Workflow, s.newest()
+	ours := slices.Contains(w.Finalizers, v1alpha1.Finalizer)
+	switch {
+	// Other finalizers may keep a deleted object; without ours there is nothing left to do.
+	case w.DeletionTimestamp != nil && (!ours || s.Released):
+		return Decision{Action: Rest}
+	case w.DeletionTimestamp != nil:
+		return Decision{Action: Remove}
+
+	// The finalizer is set just before the intent is recorded: htcd ended between the two, or the ledger was lost.
+	case s.lost() && w.Status.Phase.Terminal() && !s.dueAfterLoss():
+		return Decision{Action: Rest, At: s.expiry()}
+	case s.lost() && dag != nil && dag.Run.State == ledger.Submitted && !dag.settled():
+		return Decision{Action: Settle} // which nodes the next one has follows from how these ended
+	case dag == nil && ours, s.lost():
+		return Decision{Action: Recover}
+	case s.withheld():
+		return Decision{Action: Rest}
+	case dag == nil:
+		return Decision{Action: Submit, Again: true}
+
+	case dag.Run.State == ledger.Intent:
+		return Decision{Action: Recover}
+	// A stop that was begun is finished, whatever was edited since.
+	case dag.Run.Stop != "" && !dag.settled():
+		return Decision{Action: Stop, Reason: dag.Run.Stop, Message: dag.Run.Message}
+	case !dag.settled() && w.Spec.Suspend:
+		return stop(crosscheck.StopSuspended)
+	case !dag.settled() && dag.Run.Confirmed:
+		return Decision{Action: Settle}
+	case !dag.settled() && s.overdue():
+		return Decision{Action: Stop, Reason: crosscheck.StopDeadline, Message: s.deadlinePassed()}
+	case !dag.settled() && s.aborts():
+		return stop(crosscheck.StopAborted)
+	case !dag.settled() && s.enough():
+		return stop(crosscheck.StopCompleted)
+	case !dag.settled() && s.finishedByRule(*dag):
+		return stop(crosscheck.StopFinished)
+	case !dag.settled() && s.resized():
+		return Decision{Action: Resize}
+	case !dag.settled():
+		return Decision{Action: Rest, At: s.deadline()}
+
+	case s.due():
+		return Decision{Action: Submit, Again: true}
+	case s.repeating():
+		return s.planRepeat()
+	}
+	if level, is := s.next(); is {
+		if w.Spec.Suspend {
+			return Decision{Action: Rest}
+		}
+		return Decision{Action: Submit, Level: level}
+	}
+	return Decision{Action: Rest, At: s.expiry()}
+}
+
+func stop(reason string) Decision {
+	return Decision{Action: Stop, Reason: reason, Message: crosscheck.StopMessage(reason)}
+}
+
+// due reports whether the first attempt, or the one after the present one, should begin.
+func (s Situation) due() bool {
+	dag := s.newest()
+	switch {
+	case dag == nil:
+		return true
+	case !dag.settled():
+		return false
+	}
+	return dag.suspended() || s.changed()
+}
+
+// withheld reports whether spec.suspend holds back an attempt that is due.
+func (s Situation) withheld() bool {
+	return s.Workflow.Spec.Suspend && s.due() && !(s.newest() == nil && slices.Contains(s.Workflow.Finalizers, v1alpha1.Finalizer))
+}
+
+// over reports whether the newest attempt has ended and is not to be repeated.
+func (s Situation) over() bool {
+	dag := s.newest()
+	if dag == nil || !dag.settled() || s.due() {
+		return false
+	}
+	_, more := s.next()
+	return !more
+}
+
+// inFinally reports whether the newest DAG is that of finally, which runs whatever happened.
+func (s Situation) inFinally() bool {
+	level := s.level(*s.newest())
+	return level >= 0 && s.final(level)
+}
+
+// aborts reports whether the failure of a node ends everything.
+func (s Situation) aborts() bool {
+	return s.Workflow.Spec.FailurePolicy == v1alpha1.FailureAbort && !s.inFinally() && s.newest().failed() > 0
+}
+
+// enough reports whether the remaining sequences are no longer needed.
+func (s Situation) enough() bool {
+	if s.Graph == nil || s.Workflow.Spec.Sequences == nil || s.Workflow.Spec.Sequences.Complete == nil || s.changed() {
+		return false
+	}
+	dag := s.newest()
+	if repeats(s.Workflow) { // which successes count is known when it has ended
+		return false
+	}
+	return s.level(*dag) == s.lastOfSequences() && dag.Sequences.Active > 0 && dag.Sequences.Succeeded >= s.wanted()
+}
+
+// activeDeadline returns how long an attempt may take, nil for any time, and who says so.
+func (s Situation) activeDeadline() (seconds *int64, whose string) {
+	if own := s.Workflow.Spec.ActiveDeadlineSeconds; own != nil {
+		return own, "spec.activeDeadlineSeconds"
+	}
+	run := s.newest().Run
+	e := pool.ReadEffective(run.Pool, run.Effective)
+	if e == nil {
+		return nil, ""
+	}
+	return e.ActiveDeadlineSeconds, "a default of HTCPool " + e.Pool
+}
+
+// deadline returns when the steps of an attempt must have ended; the zero time means no limit.
+func (s Situation) deadline() time.Time {
+	seconds, _ := s.activeDeadline()
+	began := s.DAGs[0].Run.Submitted
+	if seconds == nil || began.IsZero() || s.inFinally() {
+		return time.Time{}
+	}
+	return lifecycle.After(began, *seconds)
+}
+
+func (s Situation) overdue() bool {
+	at := s.deadline()
+	return !at.IsZero() && !s.Now.Before(at)
+}
+
+func (s Situation) deadlinePassed() string {
+	seconds, whose := s.activeDeadline()
+	return fmt.Sprintf("%s have passed since the submission (%s)", lifecycle.Plural(int(*seconds), "second"), whose)
+}
+
+// ttl returns how many seconds an ended workflow is kept, nil for as long as nobody deletes it.
+func (s Situation) ttl() *int32 {
+	return pool.Keep(s.Workflow.Spec.TTLSecondsAfterFinished, s.Keep, s.phase())
+}
+
+// patienceForOutput is how long a workflow is kept beyond its expiry while its output has not been fetched, or pushed.
+const patienceForOutput = time.Hour
+
+// expiry returns when an ended workflow should be deleted; the zero time means never.
+func (s Situation) expiry() time.Time {
+	ttl := s.ttl()
+	if s.lost() && ttl != nil && s.Workflow.Status.Phase.Terminal() && s.Workflow.Status.CompletionTime != nil && s.Workflow.DeletionTimestamp == nil {
+		return lifecycle.After(s.Workflow.Status.CompletionTime.Time, int64(*ttl))
+	}
+	if s.lost() || !s.over() || ttl == nil || s.Workflow.DeletionTimestamp != nil {
+		return time.Time{}
+	}
+	ended := s.newest().Run.Ended
+	if ended.IsZero() {
+		return time.Time{}
+	}
+	at := lifecycle.After(ended, int64(*ttl))
+	if s.Unfetched || s.Pushes.Unpushed > 0 {
+		at = at.Add(patienceForOutput)
+	}
+	return at
+}

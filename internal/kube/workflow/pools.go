@@ -1,0 +1,144 @@
+package workflow
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// poolOf returns the pool by which a DAG is sent: further DAGs of an attempt by that of its first, as it was then.
+func (c *Controller) poolOf(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) (p pool.Pool, err error) {
+	if len(s.DAGs) == 0 || s.due() || s.DAGs[0].Run.PoolSpec == "" && s.DAGs[0].Run.Pool != "" {
+		return c.pools.New(asJob(w))
+	}
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		p, err = c.pools.Began(tx, asJob(w), s.DAGs[0].Run)
+		return err
+	})
+	return p, err
+}
+
+// rules returns the limits and the state of a pool as they are now; without one, the limits that are flags.
+func (c *Controller) rules(p pool.Pool) admission.Rules {
+	var now *v1alpha1.HTCPool
+	if c.Pools != nil && !p.None() {
+		now = c.Pools.Get(p.Name)
+	}
+	return admission.RulesOf(p.Name, now, c.Site.MaxQueue, c.Site.MaxOpen)
+}
+
+// poolWorks returns an *admission.Waits while a pool's state keeps back what has not been sent, or its limits leave no room for a single
+// node. A workflow waits in no line: it asks again.
+func (c *Controller) poolWorks(ctx context.Context, p pool.Pool, namespace string) error {
+	r := c.rules(p)
+	if r.None() {
+		return nil
+	}
+	u, err := c.usage(ctx, r)
+	if err != nil {
+		return err
+	}
+	switch a := r.Decide(u, namespace, 1, c.Now()); a.Why {
+	case admission.Draining:
+		return &admission.Waits{Reason: admission.ReasonPoolDraining, Message: stateMessage(r)}
+	case admission.Suspended:
+		return &admission.Waits{Reason: admission.ReasonPoolSuspended, Message: stateMessage(r)}
+	case admission.Limited:
+		if p.None() {
+			return &admission.Waits{Reason: admission.ReasonNamespaceLimit, Message: a.Full}
+		}
+		return &admission.Waits{Reason: admission.ReasonPoolLimit, Message: fmt.Sprintf("pool %s: %s", p.Name, a.Full)}
+	}
+	return nil
+}
+
+func stateMessage(r admission.Rules) string {
+	return fmt.Sprintf("HTCPool %s is %s: nothing new is sent until it is Online", r.Pool, r.State)
+}
+
+// usage adds up what is in use of a pool.
+func (c *Controller) usage(ctx context.Context, r admission.Rules) (u admission.Usage, err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		if u, err = admission.ReadUsage(tx, r); err != nil || r.Limits.NewPerMinute == nil {
+			return err
+		}
+		sent, err := tx.SentSince(c.Now().Add(-time.Minute))
+		for _, s := range sent {
+			if s.Pool == r.Pool {
+				u.Sent = append(u.Sent, admission.Sent{At: s.At, Jobs: s.Procs})
+			}
+		}
+		return err
+	})
+	return u, err
+}
+
+// fits refuses a workflow with more nodes than its pool, or the site, allows.
+func (c *Controller) fits(p prepared) error {
+	nodes := 0
+	for _, n := range p.graph.Totals(len(p.sequences)) {
+		nodes += n
+	}
+	return c.rules(p.pool).RefuseNodes(nodes)
+}
+
+// throttled has DAGMan keep to the limits that the pool has now: of each DAG for itself.
+func (c *Controller) throttled(d schedd.DAG, by pool.Pool) schedd.DAG {
+	l := c.rules(by).Limits
+	d.MaxIdle, d.MaxJobs = least(d.MaxIdle, l.MaxIdle), leastOpen(d.MaxJobs, l)
+	if p := l.IdlePercentOfRunning; p != nil {
+		d.MaxIdle = least(d.MaxIdle, p.Max)
+	}
+	if l.NewPerMinute != nil {
+		d.Pace = pace(int(*l.NewPerMinute))
+	}
+	return d
+}
+
+// pace returns how many nodes are sent at a time, and how often, so that there are at most so many in a minute, and not many fewer. Longer pauses delay
+// what waits for a parent's end: they are 10 seconds at most, unless only longer ones keep to it.
+func pace(perMinute int) (best schedd.Pace) {
+	const minute, longest = 60, 10
+	if perMinute*longest < minute {
+		return schedd.Pace{Nodes: 1, Seconds: (minute + perMinute - 1) / perMinute}
+	}
+	if perMinute >= minute*dagmansPace {
+		return best // DAGMan is slower by itself
+	}
+	for seconds := 1; seconds <= longest && 20*minute*best.Nodes < 19*perMinute*max(best.Seconds, 1); seconds++ {
+		p := schedd.Pace{Nodes: perMinute * seconds / minute, Seconds: seconds}
+		if p.Nodes*max(best.Seconds, 1) > best.Nodes*p.Seconds {
+			best = p
+		}
+	}
+	return best
+}
+
+// dagmansPace is how many nodes DAGMan sends in a second at most, DAGMAN_MAX_SUBMITS_PER_INTERVAL.
+const dagmansPace = 100
+
+// leastOpen returns how many nodes of a DAG may be in the queue.
+func leastOpen(throttle int, l v1alpha1.PoolLimits) int {
+	return least(least(throttle, l.MaxOpen), l.MaxOpenPerNamespace)
+}
+
+// least returns the smaller of a throttle, 0 for none, and a limit. DAGMan has no throttle of 0.
+func least(throttle int, limit *int32) int {
+	if limit == nil {
+		return throttle
+	}
+	most := max(int(*limit), 1)
+	return min(cmp.Or(throttle, most), most)
+}
+
+// PoolChanged continues with what waits for a pool.
+func (c *Controller) PoolChanged() {
+	c.retryNow(func(b blocker) bool { return pool.Waits(b.Reason) || admission.InLine(b.Reason) })
+}

@@ -1,0 +1,106 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/recovery"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// recover finds out what became of a DAG that may or may not have been sent.
+func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
+	if n := s.newest(); n == nil || n.Run.State != ledger.Intent {
+		return c.recoverLost(ctx, w, s)
+	}
+	run := s.newest().Run
+	t := backend.TargetOf(run)
+	id, err := c.Credentials.Identity(ctx, t)
+	if err != nil {
+		return err
+	}
+	if c.tries.Get(run).Unsent {
+		return c.goOn(ctx, w, s)
+	}
+	found, err := c.sender.Search(ctx, t, id, tag(w, run.Attempt).Constraint(), c.tries.Get(run).Since)
+	if err != nil {
+		return fmt.Errorf("look for DAG %d: %w", run.Attempt, err)
+	}
+	f, err := c.sender.Judge(ctx, t, tag(w, run.Attempt), found)
+	if err != nil {
+		return err
+	}
+	if f.Verdict == recovery.Absent {
+		if s.lost() { // it was sent
+			return &lostError{fmt.Sprintf("neither the queue nor the history of the schedd shows its DAG %d", run.Attempt)}
+		}
+		if err := c.sender.Missing(run, c.Now()); err != nil {
+			return err
+		}
+		return c.goOn(ctx, w, s)
+	}
+	c.Log.Info().Str("workflow", keyOf(run)).Int("cluster", f.Cluster.ID).Msg("adopted")
+	c.Observer.Repaired(crosscheck.Adopted)
+	run.Submitted = f.Since(c.Now())
+	if err := c.recordCluster(ctx, w, run, f.Cluster); err != nil {
+		return err
+	}
+	c.checks.Add(keyOf(run))
+	return nil
+}
+
+// goOn sends a DAG that the schedd does not have, unless it should no longer be sent. The sandbox and the token are new, and the schedd
+// is chosen again; the nodes are those of its rows.
+func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
+	if fresh, err := c.fresh(ctx, w); err != nil || !fresh {
+		return err
+	}
+	run := s.newest().Run
+	if w.Spec.Suspend || s.changed() {
+		return c.withdraw(ctx, run)
+	}
+	token, hash := notify.NewToken()
+	run.TokenHash = hash
+	p, err := c.prepare(ctx, w, s, s.level(*s.newest()), run, &run)
+	if err != nil {
+		return c.refuse(ctx, w, run, err)
+	}
+	t, id, err := c.choose(ctx, w, p.pool)
+	if err != nil {
+		return err
+	}
+	if err := c.limits.Ask(id, c.Now()); err != nil {
+		return err
+	}
+	leave, err := c.stageInputs(ctx, w, p, &run)
+	if err != nil {
+		return c.refuse(ctx, w, run, err)
+	}
+	defer leave()
+	again := p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.UpdateIntent(again), p.pool.Record(tx)) })
+	if err != nil {
+		return fmt.Errorf("record intent: %w", err)
+	}
+	c.absences.Clear(run.UID)
+	return c.send(ctx, id, w, again, p, token)
+}
+
+// withdraw gives up a DAG that the schedd certainly does not have: the workflow is suspended, or has changed.
+func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
+	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended, crosscheck.StopMessage(crosscheck.StopSuspended)
+	run.Ended, run.Confirmed = c.Now(), true
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.UpdateIntent(run) }); err != nil {
+		return fmt.Errorf("record that DAG %d is not sent: %w", run.Attempt, err)
+	}
+	c.absences.Clear(run.UID)
+	c.tries.Clear(run)
+	return os.RemoveAll(run.TempDir)
+}

@@ -1,0 +1,151 @@
+package workflow
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+// repeated is a workflow of make, fit and keep in 3 sequences, and a step for all of them, in which fit is repeated once.
+func repeated(change ...func(*v1alpha1.HTCWorkflow)) *v1alpha1.HTCWorkflow {
+	w := newWorkflow("w")
+	script := w.Spec.Steps[0].Job
+	w.Spec.Sequences.Count = new(int32(3))
+	w.Spec.Rules = []v1alpha1.Rule{{Step: "fit", Metric: "chi2", When: "value > 2", Action: v1alpha1.ActionRepeat}}
+	w.Spec.Steps = []v1alpha1.Step{
+		{StepWork: v1alpha1.StepWork{Name: "make", Job: script}},
+		{StepWork: v1alpha1.StepWork{Name: "fit", Job: script, Pull: []v1alpha1.Pull{{From: "make", Path: "made"}}}},
+		{StepWork: v1alpha1.StepWork{Name: "keep", Job: script}},
+		{StepWork: v1alpha1.StepWork{Name: "plot", Job: script}, Pairing: v1alpha1.PairAll},
+	}
+	for _, f := range change {
+		f(w)
+	}
+	return w
+}
+
+// measures stores chi2 of the sequences as the steps fit of a DAG have measured it, and what each make has left.
+func (w *world) measures(dag int, values map[int]float64) {
+	w.t.Helper()
+	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
+		nodes, err := tx.Nodes("uid-w", dag, ledger.NodeFilter{})
+		for _, n := range nodes {
+			value, is := values[n.Sequence]
+			if err == nil && n.StepName == "fit" && is {
+				_, err = tx.SetResults(n, []ledger.Result{{Name: "chi2", Value: value}}, true)
+			}
+		}
+		return err
+	}))
+	for _, name := range []string{"job_0", "job_1", "job_2"} {
+		dir := filepath.Join(w.Output.Root, "default", "w", "1", "make", name)
+		require.NoError(w.t, os.MkdirAll(dir, 0o700))
+		require.NoError(w.t, os.WriteFile(filepath.Join(dir, "made"), nil, 0o600))
+	}
+}
+
+// states lists the nodes of a DAG that is recorded, with their sources.
+func (w *world) states(dag int) map[string]string {
+	w.t.Helper()
+	all := map[string]string{}
+	require.NoError(w.t, w.book.Read(w.t.Context(), func(tx *ledger.Tx) error {
+		nodes, err := tx.Nodes("uid-w", dag, ledger.NodeFilter{})
+		for _, n := range nodes {
+			state := string(n.State())
+			if n.Source == ledger.SourceCarried {
+				state = ledger.SourceCarried
+			}
+			all[n.StepName+string(rune('0'+n.Sequence))] = state
+		}
+		return err
+	}))
+	return all
+}
+
+func TestASequenceRepeatsAStepAndAllAfterIt(t *testing.T) {
+	w := newWorld(t)
+	w.apply(repeated())
+	w.measures(1, map[int]float64{0: 1, 1: 3, 2: 2})
+	w.ends(1)
+	require.Equal(t, map[string]string{"make1": "carried", "fit1": "waiting", "keep1": "waiting"}, w.states(2))
+	require.Len(t, w.states(1), 6)
+	s := w.flow("w").Status
+	require.Equal(t, []string{"1.0", "2.0"}, s.JobID)
+	require.Equal(t, v1alpha1.NodeCounts{Total: 10, Done: 7}, s.Nodes)
+	require.Equal(t, v1alpha1.SequenceCounts{Total: 3, Active: 1, Succeeded: 2}, s.Sequences)
+
+	w.restart()
+	w.settle()
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit), "once for each occasion")
+	w.measures(2, map[int]float64{1: 5})
+	w.ends(2)
+	s = w.flow("w").Status
+	require.Equal(t, []string{"1.0", "2.0", "3.0"}, s.JobID, "once in each sequence; what is for all has waited")
+	require.Equal(t, map[string]string{"plot/": "waiting"}, w.states(3))
+	require.Equal(t, v1alpha1.NodeCounts{Total: 10, Done: 9}, s.Nodes)
+	w.ends(3)
+	s = w.flow("w").Status
+	require.Equal(t, v1alpha1.PhaseSucceeded, s.Phase)
+	require.Equal(t, v1alpha1.SequenceCounts{Total: 3, Succeeded: 3}, s.Sequences)
+	w.restart()
+	w.settle()
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("w").Status.Phase)
+	require.Equal(t, 3, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestWhatInterruptsARepetitionDoesNotDoubleIt(t *testing.T) {
+	w := newWorld(t)
+	w.apply(repeated())
+	w.measures(1, map[int]float64{0: 3, 1: 3, 2: 3})
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: &schedd.Error{Kind: schedd.Unreachable}, After: true})
+	w.ends(1)
+	w.restart()
+	for range 5 {
+		w.later(lastRetry)
+	}
+	require.Equal(t, []string{"1.0", "2.0"}, w.flow("w").Status.JobID)
+	require.Len(t, w.states(2), 9)
+	require.Empty(t, w.states(1))
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit), "it is adopted")
+	w.ends(2)
+	w.ends(3)
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("w").Status.Phase)
+}
+
+func TestWhatARepetitionDependsOn(t *testing.T) {
+	bad := map[int]float64{0: 3, 1: 3, 2: 1}
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.HTCWorkflow)
+		later  time.Duration
+		dags   int // 2: the second repeats, or is that of plot
+		again  bool
+	}{
+		"by its rule":         {func(*v1alpha1.HTCWorkflow) {}, 0, 2, true},
+		"not before its time": {func(f *v1alpha1.HTCWorkflow) { f.Spec.Rules[0].Backoff = "10m" }, 0, 1, false},
+		"then it begins":      {func(f *v1alpha1.HTCWorkflow) { f.Spec.Rules[0].Backoff = "10m" }, 11 * time.Minute, 2, true},
+		"nobody waits for a deadline": {func(f *v1alpha1.HTCWorkflow) {
+			f.Spec.Rules[0].Backoff, f.Spec.ActiveDeadlineSeconds = "10m", new(int64(60))
+		}, 0, 2, true},
+		"enough have succeeded besides":  {func(f *v1alpha1.HTCWorkflow) { f.Spec.Sequences.Complete = new(int32(1)) }, 0, 2, false},
+		"not enough have":                {func(f *v1alpha1.HTCWorkflow) { f.Spec.Sequences.Complete = new(int32(2)) }, 0, 2, true},
+		"of a step that nobody measured": {func(f *v1alpha1.HTCWorkflow) { f.Spec.Rules[0].Step = "keep" }, 0, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(repeated(c.change))
+			w.measures(1, bad)
+			w.ends(1)
+			w.later(c.later)
+			require.Len(t, w.flow("w").Status.JobID, c.dags)
+			require.Equal(t, c.again, w.states(2)["make0"] == "carried", w.states(2))
+		})
+	}
+}

@@ -1,0 +1,289 @@
+package workflow
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
+	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+	"htc.cern.ch/htcd/internal/target/matching"
+)
+
+// view is what a status needs in addition to the situation.
+type view struct {
+	decision  Decision
+	blocker   *lifecycle.Blocker // why the workflow makes no progress; nil if nothing blocks it
+	fresh     *jobcredentials.Freshness
+	match     *matching.Verdict  // about slots for nodes that wait; nil: not known
+	unfetched *lifecycle.Blocker // why output is not fetched
+	unpushed  *lifecycle.Blocker // why artifacts are not pushed
+	backend   backend.Reachability
+	now       time.Time
+}
+
+// phase sums up the situation in one word, by the first rule that fits.
+func (s Situation) phase() v1alpha1.Phase {
+	dag := s.newest()
+	n := s.nodes()
+	switch {
+	case s.lost():
+		return s.Workflow.Status.Phase
+	case s.withheld(), dag != nil && dag.settled() && !s.over() && s.Workflow.Spec.Suspend:
+		return v1alpha1.PhaseSuspended
+	case dag == nil:
+		return v1alpha1.PhasePending
+	case s.over() && s.succeededAll():
+		return v1alpha1.PhaseSucceeded
+	case s.over() && dag.removed():
+		return v1alpha1.PhaseRemoved
+	case s.over():
+		return v1alpha1.PhaseFailed
+	case dag.Run.State != ledger.Submitted:
+		return v1alpha1.PhaseSubmitting
+	case n.Running > 0:
+		return v1alpha1.PhaseRunning
+	case n.Held > 0 || dag.held():
+		return v1alpha1.PhaseHeld
+	}
+	return v1alpha1.PhaseIdle
+}
+
+// held reports whether DAGMan's own job is on hold.
+func (d DAG) held() bool {
+	return d.Job != nil && d.Job.Status == ledger.StatusOpen && d.Job.JobStatus == int(schedd.Held)
+}
+
+// heldByPool reports whether it is on hold because its pool is suspended.
+func (d DAG) heldByPool() bool { return d.held() && d.Job.Reason == crosscheck.ReasonPoolSuspended }
+
+// succeededAll reports whether an attempt that is over has succeeded: as many sequences as are wanted, and each step that runs once for
+// all, finally included.
+func (s Situation) succeededAll() bool {
+	if s.Graph == nil || s.refused() != nil {
+		return false
+	}
+	if s.lastOfSequences() >= 0 && s.succeeded() < s.wanted() {
+		return false
+	}
+	totals := s.Graph.Totals(s.total())
+	done := s.steps()
+	for i, step := range s.Graph.Steps {
+		if step.All && done[i].Succeeded < totals[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// steps counts the nodes of each step of the present spec.
+func (s Situation) steps() map[int]ledger.NodeCounts {
+	all := map[int]ledger.NodeCounts{}
+	for _, d := range s.DAGs {
+		for _, step := range d.Steps {
+			all[step.Number] = all[step.Number].Plus(step.NodeCounts)
+		}
+	}
+	return all
+}
+
+// nodes counts those of all DAGs.
+func (s Situation) nodes() (sum v1alpha1.NodeCounts) {
+	for _, d := range s.DAGs {
+		for _, step := range d.Steps {
+			add(&sum, counted(step.NodeCounts))
+		}
+	}
+	return sum
+}
+
+func counted(n ledger.NodeCounts) v1alpha1.NodeCounts {
+	return v1alpha1.NodeCounts{
+		Total: int32(n.Total()), Done: int32(n.Succeeded), Running: int32(n.Running), Idle: int32(n.Idle), Held: int32(n.Held),
+		Failed: int32(n.Failed), Futile: int32(n.Futile),
+	}
+}
+
+func add(sum *v1alpha1.NodeCounts, n v1alpha1.NodeCounts) {
+	sum.Total += n.Total
+	sum.Done += n.Done
+	sum.Running += n.Running
+	sum.Idle += n.Idle
+	sum.Held += n.Held
+	sum.Failed += n.Failed
+	sum.Futile += n.Futile
+}
+
+// newStatus returns the whole status of a workflow. It is pure; conditions keep the time of their last change.
+func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
+	if s.Workflow.DeletionTimestamp != nil {
+		return *s.Workflow.Status.DeepCopy() // a deletion removes the nodes, which is not a failure
+	}
+	status := v1alpha1.HTCWorkflowStatus{Phase: s.phase(), ObservedGeneration: s.Workflow.Generation, Attempt: s.Workflow.Status.Attempt}
+	for _, condition := range s.Workflow.Status.Conditions {
+		status.Conditions = append(status.Conditions, *condition.DeepCopy())
+	}
+	set := func(kind string, is metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+			Type: kind, Status: is, Reason: reason, Message: lifecycle.Shorten(message, maxConditionMessage),
+			ObservedGeneration: status.ObservedGeneration, LastTransitionTime: metav1.NewTime(v.now.Truncate(time.Second)),
+		})
+	}
+	if s.lost() { // what the status says is all that is known
+		status = *s.Workflow.Status.DeepCopy()
+		if v.blocker != nil {
+			set(v.blocker.Condition, metav1.ConditionFalse, v.blocker.Reason, v.blocker.Message)
+			status.Reason = reasonOf(status)
+		}
+		return status
+	}
+	s.describeSteps(&status)
+	s.describeDAGs(&status)
+	s.describeMetrics(&status)
+	s.describeSequences(&status)
+	s.conditions(set, &status, v)
+	freshCondition(set, &status, v.fresh)
+	lifecycle.MatchableCondition(set, &status.Conditions, status.Nodes.Idle > 0 && !status.Phase.Terminal(), v.match)
+	status.Reason = reasonOf(status)
+	return status
+}
+
+// maxConditionMessage keeps conditions far under the API's own limit of 32,768 bytes.
+const maxConditionMessage = 4096
+
+// describeSteps counts the nodes, those that are not in HTCondor yet included. What can no longer be sent is futile.
+func (s Situation) describeSteps(status *v1alpha1.HTCWorkflowStatus) {
+	if s.Graph == nil || len(s.DAGs) > 0 && s.changed() {
+		for _, d := range s.DAGs {
+			for _, step := range d.Steps {
+				status.Steps = append(status.Steps, v1alpha1.StepStatus{Name: v1alpha1.StepName(step.Name), NodeCounts: counted(step.NodeCounts)})
+			}
+		}
+		status.Nodes = s.nodes()
+		return
+	}
+	totals, done, over := s.Graph.Totals(s.total()), s.steps(), s.over()
+	for i, step := range s.Graph.Steps {
+		n := counted(done[i])
+		n.Total = max(n.Total, int32(totals[i]))
+		if over {
+			n.Futile = n.Total - n.Done - n.Failed
+		}
+		status.Steps = append(status.Steps, v1alpha1.StepStatus{Name: step.Name, NodeCounts: n})
+		add(&status.Nodes, n)
+	}
+}
+
+// describeDAGs says which DAGs there are, and what of them has failed.
+func (s Situation) describeDAGs(status *v1alpha1.HTCWorkflowStatus) {
+	dag := s.newest()
+	if dag == nil {
+		return
+	}
+	run := dag.Run
+	status.Attempt, status.SpecHash, status.Rerun, status.ItemsDigest = int32(s.Attempt), run.SpecHash, run.Rerun, run.ItemsDigest
+	// A client that waits for a condition of the changed spec must not see the end of the previous attempt instead.
+	if s.changed() && !s.withheld() {
+		status.ObservedGeneration = min(max(run.Generation, s.Workflow.Status.ObservedGeneration), s.Workflow.Generation-1)
+	}
+	for _, d := range s.DAGs {
+		status.InputsDigest = cmp.Or(d.Run.InputsDigest, status.InputsDigest)
+		if d.Run.Cluster > 0 {
+			status.JobID = append(status.JobID, fmt.Sprintf("%d.0", d.Run.Cluster))
+		}
+		status.Schedd = cmp.Or(d.Run.Schedd, status.Schedd)
+		if !d.Run.Checked.IsZero() {
+			status.LastChecked = timeOrNil(d.Run.Checked)
+		}
+	}
+	status.StartTime = timeOrNil(s.DAGs[0].Run.Submitted)
+	if s.over() {
+		status.CompletionTime = timeOrNil(run.Ended)
+	}
+	for _, n := range s.Failures {
+		status.Failures = append(status.Failures, s.describeFailure(n))
+	}
+}
+
+func (s Situation) describeFailure(n ledger.Node) v1alpha1.NodeFailure {
+	f := v1alpha1.NodeFailure{Node: n.StepName, Failure: v1alpha1.Failure{
+		ExitCode: int32OrNil(n.ExitCode), Signal: int32OrNil(n.Signal), Reason: n.Reason,
+		Message: lifecycle.Shorten(n.Message, lifecycle.MaxNote), Stderr: n.Stderr,
+	}}
+	if n.Cluster > 0 {
+		f.JobID = n.JobID()
+	}
+	if n.Sequence != ledger.AllSequences {
+		f.Sequence = new(int32(n.Sequence))
+	}
+	if s.Graph != nil && n.Step < len(s.Graph.Steps) {
+		f.Node = s.Graph.Name(graph.Node{Step: n.Step, Sequence: n.Sequence, Index: n.Item})
+	}
+	return f
+}
+
+func (s Situation) describeSequences(status *v1alpha1.HTCWorkflowStatus) {
+	n := v1alpha1.SequenceCounts{Total: int32(s.total())}
+	if dag := s.newest(); dag != nil && s.Graph != nil && !s.changed() {
+		n.Succeeded = int32(s.succeeded())
+		for _, d := range s.DAGs {
+			n.Failed += int32(d.Sequences.Failed)
+		}
+		switch {
+		case s.over():
+			n.Failed = n.Total - n.Succeeded
+		case dag.Run.State == ledger.Submitted:
+			n.Active = n.Total - n.Succeeded - n.Failed
+		}
+		if s.lastOfSequences() < 0 {
+			n = v1alpha1.SequenceCounts{Total: n.Total}
+		}
+	}
+	status.Sequences = n
+}
+
+func timeOrNil(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(metav1.NewTime(t.Truncate(time.Second).Local()))
+}
+
+func int32OrNil(n *int) *int32 {
+	if n == nil {
+		return nil
+	}
+	return new(int32(*n))
+}
+
+// reasonOf returns the one reason of a status that matters most in a list.
+func reasonOf(status v1alpha1.HTCWorkflowStatus) string {
+	of := func(kind string, as metav1.ConditionStatus) string {
+		if c := meta.FindStatusCondition(status.Conditions, kind); c != nil && c.Status == as {
+			return c.Reason
+		}
+		return ""
+	}
+	if status.Phase.Terminal() {
+		return of(v1alpha1.ConditionStalled, metav1.ConditionTrue)
+	}
+	return cmp.Or(
+		of(v1alpha1.ConditionSuspended, metav1.ConditionTrue),
+		of(v1alpha1.ConditionCredentials, metav1.ConditionFalse),
+		of(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse),
+		of(v1alpha1.ConditionInputsReady, metav1.ConditionFalse),
+		of(v1alpha1.ConditionSubmitted, metav1.ConditionFalse),
+		of(v1alpha1.ConditionSubmitted, metav1.ConditionUnknown),
+		of(v1alpha1.ConditionHeld, metav1.ConditionTrue),
+		of(v1alpha1.ConditionMatchable, metav1.ConditionFalse),
+	)
+}

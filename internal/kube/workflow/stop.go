@@ -1,0 +1,180 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// stop removes what has not ended of the newest DAG from HTCondor. The intention is recorded first, so that it is carried
+// out whatever happens to htcd or the schedd in between:
+//
+//	Submitted ─> Submitted, Stop ─> what callbacks ended is confirmed ─> condor_rm of DAGMan, then of nodes ─> all have their end
+//	                  ▲                                                                    │
+//	                  └──────────────────── killed or failed anywhere ─────────────────────┘
+//
+// A node that ended by itself keeps its result, and the output of all stays with DAGMan's job until it has been fetched.
+func (c *Controller) stop(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, d Decision) error {
+	run := s.newest().Run
+	if run.Stop == "" {
+		if d.Reason == crosscheck.StopCompleted {
+			if err := c.confirmEnough(ctx, s); err != nil {
+				return err
+			}
+		}
+		fresh, err := c.fresh(ctx, w)
+		if err != nil || !fresh {
+			return err
+		}
+		run, err = c.beginStop(ctx, w, run, d)
+		if errors.Is(err, errEnded) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("record that DAG %d is stopped: %w", run.Attempt, err)
+		}
+	}
+	if !run.Confirmed {
+		if err := c.removeDAG(ctx, w, run); err != nil {
+			return err
+		}
+	}
+	return c.settle(ctx, run)
+}
+
+// confirmEnough returns a *sending.Waiting while fewer sequences than are wanted have succeeded by what HTCondor has confirmed. A callback comes
+// before the output, and after an outage HTCondor may run the job again: a success that is counted on must not be removed.
+func (c *Controller) confirmEnough(ctx context.Context, s Situation) error {
+	dag, told := s.newest(), 0
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		told, err = tx.UnconfirmedSequences(dag.Run.UID, dag.Run.Attempt)
+		return err
+	})
+	if err != nil || dag.Sequences.Succeeded-told >= s.wanted() {
+		return err
+	}
+	if err := c.checkNodes(ctx, dag.Run); err != nil {
+		return err
+	}
+	return unconfirmed(2 * time.Second)
+}
+
+func (c *Controller) checkNodes(ctx context.Context, run ledger.Run) error {
+	if err := c.nodes.Check(ctx, group(run)); err != nil {
+		return fmt.Errorf("ask how the nodes of DAG %d ended: %w", run.Attempt, err)
+	}
+	return nil
+}
+
+func unconfirmed(after time.Duration) error {
+	return &sending.Waiting{After: after, Message: "HTCondor has not confirmed yet how some nodes ended"}
+}
+
+// errEnded says that there was nothing left to stop.
+var errEnded = errors.New("the DAG has ended")
+
+// beginStop records that a DAG is to be stopped and why.
+func (c *Controller) beginStop(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, d Decision) (ledger.Run, error) {
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+		if run, err = tx.Run(run.UID, run.Attempt); err != nil {
+			return err
+		}
+		if run.State != ledger.Submitted || run.Stop != "" {
+			return errEnded
+		}
+		run.Stop, run.Message = d.Reason, d.Message
+		return tx.UpdateRun(run)
+	})
+	if err != nil {
+		return run, err
+	}
+	c.Events.Normal(w, "Stopping", d.Message+": what has not ended is being removed from HTCondor")
+	return run, nil
+}
+
+// removeDAG removes a DAG's own job, which takes its nodes along, and then what is left of these.
+func (c *Controller) removeDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run) error {
+	var unsure []ledger.Node
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		for _, state := range []ledger.NodeState{ledger.NodeDone, ledger.NodeFailed} {
+			some, err := tx.Nodes(run.UID, run.Attempt, ledger.NodeFilter{State: state, Unconfirmed: true, Limit: nodesAtOnce})
+			if err != nil {
+				return err
+			}
+			unsure = append(unsure, some...)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read what has ended: %w", err)
+	}
+	if len(unsure) > 0 {
+		// HTCondor shows it as running while it brings back its output; it is left to end there, too.
+		if err := c.checkNodes(ctx, run); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(unsure, func(n ledger.Node) bool { return c.Now().Sub(n.Changed) < crosscheck.Settling }) {
+			return unconfirmed(time.Second)
+		}
+	}
+	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
+	own := fmt.Sprintf("%s && JobStatus =!= %d && JobStatus =!= %d", tag(w, run.Attempt).Constraint(), schedd.Completed, schedd.Removed)
+	t, reason := backend.TargetOf(run), crosscheck.RemoveReason(run.Stop)
+	if err := c.sender.Remove(ctx, t, schedd.In(run.Cluster, own), reason); err != nil {
+		return fmt.Errorf("remove DAG %d: %w", run.Attempt, err)
+	}
+	if err := c.sender.RemoveNodes(ctx, t, []ledger.Run{run}, tag(w, run.Attempt).NodesConstraint(), reason); err != nil {
+		return fmt.Errorf("remove the nodes of DAG %d: %w", run.Attempt, err)
+	}
+	return nil
+}
+
+// settle asks how a DAG and its nodes ended, and returns nil once HTCondor has said it of all.
+func (c *Controller) settle(ctx context.Context, run ledger.Run) error {
+	if err := c.check(ctx, run); err != nil {
+		return fmt.Errorf("ask how DAG %d ended: %w", run.Attempt, err)
+	}
+	over, err := c.isSettled(ctx, run)
+	if err == nil && !over {
+		err = &sending.Waiting{After: 2 * time.Second, Message: "HTCondor has not said yet how every node ended"}
+	}
+	return err
+}
+
+// isSettled reports whether HTCondor has confirmed the end of a DAG and of its nodes.
+func (c *Controller) isSettled(ctx context.Context, run ledger.Run) (over bool, err error) {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		now, err := tx.Run(run.UID, run.Attempt)
+		if err != nil {
+			return err
+		}
+		d, err := gatherDAG(tx, now)
+		over = d.settled()
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("read how DAG %d ended: %w", run.Attempt, err)
+	}
+	return over, nil
+}
+
+// check asks about a DAG's own job, and then about its nodes.
+func (c *Controller) check(ctx context.Context, run ledger.Run) error {
+	if !run.Confirmed {
+		if err := c.dags.Check(ctx, group(run)); err != nil {
+			return err
+		}
+	}
+	return c.nodes.Check(ctx, group(run))
+}
+
+func group(run ledger.Run) backend.Group { return backend.Groups([]ledger.Run{run})[0] }

@@ -1,0 +1,266 @@
+package workflow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// prepared is a DAG that is ready to be sent.
+type prepared struct {
+	plannedDAG
+	pool    pool.Pool
+	sandbox schedd.Sandbox
+	first   int                // of the attempt's DAGs, if this one repeats
+	states  []ledger.RuleState // of the rules by which it does
+}
+
+// submit begins the DAG of a level: finalizer, intent with its nodes, sandbox, condor_submit, row of DAGMan's job, in that order.
+// Whatever interrupts it, the intent stays and recover takes over; only a refusal of the description is final.
+func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, d Decision) error {
+	run := c.newRun(w, s, d)
+	token, hash := notify.NewToken()
+	run.TokenHash = hash
+	p, err := c.prepare(ctx, w, s, d.Level, run, nil)
+	if err == nil && d.Again { // an attempt that has begun goes on under a lower limit
+		err = c.fits(p)
+	}
+	if err != nil {
+		return c.refuse(ctx, w, run, err)
+	}
+	if err := c.poolWorks(ctx, p.pool, w.Namespace); err != nil {
+		return err
+	}
+	if (p.brings() || resumes(w)) && s.Unfetched {
+		return &sending.Waiting{After: time.Second, Message: "what earlier DAGs have left is being fetched, as it is needed again"}
+	}
+	t, id, err := c.choose(ctx, w, p.pool)
+	if err == nil {
+		err = c.Keeper.MayBegin(t.Account)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.sender.MayBegin(ctx, id); err != nil {
+		return err
+	}
+	switch later, err := c.sentLater(ctx, sending.Places(t, p.pool.Choice(asJob(w)), w.Status.Schedd), s); {
+	case err != nil:
+		return err
+	case later:
+		return c.recoverLost(ctx, w, s)
+	}
+	run = p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
+	run.ItemsDigest = p.digest
+	leave, err := c.stageInputs(ctx, w, p, &run)
+	if err != nil {
+		return c.refuse(ctx, w, run, err)
+	}
+	defer leave()
+	begun, err := c.begin(ctx, w, run, p)
+	if err != nil || !begun {
+		return errors.Join(err, os.RemoveAll(run.TempDir))
+	}
+	for range p.states {
+		c.Observer.RuleActed(v1alpha1.ActionRepeat)
+	}
+	return c.send(ctx, id, w, run, p, token)
+}
+
+// newRun returns the row of a DAG before anything is done for it.
+func (c *Controller) newRun(w *v1alpha1.HTCWorkflow, s Situation, d Decision) ledger.Run {
+	run := ledger.Run{
+		Kind: ledger.Workflows, UID: string(w.UID), Attempt: 1, Namespace: w.Namespace, Name: w.Name, Generation: w.Generation,
+		SpecHash: w.SpecHash(), Rerun: w.Rerun(), State: ledger.Intent, Procs: 1, Created: c.Now(),
+		Deferred: true, // DAGMan's job has no callback
+	}
+	attempt := max(s.Attempt, 1)
+	if n := s.newest(); n != nil {
+		run.Attempt = n.Run.Attempt + 1
+	}
+	if d.Again {
+		attempt = s.Attempt + 1
+	} else {
+		run.Rerun = s.DAGs[0].Run.Rerun // the annotation may have changed since
+	}
+	run.TempDir = c.stagingOf(w, run.Attempt)
+	if c.Output.Root != "" {
+		run.OutputDir, _ = c.Output.AttemptDir(attemptOf(w, attempt)) // Kubernetes has checked the names
+	}
+	return run
+}
+
+func (c *Controller) stagingOf(w *v1alpha1.HTCWorkflow, dag int) string {
+	return filepath.Join(c.Staging, fmt.Sprintf("%s-%d", w.UID, dag))
+}
+
+// prepare returns the DAG of a level in HTCondor's terms. Its errors of kind schedd.Refused are about the spec. recorded is its run if its
+// intent is in the ledger.
+func (c *Controller) prepare(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, level int, run ledger.Run, recorded *ledger.Run) (p prepared, err error) {
+	if p.pool, err = c.poolOf(ctx, w, s); err != nil {
+		return p, err
+	}
+	if p.plannedDAG, err = c.planDAG(ctx, w, s, level, recorded); err != nil {
+		return p, err
+	}
+	if len(p.occasions) > 0 && recorded == nil {
+		p.first, p.states = s.DAGs[0].Run.Attempt, s.repeatStates(run, p.plannedDAG)
+	}
+	dag, err := c.describe(ctx, w, p.pool, run, p.plannedDAG)
+	if err != nil {
+		return p, err
+	}
+	p.sandbox, err = c.throttled(dag, p.pool).Render()
+	return p, err
+}
+
+// begin sets the finalizers and writes the intent with the nodes. It returns false if the object is not as the cache said; the queue will
+// get its present version.
+func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, p prepared) (bool, error) {
+	held, err := c.Keeper.Hold(ctx, backend.TargetOf(run).Account)
+	if err != nil {
+		return false, err
+	}
+	defer held()
+	if fresh, err := c.fresh(ctx, w); err != nil || !fresh {
+		return false, err
+	}
+	steps, places := p.rows(p.deferred())
+	packed := ledger.PackItems(p.items)
+	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := tx.InsertRun(run); err != nil {
+			return err
+		}
+		if err := tx.InsertNodes(run, steps, places); err != nil {
+			return err
+		}
+		err := errors.Join(p.pool.Record(tx), tx.SetItems(run.UID, run.Attempt, packed), tx.SetDestinations(run.UID, run.Attempt, p.destinations()))
+		if err != nil {
+			return err
+		}
+		if err := tx.CarryNodes(run, p.kept.nodes); err != nil || len(p.occasions) == 0 {
+			return err
+		}
+		for _, state := range p.states {
+			if err := tx.SetRuleState(run.UID, p.first, state); err != nil {
+				return err
+			}
+		}
+		return tx.Repeat(run, p.first, p.occasions)
+	})
+	if errors.Is(err, ledger.ErrExists) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("record intent: %w", err)
+	}
+	return true, nil
+}
+
+// deferred says of each step whether HTCondor may run its jobs again.
+func (p prepared) deferred() []bool {
+	all := make([]bool, len(p.steps))
+	for k, step := range p.sandbox.Steps {
+		all[k] = step.Deferred
+	}
+	return all
+}
+
+// fresh sets the finalizer and reports whether the object is still as the cache said in everything that decides whether a DAG is begun,
+// sent or stopped. It asks the apiserver itself: the informer of an htcd that has just begun to lead may show a long outdated version.
+func (c *Controller) fresh(ctx context.Context, w *v1alpha1.HTCWorkflow) (bool, error) {
+	now, err := c.Objects.AddFinalizer(ctx, w)
+	if err != nil {
+		return false, fmt.Errorf("add finalizer: %w", err)
+	}
+	c.cache.Mutation(now)
+	return now.UID == w.UID && now.DeletionTimestamp == nil && now.Generation == w.Generation && now.Rerun() == w.Rerun() &&
+		now.SpecHash() == w.SpecHash(), nil
+}
+
+// send runs condor_submit for a DAG whose intent is in the ledger.
+func (c *Controller) send(ctx context.Context, id schedd.Identity, w *v1alpha1.HTCWorkflow, run ledger.Run, p prepared, token string) error {
+	if err := c.sender.Stage(run, p.sandbox, token); err != nil {
+		return err
+	}
+	if err := errors.Join(p.keepOutput(run), p.bring(run)); err != nil {
+		c.tries.Unstaged(run)
+		return errors.Join(c.sender.StageError(err), os.RemoveAll(run.TempDir))
+	}
+	began := c.Now()
+	cluster, err := c.sender.Send(ctx, id, run)
+	if schedd.KindOf(err) == schedd.Refused {
+		return c.refuse(ctx, w, run, err)
+	}
+	if err != nil {
+		return err
+	}
+	c.Log.Info().Str("workflow", keyOf(run)).Int("cluster", cluster.ID).Int("nodes", len(p.nodes)).Dur("took", c.Now().Sub(began)).Msg("submitted")
+	return c.recordCluster(ctx, w, run, cluster)
+}
+
+// recordCluster turns an intent into a submitted run with a row for DAGMan's job. The time of submission is now unless the run has one.
+func (c *Controller) recordCluster(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, cluster schedd.Cluster) error {
+	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
+	run.Cluster = cluster.ID
+	if run.Submitted.IsZero() {
+		run.Submitted = c.Now()
+	}
+	var nodes int
+	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		if err := tx.UpdateIntent(run); err != nil {
+			return err
+		}
+		// The row exists already if an htcd that no longer led has reopened the intent; it stays as it is.
+		if err := tx.InsertProcs(run, 1); err != nil && !errors.Is(err, ledger.ErrExists) {
+			return err
+		}
+		steps, err := tx.NodeCounts(run.UID, run.Attempt)
+		nodes = 0
+		for _, step := range steps {
+			nodes += step.Total()
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
+	}
+	c.tries.Clear(run)
+	c.Observer.DAGSubmitted(nodes)
+	c.memory.change(keyOf(run), func(r *remembered) { r.part, r.parted, r.paging = time.Time{}, 0, false })
+	if err := os.RemoveAll(run.TempDir); err != nil {
+		c.Log.Warn().Err(err).Str("workflow", keyOf(run)).Msg("staged files are still on the disk")
+	}
+	c.Events.Normal(w, "Submitted", fmt.Sprintf("DAG %d.0 with %s is at schedd %s", run.Cluster, lifecycle.Plural(nodes, "node"), run.Schedd))
+	return nil
+}
+
+// refuse records that the description is wrong. It is not tried again until the spec changes.
+func (c *Controller) refuse(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, why error) error {
+	reason := "Refused"
+	if _, is := errors.AsType[*inputs.Failed](why); is {
+		reason = lifecycle.ReasonInputFailed
+	} else if schedd.KindOf(why) != schedd.Refused {
+		return why
+	}
+	run.State, run.Reason, run.Message, run.Ended, run.Confirmed = ledger.Refused, reason, why.Error(), c.Now(), true
+	run.PoolSpec = "" // nothing is sent by it
+	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.RefuseRun(run) }); err != nil {
+		return fmt.Errorf("record refusal: %w", err)
+	}
+	c.tries.Clear(run)
+	return os.RemoveAll(run.TempDir)
+}

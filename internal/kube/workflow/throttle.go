@@ -1,0 +1,102 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// maxJobs returns how many nodes of a DAG with these steps may be in the queue, 0 for any number. atWork is how many sequences may be at work
+// at a time: DAGMan sends depth first, so as many jobs as so many sequences have side by side belong to about so many sequences.
+func maxJobs(w *v1alpha1.HTCWorkflow, g *graph.Graph, steps []int, atWork int) int {
+	most := 0
+	if t := w.Spec.Throttle; t != nil {
+		most = valueOf(t.MaxJobs)
+	}
+	if atWork == 0 {
+		return most
+	}
+	widest := 1
+	for _, i := range steps {
+		if step := g.Steps[i]; !step.All {
+			widest = max(widest, step.Each)
+		}
+	}
+	if n := atWork * widest; most == 0 || n < most {
+		most = n
+	}
+	return most
+}
+
+// atWork returns how many sequences may be at work at a time: what the rule that acted last has made of it, else what the spec says; 0: all.
+func (s Situation) atWork() int {
+	if changed := s.changedByRule(); changed > 0 && !s.due() {
+		return changed
+	}
+	if spec := s.Workflow.Spec.Sequences; spec != nil {
+		return valueOf(spec.MaxConcurrent)
+	}
+	return 0
+}
+
+// changedByRule returns what a rule has made of spec.sequences.maxConcurrent in this attempt, 0 if none has.
+func (s Situation) changedByRule() int {
+	var last ledger.RuleState
+	for _, r := range s.Rules {
+		if r.MaxConcurrent > 0 && !r.Acted.Before(last.Acted) {
+			last = r
+		}
+	}
+	return last.MaxConcurrent
+}
+
+// jobsNow returns how many nodes of the newest DAG may be in the queue, 0 for any number.
+func (s Situation) jobsNow() int {
+	var steps []int
+	for _, step := range s.newest().Steps {
+		steps = append(steps, step.Number)
+	}
+	return maxJobs(s.Workflow, s.Graph, steps, s.atWork())
+}
+
+// resized reports whether the newest DAG does not keep yet to what rules have made of maxConcurrent. A DAG that was sent later does.
+func (s Situation) resized() bool {
+	return s.ruled() && slices.ContainsFunc(s.Rules, s.unapplied)
+}
+
+func (s Situation) unapplied(r ledger.RuleState) bool {
+	return !r.Applied && r.DAG == s.newest().Run.Attempt
+}
+
+// resize starts DAGMan again with the limit that holds now. What interrupts it does no harm: it is repeated.
+func (c *Controller) resize(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
+	run := s.newest().Run
+	by, err := c.poolOf(ctx, w, s)
+	if err != nil {
+		return err
+	}
+	n := c.throttled(schedd.DAG{MaxJobs: s.jobsNow()}, by).MaxJobs
+	err = c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) error {
+		return c.Schedd.SetMaxJobs(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n)
+	})
+	if err != nil {
+		return fmt.Errorf("tell DAGMan %d.0 that %d jobs may be in the queue: %w", run.Cluster, n, err)
+	}
+	first := s.DAGs[0].Run
+	return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		for _, r := range s.Rules {
+			if s.unapplied(r) {
+				if err := tx.ApplyRule(first.UID, first.Attempt, r); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}

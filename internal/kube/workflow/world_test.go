@@ -1,0 +1,299 @@
+package workflow
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+	"htc.cern.ch/htcd/internal/target/backend"
+	"htc.cern.ch/htcd/internal/target/matching"
+	"htc.cern.ch/htcd/internal/target/secrets"
+)
+
+// world is a controller with a real ledger, a schedd in memory, a store as its apiserver, and its own clock.
+type world struct {
+	*Controller
+	t      *testing.T
+	schedd *scheddtest.Schedd
+	book   *ledger.Ledger
+	store  cache.Store
+	clock  time.Time
+	own    []secrets.Own // of every namespace
+	warned []string      // Events of workflows: reason and message
+	lags   bool          // whether the store does not show that finalizers were removed
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, schedd: scheddtest.New(), clock: time.Now()}
+	w.schedd.Clock(func() time.Time { return w.clock })
+	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &v1alpha1.HTCWorkflow{}, 0, cache.Indexers{})
+	w.store = informer.GetStore()
+	now := func() time.Time { return w.clock }
+	store := output.Store{Root: t.TempDir()}
+	w.Controller = &Controller{Options: Options{
+		Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents"},
+		Staging: t.TempDir(), Output: store, Shares: store.NewShares(0, now), Staged: store.NewShares(1, now), Workers: 1, Actors: 1,
+		Informer: synced{informer}, SecretTouched: w.tend, Objects: objects{w}, Events: w, Schedd: w.schedd, Credentials: w,
+		Answering: &backend.Answering{Schedd: w.schedd, Now: now, Any: w.Common, Turned: func(schedd.Endpoint, bool) {}},
+		Matching:  &matching.Watch{},
+		Observer:  w, Log: zerolog.Nop(), Now: now,
+	}}
+	w.openLedger()
+	return w
+}
+
+// synced is an informer that does not run.
+type synced struct{ cache.SharedIndexInformer }
+
+func (synced) HasSynced() bool { return true }
+
+// tend is what the HTCJobs' controller does with the Secrets of a namespace.
+func (w *world) tend(namespace string) {
+	require.NoError(w.t, w.Keeper.Tend(w.t.Context(), namespace))
+}
+
+// openLedger restarts htcd with a new and empty ledger.
+func (w *world) openLedger() {
+	w.t.Helper()
+	book, err := ledger.Open(w.t.Context(), filepath.Join(w.t.TempDir(), "htcjobs.db"))
+	require.NoError(w.t, err)
+	w.t.Cleanup(func() { require.NoError(w.t, book.Close()) })
+	w.book = book
+	w.restart()
+}
+
+// restart starts a new htcd with the same ledger, schedd and apiserver.
+func (w *world) restart() {
+	w.t.Helper()
+	o := w.Options
+	o.Ledger = w.book
+	o.Keeper = &backend.Keeper{Secrets: w}
+	o.Keeper.Needed = append(o.Keeper.Needed, func(ctx context.Context, s secrets.Own) (sent bool, err error) {
+		err = w.book.Read(ctx, func(tx *ledger.Tx) (err error) { sent, err = tx.SentWith(s.Namespace, s.Name, s.Usual); return err })
+		return sent, err
+	})
+	var err error
+	w.Controller, err = New(o)
+	require.NoError(w.t, err)
+	require.NoError(w.t, w.resume(w.t.Context()))
+	w.all()
+}
+
+func (w *world) all() {
+	for _, key := range w.store.ListKeys() {
+		w.queue.Add(key)
+	}
+}
+
+func newWorkflow(name string) *v1alpha1.HTCWorkflow {
+	w := &v1alpha1.HTCWorkflow{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name, UID: types.UID("uid-" + name), Generation: 1, ResourceVersion: "1",
+	}}
+	script := v1alpha1.Program{Image: "centos", Command: "bash", Source: "exit 0\n"}
+	w.Spec = v1alpha1.HTCWorkflowSpec{
+		Sequences: &v1alpha1.Sequences{Count: new(int32(2))},
+		Steps: []v1alpha1.Step{
+			{StepWork: v1alpha1.StepWork{Name: "a", Job: v1alpha1.StepJob{Script: script}}},
+			{StepWork: v1alpha1.StepWork{Name: "b", Job: v1alpha1.StepJob{Script: script}}, Pairing: v1alpha1.PairAll},
+		},
+	}
+	return w
+}
+
+// apply adds a workflow to the apiserver and settles.
+func (w *world) apply(flow *v1alpha1.HTCWorkflow) *v1alpha1.HTCWorkflow {
+	w.t.Helper()
+	require.NoError(w.t, w.store.Add(flow))
+	w.queue.Add(flow.Namespace + "/" + flow.Name)
+	w.later(betweenWrites)
+	return w.flow(flow.Name)
+}
+
+func (w *world) flow(name string) *v1alpha1.HTCWorkflow {
+	object, found, err := w.store.GetByKey("default/" + name)
+	require.NoError(w.t, err)
+	if !found {
+		return nil
+	}
+	return object.(*v1alpha1.HTCWorkflow)
+}
+
+// says returns the reason and the message of a condition.
+func (w *world) says(name, kind string) (reason, message string) {
+	c := meta.FindStatusCondition(w.flow(name).Status.Conditions, kind)
+	if c == nil {
+		return "", ""
+	}
+	return c.Reason, c.Message
+}
+
+// later lets time pass and syncs every workflow again.
+func (w *world) later(d time.Duration) {
+	w.settle()
+	w.clock = w.clock.Add(d)
+	w.all()
+	w.settle()
+}
+
+// settle works through the queues until nothing is due.
+func (w *world) settle() {
+	for w.step() {
+	}
+}
+
+// step handles one key, if any is due.
+func (w *world) step() bool {
+	ctx := w.t.Context()
+	switch {
+	case w.queue.Len() > 0:
+		key, _ := w.queue.Get()
+		w.syncOne(ctx, key)
+		w.queue.Done(key)
+	case w.actions.Len() > 0:
+		key, _ := w.actions.Get()
+		w.actOne(ctx, key)
+		w.actions.Done(key)
+	case w.fetches.Len() > 0:
+		key, _ := w.fetches.Get()
+		w.fetchOne(ctx, key)
+		w.fetches.Done(key)
+	default:
+		return false
+	}
+	return true
+}
+
+// objects is the apiserver.
+type objects struct{ *world }
+
+func (o objects) write(flow *v1alpha1.HTCWorkflow) *v1alpha1.HTCWorkflow {
+	if flow.DeletionTimestamp != nil && len(flow.Finalizers) == 0 {
+		_ = o.store.Delete(flow)
+	} else {
+		_ = o.store.Update(flow)
+	}
+	o.queue.Add(flow.Namespace + "/" + flow.Name)
+	return flow
+}
+
+func (o objects) AddFinalizer(_ context.Context, flow *v1alpha1.HTCWorkflow) (*v1alpha1.HTCWorkflow, error) {
+	current := o.flow(flow.Name).DeepCopy()
+	if !slices.Contains(current.Finalizers, v1alpha1.Finalizer) {
+		current.Finalizers = append(current.Finalizers, v1alpha1.Finalizer)
+	}
+	return o.write(current), nil
+}
+
+func (o objects) RemoveFinalizer(_ context.Context, flow *v1alpha1.HTCWorkflow) error {
+	current := o.flow(flow.Name).DeepCopy()
+	current.Finalizers = nil
+	if !o.lags {
+		o.write(current)
+	}
+	return nil
+}
+
+func (o objects) SetStatus(_ context.Context, flow *v1alpha1.HTCWorkflow, status v1alpha1.HTCWorkflowStatus) (*v1alpha1.HTCWorkflow, error) {
+	current := o.flow(flow.Name).DeepCopy()
+	current.Status = status
+	return o.write(current), nil
+}
+
+func (o objects) Delete(_ context.Context, flow *v1alpha1.HTCWorkflow) error {
+	current := o.flow(flow.Name).DeepCopy()
+	current.DeletionTimestamp = new(metav1.NewTime(o.clock))
+	o.write(current)
+	return nil
+}
+
+func (o objects) UIDs(context.Context, string) (map[string]bool, error) {
+	there := map[string]bool{}
+	for _, object := range o.store.List() {
+		there[string(object.(*v1alpha1.HTCWorkflow).UID)] = true
+	}
+	return there, nil
+}
+
+func (o objects) Exists(_ context.Context, _, name, uid string) (bool, error) {
+	flow := o.flow(name)
+	return flow != nil && string(flow.UID) == uid, nil
+}
+
+// delete does what kubectl delete does.
+func (w *world) delete(name string) {
+	_ = objects{w}.Delete(w.t.Context(), w.flow(name))
+	w.settle()
+}
+
+func (w *world) Normal(*v1alpha1.HTCWorkflow, string, string) {}
+func (w *world) Warning(_ *v1alpha1.HTCWorkflow, reason, message string) {
+	w.warned = append(w.warned, reason+": "+message)
+}
+func (w *world) Repaired(crosscheck.Repair)    {}
+func (w *world) Pushed(int64)                  {}
+func (w *world) DAGSubmitted(int)              {}
+func (w *world) RuleActed(v1alpha1.RuleAction) {}
+func (w *world) NodesFetched(int)              {}
+func (w *world) NodeFetchFailed(string)        {}
+func (w *world) Used(string, int64)            {}
+func (w *world) PushFailed(string)             {}
+
+func (w *world) Identity(ctx context.Context, t backend.Target) (schedd.Identity, error) {
+	return w.Common(ctx, t.Endpoint)
+}
+
+func (w *world) Common(_ context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
+	return schedd.Identity{CCache: scheddtest.Robot, Endpoint: endpoint}, nil
+}
+
+func (w *world) Any(ctx context.Context, endpoint schedd.Endpoint) (schedd.Identity, error) {
+	return w.Common(ctx, endpoint)
+}
+
+func (w *world) Own(string) []secrets.Own { return slices.Clone(w.own) }
+
+func (w *world) Hold(_ context.Context, s secrets.Own) error { return w.hold(s, true) }
+
+func (w *world) LetGo(_ context.Context, s secrets.Own) error { return w.hold(s, false) }
+
+func (w *world) hold(s secrets.Own, held bool) error {
+	w.own[slices.Index(w.own, s)].Held = held
+	return nil
+}
+
+// several applies workflows.
+func (w *world) several(n int) (names []string) {
+	for i := range n {
+		names = append(names, fmt.Sprintf("flow-%d", i))
+		w.apply(newWorkflow(names[i]))
+	}
+	return names
+}
+
+// ends lets DAGMan's job end, with each of its nodes done.
+func (w *world) ends(cluster int) {
+	w.t.Helper()
+	w.schedd.Complete(cluster, 0, 0)
+	for range 2 { // what nobody has seen is settled by the second answer
+		require.NoError(w.t, w.Crosscheck(w.t.Context()))
+		w.later(time.Minute)
+	}
+}

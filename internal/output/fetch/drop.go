@@ -1,0 +1,75 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+)
+
+// dropReplaced drops the output of earlier attempts once the newest has ended and its own has been fetched.
+func (f *Fetcher) dropReplaced(ctx context.Context, key string) error {
+	runs, err := f.runsOf(ctx, key)
+	if err != nil || len(runs) == 0 {
+		return err
+	}
+	newest := runs[len(runs)-1]
+	if !f.fetchable(newest) || newest.State != ledger.Submitted || !newest.Confirmed {
+		return nil
+	}
+	var counts ledger.OutputCounts
+	err = f.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		counts, err = tx.Output(newest.UID, newest.Attempt)
+		return err
+	})
+	if err != nil || counts.Waiting > 0 || counts.Completed == counts.GivenUp {
+		return err
+	}
+	attempts, err := f.Store.Attempts(newest.Namespace, newest.Name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	dropped := false
+	for _, a := range attempts {
+		if a.Number < newest.Attempt {
+			dropped = true
+			err = errors.Join(err, f.Store.DropAttempt(a))
+		}
+	}
+	if !dropped {
+		return nil
+	}
+	return errors.Join(err, f.Store.Sweep(false))
+}
+
+// Clear empties the place of an attempt's output before the attempt is sent: a deleted object of the same name may have had
+// the same attempt. That object's fetches no longer keep anything there, since the intent of this one is in the ledger.
+func (f *Fetcher) Clear(run ledger.Run) error {
+	if !f.fetchable(run) {
+		return nil
+	}
+	if run.Attempt == 1 {
+		return f.Store.Drop(run.Namespace, run.Name)
+	}
+	return f.Store.DropAttempt(output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: run.Attempt})
+}
+
+// Drop is for the transaction that drops an HTCJob's rows. The output in its place may belong to a younger HTCJob of the
+// same name.
+func (f *Fetcher) Drop(tx *ledger.Tx, namespace, name, uid string) error {
+	if f.Store.Root == "" {
+		return nil
+	}
+	runs, err := tx.Runs(ledger.RunFilter{Namespace: namespace, Name: name})
+	if err != nil {
+		return err
+	}
+	for _, run := range runs {
+		if run.UID != uid {
+			return nil
+		}
+	}
+	return f.Store.Drop(namespace, name)
+}

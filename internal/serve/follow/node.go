@@ -1,0 +1,140 @@
+package follow
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/serve/aggregate"
+)
+
+// NodeLog finds one stream of one node of a workflow.
+func (r *Reader) NodeLog(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
+	n := &ofNode{Reader: r, q: q}
+	f := &following{Reader: r, q: q, find: n.find, kept: n.open}
+	answer, err := f.answer(ctx)
+	if err == nil && n.attempt > 0 {
+		answer.Attempt = n.attempt
+		n.q.Attempt = n.attempt // later attempts are not shown
+	}
+	return answer, err
+}
+
+// ofNode finds a node.
+type ofNode struct {
+	*Reader
+	q       aggregate.Query
+	name    string             // its directory
+	attempt int                // 0: nothing was sent
+	key     *aggregate.NodeKey // once it was found
+}
+
+func (n *ofNode) open(file string) (*os.File, error) {
+	return n.o.Nodes.OpenAt(output.Attempt{Namespace: n.q.Namespace, Name: n.q.Name, Number: n.attempt}, n.name, file)
+}
+
+func (n *ofNode) find(ctx context.Context) (f found, err error) {
+	w, err := n.workflow(ctx, n.q)
+	if err != nil {
+		return f, err
+	}
+	f.object = objectOfWorkflow(w)
+	steps, err := graph.New(w.Spec)
+	if err != nil { // it says so itself
+		f.at = where(f.object, nil, nil)
+		return f, nil
+	}
+	wanted, err := n.wanted(w, steps)
+	if err != nil {
+		return f, err
+	}
+	n.name = steps.Name(wanted)
+	var known *ledger.Node
+	err = n.o.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		f.run, known = nil, nil
+		dags, err := n.dags(tx, w, n.q)
+		if err != nil {
+			return err
+		}
+		for _, dag := range dags.runs {
+			n.attempt = dags.attempt
+			f.run = &dag
+			if known, err = n.in(tx, dag, wanted); err != nil || known != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return f, err
+	}
+	if known != nil && !known.Waiting() {
+		f.proc = &known.Proc
+	}
+	f.at = whereNode(f.object, f.run, known, n.name)
+	return f, nil
+}
+
+// wanted is the node that is asked for, as the spec has it.
+func (n *ofNode) wanted(w *v1alpha1.HTCWorkflow, steps *graph.Graph) (graph.Node, error) {
+	at := n.q.Node
+	for i, s := range steps.Steps {
+		if string(s.Name) != at.Step {
+			continue
+		}
+		sequences := max(w.Sequences(), int(w.Status.Sequences.Total))
+		switch {
+		case s.All && at.Sequence > 0:
+			return graph.Node{}, notFound(n.q, "the step %s runs once for all sequences", at.Step)
+		case !s.All && at.Sequence < 0:
+			return graph.Node{}, notFound(n.q, "the step %s runs in each sequence: say in which", at.Step)
+		case !s.All && sequences > 0 && at.Sequence >= sequences:
+			return graph.Node{}, notFound(n.q, "HTCWorkflow %s has no sequence %d: they are numbered 0 to %d", w.Name, at.Sequence, sequences-1)
+		case at.Index >= s.Each:
+			return graph.Node{}, notFound(n.q, "the step %s has no job %d: they are numbered 0 to %d", at.Step, at.Index, s.Each-1)
+		case s.All:
+			at.Sequence = graph.AllSequences
+		}
+		return graph.Node{Step: i, Sequence: at.Sequence, Index: at.Index}, nil
+	}
+	return graph.Node{}, notFound(n.q, "HTCWorkflow %s has no step %q", w.Name, at.Step)
+}
+
+// in finds it in a DAG; nil if it is none of its nodes.
+func (n *ofNode) in(tx *ledger.Tx, dag ledger.Run, wanted graph.Node) (*ledger.Node, error) {
+	if n.key != nil && n.key.DAG == dag.Attempt {
+		known, err := tx.Node(dag.UID, dag.Attempt, n.key.Node)
+		return &known, err
+	}
+	nodes, err := tx.Nodes(dag.UID, dag.Attempt, ledger.NodeFilter{Step: &wanted.Step, Sequence: &wanted.Sequence})
+	if err != nil {
+		return nil, err
+	}
+	for _, known := range nodes {
+		if known.Item == wanted.Index {
+			n.key = &aggregate.NodeKey{DAG: dag.Attempt, Node: known.Number}
+			return &known, nil
+		}
+	}
+	return nil, nil
+}
+
+// whereNode is where for a node; known is nil if it is of none of the DAGs that were sent.
+func whereNode(of object, run *ledger.Run, known *ledger.Node, name string) whereabouts {
+	switch {
+	case run == nil:
+		return where(of, nil, nil)
+	case known == nil && of.phase.Terminal(), known != nil && known.Status == ledger.StatusFutile && known.Cluster == 0:
+		return whereabouts{never, fmt.Sprintf("%s was never run, because a node before it failed or the workflow was ended", name)}
+	case known == nil, known.Waiting():
+		return whereabouts{waiting, name + " waits for the nodes before it"}
+	case known.Status != ledger.StatusOpen && known.Fetched == ledger.NotFetched && !run.Confirmed:
+		return whereabouts{waiting, fmt.Sprintf("%s (job %s) has ended, and its output is fetched within some time, at the latest when its DAG has ended", name, known.JobID())}
+	default:
+		return where(of, run, &known.Proc)
+	}
+}

@@ -1,0 +1,135 @@
+package follow
+
+import (
+	"archive/tar"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/serve/aggregate"
+)
+
+// NodeArchive finds the files of nodes whose output has been fetched, also while their DAG goes on.
+func (r *Reader) NodeArchive(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
+	return r.keptNodes(ctx, q, func(ctx context.Context, w io.Writer, c chosen) error {
+		out := tar.NewWriter(w)
+		err := c.each(ctx, q.Proc, func(number int, name string) error {
+			err := r.o.Nodes.ArchiveNode(ctx, out, c.at, name, number)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return out.Close()
+	})
+}
+
+// NodeFiles finds the names and sizes of the files that NodeArchive would send.
+func (r *Reader) NodeFiles(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
+	return r.keptNodes(ctx, q, func(ctx context.Context, w io.Writer, c chosen) error {
+		lines := json.NewEncoder(w)
+		return c.each(ctx, q.Proc, func(number int, name string) error {
+			err := r.o.Nodes.NodeFiles(ctx, c.at, name, func(path string, size int64) error {
+				return lines.Encode(aggregate.File{Job: number, Node: name, Path: path, Size: size})
+			})
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		})
+	})
+}
+
+// chosen are the nodes that a query asks for.
+type chosen struct {
+	*Reader
+	steps *graph.Graph
+	runs  []ledger.Run
+	q     aggregate.Query
+	at    output.Attempt
+}
+
+func (r *Reader) keptNodes(ctx context.Context, q aggregate.Query, write func(context.Context, io.Writer, chosen) error) (*aggregate.Answer, error) {
+	w, err := r.workflow(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := graph.New(w.Spec)
+	if err != nil { // it says so itself
+		return nil, absent(q, where(objectOfWorkflow(w), nil, nil))
+	}
+	var dags dags
+	if err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { dags, err = r.dags(tx, w, q); return err }); err != nil {
+		return nil, err
+	}
+	if len(dags.runs) == 0 {
+		return nil, absent(q, where(objectOfWorkflow(w), nil, nil))
+	}
+	c := chosen{r, steps, dags.runs, q, output.Attempt{Namespace: q.Namespace, Name: q.Name, Number: dags.attempt}}
+	count := 0
+	if err := c.each(ctx, 0, func(int, string) error { count++; return nil }); err != nil {
+		return nil, err
+	}
+	if count == 0 {
+		return nil, notFound(q, "HTCWorkflow %s has sent no such node", q.Name)
+	}
+	return &aggregate.Answer{
+		Attempt: dags.attempt, Jobs: count, Close: func() {},
+		Write: func(ctx context.Context, out io.Writer) error { return write(ctx, out, c) },
+	}, nil
+}
+
+func objectOfWorkflow(w *v1alpha1.HTCWorkflow) object {
+	return object{w.Name, w.Status.Phase, w.Status.Conditions}
+}
+
+// each calls fn for the nodes that may have left something, by their numbers within the attempt, beginning with one.
+func (c chosen) each(ctx context.Context, from int, fn func(number int, name string) error) error {
+	var filter ledger.NodeFilter
+	if !c.q.AnySequence {
+		filter.Sequence = &c.q.Node.Sequence
+	}
+	stepOf := map[string]int{}
+	for i, step := range c.steps.Steps {
+		stepOf[string(step.Name)] = i
+	}
+	if c.q.Node.Step != "" {
+		i, is := stepOf[c.q.Node.Step]
+		if !is {
+			return notFound(c.q, "HTCWorkflow %s has no step %q", c.q.Name, c.q.Node.Step)
+		}
+		filter.Step = &i
+	}
+	first := 0 // the number of the first node of a DAG
+	for _, dag := range c.runs {
+		filter.From = max(0, from-first)
+		err := c.eachNode(ctx, dag, filter, func(n ledger.Node) error {
+			step, is := stepOf[n.StepName]
+			if !is || n.Status == ledger.StatusFutile && n.Cluster == 0 {
+				return nil
+			}
+			return fn(first+n.Number, c.steps.Name(graph.Node{Step: step, Sequence: n.Sequence, Index: n.Item}))
+		})
+		if err != nil {
+			return err
+		}
+		var counts []ledger.StepCounts
+		if err := c.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) { counts, err = tx.NodeCounts(dag.UID, dag.Attempt); return err }); err != nil {
+			return fmt.Errorf("ask the ledger: %w", err)
+		}
+		for _, step := range counts {
+			first += step.Total()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package follow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/usage"
+	"htc.cern.ch/htcd/internal/serve/aggregate"
+)
+
+// Usage finds what the jobs of an attempt have used: the ended ones by the ledger, the others by HTCondor's queue.
+func (r *Reader) Usage(ctx context.Context, q aggregate.Query) (*aggregate.Answer, error) {
+	f, err := r.find(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	if f.run == nil {
+		return nil, notYet(q, "%s: no job has started yet", f.at.why)
+	}
+	// However many users ask about a run at once, HTCondor is asked once; one of them leaving does not end that.
+	report, err, _ := r.reports.Do(fmt.Sprint(f.run.UID, "/", f.run.Attempt), func() (any, error) { return r.report(context.WithoutCancel(ctx), *f.run) })
+	if err != nil {
+		return nil, err
+	}
+	return &aggregate.Answer{
+		Attempt: f.run.Attempt, Jobs: f.run.All(), Close: func() {},
+		Write: func(_ context.Context, w io.Writer) error { return json.NewEncoder(w).Encode(report) },
+	}, nil
+}
+
+// usagePage is how many rows are read at once: a Read delays commits.
+const usagePage = 5000
+
+// report sums up the rows of a run, and the ads of those of its jobs that have not ended.
+func (r *Reader) report(ctx context.Context, run ledger.Run) (usage.Report, error) {
+	report := usage.Report{Attempt: run.Attempt, Jobs: run.Procs}
+	var tally usage.Tally
+	var counts ledger.Counts
+	known := map[int]bool{}
+	for from, read := 0, usagePage; read == usagePage; {
+		read = 0
+		err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			if counts, err = tx.Counts(run.UID, run.Attempt); err != nil {
+				return err
+			}
+			return tx.Usage(run.UID, run.Attempt, from, usagePage, func(proc int, used string) {
+				read, from = read+1, proc+1
+				if used != "" {
+					known[proc] = true
+					tally.Add(proc, usage.Parse(used))
+				}
+			})
+		})
+		if err != nil {
+			return report, fmt.Errorf("ask the ledger: %w", err)
+		}
+	}
+	report.Ended = len(known)
+	if run.State == ledger.Submitted && (counts.Active > 0 || !run.Confirmed) {
+		r.ask(ctx, run, &report, &tally, known)
+	}
+	report.Usage = tally.Usage()
+	return report, nil
+}
+
+// ask adds what HTCondor's queue says of the jobs that are not known.
+func (r *Reader) ask(ctx context.Context, run ledger.Run, report *usage.Report, tally *usage.Tally, known map[int]bool) {
+	id, err := r.o.Identity(ctx, run)
+	if err == nil {
+		tag := schedd.Tag{UID: run.UID, Attempt: run.Attempt}
+		err = r.o.Schedd.Queue(ctx, id, schedd.In(run.Cluster, tag.Constraint()), func(j schedd.Job) error {
+			proc, used := j.Number(), j.Use(time.Now())
+			if known[proc] || used == (usage.Use{}) {
+				return nil
+			}
+			known[proc] = true
+			tally.Add(proc, used)
+			if j.Outcome().State == schedd.OutcomeOpen {
+				report.Running++
+			} else {
+				report.Ended++
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		report.Unknown = err.Error()
+		return
+	}
+	report.Asked = new(time.Now().UTC().Truncate(time.Second))
+}

@@ -1,0 +1,84 @@
+package pool
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/joboptions"
+)
+
+// Rules are htcd's own settings that also hold for pools.
+type Rules struct {
+	AllowOptions []string // as schedd.Description has it
+	PoolSecrets  []string // names of the Secrets that hold accounts of namespaces
+}
+
+// Check returns what is wrong with a pool, an *Unusable with ReasonInvalid: then nothing is sent by it.
+func Check(name string, spec v1alpha1.HTCPoolSpec, rules Rules) error {
+	if _, err := metav1.LabelSelectorAsSelector(spec.NamespaceSelector); err != nil {
+		return invalid(name, fmt.Errorf("namespaceSelector: %w", err))
+	}
+	if err := schedd.CheckImagePatterns(spec.Images); err != nil {
+		return invalid(name, fmt.Errorf("images: %w", err))
+	}
+	if a := spec.Account; a != nil && a.SecretName != "" && !slices.Contains(rules.PoolSecrets, a.SecretName) {
+		if len(rules.PoolSecrets) == 0 {
+			return invalid(name, fmt.Errorf("account.secretName: htcd reads no Secrets of namespaces (--namespace-secrets is not set)"))
+		}
+		return invalid(name, fmt.Errorf("account.secretName: htcd may read Secrets of the names %s only (--pool-secrets)", strings.Join(rules.PoolSecrets, ", ")))
+	}
+	if err := checkKeep(spec.Keep); err != nil {
+		return invalid(name, err)
+	}
+	defaults, err := Pool{Name: name, Spec: spec}.Defaults()
+	if err == nil {
+		err = schedd.CheckDefaults(defaults, rules.AllowOptions)
+	}
+	if err != nil {
+		return invalid(name, fmt.Errorf("defaults: %s", strings.ReplaceAll(err.Error(), "spec.", "defaults.")))
+	}
+	return nil
+}
+
+func invalid(name string, why error) error {
+	return &Unusable{ReasonInvalid, fmt.Sprintf("HTCPool %s cannot be used until its administrator mends it: %v", name, why)}
+}
+
+// Defaults returns what a pool adds to an HTCJob in HTCondor's terms.
+func (p Pool) Defaults() (schedd.Defaults, error) {
+	var d schedd.Defaults
+	var err error
+	if s := p.Spec.Defaults; s != nil {
+		d.JobOptions, err = joboptions.Of(v1alpha1.HTCJobSpec{
+			Resources: s.Resources, AccountingGroup: s.AccountingGroup, Retries: s.Retries,
+			HeldDeadlineSeconds: s.HeldDeadlineSeconds, IdleDeadlineSeconds: s.IdleDeadlineSeconds,
+		})
+		if err != nil {
+			return d, err
+		}
+		d.Options = s.HTCOpts
+		d.Environment = make(map[string]string, len(s.Environment))
+		for name, value := range s.Environment {
+			d.Environment[name] = string(value)
+		}
+	}
+	if a := p.Spec.Adjust; a != nil {
+		d.Adjust = schedd.Adjust{CPUs: percent(a.CPUsPercent), Memory: percent(a.MemoryPercent), Disk: percent(a.DiskPercent)}
+		if a.MemoryExtra != nil && a.MemoryExtra.Sign() > 0 {
+			d.Adjust.MemoryExtra = (a.MemoryExtra.Value() + 1<<20 - 1) >> 20
+		}
+	}
+	return d, nil
+}
+
+func percent(p *int32) int64 {
+	if p == nil {
+		return 0
+	}
+	return int64(*p)
+}
