@@ -67,6 +67,11 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// OfOneSubmission reports whether a limit is on the size of one submission, so that it affects no other.
+func (e *Error) OfOneSubmission() bool {
+	return e.Kind == Limit && strings.Contains(e.Stderr, "MAX_JOBS_PER_SUBMISSION")
+}
+
 // Unwrap returns the underlying error, such as a classad.SyntaxError or context.DeadlineExceeded.
 func (e *Error) Unwrap() error { return e.err }
 

@@ -40,6 +40,8 @@ type place struct {
 	mu   sync.Mutex
 	dirs []string // made by dir
 	made int      // how many were ever made
+
+	restore func() error // the lab's configuration of HTCondor
 }
 
 func newPlace(ctx context.Context, running *lab.Lab, results string) (*place, error) {
@@ -71,6 +73,9 @@ func newPlace(ctx context.Context, running *lab.Lab, results string) (*place, er
 		return nil, err
 	}
 	p.schedd = strings.TrimSpace(p.schedd)
+	if p.restore, err = p.configure(raised); err != nil {
+		return nil, err
+	}
 	return p, running.Part("htcd").Stop(ctx)
 }
 
@@ -83,6 +88,9 @@ func (p *place) close() {
 		if err := p.core.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil {
 			fmt.Fprintln(os.Stderr, "bench: delete namespace:", err)
 		}
+	}
+	if err := p.restore(); err != nil {
+		fmt.Fprintln(os.Stderr, "bench: restore HTCondor's configuration:", err)
 	}
 	if err := p.lab.Part("htcd").Start(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: start the lab's htcd:", err)

@@ -229,7 +229,7 @@ func manyNodes(ctx context.Context, p *place, n int) (figures []figure, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.stop()) }()
-	restore, err := p.calm()
+	restore, err := p.configure(calm)
 	if err != nil {
 		return nil, err
 	}

@@ -192,7 +192,9 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	case schedd.Refused:
 		return c.refuse(ctx, job, run, err)
 	case schedd.Limit:
-		c.admission.AtSchedd(run.Pool, said(err))
+		if e, _ := errors.AsType[*schedd.Error](err); !e.OfOneSubmission() {
+			c.admission.AtSchedd(run.Pool, e.Error())
+		}
 	}
 	if err != nil {
 		return err
@@ -201,12 +203,6 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", cluster.ID).Int("procs", cluster.Procs).
 		Dur("took", c.Now().Sub(began)).Msg("submitted")
 	return c.recordCluster(ctx, job, run, cluster)
-}
-
-// said returns what the schedd itself said.
-func said(err error) string {
-	e, _ := errors.AsType[*schedd.Error](err)
-	return e.Error()
 }
 
 // recordCluster turns an intent into a submitted run with a row for every proc. The time of submission is now unless the run

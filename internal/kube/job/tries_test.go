@@ -52,6 +52,9 @@ func TestTheSizeOfOneSubmissionIsNobodyElsesLimit(t *testing.T) {
 	large := &schedd.Error{Kind: schedd.Limit, ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_SUBMISSION"}
 	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: large})
 	require.Equal(t, "LimitReached", submitted(w.apply(htcjob("large"))).Reason)
+	load, err := w.PoolLoad(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, load.Reason, "its pool takes others")
 	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("small")).Status.Phase)
 }
 

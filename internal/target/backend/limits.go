@@ -1,7 +1,7 @@
 package backend
 
 import (
-	"strings"
+	"errors"
 	"sync"
 	"time"
 
@@ -29,7 +29,7 @@ type limit struct {
 
 // Met records a schedd's answer that there is no room. A limit on the size of one submission affects no other.
 func (l *Limits) Met(id schedd.Identity, said error, now time.Time) {
-	if strings.Contains(said.Error(), "MAX_JOBS_PER_SUBMISSION") {
+	if e, is := errors.AsType[*schedd.Error](said); is && e.OfOneSubmission() {
 		return
 	}
 	l.mu.Lock()
