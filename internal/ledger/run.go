@@ -85,19 +85,9 @@ type RunFilter struct {
 	Unconfirmed bool     // only runs that are not Confirmed
 }
 
-const runColumns = `uid, attempt, namespace, name, generation, state, reason, message, schedd, cluster, procs,
-	tokenHash, tempDir, created, submitted, ended, checked, deferred, confirmed, specHash, rerun, stop, collector, secret, outputDir, restored,
-	inputsDigest, secretInputs, itemsDigest, pool, poolSpec, effective, account, started, finished, sent, jobs, keptFailed, usage, kind`
-
 // InsertRun adds a run; ErrExists if its UID already has that attempt.
 func (tx *Tx) InsertRun(r Run) error {
-	n, err := tx.exec(`INSERT INTO runs (`+runColumns+`)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (uid, attempt) DO NOTHING`,
-		r.UID, r.Attempt, r.Namespace, r.Name, r.Generation, string(r.State), r.Reason, r.Message, r.Schedd,
-		r.Cluster, r.Procs, r.TokenHash, r.TempDir, millis(r.Created), millis(r.Submitted), millis(r.Ended),
-		millis(r.Checked), r.Deferred, r.Confirmed, r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored,
-		r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective,
-		r.Account, millis(r.Started), millis(r.Finished), r.Sent, r.Jobs, r.KeptFailed, r.Usage, string(r.Kind))
+	n, err := tx.exec(insertRunText, valuesOf(r.columns())...)
 	if err == nil && n == 0 {
 		err = ErrExists
 	}
@@ -110,15 +100,7 @@ func (tx *Tx) InsertRun(r Run) error {
 // UpdateRun writes everything of a run except its key (UID, Attempt, Namespace, Name), Kind and Created; ErrNotFound if there
 // is no such run. The rows of its procs are not changed.
 func (tx *Tx) UpdateRun(r Run) error {
-	n, err := tx.exec(`UPDATE runs SET generation = ?, state = ?, reason = ?, message = ?, schedd = ?, cluster = ?,
-		procs = ?, tokenHash = ?, tempDir = ?, submitted = ?, ended = ?, checked = ?,
-		deferred = ?, confirmed = ?, specHash = ?, rerun = ?, stop = ?, collector = ?, secret = ?, outputDir = ?, restored = ?,
-		inputsDigest = ?, secretInputs = ?, itemsDigest = ?, pool = ?, poolSpec = ?, effective = ?, account = ?, started = ?, finished = ?, sent = ?, jobs = ?, keptFailed = ?, usage = ?
-		WHERE uid = ? AND attempt = ?`,
-		r.Generation, string(r.State), r.Reason, r.Message, r.Schedd, r.Cluster, r.Procs, r.TokenHash, r.TempDir,
-		millis(r.Submitted), millis(r.Ended), millis(r.Checked), r.Deferred, r.Confirmed,
-		r.SpecHash, r.Rerun, r.Stop, r.Collector, r.Secret, r.OutputDir, r.Restored, r.InputsDigest, r.SecretInputs, r.ItemsDigest, r.Pool, r.PoolSpec, r.Effective,
-		r.Account, millis(r.Started), millis(r.Finished), r.Sent, r.Jobs, r.KeptFailed, r.Usage, r.UID, r.Attempt)
+	n, err := tx.exec(updateRunText, append(valuesOf(changing(r.columns())), r.UID, r.Attempt)...)
 	if err == nil && n == 0 {
 		err = ErrNotFound
 	}
@@ -202,17 +184,10 @@ func (tx *Tx) DeleteRuns(uid string) error {
 
 func scanRun(row scanner) (Run, error) {
 	var r Run
-	var created, submitted, ended, checked, started, finished int64
-	err := row.Scan(&r.UID, &r.Attempt, &r.Namespace, &r.Name, &r.Generation, &r.State, &r.Reason, &r.Message,
-		&r.Schedd, &r.Cluster, &r.Procs, &r.TokenHash, &r.TempDir, &created, &submitted, &ended, &checked,
-		&r.Deferred, &r.Confirmed, &r.SpecHash, &r.Rerun, &r.Stop, &r.Collector, &r.Secret, &r.OutputDir, &r.Restored,
-		&r.InputsDigest, &r.SecretInputs, &r.ItemsDigest, &r.Pool, &r.PoolSpec, &r.Effective,
-		&r.Account, &started, &finished, &r.Sent, &r.Jobs, &r.KeptFailed, &r.Usage, &r.Kind)
+	err := row.Scan(valuesOf(r.columns())...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return Run{}, ErrNotFound
 	}
-	r.Created, r.Submitted, r.Ended, r.Checked = fromMillis(created), fromMillis(submitted), fromMillis(ended), fromMillis(checked)
-	r.Started, r.Finished = fromMillis(started), fromMillis(finished)
 	return r, err
 }
 
