@@ -40,7 +40,7 @@ Exit codes:
 	c.Flags().AddFlag(settings.Lookup("ledger"))
 	setting.Int(c.Flags(), &keep, "keep", 0, 0, 100_000, "how many copies stay in the DIRECTORY, this one included; 0: all")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		wrong := func(err error) error { return usageError{fmt.Errorf("backup: %w", err)} }
+		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("backup: %w", err)} }
 		switch err := o.complete(settings, environ); {
 		case err != nil:
 			return wrong(err)
@@ -69,7 +69,7 @@ func backup(ctx context.Context, out io.Writer, from, to string, keep int) error
 	if at, err := os.Stat(to); err == nil && at.IsDir() {
 		dir, to = to, filepath.Join(to, time.Now().UTC().Format(backupName))
 	} else if keep > 0 {
-		return usageError{fmt.Errorf("--keep: %s is not a directory", to)}
+		return setting.Usage{Err: fmt.Errorf("--keep: %s is not a directory", to)}
 	}
 	if err := ledger.Backup(ctx, from, to); err != nil {
 		return err

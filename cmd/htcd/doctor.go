@@ -40,7 +40,7 @@ Exit codes:
   0  no problem
   1  at least one
   2  a mistake in the command line or the environment; nothing was tried`,
-		Args: noArguments,
+		Args: setting.NoArguments,
 	}
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	o.flags(settings)
@@ -48,7 +48,7 @@ Exit codes:
 	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "table or json")
 	setting.Bool(c.Flags(), &workflows, "workflows", true, "try, by a job, whether the schedd can run HTCWorkflows")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		wrong := func(err error) error { return usageError{fmt.Errorf("doctor: %w", err)} }
+		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("doctor: %w", err)} }
 		if err := o.complete(settings, environ); err != nil {
 			return wrong(err)
 		}

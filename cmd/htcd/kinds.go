@@ -11,7 +11,6 @@ import (
 
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/cli/setting"
-	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
@@ -23,8 +22,6 @@ const year = 365 * 24 * time.Hour
 
 // The kinds of flags that only these commands have.
 var (
-	logLevel  = setting.OneOf("debug", "info", "warn", "error")
-	logFormat = setting.OneOf("json", "text")
 	tableJSON = setting.OneOf("table", "json")
 
 	holder = setting.Is("at most 253 letters, digits and signs without blanks", func(text string) bool {
@@ -42,7 +39,6 @@ var (
 	bind = setting.Is("an absolute path without spaces, quotes, commas, colons and \\", func(text string) bool {
 		return setting.Place.Check(text) == nil && !strings.ContainsAny(text, " '\",:\\") && path.Clean(text) == text
 	})
-	jobID  = setting.Is("CLUSTER.PROC, such as 884426.0", notify.IsJobID)
 	socket = setting.Is(fmt.Sprintf("an absolute path of at most %d bytes", maxSocketPath), func(text string) bool {
 		return setting.Place.Check(text) == nil && len(text) <= maxSocketPath
 	})

@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"htc.cern.ch/htcd/internal/cli/plugin"
+	"htc.cern.ch/htcd/internal/cli/program"
 	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/cli/syncsecret"
 )
 
 // Exit codes of htcd: 0 done, 1 failed, 2 a mistake in the command line.
@@ -47,7 +49,7 @@ func run(name string, args, environ []string) int {
 		return e.Code
 	}
 	fmt.Fprintln(os.Stderr, name+":", plugin.Plain(err.Error()))
-	if errors.As(err, new(usageError)) || errors.As(err, new(plugin.Usage)) {
+	if errors.As(err, new(setting.Usage)) {
 		return exitUsage
 	}
 	return exitFailure
@@ -58,21 +60,21 @@ func rootCommand(name string, environ []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "htcd",
 		Short:         "htcd runs HTCondor jobs for people who work in Kubernetes",
-		Args:          noArguments,
+		Args:          setting.NoArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{setting.Explain(err, "")} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return setting.Usage{Err: setting.Explain(err, "")} })
 	if slices.Contains(pluginNames, name) {
 		root.Use, root.Short = "kubectl-htcjob", "HTCondor jobs: submit them and read their output"
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl htcjob"}
 		root.AddCommand(plugin.Commands()...)
 	} else {
 		root.AddGroup(&cobra.Group{ID: "users", Title: "For users, who need a kubeconfig:"}, &cobra.Group{ID: "operators", Title: "For administrators:"})
-		root.AddCommand(grouped("users", append(plugin.Commands(), syncSecretCommand())...)...)
-		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), slotsCommand(environ), renderCommand(environ), argoPluginCommand(), backupCommand(environ), restoreCommand(environ), sendCommand(), pullCommand(), printCommand(), relayCommand())...)
+		root.AddCommand(grouped("users", append(plugin.Commands(), syncsecret.Command())...)...)
+		root.AddCommand(grouped("operators", runCommand(environ), reconcileCommand(environ), doctorCommand(environ), slotsCommand(environ), renderCommand(environ), program.ArgoPlugin(), backupCommand(environ), restoreCommand(environ), program.Send(), program.Pull(), program.Print(), program.Relay())...)
 	}
 	root.AddCommand(versionCommand(), settingsCommand())
 	return root
@@ -86,22 +88,11 @@ func grouped(id string, commands ...*cobra.Command) []*cobra.Command {
 	return commands
 }
 
-// usageError is a mistake in the command line or the environment; trying again unchanged cannot help.
-type usageError struct{ error }
-
-// noArguments refuses anything that is neither a command nor a flag.
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s: there is no %q; %s --help lists the commands", cmd.CommandPath(), args[0], cmd.CommandPath())}
-	}
-	return nil
-}
-
 func versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  noArguments,
+		Args:  setting.NoArguments,
 		Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), "htcd", version) },
 	}
 }

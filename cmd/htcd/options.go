@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"htc.cern.ch/htcd/internal/cli/logger"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/output"
@@ -170,8 +171,8 @@ func (o *Options) flags(f *pflag.FlagSet) {
 	setting.Duration(f, &o.Refresh, "refresh", 10*time.Second, time.Second, year, "how often condor_q is asked in between which jobs run and which are held; less often if that takes more than 1/20 of the time")
 
 	setting.Duration(f, &o.ShutdownTimeout, "shutdown-timeout", 20*time.Second, time.Second, time.Hour, "how long work in flight may go on after SIGTERM")
-	setting.Text(f, &o.LogLevel, "log-level", "info", logLevel, "debug, info, warn or error")
-	setting.Text(f, &o.LogFormat, "log-format", "json", logFormat, "json or text")
+	setting.Text(f, &o.LogLevel, "log-level", "info", logger.Level, "debug, info, warn or error")
+	setting.Text(f, &o.LogFormat, "log-format", "json", logger.Format, "json or text")
 }
 
 // fromEnvironment sets every flag that was not given from HTCD_<FLAG>, dashes as underscores.

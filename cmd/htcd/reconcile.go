@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/cli/logger"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/job"
@@ -41,7 +42,7 @@ Exit codes:
   0  the pass is complete: differences, if any, were repaired (with --dry-run: shown)
   1  HTCondor, Kubernetes or the ledger did not answer; what is printed was done before
   2  a mistake in the command line or the environment; nothing was done`,
-		Args: noArguments,
+		Args: setting.NoArguments,
 	}
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	o.flags(settings)
@@ -53,7 +54,7 @@ Exit codes:
 	setting.Text(c.Flags(), &scope.Name, "name", "", setting.Object, "only HTCJobs and HTCWorkflows of this `name`")
 	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "table or json")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		wrong := func(err error) error { return usageError{fmt.Errorf("reconcile: %w", err)} }
+		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("reconcile: %w", err)} }
 		quiet := !settings.Changed("log-level")
 		switch err := o.complete(settings, environ); {
 		case err != nil:
@@ -92,9 +93,9 @@ func reconcile(ctx context.Context, o Options, scope job.ReconcileOptions) (outc
 	if !errors.Is(err, errNoDaemon) {
 		return answer, err
 	}
-	log, err := newLogger(os.Stderr, o.LogLevel, o.LogFormat)
+	log, err := logger.New(os.Stderr, o.LogLevel, o.LogFormat)
 	if err != nil {
-		return answer, usageError{err}
+		return answer, setting.Usage{Err: err}
 	}
 	if _, err := os.Stat(o.ledgerFile()); err != nil {
 		return answer, fmt.Errorf("no htcd answers on %s, and there is no ledger here to work on: %w", o.controlSocket(), err)

@@ -43,7 +43,7 @@ sent, no Secret is read, and the contents of credentials are not shown.
 
 It takes the flags and HTCD_ variables of htcd run, except that --pool names the HTCPool here; HTCD_POOL is the collector here, too. In htcd's pod:
 kubectl -n htcd exec -i deploy/htcd -- htcd render -f - < job.yaml. With --pool-file no apiserver is needed.`,
-		Args: noArguments,
+		Args: setting.NoArguments,
 	}
 	setting.Text(c.Flags(), &r.file, "file,f", "", setting.Path, "`file` with the HTCJob; -: standard input (required)")
 	setting.Text(c.Flags(), &r.pool, "pool", "", setting.Object, "`name` of the HTCPool; empty: the one that the HTCJob names, or the default one")
@@ -53,7 +53,7 @@ kubectl -n htcd exec -i deploy/htcd -- htcd render -f - < job.yaml. With --pool-
 	o.flags(settings)
 	c.Flags().AddFlagSet(settings) // without those that are there already
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		wrong := func(err error) error { return usageError{fmt.Errorf("render: %w", err)} }
+		wrong := func(err error) error { return setting.Usage{Err: fmt.Errorf("render: %w", err)} }
 		if err := o.complete(settings, environ); err != nil {
 			return wrong(err)
 		}

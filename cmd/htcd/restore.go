@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -33,9 +34,9 @@ Exit codes:
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		switch err := o.complete(settings, environ); {
 		case err != nil:
-			return usageError{fmt.Errorf("restore: %w", err)}
+			return setting.Usage{Err: fmt.Errorf("restore: %w", err)}
 		case len(args) != 1 || args[0] == "":
-			return usageError{errors.New("restore: name one copy, or the directory of copies")}
+			return setting.Usage{Err: errors.New("restore: name one copy, or the directory of copies")}
 		}
 		from, err := latest(args[0])
 		if err != nil {

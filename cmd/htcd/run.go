@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"htc.cern.ch/htcd/internal/cli/logger"
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 // runCommand is the operator itself.
@@ -21,19 +24,19 @@ Every flag can also be set in the environment, as HTCD_ and its name in capitals
 (--callback-url is HTCD_CALLBACK_URL). A flag overrides the environment.
 
 SIGTERM and SIGINT stop it: work in flight is finished, at most for --shutdown-timeout, and the exit code is 0.`,
-		Args: noArguments,
+		Args: setting.NoArguments,
 	}
 	o.flags(c.Flags())
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := o.complete(c.Flags(), environ); err != nil {
-			return usageError{fmt.Errorf("run: %w", err)}
+			return setting.Usage{Err: fmt.Errorf("run: %w", err)}
 		}
 		if err := o.check(); err != nil {
-			return usageError{fmt.Errorf("run: %w", err)}
+			return setting.Usage{Err: fmt.Errorf("run: %w", err)}
 		}
-		log, err := newLogger(os.Stderr, o.LogLevel, o.LogFormat)
+		log, err := logger.New(os.Stderr, o.LogLevel, o.LogFormat)
 		if err != nil {
-			return usageError{fmt.Errorf("run: %w", err)}
+			return setting.Usage{Err: fmt.Errorf("run: %w", err)}
 		}
 		d, err := newDaemon(o, log)
 		if err != nil {

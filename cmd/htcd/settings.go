@@ -24,7 +24,7 @@ var settingGroups = []struct{ first, title string }{
 // settingsCommand writes docs/settings.md (make generate).
 func settingsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "settings", Short: "Print every setting as Markdown", Hidden: true, Args: noArguments,
+		Use: "settings", Short: "Print every setting as Markdown", Hidden: true, Args: setting.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), settingsText())
 			return err

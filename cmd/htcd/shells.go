@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/cli/program"
 	"htc.cern.ch/htcd/internal/kube/apiserver"
 	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -47,7 +48,7 @@ func (d *daemon) shells(l *loop, book job.Ledger, reader *follow.Reader) *follow
 				return err
 			}
 			defer os.RemoveAll(dir)
-			return l.condor.Connect(ctx, id, cluster, proc, []string{self, relayWord}, dir, fn)
+			return l.condor.Connect(ctx, id, cluster, proc, []string{self, program.RelayWord}, dir, fn)
 		},
 		Closed: func(ctx context.Context, run ledger.Run) (string, error) { return d.closed(ctx, book, run) },
 	})

@@ -38,7 +38,7 @@ Exit codes:
   0  the slots are printed
   1  no htcd is running here, or the collector did not answer
   2  a mistake in the command line or the environment`,
-		Args: noArguments,
+		Args: setting.NoArguments,
 	}
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
 	o.flags(settings)
@@ -48,7 +48,7 @@ Exit codes:
 	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "table or json")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := o.complete(settings, environ); err != nil {
-			return usageError{fmt.Errorf("slots: %w", err)}
+			return setting.Usage{Err: fmt.Errorf("slots: %w", err)}
 		}
 		kinds := []matching.Kind{}
 		err := askControl(cmd.Context(), o.controlSocket(), http.MethodGet, "/slots", nil, &kinds)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"htc.cern.ch/htcd/internal/cli/plugin"
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 // version is set by the linker (-X main.version=...).
@@ -31,7 +32,7 @@ func run(args []string) int {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return setting.Usage{Err: err} })
 	root.AddCommand(plugin.Commands()...)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -42,11 +43,8 @@ func run(args []string) int {
 		return e.Code
 	}
 	fmt.Fprintln(os.Stderr, "kubectl-htcjob:", plugin.Plain(err.Error()))
-	if errors.As(err, new(usageError)) || errors.As(err, new(plugin.Usage)) {
+	if errors.As(err, new(setting.Usage)) {
 		return 2
 	}
 	return 1
 }
-
-// usageError is a mistake in a flag; trying again unchanged cannot help.
-type usageError struct{ error }

@@ -29,9 +29,6 @@ import (
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
-// Usage is a mistake in the command line.
-type Usage struct{ error }
-
 // Exit ends the program with a code of its own, and no further words.
 type Exit struct{ Code int }
 
@@ -45,7 +42,7 @@ func Commands() []*cobra.Command {
 	all := []*cobra.Command{submitCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), execCommand(), getOutputCommand(),
 		nodesCommand(), graphCommand(), uiCommand(), completionCommand()}
 	for _, c := range all {
-		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return Usage{setting.Explain(err, "")} })
+		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return setting.Usage{Err: setting.Explain(err, "")} })
 	}
 	return all
 }
@@ -225,10 +222,10 @@ func namedAs(argument, what string, kinds ...string) (string, error) {
 	if !both {
 		name = argument
 	} else if kind, _, _ = strings.Cut(kind, "."); !slices.Contains(kinds, kind) {
-		return "", Usage{fmt.Errorf("%q: want the name of %s", argument, what)}
+		return "", setting.Usage{Err: fmt.Errorf("%q: want the name of %s", argument, what)}
 	}
 	if name == "" || strings.Contains(name, "/") {
-		return "", Usage{fmt.Errorf("%q: want the name of %s", argument, what)}
+		return "", setting.Usage{Err: fmt.Errorf("%q: want the name of %s", argument, what)}
 	}
 	return name, nil
 }
@@ -237,7 +234,7 @@ func namedAs(argument, what string, kinds ...string) (string, error) {
 func arguments(n int, names string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {
-			return Usage{fmt.Errorf("%s: want %s, not %d arguments", cmd.CommandPath(), names, len(args))}
+			return setting.Usage{Err: fmt.Errorf("%s: want %s, not %d arguments", cmd.CommandPath(), names, len(args))}
 		}
 		return nil
 	}

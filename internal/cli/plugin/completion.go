@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 func completionCommand() *cobra.Command {
@@ -35,7 +37,7 @@ kubectl completes kubectl htcjob by a program kubectl_complete-htcjob in the PAT
 			case "fish":
 				return root.GenFishCompletion(out, true)
 			}
-			return Usage{errors.New("completion: want bash, zsh or fish")}
+			return setting.Usage{Err: errors.New("completion: want bash, zsh or fish")}
 		},
 	}
 }

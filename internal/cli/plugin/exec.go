@@ -46,7 +46,7 @@ Needs the rights to get and create htcjobs/exec and htcworkflows/exec of output.
 	node.defineOne(c.Flags())
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if cmd.ArgsLenAtDash() != 1 || len(args) < 2 {
-			return Usage{errors.New("exec: want the name of an HTCJob or HTCWorkflow, --, and a command, such as: htcd exec NAME -it -- sh")}
+			return setting.Usage{Err: errors.New("exec: want the name of an HTCJob or HTCWorkflow, --, and a command, such as: htcd exec NAME -it -- sh")}
 		}
 		return nil
 	}
@@ -64,9 +64,9 @@ Needs the rights to get and create htcjobs/exec and htcworkflows/exec of output.
 		case err != nil:
 			return err
 		case tty && !stdin:
-			return Usage{errors.New("--tty: want --stdin, too")}
+			return setting.Usage{Err: errors.New("--tty: want --stdin, too")}
 		case tty && !term.IsTerminal(int(os.Stdin.Fd())): // #nosec G115 -- a file descriptor
-			return Usage{errors.New("--tty: standard input is no terminal")}
+			return setting.Usage{Err: errors.New("--tty: standard input is no terminal")}
 		}
 		streams := remotecommand.StreamOptions{Stdout: cmd.OutOrStdout(), Tty: tty}
 		if stdin {

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/kube/graph"
 )
 
@@ -64,7 +65,7 @@ func (c *cluster) draw(ctx context.Context, out io.Writer, name string) error {
 func drawFile(out io.Writer, file string, text []byte) error {
 	all, err := objects(text)
 	if err != nil {
-		return Usage{fmt.Errorf("%s: %w", file, err)}
+		return setting.Usage{Err: fmt.Errorf("%s: %w", file, err)}
 	}
 	found := false
 	for _, m := range all {
@@ -81,7 +82,7 @@ func drawFile(out io.Writer, file string, text []byte) error {
 		}
 	}
 	if !found {
-		return Usage{fmt.Errorf("%s: there is no HTCWorkflow in it", file)}
+		return setting.Usage{Err: fmt.Errorf("%s: there is no HTCWorkflow in it", file)}
 	}
 	return nil
 }

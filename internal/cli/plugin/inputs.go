@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 // input is a file of --input.
@@ -42,14 +43,14 @@ func readInputs(arguments []string) ([]input, error) {
 			name, path = filepath.Base(argument), argument
 		}
 		if path == "" {
-			return nil, Usage{fmt.Errorf("--input %q: want FILE, or NAME=FILE", argument)}
+			return nil, setting.Usage{Err: fmt.Errorf("--input %q: want FILE, or NAME=FILE", argument)}
 		}
 		if !inputRE.MatchString(name) {
-			return nil, Usage{fmt.Errorf("--input %q: %q cannot be the name of an input: want at most 128 letters, digits and _ . -, the first a letter, a digit or _; write NAME=FILE",
+			return nil, setting.Usage{Err: fmt.Errorf("--input %q: %q cannot be the name of an input: want at most 128 letters, digits and _ . -, the first a letter, a digit or _; write NAME=FILE",
 				argument, name)}
 		}
 		if other, twice := paths[name]; twice {
-			return nil, Usage{fmt.Errorf("--input: %s and %s would both be called %s: write NAME=FILE", other, path, name)}
+			return nil, setting.Usage{Err: fmt.Errorf("--input: %s and %s would both be called %s: write NAME=FILE", other, path, name)}
 		}
 		paths[name] = path
 		content, err := readFile(path, left)
@@ -141,7 +142,7 @@ func addInputs(text []byte, more []v1alpha1.Input) ([]byte, error) {
 		for _, other := range list {
 			var has struct{ Name string }
 			if json.Unmarshal(other, &has) == nil && has.Name == in.Name {
-				return nil, Usage{fmt.Errorf("--input: the HTCJob has an input %s already: write NAME=FILE with another name, or take it out of spec.inputs", in.Name)}
+				return nil, setting.Usage{Err: fmt.Errorf("--input: the HTCJob has an input %s already: write NAME=FILE with another name, or take it out of spec.inputs", in.Name)}
 			}
 		}
 	}
@@ -172,7 +173,7 @@ func unmarshalIn(object map[string]json.RawMessage, field string, into any) erro
 		return nil
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return Usage{fmt.Errorf("%s of the HTCJob: %w", field, err)}
+		return setting.Usage{Err: fmt.Errorf("%s of the HTCJob: %w", field, err)}
 	}
 	return nil
 }

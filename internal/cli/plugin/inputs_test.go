@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 func TestInputFilesAreReadUnderTheirNames(t *testing.T) {
@@ -57,7 +58,7 @@ func TestInputFilesAreReadUnderTheirNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := readInputs(c.arguments)
 			require.ErrorContains(t, err, c.words)
-			require.Equal(t, c.usage, errors.As(err, &Usage{}))
+			require.Equal(t, c.usage, errors.As(err, &setting.Usage{}))
 		})
 	}
 }
@@ -127,7 +128,7 @@ func TestInputsThatDoNotFitTheManifestAreRefused(t *testing.T) {
 		"  inputs: 5\n": "inputs of the HTCJob: json: cannot unmarshal number",
 	} {
 		_, _, err := bundle(manifestOf(t, fitManifest+rest), []input{{"fit.yaml", nil}})
-		require.ErrorAs(t, err, &Usage{})
+		require.ErrorAs(t, err, &setting.Usage{})
 		require.ErrorContains(t, err, words)
 	}
 	for _, rest := range []string{"  inputs: null\n", "  inputs: []\n", ""} {

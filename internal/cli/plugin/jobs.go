@@ -33,7 +33,7 @@ Exit codes: 0 done, 1 they cannot be read, 2 a mistake in the command line.`,
 	setting.Text(c.Flags(), &format, "output,o", "table", setting.OneOf(formats...), "`format`: table, wide, name, json or word")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := only.check(); err != nil {
-			return Usage{err}
+			return setting.Usage{Err: err}
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
@@ -114,9 +114,9 @@ Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are
 		chosen := only.failed || only.finished
 		switch {
 		case chosen && len(args) > 0:
-			return Usage{errors.New("delete: want names, or --finished or --failed, not both")}
+			return setting.Usage{Err: errors.New("delete: want names, or --finished or --failed, not both")}
 		case !chosen && (only.since != 0 || only.labels != ""):
-			return Usage{errors.New("delete: --since and --selector narrow --finished or --failed: want one of these")}
+			return setting.Usage{Err: errors.New("delete: --since and --selector narrow --finished or --failed: want one of these")}
 		case chosen:
 			return only.check()
 		}
@@ -158,7 +158,7 @@ Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are
 // someNames requires at least one argument.
 func someNames(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return Usage{fmt.Errorf("%s: want the name of an HTCJob, or several", cmd.CommandPath())}
+		return setting.Usage{Err: fmt.Errorf("%s: want the name of an HTCJob, or several", cmd.CommandPath())}
 	}
 	return nil
 }

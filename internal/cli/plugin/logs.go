@@ -62,7 +62,7 @@ Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, w
 			return err
 		}
 		if all && cmd.Flags().Changed("proc") {
-			return Usage{errors.New("--proc and --all: want one of them")}
+			return setting.Usage{Err: errors.New("--proc and --all: want one of them")}
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
@@ -117,7 +117,7 @@ func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters
 	atOnce := 1
 	if follow {
 		if atOnce = job.Jobs(); atOnce > mostFollowed {
-			return Usage{fmt.Errorf("%s has %d jobs: at most %d can be followed at once; take one with --proc", name, atOnce, mostFollowed)}
+			return setting.Usage{Err: fmt.Errorf("%s has %d jobs: at most %d can be followed at once; take one with --proc", name, atOnce, mostFollowed)}
 		}
 	}
 	var mu sync.Mutex

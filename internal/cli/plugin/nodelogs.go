@@ -40,11 +40,11 @@ func (n *nodeFlags) given(f *pflag.FlagSet) (bool, error) {
 	ofNodes := n.step != "" || n.failed
 	switch {
 	case one && (n.step == "" || n.failed):
-		return false, Usage{errors.New("--sequence and --index are for --step, and not for --failed")}
+		return false, setting.Usage{Err: errors.New("--sequence and --index are for --step, and not for --failed")}
 	case ofNodes && (f.Changed("proc") || f.Changed("all")):
-		return false, Usage{errors.New("--proc and --all are for HTCJobs: an HTCWorkflow's nodes are named by --step, --sequence and --index")}
+		return false, setting.Usage{Err: errors.New("--proc and --all are for HTCJobs: an HTCWorkflow's nodes are named by --step, --sequence and --index")}
 	case n.failed && f.Changed("follow"):
-		return false, Usage{errors.New("--failed: what has failed has ended, and cannot be followed")}
+		return false, setting.Usage{Err: errors.New("--failed: what has failed has ended, and cannot be followed")}
 	}
 	return ofNodes, nil
 }

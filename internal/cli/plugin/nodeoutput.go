@@ -35,7 +35,7 @@ func (o *outputOf) named(cmd *cobra.Command, argument string) (name string, ofWo
 	case !ofWorkflow:
 		name, err = named(argument)
 	case cmd.Flags().Changed("proc"):
-		err = Usage{errors.New("--proc is for HTCJobs: an HTCWorkflow's nodes are named by --step and --sequence")}
+		err = setting.Usage{Err: errors.New("--proc is for HTCJobs: an HTCWorkflow's nodes are named by --step and --sequence")}
 	}
 	return name, ofWorkflow, err
 }

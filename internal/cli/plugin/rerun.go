@@ -105,7 +105,7 @@ func rerunPatch(job *v1alpha1.HTCJob, which string, now time.Time) []byte {
 func namesAndProcs() cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("proc") && len(args) > 1 {
-			return Usage{fmt.Errorf("%s: --proc is for one HTCJob", cmd.Name())}
+			return setting.Usage{Err: fmt.Errorf("%s: --proc is for one HTCJob", cmd.Name())}
 		}
 		return someNames(cmd, args)
 	}

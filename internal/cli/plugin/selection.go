@@ -29,7 +29,7 @@ func (s *selection) flags(f *pflag.FlagSet) {
 
 func (s selection) check() error {
 	if s.active && (s.failed || s.finished) {
-		return Usage{fmt.Errorf("--active and --failed or --finished exclude each other")}
+		return setting.Usage{Err: fmt.Errorf("--active and --failed or --finished exclude each other")}
 	}
 	return nil
 }

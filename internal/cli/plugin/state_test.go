@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 func TestAStateIsOneStableWord(t *testing.T) {
@@ -52,7 +53,7 @@ func TestASelectionNarrows(t *testing.T) {
 		require.NoError(t, c.s.check(), name)
 		require.Equal(t, []bool{c.yesterday, c.lost, c.held}, []bool{c.s.has(yesterday, now), c.s.has(lost, now), c.s.has(held, now)}, name)
 	}
-	require.ErrorAs(t, selection{active: true, finished: true}.check(), &Usage{})
+	require.ErrorAs(t, selection{active: true, finished: true}.check(), &setting.Usage{})
 }
 
 func TestEachFormatHasOneLinePerHTCJob(t *testing.T) {
@@ -116,7 +117,7 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 			c.SetArgs(args[1:])
 			c.SilenceUsage, c.SilenceErrors = true, true
 			err := c.Execute()
-			require.ErrorAs(t, err, &Usage{}, line)
+			require.ErrorAs(t, err, &setting.Usage{}, line)
 			require.ErrorContains(t, err, words, line)
 		}
 	}

@@ -82,7 +82,7 @@ they are. Exit codes:
 		}
 		manifests, err := split(text)
 		if err != nil {
-			return Usage{fmt.Errorf("%s: %w", file, err)}
+			return setting.Usage{Err: fmt.Errorf("%s: %w", file, err)}
 		}
 		files, err := readInputs(inputs)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
 func TestWhatIsAppliedAgainIsUnchanged(t *testing.T) {
@@ -40,7 +41,7 @@ func TestSubmitTakesOneFile(t *testing.T) {
 			c := submitCommand()
 			c.SetArgs(args)
 			c.SilenceUsage, c.SilenceErrors = true, true
-			require.ErrorAs(t, c.Execute(), &Usage{})
+			require.ErrorAs(t, c.Execute(), &setting.Usage{})
 		})
 	}
 	for name, args := range map[string][]string{"as an argument": {"no-such-file"}, "with -f": {"-f", "no-such-file"}} {

@@ -49,7 +49,7 @@ Exit codes: 0 interrupted, 1 the cluster or the port cannot be used, 2 a mistake
 	setting.Bool(c.Flags(), &noBrowser, "no-browser", false, "only print the address")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if all && cmd.Flags().Changed("namespace") {
-			return Usage{errors.New("--all-namespaces and --namespace: want one of them")}
+			return setting.Usage{Err: errors.New("--all-namespaces and --namespace: want one of them")}
 		}
 		var asked []string
 		if cmd.Flags().Changed("namespace") {

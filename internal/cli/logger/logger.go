@@ -1,4 +1,5 @@
-package main
+// Package logger makes the logs of htcd's commands.
+package logger
 
 import (
 	"io"
@@ -7,10 +8,18 @@ import (
 	"github.com/go-logr/zerologr"
 	"github.com/rs/zerolog"
 	"k8s.io/klog/v2"
+
+	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
-// newLogger writes to w; level and format are of the kinds logLevel and logFormat. client-go logs through klog, which is redirected to it.
-func newLogger(w io.Writer, level, format string) (zerolog.Logger, error) {
+// What the flags of a log's level and form may be.
+var (
+	Level  = setting.OneOf("debug", "info", "warn", "error")
+	Format = setting.OneOf("json", "text")
+)
+
+// New writes to w; level and format are of the kinds Level and Format. client-go logs through klog, which is redirected to it.
+func New(w io.Writer, level, format string) (zerolog.Logger, error) {
 	l, err := zerolog.ParseLevel(level)
 	if err != nil {
 		return zerolog.Nop(), err

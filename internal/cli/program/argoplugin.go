@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"errors"
@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"htc.cern.ch/htcd/internal/cli/logger"
 	"htc.cern.ch/htcd/internal/cli/plugin"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/kube/argoplugin"
 )
 
-// argoPluginCommand is a sidecar in the pod of Argo's agent; see deploy/components/argo-plugin.
-func argoPluginCommand() *cobra.Command {
+// ArgoPlugin is a sidecar in the pod of Argo's agent; see deploy/components/argo-plugin.
+func ArgoPlugin() *cobra.Command {
 	var at plugin.Connection
 	var workflow, listen, tokenFile, level, format string
 	c := &cobra.Command{
@@ -32,14 +33,14 @@ Exit codes:
   0  the workflow has ended, or it was told to end
   1  it could not begin
   2  a mistake in the command line`,
-		Args: noArguments,
+		Args: setting.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if workflow == "" {
-				return usageError{errors.New("argo-plugin: want --workflow")}
+				return setting.Usage{Err: errors.New("argo-plugin: want --workflow")}
 			}
-			log, err := newLogger(cmd.ErrOrStderr(), level, format)
+			log, err := logger.New(cmd.ErrOrStderr(), level, format)
 			if err != nil {
-				return usageError{fmt.Errorf("argo-plugin: %w", err)}
+				return setting.Usage{Err: fmt.Errorf("argo-plugin: %w", err)}
 			}
 			token, err := os.ReadFile(tokenFile) // #nosec G304 -- whoever starts it names the file
 			if err != nil {
@@ -73,7 +74,7 @@ Exit codes:
 	setting.Text(f, &workflow, "workflow", "", setting.Object, "`NAME` of the workflow (required)")
 	setting.Text(f, &listen, "listen", "127.0.0.1:7624", setting.Address, "`ADDRESS` at which Argo's agent asks")
 	setting.Text(f, &tokenFile, "token-file", "/var/run/argo/token", setting.Path, "`FILE` with the token that the agent shows")
-	setting.Text(f, &level, "log-level", "info", logLevel, "debug, info, warn or error")
-	setting.Text(f, &format, "log-format", "json", logFormat, "json or text")
+	setting.Text(f, &level, "log-level", "info", logger.Level, "debug, info, warn or error")
+	setting.Text(f, &format, "log-format", "json", logger.Format, "json or text")
 	return c
 }

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"time"
@@ -10,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/kube/logspod"
 )
 
-// printCommand is what the Pod of spec.logsPod runs.
-func printCommand() *cobra.Command {
+// Print is what the Pod of spec.logsPod runs.
+func Print() *cobra.Command {
 	code := 0
 	c := &cobra.Command{
 		Use:    "print DIR",
@@ -19,7 +19,7 @@ func printCommand() *cobra.Command {
 		Hidden: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if err := cobra.ExactArgs(1)(cmd, args); err != nil {
-				return usageError{err}
+				return setting.Usage{Err: err}
 			}
 			return nil
 		},

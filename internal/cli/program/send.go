@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"errors"
@@ -14,8 +14,8 @@ import (
 	"htc.cern.ch/htcd/internal/output"
 )
 
-// sendCommand is run by a job when it has ended, if --ship-sender sent htcd with it.
-func sendCommand() *cobra.Command {
+// Send is run by a job when it has ended, if --ship-sender sent htcd with it.
+func Send() *cobra.Command {
 	var o notify.SendOptions
 	node, stderr, results := notify.Node{Number: -1, Exit: -1}, "", ""
 	c := &cobra.Command{
@@ -29,7 +29,7 @@ Exit codes:
   0  the operator has recorded it
   1  it could not be delivered in time, or was refused (the reason is on standard error)
   2  an argument is wrong or the token file cannot be used; nothing was sent`,
-		Args: noArguments,
+		Args: setting.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := trustWithoutStore(); err != nil {
 				return fmt.Errorf("send: %w", err)
@@ -43,7 +43,7 @@ Exit codes:
 			node.Stderr, node.Results = endOf(stderr), beginningOf(results)
 			err := notify.Send(cmd.Context(), o)
 			if errors.Is(err, notify.ErrInvalid) {
-				return usageError{fmt.Errorf("send: %w", err)}
+				return setting.Usage{Err: fmt.Errorf("send: %w", err)}
 			}
 			if err != nil {
 				return fmt.Errorf("send: %w", err)
@@ -56,7 +56,7 @@ Exit codes:
 	setting.Text(f, &o.Callback.Namespace, "namespace", "", setting.Namespace, "`NAMESPACE` of the HTCJob (required)")
 	setting.Text(f, &o.Callback.JobID, "jobid", "", jobID, "the job's `CLUSTER.PROC` (required)")
 	setting.Int(f, &o.Callback.Retcode, "retcode", -1, 0, 255, "the script's return `CODE`, 0 to 255 (required)")
-	setting.Int(f, &node.Number, "node", -1, -1, mostJobs, "`NUMBER` of the job in its workflow's DAG; --name is the workflow's then")
+	setting.Int(f, &node.Number, "node", -1, -1, maxNodes, "`NUMBER` of the job in its workflow's DAG; --name is the workflow's then")
 	setting.Int(f, &node.Exit, "exit", -1, -1, 255, "with --node, the `CODE` that the job ends with; the same as --retcode unless given")
 	setting.Text(f, &stderr, "stderr-file", "", setting.Path, "with --node, `FILE` whose end is sent along")
 	setting.Text(f, &results, "results-file", "", setting.Path, "with --node, `FILE` of lines name=number that is sent along")

@@ -1,4 +1,4 @@
-package main
+package syncsecret
 
 import (
 	"errors"
@@ -8,14 +8,14 @@ import (
 	"github.com/spf13/cobra"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"htc.cern.ch/htcd/internal/cli/logger"
 	"htc.cern.ch/htcd/internal/cli/plugin"
 	"htc.cern.ch/htcd/internal/cli/setting"
-	"htc.cern.ch/htcd/internal/cli/syncsecret"
 	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
 )
 
-// syncSecretCommand runs where proxies and tokens are made.
-func syncSecretCommand() *cobra.Command {
+// Command runs where proxies and tokens are made.
+func Command() *cobra.Command {
 	var at plugin.Connection
 	var name, level, format string
 	var every time.Duration
@@ -37,16 +37,16 @@ Exit codes:
   1  a file could not be read or the Secret not be written
   2  a mistake in the command line`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := syncsecret.Files(args)
+			files, err := Files(args)
 			if err != nil {
-				return usageError{fmt.Errorf("sync-secret: %w", err)}
+				return setting.Usage{Err: fmt.Errorf("sync-secret: %w", err)}
 			}
 			if name == "" {
-				return usageError{errors.New("sync-secret: want --name")}
+				return setting.Usage{Err: errors.New("sync-secret: want --name")}
 			}
-			log, err := newLogger(cmd.ErrOrStderr(), level, format)
+			log, err := logger.New(cmd.ErrOrStderr(), level, format)
 			if err != nil {
-				return usageError{fmt.Errorf("sync-secret: %w", err)}
+				return setting.Usage{Err: fmt.Errorf("sync-secret: %w", err)}
 			}
 			config, where, err := at.Config()
 			if err != nil {
@@ -57,7 +57,7 @@ Exit codes:
 			if err != nil {
 				return fmt.Errorf("sync-secret: %w", err)
 			}
-			s := &syncsecret.Sync{Secrets: client.Secrets(where), Name: name, Files: files, Log: log, Now: time.Now}
+			s := &Sync{Secrets: client.Secrets(where), Name: name, Files: files, Log: log, Now: time.Now}
 			if forJobs {
 				s.Labels = map[string]string{jobsecrets.Label: "true"}
 			}
@@ -73,7 +73,7 @@ Exit codes:
 	setting.Text(f, &name, "name", "", setting.Object, "`NAME` of the Secret (required)")
 	setting.Duration(f, &every, "every", 0, time.Second, 30*24*time.Hour, "look at the files at this `INTERVAL`; 0: once")
 	setting.Bool(f, &forJobs, "for-jobs", true, "mark a Secret that is created for jobs")
-	setting.Text(f, &level, "log-level", "info", logLevel, "debug, info, warn or error")
-	setting.Text(f, &format, "log-format", "text", logFormat, "json or text")
+	setting.Text(f, &level, "log-level", "info", logger.Level, "debug, info, warn or error")
+	setting.Text(f, &format, "log-format", "text", logger.Format, "json or text")
 	return c
 }

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"encoding/json"
@@ -16,15 +16,15 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// relayWord is the command by which condor_ssh_to_job starts htcd in the place of ssh.
-const relayWord = "ssh-relay"
+// RelayWord is the command by which condor_ssh_to_job starts htcd in the place of ssh.
+const RelayWord = "ssh-relay"
 
-// relayCommand says on its standard output with which key to log in, and runs the ProxyCommand: htcd itself speaks ssh over its streams. Like ssh it
+// Relay says on its standard output with which key to log in, and runs the ProxyCommand: htcd itself speaks ssh over its streams. Like ssh it
 // ends with the connection, even if the proxy goes on waiting for what else it could send; and, whatever the connection does, with condor_ssh_to_job,
 // which ends with htcd.
-func relayCommand() *cobra.Command {
+func Relay() *cobra.Command {
 	return &cobra.Command{
-		Use: relayWord, Hidden: true, DisableFlagParsing: true,
+		Use: RelayWord, Hidden: true, DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			var relay schedd.Relay
 			var proxy []string

@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bufio"
@@ -12,15 +12,19 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/programtest"
 )
 
 // TestMain has this program be the relay where it is started as one.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == relayWord {
-		os.Exit(run("htcd", os.Args[1:], nil))
+	if len(os.Args) > 1 && os.Args[1] == RelayWord {
+		relay := Relay()
+		relay.SetArgs(os.Args[2:])
+		if relay.Execute() != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -31,7 +35,7 @@ func TestTheRelaySaysItsKeyAndBecomesTheProxy(t *testing.T) {
 	require.NoError(t, os.WriteFile(key, []byte("secret\n"), 0o600))
 	require.NoError(t, os.WriteFile(known, []byte("* ssh-rsa AAAA\n"), 0o600))
 	programtest.Write(t, proxy, "#!/bin/sh\necho \"$@\"; cat\n")
-	args := []string{relayWord, "-oUser=robot", "-oIdentityFile=" + key, "-oStrictHostKeyChecking=yes", "-oUserKnownHostsFile=" + known,
+	args := []string{RelayWord, "-oUser=robot", "-oIdentityFile=" + key, "-oStrictHostKeyChecking=yes", "-oUserKnownHostsFile=" + known,
 		"-oGlobalKnownHostsFile=" + known, `-oProxyCommand="` + proxy + `" "-proxy" "/tmp/fdpass"`, "condor-job.node"}
 	c := exec.CommandContext(t.Context(), os.Args[0], args...)
 	c.Stdin = strings.NewReader("the connection\n")
@@ -43,7 +47,7 @@ func TestTheRelaySaysItsKeyAndBecomesTheProxy(t *testing.T) {
 	require.Equal(t, schedd.Relay{User: "robot", Key: "secret\n", KnownHosts: "* ssh-rsa AAAA\n"}, relay)
 	require.Equal(t, "-proxy /tmp/fdpass\nthe connection\n", rest)
 
-	out, err = exec.CommandContext(t.Context(), os.Args[0], relayWord, "-oUser=robot").CombinedOutput()
+	out, err = exec.CommandContext(t.Context(), os.Args[0], RelayWord, "-oUser=robot").CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "condor_ssh_to_job starts in the place of ssh")
 }
@@ -55,7 +59,7 @@ func TestTheRelayEndsWithTheToolThatHasStartedIt(t *testing.T) {
 	require.NoError(t, os.WriteFile(key, []byte("secret\n"), 0o600))
 	programtest.Write(t, proxy, "#!/bin/sh\necho begun; exec sleep 3600\n")
 	c := exec.CommandContext(t.Context(), "sh", "-c", `"$@"; :`, "sh",
-		os.Args[0], relayWord, "-oUser=robot", "-oIdentityFile="+key, "-oUserKnownHostsFile="+key, "-oProxyCommand="+proxy)
+		os.Args[0], RelayWord, "-oUser=robot", "-oIdentityFile="+key, "-oUserKnownHostsFile="+key, "-oProxyCommand="+proxy)
 	in, err := c.StdinPipe()
 	require.NoError(t, err)
 	defer in.Close()
@@ -76,44 +80,4 @@ func TestTheRelayEndsWithTheToolThatHasStartedIt(t *testing.T) {
 	rest, err := io.ReadAll(lines) // until the relay and the proxy, which have it too, have ended
 	require.NoError(t, err)
 	require.Empty(t, rest)
-}
-
-func TestNobodyRunsAnythingWhereImagesAreRestricted(t *testing.T) {
-	d := &daemon{o: Options{AllowImages: []string{"/cvmfs/**"}}}
-	why, err := d.closed(t.Context(), nil, ledgerRun("", ""))
-	require.NoError(t, err)
-	require.Contains(t, why, "--allow-images")
-
-	d = &daemon{}
-	why, err = d.closed(t.Context(), nil, ledgerRun("", ""))
-	require.NoError(t, err)
-	require.Empty(t, why)
-
-	book := openLedger(t)
-	for hash, c := range map[string]struct{ spec, why string }{
-		"a": {`{"images": ["/cvmfs/**"]}`, "HTCPool p allows certain images alone"},
-		"b": {`{"state": "Online"}`, ""},
-	} {
-		keepPoolSpec(t, book, hash, c.spec)
-		why, err = d.closed(t.Context(), book, ledgerRun("p", hash))
-		require.NoError(t, err)
-		require.True(t, c.why == "" && why == "" || c.why != "" && strings.Contains(why, c.why), why)
-	}
-	_, err = d.closed(t.Context(), book, ledgerRun("p", "lost"))
-	require.Error(t, err, "what is not known is not allowed")
-}
-
-func ledgerRun(pool, hash string) ledger.Run { return ledger.Run{Pool: pool, PoolSpec: hash} }
-
-func openLedger(t *testing.T) *ledger.Ledger {
-	t.Helper()
-	book, err := ledger.Open(t.Context(), filepath.Join(t.TempDir(), "ledger"))
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, book.Close()) })
-	return book
-}
-
-func keepPoolSpec(t *testing.T, book *ledger.Ledger, hash, spec string) {
-	t.Helper()
-	require.NoError(t, book.Write(t.Context(), func(tx *ledger.Tx) error { return tx.KeepPoolSpec(hash, spec) }))
 }

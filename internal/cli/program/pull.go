@@ -1,11 +1,10 @@
-package main
+package program
 
 import (
 	"bufio"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -16,24 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/notify"
 )
 
-// withCredentials also serves the credentials of jobs, if jobs reach the receiver by https.
-func (d *daemon) withCredentials(receiver http.Handler, l *loop) http.Handler {
-	if !jobcredentials.Served(d.o.CallbackURL) {
-		d.log.Warn().Msg("jobs keep the credentials that they are sent with: new ones are served only if --callback-url is https")
-		return receiver
-	}
-	credentials := notify.Holding(jobcredentials.NewHandler(l, l.jobSecrets, d.log))
-	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if strings.HasPrefix(request.URL.Path, jobcredentials.Path) {
-			credentials.ServeHTTP(w, request)
-			return
-		}
-		receiver.ServeHTTP(w, request)
-	})
-}
-
-// pullCommand is run by jobs that run, if --ship-sender sent htcd with them.
-func pullCommand() *cobra.Command {
+// Pull is run by jobs that run, if --ship-sender sent htcd with them.
+func Pull() *cobra.Command {
 	var url, authorities string
 	var timeout time.Duration
 	c := &cobra.Command{
@@ -46,7 +29,7 @@ Exit codes:
   0  the answer was printed
   1  there was none (the reason is on standard error)
   2  an argument is wrong; nothing was sent`,
-		Args: noArguments,
+		Args: setting.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := trustWithoutStore(); err != nil {
 				return fmt.Errorf("pull: %w", err)
@@ -55,12 +38,12 @@ Exit codes:
 			if authorities != "" {
 				var err error
 				if roots, err = notify.Roots(authorities); err != nil {
-					return usageError{fmt.Errorf("pull: --ca-file: %w", err)}
+					return setting.Usage{Err: fmt.Errorf("pull: --ca-file: %w", err)}
 				}
 			}
 			token, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
 			if err != nil {
-				return usageError{errors.New("pull: there is no token on standard input")}
+				return setting.Usage{Err: errors.New("pull: there is no token on standard input")}
 			}
 			if err := jobcredentials.Pull(cmd.Context(), url, strings.TrimSpace(token), roots, timeout, cmd.OutOrStdout()); err != nil {
 				return fmt.Errorf("pull: %w", err)

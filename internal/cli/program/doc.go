@@ -1,0 +1,14 @@
+// Package program has the commands of htcd that programs run, rather than people: jobs report their ends and ask for
+// credentials, a Pod prints output, condor_ssh_to_job starts a relay in the place of ssh, and Argo a plugin beside its
+// agent.
+package program
+
+import (
+	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/notify"
+)
+
+var jobID = setting.Is("CLUSTER.PROC, such as 884426.0", notify.IsJobID)
+
+// maxNodes is far more than a schedd holds.
+const maxNodes = 100_000_000
