@@ -8,6 +8,9 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/daemon"
 )
 
 // settingsIn reads a settings.env: what it sets, and what it only suggests, in comments.
@@ -51,11 +54,11 @@ func TestHTCdTakesWhatIsDeployed(t *testing.T) {
 		for _, more := range environ {
 			all = merged(all, more)
 		}
-		var o Options
+		var o daemon.Options
 		f := pflag.NewFlagSet("run", pflag.ContinueOnError)
-		o.flags(f)
-		require.NoError(t, o.complete(f, all), all)
-		require.NoError(t, o.check(), all)
+		flags(&o, f)
+		require.NoError(t, setting.Complete(f, all), all)
+		require.NoError(t, o.Check(), all)
 	}
 	takes(base)
 	for _, suggestion := range baseSuggests {

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/daemon"
+	"htc.cern.ch/htcd/internal/serve/control"
 )
 
 // wrong has values of each flag that are refused; those of one command stand under its name and the flag's.
@@ -31,7 +33,7 @@ var wrong = map[string][]string{
 	"condor-bin-dir":         {"bin"},
 	"condor-config":          {"condor_config"},
 	"context":                {"a\nb"},
-	"control-socket":         {"control.sock", "/" + strings.Repeat("a", maxSocketPath)},
+	"control-socket":         {"control.sock", "/" + strings.Repeat("a", control.MaxPath)},
 	"credential-dir":         {"secret"},
 	"data":                   {"data", "", "/a\nb"},
 	"deadline":               {"0s", "-1s", "100h"},
@@ -148,9 +150,9 @@ func TestEveryFlagOfEveryCommandRefusesWhatItCannotMean(t *testing.T) {
 }
 
 func TestAWrongVariableIsRefusedAsTheFlagIs(t *testing.T) {
-	var o Options
+	var o daemon.Options
 	f := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	o.flags(f)
+	flags(&o, f)
 	f.VisitAll(func(flag *pflag.Flag) {
 		values := wrong[flag.Name]
 		if flag.Value.Type() == "bool" {
@@ -160,7 +162,7 @@ func TestAWrongVariableIsRefusedAsTheFlagIs(t *testing.T) {
 			if value == "" || strings.Contains(value, "\x00") { // not given, and no environment can hold it
 				continue
 			}
-			name := environmentName(flag.Name)
+			name := setting.Variable(flag.Name)
 			code, said := said(t, []string{"run"}, []string{name + "=" + value})
 			require.Equal(t, exitUsage, code, "%s=%s: %s", name, value, said)
 			require.True(t, strings.Contains(said, name) || strings.Contains(said, "--"+flag.Name), "%s=%s: %s", name, value, said)
@@ -188,9 +190,9 @@ func TestAMistakeNamesTheFlagItsValueAndWhatIsAllowed(t *testing.T) {
 }
 
 func TestRightValuesOfFlagsAreTaken(t *testing.T) {
-	var o Options
+	var o daemon.Options
 	f := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	o.flags(f)
+	flags(&o, f)
 	for name, values := range map[string][]string{
 		"callback-url":       {"http://htcd.test/cloudevents", "https://[2001:db8::1]:443/cloudevents", "https://htcd.test/behind/a/proxy/cloudevents"},
 		"image-registry":     {"registry.example.org", "registry.example.org:5000/group", "[2001:db8::1]:5000", ""},

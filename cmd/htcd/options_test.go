@@ -8,21 +8,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/daemon"
 )
 
 // parsed returns the options that htcd run makes of flags and environment.
-func parsed(t *testing.T, args []string, environ ...string) (Options, error) {
+func parsed(t *testing.T, args []string, environ ...string) (daemon.Options, error) {
 	t.Helper()
-	var o Options
+	var o daemon.Options
 	f := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	o.flags(f)
+	flags(&o, f)
 	if err := f.Parse(args); err != nil {
 		return o, setting.Explain(err, "")
 	}
-	if err := fromEnvironment(f, lookup(environ)); err != nil {
+	if err := setting.Complete(f, environ); err != nil {
 		return o, err
 	}
-	return o, o.check()
+	return o, o.Check()
 }
 
 const callback = "--callback-url=http://htcd.test/cloudevents"
@@ -34,7 +35,7 @@ func TestAFlagStandsAboveTheEnvironmentAndThatAboveTheDefault(t *testing.T) {
 	require.Equal(t, 7, o.Submitters)
 	require.Equal(t, []string{"/cvmfs", "/eos"}, o.Binds)
 	require.Equal(t, 10*time.Second, o.Resync)
-	require.Equal(t, "/data/sqlite/htcjobs.db", o.ledgerFile())
+	require.Equal(t, "/data/sqlite/htcjobs.db", o.LedgerFile())
 }
 
 func TestAWrongSettingIsNamed(t *testing.T) {
@@ -71,14 +72,6 @@ func TestAWrongSettingIsNamed(t *testing.T) {
 			require.ErrorContains(t, err, c.says)
 		})
 	}
-}
-
-func TestAMisspeltVariableIsFoundAndAServicesAreNot(t *testing.T) {
-	var o Options
-	f := pflag.NewFlagSet("run", pflag.ContinueOnError)
-	o.flags(f)
-	environ := []string{"PATH=/bin", "HTCD_WORKRES=1", "HTCD_WORKERS=1", "HTCD_SERVICE_HOST=10.0.0.1", "HTCD_PORT_80_TCP=x", "HTCD_PORT=x"}
-	require.Equal(t, []string{"HTCD_WORKRES"}, unknownEnvironment(f, environ))
 }
 
 func TestExitCodes(t *testing.T) {

@@ -5,36 +5,39 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/serve/control"
 )
 
-// control is the socket of a working htcd whose passes this function makes.
-type control func(job.ReconcileOptions) (job.Report, error)
+// working is a running htcd whose passes this function makes.
+type working func(job.ReconcileOptions) (job.Report, error)
 
-func (c control) Reconcile(_ context.Context, o job.ReconcileOptions) (job.Report, error) {
-	return c(o)
+func (w working) Reconcile(_ context.Context, o job.ReconcileOptions) (job.Report, error) {
+	return w(o)
 }
 
-func (c control) serve(t *testing.T, synced bool) (socket string) {
+func (w working) serve(t *testing.T, synced bool) (socket string) {
 	t.Helper()
 	socket = filepath.Join(t.TempDir(), "own", "control.sock")
-	listener, err := listenControl(socket)
+	listener, err := control.Listen(socket)
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
+	server := control.NewServer(ctx, w, nil, func() bool { return synced })
 	served := make(chan error, 1)
-	go func() {
-		served <- serve(ctx, controlServer(ctx, c, nil, func() bool { return synced }), listener, time.Minute)
-	}()
-	t.Cleanup(func() { stop(); require.NoError(t, <-served) })
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, server.Close())
+		require.ErrorIs(t, <-served, http.ErrServerClosed)
+	})
 	return socket
 }
 
@@ -58,7 +61,7 @@ func TestReconcileAsksTheWorkingHtcdAndPrintsATable(t *testing.T) {
 		{Namespace: "default", Name: "zero", JobID: "7.1", Was: "Running", Is: "Held", Evidence: "two\nlines\tand a \x1b[31mcolour", Repaired: true},
 		{Namespace: "other", Name: "one", Was: "phase=Failed", Is: "phase=Succeeded", Evidence: "ledger"},
 	}}
-	socket := control(func(o job.ReconcileOptions) (job.Report, error) { asked = o; return report, nil }).serve(t, true)
+	socket := working(func(o job.ReconcileOptions) (job.Report, error) { asked = o; return report, nil }).serve(t, true)
 
 	out, err := reconcileWith(t, []string{"HTCD_NAMESPACE=default", "HTCD_LOG_LEVEL=debug"}, "--once", "--name=zero", "--control-socket", socket)
 	require.NoError(t, err)
@@ -87,7 +90,7 @@ other/one       -    phase=Failed  phase=Succeeded  ledger                      
 }
 
 func TestReconcileShowsWhatWasDoneBeforeItFailed(t *testing.T) {
-	socket := control(func(job.ReconcileOptions) (job.Report, error) {
+	socket := working(func(job.ReconcileOptions) (job.Report, error) {
 		return job.Report{Checked: 2, Differences: []crosscheck.Difference{{Namespace: "a", Name: "b", JobID: "1.0", Was: "Idle", Is: "Running", Repaired: true}}},
 			errors.New("condor_q: no answer within 1m0s")
 	}).serve(t, true)
@@ -102,40 +105,10 @@ func TestReconcileShowsWhatWasDoneBeforeItFailed(t *testing.T) {
 }
 
 func TestReconcileSaysWhenHtcdIsNotReady(t *testing.T) {
-	socket := control(nil).serve(t, false)
+	socket := working(nil).serve(t, false)
 	out, err := reconcileWith(t, nil, "--once", "--control-socket", socket)
 	require.ErrorContains(t, err, "just started")
 	require.Empty(t, out)
-}
-
-func TestALongTableIsPrintedInBlocks(t *testing.T) {
-	report := job.Report{Differences: make([]crosscheck.Difference, 5*block+1)}
-	var out bytes.Buffer
-	require.NoError(t, printOutcome(&out, "table", outcome{Report: report}, true))
-	require.Equal(t, len(report.Differences)+2, bytes.Count(out.Bytes(), []byte("\n")))
-	require.Contains(t, out.String(), "0 jobs checked, 5001 differ; nothing was changed\n")
-}
-
-func TestTheControlSocketIsPrivateAndTakesTheOnlyPlaceOfAnotherSocket(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "own", "control.sock")
-	first, err := listenControl(path)
-	require.NoError(t, err)
-	for name, want := range map[string]os.FileMode{path: 0o600 | os.ModeSocket, filepath.Dir(path): 0o700 | os.ModeDir} {
-		info, err := os.Lstat(name)
-		require.NoError(t, err)
-		require.Equal(t, want, info.Mode(), name)
-	}
-	first.(*net.UnixListener).SetUnlinkOnClose(false) // as when it is killed
-	require.NoError(t, first.Close())
-	_, err = askDaemon(t.Context(), path, job.ReconcileOptions{})
-	require.ErrorIs(t, err, errNoDaemon)
-
-	second, err := listenControl(path)
-	require.NoError(t, err)
-	require.NoError(t, second.Close())
-	require.NoError(t, os.WriteFile(path, []byte("a file"), 0o600))
-	_, err = listenControl(path)
-	require.ErrorContains(t, err, "no socket")
 }
 
 func TestExitCodesOfReconcile(t *testing.T) {

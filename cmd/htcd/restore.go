@@ -3,19 +3,19 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"htc.cern.ch/htcd/internal/cli/operator"
 	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/daemon"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
 // restoreCommand puts a copy of the ledger back.
 func restoreCommand(environ []string) *cobra.Command {
-	var o Options
+	var o daemon.Options
 	c := &cobra.Command{
 		Use:   "restore FILE|DIRECTORY",
 		Short: "Put a copy of the ledger in its place, while htcd is stopped",
@@ -28,47 +28,20 @@ Exit codes:
   2  a mistake in the command line or the environment`,
 	}
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
-	o.flags(settings)
+	flags(&o, settings)
 	c.Flags().AddFlag(settings.Lookup("data"))
 	c.Flags().AddFlag(settings.Lookup("ledger"))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		switch err := o.complete(settings, environ); {
+		switch err := setting.Complete(settings, environ); {
 		case err != nil:
 			return setting.Usage{Err: fmt.Errorf("restore: %w", err)}
 		case len(args) != 1 || args[0] == "":
 			return setting.Usage{Err: errors.New("restore: name one copy, or the directory of copies")}
 		}
-		from, err := latest(args[0])
-		if err != nil {
+		if err := operator.Restore(cmd.Context(), cmd.OutOrStdout(), args[0], o.LedgerFile()); err != nil {
 			return fmt.Errorf("restore: %w", err)
 		}
-		if err := ledger.Restore(cmd.Context(), from, o.ledgerFile()); err != nil {
-			return err
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s is now %s\n", from, o.ledgerFile())
 		return nil
 	}
 	return c
-}
-
-// latest returns a file, or of a directory the latest copy in it.
-func latest(path string) (string, error) {
-	is, err := os.Stat(path)
-	if err != nil || !is.IsDir() {
-		return path, err
-	}
-	entries, err := os.ReadDir(path) // sorted by name, and so by time
-	if err != nil {
-		return "", err
-	}
-	found := ""
-	for _, e := range entries {
-		if ok, _ := filepath.Match(backups, e.Name()); ok {
-			found = e.Name()
-		}
-	}
-	if found == "" {
-		return "", fmt.Errorf("%s has no copies called %s", path, backups)
-	}
-	return filepath.Join(path, found), nil
 }

@@ -11,7 +11,7 @@ import (
 func TestEverySettingIsDocumentedUnderAHeading(t *testing.T) {
 	text := settingsText()
 	for _, g := range settingGroups {
-		require.True(t, strings.Contains(text, "## "+g.title+"\n"), "no flag is called %s", g.first)
+		require.True(t, strings.Contains(text, "## "+g.Title+"\n"), "no flag is called %s", g.First)
 	}
 	require.Contains(t, text, "| `--callback-url=URL` | `HTCD_CALLBACK_URL` |  | URL at which")
 	file, err := os.ReadFile("../../docs/settings.md")

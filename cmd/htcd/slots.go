@@ -1,30 +1,22 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"htc.cern.ch/htcd/internal/cli/operator"
 	"htc.cern.ch/htcd/internal/cli/setting"
-	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/target/matching"
+	"htc.cern.ch/htcd/internal/daemon"
+	"htc.cern.ch/htcd/internal/serve/control"
 )
-
-// slotLister lists the slots of the usual pool.
-type slotLister interface {
-	Slots(ctx context.Context) (matching.Slots, error)
-}
 
 // slotsCommand shows what is free in the pool.
 func slotsCommand(environ []string) *cobra.Command {
-	var o Options
+	var o daemon.Options
 	var format string
 	c := &cobra.Command{
 		Use:   "slots",
@@ -41,24 +33,23 @@ Exit codes:
 		Args: setting.NoArguments,
 	}
 	settings := pflag.NewFlagSet("settings", pflag.ContinueOnError)
-	o.flags(settings)
+	flags(&o, settings)
 	for _, name := range []string{"ticket-dir", "control-socket"} {
 		c.Flags().AddFlag(settings.Lookup(name))
 	}
-	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "table or json")
+	setting.Text(c.Flags(), &format, "output,o", "table", operator.TableJSON, "table or json")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := o.complete(settings, environ); err != nil {
+		if err := setting.Complete(settings, environ); err != nil {
 			return setting.Usage{Err: fmt.Errorf("slots: %w", err)}
 		}
-		kinds := []matching.Kind{}
-		err := askControl(cmd.Context(), o.controlSocket(), http.MethodGet, "/slots", nil, &kinds)
-		if errors.Is(err, errNoDaemon) {
+		kinds, err := control.Slots(cmd.Context(), o.Socket())
+		if errors.Is(err, control.ErrNoDaemon) {
 			err = fmt.Errorf("%w: run this where the active htcd runs", err)
 		}
 		if err == nil && format == "json" {
 			err = json.NewEncoder(cmd.OutOrStdout()).Encode(kinds)
 		} else if err == nil {
-			err = printSlots(cmd.OutOrStdout(), kinds)
+			err = operator.PrintSlots(cmd.OutOrStdout(), kinds)
 		}
 		if err != nil {
 			return fmt.Errorf("slots: %w", err)
@@ -66,22 +57,4 @@ Exit codes:
 		return nil
 	}
 	return c
-}
-
-func printSlots(w io.Writer, kinds []matching.Kind) error {
-	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(table, "SIZE\tMACHINES\tSLOTS\tIDLE\tFREE\tLARGEST FREE")
-	for _, k := range kinds {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\t%s\n", matching.Describe(k.Size), k.Machines, k.Slots, k.Idle, free(k.Free), free(k.Largest))
-	}
-	return table.Flush()
-}
-
-// free describes what a job could get. Disks of several machines are not added up.
-func free(s schedd.Size) string {
-	if s.CPUs == 0 {
-		return "-"
-	}
-	s.Disk = 0
-	return matching.Describe(s)
 }

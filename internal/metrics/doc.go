@@ -1,4 +1,4 @@
-// Package metrics shows Prometheus what htcd does. Only cmd/htcd imports it, and
+// Package metrics shows Prometheus what htcd does. Only internal/daemon imports it, and
 // puts it where the parts meet: around the schedd client and the ledger, and into
 // the hooks of kube, schedd and notify.
 //

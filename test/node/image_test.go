@@ -75,7 +75,7 @@ func called(t *testing.T) []string {
 	t.Helper()
 	name := regexp.MustCompile(`"(condor_[a-z_]+|kinit|klist|kdestroy)"`)
 	var names []string
-	for _, dir := range []string{"../../internal/schedd/*.go", "../../internal/schedd/krb/*.go", "../../internal/kube/job/*.go", "../../cmd/htcd/*.go"} {
+	for _, dir := range []string{"../../internal/schedd/*.go", "../../internal/schedd/krb/*.go", "../../internal/kube/job/*.go", "../../internal/daemon/*.go"} {
 		files, err := filepath.Glob(dir)
 		require.NoError(t, err)
 		for _, file := range files {

@@ -1,0 +1,103 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+const (
+	backupName = "htcjobs-20060102T150405Z.db"
+	backups    = "htcjobs-*T*Z.db"
+)
+
+// Backup copies the ledger from one file to another, or into a directory, of whose copies it keeps the latest; 0: all.
+func Backup(ctx context.Context, out io.Writer, from, to string, keep int) error {
+	dir := ""
+	if at, err := os.Stat(to); err == nil && at.IsDir() {
+		dir, to = to, filepath.Join(to, time.Now().UTC().Format(backupName))
+	} else if keep > 0 {
+		return setting.Usage{Err: fmt.Errorf("--keep: %s is not a directory", to)}
+	}
+	if err := ledger.Backup(ctx, from, to); err != nil {
+		return err
+	}
+	is, err := os.Stat(to)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s (%d bytes)\n", to, is.Size())
+	if keep == 0 {
+		return nil
+	}
+	return prune(dir, keep)
+}
+
+// prune removes all but the latest copies of a directory, and parts of copies that were begun a day ago or earlier.
+func prune(dir string, keep int) error {
+	entries, err := os.ReadDir(dir) // sorted by name, and so by time
+	if err != nil {
+		return err
+	}
+	var copies, gone []string
+	for _, e := range entries {
+		if ok, _ := filepath.Match(backups, e.Name()); ok {
+			copies = append(copies, e.Name())
+		}
+		if ok, _ := filepath.Match(backups+".*"+ledger.PartSuffix, e.Name()); !ok {
+			continue
+		}
+		if is, err := e.Info(); err == nil && time.Since(is.ModTime()) > 24*time.Hour {
+			gone = append(gone, e.Name())
+		}
+	}
+	var errs []error
+	for _, name := range append(gone, copies[:max(0, len(copies)-keep)]...) {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Restore puts a copy, or the latest one in a directory, in the place of the ledger.
+func Restore(ctx context.Context, out io.Writer, from, to string) error {
+	from, err := latest(from)
+	if err != nil {
+		return err
+	}
+	if err := ledger.Restore(ctx, from, to); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s is now %s\n", from, to)
+	return nil
+}
+
+// latest returns a file, or of a directory the latest copy in it.
+func latest(path string) (string, error) {
+	is, err := os.Stat(path)
+	if err != nil || !is.IsDir() {
+		return path, err
+	}
+	entries, err := os.ReadDir(path) // sorted by name, and so by time
+	if err != nil {
+		return "", err
+	}
+	found := ""
+	for _, e := range entries {
+		if ok, _ := filepath.Match(backups, e.Name()); ok {
+			found = e.Name()
+		}
+	}
+	if found == "" {
+		return "", fmt.Errorf("%s has no copies called %s", path, backups)
+	}
+	return filepath.Join(path, found), nil
+}

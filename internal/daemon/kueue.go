@@ -1,0 +1,35 @@
+package daemon
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+
+	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/kueue"
+)
+
+// newKueue returns the quota of Kueue; nil without --kueue.
+func (d *daemon) newKueue(l *loop) (*kueue.Kueue, error) {
+	if !d.o.Kueue {
+		return nil, nil
+	}
+	client, err := dynamic.NewForConfig(d.config)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes client: %w", err)
+	}
+	return &kueue.Kueue{
+		Discovery: d.core.Discovery(), Client: client, Namespace: d.o.Namespace,
+		Changed: func(key string) { l.controller.QuotaChanged(key) },
+		Log:     d.log.With().Str("component", "kueue").Logger(), Now: time.Now,
+	}, nil
+}
+
+// quota returns what gates HTCJobs; nil: nothing outside of htcd.
+func (l *loop) quota() job.Quota {
+	if l.kueue == nil {
+		return nil
+	}
+	return l.kueue
+}

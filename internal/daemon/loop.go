@@ -1,0 +1,171 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/events"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
+	"htc.cern.ch/htcd/internal/kube/apiserver"
+	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/kueue"
+	"htc.cern.ch/htcd/internal/kube/logspod"
+	"htc.cern.ch/htcd/internal/kube/poolcontrol"
+	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/kube/workflow"
+	"htc.cern.ch/htcd/internal/output"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/krb"
+	"htc.cern.ch/htcd/internal/schedd/token"
+	"htc.cern.ch/htcd/internal/target/backend"
+	"htc.cern.ch/htcd/internal/target/credential"
+	"htc.cern.ch/htcd/internal/target/matching"
+	"htc.cern.ch/htcd/internal/target/secrets"
+)
+
+// loop is the control loop over a ledger, with its parts: what htcd run and htcd reconcile share. Nothing in it watches
+// or works yet.
+type loop struct {
+	controller  *job.Controller
+	informer    cache.SharedIndexInformer
+	pools       *pools
+	poolControl *poolcontrol.Controller
+	secrets     *secrets.Watcher
+	credentials backend.Credentials
+	jobSecrets  *jobsecrets.Reader
+	condor      *schedd.Client
+	shares      *output.Shares // of output's room
+	staged      *output.Shares
+	matching    *matching.Watch
+	kueue       *kueue.Kueue // nil without --kueue
+	recorder    events.EventRecorder
+	close       func() error
+
+	workflows        *workflow.Controller
+	workflowInformer cache.SharedIndexInformer
+}
+
+// proofs keeps tickets and tokens until it is closed.
+func (o Options) proofs() *credential.Keeper {
+	return &credential.Keeper{
+		Tickets: krb.New(krb.Options{BinDir: o.CondorBinDir, Krb5Config: o.Krb5Config, Realms: o.Realms, Dir: o.TicketDir}),
+		Tokens:  token.New(token.Options{Dir: o.TicketDir}),
+	}
+}
+
+// accounts are the Secrets that jobs may be sent with.
+func (o Options) accounts() secrets.Options {
+	return secrets.Options{
+		Namespace: o.KinitSecretNamespace, Name: o.KinitSecret, Directory: o.CredentialDir,
+		PerNamespace: o.NamespaceSecrets, Watched: o.Namespace, Further: o.PoolSecrets,
+	}
+}
+
+// condor is how HTCondor's commands are run.
+func (o Options) condor() schedd.Options {
+	return schedd.Options{
+		BinDir: o.CondorBinDir, CondorConfig: o.CondorConfig, Krb5Config: o.Krb5Config,
+		Pool: o.Pool, Schedd: o.Schedd, Command: o.ScheddCommand, Timeout: o.CommandTimeout,
+	}
+}
+
+// Site is what the options say about all jobs.
+func (o Options) Site() (site.Site, error) {
+	authorities, _, err := o.callbackCA()
+	if err != nil {
+		return site.Site{}, fmt.Errorf("--callback-ca: %w", err)
+	}
+	registries, err := artifact.ParseRegistries(o.AllowRegistries)
+	if err != nil {
+		return site.Site{}, fmt.Errorf("--allow-registries: %w", err)
+	}
+	accounts := o.accounts()
+	return site.Site{
+		ImageRegistry: strings.TrimSuffix(o.ImageRegistry, "/"), Binds: o.Binds,
+		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, Sender: o.ShipSender, AllowOptions: o.AllowHTCOpts,
+		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes, TrustCreator: o.TrustCreator,
+		Policy:   backend.Policy{Collector: o.Pool, Schedd: o.Schedd, AllowPools: o.AllowPools, PoolSecrets: accounts.Named()},
+		MaxQueue: o.MaxQueue, MaxOpen: o.MaxOpen, MaxOutput: o.MaxOutput.Value() >> 20,
+		MaxInput: o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: o.store().Root == "", Registries: registries},
+	}, nil
+}
+
+func (d *daemon) newLoop(ctx context.Context, book job.Ledger) (*loop, error) {
+	scheme := runtime.NewScheme()
+	if err := v1alpha1.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	broadcaster := events.NewBroadcaster(apiserver.NewPacedEvents(&events.EventSinkImpl{Interface: d.core.EventsV1()}))
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return nil, fmt.Errorf("events: %w", err)
+	}
+	proofs := d.o.proofs()
+	var err error
+	accounts := d.o.accounts()
+	l := &loop{
+		informer:   d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched),
+		secrets:    secrets.NewWatcher(d.core, accounts),
+		jobSecrets: jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),
+		recorder:   broadcaster.NewRecorder(scheme, "htcd"),
+		close:      func() error { defer broadcaster.Shutdown(); return proofs.Close() },
+	}
+	if l.pools, err = d.newPools(); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	if l.kueue, err = d.newKueue(l); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	l.credentials = &backend.SecretCredentials{Secrets: l.secrets, Proofs: proofs, Asked: d.counts.Ticket}
+	commands := d.o.condor()
+	commands.Ran = d.counts.Command
+	l.condor = schedd.New(commands)
+	l.matching = &matching.Watch{Ledger: book, Condor: l.condor, Credentials: l.credentials, Now: time.Now}
+	condor := d.counts.Schedd(l.condor)
+	if d.fence != nil {
+		condor, book = fencedSchedd{condor, d.fence}, fencedLedger{book, d.fence}
+	}
+	site, err := d.o.Site()
+	if err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	if d.o.ownAuthority() {
+		own, err := d.o.loadOwn()
+		if err != nil {
+			return nil, errors.Join(err, l.close())
+		}
+		site.CallbackCA, site.CallbackAlso = own.Text(), true
+	}
+	l.shares, l.staged = d.o.shares()
+	l.controller, err = job.New(job.Options{
+		Site:      site,
+		Namespace: d.o.Namespace, Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares,
+		Workers: d.o.Workers, Submitters: d.o.Submitters,
+		FullCrosscheck: d.o.FullCrosscheck, FinalizerAtCreation: d.o.FinalizerSet, Most: d.o.most(), Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
+		Pools: l.pools, Quota: l.quota(), LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
+		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
+		Events: apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},
+		Ledger: book, Schedd: condor,
+		Credentials: l.credentials, Secrets: l.secrets, Matching: l.matching,
+		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
+		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,
+		Observer: d.counts,
+	})
+	if err != nil {
+		_ = l.close() // nothing has started
+		return nil, err
+	}
+	if err := d.newWorkflows(l, site, book); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	l.poolControl = d.newPoolControl(l, book)
+	return l, nil
+}

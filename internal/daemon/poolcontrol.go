@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/kube/apiserver"
+	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/poolcontrol"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// poolJobs are the objects that are sent by pools.
+type poolJobs struct{ *loop }
+
+func (l poolJobs) PoolLoad(ctx context.Context, name string) (admission.Load, error) {
+	return l.controller.PoolLoad(ctx, name)
+}
+
+func (l poolJobs) CheckSoon(run ledger.Run) {
+	if run.Kind == ledger.Workflows {
+		l.workflows.CheckSoon(run)
+		return
+	}
+	l.controller.CheckSoon(run.UID)
+}
+
+// newPoolControl returns what keeps the HTCPools, and has it and the control loop learn of their changes.
+func (d *daemon) newPoolControl(l *loop, book job.Ledger) *poolcontrol.Controller {
+	rules := l.controller.Site.PoolRules()
+	control := poolcontrol.New(poolcontrol.Options{
+		Pools: l.pools, Objects: apiserver.HTCPools{Client: d.jobs}, Jobs: poolJobs{l}, Schedds: l.controller.Schedds(),
+		Credentials: l.credentials, Ledger: book, Collector: d.o.Pool,
+		Check: func(p *v1alpha1.HTCPool) error { return pool.Check(p.Name, p.Spec, rules) },
+		Log:   d.log.With().Str("component", "pools").Logger(), Now: time.Now,
+	})
+	l.pools.changed = func(before, now *v1alpha1.HTCPool) {
+		l.controller.PoolChanged(before, now)
+		l.workflows.PoolChanged()
+		control.PoolsChanged()
+	}
+	return control
+}

@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// renewals is the election's lock. It remembers when the Lease was last taken or renewed, by a clock that runs while the
+// machine sleeps: Go's own clock, and so the election's, stops then, and a Lease that others took long ago would look
+// freshly renewed.
+type renewals struct {
+	resourcelock.Interface
+	clock func() time.Duration
+
+	mu   sync.Mutex
+	ours bool
+	at   time.Duration
+}
+
+func (r *renewals) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	asked := r.clock()
+	return r.note(asked, record, r.Interface.Create(ctx, record))
+}
+
+func (r *renewals) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	asked := r.clock()
+	return r.note(asked, record, r.Interface.Update(ctx, record))
+}
+
+// note counts from when the apiserver was asked: others count from when they see the answer, which is later.
+func (r *renewals) note(asked time.Duration, record resourcelock.LeaderElectionRecord, err error) error {
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ours, r.at = record.HolderIdentity == r.Identity(), asked
+	return nil
+}
+
+// age is the time since then; very long if the Lease is not ours.
+func (r *renewals) age() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ours {
+		return math.MaxInt64
+	}
+	return r.clock() - r.at
+}
+
+// sinceBoot is the time since the machine was started, including sleep.
+func sinceBoot() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		panic("CLOCK_BOOTTIME: " + err.Error()) // every Linux since 2.6.39 has it
+	}
+	return time.Duration(t.Nano())
+}

@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// lease is one that either every write reaches, or none.
+type lease struct {
+	resourcelock.Interface
+	err error
+}
+
+func (l *lease) Identity() string { return "first" }
+
+func (l *lease) Update(context.Context, resourcelock.LeaderElectionRecord) error { return l.err }
+
+func TestALeaseIsTooOldAfterASleepOfTheMachine(t *testing.T) {
+	var clock time.Duration
+	kept := &lease{}
+	renewed := &renewals{Interface: kept, clock: func() time.Duration { return clock }}
+	sure := sureOf(func() bool { return true }, renewed)
+	renew := func(holder string) {
+		_ = renewed.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: holder})
+	}
+	require.ErrorIs(t, sure(), errUnsure, "never renewed")
+
+	renew("first")
+	clock += renewDeadline
+	require.NoError(t, sure())
+	clock += time.Hour // unseen by Go's own clock, and so by the election
+	require.ErrorIs(t, sure(), errUnsure)
+
+	renew("first")
+	require.NoError(t, sure())
+	kept.err = errors.New("the apiserver does not answer")
+	clock += renewDeadline + 1
+	renew("first")
+	require.ErrorIs(t, sure(), errUnsure)
+
+	kept.err = nil
+	renew("") // released
+	require.ErrorIs(t, sure(), errUnsure)
+}
+
+// The kernel counts its uptime by the clock that runs during sleep.
+func TestTheClockOfTheLeaseIsTheUptime(t *testing.T) {
+	before := sinceBoot()
+	text, err := os.ReadFile("/proc/uptime")
+	require.NoError(t, err)
+	after := sinceBoot()
+	first, _, _ := strings.Cut(string(text), " ")
+	seconds, err := strconv.ParseFloat(first, 64)
+	require.NoError(t, err)
+	uptime := time.Duration(seconds * float64(time.Second))
+	require.GreaterOrEqual(t, uptime, before-20*time.Millisecond, "it is shown in hundredths")
+	require.LessOrEqual(t, uptime, after)
+}
