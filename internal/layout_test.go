@@ -2,10 +2,13 @@
 package internal_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,7 +57,13 @@ func TestTheTreeHasFewFolders(t *testing.T) {
 
 func TestEachPathThatThePagesNameExists(t *testing.T) {
 	path := regexp.MustCompile("`((?:api|cmd|deploy|docs|examples|internal|test|tools)/[\\w./-]+)`")
-	pages := []string{"../README.md", "../ARCHITECTURE.md", "../SECURITY.md", "../docs/development.md"}
+	var pages []string
+	for _, pattern := range []string{"../*.md", "../docs/*.md", "../docs/decisions/*.md"} {
+		some, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, some, pattern)
+		pages = append(pages, some...)
+	}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
@@ -62,5 +71,22 @@ func TestEachPathThatThePagesNameExists(t *testing.T) {
 			_, err := os.Stat("../" + m[1])
 			require.NoError(t, err, page)
 		}
+	}
+}
+
+func TestEachDecisionHasANumberADateAndALineInTheList(t *testing.T) {
+	list, err := os.ReadFile("../docs/decisions/README.md")
+	require.NoError(t, err)
+	pages, err := filepath.Glob("../docs/decisions/[0-9]*.md")
+	require.NoError(t, err)
+	require.NotEmpty(t, pages)
+	head := regexp.MustCompile(`^# (\d+)\. (.+)\n\n(\d{4}-\d\d-\d\d)\n\n`)
+	for n, page := range pages {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		m := head.FindStringSubmatch(string(text))
+		require.NotNil(t, m, page)
+		require.Equal(t, strconv.Itoa(n+1), m[1], page)
+		require.Contains(t, string(list), fmt.Sprintf("- %s [%s. %s](%s)\n", m[3], m[1], m[2], filepath.Base(page)))
 	}
 }
