@@ -13,12 +13,13 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
 // actOne is act with its back-off; it reports what blocks an action to the user.
-func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
+func (c *Controller) actOne(ctx context.Context, e reconciler.Class, key string) {
 	if !c.actions.Claim(key, c.Now()) {
 		return
 	}
@@ -39,15 +40,15 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 	defer c.queue.Add(key)
 	if err == nil {
 		c.actions.forget(key)
-		c.memory.unblock(key, acting)
+		c.memory.Unblock(key, reconciler.Acting)
 		c.admission.Wake()
 		return
 	}
 	if pause, ok := errors.AsType[*sending.Waiting](err); ok {
 		c.actions.forget(key)
-		b := blocked("", cmp.Or(pause.Reason, "AskingSchedd"), pause.Message)
-		b.class, b.retry = e, c.Now().Add(pause.After)
-		c.memory.wait(key, b)
+		b := reconciler.Blocked("", cmp.Or(pause.Reason, "AskingSchedd"), pause.Message)
+		b.Class, b.Retry = e, c.Now().Add(pause.After)
+		c.memory.Wait(key, b)
 		c.actions.addAfter(e, key, pause.After)
 		return
 	}
@@ -63,8 +64,8 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 		after = lastRetry
 	}
 	t := explain(err)
-	t.class, t.retry = e, c.Now().Add(after)
-	if c.memory.block(key, acting, t) {
+	t.Class, t.Retry = e, c.Now().Add(after)
+	if c.memory.Block(key, reconciler.Acting, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Dur("retry", after).Msg("not done yet")
 		c.warn(key, t.Reason, t.Message)
 	}
@@ -80,11 +81,11 @@ func (c *Controller) actOne(ctx context.Context, e actionClass, key string) {
 
 // act decides again from the present ledger and does what needs HTCondor if it is of this class. Otherwise it
 // does nothing and returns the class that is needed.
-func (c *Controller) act(ctx context.Context, e actionClass, key string) (needs actionClass, err error) {
+func (c *Controller) act(ctx context.Context, e reconciler.Class, key string) (needs reconciler.Class, err error) {
 	job := c.get(key)
 	if job == nil {
-		if e != deleting {
-			return deleting, nil
+		if e != reconciler.Deleting {
+			return reconciler.Deleting, nil
 		}
 		return e, c.sweep(ctx, key)
 	}
@@ -94,10 +95,10 @@ func (c *Controller) act(ctx context.Context, e actionClass, key string) (needs 
 	}
 	d := lifecycle.Plan(s)
 	if tooEarly(s, d) {
-		if e == asking {
+		if e == reconciler.Asking {
 			return classOf(d.Action), c.confirm(ctx, *s.Run)
 		}
-		return asking, nil
+		return reconciler.Asking, nil
 	}
 	if needs := classOf(d.Action); d.Action != lifecycle.Rest && needs != e {
 		return needs, nil

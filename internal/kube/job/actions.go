@@ -9,39 +9,28 @@ import (
 	"htc.cern.ch/htcd/internal/admission/fairqueue"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// actionClass is a class of actions that need HTCondor. Each has its own queue and workers, so that a submission never
-// waits for somebody else's slow removal, nor the other way round.
-type actionClass int
-
-const (
-	submitting    actionClass = iota
-	asking                    // questions about what became of an attempt
-	removing                  // removals of jobs from HTCondor that the HTCJob outlives
-	deleting                  // removals of all jobs of a deleted HTCJob, which wait for a command that removes them together
-	actionClasses             // the number of classes
-)
-
 // classOf returns the class of an action.
-func classOf(a lifecycle.Action) actionClass {
+func classOf(a lifecycle.Action) reconciler.Class {
 	switch a {
 	case lifecycle.Submit:
-		return submitting
+		return reconciler.Submitting
 	case lifecycle.Stop, lifecycle.Cancel:
-		return removing
+		return reconciler.Removing
 	case lifecycle.Remove:
-		return deleting
+		return reconciler.Deleting
 	}
-	return asking
+	return reconciler.Asking
 }
 
 // workers returns how many workers of a class each schedd has.
-func (c *Controller) workers(class actionClass) int {
-	if class == deleting {
+func (c *Controller) workers(class reconciler.Class) int {
+	if class == reconciler.Deleting {
 		return max(deleters, c.Submitters)
 	}
 	return c.Submitters
@@ -55,7 +44,7 @@ const deleters = 64
 // claimant queues it for sync afterwards.
 type actionQueues struct {
 	fairqueue.Claims
-	queues [actionClasses]fairqueue.Queue
+	queues [reconciler.Classes]fairqueue.Queue
 }
 
 func newActionQueues(limiter func() workqueue.TypedRateLimiter[string]) *actionQueues {
@@ -66,17 +55,17 @@ func newActionQueues(limiter func() workqueue.TypedRateLimiter[string]) *actionQ
 	return a
 }
 
-func (a *actionQueues) add(c actionClass, key string) { a.queues[c].Add(key) }
+func (a *actionQueues) add(c reconciler.Class, key string) { a.queues[c].Add(key) }
 
-func (a *actionQueues) addAfter(c actionClass, key string, d time.Duration) {
+func (a *actionQueues) addAfter(c reconciler.Class, key string, d time.Duration) {
 	a.queues[c].AddAfter(key, d)
 }
 
 // again adds a key after its back-off, which grows each time.
-func (a *actionQueues) again(c actionClass, key string) { a.queues[c].AddRateLimited(key) }
+func (a *actionQueues) again(c reconciler.Class, key string) { a.queues[c].AddRateLimited(key) }
 
 // tries returns how often a key was added again since it was last forgotten.
-func (a *actionQueues) tries(c actionClass, key string) int { return a.queues[c].NumRequeues(key) }
+func (a *actionQueues) tries(c reconciler.Class, key string) int { return a.queues[c].NumRequeues(key) }
 
 // forget resets the back-off of a key.
 func (a *actionQueues) forget(key string) {
@@ -93,7 +82,7 @@ func (a *actionQueues) shutDown() {
 
 // backendOf returns the schedd that actions of a class on an HTCJob go to: the one where it is or will be. Of several schedds
 // it is one that does not answer, if any, since the action will wait for that one.
-func (c *Controller) backendOf(class actionClass) func(context.Context, string) schedd.Endpoint {
+func (c *Controller) backendOf(class reconciler.Class) func(context.Context, string) schedd.Endpoint {
 	return func(ctx context.Context, key string) schedd.Endpoint {
 		var endpoint schedd.Endpoint
 		job := c.get(key)
@@ -101,7 +90,7 @@ func (c *Controller) backendOf(class actionClass) func(context.Context, string) 
 			endpoint = c.nextEndpoint(job)
 		}
 		runs, err := c.runsOf(ctx, key)
-		if err != nil || job != nil && class == submitting {
+		if err != nil || job != nil && class == reconciler.Submitting {
 			return endpoint
 		}
 		for _, t := range backend.Targets(runs) {
@@ -114,11 +103,11 @@ func (c *Controller) backendOf(class actionClass) func(context.Context, string) 
 }
 
 // lineOf returns the line of actions of a class on an HTCJob.
-func (c *Controller) lineOf(class actionClass) func(context.Context, string) sending.Line {
+func (c *Controller) lineOf(class reconciler.Class) func(context.Context, string) sending.Line {
 	at := c.backendOf(class)
 	return func(ctx context.Context, key string) sending.Line {
 		job := c.get(key)
-		fetches := job != nil && job.DeletionTimestamp == nil && (class == submitting || class == asking) && len(inputs.References(job.Spec)) > 0
+		fetches := job != nil && job.DeletionTimestamp == nil && (class == reconciler.Submitting || class == reconciler.Asking) && len(inputs.References(job.Spec)) > 0
 		return sending.Line{At: at(ctx, key), Fetches: fetches}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
@@ -18,13 +19,13 @@ func TestABurstOfOneNamespaceCostsAnotherOneTurnInEveryQueue(t *testing.T) {
 	w := newWorld(t)
 	for i := range 5000 {
 		w.queue.Add(fmt.Sprintf("burst/%d", i))
-		w.actions.add(submitting, fmt.Sprintf("burst/%d", i))
+		w.actions.add(reconciler.Submitting, fmt.Sprintf("burst/%d", i))
 	}
 	w.queue.Add("other/single")
-	w.actions.add(submitting, "other/single")
+	w.actions.add(reconciler.Submitting, "other/single")
 	for range 2 {
 		key, _ := w.queue.Get()
-		sent, _ := w.actions.queues[submitting].Get()
+		sent, _ := w.actions.queues[reconciler.Submitting].Get()
 		if key == "other/single" {
 			require.Equal(t, key, sent)
 			return
@@ -57,16 +58,16 @@ func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
 	key, _ := w.queue.Get()
 	w.syncOne(t.Context(), key)
 	w.queue.Done(key)
-	key, _ = w.actions.queues[deleting].Get()
+	key, _ = w.actions.queues[reconciler.Deleting].Get()
 	removed := make(chan struct{})
-	go func() { w.actOne(t.Context(), deleting, key); close(removed) }()
+	go func() { w.actOne(t.Context(), reconciler.Deleting, key); close(removed) }()
 	<-s.began
 
 	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("new")).Status.Phase)
 	require.False(t, w.actions.Claim(key, w.clock), "nobody else acts for what is being removed")
 	s.letGo <- struct{}{}
 	<-removed
-	w.actions.queues[deleting].Done(key)
+	w.actions.queues[reconciler.Deleting].Done(key)
 	w.settle()
 	require.Nil(t, w.job("gone"))
 }
@@ -78,9 +79,9 @@ func TestWhatWasDecidedAnewGoesToItsOwnWorkers(t *testing.T) {
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	require.NoError(t, w.store.Update(job))
 
-	w.actOne(t.Context(), submitting, "default/gone")
+	w.actOne(t.Context(), reconciler.Submitting, "default/gone")
 	require.Zero(t, w.schedd.Calls(scheddtest.Remove))
-	require.Equal(t, 1, w.actions.queues[deleting].Len())
+	require.Equal(t, 1, w.actions.queues[reconciler.Deleting].Len())
 	w.settle()
 	require.Nil(t, w.job("gone"))
 }
@@ -112,7 +113,7 @@ func TestWhatWaitsForItsTurnIsToldToWait(t *testing.T) {
 	require.NoError(t, w.store.Add(htcjob("behind")))
 	require.NoError(t, w.sync(t.Context(), "default/behind"))
 	require.Zero(t, w.writes)
-	require.Equal(t, 1, w.actions.queues[submitting].Len())
+	require.Equal(t, 1, w.actions.queues[reconciler.Submitting].Len())
 	w.clock = w.clock.Add(firstWrite)
 	require.NoError(t, w.sync(t.Context(), "default/behind"))
 	status := w.job("behind").Status

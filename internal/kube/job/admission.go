@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/pool"
@@ -16,7 +17,7 @@ import (
 func (c *Controller) newAdmission() *admission.Admission {
 	return &admission.Admission{
 		Rules: c.rules, Usage: c.usage, Recent: c.recent, Now: c.Now,
-		Go:    func(key string) { c.actions.forget(key); c.actions.add(submitting, key) },
+		Go:    func(key string) { c.actions.forget(key); c.actions.add(reconciler.Submitting, key) },
 		Tell:  c.tellPlace,
 		Later: func(pool string, after time.Duration) { c.turns.AddAfter(pool, after) },
 	}
@@ -97,7 +98,7 @@ func (c *Controller) recallLine() {
 func (c *Controller) poolChanged(before, now *v1alpha1.HTCPool) {
 	if before == nil || now == nil || before.Spec.Default != now.Spec.Default ||
 		!equality.Semantic.DeepEqual(before.Spec.NamespaceSelector, now.Spec.NamespaceSelector) {
-		c.retryNow(func(b blocker) bool { return admission.InLine(b.Reason) })
+		c.retryNow(func(b reconciler.Blocker) bool { return admission.InLine(b.Reason) })
 	}
 	if now != nil {
 		c.turns.Add(now.Name)
@@ -114,11 +115,11 @@ func (c *Controller) turn(ctx context.Context, name string) {
 
 // tellPlace shows what an HTCJob waits for now.
 func (c *Controller) tellPlace(key string, what *admission.Waits) {
-	c.memory.change(key, func(r *remembered) {
-		if b := r.blockers[acting]; b != nil && admission.InLine(b.Reason) {
+	c.memory.Change(key, func(r *record) {
+		if b := r.Blockers[reconciler.Acting]; b != nil && admission.InLine(b.Reason) {
 			now := *b
 			now.Reason, now.Message = what.Reason, what.Message
-			r.blockers[acting] = &now
+			r.Blockers[reconciler.Acting] = &now
 		}
 	})
 	c.routine.Add(key)
@@ -131,7 +132,7 @@ func (c *Controller) PoolLoad(ctx context.Context, name string) (admission.Load,
 	if err != nil || load.Reason != admission.AtScheddsLimit {
 		return load, err
 	}
-	for key := range c.memory.blockers(acting, atScheddsLimit) {
+	for key := range c.memory.Blocked(reconciler.Acting, atScheddsLimit) {
 		if job := c.get(key); job != nil && c.pools.Presumed(job).Name == name {
 			load.Waits(job.Namespace)
 		}
@@ -139,4 +140,4 @@ func (c *Controller) PoolLoad(ctx context.Context, name string) (admission.Load,
 	return load, nil
 }
 
-func atScheddsLimit(b blocker) bool { return b.Reason == schedd.Limit.String() }
+func atScheddsLimit(b reconciler.Blocker) bool { return b.Reason == schedd.Limit.String() }

@@ -9,6 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -98,13 +99,13 @@ func (c checked) Unchanged(run ledger.Run) { c.routine.Add(run.Namespace + "/" +
 func (c checked) Unread(run ledger.Run, jobs []string) {
 	key := run.Namespace + "/" + run.Name
 	if len(jobs) == 0 {
-		c.memory.unblock(key, reading)
+		c.memory.Unblock(key, reconciler.Reading)
 		return
 	}
 	c.Observer.Unread(len(jobs))
-	t := blocked("", "AdUnreadable", fmt.Sprintf("HTCondor's ad of job %s cannot be fetched or read, perhaps because of a very long attribute: "+
+	t := reconciler.Blocked("", "AdUnreadable", fmt.Sprintf("HTCondor's ad of job %s cannot be fetched or read, perhaps because of a very long attribute: "+
 		"how it goes on with it is not known. Mend it with condor_qedit, or remove it", lifecycle.Shorten(strings.Join(jobs, ", "), maxShown)))
-	if !c.memory.block(key, reading, t) {
+	if !c.memory.Block(key, reconciler.Reading, t) {
 		return
 	}
 	c.Log.Warn().Str("job", key).Strs("jobs", jobs[:min(len(jobs), 10)]).Msg("ads that cannot be fetched or read")

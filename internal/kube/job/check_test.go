@@ -1,8 +1,6 @@
 package job
 
 import (
-	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"testing"
 	"time"
 
@@ -11,6 +9,8 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
 func TestAQueueWithoutNewsIsWrittenDownOnceAMinute(t *testing.T) {

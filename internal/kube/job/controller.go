@@ -22,6 +22,7 @@ import (
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/logspod"
 	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
@@ -109,8 +110,8 @@ type Controller struct {
 	queue      fairqueue.Queue
 	routine    fairqueue.Queue // HTCJobs to be looked at although nothing is known to have changed
 	actions    *actionQueues
-	checks     fairqueue.Queue                              // UIDs of runs to ask HTCondor about soon
-	actors     [actionClasses]*fairqueue.Pool[sending.Line] // the workers of the action queues
+	checks     fairqueue.Queue                                   // UIDs of runs to ask HTCondor about soon
+	actors     [reconciler.Classes]*fairqueue.Pool[sending.Line] // the workers of the action queues
 	crosscheck *crosscheck.Checker
 	checkers   *fairqueue.Pool[schedd.Endpoint]
 	fetcher    *fetch.Fetcher
@@ -118,7 +119,7 @@ type Controller struct {
 	logs       fairqueue.Queue   // keys of HTCJobs whose spec.logsPod needs work
 	secrets    fairqueue.Queue   // namespaces whose Secrets need an in-use check
 	syncing    keymutex.KeyMutex // held while one worker reads the ledger and writes the status of an HTCJob
-	memory     memory
+	memory     reconciler.Memory[remembered]
 	answering  *backend.Answering // also Options.Schedd
 	chooser    *backend.Chooser
 	pools      pool.Chooser
@@ -168,10 +169,10 @@ func New(o Options) (*Controller, error) {
 
 		secretNews: make(chan struct{}, 1),
 	}
-	c.memory.uid = c.uid
+	c.memory.UID = c.uid
 	for e, queue := range c.actions.queues {
-		act := func(ctx context.Context, key string) { c.actOne(ctx, actionClass(e), key) }
-		c.actors[e] = &fairqueue.Pool[sending.Line]{Queue: queue, Size: c.workers(actionClass(e)), More: sending.Line.More, Backend: c.lineOf(actionClass(e)), Serve: fairqueue.Each(act)}
+		act := func(ctx context.Context, key string) { c.actOne(ctx, reconciler.Class(e), key) }
+		c.actors[e] = &fairqueue.Pool[sending.Line]{Queue: queue, Size: c.workers(reconciler.Class(e)), More: sending.Line.More, Backend: c.lineOf(reconciler.Class(e)), Serve: fairqueue.Each(act)}
 	}
 	if o.Artifacts != nil {
 		o.Artifacts.OnTurn(c.inputTurned)
@@ -190,7 +191,7 @@ func New(o Options) (*Controller, error) {
 	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
 	c.fetcher = fetch.New(fetch.Options{
 		Store: o.Output, Shares: o.Shares, MaxOutput: o.Site.MaxOutput,
-		Queue: fairqueue.New(limiter()), Workers: o.Fetchers, Endpoint: c.backendOf(asking),
+		Queue: fairqueue.New(limiter()), Workers: o.Fetchers, Endpoint: c.backendOf(reconciler.Asking),
 		Ledger: o.Ledger, Schedd: c.Schedd, Credentials: o.Credentials, Observer: fetched{c}, Log: o.Log, Now: o.Now,
 	})
 	c.pusher = push.New(push.Options{
@@ -322,12 +323,12 @@ func (c *Controller) syncOne(ctx context.Context, key string) {
 }
 
 // retryNow ends the back-off of every HTCJob whose blocker satisfies such, and of all fetches.
-func (c *Controller) retryNow(such func(blocker) bool) {
-	for key, b := range c.memory.blockers(acting, such) {
+func (c *Controller) retryNow(such func(reconciler.Blocker) bool) {
+	for key, b := range c.memory.Blocked(reconciler.Acting, such) {
 		c.actions.forget(key)
-		c.actions.add(b.class, key)
+		c.actions.add(b.Class, key)
 	}
-	for key := range c.memory.blockers(fetching, func(blocker) bool { return true }) {
+	for key := range c.memory.Blocked(reconciler.Fetching, func(reconciler.Blocker) bool { return true }) {
 		c.fetcher.Retry(key)
 	}
 }
@@ -344,11 +345,11 @@ func (c *Controller) wakeAll() {
 // wakeLimited lets two HTCJobs that wait at a limit ask again: each one that is sent wakes two more.
 func (c *Controller) wakeLimited() {
 	woken := 0
-	for key, b := range c.memory.blockers(acting, atScheddsLimit) {
+	for key, b := range c.memory.Blocked(reconciler.Acting, atScheddsLimit) {
 		if woken++; woken > 2 {
 			return
 		}
 		c.actions.forget(key)
-		c.actions.add(b.class, key)
+		c.actions.add(b.Class, key)
 	}
 }

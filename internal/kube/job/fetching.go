@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -24,12 +25,12 @@ type fetched struct{ *Controller }
 func (c fetched) Tried(key string, err error) {
 	defer c.queue.Add(key)
 	if err == nil {
-		c.memory.unblock(key, fetching)
+		c.memory.Unblock(key, reconciler.Fetching)
 		return
 	}
 	t := explainFetch(err)
 	c.Observer.FetchFailed(t.Reason)
-	if c.memory.block(key, fetching, t) {
+	if c.memory.Block(key, reconciler.Fetching, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("output not fetched yet")
 		c.warn(key, t.Reason, t.Message)
 	}
@@ -79,7 +80,7 @@ func (c *Controller) warn(key, reason, message string) {
 }
 
 // explainFetch is explain for errors of a fetch.
-func explainFetch(err error) blocker {
+func explainFetch(err error) reconciler.Blocker {
 	t := explain(err)
 	t.Condition = v1alpha1.ConditionOutputFetched
 	t.Message = "the output is not fetched yet: " + t.Message
@@ -123,8 +124,8 @@ type pushed struct{ *Controller }
 // Passed tells the user once what prevents a push.
 func (c pushed) Passed(key string, err error) {
 	if err == nil {
-		if c.memory.of(key).blockers[pushing] != nil {
-			c.memory.unblock(key, pushing)
+		if c.memory.Of(key).Blockers[reconciler.Pushing] != nil {
+			c.memory.Unblock(key, reconciler.Pushing)
 			c.queue.Add(key)
 		}
 		return
@@ -133,7 +134,7 @@ func (c pushed) Passed(key string, err error) {
 	t := explain(err)
 	t.Blocker = sending.ExplainPush(err, t.Blocker)
 	c.Observer.PushFailed(t.Reason)
-	if c.memory.block(key, pushing, t) {
+	if c.memory.Block(key, reconciler.Pushing, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("not pushed yet")
 		c.warn(key, t.Reason, t.Message)
 	}
@@ -142,7 +143,7 @@ func (c pushed) Passed(key string, err error) {
 func (c pushed) Pushed(run ledger.Run, bytes int64) {
 	c.Observer.Pushed(bytes)
 	key := run.Namespace + "/" + run.Name
-	c.queue.AddAfter(key, c.memory.untilWrite(key, c.Now(), betweenWrites))
+	c.queue.AddAfter(key, c.memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
 }
 
 func (c pushed) NotPushed(run ledger.Run, why string) {

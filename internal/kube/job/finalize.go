@@ -50,7 +50,7 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 	if err := c.Objects.RemoveFinalizer(ctx, job); err != nil {
 		return fmt.Errorf("remove finalizer: %w", err)
 	}
-	c.memory.change(key, func(r *remembered) { r.released = job.ResourceVersion })
+	c.memory.Change(key, func(r *record) { r.Released = job.ResourceVersion })
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -68,10 +69,10 @@ func (c *Controller) stageInputs(ready *inputs.Ready, run *ledger.Run) error {
 
 // showFetch has the status say what is being fetched, until over is called.
 func (c *Controller) showFetch(key, what string) (over func()) {
-	before := c.memory.of(key).blockers[acting]
-	c.memory.wait(key, blocked(v1alpha1.ConditionInputsReady, inputs.ReasonFetching, what))
+	before := c.memory.Of(key).Blockers[reconciler.Acting]
+	c.memory.Wait(key, reconciler.Blocked(v1alpha1.ConditionInputsReady, inputs.ReasonFetching, what))
 	c.queue.Add(key)
-	return func() { c.memory.change(key, func(r *remembered) { r.blockers[acting] = before }) }
+	return func() { c.memory.Change(key, func(r *record) { r.Blockers[reconciler.Acting] = before }) }
 }
 
 // stageAgain books room and does stageInputs for a run whose intent is in the ledger. Inputs that were staged for it and are whole stay: what
@@ -137,22 +138,22 @@ func (j inputJobs) FailedProcs(ctx context.Context, uid string, attempt int) (ma
 
 // awaitInput reports what an HTCJob waits for, if that is what an error means. It is tried again after its back-off, or when an
 // HTCJob that it names has changed.
-func (c *Controller) awaitInput(class actionClass, key string, err error) bool {
+func (c *Controller) awaitInput(class reconciler.Class, key string, err error) bool {
 	w, waits := errors.AsType[*inputs.Waiting](err)
 	if !waits {
 		return false
 	}
 	c.waiters.Miss(key, w.Input)
-	b := blocked(v1alpha1.ConditionInputsReady, w.Reason, w.Message)
-	if before := c.memory.of(key).blockers[acting]; before != nil && before.Message != b.Message {
+	b := reconciler.Blocked(v1alpha1.ConditionInputsReady, w.Reason, w.Message)
+	if before := c.memory.Of(key).Blockers[reconciler.Acting]; before != nil && before.Message != b.Message {
 		c.actions.forget(key) // somebody is mending it
 	}
 	after := min(firstRetry<<min(c.actions.tries(class, key), 10), lastRetry)
-	b.class, b.retry = class, c.Now().Add(after)
+	b.Class, b.Retry = class, c.Now().Add(after)
 	early := w.Reason == inputs.ReasonConfigMapNotFound && c.actions.tries(class, key) == 0 // it is often made just after the HTCJob
 	if w.Usual || early {
-		c.memory.wait(key, b)
-	} else if c.memory.block(key, acting, b) {
+		c.memory.Wait(key, b)
+	} else if c.memory.Block(key, reconciler.Acting, b) {
 		c.Log.Info().Str("job", key).Str("reason", w.Reason).Msg(w.Message)
 		c.warn(key, w.Reason, w.Message)
 	}
@@ -176,9 +177,9 @@ func (c *Controller) sourceChanged(before, now *v1alpha1.HTCJob) {
 
 // inputTurned lets an HTCJob continue that waits for an input.
 func (c *Controller) inputTurned(key string) {
-	class := submitting
-	if b := c.memory.of(key).blockers[acting]; b != nil {
-		class = b.class
+	class := reconciler.Submitting
+	if b := c.memory.Of(key).Blockers[reconciler.Acting]; b != nil {
+		class = b.Class
 	}
 	c.actions.forget(key)
 	c.actions.add(class, key)

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 	"htc.cern.ch/htcd/internal/target/secrets"
 )
@@ -150,7 +151,7 @@ func TestAnHTCdThatMayNotPatchSecretsWorksAsBefore(t *testing.T) {
 	w.apply(htcjob("another"))
 	require.Empty(t, w.schedd.Jobs(), "the apiserver may have it in a moment")
 	w.unheld = nil
-	w.retryNow(func(blocker) bool { return true })
+	w.retryNow(func(reconciler.Blocker) bool { return true })
 	w.settle()
 	require.Len(t, w.schedd.Jobs(), 1)
 }

@@ -9,6 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -335,19 +336,19 @@ func TestEveryTransitionIsToldOnceHoweverManyJobsItConcerns(t *testing.T) {
 	w.schedd.Run(1, -1)
 	w.crosscheck()
 	w.schedd.Hold(1, -1, 1, "via condor_hold (by user alice)")
-	w.later(betweenWrites)
+	w.later(reconciler.BetweenWrites)
 	w.crosscheck()
 	w.schedd.Run(1, -1)
-	w.later(betweenWrites)
+	w.later(reconciler.BetweenWrites)
 	w.crosscheck()
 	for proc := range 500 {
 		w.schedd.Complete(1, proc, proc%2)
 		if proc%100 == 0 {
-			w.later(betweenWrites)
+			w.later(reconciler.BetweenWrites)
 			w.crosscheck()
 		}
 	}
-	w.later(betweenWrites)
+	w.later(reconciler.BetweenWrites)
 	w.crosscheck()
 	require.Equal(t, []string{
 		"Normal Submitted: cluster 1 with 500 jobs is at schedd schedd.test",

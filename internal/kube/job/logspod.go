@@ -27,19 +27,19 @@ const logsMakers = 2
 
 // logsViewOf returns what the condition needs to know.
 func (c *Controller) logsViewOf(key string) lifecycle.LogsView {
-	return lifecycle.LogsView{Off: c.LogsPods.Image == "", Outcome: c.memory.of(key).logs}
+	return lifecycle.LogsView{Off: c.LogsPods.Image == "", Outcome: c.memory.Of(key).Kind.logs}
 }
 
 // leaveLogs queues an HTCJob whose Pod is not as it should be. After a first try the next one is queued already.
 func (c *Controller) leaveLogs(key string, s lifecycle.Situation) {
 	goal, wanted := lifecycle.LogsGoal(s)
-	tried := c.memory.of(key).logs
+	tried := c.memory.Of(key).Kind.logs
 	had := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionLogsPod)
 	done := wanted && !goal.None && lifecycle.LogsSaid(had, s) && had.Status == metav1.ConditionTrue
 	switch same := tried != nil && tried.Goal == goal; {
 	case c.LogsPods.Image == "":
 	case !wanted, done && same:
-		c.memory.tried(key, nil)
+		c.tried(key, nil)
 	case !done && !same, done && tried != nil:
 		c.logs.Add(key)
 	}
@@ -49,7 +49,7 @@ func (c *Controller) leaveLogs(key string, s lifecycle.Situation) {
 func (c *Controller) logsOne(ctx context.Context, key string) {
 	job := c.get(key)
 	if job == nil {
-		c.memory.tried(key, nil)
+		c.tried(key, nil)
 		c.logs.Forget(key)
 		return
 	}
@@ -60,7 +60,7 @@ func (c *Controller) logsOne(ctx context.Context, key string) {
 	}
 	goal, wanted := lifecycle.LogsGoal(s)
 	if !wanted {
-		c.memory.tried(key, nil)
+		c.tried(key, nil)
 		c.logs.Forget(key)
 		return
 	}
@@ -73,7 +73,7 @@ func (c *Controller) logsOne(ctx context.Context, key string) {
 		outcome.Is = metav1.ConditionFalse
 		outcome.Reason, outcome.Message = logspod.Explain(err)
 	}
-	if c.memory.tried(key, &outcome) {
+	if c.tried(key, &outcome) {
 		if err != nil {
 			c.Log.Warn().Err(err).Str("job", key).Str("reason", outcome.Reason).Msg("no Pod with the output yet")
 		}

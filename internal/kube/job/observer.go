@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -38,7 +39,7 @@ var Queues = []string{"changed", "routine", "submit", "ask", "remove", "delete",
 func (c *Controller) Waiting() map[string]int {
 	n := map[string]int{"changed": c.queue.Len(), "routine": c.routine.Len()}
 	for e, d := range c.actors {
-		n[[actionClasses]string{"submit", "ask", "remove", "delete"}[e]] = d.Waiting()
+		n[[reconciler.Classes]string{"submit", "ask", "remove", "delete"}[e]] = d.Waiting()
 	}
 	n["check"], n["fetch"], n["push"], n["logs"] = c.checkers.Waiting(), c.fetcher.Waiting(), c.pusher.Waiting(), c.logs.Len()
 	return n

@@ -6,6 +6,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 )
@@ -35,7 +36,7 @@ func (c *Controller) reconcileOrphans(ctx context.Context, o ReconcileOptions, f
 		for _, run := range kept {
 			c.queue.Add(run.Namespace + "/" + run.Name)
 		}
-		c.retryNow(func(t blocker) bool { return t.Reason == sending.ReasonOrphansKept })
+		c.retryNow(func(t reconciler.Blocker) bool { return t.Reason == sending.ReasonOrphansKept })
 	}
 	for _, d := range differences {
 		found(d)

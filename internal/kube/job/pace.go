@@ -8,12 +8,12 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 )
 
 // How long after one write of a status the next one waits, so that more is written with it: every watcher gets the whole object with every write. What a phase, a condition
 // or a message says never waits.
 const (
-	betweenWrites = time.Second      // counts: the jobs of a large HTCJob end one by one
 	betweenSights = 10 * time.Second // that HTCondor has them in its queue, which their phase says already
 	betweenEnds   = 5 * time.Second  // from the end to what HTCondor says of it, which the output follows closely
 	firstWrite    = 5 * time.Second  // from the first sight of a new HTCJob: usually its job ids are known by then
@@ -25,7 +25,7 @@ func mayWait(before, after v1alpha1.HTCJobStatus) time.Duration {
 	case onlySeen(before, after):
 		return betweenSights
 	case onlyCounts(before, after):
-		return betweenWrites
+		return reconciler.BetweenWrites
 	case before.Phase.Terminal() && lifecycle.OwesOutput(after) && onlyDetails(before, after):
 		return betweenEnds
 	}

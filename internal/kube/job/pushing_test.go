@@ -12,6 +12,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -130,7 +131,7 @@ func TestArtifactsArePushedOnceTheOutputIsHere(t *testing.T) {
 	r.err = nil
 	w.settle()
 	w.crosscheck()
-	w.later(betweenWrites)
+	w.later(reconciler.BetweenWrites)
 	require.Equal(t, "True Pushed: 2 artifacts are pushed", w.pushes("one"))
 	require.Equal(t, []string{"r.example.org/default/one:1-0: 1", "r.example.org/default/one:1-1: 1"}, r.pushed)
 	require.Equal(t, []v1alpha1.WrittenOutput{

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 )
@@ -57,7 +58,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	}
 	// Counts are written once a second; more syncs in between would be useless.
 	key := callback.Namespace + "/" + callback.Name
-	if wait := c.memory.untilWrite(key, c.Now(), betweenWrites); wait > 0 && !over {
+	if wait := c.memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites); wait > 0 && !over {
 		c.queue.AddAfter(key, wait)
 	} else {
 		c.queue.Add(key)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -21,7 +22,7 @@ func (c *Controller) SecretChanged(namespace string) {
 	case c.secretNews <- struct{}{}:
 	default: // a check is already pending
 	}
-	c.retryNow(func(t blocker) bool {
+	c.retryNow(func(t reconciler.Blocker) bool {
 		return t.Condition == v1alpha1.ConditionCredentials || t.Reason == schedd.NotAuthorised.String()
 	})
 }

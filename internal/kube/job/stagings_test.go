@@ -18,6 +18,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -145,7 +146,7 @@ func TestAnHTCJobSaysWhyItsArtifactIsNotFetchedYetAndIsSentInItsTurn(t *testing.
 	end()
 	require.Eventually(t, func() bool { w.settle(); return len(s.sent) == 1 }, 10*time.Second, time.Millisecond)
 	require.Equal(t, []string{"weights"}, s.sent)
-	require.True(t, w.lineOf(submitting)(t.Context(), "default/one").Fetches, "no other submission waits for a registry")
+	require.True(t, w.lineOf(reconciler.Submitting)(t.Context(), "default/one").Fetches, "no other submission waits for a registry")
 	w.apply(htcjob("plain"))
-	require.False(t, w.lineOf(submitting)(t.Context(), "default/plain").Fetches)
+	require.False(t, w.lineOf(reconciler.Submitting)(t.Context(), "default/plain").Fetches)
 }

@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/ledger/procset"
 	"htc.cern.ch/htcd/internal/output"
@@ -55,15 +56,15 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	}
 	// A submission under way looks like an interrupted one. Its result is reported when it is finished, usually at once.
 	if since, claimed := c.actions.Since(key); claimed && d.Action == lifecycle.Recover && c.Now().Sub(since) < firstWrite {
-		c.queue.AddAfter(key, betweenWrites)
+		c.queue.AddAfter(key, reconciler.BetweenWrites)
 		return nil
 	}
-	known := c.memory.of(key)
-	inTheWay := known.blockers[acting]
+	known := c.memory.Of(key)
+	inTheWay := known.Blockers[reconciler.Acting]
 	// A new HTCJob's first status waits a little: usually its job ids are known by then.
 	if d.Action == lifecycle.Submit && job.Status.ObservedGeneration == 0 && inTheWay == nil {
-		if wait := c.memory.untilFirstWrite(key, c.Now()); wait > 0 {
-			c.actions.add(submitting, key)
+		if wait := c.memory.UntilFirstWrite(key, c.Now(), firstWrite); wait > 0 {
+			c.actions.add(reconciler.Submitting, key)
 			c.queue.AddAfter(key, wait)
 			return nil
 		}
@@ -75,7 +76,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		c.checks.Add(s.Run.UID)
 	}
 	if d.Action == lifecycle.Rest {
-		c.memory.unblock(key, acting)
+		c.memory.Unblock(key, reconciler.Acting)
 		inTheWay = nil
 		c.waiters.Forget(key)
 		if job.DeletionTimestamp != nil {
@@ -90,10 +91,10 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	if inTheWay != nil {
 		v.Blocker = &inTheWay.Blocker
 	}
-	if b := known.blockers[fetching]; b != nil {
+	if b := known.Blockers[reconciler.Fetching]; b != nil {
 		v.Unfetched = &b.Blocker
 	}
-	if b := known.blockers[pushing]; b != nil {
+	if b := known.Blockers[reconciler.Pushing]; b != nil {
 		v.Unpushed = &b.Blocker
 	}
 	v.Backend = c.answering.State(c.endpointOf(s, d, inTheWay))
@@ -102,7 +103,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		c.leaveLogs(key, s)
 		err = c.keepQuota(ctx, s)
 	}
-	if d.Action != lifecycle.Rest && (inTheWay == nil || c.Now().After(inTheWay.retry)) {
+	if d.Action != lifecycle.Rest && (inTheWay == nil || c.Now().After(inTheWay.Retry)) {
 		c.actions.add(classOf(d.Action), key)
 	}
 	if at := lifecycle.Expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
@@ -140,11 +141,11 @@ func (c *Controller) syncGone(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
 	if err == nil && len(runs) == 0 {
 		c.orphans.Deletions.Forget(key)
-		c.memory.forget(key)
+		c.memory.Forget(key)
 	}
 	if err == nil && len(runs) > 0 {
-		if b := c.memory.of(key).blockers[acting]; b == nil || c.Now().After(b.retry) {
-			c.actions.add(deleting, key)
+		if b := c.memory.Of(key).Blockers[reconciler.Acting]; b == nil || c.Now().After(b.Retry) {
+			c.actions.add(reconciler.Deleting, key)
 		}
 	}
 	return err
@@ -244,7 +245,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 	}
 	c.gatherResult(&s)
 	s.Quota, s.Early = c.quotaOf(s), c.early.known()
-	s.Released = job.DeletionTimestamp != nil && c.memory.of(job.Namespace+"/"+job.Name).released == job.ResourceVersion
+	s.Released = job.DeletionTimestamp != nil && c.memory.Of(job.Namespace+"/"+job.Name).Released == job.ResourceVersion
 	return s, nil
 }
 
@@ -253,7 +254,7 @@ func (c *Controller) believe(s *lifecycle.Situation) {
 	job := s.Job
 	key, ahead := job.Namespace+"/"+job.Name, s.Run == nil && job.Status.Attempt > 0 || s.Run != nil && lifecycle.Ahead(job.Status, *s.Run)
 	// A deletion drops the rows before it lets go of the object.
-	agreed := c.memory.of(key).agreed == job.UID && !(s.Run == nil && job.DeletionTimestamp != nil)
+	agreed := c.memory.Of(key).Agreed == job.UID && !(s.Run == nil && job.DeletionTimestamp != nil)
 	switch word := lifecycle.Whose(job.Status, s.Run, agreed, c.began); {
 	case word == lifecycle.StatusWord:
 		s.Run = nil // as if that attempt had been lost
@@ -264,7 +265,7 @@ func (c *Controller) believe(s *lifecycle.Situation) {
 		s.Job = job.DeepCopy()
 		s.Job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending, Conditions: s.Job.Status.Conditions}
 	case !agreed:
-		c.memory.change(key, func(r *remembered) { r.agreed = job.UID })
+		c.memory.Change(key, func(r *record) { r.Agreed = job.UID })
 	}
 }
 
@@ -300,7 +301,7 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 	if checkedAgain(before, after) {
 		return false, nil
 	}
-	if wait := c.memory.untilWrite(key, v.Now, mayWait(before, after)); wait > 0 {
+	if wait := c.memory.UntilWrite(key, v.Now, mayWait(before, after)); wait > 0 {
 		c.queue.AddAfter(key, wait)
 		return true, nil
 	}
@@ -310,9 +311,9 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 	}
 	c.cache.Mutation(written)
 	if after.Phase.Terminal() && !lifecycle.OwesOutput(after) {
-		c.memory.wrote(key, time.Time{})
+		c.memory.Wrote(key, time.Time{})
 	} else {
-		c.memory.wrote(key, v.Now)
+		c.memory.Wrote(key, v.Now)
 	}
 	c.createEvents(s.Job, lifecycle.Events(before, after, s))
 	return true, nil

@@ -7,6 +7,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/pool"
@@ -21,7 +22,7 @@ func (c *Controller) effective(job *v1alpha1.HTCJob, p pool.Pool, attempt int) *
 // PoolChanged lets those HTCJobs continue that wait for a pool, and looks again at those that it keeps; nil: it was not, or is
 // no longer, there. Both are nil if namespaces' labels have changed.
 func (c *Controller) PoolChanged(before, now *v1alpha1.HTCPool) {
-	c.retryNow(func(b blocker) bool { return pool.Waits(b.Reason) })
+	c.retryNow(func(b reconciler.Blocker) bool { return pool.Waits(b.Reason) })
 	c.poolChanged(before, now)
 	if before == nil || now == nil || equality.Semantic.DeepEqual(before.Spec.Keep, now.Spec.Keep) {
 		return
@@ -64,12 +65,12 @@ func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Endpoint {
 }
 
 // endpointOf returns the schedd that an HTCJob depends on at present: that of its run or of its next attempt.
-func (c *Controller) endpointOf(s lifecycle.Situation, d lifecycle.Decision, b *blocker) schedd.Endpoint {
+func (c *Controller) endpointOf(s lifecycle.Situation, d lifecycle.Decision, b *reconciler.Blocker) schedd.Endpoint {
 	switch {
 	case s.Run != nil && s.Run.Schedd != "" && d.Action != lifecycle.Submit:
 		return backend.TargetOf(*s.Run).Endpoint
 	case b != nil && b.Condition == v1alpha1.ConditionBackendReachable:
-		return b.endpoint
+		return b.Endpoint
 	}
 	return c.nextEndpoint(s.Job)
 }
@@ -83,8 +84,8 @@ func (c *Controller) questioner(ctx context.Context, t backend.Target) (schedd.I
 func (c *Controller) endpointTurned(endpoint schedd.Endpoint, answers bool) {
 	if answers {
 		// HTCJobs that could not even find out which schedd to ask may find out now.
-		c.retryNow(func(t blocker) bool {
-			return t.Condition == v1alpha1.ConditionBackendReachable && (t.endpoint == endpoint || t.endpoint == schedd.Endpoint{})
+		c.retryNow(func(t reconciler.Blocker) bool {
+			return t.Condition == v1alpha1.ConditionBackendReachable && (t.Endpoint == endpoint || t.Endpoint == schedd.Endpoint{})
 		})
 	}
 	c.wakeAll()

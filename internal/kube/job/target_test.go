@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -265,9 +266,9 @@ func TestADeadScheddTaintsNobodyElsesHTCJob(t *testing.T) {
 
 	w.delete("there")
 	require.NotNil(t, w.job("there"), "it waits for its schedd")
-	require.Equal(t, schedd.Endpoint{Schedd: "second"}, w.backendOf(deleting)(t.Context(), "default/there"))
-	require.Equal(t, schedd.Endpoint{Schedd: "second"}, w.backendOf(submitting)(t.Context(), "default/later-there"))
-	require.Equal(t, schedd.Endpoint{Schedd: "first"}, w.backendOf(asking)(t.Context(), "default/later-here"))
+	require.Equal(t, schedd.Endpoint{Schedd: "second"}, w.backendOf(reconciler.Deleting)(t.Context(), "default/there"))
+	require.Equal(t, schedd.Endpoint{Schedd: "second"}, w.backendOf(reconciler.Submitting)(t.Context(), "default/later-there"))
+	require.Equal(t, schedd.Endpoint{Schedd: "first"}, w.backendOf(reconciler.Asking)(t.Context(), "default/later-here"))
 
 	second.Down(nil)
 	require.NoError(t, w.Refresh(t.Context()))

@@ -66,20 +66,6 @@ func TestFilesThatCannotBeWrittenAreToldOfOnceAndNotLookedForInHTCondor(t *testi
 	require.Len(t, w.schedd.Jobs(), 1)
 }
 
-func TestTheUserHearsOfTroubleOnceHoweverItsNumbersChange(t *testing.T) {
-	m := memory{uid: func(string) string { return "uid-one" }}
-	full := func(free int) blocker {
-		return blocked("", "NoSpace", fmt.Sprintf("%d KiB are free", free))
-	}
-	require.True(t, m.block("a/b", acting, full(8)))
-	require.False(t, m.block("a/b", acting, full(4)))
-	m.wait("a/b", blocked("", "AskingSchedd", "the schedd is asked"))
-	require.False(t, m.block("a/b", acting, full(0)))
-	require.True(t, m.block("a/b", acting, blocked("", "Unreachable", "it does not answer")))
-	m.unblock("a/b", acting)
-	require.True(t, m.block("a/b", acting, full(0)))
-}
-
 func TestWhatWasSaidOfASecretDoesNotOutlastIt(t *testing.T) {
 	w := newWorld(t)
 	w.denied = &backend.CredentialError{Reason: "BadPassword", Message: "wrong"}

@@ -20,6 +20,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
@@ -213,7 +214,7 @@ func (w *world) step() bool {
 	for e, queue := range w.actions.queues {
 		if queue.Len() > 0 {
 			key, _ := queue.Get()
-			w.actOne(w.t.Context(), actionClass(e), key)
+			w.actOne(w.t.Context(), reconciler.Class(e), key)
 			queue.Done(key)
 			return true
 		}
@@ -241,7 +242,7 @@ func (w *world) crosscheck() {
 
 // callback delivers the callback of a job of the newest run, after the pause between two writes.
 func (w *world) callback(name string, proc, code int) error {
-	w.clock = w.clock.Add(betweenWrites)
+	w.clock = w.clock.Add(reconciler.BetweenWrites)
 	token := notify.Hash("the token of " + name)
 	var id string
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -9,8 +10,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/inputs"
-	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 )
@@ -21,13 +22,14 @@ func (c *Controller) actOne(ctx context.Context, key string) {
 	defer c.queue.Add(key)
 	if err == nil || errors.Is(err, inputs.ErrStopped) { // another action follows the change
 		c.actions.Forget(key)
-		c.memory.change(key, func(r *remembered) { r.acting = nil })
+		c.memory.Unblock(key, reconciler.Acting)
 		return
 	}
 	if pause, ok := errors.AsType[*sending.Waiting](err); ok {
 		c.actions.Forget(key)
-		b := blocker{Blocker: lifecycle.Blocker{Reason: "AskingSchedd", Message: pause.Message}, retry: c.Now().Add(pause.After)}
-		c.memory.change(key, func(r *remembered) { r.acting = &b })
+		b := reconciler.Blocked("", cmp.Or(pause.Reason, "AskingSchedd"), pause.Message)
+		b.Retry = c.Now().Add(pause.After)
+		c.memory.Wait(key, b)
 		c.actions.AddAfter(key, pause.After)
 		return
 	}
@@ -37,10 +39,8 @@ func (c *Controller) actOne(ctx context.Context, key string) {
 	if own {
 		after = pause.After
 	}
-	b.retry = c.Now().Add(after)
-	before := c.memory.of(key).acting
-	c.memory.change(key, func(r *remembered) { r.acting = &b })
-	if b.news(before) {
+	b.Retry = c.Now().Add(after)
+	if c.memory.Block(key, reconciler.Acting, b) {
 		c.Log.Warn().Err(err).Str("workflow", key).Str("reason", b.Reason).Dur("retry", after).Msg("not done yet")
 		c.warn(key, b.Reason, b.Message)
 	}
@@ -52,18 +52,18 @@ func (c *Controller) actOne(ctx context.Context, key string) {
 }
 
 // explain turns an error of an action into a message for the user.
-func explain(err error) blocker {
+func explain(err error) reconciler.Blocker {
 	if e, waits := errors.AsType[*inputs.Waiting](err); waits {
-		return blocker{Blocker: lifecycle.Blocker{Condition: v1alpha1.ConditionInputsReady, Reason: e.Reason, Message: e.Message}}
+		return reconciler.Blocked(v1alpha1.ConditionInputsReady, e.Reason, e.Message)
 	}
 	if e, lost := errors.AsType[*lostError](err); lost {
-		return blocker{Blocker: lifecycle.Blocker{Condition: v1alpha1.ConditionSubmitted, Reason: reasonLedgerLost, Message: e.Error()}}
+		return reconciler.Blocked(v1alpha1.ConditionSubmitted, reasonLedgerLost, e.Error())
 	}
 	if e, is := errors.AsType[*artifact.Unusable](err); is {
-		return blocker{Blocker: lifecycle.Blocker{Condition: v1alpha1.ConditionOutputsPushed, Reason: e.Reason, Message: err.Error()}}
+		return reconciler.Blocked(v1alpha1.ConditionOutputsPushed, e.Reason, err.Error())
 	}
 	b, endpoint := sending.Explain(err)
-	return blocker{Blocker: b, endpoint: endpoint}
+	return reconciler.Blocker{Blocker: b, Endpoint: endpoint}
 }
 
 func (c *Controller) warn(key, reason, message string) {
@@ -121,8 +121,8 @@ func (c *Controller) runsOf(ctx context.Context, key string) ([]ledger.Run, erro
 }
 
 // retryNow ends the back-off of every workflow that is blocked in such a way.
-func (c *Controller) retryNow(such func(blocker) bool) {
-	for _, key := range c.memory.blocked(such) {
+func (c *Controller) retryNow(such func(reconciler.Blocker) bool) {
+	for key := range c.memory.Blocked(reconciler.Acting, such) {
 		c.actions.Forget(key)
 		c.actions.Add(key)
 	}
@@ -130,7 +130,7 @@ func (c *Controller) retryNow(such func(blocker) bool) {
 
 // Turned continues with what waits for a schedd that answers again, or for credentials.
 func (c *Controller) Turned() {
-	c.retryNow(func(b blocker) bool {
+	c.retryNow(func(b reconciler.Blocker) bool {
 		return b.Condition == v1alpha1.ConditionBackendReachable || b.Condition == v1alpha1.ConditionCredentials
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
@@ -137,7 +138,7 @@ type Controller struct {
 	fetchers  *fairqueue.Pool[schedd.Endpoint]
 	checkers  *fairqueue.Pool[schedd.Endpoint]
 	syncing   keymutex.KeyMutex // held while one worker reads the ledger and writes the status of a workflow
-	memory    memory
+	memory    reconciler.Memory[remembered]
 	pools     pool.Chooser
 	began     time.Time
 	chooser   *backend.Chooser
@@ -177,7 +178,7 @@ func New(o Options) (*Controller, error) {
 		checks:   fairqueue.New(limiter()),
 		measures: fairqueue.New(limiter()),
 	}
-	c.memory.uid = c.uid
+	c.memory.UID = c.uid
 	at := func(queue fairqueue.Queue, size int, serve func(context.Context, string)) *fairqueue.Pool[schedd.Endpoint] {
 		return &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: size, Backend: c.backendOf, Serve: fairqueue.Each(serve)}
 	}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -37,16 +38,14 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 	err := c.fetch(ctx, key)
 	if err == nil {
 		c.fetches.Forget(key)
-		c.memory.change(key, func(r *remembered) { r.fetching, r.took = nil, output.Room{} })
+		c.memory.Change(key, func(r *record) { r.Blockers[reconciler.Fetching], r.Kind.took = nil, output.Room{} })
 		c.queue.Add(key)
 		return
 	}
 	b := explain(err)
 	b.Condition, b.Message = v1alpha1.ConditionOutputFetched, "the output is not fetched yet: "+b.Message
-	before := c.memory.of(key).fetching
-	c.memory.change(key, func(r *remembered) { r.fetching = &b })
 	c.Observer.NodeFetchFailed(b.Reason)
-	if b.news(before) {
+	if c.memory.Block(key, reconciler.Fetching, b) {
 		c.Log.Warn().Err(err).Str("workflow", key).Str("reason", b.Reason).Msg("output not fetched yet")
 		c.warn(key, b.Reason, b.Message)
 	}

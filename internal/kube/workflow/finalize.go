@@ -51,7 +51,7 @@ func (c *Controller) finalize(ctx context.Context, w *v1alpha1.HTCWorkflow) erro
 	if err := c.Objects.RemoveFinalizer(ctx, w); err != nil {
 		return fmt.Errorf("remove finalizer: %w", err)
 	}
-	c.memory.change(w.Namespace+"/"+w.Name, func(r *remembered) { r.released = w.ResourceVersion })
+	c.memory.Change(w.Namespace+"/"+w.Name, func(r *record) { r.Released = w.ResourceVersion })
 	return nil
 }
 

@@ -26,5 +26,5 @@ func TestWhatIsGoneIsNotRemovedAgainWhileTheCacheShowsIt(t *testing.T) {
 	require.NoError(t, w.store.Delete(w.flow("one")))
 	w.queue.Add("default/one")
 	w.settle()
-	require.Empty(t, w.memory.m)
+	require.Zero(t, w.memory.Len())
 }

@@ -59,11 +59,11 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 	if err != nil {
 		return s, fmt.Errorf("gather: %w", err)
 	}
-	known := c.memory.of(w.Namespace + "/" + w.Name)
-	if known.measured.uid == string(w.UID) { // it may have been begun for an older one of this name
-		s.Measured = known.measured
+	known := c.memory.Of(w.Namespace + "/" + w.Name)
+	if known.Kind.measured.uid == string(w.UID) { // it may have been begun for an older one of this name
+		s.Measured = known.Kind.measured
 	}
-	s.Released = w.DeletionTimestamp != nil && known.released == w.ResourceVersion
+	s.Released = w.DeletionTimestamp != nil && known.Released == w.ResourceVersion
 	return s, nil
 }
 
@@ -126,13 +126,13 @@ func (c *Controller) gatherRepeats(tx *ledger.Tx, s *Situation) (err error) {
 		return nil
 	}
 	key, dag := s.Workflow.Namespace+"/"+s.Workflow.Name, s.newest().Run
-	known := c.memory.of(key).repeats
+	known := c.memory.Of(key).Kind.repeats
 	if known.uid != dag.UID || known.dag != dag.Attempt {
 		known.uid, known.dag = dag.UID, dag.Attempt
 		if known.all, err = s.repeatables(tx); err != nil {
 			return err
 		}
-		c.memory.change(key, func(r *remembered) { r.repeats = known })
+		c.memory.Change(key, func(r *record) { r.Kind.repeats = known })
 	}
 	s.Repeat.all = known.all
 	return nil

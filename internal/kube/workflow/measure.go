@@ -7,6 +7,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck/nodes"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify/results"
 )
@@ -19,8 +20,8 @@ type measured struct {
 }
 
 // toMeasure reports whether results of a workflow are to be summed up, or its rules looked at.
-func (s Situation) toMeasure(known remembered) bool {
-	return len(s.DAGs) > 0 && !s.lost() && (known.unmeasured || s.Measured.attempt != s.Attempt || s.ruled() || s.untold())
+func (s Situation) toMeasure(known record) bool {
+	return len(s.DAGs) > 0 && !s.lost() && (known.Kind.unmeasured || s.Measured.attempt != s.Attempt || s.ruled() || s.untold())
 }
 
 // measureOne sums up the results of a workflow and lets its rules act.
@@ -42,22 +43,22 @@ func (c *Controller) measure(ctx context.Context, key string) error {
 	if err != nil || len(s.DAGs) == 0 {
 		return err
 	}
-	known := c.memory.of(key)
-	switch due := known.unmeasured || s.Measured.attempt != s.Attempt; {
-	case due && c.Now().Before(known.rests):
-		c.measures.AddAfter(key, known.rests.Sub(c.Now()))
+	known := c.memory.Of(key)
+	switch due := known.Kind.unmeasured || s.Measured.attempt != s.Attempt; {
+	case due && c.Now().Before(known.Kind.rests):
+		c.measures.AddAfter(key, known.Kind.rests.Sub(c.Now()))
 	case due:
-		c.memory.change(key, func(r *remembered) { r.unmeasured = false })
+		c.memory.Change(key, func(r *record) { r.Kind.unmeasured = false })
 		began := c.Now()
 		metrics, err := c.sumUp(ctx, s)
 		if err != nil {
-			c.memory.change(key, func(r *remembered) { r.unmeasured = true })
+			c.memory.Change(key, func(r *record) { r.Kind.unmeasured = true })
 			return err
 		}
 		s.Measured = measured{string(w.UID), s.Attempt, metrics}
-		c.memory.change(key, func(r *remembered) {
+		c.memory.Change(key, func(r *record) {
 			// At most a tenth of a processor's time goes into one workflow.
-			r.measured, r.rests = s.Measured, c.Now().Add(max(9*c.Now().Sub(began), betweenWrites))
+			r.Kind.measured, r.Kind.rests = s.Measured, c.Now().Add(max(9*c.Now().Sub(began), reconciler.BetweenWrites))
 		})
 		c.queue.Add(key)
 	}
@@ -161,11 +162,11 @@ func (c *Controller) keepResults(ctx context.Context, page []ledger.Node, texts 
 // noteResults has new results summed up, and tells the user once what is wrong with some.
 func (c *Controller) noteResults(key string, some bool, ignored string) {
 	if some {
-		c.memory.change(key, func(r *remembered) { r.unmeasured = true })
-		c.measures.AddAfter(key, c.memory.of(key).rests.Sub(c.Now()))
+		c.memory.Change(key, func(r *record) { r.Kind.unmeasured = true })
+		c.measures.AddAfter(key, c.memory.Of(key).Kind.rests.Sub(c.Now()))
 	}
-	if ignored != "" && c.memory.of(key).ignored == "" {
-		c.memory.change(key, func(r *remembered) { r.ignored = ignored })
+	if ignored != "" && c.memory.Of(key).Kind.ignored == "" {
+		c.memory.Change(key, func(r *record) { r.Kind.ignored = ignored })
 		c.warn(key, "ResultsIgnored", ignored)
 	}
 }

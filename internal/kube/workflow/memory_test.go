@@ -46,11 +46,11 @@ func TestARecreatedWorkflowHasNoResultsOfTheOneBefore(t *testing.T) {
 	require.NoError(t, w.measure(t.Context(), "default/one"))
 	w.later(time.Minute)
 	require.Len(t, w.flow("one").Status.Metrics, 1)
-	late := w.memory.of("default/one").measured
+	late := w.memory.Of("default/one").Kind.measured
 
 	second := w.again(finishing("uid-second"))
 	require.Empty(t, second.Status.Metrics)
-	w.memory.change("default/one", func(r *remembered) { r.measured = late }) // they were being summed up when it was deleted
+	w.memory.Change("default/one", func(r *record) { r.Kind.measured = late }) // they were being summed up when it was deleted
 	w.later(time.Minute)
 	require.NoError(t, w.measure(t.Context(), "default/one"))
 	w.passes(3)

@@ -7,6 +7,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/crosscheck/nodes"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -45,7 +46,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	}
 	c.noteResults(key, r.Results, r.Ignored)
 	if r.Changed {
-		c.queue.AddAfter(key, c.memory.of(key).wrote.Add(betweenWrites).Sub(c.Now()))
+		c.queue.AddAfter(key, c.memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
 	}
 	return nil
 }
@@ -116,7 +117,7 @@ func (c followed) Passed(pass string, endpoint schedd.Endpoint, took time.Durati
 
 func (c followed) Changed(run ledger.Run) {
 	key := keyOf(run)
-	c.queue.AddAfter(key, c.memory.of(key).wrote.Add(betweenWrites).Sub(c.Now()))
+	c.queue.AddAfter(key, c.memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
 }
 
 func (c followed) Used(run ledger.Run, coreSeconds int64) {

@@ -5,6 +5,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 )
@@ -51,7 +52,7 @@ func (c *Controller) ReconcileOrphans(ctx context.Context, s orphans.Scope) ([]c
 		for _, run := range kept {
 			c.queue.Add(keyOf(run))
 		}
-		c.retryNow(func(b blocker) bool { return b.Reason == sending.ReasonOrphansKept })
+		c.retryNow(func(b reconciler.Blocker) bool { return b.Reason == sending.ReasonOrphansKept })
 	}
 	return differences, err
 }

@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/pool"
@@ -140,5 +141,5 @@ func least(throttle int, limit *int32) int {
 
 // PoolChanged continues with what waits for a pool.
 func (c *Controller) PoolChanged() {
-	c.retryNow(func(b blocker) bool { return pool.Waits(b.Reason) || admission.InLine(b.Reason) })
+	c.retryNow(func(b reconciler.Blocker) bool { return pool.Waits(b.Reason) || admission.InLine(b.Reason) })
 }

@@ -14,6 +14,7 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output/push"
@@ -139,19 +140,15 @@ type pushed struct{ *Controller }
 
 // Passed tells the user once what prevents a push.
 func (c pushed) Passed(key string, err error) {
-	before := c.memory.of(key).pushing
 	if err == nil {
-		if before != nil {
-			c.memory.change(key, func(r *remembered) { r.pushing = nil })
-		}
+		c.memory.Unblock(key, reconciler.Pushing)
 		c.queue.Add(key)
 		return
 	}
 	b := explain(err)
 	b.Blocker = sending.ExplainPush(err, b.Blocker)
 	c.Observer.PushFailed(b.Reason)
-	c.memory.change(key, func(r *remembered) { r.pushing = &b })
-	if b.news(before) {
+	if c.memory.Block(key, reconciler.Pushing, b) {
 		c.Log.Warn().Err(err).Str("workflow", key).Str("reason", b.Reason).Msg("not pushed yet")
 		c.warn(key, b.Reason, b.Message)
 	}
@@ -160,7 +157,7 @@ func (c pushed) Passed(key string, err error) {
 
 func (c pushed) Pushed(run ledger.Run, bytes int64) {
 	c.Observer.Pushed(bytes)
-	c.queue.AddAfter(keyOf(run), betweenWrites)
+	c.queue.AddAfter(keyOf(run), reconciler.BetweenWrites)
 }
 
 func (c pushed) NotPushed(run ledger.Run, why string) {

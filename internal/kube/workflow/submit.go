@@ -240,7 +240,7 @@ func (c *Controller) recordCluster(ctx context.Context, w *v1alpha1.HTCWorkflow,
 	}
 	c.tries.Clear(run)
 	c.Observer.DAGSubmitted(nodes)
-	c.memory.change(keyOf(run), func(r *remembered) { r.part, r.parted, r.paging = time.Time{}, 0, false })
+	c.memory.Change(keyOf(run), func(r *record) { r.Kind.part, r.Kind.parted, r.Kind.paging = time.Time{}, 0, false })
 	if err := os.RemoveAll(run.TempDir); err != nil {
 		c.Log.Warn().Err(err).Str("workflow", keyOf(run)).Msg("staged files are still on the disk")
 	}

@@ -3,7 +3,6 @@ package workflow
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 )
 
 // syncOne is sync with its back-off.
@@ -55,14 +55,15 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	d, known := Plan(s), c.memory.of(key)
-	inTheWay := known.acting
-	if d.Action != Rest && (inTheWay == nil || c.Now().After(inTheWay.retry)) {
+	d, known := Plan(s), c.memory.Of(key)
+	inTheWay := known.Blockers[reconciler.Acting]
+	if d.Action != Rest && (inTheWay == nil || c.Now().After(inTheWay.Retry)) {
 		c.actions.Add(key)
 	}
 	switch {
 	case d.Action == Submit && w.Status.ObservedGeneration == 0 && inTheWay == nil:
-		if wait := c.untilFirstStatus(key); wait > 0 {
+		// Usually its DAG's id is known by then.
+		if wait := c.memory.UntilFirstWrite(key, c.Now(), reconciler.BetweenWrites); wait > 0 {
 			c.queue.AddAfter(key, wait)
 			return nil
 		}
@@ -74,13 +75,13 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 			return nil
 		}
 	}
-	if dag := s.newest(); s.Unfetched && dag.settled() && known.fetching == nil {
+	if dag := s.newest(); s.Unfetched && dag.settled() && known.Blockers[reconciler.Fetching] == nil {
 		c.fetches.Add(key)
 	}
 	if s.toMeasure(known) {
 		c.measures.Add(key)
 	}
-	if at := s.partAt(known.part, known.parted); !at.IsZero() && known.fetching == nil {
+	if at := s.partAt(known.Kind.part, known.Kind.parted); !at.IsZero() && known.Blockers[reconciler.Fetching] == nil {
 		if wait := at.Sub(c.Now()); wait > 0 {
 			c.queue.AddAfter(key, wait)
 		} else {
@@ -97,11 +98,11 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	if inTheWay != nil {
 		v.blocker = &inTheWay.Blocker
 	}
-	if known.fetching != nil {
-		v.unfetched = &known.fetching.Blocker
+	if known.Blockers[reconciler.Fetching] != nil {
+		v.unfetched = &known.Blockers[reconciler.Fetching].Blocker
 	}
-	if known.pushing != nil {
-		v.unpushed = &known.pushing.Blocker
+	if known.Blockers[reconciler.Pushing] != nil {
+		v.unpushed = &known.Blockers[reconciler.Pushing].Blocker
 	}
 	written, err := c.report(ctx, s, v)
 	if err != nil {
@@ -116,26 +117,16 @@ func (c *Controller) sync(ctx context.Context, key string) error {
 	return nil
 }
 
-// untilFirstStatus returns how long a new workflow's first status has to wait: usually its DAG's id is known by then.
-func (c *Controller) untilFirstStatus(key string) time.Duration {
-	c.memory.change(key, func(r *remembered) {
-		if r.wrote.IsZero() {
-			r.wrote = c.Now()
-		}
-	})
-	return c.memory.of(key).wrote.Add(betweenWrites).Sub(c.Now())
-}
-
 // syncGone queues the removal of a vanished workflow if the ledger still has DAGs of it.
 func (c *Controller) syncGone(ctx context.Context, key string) error {
 	runs, err := c.runsOf(ctx, key)
-	switch b := c.memory.of(key).acting; {
+	switch b := c.memory.Of(key).Blockers[reconciler.Acting]; {
 	case err != nil:
 		return err
 	case len(runs) == 0:
-		c.memory.forget(key)
+		c.memory.Forget(key)
 		c.orphans.Deletions.Forget(key)
-	case b == nil || c.Now().After(b.retry):
+	case b == nil || c.Now().After(b.Retry):
 		c.actions.Add(key)
 	}
 	return nil
@@ -151,7 +142,7 @@ func (c *Controller) report(ctx context.Context, s Situation, v view) (differs b
 	if onlyChecked(w.Status, status) && (status.Phase.Terminal() || status.LastChecked.Sub(w.Status.LastChecked.Time) < crosscheck.BetweenChecks) {
 		return false, nil
 	}
-	if wait := c.memory.of(key).wrote.Add(betweenWrites).Sub(v.now); wait > 0 && status.Phase == w.Status.Phase {
+	if wait := c.memory.UntilWrite(key, v.now, reconciler.BetweenWrites); wait > 0 && status.Phase == w.Status.Phase {
 		c.queue.AddAfter(key, wait)
 		return true, nil
 	}
@@ -160,7 +151,7 @@ func (c *Controller) report(ctx context.Context, s Situation, v view) (differs b
 		return true, fmt.Errorf("write status: %w", err)
 	}
 	c.cache.Mutation(written)
-	c.memory.change(key, func(r *remembered) { r.wrote = v.now })
+	c.memory.Wrote(key, v.now)
 	for _, e := range happened(w.Status, status, s) {
 		if e.Warning {
 			c.Events.Warning(w, e.Reason, e.Message)

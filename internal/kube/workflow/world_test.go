@@ -17,6 +17,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
@@ -123,7 +124,7 @@ func (w *world) apply(flow *v1alpha1.HTCWorkflow) *v1alpha1.HTCWorkflow {
 	w.t.Helper()
 	require.NoError(w.t, w.store.Add(flow))
 	w.queue.Add(flow.Namespace + "/" + flow.Name)
-	w.later(betweenWrites)
+	w.later(reconciler.BetweenWrites)
 	return w.flow(flow.Name)
 }
 
