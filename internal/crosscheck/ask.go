@@ -30,12 +30,12 @@ func (all comparisons) hearer(tool string, at time.Time, taken func(*comparison)
 
 // askQueue compares the queue with the rows of some runs. The rows are read while condor_q gathers its answer; a full
 // comparison reads them first, because it depends on what a row said before HTCondor was asked.
-func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledger.Run, full bool, l *look, at time.Time) (comparisons, error) {
+func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledger.Run, s scope, l *look, at time.Time) (comparisons, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	all := newComparisons(runs, full)
+	all := newComparisons(runs, s)
 	read := make(chan error, 1)
-	if full {
+	if s != unconfirmed {
 		read <- c.readRows(ctx, runs, all)
 	} else {
 		go func() { read <- c.readRows(ctx, runs, all) }()

@@ -65,8 +65,12 @@ type Checker struct {
 
 // Crosscheck makes one pass: it compares every run that HTCondor has not yet confirmed with its schedd's queue, compares what
 // left the queue with the history, and repairs the ledger. All targets are asked at once, so that none waits for another's
-// schedd.
+// schedd. Now and then it looks for what was called lost.
 func (c *Checker) Crosscheck(ctx context.Context) error {
+	return errors.Join(c.crosscheck(ctx), c.lookForLost(ctx))
+}
+
+func (c *Checker) crosscheck(ctx context.Context) error {
 	return c.each(ctx, Crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		began := c.Now()
 		newest, err := c.NewestHistory(ctx, id)
@@ -190,7 +194,7 @@ func (c *Checker) checkWhole(ctx context.Context, id schedd.Identity, runs []led
 
 func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) (answered bool, err error) {
 	at := c.Now()
-	all, err := c.askQueue(ctx, id, runs, false, l, at)
+	all, err := c.askQueue(ctx, id, runs, unconfirmed, l, at)
 	if err != nil {
 		return false, err
 	}

@@ -12,7 +12,7 @@ import (
 // comparison holds what is known about one run: its rows on one side, its ads on the other.
 type comparison struct {
 	run       ledger.Run
-	full      bool                     // ended procs are compared too
+	scope     scope                    // which procs are compared
 	recent    bool                     // only procs of which something may be new are compared; the others are present
 	rows      map[int]ledger.Proc      // no ad seen yet
 	unchanged map[int]schedd.JobStatus // the same, for rows that say only that the job is open and in that state
@@ -31,6 +31,18 @@ type comparison struct {
 	neverRan bool                // unstaged holds the complete cluster
 }
 
+// scope is which procs of a run are compared.
+type scope int
+
+const (
+	unconfirmed scope = iota // those of which HTCondor has not confirmed the end
+	everything               // ended ones, too
+	calledLost               // only those that were called lost
+)
+
+// full reports whether ended procs are compared.
+func (k *comparison) full() bool { return k.scope != unconfirmed }
+
 // RunKey identifies a run by what its ads carry. A cluster id alone is reused when a schedd is set up from scratch.
 type RunKey struct {
 	cluster int
@@ -47,10 +59,10 @@ func KeyOfJob(j schedd.Job) RunKey { return RunKey{j.Cluster, j.Tag.UID, j.Tag.A
 // comparisons holds those of one check.
 type comparisons map[RunKey]*comparison
 
-func newComparisons(runs []ledger.Run, full bool) comparisons {
+func newComparisons(runs []ledger.Run, s scope) comparisons {
 	all := make(comparisons, len(runs))
 	for _, run := range runs {
-		all[KeyOf(run)] = &comparison{run: run, full: full, rows: map[int]ledger.Proc{}, observed: map[int]Observation{}}
+		all[KeyOf(run)] = &comparison{run: run, scope: s, rows: map[int]ledger.Proc{}, observed: map[int]Observation{}}
 	}
 	return all
 }
@@ -93,7 +105,7 @@ func (k *comparison) needsReason(j schedd.Job) bool {
 		return false
 	}
 	known := HeldAsBefore(k.rows[j.Number()], j) && time.Unix(j.EnteredCurrentStatus, 0).Before(k.run.Checked.Add(-Settling))
-	return !j.Held() || k.full || !known
+	return !j.Held() || k.full() || !known
 }
 
 // NeedsReason reports whether a job of which nothing is known cannot be judged without HTCondor's reasons.
@@ -138,7 +150,7 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 		if !j.Reasoned && o.hold != "" && !o.byPool {
 			o.hold = p.Message // unchanged: see needsReason
 		}
-		if k.full {
+		if k.full() {
 			o.read = &p
 		}
 		changes := !unchanged || !o.Repeats(was)

@@ -61,7 +61,7 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 
 func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []ledger.Run, dry bool, found func(Difference)) (answered bool, err error) {
 	at := c.Now()
-	all, err := c.askQueue(ctx, id, runs, true, &look{}, at)
+	all, err := c.askQueue(ctx, id, runs, everything, &look{}, at)
 	if err != nil {
 		return false, err
 	}

@@ -14,12 +14,13 @@ import (
 
 // The kinds of passes.
 const (
-	Crosschecking = "cross-check"
-	Refreshing    = "refresh"
+	Crosschecking  = "cross-check"
+	Refreshing     = "refresh"
+	LookingForLost = "lost"
 )
 
 // Passes lists the kinds of passes.
-var Passes = []string{Crosschecking, Refreshing}
+var Passes = []string{Crosschecking, Refreshing, LookingForLost}
 
 // share limits refreshes to 1/share of the time, so that a slow schedd is not asked all the time.
 const share = 20
@@ -31,6 +32,7 @@ type Gate struct {
 	passes map[passKey]lastPass
 	marks  map[backend.Target]Mark
 	sights map[backend.Target]Sight
+	looked map[backend.Target]looked // for what was called lost
 }
 
 // Pass is what a pass of one kind over runs needs.

@@ -34,6 +34,11 @@ func Observe(tx *ledger.Tx, uid string, attempt int, observed map[int]Observatio
 	if err != nil {
 		return nil, err
 	}
+	if run.Kind == ledger.Workflows && slices.ContainsFunc(changes, Change.takesBack) {
+		if err := tx.WaitAgain(uid, attempt); err != nil {
+			return nil, err
+		}
+	}
 	if stop := stopOfChanges(changes); stop != "" && run.Stop == "" && run.State == ledger.Submitted {
 		run.Stop, run.Message = stop, StopMessage(stop)
 		if err := tx.UpdateRun(run); err != nil {

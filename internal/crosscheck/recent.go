@@ -45,7 +45,7 @@ type look struct {
 // Any other proc is as its row says. If too much has changed, nothing is recorded, and the error is schedd.ErrTooMany.
 func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) error {
 	at := c.Now()
-	all := newComparisons(runs, false)
+	all := newComparisons(runs, unconfirmed)
 	var clusters []int
 	for _, k := range all {
 		k.recent, k.present = true, true

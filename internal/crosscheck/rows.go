@@ -22,7 +22,7 @@ func (c *Checker) readRows(ctx context.Context, runs []ledger.Run, all compariso
 		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 			for left := pageSize; left > 0 && cursor.run < len(runs); {
 				k := all[KeyOf(runs[cursor.run])]
-				if k.full {
+				if k.full() {
 					cursor.unchanged = false
 				}
 				read, next, err := k.readPage(tx, cursor.unchanged, cursor.from, left)
@@ -62,7 +62,11 @@ func (k *comparison) readPage(tx *ledger.Tx, unchanged bool, from, limit int) (r
 		})
 		return read, next, err
 	}
-	page, err := tx.Procs(k.run.UID, k.run.Attempt, ledger.ProcFilter{Unconfirmed: !k.full, Changed: !k.full, From: from, Limit: limit})
+	filter := ledger.ProcFilter{Unconfirmed: !k.full(), Changed: !k.full(), From: from, Limit: limit}
+	if k.scope == calledLost {
+		filter.Status, filter.Reason = ledger.StatusFailed, ReasonLost
+	}
+	page, err := tx.Procs(k.run.UID, k.run.Attempt, filter)
 	for _, p := range page {
 		next = p.Proc + 1
 		k.add(p)

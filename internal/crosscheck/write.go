@@ -28,11 +28,16 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 		}
 		var changes []Change
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
+			if k.scope == calledLost { // another attempt may have begun since
+				if newest, err := tx.LatestRun(k.run.UID); err != nil || newest.Attempt != k.run.Attempt {
+					return errors.Join(err, ledger.ErrNotFound)
+				}
+			}
 			changes, err = Observe(tx, k.run.UID, k.run.Attempt, observed, at, i == len(pages)-1)
 			return err
 		})
 		if errors.Is(err, ledger.ErrNotFound) {
-			return nil // deleted meanwhile
+			return nil // deleted or sent anew meanwhile
 		}
 		if err != nil {
 			return fmt.Errorf("record cross-check: %w", err)

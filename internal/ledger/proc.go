@@ -75,6 +75,7 @@ type ProcFilter struct {
 	Unconfirmed bool   // only those open, or ended only by a callback
 	Changed     bool   // only those that Unchanged does not show
 	Unfetched   bool   // only completed ones whose output is still to be fetched
+	Reason      string // empty: any
 	Besides     string // not those with this reason; empty: any
 	From        int    // the first proc number wanted
 	Limit       int    // most rows, 0: all
@@ -205,6 +206,9 @@ func (tx *Tx) Procs(uid string, attempt int, f ProcFilter) ([]Proc, error) {
 	}
 	if f.Unfetched {
 		where += ` AND p.jobStatus = 4 AND p.fetched = 0`
+	}
+	if f.Reason != "" {
+		where, args = where+` AND p.reason = ?`, append(args, f.Reason)
 	}
 	if f.Besides != "" {
 		where, args = where+` AND p.reason <> ?`, append(args, f.Besides)

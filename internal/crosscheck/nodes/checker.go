@@ -60,6 +60,10 @@ type Checker struct {
 // Crosscheck makes one pass over the DAGs with nodes of which HTCondor has not confirmed the end: it compares them with the queues, and
 // what the queues do not show with the histories. It is best made after that of the DAGs' own jobs.
 func (c *Checker) Crosscheck(ctx context.Context) error {
+	return errors.Join(c.crosscheck(ctx), c.lookForLost(ctx))
+}
+
+func (c *Checker) crosscheck(ctx context.Context) error {
 	return c.each(ctx, crosscheck.Crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		began := c.Now()
 		newest, err := c.newestHistory(ctx, id)

@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 func TestAQueueThatIsEmptyForAMinuteFailsNothing(t *testing.T) {
@@ -50,4 +51,61 @@ func TestAQueueThatIsEmptyForAMinuteFailsNothing(t *testing.T) {
 	passes(40, time.Minute)
 	each(v1alpha1.PhaseFailed)
 	require.Equal(t, crosscheck.ReasonLost, w.job("joba").Status.Failures[0].Reason)
+}
+
+func TestWhatWasCalledLostIsTakenBackWhenItIsThereAgain(t *testing.T) {
+	passes := func(w *world, n int) {
+		for range n {
+			w.crosscheck()
+			w.later(time.Minute)
+		}
+	}
+	lost := func(t *testing.T) (w *world, cluster []schedd.Job) {
+		w = newWorld(t)
+		w.apply(htcjob("one", queueOf(2)))
+		w.schedd.Run(1, 0)
+		w.schedd.Run(1, 1)
+		w.crosscheck()
+		cluster = w.schedd.Jobs()
+		w.schedd.Lose(1, -1)
+		passes(w, 3)
+		require.Equal(t, v1alpha1.PhaseFailed, w.job("one").Status.Phase)
+		return w, cluster
+	}
+	t.Run("in the queue", func(t *testing.T) {
+		w, cluster := lost(t)
+		w.schedd.Put(cluster...)
+		passes(w, 2)
+		require.Equal(t, v1alpha1.PhaseRunning, w.job("one").Status.Phase)
+		require.EqualValues(t, 2, w.job("one").Status.Running)
+		require.Nil(t, w.job("one").Status.CompletionTime)
+		w.schedd.Complete(1, 0, 0)
+		w.schedd.Complete(1, 1, 0)
+		passes(w, 2)
+		require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
+	})
+	t.Run("in the history", func(t *testing.T) {
+		w, cluster := lost(t)
+		w.schedd.Put(cluster...)
+		w.schedd.Complete(1, 0, 0)
+		w.schedd.Complete(1, 1, 3)
+		w.schedd.Leave(1, 0)
+		w.schedd.Leave(1, 1)
+		passes(w, 2)
+		status := w.job("one").Status
+		require.Equal(t, []any{v1alpha1.PhaseFailed, int32(1), int32(1)}, []any{status.Phase, status.Succeeded, status.Failed})
+		require.EqualValues(t, 3, *status.Failures[0].ExitCode)
+	})
+	t.Run("unless it was sent anew", func(t *testing.T) {
+		w, cluster := lost(t)
+		again := w.job("one").DeepCopy()
+		again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "x"}
+		w.write(again)
+		w.later(time.Minute)
+		require.EqualValues(t, 2, w.job("one").Status.Attempt)
+		w.schedd.Put(cluster...)
+		passes(w, 2)
+		require.EqualValues(t, 2, w.job("one").Status.Attempt)
+		require.EqualValues(t, 2, w.job("one").Status.ClusterID)
+	})
 }
