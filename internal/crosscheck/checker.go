@@ -44,6 +44,8 @@ type Observer interface {
 	Repaired(run ledger.Run, kind Repair, change Change)
 	// Used: jobs of a run, whose ends HTCondor has told, had the cores that they had asked for so long, in seconds of one core.
 	Used(run ledger.Run, coreSeconds int64)
+	// Missing: so many open jobs of a target are missing, and not called lost yet; possibly none.
+	Missing(t backend.Target, m Missing)
 	// Stuck: a cluster was never completely spooled and must be removed.
 	Stuck(ctx context.Context, run ledger.Run) error
 }
@@ -77,9 +79,13 @@ func (c *Checker) crosscheck(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		started := c.started(ctx, id)
-		if err := c.pass(ctx, id, g, &look{Look: Look{History: true, Newest: newest}}, began, started); err != nil {
+		started := c.started(ctx, id, g.Target)
+		l := &look{Look: Look{History: true, Newest: newest}, target: g.Target}
+		if err := c.pass(ctx, id, g, l, began, started); err != nil {
 			return err
+		}
+		if l.missing.Jobs == 0 {
+			c.Observer.Missing(g.Target, l.missing)
 		}
 		c.gate.SetMark(g.Target, Mark{newest, began})
 		return nil
@@ -95,11 +101,12 @@ func (c *Checker) Refresh(ctx context.Context) error {
 }
 
 // started returns when the schedd had been started, 0 if that cannot be found out.
-func (c *Checker) started(ctx context.Context, id schedd.Identity) int64 {
+func (c *Checker) started(ctx context.Context, id schedd.Identity, t backend.Target) int64 {
 	daemon, err := c.Schedd.Daemon(ctx, id)
 	if err != nil {
 		return 0 // so everything is asked
 	}
+	c.gate.setDaemon(t, daemon)
 	return daemon.Started
 }
 
@@ -153,7 +160,7 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	return c.checkWhole(ctx, id, g.Runs, &look{Look: Look{History: true}, mark: c.gate.Mark(g.Target)})
+	return c.checkWhole(ctx, id, g.Runs, &look{Look: Look{History: true}, target: g.Target, mark: c.gate.Mark(g.Target)})
 }
 
 // NewestKnown returns the job that had most recently left a target's queue when the latest cross-check began, "" if unknown.
@@ -161,6 +168,9 @@ func (c *Checker) NewestKnown(t backend.Target) string { return c.gate.Mark(t.Sh
 
 // Started returns when a target's schedd had been started, as the latest pass has learned it; 0: unknown.
 func (c *Checker) Started(t backend.Target) int64 { return c.gate.Sight(t).Started }
+
+// Daemon returns what a target's schedd was last known to be.
+func (c *Checker) Daemon(t backend.Target) schedd.Daemon { return c.gate.Daemon(t) }
 
 // each asks about all groups of unconfirmed runs at once.
 func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
@@ -224,10 +234,8 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 
 // conclude applies findings about runs that have not been written yet.
 func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all comparisons, at time.Time, l *look) error {
-	after := LostAfter
 	if l.History {
-		var err error
-		if after, err = c.patience(ctx, all); err != nil {
+		if err := c.doubt(ctx, all, l, at); err != nil {
 			return err
 		}
 	}
@@ -258,7 +266,7 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 			}
 		}
 		if l.History {
-			k.miss(at, after)
+			k.miss(at)
 		}
 		if l.History || k.unseen() == 0 { // otherwise the others may be in the history
 			k.judgeUnstaged()

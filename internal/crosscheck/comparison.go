@@ -17,6 +17,7 @@ type comparison struct {
 	rows      map[int]ledger.Proc      // no ad seen yet
 	unchanged map[int]schedd.JobStatus // the same, for rows that say only that the job is open and in that state
 	observed  map[int]Observation
+	doubt     Doubt    // whether its missing jobs are lost
 	unread    []string // jobs that exist but whose ads cannot be fetched or read
 	present   bool     // HTCondor has some proc that is open, as its row says
 	applied   bool     // observations are being written, or have been
@@ -180,12 +181,9 @@ func (k *comparison) judgeUnstaged() {
 	maps.Copy(k.observed, k.unstaged)
 }
 
-// miss records the procs that neither queue nor history showed, which are lost after that time.
-func (k *comparison) miss(at time.Time, after time.Duration) {
-	o := Absence(k.run.Stop, at)
-	if k.run.Stop == "" {
-		o.lostAfter = after
-	}
+// miss records the procs that neither queue nor history showed.
+func (k *comparison) miss(at time.Time) {
+	o := Absence(k.run.Stop, k.doubt, at)
 	for proc, p := range k.rows {
 		if _, changed := o.Apply(p); changed {
 			k.observed[proc] = o

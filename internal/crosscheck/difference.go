@@ -49,7 +49,7 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 			procs += runs[n].Procs
 			n++
 		}
-		answered, err := c.reconcileSome(ctx, id, runs[:n], dry, found)
+		answered, err := c.reconcileSome(ctx, id, g.Target, runs[:n], dry, found)
 		errs = append(errs, err)
 		if !answered {
 			break
@@ -59,7 +59,7 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 	return checked, errors.Join(errs...)
 }
 
-func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []ledger.Run, dry bool, found func(Difference)) (answered bool, err error) {
+func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, t backend.Target, runs []ledger.Run, dry bool, found func(Difference)) (answered bool, err error) {
 	at := c.Now()
 	all, err := c.askQueue(ctx, id, runs, everything, &look{}, at)
 	if err != nil {
@@ -68,15 +68,15 @@ func (c *Checker) reconcileSome(ctx context.Context, id schedd.Identity, runs []
 	if err := c.askHistory(ctx, id, all, Mark{}, at, nil); err != nil {
 		return false, err
 	}
-	after, err := c.patience(ctx, all)
-	if err != nil {
+	c.started(ctx, id, t)
+	if err := c.doubt(ctx, all, &look{target: t}, at); err != nil {
 		return false, err
 	}
 	var errs []error
 	for _, run := range runs {
 		k := all[KeyOf(run)]
 		c.Observer.Unread(k.run, k.unread)
-		k.miss(at, after)
+		k.miss(at)
 		k.judgeUnstaged()
 		if !dry {
 			if err := c.repair(ctx, k, at); err != nil {
@@ -177,7 +177,7 @@ func Word(p ledger.Proc) string {
 // NoTrace is the evidence for an absence, NotYetLost that for the first.
 const NoTrace = "neither condor_q nor condor_history shows it"
 
-var NotYetLost = fmt.Sprintf("%s; still so after %s, or %s if many are missing at once, it is failed as Lost", NoTrace, LostAfter, LostAfterMany)
+var NotYetLost = fmt.Sprintf("%s; still so after %s, or %s while there is reason to doubt it, it is failed as Lost", NoTrace, LostAfter, LostAfterMany)
 
 // Evidence returns what an ad that the named tool showed says about its job.
 func Evidence(tool string, j schedd.Job) string {

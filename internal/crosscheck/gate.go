@@ -33,6 +33,8 @@ type Gate struct {
 	marks  map[backend.Target]Mark
 	sights map[backend.Target]Sight
 	looked map[backend.Target]looked // for what was called lost
+
+	daemons map[backend.Target]schedd.Daemon
 }
 
 // Pass is what a pass of one kind over runs needs.

@@ -57,7 +57,7 @@ func (c *Checker) lookForLost(ctx context.Context) error {
 	}
 	pass := Pass{Kind: LookingForLost, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}
 	return c.gate.Each(ctx, pass, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
-		if !c.gate.MayLookForLost(g.Target, c.Now(), c.started(ctx, id), c.Whole) {
+		if !c.gate.MayLookForLost(g.Target, c.Now(), c.started(ctx, id, g.Target), c.Whole) {
 			return nil
 		}
 		var errs []error

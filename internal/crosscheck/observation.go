@@ -93,8 +93,8 @@ func Ad(j schedd.Job, at time.Time) Observation {
 }
 
 // Absence returns what it says that neither queue nor history shows a job; stop is why htcd removes the jobs of its run, "" if it does not.
-func Absence(stop string, at time.Time) Observation {
-	return Observation{source: FromHTCondor, at: at, absent: true, lostAfter: LostAfter, stop: stop, evidence: NoTrace}
+func Absence(stop string, doubt Doubt, at time.Time) Observation {
+	return Observation{source: FromHTCondor, at: at, absent: true, lostAfter: doubt.After(), stop: stop, evidence: NoTrace}
 }
 
 // Stopped says of a job that HTCondor removed that it did so on behalf of htcd, if htcd stops its run: HTCondor removes the nodes of a DAG

@@ -11,6 +11,7 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // Look is one pass over a target.
@@ -32,8 +33,10 @@ func (l *Look) Hear(j schedd.Job) {
 // look is one over runs.
 type look struct {
 	Look
-	mark   Mark            // of the latest cross-check
-	unread map[RunKey]bool // runs with jobs whose ads cannot be read
+	target  backend.Target
+	mark    Mark            // of the latest cross-check
+	unread  map[RunKey]bool // runs with jobs whose ads cannot be read
+	missing Missing
 }
 
 // checkRecent compares runs, all of whose jobs earlier passes have compared, with what has changed since. It asks

@@ -46,6 +46,8 @@ func (*side) Repaired(ledger.Run, Repair, Change)                  {}
 func (*side) Stuck(context.Context, ledger.Run) error              { return nil }
 func (w *side) Used(ledger.Run, int64)                             {}
 
+func (w *side) Missing(backend.Target, Missing) {}
+
 func (w *side) Unread(run ledger.Run, jobs []string) {
 	if len(jobs) == 0 {
 		delete(w.unread, KeyOf(run))

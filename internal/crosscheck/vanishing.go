@@ -6,39 +6,91 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // A schedd whose spool is not mounted yet, or that another one stands in for, answers with an empty queue and an empty history, as one does
-// from which single jobs have vanished. Jobs that are called lost are sent again by people, and those that come back run beside them. So when
-// a large share of them is missing at once, it is given more time.
+// from which single jobs have vanished. Jobs that are called lost are sent again by people, and those that come back run beside them. So jobs get
+// more time when a large share of them is missing at once, or the schedd has just been started, or its queue is younger than they are.
 
-// LostAfterMany is LostAfter for jobs of which a large share is missing.
+// LostAfterMany is LostAfter for jobs that are missing in such a way.
 const LostAfterMany = time.Hour
 
 // few is how many jobs may be missing at once, whatever their share.
 const few = 10
 
-// lostAfter returns how long jobs must leave no trace to be lost if so many are missing of those that are open.
-func lostAfter(open, missing int) time.Duration {
-	if missing >= few && 2*missing > open {
-		return LostAfterMany
+// Doubt is why jobs that neither queue nor history shows may be there nevertheless; empty: there is no reason.
+type Doubt string
+
+// Doubts.
+const (
+	ManyMissing Doubt = "more than half of the open jobs are missing at once"
+	NewStart    Doubt = "the schedd was started less than an hour ago"
+	OtherQueue  Doubt = "the schedd's queue was set up after they had been sent"
+)
+
+// After is how long jobs must leave no trace to be lost.
+func (d Doubt) After() time.Duration {
+	if d == "" {
+		return LostAfter
 	}
-	return LostAfter
+	return LostAfterMany
 }
 
-// patience is lostAfter for what a check has found. Jobs that htcd itself removes do not count: their history may be too short for them.
-func (c *Checker) patience(ctx context.Context, all comparisons) (time.Duration, error) {
-	missing := 0
+// DoubtOf returns that about missing jobs of a run of which so many are open, and missing, together with those of other runs.
+func DoubtOf(run ledger.Run, d schedd.Daemon, open, missing int, at time.Time) Doubt {
+	born, started := time.Unix(d.QueueBorn, 0), time.Unix(d.Started, 0)
+	switch {
+	case run.Stop != "": // htcd itself removes its jobs; the history may be too short for them
+		return ""
+	case born.After(run.Submitted):
+		return OtherQueue
+	case started.After(run.Submitted) && at.Sub(started) < LostAfterMany:
+		return NewStart
+	case missing >= few && 2*missing > open:
+		return ManyMissing
+	}
+	return ""
+}
+
+// Missing is how many open jobs are missing and not called lost yet, and one reason for that.
+type Missing struct {
+	Jobs  int
+	Doubt Doubt
+}
+
+// doubt sets that of each run with missing jobs.
+func (c *Checker) doubt(ctx context.Context, all comparisons, l *look, at time.Time) error {
+	open, missing, err := c.countMissing(ctx, all)
+	if err != nil || missing == 0 {
+		return err
+	}
+	daemon := c.gate.Daemon(l.target)
+	for _, k := range all {
+		if n := k.missing(); n > 0 {
+			if k.doubt = DoubtOf(k.run, daemon, open, missing, at); k.doubt != "" {
+				l.missing = Missing{l.missing.Jobs + n, k.doubt}
+			}
+		}
+	}
+	if l.missing.Jobs > 0 {
+		c.Observer.Missing(l.target, l.missing)
+	}
+	return nil
+}
+
+// countMissing counts the open jobs, and the missing ones among them, of runs that htcd does not stop. The former are read only if it matters.
+func (c *Checker) countMissing(ctx context.Context, all comparisons) (open, missing int, err error) {
 	for _, k := range all {
 		if k.run.Stop == "" {
 			missing += k.missing()
 		}
 	}
 	if missing < few {
-		return LostAfter, nil
+		return 0, missing, nil
 	}
-	open := 0
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		for _, k := range all {
 			if k.run.Stop != "" {
 				continue
@@ -52,9 +104,9 @@ func (c *Checker) patience(ctx context.Context, all comparisons) (time.Duration,
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("count the open jobs: %w", err)
+		return 0, 0, fmt.Errorf("count the open jobs: %w", err)
 	}
-	return lostAfter(open, missing), nil
+	return open, missing, nil
 }
 
 // missing returns how many open procs neither queue nor history showed.
@@ -66,4 +118,20 @@ func (k *comparison) missing() int {
 		}
 	}
 	return n
+}
+
+// Daemon returns what a target's schedd was last known to be.
+func (g *Gate) Daemon(t backend.Target) schedd.Daemon {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.daemons[t]
+}
+
+func (g *Gate) setDaemon(t backend.Target, d schedd.Daemon) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.daemons == nil {
+		g.daemons = map[backend.Target]schedd.Daemon{}
+	}
+	g.daemons[t] = d
 }

@@ -7,22 +7,35 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
-func TestHowLongWhatIsMissingMayBeAway(t *testing.T) {
+func TestWhetherWhatIsMissingIsDoubted(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	sent := now.Add(-2 * time.Hour)
+	old := schedd.Daemon{Started: sent.Unix() - 100, QueueBorn: sent.Unix() - 1000}
 	for name, c := range map[string]struct {
 		open, missing int
-		want          time.Duration
+		daemon        schedd.Daemon
+		stop          string
+		want          Doubt
 	}{
-		"the only job":                     {1, 1, LostAfter},
-		"all of a few":                     {9, 9, LostAfter},
-		"all of many":                      {10, 10, LostAfterMany},
-		"more than half":                   {100_000, 50_001, LostAfterMany},
-		"half":                             {100_000, 50_000, LostAfter},
-		"a thousand of a hundred thousand": {100_000, 1_000, LostAfter},
-		"more than are open, as some ended just now": {15, 20, LostAfterMany},
+		"the only job":                     {1, 1, old, "", ""},
+		"all of a few":                     {9, 9, old, "", ""},
+		"all of many":                      {10, 10, old, "", ManyMissing},
+		"more than half":                   {100_000, 50_001, old, "", ManyMissing},
+		"half":                             {100_000, 50_000, old, "", ""},
+		"a thousand of a hundred thousand": {100_000, 1_000, old, "", ""},
+		"more than are open, as some ended just now": {15, 20, old, "", ManyMissing},
+		"all of many, which htcd removes":            {10, 10, old, StopSuspended, ""},
+		"nothing is known of the schedd":             {1, 1, schedd.Daemon{}, "", ""},
+		"the schedd was started a while ago":         {1, 1, schedd.Daemon{Started: now.Unix() - 3599}, "", NewStart},
+		"the schedd was started long ago":            {1, 1, schedd.Daemon{Started: now.Unix() - 3600}, "", ""},
+		"the queue is younger than the job":          {1, 1, schedd.Daemon{Started: now.Unix() - 5000, QueueBorn: now.Unix() - 5000}, "", OtherQueue},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, lostAfter(c.open, c.missing)) })
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, DoubtOf(ledger.Run{Submitted: sent, Stop: c.stop}, c.daemon, c.open, c.missing, now))
+		})
 	}
 }
 
@@ -30,9 +43,7 @@ func TestWhatIsThereAgainInTimeIsNotLost(t *testing.T) {
 	start := time.Unix(1000, 0)
 	p := ledger.Proc{Status: ledger.StatusOpen, JobStatus: 2}
 	miss := func(after time.Duration) {
-		o := Absence("", start.Add(after))
-		o.lostAfter = LostAfterMany
-		p, _ = o.Apply(p)
+		p, _ = Absence("", ManyMissing, start.Add(after)).Apply(p)
 	}
 	miss(0)
 	miss(LostAfter)

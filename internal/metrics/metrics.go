@@ -85,6 +85,7 @@ func New(build Build) *Metrics {
 	m.work.namespaces = m.lookedUp("namespace_jobs", "jobs that have not ended of the HTCJobs of a `namespace`, by the `pool` that they were sent by (`_none`: by none) and by `state`: `idle` (also not seen yet), `running`, `held`; the 100 such places with most of them, the rest together as `_other`", "namespace", "pool", "state")
 	m.work.openRuns = m.lookedUp("open_runs", "submitted HTCJobs whose end HTCondor has not confirmed, by `schedd`", "schedd")
 	m.work.openChecked = m.lookedUp("open_runs_checked_timestamp_seconds", "when the schedd last answered about the open run that has waited longest for an answer (else its submission), as Unix time", "schedd")
+	m.work.missing = m.lookedUp("missing_jobs", "jobs that neither queue nor history of the `schedd` shows any more, and that are not called lost yet because there is reason to doubt it", "schedd")
 	m.work.reachable = m.lookedUp("schedd_reachable", "1 when the schedd answered when last asked, 0 when it did not, or for the schedd `usual` while its name cannot be determined", "schedd")
 
 	m.work.commands = m.lookedUp("schedd_commands_at_once", "commands of HTCondor that may run at once at the `schedd` now: fewer than --schedd-commands while it is busy", "schedd")
@@ -128,7 +129,7 @@ func New(build Build) *Metrics {
 		m.unanswered.WithLabelValues(string(reason))
 	}
 
-	m.passes = m.counters("passes_total", "passes over the open runs of one schedd, by `pass` (`cross-check` or `refresh`) and `result`: `OK` or `Error`", "pass", "result")
+	m.passes = m.counters("passes_total", "passes over the open runs of one schedd, by `pass` (`cross-check`, `refresh`, or `lost`: a look for what was called lost) and `result`: `OK` or `Error`", "pass", "result")
 	m.passTime = m.histograms("pass_duration_seconds", "how long such a pass took", slow, "pass")
 	m.passSuccess = m.gauges("pass_last_success_timestamp_seconds", "when such a pass last succeeded, as Unix time; there are no passes while no run is open", "pass", "schedd")
 	for _, pass := range crosscheck.Passes {

@@ -47,9 +47,9 @@ const patience = 3 * time.Second
 
 // workDescs are the metrics that are looked up.
 type workDescs struct {
-	procs, openRuns, openChecked, reachable, commands, unfetched, queues, orphans, credentials *prometheus.Desc
-	namespaces, ledgerSize, ledgerFree, free, size, keepFree                                   *prometheus.Desc
-	errors                                                                                     *prometheus.CounterVec
+	procs, openRuns, openChecked, reachable, missing, commands, unfetched, queues, orphans, credentials *prometheus.Desc
+	namespaces, ledgerSize, ledgerFree, free, size, keepFree                                            *prometheus.Desc
+	errors                                                                                              *prometheus.CounterVec
 }
 
 // Working shows the state of w from now on. The informer must not run yet.
@@ -125,7 +125,7 @@ type work struct {
 // Describe implements prometheus.Collector.
 func (w *work) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		w.procs, w.openRuns, w.openChecked, w.reachable, w.commands, w.unfetched, w.queues, w.orphans, w.credentials, w.namespaces, w.ledgerSize, w.ledgerFree, w.free, w.size, w.keepFree,
+		w.procs, w.openRuns, w.openChecked, w.reachable, w.missing, w.commands, w.unfetched, w.queues, w.orphans, w.credentials, w.namespaces, w.ledgerSize, w.ledgerFree, w.free, w.size, w.keepFree,
 		w.workflows.nodes, w.workflows.queues,
 	} {
 		descs <- d
@@ -154,6 +154,7 @@ func (w *work) Collect(metrics chan<- prometheus.Metric) {
 	backends := w.Controller.Backends()
 	for endpoint, up := range w.reached(backends, open) {
 		gauge(w.reachable, up, endpointName(endpoint))
+		gauge(w.missing, float64(backends[endpoint].Missing), endpointName(endpoint))
 		if n := backends[endpoint].Pace.Commands; n > 0 {
 			gauge(w.commands, float64(n), endpointName(endpoint))
 		}

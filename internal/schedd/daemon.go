@@ -12,11 +12,13 @@ import (
 // Daemon is what a schedd tells the collector about itself.
 type Daemon struct {
 	Started int64 // when the process started, in Unix seconds by its own clock
+	// QueueBorn is when its queue was set up, in the same way; 0: it does not say. A restart keeps the queue, and this.
+	QueueBorn int64
 	// DutyCycle is the share of its recent time, 0 to 1, in which the schedd was busy: at 1 it does not keep up.
 	DutyCycle float64
 }
 
-const daemonAttributes = "DaemonStartTime,RecentDaemonCoreDutyCycle"
+const daemonAttributes = "DaemonStartTime,JobQueueBirthdate,RecentDaemonCoreDutyCycle"
 
 var errNoDaemon = errors.New("the collector does not know this schedd, or not when it started")
 
@@ -37,6 +39,7 @@ func (c *Client) Daemon(ctx context.Context, id Identity) (Daemon, error) {
 	err := c.run(ctx, command{name: "condor_status", args: args, id: id, timeout: c.o.Timeout, read: func(r io.Reader) error {
 		err := classad.ReadJSON(r, func(ad classad.Ad) error {
 			d.Started = seconds(ad.Get("DaemonStartTime"))
+			d.QueueBorn = seconds(ad.Get("JobQueueBirthdate"))
 			d.DutyCycle, _ = ad.Get("RecentDaemonCoreDutyCycle").Real()
 			return nil
 		})

@@ -26,7 +26,10 @@ func parts(runs []ledger.Run, sizes map[key]size) (all [][]ledger.Run) {
 }
 
 // size is how many nodes a DAG has.
-type size struct{ open, total int }
+type size struct {
+	open, total int
+	shown       int // idle, running and held ones
+}
 
 // questions returns the constraints of the questions about all open nodes of one part, to be asked one after another.
 func questions(runs []ledger.Run, sizes map[key]size) (constraints []string) {

@@ -30,6 +30,8 @@ type Observer interface {
 	Unread(run ledger.Run, jobs []string)
 	// Used: see crosscheck.Observer.
 	Used(run ledger.Run, coreSeconds int64)
+	// Missing: see crosscheck.Observer.
+	Missing(t backend.Target, m crosscheck.Missing)
 	// Repaired: something was repaired.
 	Repaired(run ledger.Run, kind crosscheck.Repair, was, is ledger.Node)
 }
@@ -43,7 +45,9 @@ type Checker struct {
 	// Accounts returns the Owners that the jobs of a target may have.
 	Accounts func(ctx context.Context, t backend.Target) ([]string, error)
 	// Started returns when a target's schedd had been started, 0 if that is not known.
-	Started  func(t backend.Target) int64
+	Started func(t backend.Target) int64
+	// Daemon returns what a target's schedd was last known to be.
+	Daemon   func(t backend.Target) schedd.Daemon
 	Now      func() time.Time
 	Observer Observer
 	// Whole is how often a pass asks about all nodes, not only about those that have changed; 0: always.
@@ -70,9 +74,12 @@ func (c *Checker) crosscheck(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l := &look{Look: crosscheck.Look{History: true, Newest: newest}}
+		l := &look{Look: crosscheck.Look{History: true, Newest: newest}, target: g.Target}
 		if err := c.pass(ctx, id, g, l, began); err != nil {
 			return err
+		}
+		if l.missing.Jobs == 0 {
+			c.Observer.Missing(g.Target, l.missing)
 		}
 		c.setMark(g, crosscheck.Mark{Newest: newest, At: began}, l.unread)
 		return nil
@@ -132,7 +139,7 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	l := &look{Look: crosscheck.Look{History: true}, since: c.mark(g.Target)}
+	l := &look{Look: crosscheck.Look{History: true}, target: g.Target, since: c.mark(g.Target)}
 	if err := c.check(ctx, id, g.Runs, l); err != nil {
 		return err
 	}
@@ -184,6 +191,7 @@ func (c *Checker) sizes(ctx context.Context, runs []ledger.Run) (map[key]size, e
 				var of size
 				for _, step := range counts {
 					of.open, of.total = of.open+step.Active, of.total+step.Total()
+					of.shown += step.Idle + step.Running + step.Held
 				}
 				all[keyOf(run)] = of
 			}
@@ -226,6 +234,11 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 
 // apply writes what was heard, and what was not, about DAGs.
 func (c *Checker) apply(ctx context.Context, all comparisons, runs []ledger.Run, l *look, at time.Time) error {
+	if l.History {
+		if err := c.doubt(ctx, all, l, at); err != nil {
+			return err
+		}
+	}
 	var errs []error
 	for _, run := range runs {
 		k := all[keyOf(run)]

@@ -28,6 +28,8 @@ type world struct {
 	changed  int
 	unread   []string
 	repaired []string
+	missing  crosscheck.Missing
+	daemon   schedd.Daemon
 }
 
 func newWorld(t *testing.T) *world {
@@ -42,6 +44,7 @@ func newWorld(t *testing.T) *world {
 		As:       func(context.Context, backend.Target) (schedd.Identity, error) { return schedd.Identity{}, nil },
 		Accounts: func(context.Context, backend.Target) ([]string, error) { return []string{scheddtest.Robot}, nil },
 		Started:  func(backend.Target) int64 { return 1 },
+		Daemon:   func(backend.Target) schedd.Daemon { return w.daemon },
 		Now:      func() time.Time { return w.clock }, Observer: w,
 	}
 	return w
@@ -53,7 +56,8 @@ func (w *world) Passed(_ string, _ schedd.Endpoint, _ time.Duration, err error) 
 func (w *world) Changed(ledger.Run)     { w.changed++ }
 func (w *world) Used(ledger.Run, int64) {}
 
-func (w *world) Unread(_ ledger.Run, jobs []string) { w.unread = append(w.unread, jobs...) }
+func (w *world) Missing(_ backend.Target, m crosscheck.Missing) { w.missing = m }
+func (w *world) Unread(_ ledger.Run, jobs []string)             { w.unread = append(w.unread, jobs...) }
 func (w *world) Repaired(_ ledger.Run, kind crosscheck.Repair, _, is ledger.Node) {
 	w.repaired = append(w.repaired, fmt.Sprintf("%d %s", is.Number, kind))
 }

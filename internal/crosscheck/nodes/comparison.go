@@ -18,8 +18,9 @@ type comparison struct {
 	unchanged map[int]seen        // no ad seen yet, of rows that say only that the job is open and in that state
 	rows      map[int]ledger.Node // the same, for the other rows whose end HTCondor has not confirmed
 	heard     map[int][]word
-	full      bool     // nodes whose end is confirmed are compared, too
-	unread    []string // jobs that exist but whose ads cannot be fetched or read
+	full      bool             // nodes whose end is confirmed are compared, too
+	doubtful  crosscheck.Doubt // whether its missing nodes are lost
+	unread    []string         // jobs that exist but whose ads cannot be fetched or read
 }
 
 // seen is what an unchanged row says.

@@ -9,13 +9,16 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // look is one pass over the nodes of a target.
 type look struct {
 	crosscheck.Look
-	since  mark         // of the latest cross-check
-	unread map[key]bool // DAGs with nodes whose ads cannot be read, or that nobody can be shown to own
+	target  backend.Target
+	missing crosscheck.Missing
+	since   mark         // of the latest cross-check
+	unread  map[key]bool // DAGs with nodes whose ads cannot be read, or that nobody can be shown to own
 
 	accounts map[key][]string // the Owners that the jobs of a DAG may have
 	unowned  error            // why those of some DAGs are not known

@@ -27,14 +27,14 @@ func (c *Checker) reconcileGroup(ctx context.Context, g backend.Group, dry bool,
 	if err != nil {
 		return 0, err
 	}
-	l := &look{}
+	l := &look{target: g.Target}
 	g.Runs = c.owned(ctx, g.Runs, l)
 	sizes, err := c.sizes(ctx, g.Runs)
 	if err != nil {
 		return 0, err
 	}
 	for k, of := range sizes {
-		sizes[k] = size{of.total, of.total}
+		sizes[k] = size{open: of.total, total: of.total}
 	}
 	var errs []error
 	for _, runs := range parts(g.Runs, sizes) {
@@ -60,6 +60,9 @@ func (c *Checker) reconcilePart(ctx context.Context, id schedd.Identity, runs []
 		return false, err
 	}
 	if err := c.askHistory(ctx, id, all, runs, mark{}, all.hearer(false, at)); err != nil {
+		return false, err
+	}
+	if err := c.doubt(ctx, all, l, at); err != nil {
 		return false, err
 	}
 	var errs []error

@@ -122,7 +122,7 @@ func (k *comparison) changes(tx *ledger.Tx, numbers []int, absent map[int]bool, 
 		}
 		if absent[was.Number] && is.Cluster == was.Cluster {
 			var more bool
-			is, more = miss(is, k.dag, at)
+			is, more = miss(is, k.dag, k.doubtful, at)
 			changed = changed || more
 		}
 		if changed {

@@ -83,7 +83,7 @@ func TestReconcileShowsAndRepairsWhatDiffers(t *testing.T) {
 		"a running job that somebody's hand ended": {happens: func(w *world) { w.broken("one", ledger.StatusSucceeded) },
 			was: "Succeeded", is: "Running", evidence: "condor_q: JobStatus 2 (Running), on slot1@node.test", phase: v1alpha1.PhaseRunning},
 		"a job without a trace": {happens: func(w *world) { w.schedd.Lose(1, 0) },
-			was: "Running", is: "Absent", evidence: noTrace + "; still so after 30s, or 1h0m0s if many are missing at once, it is failed as Lost", phase: v1alpha1.PhaseRunning, stillOpen: true},
+			was: "Running", is: "Absent", evidence: noTrace + "; still so after 30s, or 1h0m0s while there is reason to doubt it, it is failed as Lost", phase: v1alpha1.PhaseRunning, stillOpen: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -5,10 +5,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 func TestAQueueThatIsEmptyForAMinuteFailsNothing(t *testing.T) {
@@ -38,12 +41,23 @@ func TestAQueueThatIsEmptyForAMinuteFailsNothing(t *testing.T) {
 			require.Equal(t, phase, w.job(name).Status.Phase, name)
 		}
 	}
+	reachable := func() (is metav1.ConditionStatus, reason, message string) {
+		c := meta.FindStatusCondition(w.job("joba").Status.Conditions, v1alpha1.ConditionBackendReachable)
+		return c.Status, c.Reason, c.Message
+	}
 	vanish()
 	passes(3, 20*time.Second)
 	each(v1alpha1.PhaseRunning)
+	is, reason, message := reachable()
+	require.Equal(t, metav1.ConditionUnknown, is)
+	require.Equal(t, backend.ReasonJobsMissing, reason)
+	require.Contains(t, message, "20 of htcd's jobs that were there, and more than half of the open jobs are missing at once")
+	require.Equal(t, backend.ReasonJobsMissing, w.job("joba").Status.Reason)
 	w.schedd.Put(all...)
 	passes(2, time.Minute)
 	each(v1alpha1.PhaseRunning)
+	is, reason, _ = reachable()
+	require.Equal(t, []any{metav1.ConditionTrue, "Answered"}, []any{is, reason})
 
 	vanish()
 	passes(30, time.Minute)

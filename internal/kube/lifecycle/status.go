@@ -103,6 +103,8 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		// An ended HTCJob no longer depends on the schedd; a later outage must not rewrite it.
 	case v.Backend.Asked && v.Backend.Down:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.Backend.Reason, v.Backend.Message)
+	case v.Backend.Missing > 0 && s.Run != nil && s.Run.State == ledger.Submitted:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionUnknown, backend.ReasonJobsMissing, v.Backend.MissingMessage())
 	case v.Backend.Asked:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.Backend.Reason, v.Backend.Message)
 	}
@@ -139,7 +141,7 @@ func mattersMost(status v1alpha1.HTCJobStatus) *metav1.Condition {
 	return cmp.Or(
 		of(v1alpha1.ConditionSuspended, metav1.ConditionTrue), stopping,
 		of(v1alpha1.ConditionCredentials, metav1.ConditionFalse),
-		of(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse),
+		of(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, metav1.ConditionUnknown),
 		of(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, metav1.ConditionUnknown),
 		of(v1alpha1.ConditionHeld, metav1.ConditionTrue),
 		of(v1alpha1.ConditionMatchable, metav1.ConditionFalse),

@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 type setCondition func(kind string, is metav1.ConditionStatus, reason, message string)
@@ -42,6 +43,8 @@ func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStat
 		// What has ended no longer depends on the schedd.
 	case v.backend.Asked && v.backend.Down:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, v.backend.Reason, v.backend.Message)
+	case v.backend.Missing > 0 && len(s.DAGs) > 0:
+		set(v1alpha1.ConditionBackendReachable, metav1.ConditionUnknown, backend.ReasonJobsMissing, v.backend.MissingMessage())
 	case v.backend.Asked:
 		set(v1alpha1.ConditionBackendReachable, metav1.ConditionTrue, v.backend.Reason, v.backend.Message)
 	}

@@ -192,7 +192,7 @@ func New(o Options) (*Controller, error) {
 	c.several = &backend.Several{Schedd: o.Answering, Credentials: o.Credentials, Limits: &c.limits, Open: backend.OpenJobs(o.Ledger), Now: o.Now}
 	owners := backend.NewOwners(o.Schedd, o.Credentials)
 	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
-	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.AccountsOf, Started: c.dags.Started, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
+	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.AccountsOf, Started: c.dags.Started, Daemon: c.dags.Daemon, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.orphans = &orphans.Guard{Kind: ledger.Workflows, Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.pusher = push.New(push.Options{

@@ -95,6 +95,10 @@ func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, _ crosscheck.C
 	c.Log.Info().Str("workflow", keyOf(run)).Int("cluster", run.Cluster).Str("kind", string(kind)).Msg("repaired")
 }
 
+func (c checked) Missing(t backend.Target, m crosscheck.Missing) {
+	c.Answering.Missing("DAGs", t, m.Jobs, string(m.Doubt))
+}
+
 // Used: DAGMan's own job has no cores.
 func (checked) Used(ledger.Run, int64) {}
 
@@ -122,6 +126,10 @@ func (c followed) Changed(run ledger.Run) {
 
 func (c followed) Used(run ledger.Run, coreSeconds int64) {
 	c.Options.Observer.Used(run.Namespace, coreSeconds)
+}
+
+func (c followed) Missing(t backend.Target, m crosscheck.Missing) {
+	c.Answering.Missing("nodes", t, m.Jobs, string(m.Doubt))
 }
 
 func (c followed) Unread(run ledger.Run, jobs []string) { checked(c).Unread(run, jobs) }

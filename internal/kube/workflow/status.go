@@ -280,6 +280,7 @@ func reasonOf(status v1alpha1.HTCWorkflowStatus) string {
 		of(v1alpha1.ConditionSuspended, metav1.ConditionTrue),
 		of(v1alpha1.ConditionCredentials, metav1.ConditionFalse),
 		of(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse),
+		of(v1alpha1.ConditionBackendReachable, metav1.ConditionUnknown),
 		of(v1alpha1.ConditionInputsReady, metav1.ConditionFalse),
 		of(v1alpha1.ConditionSubmitted, metav1.ConditionFalse),
 		of(v1alpha1.ConditionSubmitted, metav1.ConditionUnknown),

@@ -8,6 +8,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 func TestADAGThatWasCalledLostIsTakenBackWhenItIsThereAgain(t *testing.T) {
@@ -42,4 +43,26 @@ func TestADAGThatWasCalledLostIsTakenBackWhenItIsThereAgain(t *testing.T) {
 	w.ends(1)
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.flow("flow").Status.Phase)
 	require.Equal(t, v1alpha1.NodeCounts{Total: 4, Done: 4}, w.flow("flow").Status.Nodes)
+}
+
+func TestADAGIsNotCalledLostSoonAfterItsScheddWasStarted(t *testing.T) {
+	w := newWorld(t)
+	w.apply(newWorkflow("flow"))
+	passes := func(n int) {
+		for range n {
+			require.NoError(t, w.Crosscheck(t.Context()))
+			w.later(time.Minute)
+		}
+	}
+	passes(1)
+	w.schedd.Lose(1, 0)
+	w.clock = w.clock.Add(time.Minute)
+	w.schedd.Restart()
+	passes(30)
+	require.False(t, w.flow("flow").Status.Phase.Terminal())
+	reason, message := w.says("flow", v1alpha1.ConditionBackendReachable)
+	require.Equal(t, backend.ReasonJobsMissing, reason)
+	require.Contains(t, message, "started less than an hour ago")
+	passes(40)
+	require.Equal(t, v1alpha1.PhaseFailed, w.flow("flow").Status.Phase)
 }

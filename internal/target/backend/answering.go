@@ -30,13 +30,23 @@ type Answering struct {
 }
 
 // State returns what is known of an endpoint.
-func (a *Answering) State(endpoint schedd.Endpoint) Reachability { return a.reachable.get(endpoint) }
+func (a *Answering) State(endpoint schedd.Endpoint) Reachability {
+	r := a.reachable.get(endpoint)
+	r.Missing, r.Doubt = a.reachable.missed(endpoint, a.Now())
+	return r
+}
+
+// Missing records that so many jobs of a kind and target are missing, and why they are not called lost; 0: none is.
+func (a *Answering) Missing(kind string, t Target, jobs int, doubt string) {
+	a.reachable.miss(awayOf{kind, t}, away{a.Now(), jobs, doubt})
+}
 
 // Known returns what is known of every endpoint asked so far. One that never answered may be a user's typo.
 func (a *Answering) Known() map[schedd.Endpoint]Reachability {
 	all := a.reachable.all()
 	for endpoint, r := range all {
 		r.Pace, r.Slowed = a.turnstiles.of(endpoint, a.Most).now()
+		r.Missing, r.Doubt = a.reachable.missed(endpoint, a.Now())
 		all[endpoint] = r
 	}
 	return all

@@ -19,15 +19,43 @@ type Reachability struct {
 	Reason   string    // why it is in this state, fit for a condition
 	Message  string
 
+	Missing int    // jobs that were there and that it does not show, and that are not called lost yet
+	Doubt   string // why they are not
+
 	Pace   Pace   // the most that it is asked now
 	Slowed string // why that is less than usual; "": it is not
 }
 
+// ReasonJobsMissing is that of BackendReachable when a schedd answers as another one might.
+const ReasonJobsMissing = "JobsMissing"
+
+// MissingMessage says what is missing at an endpoint, and what becomes of it.
+func (r Reachability) MissingMessage() string {
+	return fmt.Sprintf("the schedd answers, but neither its queue nor its history shows %d of htcd's jobs that were there, and %s: perhaps its spool is not mounted, "+
+		"or another one answers in its place. What is still missing in an hour fails as Lost", r.Missing, r.Doubt)
+}
+
 // reachable remembers whether each endpoint answered when it was last asked. The zero value is ready to use.
 type reachable struct {
-	mu sync.Mutex
-	m  map[schedd.Endpoint]Reachability
+	mu      sync.Mutex
+	m       map[schedd.Endpoint]Reachability
+	missing map[awayOf]away
 }
+
+// awayOf is whose jobs are missing: those of one kind and account.
+type awayOf struct {
+	kind string
+	Target
+}
+
+type away struct {
+	at    time.Time
+	jobs  int
+	doubt string
+}
+
+// missingFor is how long it is believed that jobs are missing.
+const missingFor = time.Hour
 
 // note records that an endpoint answered, or why not, and reports whether that is new.
 func (r *reachable) note(endpoint schedd.Endpoint, err error, at time.Time) (changed bool) {
@@ -72,6 +100,31 @@ func (r *reachable) get(endpoint schedd.Endpoint) Reachability {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.m[endpoint]
+}
+
+// miss records that so many jobs of a kind and target are missing, and why they are not called lost.
+func (r *reachable) miss(of awayOf, is away) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.missing == nil {
+		r.missing = map[awayOf]away{}
+	}
+	r.missing[of] = is
+	if is.jobs == 0 {
+		delete(r.missing, of)
+	}
+}
+
+// missed sums up what is missing at an endpoint.
+func (r *reachable) missed(endpoint schedd.Endpoint, now time.Time) (jobs int, doubt string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for of, is := range r.missing {
+		if of.Endpoint == endpoint && now.Sub(is.at) < missingFor {
+			jobs, doubt = jobs+is.jobs, is.doubt
+		}
+	}
+	return jobs, doubt
 }
 
 func (r *reachable) all() map[schedd.Endpoint]Reachability {
