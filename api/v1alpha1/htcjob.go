@@ -26,7 +26,7 @@ import (
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.reason`,description="Why it does not get on, or has failed."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?active.orValue(0) == 0 || self.spec == oldSelf.spec || self.spec.script == oldSelf.spec.script && [self.spec.?name] == [oldSelf.spec.?name] && [self.spec.?queue] == [oldSelf.spec.?queue] && [self.spec.?items] == [oldSelf.spec.?items] && [self.spec.?itemsFrom] == [oldSelf.spec.?itemsFrom] && [self.spec.?parameters] == [oldSelf.spec.?parameters] && [self.spec.?htcopts] == [oldSelf.spec.?htcopts] && [self.spec.?environment] == [oldSelf.spec.?environment] && [self.spec.?inputs] == [oldSelf.spec.?inputs] && [self.spec.?credentials] == [oldSelf.spec.?credentials] && [self.spec.?outputs] == [oldSelf.spec.?outputs] && [self.spec.?resources] == [oldSelf.spec.?resources] && [self.spec.?accountingGroup] == [oldSelf.spec.?accountingGroup] && [self.spec.?requirements] == [oldSelf.spec.?requirements] && [self.spec.?retries] == [oldSelf.spec.?retries] && [self.spec.?successExitCodes] == [oldSelf.spec.?successExitCodes] && [self.spec.?memoryRetry] == [oldSelf.spec.?memoryRetry] && [self.spec.?heldDeadlineSeconds] == [oldSelf.spec.?heldDeadlineSeconds] && [self.spec.?idleDeadlineSeconds] == [oldSelf.spec.?idleDeadlineSeconds] && [self.spec.?priority] == [oldSelf.spec.?priority] && [self.spec.?interactive] == [oldSelf.spec.?interactive] && [self.spec.?keepOnFailure] == [oldSelf.spec.?keepOnFailure] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds, logsPod, result and completeAfterOutput may change at any time"
+// +kubebuilder:validation:XValidation:rule="oldSelf.?status.?active.orValue(0) == 0 || self.spec == oldSelf.spec || self.spec.script == oldSelf.spec.script && [self.spec.?name] == [oldSelf.spec.?name] && [self.spec.?queue] == [oldSelf.spec.?queue] && [self.spec.?items] == [oldSelf.spec.?items] && [self.spec.?itemsFrom] == [oldSelf.spec.?itemsFrom] && [self.spec.?parameters] == [oldSelf.spec.?parameters] && [self.spec.?htcopts] == [oldSelf.spec.?htcopts] && [self.spec.?environment] == [oldSelf.spec.?environment] && [self.spec.?inputs] == [oldSelf.spec.?inputs] && [self.spec.?credentials] == [oldSelf.spec.?credentials] && [self.spec.?outputs] == [oldSelf.spec.?outputs] && [self.spec.?resources] == [oldSelf.spec.?resources] && [self.spec.?accountingGroup] == [oldSelf.spec.?accountingGroup] && [self.spec.?requirements] == [oldSelf.spec.?requirements] && [self.spec.?retries] == [oldSelf.spec.?retries] && [self.spec.?successExitCodes] == [oldSelf.spec.?successExitCodes] && [self.spec.?memoryRetry] == [oldSelf.spec.?memoryRetry] && [self.spec.?heldDeadlineSeconds] == [oldSelf.spec.?heldDeadlineSeconds] && [self.spec.?idleDeadlineSeconds] == [oldSelf.spec.?idleDeadlineSeconds] && [self.spec.?runDeadlineSeconds] == [oldSelf.spec.?runDeadlineSeconds] && [self.spec.?priority] == [oldSelf.spec.?priority] && [self.spec.?interactive] == [oldSelf.spec.?interactive] && [self.spec.?keepOnFailure] == [oldSelf.spec.?keepOnFailure] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCJob (which removes them) and apply it again; only suspend, ttlSecondsAfterFinished, activeDeadlineSeconds, logsPod, result and completeAfterOutput may change at any time"
 type HTCJob struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -213,17 +213,7 @@ type HTCJobSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
-	// HeldDeadlineSeconds is how long a job may be on hold before it is removed and has failed.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=315360000
-	HeldDeadlineSeconds *int64 `json:"heldDeadlineSeconds,omitempty"`
-
-	// IdleDeadlineSeconds is how long a job may wait for a slot before it is removed and has failed.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=315360000
-	IdleDeadlineSeconds *int64 `json:"idleDeadlineSeconds,omitempty"`
+	Deadlines `json:",inline"`
 
 	// LogsPod leaves a Pod of the HTCJob's name when it has ended, whose log is the jobs' output.
 	// +optional

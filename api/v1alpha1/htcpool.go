@@ -222,17 +222,7 @@ type PoolDefaults struct {
 	// +kubebuilder:validation:Maximum=315360000
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
-	// IdleDeadlineSeconds is how long a job may wait for a slot.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=315360000
-	IdleDeadlineSeconds *int64 `json:"idleDeadlineSeconds,omitempty"`
-
-	// HeldDeadlineSeconds is how long a job may be on hold.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=315360000
-	HeldDeadlineSeconds *int64 `json:"heldDeadlineSeconds,omitempty"`
+	Deadlines `json:",inline"`
 }
 
 // PoolAdjust changes what is asked for: percent first, then the extra. Results are rounded up to whole cores, MiB and KiB.

@@ -246,13 +246,7 @@ type Effective struct {
 	// +optional
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
-	// HeldDeadlineSeconds is how long a job may be on hold.
-	// +optional
-	HeldDeadlineSeconds *int64 `json:"heldDeadlineSeconds,omitempty"`
-
-	// IdleDeadlineSeconds is how long a job may wait for a slot.
-	// +optional
-	IdleDeadlineSeconds *int64 `json:"idleDeadlineSeconds,omitempty"`
+	Deadlines `json:",inline"`
 
 	// Retries is how often HTCondor runs a job again that failed by its return code.
 	// +optional

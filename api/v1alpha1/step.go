@@ -243,17 +243,7 @@ type StepJob struct {
 	// +optional
 	KeepOnFailure *KeepTime `json:"keepOnFailure,omitempty"`
 
-	// HeldDeadlineSeconds is how long a job may be on hold before it is removed and has failed.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=315360000
-	HeldDeadlineSeconds *int64 `json:"heldDeadlineSeconds,omitempty"`
-
-	// IdleDeadlineSeconds is how long a job may wait for a slot before it is removed and has failed.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=315360000
-	IdleDeadlineSeconds *int64 `json:"idleDeadlineSeconds,omitempty"`
+	Deadlines `json:",inline"`
 }
 
 // StepOutput is something that every job of a step is to leave in its script's directory. A job whose script succeeds without it has

@@ -49,6 +49,9 @@ func (o JobOptions) said() ([]said, error) {
 	if o.Retries != nil {
 		add("retries", "max_retries", strconv.Itoa(*o.Retries))
 	}
+	if o.RunDeadline > 0 {
+		add("runDeadlineSeconds", runLimit, strconv.FormatInt(o.RunDeadline, 10))
+	}
 	return all, nil
 }
 

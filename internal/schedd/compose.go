@@ -127,27 +127,6 @@ func (o JobOptions) moreMemory(options []option) ([]option, error) {
 	return orElse(options, "periodic_release", fmt.Sprintf("%s && %s >= 1 && %s <= %d", memoryHeld, memoryHolds, memoryHolds, min(m.Times, steps)))
 }
 
-// deadlines remove jobs that were held or idle for too long.
-func (o JobOptions) deadlines(options []option) ([]option, error) {
-	if late := late(o.HeldDeadline, o.IdleDeadline); late != "" {
-		return orElse(options, "periodic_remove", late)
-	}
-	return options, nil
-}
-
-// late returns a condition that is true for a job past one of its deadlines, "" without any. A job that waits for its files
-// to be spooled does not count as held, nor one whose pool is suspended.
-func late(held, idle int64) string {
-	var conditions []string
-	if held > 0 {
-		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && HoldReasonCode =!= %d && %s && time() - EnteredCurrentStatus > %d", Held, holdCodeSpooling, notHeldByPool, held))
-	}
-	if idle > 0 {
-		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && time() - EnteredCurrentStatus > %d", Idle, idle))
-	}
-	return strings.Join(conditions, " || ")
-}
-
 // success ends the retries at every success code. Without retries HTCondor need not know these codes, and any of its commands
 // for them would cause retries.
 func (o JobOptions) success(options []option) ([]option, error) {
@@ -181,11 +160,5 @@ func (o JobOptions) attributes() []option {
 		}
 		all = append(all, option{"My." + attrSuccess, classad.Quote(strings.Join(codes, ","))})
 	}
-	if o.HeldDeadline > 0 {
-		all = append(all, option{"My." + attrHeldDeadline, strconv.FormatInt(o.HeldDeadline, 10)})
-	}
-	if o.IdleDeadline > 0 {
-		all = append(all, option{"My." + attrIdleDeadline, strconv.FormatInt(o.IdleDeadline, 10)})
-	}
-	return all
+	return append(all, o.Deadlines.attributes()...)
 }

@@ -65,12 +65,11 @@ func (d Description) withDefaults(own []option) (Description, []option, error) {
 		}
 		d.Environment = all
 	}
-	if d.JobOptions.HeldDeadline == 0 {
-		d.JobOptions.HeldDeadline = d.Defaults.JobOptions.HeldDeadline
+	deadlines := d.Defaults.JobOptions.Deadlines
+	if said[runLimit] {
+		deadlines.RunDeadline = 0
 	}
-	if d.JobOptions.IdleDeadline == 0 {
-		d.JobOptions.IdleDeadline = d.Defaults.JobOptions.IdleDeadline
-	}
+	d.JobOptions.Deadlines = d.JobOptions.or(deadlines)
 	own, err = d.Defaults.Adjust.apply(own, "HTCPool "+d.Tag.Pool)
 	return d, own, err
 }
@@ -139,12 +138,12 @@ func (a Adjust) apply(options []option, pool string) ([]option, error) {
 
 // Requests are what jobs ask for in the end, as far as it is a number; 0: nothing, or an expression.
 type Requests struct {
-	CPUs, GPUs                 int64
-	Memory                     int64 // MiB
-	Disk                       int64 // KiB
-	Retries                    *int
-	AccountingGroup            string
-	HeldDeadline, IdleDeadline int64 // seconds
+	CPUs, GPUs      int64
+	Memory          int64 // MiB
+	Disk            int64 // KiB
+	Retries         *int
+	AccountingGroup string
+	Deadlines
 }
 
 // requests returns those of a completed description.
@@ -160,7 +159,7 @@ func (d Description) requests(options []option) Requests {
 	r := Requests{
 		CPUs: number("request_cpus", mostCount), GPUs: number("request_gpus", mostCount),
 		Memory: number("request_memory", mostMemory), Disk: number("request_disk", mostDisk),
-		HeldDeadline: d.JobOptions.HeldDeadline, IdleDeadline: d.JobOptions.IdleDeadline,
+		Deadlines: d.JobOptions.Deadlines,
 	}
 	if text, there := value(options, "max_retries"); there {
 		if n, err := strconv.Atoi(text); err == nil {

@@ -53,6 +53,8 @@ func TestWhatAnHTCJobSaysWinsOverItsPoolsDefaults(t *testing.T) {
 		"niceness instead of a group":        {withPool("nice_user = true", JobOptions{}, fields), "accounting_group", nil},
 		"no GPU":                             {withPool("", JobOptions{NoGPUs: true}, fields), "request_gpus", nil},
 		"a default line for a field":         {withPool("", JobOptions{Memory: 100}, Defaults{Options: "request_memory = 2GB"}), "request_memory", []string{"request_memory = 100"}},
+		"a limit by a line":                  {withPool("allowed_execute_duration = 60", JobOptions{}, Defaults{JobOptions: JobOptions{Deadlines: Deadlines{RunDeadline: 9}}}), "My.HTCJobRunDeadline", nil},
+		"a default limit":                    {withPool("", JobOptions{}, Defaults{JobOptions: JobOptions{Deadlines: Deadlines{RunDeadline: 9}}}), "allowed_execute_duration", []string{"allowed_execute_duration = 9"}},
 		"a default line for the same line":   {withPool("+jobflavour = \"a\"", JobOptions{}, Defaults{Options: `+JobFlavour = "b"`}), "My.jobflavour", []string{`My.jobflavour = "a"`}},
 		"a run time instead of a flavour":    {withPool("+MaxRuntime = 60", JobOptions{}, Defaults{Options: `+JobFlavour = "b"`}), "My.JobFlavour", nil},
 		"a default line for another matter":  {withPool("+MaxRuntime = 60", JobOptions{}, Defaults{Options: `+WantOS = "el9"`}), "My.WantOS", []string{`My.WantOS = "el9"`}},
@@ -132,11 +134,11 @@ func TestMemoryIsDoubledFromADefault(t *testing.T) {
 
 func TestWhatIsRequestedInTheEndIsKnown(t *testing.T) {
 	two := 2
-	d := withPool("request_memory = 2GB\n+AccountingGroup = \"own\"", JobOptions{IdleDeadline: 5},
-		Defaults{JobOptions: JobOptions{CPUs: 4, Retries: &two, HeldDeadline: 9, IdleDeadline: 8}, Adjust: Adjust{Memory: 150}})
+	d := withPool("request_memory = 2GB\n+AccountingGroup = \"own\"", JobOptions{Deadlines: Deadlines{IdleDeadline: 5}},
+		Defaults{JobOptions: JobOptions{CPUs: 4, Retries: &two, Deadlines: Deadlines{HeldDeadline: 9, IdleDeadline: 8, RunDeadline: 7}}, Adjust: Adjust{Memory: 150}})
 	s, err := d.Render()
 	require.NoError(t, err)
-	require.Equal(t, Requests{CPUs: 4, Memory: 3072, Retries: &two, AccountingGroup: "own", HeldDeadline: 9, IdleDeadline: 5}, s.Requests)
+	require.Equal(t, Requests{CPUs: 4, Memory: 3072, Retries: &two, AccountingGroup: "own", Deadlines: Deadlines{HeldDeadline: 9, IdleDeadline: 5, RunDeadline: 7}}, s.Requests)
 	require.Contains(t, linesOf(t, d, "periodic_remove")[0], "> 9")
 }
 

@@ -62,7 +62,7 @@ func TestUsersConditionsPassOverThePoolsHold(t *testing.T) {
 		"periodic_remove = " + not + " && JobStatus == 5",
 	}, lines(t, d, "periodic_release", "periodic_remove"))
 
-	d.JobOptions = JobOptions{HeldDeadline: 7, Memory: 1, MemoryRetry: &MemoryRetry{Most: 2, Times: 1}}
+	d.JobOptions = JobOptions{Deadlines: Deadlines{HeldDeadline: 7}, Memory: 1, MemoryRetry: &MemoryRetry{Most: 2, Times: 1}}
 	both := lines(t, d, "periodic_release", "periodic_remove")
 	require.Len(t, both, 2)
 	require.Contains(t, both[0], " || "+not+" && (NumJobStarts < 3 || x)", "htcd's own release looks at other codes")

@@ -29,7 +29,7 @@ const (
 	toOutputs    = "write spec.outputs, which says where files go (docs/data.md)"
 	toProxy      = "write spec.credentials, with as: X509Proxy (docs/data.md)"
 	toToken      = "write spec.credentials, with as: BearerToken (docs/data.md)" // #nosec G101 -- a hint
-	toDuration   = "time is no resource: write allowed_execute_duration = SECONDS, after which HTCondor holds the job, or +MaxRuntime where the pool asks for it"
+	toDuration   = "time is no resource: write spec.runDeadlineSeconds, after which the job has failed, or +MaxRuntime where the pool asks for it"
 	toCron       = "a CronJob of Kubernetes can create HTCJobs at given times"
 	toContainer  = "htcd runs every script in a container of its own"
 	toCheckpoint = "htcd keeps no checkpoints: let the script store its state outside of the job, and look for it when it starts"

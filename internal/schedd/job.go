@@ -40,11 +40,9 @@ const (
 	attrNumber = "HTCJobProc"
 )
 
-// The attributes for job options: return codes that are success, separated by commas, and seconds.
 const (
-	attrSuccess      = "HTCJobSuccessCodes"
-	attrHeldDeadline = "HTCJobHeldDeadline"
-	attrIdleDeadline = "HTCJobIdleDeadline"
+	// attrSuccess holds the return codes that are success, separated by commas.
+	attrSuccess = "HTCJobSuccessCodes"
 
 	// attrOutputs holds the paths of the outputs, joined by commas.
 	attrOutputs = "HTCJobOutputs"
@@ -155,7 +153,7 @@ type Job struct {
 	SuccessExitCode      int    // success_exit_code of the description, 0 by default
 	SuccessCodes         string // instead of it, if the spec lists them: "3,5"
 
-	HeldDeadline, IdleDeadline int64 // seconds, 0 if the description sets none
+	Deadlines
 
 	HoldReasonCode, HoldReasonSubCode int
 	LastHoldReasonCode                int // of the hold before, or, of a job that was removed while it was held, of that one
@@ -271,28 +269,18 @@ type Outcome struct {
 //
 //  1. A job that ran to its end (see Done) succeeded if it exited by itself with the success code; else it failed, because an
 //     output is missing, by code or by signal.
-//  2. A job that was removed because it was held or idle beyond its deadline failed.
+//  2. A job that was removed because it ran, or was held or idle, beyond its deadline failed.
 //  3. Any other removed job is removed; its Exit attributes are left over from the kill.
 //  4. Everything else is open: held is not failed, and an earlier attempt's return code says nothing while retries are left.
 func (j Job) Outcome() Outcome {
+	late, isLate := j.tooLate()
 	switch {
 	case j.Done():
 		return j.ended()
 	case j.StagingFailed():
 		return Outcome{State: OutcomeRemoved, Reason: "StagingFailed", Message: j.RemoveReason}
-	case j.overdue(Held, j.HeldDeadline):
-		m := fmt.Sprintf("removed: on hold for more than %d s (heldDeadlineSeconds)", j.HeldDeadline)
-		if j.LastHoldReason != "" {
-			m += "; HTCondor held it because: " + j.LastHoldReason
-		}
-		code := j.Returned()
-		if code != nil {
-			m += "; its script had ended before, with " + ExitMessage(*code)
-		}
-		return Outcome{State: OutcomeFailed, Reason: ReasonHeldTooLong, Message: m, ExitCode: code}
-	case j.overdue(Idle, j.IdleDeadline):
-		return Outcome{State: OutcomeFailed, Reason: "IdleDeadlineExceeded",
-			Message: fmt.Sprintf("removed: no slot within %d s (idleDeadlineSeconds)", j.IdleDeadline)}
+	case isLate:
+		return late
 	case j.Status == Removed:
 		m := j.RemoveReason
 		if m == "" {
@@ -302,9 +290,6 @@ func (j Job) Outcome() Outcome {
 	}
 	return Outcome{State: OutcomeOpen}
 }
-
-// ReasonHeldTooLong is the reason for which a job has failed that was removed because it was held beyond its deadline.
-const ReasonHeldTooLong = "HeldDeadlineExceeded"
 
 // Returned returns the return code of a job that HTCondor holds, or held until its removal, although its script had ended: by on_exit_hold, or because its
 // output could not be transferred. A job that HTCondor stopped to hold it has a return code, too, but that is of the kill (23.9).
@@ -323,17 +308,6 @@ func (j Job) Returned() *int {
 		return nil
 	}
 	return j.ExitCode
-}
-
-// overdue reports whether the job's own PeriodicRemove removed it for having been in the state beyond the deadline. If that
-// expression also contains a user's condition, the time tells which one applied: PeriodicRemove leaves EnteredCurrentStatus
-// unchanged.
-func (j Job) overdue(state JobStatus, deadline int64) bool {
-	if deadline == 0 || j.Status != Removed || j.LastStatus != state || !strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove) {
-		return false
-	}
-	alone := strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove+" '"+late(j.HeldDeadline, j.IdleDeadline)+"'")
-	return alone || j.JobFinishedHookDone-j.EnteredCurrentStatus >= deadline
 }
 
 // succeeds reports whether a return code is a success.

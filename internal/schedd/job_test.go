@@ -40,6 +40,10 @@ func TestOutcome(t *testing.T) {
 		"the list stands above HTCondor's own code":      {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(5), SuccessExitCode: 3, SuccessCodes: "3,5"}, OutcomeSucceeded, "Completed", "exit code 5"},
 		"held beyond its deadline failed":                {tooLate(Held, 600), OutcomeFailed, "HeldDeadlineExceeded", "removed: on hold for more than 600 s (heldDeadlineSeconds); HTCondor held it because: no such file"},
 		"idle beyond its deadline failed":                {tooLate(Idle, 86400), OutcomeFailed, "IdleDeadlineExceeded", "removed: no slot within 86400 s (idleDeadlineSeconds)"},
+		"run beyond its deadline failed":                 {ranTooLong, OutcomeFailed, "RunDeadlineExceeded", "removed: it ran for more than 60 s (runDeadlineSeconds)"},
+		"a limit of htcopts is none of htcd's":           {with(ranTooLong, func(j *Job) { j.RunDeadline = 0 }), OutcomeRemoved, "Removed", periodic},
+		"held after its run was too long is open":        {with(ranTooLong, func(j *Job) { j.Status, j.HoldReasonCode = Held, 47 }), OutcomeOpen, "", ""},
+		"run too long, and removed by hand is removed":   {with(ranTooLong, func(j *Job) { j.RemoveReason = "via condor_rm" }), OutcomeRemoved, "Removed", "via condor_rm"},
 		"removed by hand while held is removed":          {with(tooLate(Held, 600), func(j *Job) { j.RemoveReason = "via condor_rm" }), OutcomeRemoved, "Removed", "via condor_rm"},
 		"the deadline alone can have removed it":         {with(tooLate(Idle, 7), func(j *Job) { j.HeldDeadline, j.RemoveReason = 0, alone }), OutcomeFailed, "IdleDeadlineExceeded", "removed: no slot within 86400 s (idleDeadlineSeconds)"},
 		"held too shortly for it to be the deadline":     {with(tooLate(Held, 600), func(j *Job) { j.JobFinishedHookDone-- }), OutcomeRemoved, "Removed", periodic},
@@ -64,10 +68,13 @@ const alone = "The job attribute PeriodicRemove expression 'JobStatus == 1 && ti
 // tooLate returns a job that PeriodicRemove removed after exactly that time in a state.
 func tooLate(state JobStatus, seconds int64) Job {
 	return Job{
-		Status: Removed, LastStatus: state, RemoveReason: periodic, LastHoldReason: "no such file", HeldDeadline: 600, IdleDeadline: 86400,
+		Status: Removed, LastStatus: state, RemoveReason: periodic, LastHoldReason: "no such file", Deadlines: Deadlines{HeldDeadline: 600, IdleDeadline: 86400},
 		EnteredCurrentStatus: 1000, JobFinishedHookDone: 1000 + seconds,
 	}
 }
+
+// ranTooLong is a job that was held after it had run for too long, and that PeriodicRemove then removed.
+var ranTooLong = Job{Status: Removed, LastStatus: Held, LastHoldReasonCode: 47, RemoveReason: periodic, Deadlines: Deadlines{RunDeadline: 60, HeldDeadline: 600}}
 
 func with(j Job, change func(*Job)) Job {
 	change(&j)

@@ -17,7 +17,7 @@ type JobOptions struct {
 
 	MemoryRetry *MemoryRetry
 
-	HeldDeadline, IdleDeadline int64 // seconds; 0: never
+	Deadlines
 }
 
 // MemoryRetry lets a job that was held for too little memory run again with more.
@@ -64,8 +64,5 @@ func (o JobOptions) check() error {
 	if m := o.MemoryRetry; m != nil && (m.Most < 1 || m.Most > mostMemory || m.Times < 1 || m.Times > 30) {
 		return refused("spec.memoryRetry: expected maxMemory up to 1 PiB and maxRetries from 1 to 30, found %d MiB and %d", m.Most, m.Times)
 	}
-	if o.HeldDeadline < 0 || o.IdleDeadline < 0 {
-		return refused("spec.heldDeadlineSeconds, spec.idleDeadlineSeconds: expected nothing below 0")
-	}
-	return nil
+	return o.Deadlines.check()
 }

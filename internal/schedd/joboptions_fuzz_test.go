@@ -22,7 +22,7 @@ func FuzzJobOptions(f *testing.F) {
 		d.Options, d.Environment = options, map[string]string{name: value}
 		d.JobOptions = JobOptions{
 			CPUs: memory, Memory: memory, Disk: most, Requirements: requirements, AccountingGroup: group, Retries: &retries, SuccessCodes: []int{code, 0},
-			HeldDeadline: deadline, IdleDeadline: deadline, MemoryRetry: &MemoryRetry{Most: most, Times: 2},
+			Deadlines: Deadlines{deadline, deadline, deadline}, MemoryRetry: &MemoryRetry{Most: most, Times: 2},
 		}
 		s, err := d.Render()
 		if err != nil {

@@ -86,6 +86,7 @@ var fields = map[string]func(*Job, classad.Value){
 	attrSuccess:            func(j *Job, v classad.Value) { j.SuccessCodes = interned(v) },
 	attrHeldDeadline:       func(j *Job, v classad.Value) { j.HeldDeadline = seconds(v) },
 	attrIdleDeadline:       func(j *Job, v classad.Value) { j.IdleDeadline = seconds(v) },
+	attrRunDeadline:        func(j *Job, v classad.Value) { j.RunDeadline = seconds(v) },
 	"HoldReasonCode":       func(j *Job, v classad.Value) { j.HoldReasonCode = integer(v) },
 	"LastHoldReasonCode":   func(j *Job, v classad.Value) { j.LastHoldReasonCode = integer(v) },
 	"HoldReasonSubCode":    func(j *Job, v classad.Value) { j.HoldReasonSubCode = integer(v) },

@@ -72,6 +72,8 @@ var appliedFields = map[string]struct {
 	"more memory than there is, at last":       {both(set("resources.memory", "4Gi"), set("memoryRetry.maxMemory", "2Pi")), "maxMemory must be 1Mi to 1Pi"},
 	"more memory too often":                    {both(set("resources.memory", "1Gi"), set("memoryRetry", map[string]any{"maxMemory": "4Gi", "maxRetries": int64(11)})), "should be less than or equal to 10"},
 	"deadlines":                                {both(set("heldDeadlineSeconds", int64(600)), set("idleDeadlineSeconds", int64(86400))), ""},
+	"a deadline of each execution":             {set("runDeadlineSeconds", int64(3600)), ""},
+	"a deadline of an execution at once":       {set("runDeadlineSeconds", int64(0)), "should be greater than or equal to 1"},
 	"a deadline at once":                       {set("heldDeadlineSeconds", int64(0)), "should be greater than or equal to 1"},
 	"a deadline nobody lives to see":           {set("idleDeadlineSeconds", int64(315360001)), "should be less than or equal to"},
 }

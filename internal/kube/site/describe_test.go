@@ -19,9 +19,9 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 	job.Spec = v1alpha1.HTCJobSpec{
 		Script:      v1alpha1.Script{Program: v1alpha1.Program{Image: "centos", Command: "bash", Source: "echo A"}},
 		Environment: map[string]v1alpha1.EnvironmentValue{"A": "1"}, AccountingGroup: "a", Requirements: "x", Retries: new(int32(2)), SuccessExitCodes: []int32{0, 3},
-		Resources:           &v1alpha1.Resources{CPUs: quantity("2"), Memory: quantity("1Gi"), Disk: quantity("1Gi"), GPUs: quantity("1")},
-		MemoryRetry:         &v1alpha1.MemoryRetry{MaxMemory: *quantity("4Gi"), MaxRetries: 3},
-		HeldDeadlineSeconds: new(int64(60)), IdleDeadlineSeconds: new(int64(70)),
+		Resources:   &v1alpha1.Resources{CPUs: quantity("2"), Memory: quantity("1Gi"), Disk: quantity("1Gi"), GPUs: quantity("1")},
+		MemoryRetry: &v1alpha1.MemoryRetry{MaxMemory: *quantity("4Gi"), MaxRetries: 3},
+		Deadlines:   v1alpha1.Deadlines{HeldDeadlineSeconds: new(int64(60)), IdleDeadlineSeconds: new(int64(70)), RunDeadlineSeconds: new(int64(80))},
 	}
 	d, err := Site{}.Describe(job, pool.Pool{}, 1, nil)
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestEveryFieldOfASpecComesIntoTheDescription(t *testing.T) {
 	require.Equal(t, map[string]string{"A": "1"}, d.Environment)
 	require.Equal(t, schedd.JobOptions{
 		CPUs: 2, Memory: 1024, Disk: 1 << 20, GPUs: 1, AccountingGroup: "a", Requirements: "x", Retries: new(2), SuccessCodes: []int{0, 3},
-		MemoryRetry: &schedd.MemoryRetry{Most: 4096, Times: 3}, HeldDeadline: 60, IdleDeadline: 70,
+		MemoryRetry: &schedd.MemoryRetry{Most: 4096, Times: 3}, Deadlines: schedd.Deadlines{HeldDeadline: 60, IdleDeadline: 70, RunDeadline: 80},
 	}, d.JobOptions)
 
 	none := job.DeepCopy()

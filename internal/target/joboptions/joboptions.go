@@ -23,11 +23,14 @@ func Of(spec v1alpha1.HTCJobSpec) (schedd.JobOptions, error) {
 	if spec.Retries != nil {
 		o.Retries = new(int(*spec.Retries))
 	}
-	if spec.HeldDeadlineSeconds != nil {
-		o.HeldDeadline = *spec.HeldDeadlineSeconds
+	seconds := func(n *int64) int64 {
+		if n == nil {
+			return 0
+		}
+		return *n
 	}
-	if spec.IdleDeadlineSeconds != nil {
-		o.IdleDeadline = *spec.IdleDeadlineSeconds
+	o.Deadlines = schedd.Deadlines{
+		HeldDeadline: seconds(spec.HeldDeadlineSeconds), IdleDeadline: seconds(spec.IdleDeadlineSeconds), RunDeadline: seconds(spec.RunDeadlineSeconds),
 	}
 	var err error
 	if r := spec.Resources; r != nil {

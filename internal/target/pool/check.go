@@ -56,7 +56,7 @@ func (p Pool) Defaults() (schedd.Defaults, error) {
 	if s := p.Spec.Defaults; s != nil {
 		d.JobOptions, err = joboptions.Of(v1alpha1.HTCJobSpec{
 			Resources: s.Resources, AccountingGroup: s.AccountingGroup, Retries: s.Retries,
-			HeldDeadlineSeconds: s.HeldDeadlineSeconds, IdleDeadlineSeconds: s.IdleDeadlineSeconds,
+			Deadlines: s.Deadlines,
 		})
 		if err != nil {
 			return d, err

@@ -33,11 +33,13 @@ func (p Pool) Effective(asked schedd.Requests) *v1alpha1.Effective {
 	if asked.Retries != nil {
 		e.Retries = new(int32(*asked.Retries))
 	}
-	if asked.HeldDeadline > 0 {
-		e.HeldDeadlineSeconds = new(asked.HeldDeadline)
-	}
-	if asked.IdleDeadline > 0 {
-		e.IdleDeadlineSeconds = new(asked.IdleDeadline)
+	for _, d := range []struct {
+		to      **int64
+		seconds int64
+	}{{&e.HeldDeadlineSeconds, asked.HeldDeadline}, {&e.IdleDeadlineSeconds, asked.IdleDeadline}, {&e.RunDeadlineSeconds, asked.RunDeadline}} {
+		if d.seconds > 0 {
+			*d.to = new(d.seconds)
+		}
 	}
 	if d := p.Spec.Defaults; d != nil {
 		e.ActiveDeadlineSeconds = d.ActiveDeadlineSeconds

@@ -188,10 +188,10 @@ func TestHowLongHTCJobsAreKept(t *testing.T) {
 
 func TestWhatHoldsIsWrittenAndRead(t *testing.T) {
 	p := Pool{"grid", v1alpha1.HTCPoolSpec{Defaults: &v1alpha1.PoolDefaults{ActiveDeadlineSeconds: new(int64(9))}}}
-	e := p.Effective(schedd.Requests{CPUs: 2, Memory: 1536, Disk: 1, Retries: new(3), HeldDeadline: 4})
+	e := p.Effective(schedd.Requests{CPUs: 2, Memory: 1536, Disk: 1, Retries: new(3), Deadlines: schedd.Deadlines{HeldDeadline: 4, RunDeadline: 5}})
 	text, err := json.Marshal(ReadEffective("grid", Write(e)))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"pool": "grid", "resources": {"cpus": "2", "memory": "1536Mi", "disk": "1Ki"}, "retries": 3, "heldDeadlineSeconds": 4, "activeDeadlineSeconds": 9}`, string(text))
+	require.JSONEq(t, `{"pool": "grid", "resources": {"cpus": "2", "memory": "1536Mi", "disk": "1Ki"}, "retries": 3, "heldDeadlineSeconds": 4, "runDeadlineSeconds": 5, "activeDeadlineSeconds": 9}`, string(text))
 	require.Nil(t, Pool{}.Effective(schedd.Requests{CPUs: 2}))
 	require.Nil(t, ReadEffective("", ""))
 	require.Equal(t, &v1alpha1.Effective{Pool: "lost"}, ReadEffective("lost", "{"))

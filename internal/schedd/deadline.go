@@ -1,0 +1,131 @@
+package schedd
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Deadlines are how long a job may be on hold, wait for a slot and run, in seconds; 0: for any time.
+type Deadlines struct {
+	HeldDeadline, IdleDeadline, RunDeadline int64
+}
+
+// The attributes with the deadlines, in seconds.
+const (
+	attrHeldDeadline = "HTCJobHeldDeadline"
+	attrIdleDeadline = "HTCJobIdleDeadline"
+	attrRunDeadline  = "HTCJobRunDeadline"
+)
+
+// The reasons for which a job has failed that was removed because it was held, or ran, beyond its deadline.
+const (
+	ReasonHeldTooLong = "HeldDeadlineExceeded"
+	ReasonRanTooLong  = "RunDeadlineExceeded"
+)
+
+// runLimit is the submit command by which HTCondor limits an execution: it holds the job then, with the code holdRanTooLong (23.9, 25.14). The
+// transfer of files does not count, unlike with allowed_job_duration, and the next execution counts anew.
+const (
+	runLimit       = "allowed_execute_duration"
+	holdRanTooLong = 47
+)
+
+func (d Deadlines) check() error {
+	if d.HeldDeadline < 0 || d.IdleDeadline < 0 || d.RunDeadline < 0 {
+		return refused("spec.heldDeadlineSeconds, spec.idleDeadlineSeconds, spec.runDeadlineSeconds: expected nothing below 0")
+	}
+	return nil
+}
+
+// or completes the deadlines with others.
+func (d Deadlines) or(others Deadlines) Deadlines {
+	return Deadlines{
+		cmp.Or(d.HeldDeadline, others.HeldDeadline), cmp.Or(d.IdleDeadline, others.IdleDeadline), cmp.Or(d.RunDeadline, others.RunDeadline),
+	}
+}
+
+// deadlines remove jobs that were held or idle for too long, or are held because they ran for too long: those no condition of a user's releases.
+func (d Deadlines) deadlines(options []option) (_ []option, err error) {
+	if release, there := value(options, "periodic_release"); there && d.RunDeadline > 0 {
+		if release, err = joined("&&", fmt.Sprintf("HoldReasonCode =!= %d", holdRanTooLong), release); err != nil {
+			return nil, refused("periodic_release: %w", err)
+		}
+		options = replace(options, "periodic_release", release)
+	}
+	if late := d.late(); late != "" {
+		return orElse(options, "periodic_remove", late)
+	}
+	return options, nil
+}
+
+// late returns a condition that is true for a job past one of its deadlines, "" without any. A job that waits for its files
+// to be spooled does not count as held, nor one whose pool is suspended.
+func (d Deadlines) late() string {
+	var conditions []string
+	if d.RunDeadline > 0 {
+		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && HoldReasonCode == %d", Held, holdRanTooLong))
+	}
+	if d.HeldDeadline > 0 {
+		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && HoldReasonCode =!= %d && %s && time() - EnteredCurrentStatus > %d",
+			Held, holdCodeSpooling, notHeldByPool, d.HeldDeadline))
+	}
+	if d.IdleDeadline > 0 {
+		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && time() - EnteredCurrentStatus > %d", Idle, d.IdleDeadline))
+	}
+	return strings.Join(conditions, " || ")
+}
+
+// attributes returns what Job.Outcome needs of the deadlines.
+func (d Deadlines) attributes() (all []option) {
+	for _, a := range []struct {
+		name    string
+		seconds int64
+	}{{attrHeldDeadline, d.HeldDeadline}, {attrIdleDeadline, d.IdleDeadline}, {attrRunDeadline, d.RunDeadline}} {
+		if a.seconds > 0 {
+			all = append(all, option{"My." + a.name, strconv.FormatInt(a.seconds, 10)})
+		}
+	}
+	return all
+}
+
+// tooLate returns the outcome of a job that was removed because a deadline had passed.
+func (j Job) tooLate() (Outcome, bool) {
+	switch {
+	case j.ranTooLong():
+		return Outcome{State: OutcomeFailed, Reason: ReasonRanTooLong,
+			Message: fmt.Sprintf("removed: it ran for more than %d s (runDeadlineSeconds)", j.RunDeadline)}, true
+	case j.overdue(Held, j.HeldDeadline):
+		m := fmt.Sprintf("removed: on hold for more than %d s (heldDeadlineSeconds)", j.HeldDeadline)
+		if j.LastHoldReason != "" {
+			m += "; HTCondor held it because: " + j.LastHoldReason
+		}
+		code := j.Returned()
+		if code != nil {
+			m += "; its script had ended before, with " + ExitMessage(*code)
+		}
+		return Outcome{State: OutcomeFailed, Reason: ReasonHeldTooLong, Message: m, ExitCode: code}, true
+	case j.overdue(Idle, j.IdleDeadline):
+		return Outcome{State: OutcomeFailed, Reason: "IdleDeadlineExceeded",
+			Message: fmt.Sprintf("removed: no slot within %d s (idleDeadlineSeconds)", j.IdleDeadline)}, true
+	}
+	return Outcome{}, false
+}
+
+// ranTooLong reports whether the job's own PeriodicRemove removed it while it was held for having run too long.
+func (j Job) ranTooLong() bool {
+	return j.RunDeadline > 0 && j.Status == Removed && j.LastStatus == Held && j.LastHoldReasonCode == holdRanTooLong &&
+		strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove)
+}
+
+// overdue reports whether the job's own PeriodicRemove removed it for having been in the state beyond the deadline. If that
+// expression also contains a user's condition, the time tells which one applied: PeriodicRemove leaves EnteredCurrentStatus
+// unchanged.
+func (j Job) overdue(state JobStatus, deadline int64) bool {
+	if deadline == 0 || j.Status != Removed || j.LastStatus != state || !strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove) {
+		return false
+	}
+	alone := strings.HasPrefix(j.RemoveReason, reasonPeriodicRemove+" '"+j.late()+"'")
+	return alone || j.JobFinishedHookDone-j.EnteredCurrentStatus >= deadline
+}
