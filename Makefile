@@ -84,6 +84,7 @@ test: host ## every test: unit tests, those against the real parts in labs of th
 test-unit: ## the tests that need no real part
 	go test ./...
 	cd tools/release && go test ./...
+	cd clients/python && python3 -m unittest
 
 # One package after the other: some of them stop the lab's parts.
 .PHONY: test-lab

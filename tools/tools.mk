@@ -8,7 +8,7 @@ WORDS = sed -i '/^          spec:$$/,/^          status:$$/{/^ *pattern: .*numkM
 
 .PHONY: lint
 lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module checksums, shellcheck, and whether generated files are current
-	@files=$$(gofmt -l api cmd internal test tools) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
+	@files=$$(gofmt -l api clients cmd internal test tools) && test -z "$$files" || { echo "run gofmt -w on: $$files" >&2; exit 1; }
 	@for m in $(MODULES); do \
 		echo "lint $$m"; (cd $$m && go vet -tags node,argo,kueue,renewals,workflows ./... && $(TOOL) staticcheck -tags node,argo,kueue,renewals,workflows ./... && go mod verify) || exit 1; \
 	done
@@ -26,10 +26,11 @@ lint: $(HOST) check-generated ## gofmt, go vet, staticcheck, gosec, module check
 	shellcheck --shell=bash --exclude=SC2154,SC2013,SC2016 internal/schedd/join.sh
 
 .PHONY: generate
-generate: ## write the CRD and the deep copies from the API types, and docs/settings.md from the flags
+generate: ## write the CRD and the deep copies from the API types, the Python types from the CRD, and docs/settings.md from the flags
 	$(CONTROLLER_GEN) output:crd:dir=deploy/base/crd
 	$(WORDS) deploy/base/crd/htc.cern.ch_htcjobs.yaml deploy/base/crd/htc.cern.ch_htcpools.yaml
 	go run ./cmd/htcd settings >docs/settings.md
+	go run ./clients/python/generate >clients/python/htc/types.py
 
 .PHONY: check-generated
 check-generated: ## fail when make generate would change a file
@@ -39,5 +40,6 @@ check-generated: ## fail when make generate would change a file
 	diff -u deploy/base/crd/htc.cern.ch_htcjobs.yaml $$dir/htc.cern.ch_htcjobs.yaml && \
 	diff -u deploy/base/crd/htc.cern.ch_htcpools.yaml $$dir/htc.cern.ch_htcpools.yaml && \
 	diff -u deploy/base/crd/htc.cern.ch_htcworkflows.yaml $$dir/htc.cern.ch_htcworkflows.yaml && \
-	go run ./cmd/htcd settings >$$dir/settings.md && diff -u docs/settings.md $$dir/settings.md || \
+	go run ./cmd/htcd settings >$$dir/settings.md && diff -u docs/settings.md $$dir/settings.md && \
+	go run ./clients/python/generate >$$dir/types.py && diff -u clients/python/htc/types.py $$dir/types.py || \
 	{ echo "generated files are out of date: run make generate" >&2; exit 1; }

@@ -93,6 +93,8 @@ var Images = map[string][]string{
 	"centos": {"bash", "coreutils", "grep", "sed", "gawk", "findutils", "tar", "gzip", "hostname"},
 	"python": {"bash", "coreutils", "python3", "python-is-python3"},
 	"r-base": {"bash", "coreutils", "r-base-core"},
+	// A notebook of docs/python.md, in test/e2e.
+	"notebook": {"bash", "coreutils", "python3", "python3-kubernetes", "python3-cloudpickle"},
 	// test/e2e also uses it as a user's snakemake.
 	"snakemake": {"bash", "coreutils", "snakemake"},
 }

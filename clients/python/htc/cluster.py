@@ -1,0 +1,135 @@
+"""The requests to the Kubernetes API: HTCJobs, ConfigMaps, and what htcd serves of jobs' output."""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+from collections.abc import Iterator
+from contextlib import closing
+from typing import BinaryIO
+from urllib.parse import quote
+
+from .errors import Error
+from .types import GROUP, PLURAL, VERSION
+
+try:
+    from urllib3.exceptions import HTTPError
+except ImportError:  # it comes with kubernetes, which connect asks for
+    HTTPError = OSError
+
+OUTPUT = "/apis/output.htc.cern.ch/v1alpha1"
+_IN_A_POD = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+# Seconds to connect, and for which a connection may say nothing.
+_TIMEOUT = (10, 60)
+
+
+class Refused(Error):
+    """An answer of the API that says no. Those that pass with time are passing."""
+
+    def __init__(self, status: int, message: str):
+        super().__init__(message)
+        self.status = status
+        self.passing = not 400 <= status < 500 or status in (408, 409, 429)
+
+
+class Cluster:
+    """One namespace of a cluster, with the rights of a kubeconfig, or of the pod that this runs in."""
+
+    def __init__(self, client, namespace: str):
+        self.client = client
+        self.namespace = namespace
+
+    def jobs(self, name: str = "") -> str:
+        return f"/apis/{GROUP}/{VERSION}/namespaces/{quote(self.namespace)}/{PLURAL}/{quote(name)}".rstrip("/")
+
+    def output(self, name: str, what: str = "") -> str:
+        return f"{OUTPUT}/namespaces/{quote(self.namespace)}/{PLURAL}/{quote(name)}/log{what}"
+
+    def config_maps(self) -> str:
+        return f"/api/v1/namespaces/{quote(self.namespace)}/configmaps"
+
+    def open(self, method: str, path: str, query: dict | None = None, body: dict | None = None):
+        """Returns an answer that is still to be read, and to be closed."""
+        from kubernetes.client.rest import ApiException
+
+        headers = {"Accept": "*/*"}
+        if body is not None:
+            headers["Content-Type"] = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        try:
+            return self.client.call_api(
+                path, method, query_params=list((query or {}).items()), header_params=headers, body=body,
+                auth_settings=["BearerToken"], _preload_content=False, _request_timeout=_TIMEOUT,
+                _return_http_data_only=True,
+            )
+        except ApiException as e:
+            raise Refused(e.status, _said(e)) from None
+        except (HTTPError, OSError) as e:
+            raise Refused(0, f"the Kubernetes API cannot be reached: {e}") from e
+
+    def read(self, method: str, path: str, query: dict | None = None, body: dict | None = None) -> bytes:
+        """Returns a whole answer."""
+        with closing(self.open(method, path, query, body)) as answer:
+            return _Content(answer).read()
+
+    def object(self, method: str, path: str, query: dict | None = None, body: dict | None = None) -> dict:
+        return json.loads(self.read(method, path, query, body))
+
+    def lines(self, path: str, query: dict) -> Iterator[dict]:
+        return (json.loads(line) for line in self.read("GET", path, query).splitlines())
+
+    def files(self, name: str, query: dict) -> Iterator[tuple[int, str, _Content]]:
+        """Yields the files that ended jobs have left: a job's number, a path, and the content, to be read at once."""
+        with closing(self.open("GET", self.output(name, "/archive"), query)) as answer:
+            try:
+                with tarfile.open(fileobj=_Content(answer), mode="r|") as archive:
+                    for entry in archive:
+                        proc, _, path = entry.name.partition("/")
+                        if entry.isfile():
+                            yield int(proc), path, _Content(archive.extractfile(entry))
+            except tarfile.ReadError:
+                return  # there is nothing in it
+
+
+class _Content:
+    """Reads, and says of a connection that breaks meanwhile that this passes."""
+
+    def __init__(self, raw: BinaryIO):
+        self.raw = raw
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            return self.raw.read(None if size < 0 else size)
+        except (tarfile.TarError, HTTPError, OSError) as e:
+            raise Refused(0, f"the connection to the Kubernetes API broke: {e}") from e
+
+
+def connect(namespace: str | None = None) -> Cluster:
+    """Uses the kubeconfig, as kubectl does, or the service account of the pod that this runs in."""
+    try:
+        from kubernetes import client, config
+    except ImportError:
+        raise Error("htc needs kubernetes: pip install kubernetes, or Debian's python3-kubernetes") from None
+    settings = client.Configuration()
+    own = "default"
+    try:
+        config.load_kube_config(client_configuration=settings)
+        own = config.list_kube_config_contexts()[1]["context"].get("namespace") or own
+    except config.ConfigException as no_file:
+        try:
+            config.load_incluster_config(client_configuration=settings)
+        except config.ConfigException:
+            raise Error(f"no cluster is known: set KUBECONFIG, or write ~/.kube/config ({no_file})") from None
+        if os.path.exists(_IN_A_POD):
+            with open(_IN_A_POD, encoding="utf-8") as f:
+                own = f.read().strip()
+    return Cluster(client.ApiClient(settings), namespace or own)
+
+
+def _said(e) -> str:
+    """Returns what an ApiException says for people."""
+    body = e.body.decode("utf-8", "replace") if isinstance(e.body, bytes) else e.body or ""
+    try:
+        return json.loads(body)["message"]
+    except (ValueError, KeyError, TypeError):
+        return f"{e.status} {e.reason}: {body.strip()}".rstrip(": ")

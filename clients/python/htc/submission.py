@@ -1,0 +1,187 @@
+"""From a function or a script to an HTCJob."""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import json
+import os
+import pickle
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import payload
+from .cluster import OUTPUT, Cluster, Refused, connect
+from .errors import Error
+from .futures import Futures
+from .types import GROUP, KIND, VERSION, HTCJobSpec
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+# Bytes in a ConfigMap, of all files together.
+_MOST_FILES = 1 << 20
+# As many variables, and bytes of items, stand in the HTCJob itself. It travels with each change of its status, so more
+# are in a ConfigMap.
+_MOST_VARIABLES, _MOST_ITEMS = 1000, 32 << 10
+_TABLE = "htc-items.json"
+# Fields of the spec that submit fills.
+_OURS = {
+    "script": "image= and command=", "resources": "memory=, cpus=, disk= and gpus=",
+    "queue": "items=", "itemsFrom": "items=", "parameters": "items=",
+}
+
+
+def submit(
+    what: Callable | str | Path,
+    *,
+    items: Iterable | None = None,
+    image: str,
+    command: str | None = None,
+    memory: int | str | None = None,
+    cpus: int | str | None = None,
+    disk: int | str | None = None,
+    gpus: int | str | None = None,
+    files: Iterable[str | os.PathLike] = (),
+    name: str | None = None,
+    namespace: str | None = None,
+    **fields: Unpack[HTCJobSpec],
+) -> Futures:
+    """Runs a function or a script once for each item, as an HTCJob, and returns its jobs as futures.
+
+    A function is called with the item; a job's result is what it returns. A script, a text or a Path, has the variables
+    of its item, a dict, in its environment; a job's result is its standard output. Without items there is one job. The
+    files are put beside the script. Any other field of an HTCJob's spec can be given by its name, such as retries=3.
+    """
+    _check(fields)
+    table = None if items is None else list(items)
+    if table == []:
+        raise Error("items is empty: there would be no job")
+    count = 1 if table is None else len(table)
+    bundle = {Path(f).name: Path(f).read_bytes() for f in files}
+    spec: dict[str, Any] = dict(fields)
+    if callable(what):
+        bundle.update(payload.pack(what, table))
+        spec["script"] = {"image": image, "command": command or "python3", "source": payload.source(), "queue": count}
+        if "outputs" in spec:
+            spec["outputs"] = [*spec["outputs"], {"path": payload.RESULT}]
+    else:
+        source = what.read_text(encoding="utf-8") if isinstance(what, Path) else what
+        spec["script"] = {"image": image, "command": command or "bash", "source": source}
+    requests = {"memory": memory, "cpus": cpus, "disk": disk, "gpus": gpus}
+    spec["resources"] = {resource: value for resource, value in requests.items() if value is not None}
+    name = name or f"{_word(what)}-{secrets.token_hex(4)}"
+    config_map = f"{name[:220]}-inputs-{secrets.token_hex(5)}"
+    ours = [{"name": f, "configMapKeyRef": {"name": config_map, "key": f}} for f in bundle]
+    spec["inputs"] = [*spec.get("inputs", []), *ours]
+    if table and not callable(what):
+        table = [_variables(i, item) for i, item in enumerate(table)]
+        text = json.dumps(table)
+        if sum(len(item) for item in table) <= _MOST_VARIABLES and len(text) <= _MOST_ITEMS:
+            spec["items"] = table
+        else:
+            spec["itemsFrom"] = {"configMapKeyRef": {"name": config_map, "key": _TABLE}}
+            bundle[_TABLE] = text.encode()
+    cluster = connect(namespace)
+    job = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "metadata": {"name": name}, "spec": spec}
+    return _futures(cluster, _create(cluster, job, config_map, bundle), count)
+
+
+def map(what: Callable | str | Path, items: Iterable, *, timeout: float | None = None, **options) -> Iterator:
+    """Submits at once and returns an iterator of the results, in the order of the items; timeout holds for each."""
+    futures = submit(what, items=items, **options)
+    return (future.result(timeout) for future in futures)
+
+
+def attach(name: str, namespace: str | None = None) -> Futures:
+    """Returns the jobs of an HTCJob that exists, such as one of a notebook that was restarted."""
+    cluster = connect(namespace)
+    job = cluster.object("GET", cluster.jobs(name))
+    spec, status = job["spec"], job.get("status", {})
+    known = sum(status.get(word, 0) for word in ("active", "succeeded", "failed"))
+    count = known or len(spec.get("items", [])) or spec["script"].get("queue", 0)
+    if not count:
+        raise Error(f"how many jobs {name} has is not known: try again when it was sent (kubectl get htcjob {name})")
+    return _futures(cluster, job, count)
+
+
+def _futures(cluster: Cluster, job: dict, count: int) -> Futures:
+    if any(i["name"] == payload.FUNCTION for i in job["spec"].get("inputs", [])):
+        return Futures(cluster, job, count, payload.RESULT, pickle.loads)
+    return Futures(cluster, job, count, "_condor_stdout", lambda text: text.decode("utf-8", "replace"))
+
+
+def _create(cluster: Cluster, job: dict, config_map: str, bundle: dict[str, bytes]) -> dict:
+    """Creates the HTCJob and then its ConfigMap, which belongs to it from the beginning: nothing is left behind."""
+    try:
+        cluster.read("GET", OUTPUT)
+    except Refused as e:
+        if e.status == 404:
+            raise Error(
+                "this cluster does not serve the output of jobs, and without it there are no results: ask the "
+                "administrator of htcd for deploy/components/output"
+            ) from None
+        raise
+    metadata: dict[str, Any] = {"name": config_map}
+    packed = {f: base64.b64encode(data).decode() for f, data in bundle.items()}
+    content = {"metadata": metadata, "immutable": True, "binaryData": packed}
+    if bundle:
+        if (size := sum(len(data) for data in bundle.values())) > _MOST_FILES:
+            raise Error(
+                f"the function, the items and the files have {size} bytes, packed, and 1 MiB can be sent with an "
+                "HTCJob: send names instead of data, and let jobs fetch what is large (inputs=[...], docs/data.md)"
+            )
+        try:
+            cluster.read("POST", cluster.config_maps(), {"dryRun": "All"}, content)
+        except Refused as e:
+            if e.status == 403:
+                raise Error(
+                    f"functions and files need the right to create ConfigMaps (ClusterRole htcjob-input-files): {e}"
+                ) from None
+            raise
+    name = job["metadata"]["name"]
+    try:
+        job = cluster.object("POST", cluster.jobs(), {"fieldValidation": "Strict"}, job)
+    except Refused as e:
+        if e.status == 409:
+            raise Error(
+                f"there is an HTCJob {name} already: choose another name, or delete it; its jobs: htc.attach({name!r})"
+            ) from None
+        raise
+    if bundle:
+        owner = {"apiVersion": job["apiVersion"], "kind": job["kind"], "name": name, "uid": job["metadata"]["uid"]}
+        metadata["ownerReferences"] = [owner]
+        try:
+            cluster.read("POST", cluster.config_maps(), body=content)
+        except BaseException:  # also Ctrl-C: it would wait for ever
+            cluster.read("DELETE", cluster.jobs(name))
+            raise
+    return job
+
+
+def _check(fields: dict) -> None:
+    for field in fields:
+        if field in _OURS:
+            raise Error(f"{field} is not given itself: use {_OURS[field]}")
+        if field not in HTCJobSpec.__annotations__:
+            near = difflib.get_close_matches(field, HTCJobSpec.__annotations__, 1)
+            hint = f"do you mean {near[0]}?" if near else "docs/htcjob.md lists them"
+            raise Error(f"the spec of an HTCJob has no field {field}: {hint}")
+
+
+def _variables(i: int, item: Any) -> dict[str, str]:
+    if not isinstance(item, Mapping) or not item:
+        raise Error(f"items[{i}] is {item!r}: an item of a script is a dict of variables, such as {{'SEED': 1}}")
+    for variable, value in item.items():
+        if not isinstance(value, (str, int, float)):
+            raise Error(f"items[{i}]: {variable} is {value!r}: a variable of a script is a text or a number")
+    return {variable: str(value) for variable, value in item.items()}
+
+
+def _word(what: Any) -> str:
+    """Returns the beginning of an HTCJob's name."""
+    word = re.sub("[^a-z0-9]+", "-", getattr(what, "__name__", "script").lower())[:40].strip("-")
+    return word or "function"

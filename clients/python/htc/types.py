@@ -1,0 +1,338 @@
+"""The fields of HTCJobs. Generated from the CRD by make generate: do not edit."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+GROUP = "htc.cern.ch"
+VERSION = "v1alpha1"
+KIND = "HTCJob"
+PLURAL = "htcjobs"
+
+HTCJobSpecCredentialsSecretKeyRef = TypedDict(
+    "HTCJobSpecCredentialsSecretKeyRef",
+    {
+        "key": "str",
+        "name": "str",
+    },
+    total=False,
+)
+
+HTCJobSpecCredentials = TypedDict(
+    "HTCJobSpecCredentials",
+    {
+        "as": "Literal['X509Proxy', 'BearerToken', 'File', 'Registry']",
+        "name": "str",
+        "secretKeyRef": "HTCJobSpecCredentialsSecretKeyRef",
+    },
+    total=False,
+)
+
+HTCJobSpecInputsConfigMapKeyRef = TypedDict(
+    "HTCJobSpecInputsConfigMapKeyRef",
+    {
+        "key": "str",
+        "name": "str",
+    },
+    total=False,
+)
+
+HTCJobSpecInputsJobRef = TypedDict(
+    "HTCJobSpecInputsJobRef",
+    {
+        "name": "str",
+        "path": "str",
+        "proc": "int | str",
+    },
+    total=False,
+)
+
+HTCJobSpecInputsSecretKeyRef = TypedDict(
+    "HTCJobSpecInputsSecretKeyRef",
+    {
+        "key": "str",
+        "name": "str",
+    },
+    total=False,
+)
+
+HTCJobSpecInputs = TypedDict(
+    "HTCJobSpecInputs",
+    {
+        "artifact": "str",
+        "configMapKeyRef": "HTCJobSpecInputsConfigMapKeyRef",
+        "jobRef": "HTCJobSpecInputsJobRef",
+        "name": "str",
+        "optional": "bool",
+        "secretKeyRef": "HTCJobSpecInputsSecretKeyRef",
+        "url": "str",
+    },
+    total=False,
+)
+
+HTCJobSpecItemsFromConfigMapKeyRef = TypedDict(
+    "HTCJobSpecItemsFromConfigMapKeyRef",
+    {
+        "key": "str",
+        "name": "str",
+    },
+    total=False,
+)
+
+HTCJobSpecItemsFrom = TypedDict(
+    "HTCJobSpecItemsFrom",
+    {
+        "configMapKeyRef": "HTCJobSpecItemsFromConfigMapKeyRef",
+    },
+    total=False,
+)
+
+HTCJobSpecMemoryRetry = TypedDict(
+    "HTCJobSpecMemoryRetry",
+    {
+        "maxMemory": "int | str",
+        "maxRetries": "int",
+    },
+    total=False,
+)
+
+HTCJobSpecOutputs = TypedDict(
+    "HTCJobSpecOutputs",
+    {
+        "artifact": "str",
+        "path": "str",
+        "url": "str",
+    },
+    total=False,
+)
+
+HTCJobSpecPool = TypedDict(
+    "HTCJobSpecPool",
+    {
+        "collector": "str",
+        "name": "str",
+        "schedd": "str",
+        "secretName": "str",
+    },
+    total=False,
+)
+
+HTCJobSpecResources = TypedDict(
+    "HTCJobSpecResources",
+    {
+        "cpus": "int | str",
+        "disk": "int | str",
+        "gpus": "int | str",
+        "memory": "int | str",
+    },
+    total=False,
+)
+
+HTCJobSpecScript = TypedDict(
+    "HTCJobSpecScript",
+    {
+        "command": "str",
+        "image": "str",
+        "queue": "int",
+        "source": "str",
+    },
+    total=False,
+)
+
+HTCJobSpec = TypedDict(
+    "HTCJobSpec",
+    {
+        "accountingGroup": "str",
+        "activeDeadlineSeconds": "int",
+        "completeAfterOutput": "bool",
+        "credentials": "list[HTCJobSpecCredentials]",
+        "environment": "dict[str, str]",
+        "heldDeadlineSeconds": "int",
+        "htcopts": "str",
+        "idleDeadlineSeconds": "int",
+        "inputs": "list[HTCJobSpecInputs]",
+        "interactive": "bool",
+        "items": "list[dict[str, str]]",
+        "itemsFrom": "HTCJobSpecItemsFrom",
+        "keepOnFailure": "str",
+        "logsPod": "bool",
+        "memoryRetry": "HTCJobSpecMemoryRetry",
+        "name": "str",
+        "outputs": "list[HTCJobSpecOutputs]",
+        "parameters": "dict[str, list[str]]",
+        "pool": "HTCJobSpecPool",
+        "priority": "int",
+        "queue": "int",
+        "requirements": "str",
+        "resources": "HTCJobSpecResources",
+        "result": "str",
+        "retries": "int",
+        "script": "HTCJobSpecScript",
+        "successExitCodes": "list[int]",
+        "suspend": "bool",
+        "ttlSecondsAfterFinished": "int",
+    },
+    total=False,
+)
+
+HTCJobStatusConditions = TypedDict(
+    "HTCJobStatusConditions",
+    {
+        "lastTransitionTime": "str",
+        "message": "str",
+        "observedGeneration": "int",
+        "reason": "str",
+        "status": "Literal['True', 'False', 'Unknown']",
+        "type": "str",
+    },
+    total=False,
+)
+
+HTCJobStatusEffectiveResources = TypedDict(
+    "HTCJobStatusEffectiveResources",
+    {
+        "cpus": "int | str",
+        "disk": "int | str",
+        "gpus": "int | str",
+        "memory": "int | str",
+    },
+    total=False,
+)
+
+HTCJobStatusEffective = TypedDict(
+    "HTCJobStatusEffective",
+    {
+        "accountingGroup": "str",
+        "activeDeadlineSeconds": "int",
+        "heldDeadlineSeconds": "int",
+        "idleDeadlineSeconds": "int",
+        "pool": "str",
+        "resources": "HTCJobStatusEffectiveResources",
+        "retries": "int",
+        "ttlSecondsAfterFinished": "int",
+    },
+    total=False,
+)
+
+HTCJobStatusFailures = TypedDict(
+    "HTCJobStatusFailures",
+    {
+        "exitCode": "int",
+        "item": "str",
+        "jobid": "str",
+        "message": "str",
+        "proc": "int",
+        "reason": "str",
+        "signal": "int",
+        "stderr": "str",
+    },
+    total=False,
+)
+
+HTCJobStatusOutputs = TypedDict(
+    "HTCJobStatusOutputs",
+    {
+        "artifact": "str",
+        "digest": "str",
+        "path": "str",
+        "proc": "int",
+        "size": "int",
+        "url": "str",
+    },
+    total=False,
+)
+
+HTCJobStatusPartial = TypedDict(
+    "HTCJobStatusPartial",
+    {
+        "failed": "int",
+        "procs": "str",
+        "succeeded": "int",
+    },
+    total=False,
+)
+
+HTCJobStatusUsageCpu = TypedDict(
+    "HTCJobStatusUsageCpu",
+    {
+        "median": "int | str",
+        "requested": "int | str",
+        "worst": "int | str",
+        "worstProc": "int",
+    },
+    total=False,
+)
+
+HTCJobStatusUsageDisk = TypedDict(
+    "HTCJobStatusUsageDisk",
+    {
+        "median": "int | str",
+        "requested": "int | str",
+        "worst": "int | str",
+        "worstProc": "int",
+    },
+    total=False,
+)
+
+HTCJobStatusUsageMemory = TypedDict(
+    "HTCJobStatusUsageMemory",
+    {
+        "median": "int | str",
+        "requested": "int | str",
+        "worst": "int | str",
+        "worstProc": "int",
+    },
+    total=False,
+)
+
+HTCJobStatusUsage = TypedDict(
+    "HTCJobStatusUsage",
+    {
+        "advice": "str",
+        "cpu": "HTCJobStatusUsageCpu",
+        "disk": "HTCJobStatusUsageDisk",
+        "jobs": "int",
+        "memory": "HTCJobStatusUsageMemory",
+    },
+    total=False,
+)
+
+HTCJobStatus = TypedDict(
+    "HTCJobStatus",
+    {
+        "active": "int",
+        "attempt": "int",
+        "clusterId": "int",
+        "completionTime": "str",
+        "conditions": "list[HTCJobStatusConditions]",
+        "duration": "str",
+        "effective": "HTCJobStatusEffective",
+        "exitCode": "int",
+        "failed": "int",
+        "failures": "list[HTCJobStatusFailures]",
+        "held": "int",
+        "idle": "int",
+        "inputsDigest": "str",
+        "itemsDigest": "str",
+        "jobid": "list[str]",
+        "lastChecked": "str",
+        "message": "str",
+        "observedGeneration": "int",
+        "outputFetched": "bool",
+        "outputs": "list[HTCJobStatusOutputs]",
+        "partial": "HTCJobStatusPartial",
+        "phase": "Literal['Pending', 'Submitting', 'Idle', 'Running', 'Held', 'Suspended', 'Succeeded', 'Failed', 'Removed']",
+        "reason": "str",
+        "rerun": "str",
+        "result": "str",
+        "running": "int",
+        "schedd": "str",
+        "specHash": "str",
+        "startTime": "str",
+        "startedAt": "str",
+        "succeeded": "int",
+        "usage": "HTCJobStatusUsage",
+        "user": "str",
+    },
+    total=False,
+)

@@ -1,0 +1,62 @@
+"""What the status of an HTCJob and the lines of its jobs mean. Nothing here asks or changes anything."""
+
+from __future__ import annotations
+
+from .errors import Error, JobError
+
+
+def _condition(status: dict, kind: str) -> dict:
+    return next((c for c in status.get("conditions", []) if c["type"] == kind), {})
+
+
+def never_sent(job: dict) -> str:
+    """Returns why an HTCJob was refused before it had jobs in HTCondor; empty if it was not."""
+    status = job.get("status", {})
+    current = status.get("observedGeneration", 0) >= job["metadata"].get("generation", 0)
+    if current and status.get("phase") == "Failed" and not status.get("clusterId"):
+        return status.get("message") or _condition(status, "Failed").get("message") or "it was refused"
+    return ""
+
+
+def is_final(line: dict, status: dict) -> bool:
+    """Reports whether the output of a job that has ended is here, or will never be."""
+    if line.get("output") or line["state"] == "failed" and line.get("exitCode") is None and line.get("signal") is None:
+        return True
+    # Of jobs that ran, the output follows, unless htcd keeps none or has given up.
+    fetched = _condition(status, "OutputFetched")
+    if not fetched:
+        return status.get("phase") in ("Succeeded", "Failed", "Removed", "Suspended")
+    return fetched["status"] == "True" or fetched.get("reason") in ("GivenUp", "Incomplete")
+
+
+def error_of(name: str, line: dict, status: dict) -> Error | None:
+    """Returns what is wrong with a job that is_final."""
+    if line["state"] == "failed":
+        return JobError(name, line)
+    if not line.get("output"):
+        why = _condition(status, "OutputFetched").get("message") or "htcd has not kept it"
+        return Error(f"job {line['proc']} of {name} has succeeded, but its output is not here: {why}")
+    return None
+
+
+def removal(job: dict, unwanted: list[int], over: bool) -> dict | None:
+    """Returns the change of an HTCJob that removes these of its jobs; over: none of the others is open."""
+    if not unwanted:
+        return None
+    if over:
+        return {"spec": {"suspend": True}}
+    attempt = job.get("status", {}).get("attempt")
+    if not job.get("status", {}).get("clusterId") or not attempt:
+        return None  # later: only jobs that are in HTCondor can be removed one by one
+    return {"metadata": {"annotations": {"htc.cern.ch/cancel-procs": f"{attempt}/{_ranges(unwanted)}"}}}
+
+
+def _ranges(numbers: list[int]) -> str:
+    """Writes ascending numbers as 0,3-5."""
+    parts: list[list[int]] = []
+    for n in numbers:
+        if parts and n == parts[-1][-1] + 1:
+            parts[-1][1:] = [n]
+        else:
+            parts.append([n])
+    return ",".join("-".join(map(str, part)) for part in parts)

@@ -1,0 +1,371 @@
+import base64
+import io
+import json
+import pickle
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import types
+import unittest
+from concurrent.futures import CancelledError, TimeoutError
+from pathlib import Path
+from unittest import mock
+from urllib.parse import unquote
+
+import htc
+from htc import payload, progress, verdict
+from htc.cluster import OUTPUT, Cluster, Refused
+from htc.types import GROUP, VERSION
+
+JOBS = f"/apis/{GROUP}/{VERSION}/namespaces/ns/htcjobs"
+LIMIT = 60  # seconds for which a test waits for what comes at once
+
+
+class Fake(Cluster):
+    """A cluster of one HTCJob, whose jobs end as a test says."""
+
+    def __init__(self):
+        super().__init__(None, "ns")
+        self.lock = threading.Lock()
+        self.job, self.config_map, self.version = None, None, 0
+        self.status, self.procs, self.files_of = {"clusterId": 7, "attempt": 1}, {}, {}
+        self.patches, self.asked, self.refuse = [], [], {}
+
+    def end(self, proc, files=None, **line):
+        with self.lock:
+            files = files or {}
+            self.procs[proc] = {"proc": proc, "state": "done", "jobid": f"7.{proc}", "output": True, **line}
+            self.files_of[proc] = {"_condor_stderr": b"", "_condor_stdout": b"", **files}
+            self.version += 1
+
+    def change(self, **status):
+        with self.lock:
+            self.status.update(status)
+            self.version += 1
+
+    def open(self, method, path, query=None, body=None):
+        with self.lock:
+            what = f"{method} {unquote(path)}"
+            self.asked.append((what, query))
+            if what in self.refuse:
+                raise self.refuse[what]
+            return io.BytesIO(self.answer(what, query or {}, body))
+
+    def answer(self, what, query, body):
+        if what == f"GET {OUTPUT}":
+            return b"{}"
+        if what == "POST /api/v1/namespaces/ns/configmaps":
+            if "dryRun" not in query:
+                self.config_map = body
+            return b"{}"
+        if what == f"POST {JOBS}":
+            self.job = dict(body, metadata={**body["metadata"], "uid": "u", "generation": 1})
+        elif self.job is None:
+            raise Refused(404, "not found")
+        name = self.job["metadata"]["name"]
+        output = f"GET {OUTPUT}/namespaces/ns/htcjobs/{name}/log"
+        if what == f"PATCH {JOBS}/{name}":
+            self.patches.append(body)
+        elif what == f"DELETE {JOBS}/{name}":
+            self.job = None
+            return b"{}"
+        elif what == f"{output}/procs":
+            lines = [line for proc, line in sorted(self.procs.items()) if proc >= query["from"]]
+            return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        elif what == f"{output}/archive":
+            wanted = [query["proc"]] if "proc" in query else [p for p in sorted(self.files_of) if p >= query["from"]]
+            return tar({f"{p}/{path}": text for p in wanted for path, text in sorted(self.files_of[p].items())})
+        elif what == output:
+            return self.files_of[query["proc"]]["_condor_" + query["stream"]]
+        metadata = {**self.job["metadata"], "resourceVersion": str(self.version)}
+        return json.dumps(dict(self.job, metadata=metadata, status=self.status)).encode()
+
+
+def tar(files):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for name, text in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text))
+    return out.getvalue()
+
+
+def returned(value):
+    return {payload.RESULT: pickle.dumps(value)}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.cluster = Fake()
+        for target, value in ("htc.submission.connect", lambda _: self.cluster), ("htc.futures._FIRST_PAUSE", 0.01):
+            patch = mock.patch(target, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def script(self, n):
+        return htc.submit("true", items=[{"N": i} for i in range(n)], image="centos")
+
+    def asks(self, what):
+        return [query for path, query in self.cluster.asked if path.endswith(what)]
+
+
+class Submit(Case):
+    def test_a_function_and_its_items_travel_in_a_config_map_of_the_htcjob(self):
+        jobs = htc.submit(len, items=["a", "bc"], image="python", memory="1Gi", retries=3, outputs=[{"path": "plots"}])
+        spec = self.cluster.job["spec"]
+        self.assertEqual((spec["script"]["command"], spec["script"]["queue"], spec["retries"]), ("python3", 2, 3))
+        self.assertEqual(spec["resources"], {"memory": "1Gi"})
+        self.assertEqual(spec["outputs"], [{"path": "plots"}, {"path": payload.RESULT}])
+        self.assertEqual(spec["inputs"][0]["configMapKeyRef"]["name"], self.cluster.config_map["metadata"]["name"])
+        self.assertEqual(self.cluster.config_map["metadata"]["ownerReferences"][0]["uid"], "u")
+        self.cluster.end(1, returned(2))
+        self.cluster.end(0, returned(1))
+        self.assertEqual(jobs.results(LIMIT), [1, 2])
+
+    def test_the_runner_calls_the_function_with_the_item_of_its_number(self):
+        with tempfile.TemporaryDirectory() as directory:
+            Path(directory, "script").write_text(payload.source())
+            for name, text in payload.pack(divmod_of_seven, [1, 2, 0]).items():
+                Path(directory, name).write_bytes(text)
+            Path(directory, "test_htc.py").write_text("def divmod_of_seven(n): return divmod(7, n)")
+
+            def run(number):
+                return subprocess.run([sys.executable, "script", number], cwd=directory, capture_output=True, text=True)
+
+            self.assertEqual(run("1").returncode, 0)
+            self.assertEqual(pickle.loads(Path(directory, payload.RESULT).read_bytes()), (3, 1))
+            self.assertIn("ZeroDivisionError", run("2").stderr)
+
+    def test_without_cloudpickle_a_function_of_the_notebook_is_refused_in_words(self):
+        with mock.patch.dict(sys.modules, {"cloudpickle": None}):
+            with self.assertRaisesRegex(htc.Error, "is defined in the notebook, .*pip install cloudpickle"):
+                htc.submit(lambda x: x, items=[1], image="python")
+            with self.assertRaisesRegex(htc.Error, r"items\[1\] cannot be sent to a job"):
+                htc.submit(len, items=["a", threading.Lock()], image="python")
+
+    def test_items_of_a_script_are_variables_and_many_of_them_a_table(self):
+        self.script(2)
+        self.assertEqual(self.cluster.job["spec"]["items"], [{"N": "0"}, {"N": "1"}])
+        self.assertIsNone(self.cluster.config_map)
+        self.script(1001)
+        self.assertNotIn("items", self.cluster.job["spec"])
+        key = self.cluster.job["spec"]["itemsFrom"]["configMapKeyRef"]["key"]
+        table = json.loads(base64.b64decode(self.cluster.config_map["binaryData"][key]))
+        self.assertEqual((len(table), table[1000]), (1001, {"N": "1000"}))
+
+    def test_what_cannot_be_sent_is_refused_in_words(self):
+        for words, fields in {
+            "items is empty": {"items": []},
+            r"items\[0\] is 1: an item of a script is a dict of variables": {"items": [1]},
+            r"items\[0\]: A is \[\]: a variable of a script is a text or a number": {"items": [{"A": []}]},
+            "no field retrys: do you mean retries": {"retrys": 1},
+            "queue is not given itself: use items=": {"queue": 3},
+        }.items():
+            with self.assertRaisesRegex(htc.Error, words):
+                htc.submit("true", image="centos", **fields)
+        with self.assertRaisesRegex(htc.Error, "and 1 MiB can be sent with an HTCJob"):
+            htc.submit(len, items=[secret(i) for i in range(40)], image="python")
+        self.assertIsNone(self.cluster.job)
+
+    def test_an_htcjob_whose_config_map_cannot_be_made_is_deleted(self):
+        create = self.cluster.answer
+
+        def refusing(what, query, body):
+            if what.endswith("/configmaps") and "dryRun" not in query:
+                raise Refused(500, "etcd is full")
+            return create(what, query, body)
+
+        self.cluster.answer = refusing
+        with self.assertRaisesRegex(htc.Error, "etcd is full"):
+            htc.submit(len, items=["a"], image="python")
+        self.assertIsNone(self.cluster.job)
+
+    def test_refusals_of_the_cluster_say_what_to_do(self):
+        for what, status, words in (
+            (f"GET {OUTPUT}", 404, "deploy/components/output"),
+            ("POST /api/v1/namespaces/ns/configmaps", 403, "htcjob-input-files"),
+            (f"POST {JOBS}", 409, "choose another name"),
+        ):
+            self.cluster.refuse = {what: Refused(status, "no")}
+            with self.assertRaisesRegex(htc.Error, words):
+                htc.submit(len, items=["a"], image="python", name="x")
+
+
+def divmod_of_seven(n):
+    return divmod(7, n)
+
+
+def secret(i):
+    import random
+
+    return random.Random(i).randbytes(30000)
+
+
+class Results(Case):
+    def test_as_completed_yields_jobs_in_the_order_of_their_ends(self):
+        jobs = self.script(2)
+        self.cluster.end(1, {"_condor_stdout": b"second\n"})
+        ended = htc.as_completed(jobs, LIMIT)
+        self.assertEqual(next(ended).result(), "second\n")
+        self.cluster.end(0, {"_condor_stdout": b"first\n"})
+        self.assertEqual(next(ended).result(), "first\n")
+
+    def test_map_returns_results_in_the_order_of_the_items(self):
+        results = htc.map(len, ["a", "bc", "d"], image="python", timeout=LIMIT)
+        for proc, n in ((2, 1), (1, 2), (0, 1)):
+            self.cluster.end(proc, returned(n))
+        self.assertEqual(list(results), [1, 2, 1])
+
+    def test_a_failure_is_raised_at_once_with_the_end_of_stderr(self):
+        jobs = self.script(2)
+        self.cluster.end(1, state="failed", exitCode=3, reason="ExitCode", message="exit code 3", stderr="no channel\n")
+        with self.assertRaises(htc.JobError) as raised:
+            jobs.results(LIMIT)
+        self.assertEqual(str(raised.exception), f"job 1 of {jobs.name} (7.1 in HTCondor): exit code 3\nno channel")
+        self.assertEqual(raised.exception.exit_code, 3)
+
+    def test_a_job_that_has_ended_counts_when_its_output_is_here(self):
+        jobs = self.script(1)
+        self.cluster.end(0, output=False)
+        with self.assertRaisesRegex(TimeoutError, "1 done"):
+            while True:
+                jobs.results(0.05)
+                self.fail("there is no result yet")
+        self.cluster.end(0, {"_condor_stdout": b"here"})
+        self.assertEqual(jobs.results(LIMIT), ["here"])
+
+    def test_of_many_jobs_results_come_in_one_answer_and_of_few_one_by_one(self):
+        jobs = self.script(100)
+        for proc in (3, 97):
+            self.cluster.end(proc)
+        htc.wait([jobs[3], jobs[97]], LIMIT)
+        self.assertNotIn("from", self.asks("/archive")[0])
+        with self.cluster.lock:
+            self.cluster.asked.clear()
+            self.cluster.version += 1
+            for proc in range(100):
+                self.cluster.procs[proc] = {"proc": proc, "state": "done", "output": True}
+                self.cluster.files_of[proc] = {"_condor_stdout": str(proc).encode()}
+        self.assertEqual(jobs.results(LIMIT)[50], "50")
+        self.assertEqual(self.asks("/archive"), [{"from": 0}])
+
+    def test_what_is_wrong_with_one_result_concerns_its_job_alone(self):
+        jobs = htc.submit(len, items=["a", "b", "c"], image="python")
+        self.cluster.end(0, {payload.RESULT: b"no pickle"})
+        self.cluster.end(1)
+        self.cluster.end(2, returned(1))
+        self.assertEqual(jobs[2].result(LIMIT), 1)
+        with self.assertRaisesRegex(htc.Error, "cannot be read here: UnpicklingError"):
+            jobs[0].result(LIMIT)
+        with self.assertRaisesRegex(htc.Error, f"has succeeded, and left no {payload.RESULT}"):
+            jobs[1].result(LIMIT)
+
+    def test_a_cluster_that_is_away_is_asked_again_and_one_that_refuses_is_not(self):
+        jobs = self.script(1)
+        procs = f"GET {OUTPUT}/namespaces/ns/htcjobs/{jobs.name}/log/procs"
+        self.cluster.refuse = {procs: Refused(503, "htcd starts")}
+        self.cluster.change()
+        while "htcd starts" not in jobs.summary():
+            jobs.changed.wait(LIMIT)
+            jobs.changed.clear()
+        self.cluster.refuse = {procs: Refused(403, "not yours")}
+        with self.assertRaisesRegex(htc.Error, r"not yours; the jobs go on, and htc.attach\('script-.*'\)"):
+            jobs.results(LIMIT)
+
+    def test_an_htcjob_that_is_refused_or_deleted_ends_all_its_jobs(self):
+        jobs = self.script(2)
+        self.cluster.change(clusterId=0, phase="Failed", observedGeneration=1, message="memory: too much")
+        with self.assertRaisesRegex(htc.Error, "memory: too much"):
+            jobs[1].result(LIMIT)
+        self.cluster.status = {}
+        jobs = self.script(1)
+        jobs.delete()
+        with self.assertRaisesRegex(htc.Error, "was deleted"):
+            jobs.results(LIMIT)
+
+    def test_attach_finds_the_jobs_of_an_htcjob(self):
+        name = htc.submit(len, items=["a", "bc"], image="python").name
+        self.cluster.end(0, returned(1))
+        self.cluster.end(1, returned(2))
+        self.assertEqual(htc.attach(name).results(LIMIT), [1, 2])
+
+    def test_files_are_copied_and_none_outside_of_the_directory(self):
+        jobs = self.script(1)
+        self.cluster.end(0, {"plots/a.png": b"png", "_condor_stdout": b"said"})
+        with tempfile.TemporaryDirectory() as directory:
+            jobs[0].files(directory)
+            self.assertEqual(Path(directory, "plots/a.png").read_bytes(), b"png")
+            self.assertEqual(Path(directory, "stdout").read_bytes(), b"said")
+            self.assertEqual(jobs[0].log(), "said")
+            self.cluster.end(0, {"../../evil": b""})
+            with self.assertRaisesRegex(htc.Error, "would be written elsewhere"):
+                jobs[0].files(directory)
+
+
+class Cancel(Case):
+    def test_jobs_are_removed_one_by_one_and_the_last_ones_with_the_htcjob(self):
+        jobs = self.script(4)
+        self.assertTrue(jobs[1].cancel())
+        self.assertTrue(jobs[2].cancel())
+        self.assertEqual(self.cluster.patches[-1], {"metadata": {"annotations": {"htc.cern.ch/cancel-procs": "1/1-2"}}})
+        with self.assertRaises(CancelledError):
+            jobs[1].result()
+        self.cluster.end(0)
+        jobs[0].result(LIMIT)
+        self.assertFalse(jobs.cancel())
+        self.assertEqual(self.cluster.patches[-1], {"spec": {"suspend": True}})
+        self.assertEqual(len(list(htc.as_completed(jobs, LIMIT))), 4)
+
+    def test_a_job_that_is_not_in_htcondor_yet_is_removed_once_it_is(self):
+        self.cluster.status = {}
+        jobs = self.script(2)
+        jobs[0].cancel()
+        self.assertEqual(self.cluster.patches, [])
+        self.cluster.change(clusterId=7, attempt=2)
+        while not self.cluster.patches:
+            jobs.changed.wait(LIMIT)
+            jobs.changed.clear()
+        self.assertEqual(self.cluster.patches[0]["metadata"]["annotations"]["htc.cern.ch/cancel-procs"], "2/0")
+
+
+class Verdict(unittest.TestCase):
+    def test_output_that_will_never_come_is_not_waited_for(self):
+        line = {"proc": 0, "state": "done"}
+        for reason, final in {"Fetching": False, "NotEnded": False, "GivenUp": True}.items():
+            fetched = {"type": "OutputFetched", "status": "False", "reason": reason, "message": "the disk"}
+            status = {"phase": "Succeeded", "conditions": [fetched]}
+            self.assertEqual(verdict.is_final(line, status), final, reason)
+        error = verdict.error_of("x", line, status)
+        self.assertEqual(str(error), "job 0 of x has succeeded, but its output is not here: the disk")
+        self.assertTrue(verdict.is_final({"proc": 0, "state": "failed", "reason": "Removed"}, {}))
+
+
+class Progress(Case):
+    def test_a_terminal_gets_lines(self):
+        jobs = self.script(1)
+        self.cluster.end(0)
+        with mock.patch("sys.stderr", io.StringIO()) as said:
+            jobs.progress()
+        self.assertEqual(said.getvalue().splitlines()[-1], f"{jobs.name}: 1 done")
+
+    def test_a_notebook_gets_a_bar_that_is_updated(self):
+        display = mock.Mock()
+        ipython = types.ModuleType("IPython")
+        ipython.get_ipython = lambda: mock.Mock(kernel=True)
+        ipython.display = types.ModuleType("IPython.display")
+        ipython.display.display = display
+        with mock.patch.dict(sys.modules, {"IPython": ipython, "IPython.display": ipython.display}):
+            jobs = self.script(2)
+            self.cluster.change(reason="<b>", message="<b>no slot</b>")
+            threading.Timer(0.2, lambda: [self.cluster.end(i) for i in (0, 1)]).start()
+            progress.show(jobs)
+        last = (display.call_args_list + display.return_value.update.call_args_list)[-1].args[0]
+        self.assertIn('<progress value="2" max="2"></progress>', last["text/html"])
+        self.assertIn("&lt;b&gt;no slot", last["text/html"])
+
+
+if __name__ == "__main__":
+    unittest.main()
