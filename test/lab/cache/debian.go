@@ -54,7 +54,7 @@ func (c *Cache) DebianRoot(ctx context.Context, condor string) (string, error) {
 const debianKeyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 // HostPackages installs what the host lacks: debootstrap for the lab, curl and wget, which the wrapper's unit tests run,
-// shellcheck for make lint, and python3 for a recipe of docs/user.md. Nothing else on the host is changed.
+// shellcheck for make lint, and python3 for the unit tests of clients/python. Nothing else on the host is changed.
 func (c *Cache) HostPackages(ctx context.Context) error {
 	var missing []string
 	for _, program := range []string{"debootstrap", "curl", "wget", "shellcheck", "python3"} {
