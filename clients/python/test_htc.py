@@ -163,6 +163,7 @@ class Submit(Case):
             r"items\[0\]: A is \[\]: a variable of a script is a text or a number": {"items": [{"A": []}]},
             "no field retrys: do you mean retries": {"retrys": 1},
             "queue is not given itself: use items=": {"queue": 3},
+            "name 'A_B': want at most 253 lower-case letters": {"name": "A_B"},
         }.items():
             with self.assertRaisesRegex(htc.Error, words):
                 htc.submit("true", image="centos", **fields)

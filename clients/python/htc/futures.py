@@ -53,7 +53,7 @@ class Future(concurrent.futures.Future):
         for _, path, content in self._of.cluster.files(self._of.name, {"proc": self.proc}):
             target = (root / _STREAMS.get(path, path)).resolve()
             if not target.is_relative_to(root):
-                raise Error(f"{self!r} has left a file {path!r}, which would be written elsewhere")
+                raise Error(f"job {self.proc} of {self._of.name} has left {path!r}, which would be written elsewhere")
             target.parent.mkdir(parents=True, exist_ok=True)
             with open(target, "wb") as out:
                 shutil.copyfileobj(content, out)
@@ -200,7 +200,7 @@ class Futures(Sequence):
         for proc, future in list(wanted.items()):
             try:
                 self._take({"proc": proc}, wanted, proc)
-                error = f"{future!r} has succeeded, and left no {self._file}"
+                error = f"job {proc} of {self.name} has succeeded, and left no {self._file}"
             except Refused as e:
                 if e.passing:
                     raise
@@ -219,7 +219,8 @@ class Futures(Sequence):
             try:
                 value = self._read(text)
             except Exception as e:  # whatever an object's own code raises
-                self._end(future, error=Error(f"the result of {future!r} cannot be read here: {type(e).__name__}: {e}"))
+                what = f"the result of job {proc} of {self.name}"
+                self._end(future, error=Error(f"{what} cannot be read here: {type(e).__name__}: {e}"))
             else:
                 self._end(future, value=value)
             if proc == last:

@@ -74,6 +74,8 @@ def submit(
     requests = {"memory": memory, "cpus": cpus, "disk": disk, "gpus": gpus}
     spec["resources"] = {resource: value for resource, value in requests.items() if value is not None}
     name = name or f"{_word(what)}-{secrets.token_hex(4)}"
+    if not re.fullmatch("[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", name):
+        raise Error(f"name {name!r}: want at most 253 lower-case letters, digits, - and ., none of - . at the ends")
     config_map = f"{name[:220]}-inputs-{secrets.token_hex(5)}"
     ours = [{"name": f, "configMapKeyRef": {"name": config_map, "key": f}} for f in bundle]
     spec["inputs"] = [*spec.get("inputs", []), *ours]
