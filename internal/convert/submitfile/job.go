@@ -1,0 +1,153 @@
+package submitfile
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Cluster is the queue statements whose jobs HTCondor numbers together.
+type Cluster struct{ Queues []*Jobs }
+
+// Jobs are those of one queue statement.
+type Jobs struct {
+	Position
+	Names []string   // of its variables
+	Items [][]string // their values, for each item; nil: there are no items
+
+	each, first int // jobs of an item; number of the first one
+	cluster     int
+	statement   int
+	reader      *reader
+	rows        []Position // of the items, where they stand in a file
+}
+
+// Len is how many there are.
+func (q *Jobs) Len() int {
+	if q.Items == nil {
+		return q.each
+	}
+	return q.each * len(q.Items)
+}
+
+// Row is where an item stands; that of the queue statement if it stands there.
+func (q *Jobs) Row(item int) Position {
+	if item < len(q.rows) {
+		return q.rows[item]
+	}
+	return q.Position
+}
+
+// Job returns one of them, counted from 0.
+func (q *Jobs) Job(i int) Job {
+	return Job{Jobs: q, Proc: q.first + i, Step: i % max(q.each, 1), Item: i / max(q.each, 1)}
+}
+
+// Job is one job of a queue statement.
+type Job struct {
+	*Jobs
+	Proc int // its number in its cluster
+	Step int // among those of its item
+	Item int // the item's number
+
+	replaced map[string]string
+}
+
+// With returns the job with other values of $(Process), $(Cluster), or of a variable of its queue statement; the names are in lower case.
+func (j Job) With(values map[string]string) Job {
+	j.replaced = values
+	return j
+}
+
+// Value returns the value of the first of these commands that has one, its macros replaced, and the statement that says it; nil if
+// there is none.
+func (j Job) Value(names ...string) (string, *Statement, error) {
+	for _, name := range names {
+		d, found := j.reader.macros.at(name, j.statement)
+		if !found || d.by == nil {
+			continue
+		}
+		d.by.Used = true
+		value, err := j.Expand(d.value)
+		if err != nil {
+			return "", d.by, err
+		}
+		if value = trim(value); value != "" {
+			return value, d.by, nil
+		}
+	}
+	return "", nil, nil
+}
+
+// Commands yields the names, in lower case, of all commands and macros that are set for the job, and of its attributes, as MY.NAME in lower case.
+func (j Job) Commands() func(yield func(name string, by *Statement) bool) {
+	return func(yield func(string, *Statement) bool) {
+		for name := range j.reader.macros {
+			d, found := j.reader.macros.at(name, j.statement)
+			if found && d.by != nil && !yield(name, d.by) {
+				return
+			}
+		}
+	}
+}
+
+// Expand replaces the macros of a text.
+func (j Job) Expand(text string) (string, error) {
+	return newExpander(j.lookup, j.reader.env).expand(text)
+}
+
+// lookup prefers the queue statement's variables, and the numbers of cluster and process, to what the file defines, and that to
+// what condor_submit defines by itself.
+func (j Job) lookup(name string) (string, bool) {
+	lower := strings.ToLower(name)
+	if value, is := j.replaced[lower]; is {
+		return value, true
+	}
+	for i, variable := range j.Names {
+		if strings.EqualFold(variable, name) && j.Item < len(j.Items) {
+			return j.Items[j.Item][i], true
+		}
+	}
+	switch lower {
+	case "process":
+		return strconv.Itoa(j.Proc), true
+	case "cluster":
+		return strconv.Itoa(j.cluster), true
+	}
+	if value, found := j.reader.macros.lookup(j.statement)(name); found {
+		return value, true
+	}
+	return j.own(lower)
+}
+
+// own are the macros that condor_submit defines.
+func (j Job) own(name string) (string, bool) {
+	switch name {
+	case "procid":
+		return j.lookup("Process")
+	case "clusterid", "joblistid":
+		return j.lookup("Cluster")
+	case "jobid":
+		return "$(ClusterId).$(ProcId)", true
+	case "row", "itemindex":
+		return strconv.Itoa(j.Item), true
+	case "step":
+		return strconv.Itoa(j.Step), true
+	case "node":
+		if universe, _ := j.reader.macros.at("universe", j.statement); strings.EqualFold(universe.value, "parallel") {
+			return Node, true
+		}
+		return "", true
+	case "submit_file":
+		return j.reader.file, true
+	case "islinux":
+		return "1", true
+	case "arch":
+		return "X86_64", true
+	case "opsys":
+		return "LINUX", true
+	}
+	return "", false
+}
+
+// Node is what $(Node) becomes in the parallel universe: each node's number replaces it.
+const Node = "#pArAlLeLnOdE#"
