@@ -43,7 +43,7 @@ func (r *reader) queue(f *File, i int, arguments string) (used int, err error) {
 	}
 	jobs := &Jobs{Position: statement.Position, Names: q.names, each: q.count, statement: r.sequence, reader: r}
 	if q.mode != alone {
-		jobs.Items, jobs.rows = r.fill(q, items, rows, statement.Position)
+		r.fill(jobs, q, items, rows)
 	}
 	r.enqueue(jobs)
 	r.ifs = nil
@@ -158,7 +158,7 @@ func (r *reader) match(q request, patterns []string) ([]string, error) {
 				continue
 			}
 			any, seen[path] = true, true
-			items = append(items, strings.TrimSuffix(path, "/"))
+			items = append(items, path)
 		}
 		if !any {
 			r.warn(r.statement.Position, "nothing matches %s", pattern)
@@ -167,15 +167,15 @@ func (r *reader) match(q request, patterns []string) ([]string, error) {
 	return items, nil
 }
 
-// fill returns the values of the variables of each item that the slice takes.
-func (r *reader) fill(q request, items []string, rows []Position, statement Position) ([][]string, []Position) {
-	values, where := [][]string{}, []Position{}
+// fill gives the jobs the values of the variables of each item that the slice takes.
+func (r *reader) fill(jobs *Jobs, q request, items []string, rows []Position) {
+	jobs.Items = [][]string{}
 	before := make([]string, len(q.names))
 	for i, item := range items {
 		if !q.slice.has(i, len(items)) {
 			continue
 		}
-		at := statement
+		at := jobs.Position
 		if i < len(rows) {
 			at = rows[i]
 		}
@@ -190,7 +190,6 @@ func (r *reader) fill(q request, items []string, rows []Position, statement Posi
 		}
 		row = append(row, before[len(row):]...)
 		before = row
-		values, where = append(values, row), append(where, at)
+		jobs.Items, jobs.rows, jobs.indexes = append(jobs.Items, row), append(jobs.rows, at), append(jobs.indexes, i)
 	}
-	return values, where
 }

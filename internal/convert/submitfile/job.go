@@ -18,7 +18,8 @@ type Jobs struct {
 	cluster     int
 	statement   int
 	reader      *reader
-	rows        []Position // of the items, where they stand in a file
+	rows        []Position // of the items, where they stand
+	indexes     []int      // of the items, among all that the list has
 }
 
 // Len is how many there are.
@@ -29,13 +30,8 @@ func (q *Jobs) Len() int {
 	return q.each * len(q.Items)
 }
 
-// Row is where an item stands; that of the queue statement if it stands there.
-func (q *Jobs) Row(item int) Position {
-	if item < len(q.rows) {
-		return q.rows[item]
-	}
-	return q.Position
-}
+// Row is where an item stands.
+func (q *Jobs) Row(item int) Position { return q.rows[item] }
 
 // Job returns one of them, counted from 0.
 func (q *Jobs) Job(i int) Job {
@@ -129,7 +125,10 @@ func (j Job) own(name string) (string, bool) {
 	case "jobid":
 		return "$(ClusterId).$(ProcId)", true
 	case "row", "itemindex":
-		return strconv.Itoa(j.Item), true
+		if j.Item < len(j.indexes) {
+			return strconv.Itoa(j.indexes[j.Item]), true
+		}
+		return "0", true
 	case "step":
 		return strconv.Itoa(j.Step), true
 	case "node":

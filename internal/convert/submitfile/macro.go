@@ -8,8 +8,8 @@ import (
 
 // Bounds of one value while its macros are replaced: macros may refer to each other in a circle, or grow without end.
 const (
-	maxReplaced = 10_000
-	maxValue    = 1 << 20
+	maxReplaced = 1000
+	maxValue    = 32 << 10
 )
 
 // lookup returns a macro's value with its own macros unreplaced.
@@ -32,6 +32,12 @@ func newExpander(find lookup, env Env) *expander {
 
 // expand replaces all macros of a text but $$(X), which the schedd replaces.
 func (e *expander) expand(text string) (string, error) {
+	if !strings.Contains(text, "$") {
+		return text, nil
+	}
+	if len(text) > maxValue {
+		return "", fmt.Errorf("expected at most %d KiB in a value with macros, found %d bytes", maxValue>>10, len(text))
+	}
 	for at := 0; ; {
 		m, found := nextMacro(text, at)
 		if !found {
@@ -41,20 +47,24 @@ func (e *expander) expand(text string) (string, error) {
 			at = m.end
 			continue
 		}
-		value, err := e.value(m)
-		if err != nil {
-			return "", err
+		e.left-- // before a function replaces macros itself
+		value := ""
+		if e.left >= 0 {
+			var err error
+			if value, err = e.value(m); err != nil {
+				return "", err
+			}
 		}
 		text, at = text[:m.start]+value+text[m.end:], m.start
-		if e.left--; e.left < 0 || len(text) > maxValue {
-			return "", fmt.Errorf("the macro $%s(%s) refers to itself, or grows beyond 1 MiB", m.function, m.body)
+		if e.left < 0 || len(text) > maxValue {
+			return "", fmt.Errorf("the macro $%s(%s) refers to itself, or grows beyond 32 KiB", m.function, m.body)
 		}
 		// A macro's value may complete what stands before it: $(A_$(B)).
 		at = max(0, strings.LastIndexByte(text[:at], '$'))
 		for at > 0 && text[at-1] == '$' {
 			at--
 		}
-		if i := strings.LastIndex(text[:at], "$("); i >= 0 {
+		if strings.Contains(text[:at], "$(") {
 			at = 0
 		}
 	}
@@ -78,6 +88,9 @@ func dollars(text string) string {
 
 // selves replaces only the macros of this name, as condor_submit does when a macro is defined: a = $(a) more.
 func (e *expander) selves(name, text string) (string, error) {
+	if len(text) > maxValue { // refused if its macros are asked for
+		return text, nil
+	}
 	for at := 0; ; {
 		m, found := nextMacro(text, at)
 		if !found {
@@ -94,7 +107,7 @@ func (e *expander) selves(name, text string) (string, error) {
 		}
 		text, at = text[:m.start]+value+text[m.end:], m.start+len(value)
 		if e.left--; e.left < 0 || len(text) > maxValue {
-			return "", fmt.Errorf("the macro $(%s) grows beyond 1 MiB", name)
+			return "", fmt.Errorf("the macro $(%s) grows beyond 32 KiB", name)
 		}
 	}
 }
@@ -130,7 +143,7 @@ func nextMacro(text string, from int) (macro, bool) {
 			at++
 		}
 		name := at
-		for at < len(text) && isNameByte(text[at]) && text[at] != '.' {
+		for at < len(text) && isNameByte(text[at]) && text[at] != '.' && text[at] != '/' {
 			at++
 		}
 		from = at
@@ -181,7 +194,7 @@ func endOfName(body string) int {
 }
 
 func isNameByte(c byte) bool {
-	return c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+	return c == '_' || c == '.' || c == '/' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
 // isName reports whether a macro can be called so.

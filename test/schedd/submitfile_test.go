@@ -1,0 +1,74 @@
+package schedd_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/convert/submitfile"
+)
+
+// The goldens of submitfile say which jobs a submit file makes, and what the program of each gets as arguments.
+func TestEverySubmitFileMakesTheJobsThatCondorSubmitMakes(t *testing.T) {
+	t.Parallel()
+	archives, err := filepath.Glob("../../internal/convert/submitfile/testdata/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, archives)
+	for _, archive := range archives {
+		t.Run(filepath.Base(archive), func(t *testing.T) {
+			t.Parallel()
+			dir, want := t.TempDir(), ""
+			for _, f := range goldens(t, strings.TrimPrefix(archive, "../../internal/")) {
+				if f.Name == "want" {
+					want = string(f.Data)
+					continue
+				}
+				path := filepath.Join(dir, f.Name)
+				require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				require.NoError(t, os.WriteFile(path, f.Data, 0o644))
+			}
+			ads, err := dryRun(t.Context(), dir)
+			if strings.HasPrefix(want, "refused: ") {
+				require.Error(t, err)
+				return
+			}
+			require.NoError(t, err)
+			jobs, _, _ := strings.Cut(want, "warning: ")
+			require.Equal(t, jobs, jobsOf(t, ads))
+		})
+	}
+}
+
+// jobsOf has a line for each job: cluster.proc and the words that its program gets.
+func jobsOf(t *testing.T, ads []classad.Ad) string {
+	t.Helper()
+	var b strings.Builder
+	var cluster int64
+	var words []string
+	for _, ad := range ads {
+		if ad.Has("ClusterId") {
+			cluster, _ = ad.Get("ClusterId").Int()
+			words = nil
+		}
+		if old, is := ad.Get("Args").Str(); is {
+			words = strings.Fields(old)
+		}
+		if now, is := ad.Get("Arguments").Str(); is {
+			var err error
+			words, err = submitfile.Arguments(`"` + strings.ReplaceAll(now, `"`, `""`) + `"`)
+			require.NoError(t, err)
+		}
+		proc, _ := ad.Get("ProcId").Int()
+		fmt.Fprintf(&b, "%d.%d", cluster, proc)
+		for _, w := range words {
+			fmt.Fprintf(&b, " %q", w)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
