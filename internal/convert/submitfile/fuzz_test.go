@@ -28,14 +28,13 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		files := fstest.MapFS{"table": {Data: text}, "dir/a.txt": {}, "b.txt": {}}
+		looked := 0 // at values: those with macros in circles take a while each
 		for _, cluster := range file.Expand(env(files)).Clusters {
 			for _, queue := range cluster.Queues {
-				if queue.Len() == 0 {
-					continue
-				}
-				for _, i := range []int{0, queue.Len() / 2, queue.Len() - 1} {
+				for i := 0; i < queue.Len() && looked < 20; i += max(1, queue.Len()/2) {
 					job := queue.Job(i)
 					for name := range job.Commands() {
+						looked++
 						if value, _, err := job.Value(name); err == nil {
 							_, _ = submitfile.Arguments(value)
 							_, _ = submitfile.Environment(value)

@@ -20,6 +20,7 @@ type expander struct {
 	lookup lookup
 	env    func(name string) (string, bool)
 	left   int // how many may still be replaced
+	depth  int // of functions whose arguments are being replaced
 }
 
 func newExpander(find lookup, env Env) *expander {
@@ -27,7 +28,7 @@ func newExpander(find lookup, env Env) *expander {
 	if variable == nil {
 		variable = func(string) (string, bool) { return "", false }
 	}
-	return &expander{find, variable, maxReplaced}
+	return &expander{lookup: find, env: variable, left: maxReplaced}
 }
 
 // expand replaces all macros of a text but $$(X), which the schedd replaces.
@@ -207,6 +208,11 @@ func isName(s string) bool {
 	return s != ""
 }
 
+// maxNested is how deep functions nest: $INT(a) where a is $INT(b).
+const maxNested = 20
+
+var errCircle = errors.New("it refers to itself, or functions nest more than 20 deep")
+
 var errRandom = errors.New("the value would be drawn anew at each conversion: write a value, or let the program draw it")
 
 // value is what a macro stands for; macros in it are replaced later.
@@ -231,7 +237,15 @@ func (e *expander) value(m macro) (string, error) {
 	case "RANDOM_CHOICE", "RANDOM_INTEGER":
 		return "", fmt.Errorf("$%s(%s): %w", m.function, m.body, errRandom)
 	}
+	if e.depth == maxNested {
+		return "", errCircle
+	}
+	e.depth++
 	value, err := e.call(m)
+	e.depth--
+	if err != nil && e.depth > 0 {
+		return "", err
+	}
 	if err != nil {
 		return "", fmt.Errorf("$%s(%s): %w", m.function, m.body, err)
 	}

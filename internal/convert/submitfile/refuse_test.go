@@ -39,7 +39,7 @@ func TestWhatCondorSubmitRefusesIsRefusedWithItsLine(t *testing.T) {
 		"else twice":                      {"if true\nelse\nelse\nendif\n", "refused: job.sub, line 3: else after else"},
 		"a text without end":              {"a @=end\nb\n", "refused: job.sub, line 1: expected a line @end"},
 		"a circle of macros":              {"arguments = $(a)\na = $(b)\nb = $(a)\nqueue\n", "1.0 the macro $(a) refers to itself"},
-		"a function that calls itself":    {"arguments = $INT(a)\na = $INT(a)\nqueue\n", "1.0 $INT(a): "},
+		"a function that calls itself":    {"arguments = $INT(a)\na = $INT(a)\nqueue\n", "1.0 $INT(a): it refers to itself"},
 		"a random number":                 {"arguments = $RANDOM_INTEGER(1,6)\nqueue\n", "1.0 $RANDOM_INTEGER(1,6): the value would be drawn"},
 		"no number":                       {"arguments = $INT(x)\nx = a\nqueue\n", `1.0 $INT(x): "a" does not evaluate to a number here`},
 		"an index beyond the list":        {"arguments = $CHOICE(2,a,b)\nqueue\n", "1.0 $CHOICE(2,a,b): the index 2 is out of range"},
