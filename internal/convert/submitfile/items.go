@@ -95,14 +95,14 @@ func (r *reader) items(f *File, i int, q request) (items []string, rows []Positi
 				return nil, nil, 0, errors.New("expected a line that begins with ) after the list, found the end of the file")
 			}
 			l := f.lines[i+used]
-			if strings.HasPrefix(l.text, ")") {
-				break
-			}
 			if strings.HasPrefix(l.text, "#") {
 				continue
 			}
 			at := Position{f.name, l.number}
 			r.out.Statements = append(r.out.Statements, &Statement{Position: at, Kind: Row, Text: l.text})
+			if strings.HasPrefix(l.text, ")") {
+				break
+			}
 			add(l.text, at)
 		}
 	}

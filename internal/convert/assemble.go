@@ -1,0 +1,503 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/convert/submitfile"
+)
+
+// assemble makes the objects.
+func (c *converter) assemble(groups []*group) Result {
+	var r Result
+	for i, g := range groups {
+		name := c.name
+		if len(groups) > 1 {
+			name += "-" + strconv.Itoa(i+1)
+		}
+		job := v1alpha1.HTCJob{
+			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: g.shape.Spec,
+		}
+		a := assembly{c: c, g: g, spec: &job.Spec, values: map[string][]string{}}
+		a.make()
+		r.HTCJobs = append(r.HTCJobs, job)
+	}
+	r.ConfigMaps = c.bundles.configMaps(c.name)
+	r.notes = c.notes(groups)
+	return r
+}
+
+// assembly makes one HTCJob.
+type assembly struct {
+	c      *converter
+	g      *group
+	spec   *v1alpha1.HTCJobSpec
+	names  []string            // of the items' variables, in the order of their use
+	values map[string][]string // of each, for each job
+	before []string            // lines of the script before the program is run
+}
+
+func (a *assembly) make() {
+	image := a.c.options.Image
+	if image == "" {
+		image = a.spec.Script.Image
+	}
+	if image == "" {
+		a.c.asks("executable", "the file names no image, and every job runs in one", "--image IMAGE")
+		a.c.refused = true
+	}
+	a.spec.Script.Image, a.spec.Script.Command = image, "sh"
+	a.spec.HTCOpts = strings.Join(a.g.shape.Options, "\n")
+	a.environment()
+	program := a.program()
+	arguments := a.arguments()
+	stdin := ""
+	if a.g.parts[0].stdin != "" {
+		stdin = " < " + a.phrase("STDIN", func(p parts) string { return p.stdin })
+	}
+	a.inputs()
+	a.outputs()
+	run := strings.TrimRight("exec "+program+arguments, " ") + stdin
+	if a.g.shape.Joined {
+		run += " 2>&1"
+	}
+	a.spec.Script.Source = strings.Join(append(a.before, run), "\n") + "\n"
+	a.items()
+}
+
+// asks says of the line of a command that somebody has to do something.
+func (c *converter) asks(command, words, instead string) {
+	for s := range c.order {
+		if s.Kind == submitfile.Set && strings.EqualFold(s.Name, command) && !s.Skipped && !s.After {
+			c.say(s, Line{Verdict: Asks, Words: words, Instead: instead})
+			return
+		}
+	}
+	c.extra = append(c.extra, Line{Position: submitfile.Position{File: c.file}, Verdict: Asks, Words: words, Instead: instead})
+}
+
+// lose says of a command of the group's first job that something of it is lost.
+func (a *assembly) lose(why, instead string, names ...string) {
+	if _, by, err := a.g.jobs[0].Value(names...); err == nil && by != nil {
+		a.c.say(by, Line{Verdict: Cannot, Words: why, Instead: instead})
+		return
+	}
+	a.c.extra = append(a.c.extra, Line{Position: submitfile.Position{File: a.c.file}, Verdict: Cannot, Words: why, Instead: instead})
+}
+
+const tooLarge = "push it to a registry and name it in spec.inputs as artifact, or give its URL (docs/data.md)"
+
+// systemRE matches programs that every machine has: not this one's are meant.
+var systemRE = regexp.MustCompile(`^/(usr/)?s?bin/`)
+
+// program is the word that runs the executable.
+func (a *assembly) program() string {
+	s := a.g.shape
+	switch {
+	case s.Shell != "":
+		return "sh -c " + quote(s.Shell)
+	case s.Executable == "":
+		a.lose("there is no executable", "executable = PROGRAM", "arguments", "executable")
+		a.c.refused = true
+		return "false"
+	case s.OfImage:
+		return quote(s.Executable)
+	case systemRE.MatchString(s.Executable):
+		a.c.asks("executable", "the image's own "+s.Executable+" is run, and not this machine's", "see that the image has it")
+		return quote(s.Executable)
+	}
+	ref, err := a.c.bundles.file(s.Executable)
+	if err != nil {
+		a.lose(err.Error(), tooLarge+", and write transfer_executable = false", "executable")
+		return quote("./" + path.Base(s.Executable))
+	}
+	target := path.Base(s.Executable)
+	if a.clashes(target, s.Executable) {
+		target = "program-" + target
+	}
+	name := a.input(v1alpha1.Input{ConfigMapKeyRef: ref}, target)
+	a.put(quote(name), target)
+	a.before = append(a.before, "chmod +x "+quote("./"+target))
+	return quote("./" + target)
+}
+
+// clashes reports whether a job wants another file under this name.
+func (a *assembly) clashes(target, source string) bool {
+	for _, p := range a.g.parts {
+		for _, w := range p.inputs {
+			if w.target == target && w.source != source {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+var (
+	inputRE    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}$`)
+	notInput   = regexp.MustCompile(`[^A-Za-z0-9_.+-]+`)
+	notVarName = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+)
+
+// input adds an input and returns its name, which is the one that is wanted, if that can be.
+func (a *assembly) input(in v1alpha1.Input, target string) string {
+	in.Name = target
+	if !inputRE.MatchString(target) || reservedRE.MatchString(target) {
+		in.Name = "in-" + strings.TrimLeft(notInput.ReplaceAllString(target, "-"), ".-+")
+		in.Name = in.Name[:min(len(in.Name), 100)]
+	}
+	stem := in.Name
+	for i := 2; slices.ContainsFunc(a.spec.Inputs, func(other v1alpha1.Input) bool { return other.Name == in.Name }); i++ {
+		in.Name = fmt.Sprintf("%s-%d", stem, i)
+	}
+	a.spec.Inputs = append(a.spec.Inputs, in)
+	return in.Name
+}
+
+// put moves an input to where it is wanted.
+func (a *assembly) put(name, target string) {
+	if name == quote(target) {
+		return
+	}
+	move := "mv " + name + " " + quote(target)
+	if strings.HasPrefix(name, `"$`) {
+		move = "[ -z " + name + " ] || " + move
+	}
+	if dir := path.Dir(target); dir != "." {
+		a.before = append(a.before, "mkdir -p "+quote(dir))
+	}
+	a.before = append(a.before, move)
+}
+
+// inputs adds the files of all jobs. Those that some jobs have and others have not are removed where they are not wanted.
+func (a *assembly) inputs() {
+	var targets []string
+	sources := map[string][]string{} // of each target
+	wants := map[wanted]int{}        // how many jobs
+	for _, p := range a.g.parts {
+		for _, w := range p.inputs {
+			if wants[w]++; wants[w] == 1 {
+				if sources[w.target] == nil {
+					targets = append(targets, w.target)
+				}
+				sources[w.target] = append(sources[w.target], w.source)
+			}
+			if len(wants) >= maxInputs {
+				a.lose(fmt.Sprintf("the jobs have more than %d input files together", maxInputs), "an archive of them, or URLs that the program fetches", "transfer_input_files", "input")
+				return
+			}
+		}
+	}
+	staged := map[wanted]string{} // the inputs' names
+	var some []string             // those that not all jobs want
+	for _, target := range targets {
+		for _, source := range sources[target] {
+			w := wanted{source, target}
+			name, err := a.stage(w, len(sources[target]) > 1)
+			if err != nil {
+				a.lose(err.Error(), tooLarge, "transfer_input_files", "input")
+				continue
+			}
+			staged[w] = name
+			if wants[w] < len(a.g.parts) {
+				some = append(some, name)
+			}
+		}
+	}
+	a.keep(some, staged)
+	for _, target := range targets {
+		w := wanted{sources[target][0], target}
+		name := quote(staged[w])
+		if wants[w] < len(a.g.parts) || len(sources[target]) > 1 {
+			if len(sources[target]) == 1 && staged[w] == target {
+				continue
+			}
+			variable := a.variable("INPUT"+strconv.Itoa(len(a.names)+1), func(i int) string {
+				for _, w := range a.g.parts[i].inputs {
+					if w.target == target {
+						return staged[w]
+					}
+				}
+				return ""
+			})
+			name = `"${` + variable + `}"`
+		}
+		if name != "''" {
+			a.put(name, target)
+		}
+	}
+}
+
+// stage makes a file an input and returns the input's name.
+func (a *assembly) stage(w wanted, several bool) (string, error) {
+	in := v1alpha1.Input{URL: w.source}
+	if !urlRE.MatchString(w.source) {
+		ref, err := a.c.bundles.file(w.source)
+		if err != nil {
+			return "", err
+		}
+		in = v1alpha1.Input{ConfigMapKeyRef: ref}
+	}
+	name := w.target
+	if several {
+		name = strings.TrimLeft(strings.ReplaceAll(path.Clean(w.source), "/", "-"), ".-")
+	}
+	return a.input(in, name), nil
+}
+
+// keep removes from each job's directory those of these inputs that it does not want.
+func (a *assembly) keep(some []string, staged map[wanted]string) {
+	if len(some) == 0 {
+		return
+	}
+	variable := a.variable("INPUTS", func(i int) string {
+		var names []string
+		for _, w := range a.g.parts[i].inputs {
+			if name := staged[w]; slices.Contains(some, name) {
+				names = append(names, name)
+			}
+		}
+		return strings.Join(names, " ")
+	})
+	a.before = append(a.before,
+		"for file in "+strings.Join(some, " ")+"; do",
+		`  case " ${`+variable+`} " in *" $file "*) ;; *) rm -f "$file" ;; esac`,
+		"done")
+}
+
+// maxInputs is that of the API.
+const maxInputs = 100
+
+// variable adds one to the items.
+func (a *assembly) variable(name string, value func(i int) string) string {
+	if slices.Contains(a.names, name) {
+		return name
+	}
+	values := make([]string, len(a.g.jobs))
+	for i := range values {
+		values[i] = value(i)
+	}
+	a.names, a.values[name] = append(a.names, name), values
+	return name
+}
+
+// reservedVariable matches those that the API refuses.
+var reservedVariable = regexp.MustCompile(`^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH)$|^(_CONDOR_|APPTAINER|SINGULARITY)|^(PATH|IFS|LD_.*)$`)
+
+// shellName is the variable of the environment that has the value of a macro: the job's number, or a variable of its item.
+func (a *assembly) shellName(macro string) string {
+	if macro == "process" && a.numbered() {
+		return "HTCPROCID"
+	}
+	name := notVarName.ReplaceAllString(macro, "_")
+	if macro == "process" || macro == "row" || macro == "step" {
+		name = strings.ToUpper(name)
+	}
+	taken := slices.ContainsFunc(a.g.parts[0].env, func(e submitfile.Variable) bool { return e.Name == name })
+	if !nameRE.MatchString(name) || reservedVariable.MatchString(name) || taken {
+		name = "ITEM_" + name
+	}
+	return a.variable(name, func(i int) string { return valueOf(a.g.jobs[i], macro) })
+}
+
+// numbered reports whether the jobs have the numbers that they have in HTCondor.
+func (a *assembly) numbered() bool {
+	for i, job := range a.g.jobs {
+		if job.Proc != i {
+			return false
+		}
+	}
+	return true
+}
+
+func valueOf(job submitfile.Job, macro string) string {
+	value, err := job.Expand("$(" + macro + ")")
+	if err != nil {
+		return ""
+	}
+	return value
+}
+
+// phrase is a word of each job as sh is to read it, by variables if it differs; a new one, called so, if those that there are do not do.
+func (a *assembly) phrase(name string, word func(parts) string) string {
+	first, same := word(a.g.parts[0]), true
+	for _, p := range a.g.parts {
+		same = same && word(p) == first
+	}
+	if same {
+		return quote(first)
+	}
+	t := parseTemplate(word(a.g.marked))
+	for i, p := range a.g.parts {
+		if t.fill(func(macro string) string { return valueOf(a.g.jobs[i], macro) }) != word(p) {
+			a.variable(name, func(i int) string { return word(a.g.parts[i]) })
+			return `"${` + name + `}"`
+		}
+	}
+	return t.shell(a.shellName)
+}
+
+// arguments are the words after the program.
+func (a *assembly) arguments() string {
+	n := len(a.g.parts[0].words)
+	for _, p := range a.g.parts {
+		if len(p.words) != n {
+			a.variable("ARGUMENTS", func(i int) string { return quoteAll(a.g.parts[i].words) })
+			a.before = append(a.before, `eval "set -- ${ARGUMENTS}" # the words differ in number`)
+			return ` "$@"`
+		}
+	}
+	var b strings.Builder
+	for at := range n {
+		b.WriteString(" " + a.phrase("ARG"+strconv.Itoa(at+1), func(p parts) string {
+			if at < len(p.words) {
+				return p.words[at]
+			}
+			return ""
+		}))
+	}
+	return b.String()
+}
+
+// environment sets variables that all jobs have in common in the spec, and the others in the script.
+func (a *assembly) environment() {
+	for at, variable := range a.g.parts[0].env {
+		value := func(p parts) string {
+			if at < len(p.env) {
+				return p.env[at].Value
+			}
+			return ""
+		}
+		word := a.phrase("VALUE_"+variable.Name, value)
+		same := !slices.ContainsFunc(a.g.parts, func(p parts) bool { return value(p) != variable.Value })
+		if same && !reservedVariable.MatchString(variable.Name) && len(variable.Value) <= 4096 && !strings.ContainsFunc(variable.Value, isControl) {
+			if a.spec.Environment == nil {
+				a.spec.Environment = map[string]v1alpha1.EnvironmentValue{}
+			}
+			a.spec.Environment[variable.Name] = v1alpha1.EnvironmentValue(variable.Value)
+			continue
+		}
+		a.before = append(a.before, "export "+variable.Name+"="+word)
+	}
+}
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+
+// outputs names what jobs leave; where it differs from job to job, by a pattern.
+func (a *assembly) outputs() {
+	p := a.g.parts[0]
+	if p.named && len(p.outputs) == 0 {
+		a.spec.HTCOpts = strings.TrimPrefix(a.spec.HTCOpts+"\ntransfer_output_files = \"\"", "\n")
+		return
+	}
+	for at := range p.outputs {
+		file := p.outputs[at]
+		for _, other := range a.g.parts {
+			if other.outputs[at] != file {
+				file = common(file, other.outputs[at])
+			}
+		}
+		if !slices.ContainsFunc(a.spec.Outputs, func(o v1alpha1.Output) bool { return o.Path == file }) {
+			a.spec.Outputs = append(a.spec.Outputs, v1alpha1.Output{Path: file})
+		}
+	}
+	if len(a.spec.Outputs) > maxOutputs {
+		a.lose(fmt.Sprintf("an HTCJob has at most %d outputs", maxOutputs), "a directory", "transfer_output_files")
+		a.spec.Outputs = a.spec.Outputs[:maxOutputs]
+	}
+}
+
+// maxOutputs is that of the API.
+const maxOutputs = 20
+
+// common is the pattern for a path, or a pattern, and another path: what they begin and end with.
+func common(pattern, with string) string {
+	head, tail, _ := strings.Cut(pattern, "*")
+	if !strings.Contains(pattern, "*") {
+		tail = head
+	}
+	for !strings.HasPrefix(with, head) {
+		head = head[:len(head)-1]
+	}
+	for !strings.HasSuffix(with[len(head):], tail) {
+		tail = tail[1:]
+	}
+	return head + "*" + tail
+}
+
+// Limits of items in the object itself.
+const (
+	maxItems     = 1000
+	maxVariables = 2000
+	maxItemBytes = 64 << 10
+)
+
+// items says how many jobs there are, and the variables of each.
+func (a *assembly) items() {
+	n := len(a.g.jobs)
+	if len(a.names) == 0 {
+		if n > 1 {
+			a.spec.Script.Queue = new(int32(n)) // #nosec G115 -- at most maxJobs
+		}
+		return
+	}
+	size := 0
+	for _, name := range a.names {
+		for _, value := range a.values[name] {
+			size += len(name) + len(value) + 2
+			if strings.ContainsFunc(value, isControl) || len(value) > 4096 {
+				a.lose(fmt.Sprintf("the value %.60q of %s cannot be a variable's: expected one line of at most 4,096 characters", value, name), "another value", "arguments", "environment")
+				a.c.refused = true
+				return
+			}
+		}
+	}
+	if n > maxItems || n*len(a.names) > maxVariables || size > maxItemBytes || len(a.names) > 16 {
+		a.table()
+		return
+	}
+	for i := range n {
+		item := v1alpha1.Item{}
+		for _, name := range a.names {
+			item[name] = v1alpha1.ItemValue(a.values[name][i])
+		}
+		a.spec.Items = append(a.spec.Items, item)
+	}
+}
+
+// table puts the items into a ConfigMap.
+func (a *assembly) table() {
+	var b bytes.Buffer
+	w := csv.NewWriter(&b)
+	rows := [][]string{a.names}
+	for i := range a.g.jobs {
+		row := make([]string, len(a.names))
+		for j, name := range a.names {
+			row[j] = a.values[name][i]
+		}
+		rows = append(rows, row)
+	}
+	if err := w.WriteAll(rows); err != nil {
+		a.lose(err.Error(), "", "arguments")
+		return
+	}
+	p := &place{}
+	if err := a.c.bundles.add(p, "items.csv", b.Bytes()); err != nil {
+		a.lose(fmt.Sprintf("the variables of the %d jobs have %d bytes, and a ConfigMap holds 1 MiB", len(a.g.jobs), b.Len()), "a table that the program reads, by its number in $HTCPROCID; or several submit files", "arguments", "environment")
+		a.c.refused = true
+		return
+	}
+	a.spec.ItemsFrom = &v1alpha1.ItemsFrom{ConfigMapKeyRef: *p.ref()}
+	ref := &a.spec.ItemsFrom.ConfigMapKeyRef
+	p.pack.refs = append(p.pack.refs, ref)
+}

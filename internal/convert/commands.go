@@ -1,0 +1,425 @@
+package convert
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/convert/submitfile"
+)
+
+// rule says what becomes of a command of a job.
+type rule func(v *view, value string, by *submitfile.Statement)
+
+// aliases are other names of commands.
+var aliases = map[string]string{
+	"requestcpus": "request_cpus", "requestmemory": "request_memory", "requestdisk": "request_disk", "requestgpus": "request_gpus",
+	"args": "arguments", "env": "environment", "get_env": "getenv", "prio": "priority", "jobbatchname": "batch_name", "batchname": "batch_name",
+	"stdin": "input", "stdout": "output", "stderr": "error", "initial_dir": "initialdir", "job_iwd": "initialdir", "cmd": "executable",
+	"transferinputfiles": "transfer_input_files", "transferoutputfiles": "transfer_output_files", "transfer_input": "transfer_input_files",
+	"materialize_max_idle": "max_idle", "environment2": "environment", "arguments2": "arguments", "jobuniverse": "universe",
+	"useoauthservices": "use_oauth_services", "use_scitoken": "use_scitokens", "transferoutput": "transfer_output", "project_name": "batch_project",
+}
+
+// rules are for the commands that make an HTCJob's shape: what all its jobs have in common. Those that may differ from job to job are in
+// parts. It is filled below, as rules refer to each other.
+var rules = map[string]rule{
+	"universe": universe, "executable": executable, "transfer_executable": transferExecutable,
+	"container_image": image, "docker_image": image,
+	"request_cpus": requestCPUs, "request_memory": requestMemory, "request_disk": requestDisk, "request_gpus": requestGPUs,
+	"requirements": requirements, "priority": priority, "max_retries": retries, "success_exit_code": successCode,
+	"accounting_group": accountingGroup, "batch_name": batchName, "hold": hold,
+	"use_x509userproxy": proxy, "x509userproxy": proxy, "use_oauth_services": token, "use_scitokens": token, "scitokens_file": token,
+	"on_exit_hold_reason": quotedReason, "periodic_hold_reason": quotedReason,
+	"should_transfer_files": shouldTransfer, "when_to_transfer_output": whenToTransfer, "notification": notification,
+	"output": stream, "error": stream, "transfer_output": transferStream, "transfer_error": transferStream,
+	"transfer_output_remaps": remaps, "shell": shellCommand,
+
+	"log":            moot("htcd tells in the status and in Events what happens to each job"),
+	"stream_output":  moot("htcd logs --follow shows the output of jobs that run"),
+	"stream_error":   moot("htcd logs --follow shows the output of jobs that run"),
+	"leave_in_queue": moot("htcd decides when a job leaves HTCondor's queue"), "copy_to_spool": moot("htcd spools all files"),
+	"docker_network_type": moot("a job has the network of its node"), "log_xml": moot("there is no log"),
+	"allow_arguments_v1": moot("both forms of arguments are read"), "allow_environment_v1": moot("both forms are read"),
+	"skip_filechecks": moot("htcd checks the files"), "submit_event_notes": moot("there is no log"), "description": moot("it is only shown"),
+
+	"max_idle":                  cannot("all jobs are sent at once", "concurrency_limits in htcopts, or several HTCJobs"),
+	"max_materialize":           cannot("all jobs are sent at once", "concurrency_limits in htcopts, or several HTCJobs"),
+	"notify_user":               cannot("mail goes to the owner of the pool's account", "a webhook of your cluster on the HTCJob's conditions, or htcd submit --watch"),
+	"accounting_group_user":     cannot("jobs run as the pool's account", "accounting_group alone; htcd's administrator can allow accounting_group_user (--allow-htcopts)"),
+	"container_target_dir":      cannot("htcd chooses the directory in the container", "relative paths in the program"),
+	"checkpoint_exit_code":      cannot("htcd keeps no checkpoints", "a program that stores its state outside, and looks for it when it starts"),
+	"transfer_checkpoint_files": cannot("htcd keeps no checkpoints", "a program that stores its state outside, and looks for it when it starts"),
+	"checkpoint_destination":    cannot("htcd keeps no checkpoints", "a program that stores its state outside, and looks for it when it starts"),
+	"output_destination":        cannot("outputs go to URLs one by one", "url at each of spec.outputs (docs/data.md)"),
+	"machine_count":             cannot("jobs have one machine each", "request_cpus, for more processes on one machine"),
+	"node_count":                cannot("jobs have one machine each", "request_cpus, for more processes on one machine"),
+	"grid_resource":             cannot("jobs go to a schedd that htcd serves", "an HTCPool (spec.pool)"),
+	"job_machine_attrs":         cannot("htcd's administrator has to allow it", "requirements without the machines before, or --allow-htcopts=job_machine_attrs there"),
+	"batch_project":             cannot("htcd's administrator has to allow it", "accounting_group, or --allow-htcopts=batch_project there"),
+}
+
+// passed are commands that htcopts have, too.
+var passed = []string{
+	"require_gpus", "gpus_minimum_memory", "gpus_minimum_capability", "gpus_maximum_capability", "gpus_minimum_runtime",
+	"rank", "preferences", "nice_user", "concurrency_limits", "concurrency_limits_expr",
+	"retry_until", "on_exit_hold", "on_exit_hold_subcode", "on_exit_remove", "periodic_hold", "periodic_hold_subcode",
+	"periodic_release", "periodic_remove", "allowed_job_duration", "allowed_execute_duration", "job_lease_duration",
+	"job_max_vacate_time", "want_graceful_removal",
+}
+
+// inParts are the commands that parts reads.
+var inParts = []string{"arguments", "environment", "getenv", "input", "transfer_input_files", "transfer_output_files", "initialdir"}
+
+// others are commands of condor_submit that no rule knows, some by their beginning: whatever is none is a macro of the user's.
+var others = regexp.MustCompile(`^(append_files|arc_.*|aws_.*|azure_.*|batch_.*|buffer_.*|cloud_.*|compress_files|core_size|cron_.*|cuda_version|dagman_.*|` +
+	`deferral_.*|delegate_job_gsi_credentials_lifetime|docker_.*|container_service_names|dont_encrypt_.*|ec2_.*|email_attributes|` +
+	`encrypt_.*|erase_output_and_error_on_restart|exit_requirements|fetch_files|file_remaps|gce_.*|gs_.*|hold_kill_sig|image_size|` +
+	`interactive_.*|jar_files|java_.*|job_ad_information_attrs|job_machine_attrs_history_length|jobset|keep_claim_idle|kill_sig.*|load_profile|` +
+	`local_files|manifest.*|match_list_length|max_job_retirement_time|max_transfer_.*_mb|mount_under_scratch|next_job_start_delay|noop_.*|` +
+	`on_evict_checks|output_directory|parallel_script_.*|periodic_vacate|preserve_relative_paths|primary_unix_group|public_input_files|remote_.*|` +
+	`remove_kill_sig|retry_request_.*|run_as_owner|s3_.*|send_credential|skip_if_dataflow|stack_size|starter_.*|stream_input|submit_event_.*|` +
+	`suspend_job_at_exec|tool_daemon_.*|transfer_common_input|transfer_container|transfer_plugins|vm_.*|want_.*|xen_.*|request_gpus?_memory)$`)
+
+// customRequest is a request for a resource of the pool's own.
+var customRequest = regexp.MustCompile(`^request_[a-z][a-z0-9_]*$`)
+
+func init() {
+	for _, name := range passed {
+		rules[name] = pass
+	}
+}
+
+func moot(words string) rule {
+	return func(v *view, _ string, by *submitfile.Statement) { v.say(by, Moot, words, "", "") }
+}
+
+func cannot(why, instead string) rule {
+	return func(v *view, _ string, by *submitfile.Statement) { v.say(by, Cannot, why, instead, "") }
+}
+
+// pass makes it a line of htcopts.
+func pass(v *view, value string, by *submitfile.Statement) {
+	v.option(strings.ToLower(by.Name), value, by)
+}
+
+// option adds a line to htcopts.
+func (v *view) option(name, value string, by *submitfile.Statement) {
+	if strings.Contains(value, "$$") {
+		v.say(by, Cannot, "$$(...) is known only once the job has a machine", "an expression with TARGET.", "")
+		return
+	}
+	v.shape.Options = append(v.shape.Options, name+" = "+strings.ReplaceAll(value, "\n", " "))
+	v.say(by, Taken, "", "", "spec.htcopts")
+}
+
+// attribute makes a +Attribute a line of htcopts.
+func attribute(v *view, value string, by *submitfile.Statement) {
+	lower := strings.ToLower(by.Name)
+	switch {
+	case slices.Contains(own, lower):
+		v.say(by, Moot, "htcd and HTCondor set this attribute themselves", "", "")
+		return
+	case lower == "singularityimage", lower == "apptainerimage":
+		image(v, strings.Trim(value, `"`), by)
+		return
+	case value == "":
+		v.say(by, Moot, "the attribute is absent without it, too", "", "")
+		return
+	case lower == "parallelshutdownpolicy":
+		v.say(by, Cannot, "jobs have one machine each", "request_cpus, for more processes on one machine", "")
+		return
+	}
+	known := slices.ContainsFunc(attributes, func(a string) bool { return strings.EqualFold(a, by.Name) })
+	if known || strings.Contains(value, "$$") {
+		v.option("+"+by.Name, value, by)
+		return
+	}
+	v.shape.Options = append(v.shape.Options, "+"+by.Name+" = "+value)
+	v.say(by, Taken, "", "htcd's administrator has to allow the attribute, by --allow-htcopts=+"+by.Name, "spec.htcopts")
+}
+
+// own are attributes that say what the job is.
+var own = []string{"owner", "user", "cmd", "iwd", "in", "out", "err", "jobuniverse", "jobstatus", "clusterid", "procid", "userlog", "mytype", "targettype"}
+
+func universe(v *view, value string, by *submitfile.Statement) {
+	switch lower := strings.ToLower(value); lower {
+	case "docker":
+		v.say(by, Taken, "each job runs in a container", "", "")
+	case "vanilla", "container", "5":
+		v.say(by, Moot, "each job runs in a container", "", "")
+	case "parallel", "mpi":
+		v.refuse(by, "jobs of several machines (universe = "+lower+") are none of htcd's", "condor_submit itself, or one machine with more request_cpus")
+	default:
+		v.refuse(by, "htcd runs jobs of the vanilla, docker and container universe, on the machines of its schedd's pool", "condor_submit itself; an HTCPool (spec.pool) chooses another pool")
+	}
+}
+
+func executable(v *view, value string, by *submitfile.Statement) {
+	v.shape.Executable = value
+	v.say(by, Taken, "", "", "spec.script.source")
+}
+
+func transferExecutable(v *view, value string, by *submitfile.Statement) {
+	if v.shape.OfImage = isFalse(value); !v.shape.OfImage {
+		v.say(by, Moot, "it is the default", "", "")
+		return
+	}
+	v.say(by, Taken, "", "", "spec.script.source")
+}
+
+func isFalse(value string) bool {
+	return slices.Contains([]string{"false", "no", "f", "0"}, strings.ToLower(value))
+}
+
+// imageRE matches what the API takes for an image.
+var imageRE = regexp.MustCompile(`^((docker|oras|library)://)?[A-Za-z0-9/][A-Za-z0-9/._:@%+=~-]*$`)
+
+func image(v *view, value string, by *submitfile.Statement) {
+	switch {
+	case v.c.options.Image != "":
+		v.say(by, Taken, "the image of --image replaces it", "", "spec.script.image")
+	case !imageRE.MatchString(value), strings.HasSuffix(value, ".sif") && !strings.HasPrefix(value, "/"), v.c.here(value) && !strings.HasPrefix(value, "/"):
+		v.say(by, Asks, "it is a file of this machine", "push it to a registry, or put it where the nodes see it, and name that in --image", "")
+	default:
+		v.shape.Spec.Script.Image = value
+		v.say(by, Taken, "", "", "spec.script.image")
+	}
+}
+
+var unitRE = regexp.MustCompile(`(?i)^([0-9]{1,12}(?:[.][0-9]{1,9})?)\s*([KMGT]?)I?B?$`)
+
+// amount is a number of bytes; without a unit it is in that of HTCondor.
+func amount(value string, unit int64) (*resource.Quantity, bool) {
+	m := unitRE.FindStringSubmatch(value)
+	if m == nil {
+		return nil, false
+	}
+	f, err := strconv.ParseFloat(m[1], 64)
+	factor := map[string]int64{"": unit, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}[strings.ToUpper(m[2])]
+	bytes := f * float64(factor)
+	if err != nil || bytes < 1<<20 || bytes > 1<<50 {
+		return nil, false
+	}
+	n := (int64(bytes) + unit - 1) / unit * unit // as HTCondor rounds
+	return resource.NewQuantity(n, resource.BinarySI), true
+}
+
+func (v *view) resources() *v1alpha1.Resources {
+	if v.shape.Spec.Resources == nil {
+		v.shape.Spec.Resources = &v1alpha1.Resources{}
+	}
+	return v.shape.Spec.Resources
+}
+
+func requestMemory(v *view, value string, by *submitfile.Statement) {
+	if q, is := amount(value, 1<<20); is {
+		v.resources().Memory = q
+		v.say(by, Taken, "", "", "spec.resources.memory")
+		return
+	}
+	v.option("request_memory", value, by)
+}
+
+func requestDisk(v *view, value string, by *submitfile.Statement) {
+	if q, is := amount(value, 1<<10); is {
+		v.resources().Disk = q
+		v.say(by, Taken, "", "", "spec.resources.disk")
+		return
+	}
+	v.option("request_disk", value, by)
+}
+
+func requestCPUs(v *view, value string, by *submitfile.Statement) {
+	if n, err := strconv.Atoi(value); err == nil && n > 0 && n <= 1_000_000 {
+		v.resources().CPUs = resource.NewQuantity(int64(n), resource.DecimalSI)
+		v.say(by, Taken, "", "", "spec.resources.cpus")
+		return
+	}
+	v.option("request_cpus", value, by)
+}
+
+func requestGPUs(v *view, value string, by *submitfile.Statement) {
+	n, err := strconv.Atoi(value)
+	switch {
+	case err != nil:
+		v.option("request_gpus", value, by)
+	case n == 0:
+		v.say(by, Moot, "a job has no GPU unless it asks for one", "", "")
+	default:
+		v.resources().GPUs = resource.NewQuantity(int64(n), resource.DecimalSI)
+		v.say(by, Taken, "", "", "spec.resources.gpus")
+	}
+}
+
+func requirements(v *view, value string, by *submitfile.Statement) {
+	if strings.Contains(value, "$$") {
+		v.option("requirements", value, by)
+		return
+	}
+	v.shape.Spec.Requirements = value
+	v.say(by, Taken, "", "", "spec.requirements")
+}
+
+func priority(v *view, value string, by *submitfile.Statement) {
+	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n >= -1_000_000 && n <= 1_000_000 {
+		v.shape.Spec.Priority = new(int32(n))
+		v.say(by, Taken, "", "", "spec.priority")
+		return
+	}
+	v.option("priority", value, by)
+}
+
+func retries(v *view, value string, by *submitfile.Statement) {
+	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n >= 0 && n <= 1000 {
+		v.shape.Spec.Retries = new(int32(n))
+		v.say(by, Taken, "", "", "spec.retries")
+		return
+	}
+	v.option("max_retries", value, by)
+}
+
+func successCode(v *view, value string, by *submitfile.Statement) {
+	if n, err := strconv.ParseInt(value, 10, 32); err == nil && n >= 0 && n <= 255 {
+		v.shape.Spec.SuccessExitCodes = []int32{int32(n)}
+		v.say(by, Taken, "", "", "spec.successExitCodes")
+		return
+	}
+	v.option("success_exit_code", value, by)
+}
+
+var groupRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_@-]*([.][A-Za-z0-9_@-]+)*$`)
+
+func accountingGroup(v *view, value string, by *submitfile.Statement) {
+	if !groupRE.MatchString(value) {
+		v.say(by, Cannot, fmt.Sprintf("%q cannot be the name of a group", value), "words of letters, digits and _ @ - with one dot between", "")
+		return
+	}
+	v.shape.Spec.AccountingGroup = value
+	v.say(by, Taken, "", "", "spec.accountingGroup")
+}
+
+func batchName(v *view, value string, by *submitfile.Statement) {
+	value = strings.Trim(value, `"`)
+	if strings.ContainsAny(value, "\"$\\\n\t") || len(value) > 253 || value == "" {
+		v.say(by, Cannot, "the name must be one line without double quotes, dollar signs and backslashes", "letters, digits, spaces and . _ -", "")
+		return
+	}
+	v.shape.Spec.Name = value
+	v.say(by, Taken, "", "", "spec.name")
+}
+
+func hold(v *view, value string, by *submitfile.Statement) {
+	if v.shape.Spec.Suspend = !isFalse(value); v.shape.Spec.Suspend {
+		v.say(by, Taken, "the jobs are sent once it is false", "", "spec.suspend")
+		return
+	}
+	v.say(by, Moot, "it is the default", "", "")
+}
+
+// credential names a key of a Secret.
+func (v *view) credential(as v1alpha1.CredentialKind, flag, secret, key string, by *submitfile.Statement) {
+	if secret == "" {
+		v.say(by, Asks, "credentials come from a Secret", "htcd sync-secret --name NAME FILE keeps one up to date; then "+flag+" NAME, and the label htc.cern.ch/jobs=true at it", "")
+		return
+	}
+	if name, k, both := strings.Cut(secret, "/"); both {
+		secret, key = name, k
+	}
+	c := v1alpha1.Credential{Name: key, SecretKeyRef: v1alpha1.KeyRef{Name: secret, Key: key}, As: as}
+	if !slices.Contains(v.shape.Spec.Credentials, c) {
+		v.shape.Spec.Credentials = append(v.shape.Spec.Credentials, c)
+	}
+	v.say(by, Taken, "the Secret of "+flag, "", "spec.credentials")
+}
+
+func proxy(v *view, value string, by *submitfile.Statement) {
+	if isFalse(value) {
+		v.say(by, Moot, "it is the default", "", "")
+		return
+	}
+	v.credential(v1alpha1.X509Proxy, "--proxy", v.c.options.Proxy, "x509up", by)
+}
+
+func token(v *view, value string, by *submitfile.Statement) {
+	if isFalse(value) {
+		v.say(by, Moot, "it is the default", "", "")
+		return
+	}
+	v.credential(v1alpha1.BearerToken, "--token", v.c.options.Token, "token", by)
+}
+
+func quotedReason(v *view, value string, by *submitfile.Statement) {
+	x, err := classad.ParseExpr(value)
+	if l, is := x.(*classad.Literal); err == nil && is && l.Value.Kind() == classad.String {
+		pass(v, value, by)
+		return
+	}
+	v.say(by, Cannot, "the reason of a hold is a text in double quotes", "such a text", "")
+}
+
+func shouldTransfer(v *view, value string, by *submitfile.Statement) {
+	if isFalse(value) || strings.EqualFold(value, "never") {
+		v.say(by, Cannot, "jobs do not see this machine's files", "transfer_input_files, or absolute paths of a file system that the nodes have", "")
+		return
+	}
+	v.say(by, Moot, "htcd always transfers files", "", "")
+}
+
+func whenToTransfer(v *view, value string, by *submitfile.Statement) {
+	switch strings.ToLower(value) {
+	case "on_exit":
+		v.say(by, Moot, "htcd does so", "", "")
+	case "on_success":
+		v.say(by, Moot, "what a failed job leaves is brought back, too", "", "")
+	default:
+		v.say(by, Cannot, "nothing is kept of a job that is evicted: it begins again", "a program that stores its state outside, and looks for it when it starts", "")
+	}
+}
+
+func notification(v *view, value string, by *submitfile.Statement) {
+	if strings.EqualFold(value, "never") {
+		v.say(by, Moot, "it is the default", "", "")
+		return
+	}
+	v.option("notification", strings.ToLower(value), by)
+}
+
+func stream(v *view, value string, by *submitfile.Statement) {
+	if other, _, err := v.job.Value("error", "stderr"); err == nil && other == value {
+		if out, _, err := v.job.Value("output", "stdout"); err == nil && out == value {
+			v.shape.Joined = true
+		}
+	}
+	name := "_condor_stdout"
+	if lower := strings.ToLower(by.Name); lower == "error" || lower == "stderr" {
+		name = "_condor_stderr"
+	}
+	if v.shape.Joined {
+		name = "_condor_stdout"
+	}
+	v.say(by, Taken, "htcd logs shows it; htcd get-output DIR has it as DIR/N/"+name+", for N the job's number", "", "")
+}
+
+func transferStream(v *view, value string, by *submitfile.Statement) {
+	if isFalse(value) {
+		v.say(by, Moot, "what a job prints always comes back", "", "")
+		return
+	}
+	v.say(by, Moot, "htcd does so", "", "")
+}
+
+func remaps(v *view, _ string, by *submitfile.Statement) {
+	v.say(by, Taken, "htcd get-output DIR has the files as DIR/N/PATH, for N the job's number and PATH where the job has left them", "", "")
+}
+
+func shellCommand(v *view, value string, by *submitfile.Statement) {
+	v.shape.Shell = value
+	v.say(by, Taken, "", "", "spec.script.source")
+}

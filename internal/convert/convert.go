@@ -1,0 +1,275 @@
+package convert
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/convert/submitfile"
+)
+
+// Options are what the file does not say.
+type Options struct {
+	Name  string // of the HTCJob; that of the file when empty
+	Image string // instead of the one in the file
+	Proxy string // the Secret, or SECRET/KEY, that has the X.509 proxy
+	Token string // the same for a token
+}
+
+// Result is what a file has become. There are no HTCJobs if it, or a part of it that counts for all, cannot be converted.
+type Result struct {
+	ConfigMaps []corev1.ConfigMap
+	HTCJobs    []v1alpha1.HTCJob
+	Lines      []Line
+
+	notes []notes // for each HTCJob
+}
+
+// Limits of what is made.
+const (
+	maxHTCJobs = 50
+	maxJobs    = 100_000 // of one HTCJob
+)
+
+// converter makes HTCJobs of one file.
+type converter struct {
+	options  Options
+	env      Env
+	name     string
+	file     string
+	out      *submitfile.Expansion
+	order    map[*submitfile.Statement]int
+	lines    map[*submitfile.Statement]Line
+	extra    []Line // about what is no statement
+	listings map[string]listing
+	bundles  *bundler
+	refused  bool
+	keys     map[*submitfile.Jobs]string // of the shape that all jobs of a queue statement have; empty: they differ
+}
+
+// Submit converts a submit description file.
+func Submit(file string, text []byte, env Env, options Options) (Result, error) {
+	parsed, err := submitfile.Parse(file, text)
+	if err != nil {
+		return Result{}, err
+	}
+	c := &converter{
+		options: options, env: env, file: file, name: options.Name, out: parsed.Expand(env.Env),
+		order: map[*submitfile.Statement]int{}, lines: map[*submitfile.Statement]Line{}, listings: map[string]listing{}, keys: map[*submitfile.Jobs]string{}, bundles: newBundler(env),
+	}
+	if c.name == "" {
+		c.name = kubernetesName(strings.TrimSuffix(path.Base(file), path.Ext(file)))
+	}
+	for i, s := range c.out.Statements {
+		c.order[s] = i
+	}
+	for _, p := range c.out.Problems {
+		c.extra = append(c.extra, Line{Position: p.Position, Text: c.textAt(p.Position), Verdict: Cannot, Words: p.Text})
+		c.refused = true
+	}
+	for _, w := range c.out.Warnings {
+		c.extra = append(c.extra, Line{Position: w.Position, Text: c.textAt(w.Position), Verdict: Taken, Words: "condor_submit warns: " + w.Text, warning: true})
+	}
+	groups := c.groups()
+	result := Result{}
+	if !c.refused {
+		result = c.assemble(groups)
+	}
+	result.Lines = c.table()
+	if c.refused {
+		result.HTCJobs, result.ConfigMaps = nil, nil
+	}
+	return result, nil
+}
+
+func (c *converter) textAt(at submitfile.Position) string {
+	for _, s := range c.out.Statements {
+		if s.Position == at {
+			return s.Text
+		}
+	}
+	return ""
+}
+
+var notName = regexp.MustCompile(`[^a-z0-9.-]+`)
+
+// kubernetesName makes a name of Kubernetes of a file's.
+func kubernetesName(text string) string {
+	name := strings.Trim(notName.ReplaceAllString(strings.ToLower(text), "-"), "-.")
+	if name == "" {
+		return "job"
+	}
+	return strings.Trim(name[:min(len(name), 200)], "-.")
+}
+
+// say keeps the worst that is said of a statement.
+func (c *converter) say(by *submitfile.Statement, l Line) {
+	l.Position, l.Text = by.Position, by.Text
+	before, said := c.lines[by]
+	if said && (worse(before.Verdict, l.Verdict) || before.Verdict == l.Verdict && (before.Words != "" || l.Words == "")) {
+		return
+	}
+	if l.field == "" {
+		l.field = before.field
+	}
+	c.lines[by] = l
+}
+
+// group is the jobs of one HTCJob.
+type group struct {
+	shape  shape
+	jobs   []submitfile.Job
+	parts  []parts
+	marked parts // of the first job, with marks for what differs
+}
+
+// groups puts jobs of the same shape together, in the order of their first ones.
+func (c *converter) groups() []*group {
+	var groups []*group
+	byKey := map[string]*group{}
+	total := 0
+	for _, cluster := range c.out.Clusters {
+		for _, queue := range cluster.Queues {
+			if total += queue.Len(); total > maxHTCJobs*maxJobs {
+				c.refuseAt(queue.Position, fmt.Sprintf("expected at most %d jobs in all, found %d", maxHTCJobs*maxJobs, total), "several submit files")
+				return nil
+			}
+			for i := range queue.Len() {
+				v := c.view(queue.Job(i), false)
+				key, constant := "", false
+				if i > 0 {
+					key, constant = c.constant(queue)
+				}
+				if !constant {
+					v.see()
+					key = keyOf(v.shape)
+				}
+				p := v.parts()
+				key += fmt.Sprint(len(p.outputs), p.named, p.stdin != "", variables(p))
+				g := byKey[key]
+				if g == nil {
+					if len(groups) == maxHTCJobs {
+						c.refuseAt(queue.Position, fmt.Sprintf("the jobs differ in what they request or in other commands than arguments and files, in more than %d ways", maxHTCJobs), "one value for all jobs, or an expression of the job's attributes")
+						return nil
+					}
+					marked := c.view(c.marked(queue), true)
+					g = &group{shape: v.shape, marked: marked.parts()}
+					byKey[key] = g
+					groups = append(groups, g)
+				}
+				if len(g.jobs) == maxJobs {
+					c.refuseAt(queue.Position, fmt.Sprintf("an HTCJob has at most %d jobs", maxJobs), "several submit files")
+					return nil
+				}
+				g.jobs, g.parts = append(g.jobs, v.job), append(g.parts, p)
+			}
+		}
+	}
+	if len(groups) == 0 && !c.refused {
+		c.refuseAt(submitfile.Position{File: c.file}, "there is no queue statement that makes a job", "queue at the end")
+	}
+	return groups
+}
+
+func variables(p parts) string {
+	var names []string
+	for _, e := range p.env {
+		names = append(names, e.Name)
+	}
+	return strings.Join(names, ",")
+}
+
+func (c *converter) refuseAt(at submitfile.Position, why, instead string) {
+	c.extra = append(c.extra, Line{Position: at, Text: c.textAt(at), Verdict: Cannot, Words: why, Instead: instead})
+	c.refused = true
+}
+
+func (c *converter) view(job submitfile.Job, quiet bool) *view {
+	if !quiet {
+		job = job.With(map[string]string{"cluster": c.name})
+	}
+	return &view{c: c, job: job, quiet: quiet}
+}
+
+// marked is the first job of a queue statement with marks for all values that its jobs differ in.
+func (c *converter) marked(queue *submitfile.Jobs) submitfile.Job {
+	marks := map[string]string{
+		"cluster": c.name, "process": mark("process"), "row": mark("row"), "itemindex": mark("row"), "step": mark("step"),
+	}
+	for _, name := range queue.Names {
+		marks[strings.ToLower(name)] = mark(name)
+	}
+	return queue.Job(0).With(marks)
+}
+
+// constant reports whether all jobs of a queue statement have the same shape, and its key.
+func (c *converter) constant(queue *submitfile.Jobs) (string, bool) {
+	if key, known := c.keys[queue]; known {
+		return key, key != ""
+	}
+	v := c.view(c.marked(queue), true)
+	v.see()
+	key := keyOf(v.shape)
+	if v.failed || strings.Contains(key, `\u0001`) {
+		key = ""
+	}
+	c.keys[queue] = key
+	return key, key != ""
+}
+
+func keyOf(s shape) string {
+	text, err := json.Marshal(s)
+	if err != nil { // quantities and texts
+		return err.Error()
+	}
+	return string(text)
+}
+
+// table has a line for each statement.
+func (c *converter) table() []Line {
+	lines := c.extra
+	later := map[string]bool{}
+	for i := len(c.out.Statements) - 1; i >= 0; i-- {
+		s := c.out.Statements[i]
+		l, said := c.lines[s]
+		if !said {
+			l = c.unsaid(s, later[strings.ToLower(s.Name)])
+		}
+		if s.Kind == submitfile.Set && !s.Skipped {
+			later[strings.ToLower(s.Name)] = true
+		}
+		l.Position, l.Text = s.Position, s.Text
+		lines = append(lines, l)
+	}
+	sortLines(lines, c.file)
+	return lines
+}
+
+// unsaid is the line of a statement that no command has had a word for.
+func (c *converter) unsaid(s *submitfile.Statement, later bool) Line {
+	name := strings.ToLower(s.Name)
+	switch {
+	case s.Skipped && s.Kind == submitfile.Include:
+		return Line{Verdict: Moot, Words: "there is no such file"}
+	case s.Skipped:
+		return Line{Verdict: Moot, Words: "the other branch"}
+	case s.Kind == submitfile.Queue:
+		return Line{Verdict: Taken, field: "spec.queue"}
+	case s.Kind != submitfile.Set && s.Kind != submitfile.Attribute:
+		return Line{Verdict: Taken}
+	case s.After:
+		return Line{Verdict: Moot, Words: "nothing is queued after it"}
+	case s.Used:
+		return Line{Verdict: Taken, Words: "a macro, whose value stands where it is used"}
+	case later:
+		return Line{Verdict: Taken, Words: "a line below replaces it"}
+	case rules[name] != nil, aliases[name] != "", others.MatchString(name), s.Kind == submitfile.Attribute:
+		return Line{Verdict: Cannot, Words: "no job has it"}
+	}
+	return Line{Verdict: Moot, Words: "a macro that nothing uses"}
+}

@@ -1,0 +1,80 @@
+package convert
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"htc.cern.ch/htcd/internal/convert/submitfile"
+)
+
+// Env is where a file is converted: what condor_submit would see there.
+type Env struct {
+	submitfile.Env
+
+	// Environ lists NAME=value: of getenv.
+	Environ []string
+
+	// List returns the files below a directory, by their paths in it; dir is false for a file. Its error is fs.ErrNotExist if there is nothing.
+	List func(path string) (files []string, dir bool, err error)
+
+	// Size is that of a file in bytes.
+	Size func(path string) (int64, error)
+}
+
+// Here is this machine's current directory, with these variables. With run, programs that the file names are started.
+func Here(environ []string, run bool) Env {
+	e := Env{Environ: environ, List: list, Size: size}
+	e.Variable = func(name string) (string, bool) {
+		for _, setting := range environ {
+			if value, is := strings.CutPrefix(setting, name+"="); is {
+				return value, true
+			}
+		}
+		return "", false
+	}
+	e.ReadFile = os.ReadFile
+	e.Glob = glob
+	if run {
+		e.Run = func(command string) ([]byte, error) {
+			return exec.Command("/bin/sh", "-c", command).Output() // #nosec G204 -- the user has asked for it
+		}
+	}
+	return e
+}
+
+func glob(pattern string) ([]string, error) {
+	found, err := filepath.Glob(pattern)
+	for i, path := range found {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			found[i] += "/"
+		}
+	}
+	return found, err
+}
+
+func size(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func list(path string) (files []string, dir bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return nil, false, err
+	}
+	err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(path, at)
+		files = append(files, filepath.ToSlash(relative))
+		return err
+	})
+	return files, true, err
+}

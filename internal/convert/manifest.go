@@ -1,0 +1,104 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+)
+
+// notes are the comments at the fields of an HTCJob, and at its top.
+type notes struct {
+	top    []string
+	fields map[string][]string
+}
+
+// notes collects them; all HTCJobs of a file have the same.
+func (c *converter) notes(groups []*group) []notes {
+	n := notes{fields: map[string][]string{}}
+	for _, l := range c.table() {
+		where := fmt.Sprintf("%s, line %d: ", l.File, l.Line)
+		switch {
+		case l.matters():
+			n.top = append(n.top, where+oneLine(l.Text), "    "+l.String())
+		case l.field != "":
+			n.fields[l.field] = append(n.fields[l.field], where+oneLine(l.Text))
+		}
+	}
+	return slices.Repeat([]notes{n}, len(groups))
+}
+
+func oneLine(text string) string {
+	text = strings.Join(strings.FieldsFunc(text, isControl), " ")
+	if len(text) > 90 {
+		text = strings.ToValidUTF8(text[:87], "") + "..."
+	}
+	return text
+}
+
+// YAML is the manifest of all objects, each field with the lines that it comes from.
+func (r Result) YAML() ([]byte, error) {
+	var b strings.Builder
+	for _, m := range r.ConfigMaps {
+		text, err := yaml.Marshal(struct {
+			APIVersion string            `json:"apiVersion"`
+			Kind       string            `json:"kind"`
+			Metadata   map[string]string `json:"metadata"`
+			Immutable  *bool             `json:"immutable"`
+			Data       map[string]string `json:"data,omitempty"`
+			BinaryData map[string][]byte `json:"binaryData,omitempty"`
+		}{m.APIVersion, m.Kind, map[string]string{"name": m.Name}, m.Immutable, m.Data, m.BinaryData})
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString("---\n" + string(text))
+	}
+	for i, job := range r.HTCJobs {
+		text, err := yaml.Marshal(struct {
+			APIVersion string              `json:"apiVersion"`
+			Kind       string              `json:"kind"`
+			Metadata   map[string]string   `json:"metadata"`
+			Spec       v1alpha1.HTCJobSpec `json:"spec"`
+		}{job.APIVersion, job.Kind, map[string]string{"name": job.Name}, job.Spec})
+		if err != nil {
+			return nil, err
+		}
+		b.WriteString("---\n")
+		for _, line := range r.notes[i].top {
+			b.WriteString("# " + line + "\n")
+		}
+		b.WriteString(annotate(string(text), r.notes[i].fields))
+	}
+	return []byte(b.String()), nil
+}
+
+// annotate writes the comments above their fields. The text is as yaml.Marshal writes it: two blanks for each level.
+func annotate(text string, comments map[string][]string) string {
+	var b strings.Builder
+	var path []string
+	block := -1 // indentation of the key whose text of several lines this is
+	for line := range strings.Lines(text) {
+		trimmed := strings.TrimLeft(line, " ")
+		indent := len(line) - len(trimmed)
+		key, rest, isKey := strings.Cut(strings.TrimRight(trimmed, "\n"), ":")
+		if block >= 0 && (indent > block || trimmed == "\n") {
+			b.WriteString(line)
+			continue
+		}
+		block = -1
+		if isKey && !strings.HasPrefix(trimmed, "- ") && indent%2 == 0 && indent/2 <= len(path) {
+			path = append(path[:indent/2], key)
+			for _, comment := range comments[strings.Join(path, ".")] {
+				b.WriteString(line[:indent] + "# " + comment + "\n")
+			}
+			if rest = strings.TrimSpace(rest); strings.HasPrefix(rest, "|") || strings.HasPrefix(rest, ">") {
+				block = indent
+			}
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}

@@ -1,0 +1,318 @@
+package convert
+
+import (
+	"errors"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/convert/submitfile"
+)
+
+// shape is what the jobs of one HTCJob have in common.
+type shape struct {
+	Spec       v1alpha1.HTCJobSpec
+	Options    []string // lines of htcopts
+	Executable string
+	OfImage    bool   // the executable is the image's
+	Shell      string // a line of shell instead of an executable
+	Joined     bool   // standard error goes where standard output goes
+}
+
+// parts are what may differ from job to job.
+type parts struct {
+	words   []string // arguments
+	stdin   string
+	env     []submitfile.Variable
+	inputs  []wanted
+	outputs []string
+	named   bool // outputs are named
+}
+
+// wanted is a file that a job finds in its directory.
+type wanted struct {
+	source string // path on this machine, or a URL
+	target string // path in the job's directory
+}
+
+// view reads one job.
+type view struct {
+	c      *converter
+	job    submitfile.Job
+	quiet  bool // nothing is said: the job has marks for values
+	failed bool
+	shape  shape
+}
+
+func (v *view) say(by *submitfile.Statement, verdict Verdict, words, instead, field string) {
+	if v.quiet || by == nil {
+		return
+	}
+	v.c.say(by, Line{Verdict: verdict, Words: words, Instead: instead, field: field})
+}
+
+// refuse says that there can be no manifest.
+func (v *view) refuse(by *submitfile.Statement, why, instead string) {
+	v.say(by, Cannot, why, instead, "")
+	v.c.refused = true
+}
+
+// value is that of a command; an error is told.
+func (v *view) value(names ...string) (string, *submitfile.Statement) {
+	value, by, err := v.job.Value(names...)
+	if err != nil {
+		v.failed = true
+		v.say(by, Cannot, err.Error(), "the value itself", "")
+		return "", nil
+	}
+	return value, by
+}
+
+// see reads the commands that make the shape.
+func (v *view) see() {
+	type command struct {
+		name string
+		by   *submitfile.Statement
+	}
+	var all []command
+	for name, by := range v.job.Commands() {
+		all = append(all, command{name, by})
+	}
+	slices.SortFunc(all, func(a, b command) int {
+		if c := v.c.order[a.by] - v.c.order[b.by]; c != 0 {
+			return c
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	for _, c := range all {
+		if c.by.Kind == submitfile.Attribute {
+			value, by := v.value(c.name)
+			if by == nil {
+				by = c.by
+			}
+			attribute(v, value, by)
+			continue
+		}
+		name := c.name
+		if canonical, is := aliases[name]; is {
+			name = canonical
+		}
+		rule := rules[name]
+		switch {
+		case rule != nil:
+		case slices.Contains(inParts, name):
+			continue
+		case others.MatchString(name):
+			rule = cannot("htcd has nothing for it", "docs/htcjob.md lists what there is")
+		case customRequest.MatchString(name):
+			rule = pass
+		default:
+			continue // a macro
+		}
+		if value, by := v.value(c.name); by != nil {
+			rule(v, value, by)
+		} else if c.by.Value == "" {
+			v.say(c.by, Moot, "it has no value", "", "")
+		}
+	}
+}
+
+// parts reads the commands whose values may differ from job to job.
+func (v *view) parts() parts {
+	var p parts
+	if value, by := v.value("arguments", "args", "arguments2"); by != nil {
+		words, err := submitfile.Arguments(value)
+		if err != nil {
+			v.failed = true
+			v.say(by, Cannot, err.Error(), "words as the manual of condor_submit has them", "")
+		} else {
+			v.say(by, Taken, "", "", "spec.script.source")
+		}
+		p.words = words
+	}
+	p.env = v.environment()
+	dir, by := v.value("initialdir", "initial_dir", "job_iwd")
+	v.say(by, Taken, "files of this machine are found there; get-output has its own directories", "", "")
+	if value, by := v.value("input", "stdin"); by != nil && value != "/dev/null" {
+		p.stdin = path.Base(value)
+		p.inputs = append(p.inputs, wanted{v.c.join(dir, value), p.stdin})
+		v.say(by, Taken, "", "", "spec.inputs")
+	}
+	if value, by := v.value("transfer_input_files", "transferinputfiles", "transfer_input"); by != nil {
+		v.say(by, Taken, "", "", "spec.inputs")
+		for _, source := range commas(value) {
+			p.inputs = append(p.inputs, v.c.wants(v.quiet, by, dir, source)...)
+		}
+	}
+	if value, by := v.value("transfer_output_files", "transferoutputfiles"); by != nil {
+		p.named, p.outputs = true, outputsOf(v, value, by)
+	}
+	return p
+}
+
+func commas(value string) []string {
+	var all []string
+	for part := range strings.SplitSeq(strings.Trim(value, `"`), ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+var (
+	outputRE   = regexp.MustCompile(`^[A-Za-z0-9_` + markOpen + `][A-Za-z0-9_.+=@%~:` + markOpen + markClose + `-]*(/[A-Za-z0-9_` + markOpen + `][A-Za-z0-9_.+=@%~:` + markOpen + markClose + `-]*)*$`)
+	reservedRE = regexp.MustCompile(`^(script|token|htcd-send|job[.]sh|job[.]sub|condor_exec[.]exe|tmp|var|_condor[^/]*)(/|$)`)
+)
+
+func outputsOf(v *view, value string, by *submitfile.Statement) []string {
+	var all []string
+	v.say(by, Taken, "", "", "spec.outputs")
+	for _, file := range commas(value) {
+		file = strings.TrimSuffix(strings.TrimPrefix(file, "./"), "/")
+		if !outputRE.MatchString(file) || reservedRE.MatchString(file) {
+			v.say(by, Cannot, "an output must not be called "+file, "a relative path of letters, digits and _ . + = @ % ~ : -, no part of which begins with a dot", "")
+			continue
+		}
+		all = append(all, file)
+	}
+	return all
+}
+
+// environment returns the job's variables: those of the shell that getenv names come first.
+func (v *view) environment() []submitfile.Variable {
+	var all []submitfile.Variable
+	set := func(more []submitfile.Variable) {
+		for _, variable := range more {
+			i := slices.IndexFunc(all, func(other submitfile.Variable) bool { return other.Name == variable.Name })
+			if i < 0 {
+				all = append(all, variable)
+			} else {
+				all[i] = variable
+			}
+		}
+	}
+	if value, by := v.value("getenv", "get_env"); by != nil {
+		set(v.fromShell(value, by))
+	}
+	if value, by := v.value("environment", "env", "environment2"); by != nil {
+		more, err := submitfile.Environment(value)
+		if err != nil {
+			v.failed = true
+			v.say(by, Cannot, err.Error(), "NAME=VALUE as the manual of condor_submit has them", "")
+		} else {
+			v.say(by, Taken, "", "", "spec.environment")
+		}
+		set(more)
+	}
+	return slices.DeleteFunc(all, func(variable submitfile.Variable) bool {
+		if nameRE.MatchString(variable.Name) {
+			return false
+		}
+		_, by, _ := v.job.Value("environment", "env", "environment2", "getenv")
+		v.say(by, Cannot, "the name of a variable has letters, digits and _, not "+variable.Name, "such a name", "")
+		return true
+	})
+}
+
+var nameRE = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+
+// fromShell returns the variables that getenv names, by names and patterns with *.
+func (v *view) fromShell(value string, by *submitfile.Statement) []submitfile.Variable {
+	switch {
+	case isFalse(value):
+		v.say(by, Moot, "it is the default", "", "")
+		return nil
+	case slices.Contains([]string{"true", "yes", "t", "1"}, strings.ToLower(value)):
+		v.say(by, Cannot, "all variables of a shell are too much, and some are secrets", "getenv = NAME, NAME for those that the program needs", "")
+		return nil
+	}
+	var all []submitfile.Variable
+	var names []string
+	for _, setting := range v.c.env.Environ {
+		name, content, _ := strings.Cut(setting, "=")
+		takes := false
+		for _, pattern := range commas(strings.ReplaceAll(value, " ", ",")) {
+			pattern, not := strings.CutPrefix(pattern, "!")
+			if matches, err := path.Match(pattern, name); err == nil && matches {
+				takes = !not
+			}
+		}
+		if takes {
+			names, all = append(names, name), append(all, submitfile.Variable{Name: name, Value: content})
+		}
+	}
+	words := "none of this shell's variables has such a name"
+	if len(names) > 0 {
+		words = "the values of this shell stand in spec.environment: " + strings.Join(names, ", ")
+	}
+	v.say(by, Asks, words, "convert it where the variables are set; whoever may read the HTCJob can read them", "spec.environment")
+	return all
+}
+
+// here reports whether there is such a file on this machine.
+func (c *converter) here(name string) bool {
+	_, err := c.env.Size(name)
+	return err == nil
+}
+
+func (c *converter) join(dir, file string) string {
+	if dir == "" || path.IsAbs(file) {
+		return file
+	}
+	return dir + "/" + file
+}
+
+var urlRE = regexp.MustCompile(`^[a-z][a-z0-9+.-]*://`)
+
+// wants is what a job gets for one name of transfer_input_files.
+func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source string) []wanted {
+	if urlRE.MatchString(source) {
+		name := path.Base(strings.SplitN(source, "?", 2)[0])
+		return []wanted{{source, name}}
+	}
+	at := c.join(dir, source)
+	if quiet {
+		return []wanted{{at, path.Base(source)}}
+	}
+	files, isDir, err := c.listed(at)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = errors.New("there is no " + at)
+		}
+		c.say(by, Line{Verdict: Cannot, Words: err.Error(), Instead: "the file, at the place where the conversion runs"})
+		return nil
+	}
+	if !isDir {
+		return []wanted{{at, path.Base(source)}}
+	}
+	prefix := path.Base(source) + "/"
+	if strings.HasSuffix(source, "/") {
+		prefix = ""
+	}
+	var all []wanted
+	for _, f := range files {
+		all = append(all, wanted{path.Clean(at) + "/" + f, prefix + f})
+	}
+	return all
+}
+
+// listing is what Env.List has said.
+type listing struct {
+	files []string
+	dir   bool
+	err   error
+}
+
+// listed asks Env.List once for each path.
+func (c *converter) listed(at string) ([]string, bool, error) {
+	l, known := c.listings[at]
+	if !known {
+		l.files, l.dir, l.err = c.env.List(at)
+		c.listings[at] = l
+	}
+	return l.files, l.dir, l.err
+}
