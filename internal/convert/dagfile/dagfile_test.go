@@ -85,7 +85,7 @@ func TestGraphs(t *testing.T) {
 			require.NoError(t, err)
 			want, err := in(ar)("want")
 			require.NoError(t, err)
-			require.Equal(t, string(want), show(Read("x.dag", in(ar))))
+			require.Equal(t, string(want), show(Read("", "x.dag", in(ar))))
 		})
 	}
 }
@@ -100,18 +100,18 @@ func TestStatements(t *testing.T) {
 			files := &txtar.Archive{Files: []txtar.File{
 				{Name: "x.dag", Data: []byte(input)}, {Name: "sp.dag", Data: []byte("JOB c s.sub\nJOB d s.sub\nPARENT c CHILD d\n")},
 			}}
-			require.Equal(t, want, show(Read("x.dag", in(files))))
+			require.Equal(t, want, show(Read("", "x.dag", in(files))))
 		})
 	}
 }
 
 func read(text string) (*DAG, error) {
-	return Read("x.dag", in(&txtar.Archive{Files: []txtar.File{{Name: "x.dag", Data: []byte(text)}}}))
+	return Read("", "x.dag", in(&txtar.Archive{Files: []txtar.File{{Name: "x.dag", Data: []byte(text)}}}))
 }
 
 func TestEveryStatementIsListedOnceThoughItsFileIsSplicedTwice(t *testing.T) {
 	ar := txtar.Parse([]byte("-- x.dag --\nSPLICE s y.dag\nSPLICE t y.dag\n-- y.dag --\nJOB a s.sub \\\n DONE\nDOT a.dot\n"))
-	d, err := Read("x.dag", in(ar))
+	d, err := Read("", "x.dag", in(ar))
 	require.NoError(t, err)
 	require.Equal(t, []Statement{
 		{Place{"x.dag", 1}, "SPLICE", "s y.dag"},
@@ -123,7 +123,7 @@ func TestEveryStatementIsListedOnceThoughItsFileIsSplicedTwice(t *testing.T) {
 }
 
 func TestAFileThatCannotBeReadIsNamed(t *testing.T) {
-	_, err := Read("x.dag", in(&txtar.Archive{}))
+	_, err := Read("", "x.dag", in(&txtar.Archive{}))
 	require.EqualError(t, err, "read x.dag: file does not exist")
 }
 
@@ -160,6 +160,6 @@ func TestSplicesOfSplicesAreBounded(t *testing.T) {
 		ar.Files = append(ar.Files, txtar.File{Name: fmt.Sprintf("%d.dag", depth), Data: []byte(b.String())})
 	}
 	ar.Files = append(ar.Files, txtar.File{Name: "20.dag"})
-	_, err := Read("0.dag", in(&ar))
+	_, err := Read("", "0.dag", in(&ar))
 	require.ErrorContains(t, err, "come to more than 256 MiB from here on")
 }

@@ -24,7 +24,7 @@ func FuzzRead(f *testing.F) {
 		f.Add("-- x.dag --\n" + string(s.Data))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		d, err := Read("x.dag", in(txtar.Parse([]byte(text))))
+		d, err := Read("", "x.dag", in(txtar.Parse([]byte(text))))
 		if err != nil {
 			require.Nil(t, d)
 			return

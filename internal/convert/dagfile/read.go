@@ -13,13 +13,14 @@ const (
 	maxWork  = 256 << 20
 )
 
-// Read reads the DAG file of that name, and what it splices and includes, with read. What is wrong with one of them is an *Error.
-func Read(name string, read func(name string) ([]byte, error)) (*DAG, error) {
+// Read reads the DAG file of that name, and what it splices and includes, with read, as if condor_submit_dag were run in dir. What is
+// wrong with one of them is an *Error.
+func Read(dir, name string, read func(name string) ([]byte, error)) (*DAG, error) {
 	r := &reader{
 		read: read, files: map[string][]line{}, open: map[string]bool{}, edges: map[[2]int]bool{},
 		dag: &DAG{Limits: map[string]int{}},
 	}
-	top := newScope(nil, "")
+	top := newScope(nil, dir)
 	if err := r.file(top, name, Place{}); err != nil {
 		return nil, err
 	}
