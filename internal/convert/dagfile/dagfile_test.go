@@ -105,6 +105,45 @@ func TestStatements(t *testing.T) {
 	}
 }
 
+// inlined is a DAG with its sub-DAGs.
+func inlined(ar *txtar.Archive) (*DAG, error) {
+	d, err := Read("", "x.dag", in(ar))
+	if err == nil {
+		err = d.Inline(in(ar))
+	}
+	return d, err
+}
+
+func TestSubDAGsWhoseFilesAreThereAreSpliced(t *testing.T) {
+	ar, err := txtar.ParseFile("testdata/subdag/subdag.txtar")
+	require.NoError(t, err)
+	want, err := in(ar)("want")
+	require.NoError(t, err)
+	d, err := inlined(ar)
+	require.Equal(t, string(want), show(d, err))
+	require.Equal(t, 9, len(d.Statements))
+}
+
+func TestASubDAGThatStartsItselfIsRefused(t *testing.T) {
+	_, err := inlined(txtar.Parse([]byte("-- x.dag --\nSUBDAG EXTERNAL u y.dag\n-- y.dag --\nSUBDAG EXTERNAL v y.dag\n")))
+	require.EqualError(t, err, "y.dag:1: SUBDAG v is a DAG that starts itself, and has no end")
+}
+
+func TestManySubDAGsAreTooLarge(t *testing.T) {
+	ar := &txtar.Archive{}
+	for i := range 9 {
+		var b strings.Builder
+		for k := range 10 {
+			fmt.Fprintf(&b, "SUBDAG EXTERNAL u%d %d.dag\n", k, i+1)
+		}
+		ar.Files = append(ar.Files, txtar.File{Name: fmt.Sprintf("%d.dag", i), Data: []byte(b.String())})
+	}
+	ar.Files[0].Name = "x.dag"
+	ar.Files = append(ar.Files, txtar.File{Name: "9.dag", Data: []byte("JOB a s.sub\n")})
+	_, err := inlined(ar)
+	require.ErrorContains(t, err, "there are more than 100000 nodes or 1000000 edges: that is too large to convert")
+}
+
 func read(text string) (*DAG, error) {
 	return Read("", "x.dag", in(&txtar.Archive{Files: []txtar.File{{Name: "x.dag", Data: []byte(text)}}}))
 }
