@@ -78,7 +78,9 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 
 	setting.Text(f, &o.CondorConfig, "condor-config", "", setting.Place, "HTCondor configuration `file`; empty: the system's")
 	setting.Text(f, &o.CondorBinDir, "condor-bin-dir", "", setting.Place, "`directory` of HTCondor's commands; empty: found on PATH")
-	setting.Text(f, &o.Pool, "pool", "", setting.HostPort, "collector `host[:port]`, which HTCondor's tools call the pool, and no HTCPool; empty: from HTCondor's configuration")
+	setting.Text(f, &o.Collector, "collector", "", setting.HostPort,
+		"`host[:port]` of the collector that knows the schedds; empty: from HTCondor's configuration")
+	setting.Former(f, "pool", "collector")
 	setting.Text(f, &o.Schedd, "schedd", "", operator.ScheddName, "`name` of the schedd; empty: from --schedd-command or HTCondor's configuration")
 	setting.Text(f, &o.ScheddCommand, "schedd-command", "", operator.SiteCommand, "a site's `command`, words split at spaces, that prints the schedd for new jobs, such as \"/usr/bin/myschedd show -j\"; run with the account's ticket or token, every 5 minutes and when that schedd does not answer")
 	setting.List(f, &o.AllowPools, "allow-pools", nil, operator.Endpoint, "`patterns` of the schedds that spec.pool may name: SCHEDD in the usual pool, or COLLECTOR/SCHEDD, where * matches anything; htcd shows them its ticket or token; empty: none")

@@ -22,7 +22,7 @@ func renderCommand(environ []string) *cobra.Command {
 		Long: `Print the submit description and the files that go with it, after the defaults and adjustments of the HTCPool. Nothing is
 sent, no Secret is read, and the contents of credentials are not shown.
 
-It takes the flags and HTCD_ variables of htcd run, except that --pool names the HTCPool here; HTCD_POOL is the collector here, too. In htcd's pod:
+It takes the flags and HTCD_ variables of htcd run, except that --pool names the HTCPool here. In htcd's pod:
 kubectl -n htcd exec -i deploy/htcd -- htcd render -f - < job.yaml. With --pool-file no apiserver is needed.`,
 		Args: setting.NoArguments,
 	}

@@ -21,7 +21,7 @@ func slotsCommand(environ []string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "slots",
 		Short: "Show free and busy slots of the pool, by size",
-		Long: `Show the slots of the usual pool (--pool), those of one size in a line: how many there are and on how many machines, how many of them
+		Long: `Show the slots of the usual pool (--collector), those of one size in a line: how many there are and on how many machines, how many of them
 are idle, what is free in all of them together, and the largest job that one of them could take now.
 
 The running htcd asks the collector (in its pod: kubectl exec deploy/htcd -- htcd slots).

@@ -74,7 +74,7 @@ func (o Options) accounts() secrets.Options {
 func (o Options) condor() schedd.Options {
 	return schedd.Options{
 		BinDir: o.CondorBinDir, CondorConfig: o.CondorConfig, Krb5Config: o.Krb5Config,
-		Pool: o.Pool, Schedd: o.Schedd, Command: o.ScheddCommand, Timeout: o.CommandTimeout,
+		Pool: o.Collector, Schedd: o.Schedd, Command: o.ScheddCommand, Timeout: o.CommandTimeout,
 	}
 }
 
@@ -93,7 +93,7 @@ func (o Options) Site() (site.Site, error) {
 		ImageRegistry: strings.TrimSuffix(o.ImageRegistry, "/"), Binds: o.Binds,
 		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, Sender: o.ShipSender, AllowOptions: o.AllowHTCOpts,
 		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes, TrustCreator: o.TrustCreator,
-		Policy:   backend.Policy{Collector: o.Pool, Schedd: o.Schedd, AllowPools: o.AllowPools, PoolSecrets: accounts.Named()},
+		Policy:   backend.Policy{Collector: o.Collector, Schedd: o.Schedd, AllowPools: o.AllowPools, PoolSecrets: accounts.Named()},
 		MaxQueue: o.MaxQueue, MaxOpen: o.MaxOpen, MaxOutput: o.MaxOutput.Value() >> 20,
 		MaxInput: o.MaxInput.Value(), Inputs: inputs.Rules{Accounts: accounts.Names(), NoOutput: o.store().Root == "", Registries: registries},
 	}, nil

@@ -81,7 +81,7 @@ type Options struct {
 
 	CondorConfig      string
 	CondorBinDir      string
-	Pool              string
+	Collector         string
 	Schedd            string
 	ScheddCommand     string
 	AllowPools        []string

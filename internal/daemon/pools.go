@@ -167,7 +167,7 @@ func (o Options) replacedBy(s v1alpha1.HTCPoolSpec) []string {
 		name     string
 		replaced bool
 	}{
-		{"--schedd", o.Schedd != "" && elsewhere}, {"--schedd-command", o.ScheddCommand != "" && elsewhere}, {"--pool", o.Pool != "" && s.Collector != ""},
+		{"--schedd", o.Schedd != "" && elsewhere}, {"--schedd-command", o.ScheddCommand != "" && elsewhere}, {"--collector", o.Collector != "" && s.Collector != ""},
 		{"--max-queue", o.MaxQueue > 0}, {"--max-open-per-namespace", o.MaxOpen > 0},
 	} {
 		if f.replaced {

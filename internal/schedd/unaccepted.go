@@ -84,7 +84,7 @@ func sciTokenTrouble(server, claims string, err error) string {
 			"set AUTH_SSL_CLIENT_CAFILE or AUTH_SSL_CLIENT_CADIR in condor_config: "
 	case says("No SSL host name specified"):
 		return "the " + server + " is named by an address, but with a SciToken its host certificate is checked, which needs its host name: " +
-			"write that in --pool or COLLECTOR_HOST, and --schedd: "
+			"write that in --collector or COLLECTOR_HOST, and --schedd: "
 	case says("Error on check of peer certificate"):
 		return "the " + server + "'s host certificate is for another host name than the one by which it was asked: "
 	case says("Failed to open SciTokens library"):

@@ -164,7 +164,7 @@ func TestTheOverlayOfCERN(t *testing.T) {
 	var settings, config corev1.ConfigMap
 	d.object("ConfigMap", "htcd-settings-", &settings)
 	require.Equal(t, "/cvmfs,/afs,/eos", settings.Data["HTCD_BINDS"])
-	require.Empty(t, settings.Data["HTCD_SCHEDD"]+settings.Data["HTCD_POOL"], "those of base are not CERN's")
+	require.Empty(t, settings.Data["HTCD_SCHEDD"]+settings.Data["HTCD_COLLECTOR"], "those of base are not CERN's")
 	d.object("ConfigMap", "htcd-config-", &config)
 	require.Contains(t, config.Data["krb5.conf"], "default_realm = CERN.CH\n")
 

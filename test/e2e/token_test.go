@@ -86,7 +86,7 @@ func generic(b *trial.Bench) []string {
 	require.NoError(b.T, os.WriteFile(file, []byte(config.Data["condor_config"]+parts.SiteOf(world)+trust), 0o644))
 	settings.Data["HTCD_CONDOR_CONFIG"] = file
 	settings.Data["HTCD_SCHEDD"] = world.Host()
-	settings.Data["HTCD_POOL"] = fmt.Sprintf("%s:%d", world.Host(), world.Ports.Condor) // a host certificate is for a name
+	settings.Data["HTCD_COLLECTOR"] = fmt.Sprintf("%s:%d", world.Host(), world.Ports.Condor) // a host certificate is for a name
 	flags := []string{"--krb5-config="}
 	for name, value := range settings.Data {
 		flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "HTCD_"), "_", "-"))
@@ -167,7 +167,7 @@ func examined(t *testing.T, l *lab.Lab, flags []string) {
 		"whole":                   {nil, nil, "", "", ""},
 		"almost at its end":       {map[string]any{"exp": time.Now().Unix() + 240}, nil, "ticket", "ends in", "a new one of the SciToken's issuer"},
 		"for another audience":    {map[string]any{"aud": "https://elsewhere.example.org"}, nil, "schedd", "does not accept this token, with iss", "tokens of this issuer"},
-		"a pool that is a number": {nil, []string{"--pool=" + pool(t, l)}, "schedd", "named by an address", "SEC_CLIENT_AUTHENTICATION_METHODS"},
+		"a pool that is a number": {nil, []string{"--collector=" + pool(t, l)}, "schedd", "named by an address", "SEC_CLIENT_AUTHENTICATION_METHODS"},
 		"for reading":             {map[string]any{"scope": "condor:/READ"}, nil, "authorisation", "must grant reading and writing", "ALLOW_WRITE"},
 	} {
 		keep(b, "default", "sci-token", sciToken(b, c.claims))

@@ -129,7 +129,7 @@ func writes(condor *schedd.Client, id *schedd.Identity) Check {
 const notLetIn = "have the schedd's administrator let the account write (ALLOW_WRITE, and the map file)"
 
 func scheddTrouble(about string, err error) error {
-	do := "make sure that the schedd is up, that its name is right, and that port 9618 is reachable (--schedd, --pool, condor_config)"
+	do := "make sure that the schedd is up, that its name is right, and that port 9618 is reachable (--schedd, --collector, condor_config)"
 	switch schedd.KindOf(err) {
 	case schedd.NotAuthorised:
 		do = notLetIn

@@ -8,19 +8,32 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// fromEnvironment sets what the command line has not.
+// fromEnvironment sets what the command line has not. A former name comes after the present one: only a site itself still sets it.
 func fromEnvironment(f *pflag.FlagSet, getenv func(string) string) error {
+	given := map[pflag.Value]bool{}
+	f.Visit(func(flag *pflag.Flag) { given[flag.Value] = true })
 	var errs []error
-	f.VisitAll(func(flag *pflag.Flag) {
+	set := func(flag *pflag.Flag) {
 		name := Variable(flag.Name)
 		value := getenv(name)
-		if flag.Changed || value == "" {
+		if given[flag.Value] || value == "" {
 			return
 		}
 		if err := f.Set(flag.Name, value); err != nil {
 			errs = append(errs, Explain(err, name))
 		}
+	}
+	var former []*pflag.Flag
+	f.VisitAll(func(flag *pflag.Flag) {
+		if _, is := flag.Annotations[formerName]; is {
+			former = append(former, flag)
+			return
+		}
+		set(flag)
 	})
+	for _, flag := range former {
+		set(flag)
+	}
 	return errors.Join(errs...)
 }
 

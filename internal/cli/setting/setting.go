@@ -203,3 +203,16 @@ func OneOf(words ...string) Kind {
 	}
 	return Is(want, func(text string) bool { return slices.Contains(words, text) })
 }
+
+// formerName marks flags that Former has defined.
+const formerName = "htcd_former_name"
+
+// Former keeps a name that a flag had before. Both set the same value.
+func Former(f *pflag.FlagSet, former, name string) {
+	flag := *f.Lookup(name)
+	flag.Name, flag.Shorthand, flag.DefValue = former, "", ""
+	value, _ := pflag.UnquoteUsage(&flag)
+	flag.Usage = "the former name of --" + name + ", with `" + value + "`; as a variable it overrides the new one"
+	flag.Annotations = map[string][]string{formerName: {name}}
+	f.AddFlag(&flag)
+}

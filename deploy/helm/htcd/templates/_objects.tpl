@@ -47,7 +47,7 @@ krb5.conf: {{ .Values.kerberos.config | default (.Files.Get "files/base/manager/
 
 {{- /* What a site writes in settings comes before everything that follows from other values. */ -}}
 {{- define "htcd.settings" -}}
-{{- $all := dict "HTCD_CALLBACK_URL" (include "htcd.callbackURL" .) "HTCD_SCHEDD" .Values.condor.schedd "HTCD_POOL" .Values.condor.collector -}}
+{{- $all := dict "HTCD_CALLBACK_URL" (include "htcd.callbackURL" .) "HTCD_SCHEDD" .Values.condor.schedd "HTCD_COLLECTOR" .Values.condor.collector -}}
 {{- if ne (include "htcd.account" .) "kinit-secret" }}{{ $_ := set $all "HTCD_KINIT_SECRET" (include "htcd.account" .) }}{{ end -}}
 {{- if gt (len (without .Values.secrets.ofNamespaces (include "htcd.account" .))) 0 }}
 {{- $_ := set $all "HTCD_POOL_SECRETS" (join "," (without .Values.secrets.ofNamespaces (include "htcd.account" .))) }}
