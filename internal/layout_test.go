@@ -19,7 +19,8 @@ import (
 var layers = []string{
 	"api", "internal/classad", "internal/schedd", "internal/ledger", "internal/notify", "internal/target",
 	"internal/admission", "internal/artifact", "internal/output", "internal/inputs", "internal/crosscheck",
-	"internal/kube", "internal/metrics", "internal/serve", "internal/convert", "internal/cli", "internal/daemon", "cmd",
+	"internal/kube", "internal/metrics", "internal/serve", "internal/convert", "internal/cli", "internal/daemon",
+	"cmd", "clients",
 }
 
 const module = "htc.cern.ch/htcd/"
