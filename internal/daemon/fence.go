@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -35,7 +35,7 @@ func (f *fence) check() error {
 // fencedLedger checks inside the transaction: a process that falls asleep after that holds the file's lock, so that
 // nobody can have written anything else when it wakes up and commits.
 type fencedLedger struct {
-	job.Ledger
+	reconciler.Ledger
 	fence *fence
 }
 

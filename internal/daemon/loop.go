@@ -20,6 +20,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/kueue"
 	"htc.cern.ch/htcd/internal/kube/logspod"
 	"htc.cern.ch/htcd/internal/kube/poolcontrol"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/kube/workflow"
 	"htc.cern.ch/htcd/internal/output"
@@ -99,7 +100,7 @@ func (o Options) Site() (site.Site, error) {
 	}, nil
 }
 
-func (d *daemon) newLoop(ctx context.Context, book job.Ledger) (*loop, error) {
+func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, error) {
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"htc.cern.ch/htcd/internal/kube/apiserver"
-	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/workflow"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
@@ -27,7 +27,7 @@ const liveReaders = 32
 func (o *Options) outputDir() string { return filepath.Join(o.Data, "out") }
 
 // serveOutput lets users read their jobs' output through the apiserver, until ctx ends.
-func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop, book job.Ledger) error {
+func (d *daemon) serveOutput(ctx context.Context, listener net.Listener, l *loop, book reconciler.Ledger) error {
 	certificate, err := aggregate.NewCertificate(d.o.OwnSpace)
 	if err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/kube/apiserver"
-	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/kube/poolcontrol"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -29,7 +29,7 @@ func (l poolJobs) CheckSoon(run ledger.Run) {
 }
 
 // newPoolControl returns what keeps the HTCPools, and has it and the control loop learn of their changes.
-func (d *daemon) newPoolControl(l *loop, book job.Ledger) *poolcontrol.Controller {
+func (d *daemon) newPoolControl(l *loop, book reconciler.Ledger) *poolcontrol.Controller {
 	rules := l.controller.Site.PoolRules()
 	control := poolcontrol.New(poolcontrol.Options{
 		Pools: l.pools, Objects: apiserver.HTCPools{Client: d.jobs}, Jobs: poolJobs{l}, Schedds: l.controller.Schedds(),
@@ -39,7 +39,7 @@ func (d *daemon) newPoolControl(l *loop, book job.Ledger) *poolcontrol.Controlle
 	})
 	l.pools.changed = func(before, now *v1alpha1.HTCPool) {
 		l.controller.PoolChanged(before, now)
-		l.workflows.PoolChanged()
+		l.workflows.PoolChanged(before, now)
 		control.PoolsChanged()
 	}
 	return control

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
-	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -22,7 +22,7 @@ const (
 
 // beReady makes the leader ready once it knows the HTCJobs and the Services select it, for as long as the ledger can be
 // written: before that no callback can be recorded.
-func (d *daemon) beReady(ctx context.Context, informer cache.SharedIndexInformer, book job.Ledger) error {
+func (d *daemon) beReady(ctx context.Context, informer cache.SharedIndexInformer, book reconciler.Ledger) error {
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (d *daemon) beReady(ctx context.Context, informer cache.SharedIndexInformer
 }
 
 // tryLedger writes the ledger and a file beside it, which it removes.
-func (d *daemon) tryLedger(ctx context.Context, book job.Ledger) error {
+func (d *daemon) tryLedger(ctx context.Context, book reconciler.Ledger) error {
 	if err := book.Write(ctx, func(tx *ledger.Tx) error { return tx.Touch() }); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/serve/control"
 )
@@ -60,7 +61,7 @@ func Reconcile(ctx context.Context, o Options, scope job.ReconcileOptions, log z
 }
 
 // reconcile makes the pass over an open ledger that nobody else writes.
-func (d *daemon) reconcile(ctx context.Context, book job.Ledger, scope job.ReconcileOptions) (report job.Report, err error) {
+func (d *daemon) reconcile(ctx context.Context, book reconciler.Ledger, scope job.ReconcileOptions) (report job.Report, err error) {
 	loop, err := d.newLoop(ctx, book)
 	if err != nil {
 		return report, err

@@ -12,7 +12,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/program"
 	"htc.cern.ch/htcd/internal/kube/apiserver"
-	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
@@ -23,7 +23,7 @@ import (
 const shellsAtOnce = 32
 
 // shells lets users run commands in the containers of their jobs.
-func (d *daemon) shells(l *loop, book job.Ledger, reader *follow.Reader) *follow.Shells {
+func (d *daemon) shells(l *loop, book reconciler.Ledger, reader *follow.Reader) *follow.Shells {
 	all := filepath.Join(d.o.Data, "ssh")
 	if err := os.RemoveAll(all); err != nil {
 		d.log.Warn().Err(err).Msg("what earlier shells left cannot be removed")
@@ -56,7 +56,7 @@ func (d *daemon) shells(l *loop, book job.Ledger, reader *follow.Reader) *follow
 
 // closed says why nobody may run anything in the jobs of a run. HTCondor's sshd keeps its files where the script may write. A script that replaces
 // them at the right moment runs outside of its container, and so with whatever image it likes.
-func (d *daemon) closed(ctx context.Context, book job.Ledger, run ledger.Run) (string, error) {
+func (d *daemon) closed(ctx context.Context, book reconciler.Ledger, run ledger.Run) (string, error) {
 	const why = ", so htcd exec is refused: HTCondor's sshd starts from files in the job's directory, by which a script could leave its container, and so its image. " +
 		"There are htcd logs and htcd get-output"
 	if len(d.o.AllowImages) > 0 {

@@ -5,20 +5,20 @@ import (
 	"errors"
 	"sync"
 
-	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
 // watchedLedger notices when the file is damaged or gone: trying again cannot help then, so the work has to end. Until it
 // has, every caller gets the error itself.
 type watchedLedger struct {
-	job.Ledger
+	reconciler.Ledger
 	gone chan struct{} // closed at the first such error
 	once sync.Once
 	err  error
 }
 
-func watchLedger(book job.Ledger) *watchedLedger {
+func watchLedger(book reconciler.Ledger) *watchedLedger {
 	return &watchedLedger{Ledger: book, gone: make(chan struct{})}
 }
 

@@ -17,6 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/apiserver"
 	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/kube/workflow"
 	"htc.cern.ch/htcd/internal/notify"
@@ -68,7 +69,7 @@ func (o Options) shares() (kept, staged *output.Shares) {
 }
 
 // newWorkflows adds the controller of HTCWorkflows to a loop.
-func (d *daemon) newWorkflows(l *loop, s site.Site, book job.Ledger) (err error) {
+func (d *daemon) newWorkflows(l *loop, s site.Site, book reconciler.Ledger) (err error) {
 	ephemeral, err := artifact.ParseRegistries(d.o.EphemeralRegistries)
 	if err != nil {
 		return fmt.Errorf("--ephemeral-registries: %w", err)

@@ -240,7 +240,7 @@ type loop struct {
 }
 
 func (l loop) Waiting() map[string]int                            { return l.waiting }
-func (l loop) WorkflowsWaiting() map[string]int                   { return map[string]int{"act": 3} }
+func (l loop) WorkflowsWaiting() map[string]int                   { return map[string]int{"submit": 3} }
 func (l loop) JobCredentials() map[string]int                     { return map[string]int{"ended": 2} }
 func (l loop) Backends() map[schedd.Endpoint]backend.Reachability { return l.backends }
 
@@ -286,7 +286,7 @@ func TestWhatIsLookedUpComesFromTheLedgerTheLoopAndTheVolume(t *testing.T) {
 		`htcd_open_runs_checked_timestamp_seconds{schedd="mine"}`:       "1e+06",
 		`htcd_unfetched_procs`:                                          "0",
 		`htcd_queue_depth{queue="fetch"}`:                               "2",
-		`htcd_workflow_queue_depth{queue="act"}`:                        "3",
+		`htcd_workflow_queue_depth{queue="submit"}`:                     "3",
 		`htcd_nodes{state="waiting"}`:                                   "0",
 		`htcd_volume_keep_free_bytes`:                                   "42",
 		`htcd_schedd_reachable{schedd="mine"}`:                          "0",

@@ -9,6 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/job"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -67,10 +68,10 @@ func statusResult(err error) string {
 }
 
 // Ledger counts writes of a ledger.
-func (m *Metrics) Ledger(book job.Ledger) job.Ledger { return countedLedger{book, m} }
+func (m *Metrics) Ledger(book reconciler.Ledger) reconciler.Ledger { return countedLedger{book, m} }
 
 type countedLedger struct {
-	job.Ledger
+	reconciler.Ledger
 	m *Metrics
 }
 

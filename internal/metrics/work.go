@@ -13,8 +13,8 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
-	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/kube/poolcontrol"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -31,7 +31,7 @@ type Controller interface {
 
 // Work holds the parts of the active htcd; a standby has none.
 type Work struct {
-	Ledger     job.Ledger
+	Ledger     reconciler.Ledger
 	Controller Controller
 	Pools      func() []poolcontrol.Load
 	Informer   cache.SharedIndexInformer // of HTCJobs

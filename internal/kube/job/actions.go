@@ -4,9 +4,6 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/client-go/util/workqueue"
-
-	"htc.cern.ch/htcd/internal/admission/fairqueue"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
@@ -28,68 +25,19 @@ func classOf(a lifecycle.Action) reconciler.Class {
 	return reconciler.Asking
 }
 
-// workers returns how many workers of a class each schedd has.
-func (c *Controller) workers(class reconciler.Class) int {
-	if class == reconciler.Deleting {
-		return max(deleters, c.Submitters)
-	}
-	return c.Submitters
-}
-
 // deleters is how many HTCJobs' jobs are removed together.
 const deleters = 64
-
-// actionQueues hold the keys of HTCJobs that need HTCondor. A key may wait in more than one of them, since decisions
-// about it change. A worker claims it while acting on it: another worker that finds it claimed may drop it, because the
-// claimant queues it for sync afterwards.
-type actionQueues struct {
-	fairqueue.Claims
-	queues [reconciler.Classes]fairqueue.Queue
-}
-
-func newActionQueues(limiter func() workqueue.TypedRateLimiter[string]) *actionQueues {
-	a := &actionQueues{}
-	for class := range a.queues {
-		a.queues[class] = fairqueue.New(limiter())
-	}
-	return a
-}
-
-func (a *actionQueues) add(c reconciler.Class, key string) { a.queues[c].Add(key) }
-
-func (a *actionQueues) addAfter(c reconciler.Class, key string, d time.Duration) {
-	a.queues[c].AddAfter(key, d)
-}
-
-// again adds a key after its back-off, which grows each time.
-func (a *actionQueues) again(c reconciler.Class, key string) { a.queues[c].AddRateLimited(key) }
-
-// tries returns how often a key was added again since it was last forgotten.
-func (a *actionQueues) tries(c reconciler.Class, key string) int { return a.queues[c].NumRequeues(key) }
-
-// forget resets the back-off of a key.
-func (a *actionQueues) forget(key string) {
-	for _, queue := range a.queues {
-		queue.Forget(key)
-	}
-}
-
-func (a *actionQueues) shutDown() {
-	for _, queue := range a.queues {
-		queue.ShutDown()
-	}
-}
 
 // backendOf returns the schedd that actions of a class on an HTCJob go to: the one where it is or will be. Of several schedds
 // it is one that does not answer, if any, since the action will wait for that one.
 func (c *Controller) backendOf(class reconciler.Class) func(context.Context, string) schedd.Endpoint {
 	return func(ctx context.Context, key string) schedd.Endpoint {
 		var endpoint schedd.Endpoint
-		job := c.get(key)
+		job := c.Get(key)
 		if job != nil {
 			endpoint = c.nextEndpoint(job)
 		}
-		runs, err := c.runsOf(ctx, key)
+		runs, err := c.Runs(ctx, key)
 		if err != nil || job != nil && class == reconciler.Submitting {
 			return endpoint
 		}
@@ -102,14 +50,10 @@ func (c *Controller) backendOf(class reconciler.Class) func(context.Context, str
 	}
 }
 
-// lineOf returns the line of actions of a class on an HTCJob.
-func (c *Controller) lineOf(class reconciler.Class) func(context.Context, string) sending.Line {
-	at := c.backendOf(class)
-	return func(ctx context.Context, key string) sending.Line {
-		job := c.get(key)
-		fetches := job != nil && job.DeletionTimestamp == nil && (class == reconciler.Submitting || class == reconciler.Asking) && len(inputs.References(job.Spec)) > 0
-		return sending.Line{At: at(ctx, key), Fetches: fetches}
-	}
+func (k kind) Line(ctx context.Context, class reconciler.Class, key string) sending.Line {
+	job := k.Get(key)
+	fetches := job != nil && job.DeletionTimestamp == nil && (class == reconciler.Submitting || class == reconciler.Asking) && len(inputs.References(job.Spec)) > 0
+	return sending.Line{At: k.backendOf(class)(ctx, key), Fetches: fetches}
 }
 
 // backendOfRun returns the schedd of the newest run of a UID.

@@ -18,14 +18,14 @@ import (
 func TestABurstOfOneNamespaceCostsAnotherOneTurnInEveryQueue(t *testing.T) {
 	w := newWorld(t)
 	for i := range 5000 {
-		w.queue.Add(fmt.Sprintf("burst/%d", i))
-		w.actions.add(reconciler.Submitting, fmt.Sprintf("burst/%d", i))
+		w.Changed.Add(fmt.Sprintf("burst/%d", i))
+		w.Actions.Add(reconciler.Submitting, fmt.Sprintf("burst/%d", i))
 	}
-	w.queue.Add("other/single")
-	w.actions.add(reconciler.Submitting, "other/single")
+	w.Changed.Add("other/single")
+	w.Actions.Add(reconciler.Submitting, "other/single")
 	for range 2 {
-		key, _ := w.queue.Get()
-		sent, _ := w.actions.queues[reconciler.Submitting].Get()
+		key, _ := w.Changed.Get()
+		sent, _ := w.Actions.Queues[reconciler.Submitting].Get()
 		if key == "other/single" {
 			require.Equal(t, key, sent)
 			return
@@ -55,19 +55,19 @@ func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
 	job := w.job("gone").DeepCopy()
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	w.write(job)
-	key, _ := w.queue.Get()
-	w.syncOne(t.Context(), key)
-	w.queue.Done(key)
-	key, _ = w.actions.queues[reconciler.Deleting].Get()
+	key, _ := w.Changed.Get()
+	w.SyncOne(t.Context(), key)
+	w.Changed.Done(key)
+	key, _ = w.Actions.Queues[reconciler.Deleting].Get()
 	removed := make(chan struct{})
-	go func() { w.actOne(t.Context(), reconciler.Deleting, key); close(removed) }()
+	go func() { w.ActOne(t.Context(), reconciler.Deleting, key); close(removed) }()
 	<-s.began
 
 	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("new")).Status.Phase)
-	require.False(t, w.actions.Claim(key, w.clock), "nobody else acts for what is being removed")
+	require.False(t, w.Actions.Claim(key, w.clock), "nobody else acts for what is being removed")
 	s.letGo <- struct{}{}
 	<-removed
-	w.actions.queues[reconciler.Deleting].Done(key)
+	w.Actions.Queues[reconciler.Deleting].Done(key)
 	w.settle()
 	require.Nil(t, w.job("gone"))
 }
@@ -79,9 +79,9 @@ func TestWhatWasDecidedAnewGoesToItsOwnWorkers(t *testing.T) {
 	job.DeletionTimestamp = new(metav1.NewTime(w.clock))
 	require.NoError(t, w.store.Update(job))
 
-	w.actOne(t.Context(), reconciler.Submitting, "default/gone")
+	w.ActOne(t.Context(), reconciler.Submitting, "default/gone")
 	require.Zero(t, w.schedd.Calls(scheddtest.Remove))
-	require.Equal(t, 1, w.actions.queues[reconciler.Deleting].Len())
+	require.Equal(t, 1, w.Actions.Queues[reconciler.Deleting].Len())
 	w.settle()
 	require.Nil(t, w.job("gone"))
 }
@@ -91,7 +91,7 @@ func TestTheStatusOfASubmissionUnderWayIsWrittenWhenItIsThroughOrTakesLong(t *te
 	var during []v1alpha1.Phase
 	w.asks(busy{w.schedd, func() {
 		for range 2 {
-			require.NoError(t, w.sync(t.Context(), "default/one"))
+			require.NoError(t, w.Sync(t.Context(), "default/one"))
 			during = append(during, w.job("one").Status.Phase)
 			w.clock = w.clock.Add(firstWrite)
 		}
@@ -111,11 +111,11 @@ func TestTheFirstStatusOfWhatIsSubmittedAtOnceHasItsIds(t *testing.T) {
 func TestWhatWaitsForItsTurnIsToldToWait(t *testing.T) {
 	w := newWorld(t)
 	require.NoError(t, w.store.Add(htcjob("behind")))
-	require.NoError(t, w.sync(t.Context(), "default/behind"))
+	require.NoError(t, w.Sync(t.Context(), "default/behind"))
 	require.Zero(t, w.writes)
-	require.Equal(t, 1, w.actions.queues[reconciler.Submitting].Len())
+	require.Equal(t, 1, w.Actions.Queues[reconciler.Submitting].Len())
 	w.clock = w.clock.Add(firstWrite)
-	require.NoError(t, w.sync(t.Context(), "default/behind"))
+	require.NoError(t, w.Sync(t.Context(), "default/behind"))
 	status := w.job("behind").Status
 	require.Equal(t, v1alpha1.PhasePending, status.Phase)
 	require.Equal(t, "Waiting", meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionSubmitted).Reason)

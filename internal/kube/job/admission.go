@@ -17,7 +17,7 @@ import (
 func (c *Controller) newAdmission() *admission.Admission {
 	return &admission.Admission{
 		Rules: c.rules, Usage: c.usage, Recent: c.recent, Now: c.Now,
-		Go:    func(key string) { c.actions.forget(key); c.actions.add(reconciler.Submitting, key) },
+		Go:    func(key string) { c.Actions.Forget(key); c.Actions.Add(reconciler.Submitting, key) },
 		Tell:  c.tellPlace,
 		Later: func(pool string, after time.Duration) { c.turns.AddAfter(pool, after) },
 	}
@@ -83,8 +83,7 @@ func waiter(job *v1alpha1.HTCJob, jobs int) admission.Waiter {
 
 // recallLine puts those into their places that waited before a restart.
 func (c *Controller) recallLine() {
-	for _, object := range c.Informer.GetStore().List() {
-		job := object.(*v1alpha1.HTCJob)
+	for _, job := range c.All() {
 		if !admission.InLine(job.Status.Reason) || job.DeletionTimestamp != nil {
 			continue
 		}
@@ -109,20 +108,20 @@ func (c *Controller) poolChanged(before, now *v1alpha1.HTCPool) {
 func (c *Controller) turn(ctx context.Context, name string) {
 	if err := c.admission.Pass(ctx, name); err != nil {
 		c.Log.Warn().Err(err).Str("pool", name).Msg("nothing can be sent, trying again")
-		c.turns.AddAfter(name, firstRetry)
+		c.turns.AddAfter(name, reconciler.FirstRetry)
 	}
 }
 
 // tellPlace shows what an HTCJob waits for now.
 func (c *Controller) tellPlace(key string, what *admission.Waits) {
-	c.memory.Change(key, func(r *record) {
+	c.Memory.Change(key, func(r *record) {
 		if b := r.Blockers[reconciler.Acting]; b != nil && admission.InLine(b.Reason) {
 			now := *b
 			now.Reason, now.Message = what.Reason, what.Message
 			r.Blockers[reconciler.Acting] = &now
 		}
 	})
-	c.routine.Add(key)
+	c.Routine.Add(key)
 }
 
 // PoolLoad returns how full a pool is, and why nothing is sent by way of it at present. HTCJobs that its schedd refuses for now have
@@ -132,8 +131,8 @@ func (c *Controller) PoolLoad(ctx context.Context, name string) (admission.Load,
 	if err != nil || load.Reason != admission.AtScheddsLimit {
 		return load, err
 	}
-	for key := range c.memory.Blocked(reconciler.Acting, atScheddsLimit) {
-		if job := c.get(key); job != nil && c.pools.Presumed(job).Name == name {
+	for key := range c.Memory.Blocked(reconciler.Acting, atScheddsLimit) {
+		if job := c.Get(key); job != nil && c.pools.Presumed(job).Name == name {
 			load.Waits(job.Namespace)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger/procset"
@@ -40,7 +41,7 @@ func (c *Controller) cancel(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 			return err
 		}
 		if n := now.Unwanted.Len(); n > 0 && n == unwanted.Len() {
-			return &sending.Waiting{After: firstRetry, Message: fmt.Sprintf("HTCondor has not said yet how %s ended that were cancelled", lifecycle.Plural(n, "job"))}
+			return &sending.Waiting{After: reconciler.FirstRetry, Message: fmt.Sprintf("HTCondor has not said yet how %s ended that were cancelled", lifecycle.Plural(n, "job"))}
 		}
 		unwanted = now.Unwanted
 	}

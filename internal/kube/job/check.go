@@ -18,7 +18,7 @@ import (
 // Crosscheck is one pass over every run whose end HTCondor has not confirmed (package crosscheck), and over runs that lost
 // their object. The first pass also takes up output that has been waiting in HTCondor since before htcd began.
 func (c *Controller) Crosscheck(ctx context.Context) error {
-	return errors.Join(c.crosscheck.Crosscheck(ctx), c.orphans.Watch(ctx), c.fetcher.TakeUp(ctx))
+	return errors.Join(c.crosscheck.Crosscheck(ctx), c.Orphans.Watch(ctx), c.fetcher.TakeUp(ctx))
 }
 
 // CheckSoon makes HTCondor be asked about the runs of an HTCJob.
@@ -91,25 +91,25 @@ func (c checked) Changed(run ledger.Run) {
 	c.admission.Wake()
 }
 
-func (c checked) Checked(run ledger.Run) { c.queue.Add(run.Namespace + "/" + run.Name) }
+func (c checked) Checked(run ledger.Run) { c.Controller.Changed.Add(run.Namespace + "/" + run.Name) }
 
-func (c checked) Unchanged(run ledger.Run) { c.routine.Add(run.Namespace + "/" + run.Name) }
+func (c checked) Unchanged(run ledger.Run) { c.Routine.Add(run.Namespace + "/" + run.Name) }
 
 // Unread counts each time but tells the user only once.
 func (c checked) Unread(run ledger.Run, jobs []string) {
 	key := run.Namespace + "/" + run.Name
 	if len(jobs) == 0 {
-		c.memory.Unblock(key, reconciler.Reading)
+		c.Memory.Unblock(key, reconciler.Reading)
 		return
 	}
 	c.Observer.Unread(len(jobs))
 	t := reconciler.Blocked("", "AdUnreadable", fmt.Sprintf("HTCondor's ad of job %s cannot be fetched or read, perhaps because of a very long attribute: "+
 		"how it goes on with it is not known. Mend it with condor_qedit, or remove it", lifecycle.Shorten(strings.Join(jobs, ", "), maxShown)))
-	if !c.memory.Block(key, reconciler.Reading, t) {
+	if !c.Memory.Block(key, reconciler.Reading, t) {
 		return
 	}
 	c.Log.Warn().Str("job", key).Strs("jobs", jobs[:min(len(jobs), 10)]).Msg("ads that cannot be fetched or read")
-	c.warn(key, t.Reason, t.Message)
+	c.Warn(key, t.Reason, t.Message)
 }
 
 func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crosscheck.Change) {

@@ -54,15 +54,15 @@ func TestAResyncLooksAtWhatIsNotOverAndNewsGoFirst(t *testing.T) {
 	over := htcjob("over", func(job *v1alpha1.HTCJob) { job.Status.Phase = v1alpha1.PhaseSucceeded })
 	changed := running.DeepCopy()
 	changed.ResourceVersion = "2"
-	events := w.Controller.events()
+	events := w.Controller.Handler()
 	events.OnAdd(htcjob("old"), true)
 	events.OnUpdate(running, running)
 	events.OnUpdate(over, over)
-	require.Equal(t, []int{2, 0}, []int{w.routine.Len(), w.queue.Len()})
+	require.Equal(t, []int{2, 0}, []int{w.Routine.Len(), w.Changed.Len()})
 	events.OnAdd(htcjob("new"), false)
 	events.OnUpdate(running, changed)
 	events.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/gone"})
-	require.Equal(t, []int{2, 3}, []int{w.routine.Len(), w.queue.Len()})
+	require.Equal(t, []int{2, 3}, []int{w.Routine.Len(), w.Changed.Len()})
 }
 
 func TestRunsThatTakeSeveralQuestionsAreCheckedWhole(t *testing.T) {

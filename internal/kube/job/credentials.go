@@ -28,7 +28,7 @@ func (c *Controller) CredentialsOf(ctx context.Context, uid string, attempt int)
 		return jobcredentials.Run{}, err
 	}
 	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
-	job := c.get(run.Namespace + "/" + run.Name)
+	job := c.Get(run.Namespace + "/" + run.Name)
 	if job != nil && string(job.UID) == uid && run.State == ledger.Submitted && run.Ended.IsZero() && job.SpecHash() == run.SpecHash {
 		r.Active, r.Credentials = true, slices.Clip(c.Site.CredentialsOf(job))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/pool"
@@ -121,7 +122,7 @@ func (c *Controller) sentUnknown(ctx context.Context, job *v1alpha1.HTCJob, p po
 
 // begins reports whether the first attempt of an HTCJob may be begun without asking the apiserver: the cache shows it as it was when that was decided.
 func (c *Controller) begins(job *v1alpha1.HTCJob, run ledger.Run) bool {
-	now := c.get(job.Namespace + "/" + job.Name)
+	now := c.Get(job.Namespace + "/" + job.Name)
 	return run.Attempt == 1 && asBefore(job, now) && now.SpecHash() == job.SpecHash() && c.early.unsent(now) && c.early.lives(now)
 }
 
@@ -136,7 +137,7 @@ func (c *Controller) tryEarly(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(firstRetry):
+		case <-time.After(reconciler.FirstRetry):
 		}
 	}
 }

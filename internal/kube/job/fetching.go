@@ -23,16 +23,16 @@ type fetched struct{ *Controller }
 
 // Tried tells the user once what prevents a fetch.
 func (c fetched) Tried(key string, err error) {
-	defer c.queue.Add(key)
+	defer c.Changed.Add(key)
 	if err == nil {
-		c.memory.Unblock(key, reconciler.Fetching)
+		c.Memory.Unblock(key, reconciler.Fetching)
 		return
 	}
 	t := explainFetch(err)
 	c.Observer.FetchFailed(t.Reason)
-	if c.memory.Block(key, reconciler.Fetching, t) {
+	if c.Memory.Block(key, reconciler.Fetching, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("output not fetched yet")
-		c.warn(key, t.Reason, t.Message)
+		c.Warn(key, t.Reason, t.Message)
 	}
 }
 
@@ -42,12 +42,12 @@ func (c fetched) Fetched(run ledger.Run, procs int, bytes int64) {
 }
 
 func (c fetched) Incomplete(run ledger.Run, lack string) {
-	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonIncomplete, lack)
+	c.Warn(run.Namespace+"/"+run.Name, lifecycle.ReasonIncomplete, lack)
 }
 
 func (c fetched) GaveUp(run ledger.Run, procs int, why string) {
 	c.Observer.GaveUp(procs)
-	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonGivenUp, fmt.Sprintf("the output of %s could not be fetched: %s", lifecycle.Plural(procs, "job"), why))
+	c.Warn(run.Namespace+"/"+run.Name, lifecycle.ReasonGivenUp, fmt.Sprintf("the output of %s could not be fetched: %s", lifecycle.Plural(procs, "job"), why))
 }
 
 func (c fetched) Requeued(run ledger.Run) { c.checks.Add(run.UID) }
@@ -71,12 +71,6 @@ func (c fetched) Ended(ctx context.Context, run ledger.Run, jobs []schedd.Job) e
 		c.fetcher.Add(run)
 	}
 	return err
-}
-
-func (c *Controller) warn(key, reason, message string) {
-	if job := c.get(key); job != nil {
-		c.Events.Warning(job, reason, message)
-	}
 }
 
 // explainFetch is explain for errors of a fetch.
@@ -124,37 +118,37 @@ type pushed struct{ *Controller }
 // Passed tells the user once what prevents a push.
 func (c pushed) Passed(key string, err error) {
 	if err == nil {
-		if c.memory.Of(key).Blockers[reconciler.Pushing] != nil {
-			c.memory.Unblock(key, reconciler.Pushing)
-			c.queue.Add(key)
+		if c.Memory.Of(key).Blockers[reconciler.Pushing] != nil {
+			c.Memory.Unblock(key, reconciler.Pushing)
+			c.Changed.Add(key)
 		}
 		return
 	}
-	defer c.queue.Add(key)
+	defer c.Changed.Add(key)
 	t := explain(err)
 	t.Blocker = sending.ExplainPush(err, t.Blocker)
 	c.Observer.PushFailed(t.Reason)
-	if c.memory.Block(key, reconciler.Pushing, t) {
+	if c.Memory.Block(key, reconciler.Pushing, t) {
 		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("not pushed yet")
-		c.warn(key, t.Reason, t.Message)
+		c.Warn(key, t.Reason, t.Message)
 	}
 }
 
 func (c pushed) Pushed(run ledger.Run, bytes int64) {
 	c.Observer.Pushed(bytes)
 	key := run.Namespace + "/" + run.Name
-	c.queue.AddAfter(key, c.memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
+	c.Changed.AddAfter(key, c.Memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
 }
 
 func (c pushed) NotPushed(run ledger.Run, why string) {
-	c.warn(run.Namespace+"/"+run.Name, lifecycle.ReasonNotPushed, why)
-	c.queue.Add(run.Namespace + "/" + run.Name)
+	c.Warn(run.Namespace+"/"+run.Name, lifecycle.ReasonNotPushed, why)
+	c.Changed.Add(run.Namespace + "/" + run.Name)
 }
 
 // registryCredentials returns those with which the artifacts of a run are pushed, as they are now.
 func (c *Controller) registryCredentials(ctx context.Context, item push.Item) ([][]byte, error) {
 	run := item.Run
-	job := c.get(run.Namespace + "/" + run.Name)
+	job := c.Get(run.Namespace + "/" + run.Name)
 	if job == nil || string(job.UID) != run.UID || job.DeletionTimestamp != nil {
 		return nil, push.ErrGone
 	}

@@ -21,7 +21,7 @@ import (
 // releases the object. The finalizer stays until a successful answer shows none of its jobs alive.
 func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 	key := job.Namespace + "/" + job.Name
-	runs, err := c.runsOf(ctx, key)
+	runs, err := c.Runs(ctx, key)
 	if err != nil {
 		return err
 	}
@@ -50,20 +50,20 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 	if err := c.Objects.RemoveFinalizer(ctx, job); err != nil {
 		return fmt.Errorf("remove finalizer: %w", err)
 	}
-	c.memory.Change(key, func(r *record) { r.Released = job.ResourceVersion })
+	c.Memory.Change(key, func(r *record) { r.Released = job.ResourceVersion })
 	return nil
 }
 
-// sweep does the same for HTCJobs that are gone but still have rows in the ledger.
-func (c *Controller) sweep(ctx context.Context, key string) error {
-	runs, err := c.runsOf(ctx, key)
+// Sweep does the same for HTCJobs that are gone but still have rows in the ledger.
+func (k kind) Sweep(ctx context.Context, key string) error {
+	runs, err := k.Runs(ctx, key)
 	if err != nil {
 		return err
 	}
-	return c.orphans.Sweep(ctx, key, runs, orphans.Owner{
-		Exists: c.Objects.Exists, Forget: c.forget,
+	return k.Orphans.Sweep(ctx, key, runs, orphans.Owner{
+		Exists: k.Objects.Exists, Forget: k.forget,
 		Remove: func(ctx context.Context, uid string, own []ledger.Run) error {
-			return c.sender.RemoveAll(ctx, backend.Targets(own), uid, own)
+			return k.sender.RemoveAll(ctx, backend.Targets(own), uid, own)
 		},
 	})
 }
@@ -144,7 +144,7 @@ func (c *Controller) adoptOrphans(ctx context.Context) error {
 	}
 	for _, run := range runs {
 		if c.Namespace == "" || run.Namespace == c.Namespace {
-			c.routine.Add(run.Namespace + "/" + run.Name)
+			c.Routine.Add(run.Namespace + "/" + run.Name)
 		}
 	}
 	if err := c.putAside(entries, intents); err != nil {

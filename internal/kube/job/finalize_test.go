@@ -131,19 +131,19 @@ func TestWhatIsGoneIsNotRemovedAgainWhileTheCacheShowsIt(t *testing.T) {
 	removals := w.schedd.Calls(scheddtest.Remove)
 	require.NotNil(t, w.job("one"), "the cache still shows it")
 
-	w.queue.Add("default/one")
+	w.Changed.Add("default/one")
 	w.later(time.Minute)
 	require.Equal(t, removals, w.schedd.Calls(scheddtest.Remove))
 
 	again := w.job("one").DeepCopy()
 	again.ResourceVersion = "2"
 	require.NoError(t, w.store.Update(again))
-	w.queue.Add("default/one")
+	w.Changed.Add("default/one")
 	w.settle()
 	require.Greater(t, w.schedd.Calls(scheddtest.Remove), removals, "it has our finalizer in a later version")
 
 	require.NoError(t, w.store.Delete(again))
-	w.queue.Add("default/one")
+	w.Changed.Add("default/one")
 	w.settle()
-	require.Zero(t, w.memory.Len())
+	require.Zero(t, w.Memory.Len())
 }

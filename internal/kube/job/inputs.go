@@ -19,7 +19,7 @@ import (
 func (c *Controller) staging(ctx context.Context, job *v1alpha1.HTCJob) (staging context.Context, end func()) {
 	key := job.Namespace + "/" + job.Name
 	staging, end = c.stagings.Begin(ctx, key)
-	if !asBefore(job, c.get(key)) { // it changed before it could be stopped
+	if !asBefore(job, c.Get(key)) { // it changed before it could be stopped
 		c.stagings.Stop(key)
 	}
 	return staging, end
@@ -69,10 +69,10 @@ func (c *Controller) stageInputs(ready *inputs.Ready, run *ledger.Run) error {
 
 // showFetch has the status say what is being fetched, until over is called.
 func (c *Controller) showFetch(key, what string) (over func()) {
-	before := c.memory.Of(key).Blockers[reconciler.Acting]
-	c.memory.Wait(key, reconciler.Blocked(v1alpha1.ConditionInputsReady, inputs.ReasonFetching, what))
-	c.queue.Add(key)
-	return func() { c.memory.Change(key, func(r *record) { r.Blockers[reconciler.Acting] = before }) }
+	before := c.Memory.Of(key).Blockers[reconciler.Acting]
+	c.Memory.Wait(key, reconciler.Blocked(v1alpha1.ConditionInputsReady, inputs.ReasonFetching, what))
+	c.Changed.Add(key)
+	return func() { c.Memory.Change(key, func(r *record) { r.Blockers[reconciler.Acting] = before }) }
 }
 
 // stageAgain books room and does stageInputs for a run whose intent is in the ledger. Inputs that were staged for it and are whole stay: what
@@ -121,7 +121,7 @@ func (c *Controller) InputJobs() inputs.Jobs { return inputJobs{c} }
 type inputJobs struct{ *Controller }
 
 func (j inputJobs) HTCJob(namespace, name string) *v1alpha1.HTCJob {
-	return j.get(namespace + "/" + name)
+	return j.Get(namespace + "/" + name)
 }
 
 func (j inputJobs) FailedProcs(ctx context.Context, uid string, attempt int) (map[int]bool, error) {
@@ -136,31 +136,6 @@ func (j inputJobs) FailedProcs(ctx context.Context, uid string, attempt int) (ma
 	return failed, err
 }
 
-// awaitInput reports what an HTCJob waits for, if that is what an error means. It is tried again after its back-off, or when an
-// HTCJob that it names has changed.
-func (c *Controller) awaitInput(class reconciler.Class, key string, err error) bool {
-	w, waits := errors.AsType[*inputs.Waiting](err)
-	if !waits {
-		return false
-	}
-	c.waiters.Miss(key, w.Input)
-	b := reconciler.Blocked(v1alpha1.ConditionInputsReady, w.Reason, w.Message)
-	if before := c.memory.Of(key).Blockers[reconciler.Acting]; before != nil && before.Message != b.Message {
-		c.actions.forget(key) // somebody is mending it
-	}
-	after := min(firstRetry<<min(c.actions.tries(class, key), 10), lastRetry)
-	b.Class, b.Retry = class, c.Now().Add(after)
-	early := w.Reason == inputs.ReasonConfigMapNotFound && c.actions.tries(class, key) == 0 // it is often made just after the HTCJob
-	if w.Usual || early {
-		c.memory.Wait(key, b)
-	} else if c.memory.Block(key, reconciler.Acting, b) {
-		c.Log.Info().Str("job", key).Str("reason", w.Reason).Msg(w.Message)
-		c.warn(key, w.Reason, w.Message)
-	}
-	c.actions.again(class, key)
-	return true
-}
-
 // sourceChanged lets those continue that wait for an HTCJob.
 func (c *Controller) sourceChanged(before, now *v1alpha1.HTCJob) {
 	if before != nil && now != nil && inputs.Judge(now.Name, before) == inputs.Judge(now.Name, now) {
@@ -171,16 +146,6 @@ func (c *Controller) sourceChanged(before, now *v1alpha1.HTCJob) {
 		job = before
 	}
 	for _, key := range c.waiters.Of(job.Namespace + "/" + job.Name) {
-		c.inputTurned(key)
+		c.Retry(key)
 	}
-}
-
-// inputTurned lets an HTCJob continue that waits for an input.
-func (c *Controller) inputTurned(key string) {
-	class := reconciler.Submitting
-	if b := c.memory.Of(key).Blockers[reconciler.Acting]; b != nil {
-		class = b.Class
-	}
-	c.actions.forget(key)
-	c.actions.add(class, key)
 }

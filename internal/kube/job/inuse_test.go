@@ -44,7 +44,7 @@ func (w *world) gone(name string) {
 	job := w.job(name)
 	w.delete(name)
 	require.Nil(w.t, w.job(name))
-	w.lookAtSecrets(job)
+	w.Handler().OnDelete(job)
 	w.settle()
 }
 

@@ -27,13 +27,13 @@ const logsMakers = 2
 
 // logsViewOf returns what the condition needs to know.
 func (c *Controller) logsViewOf(key string) lifecycle.LogsView {
-	return lifecycle.LogsView{Off: c.LogsPods.Image == "", Outcome: c.memory.Of(key).Kind.logs}
+	return lifecycle.LogsView{Off: c.LogsPods.Image == "", Outcome: c.Memory.Of(key).Kind.logs}
 }
 
 // leaveLogs queues an HTCJob whose Pod is not as it should be. After a first try the next one is queued already.
 func (c *Controller) leaveLogs(key string, s lifecycle.Situation) {
 	goal, wanted := lifecycle.LogsGoal(s)
-	tried := c.memory.Of(key).Kind.logs
+	tried := c.Memory.Of(key).Kind.logs
 	had := meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionLogsPod)
 	done := wanted && !goal.None && lifecycle.LogsSaid(had, s) && had.Status == metav1.ConditionTrue
 	switch same := tried != nil && tried.Goal == goal; {
@@ -47,7 +47,7 @@ func (c *Controller) leaveLogs(key string, s lifecycle.Situation) {
 
 // logsOne makes one try, with its back-off.
 func (c *Controller) logsOne(ctx context.Context, key string) {
-	job := c.get(key)
+	job := c.Get(key)
 	if job == nil {
 		c.tried(key, nil)
 		c.logs.Forget(key)
@@ -77,7 +77,7 @@ func (c *Controller) logsOne(ctx context.Context, key string) {
 		if err != nil {
 			c.Log.Warn().Err(err).Str("job", key).Str("reason", outcome.Reason).Msg("no Pod with the output yet")
 		}
-		c.queue.Add(key)
+		c.Changed.Add(key)
 	}
 	if err != nil {
 		c.logs.AddRateLimited(key)

@@ -16,7 +16,7 @@ type remembered struct {
 
 // tried records the outcome of a try to leave a Pod and reports whether it differs from the previous one; nil forgets it.
 func (c *Controller) tried(key string, outcome *lifecycle.LogsOutcome) (news bool) {
-	c.memory.Change(key, func(r *record) {
+	c.Memory.Change(key, func(r *record) {
 		news = outcome != nil && (r.Kind.logs == nil || *r.Kind.logs != *outcome)
 		r.Kind.logs = outcome
 	})

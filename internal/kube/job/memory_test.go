@@ -34,7 +34,7 @@ func TestARecreatedHTCJobIsToldWhatIsInItsWay(t *testing.T) {
 	another := htcjob("one")
 	another.UID, another.ResourceVersion = types.UID("uid-another"), "900"
 	require.NoError(t, w.store.Update(another))
-	w.queue.Add("default/one")
+	w.Changed.Add("default/one")
 	w.settle()
 	w.later(time.Minute)
 	require.Equal(t, 2, told())

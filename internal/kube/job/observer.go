@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
-	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
 )
@@ -31,16 +30,10 @@ type Observer interface {
 	PushFailed(reason string)
 }
 
-// Queues lists the keys of Waiting's result.
-var Queues = []string{"changed", "routine", "submit", "ask", "remove", "delete", "check", "fetch", "push", "logs"}
-
 // Waiting returns how many HTCJobs wait in each queue for a worker: for a sync, for an HTCondor command, for their
 // output to be fetched, for an artifact to be pushed, or for the Pod of spec.logsPod. Those in a back-off after a failure do not count.
 func (c *Controller) Waiting() map[string]int {
-	n := map[string]int{"changed": c.queue.Len(), "routine": c.routine.Len()}
-	for e, d := range c.actors {
-		n[[reconciler.Classes]string{"submit", "ask", "remove", "delete"}[e]] = d.Waiting()
-	}
+	n := c.engine.Waiting()
 	n["check"], n["fetch"], n["push"], n["logs"] = c.checkers.Waiting(), c.fetcher.Waiting(), c.pusher.Waiting(), c.logs.Len()
 	return n
 }

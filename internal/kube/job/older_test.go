@@ -318,7 +318,7 @@ func TestAStatusEditedByHandOutranksNothing(t *testing.T) {
 				w.later(time.Minute)
 				w.crosscheck()
 			}
-			w.queue.Add("default/one")
+			w.Changed.Add("default/one")
 			w.settle()
 			w.later(5 * time.Second)
 			job := w.job("one")
@@ -329,7 +329,7 @@ func TestAStatusEditedByHandOutranksNothing(t *testing.T) {
 				job.Status, job.Generation, job.Spec.Suspend, job.Spec.Script.Source = forged, 2, false, "exit 4\n"
 			})
 			for range 3 {
-				w.queue.Add("default/one")
+				w.Changed.Add("default/one")
 				w.settle()
 				w.later(5 * time.Second)
 			}

@@ -8,7 +8,6 @@ import (
 	"htc.cern.ch/htcd/internal/kube/orphans"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
-	"htc.cern.ch/htcd/internal/ledger"
 )
 
 // uids returns those of the HTCJobs that the apiserver has.
@@ -21,20 +20,15 @@ func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
 	return there, err
 }
 
-func (c *Controller) manyVanished(n int, such ledger.Run) {
-	c.Log.Error().Int("htcjobs", n).Str("such as", such.Namespace+"/"+such.Name).
-		Msg("many HTCJobs have vanished without having been deleted: their jobs and output are kept until htcd reconcile --once --remove-orphans")
-}
-
 // reconcileOrphans lists the orphans that are kept, and releases them for removal if that was requested.
 func (c *Controller) reconcileOrphans(ctx context.Context, o ReconcileOptions, found func(crosscheck.Difference)) error {
-	kept, differences, err := c.orphans.Reconcile(ctx, o.Orphans())
+	kept, differences, err := c.Orphans.Reconcile(ctx, o.Orphans())
 	if err != nil {
 		return err
 	}
 	if o.RemoveOrphans && !o.DryRun {
 		for _, run := range kept {
-			c.queue.Add(run.Namespace + "/" + run.Name)
+			c.Changed.Add(run.Namespace + "/" + run.Name)
 		}
 		c.retryNow(func(t reconciler.Blocker) bool { return t.Reason == sending.ReasonOrphansKept })
 	}

@@ -9,6 +9,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -43,7 +44,7 @@ func (c *Controller) partOf(ctx context.Context, s lifecycle.Situation) (part, e
 		return part{}, nil
 	}
 	if n := s.Output.Waiting + s.Pushes.Unpushed; n > 0 {
-		return part{}, &sending.Waiting{After: firstRetry, Reason: lifecycle.ReasonOutputAwaited, Message: fmt.Sprintf("%s still to be fetched or pushed of attempt %d; then the jobs %s run again",
+		return part{}, &sending.Waiting{After: reconciler.FirstRetry, Reason: lifecycle.ReasonOutputAwaited, Message: fmt.Sprintf("%s still to be fetched or pushed of attempt %d; then the jobs %s run again",
 			lifecycle.IsOrAre(n, "output"), s.Run.Attempt, lifecycle.Shorten(numbers.String(), maxShown))}
 	}
 	p := part{numbers: numbers, base: s.Run, failed: s.Run.All() - numbers.Len()}

@@ -35,8 +35,8 @@ func (c *Controller) keepQuota(ctx context.Context, s lifecycle.Situation) error
 // QuotaChanged has HTCJobs looked at again whose quota may have changed; without a key all that have not ended.
 func (c *Controller) QuotaChanged(key string) {
 	if key == "" {
-		c.wakeAll()
+		c.WakeAll()
 		return
 	}
-	c.queue.Add(key)
+	c.Changed.Add(key)
 }

@@ -138,7 +138,7 @@ func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, di
 func (c *Controller) rewrite(ctx context.Context) func(*v1alpha1.HTCJob) error {
 	return func(job *v1alpha1.HTCJob) error {
 		key := job.Namespace + "/" + job.Name
-		defer c.alone(key)()
+		defer c.Alone(key)()
 		return c.syncObject(ctx, key, job)
 	}
 }

@@ -49,19 +49,19 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 		return err
 	}
 	if check {
-		c.checks.AddAfter(uid, firstRetry)
+		c.checks.AddAfter(uid, reconciler.FirstRetry)
 		return nil
 	}
 	// Output is fetched, and room made for others, once HTCondor says that the job has ended.
 	if over || c.admission.Awaited(pool) {
-		c.checks.AddAfter(uid, firstRetry)
+		c.checks.AddAfter(uid, reconciler.FirstRetry)
 	}
 	// Counts are written once a second; more syncs in between would be useless.
 	key := callback.Namespace + "/" + callback.Name
-	if wait := c.memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites); wait > 0 && !over {
-		c.queue.AddAfter(key, wait)
+	if wait := c.Memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites); wait > 0 && !over {
+		c.Changed.AddAfter(key, wait)
 	} else {
-		c.queue.Add(key)
+		c.Changed.Add(key)
 	}
 	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"k8s.io/client-go/tools/cache"
-
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -37,8 +35,7 @@ func (c *Controller) dependedOn() map[backend.Account]struct{} {
 	if len(c.Site.PoolSecrets) == 0 {
 		accounts[backend.Account{}] = struct{}{}
 	}
-	for _, object := range c.Informer.GetStore().List() {
-		job := object.(*v1alpha1.HTCJob)
+	for _, job := range c.All() {
 		if job.Status.Phase.Terminal() {
 			continue
 		}
@@ -51,11 +48,7 @@ func (c *Controller) dependedOn() map[backend.Account]struct{} {
 
 // accountsTurned queues every open HTCJob of the accounts whose credentials have news.
 func (c *Controller) accountsTurned(turned map[backend.Account]bool) {
-	for _, object := range c.Informer.GetStore().List() {
-		if job := object.(*v1alpha1.HTCJob); !job.Status.Phase.Terminal() && turned[c.accountOf(job)] {
-			c.routine.Add(job.Namespace + "/" + job.Name)
-		}
-	}
+	c.Wake(func(job *v1alpha1.HTCJob) bool { return !job.Status.Phase.Terminal() && turned[c.accountOf(job)] })
 }
 
 // secretsOne adds our finalizer to a namespace's Secrets or removes it, with a back-off.
@@ -83,8 +76,7 @@ func (c *Controller) needsSecret(ctx context.Context, own secrets.Own) (needed b
 }
 
 func (c *Controller) lostRuns(tx *ledger.Tx, own secrets.Own) (bool, error) {
-	for _, object := range c.Informer.GetStore().List() {
-		job := object.(*v1alpha1.HTCJob)
+	for _, job := range c.All() {
 		if job.Namespace != own.Namespace || !own.Sends(c.accountOf(job).Secret) || !slices.Contains(job.Finalizers, v1alpha1.Finalizer) {
 			continue
 		}
@@ -98,17 +90,6 @@ func (c *Controller) lostRuns(tx *ledger.Tx, own secrets.Own) (bool, error) {
 		}
 	}
 	return false, nil
-}
-
-// lookAtSecrets queues a check of the Secrets of a deleted HTCJob's namespace.
-func (c *Controller) lookAtSecrets(object any) {
-	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
-	if err != nil {
-		return
-	}
-	if namespace, _, err := cache.SplitMetaNamespaceKey(key); err == nil {
-		c.secrets.Add(namespace)
-	}
 }
 
 // secretsDenied tells the administrator what the RBAC rules of an earlier release do not allow.

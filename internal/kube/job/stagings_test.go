@@ -84,13 +84,13 @@ func TestAFetchEndsWhenItsHTCJobIsDeletedEditedOrSuspended(t *testing.T) {
 				was := w.job("one")
 				if c.change == nil {
 					_ = w.store.Delete(was)
-					w.Controller.events().OnDelete(was)
+					w.Controller.Handler().OnDelete(was)
 				} else {
 					is := was.DeepCopy()
 					is.ResourceVersion += "0"
 					c.change(is)
 					w.write(is)
-					w.Controller.events().OnUpdate(was, is)
+					w.Controller.Handler().OnUpdate(was, is)
 				}
 				<-request.Context().Done() // nothing else would end this fetch soon
 			}
@@ -103,7 +103,7 @@ func TestAFetchEndsWhenItsHTCJobIsDeletedEditedOrSuspended(t *testing.T) {
 			require.Empty(t, left)
 
 			// The place of a fetch that has ended is given back soon after.
-			for w.apply(htcjob("another", needs)); len(s.sent) == len(c.sent) && t.Context().Err() == nil; w.later(lastRetry) {
+			for w.apply(htcjob("another", needs)); len(s.sent) == len(c.sent) && t.Context().Err() == nil; w.later(reconciler.LastRetry) {
 				ready := meta.FindStatusCondition(w.job("another").Status.Conditions, v1alpha1.ConditionInputsReady)
 				require.Equal(t, "ArtifactWaits", ready.Reason, "the registry was not taken for silent")
 			}
@@ -117,11 +117,11 @@ func TestNothingIsFetchedWithoutRoom(t *testing.T) {
 	w.Site.MaxOpen = 1
 	w.apply(htcjob("running", fromMap))
 	s.maps["fit"] = "first"
-	w.later(lastRetry)
+	w.later(reconciler.LastRetry)
 	require.Equal(t, v1alpha1.PhaseIdle, w.job("running").Status.Phase)
 	for range 3 {
 		w.apply(htcjob("waits", needs))
-		w.later(lastRetry)
+		w.later(reconciler.LastRetry)
 	}
 	require.Equal(t, "NamespaceLimit", submitted(w.job("waits")).Reason)
 	require.Zero(t, r.blobs.Load())
@@ -146,7 +146,7 @@ func TestAnHTCJobSaysWhyItsArtifactIsNotFetchedYetAndIsSentInItsTurn(t *testing.
 	end()
 	require.Eventually(t, func() bool { w.settle(); return len(s.sent) == 1 }, 10*time.Second, time.Millisecond)
 	require.Equal(t, []string{"weights"}, s.sent)
-	require.True(t, w.lineOf(reconciler.Submitting)(t.Context(), "default/one").Fetches, "no other submission waits for a registry")
+	require.True(t, kind{w.Controller}.Line(t.Context(), reconciler.Submitting, "default/one").Fetches, "no other submission waits for a registry")
 	w.apply(htcjob("plain"))
-	require.False(t, w.lineOf(reconciler.Submitting)(t.Context(), "default/plain").Fetches)
+	require.False(t, kind{w.Controller}.Line(t.Context(), reconciler.Submitting, "default/plain").Fetches)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/tools/cache"
 
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 )
 
@@ -17,7 +18,7 @@ func (synced) HasSynced() bool { return true }
 
 // stopping is a ledger during one of whose reads htcd is asked to end.
 type stopping struct {
-	Ledger
+	reconciler.Ledger
 	left int
 	stop context.CancelFunc
 }

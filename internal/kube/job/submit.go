@@ -151,7 +151,7 @@ func (c *Controller) fresh(ctx context.Context, job *v1alpha1.HTCJob) (bool, err
 	if err != nil {
 		return false, fmt.Errorf("add finalizer: %w", err)
 	}
-	c.cache.Mutation(current)
+	c.Cache.Mutation(current)
 	return asBefore(job, current) && current.SpecHash() == job.SpecHash(), nil
 }
 

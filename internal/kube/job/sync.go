@@ -21,27 +21,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// sync updates the status of one HTCJob and queues what only HTCondor can do. It may run at any
+// syncObject updates the status of one HTCJob, whose key no other worker handles, and queues what only HTCondor can do. It may run at any
 // time, any number of times.
-func (c *Controller) sync(ctx context.Context, key string) error {
-	defer c.alone(key)()
-	job := c.get(key)
-	if job == nil {
-		c.admission.Withdraw(key)
-		c.waiters.Forget(key)
-		return c.syncGone(ctx, key)
-	}
-	return c.syncObject(ctx, key, job)
-}
-
-// alone waits until no other worker handles a key, and returns what ends that; otherwise an older status might be written last, or
-// the same Event twice.
-func (c *Controller) alone(key string) (done func()) {
-	c.syncing.LockKey(key)
-	return func() { _ = c.syncing.UnlockKey(key) } // fails only if it is not locked
-}
-
-// syncObject is sync for a given object, whose key no other worker handles.
 func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.HTCJob) error {
 	s, err := c.gather(ctx, job)
 	if err != nil {
@@ -55,28 +36,28 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		c.admission.Withdraw(key)
 	}
 	// A submission under way looks like an interrupted one. Its result is reported when it is finished, usually at once.
-	if since, claimed := c.actions.Since(key); claimed && d.Action == lifecycle.Recover && c.Now().Sub(since) < firstWrite {
-		c.queue.AddAfter(key, reconciler.BetweenWrites)
+	if since, claimed := c.Actions.Since(key); claimed && d.Action == lifecycle.Recover && c.Now().Sub(since) < firstWrite {
+		c.Changed.AddAfter(key, reconciler.BetweenWrites)
 		return nil
 	}
-	known := c.memory.Of(key)
+	known := c.Memory.Of(key)
 	inTheWay := known.Blockers[reconciler.Acting]
 	// A new HTCJob's first status waits a little: usually its job ids are known by then.
 	if d.Action == lifecycle.Submit && job.Status.ObservedGeneration == 0 && inTheWay == nil {
-		if wait := c.memory.UntilFirstWrite(key, c.Now(), firstWrite); wait > 0 {
-			c.actions.add(reconciler.Submitting, key)
-			c.queue.AddAfter(key, wait)
+		if wait := c.Memory.UntilFirstWrite(key, c.Now(), firstWrite); wait > 0 {
+			c.Actions.Add(reconciler.Submitting, key)
+			c.Changed.AddAfter(key, wait)
 			return nil
 		}
 	}
 	if s.Orphans && inTheWay == nil {
-		c.actions.add(classOf(d.Action), key)
+		c.Actions.Add(classOf(d.Action), key)
 	}
 	if s.Unasked {
 		c.checks.Add(s.Run.UID)
 	}
 	if d.Action == lifecycle.Rest {
-		c.memory.Unblock(key, reconciler.Acting)
+		c.Memory.Unblock(key, reconciler.Acting)
 		inTheWay = nil
 		c.waiters.Forget(key)
 		if job.DeletionTimestamp != nil {
@@ -104,13 +85,13 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		err = c.keepQuota(ctx, s)
 	}
 	if d.Action != lifecycle.Rest && (inTheWay == nil || c.Now().After(inTheWay.Retry)) {
-		c.actions.add(classOf(d.Action), key)
+		c.Actions.Add(classOf(d.Action), key)
 	}
 	if at := lifecycle.Expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
 		return c.expire(ctx, s)
 	}
 	if wait := d.Again.Sub(c.Now()); !d.Again.IsZero() && wait > 0 {
-		c.queue.AddAfter(key, wait)
+		c.Changed.AddAfter(key, wait)
 	}
 	return err
 }
@@ -134,38 +115,6 @@ func (c *Controller) nameSpec(ctx context.Context, s lifecycle.Situation) error 
 	}
 	s.Run.SpecHash = s.Job.SpecHash()
 	return nil
-}
-
-// syncGone queues the removal of a vanished HTCJob if the ledger still has runs of it.
-func (c *Controller) syncGone(ctx context.Context, key string) error {
-	runs, err := c.runsOf(ctx, key)
-	if err == nil && len(runs) == 0 {
-		c.orphans.Deletions.Forget(key)
-		c.memory.Forget(key)
-	}
-	if err == nil && len(runs) > 0 {
-		if b := c.memory.Of(key).Blockers[reconciler.Acting]; b == nil || c.Now().After(b.Retry) {
-			c.actions.add(reconciler.Deleting, key)
-		}
-	}
-	return err
-}
-
-// get returns the HTCJob as last seen or written, nil if it is gone. It is shared: copy before changing.
-func (c *Controller) get(key string) *v1alpha1.HTCJob {
-	object, found, err := c.cache.GetByKey(key)
-	if err != nil || !found {
-		return nil
-	}
-	return object.(*v1alpha1.HTCJob)
-}
-
-// uid returns that of the HTCJob that has a name now, "" if there is none.
-func (c *Controller) uid(key string) string {
-	if job := c.get(key); job != nil {
-		return string(job.UID)
-	}
-	return ""
 }
 
 // gather reads everything the decision needs.
@@ -245,7 +194,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 	}
 	c.gatherResult(&s)
 	s.Quota, s.Early = c.quotaOf(s), c.early.known()
-	s.Released = job.DeletionTimestamp != nil && c.memory.Of(job.Namespace+"/"+job.Name).Released == job.ResourceVersion
+	s.Released = job.DeletionTimestamp != nil && c.Memory.Of(job.Namespace+"/"+job.Name).Released == job.ResourceVersion
 	return s, nil
 }
 
@@ -254,7 +203,7 @@ func (c *Controller) believe(s *lifecycle.Situation) {
 	job := s.Job
 	key, ahead := job.Namespace+"/"+job.Name, s.Run == nil && job.Status.Attempt > 0 || s.Run != nil && lifecycle.Ahead(job.Status, *s.Run)
 	// A deletion drops the rows before it lets go of the object.
-	agreed := c.memory.Of(key).Agreed == job.UID && !(s.Run == nil && job.DeletionTimestamp != nil)
+	agreed := c.Memory.Of(key).Agreed == job.UID && !(s.Run == nil && job.DeletionTimestamp != nil)
 	switch word := lifecycle.Whose(job.Status, s.Run, agreed, c.began); {
 	case word == lifecycle.StatusWord:
 		s.Run = nil // as if that attempt had been lost
@@ -265,7 +214,7 @@ func (c *Controller) believe(s *lifecycle.Situation) {
 		s.Job = job.DeepCopy()
 		s.Job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhasePending, Conditions: s.Job.Status.Conditions}
 	case !agreed:
-		c.memory.Change(key, func(r *record) { r.Agreed = job.UID })
+		c.Memory.Change(key, func(r *record) { r.Agreed = job.UID })
 	}
 }
 
@@ -301,19 +250,19 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 	if checkedAgain(before, after) {
 		return false, nil
 	}
-	if wait := c.memory.UntilWrite(key, v.Now, mayWait(before, after)); wait > 0 {
-		c.queue.AddAfter(key, wait)
+	if wait := c.Memory.UntilWrite(key, v.Now, mayWait(before, after)); wait > 0 {
+		c.Changed.AddAfter(key, wait)
 		return true, nil
 	}
 	written, err := c.Objects.SetStatus(ctx, s.Job, status)
 	if err != nil {
 		return true, fmt.Errorf("write status: %w", err)
 	}
-	c.cache.Mutation(written)
+	c.Cache.Mutation(written)
 	if after.Phase.Terminal() && !lifecycle.OwesOutput(after) {
-		c.memory.Wrote(key, time.Time{})
+		c.Memory.Wrote(key, time.Time{})
 	} else {
-		c.memory.Wrote(key, v.Now)
+		c.Memory.Wrote(key, v.Now)
 	}
 	c.createEvents(s.Job, lifecycle.Events(before, after, s))
 	return true, nil

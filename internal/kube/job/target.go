@@ -27,11 +27,9 @@ func (c *Controller) PoolChanged(before, now *v1alpha1.HTCPool) {
 	if before == nil || now == nil || equality.Semantic.DeepEqual(before.Spec.Keep, now.Spec.Keep) {
 		return
 	}
-	for _, object := range c.Informer.GetStore().List() {
-		if job := object.(*v1alpha1.HTCJob); job.Status.Effective != nil && job.Status.Effective.Pool == now.Name {
-			c.routine.Add(job.Namespace + "/" + job.Name)
-		}
-	}
+	c.Wake(func(job *v1alpha1.HTCJob) bool {
+		return job.Status.Effective != nil && job.Status.Effective.Pool == now.Name
+	})
 }
 
 // accountOf returns the account whose credentials an HTCJob is sent with.
@@ -88,5 +86,5 @@ func (c *Controller) endpointTurned(endpoint schedd.Endpoint, answers bool) {
 			return t.Condition == v1alpha1.ConditionBackendReachable && (t.Endpoint == endpoint || t.Endpoint == schedd.Endpoint{})
 		})
 	}
-	c.wakeAll()
+	c.WakeAll()
 }

@@ -114,7 +114,7 @@ func (w *world) restart() {
 	require.NoError(w.t, w.adoptOrphans(w.t.Context()))
 	for _, object := range w.store.List() {
 		job := object.(*v1alpha1.HTCJob)
-		w.queue.Add(job.Namespace + "/" + job.Name)
+		w.Changed.Add(job.Namespace + "/" + job.Name)
 	}
 }
 
@@ -140,7 +140,7 @@ func queueOf(n int32) func(*v1alpha1.HTCJob) {
 func (w *world) apply(job *v1alpha1.HTCJob) *v1alpha1.HTCJob {
 	w.t.Helper()
 	require.NoError(w.t, w.store.Add(job))
-	w.queue.Add(job.Namespace + "/" + job.Name)
+	w.Changed.Add(job.Namespace + "/" + job.Name)
 	w.settle()
 	return w.job(job.Name)
 }
@@ -169,16 +169,16 @@ func (w *world) step() bool {
 		return true
 	default:
 	}
-	if w.queue.Len() > 0 {
-		key, _ := w.queue.Get()
-		w.syncOne(w.t.Context(), key)
-		w.queue.Done(key)
+	if w.Changed.Len() > 0 {
+		key, _ := w.Changed.Get()
+		w.SyncOne(w.t.Context(), key)
+		w.Changed.Done(key)
 		return true
 	}
-	if w.routine.Len() > 0 {
-		key, _ := w.routine.Get()
-		w.syncOne(w.t.Context(), key)
-		w.routine.Done(key)
+	if w.Routine.Len() > 0 {
+		key, _ := w.Routine.Get()
+		w.SyncOne(w.t.Context(), key)
+		w.Routine.Done(key)
 		return true
 	}
 	if w.fetcher.Queue.Len() > 0 {
@@ -211,10 +211,10 @@ func (w *world) step() bool {
 		w.turns.Done(pool)
 		return true
 	}
-	for e, queue := range w.actions.queues {
+	for e, queue := range w.Actions.Queues {
 		if queue.Len() > 0 {
 			key, _ := queue.Get()
-			w.actOne(w.t.Context(), reconciler.Class(e), key)
+			w.ActOne(w.t.Context(), reconciler.Class(e), key)
 			queue.Done(key)
 			return true
 		}
@@ -227,7 +227,7 @@ func (w *world) later(d time.Duration) {
 	w.clock = w.clock.Add(d)
 	for _, object := range w.store.List() {
 		job := object.(*v1alpha1.HTCJob)
-		w.queue.Add(job.Namespace + "/" + job.Name)
+		w.Changed.Add(job.Namespace + "/" + job.Name)
 	}
 	w.admission.Wake()
 	w.settle()
@@ -271,7 +271,7 @@ func (w *world) write(job *v1alpha1.HTCJob) *v1alpha1.HTCJob {
 	} else {
 		_ = w.store.Update(job)
 	}
-	w.queue.Add(job.Namespace + "/" + job.Name)
+	w.Changed.Add(job.Namespace + "/" + job.Name)
 	return job
 }
 

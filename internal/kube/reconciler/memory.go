@@ -160,4 +160,6 @@ func (m *Memory[K]) UntilFirstWrite(key string, now time.Time, pause time.Durati
 }
 
 // Wrote records when a status was written; the zero time means that it is not expected to change any more.
-func (m *Memory[K]) Wrote(key string, at time.Time) { m.Change(key, func(r *Record[K]) { r.Wrote = at }) }
+func (m *Memory[K]) Wrote(key string, at time.Time) {
+	m.Change(key, func(r *Record[K]) { r.Wrote = at })
+}

@@ -70,7 +70,7 @@ func (c *Controller) dropArtifacts(ctx context.Context, w *v1alpha1.HTCWorkflow,
 	if c.pusher.Naming(key) {
 		return &sending.Waiting{After: time.Second, Message: "an artifact is just being pushed"}
 	}
-	d := c.memory.Of(key).Kind.dropping
+	d := c.Memory.Of(key).Kind.dropping
 	if d.began.IsZero() {
 		d = dropping{began: c.Now(), refused: map[pushPlace]error{}}
 	}
@@ -81,7 +81,7 @@ func (c *Controller) dropArtifacts(ctx context.Context, w *v1alpha1.HTCWorkflow,
 		c.Events.Warning(w, "ArtifactsLeft", message)
 		d.told = true
 	}
-	c.memory.Change(key, func(r *record) { r.Kind.dropping = d })
+	c.Memory.Change(key, func(r *record) { r.Kind.dropping = d })
 	return err
 }
 

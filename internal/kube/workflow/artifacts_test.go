@@ -117,7 +117,7 @@ func TestArtifactsOfEphemeralRegistriesGoWithTheirWorkflow(t *testing.T) {
 // runs lists the DAGs of a workflow.
 func (w *world) runs(name string) []ledger.Run {
 	w.t.Helper()
-	runs, err := w.runsOf(w.t.Context(), "default/"+name)
+	runs, err := w.Runs(w.t.Context(), "default/"+name)
 	require.NoError(w.t, err)
 	return runs
 }

@@ -10,8 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
-	"k8s.io/utils/keymutex"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission/fairqueue"
@@ -20,7 +18,6 @@ import (
 	"htc.cern.ch/htcd/internal/crosscheck/nodes"
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
-	"htc.cern.ch/htcd/internal/kube/orphans"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
@@ -47,8 +44,8 @@ type Options struct {
 	Staged      *output.Shares // of that of Staging
 	Informer    cache.SharedIndexInformer
 	Objects     Objects
-	Events      Events
-	Ledger      Ledger
+	Events      reconciler.Events[*v1alpha1.HTCWorkflow]
+	Ledger      reconciler.Ledger
 	Schedd      Schedd
 	Answering   *backend.Answering // whether schedds answer
 	Keeper      *backend.Keeper
@@ -79,12 +76,6 @@ type Schedd interface {
 	SetMaxJobs(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
 }
 
-// Ledger stores runs and nodes.
-type Ledger interface {
-	Read(ctx context.Context, fn func(*ledger.Tx) error) error
-	Write(ctx context.Context, fn func(*ledger.Tx) error) error
-}
-
 // Objects changes HTCWorkflows in the apiserver.
 type Objects interface {
 	// AddFinalizer returns the object as it is in the apiserver now, never from a cache.
@@ -97,12 +88,6 @@ type Objects interface {
 	UIDs(ctx context.Context, namespace string) (map[string]bool, error)
 	// Exists asks the apiserver whether the object with that UID is still there.
 	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
-}
-
-// Events tells the user what happened to a workflow.
-type Events interface {
-	Normal(w *v1alpha1.HTCWorkflow, reason, message string)
-	Warning(w *v1alpha1.HTCWorkflow, reason, message string)
 }
 
 // Observer is notified of what happens, for metrics. Its methods are called by several goroutines and must not block.
@@ -128,17 +113,12 @@ type Observer interface {
 // Controller turns HTCWorkflows into DAGs and keeps their status up to date.
 type Controller struct {
 	Options
-	cache     cache.MutationCache // the informer's, plus our own writes it has not seen yet
-	queue     fairqueue.Queue
-	actions   fairqueue.Queue
+	*engine
 	fetches   fairqueue.Queue
 	measures  fairqueue.Queue // keys of workflows whose results are to be summed up, and whose rules are to be looked at
 	checks    fairqueue.Queue // keys of workflows whose DAGs HTCondor is to be asked about soon
-	actors    *fairqueue.Pool[sending.Line]
 	fetchers  *fairqueue.Pool[schedd.Endpoint]
 	checkers  *fairqueue.Pool[schedd.Endpoint]
-	syncing   keymutex.KeyMutex // held while one worker reads the ledger and writes the status of a workflow
-	memory    reconciler.Memory[remembered]
 	pools     pool.Chooser
 	began     time.Time
 	chooser   *backend.Chooser
@@ -149,43 +129,35 @@ type Controller struct {
 	sender    *sending.Sender
 	dags      *crosscheck.Checker // of DAGMan's own jobs
 	nodes     *nodes.Checker
-	orphans   *orphans.Guard
 	pusher    *push.Pusher
 	stagings  inputs.Stagings
 	freshness *jobcredentials.Watch
 }
 
-// Back-off after failures, per workflow.
-const (
-	firstRetry = time.Second
-	lastRetry  = time.Minute
-	lastPush   = 5 * time.Minute
-)
+const lastPush = 5 * time.Minute
 
 const pushers = 2 // artifacts that are pushed in parallel to each registry
 
+// engine is what all kinds share.
+type engine = reconciler.Reconciler[*v1alpha1.HTCWorkflow, remembered]
+
 // New returns a controller; Run starts it.
 func New(o Options) (*Controller, error) {
-	limiter := func() workqueue.TypedRateLimiter[string] {
-		return workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)
+	c := &Controller{Options: o, began: o.Now(), fetches: reconciler.NewQueue(), checks: reconciler.NewQueue(), measures: reconciler.NewQueue()}
+	var err error
+	c.engine, err = reconciler.New[*v1alpha1.HTCWorkflow, remembered](reconciler.Options[*v1alpha1.HTCWorkflow]{
+		Kind: kind{c}, Name: v1alpha1.WorkflowKind, Label: "workflow", Runs: ledger.Workflows, Workers: o.Workers, Actors: o.Actors,
+		Informer: o.Informer, Namespace: o.Namespace, There: c.uids, Events: o.Events, Ledger: o.Ledger, Log: o.Log, Now: o.Now,
+	})
+	if err != nil {
+		return nil, err
 	}
-	c := &Controller{
-		Options: o, syncing: keymutex.NewHashed(64), began: o.Now(),
-		cache:    cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
-		queue:    fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 10*time.Second)),
-		actions:  fairqueue.New(limiter()),
-		fetches:  fairqueue.New(limiter()),
-		checks:   fairqueue.New(limiter()),
-		measures: fairqueue.New(limiter()),
-	}
-	c.memory.UID = c.uid
 	at := func(queue fairqueue.Queue, size int, serve func(context.Context, string)) *fairqueue.Pool[schedd.Endpoint] {
 		return &fairqueue.Pool[schedd.Endpoint]{Queue: queue, Size: size, Backend: c.backendOf, Serve: fairqueue.Each(serve)}
 	}
 	c.fetchers, c.checkers = at(c.fetches, 1, c.fetchOne), at(c.checks, 1, c.checkOne)
-	c.actors = &fairqueue.Pool[sending.Line]{Queue: c.actions, Size: o.Actors, More: sending.Line.More, Backend: c.lineOf, Serve: fairqueue.Each(c.actOne)}
 	if o.Artifacts != nil {
-		o.Artifacts.OnTurn(func(key string) { c.actions.Forget(key); c.actions.Add(key) })
+		o.Artifacts.OnTurn(c.Retry)
 	}
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	c.chooser = &backend.Chooser{Schedd: o.Schedd, Credentials: o.Credentials}
@@ -194,47 +166,18 @@ func New(o Options) (*Controller, error) {
 	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
 	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.AccountsOf, Started: c.dags.Started, Daemon: c.dags.Daemon, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
-	c.orphans = &orphans.Guard{Kind: ledger.Workflows, Ledger: o.Ledger, Namespace: o.Namespace, There: c.uids, Now: o.Now, Many: c.manyVanished}
 	c.pusher = push.New(push.Options{
-		Subject: dags{}, Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastPush)), Workers: pushers,
+		Subject: dags{}, Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,
 		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
 	})
-	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.queue.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
+	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.sender = &sending.Sender{
 		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Answering: o.Answering, Owners: owners,
 		Staging: o.Staging, Shares: o.Staged, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
 		Newest: c.dags.NewestKnown, NewestNow: c.dags.NewestHistory,
 		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
 	}
-	if _, err := o.Informer.AddEventHandler(c.events()); err != nil {
-		return nil, fmt.Errorf("watch HTCWorkflows: %w", err)
-	}
 	return c, nil
-}
-
-// events queues what the informer reports.
-func (c *Controller) events() cache.ResourceEventHandler {
-	enqueue := func(object any) {
-		if key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
-			c.queue.Add(key)
-		}
-	}
-	changed := func(before, now any) {
-		if was, is := before.(*v1alpha1.HTCWorkflow), now.(*v1alpha1.HTCWorkflow); was.Generation != is.Generation || is.DeletionTimestamp != nil {
-			c.stagings.Stop(is.Namespace + "/" + is.Name)
-		}
-		enqueue(now)
-	}
-	return cache.ResourceEventHandlerFuncs{AddFunc: enqueue, UpdateFunc: changed, DeleteFunc: func(object any) {
-		w, was := orphans.Deleted(object, v1alpha1.Finalizer)
-		if was {
-			c.orphans.Deletions.Note(w.GetNamespace()+"/"+w.GetName(), string(w.GetUID()))
-		}
-		if w != nil {
-			c.SecretTouched(w.GetNamespace())
-		}
-		enqueue(object)
-	}}
 }
 
 // Run works until ctx ends, then finishes what is in flight: a shutdown interrupts no condor_submit. The caller bounds
@@ -250,18 +193,17 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	work := context.WithoutCancel(ctx)
 	var group errgroup.Group
-	for range c.Workers {
-		group.Go(func() error { fairqueue.Drain(work, c.queue, c.syncOne); return nil })
-	}
+	c.engine.Go(work, &group)
 	group.Go(func() error { fairqueue.Drain(work, c.measures, c.measureOne); return nil })
-	for _, workers := range []interface{ Run(context.Context) }{c.actors, c.fetchers, c.checkers} {
+	for _, workers := range []interface{ Run(context.Context) }{c.fetchers, c.checkers} {
 		group.Go(func() error { workers.Run(work); return nil })
 	}
 	group.Go(func() error { c.freshness.Run(ctx); return nil })
 	group.Go(func() error { c.pusher.Run(ctx); return nil })
 	<-ctx.Done()
 	c.stagings.Close()
-	for _, queue := range []fairqueue.Queue{c.queue, c.actions, c.fetches, c.checks, c.measures} {
+	c.engine.ShutDown()
+	for _, queue := range []fairqueue.Queue{c.fetches, c.checks, c.measures} {
 		queue.ShutDown()
 	}
 	return group.Wait()
@@ -279,7 +221,7 @@ func (c *Controller) resume(ctx context.Context) error {
 	}
 	for _, run := range runs {
 		if c.Namespace == "" || run.Namespace == c.Namespace {
-			c.queue.Add(keyOf(run))
+			c.Changed.Add(keyOf(run))
 			c.fetches.Add(keyOf(run))
 		}
 	}
@@ -288,10 +230,9 @@ func (c *Controller) resume(ctx context.Context) error {
 
 // Waiting counts, by queue, the workflows that wait for a worker.
 func (c *Controller) Waiting() map[string]int {
-	return map[string]int{
-		"changed": c.queue.Len(), "act": c.actors.Waiting(), "check": c.checkers.Waiting(), "fetch": c.fetchers.Waiting(),
-		"push": c.pusher.Waiting(), "measure": c.measures.Len(),
-	}
+	n := c.engine.Waiting()
+	n["check"], n["fetch"], n["push"], n["measure"] = c.checkers.Waiting(), c.fetchers.Waiting(), c.pusher.Waiting(), c.measures.Len()
+	return n
 }
 
 func keyOf(run ledger.Run) string { return run.Namespace + "/" + run.Name }

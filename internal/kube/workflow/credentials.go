@@ -41,7 +41,7 @@ func (c *Controller) CredentialsOfStep(ctx context.Context, uid string, attempt,
 		return jobcredentials.Run{}, errors.New("whether this DAG was sent is not recorded yet")
 	}
 	r := jobcredentials.Run{Namespace: run.Namespace, CallbackHash: run.TokenHash}
-	w := c.get(keyOf(run))
+	w := c.Get(keyOf(run))
 	if w == nil || string(w.UID) != uid || run.State != ledger.Submitted || !run.Ended.IsZero() || w.SpecHash() != run.SpecHash {
 		return r, nil
 	}

@@ -38,27 +38,27 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 	err := c.fetch(ctx, key)
 	if err == nil {
 		c.fetches.Forget(key)
-		c.memory.Change(key, func(r *record) { r.Blockers[reconciler.Fetching], r.Kind.took = nil, output.Room{} })
-		c.queue.Add(key)
+		c.Memory.Change(key, func(r *record) { r.Blockers[reconciler.Fetching], r.Kind.took = nil, output.Room{} })
+		c.Changed.Add(key)
 		return
 	}
 	b := explain(err)
 	b.Condition, b.Message = v1alpha1.ConditionOutputFetched, "the output is not fetched yet: "+b.Message
 	c.Observer.NodeFetchFailed(b.Reason)
-	if c.memory.Block(key, reconciler.Fetching, b) {
+	if c.Memory.Block(key, reconciler.Fetching, b) {
 		c.Log.Warn().Err(err).Str("workflow", key).Str("reason", b.Reason).Msg("output not fetched yet")
-		c.warn(key, b.Reason, b.Message)
+		c.Warn(key, b.Reason, b.Message)
 	}
-	c.queue.Add(key)
+	c.Changed.Add(key)
 	c.fetches.AddRateLimited(key)
 }
 
 func (c *Controller) fetch(ctx context.Context, key string) error {
-	w := c.get(key)
+	w := c.Get(key)
 	if w == nil || w.DeletionTimestamp != nil {
 		return nil
 	}
-	runs, err := c.runsOf(ctx, key)
+	runs, err := c.Runs(ctx, key)
 	if err != nil {
 		return err
 	}

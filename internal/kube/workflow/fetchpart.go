@@ -41,7 +41,7 @@ func (c *Controller) fetchSome(ctx context.Context, key string, d DAG) error {
 	if !c.owesOutput(d) {
 		return nil
 	}
-	if !c.memory.Of(key).Kind.paging { // most ends are known from callbacks alone
+	if !c.Memory.Of(key).Kind.paging { // most ends are known from callbacks alone
 		if err := c.nodes.Check(ctx, group(d.Run)); err != nil {
 			return err
 		}
@@ -51,11 +51,11 @@ func (c *Controller) fetchSome(ctx context.Context, key string, d DAG) error {
 		return err
 	}
 	if n == nodesAtOnce { // there may be more; others take turns
-		c.memory.Change(key, func(r *record) { r.Kind.paging = true })
+		c.Memory.Change(key, func(r *record) { r.Kind.paging = true })
 		c.fetches.Add(key)
 		return nil
 	}
-	c.memory.Change(key, func(r *record) { r.Kind.part, r.Kind.parted, r.Kind.paging = c.Now(), d.ended(), false })
+	c.Memory.Change(key, func(r *record) { r.Kind.part, r.Kind.parted, r.Kind.paging = c.Now(), d.ended(), false })
 	return nil
 }
 

@@ -17,7 +17,7 @@ import (
 // finalize removes a deleted workflow from HTCondor and from ephemeral registries, then from the ledger, the store and the staging directory, and
 // releases the object. The finalizer stays until a successful answer shows none of its jobs alive.
 func (c *Controller) finalize(ctx context.Context, w *v1alpha1.HTCWorkflow) error {
-	runs, err := c.runsOf(ctx, w.Namespace+"/"+w.Name)
+	runs, err := c.Runs(ctx, w.Namespace+"/"+w.Name)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (c *Controller) finalize(ctx context.Context, w *v1alpha1.HTCWorkflow) erro
 	if err := c.Objects.RemoveFinalizer(ctx, w); err != nil {
 		return fmt.Errorf("remove finalizer: %w", err)
 	}
-	c.memory.Change(w.Namespace+"/"+w.Name, func(r *record) { r.Released = w.ResourceVersion })
+	c.Memory.Change(w.Namespace+"/"+w.Name, func(r *record) { r.Released = w.ResourceVersion })
 	return nil
 }
 
@@ -97,16 +97,16 @@ func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid strin
 	return nil
 }
 
-// sweep does the same for workflows that are gone but still have rows in the ledger.
-func (c *Controller) sweep(ctx context.Context, key string) error {
-	runs, err := c.runsOf(ctx, key)
+// Sweep does the same for workflows that are gone but still have rows in the ledger.
+func (k kind) Sweep(ctx context.Context, key string) error {
+	runs, err := k.Runs(ctx, key)
 	if err != nil {
 		return err
 	}
-	return c.orphans.Sweep(ctx, key, runs, orphans.Owner{
-		Exists: c.Objects.Exists, Forget: c.forget,
+	return k.Orphans.Sweep(ctx, key, runs, orphans.Owner{
+		Exists: k.Objects.Exists, Forget: k.forget,
 		Remove: func(ctx context.Context, uid string, own []ledger.Run) error {
-			return c.removeAll(ctx, backend.Targets(own), uid, own)
+			return k.removeAll(ctx, backend.Targets(own), uid, own)
 		},
 	})
 }

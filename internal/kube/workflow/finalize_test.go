@@ -19,12 +19,12 @@ func TestWhatIsGoneIsNotRemovedAgainWhileTheCacheShowsIt(t *testing.T) {
 	require.NotZero(t, removals)
 	require.NotNil(t, w.flow("one"), "the cache still shows it")
 
-	w.queue.Add("default/one")
+	w.Changed.Add("default/one")
 	w.later(time.Minute)
 	require.Equal(t, removals, w.schedd.Calls(scheddtest.Remove))
 
 	require.NoError(t, w.store.Delete(w.flow("one")))
-	w.queue.Add("default/one")
+	w.Changed.Add("default/one")
 	w.settle()
-	require.Zero(t, w.memory.Len())
+	require.Zero(t, w.Memory.Len())
 }

@@ -59,7 +59,7 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 	if err != nil {
 		return s, fmt.Errorf("gather: %w", err)
 	}
-	known := c.memory.Of(w.Namespace + "/" + w.Name)
+	known := c.Memory.Of(w.Namespace + "/" + w.Name)
 	if known.Kind.measured.uid == string(w.UID) { // it may have been begun for an older one of this name
 		s.Measured = known.Kind.measured
 	}
@@ -126,13 +126,13 @@ func (c *Controller) gatherRepeats(tx *ledger.Tx, s *Situation) (err error) {
 		return nil
 	}
 	key, dag := s.Workflow.Namespace+"/"+s.Workflow.Name, s.newest().Run
-	known := c.memory.Of(key).Kind.repeats
+	known := c.Memory.Of(key).Kind.repeats
 	if known.uid != dag.UID || known.dag != dag.Attempt {
 		known.uid, known.dag = dag.UID, dag.Attempt
 		if known.all, err = s.repeatables(tx); err != nil {
 			return err
 		}
-		c.memory.Change(key, func(r *record) { r.Kind.repeats = known })
+		c.Memory.Change(key, func(r *record) { r.Kind.repeats = known })
 	}
 	s.Repeat.all = known.all
 	return nil

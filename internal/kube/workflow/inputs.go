@@ -165,7 +165,7 @@ func (c *Controller) stageInputs(ctx context.Context, w *v1alpha1.HTCWorkflow, p
 	}
 	staging, end := c.stagings.Begin(ctx, keyOf(*run))
 	defer end()
-	if now := c.get(keyOf(*run)); now == nil || now.UID != w.UID || now.DeletionTimestamp != nil || now.Generation != w.Generation {
+	if now := c.Get(keyOf(*run)); now == nil || now.UID != w.UID || now.DeletionTimestamp != nil || now.Generation != w.Generation {
 		c.stagings.Stop(keyOf(*run)) // it changed before it could be stopped
 	}
 	ready, err := c.resolve(staging, keyOf(*run), p.plannedDAG)

@@ -35,7 +35,7 @@ func (c *Controller) measureOne(ctx context.Context, key string) {
 }
 
 func (c *Controller) measure(ctx context.Context, key string) error {
-	w := c.get(key)
+	w := c.Get(key)
 	if w == nil || w.DeletionTimestamp != nil {
 		return nil
 	}
@@ -43,24 +43,24 @@ func (c *Controller) measure(ctx context.Context, key string) error {
 	if err != nil || len(s.DAGs) == 0 {
 		return err
 	}
-	known := c.memory.Of(key)
+	known := c.Memory.Of(key)
 	switch due := known.Kind.unmeasured || s.Measured.attempt != s.Attempt; {
 	case due && c.Now().Before(known.Kind.rests):
 		c.measures.AddAfter(key, known.Kind.rests.Sub(c.Now()))
 	case due:
-		c.memory.Change(key, func(r *record) { r.Kind.unmeasured = false })
+		c.Memory.Change(key, func(r *record) { r.Kind.unmeasured = false })
 		began := c.Now()
 		metrics, err := c.sumUp(ctx, s)
 		if err != nil {
-			c.memory.Change(key, func(r *record) { r.Kind.unmeasured = true })
+			c.Memory.Change(key, func(r *record) { r.Kind.unmeasured = true })
 			return err
 		}
 		s.Measured = measured{string(w.UID), s.Attempt, metrics}
-		c.memory.Change(key, func(r *record) {
+		c.Memory.Change(key, func(r *record) {
 			// At most a tenth of a processor's time goes into one workflow.
 			r.Kind.measured, r.Kind.rests = s.Measured, c.Now().Add(max(9*c.Now().Sub(began), reconciler.BetweenWrites))
 		})
-		c.queue.Add(key)
+		c.Changed.Add(key)
 	}
 	if s.ruled() {
 		again, err := c.applyRules(ctx, &s)
@@ -162,11 +162,11 @@ func (c *Controller) keepResults(ctx context.Context, page []ledger.Node, texts 
 // noteResults has new results summed up, and tells the user once what is wrong with some.
 func (c *Controller) noteResults(key string, some bool, ignored string) {
 	if some {
-		c.memory.Change(key, func(r *record) { r.Kind.unmeasured = true })
-		c.measures.AddAfter(key, c.memory.Of(key).Kind.rests.Sub(c.Now()))
+		c.Memory.Change(key, func(r *record) { r.Kind.unmeasured = true })
+		c.measures.AddAfter(key, c.Memory.Of(key).Kind.rests.Sub(c.Now()))
 	}
-	if ignored != "" && c.memory.Of(key).Kind.ignored == "" {
-		c.memory.Change(key, func(r *record) { r.Kind.ignored = ignored })
-		c.warn(key, "ResultsIgnored", ignored)
+	if ignored != "" && c.Memory.Of(key).Kind.ignored == "" {
+		c.Memory.Change(key, func(r *record) { r.Kind.ignored = ignored })
+		c.Warn(key, "ResultsIgnored", ignored)
 	}
 }

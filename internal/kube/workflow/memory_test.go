@@ -20,7 +20,7 @@ func (w *world) again(flow *v1alpha1.HTCWorkflow) *v1alpha1.HTCWorkflow {
 	w.lags = false
 	flow.ResourceVersion = "900"
 	require.NoError(w.t, w.store.Update(flow))
-	w.queue.Add("default/" + flow.Name)
+	w.Changed.Add("default/" + flow.Name)
 	w.later(time.Minute)
 	return w.flow(flow.Name)
 }
@@ -46,11 +46,11 @@ func TestARecreatedWorkflowHasNoResultsOfTheOneBefore(t *testing.T) {
 	require.NoError(t, w.measure(t.Context(), "default/one"))
 	w.later(time.Minute)
 	require.Len(t, w.flow("one").Status.Metrics, 1)
-	late := w.memory.Of("default/one").Kind.measured
+	late := w.Memory.Of("default/one").Kind.measured
 
 	second := w.again(finishing("uid-second"))
 	require.Empty(t, second.Status.Metrics)
-	w.memory.Change("default/one", func(r *record) { r.Kind.measured = late }) // they were being summed up when it was deleted
+	w.Memory.Change("default/one", func(r *record) { r.Kind.measured = late }) // they were being summed up when it was deleted
 	w.later(time.Minute)
 	require.NoError(t, w.measure(t.Context(), "default/one"))
 	w.passes(3)

@@ -16,7 +16,7 @@ import (
 
 // Crosscheck is one pass over every DAG whose end HTCondor has not confirmed, and then over their nodes.
 func (c *Controller) Crosscheck(ctx context.Context) error {
-	return errors.Join(c.dags.Crosscheck(ctx), c.nodes.Crosscheck(ctx), c.orphans.Watch(ctx))
+	return errors.Join(c.dags.Crosscheck(ctx), c.nodes.Crosscheck(ctx), c.Orphans.Watch(ctx))
 }
 
 // Refresh asks only the queues, so that the numbers of idle, running and held nodes are known between two cross-checks.
@@ -42,11 +42,11 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 	}
 	key := keyOf(r.Run)
 	if r.Ask || open == 0 {
-		c.checks.AddAfter(key, firstRetry) // HTCondor needs a moment from the callback to the job's end
+		c.checks.AddAfter(key, reconciler.FirstRetry) // HTCondor needs a moment from the callback to the job's end
 	}
 	c.noteResults(key, r.Results, r.Ignored)
 	if r.Changed {
-		c.queue.AddAfter(key, c.memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
+		c.Changed.AddAfter(key, c.Memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (c *Controller) CheckSoon(run ledger.Run) { c.checks.Add(keyOf(run)) }
 
 // checkOne asks about a workflow's newest DAG soon after callbacks. It asks a few times; then the cron schedule takes over.
 func (c *Controller) checkOne(ctx context.Context, key string) {
-	runs, err := c.runsOf(ctx, key)
+	runs, err := c.Runs(ctx, key)
 	n := len(runs)
 	if err != nil || n == 0 || runs[n-1].State != ledger.Submitted {
 		c.checks.Forget(key)
@@ -65,7 +65,7 @@ func (c *Controller) checkOne(ctx context.Context, key string) {
 	if err := c.check(ctx, runs[n-1]); err != nil {
 		c.Log.Warn().Err(err).Str("workflow", key).Msg("check after a callback")
 	}
-	c.queue.Add(key)
+	c.Changed.Add(key)
 	if over, err := c.isSettled(ctx, runs[n-1]); err == nil && over || c.checks.NumRequeues(key) >= 5 {
 		c.checks.Forget(key)
 		return
@@ -77,9 +77,9 @@ func (c *Controller) checkOne(ctx context.Context, key string) {
 type checked struct{ *Controller }
 
 func (checked) Passed(string, schedd.Endpoint, time.Duration, error) {}
-func (c checked) Changed(run ledger.Run)                             { c.queue.Add(keyOf(run)) }
-func (c checked) Checked(run ledger.Run)                             { c.queue.Add(keyOf(run)) }
-func (c checked) Unchanged(run ledger.Run)                           { c.queue.Add(keyOf(run)) }
+func (c checked) Changed(run ledger.Run)                             { c.Controller.Changed.Add(keyOf(run)) }
+func (c checked) Checked(run ledger.Run)                             { c.Controller.Changed.Add(keyOf(run)) }
+func (c checked) Unchanged(run ledger.Run)                           { c.Routine.Add(keyOf(run)) }
 
 func (c checked) Unread(run ledger.Run, jobs []string) {
 	if len(jobs) > 0 {
@@ -121,7 +121,7 @@ func (c followed) Passed(pass string, endpoint schedd.Endpoint, took time.Durati
 
 func (c followed) Changed(run ledger.Run) {
 	key := keyOf(run)
-	c.queue.AddAfter(key, c.memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
+	c.Controller.Changed.AddAfter(key, c.Memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
 }
 
 func (c followed) Used(run ledger.Run, coreSeconds int64) {

@@ -15,11 +15,6 @@ func (c *Controller) uids(ctx context.Context) (map[string]bool, error) {
 	return c.Objects.UIDs(ctx, c.Namespace)
 }
 
-func (c *Controller) manyVanished(n int, such ledger.Run) {
-	c.Log.Error().Int("htcworkflows", n).Str("such as", such.Namespace+"/"+such.Name).
-		Msg("many HTCWorkflows have vanished without having been deleted: their jobs and output are kept until htcd reconcile --once --remove-orphans")
-}
-
 // Reconcile compares the DAGs in a scope, and then their nodes, with HTCondor, reports what differs, and repairs the ledger unless it is a dry run; their
 // statuses follow. checked is how many jobs were compared.
 func (c *Controller) Reconcile(ctx context.Context, s orphans.Scope, found func(crosscheck.Difference)) (checked int, err error) {
@@ -47,12 +42,12 @@ func (c *Controller) Reconcile(ctx context.Context, s orphans.Scope, found func(
 
 // ReconcileOrphans lists the workflows that are kept though their objects are gone, and releases them for removal if that was requested.
 func (c *Controller) ReconcileOrphans(ctx context.Context, s orphans.Scope) ([]crosscheck.Difference, error) {
-	kept, differences, err := c.orphans.Reconcile(ctx, s)
+	kept, differences, err := c.Orphans.Reconcile(ctx, s)
 	if err == nil && s.Remove && !s.DryRun {
 		for _, run := range kept {
-			c.queue.Add(keyOf(run))
+			c.Changed.Add(keyOf(run))
 		}
-		c.retryNow(func(b reconciler.Blocker) bool { return b.Reason == sending.ReasonOrphansKept })
+		c.RetryAll(func(b reconciler.Blocker) bool { return b.Reason == sending.ReasonOrphansKept })
 	}
 	return differences, err
 }

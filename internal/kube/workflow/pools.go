@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
@@ -139,7 +141,13 @@ func least(throttle int, limit *int32) int {
 	return min(cmp.Or(throttle, most), most)
 }
 
-// PoolChanged continues with what waits for a pool.
-func (c *Controller) PoolChanged() {
-	c.retryNow(func(b reconciler.Blocker) bool { return pool.Waits(b.Reason) || admission.InLine(b.Reason) })
+// PoolChanged continues with what waits for a pool, and looks again at what has ended if the pool says how long that is kept; nil: it was not, or
+// is no longer, there.
+func (c *Controller) PoolChanged(before, now *v1alpha1.HTCPool) {
+	c.RetryAll(func(b reconciler.Blocker) bool { return pool.Waits(b.Reason) || admission.InLine(b.Reason) })
+	if before != nil && now != nil && !equality.Semantic.DeepEqual(before.Spec.Keep, now.Spec.Keep) {
+		c.Wake(func(w *v1alpha1.HTCWorkflow) bool {
+			return w.Status.Phase.Terminal() && w.Spec.TTLSecondsAfterFinished == nil
+		})
+	}
 }

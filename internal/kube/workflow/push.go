@@ -119,7 +119,7 @@ func (d dags) Wanted(tx *ledger.Tx, run ledger.Run) (bool, error) {
 
 // registryCredentials returns those of the step of an item, as they are now.
 func (c *Controller) registryCredentials(ctx context.Context, item push.Item) ([][]byte, error) {
-	w := c.get(keyOf(item.Run))
+	w := c.Get(keyOf(item.Run))
 	if w == nil || string(w.UID) != item.Run.UID || w.DeletionTimestamp != nil || w.SpecHash() != item.Run.SpecHash {
 		return nil, push.ErrGone
 	}
@@ -141,28 +141,28 @@ type pushed struct{ *Controller }
 // Passed tells the user once what prevents a push.
 func (c pushed) Passed(key string, err error) {
 	if err == nil {
-		c.memory.Unblock(key, reconciler.Pushing)
-		c.queue.Add(key)
+		c.Memory.Unblock(key, reconciler.Pushing)
+		c.Changed.Add(key)
 		return
 	}
 	b := explain(err)
 	b.Blocker = sending.ExplainPush(err, b.Blocker)
 	c.Observer.PushFailed(b.Reason)
-	if c.memory.Block(key, reconciler.Pushing, b) {
+	if c.Memory.Block(key, reconciler.Pushing, b) {
 		c.Log.Warn().Err(err).Str("workflow", key).Str("reason", b.Reason).Msg("not pushed yet")
-		c.warn(key, b.Reason, b.Message)
+		c.Warn(key, b.Reason, b.Message)
 	}
-	c.queue.Add(key)
+	c.Changed.Add(key)
 }
 
 func (c pushed) Pushed(run ledger.Run, bytes int64) {
 	c.Observer.Pushed(bytes)
-	c.queue.AddAfter(keyOf(run), reconciler.BetweenWrites)
+	c.Changed.AddAfter(keyOf(run), reconciler.BetweenWrites)
 }
 
 func (c pushed) NotPushed(run ledger.Run, why string) {
-	c.warn(keyOf(run), lifecycle.ReasonNotPushed, why)
-	c.queue.Add(keyOf(run))
+	c.Warn(keyOf(run), lifecycle.ReasonNotPushed, why)
+	c.Changed.Add(keyOf(run))
 }
 
 // gatherPushes counts what a DAG pushes.

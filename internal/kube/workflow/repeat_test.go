@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -109,7 +110,7 @@ func TestWhatInterruptsARepetitionDoesNotDoubleIt(t *testing.T) {
 	w.ends(1)
 	w.restart()
 	for range 5 {
-		w.later(lastRetry)
+		w.later(reconciler.LastRetry)
 	}
 	require.Equal(t, []string{"1.0", "2.0"}, w.flow("w").Status.JobID)
 	require.Len(t, w.states(2), 9)

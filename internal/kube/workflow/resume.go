@@ -63,7 +63,7 @@ func (c *Controller) keeps(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situa
 	if number < 2 || recorded == nil && !resumes(w) {
 		return k, nil
 	}
-	runs, err := c.runsOf(ctx, w.Namespace+"/"+w.Name)
+	runs, err := c.Runs(ctx, w.Namespace+"/"+w.Name)
 	if err != nil {
 		return k, err
 	}

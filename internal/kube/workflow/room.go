@@ -18,7 +18,7 @@ var leastOutput = output.Room{Bytes: 64 << 10, Files: 16}
 
 // book books room for the output of a DAG, or says why a try is not worth it.
 func (c *Controller) book(run ledger.Run) (*output.Booking, error) {
-	needs := leastOutput.Plus(c.memory.Of(keyOf(run)).Kind.took)
+	needs := leastOutput.Plus(c.Memory.Of(keyOf(run)).Kind.took)
 	booking, left, err := c.Shares.BookAll(run.Namespace, needs)
 	if err != nil || booking != nil {
 		return booking, noSpace(err)
@@ -39,7 +39,7 @@ func (c *Controller) transfer(ctx context.Context, id schedd.Identity, run ledge
 	}
 	if errors.Is(err, output.ErrTooMuch) || errors.Is(err, output.ErrOverShare) || output.Full(err) {
 		took := output.Taken(dir)
-		c.memory.Change(keyOf(run), func(r *record) { r.Kind.took = took })
+		c.Memory.Change(keyOf(run), func(r *record) { r.Kind.took = took })
 		again, err := c.book(run)
 		if err != nil {
 			return err

@@ -212,7 +212,7 @@ func (c *Controller) applyRules(ctx context.Context, s *Situation) (again time.T
 			c.Observer.RuleActed(s.Workflow.Spec.Rules[i].Action)
 		}
 		s.Rules = append(slices.DeleteFunc(slices.Clone(s.Rules), func(r ledger.RuleState) bool { return r.Rule == i }), is)
-		c.queue.Add(keyOf(first))
+		c.Changed.Add(keyOf(first))
 	}
 	return again, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
@@ -134,7 +135,7 @@ func TestAnActionIsCarriedThroughAfterARestart(t *testing.T) {
 	w.schedd.Fail(scheddtest.SetMaxJobs, scheddtest.Fault{Err: &schedd.Error{Kind: schedd.Unreachable}, After: true})
 	w.restart()
 	w.settle()
-	w.later(lastRetry)
+	w.later(reconciler.LastRetry)
 	require.Equal(t, 2, w.schedd.Calls(scheddtest.SetMaxJobs))
 	require.Equal(t, 5, w.schedd.MaxJobs(1))
 	require.EqualValues(t, 5, w.flow("grown").Status.MaxConcurrent)

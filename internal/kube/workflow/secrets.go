@@ -17,8 +17,7 @@ func (c *Controller) needsSecret(ctx context.Context, own secrets.Own) (needed b
 		return false, errors.New("which HTCWorkflows there are is not known yet")
 	}
 	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
-		for _, object := range c.Informer.GetStore().List() {
-			w := object.(*v1alpha1.HTCWorkflow)
+		for _, w := range c.All() {
 			if w.Namespace != own.Namespace || !slices.Contains(w.Finalizers, v1alpha1.Finalizer) || !own.Sends(c.pools.Presumed(asJob(w)).Account(asJob(w)).Secret) {
 				continue
 			}

@@ -186,7 +186,7 @@ func (c *Controller) fresh(ctx context.Context, w *v1alpha1.HTCWorkflow) (bool, 
 	if err != nil {
 		return false, fmt.Errorf("add finalizer: %w", err)
 	}
-	c.cache.Mutation(now)
+	c.Cache.Mutation(now)
 	return now.UID == w.UID && now.DeletionTimestamp == nil && now.Generation == w.Generation && now.Rerun() == w.Rerun() &&
 		now.SpecHash() == w.SpecHash(), nil
 }
@@ -240,7 +240,7 @@ func (c *Controller) recordCluster(ctx context.Context, w *v1alpha1.HTCWorkflow,
 	}
 	c.tries.Clear(run)
 	c.Observer.DAGSubmitted(nodes)
-	c.memory.Change(keyOf(run), func(r *record) { r.Kind.part, r.Kind.parted, r.Kind.paging = time.Time{}, 0, false })
+	c.Memory.Change(keyOf(run), func(r *record) { r.Kind.part, r.Kind.parted, r.Kind.paging = time.Time{}, 0, false })
 	if err := os.RemoveAll(run.TempDir); err != nil {
 		c.Log.Warn().Err(err).Str("workflow", keyOf(run)).Msg("staged files are still on the disk")
 	}

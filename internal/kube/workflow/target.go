@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -25,11 +26,11 @@ func (c *Controller) choose(ctx context.Context, w *v1alpha1.HTCWorkflow, p pool
 
 // backendOf returns the schedd that what is done for a workflow goes to: where its newest DAG is, or where it would be sent.
 func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint {
-	runs, err := c.runsOf(ctx, key)
+	runs, err := c.Runs(ctx, key)
 	if n := len(runs); err == nil && n > 0 {
 		return backend.TargetOf(runs[n-1]).Endpoint
 	}
-	w := c.get(key)
+	w := c.Get(key)
 	if w == nil {
 		return schedd.Endpoint{}
 	}
@@ -40,10 +41,10 @@ func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint 
 	return t.Endpoint
 }
 
-// lineOf returns the line of what is done for a workflow.
-func (c *Controller) lineOf(ctx context.Context, key string) sending.Line {
-	w := c.get(key)
-	return sending.Line{At: c.backendOf(ctx, key), Fetches: w != nil && w.DeletionTimestamp == nil && fetchesArtifacts(w)}
+func (k kind) Line(ctx context.Context, class reconciler.Class, key string) sending.Line {
+	w := k.Get(key)
+	fetches := w != nil && w.DeletionTimestamp == nil && (class == reconciler.Submitting || class == reconciler.Asking) && fetchesArtifacts(w)
+	return sending.Line{At: k.backendOf(ctx, key), Fetches: fetches}
 }
 
 // eachSender does something as each identity that may have sent what is at a target: HTCondor passes over what is another account's.

@@ -100,7 +100,7 @@ func (w *world) restart() {
 
 func (w *world) all() {
 	for _, key := range w.store.ListKeys() {
-		w.queue.Add(key)
+		w.Changed.Add(key)
 	}
 }
 
@@ -123,7 +123,7 @@ func newWorkflow(name string) *v1alpha1.HTCWorkflow {
 func (w *world) apply(flow *v1alpha1.HTCWorkflow) *v1alpha1.HTCWorkflow {
 	w.t.Helper()
 	require.NoError(w.t, w.store.Add(flow))
-	w.queue.Add(flow.Namespace + "/" + flow.Name)
+	w.Changed.Add(flow.Namespace + "/" + flow.Name)
 	w.later(reconciler.BetweenWrites)
 	return w.flow(flow.Name)
 }
@@ -164,19 +164,27 @@ func (w *world) settle() {
 func (w *world) step() bool {
 	ctx := w.t.Context()
 	switch {
-	case w.queue.Len() > 0:
-		key, _ := w.queue.Get()
-		w.syncOne(ctx, key)
-		w.queue.Done(key)
-	case w.actions.Len() > 0:
-		key, _ := w.actions.Get()
-		w.actOne(ctx, key)
-		w.actions.Done(key)
+	case w.Changed.Len() > 0:
+		key, _ := w.Changed.Get()
+		w.SyncOne(ctx, key)
+		w.Changed.Done(key)
+	case w.Routine.Len() > 0:
+		key, _ := w.Routine.Get()
+		w.SyncOne(ctx, key)
+		w.Routine.Done(key)
 	case w.fetches.Len() > 0:
 		key, _ := w.fetches.Get()
 		w.fetchOne(ctx, key)
 		w.fetches.Done(key)
 	default:
+		for class, queue := range w.Actions.Queues {
+			if queue.Len() > 0 {
+				key, _ := queue.Get()
+				w.ActOne(ctx, reconciler.Class(class), key)
+				queue.Done(key)
+				return true
+			}
+		}
 		return false
 	}
 	return true
@@ -191,7 +199,7 @@ func (o objects) write(flow *v1alpha1.HTCWorkflow) *v1alpha1.HTCWorkflow {
 	} else {
 		_ = o.store.Update(flow)
 	}
-	o.queue.Add(flow.Namespace + "/" + flow.Name)
+	o.Changed.Add(flow.Namespace + "/" + flow.Name)
 	return flow
 }
 

@@ -1,0 +1,114 @@
+package reconciler
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
+	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/sending"
+)
+
+// Step is what is to be done next for an object in HTCondor.
+type Step struct {
+	Class   Class
+	Orphans bool // there are runs of another object of its name
+	Removes bool // it is the removal of a deleted object
+	// Do does it, and returns the class of what follows at once; nil if there is nothing to do.
+	Do func(ctx context.Context) (needs Class, err error)
+}
+
+// ActOne is act with its back-off; it reports what blocks an action to the user.
+func (r *Reconciler[O, K]) ActOne(ctx context.Context, class Class, key string) {
+	if !r.Actions.Claim(key, r.o.Now()) {
+		return
+	}
+	needs, err := r.act(ctx, class, key)
+	if errors.Is(err, inputs.ErrStopped) {
+		needs, err = class, nil // what to do now is decided again
+	}
+	woken := r.o.Kind.Acted(key, err)
+	r.Actions.Release(key)
+	if needs != class && err == nil {
+		r.Actions.Add(needs, key)
+		return
+	}
+	defer r.Changed.Add(key)
+	queue := r.Actions.Queues[class]
+	if err == nil {
+		r.Actions.Forget(key)
+		r.Memory.Unblock(key, Acting)
+		return
+	}
+	if pause, is := errors.AsType[*sending.Waiting](err); is {
+		r.Actions.Forget(key)
+		b := Blocked("", cmp.Or(pause.Reason, "AskingSchedd"), pause.Message)
+		b.Class, b.Retry = class, r.o.Now().Add(pause.After)
+		r.Memory.Wait(key, b)
+		queue.AddAfter(key, pause.After)
+		return
+	}
+	b, usual := r.o.Kind.Explain(err), false
+	if input, is := errors.AsType[*inputs.Waiting](err); is {
+		b = Blocked(v1alpha1.ConditionInputsReady, input.Reason, input.Message)
+		if before := r.Memory.Of(key).Blockers[Acting]; before != nil && before.Message != b.Message {
+			r.Actions.Forget(key) // somebody is mending it
+		}
+		early := input.Reason == inputs.ReasonConfigMapNotFound && queue.NumRequeues(key) == 0 // it is often made just after the object
+		usual = input.Usual || early
+	}
+	after := r.Actions.pause(class, key)
+	pause, own := errors.AsType[*sending.Paused](err)
+	switch {
+	case own:
+		after = pause.After
+	case woken:
+		after = LastRetry
+	}
+	b.Class, b.Retry = class, r.o.Now().Add(after)
+	if usual {
+		r.Memory.Wait(key, b)
+	} else if r.Memory.Block(key, Acting, b) {
+		r.o.Log.Warn().Err(err).Str(r.o.Label, key).Str("reason", b.Reason).Dur("retry", after).Msg("not done yet")
+		r.Warn(key, b.Reason, b.Message)
+	}
+	switch {
+	case woken:
+	case own:
+		queue.AddAfter(key, after)
+	default:
+		queue.AddRateLimited(key)
+	}
+}
+
+// act decides again from the present ledger and does what needs HTCondor if it is of this class. Otherwise it
+// does nothing and returns the class that is needed.
+func (r *Reconciler[O, K]) act(ctx context.Context, class Class, key string) (needs Class, err error) {
+	object := r.Get(key)
+	var none O
+	if object == none {
+		if class != Deleting {
+			return Deleting, nil
+		}
+		return class, r.o.Kind.Sweep(ctx, key)
+	}
+	next, err := r.o.Kind.Next(ctx, object)
+	if err != nil {
+		return class, err
+	}
+	if next.Do != nil && next.Class != class {
+		return next.Class, nil
+	}
+	if next.Orphans {
+		// A deletion does not wait for an administrator's decision about another object of the same name.
+		if err := r.o.Kind.Sweep(ctx, key); err != nil && !(orphans.IsKept(err) && next.Removes) {
+			return class, err
+		}
+	}
+	if next.Do == nil {
+		return class, nil
+	}
+	return next.Do(ctx)
+}

@@ -1,0 +1,272 @@
+package reconciler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/keymutex"
+
+	"htc.cern.ch/htcd/internal/admission/fairqueue"
+	"htc.cern.ch/htcd/internal/kube/orphans"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/ledger"
+)
+
+// Object is a pointer to an object of one of the kinds in api/v1alpha1.
+type Object interface {
+	comparable
+	metav1.Object
+}
+
+// Kind is what is particular to objects of one kind.
+type Kind[O Object] interface {
+	// Sync updates the status of an object and queues what only HTCondor can do. It may run at any time, any number of times.
+	Sync(ctx context.Context, key string, object O) error
+	// Gone is told that there is no object of that key.
+	Gone(key string)
+	// Seen is told what the informer has of a change; before is nil if the object is new, now if it is gone.
+	Seen(before, now O)
+	// Ended reports whether nothing happens to an object any more by itself.
+	Ended(object O) bool
+	// Next decides, from the present ledger, what needs HTCondor.
+	Next(ctx context.Context, object O) (Step, error)
+	// Sweep removes what is left in HTCondor, and then in the ledger, of objects that are gone.
+	Sweep(ctx context.Context, key string) error
+	// Line names the workers of an action.
+	Line(ctx context.Context, class Class, key string) sending.Line
+	// Acted is told how an action ended. It returns true if something else will wake the object, so that it is not tried again by itself.
+	Acted(key string, err error) (woken bool)
+	// Explain turns an error of an action into a message for the user.
+	Explain(err error) Blocker
+}
+
+// Options are the parts of a Reconciler.
+type Options[O Object] struct {
+	Kind     Kind[O]
+	Name     string      // of the kind
+	Label    string      // of an object in the log
+	Runs     ledger.Kind // of the objects' runs
+	Workers  int         // objects synced in parallel
+	Actors   int         // actions in parallel, for each class at each schedd
+	Deleters int         // the same for Deleting, if that is more
+	Informer cache.SharedIndexInformer
+	// Namespace is the one that the informer watches; empty: all.
+	Namespace string
+	// There lists the UIDs of the objects that the apiserver has.
+	There  func(context.Context) (map[string]bool, error)
+	Events Events[O]
+	Ledger Ledger
+	Log    zerolog.Logger
+	Now    func() time.Time
+}
+
+// Ledger stores runs, procs and nodes.
+type Ledger interface {
+	Read(ctx context.Context, fn func(*ledger.Tx) error) error
+	Write(ctx context.Context, fn func(*ledger.Tx) error) error
+}
+
+// Events tells the user what happened to an object.
+type Events[O Object] interface {
+	Normal(object O, reason, message string)
+	Warning(object O, reason, message string)
+}
+
+// Reconciler brings objects and HTCondor in line. K is what its kind remembers of each.
+type Reconciler[O Object, K any] struct {
+	Cache   cache.MutationCache // the informer's, plus our own writes it has not seen yet
+	Changed fairqueue.Queue
+	Routine fairqueue.Queue // objects to be looked at although nothing is known to have changed
+	Actions Actions
+	Memory  Memory[K]
+	Orphans *orphans.Guard
+	o       Options[O]
+	actors  [Classes]*fairqueue.Pool[sending.Line]
+	syncing keymutex.KeyMutex // held while one worker reads the ledger and writes the status of an object
+}
+
+// New returns a reconciler, to which the informer tells what changes.
+func New[O Object, K any](o Options[O]) (*Reconciler[O, K], error) {
+	r := &Reconciler[O, K]{
+		o: o, syncing: keymutex.NewHashed(256),
+		Cache:   cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
+		Changed: queue(5*time.Millisecond, 10*time.Second),
+		Routine: NewQueue(),
+	}
+	r.Memory.UID = r.uid
+	r.Orphans = &orphans.Guard{Kind: o.Runs, Ledger: o.Ledger, Namespace: o.Namespace, There: o.There, Now: o.Now, Many: r.manyVanished}
+	for class := range Classes {
+		r.Actions.Queues[class] = NewQueue()
+		size := o.Actors
+		if class == Deleting {
+			size = max(o.Deleters, o.Actors)
+		}
+		r.actors[class] = &fairqueue.Pool[sending.Line]{
+			Queue: r.Actions.Queues[class], Size: size, More: sending.Line.More,
+			Backend: func(ctx context.Context, key string) sending.Line { return o.Kind.Line(ctx, class, key) },
+			Serve:   fairqueue.Each(func(ctx context.Context, key string) { r.ActOne(ctx, class, key) }),
+		}
+	}
+	if _, err := o.Informer.AddEventHandler(r.Handler()); err != nil {
+		return nil, fmt.Errorf("watch %ss: %w", o.Name, err)
+	}
+	return r, nil
+}
+
+// Go starts the workers. They work until ShutDown, and finish what is in flight.
+func (r *Reconciler[O, K]) Go(ctx context.Context, group *errgroup.Group) {
+	for range r.o.Workers {
+		group.Go(func() error { fairqueue.Drain(ctx, r.Changed, r.SyncOne); return nil })
+		group.Go(func() error { fairqueue.Drain(ctx, r.Routine, r.SyncOne); return nil })
+	}
+	for _, workers := range r.actors {
+		group.Go(func() error { workers.Run(ctx); return nil })
+	}
+}
+
+// ShutDown ends the workers.
+func (r *Reconciler[O, K]) ShutDown() {
+	r.Changed.ShutDown()
+	r.Routine.ShutDown()
+	for _, queue := range r.Actions.Queues {
+		queue.ShutDown()
+	}
+}
+
+// Waiting returns how many objects wait in each queue for a worker. Those in a back-off after a failure do not count.
+func (r *Reconciler[O, K]) Waiting() map[string]int {
+	n := map[string]int{"changed": r.Changed.Len(), "routine": r.Routine.Len()}
+	for class, workers := range r.actors {
+		n[[Classes]string{"submit", "ask", "remove", "delete"}[class]] = workers.Waiting()
+	}
+	return n
+}
+
+// Get returns the object as last seen or written, nil if it is gone. It is shared: copy before changing.
+func (r *Reconciler[O, K]) Get(key string) (none O) {
+	object, found, err := r.Cache.GetByKey(key)
+	if err != nil || !found {
+		return none
+	}
+	return object.(O)
+}
+
+// uid returns that of the object that has a name now, "" if there is none.
+func (r *Reconciler[O, K]) uid(key string) string {
+	var none O
+	if object := r.Get(key); object != none {
+		return string(object.GetUID())
+	}
+	return ""
+}
+
+// All lists the objects as the informer has them.
+func (r *Reconciler[O, K]) All() (all []O) {
+	for _, object := range r.o.Informer.GetStore().List() {
+		all = append(all, object.(O))
+	}
+	return all
+}
+
+// Alone waits until no other worker handles a key, and returns what ends that; otherwise an older status might be written last, or
+// the same Event twice.
+func (r *Reconciler[O, K]) Alone(key string) (done func()) {
+	r.syncing.LockKey(key)
+	return func() { _ = r.syncing.UnlockKey(key) } // fails only if it is not locked
+}
+
+// SyncOne is Sync with its back-off.
+func (r *Reconciler[O, K]) SyncOne(ctx context.Context, key string) {
+	err := r.Sync(ctx, key)
+	if err == nil {
+		r.Changed.Forget(key)
+		return
+	}
+	if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+		r.o.Log.Warn().Err(err).Str(r.o.Label, key).Msg("status not written, trying again")
+	}
+	r.Changed.AddRateLimited(key)
+}
+
+// Sync is the kind's, unless the object is gone.
+func (r *Reconciler[O, K]) Sync(ctx context.Context, key string) error {
+	defer r.Alone(key)()
+	var none O
+	if object := r.Get(key); object != none {
+		return r.o.Kind.Sync(ctx, key, object)
+	}
+	r.o.Kind.Gone(key)
+	runs, err := r.Runs(ctx, key)
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 {
+		r.Orphans.Deletions.Forget(key)
+		r.Memory.Forget(key)
+	} else if b := r.Memory.Of(key).Blockers[Acting]; b == nil || r.o.Now().After(b.Retry) {
+		r.Actions.Add(Deleting, key)
+	}
+	return nil
+}
+
+// Runs lists the runs that the ledger has under the name of an object.
+func (r *Reconciler[O, K]) Runs(ctx context.Context, key string) (runs []ledger.Run, err error) {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("key %q: %w", key, err)
+	}
+	err = r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+		runs, err = tx.Runs(ledger.RunFilter{Kind: r.o.Runs, Namespace: namespace, Name: name})
+		return err
+	})
+	return runs, err
+}
+
+func (r *Reconciler[O, K]) manyVanished(n int, such ledger.Run) {
+	r.o.Log.Error().Int("objects", n).Str("such as", such.Namespace+"/"+such.Name).
+		Msgf("many %ss have vanished without having been deleted: their jobs and output are kept until htcd reconcile --once --remove-orphans", r.o.Name)
+}
+
+// Warn tells the user of an object what is wrong.
+func (r *Reconciler[O, K]) Warn(key, reason, message string) {
+	var none O
+	if object := r.Get(key); object != none {
+		r.o.Events.Warning(object, reason, message)
+	}
+}
+
+// Retry ends the back-off of an object.
+func (r *Reconciler[O, K]) Retry(key string) {
+	class := Submitting
+	if b := r.Memory.Of(key).Blockers[Acting]; b != nil {
+		class = b.Class
+	}
+	r.Actions.Forget(key)
+	r.Actions.Add(class, key)
+}
+
+// RetryAll ends the back-off of every object whose blocker satisfies such.
+func (r *Reconciler[O, K]) RetryAll(such func(Blocker) bool) {
+	for key := range r.Memory.Blocked(Acting, such) {
+		r.Retry(key)
+	}
+}
+
+// WakeAll queues every object that has not ended, after something changed that concerns them all.
+func (r *Reconciler[O, K]) WakeAll() { r.Wake(func(object O) bool { return !r.o.Kind.Ended(object) }) }
+
+// Wake queues such objects, after something changed that concerns them.
+func (r *Reconciler[O, K]) Wake(such func(O) bool) {
+	for _, object := range r.All() {
+		if such(object) {
+			r.Routine.Add(keyOf(object))
+		}
+	}
+}

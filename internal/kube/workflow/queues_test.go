@@ -1,0 +1,75 @@
+package workflow
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+func TestEachQueueIsInTheDocs(t *testing.T) {
+	doc, err := os.ReadFile("../../../docs/metrics.md")
+	require.NoError(t, err)
+	row := regexp.MustCompile("(?m)^.*`htcd_workflow_queue_depth`.*$").FindString(string(doc))
+	for queue := range newWorld(t).Waiting() {
+		require.Contains(t, row, "`"+queue+"`")
+	}
+}
+
+func TestAResyncLooksAtWhatIsNotOverAndNewsGoFirst(t *testing.T) {
+	w := newWorld(t)
+	running, over := newWorkflow("running"), newWorkflow("over")
+	over.Status.Phase = v1alpha1.PhaseSucceeded
+	changed := running.DeepCopy()
+	changed.ResourceVersion = "2"
+	events := w.Handler()
+	events.OnAdd(newWorkflow("old"), true)
+	events.OnUpdate(running, running)
+	events.OnUpdate(over, over)
+	require.Equal(t, []int{2, 0}, []int{w.Routine.Len(), w.Changed.Len()})
+	events.OnAdd(newWorkflow("new"), false)
+	events.OnUpdate(running, changed)
+	require.Equal(t, []int{2, 2}, []int{w.Routine.Len(), w.Changed.Len()})
+}
+
+// slow is a schedd whose condor_rm does not return until it is released.
+type slow struct {
+	*scheddtest.Schedd
+	began, letGo chan struct{}
+}
+
+func (s slow) Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error {
+	s.began <- struct{}{}
+	<-s.letGo
+	return s.Schedd.Remove(ctx, id, constraint, reason)
+}
+
+func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
+	w := newWorld(t)
+	w.apply(newWorkflow("gone"))
+	s := slow{w.schedd, make(chan struct{}, 10), make(chan struct{})}
+	w.Options.Schedd = s
+	w.restart()
+	w.settle()
+
+	require.NoError(t, objects{w}.Delete(t.Context(), w.flow("gone")))
+	key, _ := w.Changed.Get()
+	w.SyncOne(t.Context(), key)
+	w.Changed.Done(key)
+	key, _ = w.Actions.Queues[reconciler.Deleting].Get()
+	removed := make(chan struct{})
+	go func() { w.ActOne(t.Context(), reconciler.Deleting, key); close(removed) }()
+	<-s.began
+
+	require.Equal(t, v1alpha1.PhaseIdle, w.apply(newWorkflow("new")).Status.Phase)
+	require.False(t, w.Actions.Claim(key, w.clock), "nobody else acts for what is being removed")
+	close(s.letGo)
+	<-removed
+}
