@@ -34,7 +34,7 @@ func main() { os.Exit(run(filepath.Base(os.Args[0]), os.Args[1:], os.Environ()))
 var pluginNames = []string{"kubectl-htcjob", "kubectl_htcjob"}
 
 // run is the whole program: arguments and environment in, an exit code out. Nothing below it reads the environment,
-// except client-go, which looks for users' kubeconfigs.
+// except client-go, which looks for users' kubeconfigs, and convert, as condor_submit does.
 func run(name string, args, environ []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()

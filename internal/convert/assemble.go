@@ -28,11 +28,12 @@ func (c *converter) assemble(groups []*group) Result {
 			TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: g.shape.Spec,
 		}
+		c.bundles = newBundler(c.env)
 		a := assembly{c: c, g: g, spec: &job.Spec, values: map[string][]string{}}
 		a.make()
 		r.HTCJobs = append(r.HTCJobs, job)
+		r.ConfigMaps = append(r.ConfigMaps, c.bundles.configMaps(name))
 	}
-	r.ConfigMaps = c.bundles.configMaps(c.name)
 	r.notes = c.notes(groups)
 	return r
 }

@@ -23,8 +23,9 @@ type Options struct {
 
 // Result is what a file has become. There are no HTCJobs if it, or a part of it that counts for all, cannot be converted.
 type Result struct {
-	ConfigMaps []corev1.ConfigMap
+	Name       string // of the HTCJob, or what the names of several begin with
 	HTCJobs    []v1alpha1.HTCJob
+	ConfigMaps [][]corev1.ConfigMap // of each HTCJob: its files
 	Lines      []Line
 
 	notes []notes // for each HTCJob
@@ -60,7 +61,8 @@ func Submit(file string, text []byte, env Env, options Options) (Result, error) 
 	}
 	c := &converter{
 		options: options, env: env, file: file, name: options.Name, out: parsed.Expand(env.Env),
-		order: map[*submitfile.Statement]int{}, lines: map[*submitfile.Statement]Line{}, listings: map[string]listing{}, keys: map[*submitfile.Jobs]string{}, bundles: newBundler(env),
+		order: map[*submitfile.Statement]int{}, lines: map[*submitfile.Statement]Line{}, listings: map[string]listing{},
+		keys: map[*submitfile.Jobs]string{},
 	}
 	if c.name == "" {
 		c.name = kubernetesName(strings.TrimSuffix(path.Base(file), path.Ext(file)))
@@ -76,10 +78,11 @@ func Submit(file string, text []byte, env Env, options Options) (Result, error) 
 		c.extra = append(c.extra, Line{Position: w.Position, Text: c.textAt(w.Position), Verdict: Taken, Words: "condor_submit warns: " + w.Text, warning: true})
 	}
 	groups := c.groups()
-	result := Result{}
+	var result Result
 	if !c.refused {
 		result = c.assemble(groups)
 	}
+	result.Name = c.name
 	result.Lines = c.table()
 	if c.refused {
 		result.HTCJobs, result.ConfigMaps = nil, nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -42,20 +43,20 @@ func oneLine(text string) string {
 // YAML is the manifest of all objects, each field with the lines that it comes from.
 func (r Result) YAML() ([]byte, error) {
 	var b strings.Builder
-	for _, m := range r.ConfigMaps {
-		text, err := yaml.Marshal(struct {
-			APIVersion string            `json:"apiVersion"`
-			Kind       string            `json:"kind"`
-			Metadata   map[string]string `json:"metadata"`
-			Immutable  *bool             `json:"immutable"`
-			Data       map[string]string `json:"data,omitempty"`
-			BinaryData map[string][]byte `json:"binaryData,omitempty"`
-		}{m.APIVersion, m.Kind, map[string]string{"name": m.Name}, m.Immutable, m.Data, m.BinaryData})
-		if err != nil {
-			return nil, err
+	for _, maps := range r.ConfigMaps {
+		for _, m := range maps {
+			if err := writeConfigMap(&b, m); err != nil {
+				return nil, err
+			}
 		}
-		b.WriteString("---\n" + string(text))
 	}
+	jobs, err := r.Jobs()
+	return append([]byte(b.String()), jobs...), err
+}
+
+// Jobs is the manifest of the HTCJobs alone.
+func (r Result) Jobs() ([]byte, error) {
+	var b strings.Builder
 	for i, job := range r.HTCJobs {
 		text, err := yaml.Marshal(struct {
 			APIVersion string              `json:"apiVersion"`
@@ -101,4 +102,19 @@ func annotate(text string, comments map[string][]string) string {
 		b.WriteString(line)
 	}
 	return b.String()
+}
+
+func writeConfigMap(b *strings.Builder, m corev1.ConfigMap) error {
+	text, err := yaml.Marshal(struct {
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Metadata   map[string]string `json:"metadata"`
+		Immutable  *bool             `json:"immutable"`
+		Data       map[string]string `json:"data,omitempty"`
+		BinaryData map[string][]byte `json:"binaryData,omitempty"`
+	}{m.APIVersion, m.Kind, map[string]string{"name": m.Name}, m.Immutable, m.Data, m.BinaryData})
+	if err == nil {
+		b.WriteString("---\n" + string(text))
+	}
+	return err
 }

@@ -17,36 +17,42 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// applyWith makes the object what the manifest says, with files as further inputs.
+// applyWith makes the object what the manifest says, with files as further inputs, and with ConfigMaps that it names already.
 //
-// The HTCJob comes before the ConfigMap: the ConfigMap then belongs to it from the beginning, and wherever this is interrupted
-// nothing remains that nobody owns. An HTCJob without its ConfigMap waits, and applying it again completes it. What
-// would refuse the ConfigMap is found beforehand, by a dry run.
-func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, before *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
+// The HTCJob comes before the ConfigMaps: they then belong to it from the beginning, and wherever this is interrupted
+// nothing remains that nobody owns. An HTCJob without its ConfigMaps waits, and applying it again completes it. What
+// would refuse a ConfigMap is found beforehand, by a dry run.
+func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, bundled []corev1.ConfigMap, before *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
 	if before != nil && before.DeletionTimestamp != nil {
 		return nil, fmt.Errorf("the HTCJob %s is being deleted: wait for that (kubectl wait -n %s --for=delete htcjob/%s), and submit it again", before.Name, c.namespace, before.Name)
 	}
-	var bundled *corev1.ConfigMap
 	if len(files) > 0 {
-		var err error
-		if bundled, m, err = bundle(m, files); err != nil {
+		one, with, err := bundle(m, files)
+		if err != nil {
 			return nil, err
 		}
-		_, err = c.configMaps.Create(ctx, bundled, metav1.CreateOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
+		bundled, m = append(bundled, *one), with
+	}
+	needs := "a submit file with files of this machine"
+	if len(files) > 0 {
+		needs = "--input"
+	}
+	for i := range bundled {
+		_, err := c.configMaps.Create(ctx, &bundled[i], metav1.CreateOptions{FieldManager: manager, DryRun: []string{metav1.DryRunAll}})
 		switch {
 		case apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("--input needs the right to create and get ConfigMaps in namespace %s, for example by the ClusterRole htcjob-input-files: %w", c.namespace, err)
+			return nil, fmt.Errorf("%s needs the right to create and get ConfigMaps in namespace %s, for example by the ClusterRole htcjob-input-files: %w", needs, c.namespace, err)
 		case err != nil && !apierrors.IsAlreadyExists(err):
-			return nil, fmt.Errorf("--input: the ConfigMap of the files: %w", err)
+			return nil, fmt.Errorf("the ConfigMap of the files: %w", err)
 		}
 	}
 	job, err := c.apply(ctx, m)
 	if err != nil || c.dryRun != nil {
 		return job, err
 	}
-	if bundled != nil {
-		if err := c.createBundle(ctx, bundled, job); err != nil {
-			return nil, fmt.Errorf("the HTCJob %s exists and waits for the ConfigMap %s, which could not be made; submit it again: %w", job.Name, bundled.Name, err)
+	for i := range bundled {
+		if err := c.createBundle(ctx, &bundled[i], job); err != nil {
+			return nil, fmt.Errorf("the HTCJob %s exists and waits for the ConfigMap %s, which could not be made; submit it again: %w", job.Name, bundled[i].Name, err)
 		}
 	}
 	c.dropBundles(ctx, before, job)

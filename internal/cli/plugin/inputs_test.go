@@ -216,10 +216,10 @@ func TestWithoutTheRightToMakeConfigMapsNothingIsSent(t *testing.T) {
 		return true, nil, apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no right"))
 	})
 	c := &cluster{namespace: "ns", configMaps: client.CoreV1().ConfigMaps("ns")} // there is nothing to send an HTCJob with
-	_, err := c.applyWith(t.Context(), manifestOf(t, fitManifest), []input{{"fit.yaml", nil}}, nil)
+	_, err := c.applyWith(t.Context(), manifestOf(t, fitManifest), []input{{"fit.yaml", nil}}, nil, nil)
 	require.ErrorContains(t, err, "--input needs the right to create and get ConfigMaps in namespace ns")
 	going := owner("1")
 	going.DeletionTimestamp = &metav1.Time{}
-	_, err = c.applyWith(t.Context(), manifestOf(t, fitManifest), nil, going)
+	_, err = c.applyWith(t.Context(), manifestOf(t, fitManifest), nil, nil, going)
 	require.ErrorContains(t, err, "is being deleted: wait for that (kubectl wait -n ns --for=delete htcjob/fit), and submit it again")
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -38,6 +39,9 @@ With --input, which can be repeated, the jobs find a small file of yours in the 
 name or as NAME=FILE. The files go into an immutable ConfigMap that belongs to the HTCJob and is deleted with it:
 1 MiB for all of them. A file with another content changes the HTCJob's spec, so that it runs again.
 
+A submit description file of HTCondor, FILE.sub, is converted before, as htcd convert does, with the same flags; its files belong to the HTCJob,
+too. If something of it would be lost, nothing is submitted.
+
 With --dry-run the apiserver checks everything and keeps nothing. With --name-only the standard output is the names of the HTCJobs, one a line, for
 scripts.
 
@@ -53,6 +57,7 @@ they are. Exit codes:
   2    a mistake in the command line
   130  interrupted`,
 	}
+	var converted conversion
 	var dryRun, nameOnly bool
 	var file string
 	var inputs []string
@@ -68,6 +73,7 @@ they are. Exit codes:
 	at.Flags(c.Flags())
 	setting.Text(c.Flags(), &file, "filename,f", "", setting.Path, "the file, as in kubectl")
 	setting.Repeated(c.Flags(), &inputs, "input", setting.Path, "give the jobs this small `FILE`, or NAME=FILE; can be repeated")
+	converted.flags(c.Flags())
 	setting.Bool(c.Flags(), &watch, "watch,w", false, "wait until the jobs have ended, and end as they did")
 	setting.Bool(c.Flags(), &dryRun, "dry-run", false, "have the apiserver check the HTCJobs, and submit nothing")
 	setting.Bool(c.Flags(), &nameOnly, "name-only", false, "print only the names of the HTCJobs")
@@ -76,13 +82,9 @@ they are. Exit codes:
 		if len(args) > 0 {
 			file = args[0]
 		}
-		text, err := read(file, cmd.InOrStdin())
+		manifests, bundles, err := submitted(file, cmd, &converted)
 		if err != nil {
 			return err
-		}
-		manifests, err := split(text)
-		if err != nil {
-			return setting.Usage{Err: fmt.Errorf("%s: %w", file, err)}
 		}
 		files, err := readInputs(inputs)
 		if err != nil {
@@ -96,9 +98,13 @@ they are. Exit codes:
 			where.dryRun = []string{metav1.DryRunAll}
 		}
 		var jobs []*v1alpha1.HTCJob
-		for _, m := range manifests {
+		for i, m := range manifests {
+			var bundled []corev1.ConfigMap
+			if bundles != nil {
+				bundled = bundles[i]
+			}
 			before := where.before(cmd.Context(), m)
-			job, err := where.applyWith(cmd.Context(), m, files, before)
+			job, err := where.applyWith(cmd.Context(), m, files, bundled, before)
 			if err != nil {
 				return err
 			}
@@ -129,6 +135,22 @@ they are. Exit codes:
 		return where.wait(cmd.Context(), jobs, displayOn(cmd.ErrOrStderr()))
 	}
 	return c
+}
+
+// submitted reads what is to be submitted: HTCJobs, and the ConfigMaps of each if they are made of a submit description file.
+func submitted(file string, cmd *cobra.Command, by *conversion) ([]manifest, [][]corev1.ConfigMap, error) {
+	if isSubmitFile(file) {
+		return by.manifests(file, cmd.ErrOrStderr())
+	}
+	text, err := read(file, cmd.InOrStdin())
+	if err != nil {
+		return nil, nil, err
+	}
+	manifests, err := split(text)
+	if err != nil {
+		return nil, nil, setting.Usage{Err: fmt.Errorf("%s: %w", file, err)}
+	}
+	return manifests, nil, nil
 }
 
 // maxManifests is far more than a file with HTCJobs needs: Kubernetes accepts 3 MiB for each.

@@ -1,0 +1,132 @@
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"htc.cern.ch/htcd/internal/cli/setting"
+	"htc.cern.ch/htcd/internal/convert"
+)
+
+func convertCommand() *cobra.Command {
+	var options conversion
+	var dir string
+	var explain bool
+	c := &cobra.Command{
+		Use:   "convert FILE.sub",
+		Short: "Make HTCJobs of a submit description file of HTCondor",
+		Long: `Make HTCJobs of a submit description file, as condor_submit reads it in this directory: macros, conditionals, included files, and tables
+after queue. The manifest has the HTCJobs and, in ConfigMaps, the files that the jobs need; comments say which line each field comes from.
+
+Standard error says of each line that is lost why, and what to write instead; with --explain, what has become of every line. Jobs whose requests
+or other commands differ become several HTCJobs. Programs that the file names (queue from PROGRAM |, include : PROGRAM |) are run only with --run.
+
+Exit codes:
+
+  0  everything is in the manifest
+  1  something is lost, and the manifest has the rest; or there can be no manifest
+  2  a mistake in the command line`,
+		Example: `  htcd convert analysis.sub --image centos --explain
+  htcd convert analysis.sub --image centos -o manifests && kubectl apply -f manifests/analysis.yaml`,
+		Args: arguments(1, "a submit description file"),
+	}
+	options.flags(c.Flags())
+	setting.Text(c.Flags(), &dir, "output,o", "", setting.Path, "write the manifest into this `directory`, as NAME.yaml, instead of to the standard output")
+	setting.Bool(c.Flags(), &explain, "explain", false, "say what has become of every line")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		result, err := options.convert(args[0], explain, cmd.ErrOrStderr())
+		if err != nil {
+			return err
+		}
+		text, err := result.YAML()
+		if err != nil {
+			return err
+		}
+		if dir == "" {
+			_, err = cmd.OutOrStdout().Write(text)
+		} else {
+			err = writeManifest(dir, result.Name+".yaml", text)
+		}
+		if err == nil && convert.Lost(result.Lines) {
+			return Exit{1}
+		}
+		return err
+	}
+	return c
+}
+
+func writeManifest(dir, name string, text []byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- manifests
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, name), text, 0o644) // #nosec G306 -- manifests
+}
+
+// conversion is what a submit file does not say.
+type conversion struct {
+	options convert.Options
+	run     bool
+}
+
+func (o *conversion) flags(f *pflag.FlagSet) {
+	setting.Text(f, &o.options.Image, "image", "", setting.Word, "the `image` of the jobs, if the submit file names none, or instead of it")
+	setting.Text(f, &o.options.Name, "name", "", setting.Object, "the HTCJob's `name`; that of the submit file when absent")
+	setting.Text(f, &o.options.Proxy, "proxy", "", secretKey, "the `Secret` with the X.509 proxy, or SECRET/KEY, for use_x509userproxy")
+	setting.Text(f, &o.options.Token, "token", "", secretKey, "the `Secret` with the token, or SECRET/KEY, for use_oauth_services and use_scitokens")
+	setting.Bool(f, &o.run, "run", false, "run the programs whose output the submit file takes")
+}
+
+// secretKey names a Secret and perhaps one of its keys.
+var secretKey = setting.Is("a Secret's name, or NAME/KEY", func(text string) bool {
+	name, key, both := strings.Cut(text, "/")
+	return len(validation.IsDNS1123Subdomain(name)) == 0 && (!both || len(validation.IsConfigMapKey(key)) == 0)
+})
+
+// isSubmitFile reports whether a file is a submit description file by its name.
+func isSubmitFile(file string) bool { return filepath.Ext(file) == ".sub" }
+
+// manifests converts a submit file to what is applied: HTCJobs, and the ConfigMaps of each. Something that is lost is an error.
+func (o *conversion) manifests(file string, told io.Writer) ([]manifest, [][]corev1.ConfigMap, error) {
+	result, err := o.convert(file, false, told)
+	if err != nil {
+		return nil, nil, err
+	}
+	if convert.Lost(result.Lines) {
+		return nil, nil, fmt.Errorf("%s: something would be lost: mend it, or apply the manifest that htcd convert makes of the rest", file)
+	}
+	text, err := result.Jobs()
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := split(text)
+	return all, result.ConfigMaps, err
+}
+
+// convert reads a submit file, and says what becomes of its lines. It fails if there can be no manifest.
+func (o *conversion) convert(file string, explain bool, told io.Writer) (convert.Result, error) {
+	text, err := readFile(file, maxManifests)
+	if err != nil {
+		return convert.Result{}, err
+	}
+	result, err := convert.Submit(file, text, convert.Here(os.Environ(), o.run), o.options)
+	if err != nil {
+		return result, err
+	}
+	var table strings.Builder
+	convert.WriteTable(&table, result.Lines, explain)
+	if _, err := io.WriteString(told, Plain(table.String())); err != nil {
+		return result, err
+	}
+	if len(result.HTCJobs) == 0 {
+		return result, fmt.Errorf("%s: no HTCJob is made of it, for the reasons above", file)
+	}
+	return result, nil
+}
