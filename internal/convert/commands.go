@@ -136,7 +136,7 @@ func attribute(v *view, value string, by *submitfile.Statement) {
 		v.say(by, Cannot, "jobs have one machine each", "request_cpus, for more processes on one machine", "")
 		return
 	}
-	known := slices.ContainsFunc(attributes, func(a string) bool { return strings.EqualFold(a, by.Name) })
+	known := slices.ContainsFunc(Attributes, func(a string) bool { return strings.EqualFold(a, by.Name) })
 	if known || strings.Contains(value, "$$") {
 		v.option("+"+by.Name, value, by)
 		return
@@ -397,12 +397,9 @@ func stream(v *view, value string, by *submitfile.Statement) {
 			v.shape.Joined = true
 		}
 	}
-	name := "_condor_stdout"
-	if lower := strings.ToLower(by.Name); lower == "error" || lower == "stderr" {
-		name = "_condor_stderr"
-	}
-	if v.shape.Joined {
-		name = "_condor_stdout"
+	name := "stdout"
+	if lower := strings.ToLower(by.Name); (lower == "error" || lower == "stderr") && !v.shape.Joined {
+		name = "stderr"
 	}
 	v.say(by, Taken, "htcd logs shows it; htcd get-output DIR has it as DIR/N/"+name+", for N the job's number", "", "")
 }

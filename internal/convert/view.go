@@ -60,12 +60,18 @@ func (v *view) refuse(by *submitfile.Statement, why, instead string) {
 	v.c.refused = true
 }
 
+// fail says why a job cannot be known.
+func (v *view) fail(by *submitfile.Statement, err error, instead string) {
+	if v.failed = true; !v.quiet {
+		v.refuse(by, err.Error(), instead)
+	}
+}
+
 // value is that of a command; an error is told.
 func (v *view) value(names ...string) (string, *submitfile.Statement) {
 	value, by, err := v.job.Value(names...)
 	if err != nil {
-		v.failed = true
-		v.say(by, Cannot, err.Error(), "the value itself", "")
+		v.fail(by, err, "the value itself")
 		return "", nil
 	}
 	return value, by
@@ -126,8 +132,7 @@ func (v *view) parts() parts {
 	if value, by := v.value("arguments", "args", "arguments2"); by != nil {
 		words, err := submitfile.Arguments(value)
 		if err != nil {
-			v.failed = true
-			v.say(by, Cannot, err.Error(), "words as the manual of condor_submit has them", "")
+			v.fail(by, err, "words as the manual of condor_submit has them")
 		} else {
 			v.say(by, Taken, "", "", "spec.script.source")
 		}
@@ -201,8 +206,7 @@ func (v *view) environment() []submitfile.Variable {
 	if value, by := v.value("environment", "env", "environment2"); by != nil {
 		more, err := submitfile.Environment(value)
 		if err != nil {
-			v.failed = true
-			v.say(by, Cannot, err.Error(), "NAME=VALUE as the manual of condor_submit has them", "")
+			v.fail(by, err, "NAME=VALUE as the manual of condor_submit has them")
 		} else {
 			v.say(by, Taken, "", "", "spec.environment")
 		}

@@ -1,0 +1,218 @@
+package convert_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/txtar"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/convert"
+	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
+
+// TestGolden converts job.sub of each archive, beside its other files, and compares the manifest and what is said of each line with `want`.
+func TestGolden(t *testing.T) {
+	archives, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, archives)
+	for _, path := range archives {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			require.NoError(t, err)
+			files, want := fstest.MapFS{}, -1
+			for i, f := range archive.Files {
+				if f.Name == "want" {
+					want = i
+					continue
+				}
+				files[f.Name] = &fstest.MapFile{Data: f.Data}
+			}
+			require.GreaterOrEqual(t, want, 0)
+			r, err := convert.Submit("job.sub", files["job.sub"].Data, env(files), convert.Options{})
+			require.NoError(t, err)
+			if len(r.HTCJobs) == 0 && asksForImage(r) {
+				r, err = convert.Submit("job.sub", files["job.sub"].Data, env(files), convert.Options{Image: "centos"})
+				require.NoError(t, err)
+			}
+			var got bytes.Buffer
+			convert.WriteTable(&got, r.Lines, true)
+			manifest, err := r.YAML()
+			require.NoError(t, err)
+			got.Write(manifest)
+			if os.Getenv("UPDATE") != "" {
+				archive.Files[want].Data = got.Bytes()
+				require.NoError(t, os.WriteFile(path, txtar.Format(archive), 0o600))
+				return
+			}
+			require.Equal(t, string(archive.Files[want].Data), got.String())
+			for _, job := range r.HTCJobs {
+				accepted(t, job)
+			}
+		})
+	}
+}
+
+func asksForImage(r convert.Result) bool {
+	for _, l := range r.Lines {
+		if strings.Contains(l.Words, "names no image") {
+			return true
+		}
+	}
+	return false
+}
+
+// accepted requires that htcd can make a submission of the HTCJob, at a site that allows all the attributes that it has.
+func accepted(t *testing.T, job v1alpha1.HTCJob) {
+	t.Helper()
+	var allow []string
+	for line := range strings.Lines(job.Spec.HTCOpts) {
+		if name, _, is := strings.Cut(line, " = "); is && strings.HasPrefix(name, "+") {
+			allow = append(allow, name)
+		}
+	}
+	job.Namespace, job.UID = "ns", "u-1"
+	_, err := site.Site{AllowOptions: allow, AllowSchemes: []string{"https"}}.Render(&job, pool.Pool{}, 1, nil)
+	require.NoError(t, err)
+}
+
+func env(files fstest.MapFS) convert.Env {
+	e := convert.Env{Environ: []string{"USER=ada", "REEF_A=1", "REEF_B=2", "HOME=/home/ada"}}
+	e.Variable = func(name string) (string, bool) { return "ada", name == "USER" }
+	e.ReadFile = func(path string) ([]byte, error) { return fs.ReadFile(files, filepath.Clean(path)) }
+	e.Glob = func(pattern string) ([]string, error) { return fs.Glob(files, pattern) }
+	e.Size = func(path string) (int64, error) {
+		info, err := fs.Stat(files, filepath.Clean(path))
+		if err != nil {
+			return 0, err
+		}
+		return info.Size(), nil
+	}
+	e.List = func(path string) (all []string, dir bool, err error) {
+		path = filepath.Clean(path)
+		if info, err := fs.Stat(files, path); err != nil || !info.IsDir() {
+			return nil, false, err
+		}
+		err = fs.WalkDir(files, path, func(at string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() {
+				all = append(all, strings.TrimPrefix(at, path+"/"))
+			}
+			return err
+		})
+		return all, true, err
+	}
+	return e
+}
+
+// lines are what is said of a submit file's lines, and the HTCJobs that it becomes.
+func lines(t *testing.T, text string, o convert.Options, files fstest.MapFS) (string, convert.Result) {
+	t.Helper()
+	if files == nil {
+		files = fstest.MapFS{}
+	}
+	files["p.sh"] = &fstest.MapFile{Data: []byte("#!/bin/sh\n")}
+	r, err := convert.Submit("job.sub", []byte(text), env(files), o)
+	require.NoError(t, err)
+	var b strings.Builder
+	convert.WriteTable(&b, r.Lines, true)
+	return b.String(), r
+}
+
+func TestAFileThatNamesNoImageAsksForOne(t *testing.T) {
+	said, r := lines(t, "executable = p.sh\nqueue\n", convert.Options{}, nil)
+	require.Empty(t, r.HTCJobs)
+	require.Contains(t, said, "job.sub:1: executable = p.sh\n    asks")
+	require.Contains(t, said, "--image IMAGE")
+}
+
+func TestWhatCannotBeConvertedIsNoManifest(t *testing.T) {
+	for name, c := range map[string]struct{ text, want string }{
+		"a grid job":                   {"universe = grid\nexecutable = p.sh\nqueue\n", "job.sub:1: universe = grid\n    cannot: htcd runs jobs of the vanilla"},
+		"a job of several machines":    {"universe = parallel\nmachine_count = 3\nexecutable = p.sh\nqueue\n", "cannot: jobs of several machines"},
+		"no job":                       {"executable = p.sh\nqueue 0\n", "cannot: there is no queue statement that makes a job"},
+		"no executable":                {"arguments = x\nqueue\n", "cannot: there is no executable"},
+		"what condor_submit refuses":   {"executable = p.sh\nfoo\nqueue\n", "job.sub:2: foo\n    cannot: expected COMMAND = VALUE"},
+		"a program's output":           {"executable = p.sh\nqueue x from seq 3 |\n", "job.sub:2: queue x from seq 3 |\n    cannot: what the command"},
+		"arguments that are none":      {"executable = p.sh\narguments = \"a\nqueue\n", "cannot: the double quote at the beginning is not closed"},
+		"a random number":              {"executable = p.sh\narguments = $RANDOM_INTEGER(1,2)\nqueue\n", "cannot: $RANDOM_INTEGER(1,2): the value would be drawn"},
+		"too many jobs":                {"executable = p.sh\nqueue 100001\n", "cannot: an HTCJob has at most 100000 jobs"},
+		"too many jobs for anything":   {"executable = p.sh\nqueue 2000000000\n", "cannot: expected at most 5000000 jobs in all"},
+		"jobs that differ in all":      {"executable = p.sh\nrequest_memory = $(Process)00\nqueue 60\n", "cannot: the jobs differ in what they request"},
+		"a value of two lines":         {"executable = p.sh\nx @=e\na$INT(Process)\nb\n@e\narguments = \"'$(x)'\"\nqueue 2\n", "cannot be a variable's"},
+		"a table beyond a ConfigMap":   {"executable = p.sh\narguments = $(x)" + strings.Repeat("y", 40) + "$(Step)\nqueue 30000 x in (" + strings.Repeat("z", 40) + " b)\n", "a ConfigMap holds 1 MiB"},
+		"a value of very many letters": {"executable = p.sh\narguments = $(x)\nqueue x in (" + strings.Repeat("z", 5000) + " b)\n", "cannot be a variable's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said, r := lines(t, c.text, convert.Options{Image: "centos"}, nil)
+			require.Empty(t, r.HTCJobs)
+			require.Contains(t, said, c.want)
+			require.True(t, convert.Lost(r.Lines))
+		})
+	}
+}
+
+func TestWhatIsLostIsSaid(t *testing.T) {
+	large := fstest.MapFS{"big": {Data: make([]byte, 1<<20+1)}}
+	for name, c := range map[string]struct{ text, want string }{
+		"a large file":              {"transfer_input_files = big", "cannot: big has 1048577 bytes, and a ConfigMap holds 1 MiB; instead: push it"},
+		"a file that is not there":  {"transfer_input_files = none", "cannot: there is no none"},
+		"all variables":             {"getenv = true", "cannot: all variables of a shell"},
+		"a checkpoint":              {"checkpoint_exit_code = 85", "cannot: htcd keeps no checkpoints"},
+		"mail":                      {"notify_user = a@b", "cannot: mail goes to the owner"},
+		"$$(X)":                     {"request_memory = $$(Memory)", "cannot: $$(...) is known only once"},
+		"an output with a dot":      {"transfer_output_files = .x", "cannot: an output must not be called .x"},
+		"a reason that is computed": {`on_exit_hold_reason = strcat("a", "b")`, "cannot: the reason of a hold is a text"},
+		"a command without a place": {"cron_minute = 5", "cannot: htcd has nothing for it"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			said, r := lines(t, "executable = p.sh\n"+c.text+"\nqueue\n", convert.Options{Image: "centos"}, large)
+			require.Contains(t, said, "job.sub:2: "+c.text+"\n    "+c.want)
+			require.True(t, convert.Lost(r.Lines))
+		})
+	}
+}
+
+func TestATableOfManyJobsGoesIntoAConfigMap(t *testing.T) {
+	said, r := lines(t, "executable = p.sh\narguments = $(x)\nqueue 2000 x in (a b)\n", convert.Options{Image: "centos"}, nil)
+	require.False(t, convert.Lost(r.Lines), said)
+	require.Len(t, r.HTCJobs, 1)
+	from := r.HTCJobs[0].Spec.ItemsFrom.ConfigMapKeyRef
+	require.Equal(t, r.ConfigMaps[0][0].Name, from.Name)
+	require.Equal(t, 4001, strings.Count(r.ConfigMaps[0][0].Data[from.Key], "\n"))
+}
+
+func TestAnotherContentOfAFileIsAnotherHTCJob(t *testing.T) {
+	name := func(content string) string {
+		_, r := lines(t, "executable = p.sh\ninput = in\nqueue\n", convert.Options{Image: "centos"}, fstest.MapFS{"in": {Data: []byte(content)}})
+		return r.ConfigMaps[0][0].Name
+	}
+	require.Equal(t, name("a"), name("a"))
+	require.NotEqual(t, name("a"), name("b"))
+}
+
+func TestTheAttributesThatNeedNoAllowanceAreThoseOfHTCOpts(t *testing.T) {
+	for _, name := range convert.Attributes {
+		said, r := lines(t, fmt.Sprintf("executable = p.sh\n+%s = 1\nqueue\n", name), convert.Options{Image: "centos"}, nil)
+		require.NotContains(t, said, "allow", name)
+		r.HTCJobs[0].Namespace, r.HTCJobs[0].UID = "ns", "u-1"
+		_, err := site.Site{}.Render(&r.HTCJobs[0], pool.Pool{}, 1, nil)
+		require.NoError(t, err, name)
+	}
+}
+
+func TestAnErrorOfTheDiskIsToldAtTheLine(t *testing.T) {
+	e := env(fstest.MapFS{"p.sh": {}})
+	e.List = func(string) ([]string, bool, error) { return nil, false, errors.New("input/output error") }
+	r, err := convert.Submit("job.sub", []byte("executable = p.sh\ntransfer_input_files = a\nqueue\n"), e, convert.Options{Image: "centos"})
+	require.NoError(t, err)
+	require.True(t, convert.Lost(r.Lines))
+}
