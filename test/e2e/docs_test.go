@@ -42,7 +42,7 @@ var limit = regexp.MustCompile(`--timeout=\d+[ms]\b`)
 func notInPlain(b trial.Block) bool { return b.NotRun != "" || b.OnNode }
 
 // ofUsers are the documents whose commands concern their reader's own namespace alone.
-var ofUsers = []string{"data.md", "from-harvester.md", "from-state-machine.md", "user.md", "workflows.md"}
+var ofUsers = []string{"data.md", "from-condor-submit.md", "from-harvester.md", "from-state-machine.md", "user.md", "workflows.md"}
 
 // TestTheCommandsOfTheDocsWork runs each document for administrators from beginning to end, one after the other.
 func TestTheCommandsOfTheDocsWork(t *testing.T) {
