@@ -9,6 +9,7 @@ import tempfile
 import threading
 import types
 import unittest
+import zlib
 from concurrent.futures import CancelledError, TimeoutError
 from pathlib import Path
 from unittest import mock
@@ -138,6 +139,15 @@ class Submit(Case):
             self.assertEqual(run("1").returncode, 0)
             self.assertEqual(pickle.loads(Path(directory, payload.RESULT).read_bytes()), (3, 1))
             self.assertIn("ZeroDivisionError", run("2").stderr)
+
+    def test_the_runner_says_that_the_image_has_another_python(self):
+        with tempfile.TemporaryDirectory() as directory:
+            Path(directory, "script").write_text(payload.source())
+            content = {"python": [3, 1], "function": b"", "items": None}
+            Path(directory, payload.FUNCTION).write_bytes(zlib.compress(pickle.dumps(content)))
+            said = subprocess.run([sys.executable, Path(directory, "script"), "0"], capture_output=True, text=True)
+            self.assertEqual(said.returncode, 1)
+            self.assertIn("pickled by Python 3.1, and the image has 3.", said.stderr)
 
     def test_without_cloudpickle_a_function_of_the_notebook_is_refused_in_words(self):
         with mock.patch.dict(sys.modules, {"cloudpickle": None}):

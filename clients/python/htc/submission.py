@@ -126,7 +126,8 @@ def _create(cluster: Cluster, job: dict, config_map: str, bundle: dict[str, byte
                 "this cluster does not serve the output of jobs, and without it there are no results: ask the "
                 "administrator of htcd for deploy/components/output"
             ) from None
-        raise
+        if not e.passing:
+            raise
     metadata: dict[str, Any] = {"name": config_map}
     packed = {f: base64.b64encode(data).decode() for f, data in bundle.items()}
     content = {"metadata": metadata, "immutable": True, "binaryData": packed}
