@@ -106,6 +106,14 @@ type HTCPoolSpec struct {
 	// +optional
 	Adjust *PoolAdjust `json:"adjust,omitempty"`
 
+	// Max is the most that one job may ask for, before adjust. What asks for more is refused.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.cpus) || isQuantity(string(self.cpus)) && quantity(string(self.cpus)).isGreaterThan(quantity('0')) && quantity(string(self.cpus)).compareTo(quantity('1M')) <= 0",fieldPath=".cpus",message="the cpus must be more than 0 and at most 1M, written as 4, or as 500m, which is rounded up to 1"
+	// +kubebuilder:validation:XValidation:rule="!has(self.memory) || isQuantity(string(self.memory)) && quantity(string(self.memory)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.memory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".memory",message="the memory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.disk) || isQuantity(string(self.disk)) && quantity(string(self.disk)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.disk)).compareTo(quantity('1Pi')) <= 0",fieldPath=".disk",message="the disk must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.gpus) || isQuantity(string(self.gpus)) && quantity(string(self.gpus)).isInteger() && quantity(string(self.gpus)).compareTo(quantity('0')) >= 0 && quantity(string(self.gpus)).compareTo(quantity('1M')) <= 0",fieldPath=".gpus",message="the gpus must be a whole number, at least 0 and at most 1M"
+	Max *PoolMax `json:"max,omitempty"`
+
 	// Limits bound how much of the pool is used at once.
 	// +optional
 	Limits *PoolLimits `json:"limits,omitempty"`
@@ -216,6 +224,12 @@ type PoolDefaults struct {
 	// +kubebuilder:validation:Maximum=1000
 	Retries *int32 `json:"retries,omitempty"`
 
+	// MemoryRetry lets a job that was put on hold for too little memory run again with more. It concerns jobs that ask for
+	// less than maxMemory, as a number.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self.maxMemory)) && quantity(string(self.maxMemory)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.maxMemory)).compareTo(quantity('1Pi')) <= 0",fieldPath=".maxMemory",message="maxMemory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
+	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
+
 	// ActiveDeadlineSeconds is how long an attempt may take from its submission to its end.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -223,6 +237,18 @@ type PoolDefaults struct {
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
 
 	Deadlines `json:",inline"`
+}
+
+// PoolMax is the most that one job may ask for, whether a field or a line of its htcopts asks. A line must have a number, whose size is
+// known.
+type PoolMax struct {
+	Resources `json:",inline"`
+
+	// RunDeadlineSeconds is the longest that one may run, and how long one may that has no runDeadlineSeconds and no default.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=315360000
+	RunDeadlineSeconds *int64 `json:"runDeadlineSeconds,omitempty"`
 }
 
 // PoolAdjust changes what is asked for: percent first, then the extra. Results are rounded up to whole cores, MiB and KiB.

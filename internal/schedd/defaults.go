@@ -13,6 +13,7 @@ type Defaults struct {
 	Options     string // submit commands, as htcopts
 	JobOptions  JobOptions
 	Environment map[string]string
+	Most        JobOptions // that one job may ask for, in CPUs, GPUs, Memory, Disk and RunDeadline; what is not said has no limit
 	Adjust      Adjust
 }
 
@@ -23,15 +24,20 @@ type Adjust struct {
 }
 
 // CheckDefaults returns what is wrong with a pool's defaults, whatever an HTCJob says. allow is that of Description.
-func CheckDefaults(defaults Defaults, allow []string) error {
+func CheckDefaults(pool string, defaults Defaults, allow []string) error {
 	if err := checkEnvironment(defaults.Environment); err != nil {
 		return err
 	}
 	if err := defaults.JobOptions.check(); err != nil {
 		return err
 	}
-	own, err := Description{Options: defaults.Options, Allow: allow, JobOptions: defaults.JobOptions, Environment: defaults.Environment}.own()
+	d := Description{Options: defaults.Options, Allow: allow, JobOptions: defaults.JobOptions, Environment: defaults.Environment, Defaults: defaults}
+	d.Tag.Pool = pool
+	own, err := d.own()
 	if err != nil {
+		return err
+	}
+	if _, own, err = d.within(own); err != nil {
 		return err
 	}
 	_, err = defaults.Adjust.apply(own, "the pool")
@@ -70,8 +76,19 @@ func (d Description) withDefaults(own []option) (Description, []option, error) {
 		deadlines.RunDeadline = 0
 	}
 	d.JobOptions.Deadlines = d.JobOptions.or(deadlines)
-	own, err = d.Defaults.Adjust.apply(own, "HTCPool "+d.Tag.Pool)
-	return d, own, err
+	if d, own, err = d.within(own); err != nil {
+		return d, nil, err
+	}
+	if own, err = d.Defaults.Adjust.apply(own, "HTCPool "+d.Tag.Pool); err != nil {
+		return d, nil, err
+	}
+	if m := d.Defaults.JobOptions.MemoryRetry; m != nil && d.JobOptions.MemoryRetry == nil {
+		asked, _ := value(own, "request_memory")
+		if n, isNumber := units(option{"request_memory", asked}); isNumber && n >= 1 && n < float64(m.Most) {
+			d.JobOptions.MemoryRetry = m
+		}
+	}
+	return d, own, nil
 }
 
 // says returns the subjects about which a description says something itself.

@@ -124,6 +124,27 @@ func TestMoreThanCanBeAskedForIsRefused(t *testing.T) {
 	require.Equal(t, Refused, KindOf(err))
 }
 
+func TestAPoolsMemoryRetryConcernsThoseThatItCanHelp(t *testing.T) {
+	pool := Defaults{JobOptions: JobOptions{MemoryRetry: &MemoryRetry{Most: 4096, Times: 3}}}
+	for name, c := range map[string]struct {
+		htcopts string
+		own     JobOptions
+		want    string
+	}{
+		"less than its most":   {"request_memory = 1GB", JobOptions{}, "< 2 ? 1024 << "},
+		"its most":             {"request_memory = 4GB", JobOptions{}, "request_memory = 4GB"},
+		"an expression":        {"request_memory = RequestCpus", JobOptions{}, "request_memory = RequestCpus"},
+		"one of its own":       {"", JobOptions{Memory: 1024, MemoryRetry: &MemoryRetry{Most: 2048, Times: 1}}, "< 1 ? 1024 << "},
+		"a field without more": {"", JobOptions{Memory: 1024}, "< 2 ? 1024 << "},
+	} {
+		require.Contains(t, linesOf(t, withPool(c.htcopts, c.own, pool), "request_memory")[0], c.want, name)
+	}
+	require.Empty(t, linesOf(t, withPool("", JobOptions{}, pool), "request_memory"))
+	require.NoError(t, CheckDefaults("grid", pool, nil))
+	pool.Most.Memory = 2048
+	require.ErrorContains(t, CheckDefaults("grid", pool, nil), "found 4096 MiB in spec.memoryRetry.maxMemory")
+}
+
 func TestMemoryIsDoubledFromADefault(t *testing.T) {
 	d := withPool("", JobOptions{MemoryRetry: &MemoryRetry{Most: 8000, Times: 3}}, Defaults{JobOptions: JobOptions{Memory: 1000}, Adjust: Adjust{Memory: 110}})
 	require.Contains(t, linesOf(t, d, "request_memory")[0], "1100 <<")
@@ -160,8 +181,8 @@ func TestDefaultsAreChecked(t *testing.T) {
 		"an environment line and variables": {Defaults{Options: `environment = "A=1"`, Environment: map[string]string{"B": "2"}}, "spec.environment do not say the same"},
 		"more than there can be":            {Defaults{JobOptions: JobOptions{Memory: mostMemory}, Adjust: Adjust{MemoryExtra: 1}}, "more than the"},
 	} {
-		require.ErrorContains(t, CheckDefaults(c.defaults, []string{"environment"}), c.words, name)
+		require.ErrorContains(t, CheckDefaults("grid", c.defaults, []string{"environment"}), c.words, name)
 	}
-	require.NoError(t, CheckDefaults(Defaults{}, nil))
+	require.NoError(t, CheckDefaults("grid", Defaults{}, nil))
 	require.Error(t, CheckAllow([]string{"+HTCPool"}))
 }

@@ -50,6 +50,7 @@ defaults:
   activeDeadlineSeconds: 4000
   idleDeadlineSeconds: 5000
   heldDeadlineSeconds: 6000
+  runDeadlineSeconds: 7000
 adjust: {cpusPercent: 50, memoryPercent: 110, memoryExtra: 6Mi, diskPercent: 150}
 `
 
@@ -73,7 +74,7 @@ func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 	}{
 		{silent, "HTCPool", p}, {silent, "RequestCpus", "1"}, {silent, "RequestMemory", "50"}, {silent, "RequestDisk", "15360"},
 		{silent, "JobFlavour", "longlunch"}, {silent, "JobPrio", "3"}, {silent, "AcctGroup", "group_lab"}, {silent, "JobMaxRetries", "1"},
-		{silent, "HTCJobIdleDeadline", "5000"}, {silent, "HTCJobHeldDeadline", "6000"},
+		{silent, "HTCJobIdleDeadline", "5000"}, {silent, "HTCJobHeldDeadline", "6000"}, {silent, "AllowedExecuteDuration", "7000"},
 		{says, "HTCPool", p}, {says, "RequestCpus", "2"}, {says, "RequestMemory", "94"}, {says, "JobFlavour", "undefined"}, {says, "MaxRuntime", "60"},
 		{says, "JobPrio", "7"}, {says, "AccountingGroup", "own"}, {says, "AcctGroup", "undefined"}, {says, "JobMaxRetries", "0"},
 		{says, "HTCJobIdleDeadline", "500"}, {says, "HTCJobHeldDeadline", "6000"},
@@ -85,7 +86,7 @@ func TestAPoolCompletesWhatAnHTCJobDoesNotSay(t *testing.T) {
 	text, err := json.Marshal(silent.Status.Effective)
 	require.NoError(t, err)
 	require.JSONEq(t, fmt.Sprintf(`{"pool": %q, "resources": {"cpus": "1", "memory": "50Mi", "disk": "15Mi"}, "retries": 1, "accountingGroup": "group_lab",
-		"activeDeadlineSeconds": 4000, "idleDeadlineSeconds": 5000, "heldDeadlineSeconds": 6000}`, p), string(text))
+		"activeDeadlineSeconds": 4000, "idleDeadlineSeconds": 5000, "heldDeadlineSeconds": 6000, "runDeadlineSeconds": 7000}`, p), string(text))
 	require.EqualValues(t, 400, *says.Status.Effective.ActiveDeadlineSeconds)
 }
 
@@ -176,12 +177,14 @@ func TestTheDefaultPoolIsForThoseThatNameNone(t *testing.T) {
 func TestAPoolsRulesRefuse(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	p := b.Pool("", `{schedds: [one@lab, two@lab], images: ["docker://registry.example.org/**"], account: {from: Common}}`)
+	p := b.Pool("", `{schedds: [one@lab, two@lab], images: ["docker://registry.example.org/**"], account: {from: Common}, max: {memory: 100Mi}}`)
 	image := func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = "registry.example.org/any" }
 	b.Script("image", "exit 0\n", in(p))
 	b.Script("schedd", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.Pool.Schedd = "three@lab" })
 	b.Script("account", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.Pool.SecretName = "mine" })
+	b.Script("memory", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "request_memory = 1GB\n" })
 	for name, words := range map[string]string{
+		"memory":  "HTCPool " + p + " allows a job at most 100 MiB of request_memory (max.memory), found 1024 MiB",
 		"image":   "/centos is none of those that HTCPool " + p + " allows: docker://registry.example.org/**",
 		"schedd":  "spec.pool.schedd: HTCPool " + p + " has no schedd three@lab, but one@lab, two@lab",
 		"account": "spec.pool.secretName: HTCPool " + p + " sends all jobs as htcd's own account: leave it out",

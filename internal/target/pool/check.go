@@ -37,7 +37,7 @@ func Check(name string, spec v1alpha1.HTCPoolSpec, rules Rules) error {
 	}
 	defaults, err := Pool{Name: name, Spec: spec}.Defaults()
 	if err == nil {
-		err = schedd.CheckDefaults(defaults, rules.AllowOptions)
+		err = schedd.CheckDefaults(name, defaults, rules.AllowOptions)
 	}
 	if err != nil {
 		return invalid(name, fmt.Errorf("defaults: %s", strings.ReplaceAll(err.Error(), "spec.", "defaults.")))
@@ -56,7 +56,7 @@ func (p Pool) Defaults() (schedd.Defaults, error) {
 	if s := p.Spec.Defaults; s != nil {
 		d.JobOptions, err = joboptions.Of(v1alpha1.HTCJobSpec{
 			Resources: s.Resources, AccountingGroup: s.AccountingGroup, Retries: s.Retries,
-			Deadlines: s.Deadlines,
+			MemoryRetry: s.MemoryRetry, Deadlines: s.Deadlines,
 		})
 		if err != nil {
 			return d, err
@@ -65,6 +65,12 @@ func (p Pool) Defaults() (schedd.Defaults, error) {
 		d.Environment = make(map[string]string, len(s.Environment))
 		for name, value := range s.Environment {
 			d.Environment[name] = string(value)
+		}
+	}
+	if m := p.Spec.Max; m != nil {
+		d.Most, err = joboptions.Of(v1alpha1.HTCJobSpec{Resources: &m.Resources, Deadlines: v1alpha1.Deadlines{RunDeadlineSeconds: m.RunDeadlineSeconds}})
+		if err != nil {
+			return d, schedd.Refusal("%s", strings.ReplaceAll(err.Error(), "spec.resources.", "max."))
 		}
 	}
 	if a := p.Spec.Adjust; a != nil {
