@@ -140,6 +140,7 @@ func (silent) Changed(ledger.Run)                                        {}
 func (silent) Checked(ledger.Run)                                        {}
 func (silent) Unchanged(ledger.Run)                                      {}
 func (silent) Used(ledger.Run, int64)                                    {}
+func (silent) Missing(backend.Target, crosscheck.Missing)                {}
 func (silent) Unread(ledger.Run, []string)                               {}
 func (silent) Repaired(ledger.Run, crosscheck.Repair, crosscheck.Change) {}
 func (silent) Stuck(context.Context, ledger.Run) error                   { return nil }
