@@ -173,8 +173,16 @@ func (s Situation) heldCondition(set setCondition, status *v1alpha1.HTCWorkflowS
 }
 
 func (s Situation) outputCondition(set setCondition, v view) {
-	dag := s.newest()
-	if dag == nil || dag.Run.OutputDir == "" || dag.Run.State != ledger.Submitted {
+	var dag *DAG // the newest that was sent
+	for i := range s.DAGs {
+		if s.DAGs[i].Run.State == ledger.Submitted {
+			dag = &s.DAGs[i]
+		}
+	}
+	if dag == nil && s.refused() != nil && meta.FindStatusCondition(s.Workflow.Status.Conditions, v1alpha1.ConditionOutputFetched) != nil {
+		set(v1alpha1.ConditionOutputFetched, metav1.ConditionTrue, "NothingToFetch", "this attempt was refused: no job of it ran")
+	}
+	if dag == nil || dag.Run.OutputDir == "" {
 		return
 	}
 	is, reason, message := metav1.ConditionTrue, "Fetched", "the output of all nodes that ended is here"

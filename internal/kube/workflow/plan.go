@@ -87,10 +87,15 @@ func Plan(s Situation) Decision {
 		return s.planRepeat()
 	}
 	if level, is := s.next(); is {
-		if w.Spec.Suspend {
+		switch {
+		case w.Spec.Suspend:
 			return Decision{Action: Rest}
+		case s.final(level):
+			return Decision{Action: Submit, Level: level}
+		case s.overdue(): // it may not have been possible to send it
+			return Decision{Action: Stop, Reason: crosscheck.StopDeadline, Message: s.deadlinePassed()}
 		}
-		return Decision{Action: Submit, Level: level}
+		return Decision{Action: Submit, Level: level, At: s.deadline()}
 	}
 	return Decision{Action: Rest, At: s.expiry()}
 }

@@ -101,6 +101,7 @@ func TestPlan(t *testing.T) {
 		"but not while it is suspended":                     {newSituation(t, suspended).with(of(0, done)), Decision{Action: Rest}},
 		"what could not succeed is left out":                {newSituation(t).with(of(0, failed)), Decision{Action: Submit, Level: 2}},
 		"after an abort finally is sent":                    {newSituation(t, aborts).with(of(0, failed, stopped(crosscheck.StopAborted))), Decision{Action: Submit, Level: 2}},
+		"a level that was not sent in time never is":        {newSituation(t, deadline).with(of(0, done)), Decision{Action: Stop, Reason: crosscheck.StopDeadline, Message: "5 seconds have passed since the submission (spec.activeDeadlineSeconds)"}},
 		"after a deadline, too":                             {newSituation(t, deadline).with(of(0, one, stopped(crosscheck.StopDeadline))), Decision{Action: Submit, Level: 2}},
 		"when somebody has removed it, too":                 {newSituation(t).with(of(0, one, removed)), Decision{Action: Submit, Level: 2}},
 		"finally has no deadline":                           {newSituation(t, deadline).with(of(0, done), of(1, one), of(2, active)), Decision{Action: Rest}},

@@ -66,6 +66,9 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	if w.Spec.Suspend || s.changed() {
 		return c.withdraw(ctx, run)
 	}
+	if s.overdue() {
+		return c.giveUp(ctx, run, crosscheck.StopDeadline, s.deadlinePassed())
+	}
 	token, hash := notify.NewToken()
 	run.TokenHash = hash
 	p, err := c.prepare(ctx, w, s, s.level(*s.newest()), run, &run)

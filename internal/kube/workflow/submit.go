@@ -256,7 +256,12 @@ func (c *Controller) refuse(ctx context.Context, w *v1alpha1.HTCWorkflow, run le
 	} else if schedd.KindOf(why) != schedd.Refused {
 		return why
 	}
-	run.State, run.Reason, run.Message, run.Ended, run.Confirmed = ledger.Refused, reason, why.Error(), c.Now(), true
+	return c.giveUp(ctx, run, reason, why.Error())
+}
+
+// giveUp records that a DAG will never be sent, and why.
+func (c *Controller) giveUp(ctx context.Context, run ledger.Run, reason, message string) error {
+	run.State, run.Reason, run.Message, run.Ended, run.Confirmed = ledger.Refused, reason, message, c.Now(), true
 	run.PoolSpec = "" // nothing is sent by it
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.RefuseRun(run) }); err != nil {
 		return fmt.Errorf("record refusal: %w", err)
