@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -25,6 +26,9 @@ func (s Situation) awaitsOutput() bool {
 // is not fetched, has no such condition.
 func outputCondition(set setCondition, s Situation, v View) {
 	run, n := s.Run, s.Output
+	if run != nil && run.State == ledger.Refused && meta.FindStatusCondition(s.Job.Status.Conditions, v1alpha1.ConditionOutputFetched) != nil {
+		set(v1alpha1.ConditionOutputFetched, metav1.ConditionTrue, "NothingToFetch", "this attempt was refused: no job of it ran")
+	}
 	if run == nil || run.OutputDir == "" || run.State != ledger.Submitted && run.State != ledger.Removed {
 		return
 	}

@@ -77,6 +77,11 @@ func TestTheConditionOfOutput(t *testing.T) {
 		return &r
 	}
 	as := func(*ledger.Run) {}
+	refused := func(before ...metav1.Condition) Situation {
+		return Situation{
+			Job: &v1alpha1.HTCJob{Status: v1alpha1.HTCJobStatus{Conditions: before}}, Run: run(func(r *ledger.Run) { r.State = ledger.Refused }),
+		}
+	}
 	for name, c := range map[string]struct {
 		s    Situation
 		v    View
@@ -84,7 +89,8 @@ func TestTheConditionOfOutput(t *testing.T) {
 	}{
 		"nothing was sent":               {Situation{}, View{}, ""},
 		"its output is not fetched":      {Situation{Run: run(func(r *ledger.Run) { r.OutputDir = "" })}, View{}, ""},
-		"it was refused":                 {Situation{Run: run(func(r *ledger.Run) { r.State = ledger.Refused })}, View{}, ""},
+		"it was refused":                 {refused(), View{}, ""},
+		"it was refused after another":   {refused(metav1.Condition{Type: v1alpha1.ConditionOutputFetched}), View{}, "True NothingToFetch"},
 		"some run":                       {Situation{Run: run(as), Counts: ledger.Counts{Active: 1}, Output: ledger.OutputCounts{Completed: 1}}, View{}, "False NotEnded"},
 		"some run, and there is blocker": {Situation{Run: run(as), Counts: ledger.Counts{Active: 1}, Output: ledger.OutputCounts{Completed: 1, Waiting: 1}}, View{Unfetched: &Blocker{Reason: "NoSpace"}}, "False NoSpace"},
 		"all ended, says a callback":     {Situation{Run: run(func(r *ledger.Run) { r.Confirmed = false })}, View{}, "False Fetching"},
