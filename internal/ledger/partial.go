@@ -21,11 +21,7 @@ func numberOf(sent string, proc int) (int, error) {
 	if sent == "" {
 		return proc, nil
 	}
-	numbers, err := Run{Sent: sent}.Numbers()
-	if err != nil {
-		return 0, err
-	}
-	number, ok := numbers.At(proc)
+	number, ok := procset.Nth(sent, proc) // each callback asks, in the only writer
 	if !ok {
 		return 0, ErrNotFound
 	}

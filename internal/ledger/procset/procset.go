@@ -82,6 +82,28 @@ func (s Set) At(i int) (number int, ok bool) {
 	return p.first + i - p.before, true
 }
 
+// Nth is At for a set as String writes it, of which the set is not made.
+func Nth(text string, i int) (number int, ok bool) {
+	for i >= 0 && text != "" {
+		part, rest, _ := strings.Cut(text, ",")
+		first, last, isRange := strings.Cut(part, "-")
+		from, err := strconv.Atoi(first)
+		to := from
+		if isRange && err == nil {
+			to, err = strconv.Atoi(last)
+		}
+		switch n := to - from + 1; {
+		case err != nil:
+			return 0, false
+		case i < n:
+			return from + i, true
+		default:
+			i, text = i-n, rest
+		}
+	}
+	return 0, false
+}
+
 // Has reports whether a number is in the set.
 func (s Set) Has(number int) bool {
 	n := sort.Search(len(s.spans), func(n int) bool { return s.spans[n].last >= number })

@@ -42,3 +42,20 @@ func TestWhatIsNoSetIsRefused(t *testing.T) {
 		require.ErrorContains(t, err, words, text)
 	}
 }
+
+func TestTheNthNumberIsThatOfTheSet(t *testing.T) {
+	for _, text := range []string{"", "0", "3", "0-4", "1,3,5", "2-3,7,9-12"} {
+		s, err := Parse(text, 100)
+		if text == "" {
+			s, err = Set{}, nil
+		}
+		require.NoError(t, err)
+		for i := -1; i < 12; i++ {
+			want, there := s.At(i)
+			got, ok := Nth(text, i)
+			require.Equal(t, []any{want, there}, []any{got, ok}, "%q %d", text, i)
+		}
+	}
+	_, ok := Nth("1,x", 1)
+	require.False(t, ok)
+}
