@@ -84,15 +84,22 @@ func (a *Answering) inTurn(ctx context.Context, id schedd.Identity, long bool, c
 	return err
 }
 
-// Answers asks the small question and records the answer.
+// Answers asks the small question and records the answer. Callers share it, so it goes on when the one that began it is cancelled.
 func (a *Answering) Answers(ctx context.Context, id schedd.Identity) error {
-	_, err, _ := a.asking.Do(fmt.Sprintf("%q", id), func() (any, error) {
-		return nil, a.question(ctx, id)
+	asked := a.asking.DoChan(fmt.Sprintf("%q", id), func() (any, error) {
+		return nil, a.question(context.WithoutCancel(ctx), id)
 	})
+	var err error
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case answer := <-asked:
+		err = answer.Err
+	}
 	switch {
 	case err == nil:
 		a.note(id.Endpoint, nil)
-	case silent(err) && ctx.Err() == nil:
+	case silent(err):
 		a.note(id.Endpoint, err)
 		return &silence{id.Endpoint, err}
 	}

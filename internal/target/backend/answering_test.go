@@ -1,0 +1,53 @@
+package backend_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// slow answers the small question when it is told to.
+type slow struct {
+	backend.Schedd
+	asked chan struct{}
+	again chan struct{}
+}
+
+func (s slow) Answers(ctx context.Context, _ schedd.Identity) error {
+	s.asked <- struct{}{}
+	select {
+	case <-s.again:
+		return nil
+	case <-ctx.Done():
+		return &schedd.Error{Kind: schedd.Timeout}
+	}
+}
+
+func TestACancelledCallerMakesNoScheddSeemDown(t *testing.T) {
+	s := slow{asked: make(chan struct{}), again: make(chan struct{})}
+	id := schedd.Identity{Endpoint: schedd.Endpoint{Schedd: "one"}}
+	a := &backend.Answering{
+		Schedd: s, Now: time.Now, Turned: func(schedd.Endpoint, bool) {},
+		Any: func(context.Context, schedd.Endpoint) (schedd.Identity, error) { return id, nil },
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { first <- a.Answers(ctx, id) }()
+	<-s.asked
+	go func() { second <- a.Answers(t.Context(), id) }()
+	cancel()
+	require.ErrorIs(t, <-first, context.Canceled)
+	close(s.again)
+	select { // one that came too late to share the question asks its own
+	case <-s.asked:
+		require.NoError(t, <-second)
+	case err := <-second:
+		require.NoError(t, err)
+	}
+	require.False(t, a.State(id.Endpoint).Down)
+}
