@@ -285,6 +285,8 @@ renew() {
 				}
 			elif [ -e "$f" ] && [ ! -f "$f" ]; then
 				rm -f "$f" # HTCondor would read a FIFO without end, and keep the slot
+			elif [ -f "$f" ] && [ ! -r "$f" ]; then
+				chmod u+r "$f" # HTCondor would hold the job
 			fi
 		done
 		set_aside "$@"
