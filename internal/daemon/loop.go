@@ -44,6 +44,7 @@ type loop struct {
 	credentials backend.Credentials
 	jobSecrets  *jobsecrets.Reader
 	condor      *schedd.Client
+	asked       *reconciler.Shared
 	shares      *output.Shares // of output's room
 	staged      *output.Shares
 	matching    *matching.Watch
@@ -146,15 +147,17 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		site.CallbackCA, site.CallbackAlso = own.Text(), true
 	}
 	l.shares, l.staged = d.o.shares()
+	l.asked = reconciler.NewShared(condor, l.credentials, book, d.o.most(), time.Now)
 	l.controller, err = job.New(job.Options{
+		Shared:    l.asked,
 		Site:      site,
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares,
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
-		FullCrosscheck: d.o.FullCrosscheck, FinalizerAtCreation: d.o.FinalizerSet, Most: d.o.most(), Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
+		FullCrosscheck: d.o.FullCrosscheck, FinalizerAtCreation: d.o.FinalizerSet, Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
 		Pools: l.pools, Quota: l.quota(), LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
 		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
-		Events: apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},
-		Ledger: book, Schedd: condor,
+		Events:      apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},
+		Ledger:      book,
 		Credentials: l.credentials, Secrets: l.secrets, Matching: l.matching,
 		ConfigMaps: inputs.APIConfigMaps{Client: d.core.CoreV1()}, JobSecrets: l.jobSecrets, Artifacts: artifact.NewFetcher(site.Inputs.Registries), Registries: artifact.NewPusher(site.Inputs.Registries),
 		Log: d.log.With().Str("component", "kube").Logger(), Now: time.Now,

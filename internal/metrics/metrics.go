@@ -101,7 +101,7 @@ func New(build Build) *Metrics {
 	m.waits = newWaits(
 		m.lookedUp("waiting_htcjobs", "HTCJobs in phase Pending or Submitting, by `reason` of the first of the conditions Credentials, BackendReachable and Submitted that is not True; `NoStatus`: no status yet; `Other`: a reason unknown to htcd", "reason"),
 		m.lookedUp("waiting_since_timestamp_seconds", "when the longest wait among them began, as Unix time; after a limit, the wait counts from when there is room", "reason"))
-	m.statusWrites = m.counters("status_writes_total", "writes of HTCJobs' statuses, by `result`: `OK`, the apiserver's reason for a refusal (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; failed writes are repeated", "result")
+	m.statusWrites = m.counters("status_writes_total", "writes of HTCJobs' and HTCWorkflows' statuses, by `result`: `OK`, the apiserver's reason for a refusal (`Forbidden`, `Invalid`, `TooLarge`, `Conflict`, and `NotFound`, which is no fault), else `Error`; failed writes are repeated", "result")
 	for _, result := range []string{ok, failed, "Forbidden", "Invalid", "TooLarge", "Conflict", "NotFound"} {
 		m.statusWrites.WithLabelValues(result)
 	}

@@ -10,6 +10,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/job"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
+	"htc.cern.ch/htcd/internal/kube/workflow"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -44,6 +45,20 @@ type countedObjects struct {
 
 func (o countedObjects) SetStatus(ctx context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error) {
 	written, err := o.Objects.SetStatus(ctx, job, status)
+	o.m.statusWrites.WithLabelValues(statusResult(err)).Inc()
+	return written, err
+}
+
+// Workflows counts writes of statuses of HTCWorkflows with those of HTCJobs.
+func (m *Metrics) Workflows(o workflow.Objects) workflow.Objects { return countedWorkflows{o, m} }
+
+type countedWorkflows struct {
+	workflow.Objects
+	m *Metrics
+}
+
+func (o countedWorkflows) SetStatus(ctx context.Context, w *v1alpha1.HTCWorkflow, status v1alpha1.HTCWorkflowStatus) (*v1alpha1.HTCWorkflow, error) {
+	written, err := o.Objects.SetStatus(ctx, w, status)
 	o.m.statusWrites.WithLabelValues(statusResult(err)).Inc()
 	return written, err
 }

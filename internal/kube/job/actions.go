@@ -42,7 +42,7 @@ func (c *Controller) backendOf(class reconciler.Class) func(context.Context, str
 			return endpoint
 		}
 		for _, t := range backend.Targets(runs) {
-			if endpoint = t.Endpoint; c.answering.State(endpoint).Down {
+			if endpoint = t.Endpoint; c.Answering.State(endpoint).Down {
 				return endpoint
 			}
 		}

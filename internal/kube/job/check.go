@@ -126,7 +126,7 @@ func (c checked) Repaired(run ledger.Run, kind crosscheck.Repair, change crossch
 func (c checked) Used(run ledger.Run, coreSeconds int64) { c.Observer.Used(run.Namespace, coreSeconds) }
 
 func (c checked) Missing(t backend.Target, m crosscheck.Missing) {
-	c.answering.Missing("HTCJobs", t, m.Jobs, string(m.Doubt))
+	c.Answering.Missing("HTCJobs", t, m.Jobs, string(m.Doubt))
 }
 
 // Stuck removes the jobs of a cluster whose files will never arrive. A namespace whose credentials do not work must not

@@ -33,6 +33,7 @@ import (
 
 // Options are the parts of a Controller.
 type Options struct {
+	*reconciler.Shared
 	Site        site.Site
 	Namespace   string         // the one the informer watches; empty: all
 	Staging     string         // has a subdirectory for every run
@@ -50,7 +51,6 @@ type Options struct {
 	Objects     Objects
 	Events      reconciler.Events[*v1alpha1.HTCJob]
 	Ledger      reconciler.Ledger
-	Schedd      backend.Schedd
 	Credentials backend.Credentials
 	Secrets     backend.OwnSecrets
 	ConfigMaps  inputs.ConfigMaps
@@ -63,8 +63,6 @@ type Options struct {
 	Observer    Observer // for metrics
 	// FullCrosscheck is how often a pass asks about all jobs, not only about those that have changed; 0: always.
 	FullCrosscheck time.Duration
-	// Most is the most that a schedd is asked; the zero value: no bound.
-	Most backend.Pace
 	// FinalizerAtCreation says that the apiserver gives new HTCJobs our finalizer.
 	FinalizerAtCreation bool
 }
@@ -94,17 +92,11 @@ type Controller struct {
 	checkers   *fairqueue.Pool[schedd.Endpoint]
 	fetcher    *fetch.Fetcher
 	pusher     *push.Pusher
-	logs       fairqueue.Queue    // keys of HTCJobs whose spec.logsPod needs work
-	secrets    fairqueue.Queue    // namespaces whose Secrets need an in-use check
-	answering  *backend.Answering // also Options.Schedd
-	chooser    *backend.Chooser
+	logs       fairqueue.Queue // keys of HTCJobs whose spec.logsPod needs work
+	secrets    fairqueue.Queue // namespaces whose Secrets need an in-use check
 	pools      pool.Chooser
-	several    *backend.Several
-	absences   recovery.Absences
 	lookups    *recovery.Lookups
 	sender     *sending.Sender
-	tries      recovery.Tries
-	limits     backend.Limits
 	admission  *admission.Admission
 	turns      fairqueue.Queue // pools whose line is to be looked at
 	began      time.Time       // in the ledger's precision
@@ -141,30 +133,27 @@ func New(o Options) (*Controller, error) {
 	}
 	c.checkers = &fairqueue.Pool[schedd.Endpoint]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
 	c.admission = c.newAdmission()
-	c.answering = &backend.Answering{Schedd: o.Schedd, Now: o.Now, Any: o.Credentials.Any, Turned: c.endpointTurned, Most: o.Most}
-	c.Schedd = c.answering
+	o.OnTurned(c.endpointTurned)
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
-	c.chooser = &backend.Chooser{Schedd: c.Schedd, Credentials: o.Credentials}
-	c.several = &backend.Several{Schedd: c.answering, Credentials: o.Credentials, Limits: &c.limits, Open: backend.OpenJobs(o.Ledger), Now: o.Now}
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: []func(context.Context, secrets.Own) (bool, error){c.needsSecret}, Denied: c.secretsDenied}
-	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
+	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Answering, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
 	c.fetcher = fetch.New(fetch.Options{
 		Store: o.Output, Shares: o.Shares, MaxOutput: o.Site.MaxOutput,
 		Queue: reconciler.NewQueue(), Workers: o.Fetchers, Endpoint: c.backendOf(reconciler.Asking),
-		Ledger: o.Ledger, Schedd: c.Schedd, Credentials: o.Credentials, Observer: fetched{c}, Log: o.Log, Now: o.Now,
+		Ledger: o.Ledger, Schedd: c.Answering, Credentials: o.Credentials, Observer: fetched{c}, Log: o.Log, Now: o.Now,
 	})
 	c.pusher = push.New(push.Options{
 		Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,
 		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
 	})
 	c.sender = &sending.Sender{
-		Kind: v1alpha1.Kind, Schedd: c.Schedd, Answering: c.answering, Owners: backend.NewOwners(c.Schedd, o.Credentials), Staging: o.Staging, Shares: o.Staged, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
+		Kind: v1alpha1.Kind, Schedd: c.Answering, Answering: c.Answering, Owners: backend.NewOwners(c.Answering, o.Credentials), Staging: o.Staging, Shares: o.Staged, Limits: &c.Limits, Tries: &c.Tries, Absences: &c.Absences,
 		Newest: c.crosscheck.NewestKnown, NewestNow: c.crosscheck.NewestHistory,
 		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
 	}
-	c.lookups = &recovery.Lookups{Ledger: o.Ledger, Schedd: c.Schedd, As: c.questioner, Tries: &c.tries, Now: o.Now}
+	c.lookups = &recovery.Lookups{Ledger: o.Ledger, Schedd: c.Answering, As: c.questioner, Tries: &c.Tries, Now: o.Now}
 	return c, nil
 }
 

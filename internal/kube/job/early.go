@@ -115,7 +115,7 @@ func (c *Controller) sentUnknown(ctx context.Context, job *v1alpha1.HTCJob, p po
 	if err := c.sender.Missing(ledger.Run{UID: uid}, c.Now()); err != nil {
 		return false, err
 	}
-	c.absences.Clear(uid)
+	c.Absences.Clear(uid)
 	c.early.settle(uid)
 	return false, nil
 }

@@ -107,7 +107,7 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 	if err != nil {
 		return fmt.Errorf("drop rows and output: %w", err)
 	}
-	c.tries.Forget(uid)
+	c.Tries.Forget(uid)
 	c.secrets.Add(namespace)
 	if err := c.Output.Sweep(false); err != nil {
 		c.Log.Warn().Err(err).Str("job", namespace+"/"+name).Msg("dropped output is still on the disk")

@@ -99,7 +99,7 @@ func TestAnHTCJobWaitsForItsInputsAndContinues(t *testing.T) {
 	require.Equal(t, digest, w.job("one").Status.InputsDigest, "taken once")
 	require.Equal(t, []string{"first"}, s.sent)
 
-	require.Empty(t, w.apply(htcjob("none", func(job *v1alpha1.HTCJob) { s.Schedd, w.answering.Schedd = w.schedd, w.schedd })).Status.InputsDigest)
+	require.Empty(t, w.apply(htcjob("none", func(job *v1alpha1.HTCJob) { s.Schedd, w.Answering.Schedd = w.schedd, w.schedd })).Status.InputsDigest)
 	require.Empty(t, w.ready("none"))
 }
 
@@ -111,7 +111,7 @@ func TestWhatInputsReadySaysOfCyclesAndURLs(t *testing.T) {
 	w.later(time.Minute)
 	require.Contains(t, w.ready("first"), "False Refused: spec.inputs: in: the jobRef names this HTCJob itself")
 
-	s.Schedd, w.answering.Schedd = w.schedd, w.schedd
+	s.Schedd, w.Answering.Schedd = w.schedd, w.schedd
 	w.Site.AllowSchemes = []string{"https"}
 	job := w.apply(htcjob("url", input(v1alpha1.Input{URL: "https://store.example.org/x"})))
 	require.Equal(t, []string{"1.0"}, job.Status.JobID)
@@ -170,7 +170,7 @@ func TestAnHTCJobContinuesWhenTheOutputOfAnotherIsHere(t *testing.T) {
 	w, s := newWorldWithInputs(t)
 	job := w.apply(htcjob("fit", fromJob("prep")))
 	require.Equal(t, "HTCJobNotFound", job.Status.Reason)
-	w.answering.Schedd = w.schedd
+	w.Answering.Schedd = w.schedd
 	prep := w.apply(htcjob("prep"))
 	w.sourceChanged(nil, prep)
 	w.settle()
@@ -179,7 +179,7 @@ func TestAnHTCJobContinuesWhenTheOutputOfAnotherIsHere(t *testing.T) {
 	w.schedd.Leaves("1.0", map[string]string{"made": "histogram"})
 	w.completed(1)
 	w.crosscheck()
-	w.answering.Schedd = s
+	w.Answering.Schedd = s
 	w.sourceChanged(prep, w.job("prep"))
 	w.settle()
 	require.Equal(t, []string{"histogram"}, s.sent)
@@ -189,7 +189,7 @@ func TestAnHTCJobContinuesWhenTheOutputOfAnotherIsHere(t *testing.T) {
 
 func TestAnHTCJobFailsWithItsInput(t *testing.T) {
 	w, _ := newWorldWithInputs(t)
-	w.answering.Schedd = w.schedd
+	w.Answering.Schedd = w.schedd
 	w.apply(htcjob("prep"))
 	w.completed(1, 3)
 	w.crosscheck()
@@ -230,7 +230,7 @@ func TestACycleIsRefused(t *testing.T) {
 func TestSecretInputsAreNotKept(t *testing.T) {
 	w, s := newWorldWithInputs(t)
 	w.JobSecrets = secretSource{}
-	w.answering.Schedd = s
+	w.Answering.Schedd = s
 	w.apply(htcjob("one", input(v1alpha1.Input{SecretKeyRef: &v1alpha1.KeyRef{Name: "db", Key: "pass"}})))
 	require.Equal(t, []string{"hush"}, s.sent)
 	w.schedd.Leaves("1.0", map[string]string{"in": "hush, hush", "made": "x"})

@@ -38,11 +38,8 @@ func (c *Controller) Waiting() map[string]int {
 	return n
 }
 
-// Schedds returns HTCondor as the controller asks it.
-func (c *Controller) Schedds() *backend.Answering { return c.answering }
-
 // Keeper returns what keeps the Secrets that runs were sent with.
 func (c *Controller) Keeper() *backend.Keeper { return c.keeper }
 
 // Backends returns what is known about the schedds that have been asked anything.
-func (c *Controller) Backends() map[schedd.Endpoint]backend.Reachability { return c.answering.Known() }
+func (c *Controller) Backends() map[schedd.Endpoint]backend.Reachability { return c.Answering.Known() }

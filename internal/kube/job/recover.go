@@ -41,7 +41,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	if err != nil {
 		return err
 	}
-	if run != nil && c.tries.Get(*run).Unsent {
+	if run != nil && c.Tries.Get(*run).Unsent {
 		return c.goOn(ctx, job, *run)
 	}
 	if run == nil {
@@ -49,7 +49,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return err
 		}
 	}
-	constraint, places, since := site.Tag(job, run.Attempt).Constraint(), []backend.Target{t}, c.tries.Get(*run).Since
+	constraint, places, since := site.Tag(job, run.Attempt).Constraint(), []backend.Target{t}, c.Tries.Get(*run).Since
 	if !chosen && !lost {
 		asked, absent, err := c.lookups.NoTrace(ctx, *run, c.sender.LookAgainAfter(*run))
 		if err != nil {
@@ -211,7 +211,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return err
 	}
-	if err := c.limits.Ask(id, c.Now()); err != nil {
+	if err := c.Limits.Ask(id, c.Now()); err != nil {
 		return err
 	}
 	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))
@@ -241,6 +241,6 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return fmt.Errorf("record intent: %w", err)
 	}
-	c.absences.Clear(run.UID)
+	c.Absences.Clear(run.UID)
 	return c.send(ctx, id, job, fresh, sandbox, tokens)
 }

@@ -150,7 +150,7 @@ func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.UpdateIntent(run) }); err != nil {
 		return fmt.Errorf("record that attempt %d is not sent: %w", run.Attempt, err)
 	}
-	c.absences.Clear(run.UID)
-	c.tries.Clear(run)
+	c.Absences.Clear(run.UID)
+	c.Tries.Clear(run)
 	return os.RemoveAll(run.TempDir)
 }

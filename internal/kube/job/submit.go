@@ -230,7 +230,7 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 	if err != nil {
 		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
 	}
-	c.tries.Clear(run)
+	c.Tries.Clear(run)
 	if err := os.RemoveAll(run.TempDir); err != nil { // the next start tries again
 		c.Log.Warn().Err(err).Str("job", job.Namespace+"/"+job.Name).Msg("files that HTCondor has are still staged")
 	}
@@ -251,7 +251,7 @@ func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledge
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.RefuseRun(run), carryRefused(tx, run)) }); err != nil {
 		return fmt.Errorf("record refusal: %w", err)
 	}
-	c.tries.Clear(run)
+	c.Tries.Clear(run)
 	return errors.Join(os.RemoveAll(run.TempDir), c.keepOutput(ctx, run))
 }
 

@@ -78,7 +78,7 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 	if b := known.Blockers[reconciler.Pushing]; b != nil {
 		v.Unpushed = &b.Blocker
 	}
-	v.Backend = c.answering.State(c.endpointOf(s, d, inTheWay))
+	v.Backend = c.Answering.State(c.endpointOf(s, d, inTheWay))
 	written, err := c.report(ctx, s, v)
 	if err == nil {
 		c.leaveLogs(key, s)

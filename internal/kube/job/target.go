@@ -44,20 +44,20 @@ func (c *Controller) choose(ctx context.Context, job *v1alpha1.HTCJob, p pool.Po
 		return t, schedd.Identity{}, err
 	}
 	if schedds := p.Choice(job); len(schedds) > 0 {
-		return c.several.Choose(ctx, t, schedds, job.Jobs())
+		return c.Several.Choose(ctx, t, schedds, job.Jobs())
 	}
-	return c.chooser.Choose(ctx, t)
+	return c.Chooser.Choose(ctx, t)
 }
 
 // nextEndpoint returns where the next attempt of an HTCJob goes, as far as that is known.
 func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Endpoint {
 	p := c.pools.Presumed(job)
 	if schedds := p.Choice(job); len(schedds) > 0 {
-		return c.several.Last(schedds)
+		return c.Several.Last(schedds)
 	}
 	t, err := p.Target(job, c.Site.Policy)
 	if err != nil || t.Endpoint.Schedd == "" {
-		return c.chooser.Usual(t.Namespace)
+		return c.Chooser.Usual(t.Namespace)
 	}
 	return t.Endpoint
 }

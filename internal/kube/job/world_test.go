@@ -69,7 +69,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	o := Options{
 		Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents", Binds: []string{"/cvmfs"}},
 		Staging: t.TempDir(), Workers: 1, Submitters: 1, Fetchers: 1,
-		Informer: informer, Objects: w, Events: w, Ledger: book, Schedd: w.schedd, Credentials: w, Secrets: w, Matching: &matching.Watch{},
+		Informer: informer, Objects: w, Events: w, Ledger: book, Credentials: w, Secrets: w, Matching: &matching.Watch{},
 		Log: zerolog.Nop(), Observer: nobody{}, Now: func() time.Time { return w.clock },
 	}
 	for _, f := range change {
@@ -77,6 +77,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	}
 	o.Shares = o.Output.NewShares(o.KeepFree, o.Now)
 	o.Staged = output.Store{Root: o.Staging}.NewShares(1, o.Now)
+	o.Shared = reconciler.NewShared(w.schedd, o.Credentials, book, backend.Pace{}, o.Now)
 	w.Controller, err = New(o)
 	require.NoError(t, err)
 	return w
@@ -102,13 +103,13 @@ func newWorldWithOutput(t *testing.T, change ...func(*Options)) *world {
 }
 
 // asks lets the controller talk to another schedd.
-func (w *world) asks(s backend.Schedd) { w.answering.Schedd = s }
+func (w *world) asks(s backend.Schedd) { w.Answering.Schedd = s }
 
 // restart starts a new htcd with the same ledger, schedd and apiserver.
 func (w *world) restart() {
 	w.t.Helper()
 	var err error
-	w.Options.Schedd = w.answering.Schedd
+	w.Shared = reconciler.NewShared(w.Answering.Schedd, w.Credentials, w.book, w.Answering.Most, w.Now)
 	w.Controller, err = New(w.Options)
 	require.NoError(w.t, err)
 	require.NoError(w.t, w.adoptOrphans(w.t.Context()))

@@ -95,7 +95,7 @@ func (c *Controller) sendLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s Si
 	if err := c.sender.Missing(ledger.Run{UID: string(w.UID)}, c.Now()); err != nil {
 		return err
 	}
-	c.absences.Clear(string(w.UID))
+	c.Absences.Clear(string(w.UID))
 	if w.Spec.Suspend {
 		return c.recordForgotten(ctx, w, s, t, 1, 0)
 	}

@@ -19,7 +19,6 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/inputs/jobcredentials"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
-	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -33,6 +32,7 @@ import (
 
 // Options are the parts of a Controller.
 type Options struct {
+	*reconciler.Shared
 	Site        site.Site
 	Namespace   string         // the one the informer watches; empty: all
 	Staging     string         // has a subdirectory for every run
@@ -47,7 +47,6 @@ type Options struct {
 	Events      reconciler.Events[*v1alpha1.HTCWorkflow]
 	Ledger      reconciler.Ledger
 	Schedd      Schedd
-	Answering   *backend.Answering // whether schedds answer
 	Keeper      *backend.Keeper
 	Pools       pool.Known // nil: there are no HTCPools
 	Credentials backend.Credentials
@@ -121,11 +120,6 @@ type Controller struct {
 	checkers  *fairqueue.Pool[schedd.Endpoint]
 	pools     pool.Chooser
 	began     time.Time
-	chooser   *backend.Chooser
-	several   *backend.Several
-	limits    backend.Limits
-	tries     recovery.Tries
-	absences  recovery.Absences
 	sender    *sending.Sender
 	dags      *crosscheck.Checker // of DAGMan's own jobs
 	nodes     *nodes.Checker
@@ -160,8 +154,6 @@ func New(o Options) (*Controller, error) {
 		o.Artifacts.OnTurn(c.Retry)
 	}
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
-	c.chooser = &backend.Chooser{Schedd: o.Schedd, Credentials: o.Credentials}
-	c.several = &backend.Several{Schedd: o.Answering, Credentials: o.Credentials, Limits: &c.limits, Open: backend.OpenJobs(o.Ledger), Now: o.Now}
 	owners := backend.NewOwners(o.Schedd, o.Credentials)
 	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
 	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.AccountsOf, Started: c.dags.Started, Daemon: c.dags.Daemon, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
@@ -173,7 +165,7 @@ func New(o Options) (*Controller, error) {
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.sender = &sending.Sender{
 		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Answering: o.Answering, Owners: owners,
-		Staging: o.Staging, Shares: o.Staged, Limits: &c.limits, Tries: &c.tries, Absences: &c.absences,
+		Staging: o.Staging, Shares: o.Staged, Limits: &c.Limits, Tries: &c.Tries, Absences: &c.Absences,
 		Newest: c.dags.NewestKnown, NewestNow: c.dags.NewestHistory,
 		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -72,4 +73,18 @@ func TestASubmissionDoesNotWaitForARemoval(t *testing.T) {
 	require.False(t, w.Actions.Claim(key, w.clock), "nobody else acts for what is being removed")
 	close(s.letGo)
 	<-removed
+}
+
+func TestALimitThatAnHTCJobMetHoldsBackWorkflowsToo(t *testing.T) {
+	w := newWorld(t)
+	limit := &schedd.Error{Kind: schedd.Limit, Command: "condor_submit", ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER"}
+	id, err := w.Common(t.Context(), schedd.Endpoint{Schedd: scheddtest.Name})
+	require.NoError(t, err)
+	w.Limits.Met(id, limit, w.clock.Add(time.Minute))
+	w.apply(newWorkflow("one"))
+	require.Zero(t, w.schedd.Calls(scheddtest.Submit))
+	reason, _ := w.says("one", v1alpha1.ConditionSubmitted)
+	require.Equal(t, "LimitReached", reason)
+	w.later(2 * time.Minute)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
 }

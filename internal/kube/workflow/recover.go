@@ -26,10 +26,10 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	if err != nil {
 		return err
 	}
-	if c.tries.Get(run).Unsent {
+	if c.Tries.Get(run).Unsent {
 		return c.goOn(ctx, w, s)
 	}
-	found, err := c.sender.Search(ctx, t, id, tag(w, run.Attempt).Constraint(), c.tries.Get(run).Since)
+	found, err := c.sender.Search(ctx, t, id, tag(w, run.Attempt).Constraint(), c.Tries.Get(run).Since)
 	if err != nil {
 		return fmt.Errorf("look for DAG %d: %w", run.Attempt, err)
 	}
@@ -79,7 +79,7 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	if err != nil {
 		return err
 	}
-	if err := c.limits.Ask(id, c.Now()); err != nil {
+	if err := c.Limits.Ask(id, c.Now()); err != nil {
 		return err
 	}
 	leave, err := c.stageInputs(ctx, w, p, &run)
@@ -92,7 +92,7 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	if err != nil {
 		return fmt.Errorf("record intent: %w", err)
 	}
-	c.absences.Clear(run.UID)
+	c.Absences.Clear(run.UID)
 	return c.send(ctx, id, w, again, p, token)
 }
 
@@ -103,7 +103,7 @@ func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.UpdateIntent(run) }); err != nil {
 		return fmt.Errorf("record that DAG %d is not sent: %w", run.Attempt, err)
 	}
-	c.absences.Clear(run.UID)
-	c.tries.Clear(run)
+	c.Absences.Clear(run.UID)
+	c.Tries.Clear(run)
 	return os.RemoveAll(run.TempDir)
 }

@@ -197,7 +197,7 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, w *v1alpha1.H
 		return err
 	}
 	if err := errors.Join(p.keepOutput(run), p.bring(run)); err != nil {
-		c.tries.Unstaged(run)
+		c.Tries.Unstaged(run)
 		return errors.Join(c.sender.StageError(err), os.RemoveAll(run.TempDir))
 	}
 	began := c.Now()
@@ -238,7 +238,7 @@ func (c *Controller) recordCluster(ctx context.Context, w *v1alpha1.HTCWorkflow,
 	if err != nil {
 		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
 	}
-	c.tries.Clear(run)
+	c.Tries.Clear(run)
 	c.Observer.DAGSubmitted(nodes)
 	c.Memory.Change(keyOf(run), func(r *record) { r.Kind.part, r.Kind.parted, r.Kind.paging = time.Time{}, 0, false })
 	if err := os.RemoveAll(run.TempDir); err != nil {
@@ -266,6 +266,6 @@ func (c *Controller) giveUp(ctx context.Context, run ledger.Run, reason, message
 	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.RefuseRun(run) }); err != nil {
 		return fmt.Errorf("record refusal: %w", err)
 	}
-	c.tries.Clear(run)
+	c.Tries.Clear(run)
 	return os.RemoveAll(run.TempDir)
 }

@@ -19,9 +19,9 @@ func (c *Controller) choose(ctx context.Context, w *v1alpha1.HTCWorkflow, p pool
 		return t, schedd.Identity{}, err
 	}
 	if schedds := p.Choice(asJob(w)); len(schedds) > 0 {
-		return c.several.Choose(ctx, t, schedds, 1)
+		return c.Several.Choose(ctx, t, schedds, 1)
 	}
-	return c.chooser.Choose(ctx, t)
+	return c.Chooser.Choose(ctx, t)
 }
 
 // backendOf returns the schedd that what is done for a workflow goes to: where its newest DAG is, or where it would be sent.
@@ -36,7 +36,7 @@ func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint 
 	}
 	t, err := c.pools.Presumed(asJob(w)).Target(asJob(w), c.Site.Policy)
 	if err != nil || t.Endpoint.Schedd == "" {
-		return c.chooser.Usual(t.Namespace)
+		return c.Chooser.Usual(t.Namespace)
 	}
 	return t.Endpoint
 }

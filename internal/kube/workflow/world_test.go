@@ -53,9 +53,8 @@ func newWorld(t *testing.T) *world {
 		Site:    site.Site{CallbackURL: "http://receiver.test/cloudevents"},
 		Staging: t.TempDir(), Output: store, Shares: store.NewShares(0, now), Staged: store.NewShares(1, now), Workers: 1, Actors: 1,
 		Informer: synced{informer}, SecretTouched: w.tend, Objects: objects{w}, Events: w, Schedd: w.schedd, Credentials: w,
-		Answering: &backend.Answering{Schedd: w.schedd, Now: now, Any: w.Common, Turned: func(schedd.Endpoint, bool) {}},
-		Matching:  &matching.Watch{},
-		Observer:  w, Log: zerolog.Nop(), Now: now,
+		Matching: &matching.Watch{},
+		Observer: w, Log: zerolog.Nop(), Now: now,
 	}}
 	w.openLedger()
 	return w
@@ -86,6 +85,7 @@ func (w *world) restart() {
 	w.t.Helper()
 	o := w.Options
 	o.Ledger = w.book
+	o.Shared = reconciler.NewShared(w.schedd, w, w.book, backend.Pace{}, w.Now)
 	o.Keeper = &backend.Keeper{Secrets: w}
 	o.Keeper.Needed = append(o.Keeper.Needed, func(ctx context.Context, s secrets.Own) (sent bool, err error) {
 		err = w.book.Read(ctx, func(tx *ledger.Tx) (err error) { sent, err = tx.SentWith(s.Namespace, s.Name, s.Usual); return err })
