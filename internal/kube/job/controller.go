@@ -146,7 +146,7 @@ func New(o Options) (*Controller, error) {
 	})
 	c.pusher = push.New(push.Options{
 		Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,
-		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
+		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCJob, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
 	})
 	c.sender = &sending.Sender{
 		Kind: v1alpha1.Kind, Schedd: c.Answering, Answering: c.Answering, Owners: backend.NewOwners(c.Answering, o.Credentials), Staging: o.Staging, Shares: o.Staged, Limits: &c.Limits, Tries: &c.Tries, Absences: &c.Absences,

@@ -11,7 +11,6 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
-	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output/push"
@@ -23,17 +22,14 @@ type fetched struct{ *Controller }
 
 // Tried tells the user once what prevents a fetch.
 func (c fetched) Tried(key string, err error) {
-	defer c.Changed.Add(key)
 	if err == nil {
 		c.Memory.Unblock(key, reconciler.Fetching)
+		c.Changed.Add(key)
 		return
 	}
 	t := explainFetch(err)
 	c.Observer.FetchFailed(t.Reason)
-	if c.Memory.Block(key, reconciler.Fetching, t) {
-		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("output not fetched yet")
-		c.Warn(key, t.Reason, t.Message)
-	}
+	c.Report(key, reconciler.Fetching, t, err, "output not fetched yet")
 }
 
 func (c fetched) Fetched(run ledger.Run, procs int, bytes int64) {
@@ -111,39 +107,6 @@ const (
 	pushers  = 2 // artifacts that are pushed in parallel to each registry
 	lastPush = 5 * time.Minute
 )
-
-// pushed passes the results of pushes on to the queues, the user and the Observer.
-type pushed struct{ *Controller }
-
-// Passed tells the user once what prevents a push.
-func (c pushed) Passed(key string, err error) {
-	if err == nil {
-		if c.Memory.Of(key).Blockers[reconciler.Pushing] != nil {
-			c.Memory.Unblock(key, reconciler.Pushing)
-			c.Changed.Add(key)
-		}
-		return
-	}
-	defer c.Changed.Add(key)
-	t := explain(err)
-	t.Blocker = sending.ExplainPush(err, t.Blocker)
-	c.Observer.PushFailed(t.Reason)
-	if c.Memory.Block(key, reconciler.Pushing, t) {
-		c.Log.Warn().Err(err).Str("job", key).Str("reason", t.Reason).Msg("not pushed yet")
-		c.Warn(key, t.Reason, t.Message)
-	}
-}
-
-func (c pushed) Pushed(run ledger.Run, bytes int64) {
-	c.Observer.Pushed(bytes)
-	key := run.Namespace + "/" + run.Name
-	c.Changed.AddAfter(key, c.Memory.UntilWrite(key, c.Now(), reconciler.BetweenWrites))
-}
-
-func (c pushed) NotPushed(run ledger.Run, why string) {
-	c.Warn(run.Namespace+"/"+run.Name, lifecycle.ReasonNotPushed, why)
-	c.Changed.Add(run.Namespace + "/" + run.Name)
-}
 
 // registryCredentials returns those with which the artifacts of a run are pushed, as they are now.
 func (c *Controller) registryCredentials(ctx context.Context, item push.Item) ([][]byte, error) {

@@ -54,18 +54,14 @@ func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
 	return nil
 }
 
-// Sweep does the same for HTCJobs that are gone but still have rows in the ledger.
-func (k kind) Sweep(ctx context.Context, key string) error {
-	runs, err := k.Runs(ctx, key)
-	if err != nil {
-		return err
-	}
-	return k.Orphans.Sweep(ctx, key, runs, orphans.Owner{
+// Owner does the same for HTCJobs that are gone but still have rows in the ledger.
+func (k kind) Owner() orphans.Owner {
+	return orphans.Owner{
 		Exists: k.Objects.Exists, Forget: k.forget,
 		Remove: func(ctx context.Context, uid string, own []ledger.Run) error {
 			return k.sender.RemoveAll(ctx, backend.Targets(own), uid, own)
 		},
-	})
+	}
 }
 
 // removeEverywhere calls RemoveAll for all places where the runs were. Runs that the ledger has lost are looked for where

@@ -70,9 +70,8 @@ func (r *Reconciler[O, K]) ActOne(ctx context.Context, class Class, key string) 
 	b.Class, b.Retry = class, r.o.Now().Add(after)
 	if usual {
 		r.Memory.Wait(key, b)
-	} else if r.Memory.Block(key, Acting, b) {
-		r.o.Log.Warn().Err(err).Str(r.o.Label, key).Str("reason", b.Reason).Dur("retry", after).Msg("not done yet")
-		r.Warn(key, b.Reason, b.Message)
+	} else {
+		r.Report(key, Acting, b, err, "not done yet")
 	}
 	switch {
 	case woken:
@@ -92,7 +91,7 @@ func (r *Reconciler[O, K]) act(ctx context.Context, class Class, key string) (ne
 		if class != Deleting {
 			return Deleting, nil
 		}
-		return class, r.o.Kind.Sweep(ctx, key)
+		return class, r.sweep(ctx, key)
 	}
 	next, err := r.o.Kind.Next(ctx, object)
 	if err != nil {
@@ -103,7 +102,7 @@ func (r *Reconciler[O, K]) act(ctx context.Context, class Class, key string) (ne
 	}
 	if next.Orphans {
 		// A deletion does not wait for an administrator's decision about another object of the same name.
-		if err := r.o.Kind.Sweep(ctx, key); err != nil && !(orphans.IsKept(err) && next.Removes) {
+		if err := r.sweep(ctx, key); err != nil && !(orphans.IsKept(err) && next.Removes) {
 			return class, err
 		}
 	}
@@ -111,4 +110,13 @@ func (r *Reconciler[O, K]) act(ctx context.Context, class Class, key string) (ne
 		return class, nil
 	}
 	return next.Do(ctx)
+}
+
+// sweep removes what is left of objects that are gone but still have rows in the ledger.
+func (r *Reconciler[O, K]) sweep(ctx context.Context, key string) error {
+	runs, err := r.Runs(ctx, key)
+	if err != nil {
+		return err
+	}
+	return r.Orphans.Sweep(ctx, key, runs, r.o.Kind.Owner())
 }

@@ -37,8 +37,8 @@ type Kind[O Object] interface {
 	Ended(object O) bool
 	// Next decides, from the present ledger, what needs HTCondor.
 	Next(ctx context.Context, object O) (Step, error)
-	// Sweep removes what is left in HTCondor, and then in the ledger, of objects that are gone.
-	Sweep(ctx context.Context, key string) error
+	// Owner removes what is left in HTCondor, and then in the ledger, of objects that are gone.
+	Owner() orphans.Owner
 	// Line names the workers of an action.
 	Line(ctx context.Context, class Class, key string) sending.Line
 	// Acted is told how an action ended. It returns true if something else will wake the object, so that it is not tried again by itself.
@@ -240,6 +240,19 @@ func (r *Reconciler[O, K]) Warn(key, reason, message string) {
 	if object := r.Get(key); object != none {
 		r.o.Events.Warning(object, reason, message)
 	}
+}
+
+// Report tells the user once what prevents something, and has the status say it.
+func (r *Reconciler[O, K]) Report(key string, what Blockable, b Blocker, err error, consequence string) {
+	if r.Memory.Block(key, what, b) {
+		entry := r.o.Log.Warn().Err(err).Str(r.o.Label, key).Str("reason", b.Reason)
+		if !b.Retry.IsZero() {
+			entry = entry.Dur("retry", b.Retry.Sub(r.o.Now()))
+		}
+		entry.Msg(consequence)
+		r.Warn(key, b.Reason, b.Message)
+	}
+	r.Changed.Add(key)
 }
 
 // Retry ends the back-off of an object.

@@ -160,7 +160,7 @@ func New(o Options) (*Controller, error) {
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.pusher = push.New(push.Options{
 		Subject: dags{}, Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,
-		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: pushed{c}, Log: o.Log,
+		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCWorkflow, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
 	})
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.sender = &sending.Sender{

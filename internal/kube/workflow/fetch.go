@@ -45,11 +45,7 @@ func (c *Controller) fetchOne(ctx context.Context, key string) {
 	b := explain(err)
 	b.Condition, b.Message = v1alpha1.ConditionOutputFetched, "the output is not fetched yet: "+b.Message
 	c.Observer.NodeFetchFailed(b.Reason)
-	if c.Memory.Block(key, reconciler.Fetching, b) {
-		c.Log.Warn().Err(err).Str("workflow", key).Str("reason", b.Reason).Msg("output not fetched yet")
-		c.Warn(key, b.Reason, b.Message)
-	}
-	c.Changed.Add(key)
+	c.Report(key, reconciler.Fetching, b, err, "output not fetched yet")
 	c.fetches.AddRateLimited(key)
 }
 

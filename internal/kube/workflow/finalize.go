@@ -97,18 +97,14 @@ func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid strin
 	return nil
 }
 
-// Sweep does the same for workflows that are gone but still have rows in the ledger.
-func (k kind) Sweep(ctx context.Context, key string) error {
-	runs, err := k.Runs(ctx, key)
-	if err != nil {
-		return err
-	}
-	return k.Orphans.Sweep(ctx, key, runs, orphans.Owner{
+// Owner does the same for workflows that are gone but still have rows in the ledger.
+func (k kind) Owner() orphans.Owner {
+	return orphans.Owner{
 		Exists: k.Objects.Exists, Forget: k.forget,
 		Remove: func(ctx context.Context, uid string, own []ledger.Run) error {
 			return k.removeAll(ctx, backend.Targets(own), uid, own)
 		},
-	})
+	}
 }
 
 // forget drops the rows, the output and the staged files of a workflow: staged files first, since the rows say where

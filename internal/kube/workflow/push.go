@@ -14,8 +14,6 @@ import (
 	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/graph"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
-	"htc.cern.ch/htcd/internal/kube/reconciler"
-	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output/push"
 )
@@ -133,36 +131,6 @@ func (c *Controller) stepLogins(ctx context.Context, w *v1alpha1.HTCWorkflow, st
 		return nil, err
 	}
 	return inputs.DockerConfigs(ctx, c.JobSecrets, stepJob(w, g, step))
-}
-
-// pushed passes the results of pushes on to the queue, the user and the Observer.
-type pushed struct{ *Controller }
-
-// Passed tells the user once what prevents a push.
-func (c pushed) Passed(key string, err error) {
-	if err == nil {
-		c.Memory.Unblock(key, reconciler.Pushing)
-		c.Changed.Add(key)
-		return
-	}
-	b := explain(err)
-	b.Blocker = sending.ExplainPush(err, b.Blocker)
-	c.Observer.PushFailed(b.Reason)
-	if c.Memory.Block(key, reconciler.Pushing, b) {
-		c.Log.Warn().Err(err).Str("workflow", key).Str("reason", b.Reason).Msg("not pushed yet")
-		c.Warn(key, b.Reason, b.Message)
-	}
-	c.Changed.Add(key)
-}
-
-func (c pushed) Pushed(run ledger.Run, bytes int64) {
-	c.Observer.Pushed(bytes)
-	c.Changed.AddAfter(keyOf(run), reconciler.BetweenWrites)
-}
-
-func (c pushed) NotPushed(run ledger.Run, why string) {
-	c.Warn(keyOf(run), lifecycle.ReasonNotPushed, why)
-	c.Changed.Add(keyOf(run))
 }
 
 // gatherPushes counts what a DAG pushes.
