@@ -31,6 +31,7 @@ func (c *converter) assemble(groups []*group) Result {
 		c.bundles = newBundler(c.env)
 		a := assembly{c: c, g: g, spec: &job.Spec, values: map[string][]string{}}
 		a.make()
+		a.items()
 		r.HTCJobs = append(r.HTCJobs, job)
 		r.ConfigMaps = append(r.ConfigMaps, c.bundles.configMaps(name))
 	}
@@ -46,6 +47,7 @@ type assembly struct {
 	names  []string            // of the items' variables, in the order of their use
 	values map[string][]string // of each, for each job
 	before []string            // lines of the script before the program is run
+	rename map[string]string   // of variables
 }
 
 func (a *assembly) make() {
@@ -73,7 +75,6 @@ func (a *assembly) make() {
 		run += " 2>&1"
 	}
 	a.spec.Script.Source = strings.Join(append(a.before, run), "\n") + "\n"
-	a.items()
 }
 
 // asks says of the line of a command that somebody has to do something.
@@ -281,6 +282,9 @@ const maxInputs = 100
 
 // variable adds one to the items.
 func (a *assembly) variable(name string, value func(i int) string) string {
+	if to := a.rename[name]; to != "" {
+		name = to
+	}
 	if slices.Contains(a.names, name) {
 		return name
 	}
@@ -292,8 +296,8 @@ func (a *assembly) variable(name string, value func(i int) string) string {
 	return name
 }
 
-// reservedVariable matches those that the API refuses.
-var reservedVariable = regexp.MustCompile(`^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH)$|^(_CONDOR_|APPTAINER|SINGULARITY)|^(PATH|IFS|LD_.*)$`)
+// reservedVariable matches those that the API refuses, of HTCJobs or of steps.
+var reservedVariable = regexp.MustCompile(`^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH|jobid|outpath|registry|(pull|push)_tag)$|^(_CONDOR_|APPTAINER|SINGULARITY)|^(PATH|IFS|LD_.*)$`)
 
 // shellName is the variable of the environment that has the value of a macro: the job's number, or a variable of its item.
 func (a *assembly) shellName(macro string) string {

@@ -25,7 +25,8 @@ type Options struct {
 type Result struct {
 	Name       string // of the HTCJob, or what the names of several begin with
 	HTCJobs    []v1alpha1.HTCJob
-	ConfigMaps [][]corev1.ConfigMap // of each HTCJob: its files
+	Workflow   *v1alpha1.HTCWorkflow // of a DAG file, instead
+	ConfigMaps [][]corev1.ConfigMap  // of each HTCJob: its files
 	Lines      []Line
 
 	notes []notes // for each HTCJob
@@ -51,6 +52,9 @@ type converter struct {
 	bundles  *bundler
 	refused  bool
 	keys     map[*submitfile.Jobs]string // of the shape that all jobs of a queue statement have; empty: they differ
+
+	// pull says whether an input comes from another step; nil: there are none.
+	pull func(at string, here bool) bool
 }
 
 // Submit converts a submit description file.
@@ -59,6 +63,21 @@ func Submit(file string, text []byte, env Env, options Options) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
+	c := newConverter(file, parsed, env, options)
+	groups := c.groups()
+	var result Result
+	if !c.refused {
+		result = c.assemble(groups)
+	}
+	result.Name = c.name
+	result.Lines = c.table()
+	if c.refused {
+		result.HTCJobs, result.ConfigMaps = nil, nil
+	}
+	return result, nil
+}
+
+func newConverter(file string, parsed *submitfile.File, env Env, options Options) *converter {
 	c := &converter{
 		options: options, env: env, file: file, name: options.Name, out: parsed.Expand(env.Env),
 		order: map[*submitfile.Statement]int{}, lines: map[*submitfile.Statement]Line{}, listings: map[string]listing{},
@@ -77,17 +96,7 @@ func Submit(file string, text []byte, env Env, options Options) (Result, error) 
 	for _, w := range c.out.Warnings {
 		c.extra = append(c.extra, Line{Position: w.Position, Text: c.textAt(w.Position), Verdict: Taken, Words: "condor_submit warns: " + w.Text, warning: true})
 	}
-	groups := c.groups()
-	var result Result
-	if !c.refused {
-		result = c.assemble(groups)
-	}
-	result.Name = c.name
-	result.Lines = c.table()
-	if c.refused {
-		result.HTCJobs, result.ConfigMaps = nil, nil
-	}
-	return result, nil
+	return c
 }
 
 func (c *converter) textAt(at submitfile.Position) string {

@@ -54,8 +54,11 @@ func (r Result) YAML() ([]byte, error) {
 	return append([]byte(b.String()), jobs...), err
 }
 
-// Jobs is the manifest of the HTCJobs alone.
+// Jobs is the manifest of the HTCJobs, or of the HTCWorkflow, alone.
 func (r Result) Jobs() ([]byte, error) {
+	if r.Workflow != nil {
+		return r.workflow()
+	}
 	var b strings.Builder
 	for i, job := range r.HTCJobs {
 		text, err := yaml.Marshal(struct {

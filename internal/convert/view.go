@@ -279,6 +279,9 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 		return []wanted{{source, name}}
 	}
 	at := c.join(dir, source)
+	if c.pull != nil && c.pull(at, c.here(at)) {
+		return nil
+	}
 	if quiet {
 		return []wanted{{at, path.Base(source)}}
 	}

@@ -21,13 +21,14 @@ func convertCommand() *cobra.Command {
 	var dir string
 	var explain bool
 	c := &cobra.Command{
-		Use:   "convert FILE.sub",
-		Short: "Make HTCJobs of a submit description file of HTCondor",
+		Use:   "convert FILE.sub | FILE.dag",
+		Short: "Make HTCJobs of a submit description file of HTCondor, or an HTCWorkflow of a DAG file",
 		Long: `Make HTCJobs of a submit description file, as condor_submit reads it in this directory: macros, conditionals, included files, and tables
 after queue. The manifest has the HTCJobs and, in ConfigMaps, the files that the jobs need; comments say which line each field comes from.
 
 Standard error says of each line that is lost why, and what to write instead; with --explain, what has become of every line. Jobs whose requests
-or other commands differ become several HTCJobs. Programs that the file names (queue from PROGRAM |, include : PROGRAM |) are run only with --run.
+or other commands differ become several HTCJobs. Of a file that ends in .dag, as condor_submit_dag reads it in this directory, an HTCWorkflow
+is made, with what its nodes' submit files say. Programs that the file names (queue from PROGRAM |, include : PROGRAM |) are run only with --run.
 
 Exit codes:
 
@@ -35,8 +36,9 @@ Exit codes:
   1  something is lost, and the manifest has the rest; or there can be no manifest
   2  a mistake in the command line`,
 		Example: `  htcd convert analysis.sub --image centos --explain
-  htcd convert analysis.sub --image centos -o manifests && kubectl apply -f manifests/analysis.yaml`,
-		Args: arguments(1, "a submit description file"),
+  htcd convert analysis.sub --image centos -o manifests && kubectl apply -f manifests/analysis.yaml
+  htcd convert flow.dag --image centos -o manifests && kubectl apply -f manifests/flow.yaml`,
+		Args: arguments(1, "a submit description file, or a DAG file"),
 	}
 	options.flags(c.Flags())
 	setting.Text(c.Flags(), &dir, "output,o", "", setting.Path, "write the manifest into this `directory`, as NAME.yaml, instead of to the standard output")
@@ -78,7 +80,7 @@ type conversion struct {
 
 func (o *conversion) flags(f *pflag.FlagSet) {
 	setting.Text(f, &o.options.Image, "image", "", setting.Word, "the `image` of the jobs, if the submit file names none, or instead of it")
-	setting.Text(f, &o.options.Name, "name", "", setting.Object, "the HTCJob's `name`; that of the submit file when absent")
+	setting.Text(f, &o.options.Name, "name", "", setting.Object, "the `name` of the HTCJob, or HTCWorkflow; that of the file when absent")
 	setting.Text(f, &o.options.Proxy, "proxy", "", secretKey, "the `Secret` with the X.509 proxy, or SECRET/KEY, for use_x509userproxy")
 	setting.Text(f, &o.options.Token, "token", "", secretKey, "the `Secret` with the token, or SECRET/KEY, for use_oauth_services and use_scitokens")
 	setting.Bool(f, &o.run, "run", false, "run the programs whose output the submit file takes")
@@ -92,6 +94,8 @@ var secretKey = setting.Is("a Secret's name, or NAME/KEY", func(text string) boo
 
 // isSubmitFile reports whether a file is a submit description file by its name.
 func isSubmitFile(file string) bool { return filepath.Ext(file) == ".sub" }
+
+func isDAGFile(file string) bool { return filepath.Ext(file) == ".dag" }
 
 // manifests converts a submit file to what is applied: HTCJobs, and the ConfigMaps of each. Something that is lost is an error.
 func (o *conversion) manifests(file string, told io.Writer) ([]manifest, [][]corev1.ConfigMap, error) {
@@ -112,11 +116,16 @@ func (o *conversion) manifests(file string, told io.Writer) ([]manifest, [][]cor
 
 // convert reads a submit file, and says what becomes of its lines. It fails if there can be no manifest.
 func (o *conversion) convert(file string, explain bool, told io.Writer) (convert.Result, error) {
+	var result convert.Result
+	here := convert.Here(os.Environ(), o.run)
 	text, err := readFile(file, maxManifests)
-	if err != nil {
-		return convert.Result{}, err
+	switch {
+	case err != nil:
+	case isDAGFile(file):
+		result, err = convert.DAG(file, here, o.options)
+	default:
+		result, err = convert.Submit(file, text, here, o.options)
 	}
-	result, err := convert.Submit(file, text, convert.Here(os.Environ(), o.run), o.options)
 	if err != nil {
 		return result, err
 	}
@@ -125,8 +134,8 @@ func (o *conversion) convert(file string, explain bool, told io.Writer) (convert
 	if _, err := io.WriteString(told, Plain(table.String())); err != nil {
 		return result, err
 	}
-	if len(result.HTCJobs) == 0 {
-		return result, fmt.Errorf("%s: no HTCJob is made of it, for the reasons above", file)
+	if len(result.HTCJobs) == 0 && result.Workflow == nil {
+		return result, fmt.Errorf("%s: no HTCJob or HTCWorkflow is made of it, for the reasons above", file)
 	}
 	return result, nil
 }

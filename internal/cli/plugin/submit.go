@@ -142,6 +142,9 @@ func submitted(file string, cmd *cobra.Command, by *conversion) ([]manifest, [][
 	if isSubmitFile(file) {
 		return by.manifests(file, cmd.ErrOrStderr())
 	}
+	if isDAGFile(file) {
+		return nil, nil, setting.Usage{Err: fmt.Errorf("%s becomes an HTCWorkflow: htcd convert %s -o DIR, and kubectl apply -f DIR", file, file)}
+	}
 	text, err := read(file, cmd.InOrStdin())
 	if err != nil {
 		return nil, nil, err

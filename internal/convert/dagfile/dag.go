@@ -79,10 +79,14 @@ type Node struct {
 	Priority            int
 	Category            string
 
+	prefix        int // of the name, which Inline has put before it
 	scope         *scope
 	id            int
 	parent, child bool // of another one
 }
+
+// Job is what $(JOB) stands for: the node's name in its own DAG.
+func (n *Node) Job() string { return n.Name[n.prefix:] }
 
 // Var is a variable of a node's submit description, or with a name that begins with "My." an attribute of its jobs.
 type Var struct {

@@ -59,9 +59,10 @@ func (d *DAG) put(i int, sub *DAG) {
 		parent[e.Parent], child[e.Child] = true, true
 		d.Edges = append(d.Edges, Edge{first + e.Parent, first + e.Child, e.Weak})
 	}
-	d.Edges = append(d.Edges, Edge{Parent: i, Child: end})
+	empty := true
 	for k, s := range sub.Nodes {
 		s.Name = n.Name + "/" + s.Name
+		s.prefix += len(n.Name) + 1
 		if s.Category != "" {
 			s.Category = n.Name + "/" + s.Category
 		}
@@ -69,12 +70,16 @@ func (d *DAG) put(i int, sub *DAG) {
 		if s.Kind != Job && s.Kind != Subdag {
 			continue
 		}
+		empty = false
 		if !child[k] {
 			d.Edges = append(d.Edges, Edge{Parent: i, Child: first + k})
 		}
 		if !parent[k] {
 			d.Edges = append(d.Edges, Edge{Parent: first + k, Child: end})
 		}
+	}
+	if empty {
+		d.Edges = append(d.Edges, Edge{Parent: i, Child: end})
 	}
 	for category, limit := range sub.Limits {
 		d.Limits[n.Name+"/"+category] = limit

@@ -1,0 +1,361 @@
+package convert
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/convert/dagfile"
+	"htc.cern.ch/htcd/internal/convert/dagsteps"
+	"htc.cern.ch/htcd/internal/convert/submitfile"
+)
+
+// errRefused means that the lines say why there is no manifest.
+var errRefused = errors.New("refused")
+
+// dagBuild makes an HTCWorkflow of a DAG file.
+type dagBuild struct {
+	env     Env
+	options Options
+	name    string
+	file    string
+	d       *dagfile.DAG
+	lines   map[submitfile.Position]Line
+	maps    []corev1.ConfigMap
+}
+
+// DAG converts a DAG file, as condor_submit_dag reads it in the current directory.
+func DAG(file string, env Env, options Options) (Result, error) {
+	b := &dagBuild{env: env, options: options, name: options.Name, file: file, lines: map[submitfile.Position]Line{}}
+	if b.name == "" {
+		b.name = kubernetesName(strings.TrimSuffix(path.Base(file), path.Ext(file)))
+	}
+	result := Result{Name: b.name}
+	d, err := dagfile.Read("", file, env.ReadFile)
+	if err == nil {
+		err = d.Inline(env.ReadFile)
+	}
+	var wrong *dagfile.Error
+	if errors.As(err, &wrong) {
+		result.Lines = []Line{{Position: position(wrong.Place), Verdict: Cannot, Words: wrong.Message}}
+		return result, nil
+	}
+	if err != nil {
+		return result, err
+	}
+	b.d = d
+	w, err := b.build()
+	if err == nil {
+		result.Workflow, result.ConfigMaps = w, [][]corev1.ConfigMap{b.maps}
+	} else if !errors.Is(err, errRefused) {
+		b.say(dagfile.Place{File: file}, Line{Verdict: Cannot, Words: err.Error(), Instead: "several DAGs, each a workflow of its own"})
+	}
+	for _, l := range b.lines {
+		result.Lines = append(result.Lines, l)
+	}
+	sortLines(result.Lines, file)
+	return result, nil
+}
+
+// say keeps the worst that is said of a line.
+func (b *dagBuild) say(at dagfile.Place, l Line) {
+	l.Position = position(at)
+	b.merge([]Line{l})
+}
+
+func (b *dagBuild) merge(lines []Line) {
+	for _, l := range lines {
+		before, said := b.lines[l.Position]
+		text := cmp.Or(l.Text, before.Text)
+		if said && !worse(l.Verdict, before.Verdict) {
+			l = before
+		}
+		l.Text = text
+		b.lines[l.Position] = l
+	}
+}
+
+// build tries with as few steps as there can be, and if that does not do with one for each node.
+func (b *dagBuild) build() (*v1alpha1.HTCWorkflow, error) {
+	var w *v1alpha1.HTCWorkflow
+	var first error
+	for _, each := range []bool{false, true} {
+		flow, err := dagsteps.Of(b.d, each)
+		if err == nil {
+			b.lines, b.maps = map[submitfile.Position]Line{}, nil
+			w, err = b.with(flow)
+		}
+		switch {
+		case err == nil, errors.Is(err, errRefused):
+			return w, err
+		case first == nil:
+			first = err
+		default:
+			if len(b.d.Nodes) <= maxHTCJobs {
+				return nil, err
+			}
+			return nil, fmt.Errorf("%w, and a step for each node is too many (%v)", first, err)
+		}
+	}
+	return nil, first
+}
+
+func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
+	if len(flow.Steps) == 0 {
+		b.say(dagfile.Place{File: b.file}, Line{Verdict: Cannot, Words: "no node of it runs", Instead: "a DAG with a JOB that is not DONE and not NOOP"})
+		return nil, errRefused
+	}
+	steppers := make([]*stepper, len(flow.Steps))
+	works := make([]*work, len(flow.Steps))
+	refused := false
+	for i, s := range flow.Steps {
+		p := puller{flow: flow, steppers: steppers, works: works, step: i}
+		stepper, err := b.step(slices.Concat(s.Nodes...), p.pull)
+		if errors.Is(err, errRefused) {
+			refused = true
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("step %s: %w", s.Name, err)
+		}
+		if flow.Sequences > 1 && len(s.Nodes[0]) > 1 && len(differing(slices.Concat(s.Nodes...)).names) > 0 {
+			if stepper.work(nil).each.names != nil {
+				return nil, fmt.Errorf("step %s: it has several nodes in each sequence, with variables of their own", s.Name)
+			}
+		}
+		steppers[i], works[i] = stepper, stepper.work(nil)
+		works[i].Pull = p.pulls
+	}
+	if !refused && flow.Sequences > 1 {
+		renamed := conflicts(works)
+		for i, s := range flow.Steps {
+			pulls := works[i].Pull
+			rename := map[string]string{}
+			for _, name := range renamed {
+				rename[name] = name + "_" + strings.ReplaceAll(s.Name, "-", "_")
+			}
+			works[i] = steppers[i].work(rename)
+			works[i].Pull, works[i].jobs = pulls, len(s.Nodes[0])
+		}
+	}
+	w := &v1alpha1.HTCWorkflow{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.WorkflowKind},
+		ObjectMeta: metav1.ObjectMeta{Name: b.name},
+	}
+	finally, final, err := b.finally(flow)
+	refused = refused || err != nil
+	for _, s := range append(steppers, final) {
+		if s != nil {
+			refused = refused || s.refused
+			b.merge(s.said())
+		}
+	}
+	throttle := b.statements(flow, works)
+	if refused {
+		return nil, errRefused
+	}
+	for i, s := range flow.Steps {
+		works[i].retried(s.Nodes[0][0])
+	}
+	spec, err := workflow(flow, works)
+	if err != nil {
+		return nil, err
+	}
+	if finally != nil {
+		spec.Finally = &finally.StepWork
+	}
+	if throttle.MaxIdle != nil || throttle.MaxJobs != nil || throttle.PerStep != nil {
+		spec.Throttle = &throttle
+	}
+	if err := b.table(spec.Sequences); err != nil {
+		return nil, err
+	}
+	for _, s := range append(steppers, final) {
+		if s != nil {
+			b.maps = s.configMaps(b.name, b.maps)
+		}
+	}
+	w.Spec = spec
+	return w, nil
+}
+
+// conflicts are the names of variables that steps set to different values in the same sequence.
+func conflicts(works []*work) []string {
+	seen, renamed := map[string][]string{}, []string{}
+	for _, w := range works {
+		for k, name := range w.each.names {
+			var column []string
+			for _, row := range w.each.rows {
+				column = append(column, row[k])
+			}
+			before, there := seen[name]
+			if there && !slices.Equal(before, column) && !slices.Contains(renamed, name) {
+				renamed = append(renamed, name)
+			}
+			seen[name] = column
+		}
+	}
+	return renamed
+}
+
+// finally converts the FINAL node.
+func (b *dagBuild) finally(flow *dagsteps.Flow) (*work, *stepper, error) {
+	i := slices.IndexFunc(b.d.Nodes, func(n *dagfile.Node) bool { return isFinal(n) && !n.Noop })
+	if i < 0 {
+		return nil, nil, nil
+	}
+	n := b.d.Nodes[i]
+	s, err := b.step([]*dagfile.Node{n}, func(string, string, bool) (string, bool) { return "", false })
+	if err != nil {
+		return nil, nil, errRefused
+	}
+	w := s.work(nil)
+	if w.jobs > 1 {
+		b.say(n.Place, Line{Verdict: Cannot, Words: "finally is one job", Instead: "queue without a number"})
+		return nil, s, errRefused
+	}
+	w.Name = v1alpha1.StepName(dagsteps.Word(n.Name))
+	if w.Name == "" || slices.ContainsFunc(flow.Steps, func(s dagsteps.Step) bool { return s.Name == string(w.Name) }) {
+		w.Name = "finally"
+	}
+	return w, s, nil
+}
+
+// isFinal: that of a DAG in the DAG, whose name has a /, runs at the end of that DAG.
+func isFinal(n *dagfile.Node) bool { return n.Kind == dagfile.Final && !strings.Contains(n.Name, "/") }
+
+// table puts the items of very many sequences into a ConfigMap.
+func (b *dagBuild) table(s *v1alpha1.Sequences) error {
+	if s == nil || len(s.Items) == 0 {
+		return nil
+	}
+	names, size := map[string]bool{}, 0
+	for _, item := range s.Items {
+		for name, value := range item {
+			names[name] = true
+			size += len(name) + len(value) + 2
+		}
+	}
+	if len(names) > 16 {
+		return fmt.Errorf("its sequences differ in %d variables, and an item has at most 16", len(names))
+	}
+	if len(s.Items) <= maxItems && len(s.Items)*len(names) <= maxVariables && size <= maxItemBytes {
+		return nil
+	}
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	header := slices.Sorted(maps.Keys(names))
+	if err := w.Write(header); err != nil {
+		return err
+	}
+	for _, item := range s.Items {
+		row := make([]string, len(header))
+		for k, name := range header {
+			row[k] = string(item[name])
+		}
+		if err := w.Write(row); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	bundles, p := newBundler(b.env), &place{}
+	if err := bundles.add(p, "items.csv", out.Bytes()); err != nil {
+		return fmt.Errorf("the variables of its %d sequences have %d bytes, and a ConfigMap holds 1 MiB", len(s.Items), out.Len())
+	}
+	s.ItemsFrom = &v1alpha1.ItemsFrom{}
+	p.pack.refs = append(p.pack.refs, &s.ItemsFrom.ConfigMapKeyRef)
+	s.ItemsFrom.ConfigMapKeyRef.Key = p.key
+	b.maps = append(b.maps, bundles.configMaps(b.name)...)
+	s.Items = nil
+	return nil
+}
+
+// statements says what has become of the statements of the DAG files, and takes their throttles.
+func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throttle {
+	var throttle v1alpha1.Throttle
+	steps := map[*dagfile.Node]string{}
+	for _, s := range flow.Steps {
+		for _, n := range slices.Concat(s.Nodes...) {
+			steps[n] = s.Name
+		}
+	}
+	at := map[dagfile.Place][]*dagfile.Node{}
+	for _, n := range b.d.Nodes {
+		at[n.Place] = append(at[n.Place], n)
+		if isFinal(n) {
+			steps[n] = "finally"
+		}
+	}
+	for _, s := range b.d.Statements {
+		if l, same := dagVerdicts[s.Command]; same {
+			b.tell(s, l)
+			continue
+		}
+		switch s.Command {
+		case "SCRIPT":
+			b.tell(s, scriptLine(s.Rest))
+		case "VARS":
+			b.tell(s, varsLine(s.Rest))
+		case "CONFIG":
+			file := strings.Trim(s.Rest, `"`)
+			text, err := b.env.ReadFile(file)
+			if err != nil {
+				b.tell(s, Line{Verdict: Cannot, Words: fmt.Sprintf("read %s: %v", file, err), Instead: "throttle of the workflow for what bounds its jobs"})
+				continue
+			}
+			b.tell(s, configured(text, &throttle))
+		case "CATEGORY":
+			b.tell(s, Line{Verdict: Taken, Words: "MAXJOBS says what becomes of it"})
+		case "MAXJOBS":
+			b.tell(s, b.maxJobs(s, flow, works, &throttle))
+		case "RETRY", "PRIORITY":
+			word, _, _ := strings.Cut(s.Rest, " ")
+			for _, n := range b.d.Nodes {
+				if strings.EqualFold(word, "ALL_NODES") || n.Name == word || strings.HasSuffix(n.Name, "+"+word) || strings.HasSuffix(n.Name, "/"+word) {
+					b.tell(s, map[string]func(*dagfile.Node) Line{"RETRY": retryLine, "PRIORITY": priorityLine}[s.Command](n))
+				}
+			}
+		default: // a node
+			for _, n := range at[s.Place] {
+				b.tell(s, nodeLine(n, steps[n]))
+			}
+		}
+	}
+	return throttle
+}
+
+func (b *dagBuild) tell(s dagfile.Statement, l Line) {
+	l.Text = strings.TrimSpace(s.Command + " " + s.Rest)
+	b.say(s.Place, l)
+}
+
+// maxJobs takes over a limit: a file that is spliced several times has as many categories of that name.
+func (b *dagBuild) maxJobs(s dagfile.Statement, flow *dagsteps.Flow, works []*work, t *v1alpha1.Throttle) Line {
+	word, _, _ := strings.Cut(s.Rest, " ")
+	worst := Line{Verdict: Moot, Words: "no node of this category runs"}
+	for category, limit := range b.d.Limits {
+		if category != word && !strings.HasSuffix(category, "+"+word) && !strings.HasSuffix(category, "/"+word) {
+			continue
+		}
+		l := categoryLine(category, limit, b.d, flow, func(i int) int {
+			if works[i] == nil {
+				return 1
+			}
+			return max(1, works[i].jobs/max(1, len(flow.Steps[i].Nodes[0])))
+		}, t)
+		if worse(l.Verdict, worst.Verdict) {
+			worst = l
+		}
+	}
+	return worst
+}

@@ -1,0 +1,33 @@
+package convert
+
+import (
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+)
+
+// workflow is the manifest of the HTCWorkflow, with the lines about which there is something to do or to know above it.
+func (r Result) workflow() ([]byte, error) {
+	text, err := yaml.Marshal(struct {
+		APIVersion string                   `json:"apiVersion"`
+		Kind       string                   `json:"kind"`
+		Metadata   map[string]string        `json:"metadata"`
+		Spec       v1alpha1.HTCWorkflowSpec `json:"spec"`
+	}{r.Workflow.APIVersion, r.Workflow.Kind, map[string]string{"name": r.Workflow.Name}, r.Workflow.Spec})
+	if err != nil {
+		return nil, err
+	}
+	var b strings.Builder
+	b.WriteString("---\n")
+	for _, l := range r.Lines {
+		if l.matters() {
+			fmt.Fprintf(&b, "# %s, line %d: %s\n#     %s\n", l.File, l.Line, oneLine(l.Text), oneLineOf(l.String()))
+		}
+	}
+	return append([]byte(b.String()), text...), nil
+}
+
+func oneLineOf(text string) string { return strings.Join(strings.FieldsFunc(text, isControl), " ") }

@@ -1,0 +1,74 @@
+package convert
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/convert/dagsteps"
+)
+
+// A puller finds the steps whose files a step takes. In HTCondor they meet in the directory of the DAG; here they are pulled.
+type puller struct {
+	flow     *dagsteps.Flow
+	steppers []*stepper // of the steps before
+	works    []*work
+	step     int
+	pulls    []v1alpha1.Pull
+}
+
+// pull says whether an input is pulled: one that a step before names among its outputs, or one that is not here and can only come from the one
+// step that is needed. The result is a line of the script that puts it to its place, if it has another there.
+func (p *puller) pull(at, name string, here bool) (string, bool) {
+	for _, k := range p.before() {
+		for _, o := range p.works[k].Job.Outputs {
+			if p.lands(k, o.Path) == at && !strings.Contains(o.Path, "*") {
+				return p.from(k, o.Path, name)
+			}
+		}
+	}
+	needs := p.flow.Steps[p.step].Needs
+	if here || len(needs) != 1 || p.works[needs[0]] == nil || len(p.works[needs[0]].Job.Outputs) > 0 || p.lands(needs[0], name) != at {
+		return "", false
+	}
+	return p.from(needs[0], name, name)
+}
+
+// lands is where HTCondor puts a file that a step leaves.
+func (p *puller) lands(k int, file string) string {
+	return path.Join(p.flow.Steps[k].Nodes[0][0].Dir, path.Base(file))
+}
+
+func (p *puller) from(k int, file, name string) (string, bool) {
+	if p.works[k].jobs > p.flow.Sequences {
+		return "", false
+	}
+	pull := v1alpha1.Pull{From: v1alpha1.StepName(p.flow.Steps[k].Name), Path: file}
+	if !slices.Contains(p.pulls, pull) {
+		p.pulls = append(p.pulls, pull)
+		if file != name {
+			return fmt.Sprintf("mv %s %s", quote(file), quote(name)), true
+		}
+	}
+	return "", true
+}
+
+// before are the steps that have ended when this one begins, the nearest first.
+func (p *puller) before() []int {
+	seen := map[int]bool{}
+	next := slices.Clone(p.flow.Steps[p.step].Needs)
+	var all []int
+	for len(next) > 0 {
+		k := next[0]
+		next = next[1:]
+		if seen[k] || p.works[k] == nil {
+			continue
+		}
+		seen[k] = true
+		all = append(all, k)
+		next = append(next, p.flow.Steps[k].Needs...)
+	}
+	return all
+}

@@ -1,0 +1,82 @@
+package convert
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/convert/dagfile"
+	"htc.cern.ch/htcd/internal/convert/dagsteps"
+)
+
+// mostJobs is the largest number of a throttle.
+const mostJobs = 100_000
+
+// configured takes the throttles from DAGMan's configuration file.
+func configured(text []byte, t *v1alpha1.Throttle) Line {
+	var others []string
+	scan := bufio.NewScanner(bytes.NewReader(text))
+	for scan.Scan() {
+		name, value, is := strings.Cut(scan.Text(), "=")
+		name, value = strings.ToUpper(strings.TrimSpace(name)), strings.TrimSpace(value)
+		if !is || strings.HasPrefix(name, "#") {
+			continue
+		}
+		n, err := strconv.ParseInt(value, 10, 32)
+		limit := int32(min(max(n, 0), mostJobs))
+		switch {
+		case err == nil && name == "DAGMAN_MAX_JOBS_SUBMITTED":
+			if t.MaxJobs = nil; n > 0 {
+				t.MaxJobs = &limit
+			}
+		case err == nil && name == "DAGMAN_MAX_JOBS_IDLE":
+			if limit == 0 { // as many as there are
+				limit = mostJobs
+			}
+			t.MaxIdle = &limit
+		default:
+			others = append(others, name)
+		}
+	}
+	if len(others) > 0 {
+		return Line{Verdict: Cannot, Words: "htcd configures DAGMan, and " + strings.Join(others, ", ") + " is not taken over", Instead: "throttle of the workflow for what bounds its jobs"}
+	}
+	return Line{Verdict: Taken, Words: "throttle"}
+}
+
+// categoryLine takes over the limit of a category if its nodes are exactly those of one step.
+func categoryLine(category string, limit int, d *dagfile.DAG, flow *dagsteps.Flow, jobs func(step int) int, t *v1alpha1.Throttle) Line {
+	var nodes []*dagfile.Node
+	for _, n := range d.Nodes {
+		if n.Category == category && n.Kind == dagfile.Job && !n.Noop && !n.Done {
+			nodes = append(nodes, n)
+		}
+	}
+	if len(nodes) == 0 {
+		return Line{Verdict: Moot, Words: "no node of this category runs"}
+	}
+	if limit == 0 {
+		return Line{Verdict: Cannot, Words: "MAXJOBS 0 lets no node of the category run", Instead: "leave the nodes out, or a number of 1 or more"}
+	}
+	for i, s := range flow.Steps {
+		all := slices.Concat(s.Nodes...)
+		if slices.Contains(all, nodes[0]) {
+			if len(all) != len(nodes) {
+				break
+			}
+			if t.PerStep == nil {
+				t.PerStep = map[string]v1alpha1.StepLimit{}
+			}
+			t.PerStep[s.Name] = v1alpha1.StepLimit(min(limit*jobs(i), mostJobs))
+			return Line{Verdict: Taken, Words: "throttle.perStep." + s.Name}
+		}
+	}
+	return Line{
+		Verdict: Cannot, Words: fmt.Sprintf("a throttle is for one step, and the category's %d nodes are of several", len(nodes)),
+		Instead: fmt.Sprintf("throttle.perStep for each of them, or throttle.maxJobs: %d for all steps together", limit),
+	}
+}

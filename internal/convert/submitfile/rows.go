@@ -1,0 +1,13 @@
+package submitfile
+
+// WithItems returns the jobs as they are when each item's values are those of variables of the queue statement, which has none of
+// its own: the nodes of a DAG that run the same file. The file says of every line what it says without them.
+func (q *Jobs) WithItems(names []string, items [][]string) *Jobs {
+	with := *q
+	with.Names, with.Items = names, items
+	with.rows, with.indexes = make([]Position, len(items)), make([]int, len(items))
+	for i := range items {
+		with.rows[i] = q.Position
+	}
+	return &with
+}
