@@ -84,7 +84,7 @@ func PlaceOf(nodes string, number int) (string, error) {
 
 // OwnFiles lists what a fetch has brought of a node that is not its output.
 func OwnFiles(nodes string, number int) ([]string, error) {
-	own := []string{fmt.Sprint(fileOwn, number), FileResults}
+	own := []string{fmt.Sprint(fileOwn, number), FileResults, dirPulled}
 	dir, err := os.Open(filepath.Join(nodes, strconv.Itoa(number))) // #nosec G304 -- of a fetch
 	if err != nil {
 		return own, err

@@ -36,6 +36,7 @@ func TestOutputIsFetchedWhenThereIsRoomForIt(t *testing.T) {
 	w.apply(oneStep("flow"))
 	w.schedd.Leaves("1.0", map[string]string{
 		"n/0/.own-0": "job_0 ", "n/0/_condor_stdout": "first", "n/1/.own-1": "job_1 ", "n/1/_condor_stdout": "second",
+		"n/1/.htcd-pull/0/x": "handed on",
 	})
 	w.ends(1)
 	reason, message := w.says("flow", v1alpha1.ConditionOutputFetched)
@@ -51,6 +52,7 @@ func TestOutputIsFetchedWhenThereIsRoomForIt(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(w.Output.Root, "default", "flow", "1", "a", "job_1", "_condor_stdout"))
 	require.NoError(t, err)
 	require.Equal(t, "second", string(text))
+	require.NoDirExists(t, filepath.Join(w.Output.Root, "default", "flow", "1", "a", "job_1", ".htcd-pull"))
 }
 
 // filling is a schedd whose transfers fill the volume.
