@@ -87,6 +87,9 @@ func (s Situation) news(phase v1alpha1.Phase) (reason, message string) {
 		}
 		return "Held", fmt.Sprintf("%s held: htcd nodes lists them with the reasons; mend the cause and condor_release them, or delete the HTCWorkflow", lifecycle.IsOrAre(int(n.Held), "node"))
 	case v1alpha1.PhaseRunning:
+		if n.Running == 0 {
+			return "Running", fmt.Sprintf("%s done, and DAGMan sends the next", lifecycle.IsOrAre(int(n.Done), "node"))
+		}
 		return "Running", fmt.Sprintf("%s running", lifecycle.IsOrAre(int(n.Running), "node"))
 	case v1alpha1.PhaseSuspended:
 		return "Suspended", "spec.suspend is true: nothing is sent to HTCondor until it is false; then all is sent, as a new attempt if some had been sent before"

@@ -54,8 +54,15 @@ func (s Situation) phase() v1alpha1.Phase {
 		return v1alpha1.PhaseRunning
 	case n.Held > 0 || dag.held():
 		return v1alpha1.PhaseHeld
+	case n.Idle == 0 && n.Done+n.Failed > 0 && dag.runs(): // between two nodes, which may be short
+		return v1alpha1.PhaseRunning
 	}
 	return v1alpha1.PhaseIdle
+}
+
+// runs reports whether DAGMan's own job does.
+func (d DAG) runs() bool {
+	return d.Job != nil && d.Job.Status == ledger.StatusOpen && d.Job.JobStatus == int(schedd.Running)
 }
 
 // held reports whether DAGMan's own job is on hold.
