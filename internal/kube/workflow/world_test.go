@@ -85,7 +85,7 @@ func (w *world) restart() {
 	w.t.Helper()
 	o := w.Options
 	o.Ledger = w.book
-	o.Shared = reconciler.NewShared(w.schedd, w, w.book, backend.Pace{}, w.Now)
+	o.Shared = reconciler.NewShared(w.schedd, o.Credentials, w.book, backend.Pace{}, w.Now)
 	o.Keeper = &backend.Keeper{Secrets: w}
 	o.Keeper.Needed = append(o.Keeper.Needed, func(ctx context.Context, s secrets.Own) (sent bool, err error) {
 		err = w.book.Read(ctx, func(tx *ledger.Tx) (err error) { sent, err = tx.SentWith(s.Namespace, s.Name, s.Usual); return err })
