@@ -129,13 +129,4 @@ func (c checked) Missing(t backend.Target, m crosscheck.Missing) {
 	c.Answering.Missing("HTCJobs", t, m.Jobs, string(m.Doubt))
 }
 
-// Stuck removes the jobs of a cluster whose files will never arrive. A namespace whose credentials do not work must not
-// prevent the check of the others.
-func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
-	err := c.sender.RemoveStuck(ctx, backend.TargetOf(run), run.Cluster, schedd.Tag{UID: run.UID, Attempt: run.Attempt})
-	if _, ok := errors.AsType[*backend.CredentialError](err); ok {
-		c.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a half-spooled cluster cannot be removed")
-		return nil
-	}
-	return err
-}
+func (c checked) Stuck(ctx context.Context, run ledger.Run) error { return c.sender.Stuck(ctx, run) }

@@ -123,7 +123,7 @@ func New(o Options) (*Controller, error) {
 	var err error
 	c.engine, err = reconciler.New[*v1alpha1.HTCJob, remembered](reconciler.Options[*v1alpha1.HTCJob]{
 		Kind: kind{c}, Name: v1alpha1.Kind, Label: "job", Workers: o.Workers, Actors: o.Submitters, Deleters: deleters,
-		Informer: o.Informer, Namespace: o.Namespace, There: c.uids, Events: o.Events, Ledger: o.Ledger, Log: o.Log, Now: o.Now,
+		Informer: o.Informer, Namespace: o.Namespace, There: c.uids, Events: o.Events, Delete: o.Objects.Delete, Ledger: o.Ledger, Log: o.Log, Now: o.Now,
 	})
 	if err != nil {
 		return nil, err

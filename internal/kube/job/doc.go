@@ -10,13 +10,8 @@
 //	                                      │
 //	                                      └─> outputfetch: the output of ended jobs ─> queue
 //
-// Queues hold the keys of HTCJobs. One is for the fast work: it reads the ledger, decides, and writes .status; a second one
-// does the same for HTCJobs without news. Whatever needs HTCondor goes to the action queues (actions.go), whose workers
-// decide again from the ledger before they act. Submissions, questions and removals each have their own queue and workers;
-// at most one worker acts on an HTCJob at a time. Checks after callbacks, fetches (package outputfetch) and the Pods of
-// spec.logsPod have queues, too.
-// In every queue namespaces take turns, and the workers of one schedd serve no other (package fairqueue). All questions
-// about a run go to its target (package backend, which knows nothing of HTCJobs).
+// Queues, back-off and locks are those of all kinds (package reconciler). Checks after callbacks, fetches (package fetch) and the Pods of
+// spec.logsPod have queues, too. All questions about a run go to its target (package backend, which knows nothing of HTCJobs).
 //
 // The ledger, not the informer's cache, decides whether something was sent: a cache may be seconds old.
 //

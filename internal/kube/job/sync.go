@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -88,7 +87,8 @@ func (c *Controller) syncObject(ctx context.Context, key string, job *v1alpha1.H
 		c.Actions.Add(classOf(d.Action), key)
 	}
 	if at := lifecycle.Expiry(s); err == nil && !written && !at.IsZero() && !c.Now().Before(at) {
-		return c.expire(ctx, s)
+		ttl, whose := s.TTL()
+		return c.Expire(ctx, s.Job, fmt.Sprintf("deleted %s after its end (%s)", lifecycle.Plural(int(*ttl), "second"), whose))
 	}
 	if wait := d.Again.Sub(c.Now()); !d.Again.IsZero() && wait > 0 {
 		c.Changed.AddAfter(key, wait)
@@ -277,21 +277,6 @@ func (c *Controller) createEvents(job *v1alpha1.HTCJob, happened []lifecycle.Eve
 			c.Events.Normal(job, e.Reason, e.Message)
 		}
 	}
-}
-
-// expire deletes an expired HTCJob only if it is unchanged since that was decided: an edit that came first, such as one
-// that runs it again, keeps it.
-func (c *Controller) expire(ctx context.Context, s lifecycle.Situation) error {
-	ttl, whose := s.TTL()
-	c.Events.Normal(s.Job, "Expired", fmt.Sprintf("deleted %s after its end (%s)", lifecycle.Plural(int(*ttl), "second"), whose))
-	err := c.Objects.Delete(ctx, s.Job)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // another sync follows
-	}
-	if err != nil {
-		return fmt.Errorf("delete: %w", err)
-	}
-	return nil
 }
 
 // nameURLs completes what HTCondor says about files that it could not transfer.

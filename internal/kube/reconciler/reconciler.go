@@ -62,6 +62,8 @@ type Options[O Object] struct {
 	// There lists the UIDs of the objects that the apiserver has.
 	There  func(context.Context) (map[string]bool, error)
 	Events Events[O]
+	// Delete deletes exactly the given version of an object; it is a conflict if the object has changed since.
+	Delete func(ctx context.Context, object O) error
 	Ledger Ledger
 	Log    zerolog.Logger
 	Now    func() time.Time
@@ -240,6 +242,20 @@ func (r *Reconciler[O, K]) Warn(key, reason, message string) {
 	if object := r.Get(key); object != none {
 		r.o.Events.Warning(object, reason, message)
 	}
+}
+
+// Expire deletes an expired object only if it is unchanged since that was decided: an edit that came first, such as one
+// that runs it again, keeps it.
+func (r *Reconciler[O, K]) Expire(ctx context.Context, object O, why string) error {
+	r.o.Events.Normal(object, "Expired", why)
+	err := r.o.Delete(ctx, object)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // another sync follows
+	}
+	if err != nil {
+		return fmt.Errorf("delete: %w", err)
+	}
+	return nil
 }
 
 // Report tells the user once what prevents something, and has the status say it.

@@ -2,6 +2,7 @@ package sending
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -117,6 +118,16 @@ func (s *Sender) RemoveStuck(ctx context.Context, t backend.Target, cluster int,
 	_, err := s.remove(ctx, t, schedd.In(cluster, tag.Constraint()+" && "+schedd.Unspooled), crosscheck.ReasonStuck)
 	if err == nil {
 		s.Repaired()
+	}
+	return err
+}
+
+// Stuck does so for a run of the cross-check. A namespace whose credentials do not work must not prevent the check of the others.
+func (s *Sender) Stuck(ctx context.Context, run ledger.Run) error {
+	err := s.RemoveStuck(ctx, backend.TargetOf(run), run.Cluster, schedd.Tag{UID: run.UID, Attempt: run.Attempt})
+	if _, is := errors.AsType[*backend.CredentialError](err); is {
+		s.Log.Warn().Err(err).Str("job", run.Namespace+"/"+run.Name).Msg("a half-spooled cluster cannot be removed")
+		return nil
 	}
 	return err
 }

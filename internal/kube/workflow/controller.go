@@ -141,7 +141,7 @@ func New(o Options) (*Controller, error) {
 	var err error
 	c.engine, err = reconciler.New[*v1alpha1.HTCWorkflow, remembered](reconciler.Options[*v1alpha1.HTCWorkflow]{
 		Kind: kind{c}, Name: v1alpha1.WorkflowKind, Label: "workflow", Runs: ledger.Workflows, Workers: o.Workers, Actors: o.Actors,
-		Informer: o.Informer, Namespace: o.Namespace, There: c.uids, Events: o.Events, Ledger: o.Ledger, Log: o.Log, Now: o.Now,
+		Informer: o.Informer, Namespace: o.Namespace, There: c.uids, Events: o.Events, Delete: o.Objects.Delete, Ledger: o.Ledger, Log: o.Log, Now: o.Now,
 	})
 	if err != nil {
 		return nil, err

@@ -1,6 +1,6 @@
 // Package workflow is the control loop between HTCWorkflows in Kubernetes, the ledger and the schedd. It does for a workflow's DAGs
-// what package kube does for the attempts of an HTCJob, with the same guarantees (packages sending and recovery), and neither knows
-// of the other.
+// what package job does for the attempts of an HTCJob, by the same engine (package reconciler) and with the same guarantees (packages
+// sending and recovery), and neither knows of the other.
 //
 //	informer ─> queue ─> sync: gather ─> plan ─> status          (never waits for HTCondor)
 //	                             │

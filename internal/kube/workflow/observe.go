@@ -102,15 +102,7 @@ func (c checked) Missing(t backend.Target, m crosscheck.Missing) {
 // Used: DAGMan's own job has no cores.
 func (checked) Used(ledger.Run, int64) {}
 
-// Stuck removes a DAG whose files will never arrive. A namespace whose credentials do not work must not prevent the check of the others.
-func (c checked) Stuck(ctx context.Context, run ledger.Run) error {
-	err := c.sender.RemoveStuck(ctx, backend.TargetOf(run), run.Cluster, schedd.Tag{UID: run.UID, Attempt: run.Attempt})
-	if _, ok := errors.AsType[*backend.CredentialError](err); ok {
-		c.Log.Warn().Err(err).Str("workflow", keyOf(run)).Msg("a half-spooled DAG cannot be removed")
-		return nil
-	}
-	return err
-}
+func (c checked) Stuck(ctx context.Context, run ledger.Run) error { return c.sender.Stuck(ctx, run) }
 
 // followed passes the findings about nodes on.
 type followed struct{ *Controller }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -73,7 +72,7 @@ func (k kind) Sync(ctx context.Context, key string, w *v1alpha1.HTCWorkflow) err
 		return err
 	}
 	if at := s.expiry(); !written && !at.IsZero() && !k.Now().Before(at) {
-		return k.expire(ctx, s)
+		return k.Expire(ctx, w, fmt.Sprintf("deleted %s after its end", lifecycle.Plural(int(*s.ttl()), "second")))
 	}
 	if wait := d.At.Sub(k.Now()); !d.At.IsZero() && wait > 0 {
 		k.Changed.AddAfter(key, wait)
@@ -118,17 +117,4 @@ func onlyChecked(before, after v1alpha1.HTCWorkflowStatus) bool {
 	}
 	before.LastChecked = after.LastChecked
 	return equality.Semantic.DeepEqual(before, after)
-}
-
-// expire deletes an expired workflow only if it is unchanged since that was decided.
-func (c *Controller) expire(ctx context.Context, s Situation) error {
-	c.Events.Normal(s.Workflow, "Expired", fmt.Sprintf("deleted %s after its end", lifecycle.Plural(int(*s.ttl()), "second")))
-	err := c.Objects.Delete(ctx, s.Workflow)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // another sync follows
-	}
-	if err != nil {
-		return fmt.Errorf("delete: %w", err)
-	}
-	return nil
 }
