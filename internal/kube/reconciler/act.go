@@ -56,7 +56,8 @@ func (r *Reconciler[O, K]) ActOne(ctx context.Context, class Class, key string) 
 		if before := r.Memory.Of(key).Blockers[Acting]; before != nil && before.Message != b.Message {
 			r.Actions.Forget(key) // somebody is mending it
 		}
-		early := input.Reason == inputs.ReasonConfigMapNotFound && queue.NumRequeues(key) == 0 // it is often made just after the object
+		// A ConfigMap is often made just after the object.
+		early := input.Reason == inputs.ReasonConfigMapNotFound && queue.NumRequeues(key) == 0
 		usual = input.Usual || early
 	}
 	after := r.Actions.pause(class, key)

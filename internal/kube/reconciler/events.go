@@ -8,8 +8,9 @@ import (
 	"htc.cern.ch/htcd/internal/kube/orphans"
 )
 
-// Handler queues what the informer reports. Changes go to a queue of their own: however many objects there are, a change does
-// not wait for the pass over all of them at the start or at a resync. A resync looks only at what has not ended.
+// Handler queues what the informer reports. Changes go to a queue of their own: however many objects there are, a
+// change does not wait for the pass over all of them at the start or at a resync. A resync looks only at what has not
+// ended.
 func (r *Reconciler[O, K]) Handler() cache.ResourceEventHandler {
 	var none O
 	return cache.ResourceEventHandlerDetailedFuncs{

@@ -11,8 +11,9 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Memory holds what is known of each object besides the ledger, by key. It is lost with the process: after a restart the next
-// try finds it again. What is known of an object is not known of another one of its name. It is safe for concurrent use.
+// Memory holds what is known of each object besides the ledger, by key. It is lost with the process: after a restart
+// the next try finds it again. What is known of an object is not known of another one of its name. It is safe for
+// concurrent use.
 type Memory[K any] struct {
 	UID func(key string) string // of the object that has the name now, "" if there is none
 	mu  sync.Mutex
@@ -97,8 +98,8 @@ func (m *Memory[K]) Len() int {
 	return len(m.m)
 }
 
-// Block records a blocker and reports whether it is news to the user. Messages that differ only in numbers are the same: the
-// free space of a volume differs at every try.
+// Block records a blocker and reports whether it is news to the user. Messages that differ only in numbers are the
+// same: the free space of a volume differs at every try.
 func (m *Memory[K]) Block(key string, what Blockable, b Blocker) (news bool) {
 	b.reported = b.Reason + ": " + recovery.Numbers.ReplaceAllString(b.Message, "#")
 	m.Change(key, func(r *Record[K]) {
@@ -140,8 +141,8 @@ func (m *Memory[K]) Blocked(what Blockable, such func(Blocker) bool) map[string]
 	return blockers
 }
 
-// BetweenWrites is how long a change of mere counts waits after the write of a status, so that more is written with it: every watcher gets the
-// whole object with every write, and the jobs of a large object end one by one.
+// BetweenWrites is how long a change of mere counts waits after the write of a status, so that more is written with
+// it: every watcher gets the whole object with every write, and the jobs of a large object end one by one.
 const BetweenWrites = time.Second
 
 // UntilWrite returns how long a write has to wait that comes pause after the one before at the earliest.

@@ -27,7 +27,8 @@ type Object interface {
 
 // Kind is what is particular to objects of one kind.
 type Kind[O Object] interface {
-	// Sync updates the status of an object and queues what only HTCondor can do. It may run at any time, any number of times.
+	// Sync updates the status of an object and queues what only HTCondor can do. It may run at any time, any number of
+	// times.
 	Sync(ctx context.Context, key string, object O) error
 	// Gone is told that there is no object of that key.
 	Gone(key string)
@@ -41,7 +42,8 @@ type Kind[O Object] interface {
 	Owner() orphans.Owner
 	// Line names the workers of an action.
 	Line(ctx context.Context, class Class, key string) sending.Line
-	// Acted is told how an action ended. It returns true if something else will wake the object, so that it is not tried again by itself.
+	// Acted is told how an action ended. It returns true if something else will wake the object, so that it is not
+	// tried again by itself.
 	Acted(key string, err error) (woken bool)
 	// Explain turns an error of an action into a message for the user.
 	Explain(err error) Blocker
@@ -98,12 +100,15 @@ type Reconciler[O Object, K any] struct {
 func New[O Object, K any](o Options[O]) (*Reconciler[O, K], error) {
 	r := &Reconciler[O, K]{
 		o: o, syncing: keymutex.NewHashed(256),
-		Cache:   cache.NewIntegerResourceVersionMutationCache(klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
+		Cache: cache.NewIntegerResourceVersionMutationCache(
+			klog.Background(), o.Informer.GetStore(), o.Informer.GetIndexer(), time.Minute, false),
 		Changed: queue(5*time.Millisecond, 10*time.Second),
 		Routine: NewQueue(),
 	}
 	r.Memory.UID = r.uid
-	r.Orphans = &orphans.Guard{Kind: o.Runs, Ledger: o.Ledger, Namespace: o.Namespace, There: o.There, Now: o.Now, Many: r.manyVanished}
+	r.Orphans = &orphans.Guard{
+		Kind: o.Runs, Ledger: o.Ledger, Namespace: o.Namespace, There: o.There, Now: o.Now, Many: r.manyVanished,
+	}
 	for class := range Classes {
 		r.Actions.Queues[class] = NewQueue()
 		size := o.Actors
@@ -177,8 +182,8 @@ func (r *Reconciler[O, K]) All() (all []O) {
 	return all
 }
 
-// Alone waits until no other worker handles a key, and returns what ends that; otherwise an older status might be written last, or
-// the same Event twice.
+// Alone waits until no other worker handles a key, and returns what ends that; otherwise an older status might be
+// written last, or the same Event twice.
 func (r *Reconciler[O, K]) Alone(key string) (done func()) {
 	r.syncing.LockKey(key)
 	return func() { _ = r.syncing.UnlockKey(key) } // fails only if it is not locked
@@ -233,7 +238,8 @@ func (r *Reconciler[O, K]) Runs(ctx context.Context, key string) (runs []ledger.
 
 func (r *Reconciler[O, K]) manyVanished(n int, such ledger.Run) {
 	r.o.Log.Error().Int("objects", n).Str("such as", such.Namespace+"/"+such.Name).
-		Msgf("many %ss have vanished without having been deleted: their jobs and output are kept until htcd reconcile --once --remove-orphans", r.o.Name)
+		Msgf("many %ss have vanished without having been deleted: their jobs and output are kept "+
+			"until htcd reconcile --once --remove-orphans", r.o.Name)
 }
 
 // Warn tells the user of an object what is wrong.

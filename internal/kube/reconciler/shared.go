@@ -8,7 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// Shared is what the kinds have in common besides the ledger: at a schedd's limit one object of them all asks, not one of each kind.
+// Shared is what the kinds have in common besides the ledger: at a schedd's limit one object of them all asks, not one
+// of each kind.
 type Shared struct {
 	Answering *backend.Answering // HTCondor as all ask it
 	Chooser   *backend.Chooser
@@ -21,15 +22,20 @@ type Shared struct {
 }
 
 // NewShared returns what the kinds share. most is the most that a schedd is asked; the zero value: no bound.
-func NewShared(condor backend.Schedd, credentials backend.Credentials, book Ledger, most backend.Pace, now func() time.Time) *Shared {
+func NewShared(
+	condor backend.Schedd, credentials backend.Credentials, book Ledger, most backend.Pace, now func() time.Time,
+) *Shared {
 	s := &Shared{}
-	s.Answering = &backend.Answering{Schedd: condor, Now: now, Any: credentials.Any, Most: most, Turned: func(endpoint schedd.Endpoint, answers bool) {
+	s.Answering = &backend.Answering{Schedd: condor, Now: now, Any: credentials.Any, Most: most}
+	s.Answering.Turned = func(endpoint schedd.Endpoint, answers bool) {
 		for _, turned := range s.turned {
 			turned(endpoint, answers)
 		}
-	}}
+	}
 	s.Chooser = &backend.Chooser{Schedd: s.Answering, Credentials: credentials}
-	s.Several = &backend.Several{Schedd: s.Answering, Credentials: credentials, Limits: &s.Limits, Open: backend.OpenJobs(book), Now: now}
+	s.Several = &backend.Several{
+		Schedd: s.Answering, Credentials: credentials, Limits: &s.Limits, Open: backend.OpenJobs(book), Now: now,
+	}
 	return s
 }
 
