@@ -291,6 +291,7 @@ class Results(Case):
         self.cluster.change(clusterId=0, phase="Failed", observedGeneration=1, message="memory: too much")
         with self.assertRaisesRegex(htc.Error, "memory: too much"):
             jobs[1].result(LIMIT)
+        self.assertIn("2 failed", jobs.summary())
         self.cluster.status = {}
         jobs = self.script(1)
         jobs.delete()
@@ -352,6 +353,11 @@ class Verdict(unittest.TestCase):
         error = verdict.error_of("x", line, status)
         self.assertEqual(str(error), "job 0 of x has succeeded, but its output is not here: the disk")
         self.assertTrue(verdict.is_final({"proc": 0, "state": "failed", "reason": "Removed"}, {}))
+
+    def test_an_htcjob_that_has_ended_is_left_as_it_is(self):
+        status = {"clusterId": 7, "attempt": 1}
+        self.assertIsNotNone(verdict.removal({"status": status}, [0], True))
+        self.assertIsNone(verdict.removal({"status": {**status, "phase": "Failed"}}, [0], True))
 
 
 class Progress(Case):

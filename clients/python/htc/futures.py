@@ -230,6 +230,7 @@ class Futures(Sequence):
         try:
             if error is not None:
                 future.set_exception(error)
+                future.state = "failed"
             else:
                 future.set_result(value)
         except concurrent.futures.InvalidStateError:

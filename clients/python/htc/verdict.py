@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .errors import Error, JobError
 
+_ENDED = ("Succeeded", "Failed", "Removed")
+
 
 def _condition(status: dict, kind: str) -> dict:
     return next((c for c in status.get("conditions", []) if c["type"] == kind), {})
@@ -25,7 +27,7 @@ def is_final(line: dict, status: dict) -> bool:
     # Of jobs that ran, the output follows, unless htcd keeps none or has given up.
     fetched = _condition(status, "OutputFetched")
     if not fetched:
-        return status.get("phase") in ("Succeeded", "Failed", "Removed", "Suspended")
+        return status.get("phase") in (*_ENDED, "Suspended")
     return fetched["status"] == "True" or fetched.get("reason") in ("GivenUp", "Incomplete")
 
 
@@ -41,7 +43,7 @@ def error_of(name: str, line: dict, status: dict) -> Error | None:
 
 def removal(job: dict, unwanted: list[int], over: bool) -> dict | None:
     """Returns the change of an HTCJob that removes these of its jobs; over: none of the others is open."""
-    if not unwanted:
+    if not unwanted or job.get("status", {}).get("phase") in _ENDED:
         return None
     if over:
         return {"spec": {"suspend": True}}
