@@ -452,7 +452,7 @@ func (a *assembly) items() {
 	n := len(a.g.jobs)
 	if len(a.names) == 0 {
 		if n > 1 {
-			a.spec.Script.Queue = new(int32(n)) // #nosec G115 -- at most maxJobs
+			a.c.counted, a.spec.Script.Queue = "spec.script.queue", new(int32(n)) // #nosec G115 -- at most maxJobs
 		}
 		return
 	}
@@ -471,6 +471,7 @@ func (a *assembly) items() {
 		a.table()
 		return
 	}
+	a.c.counted = "spec.items"
 	for i := range n {
 		item := v1alpha1.Item{}
 		for _, name := range a.names {
@@ -502,6 +503,7 @@ func (a *assembly) table() {
 		a.c.refused = true
 		return
 	}
+	a.c.counted = "spec.itemsFrom"
 	a.spec.ItemsFrom = &v1alpha1.ItemsFrom{ConfigMapKeyRef: *p.ref()}
 	ref := &a.spec.ItemsFrom.ConfigMapKeyRef
 	p.pack.refs = append(p.pack.refs, ref)

@@ -51,7 +51,7 @@ var rules = map[string]rule{
 
 	"max_idle":                  cannot("all jobs are sent at once", "concurrency_limits in htcopts, or several HTCJobs"),
 	"max_materialize":           cannot("all jobs are sent at once", "concurrency_limits in htcopts, or several HTCJobs"),
-	"notify_user":               cannot("mail goes to the owner of the pool's account", "a webhook of your cluster on the HTCJob's conditions, or htcd submit --watch"),
+	"notify_user":               cannot("mail goes to the owner of the pool's account", "htcd submit --watch, in a script that sends the mail"),
 	"accounting_group_user":     cannot("jobs run as the pool's account", "accounting_group alone; htcd's administrator can allow accounting_group_user (--allow-htcopts)"),
 	"container_target_dir":      cannot("htcd chooses the directory in the container", "relative paths in the program"),
 	"checkpoint_exit_code":      cannot("htcd keeps no checkpoints", "a program that stores its state outside, and looks for it when it starts"),
@@ -115,8 +115,26 @@ func (v *view) option(name, value string, by *submitfile.Statement) {
 		v.say(by, Cannot, "$$(...) is known only once the job has a machine", "an expression with TARGET.", "")
 		return
 	}
-	v.shape.Options = append(v.shape.Options, name+" = "+strings.ReplaceAll(value, "\n", " "))
-	v.say(by, Taken, "", "", "spec.htcopts")
+	if v.calls(value, by) {
+		v.shape.Options = append(v.shape.Options, name+" = "+strings.ReplaceAll(value, "\n", " "))
+		v.say(by, Taken, "", "", "spec.htcopts")
+	}
+}
+
+// calls says what is lost if an expression calls a function that htcd does not let the schedd evaluate.
+func (v *view) calls(value string, by *submitfile.Statement) bool {
+	x, err := classad.ParseExpr(value)
+	if err != nil {
+		return true // a word, or a mistake that htcd names
+	}
+	return classad.Walk(x, func(x classad.Expr) bool {
+		call, is := x.(*classad.Call)
+		if !is || slices.ContainsFunc(Functions, func(f string) bool { return strings.EqualFold(f, call.Name) }) {
+			return true
+		}
+		v.say(by, Cannot, "the function "+call.Name+" is none of those that htcd lets HTCondor evaluate", "those of docs/htcjob.md#expressions", "")
+		return false
+	})
 }
 
 // attribute makes a +Attribute a line of htcopts.
@@ -139,6 +157,9 @@ func attribute(v *view, value string, by *submitfile.Statement) {
 	known := slices.ContainsFunc(Attributes, func(a string) bool { return strings.EqualFold(a, by.Name) })
 	if known || strings.Contains(value, "$$") {
 		v.option("+"+by.Name, value, by)
+		return
+	}
+	if !v.calls(value, by) {
 		return
 	}
 	v.shape.Options = append(v.shape.Options, "+"+by.Name+" = "+value)
@@ -261,6 +282,9 @@ func requestGPUs(v *view, value string, by *submitfile.Statement) {
 func requirements(v *view, value string, by *submitfile.Statement) {
 	if strings.Contains(value, "$$") {
 		v.option("requirements", value, by)
+		return
+	}
+	if !v.calls(value, by) {
 		return
 	}
 	v.shape.Spec.Requirements = value

@@ -51,6 +51,7 @@ type converter struct {
 	listings map[string]listing
 	bundles  *bundler
 	refused  bool
+	counted  string                      // the field that says how many jobs there are
 	keys     map[*submitfile.Jobs]string // of the shape that all jobs of a queue statement have; empty: they differ
 
 	// pull says whether an input comes from another step; nil: there are none.
@@ -262,6 +263,18 @@ func (c *converter) table() []Line {
 	return lines
 }
 
+// jobsAt says how many jobs a queue statement makes.
+func (c *converter) jobsAt(at submitfile.Position) string {
+	for _, cluster := range c.out.Clusters {
+		for _, queue := range cluster.Queues {
+			if queue.Position == at && queue.Len() != 1 {
+				return fmt.Sprintf("%d jobs", queue.Len())
+			}
+		}
+	}
+	return "one job"
+}
+
 // unsaid is the line of a statement that no command has had a word for.
 func (c *converter) unsaid(s *submitfile.Statement, later bool) Line {
 	name := strings.ToLower(s.Name)
@@ -271,7 +284,7 @@ func (c *converter) unsaid(s *submitfile.Statement, later bool) Line {
 	case s.Skipped:
 		return Line{Verdict: Moot, Words: "the other branch"}
 	case s.Kind == submitfile.Queue:
-		return Line{Verdict: Taken, field: "spec.queue"}
+		return Line{Verdict: Taken, Words: c.jobsAt(s.Position), field: c.counted}
 	case s.Kind != submitfile.Set && s.Kind != submitfile.Attribute:
 		return Line{Verdict: Taken}
 	case s.After:

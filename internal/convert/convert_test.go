@@ -171,6 +171,7 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 		"$$(X)":                     {"request_memory = $$(Memory)", "cannot: $$(...) is known only once"},
 		"an output with a dot":      {"transfer_output_files = .x", "cannot: an output must not be called .x"},
 		"a reason that is computed": {`on_exit_hold_reason = strcat("a", "b")`, "cannot: the reason of a hold is a text"},
+		"a function that builds":    {`rank = size(split("a b"))`, "cannot: the function split is none of those"},
 		"a command without a place": {"cron_minute = 5", "cannot: htcd has nothing for it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,6 +207,14 @@ func TestTheAttributesThatNeedNoAllowanceAreThoseOfHTCOpts(t *testing.T) {
 		r.HTCJobs[0].Namespace, r.HTCJobs[0].UID = "ns", "u-1"
 		_, err := site.Site{}.Render(&r.HTCJobs[0], pool.Pool{}, 1, nil)
 		require.NoError(t, err, name)
+	}
+}
+
+func TestTheFunctionsAreThoseOfHTCOpts(t *testing.T) {
+	for _, name := range convert.Functions {
+		said, r := lines(t, "executable = p.sh\nrank = "+name+"(1)\nqueue\n", convert.Options{Image: "centos"}, nil)
+		require.False(t, convert.Lost(r.Lines), said)
+		accepted(t, r.HTCJobs[0])
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"htc.cern.ch/htcd/internal/convert/submitfile"
@@ -45,8 +46,12 @@ func Here(environ []string, run bool) Env {
 	return e
 }
 
+// glob is a shell's: * and ? stand for no dot at the beginning of a name.
 func glob(pattern string) ([]string, error) {
 	found, err := filepath.Glob(pattern)
+	if !strings.HasPrefix(filepath.Base(pattern), ".") {
+		found = slices.DeleteFunc(found, func(path string) bool { return strings.HasPrefix(filepath.Base(path), ".") })
+	}
 	for i, path := range found {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
 			found[i] += "/"
