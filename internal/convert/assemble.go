@@ -85,7 +85,8 @@ func (c *converter) asks(command, words, instead string) {
 			return
 		}
 	}
-	c.extra = append(c.extra, Line{Position: submitfile.Position{File: c.file}, Verdict: Asks, Words: words, Instead: instead})
+	c.extra = append(c.extra, Line{Position: submitfile.Position{File: c.file}, Verdict: Asks, Words: words,
+		Instead: instead})
 }
 
 // lose says of a command of the group's first job that something of it is lost.
@@ -94,7 +95,8 @@ func (a *assembly) lose(why, instead string, names ...string) {
 		a.c.say(by, Line{Verdict: Cannot, Words: why, Instead: instead})
 		return
 	}
-	a.c.extra = append(a.c.extra, Line{Position: submitfile.Position{File: a.c.file}, Verdict: Cannot, Words: why, Instead: instead})
+	a.c.extra = append(a.c.extra, Line{Position: submitfile.Position{File: a.c.file}, Verdict: Cannot, Words: why,
+		Instead: instead})
 }
 
 const tooLarge = "push it to a registry and name it in spec.inputs as artifact, or give its URL (docs/data.md)"
@@ -181,7 +183,8 @@ func (a *assembly) put(name, target string) {
 	a.before = append(a.before, move)
 }
 
-// inputs adds the files of all jobs. Those that some jobs have and others have not are removed where they are not wanted.
+// inputs adds the files of all jobs. Those that some jobs have and others have not are removed where they are not
+// wanted.
 func (a *assembly) inputs() {
 	var targets []string
 	sources := map[string][]string{} // of each target
@@ -195,7 +198,8 @@ func (a *assembly) inputs() {
 				sources[w.target] = append(sources[w.target], w.source)
 			}
 			if len(wants) >= maxInputs {
-				a.lose(fmt.Sprintf("the jobs have more than %d input files together", maxInputs), "an archive of them, or URLs that the program fetches", "transfer_input_files", "input")
+				a.lose(fmt.Sprintf("the jobs have more than %d input files together", maxInputs),
+					"an archive of them, or URLs that the program fetches", "transfer_input_files", "input")
 				return
 			}
 		}
@@ -299,7 +303,8 @@ func (a *assembly) variable(name string, value func(i int) string) string {
 // reservedVariable matches those that the API refuses, of HTCJobs or of steps.
 var reservedVariable = regexp.MustCompile(`^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH|jobid|outpath|registry|(pull|push)_tag)$|^(_CONDOR_|APPTAINER|SINGULARITY)|^(PATH|IFS|LD_.*)$`)
 
-// shellName is the variable of the environment that has the value of a macro: the job's number, or a variable of its item.
+// shellName is the variable of the environment that has the value of a macro: the job's number, or a variable of its
+// item.
 func (a *assembly) shellName(macro string) string {
 	if macro == "process" && a.numbered() {
 		return "HTCPROCID"
@@ -333,7 +338,8 @@ func valueOf(job submitfile.Job, macro string) string {
 	return value
 }
 
-// phrase is a word of each job as sh is to read it, by variables if it differs; a new one, called so, if those that there are do not do.
+// phrase is a word of each job as sh is to read it, by variables if it differs; a new one, called so, if those that
+// there are do not do.
 func (a *assembly) phrase(name string, word func(parts) string) string {
 	first, same := word(a.g.parts[0]), true
 	for _, p := range a.g.parts {
@@ -385,7 +391,8 @@ func (a *assembly) environment() {
 		}
 		word := a.phrase("VALUE_"+variable.Name, value)
 		same := !slices.ContainsFunc(a.g.parts, func(p parts) bool { return value(p) != variable.Value })
-		if same && !reservedVariable.MatchString(variable.Name) && len(variable.Value) <= 4096 && !strings.ContainsFunc(variable.Value, isControl) {
+		if same && !reservedVariable.MatchString(variable.Name) && len(variable.Value) <= 4096 &&
+			!strings.ContainsFunc(variable.Value, isControl) {
 			if a.spec.Environment == nil {
 				a.spec.Environment = map[string]v1alpha1.EnvironmentValue{}
 			}
@@ -461,7 +468,8 @@ func (a *assembly) items() {
 		for _, value := range a.values[name] {
 			size += len(name) + len(value) + 2
 			if strings.ContainsFunc(value, isControl) || len(value) > 4096 {
-				a.lose(fmt.Sprintf("the value %.60q of %s cannot be a variable's: expected one line of at most 4,096 characters", value, name), "another value", "arguments", "environment")
+				a.lose(fmt.Sprintf("the value %.60q of %s cannot be a variable's: expected one line of at most 4,096 characters",
+					value, name), "another value", "arguments", "environment")
 				a.c.refused = true
 				return
 			}
@@ -499,7 +507,9 @@ func (a *assembly) table() {
 	}
 	p := &place{}
 	if err := a.c.bundles.add(p, "items.csv", b.Bytes()); err != nil {
-		a.lose(fmt.Sprintf("the variables of the %d jobs have %d bytes, and a ConfigMap holds 1 MiB", len(a.g.jobs), b.Len()), "a table that the program reads, by its number in $HTCPROCID; or several submit files", "arguments", "environment")
+		a.lose(fmt.Sprintf("the variables of the %d jobs have %d bytes, and a ConfigMap holds 1 MiB", len(a.g.jobs),
+			b.Len()), "a table that the program reads, by its number in $HTCPROCID; or several submit files", "arguments",
+			"environment")
 		a.c.refused = true
 		return
 	}

@@ -1,10 +1,12 @@
 package convert
 
-// What htcopts takes everywhere. Tests compare it with the schedd package, which does not run where the users' commands do.
+// What htcopts takes everywhere. Tests compare it with the schedd package, which does not run where the users' commands
+// do.
 var (
 	// Attributes may be set with +NAME.
 	Attributes = []string{
-		"JobFlavour", "MaxRuntime", "AccountingGroup", "SendCredential", "WantOS", "BigMemJob", "ProjectName", "DESIRED_Sites",
+		"JobFlavour", "MaxRuntime", "AccountingGroup", "SendCredential", "WantOS", "BigMemJob", "ProjectName",
+		"DESIRED_Sites",
 		"DESIRED_CMS_Sites", "UNDESIRED_Sites", "REQUIRED_OS", "WantScienceGatewayJob", "Experiment", "JobDescription",
 	}
 	// Functions may be called in expressions.

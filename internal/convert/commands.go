@@ -19,50 +19,84 @@ type rule func(v *view, value string, by *submitfile.Statement)
 
 // aliases are other names of commands.
 var aliases = map[string]string{
-	"requestcpus": "request_cpus", "requestmemory": "request_memory", "requestdisk": "request_disk", "requestgpus": "request_gpus",
-	"args": "arguments", "env": "environment", "get_env": "getenv", "prio": "priority", "jobbatchname": "batch_name", "batchname": "batch_name",
-	"stdin": "input", "stdout": "output", "stderr": "error", "initial_dir": "initialdir", "job_iwd": "initialdir", "cmd": "executable",
-	"transferinputfiles": "transfer_input_files", "transferoutputfiles": "transfer_output_files", "transfer_input": "transfer_input_files",
-	"materialize_max_idle": "max_idle", "environment2": "environment", "arguments2": "arguments", "jobuniverse": "universe",
-	"useoauthservices": "use_oauth_services", "use_scitoken": "use_scitokens", "transferoutput": "transfer_output", "project_name": "batch_project",
+	"requestcpus":   "request_cpus",
+	"requestmemory": "request_memory",
+	"requestdisk":   "request_disk",
+	"requestgpus":   "request_gpus",
+	"args":          "arguments", "arguments2": "arguments",
+	"env": "environment", "environment2": "environment",
+	"get_env":      "getenv",
+	"prio":         "priority",
+	"jobbatchname": "batch_name", "batchname": "batch_name",
+	"stdin":       "input",
+	"stdout":      "output",
+	"stderr":      "error",
+	"initial_dir": "initialdir", "job_iwd": "initialdir",
+	"cmd":                "executable",
+	"transferinputfiles": "transfer_input_files", "transfer_input": "transfer_input_files",
+	"transferoutputfiles":  "transfer_output_files",
+	"materialize_max_idle": "max_idle",
+	"jobuniverse":          "universe",
+	"useoauthservices":     "use_oauth_services",
+	"use_scitoken":         "use_scitokens",
+	"transferoutput":       "transfer_output",
+	"project_name":         "batch_project",
 }
 
-// rules are for the commands that make an HTCJob's shape: what all its jobs have in common. Those that may differ from job to job are in
-// parts. It is filled below, as rules refer to each other.
+// What several commands come to.
+var (
+	allAtOnce     = cannot("all jobs are sent at once", "concurrency_limits in htcopts, or several HTCJobs")
+	oneMachine    = cannot("jobs have one machine each", "request_cpus, for more processes on one machine")
+	noCheckpoints = cannot("htcd keeps no checkpoints",
+		"a program that stores its state outside, and looks for it when it starts")
+)
+
+// rules are for the commands that make an HTCJob's shape: what all its jobs have in common. Those that may differ from
+// job to job are in parts.
 var rules = map[string]rule{
 	"universe": universe, "executable": executable, "transfer_executable": transferExecutable,
 	"container_image": image, "docker_image": image,
 	"request_cpus": requestCPUs, "request_memory": requestMemory, "request_disk": requestDisk, "request_gpus": requestGPUs,
 	"requirements": requirements, "priority": priority, "max_retries": retries, "success_exit_code": successCode,
 	"accounting_group": accountingGroup, "batch_name": batchName, "hold": hold,
-	"use_x509userproxy": proxy, "x509userproxy": proxy, "use_oauth_services": token, "use_scitokens": token, "scitokens_file": token,
+	"use_x509userproxy": proxy, "x509userproxy": proxy, "use_oauth_services": token, "use_scitokens": token,
+	"scitokens_file":      token,
 	"on_exit_hold_reason": quotedReason, "periodic_hold_reason": quotedReason,
 	"should_transfer_files": shouldTransfer, "when_to_transfer_output": whenToTransfer, "notification": notification,
 	"output": stream, "error": stream, "transfer_output": transferStream, "transfer_error": transferStream,
 	"transfer_output_remaps": remaps, "shell": shellCommand,
 
-	"log":            moot("htcd tells in the status and in Events what happens to each job"),
-	"stream_output":  moot("htcd logs --follow shows the output of jobs that run"),
-	"stream_error":   moot("htcd logs --follow shows the output of jobs that run"),
-	"leave_in_queue": moot("htcd decides when a job leaves HTCondor's queue"), "copy_to_spool": moot("htcd spools all files"),
-	"docker_network_type": moot("a job has the network of its node"), "log_xml": moot("there is no log"),
-	"allow_arguments_v1": moot("both forms of arguments are read"), "allow_environment_v1": moot("both forms are read"),
-	"skip_filechecks": moot("htcd checks the files"), "submit_event_notes": moot("there is no log"), "description": moot("it is only shown"),
+	"log":                  moot("htcd tells in the status and in Events what happens to each job"),
+	"log_xml":              moot("there is no log"),
+	"stream_output":        moot("htcd logs --follow shows the output of jobs that run"),
+	"stream_error":         moot("htcd logs --follow shows the output of jobs that run"),
+	"leave_in_queue":       moot("htcd decides when a job leaves HTCondor's queue"),
+	"copy_to_spool":        moot("htcd spools all files"),
+	"docker_network_type":  moot("a job has the network of its node"),
+	"allow_arguments_v1":   moot("both forms of arguments are read"),
+	"allow_environment_v1": moot("both forms of environment are read"),
+	"skip_filechecks":      moot("htcd checks the files"),
+	"submit_event_notes":   moot("there is no log"),
+	"description":          moot("it is only shown"),
 
-	"max_idle":                  cannot("all jobs are sent at once", "concurrency_limits in htcopts, or several HTCJobs"),
-	"max_materialize":           cannot("all jobs are sent at once", "concurrency_limits in htcopts, or several HTCJobs"),
-	"notify_user":               cannot("mail goes to the owner of the pool's account", "htcd submit --watch, in a script that sends the mail"),
-	"accounting_group_user":     cannot("jobs run as the pool's account", "accounting_group alone; htcd's administrator can allow accounting_group_user (--allow-htcopts)"),
-	"container_target_dir":      cannot("htcd chooses the directory in the container", "relative paths in the program"),
-	"checkpoint_exit_code":      cannot("htcd keeps no checkpoints", "a program that stores its state outside, and looks for it when it starts"),
-	"transfer_checkpoint_files": cannot("htcd keeps no checkpoints", "a program that stores its state outside, and looks for it when it starts"),
-	"checkpoint_destination":    cannot("htcd keeps no checkpoints", "a program that stores its state outside, and looks for it when it starts"),
-	"output_destination":        cannot("outputs go to URLs one by one", "url at each of spec.outputs (docs/data.md)"),
-	"machine_count":             cannot("jobs have one machine each", "request_cpus, for more processes on one machine"),
-	"node_count":                cannot("jobs have one machine each", "request_cpus, for more processes on one machine"),
-	"grid_resource":             cannot("jobs go to a schedd that htcd serves", "an HTCPool (spec.pool)"),
-	"job_machine_attrs":         cannot("htcd's administrator has to allow it", "requirements without the machines before, or --allow-htcopts=job_machine_attrs there"),
-	"batch_project":             cannot("htcd's administrator has to allow it", "accounting_group, or --allow-htcopts=batch_project there"),
+	"max_idle":                  allAtOnce,
+	"max_materialize":           allAtOnce,
+	"checkpoint_exit_code":      noCheckpoints,
+	"transfer_checkpoint_files": noCheckpoints,
+	"checkpoint_destination":    noCheckpoints,
+	"machine_count":             oneMachine,
+	"node_count":                oneMachine,
+	"notify_user": cannot("mail goes to the owner of the pool's account",
+		"htcd submit --watch, in a script that sends the mail"),
+	"accounting_group_user": cannot("jobs run as the pool's account",
+		"accounting_group alone; htcd's administrator can allow accounting_group_user (--allow-htcopts)"),
+	"container_target_dir": cannot("htcd chooses the directory in the container", "relative paths in the program"),
+	"output_destination":   cannot("outputs go to URLs one by one", "url at each of spec.outputs (docs/data.md)"),
+	"grid_resource":        cannot("jobs go to a schedd that htcd serves", "an HTCPool (spec.pool)"),
+	"job_machine_attrs": cannot("htcd's administrator has to allow it",
+		"requirements without the machines before, or --allow-htcopts=job_machine_attrs there"),
+	"batch_project": cannot("htcd's administrator has to allow it",
+		"accounting_group, or --allow-htcopts=batch_project there"),
 }
 
 // passed are commands that htcopts have, too.
@@ -75,9 +109,11 @@ var passed = []string{
 }
 
 // inParts are the commands that parts reads.
-var inParts = []string{"arguments", "environment", "getenv", "input", "transfer_input_files", "transfer_output_files", "initialdir"}
+var inParts = []string{"arguments", "environment", "getenv", "input", "transfer_input_files", "transfer_output_files",
+	"initialdir"}
 
-// others are commands of condor_submit that no rule knows, some by their beginning: whatever is none is a macro of the user's.
+// others are commands of condor_submit that no rule knows, some by their beginning: whatever is none is a macro of the
+// user's.
 var others = regexp.MustCompile(`^(append_files|arc_.*|aws_.*|azure_.*|batch_.*|buffer_.*|cloud_.*|compress_files|core_size|cron_.*|cuda_version|dagman_.*|` +
 	`deferral_.*|delegate_job_gsi_credentials_lifetime|docker_.*|container_service_names|dont_encrypt_.*|ec2_.*|email_attributes|` +
 	`encrypt_.*|erase_output_and_error_on_restart|exit_requirements|fetch_files|file_remaps|gce_.*|gs_.*|hold_kill_sig|image_size|` +
@@ -132,7 +168,8 @@ func (v *view) calls(value string, by *submitfile.Statement) bool {
 		if !is || slices.ContainsFunc(Functions, func(f string) bool { return strings.EqualFold(f, call.Name) }) {
 			return true
 		}
-		v.say(by, Cannot, "the function "+call.Name+" is none of those that htcd lets HTCondor evaluate", "those of docs/htcjob.md#expressions", "")
+		v.say(by, Cannot, "the function "+call.Name+" is none of those that htcd lets HTCondor evaluate",
+			"those of docs/htcjob.md#expressions", "")
 		return false
 	})
 }
@@ -167,7 +204,8 @@ func attribute(v *view, value string, by *submitfile.Statement) {
 }
 
 // own are attributes that say what the job is.
-var own = []string{"owner", "user", "cmd", "iwd", "in", "out", "err", "jobuniverse", "jobstatus", "clusterid", "procid", "userlog", "mytype", "targettype"}
+var own = []string{"owner", "user", "cmd", "iwd", "in", "out", "err", "jobuniverse", "jobstatus", "clusterid",
+	"procid", "userlog", "mytype", "targettype"}
 
 func universe(v *view, value string, by *submitfile.Statement) {
 	switch lower := strings.ToLower(value); lower {
@@ -176,9 +214,11 @@ func universe(v *view, value string, by *submitfile.Statement) {
 	case "vanilla", "container", "5":
 		v.say(by, Moot, "each job runs in a container", "", "")
 	case "parallel", "mpi":
-		v.refuse(by, "jobs of several machines (universe = "+lower+") are none of htcd's", "condor_submit itself, or one machine with more request_cpus")
+		v.refuse(by, "jobs of several machines (universe = "+lower+") are none of htcd's",
+			"condor_submit itself, or one machine with more request_cpus")
 	default:
-		v.refuse(by, "htcd runs jobs of the vanilla, docker and container universe, on the machines of its schedd's pool", "condor_submit itself; an HTCPool (spec.pool) chooses another pool")
+		v.refuse(by, "htcd runs jobs of the vanilla, docker and container universe, on the machines of its schedd's pool",
+			"condor_submit itself; an HTCPool (spec.pool) chooses another pool")
 	}
 }
 
@@ -206,8 +246,10 @@ func image(v *view, value string, by *submitfile.Statement) {
 	switch {
 	case v.c.options.Image != "":
 		v.say(by, Taken, "the image of --image replaces it", "", "spec.script.image")
-	case !imageRE.MatchString(value), strings.HasSuffix(value, ".sif") && !strings.HasPrefix(value, "/"), v.c.here(value) && !strings.HasPrefix(value, "/"):
-		v.say(by, Asks, "it is a file of this machine", "push it to a registry, or put it where the nodes see it, and name that in --image", "")
+	case !imageRE.MatchString(value), strings.HasSuffix(value, ".sif") && !strings.HasPrefix(value, "/"),
+		v.c.here(value) && !strings.HasPrefix(value, "/"):
+		v.say(by, Asks, "it is a file of this machine",
+			"push it to a registry, or put it where the nodes see it, and name that in --image", "")
 	default:
 		v.shape.Spec.Script.Image = value
 		v.say(by, Taken, "", "", "spec.script.image")
@@ -322,7 +364,8 @@ var groupRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_@-]*([.][A-Za-z0-9_@-]
 
 func accountingGroup(v *view, value string, by *submitfile.Statement) {
 	if !groupRE.MatchString(value) {
-		v.say(by, Cannot, fmt.Sprintf("%q cannot be the name of a group", value), "words of letters, digits and _ @ - with one dot between", "")
+		v.say(by, Cannot, fmt.Sprintf("%q cannot be the name of a group", value),
+			"words of letters, digits and _ @ - with one dot between", "")
 		return
 	}
 	v.shape.Spec.AccountingGroup = value
@@ -332,7 +375,8 @@ func accountingGroup(v *view, value string, by *submitfile.Statement) {
 func batchName(v *view, value string, by *submitfile.Statement) {
 	value = strings.Trim(value, `"`)
 	if strings.ContainsAny(value, "\"$\\\n\t") || len(value) > 253 || value == "" {
-		v.say(by, Cannot, "the name must be one line without double quotes, dollar signs and backslashes", "letters, digits, spaces and . _ -", "")
+		v.say(by, Cannot, "the name must be one line without double quotes, dollar signs and backslashes",
+			"letters, digits, spaces and . _ -", "")
 		return
 	}
 	v.shape.Spec.Name = value
@@ -350,7 +394,8 @@ func hold(v *view, value string, by *submitfile.Statement) {
 // credential names a key of a Secret.
 func (v *view) credential(as v1alpha1.CredentialKind, flag, secret, key string, by *submitfile.Statement) {
 	if secret == "" {
-		v.say(by, Asks, "credentials come from a Secret", "htcd sync-secret --name NAME FILE keeps one up to date; then "+flag+" NAME, and the label htc.cern.ch/jobs=true at it", "")
+		v.say(by, Asks, "credentials come from a Secret",
+			"htcd sync-secret --name NAME FILE keeps one up to date; then "+flag+" NAME, and the label htc.cern.ch/jobs=true at it", "")
 		return
 	}
 	if name, k, both := strings.Cut(secret, "/"); both {
@@ -390,7 +435,8 @@ func quotedReason(v *view, value string, by *submitfile.Statement) {
 
 func shouldTransfer(v *view, value string, by *submitfile.Statement) {
 	if isFalse(value) || strings.EqualFold(value, "never") {
-		v.say(by, Cannot, "jobs do not see this machine's files", "transfer_input_files, or absolute paths of a file system that the nodes have", "")
+		v.say(by, Cannot, "jobs do not see this machine's files",
+			"transfer_input_files, or absolute paths of a file system that the nodes have", "")
 		return
 	}
 	v.say(by, Moot, "htcd always transfers files", "", "")
@@ -403,7 +449,8 @@ func whenToTransfer(v *view, value string, by *submitfile.Statement) {
 	case "on_success":
 		v.say(by, Moot, "what a failed job leaves is brought back, too", "", "")
 	default:
-		v.say(by, Cannot, "nothing is kept of a job that is evicted: it begins again", "a program that stores its state outside, and looks for it when it starts", "")
+		v.say(by, Cannot, "nothing is kept of a job that is evicted: it begins again",
+			"a program that stores its state outside, and looks for it when it starts", "")
 	}
 }
 

@@ -21,7 +21,8 @@ type Options struct {
 	Token string // the same for a token
 }
 
-// Result is what a file has become. There are no HTCJobs if it, or a part of it that counts for all, cannot be converted.
+// Result is what a file has become. There are no HTCJobs if it, or a part of it that counts for all, cannot be
+// converted.
 type Result struct {
 	Name       string // of the HTCJob, or what the names of several begin with
 	HTCJobs    []v1alpha1.HTCJob
@@ -95,7 +96,8 @@ func newConverter(file string, parsed *submitfile.File, env Env, options Options
 		c.refused = true
 	}
 	for _, w := range c.out.Warnings {
-		c.extra = append(c.extra, Line{Position: w.Position, Text: c.textAt(w.Position), Verdict: Taken, Words: "condor_submit warns: " + w.Text, warning: true})
+		c.extra = append(c.extra, Line{Position: w.Position, Text: c.textAt(w.Position), Verdict: Taken,
+			Words: "condor_submit warns: " + w.Text, warning: true})
 	}
 	return c
 }
@@ -149,7 +151,8 @@ func (c *converter) groups() []*group {
 	for _, cluster := range c.out.Clusters {
 		for _, queue := range cluster.Queues {
 			if total += queue.Len(); total > maxHTCJobs*maxJobs {
-				c.refuseAt(queue.Position, fmt.Sprintf("expected at most %d jobs in all, found %d", maxHTCJobs*maxJobs, total), "several submit files")
+				c.refuseAt(queue.Position, fmt.Sprintf("expected at most %d jobs in all, found %d", maxHTCJobs*maxJobs, total),
+					"several submit files")
 				return nil
 			}
 			for i := range queue.Len() {

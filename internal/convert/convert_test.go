@@ -20,7 +20,8 @@ import (
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// TestGolden converts job.sub of each archive, beside its other files, and compares the manifest and what is said of each line with `want`.
+// TestGolden converts job.sub of each archive, beside its other files, and compares the manifest and what is said of
+// each line with `want`.
 func TestGolden(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	require.NoError(t, err)
@@ -71,7 +72,8 @@ func asksForImage(r convert.Result) bool {
 	return false
 }
 
-// accepted requires that htcd can make a submission of the HTCJob, at a site that allows all the attributes that it has.
+// accepted requires that htcd can make a submission of the HTCJob, at a site that allows all the attributes that it
+// has.
 func accepted(t *testing.T, job v1alpha1.HTCJob) {
 	t.Helper()
 	var allow []string
@@ -136,20 +138,31 @@ func TestAFileThatNamesNoImageAsksForOne(t *testing.T) {
 
 func TestWhatCannotBeConvertedIsNoManifest(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"a grid job":                   {"universe = grid\nexecutable = p.sh\nqueue\n", "job.sub:1: universe = grid\n    cannot: htcd runs jobs of the vanilla"},
-		"a job of several machines":    {"universe = parallel\nmachine_count = 3\nexecutable = p.sh\nqueue\n", "cannot: jobs of several machines"},
-		"no job":                       {"executable = p.sh\nqueue 0\n", "cannot: there is no queue statement that makes a job"},
-		"no executable":                {"arguments = x\nqueue\n", "cannot: there is no executable"},
-		"what condor_submit refuses":   {"executable = p.sh\nfoo\nqueue\n", "job.sub:2: foo\n    cannot: expected COMMAND = VALUE"},
-		"a program's output":           {"executable = p.sh\nqueue x from seq 3 |\n", "job.sub:2: queue x from seq 3 |\n    cannot: what the command"},
-		"arguments that are none":      {"executable = p.sh\narguments = \"a\nqueue\n", "cannot: the double quote at the beginning is not closed"},
-		"a random number":              {"executable = p.sh\narguments = $RANDOM_INTEGER(1,2)\nqueue\n", "cannot: $RANDOM_INTEGER(1,2): the value would be drawn"},
-		"too many jobs":                {"executable = p.sh\nqueue 100001\n", "cannot: an HTCJob has at most 100000 jobs"},
-		"too many jobs for anything":   {"executable = p.sh\nqueue 2000000000\n", "cannot: expected at most 5000000 jobs in all"},
-		"jobs that differ in all":      {"executable = p.sh\nrequest_memory = $(Process)00\nqueue 60\n", "cannot: the jobs differ in what they request"},
-		"a value of two lines":         {"executable = p.sh\nx @=e\na$INT(Process)\nb\n@e\narguments = \"'$(x)'\"\nqueue 2\n", "cannot be a variable's"},
-		"a table beyond a ConfigMap":   {"executable = p.sh\narguments = $(x)" + strings.Repeat("y", 40) + "$(Step)\nqueue 30000 x in (" + strings.Repeat("z", 40) + " b)\n", "a ConfigMap holds 1 MiB"},
-		"a value of very many letters": {"executable = p.sh\narguments = $(x)\nqueue x in (" + strings.Repeat("z", 5000) + " b)\n", "cannot be a variable's"},
+		"a grid job": {"universe = grid\nexecutable = p.sh\nqueue\n",
+			"job.sub:1: universe = grid\n    cannot: htcd runs jobs of the vanilla"},
+		"a job of several machines": {"universe = parallel\nmachine_count = 3\nexecutable = p.sh\nqueue\n",
+			"cannot: jobs of several machines"},
+		"no job": {"executable = p.sh\nqueue 0\n",
+			"cannot: there is no queue statement that makes a job"},
+		"no executable": {"arguments = x\nqueue\n", "cannot: there is no executable"},
+		"what condor_submit refuses": {"executable = p.sh\nfoo\nqueue\n",
+			"job.sub:2: foo\n    cannot: expected COMMAND = VALUE"},
+		"a program's output": {"executable = p.sh\nqueue x from seq 3 |\n",
+			"job.sub:2: queue x from seq 3 |\n    cannot: what the command"},
+		"arguments that are none": {"executable = p.sh\narguments = \"a\nqueue\n",
+			"cannot: the double quote at the beginning is not closed"},
+		"a random number": {"executable = p.sh\narguments = $RANDOM_INTEGER(1,2)\nqueue\n",
+			"cannot: $RANDOM_INTEGER(1,2): the value would be drawn"},
+		"too many jobs": {"executable = p.sh\nqueue 100001\n", "cannot: an HTCJob has at most 100000 jobs"},
+		"too many jobs for anything": {"executable = p.sh\nqueue 2000000000\n",
+			"cannot: expected at most 5000000 jobs in all"},
+		"jobs that differ in all": {"executable = p.sh\nrequest_memory = $(Process)00\nqueue 60\n",
+			"cannot: the jobs differ in what they request"},
+		"a value of two lines": {"executable = p.sh\nx @=e\na$INT(Process)\nb\n@e\narguments = \"'$(x)'\"\nqueue 2\n", "cannot be a variable's"},
+		"a table beyond a ConfigMap": {"executable = p.sh\narguments = $(x)" + strings.Repeat("y",
+			40) + "$(Step)\nqueue 30000 x in (" + strings.Repeat("z", 40) + " b)\n", "a ConfigMap holds 1 MiB"},
+		"a value of very many letters": {"executable = p.sh\narguments = $(x)\nqueue x in (" + strings.Repeat("z",
+			5000) + " b)\n", "cannot be a variable's"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			said, r := lines(t, c.text, convert.Options{Image: "centos"}, nil)
@@ -163,7 +176,8 @@ func TestWhatCannotBeConvertedIsNoManifest(t *testing.T) {
 func TestWhatIsLostIsSaid(t *testing.T) {
 	large := fstest.MapFS{"big": {Data: make([]byte, 1<<20+1)}}
 	for name, c := range map[string]struct{ text, want string }{
-		"a large file":              {"transfer_input_files = big", "cannot: big has 1048577 bytes, and a ConfigMap holds 1 MiB; instead: push it"},
+		"a large file": {"transfer_input_files = big",
+			"cannot: big has 1048577 bytes, and a ConfigMap holds 1 MiB; instead: push it"},
 		"a file that is not there":  {"transfer_input_files = none", "cannot: there is no none"},
 		"all variables":             {"getenv = true", "cannot: all variables of a shell"},
 		"a checkpoint":              {"checkpoint_exit_code = 85", "cannot: htcd keeps no checkpoints"},
@@ -183,7 +197,8 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 }
 
 func TestATableOfManyJobsGoesIntoAConfigMap(t *testing.T) {
-	said, r := lines(t, "executable = p.sh\narguments = $(x)\nqueue 2000 x in (a b)\n", convert.Options{Image: "centos"}, nil)
+	said, r := lines(t, "executable = p.sh\narguments = $(x)\nqueue 2000 x in (a b)\n", convert.Options{Image: "centos"},
+		nil)
 	require.False(t, convert.Lost(r.Lines), said)
 	require.Len(t, r.HTCJobs, 1)
 	from := r.HTCJobs[0].Spec.ItemsFrom.ConfigMapKeyRef
@@ -193,7 +208,8 @@ func TestATableOfManyJobsGoesIntoAConfigMap(t *testing.T) {
 
 func TestAnotherContentOfAFileIsAnotherHTCJob(t *testing.T) {
 	name := func(content string) string {
-		_, r := lines(t, "executable = p.sh\ninput = in\nqueue\n", convert.Options{Image: "centos"}, fstest.MapFS{"in": {Data: []byte(content)}})
+		_, r := lines(t, "executable = p.sh\ninput = in\nqueue\n", convert.Options{Image: "centos"},
+			fstest.MapFS{"in": {Data: []byte(content)}})
 		return r.ConfigMaps[0][0].Name
 	}
 	require.Equal(t, name("a"), name("a"))
@@ -221,7 +237,8 @@ func TestTheFunctionsAreThoseOfHTCOpts(t *testing.T) {
 func TestAnErrorOfTheDiskIsToldAtTheLine(t *testing.T) {
 	e := env(fstest.MapFS{"p.sh": {}})
 	e.List = func(string) ([]string, bool, error) { return nil, false, errors.New("input/output error") }
-	r, err := convert.Submit("job.sub", []byte("executable = p.sh\ntransfer_input_files = a\nqueue\n"), e, convert.Options{Image: "centos"})
+	r, err := convert.Submit("job.sub", []byte("executable = p.sh\ntransfer_input_files = a\nqueue\n"), e,
+		convert.Options{Image: "centos"})
 	require.NoError(t, err)
 	require.True(t, convert.Lost(r.Lines))
 }

@@ -1,7 +1,8 @@
-// Package convert makes HTCJobs of submit description files: manifests that kubectl applies, with the small files that the jobs need in
-// ConfigMaps, and a table that says of each line of the file what has become of it. No line is dropped without a word.
+// Package convert makes HTCJobs of submit description files: manifests that kubectl applies, with the small files that
+// the jobs need in ConfigMaps, and a table that says of each line of the file what has become of it. No line is dropped
+// without a word.
 //
-// A job runs the file's executable by a few lines of sh, which are the HTCJob's script: they give it its arguments, its standard input and
-// those of its variables that differ from job to job. What differs comes from the job's number or from the HTCJob's items. Jobs that
-// differ in anything else, such as what they request, become several HTCJobs.
+// A job runs the file's executable by a few lines of sh, which are the HTCJob's script: they give it its arguments, its
+// standard input and those of its variables that differ from job to job. What differs comes from the job's number or
+// from the HTCJob's items. Jobs that differ in anything else, such as what they request, become several HTCJobs.
 package convert

@@ -50,7 +50,8 @@ func (l Line) String() string {
 	return s
 }
 
-// WriteTable writes what has become of each line; with all false, only of those about which there is something to do or to know.
+// WriteTable writes what has become of each line; with all false, only of those about which there is something to do or
+// to know.
 func WriteTable(out io.Writer, lines []Line, all bool) {
 	for _, l := range lines {
 		if !all && !l.matters() {

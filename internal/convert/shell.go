@@ -23,7 +23,8 @@ func quoteAll(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// A mark stands for a value that differs from job to job while a file's macros are replaced; no file holds these characters.
+// A mark stands for a value that differs from job to job while a file's macros are replaced; no file holds these
+// characters.
 const markOpen, markClose = "\x01", "\x02"
 
 var markRE = regexp.MustCompile(markOpen + `([^` + markClose + `]*)` + markClose)

@@ -179,7 +179,8 @@ func outputsOf(v *view, value string, by *submitfile.Statement) []string {
 	for _, file := range commas(value) {
 		file = strings.TrimSuffix(strings.TrimPrefix(file, "./"), "/")
 		if !outputRE.MatchString(file) || reservedRE.MatchString(file) {
-			v.say(by, Cannot, "an output must not be called "+file, "a relative path of letters, digits and _ . + = @ % ~ : -, no part of which begins with a dot", "")
+			v.say(by, Cannot, "an output must not be called "+file,
+				"a relative path of letters, digits and _ . + = @ % ~ : -, no part of which begins with a dot", "")
 			continue
 		}
 		all = append(all, file)
@@ -231,7 +232,8 @@ func (v *view) fromShell(value string, by *submitfile.Statement) []submitfile.Va
 		v.say(by, Moot, "it is the default", "", "")
 		return nil
 	case slices.Contains([]string{"true", "yes", "t", "1"}, strings.ToLower(value)):
-		v.say(by, Cannot, "all variables of a shell are too much, and some are secrets", "getenv = NAME, NAME for those that the program needs", "")
+		v.say(by, Cannot, "all variables of a shell are too much, and some are secrets",
+			"getenv = NAME, NAME for those that the program needs", "")
 		return nil
 	}
 	var all []submitfile.Variable
@@ -253,7 +255,8 @@ func (v *view) fromShell(value string, by *submitfile.Statement) []submitfile.Va
 	if len(names) > 0 {
 		words = "the values of this shell stand in spec.environment: " + strings.Join(names, ", ")
 	}
-	v.say(by, Asks, words, "convert it where the variables are set; whoever may read the HTCJob can read them", "spec.environment")
+	v.say(by, Asks, words, "convert it where the variables are set; whoever may read the HTCJob can read them",
+		"spec.environment")
 	return all
 }
 

@@ -23,12 +23,14 @@ func convertCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "convert FILE.sub | FILE.dag",
 		Short: "Make HTCJobs of a submit description file of HTCondor, or an HTCWorkflow of a DAG file",
-		Long: `Make HTCJobs of a submit description file, as condor_submit reads it in this directory: macros, conditionals, included files, and tables
-after queue. The manifest has the HTCJobs and, in ConfigMaps, the files that the jobs need; comments say which line each field comes from.
+		Long: `Make HTCJobs of a submit description file, as condor_submit reads it in this directory: macros, conditionals,
+included files, and tables after queue. The manifest has the HTCJobs and, in ConfigMaps, the files that the jobs need;
+comments say which line each field comes from.
 
-Standard error says of each line that is lost why, and what to write instead; with --explain, what has become of every line. Jobs whose requests
-or other commands differ become several HTCJobs. Of a file that ends in .dag, as condor_submit_dag reads it in this directory, an HTCWorkflow
-is made, with what its nodes' submit files say. Programs that the file names (queue from PROGRAM |, include : PROGRAM |) are run only with --run.
+Standard error says of each line that is lost why, and what to write instead; with --explain, what has become of every
+line. Jobs whose requests or other commands differ become several HTCJobs. Of a file that ends in .dag, as
+condor_submit_dag reads it in this directory, an HTCWorkflow is made, with what its nodes' submit files say. Programs
+that the file names (queue from PROGRAM |, include : PROGRAM |) are run only with --run.
 
 Exit codes:
 
@@ -41,7 +43,8 @@ Exit codes:
 		Args: arguments(1, "a submit description file, or a DAG file"),
 	}
 	options.flags(c.Flags())
-	setting.Text(c.Flags(), &dir, "output,o", "", setting.Path, "write the manifest into this `directory`, as NAME.yaml, instead of to the standard output")
+	setting.Text(c.Flags(), &dir, "output,o", "", setting.Path,
+		"write the manifest into this `directory`, as NAME.yaml, instead of to the standard output")
 	setting.Bool(c.Flags(), &explain, "explain", false, "say what has become of every line")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		result, err := options.convert(args[0], explain, cmd.ErrOrStderr())
@@ -79,10 +82,14 @@ type conversion struct {
 }
 
 func (o *conversion) flags(f *pflag.FlagSet) {
-	setting.Text(f, &o.options.Image, "image", "", setting.Word, "the `image` of the jobs, if the submit file names none, or instead of it")
-	setting.Text(f, &o.options.Name, "name", "", setting.Object, "the `name` of the HTCJob, or HTCWorkflow; that of the file when absent")
-	setting.Text(f, &o.options.Proxy, "proxy", "", secretKey, "the `Secret` with the X.509 proxy, or SECRET/KEY, for use_x509userproxy")
-	setting.Text(f, &o.options.Token, "token", "", secretKey, "the `Secret` with the token, or SECRET/KEY, for use_oauth_services and use_scitokens")
+	setting.Text(f, &o.options.Image, "image", "", setting.Word,
+		"the `image` of the jobs, if the submit file names none, or instead of it")
+	setting.Text(f, &o.options.Name, "name", "", setting.Object,
+		"the `name` of the HTCJob, or HTCWorkflow; that of the file when absent")
+	setting.Text(f, &o.options.Proxy, "proxy", "", secretKey,
+		"the `Secret` with the X.509 proxy, or SECRET/KEY, for use_x509userproxy")
+	setting.Text(f, &o.options.Token, "token", "", secretKey,
+		"the `Secret` with the token, or SECRET/KEY, for use_oauth_services and use_scitokens")
 	setting.Bool(f, &o.run, "run", false, "run the programs whose output the submit file takes")
 }
 
@@ -97,7 +104,8 @@ func isSubmitFile(file string) bool { return filepath.Ext(file) == ".sub" }
 
 func isDAGFile(file string) bool { return filepath.Ext(file) == ".dag" }
 
-// manifests converts a submit file to what is applied: HTCJobs, and the ConfigMaps of each. Something that is lost is an error.
+// manifests converts a submit file to what is applied: HTCJobs, and the ConfigMaps of each. Something that is lost is
+// an error.
 func (o *conversion) manifests(file string, told io.Writer) ([]manifest, [][]corev1.ConfigMap, error) {
 	result, err := o.convert(file, false, told)
 	if err != nil {

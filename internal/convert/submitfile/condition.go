@@ -46,7 +46,8 @@ func (r *reader) condition(text string) (is bool, err error) {
 		return true, err
 	case "elif", "else":
 		if top < 0 {
-			return true, fmt.Errorf("%s without an if before it; a queue statement ends the conditional in which it stands", word)
+			return true, fmt.Errorf("%s without an if before it; a queue statement ends the conditional in which it stands",
+				word)
 		}
 		b := &r.ifs[top]
 		if b.last {

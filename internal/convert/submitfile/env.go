@@ -14,7 +14,7 @@ type Env struct {
 	// Run returns what a command prints: of `queue ... from COMMAND |` and `include command : COMMAND`.
 	Run func(command string) ([]byte, error)
 
-	// Before and After are statements such as `x = 1`, which count as if they stood at the beginning of the file, and before its
-	// first queue statement: those of a DAG's VARS.
+	// Before and After are statements such as `x = 1`, which count as if they stood at the beginning of the file, and
+	// before its first queue statement: those of a DAG's VARS.
 	Before, After []string
 }

@@ -42,7 +42,8 @@ func (f *File) Expand(env Env) *Expansion {
 	} else if at, err := r.walk(f); err != nil {
 		r.problem(at, err)
 	}
-	for i := len(r.out.Statements) - 1; i >= 0 && r.out.Statements[i].Kind != Queue && r.out.Statements[i].Kind != Row; i-- {
+	for i := len(r.out.Statements) - 1; i >= 0 && r.out.Statements[i].Kind != Queue &&
+		r.out.Statements[i].Kind != Row; i-- {
 		r.out.Statements[i].After = true
 	}
 	return r.out

@@ -26,14 +26,16 @@ type line struct {
 func Parse(name string, text []byte) (*File, error) {
 	switch {
 	case len(text) > maxFile:
-		return nil, fmt.Errorf("%s: expected at most %d MiB, found %d bytes: is it a submit file?", name, maxFile>>20, len(text))
+		return nil, fmt.Errorf("%s: expected at most %d MiB, found %d bytes: is it a submit file?", name, maxFile>>20,
+			len(text))
 	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
 		return nil, fmt.Errorf("%s, line 1: found a byte order mark, which condor_submit refuses: save the file as UTF-8 without one", name)
 	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
 		return nil, fmt.Errorf("%s, line 1: found UTF-16: save the file as UTF-8", name)
 	}
 	if at := bytes.IndexByte(text, 0); at >= 0 {
-		return nil, fmt.Errorf("%s, line %d: found a NUL character: is it a submit file?", name, 1+bytes.Count(text[:at], []byte("\n")))
+		return nil, fmt.Errorf("%s, line %d: found a NUL character: is it a submit file?", name, 1+bytes.Count(text[:at],
+			[]byte("\n")))
 	}
 	if !utf8.Valid(text) {
 		for i, l := range bytes.Split(text, []byte("\n")) {

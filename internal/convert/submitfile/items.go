@@ -122,8 +122,6 @@ func (r *reader) table(q request, add func(string, Position)) error {
 	source, piped := strings.CutSuffix(q.source, "|")
 	if source = trim(source); piped {
 		read = r.run
-	} else {
-		r.statement.Files = append(r.statement.Files, source)
 	}
 	text, err := read(source)
 	if err != nil {
@@ -182,7 +180,8 @@ func (r *reader) fill(jobs *Jobs, q request, items []string, rows []Position) {
 		row := columns(item, len(q.names))
 		switch missing := q.names[len(row):]; {
 		case item == "" && len(missing) > 0:
-			r.warn(at, "an empty line is a job, whose %s is empty; %s as in the row before", q.names[0], strings.Join(missing, " and "))
+			r.warn(at, "an empty line is a job, whose %s is empty; %s as in the row before", q.names[0], strings.Join(missing,
+				" and "))
 		case item == "":
 			r.warn(at, "an empty line is a job, whose %s is empty", q.names[0])
 		case len(missing) > 0:
@@ -190,6 +189,6 @@ func (r *reader) fill(jobs *Jobs, q request, items []string, rows []Position) {
 		}
 		row = append(row, before[len(row):]...)
 		before = row
-		jobs.Items, jobs.rows, jobs.indexes = append(jobs.Items, row), append(jobs.rows, at), append(jobs.indexes, i)
+		jobs.Items, jobs.indexes = append(jobs.Items, row), append(jobs.indexes, i)
 	}
 }

@@ -18,8 +18,7 @@ type Jobs struct {
 	cluster     int
 	statement   int
 	reader      *reader
-	rows        []Position // of the items, where they stand
-	indexes     []int      // of the items, among all that the list has
+	indexes     []int // of the items, among all that the list has
 }
 
 // Len is how many there are.
@@ -29,9 +28,6 @@ func (q *Jobs) Len() int {
 	}
 	return q.each * len(q.Items)
 }
-
-// Row is where an item stands.
-func (q *Jobs) Row(item int) Position { return q.rows[item] }
 
 // Job returns one of them, counted from 0.
 func (q *Jobs) Job(i int) Job {
@@ -48,14 +44,15 @@ type Job struct {
 	replaced map[string]string
 }
 
-// With returns the job with other values of $(Process), $(Cluster), or of a variable of its queue statement; the names are in lower case.
+// With returns the job with other values of $(Process), $(Cluster), or of a variable of its queue statement; the names
+// are in lower case.
 func (j Job) With(values map[string]string) Job {
 	j.replaced = values
 	return j
 }
 
-// Value returns the value of the first of these commands that has one, its macros replaced, and the statement that says it; nil if
-// there is none.
+// Value returns the value of the first of these commands that has one, its macros replaced, and the statement that says
+// it; nil if there is none.
 func (j Job) Value(names ...string) (string, *Statement, error) {
 	for _, name := range names {
 		d, found := j.reader.macros.at(name, j.statement)
@@ -74,7 +71,8 @@ func (j Job) Value(names ...string) (string, *Statement, error) {
 	return "", nil, nil
 }
 
-// Commands yields the names, in lower case, of all commands and macros that are set for the job, and of its attributes, as MY.NAME in lower case.
+// Commands yields the names, in lower case, of all commands and macros that are set for the job, and of its attributes,
+// as MY.NAME in lower case.
 func (j Job) Commands() func(yield func(name string, by *Statement) bool) {
 	return func(yield func(string, *Statement) bool) {
 		for name := range j.reader.macros {
@@ -91,8 +89,8 @@ func (j Job) Expand(text string) (string, error) {
 	return newExpander(j.lookup, j.reader.env).expand(text)
 }
 
-// lookup prefers the queue statement's variables, and the numbers of cluster and process, to what the file defines, and that to
-// what condor_submit defines by itself.
+// lookup prefers the queue statement's variables, and the numbers of cluster and process, to what the file defines, and
+// that to what condor_submit defines by itself.
 func (j Job) lookup(name string) (string, bool) {
 	lower := strings.ToLower(name)
 	if value, is := j.replaced[lower]; is {

@@ -129,8 +129,8 @@ func isFilename(function string) bool {
 	return strings.HasPrefix(function, "F") && strings.Trim(strings.ToLower(function[1:]), "pnxdqabfwu") == ""
 }
 
-// nextMacro finds the first macro that begins at or after an offset. In $(X) and $ENV(X) only names, and after a colon a few more
-// characters, are taken for a macro; in functions everything up to the first parenthesis.
+// nextMacro finds the first macro that begins at or after an offset. In $(X) and $ENV(X) only names, and after a colon
+// a few more characters, are taken for a macro; in functions everything up to the first parenthesis.
 func nextMacro(text string, from int) (macro, bool) {
 	for from < len(text) {
 		i := strings.IndexByte(text[from:], '$')

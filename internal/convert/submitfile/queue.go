@@ -162,7 +162,6 @@ func count(text string) (int, error) {
 // slice is Python's [start:end:step] of the items.
 type slice struct {
 	start, end, step *int
-	single           bool // [N] is [N:]
 }
 
 func (s *slice) set(parts []string) error {

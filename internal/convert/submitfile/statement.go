@@ -33,7 +33,6 @@ type Statement struct {
 	Skipped     bool   // it stands in a branch that is not taken, or includes a file that need not exist
 	After       bool   // no queue statement comes after it
 	Used        bool   // Set: some job's macros or commands have asked for it
-	Files       []string
 }
 
 // Problem is what condor_submit would refuse or warn of, or what cannot be known here.

@@ -15,8 +15,8 @@ import (
 	"htc.cern.ch/htcd/internal/convert/submitfile"
 )
 
-// TestGolden reads job.sub of each archive, beside its other files, and compares the words that the jobs' programs get, and what is said
-// of the file, with `want`. test/schedd compares the words with those of the real condor_submit.
+// TestGolden reads job.sub of each archive, beside its other files, and compares the words that the jobs' programs get,
+// and what is said of the file, with `want`. test/schedd compares the words with those of the real condor_submit.
 func TestGolden(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txtar")
 	require.NoError(t, err)

@@ -24,7 +24,8 @@ func Arguments(value string) ([]string, error) {
 // Variable is one of environment.
 type Variable struct{ Name, Value string }
 
-// Environment splits the value of environment, in its old or new syntax. A variable that is set twice has its last value.
+// Environment splits the value of environment, in its old or new syntax. A variable that is set twice has its last
+// value.
 func Environment(value string) ([]Variable, error) {
 	raw, quoted, err := unquote(value)
 	if err != nil {
@@ -95,7 +96,8 @@ func unescape(value string) (string, error) {
 	for i := 0; i < len(value); i++ {
 		switch {
 		case value[i] == '"':
-			return "", fmt.Errorf(`found a double quote in the old syntax at %q: write \", or the whole in double quotes`, value[i:])
+			return "", fmt.Errorf(`found a double quote in the old syntax at %q: write \", or the whole in double quotes`,
+				value[i:])
 		case strings.HasPrefix(value[i:], `\"`):
 			b.WriteByte('"')
 			i++

@@ -1,0 +1,70 @@
+package plugin
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// converted runs `convert` in a directory with a submit file and its program.
+func converted(t *testing.T, text string, args ...string) (out, told string, err error) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("owl.sub", []byte(text), 0o600))
+	require.NoError(t, os.WriteFile("owl.sh", []byte("#!/bin/sh\n"), 0o600))
+	var stdout, stderr bytes.Buffer
+	c := convertCommand()
+	c.SilenceUsage, c.SilenceErrors = true, true
+	c.SetOut(&stdout)
+	c.SetErr(&stderr)
+	c.SetArgs(append([]string{"owl.sub"}, args...))
+	err = c.ExecuteContext(t.Context())
+	return stdout.String(), stderr.String(), err
+}
+
+func TestAConversionThatLosesNothingSaysNothingAndSucceeds(t *testing.T) {
+	out, told, err := converted(t, "executable = owl.sh\nqueue 2\n", "--image", "centos")
+	require.NoError(t, err)
+	require.Empty(t, told)
+	all, err := objects([]byte(out))
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Equal(t, "owl", all[1].Metadata.Name)
+}
+
+func TestAConversionThatLosesALineNamesItAndFailsWithTheManifestOfTheRest(t *testing.T) {
+	out, told, err := converted(t, "executable = owl.sh\nnotify_user = a@b\nqueue\n", "--image", "centos", "-o", "made", "--name", "barn")
+	require.Equal(t, Exit{1}, err)
+	require.Empty(t, out)
+	require.Contains(t, told, "owl.sub:2: notify_user = a@b\n    cannot: ")
+	require.FileExists(t, filepath.Join("made", "barn.yaml"))
+}
+
+func TestAConversionThatCanMakeNothingSaysWhy(t *testing.T) {
+	out, told, err := converted(t, "executable = owl.sh\nqueue\n")
+	require.ErrorContains(t, err, "owl.sub: no HTCJob is made of it")
+	require.Empty(t, out)
+	require.Contains(t, told, "--image IMAGE")
+}
+
+func TestProgramsThatASubmitFileNamesRunOnlyIfTheyAreAskedFor(t *testing.T) {
+	const text = "executable = owl.sh\narguments = $(x)\nqueue x from echo 7; echo 8 |\n"
+	_, told, err := converted(t, text, "--image", "centos")
+	require.Error(t, err)
+	require.Contains(t, told, "none is run here")
+	out, _, err := converted(t, text, "--image", "centos", "--run")
+	require.NoError(t, err)
+	require.Contains(t, out, `x: "8"`)
+}
+
+func TestASubmitFileThatWouldLoseALineIsNotSubmitted(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("owl.sub", []byte("executable = /bin/true\nnotify_user = a@b\nqueue\n"), 0o600))
+	var by conversion
+	by.options.Image = "centos"
+	_, _, err := by.manifests("owl.sub", new(bytes.Buffer))
+	require.ErrorContains(t, err, "something would be lost")
+}
