@@ -14,7 +14,7 @@
 //   - In a table in the file itself, an empty line is a row, and lines that begin with # are none; in a table of its
 //     own file they are rows.
 //   - A row with fewer columns than variables keeps, for the others, the values of the row before.
-//   - After a queue statement its variables have the value <Queue_item>.
+//   - There may be several queue statements. After one its variables have the value <Queue_item>.
 //   - A queue statement in a conditional ends the conditional.
 //   - A changed executable begins a new cluster; the numbers of the jobs begin at 0 again.
 package submitfile

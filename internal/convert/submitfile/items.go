@@ -45,7 +45,9 @@ func (r *reader) queue(f *File, i int, arguments string) (used int, err error) {
 	if q.mode != alone {
 		r.fill(jobs, q, items, rows)
 	}
-	r.enqueue(jobs)
+	if r.enqueue(jobs); len(r.out.Clusters) > 1 || len(r.out.Clusters[0].Queues) > 1 {
+		r.warn(jobs.Position, "HTCondor 25 takes only one queue statement in a file")
+	}
 	r.ifs = nil
 	r.sequence++
 	for _, name := range q.names {
