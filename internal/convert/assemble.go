@@ -79,7 +79,7 @@ func (a *assembly) make() {
 
 // asks says of the line of a command that somebody has to do something.
 func (c *converter) asks(command, words, instead string) {
-	for s := range c.order {
+	for _, s := range c.out.Statements {
 		if s.Kind == submitfile.Set && strings.EqualFold(s.Name, command) && !s.Skipped && !s.After {
 			c.say(s, Line{Verdict: Asks, Words: words, Instead: instead})
 			return
@@ -284,20 +284,27 @@ func (a *assembly) keep(some []string, staged map[wanted]string) {
 // maxInputs is that of the API.
 const maxInputs = 100
 
-// variable adds one to the items.
+// variable adds one to the items and returns its name, which is another one if that has other values already.
 func (a *assembly) variable(name string, value func(i int) string) string {
 	if to := a.rename[name]; to != "" {
 		name = to
-	}
-	if slices.Contains(a.names, name) {
-		return name
 	}
 	values := make([]string, len(a.g.jobs))
 	for i := range values {
 		values[i] = value(i)
 	}
-	a.names, a.values[name] = append(a.names, name), values
+	for a.values[name] != nil && !slices.Equal(a.values[name], values) || a.sets(name) {
+		name += "_"
+	}
+	if a.values[name] == nil {
+		a.names, a.values[name] = append(a.names, name), values
+	}
 	return name
+}
+
+// sets reports whether the submit file sets a variable of this name.
+func (a *assembly) sets(name string) bool {
+	return slices.ContainsFunc(a.g.parts[0].env, func(e submitfile.Variable) bool { return e.Name == name })
 }
 
 // reservedVariable matches those that the API refuses, of HTCJobs or of steps.
@@ -313,8 +320,7 @@ func (a *assembly) shellName(macro string) string {
 	if macro == "process" || macro == "row" || macro == "step" {
 		name = strings.ToUpper(name)
 	}
-	taken := slices.ContainsFunc(a.g.parts[0].env, func(e submitfile.Variable) bool { return e.Name == name })
-	if !nameRE.MatchString(name) || reservedVariable.MatchString(name) || taken {
+	if !nameRE.MatchString(name) || reservedVariable.MatchString(name) || a.sets(name) {
 		name = "ITEM_" + name
 	}
 	return a.variable(name, func(i int) string { return valueOf(a.g.jobs[i], macro) })
@@ -351,8 +357,7 @@ func (a *assembly) phrase(name string, word func(parts) string) string {
 	t := parseTemplate(word(a.g.marked))
 	for i, p := range a.g.parts {
 		if t.fill(func(macro string) string { return valueOf(a.g.jobs[i], macro) }) != word(p) {
-			a.variable(name, func(i int) string { return word(a.g.parts[i]) })
-			return `"${` + name + `}"`
+			return `"${` + a.variable(name, func(i int) string { return word(a.g.parts[i]) }) + `}"`
 		}
 	}
 	return t.shell(a.shellName)
@@ -363,8 +368,8 @@ func (a *assembly) arguments() string {
 	n := len(a.g.parts[0].words)
 	for _, p := range a.g.parts {
 		if len(p.words) != n {
-			a.variable("ARGUMENTS", func(i int) string { return quoteAll(a.g.parts[i].words) })
-			a.before = append(a.before, `eval "set -- ${ARGUMENTS}" # the words differ in number`)
+			name := a.variable("ARGUMENTS", func(i int) string { return quoteAll(a.g.parts[i].words) })
+			a.before = append(a.before, `eval "set -- ${`+name+`}" # the words differ in number`)
 			return ` "$@"`
 		}
 	}

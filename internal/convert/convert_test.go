@@ -206,6 +206,22 @@ func TestATableOfManyJobsGoesIntoAConfigMap(t *testing.T) {
 	require.Equal(t, 4001, strings.Count(r.ConfigMaps[0][0].Data[from.Key], "\n"))
 }
 
+func TestAVariableOfAnItemHidesNoOtherVariable(t *testing.T) {
+	_, r := lines(t, `executable = p.sh
+environment = "ARG2=mine x=other"
+arguments = "$(ARG1) $INT(n) $(x)"
+n = $(Process) + 1
+queue ARG1, x from (
+ a 1
+ b 2
+)
+`, convert.Options{Image: "centos"}, nil)
+	spec := r.HTCJobs[0].Spec
+	require.Contains(t, spec.Script.Source, `exec ./p.sh "${ARG1}" "${ARG2_}" "${ARG3}"`)
+	require.Equal(t, v1alpha1.Item{"ARG1": "b", "ARG2_": "2", "ARG3": "2"}, spec.Items[1])
+	require.Equal(t, v1alpha1.EnvironmentValue("mine"), spec.Environment["ARG2"])
+}
+
 func TestAnotherContentOfAFileIsAnotherHTCJob(t *testing.T) {
 	name := func(content string) string {
 		_, r := lines(t, "executable = p.sh\ninput = in\nqueue\n", convert.Options{Image: "centos"},

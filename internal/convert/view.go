@@ -300,7 +300,7 @@ func (c *converter) wants(quiet bool, by *submitfile.Statement, dir, source stri
 		return []wanted{{at, path.Base(source)}}
 	}
 	prefix := path.Base(source) + "/"
-	if strings.HasSuffix(source, "/") {
+	if strings.HasSuffix(source, "/") || prefix == "./" || prefix == "../" {
 		prefix = ""
 	}
 	var all []wanted

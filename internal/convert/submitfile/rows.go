@@ -5,9 +5,6 @@ package submitfile
 func (q *Jobs) WithItems(names []string, items [][]string) *Jobs {
 	with := *q
 	with.Names, with.Items = names, items
-	with.rows, with.indexes = make([]Position, len(items)), make([]int, len(items))
-	for i := range items {
-		with.rows[i] = q.Position
-	}
+	with.indexes = make([]int, len(items))
 	return &with
 }
