@@ -5,4 +5,8 @@
 // A job runs the file's executable by a few lines of sh, which are the HTCJob's script: they give it its arguments, its
 // standard input and those of its variables that differ from job to job. What differs comes from the job's number or
 // from the HTCJob's items. Jobs that differ in anything else, such as what they request, become several HTCJobs.
+//
+// DAG does the same for a DAG file: an HTCWorkflow, whose steps run what an HTCJob of the nodes' submit files would.
+// Variables that differ between the jobs of a step are chosen by the script, by the job's number, or are the sequences'
+// items.
 package convert
