@@ -58,7 +58,8 @@ func DAG(file string, env Env, options Options) (Result, error) {
 	if err == nil {
 		result.Workflow, result.ConfigMaps = w, [][]corev1.ConfigMap{b.maps}
 	} else if !errors.Is(err, errRefused) {
-		b.say(dagfile.Place{File: file}, Line{Verdict: Cannot, Words: err.Error(), Instead: "several DAGs, each a workflow of its own"})
+		b.say(dagfile.Place{File: file}, Line{Verdict: Cannot, Words: err.Error(),
+			Instead: "several DAGs, each a workflow of its own"})
 	}
 	for _, l := range b.lines {
 		result.Lines = append(result.Lines, l)
@@ -112,7 +113,8 @@ func (b *dagBuild) build() (*v1alpha1.HTCWorkflow, error) {
 
 func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 	if len(flow.Steps) == 0 {
-		b.say(dagfile.Place{File: b.file}, Line{Verdict: Cannot, Words: "no node of it runs", Instead: "a DAG with a JOB that is not DONE and not NOOP"})
+		b.say(dagfile.Place{File: b.file}, Line{Verdict: Cannot, Words: "no node of it runs",
+			Instead: "a DAG with a JOB that is not DONE and not NOOP"})
 		return nil, errRefused
 	}
 	steppers := make([]*stepper, len(flow.Steps))
@@ -130,7 +132,8 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 		}
 		if flow.Sequences > 1 && len(s.Nodes[0]) > 1 && len(differing(slices.Concat(s.Nodes...)).names) > 0 {
 			if stepper.work(nil).each.names != nil {
-				return nil, fmt.Errorf("step %s: it has several nodes in each sequence, with variables of their own", s.Name)
+				return nil, fmt.Errorf("step %s: it has several nodes in each sequence, with variables of their own",
+					s.Name)
 			}
 		}
 		steppers[i], works[i] = stepper, stepper.work(nil)
@@ -270,7 +273,8 @@ func (b *dagBuild) table(s *v1alpha1.Sequences) error {
 	w.Flush()
 	bundles, p := newBundler(b.env), &place{}
 	if err := bundles.add(p, "items.csv", out.Bytes()); err != nil {
-		return fmt.Errorf("the variables of its %d sequences have %d bytes, and a ConfigMap holds 1 MiB", len(s.Items), out.Len())
+		return fmt.Errorf("the variables of its %d sequences have %d bytes, and a ConfigMap holds 1 MiB", len(s.Items),
+			out.Len())
 	}
 	s.ItemsFrom = &v1alpha1.ItemsFrom{}
 	p.pack.refs = append(p.pack.refs, &s.ItemsFrom.ConfigMapKeyRef)
@@ -310,7 +314,8 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 			file := strings.Trim(s.Rest, `"`)
 			text, err := b.env.ReadFile(file)
 			if err != nil {
-				b.tell(s, Line{Verdict: Cannot, Words: fmt.Sprintf("read %s: %v", file, err), Instead: "throttle of the workflow for what bounds its jobs"})
+				b.tell(s, Line{Verdict: Cannot, Words: fmt.Sprintf("read %s: %v", file, err),
+					Instead: "throttle of the workflow for what bounds its jobs"})
 				continue
 			}
 			b.tell(s, configured(text, &throttle))
@@ -321,8 +326,13 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 		case "RETRY", "PRIORITY":
 			word, _, _ := strings.Cut(s.Rest, " ")
 			for _, n := range b.d.Nodes {
-				if strings.EqualFold(word, "ALL_NODES") || n.Name == word || strings.HasSuffix(n.Name, "+"+word) || strings.HasSuffix(n.Name, "/"+word) {
-					b.tell(s, map[string]func(*dagfile.Node) Line{"RETRY": retryLine, "PRIORITY": priorityLine}[s.Command](n))
+				if strings.EqualFold(word, "ALL_NODES") || n.Name == word || strings.HasSuffix(n.Name, "+"+word) ||
+					strings.HasSuffix(n.Name, "/"+word) {
+					l := retryLine(n)
+					if s.Command == "PRIORITY" {
+						l = priorityLine(n)
+					}
+					b.tell(s, l)
 				}
 			}
 		default: // a node

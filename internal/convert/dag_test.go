@@ -69,7 +69,8 @@ func TestDAGs(t *testing.T) {
 			}
 			i := slices.IndexFunc(ar.Files, func(f txtar.File) bool { return f.Name == "want" })
 			if os.Getenv("UPDATE") != "" {
-				ar.Files = append(slices.DeleteFunc(ar.Files, func(f txtar.File) bool { return f.Name == "want" }), txtar.File{Name: "want", Data: []byte(b.String())})
+				ar.Files = append(slices.DeleteFunc(ar.Files, func(f txtar.File) bool { return f.Name == "want" }),
+					txtar.File{Name: "want", Data: []byte(b.String())})
 				require.NoError(t, os.WriteFile(a, txtar.Format(ar), 0o600))
 				return
 			}
@@ -97,19 +98,25 @@ const workFiles = "\n-- work.sub --\nexecutable = work.sh\narguments = $(JOB) $(
 
 func TestADAGOfWhichThereIsNoWorkflow(t *testing.T) {
 	for name, c := range map[string]struct{ files, want string }{
-		"a mistake in the file": {"-- flow.dag --\nJOB a work.sub\nPARENT a CHILD b\n" + workFiles, "flow.dag:2: \n    cannot: there is no node b\n"},
+		"a mistake in the file": {"-- flow.dag --\nJOB a work.sub\nPARENT a CHILD b\n" + workFiles,
+			"flow.dag:2: \n    cannot: there is no node b\n"},
 		"no submit file": {"-- flow.dag --\nJOB a nix.sub DIR d\n", `flow.dag:1: JOB a nix.sub DIR d
     cannot: read d/nix.sub: file does not exist; instead: the submit file, at its place relative to where condor_submit_dag is run
 `},
 		"nothing runs": {"-- flow.dag --\nJOB a work.sub NOOP\n" + workFiles, `flow.dag:0: 
     cannot: no node of it runs; instead: a DAG with a JOB that is not DONE and not NOOP
 `},
-		"what condor_submit refuses": {"-- flow.dag --\nJOB a work.sub\n-- work.sub --\nexecutable = x\nqueue many\n", "work.sub:2: queue many\n    cannot: "},
-		"jobs of a node that differ": {"-- flow.dag --\nJOB a work.sub\n-- work.sub --\nexecutable = work.sh\nrequest_memory = $(m)\nqueue m in (100, 200)\n-- work.sh --\n",
-			"work.sub:3: queue m in (100, 200)\n    cannot: the jobs of a step are alike in what they request and in all but arguments and files; instead: a node for each kind of job\n"},
+		"what condor_submit refuses": {"-- flow.dag --\nJOB a work.sub\n-- work.sub --\nexecutable = x\nqueue many\n",
+			"work.sub:2: queue many\n    cannot: "},
+		"jobs of a node that differ": {"-- flow.dag --\nJOB a work.sub\n-- work.sub --\nexecutable = " +
+			"work.sh\nrequest_memory = $(m)\nqueue m in (100, 200)\n-- work.sh --\n",
+			"work.sub:3: queue m in (100, 200)\n    cannot: the jobs of a step are alike in what they request and " +
+				"in all but arguments and files; instead: a node for each kind of job\n"},
 		"queue in a description": {"-- flow.dag --\nJOB a {\nexecutable = work.sh\nqueue 3\n}\n-- work.sh --\n",
-			"flow.dag:4: queue\n    cannot: a description in a DAG file has no queue of its own, and DAGMan 23 refuses it; instead: a submit file\n"},
-		"several jobs of FINAL": {"-- flow.dag --\nJOB a work.sub\nFINAL f two.sub\n-- two.sub --\nexecutable = work.sh\nqueue 2\n" + workFiles,
+			"flow.dag:4: queue\n    cannot: a description in a DAG file has no queue of its own, and DAGMan 23 " +
+				"refuses it; instead: a submit file\n"},
+		"several jobs of FINAL": {"-- flow.dag --\nJOB a work.sub\nFINAL f two.sub\n-- two.sub --\nexecutable = " +
+			"work.sh\nqueue 2\n" + workFiles,
 			"flow.dag:2: FINAL f two.sub\n    cannot: finally is one job; instead: queue without a number\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,13 +134,15 @@ func TestADAGAsksForTheImage(t *testing.T) {
 }
 
 func TestNodesWithSeveralNumberedJobsAreStepsOfTheirOwn(t *testing.T) {
-	r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\n-- work.sub --\nexecutable = work.sh\narguments = $(Process)\nqueue 2\n-- work.sh --\n", Options{Image: "centos"})
+	r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\n-- work.sub --\nexecutable = "+
+		"work.sh\narguments = $(Process)\nqueue 2\n-- work.sh --\n", Options{Image: "centos"})
 	require.Len(t, r.Workflow.Spec.Steps, 2)
 	require.Equal(t, int32(2), r.Workflow.Spec.Steps[1].ForEach.Count)
 }
 
 func TestNodesThatDifferInWhatTheyRequestAreStepsOfTheirOwn(t *testing.T) {
-	r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\nVARS a m=\"100\"\nVARS b m=\"200\"\n-- work.sub --\nexecutable = work.sh\nrequest_memory = $(m)\nqueue\n-- work.sh --\n", Options{Image: "centos"})
+	r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\nVARS a m=\"100\"\nVARS b m=\"200\"\n-- "+
+		"work.sub --\nexecutable = work.sh\nrequest_memory = $(m)\nqueue\n-- work.sh --\n", Options{Image: "centos"})
 	require.Len(t, r.Workflow.Spec.Steps, 2)
 	require.Equal(t, "200Mi", r.Workflow.Spec.Steps[1].Job.Resources.Memory.String())
 }
@@ -159,12 +168,15 @@ func TestTooManyVariablesOfNodesSideBySideAreRefused(t *testing.T) {
 		fmt.Fprintf(&b, "JOB n%d work.sub\nVARS n%d x=\"%d\"\n", i, i, i)
 		fmt.Fprintf(&names, " n%d", i)
 	}
-	r := converted(t, "-- flow.dag --\nJOB end work.sub\n"+b.String()+"PARENT"+names.String()+" CHILD end\n"+workFiles, Options{Image: "centos"})
+	r := converted(t, "-- flow.dag --\nJOB end work.sub\n"+b.String()+"PARENT"+names.String()+" CHILD end\n"+workFiles,
+		Options{Image: "centos"})
 	require.Nil(t, r.Workflow)
-	require.Contains(t, lost(r), "cannot: step n: the variables of its 20000 jobs come to 546707 bytes, and there is room for 200000, and a step for each node is too many")
+	require.Contains(t, lost(r), "cannot: step n: the variables of its 20000 jobs come to 546707 bytes, and there "+
+		"is room for 200000, and a step for each node is too many")
 }
 
 func TestVariablesMayHaveTheNamesOfHtcdsOwn(t *testing.T) {
-	r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\nVARS a jobid=\"1\"\nVARS b jobid=\"2\"\n-- work.sub --\nexecutable = work.sh\narguments = $(jobid)\nqueue\n-- work.sh --\n", Options{Image: "centos"})
+	r := converted(t, "-- flow.dag --\nJOB a work.sub\nJOB b work.sub\nVARS a jobid=\"1\"\nVARS b jobid=\"2\"\n-- "+
+		"work.sub --\nexecutable = work.sh\narguments = $(jobid)\nqueue\n-- work.sh --\n", Options{Image: "centos"})
 	require.Equal(t, v1alpha1.SequenceItem{"ITEM_jobid": "1"}, r.Workflow.Spec.Sequences.Items[0])
 }

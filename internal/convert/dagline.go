@@ -22,13 +22,20 @@ var dagVerdicts = map[string]Line{
 	"DOT":                {Verdict: Moot, Words: "htcd graph NAME draws the workflow"},
 	"NODE_STATUS_FILE":   {Verdict: Moot, Words: "htcd nodes NAME lists the nodes"},
 	"JOBSTATE_LOG":       {Verdict: Moot, Words: "htcd nodes NAME lists the nodes, and Events say what happened"},
-	"WEAK":               {Verdict: Cannot, Words: "a step waits for the success of those that it needs", Instead: "leave the edge out, or name the parent's step in alwaysSucceed"},
-	"TOLERANCE":          {Verdict: Cannot, Words: "a step has no number of failures that count as success", Instead: "alwaysSucceed counts all failures of a step as success"},
-	"ABORT-DAG-ON":       {Verdict: Cannot, Words: "failurePolicy: Abort ends everything at every failure, whatever its exit code", Instead: "failurePolicy: Abort, if every failure may end everything"},
-	"PRE_SKIP":           {Verdict: Cannot, Words: "there is no PRE script whose exit code could skip the job", Instead: "let the script of the step end with 0 where nothing is to be done"},
-	"SAVE_POINT_FILE":    {Verdict: Cannot, Words: "a workflow is run again from what failed, not from a file", Instead: "resume: FromFailure"},
-	"SET_JOB_ATTR":       {Verdict: Cannot, Words: "DAGMan's own job is htcd's", Instead: "attributes of the nodes' jobs stand in job.htcopts of the steps"},
-	"ENV":                {Verdict: Cannot, Words: "DAGMan's own environment is htcd's", Instead: "job.environment of the steps that use the variables"},
+	"WEAK": {Verdict: Cannot, Words: "a step waits for the success of those that it needs",
+		Instead: "leave the edge out, or name the parent's step in alwaysSucceed"},
+	"TOLERANCE": {Verdict: Cannot, Words: "a step has no number of failures that count as success",
+		Instead: "alwaysSucceed counts all failures of a step as success"},
+	"ABORT-DAG-ON": {Verdict: Cannot, Words: "failurePolicy: Abort ends everything at every failure, whatever " +
+		"its exit code", Instead: "failurePolicy: Abort, if every failure may end everything"},
+	"PRE_SKIP": {Verdict: Cannot, Words: "there is no PRE script whose exit code could skip the job",
+		Instead: "let the script of the step end with 0 where nothing is to be done"},
+	"SAVE_POINT_FILE": {Verdict: Cannot, Words: "a workflow is run again from what failed, not from a file",
+		Instead: "resume: FromFailure"},
+	"SET_JOB_ATTR": {Verdict: Cannot, Words: "DAGMan's own job is htcd's",
+		Instead: "attributes of the nodes' jobs stand in job.htcopts of the steps"},
+	"ENV": {Verdict: Cannot, Words: "DAGMan's own environment is htcd's",
+		Instead: "job.environment of the steps that use the variables"},
 }
 
 // scriptLine says why a script of DAGMan's is not run.
@@ -45,7 +52,8 @@ func scriptLine(rest string) Line {
 	return l
 }
 
-// contains says whether a script's kind comes first among the kinds there are: DEFER and DEBUG and their values stand before it.
+// contains says whether a script's kind comes first among the kinds there are: DEFER and DEBUG and their values stand
+// before it.
 func contains(words []string, kind string) bool {
 	for _, w := range words {
 		if w == "PRE" || w == "POST" || w == "HOLD" {
@@ -60,7 +68,8 @@ var outcomeRE = regexp.MustCompile(`(?i)\$\((DAG_STATUS|FAILED_COUNT)\)`)
 
 func varsLine(rest string) Line {
 	if outcomeRE.MatchString(rest) {
-		return Line{Verdict: Cannot, Words: "finally is not told how the rest ended", Instead: "look at status.phase and status.failures of the workflow when it has ended"}
+		return Line{Verdict: Cannot, Words: "finally is not told how the rest ended",
+			Instead: "look at status.phase and status.failures of the workflow when it has ended"}
 	}
 	return Line{Verdict: Taken}
 }
@@ -69,19 +78,24 @@ func varsLine(rest string) Line {
 func nodeLine(n *dagfile.Node, step string) Line {
 	switch {
 	case n.Kind == dagfile.Service:
-		return Line{Verdict: Cannot, Words: "no job of a workflow runs beside all others", Instead: "an HTCJob of its own, which is deleted when the workflow has ended"}
+		return Line{Verdict: Cannot, Words: "no job of a workflow runs beside all others",
+			Instead: "an HTCJob of its own, which is deleted when the workflow has ended"}
 	case n.Kind == dagfile.Provisioner:
-		return Line{Verdict: Cannot, Words: "no job of a workflow has to be ready, rather than ended, before the others start", Instead: "an HTCJob of its own, applied before the workflow"}
+		return Line{Verdict: Cannot, Words: "no job of a workflow has to be ready, rather than ended, before the " +
+			"others start", Instead: "an HTCJob of its own, applied before the workflow"}
 	case n.Done:
 		return Line{Verdict: Taken, Words: "it does not run, and what comes after it does not wait"}
 	case n.Kind == dagfile.Subdag && n.Noop:
 		return Line{Verdict: Taken, Words: "its nodes are put in place"}
 	case n.Kind == dagfile.Subdag:
-		return Line{Verdict: Cannot, Words: n.Submit + " is not here, and the steps of a workflow are known when it is applied", Instead: "convert that file when it has been made, as a workflow of its own"}
+		return Line{Verdict: Cannot, Words: n.Submit +
+			" is not here, and the steps of a workflow are known when it is applied",
+			Instead: "convert that file when it has been made, as a workflow of its own"}
 	case n.Noop:
 		return Line{Verdict: Taken, Words: "nothing runs; what comes after it needs what is before it"}
 	case n.Kind == dagfile.Final && step == "":
-		return Line{Verdict: Cannot, Words: "only the workflow has a step that runs whatever has happened, not a DAG in it", Instead: "a step of its own after the others"}
+		return Line{Verdict: Cannot, Words: "only the workflow has a step that runs whatever has happened, not a " +
+			"DAG in it", Instead: "a step of its own after the others"}
 	}
 	if n.Kind == dagfile.Final {
 		return Line{Verdict: Taken, Words: step}
@@ -93,9 +107,11 @@ func nodeLine(n *dagfile.Node, step string) Line {
 func retryLine(n *dagfile.Node) Line {
 	switch {
 	case n.Kind == dagfile.Subdag:
-		return Line{Verdict: Cannot, Words: "steps are retried, not several of them together", Instead: "RETRY of the nodes in " + n.Submit}
+		return Line{Verdict: Cannot, Words: "steps are retried, not several of them together",
+			Instead: "RETRY of the nodes in " + n.Submit}
 	case n.Retries > maxRetries:
-		return Line{Verdict: Cannot, Words: fmt.Sprintf("a step has at most %d retries", maxRetries), Instead: fmt.Sprintf("RETRY %s %d", n.Name, maxRetries)}
+		return Line{Verdict: Cannot, Words: fmt.Sprintf("a step has at most %d retries", maxRetries),
+			Instead: fmt.Sprintf("RETRY %s %d", n.Name, maxRetries)}
 	}
 	return Line{Verdict: Taken, Words: "retries"}
 }
@@ -103,9 +119,11 @@ func retryLine(n *dagfile.Node) Line {
 func priorityLine(n *dagfile.Node) Line {
 	switch {
 	case n.Kind == dagfile.Subdag:
-		return Line{Verdict: Cannot, Words: "steps have priorities, not several of them together", Instead: "PRIORITY of the nodes in " + n.Submit}
+		return Line{Verdict: Cannot, Words: "steps have priorities, not several of them together",
+			Instead: "PRIORITY of the nodes in " + n.Submit}
 	case n.Priority < -maxPriority || n.Priority > maxPriority:
-		return Line{Verdict: Cannot, Words: fmt.Sprintf("a step's priority is from -%d to %d", maxPriority, maxPriority), Instead: "a smaller number"}
+		return Line{Verdict: Cannot, Words: fmt.Sprintf("a step's priority is from -%d to %d", maxPriority,
+			maxPriority), Instead: "a smaller number"}
 	}
 	return Line{Verdict: Taken, Words: "priority"}
 }

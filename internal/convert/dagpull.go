@@ -10,7 +10,8 @@ import (
 	"htc.cern.ch/htcd/internal/convert/dagsteps"
 )
 
-// A puller finds the steps whose files a step takes. In HTCondor they meet in the directory of the DAG; here they are pulled.
+// A puller finds the steps whose files a step takes. In HTCondor they meet in the directory of the DAG; here they are
+// pulled.
 type puller struct {
 	flow     *dagsteps.Flow
 	steppers []*stepper // of the steps before
@@ -19,8 +20,9 @@ type puller struct {
 	pulls    []v1alpha1.Pull
 }
 
-// pull says whether an input is pulled: one that a step before names among its outputs, or one that is not here and can only come from the one
-// step that is needed. The result is a line of the script that puts it to its place, if it has another there.
+// pull says whether an input is pulled: one that a step before names among its outputs, or one that is not here and can
+// only come from the one step that is needed. The result is a line of the script that puts it to its place, if it has
+// another there.
 func (p *puller) pull(at, name string, here bool) (string, bool) {
 	for _, k := range p.before() {
 		for _, o := range p.works[k].Job.Outputs {
@@ -30,7 +32,8 @@ func (p *puller) pull(at, name string, here bool) (string, bool) {
 		}
 	}
 	needs := p.flow.Steps[p.step].Needs
-	if here || len(needs) != 1 || p.works[needs[0]] == nil || len(p.works[needs[0]].Job.Outputs) > 0 || p.lands(needs[0], name) != at {
+	if here || len(needs) != 1 || p.works[needs[0]] == nil || len(p.works[needs[0]].Job.Outputs) > 0 ||
+		p.lands(needs[0], name) != at {
 		return "", false
 	}
 	return p.from(needs[0], name, name)

@@ -17,7 +17,8 @@ type work struct {
 	each columns // of its jobs or, if it has one in each sequence, of the sequences
 }
 
-// columns are the variables of scripts that differ, by their names in the environment, with a row for each job or sequence.
+// columns are the variables of scripts that differ, by their names in the environment, with a row for each job or
+// sequence.
 type columns struct {
 	names []string
 	rows  [][]string
@@ -39,7 +40,8 @@ func (v columns) cases() (string, error) {
 	}
 	b.WriteString("esac\nexport " + strings.Join(v.names, " ") + "\n")
 	if b.Len() > maxCases {
-		return "", fmt.Errorf("the variables of its %d jobs come to %d bytes, and there is room for %d", len(v.rows), b.Len(), maxCases)
+		return "", fmt.Errorf("the variables of its %d jobs come to %d bytes, and there is room for %d", len(v.rows),
+			b.Len(), maxCases)
 	}
 	return b.String(), nil
 }
@@ -112,7 +114,8 @@ func (w *work) retried(n *dagfile.Node) {
 func stepJob(spec v1alpha1.HTCJobSpec) (v1alpha1.StepJob, []string) {
 	var lost []string
 	j := v1alpha1.StepJob{
-		Script: spec.Script.Program, HTCOpts: spec.HTCOpts, Inputs: spec.Inputs, Credentials: spec.Credentials, Resources: spec.Resources,
+		Script: spec.Script.Program, HTCOpts: spec.HTCOpts, Inputs: spec.Inputs, Credentials: spec.Credentials,
+		Resources:       spec.Resources,
 		AccountingGroup: spec.AccountingGroup, Requirements: spec.Requirements, SuccessExitCodes: spec.SuccessExitCodes,
 		MemoryRetry: spec.MemoryRetry, Deadlines: spec.Deadlines,
 	}

@@ -51,7 +51,8 @@ func (e Env) in(dir string) Env {
 	return there
 }
 
-// described is the text of a node's submit description, and the name of the file it stands in. It has the lines that it has there.
+// described is the text of a node's submit description, and the name of the file it stands in. It has the lines that it
+// has there.
 func (b *dagBuild) described(n *dagfile.Node) (file, text string, err error) {
 	if d := n.Description; d != nil {
 		return d.File, strings.Repeat("\n", d.Line-1) + d.Text + "queue\n", nil
@@ -69,7 +70,8 @@ func (b *dagBuild) step(nodes []*dagfile.Node, pull func(at, name string, here b
 	n := nodes[0]
 	file, text, err := b.described(n)
 	if err != nil {
-		b.say(n.Place, Line{Verdict: Cannot, Words: fmt.Sprintf("read %s: %v", file, err), Instead: "the submit file, at its place relative to where condor_submit_dag is run"})
+		b.say(n.Place, Line{Verdict: Cannot, Words: fmt.Sprintf("read %s: %v", file, err),
+			Instead: "the submit file, at its place relative to where condor_submit_dag is run"})
 		return nil, errRefused
 	}
 	parsed, err := submitfile.Parse(file, []byte(text))
@@ -107,7 +109,8 @@ func (b *dagBuild) step(nodes []*dagfile.Node, pull func(at, name string, here b
 	groups := s.groups()
 	if len(groups) > 1 {
 		if len(nodes) == 1 {
-			s.refuseAt(groups[1].jobs[0].Position, "the jobs of a step are alike in what they request and in all but arguments and files", "a node for each kind of job")
+			s.refuseAt(groups[1].jobs[0].Position, "the jobs of a step are alike in what they request and in all "+
+				"but arguments and files", "a node for each kind of job")
 		} else {
 			return nil, fmt.Errorf("the nodes differ in more than arguments and files")
 		}
@@ -128,7 +131,8 @@ func (b *dagBuild) once(s *stepper) {
 	for _, st := range s.out.Statements {
 		if st.Kind == submitfile.Queue {
 			if queues++; queues > 1 {
-				s.refuseAt(st.Position, "a description in a DAG file has no queue of its own, and DAGMan 23 refuses it", "a submit file")
+				s.refuseAt(st.Position, "a description in a DAG file has no queue of its own, and DAGMan 23 refuses "+
+					"it", "a submit file")
 			}
 		}
 	}
@@ -144,13 +148,15 @@ func (b *dagBuild) tries(n *dagfile.Node, s *stepper) {
 	}
 	for _, st := range s.out.Statements {
 		if tryRE.MatchString(st.Value) {
-			s.say(st, Line{Verdict: Taken, Words: "$(RETRY) stays 0 when a job is tried again", Instead: "let the program do without the number of its try"})
+			s.say(st, Line{Verdict: Taken, Words: "$(RETRY) stays 0 when a job is tried again",
+				Instead: "let the program do without the number of its try"})
 		}
 	}
 }
 
 // stepFields are fields of steps whose place is another one than in an HTCJob.
-var stepFields = map[string]string{"spec.queue": "spec.steps[].forEach", "spec.retries": "spec.steps[].retries", "spec.priority": "spec.steps[].priority"}
+var stepFields = map[string]string{"spec.queue": "spec.steps[].forEach", "spec.retries": "spec.steps[].retries",
+	"spec.priority": "spec.steps[].priority"}
 
 // said are the lines of a step's files.
 func (s *stepper) said() []Line {

@@ -43,13 +43,15 @@ func configured(text []byte, t *v1alpha1.Throttle) Line {
 		}
 	}
 	if len(others) > 0 {
-		return Line{Verdict: Cannot, Words: "htcd configures DAGMan, and " + strings.Join(others, ", ") + " is not taken over", Instead: "throttle of the workflow for what bounds its jobs"}
+		return Line{Verdict: Cannot, Words: "htcd configures DAGMan, and " + strings.Join(others, ", ") +
+			" is not taken over", Instead: "throttle of the workflow for what bounds its jobs"}
 	}
 	return Line{Verdict: Taken, Words: "throttle"}
 }
 
 // categoryLine takes over the limit of a category if its nodes are exactly those of one step.
-func categoryLine(category string, limit int, d *dagfile.DAG, flow *dagsteps.Flow, jobs func(step int) int, t *v1alpha1.Throttle) Line {
+func categoryLine(category string, limit int, d *dagfile.DAG, flow *dagsteps.Flow, jobs func(step int) int,
+	t *v1alpha1.Throttle) Line {
 	var nodes []*dagfile.Node
 	for _, n := range d.Nodes {
 		if n.Category == category && n.Kind == dagfile.Job && !n.Noop && !n.Done {
@@ -60,7 +62,8 @@ func categoryLine(category string, limit int, d *dagfile.DAG, flow *dagsteps.Flo
 		return Line{Verdict: Moot, Words: "no node of this category runs"}
 	}
 	if limit == 0 {
-		return Line{Verdict: Cannot, Words: "MAXJOBS 0 lets no node of the category run", Instead: "leave the nodes out, or a number of 1 or more"}
+		return Line{Verdict: Cannot, Words: "MAXJOBS 0 lets no node of the category run",
+			Instead: "leave the nodes out, or a number of 1 or more"}
 	}
 	for i, s := range flow.Steps {
 		all := slices.Concat(s.Nodes...)
@@ -76,7 +79,9 @@ func categoryLine(category string, limit int, d *dagfile.DAG, flow *dagsteps.Flo
 		}
 	}
 	return Line{
-		Verdict: Cannot, Words: fmt.Sprintf("a throttle is for one step, and the category's %d nodes are of several", len(nodes)),
-		Instead: fmt.Sprintf("throttle.perStep for each of them, or throttle.maxJobs: %d for all steps together", limit),
+		Verdict: Cannot, Words: fmt.Sprintf("a throttle is for one step, and the category's %d nodes are of several",
+			len(nodes)),
+		Instead: fmt.Sprintf("throttle.perStep for each of them, or throttle.maxJobs: %d for all steps together",
+			limit),
 	}
 }

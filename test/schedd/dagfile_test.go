@@ -35,13 +35,16 @@ func TestEveryDAGFileMakesTheGraphThatDAGManMakes(t *testing.T) {
 				}
 				require.NoError(t, os.WriteFile(filepath.Join(dir, f.Name), f.Data, 0o644))
 			}
-			args := []string{"-p", "0", "-f", "-l", ".", "-Lockfile", "x.lock", "-AutoRescue", "0", "-DryRun", "-Dag", "x.dag"}
+			args := []string{"-p", "0", "-f", "-l", ".", "-Lockfile", "x.lock", "-AutoRescue", "0", "-DryRun", "-Dag",
+				"x.dag"}
 			if dumps {
 				args = append(args, "-DoRescueFrom", "0", "-DumpRescue")
 			}
-			cmd := exec.CommandContext(t.Context(), "condor_dagman", append(args, "-CsdVersion", strings.SplitN(string(version), "\n", 2)[0])...)
+			cmd := exec.CommandContext(t.Context(), "condor_dagman", append(args, "-CsdVersion",
+				strings.SplitN(string(version), "\n", 2)[0])...)
 			cmd.Dir = dir
-			cmd.Env = append(os.Environ(), "_CONDOR_DAGMAN_LOG=x.out", "_CONDOR_DAGMAN_USE_STRICT=0", "_CONDOR_DAGMAN_USE_JOIN_NODES=False",
+			cmd.Env = append(os.Environ(), "_CONDOR_DAGMAN_LOG=x.out", "_CONDOR_DAGMAN_USE_STRICT=0",
+				"_CONDOR_DAGMAN_USE_JOIN_NODES=False",
 				"_CONDOR_DAGMAN_USER_LOG_SCAN_INTERVAL=1")
 			out, err := cmd.CombinedOutput()
 			if strings.HasPrefix(want, "! ") {

@@ -74,7 +74,8 @@ type Node struct {
 	Noop, Done bool
 	// Vars are the variables of the submit description in the order in which they were set, each name once.
 	Vars []Var
-	// Retries is how often the node runs again when it has failed, unless its exit code is UnlessExit, if that is not 0.
+	// Retries is how often the node runs again when it has failed, unless its exit code is UnlessExit, if that is not
+	// 0.
 	Retries, UnlessExit int
 	Priority            int
 	Category            string

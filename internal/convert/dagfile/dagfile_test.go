@@ -98,7 +98,8 @@ func TestStatements(t *testing.T) {
 			input, want, ok := strings.Cut(string(f.Data), "=>\n")
 			require.True(t, ok)
 			files := &txtar.Archive{Files: []txtar.File{
-				{Name: "x.dag", Data: []byte(input)}, {Name: "sp.dag", Data: []byte("JOB c s.sub\nJOB d s.sub\nPARENT c CHILD d\n")},
+				{Name: "x.dag", Data: []byte(input)}, {Name: "sp.dag",
+					Data: []byte("JOB c s.sub\nJOB d s.sub\nPARENT c CHILD d\n")},
 			}}
 			require.Equal(t, want, show(Read("", "x.dag", in(files))))
 		})
@@ -125,7 +126,8 @@ func TestSubDAGsWhoseFilesAreThereAreSpliced(t *testing.T) {
 }
 
 func TestASubDAGThatStartsItselfIsRefused(t *testing.T) {
-	_, err := inlined(txtar.Parse([]byte("-- x.dag --\nSUBDAG EXTERNAL u y.dag\n-- y.dag --\nSUBDAG EXTERNAL v y.dag\n")))
+	_, err := inlined(txtar.Parse([]byte("-- x.dag --\nSUBDAG EXTERNAL u y.dag\n-- y.dag --\nSUBDAG EXTERNAL v " +
+		"y.dag\n")))
 	require.EqualError(t, err, "y.dag:1: SUBDAG v is a DAG that starts itself, and has no end")
 }
 
@@ -149,7 +151,8 @@ func read(text string) (*DAG, error) {
 }
 
 func TestEveryStatementIsListedOnceThoughItsFileIsSplicedTwice(t *testing.T) {
-	ar := txtar.Parse([]byte("-- x.dag --\nSPLICE s y.dag\nSPLICE t y.dag\n-- y.dag --\nJOB a s.sub \\\n DONE\nDOT a.dot\n"))
+	ar := txtar.Parse([]byte("-- x.dag --\nSPLICE s y.dag\nSPLICE t y.dag\n-- y.dag --\nJOB a s.sub \\\n DONE\nDOT " +
+		"a.dot\n"))
 	d, err := Read("", "x.dag", in(ar))
 	require.NoError(t, err)
 	require.Equal(t, []Statement{
@@ -177,10 +180,12 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 	_, err := read(many(maxNodes, "JOB n%d s.sub\n"))
 	require.NoError(t, err)
 	_, err = read(many(maxNodes+1, "JOB n%d s.sub\n"))
-	require.EqualError(t, err, "x.dag:100001: there are more than 100000 nodes from here on: that is too large to convert")
+	require.EqualError(t, err, "x.dag:100001: there are more than 100000 nodes from here on: that is too large to "+
+		"convert")
 
 	_, err = read(many(1001, "JOB n%d s.sub\n") + "PARENT" + many(1000, " n%d") + " CHILD" + many(1001, " n%d"))
-	require.EqualError(t, err, "x.dag:1002: there are more than 1000000 edges from here on: that is too large to convert")
+	require.EqualError(t, err, "x.dag:1002: there are more than 1000000 edges from here on: that is too large to "+
+		"convert")
 
 	_, err = read("JOB n s.sub\n" + many(1001, "VARS n v%d=\"1\"\n"))
 	require.EqualError(t, err, "x.dag:1002: n has more than 1000 variables: that is too many to convert")

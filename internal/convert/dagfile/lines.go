@@ -70,11 +70,13 @@ func continued(at Place, s string, raw []string, i int) (string, int, error) {
 			return b.String(), i, nil
 		}
 		if before != "" && before == strings.TrimRight(before, " \t") {
-			return "", 0, &Error{at, `there is no blank before the \ at the end of a line, and DAGMan 23 and 25 read that differently: write one`}
+			return "", 0, &Error{at,
+				`there is no blank before the \ at the end of a line, and DAGMan 23 and 25 read that differently: write one`}
 		}
 		for {
 			if i++; i == len(raw) {
-				return "", 0, &Error{at, `the last line ends in \, so DAGMan passes the statement over: leave the \ out`}
+				return "", 0, &Error{at,
+					`the last line ends in \, so DAGMan passes the statement over: leave the \ out`}
 			}
 			// 25 passes empty lines over, but then takes the next statement for the rest of this one.
 			if s = strings.TrimSpace(raw[i]); s == "" || !isComment(s) {
@@ -109,7 +111,8 @@ func (l *line) describe(raw []string, i int) (int, error) {
 		s := strings.TrimSpace(raw[i])
 		if s == end || strings.HasPrefix(s, end+" ") {
 			if strings.HasSuffix(strings.TrimRight(b.String(), "\n"), `\`) {
-				return i, &Error{Place{l.File, i}, `DAGMan 23 takes the next line, ` + end + `, for a continuation, and 25 for the end of the description: leave the \ out`}
+				return i, &Error{Place{l.File, i}, `DAGMan 23 takes the next line, ` + end +
+					`, for a continuation, and 25 for the end of the description: leave the \ out`}
 			}
 			d.Text, l.description = b.String(), d
 			l.closing = strings.TrimSpace(s[len(end):])

@@ -64,7 +64,8 @@ func (r *reader) node(s *scope, l *line, w *words) error {
 		}
 	}
 	if strings.Contains(n.Name, "+") {
-		return w.errorf("the name of a node must not contain +, which stands in names of splices' nodes: rename %s", n.Name)
+		return w.errorf("the name of a node must not contain +, which stands in names of splices' nodes: rename %s",
+			n.Name)
 	}
 	if err := s.free(w, n.Name); err != nil {
 		return err
@@ -136,7 +137,8 @@ func describe(s *scope, l *line, w *words) error {
 		return w.errorf("after the name stands {, and the description on the lines after it, until }")
 	}
 	if s.descriptions[name] != nil {
-		return w.errorf("there is a description %s already: DAGMan 23 takes the first and 25 the last, so remove one", name)
+		return w.errorf("there is a description %s already: DAGMan 23 takes the first and 25 the last, so remove one",
+			name)
 	}
 	s.descriptions[name] = l.description
 	w.rest = l.closing

@@ -13,8 +13,8 @@ const (
 	maxWork  = 256 << 20
 )
 
-// Read reads the DAG file of that name, and what it splices and includes, with read, as if condor_submit_dag were run in dir. What is
-// wrong with one of them is an *Error.
+// Read reads the DAG file of that name, and what it splices and includes, with read, as if condor_submit_dag were run
+// in dir. What is wrong with one of them is an *Error.
 func Read(dir, name string, read func(name string) ([]byte, error)) (*DAG, error) {
 	r := &reader{
 		read: read, files: map[string][]line{}, open: map[string]bool{}, edges: map[[2]int]bool{},
@@ -60,12 +60,14 @@ func newScope(outer *scope, dir string) *scope {
 // spend counts what reading costs, so that a few files cannot come to more than the memory there is.
 func (r *reader) spend(at Place, bytes int) error {
 	if r.work += bytes; r.work > maxWork {
-		return &Error{at, fmt.Sprintf("names, variables and lines come to more than %d MiB from here on: that is too large to convert", maxWork>>20)}
+		return &Error{at, fmt.Sprintf("names, variables and lines come to more than %d MiB from here on: that is "+
+			"too large to convert", maxWork>>20)}
 	}
 	return nil
 }
 
-// file reads a file into a scope. First what defines nodes is read, then everything else, as edges may be written before the nodes.
+// file reads a file into a scope. First what defines nodes is read, then everything else, as edges may be written
+// before the nodes.
 func (r *reader) file(s *scope, name string, from Place) error {
 	full := join(s.dir, name)
 	if r.open[full] {
@@ -76,7 +78,8 @@ func (r *reader) file(s *scope, name string, from Place) error {
 		text, err := r.read(full)
 		if err != nil {
 			if from.File != "" {
-				return &Error{from, fmt.Sprintf("read %s: %v; names are relative to where condor_submit_dag is run", full, err)}
+				return &Error{from, fmt.Sprintf("read %s: %v; names are relative to where condor_submit_dag is run",
+					full, err)}
 			}
 			return fmt.Errorf("read %s: %w", full, err)
 		}
@@ -114,8 +117,8 @@ func defines(command string) bool {
 	return false
 }
 
-// lift makes nodes of splices the file's own. DAGMan does so at the end of every file: after INCLUDE too, so that from there on the
-// name of a splice before it means nothing any more.
+// lift makes nodes of splices the file's own. DAGMan does so at the end of every file: after INCLUDE too, so that from
+// there on the name of a splice before it means nothing any more.
 func (r *reader) lift(s *scope) error {
 	for _, sp := range s.splices {
 		for category, limit := range sp.limits {
@@ -201,7 +204,8 @@ func (d *DAG) cycle() error {
 	}
 	for i, n := range d.Nodes {
 		if waits[i] > 0 {
-			return &Error{n.Place, fmt.Sprintf("%s waits for itself, directly or by other nodes: there is a cycle", n.Name)}
+			return &Error{n.Place, fmt.Sprintf("%s waits for itself, directly or by other nodes: there is a cycle",
+				n.Name)}
 		}
 	}
 	return nil

@@ -84,7 +84,8 @@ func pin(s *scope, w *words, side int) error {
 	return w.end()
 }
 
-// connect reads CONNECT SPLICE SPLICE: what is pinned to an output of one is a parent of what is pinned to that input of the other.
+// connect reads CONNECT SPLICE SPLICE: what is pinned to an output of one is a parent of what is pinned to that input
+// of the other.
 func (r *reader) connect(s *scope, w *words) error {
 	var both [2]*splice
 	for i := range both {
@@ -101,11 +102,13 @@ func (r *reader) connect(s *scope, w *words) error {
 	}
 	out, in := both[0].pins[1], both[1].pins[0]
 	if len(in) == 0 || len(out) != len(in) {
-		return w.errorf("%s has %d outputs (PIN_OUT) and %s %d inputs (PIN_IN): as many are needed, and one at least", both[0].name, len(out), both[1].name, len(in))
+		return w.errorf("%s has %d outputs (PIN_OUT) and %s %d inputs (PIN_IN): as many are needed, and one at least",
+			both[0].name, len(out), both[1].name, len(in))
 	}
 	for i := 1; i <= len(in); i++ {
 		if out[i] == nil || in[i] == nil {
-			return w.errorf("pins are numbered from 1 on without a gap, and number %d is missing in %s or %s", i, both[0].name, both[1].name)
+			return w.errorf("pins are numbered from 1 on without a gap, and number %d is missing in %s or %s", i,
+				both[0].name, both[1].name)
 		}
 		if err := r.join(w, out[i], in[i], false); err != nil {
 			return err

@@ -41,8 +41,10 @@ func (r *reader) statement(s *scope, l *line) error {
 	case "MAXJOBS":
 		return limit(s, w)
 	case "REJECT":
-		return w.errorf("REJECT stands in files that are not to be run, such as rescue DAGs of files that could not be read: mend the DAG that it comes from")
-	case "VARS", "RETRY", "PRIORITY", "CATEGORY", "SCRIPT", "ABORT-DAG-ON", "PRE_SKIP", "TOLERANCE", "DONE", "SAVE_POINT_FILE":
+		return w.errorf("REJECT stands in files that are not to be run, such as rescue DAGs of files that could not " +
+			"be read: mend the DAG that it comes from")
+	case "VARS", "RETRY", "PRIORITY", "CATEGORY", "SCRIPT", "ABORT-DAG-ON", "PRE_SKIP", "TOLERANCE", "DONE",
+		"SAVE_POINT_FILE":
 		return r.about(s, l, w)
 	}
 	return file(l, w)
@@ -65,7 +67,8 @@ func file(l *line, w *words) error {
 				if _, err := w.path("the file"); err != nil {
 					return err
 				}
-			} else if !w.option("UPDATE") && !w.option("DONT-UPDATE") && !w.option("OVERWRITE") && !w.option("DONT-OVERWRITE") {
+			} else if !w.option("UPDATE") && !w.option("DONT-UPDATE") && !w.option("OVERWRITE") &&
+				!w.option("DONT-OVERWRITE") {
 				break
 			}
 		}

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 )
 
-// Inline puts the DAGs of SUBDAG EXTERNAL whose files are there in the place of their nodes, as if they were splices: nodes of one
-// that is called u are u/NODE. The node itself stays as one with Noop, before what was put there. A SUBDAG whose file is not there,
-// because a job writes it, stays as it is.
+// Inline puts the DAGs of SUBDAG EXTERNAL whose files are there in the place of their nodes, as if they were splices:
+// nodes of one that is called u are u/NODE. The node itself stays as one with Noop, before what was put there. A SUBDAG
+// whose file is not there, because a job writes it, stays as it is.
 func (d *DAG) Inline(read func(name string) ([]byte, error)) error {
 	return d.inline(read, map[string]bool{})
 }
@@ -36,7 +36,8 @@ func (d *DAG) inline(read func(string) ([]byte, error), open map[string]bool) er
 		delete(open, file)
 		d.put(i, sub)
 		if len(d.Nodes) > maxNodes || len(d.Edges) > maxEdges {
-			return &Error{n.Place, fmt.Sprintf("with SUBDAG %s there are more than %d nodes or %d edges: that is too large to convert", n.Name, maxNodes, maxEdges)}
+			return &Error{n.Place, fmt.Sprintf("with SUBDAG %s there are more than %d nodes or %d edges: that is "+
+				"too large to convert", n.Name, maxNodes, maxEdges)}
 		}
 	}
 	return nil

@@ -61,7 +61,8 @@ func (w *words) number(what string, low, high int) (int, error) {
 		return 0, err
 	}
 	digits := 0
-	for digits < len(word) && (word[digits] >= '0' && word[digits] <= '9' || digits == 0 && strings.ContainsAny(word[:1], "+-")) {
+	for digits < len(word) && (word[digits] >= '0' && word[digits] <= '9' || digits == 0 &&
+		strings.ContainsAny(word[:1], "+-")) {
 		digits++
 	}
 	n, err := strconv.ParseInt(word[:digits], 10, 64)
@@ -133,7 +134,8 @@ func (w *words) vars() ([]Var, error) {
 func (w *words) variable(name string) error {
 	bare := strings.TrimPrefix(name, "+")
 	if strings.IndexFunc(bare, func(r rune) bool { return !letter(r) }) >= 0 || bare == "" {
-		return w.errorf("the variable's name must be letters, digits, _ and ., perhaps with a + before it, not %q", name)
+		return w.errorf("the variable's name must be letters, digits, _ and ., perhaps with a + before it, not %q",
+			name)
 	}
 	if len(bare) >= 5 && strings.EqualFold(bare[:5], "queue") {
 		return w.errorf("the name of a variable must not begin with queue: rename %s", name)
@@ -169,7 +171,8 @@ func (w *words) value(name string) (string, error) {
 		default:
 			rest := w.rest[i+1:]
 			if rest != "" && !strings.ContainsAny(rest[:1], blanks) {
-				return "", w.errorf("write a blank after the value of %s: DAGMan 23 and 25 read %s differently", name, w.rest)
+				return "", w.errorf("write a blank after the value of %s: DAGMan 23 and 25 read %s differently", name,
+					w.rest)
 			}
 			w.rest = strings.TrimSpace(rest)
 			return b.String(), nil

@@ -1,12 +1,13 @@
-// Package dagsteps finds the steps of an HTCWorkflow in the graph of a DAG file: nodes that run the same submit file and stand at the
-// same place of the graph are one step, in several sequences or as its jobs side by side.
+// Package dagsteps finds the steps of an HTCWorkflow in the graph of a DAG file: nodes that run the same submit file
+// and stand at the same place of the graph are one step, in several sequences or as its jobs side by side.
 //
 //	a1 ─> b1        a ─> b in 3 sequences        a ─┬─> b1 ─┬─> c        a ─> b x 3 ─> c
 //	a2 ─> b2                                        ├─> b2 ─┤
 //	a3 ─> b3                                        └─> b3 ─┘
 //
-// The steps run what the graph runs, in the same order, and what fails keeps the same nodes from running. Nodes that are DONE are left
-// out, and what comes after them waits for nothing; nodes with NOOP are left out, and what comes after them waits for what is before them.
+// The steps run what the graph runs, in the same order, and what fails keeps the same nodes from running. Nodes that
+// are DONE are left out, and what comes after them waits for nothing; nodes with NOOP are left out, and what comes
+// after them waits for what is before them.
 package dagsteps
 
 import (
@@ -59,7 +60,8 @@ func Of(d *dagfile.DAG, each bool) (*Flow, error) {
 		sequences = [][][]int{g.groups(all, each)}
 	}
 	if n := len(sequences[0]); n > maxSteps {
-		return nil, fmt.Errorf("its %d nodes come to %d steps, as too few of them run the same submit file at the same place of the graph, and an HTCWorkflow may have %d",
+		return nil, fmt.Errorf("its %d nodes come to %d steps, as too few of them run the same submit file at the "+
+			"same place of the graph, and an HTCWorkflow may have %d",
 			len(g.nodes), n, maxSteps)
 	}
 	return g.flow(sequences), nil
@@ -134,10 +136,12 @@ func class(n *dagfile.Node) string {
 		vars = append(vars, fmt.Sprint(strings.ToLower(v.Name), v.Append))
 	}
 	slices.Sort(vars)
-	return fmt.Sprintf("%q %q %p %d %d %d %q %q", n.Submit, n.Dir, n.Description, n.Retries, n.UnlessExit, n.Priority, n.Category, vars)
+	return fmt.Sprintf("%q %q %p %d %d %d %q %q", n.Submit, n.Dir, n.Description, n.Retries, n.UnlessExit, n.Priority,
+		n.Category, vars)
 }
 
-// groups are nodes of one class with the same nodes before and after them, each step's together, in the order of the graph.
+// groups are nodes of one class with the same nodes before and after them, each step's together, in the order of the
+// graph.
 func (g *graph) groups(nodes []int, each bool) [][]int {
 	byKey, groups := map[string]int{}, [][]int{}
 	for _, i := range nodes {
@@ -206,7 +210,10 @@ func (g *graph) sequences() [][][]int {
 
 // shape describes a part by its classes, and puts its steps into their order; of each class there may be one.
 func (g *graph) shape(steps [][]int) (string, bool) {
-	slices.SortStableFunc(steps, func(a, b []int) int { return strings.Compare(class(g.nodes[a[0]]), class(g.nodes[b[0]])) })
+	slices.SortStableFunc(steps, func(a, b []int) int {
+		return strings.Compare(class(g.nodes[a[0]]),
+			class(g.nodes[b[0]]))
+	})
 	of := g.index(steps)
 	var b strings.Builder
 	for i, s := range steps {

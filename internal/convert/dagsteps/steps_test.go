@@ -82,18 +82,21 @@ func TestALongChainHasTooManySteps(t *testing.T) {
 		fmt.Fprintf(&b, "JOB n%d s.sub\nPARENT n%d CHILD n%d\n", i, i, i+1)
 	}
 	_, err := Of(read(t, b.String()+"JOB n60000 s.sub\n"), false)
-	require.EqualError(t, err, "its 60001 nodes come to 60001 steps, as too few of them run the same submit file at the same place of the graph, and an HTCWorkflow may have 50")
+	require.EqualError(t, err, "its 60001 nodes come to 60001 steps, as too few of them run the same submit file at "+
+		"the same place of the graph, and an HTCWorkflow may have 50")
 }
 
 func TestManyNOOPNodesBetweenManyNodesAreRefused(t *testing.T) {
-	text := many(2000, "JOB a%[1]d s.sub\nJOB b%[1]d s.sub\nPARENT a%[1]d CHILD j\nPARENT j CHILD b%[1]d") + "JOB j s.sub NOOP\n"
+	text := many(2000, "JOB a%[1]d s.sub\nJOB b%[1]d s.sub\nPARENT a%[1]d CHILD j\nPARENT j CHILD b%[1]d") +
+		"JOB j s.sub NOOP\n"
 	_, err := Of(read(t, text), false)
 	require.ErrorContains(t, err, "more than 1,000,000 edges")
 }
 
 func TestWord(t *testing.T) {
 	for text, want := range map[string]string{
-		"left-1": "left-1", "Top": "top", "east+a1": "east-a1", "_x_": "x", "é": "", "a.b/c": "a-b-c", strings.Repeat("x", 62) + "-y": strings.Repeat("x", 62),
+		"left-1": "left-1", "Top": "top", "east+a1": "east-a1", "_x_": "x", "é": "", "a.b/c": "a-b-c",
+		strings.Repeat("x", 62) + "-y": strings.Repeat("x", 62),
 	} {
 		require.Equal(t, want, Word(text))
 	}
