@@ -373,4 +373,12 @@ type Program struct {
 	// +kubebuilder:validation:XValidation:rule="!self.contains('\\u0000')",message="the script must not hold NUL characters: encode binary data, as base64 for example"
 	// +kubebuilder:validation:XValidation:rule="self.trim() != ''",message="the script must not be blank: write at least one command"
 	Source string `json:"source"`
+
+	// Args are the script's arguments, instead of the job's number. No shell looks at them. {{item.NAME}} stands for a variable of the job's
+	// item, {{proc}} for its number and {{cluster}} for its cluster's in HTCondor. All together are at most 64 KiB.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1000
+	// +kubebuilder:validation:items:MaxLength=65536
+	Args []string `json:"args,omitempty"`
 }

@@ -300,6 +300,9 @@ func (g DAG) checkVariables() error {
 		if err := checkLines(fmt.Sprint("node ", n), node.Variables, common[node.Step]); err != nil {
 			return err
 		}
+		if err := g.Steps[node.Step].checkArgsOf(fmt.Sprint("node ", n), node.Variables); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ type Description struct {
 	PoolImages    []string // further patterns that an image must match, too; none: every image
 	Command       string   // words split at white space; no shell interprets them
 	Source        string   // the script
+	Args          []string // of the script; none: the job's number alone. {{item.NAME}}, {{proc}} and {{cluster}} are replaced
 
 	// Environment holds variables for the script. They travel in a file that only the job's account can read, because
 	// everybody can see an ad's environment.
@@ -118,6 +119,9 @@ func (d Description) check() error {
 		return refused("command %q: expected a program, not an option", d.Command)
 	}
 	if err := checkEnvironment(d.Environment); err != nil {
+		return err
+	}
+	if err := d.checkArgs(); err != nil {
 		return err
 	}
 	if err := d.checkNumbers(); err != nil {

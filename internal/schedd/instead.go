@@ -24,7 +24,7 @@ var owned = map[string]string{
 }
 
 const (
-	toScript     = "write them into spec.script.source; those that differ from job to job are variables, in spec.items or spec.parameters"
+	toScript     = "write spec.script.args; those that differ from job to job are variables, in spec.items or spec.parameters: {{item.NAME}}"
 	toInputs     = "write spec.inputs, which names files of ConfigMaps, Secrets and other HTCJobs, URLs and artifacts (docs/data.md)"
 	toOutputs    = "write spec.outputs, which says where files go (docs/data.md)"
 	toProxy      = "write spec.credentials, with as: X509Proxy (docs/data.md)"

@@ -25,6 +25,9 @@ func (d Description) checkItems() error {
 		if err := checkLines(fmt.Sprint("job ", d.number(proc)), item, common); err != nil {
 			return err
 		}
+		if err := d.checkArgsOf(fmt.Sprint("job ", d.number(proc)), item); err != nil {
+			return err
+		}
 		if item == "" {
 			return refused("the variables of job %d: expected lines NAME=value", d.number(proc))
 		}

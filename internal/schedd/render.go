@@ -52,6 +52,11 @@ func (d Description) Render() (Sandbox, error) {
 	if err != nil {
 		return Sandbox{}, err
 	}
+	if len(d.Items) == 0 {
+		if err := d.checkArgsOf("a job without items", ""); err != nil {
+			return Sandbox{}, err
+		}
+	}
 	if err := d.checkSecretOutputs(options); err != nil {
 		return Sandbox{}, err
 	}

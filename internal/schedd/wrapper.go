@@ -88,6 +88,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 		b.WriteString(" " + shellQuote(w))
 	}
 	b.WriteString("\n")
+	b.WriteString(d.argumentsShell())
 	if gathers {
 		b.WriteString(outputsBody)
 	}

@@ -82,7 +82,7 @@ main() {
 		came="$came $stamp "
 	done
 	enclose
-	run "$@"
+	arguments "$@" "$scratch/script"
 	bring_back
 	cd "$scratch" || exit 125
 	drop_moved
@@ -341,6 +341,18 @@ resolve() {
 	fi
 }
 
+# item prints the value of a variable that this job alone has. What reads on from descriptor 7 later has its own place in the file.
+item() {
+	while IFS= read -r line; do
+		case $line in
+		"$1="*)
+			printf '%s' "${line#*=}"
+			return
+			;;
+		esac
+	done </proc/self/fd/7
+}
+
 # run runs the script in the container, and sets rc to its return code.
 run() {
 	rc=127
@@ -370,7 +382,6 @@ run() {
 	if [ -n "$login" ]; then
 		fetch_image || return
 	fi
-	set -- "$@" "$scratch/script" "$proc"
 	if [ -n "$interactive" ]; then
 		set -- sleep "$interactive"
 	elif [ -n "$keep" ]; then

@@ -94,6 +94,7 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		PoolImages:       p.Spec.Images,
 		Command:          job.Spec.Script.Command,
 		Source:           job.Spec.Script.Source,
+		Args:             job.Spec.Script.Args,
 		Binds:            s.Binds,
 		CallbackURL:      s.CallbackURL,
 		CallbackCA:       s.CallbackCA,
