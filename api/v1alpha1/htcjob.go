@@ -17,6 +17,7 @@ import (
 // +kubebuilder:printcolumn:name=Succeeded,type=integer,JSONPath=`.status.succeeded`,description="How many have succeeded: return code 0, or one of successExitCodes."
 // +kubebuilder:printcolumn:name=Failed,type=integer,JSONPath=`.status.failed`,description="How many ended otherwise."
 // +kubebuilder:printcolumn:name=JobID,type=string,JSONPath=`.status.jobid[0]`,description="Id of the first job in HTCondor: cluster.proc."
+// +kubebuilder:printcolumn:name=Pool,type=string,priority=1,JSONPath=`.status.effective.pool`,description="The HTCPool that the jobs were sent by."
 // +kubebuilder:printcolumn:name=Schedd,type=string,priority=1,JSONPath=`.status.schedd`,description="The schedd that holds the jobs."
 // +kubebuilder:printcolumn:name=User,type=string,priority=1,JSONPath=`.status.user`,description="The account of the jobs in HTCondor."
 // +kubebuilder:printcolumn:name=Running,type=integer,priority=1,JSONPath=`.status.running`,description="How many run."

@@ -51,6 +51,7 @@ var allowedAttributes = []string{
 	"JobFlavour", "MaxRuntime", "AccountingGroup", "SendCredential", "WantOS", "BigMemJob",
 	"ProjectName", "DESIRED_Sites", "DESIRED_CMS_Sites", "UNDESIRED_Sites",
 	"REQUIRED_OS", "WantScienceGatewayJob", "Experiment", "JobDescription",
+	"WantGPULab", "GPUJobLength", "is_resumable", "JobDurationCategory", "RequestRuntime", "MaxRuntimeHours", "ContainerOS",
 }
 
 // requestCustom are the requests for a pool's own resources.

@@ -261,7 +261,7 @@ var settings = map[string]setting{
 var exclusive = map[string]string{"concurrency_limits": "concurrency_limits_expr", "accounting_group": "nice_user", "rank": "preferences"}
 
 // attributes adds the +Attributes of a spec.
-var attributes = []string{"JobFlavour", "MaxRuntime", "WantOS", "BigMemJob", "ProjectName", "DESIRED_Sites", "REQUIRED_OS", "Experiment", "JobDescription", "ProjectX"}
+var attributes = []string{"JobFlavour", "MaxRuntime", "WantOS", "BigMemJob", "ProjectName", "DESIRED_Sites", "REQUIRED_OS", "Experiment", "JobDescription", "WantGPULab", "is_resumable", "RequestRuntime", "ProjectX"}
 
 // spec generates a spec.
 func (a *author) spec(d schedd.Description) spec {
