@@ -179,7 +179,7 @@ func TestAMistakeNamesTheFlagItsValueAndWhatIsAllowed(t *testing.T) {
 		"--max-output=4GB":     "--max-output 4GB: want 0 to 1Pi in whole Mi, such as 500Mi or 2Gi",
 		"--kueue=perhaps":      "--kueue perhaps: want true or false",
 		"--callback-url=http://me:hunter2@htcd.test/": `--callback-url "http://me:xxxxx@htcd.test/": want http://host:port/cloudevents or https://host:port/cloudevents, without user, password, query and fragment`,
-		"--reconcile-schedule=@every -1s":             `--reconcile-schedule "@every -1s": want cron's five fields, such as "* * * * *", or @every and at least 1s, such as "@every 30s", that come to pass`,
+		"--reconcile-schedule=@every -1s":             `--reconcile-schedule "@every -1s": want cron's five fields, such as "* * * * *", or @every and at least 1s, such as "@every 30s", with a next time`,
 		"--allow-htcopts=Executable":                  "--allow-htcopts: Executable is htcd's own and cannot be allowed",
 	} {
 		_, said := said(t, []string{"run", arg}, nil)

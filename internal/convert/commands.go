@@ -214,7 +214,7 @@ func universe(v *view, value string, by *submitfile.Statement) {
 	case "vanilla", "container", "5":
 		v.say(by, Moot, "each job runs in a container", "", "")
 	case "parallel", "mpi":
-		v.refuse(by, "jobs of several machines (universe = "+lower+") are none of htcd's",
+		v.refuse(by, "jobs of several machines (universe = "+lower+") are not supported",
 			"condor_submit itself, or one machine with more request_cpus")
 	default:
 		v.refuse(by, "htcd runs jobs of the vanilla, docker and container universe, on the machines of its schedd's pool",

@@ -99,7 +99,7 @@ func (r *Ready) room(dir string) error {
 	}
 	want := output.Room{Bytes: r.bytes, Files: int64(len(r.files) + r.procs)}
 	if r.bytes > 0 && !free.Minus(output.Reserve(r.keepFree, size)).Holds(want) {
-		return &output.NoSpaceError{Message: fmt.Sprintf("the inputs, %d KiB in %d files, do not fit on the volume, of which %d KiB and %d files are free; %s",
+		return &output.NoSpaceError{Message: fmt.Sprintf("the inputs, %d KiB in %d files, do not fit on the volume, which has %d KiB and %d files free; %s",
 			r.bytes>>10, len(r.files), free.Bytes>>10, free.Files, output.MoreRoom)}
 	}
 	return nil

@@ -145,7 +145,7 @@ func New(build Build) *Metrics {
 	m.unread = m.counters("unread_ads_total", "times that a pass could not read the ad of a job and skipped that job; the HTCJob has an Event AdUnreadable")
 	m.unread.WithLabelValues()
 
-	m.used = m.counters("core_seconds_total", "for how long jobs had the cores that they had asked for, in their last execution, in seconds of one core, by `namespace`; counted when HTCondor has told their end. The first 200 since the start, the rest together as `_other`", "namespace")
+	m.used = m.counters("core_seconds_total", "for how long jobs had the cores that they had asked for, in their last execution, in seconds of one core, by `namespace`; counted when HTCondor has reported their end. The first 200 since the start, the rest together as `_other`", "namespace")
 	m.used.WithLabelValues(otherNamespaces)
 
 	m.fetched = m.counters("fetched_procs_total", "jobs whose output was fetched, by `result`: `OK`, or `GivenUp` if that is impossible", "result")

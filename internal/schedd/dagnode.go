@@ -271,7 +271,7 @@ func (g DAG) checkNode(n int, node DAGNode) error {
 		pull := g.Steps[node.Step].Pulls[i]
 		for _, m := range from {
 			if !isNode(m) || g.Nodes[m].Step != pull.From || pull.Several && g.Nodes[m].Place == "" {
-				return refused("node %d: node %d is none that it can pull from", n, m)
+				return refused("node %d: node %d is not one that it can pull from", n, m)
 			}
 		}
 		if len(from) > 1 && !pull.Several {

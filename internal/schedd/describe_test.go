@@ -122,7 +122,7 @@ func TestDescriptionsThatCannotBeSentAreRefused(t *testing.T) {
 		"a batch name with a macro":             {func(d *Description) { d.BatchName = "$ENV(HOME)" }, "macro"},
 		"a batch name that ends in a backslash": {func(d *Description) { d.BatchName = `a\` }, "backslash"},
 		"no image":                              {func(d *Description) { d.Image = "" }, "image"},
-		"an image that is not allowed":          {func(d *Description) { d.AllowImages = []string{"docker://physics"} }, "image docker://centos is none of those"},
+		"an image that is not allowed":          {func(d *Description) { d.AllowImages = []string{"docker://physics"} }, "image docker://centos is not among those"},
 		"an image that is an option":            {func(d *Description) { d.Image = "--bind=/" }, "image"},
 		"an image with a quote":                 {func(d *Description) { d.Image = "docker://a'b" }, "image"},
 		"no command":                            {func(d *Description) { d.Command = "  " }, "command"},

@@ -45,7 +45,7 @@ func (d Description) checkOutputs() error {
 		case len(o.Path) > maxOutputPath:
 			return refused("spec.outputs: expected paths of at most %d characters, found %q", maxOutputPath, clip(o.Path))
 		case !outputPathRE.MatchString(o.Path):
-			return refused("spec.outputs: found %q, expected a path in the script's directory of letters, digits and _ . + = @ %% ~ : - with * ? [ ] for others, no part of which begins with a dot", o.Path)
+			return refused("spec.outputs: found %q, expected a path in the script's directory of letters, digits and _ . + = @ %% ~ : - with * ? [ ] for others, in which no part begins with a dot", o.Path)
 		case slices.Contains(takenFiles, top) || strings.HasPrefix(top, "_condor"):
 			return refused("spec.outputs: found %q, a name that htcd or HTCondor uses: let the script give the file another name", o.Path)
 		case slices.ContainsFunc(d.Inputs, func(in Input) bool { return in.Secret && in.Name == top }):

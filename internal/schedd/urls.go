@@ -76,7 +76,7 @@ func (d Description) checkInputURLs() error {
 			return refused("spec.inputs: %s: url %q: HTCondor fetches it to a file called as the last part of its path, and %q is no name for one here", in.Name, in.URL, file)
 		}
 		if other, taken := landed[file]; taken {
-			return refused("spec.inputs: %s: url %q: HTCondor fetches it to the file %s, which is also that of the input %s: fetch one of them in the script, or under another name",
+			return refused("spec.inputs: %s: url %q: HTCondor fetches it to the file %s, which is also the file of the input %s: fetch one of them in the script, or under another name",
 				in.Name, in.URL, file, other)
 		}
 		landed[file] = in.Name

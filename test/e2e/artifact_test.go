@@ -98,7 +98,7 @@ func TestArtifactsThatCannotBeHadAreRefusedOrWaitedFor(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
 	for name, c := range map[string]struct{ artifact, reason, words string }{
-		"elsewhere": {"registry.example.org/group/model:v3", "Refused", "spec.inputs: model: the registry registry.example.org is none that the administrator of htcd allows (--allow-registries)"},
+		"elsewhere": {"registry.example.org/group/model:v3", "Refused", "spec.inputs: model: the registry registry.example.org is not one that the administrator of htcd allows (--allow-registries)"},
 		"image":     {b.Registry() + "/centos:latest", "ArtifactUnsuitable", "belongs into script.image"},
 	} {
 		b.Script(name, "true\n", artifacts(v1alpha1.Input{Name: "model", Artifact: c.artifact}))

@@ -185,7 +185,7 @@ func TestAPoolsRulesRefuse(t *testing.T) {
 	b.Script("memory", "exit 0\n", in(p), image, func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "request_memory = 1GB\n" })
 	for name, words := range map[string]string{
 		"memory":  "HTCPool " + p + " allows a job at most 100 MiB of request_memory (max.memory), found 1024 MiB",
-		"image":   "/centos is none of those that HTCPool " + p + " allows: docker://registry.example.org/**",
+		"image":   "/centos is not among those that HTCPool " + p + " allows: docker://registry.example.org/**",
 		"schedd":  "spec.pool.schedd: HTCPool " + p + " has no schedd three@lab, but one@lab, two@lab",
 		"account": "spec.pool.secretName: HTCPool " + p + " sends all jobs as htcd's own account: leave it out",
 	} {

@@ -63,7 +63,7 @@ func TestAPrivateImageIsFetchedWithALogin(t *testing.T) {
 
 	waits := b.Until("another", "waiting", func(job *v1alpha1.HTCJob) bool { return job.Status.Reason == "CredentialUnusable" })
 	require.Contains(t, b.Condition(waits, v1alpha1.ConditionInputsReady).Message, "has no login for the registry "+host)
-	for name, words := range map[string]string{"elsewhere": "registry.example.org, the registry of script.image, is none that", "path": "a script.image of a registry, and there are none"} {
+	for name, words := range map[string]string{"elsewhere": "registry.example.org, the registry of script.image, is not one that", "path": "a script.image of a registry, and there are none"} {
 		refused := b.Ended(name)
 		require.Equal(t, "Refused", refused.Status.Reason)
 		require.Contains(t, b.Condition(refused, v1alpha1.ConditionFailed).Message, words)

@@ -101,7 +101,7 @@ func TestArtifactsThatCannotBePushedAreRefused(t *testing.T) {
 		require.ErrorContains(t, try(pushedTo("a", artifact)), "the artifact must name a registry and a tag", artifact)
 	}
 	for name, c := range map[string]struct{ artifact, words string }{
-		"elsewhere": {"registry.example.org/m:v1", "spec.outputs: a: the registry registry.example.org is none that the administrator of htcd allows (--allow-registries)"},
+		"elsewhere": {"registry.example.org/m:v1", "spec.outputs: a: the registry registry.example.org is not one that the administrator of htcd allows (--allow-registries)"},
 		"long":      {at + "/m:" + strings.Repeat("{namespace}", 20), "expected an artifact such as"},
 	} {
 		b.Script(name, "touch a\n", pushedTo("a", c.artifact))

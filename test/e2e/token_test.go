@@ -139,7 +139,7 @@ func TestAPoolWithTokensAndWithoutKerberos(t *testing.T) {
 			found := doctor(t, all.Lab, flags...)
 			require.Empty(t, problems(found), "%+v", found)
 			require.Contains(t, found["ticket"].Message, "token of robot@"+parts.Domain+", good for")
-			require.Contains(t, found["authorisation"].Message, "as those of robot")
+			require.Contains(t, found["authorisation"].Message, "submissions of robot")
 		})
 		t.Run("the doctor looks at SciTokens", func(t *testing.T) { t.Parallel(); examined(t, all.Lab, flags) })
 	})
@@ -175,7 +175,7 @@ func examined(t *testing.T, l *lab.Lab, flags []string) {
 		if c.check == "" {
 			require.Empty(t, problems(found), "%+v", found)
 			require.Contains(t, found["ticket"].Message, "token of alice@example.org by "+parts.SciTokenIssuer)
-			require.Contains(t, found["authorisation"].Message, "as those of alice")
+			require.Contains(t, found["authorisation"].Message, "submissions of alice")
 			continue
 		}
 		require.Equal(t, []string{c.check}, problems(found), "%s: %+v", name, found)

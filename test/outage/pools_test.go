@@ -98,7 +98,7 @@ func TestHTCJobsGoToTheScheddTheyName(t *testing.T) {
 	require.Equal(t, "callback", s.Source(there))
 	require.Empty(t, s.Condor("condor_q", trial.Tagged(there)), "nothing of it is at the usual schedd")
 	refused := s.Ended("nowhere")
-	require.Contains(t, s.Condition(refused, v1alpha1.ConditionSubmitted).Message, "schedd third@lab is none that htcd may send jobs to")
+	require.Contains(t, s.Condition(refused, v1alpha1.ConditionSubmitted).Message, "schedd third@lab is not one that htcd may send jobs to")
 
 	kept := s.Until("kept", "submitted", func(job *v1alpha1.HTCJob) bool { return len(job.Status.JobID) > 0 })
 	require.NotEmpty(t, s.atSecond("condor_q", kept, "ClusterId"))

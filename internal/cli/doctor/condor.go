@@ -122,7 +122,7 @@ func writes(condor *schedd.Client, id *schedd.Identity) Check {
 		if account == "unauthenticated" || account == "unmapped" {
 			return "", &Trouble{"the schedd does not know this account (" + account + ")", notLetIn}
 		}
-		return "the schedd accepts submissions, as those of " + account, nil
+		return "the schedd accepts submissions of " + account, nil
 	}}
 }
 

@@ -245,7 +245,7 @@ func TestASecretIsReadAndATokenLookedAt(t *testing.T) {
 	}{
 		"username alone":         {map[string]string{"username": "robot"}, credential.Keys, "", "nothing else"},
 		"a token and a password": {map[string]string{"token": "x", "password": "y"}, "beside", "", "nothing else"},
-		"something else":         {map[string]string{"token": "hush"}, "a token of secret", "none of HTCondor's", credential.Keys},
+		"something else":         {map[string]string{"token": "hush"}, "a token of secret", "not one of HTCondor's", credential.Keys},
 		"a token that has ended": {map[string]string{"token": made(`,"exp":1799999999`)}, "a token of secret", "ended at", "condor_token_create"},
 		"a token about to end":   {map[string]string{"token": made(`,"exp":1800000600`)}, "a token of secret", "the token of alice@lab.htcd ends in 10m0s", "condor_token_create"},
 		"a token for a while":    {map[string]string{"token": made(`,"exp":1800007200`)}, "a token of secret", "token of alice@lab.htcd, good for 2h0m0s", ""},

@@ -50,7 +50,7 @@ var (
 	SiteCommand = setting.Is("an absolute path, and arguments", func(text string) bool {
 		return setting.Place.Check(text) == nil
 	})
-	Schedule = setting.Is("cron's five fields, such as \"* * * * *\", or @every and at least 1s, such as \"@every 30s\", that come to pass", comesToPass)
+	Schedule = setting.Is("cron's five fields, such as \"* * * * *\", or @every and at least 1s, such as \"@every 30s\", with a next time", comesToPass)
 )
 
 // The kinds whose packages say themselves what is wrong with a word.

@@ -27,10 +27,10 @@ func ArgoPlugin() *cobra.Command {
 		Long: `Run the steps of one Argo workflow that have "plugin: {htcjob: ...}" as HTCJobs, as an executor plugin of Argo Workflows 3.6 or later.
 Argo starts it in the pod of the workflow's agent, as deploy/components/argo-plugin says; it uses that pod's account.
 
-It ends with the workflow. Told to end before (SIGTERM), it goes on for 20 s, and deletes the HTCJobs of steps that Argo has ended.
+It ends with the workflow. Stopped before (SIGTERM), it goes on for 20 s, and deletes the HTCJobs of steps that Argo has ended.
 
 Exit codes:
-  0  the workflow has ended, or it was told to end
+  0  the workflow has ended, or it was stopped
   1  it could not begin
   2  a mistake in the command line`,
 		Args: setting.NoArguments,

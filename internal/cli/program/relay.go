@@ -50,7 +50,7 @@ func Relay() *cobra.Command {
 				}
 			}
 			if relay.User == "" || relay.Key == "" || relay.KnownHosts == "" || len(proxy) == 0 {
-				return errors.New("this is what condor_ssh_to_job starts in the place of ssh, with options that are missing")
+				return errors.New("condor_ssh_to_job starts this instead of ssh; some of its options are missing")
 			}
 			runtime.LockOSThread() // each process dies with the thread that has started it
 			if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {

@@ -49,7 +49,7 @@ func TestTheRelaySaysItsKeyAndBecomesTheProxy(t *testing.T) {
 
 	out, err = exec.CommandContext(t.Context(), os.Args[0], RelayWord, "-oUser=robot").CombinedOutput()
 	require.Error(t, err)
-	require.Contains(t, string(out), "condor_ssh_to_job starts in the place of ssh")
+	require.Contains(t, string(out), "condor_ssh_to_job starts this instead of ssh")
 }
 
 // A shell stands for condor_ssh_to_job, which dies with htcd; the connection stays open, and the proxy waits.

@@ -80,7 +80,7 @@ func (a *Agent) Run(ctx context.Context) error {
 		}
 		select {
 		case <-told:
-			a.log.Info().Str("within", leaving.String()).Msg("told to end: looking for steps that are over")
+			a.log.Info().Str("within", leaving.String()).Msg("stopping: looking for steps that have ended")
 			told, end = nil, time.After(leaving)
 		case <-end:
 			return nil
@@ -159,7 +159,7 @@ func (a *Agent) delete(ctx context.Context, jobs []*v1alpha1.HTCJob) error {
 	for _, job := range jobs {
 		err := a.cluster.delete(ctx, job)
 		failures = append(failures, err)
-		a.log.Info().Err(err).Str("job", job.Name).Msg("its step is over: deleted")
+		a.log.Info().Err(err).Str("job", job.Name).Msg("its step has ended: deleted")
 	}
 	return errors.Join(failures...)
 }

@@ -95,7 +95,7 @@ func TestAnImageThatIsNotAllowedIsRefused(t *testing.T) {
 	w.Site.ImageRegistry, w.Site.AllowImages = "registry.test", []string{"docker://registry.test/physics/*"}
 	refused := w.apply(htcjob("centos"))
 	require.Equal(t, v1alpha1.PhaseFailed, refused.Status.Phase)
-	require.Contains(t, submitted(refused).Message, "image docker://registry.test/centos is none of those")
+	require.Contains(t, submitted(refused).Message, "image docker://registry.test/centos is not among those")
 	require.Contains(t, submitted(refused).Message, "docker://registry.test/physics/*")
 	image := func(job *v1alpha1.HTCJob) { job.Spec.Script.Image = "physics/root" }
 	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("root", image)).Status.Phase)

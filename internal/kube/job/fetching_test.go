@@ -204,7 +204,7 @@ func TestWhatLeftTheQueueUnfetchedIsGivenUp(t *testing.T) {
 	w.completed(1, 1)
 	w.schedd.Leave(1, 0)
 	w.crosscheck()
-	require.Equal(t, "False GivenUp: the output of 1 job is here, that of 1 other job could not be fetched", w.fetched("one"))
+	require.Equal(t, "False GivenUp: the output of 1 job is here, the output of 1 other job could not be fetched", w.fetched("one"))
 	require.Equal(t, "(no output: the job left the queue before its output was fetched)", w.job("one").Status.Failures[0].Stderr)
 	require.Contains(t, w.events, "Warning GivenUp: the output of 1 job could not be fetched: the job left the queue before its output was fetched")
 	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))

@@ -151,8 +151,8 @@ func TestArtifactsArePushedOnceTheOutputIsHere(t *testing.T) {
 func TestAnArtifactThatCannotBePushedIsRefused(t *testing.T) {
 	w, _ := newWorldWithRegistries(t)
 	for name, c := range map[string]struct{ to, words string }{
-		"elsewhere": {"x.example.org/m:v{proc}", "spec.outputs: model: the registry x.example.org is none that the administrator of htcd allows"},
-		"several":   {"r.example.org/m:v1", "expected {proc} in it: each of 2 jobs would replace that of the others"},
+		"elsewhere": {"x.example.org/m:v{proc}", "spec.outputs: model: the registry x.example.org is not one that the administrator of htcd allows"},
+		"several":   {"r.example.org/m:v1", "expected {proc} in it: each of 2 jobs would replace the files of the others"},
 	} {
 		job := w.apply(htcjob(name, queueOf(2), pushedTo(c.to)))
 		require.Equal(t, "Refused", job.Status.Reason)

@@ -150,7 +150,7 @@ func TestWhatMayNotBeNamedIsRefused(t *testing.T) {
 		says    string
 	}{
 		"a schedd where none may be named":  {poolOf("", "second", ""), nil, nil, "--allow-pools names no other"},
-		"a schedd that is not among them":   {poolOf("", "other", ""), []string{"second"}, nil, "schedd other is none that htcd may send jobs to; its administrator allows second (--allow-pools)"},
+		"a schedd that is not among them":   {poolOf("", "other", ""), []string{"second"}, nil, "schedd other is not one that htcd may send jobs to; its administrator allows second (--allow-pools)"},
 		"a pool that is not among them":     {poolOf("evil", "second", ""), []string{"second"}, nil, "schedd second of pool evil is none"},
 		"a pool without a schedd":           {poolOf("far", "", ""), []string{"far/*"}, nil, "which of its schedds"},
 		"a Secret where none may be named":  {poolOf("", "", "mine"), nil, nil, "--namespace-secrets is not set"},

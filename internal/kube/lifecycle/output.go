@@ -43,7 +43,7 @@ func outputCondition(set setCondition, s Situation, v View) {
 	case n.Waiting > 0, !run.Confirmed:
 		say(metav1.ConditionFalse, "Fetching", "the output of the jobs that ended is being fetched")
 	case n.GivenUp > 0:
-		say(metav1.ConditionFalse, ReasonGivenUp, fmt.Sprintf("the output of %s is here, that of %s could not be fetched", Plural(fetched, "job"), Plural(n.GivenUp, "other job")))
+		say(metav1.ConditionFalse, ReasonGivenUp, fmt.Sprintf("the output of %s is here, the output of %s could not be fetched", Plural(fetched, "job"), Plural(n.GivenUp, "other job")))
 	case n.Incomplete > 0:
 		lacks := n.Stderr[strings.LastIndex(n.Stderr, "\n")+1:]
 		say(metav1.ConditionFalse, ReasonIncomplete, fmt.Sprintf("the output of %s is here, %d incomplete; %s", Plural(fetched, "job"), n.Incomplete, strings.Trim(lacks, "()")))

@@ -35,7 +35,7 @@ func (s Site) checkLogin(job *v1alpha1.HTCJob) error {
 		case registry == "":
 			return schedd.Refusal("spec.credentials: %s: as Registry it serves artifacts in spec.inputs and spec.outputs, and a script.image of a registry, and there are none", c.Name)
 		case !s.Inputs.Registries.Allow(registry):
-			return schedd.Refusal("spec.credentials: %s: %s, the registry of script.image, is none that the administrator of htcd allows (--allow-registries)",
+			return schedd.Refusal("spec.credentials: %s: %s, the registry of script.image, is not one that the administrator of htcd allows (--allow-registries)",
 				c.Name, registry)
 		}
 	}

@@ -19,8 +19,8 @@ func TestALoginServesTheRegistryOfTheImageOrArtifacts(t *testing.T) {
 	for image, words := range map[string]string{
 		"a.example.org/g/i:v1":   "",
 		"oras://a.example.org/i": "",
-		"b.example.org/i":        "b.example.org, the registry of script.image, is none that",
-		"centos":                 "docker.io, the registry of script.image, is none that",
+		"b.example.org/i":        "b.example.org, the registry of script.image, is not one that",
+		"centos":                 "docker.io, the registry of script.image, is not one that",
 		"/cvmfs/i":               "and there are none",
 		"library://a.org/i":      "and there are none",
 	} {

@@ -159,7 +159,7 @@ func (c *Controller) adoptNext(ctx context.Context, w *v1alpha1.HTCWorkflow, s S
 	run.Attempt, run.TempDir = next.number, c.stagingOf(w, next.number)
 	p, err := c.prepare(ctx, s.Workflow, s, d.Level, run, nil)
 	if schedd.KindOf(err) == schedd.Refused || err == nil && !p.sentAs(f, d, w.Status) {
-		return &lostError{is + ", of an earlier table, of an earlier htcd, or with nodes that cannot be told"}
+		return &lostError{is + ", of an earlier table, of an earlier htcd, or with nodes that cannot be identified"}
 	}
 	if err != nil {
 		return err

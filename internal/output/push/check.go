@@ -33,7 +33,7 @@ func Check(allowed artifact.Registries, kept bool, to []ledger.Destination, proc
 		case err != nil:
 			return schedd.Refusal("%s: %w", where, err)
 		case procs > 1 && !strings.Contains(d.Artifact, procPlace):
-			return schedd.Refusal("%s: artifact %q: expected {proc} in it: each of %d jobs would replace that of the others", where, d.Artifact, procs)
+			return schedd.Refusal("%s: artifact %q: expected {proc} in it: each of %d jobs would replace the files of the others", where, d.Artifact, procs)
 		case seen[d.Artifact]:
 			return schedd.Refusal("%s: artifact %q: another output has the same", where, d.Artifact)
 		}

@@ -269,9 +269,9 @@ func TestReferencesToWhichNothingCanBePushedAreRefused(t *testing.T) {
 	}{
 		"one":                    {to("r.example.org/m:v1"), 1, ""},
 		"several":                {to("r.example.org/m:v{proc}", "r.example.org/n/{proc}:v1"), 100, ""},
-		"not for several":        {to("r.example.org/m:v1"), 2, `spec.outputs: p0: artifact "r.example.org/m:v1": expected {proc} in it: each of 2 jobs would replace that of the others`},
+		"not for several":        {to("r.example.org/m:v1"), 2, `spec.outputs: p0: artifact "r.example.org/m:v1": expected {proc} in it: each of 2 jobs would replace the files of the others`},
 		"the same":               {to("r.example.org/m:v1", "r.example.org/m:v1"), 1, "spec.outputs: p1: artifact \"r.example.org/m:v1\": another output has the same"},
-		"elsewhere":              {to("x.example.org/m:v1"), 1, "the registry x.example.org is none that the administrator of htcd allows"},
+		"elsewhere":              {to("x.example.org/m:v1"), 1, "the registry x.example.org is not one that the administrator of htcd allows"},
 		"no tag":                 {to("r.example.org/m"), 1, "expected a tag or a digest"},
 		"a digest":               {to("r.example.org/m@sha256:" + strings.Repeat("0", 64)), 1, "expected a tag at its end"},
 		"an unknown placeholder": {to("r.example.org/m:{uid}"), 1, "expected an artifact such as"},

@@ -127,7 +127,7 @@ func (c claims) String() string {
 }
 
 func invalid(format string, args ...any) error {
-	return &Error{Invalid, "the token is none of HTCondor's: " + fmt.Sprintf(format, args...) + "; make one with condor_token_create"}
+	return &Error{Invalid, "the token is not one of HTCondor's: " + fmt.Sprintf(format, args...) + "; make one with condor_token_create"}
 }
 
 func unusable(format string, args ...any) error {

@@ -141,7 +141,7 @@ func (f *following) open() error {
 func (f *following) snapshot(ctx context.Context) error {
 	if !f.sit() {
 		return apierrors.NewTooManyRequests(fmt.Sprintf("the output of running jobs may be read by %d at once, "+
-			"and your share of that, or that of namespace %s, is used up", f.places.most, f.q.Namespace), 5)
+			"and your share of that, or the share of namespace %s, is used up", f.places.most, f.q.Namespace), 5)
 	}
 	id, err := f.o.Identity(ctx, *f.run)
 	if err != nil {
