@@ -97,6 +97,12 @@ test-outage: $(HOST) ## the tests in which the lab's parts are stopped and damag
 	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)-outage
 	cd test && $(abspath $(TEST_LAB)-outage)/bin/lab with --clone $(CURDIR) go test -count=1 -timeout 70m ./outage
 
+# Part of test-lab, and of test-condor25.
+.PHONY: test-security
+test-security: $(HOST) ## the tests of what SECURITY.md promises, in a lab; CONDOR=25 for HTCondor 25.14
+	@$(MAKE) --no-print-directory lab LAB=$(TEST_LAB)
+	cd test && $(abspath $(TEST_LAB))/bin/lab with --clone $(CURDIR) go test -count=1 -parallel 8 -timeout 30m ./security
+
 # In a lab of its own, so that neither HTCondor replaces the other. The tag leaves out the tests that ask nothing of HTCondor in which its
 # releases could differ.
 .PHONY: test-condor25

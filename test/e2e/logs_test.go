@@ -301,7 +301,7 @@ spec:
 		"only HTCJobs":                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
 		"field not declared in schema": strings.Replace(fmt.Sprintf(one, "x", "true\n", 1, ""), "htcopts:", "htcoptions:", 1),
 		"without metadata.name":        strings.Replace(fmt.Sprintf(one, "x", "true\n", 1, ""), "name: x", "labels: {a: b}", 1),
-		"there is no HTCJob in it":     "# nothing\n",
+		"there is no HTCJob and no HT": "# nothing\n",
 		"spec.script.image in body":    strings.Replace(fmt.Sprintf(one, "x", "true\n", 1, ""), "image: centos", `image: ""`, 1),
 	} {
 		_, err := b.Lab.RunInput(t.Context(), text, "htcd", "submit", "-", "-n", b.Namespace)

@@ -22,9 +22,10 @@ import (
 // The HTCJob comes before the ConfigMaps: they then belong to it from the beginning, and wherever this is interrupted
 // nothing remains that nobody owns. An HTCJob without its ConfigMaps waits, and applying it again completes it. What
 // would refuse a ConfigMap is found beforehand, by a dry run.
-func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, bundled []corev1.ConfigMap, before *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
+func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, bundled []corev1.ConfigMap, before *object) (*object, error) {
 	if before != nil && before.DeletionTimestamp != nil {
-		return nil, fmt.Errorf("the HTCJob %s is being deleted: wait for that (kubectl wait -n %s --for=delete htcjob/%s), and submit it again", before.Name, c.namespace, before.Name)
+		return nil, fmt.Errorf("the %s %s is being deleted: wait for that (kubectl wait -n %s --for=delete %s), and submit it again",
+			before.name, before.Name, c.namespace, before.fullName(before.Name))
 	}
 	if len(files) > 0 {
 		one, with, err := bundle(m, files)
@@ -46,17 +47,19 @@ func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, bund
 			return nil, fmt.Errorf("the ConfigMap of the files: %w", err)
 		}
 	}
-	job, err := c.apply(ctx, m)
-	if err != nil || c.dryRun != nil {
-		return job, err
+	o, err := c.apply(ctx, m)
+	if err != nil || c.dryRun != nil || o.job == nil {
+		return o, err
 	}
 	for i := range bundled {
-		if err := c.createBundle(ctx, &bundled[i], job); err != nil {
-			return nil, fmt.Errorf("the HTCJob %s exists and waits for the ConfigMap %s, which could not be made; submit it again: %w", job.Name, bundled[i].Name, err)
+		if err := c.createBundle(ctx, &bundled[i], o.job); err != nil {
+			return nil, fmt.Errorf("the HTCJob %s exists and waits for the ConfigMap %s, which could not be made; submit it again: %w", o.Name, bundled[i].Name, err)
 		}
 	}
-	c.dropBundles(ctx, before, job)
-	return job, nil
+	if before != nil {
+		c.dropBundles(ctx, before.job, o.job)
+	}
+	return o, nil
 }
 
 // ownerGone is how long Kubernetes may take to delete a ConfigMap whose HTCJob was deleted.
@@ -103,7 +106,7 @@ func sameContent(a, b *corev1.ConfigMap) bool {
 // dropBundles deletes the ConfigMaps of earlier submissions that the HTCJob no longer names. One that this user may not delete
 // is deleted with the HTCJob.
 func (c *cluster) dropBundles(ctx context.Context, before, job *v1alpha1.HTCJob) {
-	if before == nil || before.UID != job.UID {
+	if before.UID != job.UID {
 		return
 	}
 	named := bundlesOf(job)

@@ -21,22 +21,24 @@ func cancelCommand() *cobra.Command {
 	var procs string
 	c := &cobra.Command{
 		Use:   "cancel NAME... | cancel NAME --proc LIST",
-		Short: "Remove the jobs of HTCJobs from HTCondor, and keep what they have left",
-		Long: `Remove the jobs of HTCJobs that have not ended from HTCondor, by setting spec.suspend. The HTCJob stays, with the results and the
-output of those that had ended; kubectl delete htcjob, or htcd delete, deletes that, too. It can be continued:
+		Short: "Remove the jobs of HTCJobs and HTCWorkflows from HTCondor, and keep what they have left",
+		Long: `Remove the jobs of HTCJobs and HTCWorkflows that have not ended from HTCondor, by setting spec.suspend. The object stays, with the results
+and the output of those that had ended; kubectl delete, or htcd delete, deletes that, too. It can be continued, an HTCWorkflow as its
+spec.resume says:
 
   kubectl patch htcjob NAME --type=merge -p '{"spec":{"suspend":false}}'
 
-With --proc only the jobs with these numbers are removed. They count as failed, with the reason Removed, and the others go on. htcd rerun
+With --proc only the jobs of an HTCJob with these numbers are removed. They count as failed, with the reason Removed, and the others go on. htcd rerun
 runs them again. With kubectl the same is, for attempt 1,
 
   kubectl annotate --overwrite htcjob NAME htc.cern.ch/cancel-procs=1/3,7-9
 
-An HTCJob that has ended is left as it is. It does not wait until the jobs are gone.
+One that has ended is left as it is. It does not wait until the jobs are gone.
 
 Exit codes: 0 done, 1 one does not exist, has no such job or could not be changed (the others are), 2 a mistake in the command line, 130
-interrupted.`,
-		ValidArgsFunction: at.completeNames,
+interrupted.
+` + bothKinds,
+		ValidArgsFunction: at.complete(kinds...),
 	}
 	at.Flags(c.Flags())
 	setting.Text(c.Flags(), &procs, "proc", "", numbers, "only the jobs with these `numbers`, such as 3,7-9")
@@ -46,10 +48,10 @@ interrupted.`,
 		if err != nil {
 			return err
 		}
-		return where.each(cmd.Context(), args, func(name string) error {
-			said, err := where.cancel(cmd.Context(), name, procs)
+		return where.each(cmd.Context(), args, func(o *object) error {
+			said, err := where.cancel(cmd.Context(), o, procs)
 			if err == nil {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), fullName(name), said)
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), o.fullName(o.Name), said)
 			}
 			return err
 		})
@@ -57,25 +59,28 @@ interrupted.`,
 	return c
 }
 
-// cancel has all jobs of an HTCJob removed, or those with these numbers, and says what it has done.
-func (c *cluster) cancel(ctx context.Context, name, procs string) (said string, err error) {
-	job, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return "", err
-	}
+// cancel has all jobs of an object removed, or those with these numbers, and says what it has done.
+func (c *cluster) cancel(ctx context.Context, o *object, procs string) (said string, err error) {
 	patch, said := []byte(`{"spec":{"suspend":true}}`), "is cancelled"
 	switch {
-	case over(job, job):
+	case procs != "" && o.job == nil:
+		return "", errNoProcs(o)
+	case over(o, o):
 		return "has ended already", nil
 	case procs != "":
-		numbers, err := unwanted(job, procs)
+		numbers, err := unwanted(o.job, procs)
 		if err != nil {
-			return "", fmt.Errorf("HTCJob %s: %w", name, err)
+			return "", fmt.Errorf("HTCJob %s: %w", o.Name, err)
 		}
-		patch, said = cancelPatch(job, numbers), "cancels its jobs "+numbers.String()
+		patch, said = cancelPatch(o.job, numbers), "cancels its jobs "+numbers.String()
 	}
-	_, err = c.jobs.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
+	_, err = c.of(o.kind).patch(ctx, o.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: manager})
 	return said, err
+}
+
+// errNoProcs refuses --proc for a workflow.
+func errNoProcs(o *object) error {
+	return setting.Usage{Err: fmt.Errorf("--proc is for HTCJobs, and %s is an HTCWorkflow, whose nodes have no numbers of their own", o.shown())}
 }
 
 // unwanted returns the jobs that are to be removed of the present attempt, those included that were named before.

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +17,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/gentype"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // authentication plugins that a kubeconfig may name
 	"k8s.io/client-go/rest"
@@ -59,14 +57,14 @@ func (c *Connection) flags(f *pflag.FlagSet, namespace setting.Kind) {
 	setting.Text(f, &c.namespace, "namespace,n", "", namespace, "`namespace`; empty: the context's")
 }
 
-// cluster is where the HTCJobs of a namespace are.
+// cluster is where the HTCJobs and HTCWorkflows of a namespace are.
 type cluster struct {
 	namespace  string
 	resource   string           // whose output is read
 	objects    *v1alpha1.Client // of every namespace
 	core       typedcorev1.CoreV1Interface
-	jobs       v1alpha1.Interface
-	workflows  *gentype.ClientWithList[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList]
+	jobs       store
+	workflows  store
 	configMaps typedcorev1.ConfigMapInterface
 	base       *url.URL
 	http       *http.Client
@@ -114,7 +112,10 @@ func (c *Connection) open(warnings io.Writer) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{namespace: namespace, resource: v1alpha1.Resource, objects: objects, core: core, jobs: objects.HTCJobs(namespace), workflows: objects.Workflows(namespace), configMaps: core.ConfigMaps(namespace), base: base, http: client,
+	return &cluster{namespace: namespace, resource: v1alpha1.Resource, objects: objects, core: core,
+		jobs:       typed[*v1alpha1.HTCJob, *v1alpha1.HTCJobList]{objects.HTCJobs(namespace), &v1alpha1.HTCJob{}},
+		workflows:  typed[*v1alpha1.HTCWorkflow, *v1alpha1.HTCWorkflowList]{objects.Workflows(namespace), &v1alpha1.HTCWorkflow{}},
+		configMaps: core.ConfigMaps(namespace), base: base, http: client,
 		coming: delay{most: fetchTakes, warnings: warnings}}, nil
 }
 
@@ -205,29 +206,6 @@ func passing(err error) bool {
 	}
 	code := status.Status().Code
 	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
-}
-
-// named is the HTCJob that an argument names, perhaps as kubectl prints it.
-func named(argument string) (string, error) {
-	return namedAs(argument, "an HTCJob", "htcjob", "htcjobs", "htcj")
-}
-
-// namedWorkflow is the HTCWorkflow that an argument names.
-func namedWorkflow(argument string) (string, error) {
-	return namedAs(argument, "an HTCWorkflow", "htcworkflow", "htcworkflows", "htcw")
-}
-
-func namedAs(argument, what string, kinds ...string) (string, error) {
-	kind, name, both := strings.Cut(argument, "/")
-	if !both {
-		name = argument
-	} else if kind, _, _ = strings.Cut(kind, "."); !slices.Contains(kinds, kind) {
-		return "", setting.Usage{Err: fmt.Errorf("%q: want the name of %s", argument, what)}
-	}
-	if name == "" || strings.Contains(name, "/") {
-		return "", setting.Usage{Err: fmt.Errorf("%q: want the name of %s", argument, what)}
-	}
-	return name, nil
 }
 
 // arguments requires that number of arguments.

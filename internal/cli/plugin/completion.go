@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,8 +17,8 @@ import (
 func completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
-		Short: "Print a script that completes commands, flags and HTCJobs in a shell",
-		Long: `Print a script that completes commands, flags and the names of HTCJobs in a shell:
+		Short: "Print a script that completes commands, flags and names in a shell",
+		Long: `Print a script that completes commands, flags and the names of HTCJobs and HTCWorkflows in a shell:
 
   source <(htcd completion bash)                              # in ~/.bashrc; needs the package bash-completion
   source <(htcd completion zsh)                               # in ~/.zshrc, after compinit
@@ -45,27 +47,40 @@ kubectl completes kubectl htcjob by a program kubectl_complete-htcjob in the PAT
 // completes is how long a shell may be kept waiting for names.
 const completes = 3 * time.Second
 
-// completeNames offers the HTCJobs of the namespace that are not named yet.
-func (c *Connection) completeNames(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	where, err := c.open(io.Discard)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+// complete offers the objects of these kinds in the namespace that are not named yet.
+func (c *Connection) complete(among ...*kind) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		where, err := c.open(io.Discard)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completes)
+		defer cancel()
+		all, err := where.selected(ctx, selection{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		all = slices.DeleteFunc(all, func(o *object) bool { return !slices.Contains(among, o.kind) })
+		return offered(all, args, begun), cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completes)
-	defer cancel()
-	jobs, err := where.selected(ctx, selection{})
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// offered are the words that complete one: names, with the kind where both have the name or it was begun with one.
+func offered(all []*object, given []string, begun string) (words []string) {
+	named := map[string]int{}
+	for _, o := range all {
+		named[o.Name]++
 	}
-	given := map[string]bool{}
-	for _, name := range args {
-		given[name] = true
-	}
-	var names []string
-	for i := range jobs {
-		if !given[jobs[i].Name] {
-			names = append(names, fmt.Sprintf("%s\t%s", jobs[i].Name, stateOf(&jobs[i])))
+	for _, o := range all {
+		word := o.Name
+		if prefix, _, both := strings.Cut(begun, "/"); both && slices.Contains(o.prefixes, prefix) {
+			word = prefix + "/" + o.Name
+		} else if both || named[o.Name] > 1 {
+			word = o.short(o.Name)
+		}
+		if !slices.Contains(given, word) {
+			words = append(words, fmt.Sprintf("%s\t%s", word, stateOf(o)))
 		}
 	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return words
 }

@@ -17,7 +17,6 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 	"k8s.io/streaming/pkg/httpstream"
 
-	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
@@ -34,10 +33,11 @@ func execCommand() *cobra.Command {
 the script. It ends with the command's exit code; 125 if the command could not be run in the container, after a word about why. If this
 program is ended, a command without a terminal goes on until its output is closed, or the job ends.
 
-With --step NAME is an HTCWorkflow: --step simulate --sequence 17 means one node.
+Of an HTCWorkflow --step simulate --sequence 17 names one node.
 
-Needs the rights to get and create htcjobs/exec and htcworkflows/exec of output.htc.cern.ch, which the ClusterRole htcjob-exec has and htcjob-user has not.`,
-		ValidArgsFunction: at.completeNames,
+Needs the rights to get and create htcjobs/exec and htcworkflows/exec of output.htc.cern.ch, which the ClusterRole htcjob-exec has and htcjob-user has not.
+` + bothKinds,
+		ValidArgsFunction: at.complete(kinds...),
 	}
 	at.Flags(c.Flags())
 	setting.Int(c.Flags(), &proc, "proc", 0, 0, maxNumber, "the job's `number`")
@@ -51,15 +51,11 @@ Needs the rights to get and create htcjobs/exec and htcworkflows/exec of output.
 		return nil
 	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		ofNode, err := node.given(cmd.Flags())
+		among, err := node.given(cmd.Flags())
 		if err != nil {
 			return err
 		}
-		find, resource, where := named, v1alpha1.Resource, url.Values{"proc": {strconv.Itoa(proc)}}
-		if ofNode {
-			find, resource, where = namedWorkflow, v1alpha1.WorkflowResource, node.place()
-		}
-		name, err := find(args[0])
+		ref, err := named(args[0], among...)
 		switch {
 		case err != nil:
 			return err
@@ -75,18 +71,28 @@ Needs the rights to get and create htcjobs/exec and htcworkflows/exec of output.
 		if !tty {
 			streams.Stderr = cmd.ErrOrStderr()
 		}
-		return ended(cmd.Context(), at.exec(cmd.Context(), []string{resource, name, "exec"}, where, args[1:], streams))
+		where, err := at.open(io.Discard)
+		if err != nil {
+			return err
+		}
+		if ref, err = where.resolve(cmd.Context(), ref); err != nil {
+			return err
+		}
+		parameters := url.Values{"proc": {strconv.Itoa(proc)}}
+		if ref.kind == workflowKind {
+			if err := node.fit(cmd.Flags(), ref.name); err != nil {
+				return err
+			}
+			parameters = node.place()
+		}
+		return ended(cmd.Context(), at.exec(cmd.Context(), where, []string{ref.kind.resource, ref.name, "exec"}, parameters, args[1:], streams))
 	}
 	return c
 }
 
 // exec runs a command where the parameters say. Its error is an Exit if it has ended with a code of its own.
-func (c *Connection) exec(ctx context.Context, path []string, parameters url.Values, words []string, streams remotecommand.StreamOptions) error {
+func (c *Connection) exec(ctx context.Context, where *cluster, path []string, parameters url.Values, words []string, streams remotecommand.StreamOptions) error {
 	config, namespace, err := c.Config()
-	if err != nil {
-		return err
-	}
-	where, err := c.open(io.Discard)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/serve/aggregate"
@@ -49,7 +48,14 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
   1    something could not be done
   2    a mistake in the command line
   3    the output of some jobs is missing: they have not ended, they left none, or the connection was lost; they are named
-  130  interrupted; what is missing is named`,
+  130  interrupted; what is missing is named
+` + bothKinds,
+	}
+	c.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		}
+		return at.complete(kinds...)(cmd, args, begun)
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if list {
@@ -64,7 +70,7 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 	setting.Bool(c.Flags(), &list, "list,l", false, "print names and sizes, and copy nothing")
 	nodes.flags(c.Flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		name, ofWorkflow, err := nodes.named(cmd, args[0])
+		ref, err := nodes.named(cmd, args[0])
 		if err != nil {
 			return err
 		}
@@ -76,25 +82,20 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 		if !list {
 			dir = args[1]
 		}
-		if !ofWorkflow {
-			job, err := where.jobs.Get(cmd.Context(), name, metav1.GetOptions{})
-			switch {
-			case err == nil && list:
-				return where.list(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), job, proc, attempt)
-			case err == nil:
-				into := &landing{force: force, origin: origin{HTCJob: where.namespace + "/" + name, UID: string(job.UID)}, only: proc, jobs: job.Jobs()}
-				return into.at(dir, func() error {
-					reasons, err := where.bring(cmd.Context(), name, attempt, into)
-					return conclude(cmd.Context(), cmd.ErrOrStderr(), into, reasons, err)
-				})
-			case !apierrors.IsNotFound(err) || cmd.Flags().Changed("proc"):
-				return err
-			}
-			if _, missing := where.workflows.Get(cmd.Context(), name, metav1.GetOptions{}); missing != nil {
-				return err
-			}
+		o, err := where.read(cmd.Context(), ref)
+		switch {
+		case err != nil:
+			return err
+		case o.workflow != nil:
+			return where.outputOfNodes(cmd, o.Name, nodes.parameters(attempt), dir, force)
+		case list:
+			return where.list(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), o.job, proc, attempt)
 		}
-		return where.outputOfNodes(cmd, name, nodes.parameters(attempt), dir, force)
+		into := &landing{force: force, origin: origin{HTCJob: where.namespace + "/" + o.Name, UID: string(o.UID)}, only: proc, jobs: o.job.Jobs()}
+		return into.at(dir, func() error {
+			reasons, err := where.bring(cmd.Context(), o.Name, attempt, into)
+			return conclude(cmd.Context(), cmd.ErrOrStderr(), into, reasons, err)
+		})
 	}
 	return c
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -36,7 +35,7 @@ in a file, .yaml, .yml or .json, or - for the standard input, is checked as htcd
 			}
 			return drawFile(cmd.OutOrStdout(), args[0], text)
 		}
-		name, err := namedWorkflow(args[0])
+		ref, err := named(args[0], workflowKind)
 		if err != nil {
 			return err
 		}
@@ -44,7 +43,7 @@ in a file, .yaml, .yml or .json, or - for the standard input, is checked as htcd
 		if err != nil {
 			return err
 		}
-		return where.draw(cmd.Context(), cmd.OutOrStdout(), name)
+		return where.draw(cmd.Context(), cmd.OutOrStdout(), ref.name)
 	}
 	return c
 }
@@ -54,11 +53,11 @@ func isFile(argument string) bool {
 }
 
 func (c *cluster) draw(ctx context.Context, out io.Writer, name string) error {
-	w, err := c.workflows.Get(ctx, name, metav1.GetOptions{})
+	o, err := c.workflows.get(ctx, name)
 	if err != nil {
 		return err
 	}
-	return draw(out, w)
+	return draw(out, o.workflow)
 }
 
 // drawFile draws the HTCWorkflows of a file; what else is in it does not concern this command.
@@ -69,7 +68,7 @@ func drawFile(out io.Writer, file string, text []byte) error {
 	}
 	found := false
 	for _, m := range all {
-		if !m.is(v1alpha1.WorkflowKind) {
+		if m.kind() != workflowKind {
 			continue
 		}
 		found = true

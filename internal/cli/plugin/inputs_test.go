@@ -204,7 +204,6 @@ func TestABundleThatIsNoLongerNamedIsDeleted(t *testing.T) {
 	}
 	before := naming(owner("1"), "fit-inputs-0", "fit-inputs-1", "fit-inputs-2", "other", "fit-inputs-none")
 	c.dropBundles(t.Context(), before, owner("2"))
-	c.dropBundles(t.Context(), nil, owner("1"))
 	require.Len(t, left(), 4)
 	c.dropBundles(t.Context(), before, naming(owner("1"), "fit-inputs-1"))
 	require.Equal(t, []string{"fit-inputs-1", "fit-inputs-2", "other"}, left(), "not that of somebody else")
@@ -220,6 +219,6 @@ func TestWithoutTheRightToMakeConfigMapsNothingIsSent(t *testing.T) {
 	require.ErrorContains(t, err, "--input needs the right to create and get ConfigMaps in namespace ns")
 	going := owner("1")
 	going.DeletionTimestamp = &metav1.Time{}
-	_, err = c.applyWith(t.Context(), manifestOf(t, fitManifest), nil, nil, going)
-	require.ErrorContains(t, err, "is being deleted: wait for that (kubectl wait -n ns --for=delete htcjob/fit), and submit it again")
+	_, err = c.applyWith(t.Context(), manifestOf(t, fitManifest), nil, nil, objectOf(going))
+	require.ErrorContains(t, err, "is being deleted: wait for that (kubectl wait -n ns --for=delete htcjob.htc.cern.ch/fit), and submit it again")
 }

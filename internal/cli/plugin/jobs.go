@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
@@ -20,9 +19,9 @@ func listCommand() *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the HTCJobs of a namespace",
-		Long: `List the HTCJobs of a namespace, the oldest first. STATE is the word of htcd status. With -o json each is an object on a line of
-its own. Nothing found is no error.
+		Short: "List the HTCJobs and HTCWorkflows of a namespace",
+		Long: `List the HTCJobs and HTCWorkflows of a namespace, the oldest first. An HTCWorkflow is called wf/NAME, and its nodes are counted. STATE
+is the word of htcd status. With -o json each is an object on a line of its own. Nothing found is no error.
 
 Exit codes: 0 done, 1 they cannot be read, 2 a mistake in the command line.`,
 		Args: arguments(0, "no argument"),
@@ -39,11 +38,11 @@ Exit codes: 0 done, 1 they cannot be read, 2 a mistake in the command line.`,
 		if err != nil {
 			return err
 		}
-		jobs, err := where.selected(cmd.Context(), only)
+		all, err := where.selected(cmd.Context(), only)
 		if err != nil {
 			return err
 		}
-		return show(cmd.OutOrStdout(), format, jobs)
+		return show(cmd.OutOrStdout(), format, all)
 	}
 	return c
 }
@@ -56,18 +55,20 @@ func waitCommand() *cobra.Command {
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "wait NAME...",
-		Short: "Wait until HTCJobs have ended",
-		Long: `Wait until all of these HTCJobs have ended, as htcd submit --watch does. Those that have ended already are not waited for. An
-HTCJob that is suspended has not ended. Exit codes:
+		Short: "Wait until HTCJobs and HTCWorkflows have ended",
+		Long: `Wait until all of these HTCJobs and HTCWorkflows have ended, either way, as htcd submit --watch does: kubectl wait takes one condition, and
+goes on to its limit where the other one (Complete or Failed) becomes true. Those that have ended already are not waited for. One that
+is suspended has not ended. Exit codes:
 
   0    all have succeeded
-  N    jobs have failed, those that are known all with the return code N of the script
+  N    jobs, or nodes, have failed, those that are known all with the return code N of the script
   1    jobs have failed otherwise, or were removed, or one does not exist or was deleted
   2    a mistake in the command line
   124  they had not ended within --timeout
-  130  interrupted`,
+  130  interrupted
+` + bothKinds,
 		Args:              someNames,
-		ValidArgsFunction: at.completeNames,
+		ValidArgsFunction: at.complete(kinds...),
 	}
 	at.Flags(c.Flags())
 	setting.Duration(c.Flags(), &timeout, "timeout", 0, 0, mostTime, "wait for this `time` at most, such as 10m; 0: for any time")
@@ -76,7 +77,7 @@ HTCJob that is suspended has not ended. Exit codes:
 		if err != nil {
 			return err
 		}
-		jobs, err := where.all(cmd.Context(), args)
+		all, err := where.all(cmd.Context(), args)
 		if err != nil {
 			return err
 		}
@@ -86,7 +87,7 @@ HTCJob that is suspended has not ended. Exit codes:
 			ctx, cancel = context.WithTimeout(ctx, timeout)
 			defer cancel()
 		}
-		err = where.wait(ctx, jobs, displayOn(cmd.ErrOrStderr()))
+		err = where.wait(ctx, all, displayOn(cmd.ErrOrStderr()))
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.As(err, new(Exit)) {
 			return Exit{exitTimeout}
 		}
@@ -100,13 +101,14 @@ func deleteCommand() *cobra.Command {
 	var only selection
 	c := &cobra.Command{
 		Use:   "delete NAME... | --finished | --failed",
-		Short: "Delete HTCJobs, with their jobs and their output",
-		Long: `Delete HTCJobs: those that are named, or with --finished all that have ended, with --failed all that have failed. Their jobs are
+		Short: "Delete HTCJobs and HTCWorkflows, with their jobs and their output",
+		Long: `Delete HTCJobs and HTCWorkflows: those that are named, or with --finished all that have ended, with --failed all that have failed. Their jobs are
 removed from HTCondor, and what they have left from htcd's store. --since and --selector narrow it. One that was changed since it
 was chosen, for example to run again, is left.
 
-Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are), 2 a mistake in the command line, 130 interrupted.`,
-		ValidArgsFunction: at.completeNames,
+Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are), 2 a mistake in the command line, 130 interrupted.
+` + bothKinds,
+		ValidArgsFunction: at.complete(kinds...),
 	}
 	at.Flags(c.Flags())
 	only.flags(c.Flags())
@@ -127,71 +129,82 @@ Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are
 		if err != nil {
 			return err
 		}
-		options := map[string]metav1.DeleteOptions{}
-		if len(args) == 0 {
-			jobs, err := where.selected(cmd.Context(), only)
-			if err != nil {
-				return err
-			}
-			for _, job := range jobs {
-				args = append(args, job.Name)
-				options[job.Name] = metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &job.UID, ResourceVersion: &job.ResourceVersion}}
-			}
+		if len(args) > 0 {
+			return where.each(cmd.Context(), args, func(o *object) error { return where.delete(cmd, o, metav1.DeleteOptions{}) })
 		}
-		return where.each(cmd.Context(), args, func(name string) error {
-			chosen, byState := options[name]
-			err := where.jobs.Delete(cmd.Context(), name, chosen)
-			if byState && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) {
-				fmt.Fprintf(cmd.ErrOrStderr(), "%s was changed meanwhile and is left\n", name)
+		all, err := where.selected(cmd.Context(), only)
+		if err != nil {
+			return err
+		}
+		return where.eachOf(cmd.Context(), all, func(o *object) error {
+			err := where.delete(cmd, o, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion}})
+			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s was changed meanwhile and is left\n", o.shown())
 				return nil
 			}
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), fullName(name), "deleted")
 			return err
 		})
 	}
 	return c
 }
 
-// someNames requires at least one argument.
+// delete deletes an object, and says so.
+func (c *cluster) delete(cmd *cobra.Command, o *object, options metav1.DeleteOptions) error {
+	if err := c.of(o.kind).remove(cmd.Context(), o.Name, options); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(cmd.OutOrStdout(), o.fullName(o.Name), "deleted")
+	return err
+}
+
+// someNames requires at least one argument, and that each can be a name.
 func someNames(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return setting.Usage{Err: fmt.Errorf("%s: want the name of an HTCJob, or several", cmd.CommandPath())}
+		return setting.Usage{Err: fmt.Errorf("%s: want the name of an HTCJob or HTCWorkflow, or several", cmd.CommandPath())}
+	}
+	for _, argument := range args {
+		if _, err := named(argument, kinds...); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// all reads the HTCJobs that arguments name.
-func (c *cluster) all(ctx context.Context, args []string) (jobs []*v1alpha1.HTCJob, err error) {
+// all reads the objects that arguments name.
+func (c *cluster) all(ctx context.Context, args []string) (all []*object, err error) {
 	for _, argument := range args {
-		name, err := named(argument)
+		o, err := c.find(ctx, argument)
 		if err != nil {
 			return nil, err
 		}
-		job, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		jobs = append(jobs, job)
+		all = append(all, o)
 	}
-	return jobs, nil
+	return all, nil
 }
 
-// each does something to every HTCJob that the arguments name; an error of one does not keep it from the others.
-func (c *cluster) each(ctx context.Context, args []string, do func(name string) error) error {
-	var names []string
-	for _, argument := range args {
-		name, err := named(argument)
-		if err != nil {
-			return err
-		}
-		names = append(names, name)
-	}
+// each does something to every object that the arguments name; an error of one does not keep it from the others. A name that two
+// objects have is found before anything is done.
+func (c *cluster) each(ctx context.Context, args []string, do func(*object) error) error {
+	var all []*object
 	var failures []error
-	for _, name := range names {
-		err := do(name)
+	for _, argument := range args {
+		o, err := c.find(ctx, argument)
+		switch {
+		case errors.As(err, new(setting.Usage)):
+			return err
+		case err != nil:
+			failures = append(failures, err)
+		default:
+			all = append(all, o)
+		}
+	}
+	return errors.Join(append(failures, c.eachOf(ctx, all, do))...)
+}
+
+func (c *cluster) eachOf(ctx context.Context, all []*object, do func(*object) error) error {
+	var failures []error
+	for _, o := range all {
+		err := do(o)
 		if ctx.Err() != nil {
 			return Exit{ExitInterrupted}
 		}

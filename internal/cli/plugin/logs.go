@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/setting"
@@ -24,7 +23,7 @@ const mostFollowed = 16
 func logsCommand() *cobra.Command {
 	var at Connection
 	var proc, tail, attempt int
-	var stderr, follow, all bool
+	var stderr, follow bool
 	var node nodeFlags
 	c := &cobra.Command{
 		Use:   "logs NAME",
@@ -34,40 +33,42 @@ when it runs. With --follow wait for it, and go on until the job has ended. With
 shown as several. A job that has variables of its own (items, itemsFrom, parameters) is named by them as well: with --all
 before each line, else on the standard error.
 
-With --step or --failed NAME is an HTCWorkflow: --step simulate --sequence 17 shows one node, --failed all that have failed, one after
-the other, each line with the node before it. What a node has left is fetched some time after its end.
+Of an HTCWorkflow --step simulate --sequence 17 shows one node, --failed all that have failed and --all all of them (or those of --step), one
+after the other, each line with the node before it. What a node has left is fetched some time after its end.
 
-Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, which the ClusterRole htcjob-user has.`,
-		Args: arguments(1, "the name of an HTCJob or HTCWorkflow"),
+Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, which the ClusterRole htcjob-user has.
+` + bothKinds,
+		Args:              arguments(1, "the name of an HTCJob or HTCWorkflow"),
+		ValidArgsFunction: at.complete(kinds...),
 	}
 	at.Flags(c.Flags())
 	setting.Int(c.Flags(), &proc, "proc,p", 0, 0, maxNumber, "`number` of the job, from 0")
-	setting.Bool(c.Flags(), &all, "all", false, "all jobs, each line with the number of its job before it")
+	setting.Bool(c.Flags(), &node.all, "all", false, "all jobs or nodes, each line with its job or node before it")
 	setting.Int(c.Flags(), &attempt, "attempt", 0, 0, maxNumber, "an earlier attempt's `number`, while its output is kept; 0: the newest")
 	setting.Bool(c.Flags(), &stderr, "stderr", false, "its standard error instead of its standard output")
 	setting.Bool(c.Flags(), &follow, "follow,f", false, "continue until the job has ended")
 	setting.Int(c.Flags(), &tail, "tail", -1, -1, maxNumber, "only the last `lines` of the existing output; -1: all")
 	node.define(c.Flags())
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		ofNodes, err := node.given(cmd.Flags())
+		among, err := node.given(cmd.Flags())
 		if err != nil {
 			return err
 		}
-		find := named
-		if ofNodes {
-			find = namedWorkflow
-		}
-		name, err := find(args[0])
+		ref, err := named(args[0], among...)
 		if err != nil {
 			return err
 		}
-		if all && cmd.Flags().Changed("proc") {
+		if node.all && cmd.Flags().Changed("proc") {
 			return setting.Usage{Err: errors.New("--proc and --all: want one of them")}
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
+		if ref, err = where.resolve(cmd.Context(), ref); err != nil {
+			return err
+		}
+		name := ref.name
 		common := func() url.Values {
 			values := url.Values{"attempt": {strconv.Itoa(attempt)}}
 			if stderr {
@@ -81,7 +82,10 @@ Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, w
 			}
 			return values
 		}
-		if ofNodes {
+		if ref.kind == workflowKind {
+			if err := node.fit(cmd.Flags(), name); err != nil {
+				return err
+			}
 			where.resource = v1alpha1.WorkflowResource
 			return ended(cmd.Context(), where.nodeLogs(cmd.Context(), name, node, common, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		}
@@ -90,7 +94,7 @@ Needs the right to get htcjobs/log and htcworkflows/log of output.htc.cern.ch, w
 			values.Set("proc", strconv.Itoa(proc))
 			return values
 		}
-		if !all {
+		if !node.all {
 			named := func(item string) { fmt.Fprintf(cmd.ErrOrStderr(), "job %d: %s\n", proc, item) }
 			return ended(cmd.Context(), where.log(cmd.Context(), name, parameters(proc), cmd.OutOrStdout(), named))
 		}
@@ -110,13 +114,13 @@ func ended(ctx context.Context, err error) error {
 // logs prints the output of all jobs, one after the other, or all at once if they are followed. A job without output
 // does not prevent the others from being shown.
 func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters func(proc int) url.Values, w, warnings io.Writer) error {
-	job, err := c.jobs.Get(ctx, name, metav1.GetOptions{})
+	o, err := c.jobs.get(ctx, name)
 	if err != nil {
 		return err
 	}
-	atOnce := 1
+	jobs, atOnce := o.job.Jobs(), 1
 	if follow {
-		if atOnce = job.Jobs(); atOnce > mostFollowed {
+		if atOnce = jobs; atOnce > mostFollowed {
 			return setting.Usage{Err: fmt.Errorf("%s has %d jobs: at most %d can be followed at once; take one with --proc", name, atOnce, mostFollowed)}
 		}
 	}
@@ -124,7 +128,7 @@ func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters
 	silent := 0
 	var group errgroup.Group
 	group.SetLimit(atOnce)
-	for proc := range job.Jobs() {
+	for proc := range jobs {
 		group.Go(func() error {
 			lines := &prefixed{w: w, mu: &mu, prefix: fmt.Sprintf("[%d] ", proc)}
 			named := func(item string) { lines.prefix = fmt.Sprintf("[%d %s] ", proc, item) }
@@ -144,7 +148,7 @@ func (c *cluster) logs(ctx context.Context, name string, follow bool, parameters
 		return err
 	}
 	if silent > 0 {
-		return fmt.Errorf("%d of %d jobs could not be shown", silent, job.Jobs())
+		return fmt.Errorf("%d of %d jobs could not be shown", silent, jobs)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 type nodeFlags struct {
 	step            string
 	sequence, index int
-	failed          bool
+	failed, all     bool
 }
 
 func (n *nodeFlags) define(f *pflag.FlagSet) {
@@ -34,19 +34,38 @@ func (n *nodeFlags) defineOne(f *pflag.FlagSet) {
 	setting.Int(f, &n.index, "index", 0, 0, maxNumber, "with --step: the `number` of the job, from 0, where the step has forEach")
 }
 
-// given reports whether nodes are meant, and whether the flags agree.
-func (n *nodeFlags) given(f *pflag.FlagSet) (bool, error) {
+// given returns the kinds that the flags can be meant for, and whether the flags agree.
+func (n *nodeFlags) given(f *pflag.FlagSet) ([]*kind, error) {
 	one := f.Changed("sequence") || f.Changed("index")
 	ofNodes := n.step != "" || n.failed
 	switch {
-	case one && (n.step == "" || n.failed):
-		return false, setting.Usage{Err: errors.New("--sequence and --index are for --step, and not for --failed")}
-	case ofNodes && (f.Changed("proc") || f.Changed("all")):
-		return false, setting.Usage{Err: errors.New("--proc and --all are for HTCJobs: an HTCWorkflow's nodes are named by --step, --sequence and --index")}
+	case one && (n.step == "" || n.failed || n.all):
+		return nil, setting.Usage{Err: errors.New("--sequence and --index are for --step, and not for --failed or --all")}
+	case ofNodes && f.Changed("proc"):
+		return nil, setting.Usage{Err: errors.New("--proc is for HTCJobs: an HTCWorkflow's nodes are named by --step, --sequence and --index")}
+	case n.failed && n.all:
+		return nil, setting.Usage{Err: errors.New("--failed and --all: want one of them")}
 	case n.failed && f.Changed("follow"):
-		return false, setting.Usage{Err: errors.New("--failed: what has failed has ended, and cannot be followed")}
+		return nil, setting.Usage{Err: errors.New("--failed: what has failed has ended, and cannot be followed")}
+	case ofNodes:
+		return kinds[1:], nil
+	case f.Changed("proc"):
+		return kinds[:1], nil
 	}
-	return ofNodes, nil
+	return kinds, nil
+}
+
+// fit reports whether the flags say which nodes of a workflow are meant.
+func (n *nodeFlags) fit(f *pflag.FlagSet, name string) error {
+	switch {
+	case n.all && f.Changed("follow"):
+		return setting.Usage{Err: errors.New("--all and --follow: of an HTCWorkflow one node can be followed, which --step names")}
+	case n.step == "" && !n.failed && !n.all && f.Lookup("all") == nil:
+		return setting.Usage{Err: fmt.Errorf("%s is an HTCWorkflow: want --step, and --sequence, for one of its nodes; htcd nodes lists them", name)}
+	case n.step == "" && !n.failed && !n.all:
+		return setting.Usage{Err: fmt.Errorf("%s is an HTCWorkflow: want --step, and --sequence, for one of its nodes, --failed for all that have failed, or --all; htcd nodes lists them", name)}
+	}
+	return nil
 }
 
 // place are the parameters of a request that name one node.
@@ -54,7 +73,7 @@ func (n *nodeFlags) place() url.Values {
 	return url.Values{"step": {n.step}, "sequence": {strconv.Itoa(n.sequence)}, "index": {strconv.Itoa(n.index)}}
 }
 
-// nodeLogs prints the output of one node, or of all that have failed. One without output does not prevent the others from being shown.
+// nodeLogs prints the output of one node, or of all that have failed, or of all. One without output does not prevent the others from being shown.
 func (c *cluster) nodeLogs(ctx context.Context, name string, n nodeFlags, common func() url.Values, w, warnings io.Writer) error {
 	parameters := func(step, sequence string, index int) url.Values {
 		values := common()
@@ -63,12 +82,16 @@ func (c *cluster) nodeLogs(ctx context.Context, name string, n nodeFlags, common
 		values.Set("index", strconv.Itoa(index))
 		return values
 	}
-	if !n.failed {
+	if !n.failed && !n.all {
 		return c.log(ctx, name, parameters(n.step, strconv.Itoa(n.sequence), n.index), w, nil)
 	}
 	attempt, _ := strconv.Atoi(common().Get("attempt")) // as it was made
 	silent, shown := 0, 0
-	err := c.nodes(ctx, name, selected(string(aggregate.NodeFailed), n.step, attempt), func(node aggregate.Node) error {
+	state := ""
+	if n.failed {
+		state = string(aggregate.NodeFailed)
+	}
+	err := c.nodes(ctx, name, selected(state, n.step, attempt), func(node aggregate.Node) error {
 		shown++
 		called := fmt.Sprintf("[%s %s %d] ", node.Step, sequenceOf(node), node.Index)
 		lines := &prefixed{w: w, mu: new(sync.Mutex), prefix: called}

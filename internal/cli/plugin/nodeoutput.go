@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/setting"
@@ -27,17 +26,18 @@ func (o *outputOf) flags(f *pflag.FlagSet) {
 	setting.Int(f, &o.sequence, "sequence", -1, -1, maxNumber, "of an HTCWorkflow: only the sequence of this `number`, from 0; -1: all, and steps that run once for all")
 }
 
-// named returns the name of the object that an argument names, and whether that must be an HTCWorkflow.
-func (o *outputOf) named(cmd *cobra.Command, argument string) (name string, ofWorkflow bool, err error) {
-	name, err = namedWorkflow(argument)
-	ofWorkflow = err == nil && name != argument || o.step != "" || o.sequence >= 0
+// named reads an argument: with a flag for one kind it can name no other.
+func (o *outputOf) named(cmd *cobra.Command, argument string) (reference, error) {
+	ofNodes, ofJob := o.step != "" || o.sequence >= 0, cmd.Flags().Changed("proc")
 	switch {
-	case !ofWorkflow:
-		name, err = named(argument)
-	case cmd.Flags().Changed("proc"):
-		err = setting.Usage{Err: errors.New("--proc is for HTCJobs: an HTCWorkflow's nodes are named by --step and --sequence")}
+	case ofNodes && ofJob:
+		return reference{}, setting.Usage{Err: errors.New("--proc is for HTCJobs: an HTCWorkflow's nodes are named by --step and --sequence")}
+	case ofNodes:
+		return named(argument, workflowKind)
+	case ofJob:
+		return named(argument, jobKind)
 	}
-	return name, ofWorkflow, err
+	return named(argument, kinds...)
 }
 
 func (o *outputOf) parameters(attempt int) url.Values {
@@ -71,10 +71,11 @@ func (c *cluster) outputOfNodes(cmd *cobra.Command, name string, parameters url.
 // fetchedWorkflow returns a workflow. Of one that has ended, and whose output is just being fetched, it waits for that.
 func (c *cluster) fetchedWorkflow(ctx context.Context, name string) (*v1alpha1.HTCWorkflow, error) {
 	for {
-		w, err := c.workflows.Get(ctx, name, metav1.GetOptions{})
+		o, err := c.workflows.get(ctx, name)
 		if err != nil {
 			return nil, err
 		}
+		w := o.workflow
 		fetched := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionOutputFetched)
 		if !w.Status.Phase.Terminal() || fetched == nil || fetched.Reason != "Fetching" || !c.coming.left(name) {
 			return w, nil

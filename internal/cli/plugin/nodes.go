@@ -29,7 +29,8 @@ steps that come later and are not sent yet are not among them. With -o json each
 end of the standard error of those that failed.
 
 Needs the right to get htcworkflows/log of output.htc.cern.ch, which the ClusterRole htcjob-user has.`,
-		Args: arguments(1, "the name of an HTCWorkflow"),
+		Args:              arguments(1, "the name of an HTCWorkflow"),
+		ValidArgsFunction: at.complete(workflowKind),
 	}
 	at.Flags(c.Flags())
 	setting.Text(c.Flags(), &state, "state", "", setting.OneOf(words(aggregate.NodeStates)...), "only nodes in this `state`: "+strings.Join(words(aggregate.NodeStates), ", "))
@@ -37,7 +38,7 @@ Needs the right to get htcworkflows/log of output.htc.cern.ch, which the Cluster
 	setting.Int(c.Flags(), &attempt, "attempt", 0, 0, maxNumber, "an earlier attempt's `number`; 0: the newest")
 	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "`format`: table or json")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		name, err := namedWorkflow(args[0])
+		ref, err := named(args[0], workflowKind)
 		if err != nil {
 			return err
 		}
@@ -51,7 +52,7 @@ Needs the right to get htcworkflows/log of output.htc.cern.ch, which the Cluster
 			lines := jsonLines(cmd.OutOrStdout())
 			show = func(n aggregate.Node) error { return lines.Encode(n) }
 		}
-		return ended(cmd.Context(), where.nodes(cmd.Context(), name, selected(state, step, attempt), show))
+		return ended(cmd.Context(), where.nodes(cmd.Context(), ref.name, selected(state, step, attempt), show))
 	}
 	return c
 }

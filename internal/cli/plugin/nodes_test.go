@@ -74,33 +74,58 @@ func TestWhatHasFailedIsShownOneAfterTheOther(t *testing.T) {
 	require.Equal(t, "[plot all 0] it is not fetched yet\n", warnings.String())
 }
 
-func TestFlagsOfNodesAgree(t *testing.T) {
+func TestFlagsSayWhatCanBeMeant(t *testing.T) {
+	const both, ofJob, ofWorkflow = "an HTCJob or an HTCWorkflow", "an HTCJob", "an HTCWorkflow"
 	for line, want := range map[string]string{
-		"":                                  "HTCJob",
-		"--proc 3":                          "HTCJob",
-		"--step fit":                        "HTCWorkflow",
-		"--step fit --sequence 3 --index 2": "HTCWorkflow",
-		"--failed":                          "HTCWorkflow",
-		"--failed --step fit":               "HTCWorkflow",
+		"":                                  both,
+		"--all":                             both,
+		"--follow":                          both,
+		"--proc 3":                          ofJob,
+		"--step fit":                        ofWorkflow,
+		"--step fit --sequence 3 --index 2": ofWorkflow,
+		"--step fit --all":                  ofWorkflow,
+		"--failed":                          ofWorkflow,
+		"--failed --step fit":               ofWorkflow,
 		"--sequence 3":                      "are for --step",
 		"--failed --step fit --sequence 3":  "not for --failed",
-		"--step fit --all":                  "are for HTCJobs",
+		"--all --step fit --index 3":        "not for --failed or --all",
+		"--failed --all":                    "want one of them",
+		"--step fit --proc 1":               "--proc is for HTCJobs",
 		"--failed --follow":                 "cannot be followed",
 	} {
-		flags := pflag.NewFlagSet("logs", pflag.ContinueOnError)
-		flags.Int("proc", 0, "")
-		flags.Bool("all", false, "")
-		flags.Bool("follow", false, "")
-		var n nodeFlags
-		n.define(flags)
-		require.NoError(t, flags.Parse(strings.Fields(line)))
-		ofNodes, err := n.given(flags)
+		n, flags := nodeFlagsOf(t, line)
+		among, err := n.given(flags)
 		if err != nil {
 			require.ErrorContains(t, err, want, line)
 			continue
 		}
-		require.Equal(t, want == "HTCWorkflow", ofNodes, line)
+		require.Equal(t, want, either(among), line)
 	}
+	for line, want := range map[string]string{
+		"":               "scan is an HTCWorkflow: want --step, and --sequence, for one of its nodes, --failed for all that have failed, or --all",
+		"--follow":       "want --step",
+		"--all --follow": "one node can be followed, which --step names",
+		"--all":          "", "--failed": "", "--step fit": "", "--step fit --follow": "",
+	} {
+		n, flags := nodeFlagsOf(t, line)
+		if err := n.fit(flags, "scan"); want == "" {
+			require.NoError(t, err, line)
+		} else {
+			require.ErrorContains(t, err, want, line)
+		}
+	}
+}
+
+// nodeFlagsOf are the flags of htcd logs.
+func nodeFlagsOf(t *testing.T, line string) (n nodeFlags, flags *pflag.FlagSet) {
+	t.Helper()
+	flags = pflag.NewFlagSet("logs", pflag.ContinueOnError)
+	flags.Int("proc", 0, "")
+	flags.BoolVar(&n.all, "all", false, "")
+	flags.Bool("follow", false, "")
+	n.define(flags)
+	require.NoError(t, flags.Parse(strings.Fields(line)))
+	return n, flags
 }
 
 func TestTheWorkflowsOfAFileAreDrawn(t *testing.T) {

@@ -310,18 +310,26 @@ func TestWhatIsMissingIsToldAndNoSuccess(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	for argument, want := range map[string]string{
-		"zero": "zero", "htcjob/zero": "zero", "htcjobs/zero": "zero", "htcj/zero": "zero", "htcjob.htc.cern.ch/zero": "zero",
-		"pod/zero": "", "": "", "htcjob/": "", "htcjob/a/b": "",
+		"zero": "zero", "htcjob/zero": "job/zero", "htcjobs/zero": "job/zero", "htcj/zero": "job/zero", "htcjob.htc.cern.ch/zero": "job/zero", "job/zero": "job/zero",
+		"scan.v1": "scan.v1", "wf/scan": "wf/scan", "htcworkflow/scan": "wf/scan", "htcw/scan": "wf/scan", "htcworkflow.htc.cern.ch/scan": "wf/scan",
+		"htcworkflows.v1alpha1.htc.cern.ch/scan": "wf/scan", "pod/zero": "", "job.batch/zero": "", "": "", "htcjob/": "", "wf/": "", "htcjob/a/b": "", "/": "", "WF/a": "",
 	} {
-		got, err := named(argument)
-		require.Equal(t, want == "", err != nil, argument)
-		require.Equal(t, want, got)
+		ref, err := named(argument, kinds...)
+		if want == "" {
+			require.ErrorContains(t, err, "want the name of an HTCJob or an HTCWorkflow", argument)
+			continue
+		}
+		require.NoError(t, err, argument)
+		if ref.kind != nil {
+			ref.name = ref.kind.short(ref.name)
+		}
+		require.Equal(t, want, ref.name)
 	}
-	for argument, want := range map[string]string{"scan": "scan", "htcworkflow/scan": "scan", "htcw/scan": "scan", "htcworkflow.htc.cern.ch/scan": "scan", "htcjob/scan": ""} {
-		got, err := namedWorkflow(argument)
-		require.Equal(t, want == "", err != nil, argument)
-		require.Equal(t, want, got)
-	}
+	ref, err := named("scan", workflowKind)
+	require.NoError(t, err)
+	require.Equal(t, reference{workflowKind, "scan"}, ref)
+	_, err = named("job/scan", workflowKind)
+	require.ErrorContains(t, err, `"job/scan": want the name of an HTCWorkflow`)
 }
 
 func TestAFileIsTakenApart(t *testing.T) {
@@ -334,9 +342,9 @@ func TestAFileIsTakenApart(t *testing.T) {
 		"one":                    {one, 1, ""},
 		"two, and empty ones":    {"---\n" + one + "---\n# nothing\n---\n" + one, 2, ""},
 		"JSON":                   {`{"apiVersion":"htc.cern.ch/v1alpha1","kind":"HTCJob","metadata":{"generateName":"a-"}}`, 1, ""},
-		"none":                   {"# nothing\n", 0, "no HTCJob"},
+		"none":                   {"# nothing\n", 0, "no HTCJob and no HTCWorkflow"},
 		"another kind":           {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", 0, "v1 Pod"},
-		"a workflow":             {strings.Replace(one, "HTCJob", "HTCWorkflow", 1), 0, "HTCWorkflow a: only HTCJobs can be submitted; use kubectl apply -f"},
+		"a workflow beside it":   {one + "---\n" + strings.Replace(one, "HTCJob", "HTCWorkflow", 1), 2, ""},
 		"another version":        {strings.Replace(one, "v1alpha1", "v2", 1), 0, "htc.cern.ch/v2"},
 		"without a name":         {"apiVersion: htc.cern.ch/v1alpha1\nkind: HTCJob\n", 0, "without metadata.name"},
 		"a key twice":            {one + "kind: HTCJob\n", 0, "already set"},

@@ -20,20 +20,20 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// over reports whether the HTCJob has ended as submitted now, not as it was before.
-func over(job, submitted *v1alpha1.HTCJob) bool {
-	again := submitted.Rerun()
-	return job.Status.ObservedGeneration >= submitted.Generation && job.Status.Phase.Terminal() &&
-		(again == "" || again != job.Rerun() || again == job.Status.Rerun || job.RerunRefused())
+// over reports whether an object has ended as submitted now, not as it was before.
+func over(o, submitted *object) bool {
+	again := submitted.rerun
+	return o.Status.ObservedGeneration >= submitted.Generation && o.Status.Phase.Terminal() &&
+		(again == "" || again != o.rerun || again == o.Status.Rerun || o.refused)
 }
 
-// follow calls fn with the HTCJob whenever it has changed, until it is over. It reconnects when the connection breaks.
-func (c *cluster) follow(ctx context.Context, submitted *v1alpha1.HTCJob, fn func(*v1alpha1.HTCJob), say func(string, ...any)) error {
+// follow calls fn with the object whenever it has changed, until it is over. It reconnects when the connection breaks.
+func (c *cluster) follow(ctx context.Context, submitted *object, fn func(*object), say func(string, ...any)) error {
 	lost := false
 	return again(ctx, func() (bool, error) {
-		job, err := c.jobs.Get(ctx, submitted.Name, metav1.GetOptions{})
-		if err == nil && job.UID != submitted.UID || apierrors.IsNotFound(err) {
-			return false, errHere{fmt.Errorf("HTCJob %s was deleted", submitted.Name)}
+		o, err := c.of(submitted.kind).get(ctx, submitted.Name)
+		if err == nil && o.UID != submitted.UID || apierrors.IsNotFound(err) {
+			return false, errHere{fmt.Errorf("%s %s was deleted", submitted.name, submitted.Name)}
 		}
 		if err != nil {
 			if !lost && passing(err) && ctx.Err() == nil {
@@ -43,41 +43,41 @@ func (c *cluster) follow(ctx context.Context, submitted *v1alpha1.HTCJob, fn fun
 			return false, err
 		}
 		lost = false
-		for fn(job); !over(job, submitted); fn(job) {
-			if job, err = c.next(ctx, job); err != nil {
+		for fn(o); !over(o, submitted); fn(o) {
+			if o, err = c.next(ctx, o); err != nil {
 				return true, err
 			}
 		}
-		c.lastWords(ctx, job, fn)
+		c.lastWords(ctx, o, fn)
 		return true, nil
 	})
 }
 
-// patienceForWords is how long an HTCJob that has failed is followed for the sake of its jobs' standard error.
+// patienceForWords is how long one that has failed is followed for the sake of its jobs' standard error.
 const patienceForWords = 10 * time.Second
 
-// lastWords follows an HTCJob that has failed until the end of a failed job's standard error is here.
-func (c *cluster) lastWords(ctx context.Context, job *v1alpha1.HTCJob, fn func(*v1alpha1.HTCJob)) {
+// lastWords follows one that has failed until the end of a failed job's standard error is here.
+func (c *cluster) lastWords(ctx context.Context, o *object, fn func(*object)) {
 	ctx, cancel := context.WithTimeout(ctx, patienceForWords)
 	defer cancel()
-	for owesWords(job) {
-		next, err := c.next(ctx, job)
+	for owesWords(o) {
+		next, err := c.next(ctx, o)
 		if err != nil {
 			return
 		}
-		job = next
-		fn(job)
+		o = next
+		fn(o)
 	}
 }
 
 // owesWords reports whether no standard error of a failed job is here although it may still come.
-func owesWords(job *v1alpha1.HTCJob) bool {
+func owesWords(o *object) bool {
 	byCode, known := false, false
-	for _, f := range job.Status.Failures {
+	for _, f := range o.Status.Failures {
 		byCode, known = byCode || f.ExitCode != nil, known || f.Stderr != ""
 	}
-	output := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionOutputFetched)
-	return job.Status.Phase == v1alpha1.PhaseFailed && byCode && !known &&
+	output := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionOutputFetched)
+	return o.Status.Phase == v1alpha1.PhaseFailed && byCode && !known &&
 		output != nil && output.Status == metav1.ConditionFalse && (output.Reason == "Fetching" || output.Reason == "NotEnded")
 }
 
@@ -87,26 +87,25 @@ var errWatchEnded = errors.New("the watch has ended")
 // watchTime bounds an idle watch, whose connection may be dead.
 const watchTime = 5 * time.Minute
 
-// next waits until the HTCJob differs from this one.
-func (c *cluster) next(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error) {
+// next waits until the object differs from this one.
+func (c *cluster) next(ctx context.Context, o *object) (*object, error) {
 	seconds := int64(watchTime / time.Second)
-	changes, err := c.jobs.Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, job.Name).String(), ResourceVersion: job.ResourceVersion, TimeoutSeconds: &seconds,
+	changes, err := c.of(o.kind).watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, o.Name).String(), ResourceVersion: o.ResourceVersion, TimeoutSeconds: &seconds,
 	})
 	if err != nil {
 		return nil, err
 	}
 	defer changes.Stop()
 	for event := range changes.ResultChan() {
-		switch object := event.Object.(type) {
-		case *v1alpha1.HTCJob:
-			if event.Type == watch.Deleted {
-				return nil, errHere{fmt.Errorf("HTCJob %s was deleted", job.Name)}
-			}
-			return object, nil
-		default:
+		now := objectOf(event.Object)
+		switch {
+		case now == nil:
 			return nil, errWatchEnded // too old, for example: get it again
+		case event.Type == watch.Deleted:
+			return nil, errHere{fmt.Errorf("%s %s was deleted", o.name, o.Name)}
 		}
+		return now, nil
 	}
 	return nil, errWatchEnded
 }
@@ -117,9 +116,10 @@ type display struct {
 	live bool
 
 	mu    sync.Mutex
-	jobs  []*v1alpha1.HTCJob
-	held  map[string]string // the hold reason last shown
-	told  map[string]bool   // the failed jobs whose standard error was shown, by HTCJob and id
+	all   []*object
+	held  map[string]string // the hold reason last shown, by the name in a table
+	told  map[string]bool   // the failed jobs whose standard error was shown, by that name and id
+	over  map[string]bool   // the steps whose end was shown, by that name, attempt and step
 	shown string
 }
 
@@ -129,44 +129,61 @@ func displayOn(w io.Writer) *display {
 	return &display{w: w, live: isFile && term.IsTerminal(int(out.Fd()))}
 }
 
-// show displays the present state of an HTCJob.
-func (d *display) show(i int, job *v1alpha1.HTCJob) {
+// show displays the present state of an object.
+func (d *display) show(i int, o *object) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.jobs[i] = job
+	d.all[i] = o
 	if d.held == nil {
-		d.held = map[string]string{}
+		d.held, d.told, d.over = map[string]string{}, map[string]bool{}, map[string]bool{}
 	}
-	why := onHold(job)
-	if why != d.held[job.Name] {
-		d.held[job.Name] = why
+	why := onHold(o)
+	if why != d.held[o.shown()] {
+		d.held[o.shown()] = why
 		if why != "" {
-			d.line("%s: %s", job.Name, why)
+			d.line("%s: %s", o.shown(), why)
 		}
 	}
-	d.failures(job)
-	if text := counts(d.jobs); d.live && text != d.shown {
+	d.failures(o)
+	d.steps(o)
+	if text := counts(d.all); d.live && text != d.shown {
 		d.shown = text
 		fmt.Fprintf(d.w, "\r\x1b[K%s", text)
 	}
 }
 
 // failures shows each failed job once the end of its standard error is here.
-func (d *display) failures(job *v1alpha1.HTCJob) {
-	for _, f := range job.Status.Failures {
-		words, key := lastWords(f), job.Name+"/"+f.JobID
+func (d *display) failures(o *object) {
+	for _, f := range o.Status.Failures {
+		words, key := lastWords(f), o.shown()+"/"+f.JobID
 		if words == "" || d.told[key] {
 			continue
-		}
-		if d.told == nil {
-			d.told = map[string]bool{}
 		}
 		d.told[key] = true
 		name := f.JobID
 		if f.Item != "" {
 			name += ", " + f.Item
 		}
-		d.line("%s: %s: %s%s", job.Name, name, f.Message, words)
+		d.line("%s: %s: %s%s", o.shown(), name, f.Message, words)
+	}
+}
+
+// steps shows each step of a workflow once none of its nodes is left to run.
+func (d *display) steps(o *object) {
+	if o.workflow == nil {
+		return
+	}
+	for _, s := range o.workflow.Status.Steps {
+		key := fmt.Sprintf("%s %d %s", o.shown(), o.Status.Attempt, s.Name)
+		if s.Total == 0 || s.Done+s.Failed+s.Futile < s.Total || d.over[key] {
+			continue
+		}
+		d.over[key] = true
+		text := fmt.Sprintf("%d of %d nodes done", s.Done, s.Total)
+		if s.Failed+s.Futile > 0 {
+			text += fmt.Sprintf(", %d failed, %d futile", s.Failed, s.Futile)
+		}
+		d.line("%s: step %s: %s", o.shown(), s.Name, text)
 	}
 }
 
@@ -193,18 +210,22 @@ func (d *display) finish() {
 		fmt.Fprintln(d.w)
 		d.shown = ""
 	}
-	for _, job := range d.jobs {
-		if !job.Status.Phase.Terminal() || job.Status.Phase == v1alpha1.PhaseSucceeded {
+	for _, o := range d.all {
+		if !o.Status.Phase.Terminal() || o.Status.Phase == v1alpha1.PhaseSucceeded {
 			continue
 		}
 		why := ""
-		if c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionFailed); c != nil {
+		if c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionFailed); c != nil {
 			why = ": " + c.Message
 		}
-		d.line("%s: %s%s", job.Name, job.Status.Phase, why)
-		for _, f := range job.Status.Failures {
-			if f.Item != "" && !d.told[job.Name+"/"+f.JobID] {
-				d.line("  %s, %s: %s%s", f.JobID, f.Item, f.Message, lastWords(f))
+		d.line("%s: %s%s", o.shown(), o.Status.Phase, why)
+		for _, f := range o.Status.Failures {
+			name := f.JobID
+			if f.Item != "" {
+				name += ", " + f.Item
+			}
+			if (f.Item != "" || o.workflow != nil) && !d.told[o.shown()+"/"+f.JobID] {
+				d.line("  %s: %s%s", name, f.Message, lastWords(f))
 			}
 		}
 	}
@@ -221,8 +242,8 @@ func lastWords(f v1alpha1.Failure) string {
 }
 
 // onHold is the hold reason of the jobs; empty if none is held.
-func onHold(job *v1alpha1.HTCJob) string {
-	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionHeld)
+func onHold(o *object) string {
+	c := meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionHeld)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return ""
 	}
@@ -230,34 +251,61 @@ func onHold(job *v1alpha1.HTCJob) string {
 }
 
 // counts is the line about all of them together.
-func counts(jobs []*v1alpha1.HTCJob) string {
+func counts(all []*object) string {
 	var idle, running, done, failed, held, rest int32
-	for _, job := range jobs {
-		s := job.Status
+	waiting := "on their way"
+	for _, o := range all {
+		s := o.Status
 		idle, running, held, done, failed = idle+s.Idle, running+s.Running, held+s.Held, done+s.Succeeded, failed+s.Failed
 		rest += s.Active - s.Idle - s.Running - s.Held
 		if s.Active+s.Succeeded+s.Failed == 0 { // not sent yet
-			rest += int32(job.Queue()) // #nosec G115 -- 100,000 at most
+			rest += o.expected
+		}
+		if o.workflow != nil {
+			waiting = "waiting"
 		}
 	}
 	text := fmt.Sprintf("%d idle, %d running, %d done, %d failed, %d held", idle, running, done, failed, held)
 	if rest > 0 {
-		text = fmt.Sprintf("%d on their way, ", rest) + text
+		text = fmt.Sprintf("%d %s, ", rest, waiting) + text
 	}
-	if len(jobs) == 1 && jobs[0].Status.Phase != "" {
-		text = string(jobs[0].Status.Phase) + ": " + text
+	if len(all) == 1 && all[0].Status.Phase != "" {
+		text = string(all[0].Status.Phase) + ": " + text + atWork(all[0])
 	}
 	return text
 }
 
-// exitCode is the exit code for HTCJobs that have ended: the script's if all known failures share it.
-func exitCode(jobs []*v1alpha1.HTCJob) int {
+// mostSteps is how many steps fit into the line of a terminal.
+const mostSteps = 3
+
+// atWork names the steps of a workflow that have begun and have not ended, with how many of their nodes are done.
+func atWork(o *object) string {
+	var steps []string
+	if o.workflow != nil {
+		for _, s := range o.workflow.Status.Steps {
+			ended := s.Done + s.Failed + s.Futile
+			if ended < s.Total && ended+s.Idle+s.Running+s.Held > 0 {
+				steps = append(steps, fmt.Sprintf("%s %d/%d", s.Name, s.Done, s.Total))
+			}
+		}
+	}
+	switch {
+	case len(steps) == 0:
+		return ""
+	case len(steps) > mostSteps:
+		steps = append(steps[:mostSteps], "...")
+	}
+	return "; " + strings.Join(steps, ", ")
+}
+
+// exitCode is the exit code for those that have ended: the script's if all known failures share it.
+func exitCode(all []*object) int {
 	code := 0
-	for _, job := range jobs {
-		if job.Status.Phase == v1alpha1.PhaseSucceeded {
+	for _, o := range all {
+		if o.Status.Phase == v1alpha1.PhaseSucceeded {
 			continue
 		}
-		failed := job.Status.FailedWith()
+		failed := o.Status.FailedWith()
 		if failed == nil || code != 0 && code != int(*failed) {
 			return 1
 		}

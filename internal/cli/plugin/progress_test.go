@@ -22,6 +22,13 @@ func job(phase v1alpha1.Phase, codes ...int32) *v1alpha1.HTCJob {
 	return j
 }
 
+func objectsOf(jobs ...*v1alpha1.HTCJob) (all []*object) {
+	for _, j := range jobs {
+		all = append(all, objectOf(j))
+	}
+	return all
+}
+
 func TestItEndsAsTheJobsDid(t *testing.T) {
 	for name, c := range map[string]struct {
 		jobs []*v1alpha1.HTCJob
@@ -38,24 +45,24 @@ func TestItEndsAsTheJobsDid(t *testing.T) {
 		"removed":                         {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseRemoved)}, 1},
 		"one removed after another fails": {[]*v1alpha1.HTCJob{job(v1alpha1.PhaseFailed, 5), job(v1alpha1.PhaseRemoved)}, 1},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, exitCode(c.jobs)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.want, exitCode(objectsOf(c.jobs...))) })
 	}
-	submitted := func(generation int64, rerun string) *v1alpha1.HTCJob {
-		return &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Generation: generation, Annotations: map[string]string{v1alpha1.RerunAnnotation: rerun}}}
+	submitted := func(generation int64, rerun string) *object {
+		return objectOf(&v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Generation: generation, Annotations: map[string]string{v1alpha1.RerunAnnotation: rerun}}})
 	}
-	require.False(t, over(job(v1alpha1.PhaseSucceeded), submitted(2, "")), "that was the spec before")
-	require.False(t, over(job(v1alpha1.PhaseRunning), submitted(1, "")))
-	require.True(t, over(job(v1alpha1.PhaseFailed), submitted(1, "")))
+	require.False(t, over(objectOf(job(v1alpha1.PhaseSucceeded)), submitted(2, "")), "that was the spec before")
+	require.False(t, over(objectOf(job(v1alpha1.PhaseRunning)), submitted(1, "")))
+	require.True(t, over(objectOf(job(v1alpha1.PhaseFailed)), submitted(1, "")))
 	again := job(v1alpha1.PhaseSucceeded)
 	again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "now"}
-	require.False(t, over(again, submitted(1, "now")), "that was the attempt before")
-	require.True(t, over(again, submitted(1, "before")), "somebody has asked for yet another one")
+	require.False(t, over(objectOf(again), submitted(1, "now")), "that was the attempt before")
+	require.True(t, over(objectOf(again), submitted(1, "before")), "somebody has asked for yet another one")
 	again.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRerunRefused, Status: metav1.ConditionTrue, Message: again.RerunRefusal("no")}}
-	require.True(t, over(again, submitted(1, "now")), "there will be none")
+	require.True(t, over(objectOf(again), submitted(1, "now")), "there will be none")
 	again.Annotations[v1alpha1.RerunProcsAnnotation] = "3"
-	require.False(t, over(again, submitted(1, "now")), "that was refused before it was corrected")
+	require.False(t, over(objectOf(again), submitted(1, "now")), "that was refused before it was corrected")
 	again.Status.Rerun = "now"
-	require.True(t, over(again, submitted(1, "now")))
+	require.True(t, over(objectOf(again), submitted(1, "now")))
 }
 
 func TestTheLineOfATerminal(t *testing.T) {
@@ -67,13 +74,13 @@ func TestTheLineOfATerminal(t *testing.T) {
 		true:  "zero: no such[2J image\n\r\x1b[KHeld: 1 on their way, 1 idle, 2 running, 4 done, 0 failed, 2 held\n",
 	} {
 		var b strings.Builder
-		d := &display{w: &b, live: live, jobs: []*v1alpha1.HTCJob{j}}
-		d.show(0, j)
-		d.show(0, j)
+		d := &display{w: &b, live: live, all: objectsOf(j)}
+		d.show(0, objectOf(j))
+		d.show(0, objectOf(j))
 		d.finish()
 		require.Equal(t, want, b.String())
 	}
-	require.Equal(t, "Pending: 3 on their way, 0 idle, 0 running, 0 done, 0 failed, 0 held", counts([]*v1alpha1.HTCJob{pending(3)}))
+	require.Equal(t, "Pending: 3 on their way, 0 idle, 0 running, 0 done, 0 failed, 0 held", counts(objectsOf(pending(3))))
 }
 
 func TestTheEndOfAStandardErrorIsShownOnceItIsHere(t *testing.T) {
@@ -82,14 +89,14 @@ func TestTheEndOfAStandardErrorIsShownOnceItIsHere(t *testing.T) {
 	j.Status.Failures[0].JobID, j.Status.Failures[0].Message = "7.5", "exit code 255"
 	fetching := metav1.Condition{Type: v1alpha1.ConditionOutputFetched, Status: metav1.ConditionFalse, Reason: "Fetching"}
 	j.Status.Conditions = []metav1.Condition{fetching}
-	d := &display{w: &b, jobs: []*v1alpha1.HTCJob{j}}
-	d.show(0, j)
+	d := &display{w: &b, all: objectsOf(j)}
+	d.show(0, objectOf(j))
 	require.Empty(t, b.String())
-	require.True(t, owesWords(j))
+	require.True(t, owesWords(objectOf(j)))
 	j.Status.Failures[0].Stderr = "pulling\nFATAL: no such image\n"
-	require.False(t, owesWords(j))
-	d.show(0, j)
-	d.show(0, j)
+	require.False(t, owesWords(objectOf(j)))
+	d.show(0, objectOf(j))
+	d.show(0, objectOf(j))
 	require.Equal(t, "zero: 7.5: exit code 255: FATAL: no such image\n", b.String())
 
 	for name, change := range map[string]func(*v1alpha1.HTCJob){
@@ -103,7 +110,7 @@ func TestTheEndOfAStandardErrorIsShownOnceItIsHere(t *testing.T) {
 		j := job(v1alpha1.PhaseFailed, 255)
 		j.Status.Conditions = []metav1.Condition{fetching}
 		change(j)
-		require.False(t, owesWords(j), name)
+		require.False(t, owesWords(objectOf(j)), name)
 	}
 }
 

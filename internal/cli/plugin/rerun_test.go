@@ -30,7 +30,7 @@ func TestWhichJobsRunAgain(t *testing.T) {
 		"one that runs":       {job: job(v1alpha1.PhaseRunning), words: "has not ended"},
 		"one that is put off": {job: job(v1alpha1.PhaseSuspended), words: "set spec.suspend to false"},
 	} {
-		which, err := chosen(c.job, c.failed, c.procs)
+		which, err := chosen(objectOf(c.job), c.failed, c.procs)
 		if c.words != "" {
 			require.ErrorContains(t, err, c.words, name)
 			continue
@@ -41,6 +41,6 @@ func TestWhichJobsRunAgain(t *testing.T) {
 	j := ended(1)
 	j.ResourceVersion = "12"
 	at := time.Unix(1, 0)
-	require.JSONEq(t, `{"metadata":{"resourceVersion":"12","annotations":{"htc.cern.ch/rerun":"1970-01-01T00:00:01Z","htc.cern.ch/rerun-procs":null}}}`, string(rerunPatch(j, "", at)))
-	require.JSONEq(t, `{"metadata":{"resourceVersion":"12","annotations":{"htc.cern.ch/rerun":"1970-01-01T00:00:01Z","htc.cern.ch/rerun-procs":"3"}}}`, string(rerunPatch(j, "3", at)))
+	require.JSONEq(t, `{"metadata":{"resourceVersion":"12","annotations":{"htc.cern.ch/rerun":"1970-01-01T00:00:01Z","htc.cern.ch/rerun-procs":null}}}`, string(rerunPatch(objectOf(j), "", at)))
+	require.JSONEq(t, `{"metadata":{"resourceVersion":"12","annotations":{"htc.cern.ch/rerun":"1970-01-01T00:00:01Z","htc.cern.ch/rerun-procs":"3"}}}`, string(rerunPatch(objectOf(j), "3", at)))
 }

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -9,11 +10,10 @@ import (
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
-// selection narrows a list of HTCJobs.
+// selection narrows a list of HTCJobs and HTCWorkflows.
 type selection struct {
 	failed, finished, active bool
 	since                    time.Duration
@@ -34,33 +34,42 @@ func (s selection) check() error {
 	return nil
 }
 
-func (s selection) has(job *v1alpha1.HTCJob, now time.Time) bool {
-	is := stateOf(job)
+func (s selection) has(o *object, now time.Time) bool {
+	is := stateOf(o)
 	ended := is == isSucceeded || is == isFailed
 	return (!s.failed || is == isFailed) && (!s.finished || ended) && (!s.active || !ended) &&
-		(s.since == 0 || now.Sub(job.CreationTimestamp.Time) <= s.since)
+		(s.since == 0 || now.Sub(o.CreationTimestamp.Time) <= s.since)
 }
 
-// page is how many HTCJobs the apiserver is asked for at once.
+// page is how many of them the apiserver is asked for at once.
 const page = 500
 
-// selected returns the HTCJobs of a selection, the oldest first.
-func (c *cluster) selected(ctx context.Context, s selection) (jobs []v1alpha1.HTCJob, err error) {
-	options := metav1.ListOptions{LabelSelector: s.labels, Limit: page}
-	for now := time.Now(); ; {
-		list, err := c.jobs.List(ctx, options)
-		if err != nil {
-			return nil, err
-		}
-		for i := range list.Items {
-			if s.has(&list.Items[i], now) {
-				jobs = append(jobs, list.Items[i])
+// selected returns the objects of a selection, the oldest first. A kind that the user may not list, or that the cluster does not have, is
+// left out, with a warning.
+func (c *cluster) selected(ctx context.Context, s selection) (all []*object, err error) {
+	now := time.Now()
+	var refusals []error
+	for _, k := range kinds {
+		options := metav1.ListOptions{LabelSelector: s.labels, Limit: page}
+		for more := true; more; more = options.Continue != "" {
+			some, next, err := c.of(k).list(ctx, options)
+			if absent(err) {
+				refusals = append(refusals, err)
+				break
 			}
-		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			break
+			if err != nil {
+				return nil, err
+			}
+			options.Continue = next
+			all = append(all, slices.DeleteFunc(some, func(o *object) bool { return !s.has(o, now) })...)
 		}
 	}
-	slices.SortStableFunc(jobs, func(a, b v1alpha1.HTCJob) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	return jobs, nil
+	if len(refusals) == len(kinds) {
+		return nil, errors.Join(refusals...)
+	}
+	for _, err := range refusals {
+		fmt.Fprintln(c.coming.warnings, Plain(err.Error()))
+	}
+	slices.SortStableFunc(all, func(a, b *object) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	return all, nil
 }

@@ -13,7 +13,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// state is one stable word for where an HTCJob stands.
+// state is one stable word for where an HTCJob or HTCWorkflow stands.
 type state string
 
 const (
@@ -28,13 +28,13 @@ const (
 var stateCodes = map[state]int{isSucceeded: 0, isFailed: 3, isPending: 4, isRunning: 5, isSuspended: 6}
 
 // stateOf is pending while a changed spec, or a repetition that was asked for, is still to be sent.
-func stateOf(job *v1alpha1.HTCJob) state {
-	switch phase := job.Status.Phase; {
+func stateOf(o *object) state {
+	switch phase := o.Status.Phase; {
 	case phase == v1alpha1.PhaseRunning:
 		return isRunning
 	case phase == v1alpha1.PhaseSuspended:
 		return isSuspended
-	case !over(job, job):
+	case !over(o, o):
 		return isPending
 	case phase == v1alpha1.PhaseSucceeded:
 		return isSucceeded
@@ -42,8 +42,9 @@ func stateOf(job *v1alpha1.HTCJob) state {
 	return isFailed
 }
 
-// summary is what -o json prints of an HTCJob, one object on a line.
+// summary is what -o json prints of an HTCJob or HTCWorkflow, one object on a line. The jobs of a workflow are its nodes.
 type summary struct {
+	Kind       string         `json:"kind"`
 	Namespace  string         `json:"namespace"`
 	Name       string         `json:"name"`
 	UID        string         `json:"uid"`
@@ -66,12 +67,12 @@ type summary struct {
 	OutputHere bool           `json:"outputFetched"`
 }
 
-func summaryOf(job *v1alpha1.HTCJob) summary {
-	s := job.Status
+func summaryOf(o *object) summary {
+	s := o.Status
 	return summary{
-		Namespace: job.Namespace, Name: job.Name, UID: string(job.UID), State: stateOf(job), Phase: s.Phase, Reason: s.Reason, Message: s.Message,
+		Kind: o.name, Namespace: o.Namespace, Name: o.Name, UID: string(o.UID), State: stateOf(o), Phase: s.Phase, Reason: s.Reason, Message: s.Message,
 		ExitCode: s.ExitCode, Active: s.Active, Succeeded: s.Succeeded, Failed: s.Failed, Cluster: s.ClusterID, Schedd: s.Schedd,
-		Created: job.CreationTimestamp, Submitted: s.StartTime, Completed: s.CompletionTime, OutputHere: s.OutputFetched,
+		Created: o.CreationTimestamp, Submitted: s.StartTime, Completed: s.CompletionTime, OutputHere: s.OutputFetched,
 		User: s.User, Started: s.StartedAt, Duration: s.Duration,
 	}
 }
@@ -79,23 +80,23 @@ func summaryOf(job *v1alpha1.HTCJob) summary {
 // formats are the values of -o.
 var formats = []string{"word", "table", "wide", "name", "json"}
 
-// show prints HTCJobs in one of the formats.
-func show(w io.Writer, format string, jobs []v1alpha1.HTCJob) error {
+// show prints objects in one of the formats.
+func show(w io.Writer, format string, all []*object) error {
 	switch format {
 	case "word":
-		for i := range jobs {
-			fmt.Fprintln(w, stateOf(&jobs[i]))
+		for _, o := range all {
+			fmt.Fprintln(w, stateOf(o))
 		}
 		return nil
 	case "name":
-		for i := range jobs {
-			fmt.Fprintln(w, fullName(jobs[i].Name))
+		for _, o := range all {
+			fmt.Fprintln(w, o.fullName(o.Name))
 		}
 		return nil
 	case "json":
 		lines := jsonLines(w)
-		for i := range jobs {
-			if err := lines.Encode(summaryOf(&jobs[i])); err != nil {
+		for _, o := range all {
+			if err := lines.Encode(summaryOf(o)); err != nil {
 				return err
 			}
 		}
@@ -107,28 +108,28 @@ func show(w io.Writer, format string, jobs []v1alpha1.HTCJob) error {
 		columns = append(columns, "EXIT", "JOBID", "SCHEDD", "USER", "TIME", "REASON")
 	}
 	fmt.Fprintln(table, strings.Join(columns, "\t"))
-	for i := range jobs {
-		fmt.Fprintln(table, strings.Join(row(&jobs[i], time.Now())[:len(columns)], "\t"))
+	for _, o := range all {
+		fmt.Fprintln(table, strings.Join(row(o, time.Now())[:len(columns)], "\t"))
 	}
 	return table.Flush()
 }
 
-func row(job *v1alpha1.HTCJob, now time.Time) []string {
-	s := summaryOf(job)
+func row(o *object, now time.Time) []string {
+	s := summaryOf(o)
 	exit, id := "", ""
 	if s.ExitCode != nil {
 		exit = fmt.Sprint(*s.ExitCode)
 	}
-	if len(job.Status.JobID) > 0 {
-		id = job.Status.JobID[0]
+	if len(o.Status.JobID) > 0 {
+		id = o.Status.JobID[0]
 	}
-	return []string{s.Name, string(s.State), string(s.Phase), fmt.Sprint(s.Active), fmt.Sprint(s.Succeeded), fmt.Sprint(s.Failed),
-		duration.HumanDuration(now.Sub(s.Created.Time)), exit, id, s.Schedd, s.User, runTime(job, now), s.Reason}
+	return []string{o.shown(), string(s.State), string(s.Phase), fmt.Sprint(s.Active), fmt.Sprint(s.Succeeded), fmt.Sprint(s.Failed),
+		duration.HumanDuration(now.Sub(s.Created.Time)), exit, id, s.Schedd, s.User, runTime(o, now), s.Reason}
 }
 
 // runTime is how long the jobs have run until now, or ran.
-func runTime(job *v1alpha1.HTCJob, now time.Time) string {
-	s := job.Status
+func runTime(o *object, now time.Time) string {
+	s := o.Status
 	switch ran, err := time.ParseDuration(s.Duration); {
 	case s.Duration != "" && err == nil:
 		return duration.HumanDuration(ran)
@@ -137,6 +138,3 @@ func runTime(job *v1alpha1.HTCJob, now time.Time) string {
 	}
 	return duration.HumanDuration(now.Sub(s.StartedAt.Time))
 }
-
-// fullName is how kubectl names an HTCJob.
-func fullName(name string) string { return "htcjob." + v1alpha1.GroupVersion.Group + "/" + name }

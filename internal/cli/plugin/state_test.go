@@ -19,23 +19,23 @@ func TestAStateIsOneStableWord(t *testing.T) {
 		v1alpha1.PhaseRunning: isRunning, v1alpha1.PhaseSuspended: isSuspended,
 		v1alpha1.PhaseSucceeded: isSucceeded, v1alpha1.PhaseFailed: isFailed, v1alpha1.PhaseRemoved: isFailed,
 	} {
-		require.Equal(t, want, stateOf(job(phase)), phase)
+		require.Equal(t, want, stateOf(objectOf(job(phase))), phase)
 		require.Contains(t, stateCodes, want)
 	}
 	edited := job(v1alpha1.PhaseFailed)
 	edited.Generation++
-	require.Equal(t, isPending, stateOf(edited), "the changed spec is still to be sent")
+	require.Equal(t, isPending, stateOf(objectOf(edited)), "the changed spec is still to be sent")
 	again := job(v1alpha1.PhaseSucceeded)
 	again.Annotations = map[string]string{v1alpha1.RerunAnnotation: "2"}
-	require.Equal(t, isPending, stateOf(again), "it is to run again")
+	require.Equal(t, isPending, stateOf(objectOf(again)), "it is to run again")
 }
 
 func TestASelectionNarrows(t *testing.T) {
 	now := time.Now()
-	old := func(phase v1alpha1.Phase, age time.Duration) *v1alpha1.HTCJob {
+	old := func(phase v1alpha1.Phase, age time.Duration) *object {
 		j := job(phase)
 		j.CreationTimestamp = metav1.NewTime(now.Add(-age))
-		return j
+		return objectOf(j)
 	}
 	yesterday, lost := old(v1alpha1.PhaseSucceeded, 25*time.Hour), old(v1alpha1.PhaseFailed, time.Hour)
 	held := old(v1alpha1.PhaseHeld, time.Minute)
@@ -65,15 +65,15 @@ func TestEachFormatHasOneLinePerHTCJob(t *testing.T) {
 		"table": "NAME   STATE    PHASE    ACTIVE   SUCCEEDED   FAILED   AGE\nscan   failed   Failed   0        0           0        0s\n",
 	} {
 		var out bytes.Buffer
-		require.NoError(t, show(&out, format, []v1alpha1.HTCJob{*j}))
+		require.NoError(t, show(&out, format, []*object{objectOf(j)}))
 		require.Equal(t, want, out.String(), format)
 	}
 	var out bytes.Buffer
-	require.NoError(t, show(&out, "json", []v1alpha1.HTCJob{*j}))
+	require.NoError(t, show(&out, "json", []*object{objectOf(j)}))
 	require.Equal(t, 1, strings.Count(out.String(), "\n"))
 	require.Contains(t, out.String(), `"state":"failed","phase":"Failed","message":"a <b> & \"c\"\n\u001b[31md","exitCode":64`)
 	out.Reset()
-	require.NoError(t, show(&out, "wide", []v1alpha1.HTCJob{*j}))
+	require.NoError(t, show(&out, "wide", []*object{objectOf(j)}))
 	require.Contains(t, out.String(), "EXIT   JOBID   SCHEDD   USER   TIME   REASON")
 	require.NotContains(t, out.String(), "\x1b", "a message is no column")
 }
@@ -81,26 +81,27 @@ func TestEachFormatHasOneLinePerHTCJob(t *testing.T) {
 func TestTheTimeIsThatOfTheJobs(t *testing.T) {
 	now := time.Now()
 	j := job(v1alpha1.PhaseRunning)
-	require.Empty(t, runTime(j, now), "none has started")
+	require.Empty(t, runTime(objectOf(j), now), "none has started")
 	j.Status.StartedAt, j.Status.Active = &metav1.Time{Time: now.Add(-90 * time.Second)}, 1
-	require.Equal(t, "90s", runTime(j, now))
+	require.Equal(t, "90s", runTime(objectOf(j), now))
 	j.Status.Active = 0
-	require.Empty(t, runTime(j, now), "HTCondor has not said when the last one ended")
+	require.Empty(t, runTime(objectOf(j), now), "HTCondor has not said when the last one ended")
 	j.Status.Duration = "1h2m3s"
-	require.Equal(t, "62m", runTime(j, now))
-	require.Equal(t, "62m", runTime(j, now.Add(time.Hour)))
+	require.Equal(t, "62m", runTime(objectOf(j), now))
+	require.Equal(t, "62m", runTime(objectOf(j), now.Add(time.Hour)))
 }
 
 func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 	for line, words := range map[string]string{
-		"status":                        "want the name of an HTCJob",
+		"status":                        "want the name of an HTCJob or",
 		"status a b":                    "not 2 arguments",
 		"status a -o yaml":              "--output yaml: want word, table, wide, name or json",
-		"status pod/a":                  "want the name of an HTCJob",
-		"wait":                          "want the name of an HTCJob, or several",
+		"status pod/a":                  "want the name of an HTCJob or an HTCWorkflow",
+		"status job.batch/a":            "want the name of an HTCJob or an HTCWorkflow",
+		"wait":                          "want the name of an HTCJob or HTCWorkflow, or several",
 		"wait a --timeout=-1s":          "--timeout",
-		"cancel":                        "want the name of an HTCJob, or several",
-		"delete":                        "want the name of an HTCJob, or several",
+		"cancel":                        "want the name of an HTCJob or HTCWorkflow, or several",
+		"delete":                        "want the name of an HTCJob or HTCWorkflow, or several",
 		"delete a --finished":           "not both",
 		"delete --since 24h":            "narrow --finished or --failed",
 		"delete --finished --since=-1h": "--since",
@@ -126,7 +127,7 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 func TestARefusalIsAFailureWithoutAJob(t *testing.T) {
 	refused, failed := job(v1alpha1.PhaseFailed), job(v1alpha1.PhaseFailed)
 	failed.Status.JobID = []string{"7.0"}
-	require.True(t, wasRefused(refused))
-	require.False(t, wasRefused(failed))
-	require.False(t, wasRefused(job(v1alpha1.PhasePending)))
+	require.True(t, wasRefused(objectOf(refused)))
+	require.False(t, wasRefused(objectOf(failed)))
+	require.False(t, wasRefused(objectOf(job(v1alpha1.PhasePending))))
 }

@@ -2,9 +2,7 @@ package plugin
 
 import (
 	"github.com/spf13/cobra"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/setting"
 )
 
@@ -13,10 +11,10 @@ func statusCommand() *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "status NAME",
-		Short: "Print where an HTCJob stands, in one word",
-		Long: `Print where an HTCJob stands, in one word, and end with an exit code of its own for each. Neither will change:
+		Short: "Print where an HTCJob or HTCWorkflow stands, in one word",
+		Long: `Print where an HTCJob or HTCWorkflow stands, in one word, and end with an exit code of its own for each. Neither will change:
 
-  succeeded  0  every job has succeeded
+  succeeded  0  every job has succeeded, or the HTCWorkflow has
   failed     3  it has ended otherwise: a job has failed, it was refused, or removed by somebody
   pending    4  no job runs: it is still to be sent, waits for a slot or is on hold
   running    5  at least one job runs
@@ -24,29 +22,29 @@ func statusCommand() *cobra.Command {
 
 Other exit codes: 1 it does not exist or cannot be read, 2 a mistake in the command line.
 
-With -o json it is an object with state, exitCode, message and more; with -o table or wide a line of htcd list.`,
-		Args:              arguments(1, "the name of an HTCJob"),
-		ValidArgsFunction: at.completeNames,
+With -o json it is an object with state, exitCode, message and more; with -o table or wide a line of htcd list.
+` + bothKinds,
+		Args:              arguments(1, "the name of an HTCJob or HTCWorkflow"),
+		ValidArgsFunction: at.complete(kinds...),
 	}
 	at.Flags(c.Flags())
 	setting.Text(c.Flags(), &format, "output,o", "word", setting.OneOf(formats...), "`format`: word, table, wide, name or json")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		name, err := named(args[0])
-		if err != nil {
+		if _, err := named(args[0], kinds...); err != nil {
 			return err
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
-		job, err := where.jobs.Get(cmd.Context(), name, metav1.GetOptions{})
+		o, err := where.find(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		if err := show(cmd.OutOrStdout(), format, []v1alpha1.HTCJob{*job}); err != nil {
+		if err := show(cmd.OutOrStdout(), format, []*object{o}); err != nil {
 			return err
 		}
-		if code := stateCodes[stateOf(job)]; code != 0 {
+		if code := stateCodes[stateOf(o)]; code != 0 {
 			return Exit{code}
 		}
 		return nil

@@ -10,13 +10,13 @@ import (
 )
 
 func TestWhatIsAppliedAgainIsUnchanged(t *testing.T) {
-	object := func(change func(*v1alpha1.HTCJob)) *v1alpha1.HTCJob {
+	made := func(change func(*v1alpha1.HTCJob)) *object {
 		job := &v1alpha1.HTCJob{}
 		job.UID, job.Generation, job.ResourceVersion = "u", 2, "7"
 		change(job)
-		return job
+		return objectOf(job)
 	}
-	before := object(func(*v1alpha1.HTCJob) {})
+	before := made(func(*v1alpha1.HTCJob) {})
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.HTCJob)
 		same   bool
@@ -28,7 +28,7 @@ func TestWhatIsAppliedAgainIsUnchanged(t *testing.T) {
 		"an annotation that asks for one more": {func(job *v1alpha1.HTCJob) { job.Annotations = map[string]string{v1alpha1.RerunAnnotation: "1"} }, false},
 		"a label":                              {func(job *v1alpha1.HTCJob) { job.Labels = map[string]string{"a": "b"} }, false},
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, c.same, same(before, object(c.change))) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, c.same, same(before, made(c.change))) })
 	}
 	require.False(t, same(nil, before), "there was none")
 }
@@ -56,8 +56,8 @@ func TestSubmitTakesOneFile(t *testing.T) {
 
 func TestAFileThatIsNoManifestIsRefused(t *testing.T) {
 	for file, words := range map[string]string{
-		"/bin/true": "/bin/true: yaml: control characters are not allowed", "/dev/zero": "/dev/zero has more than 16 MiB, which no file of HTCJobs needs",
-		t.TempDir(): "is a directory", "/dev/null": "there is no HTCJob in it",
+		"/bin/true": "/bin/true: yaml: control characters are not allowed", "/dev/zero": "/dev/zero has more than 16 MiB, which no file of HTCJobs and HTCWorkflows needs",
+		t.TempDir(): "is a directory", "/dev/null": "there is no HTCJob and no HTCWorkflow in it",
 	} {
 		c := submitCommand()
 		c.SetArgs([]string{file})

@@ -31,13 +31,13 @@ status.usage.
 
 Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistake in the command line, 130 interrupted.`,
 		Args:              arguments(1, "the name of an HTCJob"),
-		ValidArgsFunction: at.completeNames,
+		ValidArgsFunction: at.complete(kinds...),
 	}
 	at.Flags(c.Flags())
 	setting.Int(c.Flags(), &attempt, "attempt", 0, 0, maxNumber, "an earlier attempt's `number`; 0: the newest")
 	setting.Text(c.Flags(), &format, "output,o", "table", tableJSON, "`format`: table or json")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		name, err := named(args[0])
+		ref, err := named(args[0], kinds...)
 		if err != nil {
 			return err
 		}
@@ -45,7 +45,10 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 		if err != nil {
 			return err
 		}
-		response, err := where.output(cmd.Context(), name, "log/usage", url.Values{"attempt": {strconv.Itoa(attempt)}})
+		if ref, err = where.resolve(cmd.Context(), ref); err != nil {
+			return err
+		}
+		response, err := where.output(cmd.Context(), ref.name, "log/usage", url.Values{"attempt": {strconv.Itoa(attempt)}})
 		if err != nil {
 			return ended(cmd.Context(), err)
 		}
