@@ -22,8 +22,9 @@ type kind struct {
 
 var (
 	jobKind      = &kind{v1alpha1.Kind, v1alpha1.Resource, []string{"job", "htcj", "htcjob", "htcjobs"}}
-	workflowKind = &kind{v1alpha1.WorkflowKind, v1alpha1.WorkflowResource, []string{"wf", "htcw", "htcworkflow", "htcworkflows"}}
-	kinds        = []*kind{jobKind, workflowKind}
+	workflowKind = &kind{v1alpha1.WorkflowKind, v1alpha1.WorkflowResource,
+		[]string{"wf", "htcw", "htcworkflow", "htcworkflows"}}
+	kinds = []*kind{jobKind, workflowKind}
 )
 
 // fullName is how kubectl names an object of the kind.
@@ -36,8 +37,8 @@ func (k *kind) short(name string) string { return k.prefixes[0] + "/" + name }
 
 // bothKinds is what the help of a command says that takes either.
 const bothKinds = `
-A name is looked up as an HTCJob and as an HTCWorkflow. job/NAME or htcjob/NAME means the HTCJob, wf/NAME or htcworkflow/NAME the HTCWorkflow:
-one of these is needed where both have the name.`
+A name is looked up as an HTCJob and as an HTCWorkflow. job/NAME or htcjob/NAME means the HTCJob, wf/NAME or
+htcworkflow/NAME the HTCWorkflow: one of these is needed where both have the name.`
 
 // object is an HTCJob, or an HTCWorkflow seen as one whose jobs are its nodes: the commands treat both alike.
 type object struct {
@@ -57,10 +58,11 @@ type object struct {
 func objectOf(of runtime.Object) *object {
 	switch of := of.(type) {
 	case *v1alpha1.HTCJob:
-		return &object{kind: jobKind, ObjectMeta: of.ObjectMeta, Status: of.Status, rerun: of.Rerun(), refused: of.RerunRefused(),
-			expected: int32(of.Queue()), job: of} // #nosec G115 -- 100,000 at most
+		return &object{kind: jobKind, ObjectMeta: of.ObjectMeta, Status: of.Status, job: of,
+			rerun: of.Rerun(), refused: of.RerunRefused(), expected: int32(of.Queue())} // #nosec G115 -- 100,000 at most
 	case *v1alpha1.HTCWorkflow:
-		return &object{kind: workflowKind, ObjectMeta: of.ObjectMeta, Status: asJobs(of.Status), rerun: of.Rerun(), workflow: of}
+		return &object{kind: workflowKind, ObjectMeta: of.ObjectMeta, Status: asJobs(of.Status), workflow: of,
+			rerun: of.Rerun()}
 	}
 	return nil
 }
@@ -68,7 +70,8 @@ func objectOf(of runtime.Object) *object {
 // asJobs returns the status of a workflow with its nodes as jobs. Nodes that will never run are in none of the counts.
 func asJobs(w v1alpha1.HTCWorkflowStatus) v1alpha1.HTCJobStatus {
 	s := v1alpha1.HTCJobStatus{
-		Phase: w.Phase, Reason: w.Reason, Conditions: w.Conditions, ObservedGeneration: w.ObservedGeneration, Attempt: w.Attempt, Rerun: w.Rerun,
+		Phase: w.Phase, Reason: w.Reason, Conditions: w.Conditions,
+		ObservedGeneration: w.ObservedGeneration, Attempt: w.Attempt, Rerun: w.Rerun,
 		JobID: w.JobID, Schedd: w.Schedd, StartTime: w.StartTime, CompletionTime: w.CompletionTime,
 		Succeeded: w.Nodes.Done, Failed: w.Nodes.Failed, Idle: w.Nodes.Idle, Running: w.Nodes.Running, Held: w.Nodes.Held,
 		OutputFetched: meta.IsStatusConditionTrue(w.Conditions, v1alpha1.ConditionOutputFetched),
@@ -109,7 +112,8 @@ type reference struct {
 	name string
 }
 
-// named reads an argument: a name, perhaps with a kind as the commands or kubectl write it. A kind that is not among these is refused.
+// named reads an argument: a name, perhaps with a kind as the commands or kubectl write it. A kind that is not among
+// these is refused.
 func named(argument string, among ...*kind) (reference, error) {
 	wrong := setting.Usage{Err: fmt.Errorf("%q: want the name of %s", argument, either(among))}
 	prefix, name, both := strings.Cut(argument, "/")

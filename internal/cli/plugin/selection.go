@@ -44,8 +44,8 @@ func (s selection) has(o *object, now time.Time) bool {
 // page is how many of them the apiserver is asked for at once.
 const page = 500
 
-// selected returns the objects of a selection, the oldest first. A kind that the user may not list, or that the cluster does not have, is
-// left out, with a warning.
+// selected returns the objects of a selection, the oldest first. A kind that the user may not list, or that the cluster
+// does not have, is left out, with a warning.
 func (c *cluster) selected(ctx context.Context, s selection) (all []*object, err error) {
 	now := time.Now()
 	var refusals []error

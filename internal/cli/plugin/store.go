@@ -22,7 +22,7 @@ type store interface {
 	list(ctx context.Context, options metav1.ListOptions) (some []*object, more string, err error)
 	watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 	create(ctx context.Context, text []byte, options metav1.CreateOptions) (*object, error)
-	patch(ctx context.Context, name string, how types.PatchType, data []byte, options metav1.PatchOptions) (*object, error)
+	patch(ctx context.Context, name string, how types.PatchType, data []byte, o metav1.PatchOptions) (*object, error)
 	remove(ctx context.Context, name string, options metav1.DeleteOptions) error
 }
 
@@ -33,7 +33,8 @@ type typed[T, L runtime.Object] struct {
 		List(ctx context.Context, options metav1.ListOptions) (L, error)
 		Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 		Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
-		Patch(ctx context.Context, name string, how types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (T, error)
+		Patch(ctx context.Context, name string, how types.PatchType, data []byte, options metav1.PatchOptions,
+			subresources ...string) (T, error)
 		Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
 	}
 	empty T
@@ -70,7 +71,8 @@ func (s typed[T, L]) create(ctx context.Context, text []byte, options metav1.Cre
 	return orError(s.client.Create(ctx, made, options))
 }
 
-func (s typed[T, L]) patch(ctx context.Context, name string, how types.PatchType, data []byte, options metav1.PatchOptions) (*object, error) {
+func (s typed[T, L]) patch(ctx context.Context, name string, how types.PatchType, data []byte,
+	options metav1.PatchOptions) (*object, error) {
 	return orError(s.client.Patch(ctx, name, how, data, options))
 }
 
@@ -115,18 +117,21 @@ func (c *cluster) read(ctx context.Context, ref reference) (*object, error) {
 	case missing != nil && !absent(missing):
 		return nil, missing
 	case job != nil && workflow != nil:
-		return nil, setting.Usage{Err: fmt.Errorf("%q is the name of an HTCJob and of an HTCWorkflow: write %s or %s", ref.name, jobKind.short(ref.name), workflowKind.short(ref.name))}
+		return nil, setting.Usage{Err: fmt.Errorf("%q is the name of an HTCJob and of an HTCWorkflow: write %s or %s",
+			ref.name, jobKind.short(ref.name), workflowKind.short(ref.name))}
 	case job != nil:
 		return job, nil
 	case workflow != nil:
 		return workflow, nil
 	case apierrors.IsNotFound(err) && apierrors.IsNotFound(missing):
-		return nil, fmt.Errorf("%q not found: namespace %s has no HTCJob and no HTCWorkflow of this name", ref.name, c.namespace)
+		return nil, fmt.Errorf("%q not found: namespace %s has no HTCJob and no HTCWorkflow of this name",
+			ref.name, c.namespace)
 	}
 	return nil, errors.Join(err, missing)
 }
 
-// resolve finds the kind of what an argument names, for commands that ask only htcd about it. For who may read neither kind it is an HTCJob.
+// resolve finds the kind of what an argument names, for commands that ask only htcd about it. For who may read neither
+// kind it is an HTCJob.
 func (c *cluster) resolve(ctx context.Context, ref reference) (reference, error) {
 	if ref.kind != nil {
 		return ref, nil

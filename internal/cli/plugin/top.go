@@ -48,6 +48,9 @@ Exit codes: 0 done, 1 it cannot be read or nothing has been sent yet, 2 a mistak
 		if ref, err = where.resolve(cmd.Context(), ref); err != nil {
 			return err
 		}
+		if ref.kind == workflowKind {
+			return setting.Usage{Err: fmt.Errorf("%s is an HTCWorkflow: what its nodes use is not summed up, as that of an HTCJob's jobs is", ref.name)}
+		}
 		response, err := where.output(cmd.Context(), ref.name, "log/usage", url.Values{"attempt": {strconv.Itoa(attempt)}})
 		if err != nil {
 			return ended(cmd.Context(), err)
