@@ -37,7 +37,7 @@ same flags, or the same HTCD_ variables. With --dry-run nothing is written and n
 
 Exit codes:
   0  the pass is complete: differences, if any, were repaired (with --dry-run: shown)
-  1  HTCondor, Kubernetes or the ledger did not answer; what is printed was done before
+  1  HTCondor, Kubernetes or the ledger did not answer, of some or all; what is printed was done all the same
   2  a mistake in the command line or the environment; nothing was done`,
 		Args: setting.NoArguments,
 	}

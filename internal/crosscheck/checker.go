@@ -81,14 +81,15 @@ func (c *Checker) crosscheck(ctx context.Context) error {
 		}
 		started := c.started(ctx, id, g.Target)
 		l := &look{Look: Look{History: true, Newest: newest}, target: g.Target}
-		if err := c.pass(ctx, id, g, l, began, started); err != nil {
+		answered, err := c.pass(ctx, id, g, l, began, started)
+		if !answered {
 			return err
 		}
 		if l.missing.Jobs == 0 {
 			c.Observer.Missing(g.Target, l.missing)
 		}
 		c.gate.SetMark(g.Target, Mark{newest, began})
-		return nil
+		return err
 	})
 }
 
@@ -96,7 +97,8 @@ func (c *Checker) crosscheck(ctx context.Context) error {
 // a job's absence.
 func (c *Checker) Refresh(ctx context.Context) error {
 	return c.each(ctx, Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
-		return c.pass(ctx, id, g, &look{}, c.Now(), c.gate.Sight(g.Target).Started)
+		_, err := c.pass(ctx, id, g, &look{}, c.Now(), c.gate.Sight(g.Target).Started)
+		return err
 	})
 }
 
@@ -110,8 +112,9 @@ func (c *Checker) started(ctx context.Context, id schedd.Identity, t backend.Tar
 	return daemon.Started
 }
 
-// pass asks what has changed since the latest passes about the runs that these covered, and about everything else.
-func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time, started int64) error {
+// pass asks what has changed since the latest passes about the runs that these covered, and about everything else. A run with which something
+// could not be done counts as unread: the others are covered all the same.
+func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time, started int64) (answered bool, err error) {
 	sight := c.gate.Sight(g.Target)
 	l.mark, l.unread = c.gate.Mark(g.Target), map[RunKey]bool{}
 	period, recent := sight.Recent(began, started, c.Whole)
@@ -128,19 +131,21 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 			}
 		}
 		if len(covered) > 0 {
-			err := c.checkRecent(ctx, id, covered, l)
-			if errors.Is(err, schedd.ErrTooMany) {
-				recent, whole = false, g.Runs
-			} else if err != nil {
-				return err
+			answered, err = c.checkRecent(ctx, id, covered, l)
+			switch {
+			case errors.Is(err, schedd.ErrTooMany):
+				recent, whole, err = false, g.Runs, nil
+			case !answered:
+				return false, err
 			}
 		}
 	}
 	if !recent {
 		l.Clock = 0
 	}
-	if err := c.checkWhole(ctx, id, whole, l); err != nil {
-		return err
+	answered, rest := c.checkWhole(ctx, id, whole, l)
+	if err = errors.Join(err, rest); !answered {
+		return false, err
 	}
 	now := sight.Next(began, l.Clock, started, !recent)
 	now.unread = l.unread
@@ -151,7 +156,7 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 		}
 	}
 	c.gate.Sighted(g.Target, now)
-	return nil
+	return true, err
 }
 
 // Check is Crosscheck for one group of runs.
@@ -160,7 +165,8 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	return c.checkWhole(ctx, id, g.Runs, &look{Look: Look{History: true}, target: g.Target, mark: c.gate.Mark(g.Target)})
+	_, err = c.checkWhole(ctx, id, g.Runs, &look{Look: Look{History: true}, target: g.Target, mark: c.gate.Mark(g.Target)})
+	return err
 }
 
 // NewestKnown returns the job that had most recently left a target's queue when the latest cross-check began, "" if unknown.
@@ -190,16 +196,16 @@ const atOnce = 64
 
 // checkWhole asks the queue, and if requested the history, about runs and applies the answers. It works through the runs in parts
 // so that memory use does not grow with the queue. What cannot be done about one run does not keep the others from being checked.
-func (c *Checker) checkWhole(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) error {
+func (c *Checker) checkWhole(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) (answered bool, err error) {
 	var errs []error
 	for _, some := range parts(runs) {
 		answered, err := c.checkPart(ctx, id, some, l)
 		errs = append(errs, err)
 		if !answered {
-			break
+			return false, errors.Join(errs...)
 		}
 	}
-	return errors.Join(errs...)
+	return true, errors.Join(errs...)
 }
 
 func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) (answered bool, err error) {
@@ -216,10 +222,13 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 			if k.unseen() == 0 && !k.applied && !k.quiet() && !k.stuck {
 				k.applied = true
 				k.judgeUnstaged()
-				writing.Go(func() error { return c.write(ctx, k, at) })
+				writing.Go(func() error {
+					k.failed = c.write(ctx, k, at)
+					return nil
+				})
 			}
 		})
-		err = errors.Join(err, writing.Wait())
+		_ = writing.Wait() // whose errors are those of the comparisons
 		for _, k := range all {
 			if k.applied { // only now: updating statuses would take the CPU that the schedd needs to answer
 				c.Observer.Checked(k.run)
@@ -247,12 +256,8 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 	}()
 	var writing errgroup.Group
 	writing.SetLimit(atOnce)
-	var unremoved []error
 	for _, run := range runs {
 		k := all[KeyOf(run)]
-		if len(k.unread) > 0 && l.unread != nil {
-			l.unread[KeyOf(run)] = true
-		}
 		if len(k.unread) > 0 || !k.recent {
 			c.Observer.Unread(k.run, k.unread)
 		}
@@ -261,7 +266,7 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 		}
 		if k.stuck {
 			if err := c.Observer.Stuck(ctx, run); err != nil {
-				unremoved = append(unremoved, fmt.Errorf("remove cluster %d: %w", run.Cluster, err))
+				k.failed = fmt.Errorf("remove cluster %d: %w", run.Cluster, err)
 				continue
 			}
 		}
@@ -276,9 +281,20 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 			continue
 		}
 		written = append(written, k)
-		writing.Go(func() error { return c.write(ctx, k, at) })
+		writing.Go(func() error {
+			k.failed = c.write(ctx, k, at)
+			return nil
+		})
 	}
-	return errors.Join(errors.Join(unremoved...), writing.Wait(), c.writeQuiet(ctx, quiet, at, l.History))
+	_ = writing.Wait() // whose errors are those of the comparisons
+	errs := []error{c.writeQuiet(ctx, quiet, at, l.History)}
+	for _, run := range runs {
+		k := all[KeyOf(run)]
+		if errs = append(errs, k.failed); (k.failed != nil || len(k.unread) > 0) && l.unread != nil {
+			l.unread[KeyOf(run)] = true
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // BetweenChecks is the interval at which the ledger and the status record that HTCondor was asked and had nothing new. The

@@ -21,6 +21,7 @@ type comparison struct {
 	unread    []string // jobs that exist but whose ads cannot be fetched or read
 	present   bool     // HTCondor has some proc that is open, as its row says
 	applied   bool     // observations are being written, or have been
+	failed    error    // what could not be done about this run
 
 	// The schedd receives a cluster's files together and then marks its procs one by one. If it is killed in between, some
 	// procs run and the others never will.

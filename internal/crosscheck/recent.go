@@ -35,7 +35,7 @@ type look struct {
 	Look
 	target  backend.Target
 	mark    Mark            // of the latest cross-check
-	unread  map[RunKey]bool // runs with jobs whose ads cannot be read
+	unread  map[RunKey]bool // runs with jobs whose ads cannot be read, or with which something else could not be done
 	missing Missing
 }
 
@@ -46,7 +46,7 @@ type look struct {
 //  3. the history for jobs that have left the queue since the latest cross-check.
 //
 // Any other proc is as its row says. If too much has changed, nothing is recorded, and the error is schedd.ErrTooMany.
-func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) error {
+func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) (answered bool, err error) {
 	at := c.Now()
 	all := newComparisons(runs, unconfirmed)
 	var clusters []int
@@ -56,25 +56,25 @@ func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []le
 	}
 	these := constraint(clusters)
 	if err := c.readUnsettled(ctx, all); err != nil {
-		return err
+		return false, err
 	}
 	seen := map[procKey]bool{}
 	shown, err := c.askChanged(ctx, id, all, these, l)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := c.takeShown(ctx, all, shown, "condor_q", at, seen); err != nil {
-		return err
+		return false, err
 	}
 	if err := c.askNamed(ctx, id, all, l, at); err != nil {
-		return err
+		return false, err
 	}
 	if l.History {
 		if err := c.askLeft(ctx, id, all, these, l, at, seen); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return c.conclude(ctx, runs, all, at, l)
+	return true, c.conclude(ctx, runs, all, at, l)
 }
 
 // procKey identifies a proc of a run in a pass.

@@ -14,7 +14,7 @@ type Sight struct {
 	Clock   int64     // the same by the schedd's clock; 0: unknown
 	Whole   time.Time // when the latest began that asked about everything
 	Started int64     // when the schedd had been started; 0: unknown
-	// Runs with jobs whose ads could not be read, and, of a pass, those in which it has looked for some and found none.
+	// Runs with jobs whose ads could not be read, or whose rows not be written, and, of a pass, those in which it has looked for some and found none.
 	unread, read map[RunKey]bool
 }
 

@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -75,14 +76,15 @@ func (c *Checker) crosscheck(ctx context.Context) error {
 			return err
 		}
 		l := &look{Look: crosscheck.Look{History: true, Newest: newest}, target: g.Target}
-		if err := c.pass(ctx, id, g, l, began); err != nil {
+		answered, err := c.pass(ctx, id, g, l, began)
+		if !answered {
 			return err
 		}
 		if l.missing.Jobs == 0 {
 			c.Observer.Missing(g.Target, l.missing)
 		}
 		c.setMark(g, crosscheck.Mark{Newest: newest, At: began}, l.unread)
-		return nil
+		return err
 	})
 }
 
@@ -90,49 +92,55 @@ func (c *Checker) crosscheck(ctx context.Context) error {
 // a job's absence.
 func (c *Checker) Refresh(ctx context.Context) error {
 	return c.each(ctx, crosscheck.Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
-		return c.pass(ctx, id, g, &look{}, c.Now())
+		_, err := c.pass(ctx, id, g, &look{}, c.Now())
+		return err
 	})
 }
 
-// pass asks what has changed since the latest passes about the DAGs that these covered, and about everything else.
-func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time) error {
+// pass asks what has changed since the latest passes about the DAGs that these covered, and about everything else. A DAG with which something
+// could not be done counts as unread: the others are covered all the same.
+func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time) (answered bool, err error) {
 	sight, started := c.gate.Sight(g.Target), c.Started(g.Target)
 	l.since = c.mark(g.Target)
 	whole, recent := g.Runs, false
 	if l.Period, recent = sight.Recent(began, started, c.Whole); recent {
 		covered, rest := l.since.split(g.Runs)
-		err := c.checkRecent(ctx, id, covered, l)
+		answered, err = c.checkRecent(ctx, id, covered, l)
 		switch {
 		case errors.Is(err, schedd.ErrTooMany):
-			recent, l.Clock = false, 0
-		case err != nil:
-			return err
+			recent, l.Clock, err = false, 0, nil
+		case !answered:
+			return false, err
 		default:
 			whole = rest
 		}
 	}
-	if err := c.check(ctx, id, whole, l); err != nil {
-		return err
+	answered, others := c.check(ctx, id, whole, l)
+	if err = errors.Join(err, others); !answered {
+		return false, err
 	}
+	c.uncover(g.Target, l.failed)
 	c.gate.Sighted(g.Target, sight.Next(began, l.Clock, started, !recent))
-	return nil
+	return true, err
 }
 
 // Check is Crosscheck for one group of DAGs, as they are in the ledger now: whether one has ended may have just been learned.
 func (c *Checker) Check(ctx context.Context, g backend.Group) error {
-	g.Runs = slices.Clone(g.Runs)
-	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-		for i, run := range g.Runs {
-			if g.Runs[i], err = tx.Run(run.UID, run.Attempt); err != nil {
+	var runs []ledger.Run
+	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		for _, run := range g.Runs {
+			run, err := tx.Run(run.UID, run.Attempt)
+			switch {
+			case errors.Is(err, ledger.ErrNotFound): // deleted meanwhile
+			case err != nil:
 				return err
+			default:
+				runs = append(runs, run)
 			}
 		}
 		return nil
 	})
-	if errors.Is(err, ledger.ErrNotFound) {
-		return nil // deleted meanwhile
-	}
-	if err != nil {
+	if err != nil || len(runs) == 0 {
 		return err
 	}
 	id, err := c.As(ctx, g.Target)
@@ -140,10 +148,8 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 		return err
 	}
 	l := &look{Look: crosscheck.Look{History: true}, target: g.Target, since: c.mark(g.Target)}
-	if err := c.check(ctx, id, g.Runs, l); err != nil {
-		return err
-	}
-	return l.unowned
+	_, err = c.check(ctx, id, runs, l)
+	return errors.Join(err, l.unowned)
 }
 
 func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
@@ -161,21 +167,21 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 
 // check asks the queue, and if requested the history, about all nodes of DAGs and applies the answers. What cannot be done about one DAG does not
 // keep the others from being checked.
-func (c *Checker) check(ctx context.Context, id schedd.Identity, all []ledger.Run, l *look) error {
+func (c *Checker) check(ctx context.Context, id schedd.Identity, all []ledger.Run, l *look) (answered bool, err error) {
 	all = c.owned(ctx, all, l)
 	sizes, err := c.sizes(ctx, all)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var errs []error
 	for _, runs := range parts(all, sizes) {
 		answered, err := c.checkPart(ctx, id, runs, questions(runs, sizes), l)
 		errs = append(errs, err)
 		if !answered {
-			break
+			return false, errors.Join(errs...)
 		}
 	}
-	return errors.Join(errs...)
+	return true, errors.Join(errs...)
 }
 
 // sizes counts the nodes of DAGs.
@@ -218,7 +224,8 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 			if err := all.hear(j, queued, at); err != nil {
 				return err
 			}
-			return c.relieve(ctx, all.of(j), at)
+			c.relieve(ctx, all.of(j), at)
+			return nil
 		}
 	}
 	if err := c.askQueue(ctx, id, questions, hear(true)); err != nil {
@@ -243,15 +250,21 @@ func (c *Checker) apply(ctx context.Context, all comparisons, runs []ledger.Run,
 	for _, run := range runs {
 		k := all[keyOf(run)]
 		c.Observer.Unread(run, k.unread)
-		if len(k.unread) > 0 {
+		err := c.applyTo(ctx, k, l, at)
+		if err != nil || len(k.unread) > 0 {
 			l.noteUnread(run)
 		}
-		errs = append(errs, c.applyTo(ctx, k, l, at))
+		if err != nil {
+			l.failed, errs = append(l.failed, keyOf(run)), append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }
 
 func (c *Checker) applyTo(ctx context.Context, k *comparison, l *look, at time.Time) error {
+	if k.failed != nil {
+		return k.failed
+	}
 	if err := c.write(ctx, k, l.History, at); err != nil {
 		return err
 	}
@@ -294,6 +307,19 @@ func (c *Checker) mark(t backend.Target) mark {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return mark{c.gate.Mark(t), c.compared[t]}
+}
+
+// uncover has everything asked about these DAGs until they have been compared again.
+func (c *Checker) uncover(t backend.Target, failed []key) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(failed) == 0 || c.compared[t] == nil {
+		return
+	}
+	c.compared[t] = maps.Clone(c.compared[t]) // another pass may read it
+	for _, k := range failed {
+		delete(c.compared[t], k)
+	}
 }
 
 func (c *Checker) setMark(g backend.Group, m crosscheck.Mark, unread map[key]bool) {

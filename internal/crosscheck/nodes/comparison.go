@@ -21,6 +21,7 @@ type comparison struct {
 	full      bool             // nodes whose end is confirmed are compared, too
 	doubtful  crosscheck.Doubt // whether its missing nodes are lost
 	unread    []string         // jobs that exist but whose ads cannot be fetched or read
+	failed    error            // why nothing more is written about this DAG
 }
 
 // seen is what an unchanged row says.

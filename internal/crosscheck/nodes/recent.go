@@ -18,7 +18,8 @@ type look struct {
 	target  backend.Target
 	missing crosscheck.Missing
 	since   mark         // of the latest cross-check
-	unread  map[key]bool // DAGs with nodes whose ads cannot be read, or that nobody can be shown to own
+	failed  []key        // DAGs about which something could not be written
+	unread  map[key]bool // these, and DAGs with nodes whose ads cannot be read, or that nobody can be shown to own
 
 	accounts map[key][]string // the Owners that the jobs of a DAG may have
 	unowned  error            // why those of some DAGs are not known
@@ -39,15 +40,15 @@ func (l *look) noteUnread(run ledger.Run) {
 //  3. the queue for unsettled nodes that neither answer showed, by name, and then the history once more for those that left it meanwhile.
 //
 // Any other node is as its row says. If too much has changed, nothing is recorded, and the error is schedd.ErrTooMany.
-func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) error {
+func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) (answered bool, err error) {
 	runs = c.owned(ctx, runs, l)
 	if len(runs) == 0 {
-		return nil
+		return true, nil
 	}
 	at := c.Now()
 	all, err := c.readUnsettled(ctx, runs, l)
 	if err != nil {
-		return err
+		return false, err
 	}
 	these := schedd.NodesTagged
 	if len(runs) <= crosscheck.MaxNamed {
@@ -57,7 +58,7 @@ func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []le
 		return c.Schedd.ChangedNodes(ctx, id, these, l.Period, hear)
 	})
 	if err != nil {
-		return fmt.Errorf("cross-check queue: %w", err)
+		return false, fmt.Errorf("cross-check queue: %w", err)
 	}
 	if l.History && l.Newest != l.since.Newest {
 		never := func() bool { return false } // whatever has left is new
@@ -66,13 +67,13 @@ func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []le
 			return c.Schedd.HistoryNodes(ctx, id, these, bounds, hear)
 		})
 		if err != nil {
-			return fmt.Errorf("cross-check history: %w", err)
+			return false, fmt.Errorf("cross-check history: %w", err)
 		}
 	}
 	if err := c.askNamed(ctx, id, all, runs, l, at); err != nil {
-		return err
+		return false, err
 	}
-	return c.apply(ctx, all, runs, l, at)
+	return true, c.apply(ctx, all, runs, l, at)
 }
 
 // maxNamedNodes is how many nodes a question names.

@@ -45,20 +45,19 @@ func (c *Checker) write(ctx context.Context, k *comparison, history bool, at tim
 // wordsAtOnce is how many nodes of a DAG something is remembered of, half a kilobyte each, before it is written.
 const wordsAtOnce = 10_000
 
-// relieve writes what was heard about a DAG, perhaps nil, as soon as it is much.
-func (c *Checker) relieve(ctx context.Context, k *comparison, at time.Time) error {
+// relieve writes what was heard about a DAG, perhaps nil, as soon as it is much. What cannot be written is forgotten, with why.
+func (c *Checker) relieve(ctx context.Context, k *comparison, at time.Time) {
 	if k == nil || len(k.heard) < wordsAtOnce {
-		return nil
+		return
 	}
-	if err := c.write(ctx, k, false, at); err != nil {
-		return err
+	if k.failed == nil {
+		k.failed = c.write(ctx, k, false, at)
 	}
 	for number := range k.heard { // an earlier job of such a node is not missed
 		delete(k.rows, number)
 		delete(k.unchanged, number)
 	}
 	k.heard = nil
-	return nil
 }
 
 // eachTold calls fn with the numbers of the nodes of which something was heard, or nothing though the history was asked.

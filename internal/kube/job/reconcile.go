@@ -34,7 +34,7 @@ type Report struct {
 
 // Reconcile compares everything in the ledger within its scope with the schedd, ended jobs included as far as
 // queue or history still know them, then the status of the HTCJobs with the ledger, and repairs both. It submits nothing.
-// With an error the report holds what was done before it.
+// What cannot be done about one HTCJob, or with one schedd, does not keep the others from being compared.
 func (c *Controller) Reconcile(ctx context.Context, o ReconcileOptions) (Report, error) {
 	report := Report{Differences: []crosscheck.Difference{}}
 	found := func(d crosscheck.Difference) { report.Differences = append(report.Differences, d) }
@@ -50,13 +50,8 @@ func (c *Controller) Reconcile(ctx context.Context, o ReconcileOptions) (Report,
 			err = errors.Join(err, c.Objects.Each(ctx, job.namespace, job.name, c.rewrite(ctx)))
 		}
 	}
-	if err != nil {
-		return report, err
-	}
-	if err := c.reconcileStatus(ctx, o, differ, found); err != nil {
-		return report, err
-	}
-	return report, c.reconcileOrphans(ctx, o, found)
+	err = errors.Join(err, c.reconcileStatus(ctx, o, differ, found), c.reconcileOrphans(ctx, o, found))
+	return report, err
 }
 
 type objectName struct{ namespace, name string }
@@ -89,6 +84,12 @@ func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, di
 		o.Namespace = c.Namespace
 	}
 	var suspects []objectName
+	var errs []error
+	failed := func(name objectName, err error) {
+		if err != nil {
+			errs = append(errs, fmt.Errorf("compare the status of HTCJob %s/%s: %w", name.namespace, name.name, err))
+		}
+	}
 	err := c.Objects.Each(ctx, o.Namespace, o.Name, func(job *v1alpha1.HTCJob) error {
 		name := objectName{job.Namespace, job.Name}
 		if differ[name] {
@@ -98,22 +99,22 @@ func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, di
 		if was != "" {
 			suspects = append(suspects, name)
 		}
-		return err
+		failed(name, err)
+		return ctx.Err()
 	})
 	if err != nil {
-		return fmt.Errorf("compare the status of HTCJobs: %w", err)
+		return errors.Join(append(errs, fmt.Errorf("compare the status of HTCJobs: %w", err))...)
 	}
 	if len(suspects) == 0 {
-		return nil
+		return errors.Join(errs...)
 	}
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return errors.Join(append(errs, ctx.Err())...)
 	case <-time.After(statusSettles):
 	}
-	var errs []error
 	for _, name := range suspects {
-		err := c.Objects.Each(ctx, name.namespace, name.name, func(job *v1alpha1.HTCJob) error {
+		failed(name, c.Objects.Each(ctx, name.namespace, name.name, func(job *v1alpha1.HTCJob) error {
 			was, is, err := c.compareStatus(ctx, job)
 			if err != nil || was == "" {
 				return err
@@ -126,10 +127,7 @@ func (c *Controller) reconcileStatus(ctx context.Context, o ReconcileOptions, di
 			found(crosscheck.Difference{Namespace: job.Namespace, Name: job.Name, Was: was, Is: is,
 				Evidence: "the ledger says otherwise than .status", Repaired: !o.DryRun})
 			return nil
-		})
-		if err != nil {
-			errs = append(errs, fmt.Errorf("compare the status of HTCJob %s/%s: %w", name.namespace, name.name, err))
-		}
+		}))
 	}
 	return errors.Join(errs...)
 }

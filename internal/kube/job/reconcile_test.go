@@ -133,6 +133,21 @@ func TestReconcileRepairsAStatusThatTheLedgerDoesNotShare(t *testing.T) {
 	require.Equal(t, right, w.job("one").Status)
 }
 
+func TestAScheddThatDoesNotAnswerKeepsNoStatusFromBeingRepaired(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	w.schedd.Complete(1, 0, 0)
+	w.crosscheck()
+	wrong := w.job("one").DeepCopy()
+	wrong.Status.Phase = v1alpha1.PhaseFailed
+	require.NoError(t, w.store.Update(wrong))
+	w.schedd.Down(errUnreachable)
+	report, err := w.Reconcile(t.Context(), ReconcileOptions{})
+	require.ErrorIs(t, err, errUnreachable)
+	require.Len(t, report.Differences, 1)
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
+}
+
 func TestReconcileKeepsToItsScope(t *testing.T) {
 	w := newWorld(t)
 	for i, name := range []string{"one", "two"} {

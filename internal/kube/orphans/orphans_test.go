@@ -1,6 +1,8 @@
 package orphans
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -44,4 +46,30 @@ func TestADeletionIsRememberedOfItsObjectAlone(t *testing.T) {
 	require.False(t, d.seen("default/two", "first"))
 	d.Forget("default/one")
 	require.False(t, d.seen("default/one", "first"))
+}
+
+func TestAnObjectWhoseJobsCannotBeRemovedKeepsNoOtherFromBeingSwept(t *testing.T) {
+	var g Guard
+	var runs []ledger.Run
+	for _, uid := range []string{"a", "b", "c", "d"} {
+		g.Deletions.Note("ns/one", uid)
+		runs = append(runs, ledger.Run{UID: uid, Attempt: 1, Namespace: "ns", Name: "one", State: ledger.Submitted})
+	}
+	forgotten := map[string]bool{}
+	err := g.Sweep(t.Context(), "ns/one", runs, Owner{
+		Exists: func(_ context.Context, _, _, uid string) (bool, error) { return uid == "d", nil },
+		Remove: func(_ context.Context, uid string, _ []ledger.Run) error {
+			if uid == "c" {
+				return nil
+			}
+			return errors.New("no ticket for " + uid)
+		},
+		Forget: func(_ context.Context, _, _, uid string) error {
+			forgotten[uid] = true
+			return nil
+		},
+	})
+	require.ErrorContains(t, err, "no ticket for a")
+	require.ErrorContains(t, err, "no ticket for b")
+	require.Equal(t, map[string]bool{"c": true}, forgotten)
 }

@@ -3,6 +3,7 @@ package orphans
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -26,16 +27,17 @@ func (g *Guard) Sweep(ctx context.Context, key string, runs []ledger.Run, o Owne
 	for _, run := range runs {
 		byUID[run.UID] = append(byUID[run.UID], run)
 	}
-	var kept, failed error
+	var kept error
+	var failed []error
 	for uid, own := range byUID {
 		err := g.sweep(ctx, key, uid, own, o)
 		if IsKept(err) {
 			kept = err
 		} else if err != nil {
-			failed = err
+			failed = append(failed, err)
 		}
 	}
-	return cmp.Or(failed, kept)
+	return cmp.Or(errors.Join(failed...), kept)
 }
 
 // sweep does it for one object.

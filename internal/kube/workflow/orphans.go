@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"context"
+	"errors"
 
 	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/orphans"
@@ -29,15 +30,12 @@ func (c *Controller) Reconcile(ctx context.Context, s orphans.Scope, found func(
 	if err != nil {
 		return 0, err
 	}
-	checked, err = c.dags.Reconcile(ctx, runs, s.DryRun, found)
-	if err != nil {
-		return checked, err
-	}
+	checked, failed := c.dags.Reconcile(ctx, runs, s.DryRun, found)
 	if runs, err = read(); err != nil { // whether one has ended may have just been learned
-		return checked, err
+		return checked, errors.Join(failed, err)
 	}
 	more, err := c.nodes.Reconcile(ctx, runs, s.DryRun, found)
-	return checked + more, err
+	return checked + more, errors.Join(failed, err)
 }
 
 // ReconcileOrphans lists the workflows that are kept though their objects are gone, and releases them for removal if that was requested.

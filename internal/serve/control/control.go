@@ -35,7 +35,7 @@ type SlotLister interface {
 	Slots(ctx context.Context) (matching.Slots, error)
 }
 
-// Outcome is a report as it is sent and as -o json prints it. With an error it holds what was done before.
+// Outcome is a report as it is sent and as -o json prints it. With an error it holds what was done all the same.
 type Outcome struct {
 	job.Report
 	Error string `json:"error,omitempty"`
