@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"htc.cern.ch/htcd/internal/notify/places"
+	"htc.cern.ch/htcd/internal/schedd/plaintext"
 )
 
 // Recorder records callbacks. The receiver calls it from many goroutines at once.
@@ -85,7 +86,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if refused.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "2")
 	}
-	r.log.Debug().Str("from", request.RemoteAddr).Int("status", refused.status).Str("reason", refused.reason).Msg("callback refused")
+	r.log.Debug().Str("from", request.RemoteAddr).Int("status", refused.status).Str("reason", plaintext.Line(refused.reason)).Msg("callback refused")
 	http.Error(w, refused.reason, refused.status)
 }
 

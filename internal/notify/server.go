@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"htc.cern.ch/htcd/internal/schedd/plaintext"
 )
 
 // Limits on one connection's use of the server's time and memory. Most events are a few hundred bytes; a job's node may be far
@@ -42,6 +44,6 @@ func (l errorLog) Write(line []byte) (int, error) {
 	if bytes.HasPrefix(line, []byte("http: panic serving")) || bytes.HasPrefix(line, []byte("http: Accept error")) {
 		level = zerolog.ErrorLevel
 	}
-	l.log.WithLevel(level).Msg(string(bytes.TrimSpace(line)))
+	l.log.WithLevel(level).Msg(plaintext.Line(string(bytes.TrimSpace(line))))
 	return len(line), nil
 }
