@@ -153,7 +153,7 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 		Site:      site,
 		Namespace: d.o.Namespace, Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares,
 		Workers: d.o.Workers, Submitters: d.o.Submitters,
-		FullCrosscheck: d.o.FullCrosscheck, FinalizerAtCreation: d.o.FinalizerSet, Output: d.o.store(), Fetchers: d.o.Fetchers, KeepFree: d.o.KeepFree.Value(),
+		FullCrosscheck: d.o.FullCrosscheck, FinalizerAtCreation: d.o.FinalizerSet, Output: d.o.store(), Fetchers: d.o.Fetchers,
 		Pools: l.pools, Quota: l.quota(), LogsPods: logspod.Maker{Image: d.o.LogsPodImage, Client: d.core.CoreV1()},
 		Informer: l.informer, Objects: d.counts.Objects(apiserver.HTCJobs{Client: d.jobs}),
 		Events:      apiserver.Events[*v1alpha1.HTCJob]{Recorder: l.recorder},

@@ -78,7 +78,7 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book reconciler.Ledger) (err
 	l.workflows, err = workflow.New(workflow.Options{
 		Site: s, Namespace: d.o.Namespace, Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares,
 		Workers: d.o.Workers, Actors: d.o.Submitters,
-		FullCrosscheck: d.o.FullCrosscheck, Output: d.o.nodeStore(), KeepFree: d.o.KeepFree.Value(),
+		FullCrosscheck: d.o.FullCrosscheck, Output: d.o.nodeStore(),
 		Informer: l.workflowInformer, Objects: d.counts.Workflows(apiserver.HTCWorkflows{Client: d.jobs}),
 		Events: apiserver.Events[*v1alpha1.HTCWorkflow]{Recorder: l.recorder},
 		Ledger: book, Shared: l.asked, Schedd: workflowSchedd{l.asked.Answering, l.condor, d.fence}, Keeper: l.controller.Keeper(),

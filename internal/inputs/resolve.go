@@ -41,7 +41,6 @@ type Bringer struct {
 	Store      Store
 	Artifacts  *artifact.Turn
 	Max        int64  // bytes of one HTCJob, counted for every proc that gets them; 0: no limit
-	KeepFree   int64  // bytes to leave free on the volume; 0: see output.Reserve
 	Missing    string // name of the input that was waited for: while it still is, no other is asked for
 }
 
@@ -50,14 +49,13 @@ const maxFiles = 500_000
 
 // Ready are the inputs of an HTCJob of which every source is there.
 type Ready struct {
-	ctx      context.Context // of Resolve
-	files    []file
-	procs    int      // directories of their own, 0 to procs-1
-	shared   bool     // there is a directory for all
-	own      []string // further directories: see Together
-	bytes    int64
-	keepFree int64
-	fetches  []string // artifacts
+	ctx     context.Context // of Resolve
+	files   []file
+	procs   int      // directories of their own, 0 to procs-1
+	shared  bool     // there is a directory for all
+	own     []string // further directories: see Together
+	bytes   int64
+	fetches []string // artifacts
 }
 
 // file is one that will be staged.
@@ -82,7 +80,7 @@ func (b Bringer) resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (
 	if err := acyclic(job, get); err != nil {
 		return nil, err
 	}
-	r := &Ready{ctx: ctx, keepFree: b.KeepFree}
+	r := &Ready{ctx: ctx}
 	var waits error
 	sources := map[string]Source{}
 	read := reading{ctx: ctx, maps: b.ConfigMaps, secrets: b.Secrets, namespace: job.Namespace}

@@ -44,9 +44,6 @@ func (r *Ready) Stage(dir string) (digest string, err error) {
 	if err := Remove(dir); err != nil {
 		return "", err
 	}
-	if err := r.room(dir); err != nil {
-		return "", err
-	}
 	into := filepath.Join(dir, schedd.InputsDir)
 	if err := os.Mkdir(into, 0o700); err != nil {
 		return "", err
@@ -79,7 +76,7 @@ func (r *Ready) Stage(dir string) (digest string, err error) {
 	return digestOf(entries), output.Sync(dir)
 }
 
-// Needs returns how much Stage takes of the volume.
+// Needs returns how much Stage takes of the volume, which the caller books before.
 func (r *Ready) Needs() output.Room {
 	if r == nil {
 		return output.Room{}
@@ -89,20 +86,6 @@ func (r *Ready) Needs() output.Room {
 		needs = needs.Plus(output.FileRoom(f.size))
 	}
 	return needs.Plus(output.Room{Files: int64(r.procs)})
-}
-
-// room reports, by an error, that the volume would not keep what must stay free of it.
-func (r *Ready) room(dir string) error {
-	free, size, err := output.Volume(dir)
-	if err != nil {
-		return err
-	}
-	want := output.Room{Bytes: r.bytes, Files: int64(len(r.files) + r.procs)}
-	if r.bytes > 0 && !free.Minus(output.Reserve(r.keepFree, size)).Holds(want) {
-		return &output.NoSpaceError{Message: fmt.Sprintf("the inputs, %d KiB in %d files, do not fit on the volume, which has %d KiB and %d files free; %s",
-			r.bytes>>10, len(r.files), free.Bytes>>10, free.Files, output.MoreRoom)}
-	}
-	return nil
 }
 
 // write writes the file, below a directory that exists or whose parent does, and returns the digest of its content.

@@ -12,8 +12,8 @@ import (
 
 // Together makes one of inputs that were resolved each for itself, for the jobs of a DAG. Each has a directory of its own in
 // schedd.InputsDir, by its name, in place of that for all procs; all jobs that get it are given the one copy.
-func Together(ctx context.Context, parts map[string]*Ready, most, keepFree int64) (*Ready, error) {
-	all := &Ready{ctx: ctx, keepFree: keepFree}
+func Together(ctx context.Context, parts map[string]*Ready, most int64) (*Ready, error) {
+	all := &Ready{ctx: ctx}
 	for name, part := range parts {
 		all.own = append(all.own, name)
 		all.fetches = append(all.fetches, part.fetches...)

@@ -43,7 +43,6 @@ type Options struct {
 	Output      output.Store   // where the output of jobs is kept; not fetched if it has no root
 	Shares      *output.Shares // of the volume of Output
 	Fetchers    int            // HTCJobs whose output is fetched in parallel, at each schedd
-	KeepFree    int64          // bytes that inputs leave free on the volume of Staging; 0: see output.Reserve
 	LogsPods    logspod.Maker
 	Pools       pool.Known // nil: there are no HTCPools
 	Quota       Quota      // nil: there is no quota outside of htcd

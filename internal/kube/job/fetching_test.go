@@ -263,7 +263,8 @@ func TestTheToolsOwnTroubleToWriteIsNoJobsFault(t *testing.T) {
 }
 
 func TestAVolumeThatIsNearlyFullGetsNoOutput(t *testing.T) {
-	w := newWorldWithOutput(t, func(o *Options) { o.KeepFree = 1 << 60 })
+	w := newWorldWithOutput(t)
+	w.Shares.Reserve = func(output.Room) output.Room { return output.Room{Bytes: 1 << 60} }
 	w.apply(htcjob("one"))
 	w.completed(1)
 	w.crosscheck()

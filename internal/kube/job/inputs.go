@@ -39,7 +39,7 @@ func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, pr
 	c.waiters.Wait(key, sources) // before they are looked at, so that no change is missed
 	b := inputs.Bringer{
 		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: inputJobs{c}, Store: c.Output,
-		Max: c.Site.MaxInput, KeepFree: c.KeepFree, Missing: c.waiters.Missing(key),
+		Max: c.Site.MaxInput, Missing: c.waiters.Missing(key),
 	}
 	if references := inputs.References(job.Spec); len(references) > 0 {
 		b.Artifacts = c.Artifacts.For(key, references)

@@ -75,7 +75,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	for _, f := range change {
 		f(&o)
 	}
-	o.Shares = o.Output.NewShares(o.KeepFree, o.Now)
+	o.Shares = o.Output.NewShares(0, o.Now)
 	o.Staged = output.Store{Root: o.Staging}.NewShares(1, o.Now)
 	o.Shared = reconciler.NewShared(w.schedd, o.Credentials, book, backend.Pace{}, o.Now)
 	w.Controller, err = New(o)

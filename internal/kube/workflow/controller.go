@@ -39,7 +39,6 @@ type Options struct {
 	Workers     int            // workflows synced in parallel
 	Actors      int            // actions in parallel at each schedd
 	Output      output.Store   // where the output of nodes is kept; not fetched if it has no root
-	KeepFree    int64          // bytes that inputs leave free on the volume of Staging; 0: see output.Reserve
 	Shares      *output.Shares // of the volume of Output
 	Staged      *output.Shares // of that of Staging
 	Informer    cache.SharedIndexInformer

@@ -123,7 +123,7 @@ func (c *Controller) resolve(ctx context.Context, key string, p plannedDAG) (*in
 	}
 	b := inputs.Bringer{
 		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: c.Jobs, Store: c.JobOutput,
-		Max: c.Site.MaxInput, KeepFree: c.KeepFree,
+		Max: c.Site.MaxInput,
 	}
 	var references []string
 	for _, what := range p.brought {
@@ -143,7 +143,7 @@ func (c *Controller) resolve(ctx context.Context, key string, p plannedDAG) (*in
 		}
 		parts[what.dir] = part
 	}
-	return inputs.Together(ctx, parts, c.Site.MaxInput, c.KeepFree)
+	return inputs.Together(ctx, parts, c.Site.MaxInput)
 }
 
 const reasonNotInArtifact = "NotInArtifact"
