@@ -131,6 +131,7 @@ HTCJobSpecResources = TypedDict(
 HTCJobSpecScript = TypedDict(
     "HTCJobSpecScript",
     {
+        "args": "list[str]",
         "command": "str",
         "image": "str",
         "queue": "int",
