@@ -59,6 +59,9 @@ type converter struct {
 	pull func(at string, here bool) bool
 }
 
+// nodes is the field for the queue statement of a DAG's node, which is one job of each item.
+const nodes = "spec.queue"
+
 // Submit converts a submit description file.
 func Submit(file string, text []byte, env Env, options Options) (Result, error) {
 	parsed, err := submitfile.Parse(file, text)
@@ -66,6 +69,7 @@ func Submit(file string, text []byte, env Env, options Options) (Result, error) 
 		return Result{}, err
 	}
 	c := newConverter(file, parsed, env, options)
+	c.counted = "" // of one job
 	groups := c.groups()
 	var result Result
 	if !c.refused {
@@ -82,7 +86,7 @@ func Submit(file string, text []byte, env Env, options Options) (Result, error) 
 func newConverter(file string, parsed *submitfile.File, env Env, options Options) *converter {
 	c := &converter{
 		options: options, env: env, file: file, name: options.Name, out: parsed.Expand(env.Env),
-		order: map[*submitfile.Statement]int{}, lines: map[*submitfile.Statement]Line{}, listings: map[string]listing{},
+		counted: nodes, order: map[*submitfile.Statement]int{}, lines: map[*submitfile.Statement]Line{}, listings: map[string]listing{},
 		keys: map[*submitfile.Jobs]string{},
 	}
 	if c.name == "" {
@@ -287,6 +291,9 @@ func (c *converter) unsaid(s *submitfile.Statement, later bool) Line {
 	case s.Skipped:
 		return Line{Verdict: Moot, Words: "the other branch"}
 	case s.Kind == submitfile.Queue:
+		if c.counted == nodes {
+			return Line{Verdict: Taken, field: nodes}
+		}
 		return Line{Verdict: Taken, Words: c.jobsAt(s.Position), field: c.counted}
 	case s.Kind != submitfile.Set && s.Kind != submitfile.Attribute:
 		return Line{Verdict: Taken}

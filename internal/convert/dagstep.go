@@ -155,7 +155,7 @@ func (b *dagBuild) tries(n *dagfile.Node, s *stepper) {
 }
 
 // stepFields are fields of steps whose place is another one than in an HTCJob.
-var stepFields = map[string]string{"spec.queue": "spec.steps[].forEach", "spec.retries": "spec.steps[].retries",
+var stepFields = map[string]string{nodes: "spec.steps[].forEach", "spec.retries": "spec.steps[].retries",
 	"spec.priority": "spec.steps[].priority"}
 
 // said are the lines of a step's files.
