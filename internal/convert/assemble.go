@@ -308,7 +308,8 @@ func (a *assembly) sets(name string) bool {
 }
 
 // reservedVariable matches those that the API refuses, of HTCJobs or of steps.
-var reservedVariable = regexp.MustCompile(`^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH|jobid|outpath|registry|(pull|push)_tag)$|^(_CONDOR_|APPTAINER|SINGULARITY)|^(PATH|IFS|LD_.*)$`)
+var reservedVariable = regexp.MustCompile(`^(HTCPROCID|HOME|E?UID|GID|PROMPT_COMMAND|(PRE|AP)PEND_PATH|` +
+	`jobid|outpath|registry|(pull|push)_tag)$|^(_CONDOR_|APPTAINER|SINGULARITY)|^(PATH|IFS|LD_.*)$`)
 
 // shellName is the variable of the environment that has the value of a macro: the job's number, or a variable of its
 // item.

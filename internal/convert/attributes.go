@@ -8,7 +8,8 @@ var (
 		"JobFlavour", "MaxRuntime", "AccountingGroup", "SendCredential", "WantOS", "BigMemJob", "ProjectName",
 		"DESIRED_Sites",
 		"DESIRED_CMS_Sites", "UNDESIRED_Sites", "REQUIRED_OS", "WantScienceGatewayJob", "Experiment", "JobDescription",
-		"WantGPULab", "GPUJobLength", "is_resumable", "JobDurationCategory", "RequestRuntime", "MaxRuntimeHours", "ContainerOS",
+		"WantGPULab", "GPUJobLength", "is_resumable", "JobDurationCategory", "RequestRuntime", "MaxRuntimeHours",
+		"ContainerOS",
 	}
 	// Functions may be called in expressions.
 	Functions = []string{

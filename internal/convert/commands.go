@@ -114,14 +114,19 @@ var inParts = []string{"arguments", "environment", "getenv", "input", "transfer_
 
 // others are commands of condor_submit that no rule knows, some by their beginning: whatever is none is a macro of the
 // user's.
-var others = regexp.MustCompile(`^(append_files|arc_.*|aws_.*|azure_.*|batch_.*|buffer_.*|cloud_.*|compress_files|core_size|cron_.*|cuda_version|dagman_.*|` +
-	`deferral_.*|delegate_job_gsi_credentials_lifetime|docker_.*|container_service_names|dont_encrypt_.*|ec2_.*|email_attributes|` +
-	`encrypt_.*|erase_output_and_error_on_restart|exit_requirements|fetch_files|file_remaps|gce_.*|gs_.*|hold_kill_sig|image_size|` +
-	`interactive_.*|jar_files|java_.*|job_ad_information_attrs|job_machine_attrs_history_length|jobset|keep_claim_idle|kill_sig.*|load_profile|` +
-	`local_files|manifest.*|match_list_length|max_job_retirement_time|max_transfer_.*_mb|mount_under_scratch|next_job_start_delay|noop_.*|` +
-	`on_evict_checks|output_directory|parallel_script_.*|periodic_vacate|preserve_relative_paths|primary_unix_group|public_input_files|remote_.*|` +
-	`remove_kill_sig|retry_request_.*|run_as_owner|s3_.*|send_credential|skip_if_dataflow|stack_size|starter_.*|stream_input|submit_event_.*|` +
-	`suspend_job_at_exec|tool_daemon_.*|transfer_common_input|transfer_container|transfer_plugins|vm_.*|want_.*|xen_.*|request_gpus?_memory)$`)
+var others = regexp.MustCompile(`^(` +
+	`append_files|arc_.*|aws_.*|azure_.*|batch_.*|buffer_.*|cloud_.*|compress_files|core_size|cron_.*|` +
+	`cuda_version|dagman_.*|deferral_.*|delegate_job_gsi_credentials_lifetime|docker_.*|` +
+	`container_service_names|dont_encrypt_.*|ec2_.*|email_attributes|encrypt_.*|` +
+	`erase_output_and_error_on_restart|exit_requirements|fetch_files|file_remaps|gce_.*|gs_.*|` +
+	`hold_kill_sig|image_size|interactive_.*|jar_files|java_.*|job_ad_information_attrs|` +
+	`job_machine_attrs_history_length|jobset|keep_claim_idle|kill_sig.*|load_profile|local_files|` +
+	`manifest.*|match_list_length|max_job_retirement_time|max_transfer_.*_mb|mount_under_scratch|` +
+	`next_job_start_delay|noop_.*|on_evict_checks|output_directory|parallel_script_.*|periodic_vacate|` +
+	`preserve_relative_paths|primary_unix_group|public_input_files|remote_.*|remove_kill_sig|` +
+	`retry_request_.*|run_as_owner|s3_.*|send_credential|skip_if_dataflow|stack_size|starter_.*|` +
+	`stream_input|submit_event_.*|suspend_job_at_exec|tool_daemon_.*|transfer_common_input|` +
+	`transfer_container|transfer_plugins|vm_.*|want_.*|xen_.*|request_gpus?_memory` + `)$`)
 
 // customRequest is a request for a resource of the pool's own.
 var customRequest = regexp.MustCompile(`^request_[a-z][a-z0-9_]*$`)

@@ -86,7 +86,8 @@ func Submit(file string, text []byte, env Env, options Options) (Result, error) 
 func newConverter(file string, parsed *submitfile.File, env Env, options Options) *converter {
 	c := &converter{
 		options: options, env: env, file: file, name: options.Name, out: parsed.Expand(env.Env),
-		counted: nodes, order: map[*submitfile.Statement]int{}, lines: map[*submitfile.Statement]Line{}, listings: map[string]listing{},
+		counted: nodes,
+		order:   map[*submitfile.Statement]int{}, lines: map[*submitfile.Statement]Line{}, listings: map[string]listing{},
 		keys: map[*submitfile.Jobs]string{},
 	}
 	if c.name == "" {
@@ -174,7 +175,9 @@ func (c *converter) groups() []*group {
 				g := byKey[key]
 				if g == nil {
 					if len(groups) == maxHTCJobs {
-						c.refuseAt(queue.Position, fmt.Sprintf("the jobs differ in what they request or in other commands than arguments and files, in more than %d ways", maxHTCJobs), "one value for all jobs, or an expression of the job's attributes")
+						c.refuseAt(queue.Position, fmt.Sprintf("the jobs differ in what they request or in other commands than arguments and files, "+
+							"in more than %d ways", maxHTCJobs),
+							"one value for all jobs, or an expression of the job's attributes")
 						return nil
 					}
 					marked := c.view(c.marked(queue), true)

@@ -169,8 +169,10 @@ func commas(value string) []string {
 }
 
 var (
-	outputRE   = regexp.MustCompile(`^[A-Za-z0-9_` + markOpen + `][A-Za-z0-9_.+=@%~:` + markOpen + markClose + `-]*(/[A-Za-z0-9_` + markOpen + `][A-Za-z0-9_.+=@%~:` + markOpen + markClose + `-]*)*$`)
-	reservedRE = regexp.MustCompile(`^(script|token|htcd-send|job[.]sh|job[.]sub|condor_exec[.]exe|tmp|var|_condor[^/]*)(/|$)`)
+	outputRE = regexp.MustCompile(`^[A-Za-z0-9_` + markOpen + `][A-Za-z0-9_.+=@%~:` + markOpen + markClose +
+		`-]*(/[A-Za-z0-9_` + markOpen + `][A-Za-z0-9_.+=@%~:` + markOpen + markClose + `-]*)*$`)
+	reservedRE = regexp.MustCompile(`^(script|token|htcd-send|job[.]sh|job[.]sub|` +
+		`condor_exec[.]exe|tmp|var|_condor[^/]*)(/|$)`)
 )
 
 func outputsOf(v *view, value string, by *submitfile.Statement) []string {

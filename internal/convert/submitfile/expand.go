@@ -206,7 +206,8 @@ func (r *reader) keyword(word, options, value string, at Position) error {
 	expand := r.expander()
 	switch word {
 	case "use":
-		return fmt.Errorf("use %s : %s takes a template of the submit machine's configuration: write what condor_config_val shows of it", options, value)
+		return fmt.Errorf("use %s : %s takes a template of the submit machine's configuration: "+
+			"write what condor_config_val shows of it", options, value)
 	case "error", "warning":
 		text, err := expand.expand(value)
 		if err != nil {
@@ -280,7 +281,8 @@ func (r *reader) read(path string) ([]byte, error) {
 
 func (r *reader) run(command string) ([]byte, error) {
 	if r.env.Run == nil {
-		return nil, fmt.Errorf("what the command %q prints is needed, and none is run here: write its output into a file, and name that", command)
+		return nil, fmt.Errorf("what the command %q prints is needed, and none is run here: "+
+			"write its output into a file, and name that", command)
 	}
 	return r.env.Run(command)
 }

@@ -29,7 +29,8 @@ func Parse(name string, text []byte) (*File, error) {
 		return nil, fmt.Errorf("%s: expected at most %d MiB, found %d bytes: is it a submit file?", name, maxFile>>20,
 			len(text))
 	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")):
-		return nil, fmt.Errorf("%s, line 1: found a byte order mark, which condor_submit refuses: save the file as UTF-8 without one", name)
+		return nil, fmt.Errorf("%s, line 1: found a byte order mark, which condor_submit refuses: "+
+			"save the file as UTF-8 without one", name)
 	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
 		return nil, fmt.Errorf("%s, line 1: found UTF-16: save the file as UTF-8", name)
 	}
