@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/convert"
 )
@@ -143,7 +144,11 @@ func (o *conversion) convert(file string, explain bool, told io.Writer) (convert
 		return result, err
 	}
 	if len(result.HTCJobs) == 0 && result.Workflow == nil {
-		return result, fmt.Errorf("%s: no HTCJob or HTCWorkflow is made of it, for the reasons above", file)
+		kind := v1alpha1.Kind
+		if isDAGFile(file) {
+			kind = v1alpha1.WorkflowKind
+		}
+		return result, fmt.Errorf("%s: no %s is made of it, for the reasons above", file, kind)
 	}
 	return result, nil
 }
