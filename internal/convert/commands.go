@@ -173,7 +173,7 @@ func (v *view) calls(value string, by *submitfile.Statement) bool {
 		if !is || slices.ContainsFunc(Functions, func(f string) bool { return strings.EqualFold(f, call.Name) }) {
 			return true
 		}
-		v.say(by, Cannot, "the function "+call.Name+" is none of those that htcd lets HTCondor evaluate",
+		v.say(by, Cannot, "the function "+call.Name+" is not one that htcd lets HTCondor evaluate",
 			"those of docs/htcjob.md#expressions", "")
 		return false
 	})

@@ -185,7 +185,7 @@ func TestWhatIsLostIsSaid(t *testing.T) {
 		"$$(X)":                     {"request_memory = $$(Memory)", "cannot: $$(...) is known only once"},
 		"an output with a dot":      {"transfer_output_files = .x", "cannot: an output must not be called .x"},
 		"a reason that is computed": {`on_exit_hold_reason = strcat("a", "b")`, "cannot: the reason of a hold is a text"},
-		"a function that builds":    {`rank = size(split("a b"))`, "cannot: the function split is none of those"},
+		"a function that builds":    {`rank = size(split("a b"))`, "cannot: the function split is not one that htcd lets"},
 		"a command without a place": {"cron_minute = 5", "cannot: htcd has nothing for it"},
 	} {
 		t.Run(name, func(t *testing.T) {
