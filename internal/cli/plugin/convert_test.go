@@ -45,7 +45,7 @@ func TestAConversionThatLosesALineNamesItAndFailsWithTheManifestOfTheRest(t *tes
 
 func TestAConversionThatCanMakeNothingSaysWhy(t *testing.T) {
 	out, told, err := converted(t, "executable = owl.sh\nqueue\n")
-	require.ErrorContains(t, err, "owl.sub: no HTCJob or HTCWorkflow is made of it")
+	require.ErrorContains(t, err, "owl.sub: no HTCJob is made of it")
 	require.Empty(t, out)
 	require.Contains(t, told, "--image IMAGE")
 }
