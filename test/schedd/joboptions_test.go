@@ -52,11 +52,11 @@ func (a *author) jobOptions(s *spec) {
 		a.moreMemory(s)
 	}
 	var late []string
-	if a.chance(20) && s.means["PeriodicRelease"] == "" { // a condition of the user's is changed
+	// A limit of htcopts would contradict it, and a condition of theirs for a release would be changed.
+	if a.chance(10) && s.means["PeriodicRelease"] == "" && s.written["allowed_execute_duration"] == nil {
 		t.RunDeadline = 1 + a.Int64N(315360000)
 		s.means["HTCJobRunDeadline"] = fmt.Sprint(t.RunDeadline)
 		s.means["AllowedExecuteDuration"] = fmt.Sprint(t.RunDeadline)
-		s.agree("allowed_execute_duration", fmt.Sprint(t.RunDeadline))
 		late = append(late, "JobStatus == 5 && HoldReasonCode == 47")
 	}
 	if a.chance(20) {
