@@ -323,7 +323,7 @@ func TestWhatIsBookedForInputsIsWhatTheyTake(t *testing.T) {
 	require.NoError(t, err)
 	taken, needs := output.Taken(dir), ready.Needs()
 	directories := output.Room{Files: 3}
-	require.True(t, needs.Plus(output.FileRoom(0)).Plus(directories).Holds(taken), "%v are booked for %v", needs, taken)
+	require.True(t, needs.Plus(directories).Holds(taken), "%v are booked for %v", needs, taken)
 }
 
 func TestASourceThatVanishesBeforeItIsReadIsWaitedFor(t *testing.T) {

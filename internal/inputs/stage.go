@@ -32,6 +32,9 @@ type entry struct {
 	Version string `json:"version,omitempty"` // of a Secret
 }
 
+// listedSize is what the manifest has of a file beside its path and version.
+const listedSize = 128
+
 func (f file) shared() bool { return strings.HasPrefix(f.path, shared+"/") }
 
 // Stage writes the inputs into the directory of a run, replacing any that are there, and returns their digest. The manifest
@@ -81,11 +84,11 @@ func (r *Ready) Needs() output.Room {
 	if r == nil {
 		return output.Room{}
 	}
-	needs := output.FileRoom(0) // the list of them
+	needs, list := output.Room{}, int64(0)
 	for _, f := range r.files {
-		needs = needs.Plus(output.FileRoom(f.size))
+		needs, list = needs.Plus(output.FileRoom(f.size)), list+int64(len(f.path)+len(f.version)+listedSize)
 	}
-	return needs.Plus(output.Room{Files: int64(r.procs)})
+	return needs.Plus(output.FileRoom(list)).Plus(output.Room{Files: int64(r.procs)})
 }
 
 // write writes the file, below a directory that exists or whose parent does, and returns the digest of its content.
