@@ -149,7 +149,7 @@ func TestGraphsThatCannotBeSentAreRefused(t *testing.T) {
 		"its own parent":             {func(g *DAG) { g.Nodes[2].Parents = []int{2} }, "node 2: one of its parents"},
 		"a pull from no step":        {func(g *DAG) { g.Steps[1].Pulls[0].From = 2 }, "step merge pulls from a step that is not"},
 		"a pull from another step":   {func(g *DAG) { g.Nodes[2].Pulls = [][]int{{3}} }, "node 2: node 3 is not one that it can pull from"},
-		"a pull without a place":     {func(g *DAG) { g.Nodes[0].Place = "" }, "node 2: node 0 is none"},
+		"a pull without a place":     {func(g *DAG) { g.Nodes[0].Place = "" }, "node 2: node 0 is not one"},
 		"several of one name":        {func(g *DAG) { g.Steps[1].Pulls[0].Several = false }, "node 2: 2 files of one name"},
 		"too few pulls":              {func(g *DAG) { g.Nodes[2].Pulls = nil }, "node 2: 0 pulls of a step that has 1"},
 		"a place outside":            {func(g *DAG) { g.Nodes[0].Place = "../0" }, "identifier"},

@@ -21,11 +21,11 @@ func TestWhereJobsMayBeSent(t *testing.T) {
 		"a schedd of the usual pool":                   {Endpoint{"", "b1.cern.ch"}, "b1.cern.ch", ""},
 		"one of several":                               {Endpoint{"", "b17.cern.ch"}, "x,b*.cern.ch", ""},
 		"letters of another size":                      {Endpoint{"", "B1.cern.ch"}, "b1.CERN.ch", ""},
-		"a schedd of that name in another pool is not": {Endpoint{"other", "b1"}, "b1", "schedd b1 of pool other is none"},
+		"a schedd of that name in another pool is not": {Endpoint{"other", "b1"}, "b1", "schedd b1 of pool other is not one"},
 		"another pool's":                               {Endpoint{"other:9618", "b1"}, "other:9618/*", ""},
-		"another pool's with another port is not":      {Endpoint{"other:1", "b1"}, "other:9618/*", "is none"},
-		"the usual pool's is not the other pool's":     {Endpoint{"", "b1"}, "other/*", "is none"},
-		"a longer name is another name":                {Endpoint{"", "b1.cern.ch.evil.org"}, "b1.cern.ch", "is none"},
+		"another pool's with another port is not":      {Endpoint{"other:1", "b1"}, "other:9618/*", "is not one"},
+		"the usual pool's is not the other pool's":     {Endpoint{"", "b1"}, "other/*", "is not one"},
+		"a longer name is another name":                {Endpoint{"", "b1.cern.ch.evil.org"}, "b1.cern.ch", "is not one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			patterns := strings.FieldsFunc(c.patterns, func(r rune) bool { return r == ',' })

@@ -139,7 +139,7 @@ func TestStepsThatNameAWrongRegistryAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ step, prefix, words string }{
 		"elsewhere": {"push: {artifact: other.example.org/x}", "job_", "step a: push: the registry other.example.org is not one that the administrator of htcd allows"},
 		"capitals":  {fmt.Sprintf("push: {artifact: %q}", b.Registry()+"/x"), "Job_", "step a: push:"},
-		"pull":      {"pull: [{artifact: other.example.org/x, tag: v1, path: a}]", "job_", "the registry other.example.org is none"},
+		"pull":      {"pull: [{artifact: other.example.org/x, tag: v1, path: a}]", "job_", "the registry other.example.org is not one"},
 		"same":      {"", "job_", "jobRef.proc Same cannot be used in a workflow"},
 	} {
 		job := `{script: {image: centos, command: sh, source: "true"}}`

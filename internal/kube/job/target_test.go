@@ -151,12 +151,12 @@ func TestWhatMayNotBeNamedIsRefused(t *testing.T) {
 	}{
 		"a schedd where none may be named":  {poolOf("", "second", ""), nil, nil, "--allow-pools names no other"},
 		"a schedd that is not among them":   {poolOf("", "other", ""), []string{"second"}, nil, "schedd other is not one that htcd may send jobs to; its administrator allows second (--allow-pools)"},
-		"a pool that is not among them":     {poolOf("evil", "second", ""), []string{"second"}, nil, "schedd second of pool evil is none"},
+		"a pool that is not among them":     {poolOf("evil", "second", ""), []string{"second"}, nil, "schedd second of pool evil is not one"},
 		"a pool without a schedd":           {poolOf("far", "", ""), []string{"far/*"}, nil, "which of its schedds"},
 		"a Secret where none may be named":  {poolOf("", "", "mine"), nil, nil, "--namespace-secrets is not set"},
 		"a Secret that htcd may not read":   {poolOf("", "", "token"), nil, []string{"kinit-secret", "mine"}, "kinit-secret, mine only"},
 		"the schedd before the Secret":      {poolOf("", "other", "token"), nil, nil, "--allow-pools"},
-		"the usual pool's schedd elsewhere": {poolOf("far", "first", ""), []string{"first"}, nil, "schedd first of pool far is none"},
+		"the usual pool's schedd elsewhere": {poolOf("far", "first", ""), []string{"first"}, nil, "schedd first of pool far is not one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, _, first, second, far := newWorldOfPools(t)
