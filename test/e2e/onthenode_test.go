@@ -85,24 +85,31 @@ func TestAJobWithoutTheFilesItIsToLeaveHasNotSucceeded(t *testing.T) {
 	b := trial.New(t)
 	named := func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "transfer_output_files = made, plots/, sub/made\n" }
 	b.Script("missing", "echo 1 > made; mkdir plots\n", named)
-	b.Script("there", "echo 1 > made; mkdir plots sub; echo 2 > plots/a; echo 3 > sub/made\n", named)
+	b.Script("there", "echo 1 > made; mkdir plots sub; echo 2 > plots/a; chmod 0 plots/a; echo 3 > sub/made\n", named)
 	neverSucceeded(b, "missing")
 	there := b.Ended("there")
 	require.Equal(t, v1alpha1.PhaseSucceeded, there.Status.Phase)
 	require.Equal(t, "callback", b.Source(there), "an end that HTCondor will confirm is told at once")
+	require.Equal(t, "2\n", b.File(there, 0, "a"), "what nobody may read is made readable")
 }
 
-// A problem that only HTCondor finds, such as an unreadable file, revokes a success; an attempt requested meanwhile waits.
+// A problem that only HTCondor finds, such as a spool it cannot write to, revokes a success; an attempt requested meanwhile waits.
 func TestASuccessThatHTCondorTakesBackIsToldAndBeginsNoOtherAttempt(t *testing.T) {
 	t.Parallel()
 	b := trial.New(t)
-	b.Script("unreadable", "mkdir made; echo 1 > made/secret; chmod 0 made/secret\n", func(job *v1alpha1.HTCJob) {
+	wait, open := b.Gate()
+	b.Script("obstructed", wait+"echo 1 > made\n", func(job *v1alpha1.HTCJob) {
 		job.Spec.HTCOpts = "transfer_output_files = made\n"
 		job.Annotations = map[string]string{v1alpha1.RerunAnnotation: "first"}
 	})
-	b.Phase("unreadable", v1alpha1.PhaseSucceeded)
-	b.Kubectl("annotate", "--overwrite", "htcjob", "unreadable", v1alpha1.RerunAnnotation+"=again")
-	job := b.Until("unreadable", "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held > 0 || job.Status.Attempt > 1 })
+	job := b.Phase("obstructed", v1alpha1.PhaseRunning)
+	_, spool, _ := strings.Cut(b.Condor("condor_q", trial.Tagged(job), "Iwd")[0], " ")
+	_, err := b.Lab.RunAs(t.Context(), "root", "mkdir", "-p", filepath.Join(spool, "made", "already"))
+	require.NoError(t, err)
+	open()
+	b.Phase("obstructed", v1alpha1.PhaseSucceeded)
+	b.Kubectl("annotate", "--overwrite", "htcjob", "obstructed", v1alpha1.RerunAnnotation+"=again")
+	job = b.Until("obstructed", "held", func(job *v1alpha1.HTCJob) bool { return job.Status.Held > 0 || job.Status.Attempt > 1 })
 	require.EqualValues(t, 1, job.Status.Attempt, "attempt 1 is on hold")
-	b.Event("unreadable", "SuccessCorrected")
+	b.Event("obstructed", "SuccessCorrected")
 }
