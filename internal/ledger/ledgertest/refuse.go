@@ -13,7 +13,7 @@ import (
 // mend is called.
 func Refuse(t *testing.T, path, table, uid string) (mend func()) {
 	t.Helper()
-	db, err := sql.Open("sqlite", path)
+	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(60000)") // the ledger may be writing
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	do := func(statement string) {
