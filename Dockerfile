@@ -14,6 +14,7 @@ WORKDIR /src
 ARG GOPROXY
 COPY go.mod go.sum ./
 RUN go mod download
+COPY api api
 COPY cmd cmd
 COPY internal internal
 ARG VERSION=dev

@@ -97,17 +97,15 @@ func (c *cluster) next(ctx context.Context, o *object) (*object, error) {
 		return nil, err
 	}
 	defer changes.Stop()
-	for event := range changes.ResultChan() {
-		now := objectOf(event.Object)
-		switch {
-		case now == nil:
-			return nil, errWatchEnded // too old, for example: get it again
-		case event.Type == watch.Deleted:
-			return nil, errHere{fmt.Errorf("%s %s was deleted", o.name, o.Name)}
-		}
-		return now, nil
+	event, is := <-changes.ResultChan()
+	now := objectOf(event.Object)
+	switch {
+	case !is, now == nil:
+		return nil, errWatchEnded // too old, for example: get it again
+	case event.Type == watch.Deleted:
+		return nil, errHere{fmt.Errorf("%s %s was deleted", o.name, o.Name)}
 	}
-	return nil, errWatchEnded
+	return now, nil
 }
 
 // display shows the progress of jobs: on a terminal in one line that is updated.

@@ -10,14 +10,13 @@ import (
 
 // request is what a queue statement says.
 type request struct {
-	count   int      // jobs of each item
-	names   []string // of the variables
-	mode    mode
-	slice   slice
-	list    string // what stands on the statement's line
-	inline  bool   // the list goes on in the lines after it
-	source  string // file, or command with | at its end, of the table
-	options string // of `from table(...)`
+	count  int      // jobs of each item
+	names  []string // of the variables
+	mode   mode
+	slice  slice
+	list   string // what stands on the statement's line
+	inline bool   // the list goes on in the lines after it
+	source string // file, or command with | at its end, of the table
 }
 
 // mode is where items come from.
