@@ -70,7 +70,8 @@ Exit codes:
 }
 
 func writeManifest(dir, name string, text []byte) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { // #nosec G301 -- manifests
+	err := os.MkdirAll(dir, 0o755) // #nosec G301 -- manifests are no secrets
+	if err != nil {
 		return err
 	}
 	return os.WriteFile(filepath.Join(dir, name), text, 0o644) // #nosec G306 -- manifests
