@@ -115,7 +115,7 @@ func TestKubectlGetShowsTheColumns(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"Name", "Phase", "Active", "Succeeded", "Failed", "JobID", "Age"}, always)
-	require.Equal(t, []string{"Schedd", "User", "Running", "Held", "Started", "Time", "Checked", "Reason"}, wide)
+	require.Equal(t, []string{"Pool", "Schedd", "User", "Running", "Held", "Started", "Time", "Checked", "Reason"}, wide)
 
 	resources, err := client.Discovery().ServerResourcesForGroupVersion(v1alpha1.GroupVersion.String())
 	require.NoError(t, err)

@@ -82,9 +82,9 @@ func TestOutputIsReadThroughTheApiserver(t *testing.T) {
 	require.Equal(t, "said\n", htcd("logs", "short"))
 
 	for name, args := range map[string][]string{
-		"there is no HTCJob none": {"logs", "none"},
-		"has no job 2":            {"logs", "talk", "--proc=2"},
-		"want a whole number":     {"logs", "talk", "--proc=-1"},
+		"has no HTCJob and no HTCWorkflow of this name": {"logs", "none"},
+		"has no job 2":        {"logs", "talk", "--proc=2"},
+		"want a whole number": {"logs", "talk", "--proc=-1"},
 	} {
 		_, err := b.Lab.Run(t.Context(), "htcd", append(args, "-n", b.Namespace)...)
 		require.ErrorContains(t, err, name)

@@ -11,7 +11,11 @@ import (
 // fromEnvironment sets what the command line has not. A former name comes after the present one: only a site itself still sets it.
 func fromEnvironment(f *pflag.FlagSet, getenv func(string) string) error {
 	given := map[pflag.Value]bool{}
-	f.Visit(func(flag *pflag.Flag) { given[flag.Value] = true })
+	f.VisitAll(func(flag *pflag.Flag) { // Visit would miss what a set parsed to which these were added
+		if flag.Changed {
+			given[flag.Value] = true
+		}
+	})
 	var errs []error
 	set := func(flag *pflag.Flag) {
 		name := Variable(flag.Name)

@@ -15,6 +15,16 @@ func TestAMisspeltVariableIsFoundAndAServicesAreNot(t *testing.T) {
 	require.ErrorContains(t, Complete(f, environ), "HTCD_WORKRES: no such setting")
 }
 
+func TestTheCommandLineOverridesTheEnvironmentAlsoInFlagsThatACommandHasAdded(t *testing.T) {
+	var workers int
+	f, command := pflag.NewFlagSet("settings", pflag.ContinueOnError), pflag.NewFlagSet("doctor", pflag.ContinueOnError)
+	Int(f, &workers, "workers", 4, 1, 1000, "workers")
+	command.AddFlagSet(f)
+	require.NoError(t, command.Parse([]string{"--workers=2"}))
+	require.NoError(t, Complete(f, []string{"HTCD_WORKERS=3"}))
+	require.Equal(t, 2, workers)
+}
+
 func TestAFormerNameStillSetsTheFlag(t *testing.T) {
 	for name, c := range map[string]struct {
 		args, environ []string
