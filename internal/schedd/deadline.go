@@ -26,7 +26,9 @@ const (
 )
 
 // runLimit is the submit command by which HTCondor limits an execution: it holds the job then, with the code holdRanTooLong (23.9, 25.14). The
-// transfer of files does not count, unlike with allowed_job_duration, and the next execution counts anew.
+// transfer of files does not count, unlike with allowed_job_duration, and the next execution counts anew. It passes over an execution that
+// begins in the second in which its shadow did, as most do on a fast machine, or that a schedd has found again after a restart (23.9: the shadow
+// holds only what has begun after itself): PeriodicRemove ends those.
 const (
 	runLimit       = "allowed_execute_duration"
 	holdRanTooLong = 47
@@ -46,7 +48,7 @@ func (d Deadlines) or(others Deadlines) Deadlines {
 	}
 }
 
-// deadlines remove jobs that were held or idle for too long, or are held because they ran for too long: those no condition of a user's releases.
+// deadlines remove jobs that were held or idle, or ran, for too long. Those that HTCondor holds for it no condition of a user's releases.
 func (d Deadlines) deadlines(options []option) (_ []option, err error) {
 	if release, there := value(options, "periodic_release"); there && d.RunDeadline > 0 {
 		if release, err = joined("&&", fmt.Sprintf("HoldReasonCode =!= %d", holdRanTooLong), release); err != nil {
@@ -65,7 +67,9 @@ func (d Deadlines) deadlines(options []option) (_ []option, err error) {
 func (d Deadlines) late() string {
 	var conditions []string
 	if d.RunDeadline > 0 {
-		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && HoldReasonCode == %d", Held, holdRanTooLong))
+		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && HoldReasonCode == %d", Held, holdRanTooLong),
+			fmt.Sprintf("JobStatus == %d && JobCurrentStartExecutingDate >= JobCurrentStartDate && time() - JobCurrentStartExecutingDate > %d",
+				Running, d.RunDeadline))
 	}
 	if d.HeldDeadline > 0 {
 		conditions = append(conditions, fmt.Sprintf("JobStatus == %d && HoldReasonCode =!= %d && %s && time() - EnteredCurrentStatus > %d",
@@ -93,7 +97,7 @@ func (d Deadlines) attributes() (all []option) {
 // tooLate returns the outcome of a job that was removed because a deadline had passed.
 func (j Job) tooLate() (Outcome, bool) {
 	switch {
-	case j.ranTooLong():
+	case j.ranTooLong(), j.overdue(Running, j.RunDeadline):
 		return Outcome{State: OutcomeFailed, Reason: ReasonRanTooLong,
 			Message: fmt.Sprintf("removed: it ran for more than %d s (runDeadlineSeconds)", j.RunDeadline)}, true
 	case j.overdue(Held, j.HeldDeadline):

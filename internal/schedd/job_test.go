@@ -41,6 +41,8 @@ func TestOutcome(t *testing.T) {
 		"held beyond its deadline failed":                {tooLate(Held, 600), OutcomeFailed, "HeldDeadlineExceeded", "removed: on hold for more than 600 s (heldDeadlineSeconds); HTCondor held it because: no such file"},
 		"idle beyond its deadline failed":                {tooLate(Idle, 86400), OutcomeFailed, "IdleDeadlineExceeded", "removed: no slot within 86400 s (idleDeadlineSeconds)"},
 		"run beyond its deadline failed":                 {ranTooLong, OutcomeFailed, "RunDeadlineExceeded", "removed: it ran for more than 60 s (runDeadlineSeconds)"},
+		"run beyond it, removed while it ran, failed":    {removedRunning, OutcomeFailed, "RunDeadlineExceeded", "removed: it ran for more than 60 s (runDeadlineSeconds)"},
+		"removed sooner by a condition of the user's":    {with(removedRunning, func(j *Job) { j.JobFinishedHookDone = 1030 }), OutcomeRemoved, "Removed", periodic},
 		"a limit of htcopts is none of htcd's":           {with(ranTooLong, func(j *Job) { j.RunDeadline = 0 }), OutcomeRemoved, "Removed", periodic},
 		"held after its run was too long is open":        {with(ranTooLong, func(j *Job) { j.Status, j.HoldReasonCode = Held, 47 }), OutcomeOpen, "", ""},
 		"run too long, and removed by hand is removed":   {with(ranTooLong, func(j *Job) { j.RemoveReason = "via condor_rm" }), OutcomeRemoved, "Removed", "via condor_rm"},
@@ -72,6 +74,9 @@ func tooLate(state JobStatus, seconds int64) Job {
 		EnteredCurrentStatus: 1000, JobFinishedHookDone: 1000 + seconds,
 	}
 }
+
+// removedRunning is a job that PeriodicRemove removed while it ran.
+var removedRunning = Job{Status: Removed, LastStatus: Running, RemoveReason: periodic, EnteredCurrentStatus: 1000, JobFinishedHookDone: 1061, Deadlines: Deadlines{RunDeadline: 60}}
 
 // ranTooLong is a job that was held after it had run for too long, and that PeriodicRemove then removed.
 var ranTooLong = Job{Status: Removed, LastStatus: Held, LastHoldReasonCode: 47, RemoveReason: periodic, Deadlines: Deadlines{RunDeadline: 60, HeldDeadline: 600}}

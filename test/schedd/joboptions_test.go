@@ -57,7 +57,8 @@ func (a *author) jobOptions(s *spec) {
 		t.RunDeadline = 1 + a.Int64N(315360000)
 		s.means["HTCJobRunDeadline"] = fmt.Sprint(t.RunDeadline)
 		s.means["AllowedExecuteDuration"] = fmt.Sprint(t.RunDeadline)
-		late = append(late, "JobStatus == 5 && HoldReasonCode == 47")
+		late = append(late, "JobStatus == 5 && HoldReasonCode == 47", fmt.Sprintf("JobStatus == 2 && "+
+			"JobCurrentStartExecutingDate >= JobCurrentStartDate && time() - JobCurrentStartExecutingDate > %d", t.RunDeadline))
 	}
 	if a.chance(20) {
 		t.HeldDeadline = 1 + a.Int64N(315360000)
