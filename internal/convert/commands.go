@@ -12,6 +12,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/classad"
 	"htc.cern.ch/htcd/internal/convert/submitfile"
+	"htc.cern.ch/htcd/internal/schedd/htcopts"
 )
 
 // rule says what becomes of a command of a job.
@@ -128,9 +129,6 @@ var others = regexp.MustCompile(`^(` +
 	`stream_input|submit_event_.*|suspend_job_at_exec|tool_daemon_.*|transfer_common_input|` +
 	`transfer_container|transfer_plugins|vm_.*|want_.*|xen_.*|request_gpus?_memory` + `)$`)
 
-// customRequest is a request for a resource of the pool's own.
-var customRequest = regexp.MustCompile(`^request_[a-z][a-z0-9_]*$`)
-
 func init() {
 	for _, name := range passed {
 		rules[name] = pass
@@ -170,7 +168,7 @@ func (v *view) calls(value string, by *submitfile.Statement) bool {
 	}
 	return classad.Walk(x, func(x classad.Expr) bool {
 		call, is := x.(*classad.Call)
-		if !is || slices.ContainsFunc(Functions, func(f string) bool { return strings.EqualFold(f, call.Name) }) {
+		if !is || slices.ContainsFunc(htcopts.Functions, func(f string) bool { return strings.EqualFold(f, call.Name) }) {
 			return true
 		}
 		v.say(by, Cannot, "the function "+call.Name+" is not one that htcd lets HTCondor evaluate",
@@ -196,7 +194,7 @@ func attribute(v *view, value string, by *submitfile.Statement) {
 		v.say(by, Cannot, "jobs have one machine each", "request_cpus, for more processes on one machine", "")
 		return
 	}
-	known := slices.ContainsFunc(Attributes, func(a string) bool { return strings.EqualFold(a, by.Name) })
+	known := slices.ContainsFunc(htcopts.Attributes, func(a string) bool { return strings.EqualFold(a, by.Name) })
 	if known || strings.Contains(value, "$$") {
 		v.option("+"+by.Name, value, by)
 		return

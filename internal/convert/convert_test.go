@@ -17,6 +17,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/convert"
 	"htc.cern.ch/htcd/internal/kube/site"
+	"htc.cern.ch/htcd/internal/schedd/htcopts"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -233,7 +234,7 @@ func TestAnotherContentOfAFileIsAnotherHTCJob(t *testing.T) {
 }
 
 func TestTheAttributesThatNeedNoAllowanceAreThoseOfHTCOpts(t *testing.T) {
-	for _, name := range convert.Attributes {
+	for _, name := range htcopts.Attributes {
 		said, r := lines(t, fmt.Sprintf("executable = p.sh\n+%s = 1\nqueue\n", name), convert.Options{Image: "centos"}, nil)
 		require.NotContains(t, said, "allow", name)
 		r.HTCJobs[0].Namespace, r.HTCJobs[0].UID = "ns", "u-1"
@@ -243,7 +244,7 @@ func TestTheAttributesThatNeedNoAllowanceAreThoseOfHTCOpts(t *testing.T) {
 }
 
 func TestTheFunctionsAreThoseOfHTCOpts(t *testing.T) {
-	for _, name := range convert.Functions {
+	for _, name := range htcopts.Functions {
 		said, r := lines(t, "executable = p.sh\nrank = "+name+"(1)\nqueue\n", convert.Options{Image: "centos"}, nil)
 		require.False(t, convert.Lost(r.Lines), said)
 		accepted(t, r.HTCJobs[0])

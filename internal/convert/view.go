@@ -10,6 +10,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/convert/submitfile"
+	"htc.cern.ch/htcd/internal/schedd/htcopts"
 )
 
 // shape is what the jobs of one HTCJob have in common.
@@ -113,7 +114,7 @@ func (v *view) see() {
 			continue
 		case others.MatchString(name):
 			rule = cannot("htcd has nothing for it", "docs/htcjob.md lists what there is")
-		case customRequest.MatchString(name):
+		case htcopts.CustomRequest.MatchString(name):
 			rule = pass
 		default:
 			continue // a macro

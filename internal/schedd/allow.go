@@ -45,18 +45,6 @@ var exclusive = map[string]string{
 	"rank": "preferences", "preferences": "rank",
 }
 
-// allowedAttributes may be set with +Name or MY.Name: those that sites document for their users, and none that HTCondor
-// itself acts upon.
-var allowedAttributes = []string{
-	"JobFlavour", "MaxRuntime", "AccountingGroup", "SendCredential", "WantOS", "BigMemJob",
-	"ProjectName", "DESIRED_Sites", "DESIRED_CMS_Sites", "UNDESIRED_Sites",
-	"REQUIRED_OS", "WantScienceGatewayJob", "Experiment", "JobDescription",
-	"WantGPULab", "GPUJobLength", "is_resumable", "JobDurationCategory", "RequestRuntime", "MaxRuntimeHours", "ContainerOS",
-}
-
-// requestCustom are the requests for a pool's own resources.
-var requestCustom = regexp.MustCompile(`^request_[a-z][a-z0-9_]*$`)
-
 // resource accepts an amount of a pool's own resource: a number without a unit.
 func resource(v string) (string, error) {
 	if quantityRE.MatchString(v) && !amountRE.MatchString(v) {

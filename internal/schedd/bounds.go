@@ -7,23 +7,12 @@ import (
 	"strings"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/htcopts"
 )
 
 // The schedd, the negotiator, the machines and the tools evaluate what a user has written, as often as they like. What that can
 // take is bounded by three rules: an expression calls only functions whose result is not longer than their arguments; it contains
 // no nested ad, whose attributes could refer to each other; and it is small even with everything in it that it refers to.
-
-// functions are those that an expression may call: none returns a text or a list longer than what it is given. A list becomes a text
-// (of toLower, toUpper, strcmp) as it was written; split, whose pieces would be quoted then, is therefore not among them.
-var functions = []string{
-	"ifThenElse", "isUndefined", "isError", "isString", "isInteger", "isReal", "isBoolean", "isList",
-	"int", "real", "bool", "floor", "ceiling", "round", "quantize", "pow", "min", "max", "sum", "avg", "random", "time",
-	"size", "member", "identicalMember", "anyCompare", "allCompare",
-	"strcmp", "stricmp", "substr", "toLower", "toUpper", "regexp", "regexpMember",
-	"stringListMember", "stringListIMember", "stringListSubsetMatch", "stringListISubsetMatch", "stringListsIntersect",
-	"stringList_regexpMember", "stringListSize", "stringListSum", "stringListAvg", "stringListMin", "stringListMax",
-	"versioncmp", "versionGT", "versionGE", "versionLT", "versionLE", "versionEQ", "version_in_range",
-}
 
 // checkBounds refuses a nested ad and a call of any other function, at its place in the text v.
 func checkBounds(v string, x classad.Expr) error {
@@ -33,8 +22,8 @@ func checkBounds(v string, x classad.Expr) error {
 		case *classad.Record:
 			err = misplaced(v, x.Off, "a nested ad [...]", "an expression without one")
 		case *classad.Call:
-			if !slices.ContainsFunc(functions, func(f string) bool { return strings.EqualFold(f, x.Name) }) {
-				err = misplaced(v, x.Off, fmt.Sprintf("the function %.40s", x.Name), "one of "+strings.Join(functions, ", "))
+			if !slices.ContainsFunc(htcopts.Functions, func(f string) bool { return strings.EqualFold(f, x.Name) }) {
+				err = misplaced(v, x.Off, fmt.Sprintf("the function %.40s", x.Name), "one of "+strings.Join(htcopts.Functions, ", "))
 			}
 		}
 		return err == nil
@@ -157,7 +146,7 @@ func isExpression(key string) bool {
 	case "accounting_group", "concurrency_limits", "notification", "transfer_output_files":
 		return false
 	}
-	return strings.HasPrefix(key, "My.") || allowed[key] != nil || requestCustom.MatchString(key)
+	return strings.HasPrefix(key, "My.") || allowed[key] != nil || htcopts.CustomRequest.MatchString(key)
 }
 
 // attributeOf returns the name of the attribute that a key sets, in lower case.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/htcopts"
 )
 
 func TestAnExpressionCallsOnlyFunctionsThatBuildNothing(t *testing.T) {
@@ -31,7 +32,7 @@ func TestAnExpressionCallsOnlyFunctionsThatBuildNothing(t *testing.T) {
 		_, err := d.Render()
 		require.ErrorContains(t, err, "spec.requirements, line 2, column 2: found the function "+f+", expected one of ifThenElse")
 	}
-	for _, f := range functions {
+	for _, f := range htcopts.Functions {
 		d := description()
 		d.Options = "rank = " + strings.ToUpper(f) + "(x)"
 		_, err := d.Render()
@@ -42,7 +43,7 @@ func TestAnExpressionCallsOnlyFunctionsThatBuildNothing(t *testing.T) {
 func TestThePageForUsersListsTheFunctions(t *testing.T) {
 	page, err := os.ReadFile("../../docs/htcjob.md")
 	require.NoError(t, err)
-	for _, f := range functions {
+	for _, f := range htcopts.Functions {
 		require.Contains(t, string(page), "`"+f+"`")
 	}
 }
@@ -159,7 +160,7 @@ func expand(t *testing.T, x classad.Expr, values map[string]classad.Expr, budget
 		case *classad.Record:
 			require.Fail(t, "a nested ad")
 		case *classad.Call:
-			require.True(t, slices.ContainsFunc(functions, func(f string) bool { return strings.EqualFold(f, x.Name) }), x.Name)
+			require.True(t, slices.ContainsFunc(htcopts.Functions, func(f string) bool { return strings.EqualFold(f, x.Name) }), x.Name)
 		case *classad.Literal:
 			*budget -= len(x.String())
 		case *classad.Ref:

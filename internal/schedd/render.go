@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/htcopts"
 )
 
 // Sandbox is a run as Stage writes it.
@@ -210,6 +211,6 @@ func (t Tag) lines() []option {
 // deferred returns Sandbox.Deferred. A command allowed by the site counts, since its effect is unknown here.
 func (d Description) deferred(options []option) bool {
 	return len(d.JobOptions.SuccessCodes) > 0 || len(d.Outputs) > 0 || d.JobOptions.MemoryRetry != nil || slices.ContainsFunc(options, func(o option) bool {
-		return !strings.HasPrefix(o.key, "My.") && (allowed[o.key] == nil && !requestCustom.MatchString(o.key) || slices.Contains(deferring, o.key))
+		return !strings.HasPrefix(o.key, "My.") && (allowed[o.key] == nil && !htcopts.CustomRequest.MatchString(o.key) || slices.Contains(deferring, o.key))
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/htcopts"
 )
 
 // parseOptions reads an HTCJob's htcopts and returns the submit lines to write. It knows comments, empty lines, continued
@@ -238,13 +239,13 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 		switch {
 		case isTag(command):
 			return nil, fmt.Sprintf("the attribute %s is htcd's own", name)
-		case has(allowedAttributes, name), site("+" + name):
+		case has(htcopts.Attributes, name), site("+" + name):
 			return expression, "My." + name
 		}
 		if c := commandOf(command); c != "" {
 			return nil, fmt.Sprintf("the attribute %s is not allowed: write %s = ...", name, c)
 		}
-		return nil, fmt.Sprintf("the attribute %s is not allowed; allowed are %s, and what the operator of htcd adds (--allow-htcopts)", name, strings.Join(allowedAttributes, ", "))
+		return nil, fmt.Sprintf("the attribute %s is not allowed; allowed are %s, and what the operator of htcd adds (--allow-htcopts)", name, strings.Join(htcopts.Attributes, ", "))
 	}
 	if a := allowed[command]; a != nil {
 		return a, command
@@ -256,12 +257,12 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 		return nil, fmt.Sprintf("%s is not allowed: %s", name, owned[command])
 	case hint(command) != "":
 		return nil, fmt.Sprintf("%s is not allowed: %s", name, hint(command))
-	case requestCustom.MatchString(command):
+	case htcopts.CustomRequest.MatchString(command):
 		if c := meant(command); strings.HasPrefix(c, "request_") {
 			return nil, fmt.Sprintf("%s is taken for a resource of the pool's own: is %s meant? If the pool has it, the operator of htcd can allow %s (--allow-htcopts)", name, c, command)
 		}
 		return resource, command
-	case has(allowedAttributes, name), site("+" + name):
+	case has(htcopts.Attributes, name), site("+" + name):
 		return nil, fmt.Sprintf("%s is no submit command: write +%s = ...", name, name)
 	}
 	if c := meant(command); c != "" {
