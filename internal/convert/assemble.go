@@ -1,8 +1,6 @@
 package convert
 
 import (
-	"bytes"
-	"encoding/csv"
 	"fmt"
 	"path"
 	"regexp"
@@ -453,13 +451,6 @@ func common(pattern, with string) string {
 	return head + "*" + tail
 }
 
-// Limits of items in the object itself.
-const (
-	maxItems     = 1000
-	maxVariables = 2000
-	maxItemBytes = 64 << 10
-)
-
 // items says how many jobs there are, and the variables of each.
 func (a *assembly) items() {
 	n := len(a.g.jobs)
@@ -472,7 +463,7 @@ func (a *assembly) items() {
 	size := 0
 	for _, name := range a.names {
 		for _, value := range a.values[name] {
-			size += len(name) + len(value) + 2
+			size += itemSize(name, value)
 			if strings.ContainsFunc(value, isControl) || len(value) > 4096 {
 				a.lose(fmt.Sprintf("the value %.60q of %s cannot be a variable's: expected one line of at most 4,096 characters",
 					value, name), "another value", "arguments", "environment")
@@ -481,7 +472,7 @@ func (a *assembly) items() {
 			}
 		}
 	}
-	if n > maxItems || n*len(a.names) > maxVariables || size > maxItemBytes || len(a.names) > 16 {
+	if !inObject(n, len(a.names), size) || len(a.names) > maxNames {
 		a.table()
 		return
 	}
@@ -497,30 +488,19 @@ func (a *assembly) items() {
 
 // table puts the items into a ConfigMap.
 func (a *assembly) table() {
-	var b bytes.Buffer
-	w := csv.NewWriter(&b)
-	rows := [][]string{a.names}
-	for i := range a.g.jobs {
-		row := make([]string, len(a.names))
-		for j, name := range a.names {
-			row[j] = a.values[name][i]
+	rows := make([][]string, len(a.g.jobs))
+	for i := range rows {
+		for _, name := range a.names {
+			rows[i] = append(rows[i], a.values[name][i])
 		}
-		rows = append(rows, row)
 	}
-	if err := w.WriteAll(rows); err != nil {
-		a.lose(err.Error(), "", "arguments")
-		return
-	}
-	p := &place{}
-	if err := a.c.bundles.add(p, "items.csv", b.Bytes()); err != nil {
-		a.lose(fmt.Sprintf("the variables of the %d jobs have %d bytes, and a ConfigMap holds 1 MiB", len(a.g.jobs),
-			b.Len()), "a table that the program reads, by its number in $HTCPROCID; or several submit files", "arguments",
+	from := &v1alpha1.ItemsFrom{}
+	if n, err := a.c.bundles.table(a.names, rows, &from.ConfigMapKeyRef); err != nil {
+		a.lose(fmt.Sprintf("the variables of the %d jobs have %d bytes, and a ConfigMap holds 1 MiB", len(rows), n),
+			"a table that the program reads, by its number in $HTCPROCID; or several submit files", "arguments",
 			"environment")
 		a.c.refused = true
 		return
 	}
-	a.c.counted = "spec.itemsFrom"
-	a.spec.ItemsFrom = &v1alpha1.ItemsFrom{ConfigMapKeyRef: *p.ref()}
-	ref := &a.spec.ItemsFrom.ConfigMapKeyRef
-	p.pack.refs = append(p.pack.refs, ref)
+	a.c.counted, a.spec.ItemsFrom = "spec.itemsFrom", from
 }

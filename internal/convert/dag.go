@@ -1,9 +1,7 @@
 package convert
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"maps"
@@ -246,39 +244,26 @@ func (b *dagBuild) table(s *v1alpha1.Sequences) error {
 	for _, item := range s.Items {
 		for name, value := range item {
 			names[name] = true
-			size += len(name) + len(value) + 2
+			size += itemSize(name, string(value))
 		}
 	}
-	if len(names) > 16 {
-		return fmt.Errorf("its sequences differ in %d variables, and an item has at most 16", len(names))
+	if len(names) > maxNames {
+		return fmt.Errorf("its sequences differ in %d variables, and an item has at most %d", len(names), maxNames)
 	}
-	if len(s.Items) <= maxItems && len(s.Items)*len(names) <= maxVariables && size <= maxItemBytes {
+	if inObject(len(s.Items), len(names), size) {
 		return nil
 	}
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	header := slices.Sorted(maps.Keys(names))
-	if err := w.Write(header); err != nil {
-		return err
-	}
-	for _, item := range s.Items {
-		row := make([]string, len(header))
-		for k, name := range header {
-			row[k] = string(item[name])
-		}
-		if err := w.Write(row); err != nil {
-			return err
+	header, rows := slices.Sorted(maps.Keys(names)), make([][]string, len(s.Items))
+	for i, item := range s.Items {
+		for _, name := range header {
+			rows[i] = append(rows[i], string(item[name]))
 		}
 	}
-	w.Flush()
-	bundles, p := newBundler(b.env), &place{}
-	if err := bundles.add(p, "items.csv", out.Bytes()); err != nil {
-		return fmt.Errorf("the variables of its %d sequences have %d bytes, and a ConfigMap holds 1 MiB", len(s.Items),
-			out.Len())
-	}
+	bundles := newBundler(b.env)
 	s.ItemsFrom = &v1alpha1.ItemsFrom{}
-	p.pack.refs = append(p.pack.refs, &s.ItemsFrom.ConfigMapKeyRef)
-	s.ItemsFrom.ConfigMapKeyRef.Key = p.key
+	if n, err := bundles.table(header, rows, &s.ItemsFrom.ConfigMapKeyRef); err != nil {
+		return fmt.Errorf("the variables of its %d sequences have %d bytes, and a ConfigMap holds 1 MiB", len(rows), n)
+	}
 	b.maps = append(b.maps, bundles.configMaps(b.name)...)
 	s.Items = nil
 	return nil

@@ -41,10 +41,10 @@ var dagVerdicts = map[string]Line{
 // scriptLine says why a script of DAGMan's is not run.
 func scriptLine(rest string) Line {
 	l := Line{Verdict: Cannot, Words: "nothing of a user's runs on the schedd's host"}
-	switch words := strings.Fields(strings.ToUpper(rest)); {
-	case contains(words, "PRE"):
+	switch scriptKind(rest) {
+	case "PRE":
 		l.Instead = "a step of its own before, or the beginning of the step's script"
-	case contains(words, "POST"):
+	case "POST":
 		l.Instead = "a step of its own after, or the end of the step's script"
 	default:
 		l.Instead = "heldDeadlineSeconds removes jobs that are on hold, and Events tell of them"
@@ -52,15 +52,14 @@ func scriptLine(rest string) Line {
 	return l
 }
 
-// contains says whether a script's kind comes first among the kinds there are: DEFER and DEBUG and their values stand
-// before it.
-func contains(words []string, kind string) bool {
-	for _, w := range words {
-		if w == "PRE" || w == "POST" || w == "HOLD" {
-			return w == kind
+// scriptKind is PRE, POST or HOLD: DEFER and DEBUG and their values stand before it.
+func scriptKind(rest string) string {
+	for word := range strings.FieldsSeq(strings.ToUpper(rest)) {
+		if word == "PRE" || word == "POST" || word == "HOLD" {
+			return word
 		}
 	}
-	return false
+	return ""
 }
 
 // outcomeRE finds what DAGMan tells its FINAL node.
@@ -103,7 +102,7 @@ func nodeLine(n *dagfile.Node, step string) Line {
 	return Line{Verdict: Taken, Words: "step " + step}
 }
 
-// nodeLimits are the lines about retries and priorities, which a step may have to some degree.
+// retryLine says what has become of a node's retries, which a step may have to some degree.
 func retryLine(n *dagfile.Node) Line {
 	switch {
 	case n.Kind == dagfile.Subdag:

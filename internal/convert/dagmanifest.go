@@ -24,10 +24,8 @@ func (r Result) workflow() ([]byte, error) {
 	b.WriteString("---\n")
 	for _, l := range r.Lines {
 		if l.matters() {
-			fmt.Fprintf(&b, "# %s, line %d: %s\n#     %s\n", l.File, l.Line, oneLine(l.Text), oneLineOf(l.String()))
+			fmt.Fprintf(&b, "# %s, line %d: %s\n#     %s\n", l.File, l.Line, shortLine(l.Text), oneLine(l.String()))
 		}
 	}
 	return append([]byte(b.String()), text...), nil
 }
-
-func oneLineOf(text string) string { return strings.Join(strings.FieldsFunc(text, isControl), " ") }

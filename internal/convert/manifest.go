@@ -24,21 +24,24 @@ func (c *converter) notes(groups []*group) []notes {
 		where := fmt.Sprintf("%s, line %d: ", l.File, l.Line)
 		switch {
 		case l.matters():
-			n.top = append(n.top, where+oneLine(l.Text), "    "+l.String())
+			n.top = append(n.top, where+shortLine(l.Text), "    "+l.String())
 		case l.field != "":
-			n.fields[l.field] = append(n.fields[l.field], where+oneLine(l.Text))
+			n.fields[l.field] = append(n.fields[l.field], where+shortLine(l.Text))
 		}
 	}
 	return slices.Repeat([]notes{n}, len(groups))
 }
 
-func oneLine(text string) string {
-	text = strings.Join(strings.FieldsFunc(text, isControl), " ")
+// shortLine is the beginning of a text in one line.
+func shortLine(text string) string {
+	text = oneLine(text)
 	if len(text) > 90 {
 		text = strings.ToValidUTF8(text[:87], "") + "..."
 	}
 	return text
 }
+
+func oneLine(text string) string { return strings.Join(strings.FieldsFunc(text, isControl), " ") }
 
 // YAML is the manifest of all objects, each field with the lines that it comes from.
 func (r Result) YAML() ([]byte, error) {
