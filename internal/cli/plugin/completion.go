@@ -56,11 +56,10 @@ func (c *Connection) complete(among ...*kind) cobra.CompletionFunc {
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), completes)
 		defer cancel()
-		all, err := where.selected(ctx, selection{})
+		all, err := where.selected(ctx, selection{}, among...)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		all = slices.DeleteFunc(all, func(o *object) bool { return !slices.Contains(among, o.kind) })
 		return offered(all, args, begun), cobra.ShellCompDirectiveNoFileComp
 	}
 }

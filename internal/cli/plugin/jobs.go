@@ -32,13 +32,13 @@ Exit codes: 0 done, 1 they cannot be read, 2 a mistake in the command line.`,
 	setting.Text(c.Flags(), &format, "output,o", "table", setting.OneOf(formats...), "`format`: table, wide, name, json or word")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := only.check(); err != nil {
-			return setting.Usage{Err: err}
+			return err
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
-		all, err := where.selected(cmd.Context(), only)
+		all, err := where.selected(cmd.Context(), only, kinds...)
 		if err != nil {
 			return err
 		}
@@ -132,7 +132,7 @@ Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are
 		if len(args) > 0 {
 			return where.each(cmd.Context(), args, func(o *object) error { return where.delete(cmd, o, metav1.DeleteOptions{}) })
 		}
-		all, err := where.selected(cmd.Context(), only)
+		all, err := where.selected(cmd.Context(), only, kinds...)
 		if err != nil {
 			return err
 		}

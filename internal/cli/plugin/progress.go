@@ -158,11 +158,7 @@ func (d *display) failures(o *object) {
 			continue
 		}
 		d.told[key] = true
-		name := f.JobID
-		if f.Item != "" {
-			name += ", " + f.Item
-		}
-		d.line("%s: %s: %s%s", o.shown(), name, f.Message, words)
+		d.line("%s: %s: %s%s", o.shown(), nameOf(f), f.Message, words)
 	}
 }
 
@@ -218,15 +214,19 @@ func (d *display) finish() {
 		}
 		d.line("%s: %s%s", o.shown(), o.Status.Phase, why)
 		for _, f := range o.Status.Failures {
-			name := f.JobID
-			if f.Item != "" {
-				name += ", " + f.Item
-			}
 			if (f.Item != "" || o.workflow != nil) && !d.told[o.shown()+"/"+f.JobID] {
-				d.line("  %s: %s%s", name, f.Message, lastWords(f))
+				d.line("  %s: %s%s", nameOf(f), f.Message, lastWords(f))
 			}
 		}
 	}
+}
+
+// nameOf is a failed job's id, and its item if it has one.
+func nameOf(f v1alpha1.Failure) string {
+	if f.Item == "" {
+		return f.JobID
+	}
+	return f.JobID + ", " + f.Item
 }
 
 // lastWords is the last line of a failed job's standard error.

@@ -44,12 +44,12 @@ func (s selection) has(o *object, now time.Time) bool {
 // page is how many of them the apiserver is asked for at once.
 const page = 500
 
-// selected returns the objects of a selection, the oldest first. A kind that the user may not list, or that the cluster
+// selected returns the objects of a selection of these kinds, the oldest first. A kind that the user may not list, or that the cluster
 // does not have, is left out, with a warning.
-func (c *cluster) selected(ctx context.Context, s selection) (all []*object, err error) {
+func (c *cluster) selected(ctx context.Context, s selection, among ...*kind) (all []*object, err error) {
 	now := time.Now()
 	var refusals []error
-	for _, k := range kinds {
+	for _, k := range among {
 		options := metav1.ListOptions{LabelSelector: s.labels, Limit: page}
 		for more := true; more; more = options.Continue != "" {
 			some, next, err := c.of(k).list(ctx, options)
@@ -64,7 +64,7 @@ func (c *cluster) selected(ctx context.Context, s selection) (all []*object, err
 			all = append(all, slices.DeleteFunc(some, func(o *object) bool { return !s.has(o, now) })...)
 		}
 	}
-	if len(refusals) == len(kinds) {
+	if len(refusals) == len(among) {
 		return nil, errors.Join(refusals...)
 	}
 	for _, err := range refusals {

@@ -174,7 +174,7 @@ func TestAWorkflowIsCancelledAndRunAgainAsAnHTCJob(t *testing.T) {
 
 func TestAShellIsOfferedNamesAndKindsWhereTheyAreNeeded(t *testing.T) {
 	where, _, workflows, warnings := shelves()
-	all, err := where.selected(t.Context(), selection{})
+	all, err := where.selected(t.Context(), selection{}, kinds...)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"zero\trunning", "job/both\tfailed", "scan\trunning", "wf/both\tsucceeded"}, offered(all, nil, ""))
 	require.ElementsMatch(t, []string{"zero\trunning", "job/both\tfailed"}, offered(all, []string{"scan", "wf/both"}, "z"))
@@ -182,12 +182,12 @@ func TestAShellIsOfferedNamesAndKindsWhereTheyAreNeeded(t *testing.T) {
 	require.Contains(t, offered(all, nil, "wf/"), "wf/scan\trunning")
 
 	workflows.fails = errForbidden
-	all, err = where.selected(t.Context(), selection{})
+	all, err = where.selected(t.Context(), selection{}, kinds...)
 	require.NoError(t, err)
 	require.Len(t, objectsNamed(all, "zero"), 1)
 	require.Contains(t, warnings.String(), "no right")
 	where.jobs.(*shelf).fails = errForbidden
-	_, err = where.selected(t.Context(), selection{})
+	_, err = where.selected(t.Context(), selection{}, kinds...)
 	require.ErrorContains(t, err, "no right")
 }
 
