@@ -58,6 +58,8 @@ func TestScriptsFollowHTCWorkflowsByTheSameCommands(t *testing.T) {
 		return err == nil
 	}, func() string { return fmt.Sprint(out, err) })
 	require.Equal(t, "here\n", out)
+	f.name = "look" // whose status follows its jobs by seconds
+	f.until("running", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Phase == v1alpha1.PhaseRunning })
 	require.Equal(t, "running\n", c.ends(5, "status", "look"))
 
 	c.ends(0, "submit", fileIn(t, dir, "job.yaml", script("look", "exit 0", "  htcopts: requirements = false\n")))
@@ -68,7 +70,6 @@ func TestScriptsFollowHTCWorkflowsByTheSameCommands(t *testing.T) {
 	require.Contains(t, completed, "job/look\tpending\n")
 	require.Contains(t, completed, "wf/look\trunning\n")
 	require.Equal(t, "htcworkflow.htc.cern.ch/look is cancelled\n", c.ends(0, "cancel", "wf/look"))
-	f.name = "look"
 	f.until("suspended", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Phase == v1alpha1.PhaseSuspended })
 	require.Equal(t, "suspended\n", c.ends(6, "status", "wf/look"))
 	require.Equal(t, "htcjob.htc.cern.ch/look deleted\nhtcworkflow.htc.cern.ch/look deleted\n", c.ends(0, "delete", "job/look", "wf/look"))
