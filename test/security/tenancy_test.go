@@ -2,8 +2,10 @@ package security
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,6 +128,13 @@ func TestANamespacesOwnAccountIsItsAlone(t *testing.T) {
 
 	// Without her Secret htcd uses the common account in her namespace, which may not touch her jobs.
 	takeAway()
+	// htcd watches Secrets and HTCJobs side by side, so it may hear of what is done next before it hears of this.
+	tries := 0
+	hers.Eventually(func() bool {
+		tries++
+		next := hers.Ended(hers.Create(fmt.Sprintf("without-%d", tries), "exit 0\n", trial.Unpacked).Name)
+		return slices.Equal(owners(hers, next), []string{"robot"})
+	}, func() string { return "htcd goes on with the Secret that was taken away" })
 	require.NoError(t, hers.Jobs.Delete(ctx, "kept", metav1.DeleteOptions{}))
 	stuck := hers.Until("kept", "not removed", func(job *v1alpha1.HTCJob) bool {
 		return meta.IsStatusConditionFalse(job.Status.Conditions, v1alpha1.ConditionCredentials)
