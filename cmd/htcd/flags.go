@@ -91,6 +91,7 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 	setting.Duration(f, &o.FullCrosscheck, "full-crosscheck", 10*time.Minute, 0, operator.Year, "how often the cross-check asks about all jobs, not only about those that have changed; 0: always")
 	setting.Duration(f, &o.Refresh, "refresh", 10*time.Second, time.Second, operator.Year, "how often condor_q is asked in between which jobs run and which are held; less often if that takes more than 1/20 of the time")
 
+	setting.Duration(f, &o.HistoryKept, "history-kept", 90*24*time.Hour, 0, 10*operator.Year, "how long what was deleted stays in the history; 0: it does not")
 	setting.Duration(f, &o.ShutdownTimeout, "shutdown-timeout", 20*time.Second, time.Second, time.Hour, "how long work in flight may go on after SIGTERM")
 	setting.Text(f, &o.LogLevel, "log-level", "info", logger.Level, "debug, info, warn or error")
 	setting.Text(f, &o.LogFormat, "log-format", "json", logger.Format, "json or text")

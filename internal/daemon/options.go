@@ -62,6 +62,7 @@ type Options struct {
 	MaxOutput     resource.QuantityValue
 	MaxInput      resource.QuantityValue
 	KeepFree      resource.QuantityValue
+	HistoryKept   time.Duration
 	Fetchers      int
 	LogsPodImage  string
 	Kueue         bool

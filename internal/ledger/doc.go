@@ -22,6 +22,8 @@
 // destinations has the outputs of a run that are written elsewhere, to URLs or to registries, and written what
 // each proc has written there, or has still to: the work that survives a restart.
 //
+// history has the attempts whose rows were deleted, one row each, which a trigger writes. The view attempts shows the same of those that are there.
+//
 // # The life of a row
 //
 //	InsertRun     state Intent, cluster 0      before condor_submit starts

@@ -38,7 +38,7 @@ const ExitInterrupted = 130
 // Commands are all commands for users.
 func Commands() []*cobra.Command {
 	all := []*cobra.Command{submitCommand(), convertCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), execCommand(), getOutputCommand(),
-		nodesCommand(), graphCommand(), uiCommand(), completionCommand()}
+		nodesCommand(), graphCommand(), historyCommand(), uiCommand(), completionCommand()}
 	for _, c := range all {
 		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return setting.Usage{Err: setting.Explain(err, "")} })
 	}
@@ -161,7 +161,16 @@ func (c *cluster) ask(ctx context.Context, name, what string, parameters url.Val
 }
 
 func (c *cluster) askOf(ctx context.Context, namespace, resource, name, what string, parameters url.Values) (*http.Response, error) {
-	u := c.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version, "namespaces", namespace, resource, name, what)
+	return c.askAt(ctx, namespace, parameters, resource, name, what)
+}
+
+// askAt requests what is at a path of a namespace, or of all of them.
+func (c *cluster) askAt(ctx context.Context, namespace string, parameters url.Values, path ...string) (*http.Response, error) {
+	u := c.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version)
+	if namespace != "" {
+		u = u.JoinPath("namespaces", namespace)
+	}
+	u = u.JoinPath(path...)
 	u.RawQuery = parameters.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {

@@ -16,6 +16,7 @@ var GroupVersion = schema.GroupVersion{Group: "output.htc.cern.ch", Version: "v1
 const (
 	resourceJobs      = "htcjobs"
 	resourceWorkflows = "htcworkflows"
+	resourceHistory   = "history" // it is in no list of resources: what is there are lines, not objects
 )
 
 // discovery holds the documents by which the apiserver and its clients find out what is served. The apiserver also asks

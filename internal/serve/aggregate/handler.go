@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,6 +46,10 @@ func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	serve(resourceWorkflows, "/archive", source.NodeArchive, "application/x-tar", "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/files", source.NodeFiles, lines, "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/nodes", source.Nodes, lines, "step", "state", "after", "attempt", "limit")
+	for _, scope := range []string{"", "/namespaces/{namespace}"} { // the apiserver asks RBAC for the cluster, or for the namespace
+		mux.HandleFunc("GET /apis/"+GroupVersion.String()+scope+"/"+resourceHistory,
+			answer(resourceHistory, source.History, proxy, log, lines, "since", "user", "failed", "before", "limit"))
+	}
 	mux.HandleFunc("/", notServed)
 	return mux
 }
@@ -63,7 +68,7 @@ func literal(h http.Handler) http.Handler {
 
 func notServed(w http.ResponseWriter, r *http.Request) {
 	writeStatus(w, apierrors.NewGenericServerResponse(http.StatusNotFound, r.Method, GroupVersion.WithResource(resourceJobs).GroupResource(), "",
-		"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive, /log/files, /log/procs and /log/attempts, and of htcworkflows /log, /log/archive, /log/files and /log/nodes", 0, true))
+		"htcd serves the output of jobs here: GET /namespaces/{namespace}/htcjobs/{name}/log, /log/archive, /log/files, /log/procs and /log/attempts, and of htcworkflows /log, /log/archive, /log/files and /log/nodes; and GET [/namespaces/{namespace}]/history", 0, true))
 }
 
 func answer(resource string, find func(context.Context, Query) (*Answer, error), proxy *FrontProxy, log zerolog.Logger, contentType string, parameters ...string) http.HandlerFunc {
@@ -166,6 +171,14 @@ func parse(values url.Values, known []string) (Query, error) {
 			}
 		case "after":
 			q.After, err = parseKey(value)
+		case "since":
+			q.Past.Since, err = time.Parse(time.RFC3339Nano, value)
+		case "user":
+			q.Past.Account = value
+		case "failed":
+			q.Past.Failed, err = strconv.ParseBool(value)
+		case "before":
+			q.Past.Before, err = parsePastKey(value)
 		case "tailLines":
 			n, err = number(value, 0, most)
 			q.TailLines = int(n)
@@ -201,6 +214,24 @@ func parseKey(value string) (NodeKey, error) {
 		return NodeKey{}, fmt.Errorf("%q: want two numbers with a dot between", value)
 	}
 	return NodeKey{int(d), int(n)}, nil // #nosec G115 -- 31 bits
+}
+
+// String is the key as a parameter.
+func (k PastKey) String() string {
+	return fmt.Sprintf("%s/%d/%s", k.Created.UTC().Format(time.RFC3339Nano), k.Attempt, k.UID)
+}
+
+func parsePastKey(value string) (k PastKey, err error) {
+	created, rest, _ := strings.Cut(value, "/")
+	attempt, uid, both := strings.Cut(rest, "/")
+	var err1, err2 error
+	k.Created, err1 = time.Parse(time.RFC3339Nano, created)
+	k.Attempt, err2 = strconv.Atoi(attempt)
+	k.UID = uid
+	if err1 != nil || err2 != nil || !both {
+		return PastKey{}, fmt.Errorf("%q: want CREATED/ATTEMPT/UID of an attempt", value)
+	}
+	return k, nil
 }
 
 // writeStatus answers with an error in the form of the Kubernetes API.

@@ -15,6 +15,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -89,6 +90,8 @@ func (s *source) NodeFiles(ctx context.Context, q Query) (*Answer, error) { retu
 func (s *source) Files(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 
 func (s *source) Usage(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
+
+func (s *source) History(ctx context.Context, q Query) (*Answer, error) { return s.Log(ctx, q) }
 
 func says(text string, err error) func(Query) (*Answer, error) {
 	return func(Query) (*Answer, error) {
@@ -282,5 +285,22 @@ func TestDiscoveryNamesTheSubresourceAlone(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, response.StatusCode)
 		require.Contains(t, body, want)
+	}
+}
+
+func TestWhereAnAttemptStandsIsSaidInAParameter(t *testing.T) {
+	key := PastKey{time.Date(2026, 11, 20, 12, 0, 0, 345e6, time.UTC), "u/1", 3}
+	back, err := parsePastKey(key.String())
+	require.NoError(t, err)
+	require.Equal(t, key, back)
+	for _, text := range []string{"", "1", "2026-11-20T12:00:00Z", "2026-11-20T12:00:00Z/3", "2026-11-20T12:00:00Z/x/u"} {
+		_, err := parsePastKey(text)
+		require.Error(t, err, text)
+	}
+	for _, query := range []string{"since=yesterday", "failed=perhaps", "limit=0", "before=x", "proc=1"} {
+		values, err := url.ParseQuery(query)
+		require.NoError(t, err)
+		_, err = parse(values, []string{"since", "user", "failed", "before", "limit"})
+		require.Error(t, err, query)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"io"
 	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
 // Query is what a user asks for.
@@ -29,6 +31,46 @@ type Query struct {
 	State NodeState // empty: any
 	After NodeKey   // of nodes: only those that come after it
 	Limit int       // most lines; 0: all
+
+	Past PastQuery // of the history
+}
+
+// PastQuery narrows the history, that of one namespace or of all.
+type PastQuery struct {
+	Since   time.Time // only attempts that were begun since then
+	Account string    // only those whose jobs were HTCondor's for this account; empty: any
+	Failed  bool      // only those of which a job has failed, or that were refused
+	Before  PastKey   // only those that come after it
+}
+
+// PastKey is where an attempt stands in the history, the newest first. The zero value comes before all of them.
+type PastKey struct {
+	Created time.Time `json:"created"` // when htcd began to send it
+	UID     string    `json:"uid"`
+	Attempt int       `json:"attempt"`
+}
+
+// Past is an attempt in the history, as a line of JSON.
+type Past struct {
+	Kind      string `json:"kind"` // HTCJob or HTCWorkflow
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	PastKey
+	User      string          `json:"user,omitempty"` // HTCondor's account
+	Pool      string          `json:"pool,omitempty"` // name of the HTCPool
+	Schedd    string          `json:"schedd,omitempty"`
+	Cluster   int             `json:"cluster,omitempty"`
+	State     string          `json:"state"` // Open, Succeeded, Failed, Refused or Removed
+	Reason    string          `json:"reason,omitempty"`
+	Jobs      int             `json:"jobs"` // of an HTCWorkflow: its nodes
+	Succeeded int             `json:"succeeded"`
+	Failed    int             `json:"failed"`
+	Submitted time.Time       `json:"submitted,omitzero"`
+	Started   time.Time       `json:"started,omitzero"`  // when its first job started, by HTCondor's clock
+	Finished  time.Time       `json:"finished,omitzero"` // when its last job ended, by HTCondor's clock
+	Ended     time.Time       `json:"ended,omitzero"`    // when htcd knew of the end
+	Deleted   time.Time       `json:"deleted,omitzero"`  // when the object, or its old attempt, was deleted
+	Usage     *v1alpha1.Usage `json:"usage,omitempty"`   // what its jobs used
 }
 
 // Place says which node of a workflow is meant.
@@ -144,4 +186,5 @@ type Source interface {
 	Nodes(ctx context.Context, q Query) (*Answer, error)
 	NodeArchive(ctx context.Context, q Query) (*Answer, error)
 	NodeFiles(ctx context.Context, q Query) (*Answer, error)
+	History(ctx context.Context, q Query) (*Answer, error)
 }

@@ -1,0 +1,78 @@
+package follow
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/serve/aggregate"
+)
+
+// History lists the attempts of a namespace, or of all, that the ledger knows of.
+func (r *Reader) History(_ context.Context, q aggregate.Query) (*aggregate.Answer, error) {
+	return &aggregate.Answer{Close: func() {}, Write: func(ctx context.Context, out io.Writer) error {
+		left := limit(q.Limit)
+		return left.reached(r.history(ctx, q, left, json.NewEncoder(out)))
+	}}, nil
+}
+
+// history writes the wanted attempts, page by page.
+func (r *Reader) history(ctx context.Context, q aggregate.Query, left *lines, out *json.Encoder) error {
+	f := ledger.PastFilter{Namespace: q.Namespace, Account: q.Past.Account, Failed: q.Past.Failed, Since: q.Past.Since, Limit: procsAtOnce}
+	if key := q.Past.Before; key != (aggregate.PastKey{}) {
+		f.Before = new(ledger.PastKey(key))
+	}
+	for {
+		var page []ledger.Past
+		err := r.o.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			page, err = tx.History(f)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("ask the ledger: %w", err)
+		}
+		for _, p := range page {
+			if err := left.take(out.Encode(pastLine(p))); err != nil {
+				return err
+			}
+		}
+		if len(page) < procsAtOnce {
+			return nil
+		}
+		f.Before = new(page[len(page)-1].Key())
+	}
+}
+
+func pastLine(p ledger.Past) aggregate.Past {
+	line := aggregate.Past{
+		Kind: v1alpha1.Kind, Namespace: p.Namespace, Name: p.Name, PastKey: aggregate.PastKey(p.Key()), User: p.Account, Pool: p.Pool,
+		Schedd: p.Schedd, Cluster: p.Cluster, State: stateOfPast(p), Reason: p.Reason, Jobs: p.Jobs, Succeeded: p.Succeeded, Failed: p.Failed,
+		Submitted: p.Submitted, Started: p.Started, Finished: p.Finished, Ended: p.Ended, Deleted: p.Gone,
+	}
+	if p.Kind == ledger.Workflows {
+		line.Kind = v1alpha1.WorkflowKind
+	}
+	var used v1alpha1.Usage
+	if p.Usage != "" && json.Unmarshal([]byte(p.Usage), &used) == nil {
+		line.Usage = &used
+	}
+	return line
+}
+
+// stateOfPast says how an attempt ended, or that it has not.
+func stateOfPast(p ledger.Past) string {
+	switch {
+	case p.State == ledger.Refused:
+		return "Refused"
+	case p.Ended.IsZero() && p.Gone.IsZero():
+		return "Open"
+	case p.State == ledger.Removed || p.Ended.IsZero():
+		return "Removed"
+	case p.Failed > 0:
+		return "Failed"
+	}
+	return "Succeeded"
+}
