@@ -37,7 +37,7 @@ const ExitInterrupted = 130
 
 // Commands are all commands for users.
 func Commands() []*cobra.Command {
-	all := []*cobra.Command{submitCommand(), convertCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), execCommand(), getOutputCommand(),
+	all := []*cobra.Command{submitCommand(), convertCommand(), statusCommand(), waitCommand(), listCommand(), cancelCommand(), rerunCommand(), deleteCommand(), logsCommand(), topCommand(), execCommand(), portForwardCommand(), getOutputCommand(),
 		nodesCommand(), graphCommand(), historyCommand(), uiCommand(), completionCommand()}
 	for _, c := range all {
 		c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return setting.Usage{Err: setting.Explain(err, "")} })

@@ -92,25 +92,30 @@ Needs the rights to get and create htcjobs/exec and htcworkflows/exec of output.
 
 // exec runs a command where the parameters say. Its error is an Exit if it has ended with a code of its own.
 func (c *Connection) exec(ctx context.Context, where *cluster, path []string, parameters url.Values, words []string, streams remotecommand.StreamOptions) error {
-	config, namespace, err := c.Config()
-	if err != nil {
-		return err
-	}
-	u := where.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version, "namespaces", namespace).JoinPath(path...)
 	parameters["command"] = words
-	parameters.Set("stdin", strconv.FormatBool(streams.Stdin != nil))
-	parameters.Set("tty", strconv.FormatBool(streams.Tty))
-	u.RawQuery = parameters.Encode()
-	executor, err := remotecommand.NewWebSocketExecutor(config, "GET", u.String())
-	if err != nil {
-		return err
-	}
 	if streams.Tty {
 		restore, err := rawTerminal(&streams)
 		if err != nil {
 			return err
 		}
 		defer restore()
+	}
+	return c.stream(ctx, where, path, parameters, streams)
+}
+
+// stream connects streams with what the parameters say.
+func (c *Connection) stream(ctx context.Context, where *cluster, path []string, parameters url.Values, streams remotecommand.StreamOptions) error {
+	config, namespace, err := c.Config()
+	if err != nil {
+		return err
+	}
+	u := where.base.JoinPath("apis", aggregate.GroupVersion.Group, aggregate.GroupVersion.Version, "namespaces", namespace).JoinPath(path...)
+	parameters.Set("stdin", strconv.FormatBool(streams.Stdin != nil))
+	parameters.Set("tty", strconv.FormatBool(streams.Tty))
+	u.RawQuery = parameters.Encode()
+	executor, err := remotecommand.NewWebSocketExecutor(config, "GET", u.String())
+	if err != nil {
+		return err
 	}
 	err = executor.StreamWithContext(ctx, streams)
 	if exit, exited := errors.AsType[utilexec.CodeExitError](err); exited {

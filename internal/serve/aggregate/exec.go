@@ -25,10 +25,11 @@ type Streams struct {
 	Sizes          <-chan Size
 }
 
-// Command is what a user runs in the container of a job, or of a workflow's node.
+// Command is what a user runs in the container of a job, or of a workflow's node, or the port there that he connects to.
 type Command struct {
 	Query
 	Words []string
+	Port  int // 0: Words are run; else its Stdin and Stdout are a connection to the port
 	TTY   bool
 	Stdin bool
 }
@@ -46,7 +47,8 @@ type Shells interface {
 	Begin(ctx context.Context, c Command) (run func(ctx context.Context, s Streams) error, err error)
 }
 
-// serveExec answers exec of a job, and of a node of a workflow, as that of a Pod is answered: v5.channel.k8s.io.
+// serveExec answers exec of a job, and of a node of a workflow, as that of a Pod is answered: v5.channel.k8s.io. With port in the place of command, standard input
+// and output are a connection to that port.
 func serveExec(mux *http.ServeMux, shells Shells, proxy *FrontProxy, log zerolog.Logger) {
 	for resource, parameters := range map[string][]string{resourceJobs: {"proc"}, resourceWorkflows: {"step", "sequence", "index"}} {
 		mux.HandleFunc("GET /apis/"+GroupVersion.String()+"/namespaces/{namespace}/"+resource+"/{name}/exec", func(w http.ResponseWriter, r *http.Request) {
@@ -98,7 +100,17 @@ func parseCommand(values url.Values, known []string) (c Command, err error) {
 	for _, word := range words {
 		length += len(word) + 1
 	}
+	if values.Has("port") && !values.Has("command") {
+		if c.Port, err = strconv.Atoi(values.Get("port")); err != nil || c.Port < 1 || c.Port > 65535 {
+			return c, fmt.Errorf("port: %q: want a number from 1 to 65535", values.Get("port"))
+		}
+		c.Stdin = true
+		values.Del("port")
+		values.Del("stdin") // client-go says the same of every connection
+		values.Del("tty")
+	}
 	switch {
+	case c.Port > 0:
 	case len(words) == 0 || words[0] == "":
 		return c, errors.New("command: want a command to run, such as sh")
 	case length > mostWords:

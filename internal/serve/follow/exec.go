@@ -33,12 +33,14 @@ type Shells struct {
 	Used   func(object runtime.Object, q aggregate.Query, message string)
 	Places int // most at once
 
-	places *shares
+	places    *shares
+	forwarded *shares // connections to ports
+	links     *links
 }
 
 // NewShells returns Shells that are complete.
 func NewShells(s Shells) *Shells {
-	s.places = newShares(int64(s.Places))
+	s.places, s.forwarded, s.links = newShares(int64(s.Places)), newShares(mostForwarded), newLinks(lingers)
 	return &s
 }
 
@@ -95,11 +97,18 @@ func (s *Shells) Begin(ctx context.Context, c aggregate.Command) (func(context.C
 	if why != "" {
 		return nil, refuse(http.StatusForbidden, metav1.StatusReasonForbidden, c.Query, "%s", why)
 	}
+	key := linkKey{c.User, f.proc.JobID(), f.run.Schedd}
+	if c.Port > 0 && s.links.has(key) { // its end would end that
+		return s.forward(f, c, object, key), nil
+	}
 	if err := f.ask(ctx); err != nil { // the ledger is some seconds behind
 		return nil, apierrors.NewServiceUnavailable(fmt.Sprintf("HTCondor does not answer about job %s: %v", f.proc.JobID(), err))
 	}
 	if f.seen.place != running {
 		return nil, notYet(c.Query, "%s: there is no container to run anything in", f.seen.why)
+	}
+	if c.Port > 0 {
+		return s.forward(f, c, object, key), nil
 	}
 	return func(ctx context.Context, streams aggregate.Streams) error {
 		if !s.places.take(f.party(), 1) {
@@ -107,13 +116,41 @@ func (s *Shells) Begin(ctx context.Context, c aggregate.Command) (func(context.C
 		}
 		defer s.places.give(f.party(), 1)
 		s.Used(object, c.Query, fmt.Sprintf("%s runs a command in the container of job %s", c.User, f.proc.JobID()))
-		id, err := s.Reader.o.Identity(ctx, *f.run)
+		return s.connect(ctx, f, func(client *ssh.Client) error { return runIn(ctx, client, c, streams) })
+	}, nil
+}
+
+// connect connects to the sshd beside the job.
+func (s *Shells) connect(ctx context.Context, f *following, fn func(*ssh.Client) error) error {
+	id, err := s.Reader.o.Identity(ctx, *f.run)
+	if err != nil {
+		return err
+	}
+	cluster, proc := f.proc.Place()
+	return s.Connect(ctx, id, cluster, proc, fn)
+}
+
+// forward returns what connects the user with a port, by a link that his other connections to the job share.
+func (s *Shells) forward(f *following, c aggregate.Command, object runtime.Object, key linkKey) func(context.Context, aggregate.Streams) error {
+	return func(ctx context.Context, streams aggregate.Streams) error {
+		if !s.forwarded.take(f.party(), 1) {
+			return apierrors.NewTooManyRequests("too many connections to jobs' ports at once: try again later", 10)
+		}
+		defer s.forwarded.give(f.party(), 1)
+		client, err := s.links.take(ctx, key, func(ctx context.Context, connected func(*ssh.Client) error) error {
+			if !s.places.take(f.party(), 1) {
+				return apierrors.NewTooManyRequests("too many commands run in jobs at once: try again later", 10)
+			}
+			defer s.places.give(f.party(), 1)
+			s.Used(object, c.Query, fmt.Sprintf("%s connects to ports of job %s", c.User, f.proc.JobID()))
+			return s.connect(ctx, f, connected)
+		})
 		if err != nil {
 			return err
 		}
-		cluster, proc := f.proc.Place()
-		return s.Connect(ctx, id, cluster, proc, func(client *ssh.Client) error { return runIn(ctx, client, c, streams) })
-	}, nil
+		defer s.links.release(key, client)
+		return forward(ctx, client, c.Port, streams)
+	}
 }
 
 // runIn runs a command until it ends or the user has gone.

@@ -1,0 +1,145 @@
+package follow
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/crypto/ssh"
+
+	"htc.cern.ch/htcd/internal/serve/aggregate"
+)
+
+// echo22 is the sshd of a node on whose port 80 a server echoes; nothing listens on others, and it forwards none of those above 1000.
+func echo22(t *testing.T) *ssh.Client {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	signer, err := ssh.NewSignerFromKey(key)
+	require.NoError(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	go func() {
+		there, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		config := &ssh.ServerConfig{NoClientAuth: true}
+		config.AddHostKey(signer)
+		_, channels, requests, err := ssh.NewServerConn(there, config)
+		if err != nil {
+			return
+		}
+		go ssh.DiscardRequests(requests)
+		for asked := range channels {
+			var to struct {
+				Host string
+				Port uint32
+				From string
+				By   uint32
+			}
+			_ = ssh.Unmarshal(asked.ExtraData(), &to)
+			switch {
+			case to.Host != "127.0.0.1" || to.Port > 1000:
+				_ = asked.Reject(ssh.Prohibited, "no")
+			case to.Port != 80:
+				_ = asked.Reject(ssh.ConnectionFailed, "refused")
+			default:
+				channel, more, err := asked.Accept()
+				if err != nil {
+					return
+				}
+				go ssh.DiscardRequests(more)
+				go func() {
+					_, _ = io.Copy(channel, channel)
+					_ = channel.Close()
+				}()
+			}
+		}
+	}()
+	client, err := ssh.Dial("tcp", listener.Addr().String(), &ssh.ClientConfig{HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func TestAPortOfAJobIsConnectedUntilEitherSideCloses(t *testing.T) {
+	client := echo22(t)
+	var said strings.Builder
+	require.NoError(t, forward(t.Context(), client, 80, aggregate.Streams{Stdin: strings.NewReader("hello"), Stdout: &said}))
+	require.Equal(t, "hello", said.String())
+	none := aggregate.Streams{Stdin: strings.NewReader(""), Stdout: io.Discard}
+	require.ErrorContains(t, forward(t.Context(), client, 81, none), "nothing listens on port 81")
+	require.ErrorContains(t, forward(t.Context(), client, 2000, none), "forwards no ports")
+	ctx, leave := context.WithCancel(t.Context())
+	typed, typing := io.Pipe()
+	defer typing.Close()
+	ended := make(chan error)
+	go func() { ended <- forward(ctx, client, 80, aggregate.Streams{Stdin: typed, Stdout: io.Discard}) }()
+	leave()
+	<-ended
+}
+
+func TestAUsersConnectionsToAJobShareALink(t *testing.T) {
+	l := newLinks(time.Millisecond)
+	client := echo22(t)
+	var opened atomic.Int32
+	closed := make(chan struct{})
+	open := func(_ context.Context, connected func(*ssh.Client) error) error {
+		opened.Add(1)
+		defer close(closed)
+		return connected(client)
+	}
+	key := linkKey{"anna", "5.0", "schedd"}
+	require.False(t, l.has(key))
+	for range 3 {
+		got, err := l.take(t.Context(), key, open)
+		require.NoError(t, err)
+		require.Same(t, client, got)
+	}
+	require.EqualValues(t, 1, opened.Load())
+	require.True(t, l.has(key))
+	for range 2 {
+		l.release(key, client)
+	}
+	var said strings.Builder
+	require.NoError(t, forward(t.Context(), client, 80, aggregate.Streams{Stdin: strings.NewReader("still"), Stdout: &said}))
+	l.release(key, client)
+	<-closed // nobody uses it
+	require.Eventually(t, func() bool { return !l.has(key) }, 10*time.Second, time.Millisecond)
+	l.release(key, client) // of one that has ended
+}
+
+func TestALinkThatCannotBeginIsExplainedToAllWhoWait(t *testing.T) {
+	l := newLinks(time.Minute)
+	key := linkKey{"anna", "5.0", "schedd"}
+	begin := make(chan struct{})
+	open := func(context.Context, func(*ssh.Client) error) error {
+		<-begin
+		return errors.New("the job has ended")
+	}
+	ends := make(chan error)
+	for range 3 {
+		go func() {
+			_, err := l.take(t.Context(), key, open)
+			ends <- err
+		}()
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	_, err := l.take(gone, key, open)
+	require.ErrorIs(t, err, context.Canceled)
+	close(begin)
+	for range 3 {
+		require.Error(t, <-ends)
+	}
+	require.False(t, l.has(key))
+}
