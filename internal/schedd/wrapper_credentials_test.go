@@ -123,25 +123,29 @@ rm -rf "$HTC_CREDENTIALS" || exit 7
 // What the script puts in the place of its credentials changes nothing outside.
 func TestTheScriptCannotLeadThePullElsewhere(t *testing.T) {
 	for shell, argv := range shells(t) {
-		t.Run(shell, func(t *testing.T) {
-			t.Parallel()
-			url, ca := puller(t, func(n int, _ *http.Request) (int, string) {
-				return http.StatusOK, fmt.Sprintf("htcd1 1 d%d\natlas %s\nend\n", n, base64.StdEncoding.EncodeToString(fmt.Append(nil, "pulled ", n)))
-			})
-			d := withCredentials(`set -e
+		for _, client := range []string{"curl", "wget"} {
+			t.Run(shell+" "+client, func(t *testing.T) {
+				t.Parallel()
+				url, ca := puller(t, func(n int, _ *http.Request) (int, string) {
+					return http.StatusOK, fmt.Sprintf("htcd1 1 d%d\natlas %s\nend\n", n, base64.StdEncoding.EncodeToString(fmt.Append(nil, "pulled ", n)))
+				})
+				d := withCredentials(`set -e
+printf '#!/bin/sh\necho ran >%s/ran\n' "$PWD" >evil; chmod 755 evil
 cd "$HTC_CREDENTIALS"
 echo 1 >../../../target
-for f in .answer .part .given .digest .pause .ca .wget atlas; do ln -sf ../../../target "$f"; done
+for f in .answer .part .given .digest .pause .ca atlas; do ln -sf ../../../target "$f"; done
+for d in . .. "$OLDPWD"; do printf 'use_askpass = %s/evil\noutput_document = %s/ran\n' "$OLDPWD" "$OLDPWD" >"$d/.wget"; cp "$d/.wget" "$d/.wgetrc"; done
 n=0; while [ -L atlas ]; do sleep 0.1; n=$((n + 1)); [ $n -lt 1200 ] || exit 6; done
-cat atlas ../../../target; [ -L .part ] && [ -L .given ]
+cat atlas ../../../target; [ -L .part ] && [ -L .given ] && [ ! -e "$OLDPWD/ran" ]
 `)
-			d.PullURL, d.CallbackCA = url, ca
-			s := pulling(t, d, map[string]string{"apptainer": fakeContainer, "sh": "", "curl": "", "ln": ""})
-			s.shell = argv
-			code, stdout, stderr := s.run(t)
-			require.Equal(t, 0, code, stdout+stderr)
-			require.Regexp(t, `^pulled \d+1\n$`, stdout)
-		})
+				d.PullURL, d.CallbackCA = url, ca
+				s := pulling(t, d, map[string]string{"apptainer": fakeContainer, "sh": "", client: "", "ln": ""})
+				s.shell = argv
+				code, stdout, stderr := s.run(t)
+				require.Equal(t, 0, code, stdout+stderr)
+				require.Regexp(t, `^pulled \d+1\n$`, stdout)
+			})
+		}
 	}
 }
 
