@@ -180,7 +180,7 @@ bring_back() {
 	}
 }
 
-# end_rest ends what is left of the script on a node whose containers have no PID namespace of their own: whoever sees its directory.
+# end_rest ends what is left of the script on a node whose containers have no PID namespace of their own: whoever sees its directories.
 end_rest() {
 	seen=${home##*/}
 	case $seen in
@@ -191,7 +191,10 @@ end_rest() {
 		;;
 	esac
 	tries=10
-	while [ "$tries" -gt 0 ] && rest_of=$(grep -ls "/$seen/\.htcd/job " /proc/[0-9]*/mountinfo); do
+	while [ "$tries" -gt 0 ]; do
+		# Its status says nothing: it cannot read those of other accounts.
+		rest_of=$(grep -ls "/$seen/\.htcd/" /proc/[0-9]*/mountinfo)
+		[ -n "$rest_of" ] || break
 		for process in $rest_of; do
 			process=${process#/proc/}
 			kill -KILL "${process%/*}"
