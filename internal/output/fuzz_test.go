@@ -13,7 +13,7 @@ import (
 )
 
 // FuzzWhatComesFromANode makes what HTCondor may bring of a job: files, directories and links of names that mean something here, and any
-// list of names. Nothing outside of the job's directory changes, no file is lost, and what it takes does not grow with the list.
+// list of names. Nothing outside of the job's directory changes, no file is there twice, and little memory is taken.
 func FuzzWhatComesFromANode(f *testing.F) {
 	f.Add([]byte("\x00\x01\x02\x03\x14\x25"), []byte("a,b\x00../../out\x00\x00..\x00"))
 	f.Add([]byte("\x10\x11\x12\x23\x24\x25\x26\x27"), []byte("a\x00a\x00.htcd-out\x00.htcd-name-1\x00"))

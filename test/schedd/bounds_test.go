@@ -55,7 +55,7 @@ func TestAToolThatAnAdTakesAllMemoryOfEndsInWords(t *testing.T) {
 	require.NoError(t, ask("size(RequestCpus)"))
 	require.Equal(t, "512000\n", out.String())
 	err := ask("size(strcat(" + strings.Repeat("RequestCpus, ", 127) + "RequestCpus))")
-	require.ErrorContains(t, err, "it needed more memory than the 64 MiB that a tool may have here")
+	require.ErrorContains(t, err, "it needed more memory than was left of the 64 MiB that the tools running at a time may have here")
 	require.ErrorContains(t, err, "bad_alloc")
 	require.Len(t, b.jobs(), 1, "htcd's own question needs no value of it")
 }

@@ -11,12 +11,10 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-
-	"golang.org/x/sys/unix"
 )
 
-// How much memory of its own (RLIMIT_DATA) a tool may have: a share of what the container may have, and at least what an answer about
-// 100,000 jobs takes, which is 432 MiB (condor_q -json, 30 attributes of each).
+// How much memory of their own (RLIMIT_DATA) the tools that run at a time may have: a share of what the container may have, and at least
+// what an answer about 100,000 jobs takes, which is 432 MiB (condor_q -json, 30 attributes of each).
 const (
 	shareNumerator, shareDenominator = 5, 8
 
@@ -24,7 +22,7 @@ const (
 	memoryOfNone = 2 << 30 // if the container's is unbounded
 )
 
-// memory returns how much memory a tool may have, in bytes.
+// memory returns how much memory the tools may have, in bytes.
 var memory = sync.OnceValue(func() uint64 {
 	groups, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -33,7 +31,7 @@ var memory = sync.OnceValue(func() uint64 {
 	return memoryOf(memoryMax("/sys/fs/cgroup", string(groups)))
 })
 
-// memoryOf returns a tool's share of max bytes; 0: unbounded.
+// memoryOf returns the tools' share of max bytes; 0: unbounded.
 func memoryOf(most uint64) uint64 {
 	if most == 0 {
 		return memoryOfNone
@@ -68,18 +66,6 @@ func memoryMax(root, groups string) (most uint64) {
 	return most
 }
 
-// limitMemory bounds the memory of a tool that was just started. A limit of this process's own would be inherited, but hold for this
-// process, too, and Go sets none between fork and exec. It is not too late: the kernel compares all that the tool has with its limit
-// whenever it wants more, and the tool has started none of its own processes yet. A tool that is gone needs none.
-func limitMemory(pid int, most uint64) {
-	var was unix.Rlimit
-	if unix.Prlimit(pid, unix.RLIMIT_DATA, nil, &was) != nil {
-		return
-	}
-	most = min(most, was.Max)
-	_ = unix.Prlimit(pid, unix.RLIMIT_DATA, &unix.Rlimit{Cur: most, Max: most}, nil) // where a sandbox forbids it there is no limit
-}
-
 // noMemory matches how programs say that they got none.
 var noMemory = regexp.MustCompile(`(?i)bad_alloc|out of memory|cannot allocate memory|memory exhausted`)
 
@@ -92,5 +78,5 @@ func starved(said []string, ended *os.ProcessState, most uint64) string {
 	if !crashed && !slices.ContainsFunc(said, noMemory.MatchString) {
 		return ""
 	}
-	return fmt.Sprintf("it needed more memory than the %d MiB that a tool may have here, 5/8 of the container's but at least %d MiB", most>>20, leastMemory>>20)
+	return fmt.Sprintf("it needed more memory than was left of the %d MiB that the tools running at a time may have here, 5/8 of the container's but at least %d MiB", most>>20, leastMemory>>20)
 }

@@ -34,7 +34,7 @@ type Command struct {
 	In     io.Reader // its standard input instead of Stdin; it is to end when Read has returned
 	// Timeout is the deadline, counted from the start.
 	Timeout time.Duration
-	// Memory is how many bytes of memory of its own the tool may have; 0: its share of this container's.
+	// Memory is how many bytes of memory of its own the tool may have at most; 0: what is left of that for all tools.
 	Memory uint64
 	// Writes lists the files and directories (with everything below them) that the tool may write, remove or create, if the
 	// kernel can enforce that (see Confined); empty: whatever this process may.
@@ -130,7 +130,7 @@ func run(parent context.Context, c Command) error {
 		err = x.Start()
 	}
 	if err == nil {
-		limitMemory(x.Process.Pid, c.memory())
+		defer running.limit(x.Process.Pid, c.Memory)()
 		starts.count(path)
 	}
 	switch {
