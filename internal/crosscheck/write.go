@@ -55,12 +55,16 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 	return nil
 }
 
-// giveBack records that a run never ran, so that it is sent as a new attempt.
+// giveBack records that a run never ran, so that it is sent as a new attempt. A DAG keeps its place among those of its attempt: it is sent again,
+// with the same nodes.
 func (c *Checker) giveBack(ctx context.Context, run ledger.Run, at time.Time) error {
 	return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		run, err := tx.Run(run.UID, run.Attempt)
 		if err != nil {
 			return err
+		}
+		if run.Kind == ledger.Workflows && run.Stop == "" {
+			return tx.Reopen(run)
 		}
 		run.State, run.Reason, run.Message = ledger.Removed, ReasonStagingFailed, "the schedd never got its files"
 		run.Ended, run.Checked, run.Confirmed = at, at, true

@@ -13,3 +13,27 @@ func (tx *Tx) DropEnded(uid string, upTo int) error {
 	}
 	return nil
 }
+
+// DropDAGs deletes the DAGs of a workflow before the given one, which were those of so many attempts, unless something is left to do about one of them.
+func (tx *Tx) DropDAGs(uid string, before, attempts int) error {
+	if err := tx.dropDAGs(uid, before, attempts); err != nil {
+		return fmt.Errorf("drop the DAGs of %s before %d: %w", uid, before, err)
+	}
+	return nil
+}
+
+func (tx *Tx) dropDAGs(uid string, before, attempts int) error {
+	var open bool
+	err := tx.queryRow(`SELECT EXISTS (SELECT 1 FROM runs r WHERE uid = ? AND attempt < ? AND (confirmed = 0 OR outputDir <> '' AND state = ?
+		AND EXISTS (SELECT 1 FROM htcjobs p WHERE p.run = r.id AND p.fetched = 0 AND p.run IS NOT NULL)))`,
+		uid, before, string(Submitted)).Scan(&open)
+	if err != nil || open {
+		return err
+	}
+	if _, err := tx.exec(`UPDATE runs SET earlier = ? + (SELECT earlier FROM runs WHERE uid = ? ORDER BY attempt LIMIT 1) WHERE uid = ? AND attempt = ?`,
+		attempts, uid, uid, before); err != nil {
+		return err
+	}
+	_, err = tx.exec(`DELETE FROM runs WHERE uid = ? AND attempt < ?`, uid, before)
+	return err
+}

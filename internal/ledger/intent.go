@@ -1,6 +1,10 @@
 package ledger
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+	"time"
+)
 
 // ErrWentOn says that another htcd, which led meanwhile, has continued with the run.
 var ErrWentOn = errors.New("another htcd has gone on with this attempt")
@@ -16,6 +20,18 @@ func (tx *Tx) UpdateIntent(r Run) error {
 		return ErrWentOn
 	}
 	return tx.UpdateRun(r)
+}
+
+// Reopen makes a run of which nothing ran an open intent again, without rows of procs. It keeps its cluster until it has another.
+func (tx *Tx) Reopen(r Run) error {
+	r.State, r.Ended, r.Submitted, r.Confirmed = Intent, time.Time{}, time.Time{}, false
+	if err := tx.UpdateRun(r); err != nil {
+		return err
+	}
+	if _, err := tx.exec(`DELETE FROM htcjobs WHERE run = `+runID, r.UID, r.Attempt); err != nil {
+		return fmt.Errorf("reopen run %s attempt %d: %w", r.UID, r.Attempt, err)
+	}
+	return nil
 }
 
 // RefuseRun records a run that is refused, whether its intent has been written or not.

@@ -50,6 +50,7 @@ type Run struct {
 	Jobs         int       // how many procs there are with those that were carried over; 0: as many as Procs
 	KeptFailed   int       // how many of those that were carried over have failed
 	Usage        string    // JSON of v1alpha1.Usage: what its jobs used; empty: not known
+	Earlier      int       // how many attempts of its workflow before it are no longer in the ledger, if it is the first that is
 }
 
 // All returns how many procs a run has, those that were carried over included.

@@ -57,6 +57,7 @@ func (r *Run) columns() []column {
 		{"jobs", &r.Jobs, false},
 		{"keptFailed", &r.KeptFailed, false},
 		{"usage", &r.Usage, false},
+		{"earlier", &r.Earlier, false},
 	}
 }
 

@@ -146,6 +146,25 @@ func (s Store) DropAttempt(a Attempt) error {
 	return s.putAside(dir)
 }
 
+// DropBefore drops the output of the attempts before one, and removes it from the disk.
+func (s Store) DropBefore(a Attempt) error {
+	attempts, err := s.Attempts(a.Namespace, a.Name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case len(attempts) == 0 || attempts[0].Number >= a.Number:
+		return nil
+	}
+	for _, earlier := range attempts {
+		if earlier.Number < a.Number {
+			err = errors.Join(err, s.DropAttempt(earlier))
+		}
+	}
+	return errors.Join(err, s.Sweep(false))
+}
+
 // putAside moves a directory, if it exists, into incoming.
 func (s Store) putAside(dir string) error {
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {

@@ -102,9 +102,6 @@ func (c *Controller) prepare(ctx context.Context, job *v1alpha1.HTCJob, by pool.
 	return p, sandbox, err
 }
 
-// keptAttempts is how many attempts before the newest keep their rows in the ledger. Their output is dropped before.
-const keptAttempts = 10
-
 // begin stages the inputs, sets the finalizers and writes the intent, unless the HTCJob has to wait for its turn after all. It returns false if
 // the object is not as the cache said; the queue will get its present version.
 func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool, run *ledger.Run, some part, ready *inputs.Ready, packed ledger.Items) (bool, error) {
@@ -131,7 +128,7 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Poo
 		if err := p.Record(tx); err != nil {
 			return err
 		}
-		return errors.Join(insertParts(tx, job, *run, packed), some.carry(tx, *run), tx.DropEnded(run.UID, run.Attempt-keptAttempts))
+		return errors.Join(insertParts(tx, job, *run, packed), some.carry(tx, *run), tx.DropEnded(run.UID, run.Attempt-sending.KeptAttempts))
 	})
 	if errors.Is(err, ledger.ErrExists) {
 		return false, nil

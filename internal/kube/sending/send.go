@@ -16,6 +16,9 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
+// KeptAttempts is how many attempts before the newest keep their rows in the ledger. Their output is dropped before.
+const KeptAttempts = 10
+
 // Sender does it for the runs of one kind of objects. Set its fields before its first use.
 type Sender struct {
 	Kind      string // of the objects, for people

@@ -182,6 +182,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
+	if c.Output.Root != "" {
+		if err := c.Output.Sweep(true); err != nil {
+			c.Log.Warn().Err(err).Msg("what is left of broken-off fetches of workflows is not removed")
+		}
+	}
 	work := context.WithoutCancel(ctx)
 	var group errgroup.Group
 	c.engine.Go(work, &group)

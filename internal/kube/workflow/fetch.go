@@ -81,7 +81,11 @@ func (c *Controller) fetch(ctx context.Context, key string) error {
 			return err
 		}
 	}
-	return nil
+	s, err := c.gather(ctx, w)
+	if err != nil {
+		return err
+	}
+	return c.dropReplaced(s)
 }
 
 // fetchDAG brings the output of a DAG's nodes into the store, lets DAGMan's job leave the queue, and records only then that nothing is left to

@@ -1,12 +1,15 @@
 package workflow
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -43,6 +46,35 @@ func TestFinallyRunsAfterALevelThatIsRefused(t *testing.T) {
 	w.later(time.Hour)
 	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
 }
+
+func TestFinallyRunsAfterALevelWhoseInputsWillNeverCome(t *testing.T) {
+	w := newWorld(t)
+	flow := withFinally(newWorkflow("one"))
+	flow.Spec.Steps[1].Job.Inputs = []v1alpha1.Input{{Name: "x", JobRef: &v1alpha1.JobRef{Name: "producer", Path: "x.txt"}}}
+	w.Options.Jobs = producer{}
+	w.restart()
+	w.apply(flow)
+	w.ends(1)
+	status := w.flow("one").Status
+	require.Equal(t, []string{"1.0", "2.0"}, status.JobID)
+	w.ends(2)
+	status = w.flow("one").Status
+	require.Equal(t, v1alpha1.PhaseFailed, status.Phase)
+	require.Equal(t, lifecycle.ReasonInputFailed, status.Reason)
+}
+
+// producer is an HTCJob that has ended without the file that is asked for.
+type producer struct{}
+
+func (producer) HTCJob(namespace, name string) *v1alpha1.HTCJob {
+	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "producer", Generation: 1}}
+	job.Spec.Script = v1alpha1.Script{Program: v1alpha1.Program{Image: "centos"}}
+	job.Spec.Outputs = []v1alpha1.Output{{Path: "y.txt"}}
+	job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseSucceeded, Attempt: 1, ObservedGeneration: 1, SpecHash: job.SpecHash(), Succeeded: 1}
+	return job
+}
+
+func (producer) FailedProcs(context.Context, string, int) (map[int]bool, error) { return nil, nil }
 
 func TestARefusedFinallyIsNotTriedAgain(t *testing.T) {
 	w := newWorld(t)

@@ -71,10 +71,10 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 func Attempt(runs []ledger.Run, wanted int) (dags []ledger.Run, number int) {
 	for i, run := range runs {
 		if i == 0 || begins(runs[i-1], run) {
-			if number > 0 && number == wanted {
+			if i > 0 && number == wanted {
 				return dags, number
 			}
-			number++
+			number += 1 + run.Earlier
 			dags = nil
 		}
 		dags = append(dags, run)
@@ -105,7 +105,7 @@ func gatherDAG(tx *ledger.Tx, run ledger.Run) (d DAG, err error) {
 	if d.Repeats, err = tx.Repeats(run.UID, run.Attempt); err != nil {
 		return d, err
 	}
-	if run.Cluster == 0 {
+	if run.Cluster == 0 || run.State == ledger.Intent {
 		return d, nil
 	}
 	job, err := tx.Proc(run.UID, run.Attempt, 0)

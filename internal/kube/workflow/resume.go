@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/graph"
@@ -97,18 +98,23 @@ func (c *Controller) keeps(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situa
 
 // attemptBefore returns the DAGs of the newest attempt before one of which something was sent.
 func attemptBefore(runs []ledger.Run, uid string, number int) []ledger.Run {
-	var own []ledger.Run
-	for _, run := range runs {
-		if run.UID == uid {
-			own = append(own, run)
+	own := slices.DeleteFunc(slices.Clone(runs), func(run ledger.Run) bool { return run.UID != uid })
+	last := lastSent(own, number)
+	if last == 0 {
+		return nil
+	}
+	dags, _ := Attempt(own, last)
+	return dags
+}
+
+// lastSent returns the number of that attempt, 0 if there is none.
+func lastSent(own []ledger.Run, number int) int {
+	for number--; number > 0; number-- {
+		if dags, _ := Attempt(own, number); len(dags) > 0 && dags[0].Cluster > 0 {
+			return number
 		}
 	}
-	for n := number - 1; n > 0; n-- {
-		if dags, _ := Attempt(own, n); len(dags) > 0 && dags[0].Cluster > 0 {
-			return dags
-		}
-	}
-	return nil
+	return 0
 }
 
 // recorded returns which nodes of a DAG are recorded not to run again.

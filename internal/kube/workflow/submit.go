@@ -151,7 +151,7 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		if err != nil {
 			return err
 		}
-		if err := tx.CarryNodes(run, p.kept.nodes); err != nil || len(p.occasions) == 0 {
+		if err := errors.Join(tx.CarryNodes(run, p.kept.nodes), dropOutdated(tx, run)); err != nil || len(p.occasions) == 0 {
 			return err
 		}
 		for _, state := range p.states {

@@ -2,8 +2,6 @@ package fetch
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/output"
@@ -27,21 +25,7 @@ func (f *Fetcher) dropReplaced(ctx context.Context, key string) error {
 	if err != nil || counts.Waiting > 0 || counts.Completed == counts.GivenUp {
 		return err
 	}
-	attempts, err := f.Store.Attempts(newest.Namespace, newest.Name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	dropped := false
-	for _, a := range attempts {
-		if a.Number < newest.Attempt {
-			dropped = true
-			err = errors.Join(err, f.Store.DropAttempt(a))
-		}
-	}
-	if !dropped {
-		return nil
-	}
-	return errors.Join(err, f.Store.Sweep(false))
+	return f.Store.DropBefore(output.Attempt{Namespace: newest.Namespace, Name: newest.Name, Number: newest.Attempt})
 }
 
 // Clear empties the place of an attempt's output before the attempt is sent: a deleted object of the same name may have had
