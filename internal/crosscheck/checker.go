@@ -61,6 +61,8 @@ type Checker struct {
 	Kind     ledger.Kind // of the runs in a pass
 	// Whole is how often a pass asks about all jobs, not only about those that have changed; 0: always.
 	Whole time.Duration
+	// GoesOn is called within the transaction for each job that runs again though its output is here, which is outdated then; nil: there is none.
+	GoesOn func(run ledger.Run, proc int) error
 
 	gate Gate
 }

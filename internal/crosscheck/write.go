@@ -34,6 +34,11 @@ func (c *Checker) write(ctx context.Context, k *comparison, at time.Time) error 
 				}
 			}
 			changes, err = Observe(tx, k.run.UID, k.run.Attempt, observed, at, i == len(pages)-1)
+			for _, change := range changes {
+				if err == nil && c.GoesOn != nil && change.Was.Fetched != ledger.NotFetched && change.Is.Fetched == ledger.NotFetched {
+					err = c.GoesOn(k.run, change.Is.Proc)
+				}
+			}
 			return err
 		})
 		if errors.Is(err, ledger.ErrNotFound) {

@@ -146,6 +146,15 @@ func (s Store) DropAttempt(a Attempt) error {
 	return s.putAside(dir)
 }
 
+// DropProc is Drop for one proc of an attempt.
+func (s Store) DropProc(a Attempt, proc int) error {
+	dir, err := s.ProcDir(a, proc)
+	if err != nil {
+		return err
+	}
+	return s.putAside(dir)
+}
+
 // DropBefore drops the output of the attempts before one, and removes it from the disk.
 func (s Store) DropBefore(a Attempt) error {
 	attempts, err := s.Attempts(a.Namespace, a.Name)

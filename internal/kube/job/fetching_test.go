@@ -315,3 +315,23 @@ func TestOutputIsFetchedAsWhoSentTheJob(t *testing.T) {
 	require.Equal(t, "True Fetched: the output of 1 job is here", w.fetched("own"))
 	require.Empty(t, w.schedd.Jobs())
 }
+
+func TestTheOutputOfAJobThatRunsAgainReplacesTheFormer(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.apply(htcjob("one", queueOf(2)))
+	again := w.schedd.Jobs()[0]
+	w.schedd.Leaves("1.0", map[string]string{output.Stdout: "first"})
+	w.schedd.Complete(1, 0, 0)
+	w.crosscheck()
+	require.Equal(t, "first", w.kept("one", 1, 0, output.Stdout))
+
+	again.Status = schedd.Running
+	w.schedd.Put(again)
+	w.reconcile(ReconcileOptions{}) // nobody else asks about what HTCondor has confirmed
+	require.Equal(t, "absent", w.kept("one", 1, 0, output.Stdout))
+	w.schedd.Leaves("1.0", map[string]string{output.Stdout: "second"})
+	w.schedd.Complete(1, 0, 0)
+	w.crosscheck()
+	require.Equal(t, "second", w.kept("one", 1, 0, output.Stdout))
+	require.Len(t, w.schedd.Jobs(), 1, "it has left the queue")
+}

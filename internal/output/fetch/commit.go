@@ -67,6 +67,9 @@ func (f *Fetcher) commit(ctx context.Context, b batch, a arrival) error {
 		if wanted, err = stillWanted(tx, b.run); err != nil || !wanted {
 			return err
 		}
+		if a.procs, err = stillEnded(tx, b.run, a.procs); err != nil {
+			return err
+		}
 		if a.dir != "" {
 			if err := f.Store.Keep(a.dir, b.attempt(), a.procs...); err != nil {
 				return volumeError(err)
@@ -77,7 +80,7 @@ func (f *Fetcher) commit(ctx context.Context, b batch, a arrival) error {
 	if err != nil {
 		return fmt.Errorf("keep output: %w", err)
 	}
-	if !wanted {
+	if !wanted || len(a.procs) == 0 {
 		return nil
 	}
 	if lack != "" {
@@ -99,6 +102,20 @@ func stillWanted(tx *ledger.Tx, run ledger.Run) (bool, error) {
 	}
 	there := slices.ContainsFunc(runs, func(r ledger.Run) bool { return r.UID == run.UID && r.Attempt == run.Attempt })
 	return there && runs[len(runs)-1].UID == run.UID, nil
+}
+
+// stillEnded returns those of some procs that have not been started again meanwhile.
+func stillEnded(tx *ledger.Tx, run ledger.Run, procs []int) (ended []int, err error) {
+	for _, proc := range procs {
+		p, err := tx.Proc(run.UID, run.Attempt, proc)
+		if err != nil {
+			return nil, err
+		}
+		if p.Status != ledger.StatusOpen {
+			ended = append(ended, proc)
+		}
+	}
+	return ended, nil
 }
 
 // mark records what became of the output of some procs.

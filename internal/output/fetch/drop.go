@@ -40,6 +40,14 @@ func (f *Fetcher) Clear(run ledger.Run) error {
 	return f.Store.DropAttempt(output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: run.Attempt})
 }
 
+// Outdate puts aside the output of a proc that runs again. It is for the transaction in which that is recorded.
+func (f *Fetcher) Outdate(run ledger.Run, proc int) error {
+	if !f.fetchable(run) {
+		return nil
+	}
+	return f.Store.DropProc(output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: run.Attempt}, proc)
+}
+
 // Drop is for the transaction that drops an HTCJob's rows. The output in its place may belong to a younger HTCJob of the
 // same name.
 func (f *Fetcher) Drop(tx *ledger.Tx, namespace, name, uid string) error {
