@@ -341,8 +341,11 @@ func (j Job) ended() Outcome {
 }
 
 // ExitMessage explains an exit code. For a program killed by a signal, shells and container tools return 128 plus the signal's
-// number, but a program may also choose such a code itself.
+// number, but a program may also choose such a code itself; as it may 255, which apptainer returns if it cannot start a container.
 func ExitMessage(code int) string {
+	if code == 255 {
+		return "exit code 255 (of the script, or of apptainer if there is no such image or it cannot start the container: standard error says which)"
+	}
 	if name := unix.SignalName(syscall.Signal(code - 128)); code > 128 && name != "" {
 		return fmt.Sprintf("exit code %d (128 and %d, as after %s)", code, code-128, name)
 	}

@@ -26,7 +26,7 @@ func TestOutcome(t *testing.T) {
 		"exit 0 succeeded":                               {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(0)}, OutcomeSucceeded, "Completed", "exit code 0"},
 		"exit 3 failed":                                  {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(3)}, OutcomeFailed, "ExitCode", "exit code 3"},
 		"a shell's word for a signal is said as both":    {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(137)}, OutcomeFailed, "ExitCode", "exit code 137 (128 and 9, as after SIGKILL)"},
-		"128 and more need not be a signal":              {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(255)}, OutcomeFailed, "ExitCode", "exit code 255"},
+		"128 and more need not be a signal":              {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(255)}, OutcomeFailed, "ExitCode", ExitMessage(255)},
 		"the declared success code succeeded":            {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(3), SuccessExitCode: 3}, OutcomeSucceeded, "Completed", "exit code 3"},
 		"exit 0 fails where another code is success":     {Job{Status: Completed, ExitBySignal: &no, ExitCode: n(0), SuccessExitCode: 3}, OutcomeFailed, "ExitCode", "exit code 0"},
 		"a signal failed":                                {Job{Status: Completed, ExitBySignal: &yes, ExitSignal: n(9)}, OutcomeFailed, "Signalled", "killed by signal 9"},

@@ -91,6 +91,7 @@ main() {
 	if [ -n "$declared$node" ]; then
 		gather
 	elif [ -z "$named" ]; then
+		drop_cores
 		shelter_names
 	fi
 	end=$rc
@@ -541,6 +542,21 @@ clear_away() {
 		chmod -R u+rwX .htcd
 		rm -rf .htcd
 	} 2>/dev/null || :
+}
+
+# drop_cores removes what the kernel has written of programs that crashed: ELF files of type ET_CORE, of the names that these have.
+drop_cores() {
+	for f in core core.[0-9]*; do
+		if [ ! -f "$f" ] || [ -h "$f" ]; then
+			continue
+		fi
+		case $(od -A n -t x1 -N 18 "$f" 2>/dev/null) in
+		' 7f 45 4c 46 '*' 04 00' | ' 7f 45 4c 46 '*' 00 04')
+			echo "htcd: $f is a core file and is not brought back: name it in spec.outputs to have it" >&2
+			rm -f "$f"
+			;;
+		esac
+	done
 }
 
 # shelter_names gives other names to files that HTCondor would not bring back: it joins names with commas, in one line,

@@ -334,6 +334,22 @@ func TestWrapperPassesWordsOnAsTheyAre(t *testing.T) {
 	require.True(t, strings.HasPrefix(stdout, `it's "$(id)" ; * && $HOME \n /`), stdout)
 }
 
+func TestWrapperLeavesCoreFilesBehind(t *testing.T) {
+	r := receive(t)
+	d := r.description(`printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\004\000>\000rest' > core.77; cp core.77 core; cp core.77 data
+printf '\177ELF\002\001\001\000\000\000\000\000\000\000\000\000\002\000>\000rest' > core.78; echo mine > core.79
+exit 139
+`)
+	s := node(t, d, map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "cp": "", "od": ""})
+	code, _, stderr := s.run(t)
+	require.Equal(t, 139, code)
+	require.Contains(t, stderr, "core.77 is a core file and is not brought back")
+	for name, there := range map[string]bool{"core": false, "core.77": false, "core.78": true, "core.79": true, "data": true} {
+		_, err := os.Stat(filepath.Join(s.dir, name))
+		require.Equal(t, there, err == nil, name)
+	}
+}
+
 func TestWrapperGivesOtherNamesToFilesThatHTCondorCannotBringBack(t *testing.T) {
 	odd := []string{"a,b", "two\nlines", " first", "last ", ".x,y", "$$(Y)", "$$[1]"}
 	fine := []string{"a b", "it's", "$(HOME)", "-rf", "größe"}

@@ -19,8 +19,9 @@ import (
 func cancelCommand() *cobra.Command {
 	var at Connection
 	var procs string
+	var only selection
 	c := &cobra.Command{
-		Use:   "cancel NAME... | cancel NAME --proc LIST",
+		Use:   "cancel NAME... | -l LABELS | NAME --proc LIST",
 		Short: "Remove the jobs of HTCJobs and HTCWorkflows from HTCondor, and keep what they have left",
 		Long: `Remove the jobs of HTCJobs and HTCWorkflows that have not ended from HTCondor, by setting spec.suspend. The object stays, with the results
 and the output of those that had ended; kubectl delete, or htcd delete, deletes that, too. It can be continued, an HTCWorkflow as its
@@ -42,19 +43,35 @@ interrupted.
 	}
 	at.Flags(c.Flags())
 	setting.Text(c.Flags(), &procs, "proc", "", numbers, "only the jobs with these `numbers`, such as 3,7-9")
-	c.Args = namesAndProcs()
+	only.label(c.Flags())
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if only.labels != "" && procs != "" {
+			return setting.Usage{Err: errors.New("cancel: --proc is for one name, not for --selector")}
+		} else if only.labels != "" {
+			return only.orNames(cmd, args)
+		}
+		return namesAndProcs()(cmd, args)
+	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
 			return err
 		}
-		return where.each(cmd.Context(), args, func(o *object) error {
+		cancel := func(o *object) error {
 			said, err := where.cancel(cmd.Context(), o, procs)
 			if err == nil {
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), o.fullName(o.Name), said)
 			}
 			return err
-		})
+		}
+		if only.labels == "" {
+			return where.each(cmd.Context(), args, cancel)
+		}
+		all, err := where.labelled(cmd.Context(), only)
+		if err != nil {
+			return err
+		}
+		return where.eachOf(cmd.Context(), all, cancel)
 	}
 	return c
 }

@@ -53,12 +53,13 @@ const exitTimeout = 124
 func waitCommand() *cobra.Command {
 	var at Connection
 	var timeout time.Duration
+	var only selection
 	c := &cobra.Command{
-		Use:   "wait NAME...",
+		Use:   "wait NAME... | -l LABELS",
 		Short: "Wait until HTCJobs and HTCWorkflows have ended",
 		Long: `Wait until all of these HTCJobs and HTCWorkflows have ended, either way, as htcd submit --watch does: kubectl wait takes one condition, and
 goes on to its limit where the other one (Complete or Failed) becomes true. Those that have ended already are not waited for. One that
-is suspended has not ended. Exit codes:
+is suspended has not ended. With -l it waits for those that have the labels now, at least one. Exit codes:
 
   0    all have succeeded
   N    jobs, or nodes, have failed, those that are known all with the return code N of the script
@@ -67,10 +68,11 @@ is suspended has not ended. Exit codes:
   124  they had not ended within --timeout
   130  interrupted
 ` + bothKinds,
-		Args:              someNames,
+		Args:              func(cmd *cobra.Command, args []string) error { return only.orNames(cmd, args) },
 		ValidArgsFunction: at.complete(kinds...),
 	}
 	at.Flags(c.Flags())
+	only.label(c.Flags())
 	setting.Duration(c.Flags(), &timeout, "timeout", 0, 0, mostTime, "wait for this `time` at most, such as 10m; 0: for any time")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		where, err := at.open(cmd.ErrOrStderr())
@@ -78,6 +80,9 @@ is suspended has not ended. Exit codes:
 			return err
 		}
 		all, err := where.all(cmd.Context(), args)
+		if only.labels != "" {
+			all, err = where.labelled(cmd.Context(), only)
+		}
 		if err != nil {
 			return err
 		}
@@ -100,10 +105,10 @@ func deleteCommand() *cobra.Command {
 	var at Connection
 	var only selection
 	c := &cobra.Command{
-		Use:   "delete NAME... | --finished | --failed",
+		Use:   "delete NAME... | --finished | --failed | --suspended",
 		Short: "Delete HTCJobs and HTCWorkflows, with their jobs and their output",
-		Long: `Delete HTCJobs and HTCWorkflows: those that are named, or with --finished all that have ended, with --failed all that have failed. Their jobs are
-removed from HTCondor, and what they have left from htcd's store. --since and --selector narrow it. One that was changed since it
+		Long: `Delete HTCJobs and HTCWorkflows: those that are named, or with --finished all that have ended, with --failed all that have failed, with
+--suspended those that htcd cancel has stopped. Their jobs are removed from HTCondor, and what they have left from htcd's store. --since and --selector narrow it. One that was changed since it
 was chosen, for example to run again, is left.
 
 Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are), 2 a mistake in the command line, 130 interrupted.
@@ -113,12 +118,12 @@ Exit codes: 0 done, 1 one does not exist or could not be deleted (the others are
 	at.Flags(c.Flags())
 	only.flags(c.Flags())
 	c.Args = func(cmd *cobra.Command, args []string) error {
-		chosen := only.failed || only.finished
+		chosen := only.byState()
 		switch {
 		case chosen && len(args) > 0:
-			return setting.Usage{Err: errors.New("delete: want names, or --finished or --failed, not both")}
+			return setting.Usage{Err: errors.New("delete: want names, or --finished, --failed or --suspended, not both")}
 		case !chosen && (only.since != 0 || only.labels != ""):
-			return setting.Usage{Err: errors.New("delete: --since and --selector narrow --finished or --failed: want one of these")}
+			return setting.Usage{Err: errors.New("delete: --since and --selector narrow --finished, --failed or --suspended: want one of these")}
 		case chosen:
 			return only.check()
 		}

@@ -54,6 +54,10 @@ func TestASelectionNarrows(t *testing.T) {
 		require.Equal(t, []bool{c.yesterday, c.lost, c.held}, []bool{c.s.has(yesterday, now), c.s.has(lost, now), c.s.has(held, now)}, name)
 	}
 	require.ErrorAs(t, selection{active: true, finished: true}.check(), &setting.Usage{})
+	cancelled := old(v1alpha1.PhaseSuspended, time.Minute)
+	require.False(t, selection{finished: true}.has(cancelled, now))
+	require.True(t, selection{finished: true, suspended: true}.has(cancelled, now))
+	require.True(t, selection{finished: true, suspended: true}.has(yesterday, now))
 }
 
 func TestEachFormatHasOneLinePerHTCJob(t *testing.T) {
@@ -103,7 +107,12 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 		"cancel":                        "want the name of an HTCJob or HTCWorkflow, or several",
 		"delete":                        "want the name of an HTCJob or HTCWorkflow, or several",
 		"delete a --finished":           "not both",
-		"delete --since 24h":            "narrow --finished or --failed",
+		"delete --since 24h":            "narrow --finished, --failed or --suspended",
+		"delete a --suspended":          "not both",
+		"wait a -l study=w":             "not both",
+		"cancel a -l study=w":           "not both",
+		"cancel -l study=w --proc 3":    "--proc is for one name",
+		"list --suspended --active":     "exclude each other",
 		"delete --finished --since=-1h": "--since",
 		"list a":                        "want no argument",
 		"list --failed --active":        "exclude each other",

@@ -11,22 +11,23 @@ import (
 const Fits = "What the jobs asked for fits what they used."
 
 // advice says what to ask for next time: a fifth more than the job that used most. A request that is at most a third too large
-// stays, as the next jobs may differ by as much.
+// stays, as the next jobs may differ by as much. Less disk is never advised: HTCondor looks at it now and then, and what a job has
+// written and removed in between it has not seen.
 func (t *Tally) advice() string {
 	var all []string
-	add := func(name string, r resourceTally, need int64, quantity func(int64) resource.Quantity) {
+	add := func(name string, r resourceTally, need int64, quantity func(int64) resource.Quantity, less bool) {
 		asked, most := quantity(r.asked), quantity(r.worst)
 		switch {
 		case r.asked == 0 || r.worst == 0:
 		case r.worst > r.asked && need > r.asked:
 			all = append(all, fmt.Sprintf("%s: %s instead of %s, as job %d used %s", name, str(quantity(need)), &asked, r.proc, &most))
-		case need <= r.asked-r.asked/4:
+		case less && need <= r.asked-r.asked/4:
 			all = append(all, fmt.Sprintf("%s: %s instead of %s, as no job used more than %s", name, str(quantity(need)), &asked, &most))
 		}
 	}
-	add("cpus", t.cpu, wholeCores(t.cpu.worst), cores)
-	add("memory", t.memory, rounded(t.memory.worst, 1), mebibytes)
-	add("disk", t.disk, rounded(t.disk.worst, 1<<10), kibibytes)
+	add("cpus", t.cpu, wholeCores(t.cpu.worst), cores, true)
+	add("memory", t.memory, rounded(t.memory.worst, 1), mebibytes, true)
+	add("disk", t.disk, rounded(t.disk.worst, 1<<10), kibibytes, false)
 	if len(all) == 0 {
 		return Fits
 	}
