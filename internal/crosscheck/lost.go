@@ -16,25 +16,35 @@ import (
 // LookBack is how long after its end a run is compared again because of lost jobs.
 const LookBack = 7 * 24 * time.Hour
 
-// looked tells when HTCondor was last asked about lost jobs.
+// looked tells when HTCondor was last asked about lost jobs, of how many runs, and how often in a row.
 type looked struct {
 	at      time.Time
 	started int64 // when the schedd had been started; 0: unknown
+	runs    int
+	times   int
 }
 
-// MayLookForLost reports whether a target is to be asked about lost jobs, and notes that it is: for the first time, after a start of its schedd,
-// and once in a while.
-func (g *Gate) MayLookForLost(t backend.Target, at time.Time, started int64, every time.Duration) bool {
+// rarest is how rarely it is asked in the end: each time it reads its complete history.
+const rarest = 24 * time.Hour
+
+// MayLookForLost reports whether a target is to be asked about so many runs with lost jobs, and notes that it is: for the first time, when there are
+// more of them, after a start of its schedd, and then after pauses that double, the first of which is given.
+func (g *Gate) MayLookForLost(t backend.Target, at time.Time, started int64, runs int, pause time.Duration) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	last, before := g.looked[t]
-	if before && last.started == started && at.Sub(last.at) < every {
+	same := before && last.started == started && runs <= last.runs
+	if same && at.Sub(last.at) < min(pause<<min(last.times, 10), max(rarest, pause)) {
 		return false
 	}
 	if g.looked == nil {
 		g.looked = map[backend.Target]looked{}
 	}
-	g.looked[t] = looked{at, started}
+	now := looked{at: at, started: started, runs: runs}
+	if same {
+		now.times = last.times + 1
+	}
+	g.looked[t] = now
 	return true
 }
 
@@ -57,7 +67,7 @@ func (c *Checker) lookForLost(ctx context.Context) error {
 	}
 	pass := Pass{Kind: LookingForLost, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}
 	return c.gate.Each(ctx, pass, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
-		if !c.gate.MayLookForLost(g.Target, c.Now(), c.started(ctx, id, g.Target), c.Whole) {
+		if !c.gate.MayLookForLost(g.Target, c.Now(), c.started(ctx, id, g.Target), len(g.Runs), c.Whole) {
 			return nil
 		}
 		var errs []error

@@ -21,7 +21,7 @@ func (c *Checker) lookForLost(ctx context.Context) error {
 	}
 	pass := crosscheck.Pass{Kind: crosscheck.LookingForLost, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}
 	return c.gate.Each(ctx, pass, func(ctx context.Context, _ schedd.Identity, g backend.Group) error {
-		if !c.gate.MayLookForLost(g.Target, c.Now(), c.Started(g.Target), c.Whole) {
+		if !c.gate.MayLookForLost(g.Target, c.Now(), c.Started(g.Target), len(g.Runs), c.Whole) {
 			return nil
 		}
 		_, err := c.reconcileGroup(ctx, g, false, func(crosscheck.Difference) {})

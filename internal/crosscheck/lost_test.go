@@ -1,0 +1,31 @@
+package crosscheck
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+func TestLostJobsAreLookedForEverMoreRarely(t *testing.T) {
+	var g Gate
+	const pause = 10 * time.Minute
+	at := time.Unix(0, 0)
+	looks := 0
+	for passed := time.Duration(0); passed < LookBack; passed += time.Minute {
+		if g.MayLookForLost(backend.Target{}, at.Add(passed), 7, 2, pause) {
+			looks++
+		}
+	}
+	require.Equal(t, 14, looks, "in a week")
+	at = at.Add(LookBack)
+	require.False(t, g.MayLookForLost(backend.Target{}, at, 7, 1, pause))
+	require.True(t, g.MayLookForLost(backend.Target{}, at, 7, 3, pause), "another one was lost")
+	require.True(t, g.MayLookForLost(backend.Target{}, at, 8, 3, pause), "the schedd was started")
+	require.False(t, g.MayLookForLost(backend.Target{}, at.Add(pause-1), 8, 3, pause))
+	require.True(t, g.MayLookForLost(backend.Target{}, at.Add(pause), 8, 3, pause))
+	g.LookForLostAgain(backend.Target{})
+	require.True(t, g.MayLookForLost(backend.Target{}, at.Add(pause), 8, 3, pause), "it did not answer")
+}
