@@ -91,7 +91,7 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 		case list:
 			return where.list(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), o.job, proc, attempt)
 		}
-		into := &landing{force: force, origin: origin{HTCJob: where.namespace + "/" + o.Name, UID: string(o.UID)}, only: proc, jobs: o.job.Jobs()}
+		into := &landing{force: force, origin: origin{HTCJob: where.namespace + "/" + o.Name, UID: string(o.UID)}, only: proc, jobs: o.job.Jobs(), terminal: terminalOf(cmd.ErrOrStderr())}
 		return into.at(dir, func() error {
 			reasons, err := where.bring(cmd.Context(), o.Name, attempt, into)
 			return conclude(cmd.Context(), cmd.ErrOrStderr(), into, reasons, err)
@@ -142,6 +142,9 @@ func refused(err error) bool { return apierrors.IsConflict(err) || apierrors.IsN
 func conclude(ctx context.Context, w io.Writer, into *landing, reasons []string, err error) error {
 	if err != nil && !into.claimed && !apierrors.IsConflict(err) {
 		return ended(ctx, err) // nothing is known of its jobs
+	}
+	if into.terminal != nil {
+		fmt.Fprint(into.terminal, "\r\x1b[K")
 	}
 	already := ""
 	if into.there > 0 {

@@ -31,6 +31,8 @@ type landing struct {
 
 	next        int // all jobs below are done
 	came, there int
+
+	terminal io.Writer // shows how many there are; nil: there is none
 }
 
 // landed is a file or directory of the job being unpacked, by its path in the job's directory.
@@ -247,6 +249,13 @@ func (l *landing) land(proc int) error {
 		return err
 	}
 	l.came++
+	if l.terminal != nil {
+		of := l.jobs
+		if l.only >= 0 {
+			of = 1
+		}
+		fmt.Fprintf(l.terminal, "\r\x1b[K%d of %d %s", l.came+l.there, of, l.units())
+	}
 	l.arrived(proc)
 	return nil
 }

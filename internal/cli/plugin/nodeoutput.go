@@ -56,7 +56,8 @@ func (c *cluster) outputOfNodes(cmd *cobra.Command, name string, parameters url.
 		return err
 	}
 	c.resource = v1alpha1.WorkflowResource
-	into := &landing{force: force, origin: origin{HTCWorkflow: c.namespace + "/" + name, UID: string(w.UID)}, only: -1, nodes: true}
+	into := &landing{force: force, origin: origin{HTCWorkflow: c.namespace + "/" + name, UID: string(w.UID)}, only: -1, nodes: true,
+		terminal: terminalOf(cmd.ErrOrStderr())}
 	if dir == "" {
 		if _, err := c.listFiles(ctx, cmd.OutOrStdout(), name, parameters, into); err != nil {
 			return err

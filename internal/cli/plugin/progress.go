@@ -123,8 +123,15 @@ type display struct {
 
 // displayOn returns a display on a terminal, or on whatever w is.
 func displayOn(w io.Writer) *display {
-	out, isFile := w.(*os.File)
-	return &display{w: w, live: isFile && term.IsTerminal(int(out.Fd()))}
+	return &display{w: w, live: terminalOf(w) != nil}
+}
+
+// terminalOf returns what is written to if that is a terminal, and else nil.
+func terminalOf(w io.Writer) io.Writer {
+	if out, isFile := w.(*os.File); isFile && term.IsTerminal(int(out.Fd())) {
+		return w
+	}
+	return nil
 }
 
 // show displays the present state of an object.

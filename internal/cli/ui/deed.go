@@ -131,5 +131,5 @@ func (s *Server) act(ctx context.Context, to ref, action string, uid types.UID, 
 
 // sorry is a page with an error.
 func (s *Server) sorry(w http.ResponseWriter, r *http.Request, title string, err error) {
-	s.page(w, r, "sorry", page{Title: title, View: map[string]string{"Title": title, "Message": err.Error()}}, "")
+	s.page(w, r, "sorry", page{Title: title, View: map[string]string{"Title": title, "Message": words(err)}}, "")
 }

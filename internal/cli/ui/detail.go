@@ -47,7 +47,11 @@ func (s *Server) detail(k kind, view string, make show) (whole, live http.Handle
 	live = func(w http.ResponseWriter, r *http.Request) {
 		to, object := find(r)
 		out := beginEvents(w)
-		for last := ""; out.err == nil; {
+		for last, stale := "", "unknown"; out.err == nil; {
+			if now := s.store.stale(); now != stale {
+				stale = now
+				out.send("state", stale)
+			}
 			if object == nil {
 				out.send("gone", s.fragment("sorry", "main", map[string]string{"Title": to.Name, "Message": "It was deleted."}))
 				out.send("end", "")
@@ -60,7 +64,7 @@ func (s *Server) detail(k kind, view string, make show) (whole, live http.Handle
 				out.send("page", text)
 			}
 			pause := max(leastPause, share*time.Since(began))
-			if object, out.err = s.next(r.Context(), to, object, pause, out); errors.Is(out.err, context.Canceled) {
+			if object, out.err = s.next(r.Context(), to, object, stale, pause, out); errors.Is(out.err, context.Canceled) {
 				return
 			}
 		}
@@ -68,8 +72,8 @@ func (s *Server) detail(k kind, view string, make show) (whole, live http.Handle
 	return whole, live
 }
 
-// next waits for a pause, and then until the object has changed, or for mostPause. It returns the object as it is then.
-func (s *Server) next(ctx context.Context, to ref, object any, pause time.Duration, out *events) (any, error) {
+// next waits for a pause, and then until the object, or whether it is up to date, has changed, or for mostPause. It returns the object as it is then.
+func (s *Server) next(ctx context.Context, to ref, object any, stale string, pause time.Duration, out *events) (any, error) {
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -79,7 +83,7 @@ func (s *Server) next(ctx context.Context, to ref, object any, pause time.Durati
 	defer again.Stop()
 	for {
 		now, more := s.store.get(to)
-		if now != object {
+		if now != object || s.store.stale() != stale {
 			return now, nil
 		}
 		select {

@@ -67,7 +67,7 @@ func (s *Server) showJob(ctx context.Context, r ref, object any, q url.Values) s
 	f := jobFacts{job: object.(*v1alpha1.HTCJob), attempt: numberIn(q, "attempt", 0), from: numberIn(q, "from", 0)}
 	ask := func(err error) {
 		if err != nil {
-			f.sorry = append(f.sorry, err.Error())
+			f.sorry = append(f.sorry, words(err))
 		}
 	}
 	var err error

@@ -86,6 +86,7 @@ func (s *Server) liveList(w http.ResponseWriter, r *http.Request) {
 		if now := strings.Join(c.trouble, "\n"); now != trouble {
 			trouble = now
 			out.send("trouble", s.fragment("list", "trouble", c.trouble))
+			out.send("state", s.store.stale())
 		}
 		if !waits(r.Context(), out, c.more, together) {
 			return

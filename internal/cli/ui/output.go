@@ -73,7 +73,7 @@ func (s *Server) logText(w http.ResponseWriter, r *http.Request) {
 	p.Set("tailLines", lastLines)
 	answer, err := s.o.Output(r.Context(), to.Namespace, to.resource(), to.Name, "log", p)
 	if err != nil {
-		http.Error(w, plaintext.Lines(err.Error()), http.StatusBadGateway)
+		http.Error(w, plaintext.Lines(words(err)), http.StatusBadGateway)
 		return
 	}
 	defer answer.Body.Close()

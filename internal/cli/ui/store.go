@@ -3,6 +3,7 @@ package ui
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -77,6 +78,18 @@ func (s *store) troubled(what, why string) {
 		delete(s.trouble, what)
 	}
 	s.wake()
+}
+
+// stale returns why what there is may be out of date; empty: it is not.
+func (s *store) stale() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, why := range s.trouble {
+		if strings.HasPrefix(why, noAnswer) {
+			return "not up to date: " + noAnswer
+		}
+	}
+	return ""
 }
 
 func (s *store) wake() {

@@ -1,10 +1,15 @@
 package ui
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
 func TestAPageGetsWhatHasChangedSince(t *testing.T) {
@@ -56,4 +61,18 @@ func TestTroubleIsTold(t *testing.T) {
 	require.Equal(t, []string{"htcjobs: refused"}, s.since(jobs, 0).trouble)
 	s.troubled("htcjobs", "")
 	require.Empty(t, s.since(jobs, 0).trouble)
+}
+
+func TestItIsKnownThatTheApiserverIsAway(t *testing.T) {
+	s := newStore()
+	refused := &url.Error{Op: "Get", URL: "https://127.0.0.1:6443/apis", Err: errors.New("connect: connection refused")}
+	s.troubled("htcjobs of namespace ns", why(jobs, apierrors.NewForbidden(v1alpha1.GroupVersion.WithResource(v1alpha1.Resource).GroupResource(), "", nil)))
+	require.Empty(t, s.stale(), "it has answered")
+	_, more := s.get(ref{})
+	s.troubled("htcjobs of namespace ns", why(jobs, refused))
+	<-more
+	require.Equal(t, "not up to date: the apiserver does not answer", s.stale())
+	require.Equal(t, []string{"htcjobs of namespace ns: the apiserver does not answer: connect: connection refused"}, s.since(jobs, 0).trouble)
+	s.troubled("htcjobs of namespace ns", why(jobs, nil))
+	require.Empty(t, s.stale())
 }

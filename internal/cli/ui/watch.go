@@ -2,7 +2,9 @@ package ui
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
@@ -70,7 +72,23 @@ func why(k kind, err error) string {
 	if err == nil || k == pools && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
 		return ""
 	}
-	return err.Error()
+	return words(err)
+}
+
+// noAnswer begins what is said while nobody answers.
+const noAnswer = "the apiserver does not answer"
+
+// words are those of the apiserver or of htcd, or say that there were none.
+func words(err error) string {
+	var status apierrors.APIStatus
+	var asked *url.Error
+	switch {
+	case errors.As(err, &status), !errors.As(err, &asked):
+		return err.Error()
+	case asked.Timeout():
+		return noAnswer + " in time"
+	}
+	return fmt.Sprintf("%s: %v", noAnswer, asked.Err)
 }
 
 // slim drops what no page shows.

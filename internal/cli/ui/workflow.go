@@ -78,7 +78,7 @@ func (s *Server) showWorkflow(ctx context.Context, r ref, object any, q url.Valu
 	}
 	ask := func(err error) {
 		if err != nil {
-			f.sorry = append(f.sorry, err.Error())
+			f.sorry = append(f.sorry, words(err))
 		}
 	}
 	var err error
@@ -135,7 +135,7 @@ func viewOfWorkflow(r ref, f workflowFacts) workflowView {
 	}
 	g, err := graph.New(w.Spec)
 	if err != nil {
-		v.Sorry = append(v.Sorry, err.Error())
+		v.Sorry = append(v.Sorry, words(err))
 		return v
 	}
 	drawn := draw(r, g, s.Steps)

@@ -28,7 +28,7 @@ function stream(address, handlers) {
   const open = () => {
     if (source || over || document.hidden) return;
     source = new EventSource(address());
-    source.onopen = () => say('live', false);
+    source.addEventListener('state', (e) => say(e.data || 'live', e.data !== ''));
     source.onerror = () => say('not connected: is htcd ui still running?', true);
     for (const [name, handle] of Object.entries(handlers)) {
       source.addEventListener(name, (e) => handle(e.data));
@@ -47,6 +47,8 @@ function stream(address, handlers) {
 function list(table) {
   const rows = byId('rows');
   const filter = byId('filter');
+  const none = byId('none');
+  const empty = none.textContent;
   const around = 8;
   const all = new Map(); // by id: {e, id, text, key}
   let order = []; // all of them, sorted
@@ -104,7 +106,8 @@ function list(table) {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     fit = words.length ? order.filter((entry) => words.every((w) => entry.text.includes(w))) : order;
     byId('shown').textContent = fit.length === order.length ? `${order.length} shown` : `${fit.length} of ${order.length} shown`;
-    byId('none').hidden = order.length > 0;
+    none.textContent = order.length ? 'None of them has all these words.' : empty;
+    none.hidden = fit.length > 0;
     table.setAttribute('aria-rowcount', fit.length + 1);
     soon();
   };
@@ -168,6 +171,7 @@ function draw(grid) {
     grid.shape = shape;
     grid.drawn = '';
     grid.replaceChildren();
+    grid.style.setProperty('--columns', columns.length);
     grid.all = [];
     let group = null;
     const per = columns.length || 100;
