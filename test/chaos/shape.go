@@ -107,6 +107,10 @@ var Shapes = []Shape{
 		Queue: 5, Items: []v1alpha1.Item{{"CODE": "0"}, {"CODE": "3"}, {"CODE": "0"}, {"CODE": "4"}, {"CODE": "5"}},
 		Source: "echo $1 $HTCPROCID $CODE >which; exit $CODE", Codes: []int{0, 3, 0, 4, 5},
 	}},
+	{Name: "a file that nobody may read, and a core file", Spec: Spec{
+		Queue: 2, Source: `echo secret >keep; chmod 000 keep; printf '\177ELF\2\1\1\0\0\0\0\0\0\0\0\0\4\0' >core.7; exit $(( $1 * 3 ))`, Codes: []int{0, 3},
+		Leaves: []Leaf{{Name: "keep", Text: "secret\n"}},
+	}},
 	{Name: "suspended and resumed", Paused: true, Spec: Spec{Queue: 2, Source: "sleep 6; exit $1", Codes: []int{0, 1}}},
 	{Name: "deleted", Deleted: true, Spec: Spec{Queue: 3, Source: "sleep 300", Codes: []int{0, 0, 0}}},
 	{Name: "deleted at its end", Deleted: true, Spec: Spec{Queue: 1, Source: "sleep 1; exit 2", Codes: []int{2}}},
