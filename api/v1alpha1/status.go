@@ -363,5 +363,6 @@ const (
 	ConditionStalled          = "Stalled"          // kstatus: failed; absent when not
 	ConditionRerunRefused     = "RerunRefused"     // the annotations ask for jobs that cannot run again; absent otherwise
 	ConditionCancelRefused    = "CancelRefused"    // the annotation asks for jobs that cannot be cancelled; absent otherwise
+	ConditionRepeatExhausted  = "RepeatExhausted"  // a rule of an HTCWorkflow would repeat more, but may not; absent otherwise
 	ConditionCredentials      = "Credentials"      // there is a valid ticket or token to submit with
 )

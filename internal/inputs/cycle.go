@@ -11,7 +11,7 @@ import (
 // maxFollowed bounds how many HTCJobs a search for a cycle looks at. In a larger graph a cycle only waits.
 const maxFollowed = 10_000
 
-// acyclic refuses an HTCJob that waits for itself, by way of others that have not ended either.
+// acyclic refuses an HTCJob that waits for itself, by way of others that have not ended, or not succeeded, either.
 func acyclic(job *v1alpha1.HTCJob, get func(name string) *v1alpha1.HTCJob) error {
 	from := map[string]string{}
 	queue := []string{job.Name}
@@ -22,7 +22,7 @@ func acyclic(job *v1alpha1.HTCJob, get func(name string) *v1alpha1.HTCJob) error
 		if name != job.Name {
 			next = get(name)
 		}
-		if next == nil || next != job && Judge(name, next).Stand != Unfinished {
+		if next == nil || next != job && !Judge(name, next).waited() {
 			continue
 		}
 		for _, source := range Sources(next.Spec) {

@@ -9,6 +9,7 @@ const (
 	ReasonConfigMapKeyNotFound = "ConfigMapKeyNotFound"
 	ReasonHTCJobNotFound       = "HTCJobNotFound"
 	ReasonHTCJobNotEnded       = "HTCJobNotEnded"
+	ReasonHTCJobFailed         = "HTCJobFailed"
 	ReasonFetching             = "Fetching" // artifacts are on their way
 )
 

@@ -232,7 +232,7 @@ func TestWhatIsWaitedForFailsOrIsRefused(t *testing.T) {
 		"no HTCJob":                        {v1alpha1.Input{JobRef: from("none", 0), Optional: true}, "HTCJobNotFound", "there is no HTCJob none in this namespace"},
 		"one that is being deleted":        {v1alpha1.Input{JobRef: from("deleted", 0)}, "HTCJobNotFound", "is being deleted"},
 		"one that runs":                    {v1alpha1.Input{JobRef: from("running", 0), Optional: true}, "HTCJobNotEnded", "the HTCJob running has not ended"},
-		"one that failed":                  {v1alpha1.Input{JobRef: from("broken", 0)}, "InputFailed", "the HTCJob broken has failed: 1 of 2 jobs failed"},
+		"one that failed":                  {v1alpha1.Input{JobRef: from("broken", 0)}, "HTCJobFailed", "the HTCJob broken has failed: 1 of 2 jobs failed"},
 		"one that failed, if optional":     {v1alpha1.Input{JobRef: from("broken", "All"), Optional: true}, "ok", "shared/in/0"},
 		"a failed job, if optional":        {v1alpha1.Input{JobRef: from("broken", 1), Optional: true}, "ok", ""},
 		"no file":                          {v1alpha1.Input{JobRef: from("prep", 1)}, "InputFailed", `job 1 of the HTCJob prep has left no file "out"`},
@@ -358,7 +358,7 @@ func TestHowAnHTCJobStandsAsASource(t *testing.T) {
 		"it was refused":             {func(job *v1alpha1.HTCJob) { job.Status.Phase, job.Status.ClusterID = v1alpha1.PhaseFailed, 0 }, Broken},
 		"its spec has changed":       {func(job *v1alpha1.HTCJob) { job.Generation = 2 }, Unfinished},
 		"it is to run again":         {func(job *v1alpha1.HTCJob) { job.Annotations = map[string]string{v1alpha1.RerunAnnotation: "2"} }, Unfinished},
-		"an old htcd kept no output": {func(job *v1alpha1.HTCJob) { job.Status.Conditions = nil }, Broken},
+		"an old htcd kept no output": {func(job *v1alpha1.HTCJob) { job.Status.Conditions = nil }, Unkept},
 		"it is being deleted":        {func(job *v1alpha1.HTCJob) { job.DeletionTimestamp = new(metav1.Now()) }, Absent},
 	} {
 		job := newWorld(t).ended("prep", "x")

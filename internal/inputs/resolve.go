@@ -172,8 +172,10 @@ func ready(in v1alpha1.Input, s Source, queue int) error {
 		return waiting(ReasonHTCJobNotFound, "%s: %s", in.Name, s.Why)
 	case s.Stand == Unfinished:
 		return &Waiting{Reason: ReasonHTCJobNotEnded, Message: in.Name + ": " + s.Why, Usual: true}
-	case s.Stand == Broken && !in.Optional:
-		return failed("%s: %s; run that one again and then this one, with the annotation %s, or set optional", in.Name, s.Why, v1alpha1.RerunAnnotation)
+	case s.Stand == Broken && !in.Optional: // as it may run again: whether this one comes before or after that makes no difference
+		return waiting(ReasonHTCJobFailed, "%s: %s; mend that one and run it again, with the annotation %s, or set optional", in.Name, s.Why, v1alpha1.RerunAnnotation)
+	case s.Stand == Unkept && !in.Optional:
+		return failed("%s: %s", in.Name, s.Why)
 	case s.Procs == 0: // it never ran, and the file is optional
 		return nil
 	case ref.Proc == nil && s.Procs > 1:
@@ -191,7 +193,7 @@ func (b Bringer) addOutput(ctx context.Context, r *Ready, namespace string, in v
 	}
 	ref := in.JobRef
 	var broken map[int]bool
-	if s.Stand == Broken {
+	if s.Stand == Broken || s.Stand == Unkept {
 		var err error
 		if broken, err = b.Jobs.FailedProcs(ctx, s.UID, s.Attempt); err != nil {
 			return fmt.Errorf("%s: which jobs of %s have failed: %w", in.Name, ref.Name, err)

@@ -17,6 +17,7 @@ const (
 	Unfinished              // it has not ended, or its output has not been fetched
 	Succeeded               // its output is here, as far as it can be had
 	Broken                  // it has failed; what its jobs that succeeded left is here
+	Unkept                  // it has ended, and its output was not kept, as that of its next attempt will not be
 )
 
 // Source is an HTCJob whose output others need. It is comparable: two equal values mean that nothing has changed for them.
@@ -27,6 +28,9 @@ type Source struct {
 	Procs   int
 	Why     string // for people: why it is not Succeeded
 }
+
+// waited reports whether others wait for it to run, perhaps again.
+func (s Source) waited() bool { return s.Stand == Unfinished || s.Stand == Broken }
 
 // settled are the reasons for which OutputFetched stays False: what is missing then cannot be had.
 var settled = map[string]bool{"GivenUp": true, "Incomplete": true}
@@ -52,7 +56,7 @@ func Judge(name string, job *v1alpha1.HTCJob) Source {
 	case job.Status.ClusterID == 0:
 		return is(Broken, "has failed without running: %s", failure(job))
 	case fetched == nil:
-		return is(Broken, "has ended, but its output was not kept")
+		return is(Unkept, "has ended, but its output was not kept")
 	case fetched.Status != metav1.ConditionTrue && !settled[fetched.Reason]:
 		return is(Unfinished, "has ended, and its output is being fetched")
 	case job.Status.Phase != v1alpha1.PhaseSucceeded:

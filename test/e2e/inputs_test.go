@@ -214,7 +214,6 @@ func TestInputsThatCannotBeHad(t *testing.T) {
 		queue         int32
 		reason, words string
 	}{
-		"failed":   {fromJob("a", "bad", "made", 1), 1, "InputFailed", "a: the HTCJob bad has failed: 1 of 2 jobs failed"},
 		"no-file":  {fromJob("a", "good", "none", 1), 1, "InputFailed", `job 1 of the HTCJob good has left no file "none"`},
 		"no-proc":  {fromJob("a", "good", "made", 2), 1, "InputFailed", "has no job 2, only 2"},
 		"a-dir":    {fromJob("a", "good", "dir", 0), 1, "InputFailed", "left no file"},
@@ -241,6 +240,8 @@ func TestInputsThatCannotBeHad(t *testing.T) {
 	}
 	require.Contains(t, words, "a cycle of jobRefs, in which every HTCJob waits for another")
 
+	b.Create("failed", "exit 0\n", inputs(fromJob("a", "bad", "made", 1)))
+	require.Contains(t, awaits(b, "failed", "HTCJobFailed"), "a: the HTCJob bad has failed: 1 of 2 jobs failed")
 	b.Create("kept", "exit 0\n", inputs(optional(fromMap("a", "kept", "a"))))
 	require.Contains(t, awaits(b, "kept", "ConfigMapForbidden"), "htc.cern.ch/jobs=false")
 
@@ -256,7 +257,6 @@ func TestInputsThatCannotBeHad(t *testing.T) {
 	b.Until("bad", "good", func(job *v1alpha1.HTCJob) bool {
 		return job.Status.Phase == v1alpha1.PhaseSucceeded && job.Status.Attempt == 2
 	})
-	b.Kubectl("annotate", "htcjob", "failed", v1alpha1.RerunAnnotation+"=1")
 	b.Phase("failed", v1alpha1.PhaseSucceeded)
 }
 

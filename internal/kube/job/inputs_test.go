@@ -187,19 +187,18 @@ func TestAnHTCJobContinuesWhenTheOutputOfAnotherIsHere(t *testing.T) {
 	require.Empty(t, w.waiters.Of("default/prep"))
 }
 
-func TestAnHTCJobFailsWithItsInput(t *testing.T) {
+func TestAnHTCJobWaitsForTheRerunOfOneThatHasFailed(t *testing.T) {
 	w, _ := newWorldWithInputs(t)
 	w.Answering.Schedd = w.schedd
 	w.apply(htcjob("prep"))
 	w.completed(1, 3)
 	w.crosscheck()
 	job := w.apply(htcjob("fit", fromJob("prep")))
-	require.Equal(t, v1alpha1.PhaseFailed, job.Status.Phase)
-	require.Equal(t, "InputFailed", job.Status.Reason)
-	require.Contains(t, w.ready("fit"), "False InputFailed: in: the HTCJob prep has failed: 1 of 1 job failed")
+	require.Equal(t, v1alpha1.PhasePending, job.Status.Phase)
+	require.Equal(t, "HTCJobFailed", job.Status.Reason)
+	require.Contains(t, w.ready("fit"), "False HTCJobFailed: in: the HTCJob prep has failed: 1 of 1 job failed")
 	w.later(time.Hour)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
-	require.Equal(t, int32(1), w.job("fit").Status.Attempt)
 }
 
 // Inputs that were staged for an attempt that did not begin are removed.
@@ -224,7 +223,7 @@ func TestACycleIsRefused(t *testing.T) {
 	c := meta.FindStatusCondition(job.Status.Conditions, v1alpha1.ConditionFailed)
 	require.Contains(t, c.Message, "b -> a -> b")
 	w.later(time.Minute)
-	require.Equal(t, "InputFailed", w.job("a").Status.Reason)
+	require.Equal(t, "Refused", w.job("a").Status.Reason)
 }
 
 func TestSecretInputsAreNotKept(t *testing.T) {

@@ -24,6 +24,12 @@ func (s Situation) conditions(set setCondition, status *v1alpha1.HTCWorkflowStat
 	s.heldCondition(set, status)
 	s.outputCondition(set, v)
 	s.pushedCondition(set, status, v)
+	switch {
+	case s.Repeat.spent != "":
+		set(v1alpha1.ConditionRepeatExhausted, metav1.ConditionTrue, v1alpha1.ConditionRepeatExhausted, s.Repeat.spent)
+	case int(s.Workflow.Status.Attempt) != s.Attempt:
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRepeatExhausted)
+	}
 	blockedBy := func(kind string) bool { return v.blocker != nil && v.blocker.Condition == kind }
 	switch {
 	case blockedBy(v1alpha1.ConditionInputsReady):
@@ -215,6 +221,10 @@ func happened(before, after v1alpha1.HTCWorkflowStatus, s Situation) []lifecycle
 	}
 	events = append(events, lifecycle.FreshNews(before.Conditions, after.Conditions)...)
 	events = append(events, lifecycle.MatchableNews(before.Conditions, after.Conditions)...)
+	was := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionRepeatExhausted)
+	if is := meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionRepeatExhausted); is != nil && (was == nil || was.Message != is.Message) {
+		tell(true, is.Reason, is.Message)
+	}
 	if before.Nodes.Failed == 0 && after.Nodes.Failed > 0 && !after.Phase.Terminal() && len(s.Failures) > 0 {
 		f := s.describeFailure(s.Failures[0])
 		tell(true, "NodeFailed", fmt.Sprintf("%d of %s failed so far; %s: %s", after.Nodes.Failed, lifecycle.Plural(int(after.Nodes.Total), "node"), f.Node, f.Message))

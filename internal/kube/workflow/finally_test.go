@@ -63,14 +63,14 @@ func TestFinallyRunsAfterALevelWhoseInputsWillNeverCome(t *testing.T) {
 	require.Equal(t, lifecycle.ReasonInputFailed, status.Reason)
 }
 
-// producer is an HTCJob that has ended without the file that is asked for.
+// producer is an HTCJob whose output was not kept.
 type producer struct{}
 
 func (producer) HTCJob(namespace, name string) *v1alpha1.HTCJob {
 	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "producer", Generation: 1}}
 	job.Spec.Script = v1alpha1.Script{Program: v1alpha1.Program{Image: "centos"}}
 	job.Spec.Outputs = []v1alpha1.Output{{Path: "y.txt"}}
-	job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseSucceeded, Attempt: 1, ObservedGeneration: 1, SpecHash: job.SpecHash(), Succeeded: 1}
+	job.Status = v1alpha1.HTCJobStatus{Phase: v1alpha1.PhaseSucceeded, Attempt: 1, ObservedGeneration: 1, SpecHash: job.SpecHash(), Succeeded: 1, ClusterID: 7}
 	return job
 }
 

@@ -119,22 +119,26 @@ func gatherDAG(tx *ledger.Tx, run ledger.Run) (d DAG, err error) {
 
 // gatherRepeats finds what is to be repeated. That depends on what has ended, so it is found once.
 func (c *Controller) gatherRepeats(tx *ledger.Tx, s *Situation) (err error) {
+	key := s.Workflow.Namespace + "/" + s.Workflow.Name
+	known := c.Memory.Of(key).Kind.repeats
+	if known.uid == string(s.Workflow.UID) && known.attempt == s.Attempt { // a status may be written later
+		s.Repeat.spent = known.spent
+	}
 	if !s.mayRepeat() {
 		return nil
 	}
 	if s.Repeat.waits = s.Unfetched; s.Repeat.waits {
 		return nil
 	}
-	key, dag := s.Workflow.Namespace+"/"+s.Workflow.Name, s.newest().Run
-	known := c.Memory.Of(key).Kind.repeats
+	dag := s.newest().Run
 	if known.uid != dag.UID || known.dag != dag.Attempt {
-		known.uid, known.dag = dag.UID, dag.Attempt
-		if known.all, err = s.repeatables(tx); err != nil {
+		known.uid, known.dag, known.attempt = dag.UID, dag.Attempt, s.Attempt
+		if known.all, known.spent, err = s.repeatables(tx); err != nil {
 			return err
 		}
 		c.Memory.Change(key, func(r *record) { r.Kind.repeats = known })
 	}
-	s.Repeat.all = known.all
+	s.Repeat.all, s.Repeat.spent = known.all, known.spent
 	return nil
 }
 

@@ -24,8 +24,9 @@ type remembered struct {
 	ignored    string // what was wrong with results, and is in an Event
 
 	repeats struct { // what rules want repeated when this DAG has ended
-		uid string
-		dag int
-		all []repeatable
+		uid          string
+		dag, attempt int
+		all          []repeatable
+		spent        string
 	}
 }

@@ -24,6 +24,7 @@ import (
 type repetition struct {
 	waits bool         // for the output, with which results may come
 	all   []repeatable // by sequence
+	spent string       // what rules would still have repeated, had they not acted as often as they may; empty: nothing
 }
 
 // repeatable is an occasion, and from when on it is due.
@@ -57,8 +58,8 @@ func (s Situation) mayRepeat() bool {
 		slices.ContainsFunc(s.Workflow.Spec.Rules, func(r v1alpha1.Rule) bool { _, is := s.repeatsStep(r); return is })
 }
 
-// repeatables finds what rules want repeated.
-func (s Situation) repeatables(tx *ledger.Tx) (all []repeatable, err error) {
+// repeatables finds what rules want repeated, and says which would want that still.
+func (s Situation) repeatables(tx *ledger.Tx) (all []repeatable, spent string, err error) {
 	first := s.DAGs[0].Run
 	for i, r := range s.Workflow.Spec.Rules {
 		step, is := s.repeatsStep(r)
@@ -69,22 +70,31 @@ func (s Situation) repeatables(tx *ledger.Tx) (all []repeatable, err error) {
 		}
 		times, err := tx.Repeated(first.UID, first.Attempt, i)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
+		most, still := max(pace.Times, 1), map[int]bool{}
 		for _, d := range s.DAGs {
 			err := tx.SequenceResults(d.Run.UID, d.Run.Attempt, step, r.Metric, func(o ledger.Occasion, succeeded bool) {
-				if o.Rule = i; times[o.Sequence] < max(pace.Times, 1) && condition.Holds(o.Value) {
-					times[o.Sequence] = max(pace.Times, 1) // of several jobs one is enough
+				switch o.Rule = i; {
+				case !condition.Holds(o.Value):
+				case times[o.Sequence] < most:
+					times[o.Sequence] = most + 1 // of several jobs one is enough
 					all = append(all, repeatable{o, d.Run.Ended.Add(pace.Backoff), succeeded})
+				case times[o.Sequence] == most:
+					still[o.Sequence] = true
 				}
 			})
 			if err != nil {
-				return nil, err
+				return nil, "", err
 			}
+		}
+		if len(still) > 0 && spent == "" {
+			spent = fmt.Sprintf("%s of step %s still meets %q in %s, which has been repeated as often as spec.rules[%d].times says (%d)",
+				r.Metric, r.Step, r.When, lifecycle.Plural(len(still), "sequence"), i, most)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b repeatable) int { return a.Sequence - b.Sequence })
-	return all, nil
+	return all, spent, nil
 }
 
 // repeating reports whether something of the newest level is to be repeated, or may be.

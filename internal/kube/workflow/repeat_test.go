@@ -92,9 +92,13 @@ func TestASequenceRepeatsAStepAndAllAfterIt(t *testing.T) {
 	require.Equal(t, []string{"1.0", "2.0", "3.0"}, s.JobID, "once in each sequence; what is for all has waited")
 	require.Equal(t, map[string]string{"plot/": "waiting"}, w.states(3))
 	require.Equal(t, v1alpha1.NodeCounts{Total: 10, Done: 9}, s.Nodes)
+	const still = `chi2 of step fit still meets "value > 2" in 1 sequence, which has been repeated as often as spec.rules[0].times says (1)`
+	require.Contains(t, w.warned, "RepeatExhausted: "+still)
 	w.ends(3)
 	s = w.flow("w").Status
 	require.Equal(t, v1alpha1.PhaseSucceeded, s.Phase)
+	reason, message := w.says("w", v1alpha1.ConditionRepeatExhausted)
+	require.Equal(t, []string{"RepeatExhausted", still}, []string{reason, message})
 	require.Equal(t, v1alpha1.SequenceCounts{Total: 3, Succeeded: 3}, s.Sequences)
 	w.restart()
 	w.settle()
