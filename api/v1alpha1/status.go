@@ -26,6 +26,11 @@ type HTCJobStatus struct {
 	// +kubebuilder:default=0
 	Failed int32 `json:"failed"`
 
+	// Stopped counts the jobs that were removed because maxFailures was reached, or successPolicy met: they have neither
+	// succeeded nor failed.
+	// +optional
+	Stopped int32 `json:"stopped,omitempty"`
+
 	// JobID lists the jobs' ids in HTCondor, "cluster.proc". Past the first
 	// 1,000 it goes on in ranges: "cluster.first-last".
 	// +optional
@@ -335,7 +340,7 @@ const (
 	PhaseRunning    Phase = "Running"    // at least one job runs
 	PhaseHeld       Phase = "Held"       // what is active is on hold
 	PhaseSuspended  Phase = "Suspended"  // kept out of HTCondor by spec.suspend
-	PhaseSucceeded  Phase = "Succeeded"  // every job has succeeded
+	PhaseSucceeded  Phase = "Succeeded"  // every job has succeeded, or as many as spec.successPolicy asks for
 	PhaseFailed     Phase = "Failed"     // all ended, at least one otherwise; or the description was refused
 	PhaseRemoved    Phase = "Removed"    // taken out of HTCondor by somebody else
 )
@@ -347,22 +352,24 @@ func (p Phase) Terminal() bool {
 
 // The types of an HTCJob's conditions.
 const (
-	ConditionSubmitted        = "Submitted"        // the schedd has the jobs of this attempt
-	ConditionInputsReady      = "InputsReady"      // what the spec names for the jobs has been read; absent if that is nothing
-	ConditionCredentialsFresh = "CredentialsFresh" // the credentials of active jobs are valid, and for some time more
-	ConditionComplete         = "Complete"         // every job has succeeded
-	ConditionFailed           = "Failed"           // the attempt is over and did not succeed
-	ConditionHeld             = "Held"             // at least one job is on hold, and why
-	ConditionMatchable        = "Matchable"        // the pool has slots for the jobs that wait; absent unless some have waited for a minute
-	ConditionSuspended        = "Suspended"        // spec.suspend keeps the jobs out of HTCondor
-	ConditionOutputFetched    = "OutputFetched"    // htcd has the output of every job that ran to its end
-	ConditionOutputsPushed    = "OutputsPushed"    // the artifacts of spec.outputs are in their registries; absent if there are to be none
-	ConditionLogsPod          = "LogsPod"          // the Pod of spec.logsPod is there; absent when there is to be none
-	ConditionBackendReachable = "BackendReachable" // the schedd answered when last asked
-	ConditionReconciling      = "Reconciling"      // kstatus: in progress; absent when not
-	ConditionStalled          = "Stalled"          // kstatus: failed; absent when not
-	ConditionRerunRefused     = "RerunRefused"     // the annotations ask for jobs that cannot run again; absent otherwise
-	ConditionCancelRefused    = "CancelRefused"    // the annotation asks for jobs that cannot be cancelled; absent otherwise
-	ConditionRepeatExhausted  = "RepeatExhausted"  // a rule of an HTCWorkflow would repeat more, but may not; absent otherwise
-	ConditionCredentials      = "Credentials"      // there is a valid ticket or token to submit with
+	ConditionSubmitted        = "Submitted"          // the schedd has the jobs of this attempt
+	ConditionInputsReady      = "InputsReady"        // what the spec names for the jobs has been read; absent if that is nothing
+	ConditionCredentialsFresh = "CredentialsFresh"   // the credentials of active jobs are valid, and for some time more
+	ConditionComplete         = "Complete"           // every job has succeeded, or as many as spec.successPolicy asks for
+	ConditionFailed           = "Failed"             // the attempt is over and did not succeed
+	ConditionFailureTarget    = "FailureTarget"      // spec.maxFailures was reached, and the rest is removed; absent otherwise
+	ConditionSuccessCriteria  = "SuccessCriteriaMet" // spec.successPolicy was met, and the rest is removed; absent otherwise
+	ConditionHeld             = "Held"               // at least one job is on hold, and why
+	ConditionMatchable        = "Matchable"          // the pool has slots for the jobs that wait; absent unless some have waited for a minute
+	ConditionSuspended        = "Suspended"          // spec.suspend keeps the jobs out of HTCondor
+	ConditionOutputFetched    = "OutputFetched"      // htcd has the output of every job that ran to its end
+	ConditionOutputsPushed    = "OutputsPushed"      // the artifacts of spec.outputs are in their registries; absent if there are to be none
+	ConditionLogsPod          = "LogsPod"            // the Pod of spec.logsPod is there; absent when there is to be none
+	ConditionBackendReachable = "BackendReachable"   // the schedd answered when last asked
+	ConditionReconciling      = "Reconciling"        // kstatus: in progress; absent when not
+	ConditionStalled          = "Stalled"            // kstatus: failed; absent when not
+	ConditionRerunRefused     = "RerunRefused"       // the annotations ask for jobs that cannot run again; absent otherwise
+	ConditionCancelRefused    = "CancelRefused"      // the annotation asks for jobs that cannot be cancelled; absent otherwise
+	ConditionRepeatExhausted  = "RepeatExhausted"    // a rule of an HTCWorkflow would repeat more, but may not; absent otherwise
+	ConditionCredentials      = "Credentials"        // there is a valid ticket or token to submit with
 )

@@ -10,6 +10,8 @@ import (
 const (
 	StopSuspended = "Suspended"
 	StopDeadline  = "DeadlineExceeded"
+	StopFailures  = "MaxFailuresReached"
+	StopSuccess   = "SuccessPolicy"
 	StopCompleted = "EnoughSucceeded" // a workflow's: enough of it has succeeded
 	StopFinished  = "Finished"        // a workflow's: one of its rules says so
 	StopAborted   = "Aborted"         // a workflow's: something of it has failed
@@ -20,6 +22,8 @@ const (
 var removeReasons = map[string]string{
 	StopSuspended: "htcd: spec.suspend is true",
 	StopDeadline:  "htcd: spec.activeDeadlineSeconds have passed",
+	StopFailures:  "htcd: spec.maxFailures was reached",
+	StopSuccess:   "htcd: spec.successPolicy was met",
 	StopCompleted: "htcd: as many sequences as spec.sequences.complete says have succeeded",
 	StopFinished:  "htcd: a rule of spec.rules has finished the workflow",
 	StopAborted:   "htcd: a step has failed, and spec.failurePolicy is Abort",

@@ -47,6 +47,25 @@ func (tx *Tx) Kept(uid string, attempt int, failed bool, besides ...string) (kep
 	return kept, nil
 }
 
+// CountSucceeded returns how many procs of a run with these numbers have succeeded, and how many of them had before it
+// was sent.
+func (tx *Tx) CountSucceeded(uid string, attempt int, among procset.Set) (n, carried int, err error) {
+	var ranges [][2]int
+	for first, last := range among.Ranges() {
+		ranges = append(ranges, [2]int{first, last})
+	}
+	text, err := json.Marshal(ranges)
+	if err == nil {
+		err = tx.queryRow(`SELECT count(*), count(*) FILTER (WHERE p.source = '`+SourceCarried+`') FROM json_each(?) j
+			CROSS JOIN htcjobs p ON p.run = `+runID+` AND p.proc BETWEEN j.value ->> 0 AND j.value ->> 1 WHERE p.status = 4`,
+			string(text), uid, attempt).Scan(&n, &carried)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("count procs of run %s attempt %d that have succeeded: %w", uid, attempt, err)
+	}
+	return n, carried, nil
+}
+
 // CarryProcs gives a run that sends only some procs, and was just inserted, the rows of the others as they ended in an earlier attempt of the same UID,
 // and what they have written elsewhere to where it writes, too: its destinations must have been set. ErrNotFound if one of them has no end there.
 func (tx *Tx) CarryProcs(r Run, from int) error {

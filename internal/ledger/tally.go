@@ -21,11 +21,11 @@ func (tx *Tx) Counts(uid string, attempt int) (Counts, error) {
 	return c, nil
 }
 
-// CountReason returns how many procs of a run have failed for this reason. It
-// reads a row for every one that failed.
+// CountReason returns how many procs that a run has sent have failed for this reason. It reads a row for every one that
+// failed.
 func (tx *Tx) CountReason(uid string, attempt int, reason string) (int, error) {
 	var n int
-	err := tx.queryRow(`SELECT count(*) FROM htcjobs WHERE run = `+runID+` AND status = 7 AND reason = ?`, uid, attempt, reason).Scan(&n)
+	err := tx.queryRow(`SELECT count(*) FROM htcjobs WHERE run = `+runID+` AND status = 7 AND reason = ? AND source <> '`+SourceCarried+`'`, uid, attempt, reason).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count procs of run %s attempt %d by reason: %w", uid, attempt, err)
 	}

@@ -140,6 +140,23 @@ HTCJobSpecScript = TypedDict(
     total=False,
 )
 
+HTCJobSpecSuccessPolicyRules = TypedDict(
+    "HTCJobSpecSuccessPolicyRules",
+    {
+        "succeededCount": "int",
+        "succeededIndexes": "str",
+    },
+    total=False,
+)
+
+HTCJobSpecSuccessPolicy = TypedDict(
+    "HTCJobSpecSuccessPolicy",
+    {
+        "rules": "list[HTCJobSpecSuccessPolicyRules]",
+    },
+    total=False,
+)
+
 HTCJobSpec = TypedDict(
     "HTCJobSpec",
     {
@@ -157,8 +174,10 @@ HTCJobSpec = TypedDict(
         "itemsFrom": "HTCJobSpecItemsFrom",
         "keepOnFailure": "str",
         "logsPod": "bool",
+        "maxFailures": "int | str",
         "memoryRetry": "HTCJobSpecMemoryRetry",
         "name": "str",
+        "onMaxFailures": "Literal['RemoveWaiting', 'RemoveAll']",
         "outputs": "list[HTCJobSpecOutputs]",
         "parameters": "dict[str, list[str]]",
         "pool": "HTCJobSpecPool",
@@ -171,6 +190,7 @@ HTCJobSpec = TypedDict(
         "runDeadlineSeconds": "int",
         "script": "HTCJobSpecScript",
         "successExitCodes": "list[int]",
+        "successPolicy": "HTCJobSpecSuccessPolicy",
         "suspend": "bool",
         "ttlSecondsAfterFinished": "int",
     },
@@ -333,6 +353,7 @@ HTCJobStatus = TypedDict(
         "specHash": "str",
         "startTime": "str",
         "startedAt": "str",
+        "stopped": "int",
         "succeeded": "int",
         "usage": "HTCJobStatusUsage",
         "user": "str",

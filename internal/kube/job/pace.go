@@ -51,7 +51,7 @@ func onlySeen(before, after v1alpha1.HTCJobStatus) bool {
 // the last check.
 func onlyCounts(before, after v1alpha1.HTCJobStatus) bool {
 	before.Active, before.Succeeded, before.Failed = after.Active, after.Succeeded, after.Failed
-	before.Idle, before.Running, before.Held = after.Idle, after.Running, after.Held
+	before.Idle, before.Running, before.Held, before.Stopped = after.Idle, after.Running, after.Held, after.Stopped
 	before.Failures, before.Outputs, before.LastChecked = after.Failures, after.Outputs, after.LastChecked
 	if before.Reason == after.Reason {
 		before.Message = after.Message // it counts, too

@@ -20,7 +20,7 @@ import (
 func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc) {
 	status := job.Status
 	run := c.newRun(job, int(status.Attempt))
-	run.Generation, run.Procs = status.ObservedGeneration, int(status.Active+status.Succeeded+status.Failed)
+	run.Generation, run.Procs = status.ObservedGeneration, int(status.Active+status.Succeeded+status.Failed+status.Stopped)
 	run.SpecHash, run.Rerun, run.InputsDigest, run.ItemsDigest = status.SpecHash, status.Rerun, status.InputsDigest, status.ItemsDigest
 	// If the pool is no longer allowed, only the schedd's name is kept, so that no ticket is presented there.
 	p, err := c.pools.Lost(job)
@@ -40,6 +40,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 	if status.LastChecked != nil {
 		run.Checked = status.LastChecked.Time
 	}
+	run.Stop, run.Message = lifecycle.EarlyStop(status)
 	run.Account, run.Usage = status.User, lifecycle.WriteUsage(status.Usage)
 	if status.StartedAt != nil {
 		run.Started = status.StartedAt.Time

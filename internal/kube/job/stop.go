@@ -26,7 +26,8 @@ import (
 //	                   ▲                                     │                             │
 //	                   └───── killed or failed anywhere ─────┘               suspended: Removed; else as it is
 //
-// A job that ended by itself in the meantime keeps its result and stays in the queue until its output has been fetched.
+// When spec.maxFailures is reached, what runs may stay; it is removed as soon as it no longer runs. A job that ended
+// by itself in the meantime keeps its result and stays in the queue until its output has been fetched.
 func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, d lifecycle.Decision) error {
 	run := *s.Run
 	if run.Stop == "" {
@@ -34,7 +35,7 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 		if err != nil || !fresh {
 			return err
 		}
-		run, err = c.beginStop(ctx, job, run, d, s.Counts.Active)
+		run, err = c.beginStop(ctx, s, d)
 		if errors.Is(err, errEnded) {
 			return nil
 		}
@@ -44,6 +45,9 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 	}
 	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
 	constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d", site.Tag(job, run.Attempt).Constraint(), schedd.Completed))
+	if s.SparesRunning(run.Stop) {
+		constraint += fmt.Sprintf(" && !member(JobStatus, {%d,%d,%d})", schedd.Running, schedd.TransferringOutput, schedd.Suspended)
+	}
 	spared, err := c.justEnded(ctx, run)
 	if err != nil {
 		return fmt.Errorf("read what has ended: %w", err)
@@ -71,8 +75,11 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 	case run.State != ledger.Submitted: // its files had never arrived
 		return nil
 	case !run.Confirmed:
+		if now, err := c.gather(ctx, job); err != nil || lifecycle.Plan(now).Action != lifecycle.Stop {
+			return err // what still runs may go on
+		}
 		return &sending.Waiting{After: 2 * time.Second, Message: "HTCondor has not said yet how every job ended"}
-	case run.Stop == crosscheck.StopDeadline:
+	case run.Stop != crosscheck.StopSuspended:
 		return nil
 	case stopped == 0: // all had ended by themselves
 		return c.endStop(ctx, run, func(run *ledger.Run) { run.Stop, run.Message = "", "" })
@@ -109,7 +116,8 @@ func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]string, e
 var errEnded = errors.New("the attempt has ended")
 
 // beginStop records that a run is to be stopped and why.
-func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, d lifecycle.Decision, active int) (ledger.Run, error) {
+func (c *Controller) beginStop(ctx context.Context, s lifecycle.Situation, d lifecycle.Decision) (ledger.Run, error) {
+	run, leaving := *s.Run, s.Counts.Active
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
 		if run, err = tx.Run(run.UID, run.Attempt); err != nil {
 			return err
@@ -123,7 +131,10 @@ func (c *Controller) beginStop(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return run, err
 	}
-	c.Events.Normal(job, "Stopping", fmt.Sprintf("%s: %s being removed from HTCondor", d.Message, lifecycle.IsOrAre(active, "job")))
+	if s.SparesRunning(d.Reason) {
+		leaving -= s.Counts.Running
+	}
+	c.Events.Normal(s.Job, "Stopping", fmt.Sprintf("%s: %s being removed from HTCondor", d.Message, lifecycle.IsOrAre(leaving, "job")))
 	return run, nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -146,10 +145,7 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 			return err
 		}
 		if s.Counts.Failed > 0 {
-			filter := ledger.ProcFilter{Status: ledger.StatusFailed, Limit: v1alpha1.MaxFailures}
-			if run.Stop == crosscheck.StopSuspended {
-				filter.Besides = crosscheck.StopSuspended // they have not failed
-			}
+			filter := ledger.ProcFilter{Status: ledger.StatusFailed, Limit: v1alpha1.MaxFailures, Besides: lifecycle.Apart(run)}
 			if s.Failures, err = tx.Procs(run.UID, run.Attempt, filter); err != nil {
 				return err
 			}
@@ -158,6 +154,9 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 			if s.Stopped, err = tx.CountReason(run.UID, run.Attempt, run.Stop); err != nil {
 				return err
 			}
+		}
+		if err := gatherSuccesses(tx, &s); err != nil {
+			return err
 		}
 		if run.OutputDir != "" {
 			if s.Output, err = tx.Output(run.UID, run.Attempt); err != nil {
@@ -196,6 +195,25 @@ func (c *Controller) gather(ctx context.Context, job *v1alpha1.HTCJob) (lifecycl
 	s.Quota, s.Early = c.quotaOf(s), c.early.known()
 	s.Released = job.DeletionTimestamp != nil && c.Memory.Of(job.Namespace+"/"+job.Name).Released == job.ResourceVersion
 	return s, nil
+}
+
+// gatherSuccesses counts the successes that spec.successPolicy is about.
+func gatherSuccesses(tx *ledger.Tx, s *lifecycle.Situation) (err error) {
+	run, policy := s.Run, s.Job.Spec.SuccessPolicy
+	if policy == nil {
+		return nil
+	}
+	s.Successes = make([]lifecycle.Successes, len(policy.Rules))
+	for i, rule := range policy.Rules {
+		n := &s.Successes[i]
+		n.All, n.Before = s.Counts.Succeeded, run.All()-run.Procs-run.KeptFailed
+		if among := lifecycle.Indexes(rule); n.All > 0 && among.Len() > 0 {
+			if n.All, n.Before, err = tx.CountSucceeded(run.UID, run.Attempt, among); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // believe decides whose word counts about what was sent. What a status says that was edited by hand is dropped, except for the conditions, which are set anew.

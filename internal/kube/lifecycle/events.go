@@ -14,7 +14,7 @@ func phaseNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 	n := s.Counts
 	switch phase {
 	case v1alpha1.PhaseSucceeded:
-		return "Succeeded", fmt.Sprintf("%s succeeded", Plural(n.Succeeded, "job"))
+		return success(s)
 	case v1alpha1.PhaseFailed, v1alpha1.PhaseRemoved:
 		return failureNews(s, phase)
 	case v1alpha1.PhaseHeld:
@@ -53,6 +53,16 @@ func heldByPool(s Situation) string {
 		IsOrAre(s.Counts.Held, "job"), nameOf(s, *s.Held), s.Run.Pool)
 }
 
+// success says that an attempt has succeeded.
+func success(s Situation) (reason, message string) {
+	n := s.Counts
+	if n.Failed == 0 {
+		return "Succeeded", fmt.Sprintf("%s succeeded", Plural(n.Succeeded, "job"))
+	}
+	return crosscheck.StopSuccess, fmt.Sprintf("%s succeeded, which is enough (spec.successPolicy); %d failed, %s removed",
+		Plural(n.Succeeded, "job"), n.Failed-s.stopped(), wasOrWere(s.stopped(), "other"))
+}
+
 // failureNews says why an attempt has failed. To an interactive one nothing else was to happen.
 func failureNews(s Situation, phase v1alpha1.Phase) (reason, message string) {
 	reason, message = failure(s, phase)
@@ -69,6 +79,14 @@ func failure(s Situation, phase v1alpha1.Phase) (reason, message string) {
 	}
 	all := Plural(n.Failed+n.Succeeded, "job")
 	switch {
+	case run.Stop == crosscheck.StopFailures:
+		message = fmt.Sprintf("%s: %s removed", run.Message, wasOrWere(s.Stopped, "other job"))
+		if len(s.Failures) > 0 {
+			message += "; " + howFailed(s, s.Failures[0])
+		}
+		return crosscheck.StopFailures, message
+	case run.Stop == crosscheck.StopSuccess:
+		message = fmt.Sprintf("%d of %s failed, and %d removed when their callbacks had met spec.successPolicy: HTCondor says otherwise", n.Failed-s.Stopped, all, s.Stopped)
 	case run.Stop == crosscheck.StopDeadline && s.Stopped > 0:
 		message = fmt.Sprintf("%s: %d of %s had not ended and %s removed", run.Message, s.Stopped, all, be(s.Stopped))
 		if s.Stopped == n.Failed {

@@ -19,7 +19,7 @@ const ReasonIncomplete = "Incomplete"
 
 // awaitsOutput reports whether spec.completeAfterOutput keeps an HTCJob whose jobs have all succeeded from being called Succeeded.
 func (s Situation) awaitsOutput() bool {
-	return s.Job.Spec.CompleteAfterOutput && s.stage() == ended && s.Run.State == ledger.Submitted && s.Counts.Failed == 0 && s.Unfetched
+	return s.Job.Spec.CompleteAfterOutput && s.stage() == ended && s.Run.State == ledger.Submitted && s.succeeded() && s.Unfetched
 }
 
 // outputCondition says how much of the newest attempt's output has been fetched. An attempt of an older htcd, whose output

@@ -28,6 +28,7 @@ type Situation struct {
 	Unasked   bool               // whether the ledger or the status knows the newest run only HTCondor can say: see Whose
 	Keep      *v1alpha1.PoolKeep // of the pool it was sent by; nil: none
 	Stopped   int                // how many of the failed procs htcd itself ended, for Run.Stop
+	Successes []Successes        // for each rule of spec.successPolicy
 	Unfetched bool               // some output has not been fetched yet
 	Output    ledger.OutputCounts
 	Result    *string          // what spec.result names, of all procs; nil: there is none yet
@@ -62,6 +63,10 @@ type Decision struct {
 // Plan chooses the next action by the first rule that fits.
 func Plan(s Situation) Decision {
 	job, run, at := s.Job, s.Run, s.stage()
+	early, why := "", ""
+	if at == active {
+		early, why = s.endsEarly()
+	}
 	ours := slices.Contains(job.Finalizers, v1alpha1.Finalizer)
 	switch {
 	// Other finalizers may keep a deleted object; without ours there is nothing left to do.
@@ -96,9 +101,11 @@ func Plan(s Situation) Decision {
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopSuspended, Message: crosscheck.StopMessage(crosscheck.StopSuspended)}
 	case at == active && overdue(s):
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: crosscheck.StopDeadline, Message: deadlinePassed(s)}
-	case at == active && s.Unwanted.Len() > 0:
+	case early != "":
+		return Decision{Action: Stop, Attempt: run.Attempt, Reason: early, Message: why}
+	case (at == active || at == draining) && s.Unwanted.Len() > 0:
 		return Decision{Action: Cancel, Attempt: run.Attempt, Again: deadline(s)}
-	case at == active:
+	case at == active, at == draining:
 		return Decision{Action: Rest, Again: deadline(s)}
 	case s.due():
 		return next(run)

@@ -39,7 +39,7 @@ func Ends(run ledger.Run, status v1alpha1.HTCJobStatus) []ledger.Proc {
 	for n := len(numbers); run.Sent == "" && n < run.Procs; n++ {
 		numbers = append(numbers, n)
 	}
-	stopped := run.All() - int(status.Active+status.Succeeded+status.Failed) // if the run was suspended
+	stopped := run.All() - int(status.Active+status.Succeeded+status.Failed) // if the run was suspended, or ended early
 	return ends(run, status, numbers, int(status.Failed)-run.KeptFailed, stopped, source)
 }
 
@@ -99,7 +99,7 @@ func ends(run ledger.Run, status v1alpha1.HTCJobStatus, numbers []int, failed, s
 	}
 	for i := len(procs) - 1; i >= 0 && stopped > 0; i-- {
 		if p := &procs[i]; p.Status == ledger.StatusSucceeded {
-			p.Status, p.Reason, p.Message = ledger.StatusFailed, crosscheck.StopSuspended, crosscheck.RemoveReason(crosscheck.StopSuspended)
+			p.Status, p.Reason, p.Message = ledger.StatusFailed, run.Stop, crosscheck.RemoveReason(run.Stop)
 			stopped--
 		}
 	}

@@ -15,6 +15,7 @@ const (
 	notBegun  stage = iota // there was none
 	begun                  // it may or may not have been sent
 	active                 // some of its jobs have not ended
+	draining               // htcd has ended it but for the jobs that run
 	stopping               // htcd is ending it; HTCondor has not said yet how each of its jobs ended
 	ended                  // all its jobs have ended
 	refused                // it cannot be sent
@@ -32,7 +33,9 @@ func (s Situation) stage() stage {
 		return refused
 	case run.State == ledger.Removed:
 		return withdrawn
-	case run.Stop != "" && !(run.Confirmed && run.Stop == crosscheck.StopDeadline):
+	case run.Stop != "" && !run.Confirmed && s.Counts.Active > 0 && s.Counts.Active == s.Counts.Running && s.SparesRunning(run.Stop):
+		return draining
+	case run.Stop != "" && !(run.Confirmed && run.Stop != crosscheck.StopSuspended):
 		return stopping
 	case s.Counts.Active > 0:
 		return active

@@ -76,6 +76,7 @@ func NewStatus(s Situation, v View) v1alpha1.HTCJobStatus {
 		freshCondition(set, &status, s, v.Fresh)
 		endConditions(set, s, status.Phase)
 		progressConditions(set, &status, s)
+		earlyConditions(set, &status, s)
 		heldCondition(set, &status, s)
 		MatchableCondition(set, &status.Conditions, status.Idle > 0, v.Match)
 		suspendedCondition(set, &status, s)
@@ -143,6 +144,7 @@ func mattersMost(status v1alpha1.HTCJobStatus) *metav1.Condition {
 		of(v1alpha1.ConditionCredentials, metav1.ConditionFalse),
 		of(v1alpha1.ConditionBackendReachable, metav1.ConditionFalse, metav1.ConditionUnknown),
 		of(v1alpha1.ConditionSubmitted, metav1.ConditionFalse, metav1.ConditionUnknown),
+		of(v1alpha1.ConditionFailureTarget, metav1.ConditionTrue), of(v1alpha1.ConditionSuccessCriteria, metav1.ConditionTrue),
 		of(v1alpha1.ConditionHeld, metav1.ConditionTrue),
 		of(v1alpha1.ConditionMatchable, metav1.ConditionFalse),
 	)
@@ -188,9 +190,10 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 		status.Idle, status.Running, status.Held = int32(n.Idle), int32(n.Running), int32(n.Held)
 		status.JobID = v1alpha1.JobIDs(run.Cluster, run.Procs)
 		status.ClusterID, status.Schedd = int32(run.Cluster), run.Schedd
-		if run.Stop == crosscheck.StopSuspended {
+		if Apart(run) != "" {
 			status.Failed -= int32(s.Stopped)
 		}
+		status.Stopped = int32(s.stopped())
 		status.User = run.Account
 		if !suspended {
 			status.StartTime, status.StartedAt = timeOrNil(run.Submitted), timeOrNil(run.Started)
@@ -237,13 +240,16 @@ func phase(s Situation) v1alpha1.Phase {
 		return v1alpha1.PhaseSuspended
 	case s.awaitsOutput():
 		return v1alpha1.PhaseRunning
-	case n.Failed == 0:
+	case s.succeeded():
 		return v1alpha1.PhaseSucceeded
-	case allRemoved(s):
+	case run.Stop != crosscheck.StopFailures && allRemoved(s):
 		return v1alpha1.PhaseRemoved
 	}
 	return v1alpha1.PhaseFailed
 }
+
+// succeeded reports whether an attempt whose jobs have all ended has succeeded.
+func (s Situation) succeeded() bool { return s.Counts.Failed == 0 || s.enough() }
 
 // allRemoved reports whether all listed failures are removals.
 func allRemoved(s Situation) bool {

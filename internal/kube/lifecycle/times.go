@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
 // deadline returns when an active attempt must have ended; the zero time means no limit.
 func deadline(s Situation) time.Time {
 	seconds, _ := s.activeDeadline()
-	if s.Run.Stop != "" || seconds == nil {
+	if s.Run.Stop != "" && s.Run.Stop != crosscheck.StopFailures || seconds == nil {
 		return time.Time{}
 	}
 	return After(s.Run.Submitted, *seconds)

@@ -48,6 +48,9 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 	if len(points) > 0 {
 		queue = len(points)
 	}
+	if err := checkSuccessPolicy(job.Spec.SuccessPolicy, queue); err != nil {
+		return schedd.Description{}, err
+	}
 	if _, err := p.Target(job, s.Policy); err != nil {
 		return schedd.Description{}, err
 	}
