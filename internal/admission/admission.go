@@ -88,9 +88,6 @@ func (l *Load) Waits(namespace string) {
 	slices.SortFunc(l.Namespaces, byOpen)
 }
 
-// AtScheddsLimit is the reason of a Load whose schedd takes no more jobs.
-const AtScheddsLimit = "ScheddLimit"
-
 var loadReasons = map[Why]string{Limited: "LimitReached", Draining: "Draining", Suspended: "Suspended"}
 
 // errLeft is the error of an HTCJob that has left the line while it asked.
@@ -338,13 +335,6 @@ func (a *Admission) Sent(pool string, jobs int, at time.Time) {
 	g.forgetSent(a.Now())
 	g.sent(Sent{at, jobs})
 	a.wake(g)
-}
-
-// AtSchedd records that the schedd of a pool takes no more jobs, and its words, until the next Sent.
-func (a *Admission) AtSchedd(pool, said string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.gate(pool).atSchedd = scheddLimit{said, a.Now()}
 }
 
 // Load returns how full a pool is.

@@ -350,12 +350,6 @@ func TestALoadSaysWhyNothingIsSent(t *testing.T) {
 	require.Equal(t, 1, l.Waiting)
 	require.Equal(t, []NamespaceLoad{{"a", 2, 0}, {"b", 0, 1}}, l.Namespaces)
 	s.Leave("b1")
-	s.AtSchedd("grid", "MAX_JOBS_PER_OWNER")
-	require.Equal(t, "ScheddLimit", load().Reason)
-	s.Sent("grid", 1, s.clock)
-	require.Empty(t, load().Reason)
-	s.AtSchedd("grid", "MAX_JOBS_PER_OWNER")
-	s.clock = s.clock.Add(scheddLimitLasts)
 	require.Empty(t, load().Reason)
 }
 

@@ -23,16 +23,9 @@ type gate struct {
 	held   Answer            // what holds up the first of the line, and so everybody but those of heldIn
 	heldIn map[string]Answer // what holds up single namespaces
 
-	told     map[string]told // what those that wait were last told
-	why      Why             // the state of the pool when everybody was told
-	retold   time.Time       // when places were last told again
-	atSchedd scheddLimit
-}
-
-// scheddLimit is a schedd's answer that it takes no more jobs.
-type scheddLimit struct {
-	said string
-	at   time.Time
+	told   map[string]told // what those that wait were last told
+	why    Why             // the state of the pool when everybody was told
+	retold time.Time       // when places were last told again
 }
 
 func newGate(pool string) *gate {
@@ -85,7 +78,6 @@ func (g *gate) leave(key string) {
 func (g *gate) sent(s Sent) {
 	i, _ := slices.BinarySearchFunc(g.usage.Sent, s, func(a, b Sent) int { return a.At.Compare(b.At) })
 	g.usage.Sent = slices.Insert(g.usage.Sent, i, s)
-	g.atSchedd = scheddLimit{}
 }
 
 // again returns when the next pass is useful if nothing happens before.
@@ -242,9 +234,6 @@ func (g *gate) load(rules Rules, now time.Time) Load {
 		a = g.heldUp() // there is room, but not for those in the line
 	}
 	load.Reason, load.Message = loadReasons[a.Why], a.Full
-	if s := g.atSchedd; a.Why == Sends && s.said != "" && now.Sub(s.at) < scheddLimitLasts {
-		load.Reason, load.Message = AtScheddsLimit, s.said
-	}
 	return load
 }
 
@@ -260,6 +249,3 @@ func (g *gate) heldUp() Answer {
 	}
 	return Answer{}
 }
-
-// scheddLimitLasts is how long a schedd's answer is believed. While anybody waits, one HTCJob asks again each minute.
-const scheddLimitLasts = 3 * time.Minute

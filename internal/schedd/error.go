@@ -67,10 +67,18 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// OfOneSubmission reports whether a limit is on the size of one submission, so that it affects no other.
-func (e *Error) OfOneSubmission() bool {
-	return e.Kind == Limit && strings.Contains(e.Stderr, "MAX_JOBS_PER_SUBMISSION")
+// Limit returns the name of the schedd's limit that was met, such as MAX_JOBS_PER_OWNER; empty if none was.
+func (e *Error) Limit() string {
+	if e.Kind != Limit {
+		return ""
+	}
+	return limitName.FindString(e.Stderr)
 }
+
+var limitName = regexp.MustCompile(`\bMAX_JOBS_[A-Z_]+\b`)
+
+// OfOneSubmission reports whether a limit is on the size of one submission, so that it affects no other.
+func (e *Error) OfOneSubmission() bool { return e.Limit() == "MAX_JOBS_PER_SUBMISSION" }
 
 // Unwrap returns the underlying error, such as a classad.SyntaxError or context.DeadlineExceeded.
 func (e *Error) Unwrap() error { return e.err }

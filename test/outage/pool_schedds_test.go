@@ -62,9 +62,9 @@ func TestOfAPoolsScheddsTheLeastUsedThatAnswersIsChosen(t *testing.T) {
 	s.gone()
 }
 
-func TestAPoolAtItsScheddsLimitDoesNotAccept(t *testing.T) {
+func TestAScheddsLimitConcernsOnlyTheHTCJobsThatItRefuses(t *testing.T) {
 	s := newSite(t)
-	s.configure("MAX_JOBS_PER_OWNER = 2\n")
+	s.configure("MAX_JOBS_PER_OWNER = 3\n")
 	config, err := os.ReadFile(s.Lab.Path("condor", "client.conf"))
 	require.NoError(t, err)
 	collector := regexp.MustCompile(`(?m)^COLLECTOR_HOST = (.*)$`).FindStringSubmatch(string(config))[1]
@@ -80,11 +80,12 @@ func TestAPoolAtItsScheddsLimitDoesNotAccept(t *testing.T) {
 	require.Equal(t, second, s.at("first"))
 	accepting("True Accepting")
 	for _, name := range []string{"second", "third"} {
-		s.Create(name, "exit 0\n", by(pool))
+		s.Create(name, "exit 0\n", by(pool), trial.Queue(2))
 		require.Contains(t, s.says(name, v1alpha1.ConditionSubmitted, "LimitReached"), "MAX_JOBS_PER_OWNER")
 	}
-	accepting("2 False ScheddLimit: ")
-	accepting("MAX_JOBS_PER_OWNER")
+	accepting("2 True Accepting")
+	s.Create("small", "exit 0\n", by(pool))
+	require.Equal(t, v1alpha1.PhaseSucceeded, s.Ended("small").Status.Phase)
 	require.NoError(t, s.Jobs.Delete(t.Context(), "first", metav1.DeleteOptions{}))
 	for _, name := range []string{"second", "third"} {
 		require.Equal(t, v1alpha1.PhaseSucceeded, s.Ended(name).Status.Phase)

@@ -10,7 +10,6 @@ import (
 	"htc.cern.ch/htcd/internal/admission"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
-	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
@@ -124,19 +123,17 @@ func (c *Controller) tellPlace(key string, what *admission.Waits) {
 	c.Routine.Add(key)
 }
 
-// PoolLoad returns how full a pool is, and why nothing is sent by way of it at present. HTCJobs that its schedd refuses for now have
-// left the line.
+// PoolLoad returns how full a pool is, and why nothing is sent by way of it at present. HTCJobs that its schedd refuses for
+// now have left the line.
 func (c *Controller) PoolLoad(ctx context.Context, name string) (admission.Load, error) {
 	load, err := c.admission.Load(ctx, name)
-	if err != nil || load.Reason != admission.AtScheddsLimit {
+	if err != nil {
 		return load, err
 	}
-	for key := range c.Memory.Blocked(reconciler.Acting, atScheddsLimit) {
+	for key := range c.Memory.Blocked(reconciler.Acting, reconciler.AtLimit) {
 		if job := c.Get(key); job != nil && c.pools.Presumed(job).Name == name {
 			load.Waits(job.Namespace)
 		}
 	}
 	return load, nil
 }
-
-func atScheddsLimit(b reconciler.Blocker) bool { return b.Reason == schedd.Limit.String() }

@@ -134,6 +134,7 @@ func New(o Options) (*Controller, error) {
 	c.checkers = &fairqueue.Pool[schedd.Endpoint]{Queue: c.checks, Size: 1, Batch: crosscheck.MaxNamed, Backend: c.backendOfRun, Serve: c.checkSome, Rest: rest}
 	c.admission = c.newAdmission()
 	o.OnTurned(c.endpointTurned)
+	o.OnPassed(c.RetryLimited)
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
@@ -207,16 +208,5 @@ func (c *Controller) retryNow(such func(reconciler.Blocker) bool) {
 	c.RetryAll(such)
 	for key := range c.Memory.Blocked(reconciler.Fetching, func(reconciler.Blocker) bool { return true }) {
 		c.fetcher.Retry(key)
-	}
-}
-
-// wakeLimited lets two HTCJobs that wait at a limit ask again: each one that is sent wakes two more.
-func (c *Controller) wakeLimited() {
-	woken := 0
-	for key := range c.Memory.Blocked(reconciler.Acting, atScheddsLimit) {
-		if woken++; woken > 2 {
-			return
-		}
-		c.Retry(key)
 	}
 }

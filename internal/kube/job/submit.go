@@ -60,7 +60,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if err != nil {
 		return err
 	}
-	if err := c.sender.MayBegin(ctx, id); err != nil {
+	if err := c.sender.MayBegin(ctx, id, sandbox.Procs); err != nil {
 		return err
 	}
 	if later, err := c.sentLater(ctx, job, p, t, s.Run); err != nil {
@@ -185,18 +185,12 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	}
 	began := c.Now()
 	cluster, err := c.sender.Send(ctx, id, run)
-	switch schedd.KindOf(err) {
-	case schedd.Refused:
+	switch {
+	case schedd.KindOf(err) == schedd.Refused:
 		return c.refuse(ctx, job, run, err)
-	case schedd.Limit:
-		if e, _ := errors.AsType[*schedd.Error](err); !e.OfOneSubmission() {
-			c.admission.AtSchedd(run.Pool, e.Error())
-		}
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
-	c.wakeLimited()
 	c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", cluster.ID).Int("procs", cluster.Procs).
 		Dur("took", c.Now().Sub(began)).Msg("submitted")
 	return c.recordCluster(ctx, job, run, cluster)

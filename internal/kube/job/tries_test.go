@@ -58,6 +58,23 @@ func TestTheSizeOfOneSubmissionIsNobodyElsesLimit(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("small")).Status.Phase)
 }
 
+func TestAFewJobsPassBesideManyThatTheScheddRefuses(t *testing.T) {
+	w := newWorld(t)
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errLimit})
+	large := w.apply(htcjob("large", queueOf(1000)))
+	require.Equal(t, "LimitReached", submitted(large).Reason)
+	require.Contains(t, submitted(large).Message, "MAX_JOBS_PER_OWNER: with it the account would have more jobs")
+	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("ten", queueOf(10))).Status.Phase)
+	require.Equal(t, "LimitReached", submitted(w.apply(htcjob("as-large", queueOf(1000)))).Reason)
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
+	load, err := w.PoolLoad(t.Context(), "")
+	require.NoError(t, err)
+	require.Empty(t, load.Reason)
+	require.Equal(t, 2, load.Waiting)
+	w.later(2 * time.Minute)
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("large").Status.Phase)
+}
+
 // bounded records how far the history was read.
 type bounded struct {
 	*scheddtest.Schedd

@@ -17,6 +17,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/orphans"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // Object is a pointer to an object of one of the kinds in api/v1alpha1.
@@ -290,6 +291,20 @@ func (r *Reconciler[O, K]) Retry(key string) {
 // RetryAll ends the back-off of every object whose blocker satisfies such.
 func (r *Reconciler[O, K]) RetryAll(such func(Blocker) bool) {
 	for key := range r.Memory.Blocked(Acting, such) {
+		r.Retry(key)
+	}
+}
+
+// AtLimit reports whether an object waits because of a schedd's limit.
+func AtLimit(b Blocker) bool { return b.Reason == schedd.Limit.String() }
+
+// RetryLimited lets two objects that wait at a schedd's limit ask again: each submission that it takes wakes two more.
+func (r *Reconciler[O, K]) RetryLimited() {
+	woken := 0
+	for key := range r.Memory.Blocked(Acting, AtLimit) {
+		if woken++; woken > 2 {
+			return
+		}
 		r.Retry(key)
 	}
 }

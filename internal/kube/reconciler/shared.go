@@ -19,6 +19,7 @@ type Shared struct {
 	Absences  recovery.Absences
 
 	turned []func(endpoint schedd.Endpoint, answers bool)
+	passed []func()
 }
 
 // NewShared returns what the kinds share. most is the most that a schedd is asked; the zero value: no bound.
@@ -32,6 +33,11 @@ func NewShared(
 			turned(endpoint, answers)
 		}
 	}
+	s.Limits.Passed = func() {
+		for _, passed := range s.passed {
+			passed()
+		}
+	}
 	s.Chooser = &backend.Chooser{Schedd: s.Answering, Credentials: credentials}
 	s.Several = &backend.Several{
 		Schedd: s.Answering, Credentials: credentials, Limits: &s.Limits, Open: backend.OpenJobs(book), Now: now,
@@ -43,3 +49,6 @@ func NewShared(
 func (s *Shared) OnTurned(turned func(endpoint schedd.Endpoint, answers bool)) {
 	s.turned = append(s.turned, turned)
 }
+
+// OnPassed has a function called when a schedd has taken a submission.
+func (s *Shared) OnPassed(passed func()) { s.passed = append(s.passed, passed) }

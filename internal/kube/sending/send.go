@@ -39,15 +39,15 @@ type Sender struct {
 	Log       zerolog.Logger
 }
 
-// MayBegin returns nil if an intent may be written: every one that an outage leaves open must be looked up twice afterwards, so none is
+// MayBegin returns nil if an intent of so many jobs may be written: every one that an outage leaves open must be looked up twice afterwards, so none is
 // begun while the schedd does not answer, nor, but for one at a time, while it is at a limit of its own.
-func (s *Sender) MayBegin(ctx context.Context, id schedd.Identity) error {
+func (s *Sender) MayBegin(ctx context.Context, id schedd.Identity, jobs int) error {
 	if state := s.Answering.State(id.Endpoint); !state.Asked || state.Down {
 		if err := s.Schedd.Answers(ctx, id); err != nil {
 			return fmt.Errorf("ask before the submission: %w", err)
 		}
 	}
-	return s.Limits.Ask(id, s.Now())
+	return s.Limits.Ask(id, jobs, s.Now())
 }
 
 // Room books room for what is to be staged of a run: its sandbox, and what its inputs need. Its error says what the run waits for. The caller calls leave when nothing of it
@@ -122,7 +122,7 @@ func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (
 		}
 		return cluster, err
 	}
-	s.Limits.Over(id)
+	s.Limits.Over(id, run.Procs)
 	if cluster.Procs != run.Procs {
 		return cluster, fmt.Errorf("submit: cluster %d has %d procs instead of %d", cluster.ID, cluster.Procs, run.Procs)
 	}
@@ -153,7 +153,7 @@ func (s *Sender) unsuccessful(id schedd.Identity, run ledger.Run, err error) err
 	e, own := errors.AsType[*schedd.Error](err)
 	switch {
 	case schedd.KindOf(err) == schedd.Limit:
-		s.Limits.Met(id, err, s.Now())
+		s.Limits.Met(id, run.Procs, err, s.Now())
 	case own && e.Kind == schedd.Unknown && e.ExitCode > 0 && e.Cluster == nil && t.Alike >= mostAlike:
 		return &schedd.Error{Kind: schedd.Refused, Stderr: fmt.Sprintf("condor_submit failed %d times with the same words: %v", t.Alike, err)}
 	}

@@ -8,6 +8,7 @@ import (
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // kind tells the reconciler what is particular to HTCWorkflows.
@@ -90,6 +91,16 @@ func (c *Controller) do(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situatio
 		return c.finalize(ctx, w)
 	}
 	return nil
+}
+
+// endpointTurned continues with what waits for a schedd that answers again, and shows what does not answer.
+func (c *Controller) endpointTurned(endpoint schedd.Endpoint, answers bool) {
+	if answers {
+		c.RetryAll(func(b reconciler.Blocker) bool {
+			return b.Condition == v1alpha1.ConditionBackendReachable && (b.Endpoint == endpoint || b.Endpoint == schedd.Endpoint{})
+		})
+	}
+	c.WakeAll()
 }
 
 // Turned continues with what waits for a schedd that answers again, or for credentials.

@@ -152,6 +152,8 @@ func New(o Options) (*Controller, error) {
 	if o.Artifacts != nil {
 		o.Artifacts.OnTurn(c.Retry)
 	}
+	o.OnTurned(c.endpointTurned)
+	o.OnPassed(c.RetryLimited)
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	owners := backend.NewOwners(o.Schedd, o.Credentials)
 	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}

@@ -80,11 +80,37 @@ func TestALimitThatAnHTCJobMetHoldsBackWorkflowsToo(t *testing.T) {
 	limit := &schedd.Error{Kind: schedd.Limit, Command: "condor_submit", ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER"}
 	id, err := w.Common(t.Context(), schedd.Endpoint{Schedd: scheddtest.Name})
 	require.NoError(t, err)
-	w.Limits.Met(id, limit, w.clock.Add(time.Minute))
+	w.Limits.Met(id, 1, limit, w.clock.Add(time.Minute))
 	w.apply(newWorkflow("one"))
 	require.Zero(t, w.schedd.Calls(scheddtest.Submit))
 	reason, _ := w.says("one", v1alpha1.ConditionSubmitted)
 	require.Equal(t, "LimitReached", reason)
 	w.later(2 * time.Minute)
 	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestAWorkflowIsWokenWhenSomethingElseWasTakenOrTheScheddAnswersAgain(t *testing.T) {
+	w := newWorld(t)
+	limit := &schedd.Error{
+		Kind: schedd.Limit, Command: "condor_submit", ExitCode: 1, Stderr: "ERROR: Number of submitted jobs would exceed MAX_JOBS_PER_OWNER",
+	}
+	id, err := w.Common(t.Context(), schedd.Endpoint{Schedd: scheddtest.Name})
+	require.NoError(t, err)
+	w.Limits.Met(id, 1, limit, w.clock.Add(time.Hour))
+	w.apply(newWorkflow("limited"))
+	require.Zero(t, w.schedd.Calls(scheddtest.Submit))
+	w.Limits.Over(id, 1) // by an HTCJob
+	w.settle()
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+
+	w.sender.Schedd = w.Answering // as in the daemon
+	silent := &schedd.Error{Kind: schedd.Unreachable, Command: "condor_q", Stderr: "no schedd"}
+	w.schedd.Down(silent)
+	require.Error(t, w.Answering.Answers(t.Context(), id))
+	w.apply(newWorkflow("unreached"))
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+	w.schedd.Down(nil)
+	require.NoError(t, w.Answering.Answers(t.Context(), id))
+	w.settle()
+	require.Equal(t, 2, w.schedd.Calls(scheddtest.Submit))
 }

@@ -79,7 +79,7 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	if err != nil {
 		return err
 	}
-	if err := c.Limits.Ask(id, c.Now()); err != nil {
+	if err := c.Limits.Ask(id, 1, c.Now()); err != nil {
 		return err
 	}
 	leave, err := c.stageInputs(ctx, w, p, &run)

@@ -54,7 +54,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err != nil {
 		return err
 	}
-	if err := c.sender.MayBegin(ctx, id); err != nil {
+	if err := c.sender.MayBegin(ctx, id, 1); err != nil {
 		return err
 	}
 	switch later, err := c.sentLater(ctx, sending.Places(t, p.pool.Choice(asJob(w)), w.Status.Schedd), s); {

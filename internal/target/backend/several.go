@@ -54,7 +54,7 @@ func (s *Several) Choose(ctx context.Context, t Target, schedds []string, jobs i
 		switch {
 		case state.Down && s.Now().Sub(state.At) < askAgain:
 			c.hope = little
-		case s.Limits.At(c.id, s.Now()):
+		case s.Limits.At(c.id, jobs, s.Now()):
 			c.hope = some
 		}
 		all = append(all, c)

@@ -112,10 +112,10 @@ func TestIfNoneAnswersAllAreNamed(t *testing.T) {
 func TestOneAtItsLimitIsTheLastChoice(t *testing.T) {
 	s := newThree()
 	s.open = map[schedd.Endpoint]int{at("b"): 1, at("c"): 2}
-	s.Limits.Met(schedd.Identity{CCache: "robot", Endpoint: at("a")}, errors.New("MAX_JOBS_PER_OWNER"), s.clock)
+	s.Limits.Met(schedd.Identity{CCache: "robot", Endpoint: at("a")}, 1, errors.New("MAX_JOBS_PER_OWNER"), s.clock)
 	require.Equal(t, "b", s.choose(t))
 	s.clock = s.clock.Add(firstPause)
 	require.Equal(t, "a", s.choose(t), "it is tried again")
-	s.Limits.Over(schedd.Identity{CCache: "robot", Endpoint: at("a")})
+	s.Limits.Over(schedd.Identity{CCache: "robot", Endpoint: at("a")}, 1)
 	require.Equal(t, "a", s.choose(t))
 }

@@ -36,8 +36,25 @@ func Explain(err error) Trouble {
 	switch kind {
 	case schedd.Credentials:
 		return Trouble{With: TheCredentials, Reason: kind.String(), Message: err.Error()}
+	case schedd.Limit:
+		return Trouble{Reason: kind.String(), Message: err.Error() + atLimit(err)}
 	case schedd.Unknown:
 		return Trouble{Reason: "Retrying", Message: err.Error()}
 	}
 	return Trouble{Reason: kind.String(), Message: err.Error()}
+}
+
+// atLimit says what a schedd's limit bounds, and when it lets go.
+func atLimit(err error) string {
+	e, is := errors.AsType[*schedd.Error](err)
+	if !is {
+		return ""
+	}
+	return limits[e.Limit()]
+}
+
+var limits = map[string]string{
+	"MAX_JOBS_PER_SUBMISSION": ": it has more jobs than the schedd takes at once; make it several HTCJobs, or have the schedd's administrator raise the limit",
+	"MAX_JOBS_PER_OWNER":      ": with it the account would have more jobs in the schedd's queue than one may; it is tried again as they leave",
+	"MAX_JOBS_SUBMITTED":      ": with it the schedd's queue would have more jobs than it takes; it is tried again as others leave",
 }
