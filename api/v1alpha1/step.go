@@ -226,6 +226,10 @@ type StepJob struct {
 	// +optional
 	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
 
+	// Checkpoint lets a job go on where it was when it is moved to another machine.
+	// +optional
+	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
+
 	// Interactive, while true, has each job's container wait for people instead of running the script. It has failed when its
 	// time is over, reason Interactive.
 	// +optional

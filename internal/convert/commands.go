@@ -46,10 +46,8 @@ var aliases = map[string]string{
 
 // What several commands come to.
 var (
-	allAtOnce     = cannot("all jobs are sent at once", "concurrency_limits in htcopts, or several HTCJobs")
-	oneMachine    = cannot("jobs have one machine each", "request_cpus, for more processes on one machine")
-	noCheckpoints = cannot("htcd keeps no checkpoints",
-		"a program that stores its state outside, and looks for it when it starts")
+	allAtOnce  = cannot("all jobs are sent at once", "concurrency_limits in htcopts, or several HTCJobs")
+	oneMachine = cannot("jobs have one machine each", "request_cpus, for more processes on one machine")
 )
 
 // rules are for the commands that make an HTCJob's shape: what all its jobs have in common. Those that may differ from
@@ -82,11 +80,12 @@ var rules = map[string]rule{
 
 	"max_idle":                  allAtOnce,
 	"max_materialize":           allAtOnce,
-	"checkpoint_exit_code":      noCheckpoints,
-	"transfer_checkpoint_files": noCheckpoints,
-	"checkpoint_destination":    noCheckpoints,
-	"machine_count":             oneMachine,
-	"node_count":                oneMachine,
+	"checkpoint_exit_code":      checkpointCode,
+	"transfer_checkpoint_files": checkpointFiles,
+	"checkpoint_destination": cannot("checkpoints are kept in the schedd's spool",
+		"transfer_checkpoint_files alone"),
+	"machine_count": oneMachine,
+	"node_count":    oneMachine,
 	"notify_user": cannot("mail goes to the owner of the pool's account",
 		"htcd submit --watch, in a script that sends the mail"),
 	"accounting_group_user": cannot("jobs run as the pool's account",
@@ -452,8 +451,13 @@ func whenToTransfer(v *view, value string, by *submitfile.Statement) {
 	case "on_success":
 		v.say(by, Moot, "what a failed job leaves is brought back, too", "", "")
 	default:
-		v.say(by, Cannot, "nothing is kept of a job that is evicted: it begins again",
-			"a program that stores its state outside, and looks for it when it starts", "")
+		const words = "of an eviction nothing is kept; checkpoint.files are what survives"
+		if code, _ := v.value("checkpoint_exit_code"); code != "" {
+			v.say(by, Moot, words, "", "")
+			return
+		}
+		v.say(by, Cannot, words, "checkpoint_exit_code and transfer_checkpoint_files, and a program that ends with that code "+
+			"when it has stored its state", "")
 	}
 }
 

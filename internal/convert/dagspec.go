@@ -117,7 +117,7 @@ func stepJob(spec v1alpha1.HTCJobSpec) (v1alpha1.StepJob, []string) {
 		Script: spec.Script.Program, HTCOpts: spec.HTCOpts, Inputs: spec.Inputs, Credentials: spec.Credentials,
 		Resources:       spec.Resources,
 		AccountingGroup: spec.AccountingGroup, Requirements: spec.Requirements, SuccessExitCodes: spec.SuccessExitCodes,
-		MemoryRetry: spec.MemoryRetry, Deadlines: spec.Deadlines,
+		MemoryRetry: spec.MemoryRetry, Checkpoint: spec.Checkpoint, Deadlines: spec.Deadlines,
 	}
 	for name, value := range spec.Environment {
 		if j.Environment == nil {

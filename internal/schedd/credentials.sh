@@ -29,7 +29,9 @@ pull_once() {
 fetch_image() {
 	[ -z "$pull" ] || pull_once
 	rc=255
-	if ! "$tool" pull --help 2>/dev/null | grep -q -e --authfile; then
+	if [ -f .htcd/image.sif ]; then
+		rc=127 # before a checkpoint
+	elif ! "$tool" pull --help 2>/dev/null | grep -q -e --authfile; then
 		echo "htcd: $tool on this node takes no login from a file (--authfile): the script was not run" >&2
 	elif said=$("$tool" --quiet pull --authfile ".htcd/pulled/$login" .htcd/image.sif "$image" 2>&1 </dev/null 7<&- 8<&-); then
 		rc=127

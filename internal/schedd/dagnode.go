@@ -85,6 +85,9 @@ func (s DAGStep) render(k int, handed []handedOn) (renderedStep, error) {
 	if err := d.checkSuccess(codes); err != nil {
 		return renderedStep{}, err
 	}
+	if err := d.checkCheckpoint(codes, asked); err != nil {
+		return renderedStep{}, err
+	}
 	// The wrapper ends with 0 for each of these codes.
 	d.JobOptions.SuccessCodes = nil
 	options := slices.Clone(asked)
@@ -216,6 +219,9 @@ func (s DAGStep) checkStep() error {
 	for _, code := range s.RetryExitCodes {
 		if code < 1 || code > 255 {
 			return refused("retryExitCodes: expected return codes from 1 to 255, found %d", code)
+		}
+		if s.Checkpoint != nil && code == s.Checkpoint.ExitCode {
+			return refused("retryExitCodes: %d is spec.checkpoint.exitCode, after which a job goes on anyway: leave it out", code)
 		}
 	}
 	return nil

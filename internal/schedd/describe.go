@@ -53,6 +53,8 @@ type Description struct {
 	Interactive   int64 // seconds for which the container waits for people instead of running the script; 0: it runs it
 	KeepOnFailure int64 // seconds for which the container stays when the script has failed
 
+	Checkpoint *Checkpoint // nil: the job keeps none
+
 	MaxOutput int64 // largest output of a job, in MiB; HTCondor holds a job with more. 0: no limit
 }
 

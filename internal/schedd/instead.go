@@ -18,8 +18,10 @@ var owned = map[string]string{
 	"initialdir":             "htcd chooses the directory", "leave_in_queue": "htcd decides when a completed job leaves the queue",
 	"hold": "write spec.suspend: true, and false when the jobs are to run", "max_materialize": "all procs are sent at once", "max_idle": "all procs are sent at once",
 	"notify_user": "mail goes to the account's owner", "accounting_group_user": "the account is the one of kinit-secret",
-	"should_transfer_files": "htcd always transfers files", "when_to_transfer_output": "htcd transfers output on exit",
-	"transfer_output_remaps": toOutputs, "output_destination": toOutputs,
+	"checkpoint_exit_code": toCheckpoint, "transfer_checkpoint_files": toCheckpoint,
+	"should_transfer_files":   "htcd always transfers files",
+	"when_to_transfer_output": "htcd transfers output on exit; what survives an eviction is spec.checkpoint's",
+	"transfer_output_remaps":  toOutputs, "output_destination": toOutputs,
 	"transfer_executable": "htcd sends its own executable",
 }
 
@@ -32,7 +34,7 @@ const (
 	toDuration   = "time is no resource: write spec.runDeadlineSeconds, after which the job has failed, or +MaxRuntime where the pool asks for it"
 	toCron       = "a CronJob of Kubernetes can create HTCJobs at given times"
 	toContainer  = "htcd runs every script in a container of its own"
-	toCheckpoint = "htcd keeps no checkpoints: let the script store its state outside of the job, and look for it when it starts"
+	toCheckpoint = "write spec.checkpoint: its exitCode, and files, which HTCondor keeps in the schedd's spool"
 	toFollow     = "leave it out: htcd logs shows the output of jobs that run"
 )
 
@@ -43,9 +45,9 @@ var instead = map[string]string{
 	"public_input_files": toInputs, "append_files": toInputs, "jar_files": toInputs, "transfer_input": toInputs, "input_files": toInputs,
 	"transfer_output": "write transfer_output_files, or spec.outputs", "output_files": "write transfer_output_files, or spec.outputs",
 	"initial_dir": "htcd chooses the directory", "job_initialdir": "htcd chooses the directory", "get_env": "write spec.environment",
-	"cmd":                  "write spec.script.source, which can call any program of the image",
-	"checkpoint_exit_code": toCheckpoint, "transfer_checkpoint_files": toCheckpoint, "checkpoint_destination": toCheckpoint,
-	"retry": "write spec.retries", "retries": "write spec.retries", "retry_request_memory": "write spec.memoryRetry, which asks for more memory after a hold for too little",
+	"cmd":                    "write spec.script.source, which can call any program of the image",
+	"checkpoint_destination": toCheckpoint,
+	"retry":                  "write spec.retries", "retries": "write spec.retries", "retry_request_memory": "write spec.memoryRetry, which asks for more memory after a hold for too little",
 	"stream_output": toFollow, "stream_error": toFollow,
 	"cron_*": toCron, "deferral_*": toCron, "grid_*": toContainer, "vm_*": toContainer, "docker_*": toContainer, "singularity_*": toContainer,
 	"request_runtime": toDuration, "request_time": toDuration, "request_walltime": toDuration, "request_wall_time": toDuration, "request_duration": toDuration, "request_max_runtime": toDuration, "request_maxruntime": toDuration,

@@ -65,6 +65,9 @@ func (d Description) Render() (Sandbox, error) {
 	if err := d.checkSuccess(codes); err != nil {
 		return Sandbox{}, err
 	}
+	if err := d.checkCheckpoint(codes, options); err != nil {
+		return Sandbox{}, err
+	}
 	inputs := d.inputs()
 	submit := d.submit(options, inputs)
 	if err := checkWritten(submit); err != nil {
@@ -166,7 +169,7 @@ func (d Description) lines(v vanilla) string {
 		all = append(all, option{"max_transfer_output_mb", fmt.Sprint(d.MaxOutput)})
 	}
 	// Of a command that is there twice the last one holds, so htcd's own come after everything a user wrote.
-	all = slices.Concat(all, v.kept, v.asked, v.output, d.JobOptions.attributes(), v.tag)
+	all = slices.Concat(all, d.checkpointLines(), v.kept, v.asked, v.output, d.JobOptions.attributes(), v.tag)
 	return written(all, v.procs)
 }
 

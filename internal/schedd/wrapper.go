@@ -31,7 +31,7 @@ var starterBody string
 const defaultCallbackDeadline = 60 * time.Second
 
 // wrapper returns the text of a job's executable: a head of assignments, outputs.sh for a job with outputs, credentials.sh for one
-// with credentials, keep.sh for one whose container stays, dagnode.sh for a node of a DAG, callback.sh and wrapper.sh.
+// with credentials, keep.sh for one whose container stays, checkpoint.sh for one with checkpoints, dagnode.sh for a node of a DAG, callback.sh and wrapper.sh.
 func (d Description) wrapper(image string, successes []int, node *nodeHead) string {
 	deadline := d.CallbackDeadline
 	if deadline == 0 {
@@ -63,6 +63,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	set("deadline", fmt.Sprint(int64(deadline/time.Second)))
 	set("interactive", positive(d.Interactive))
 	set("keep", positive(d.KeepOnFailure))
+	d.setCheckpoint(set)
 	set("declared", strings.Join(outputPaths(d.Outputs), "\n"))
 	if gathers || d.KeepOnFailure > 0 {
 		set("successes", strings.Trim(fmt.Sprint(successes), "[]"))
@@ -97,6 +98,9 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	}
 	if d.KeepOnFailure > 0 {
 		b.WriteString(keepBody)
+	}
+	if d.Checkpoint != nil {
+		b.WriteString(checkpointBody)
 	}
 	if node != nil {
 		b.WriteString(nodeBody)

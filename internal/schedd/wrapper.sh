@@ -14,8 +14,14 @@ main() {
 	scratch=${_CONDOR_SCRATCH_DIR:-$(pwd)}
 	cd "$scratch" || exit 125
 	home=$(pwd -P)
-	rm -rf .htcd
-	mkdir -m 700 .htcd .htcd/job .htcd/work .htcd/new .htcd/held || exit 125
+	again=
+	if [ -n "$checkpoint" ] && resume; then
+		again=1
+	else
+		rm -rf .htcd
+		mkdir -m 700 .htcd .htcd/job .htcd/work .htcd/new .htcd/held || exit 125
+	fi
+	[ -z "$checkpoint" ] || remember
 
 	# The tokens are kept from the script: read now, gone from the disk. What follows them, in a file that this job alone has, are
 	# its variables: contained reads on.
@@ -75,19 +81,28 @@ main() {
 	# HTCondor holds a job that does not leave this directory, even one that is killed.
 	[ -z "$declared$node" ] || mkdir -p ".htcd-out/$starts"
 
-	name_inputs
-	[ -z "$node" ] || enter
-	came=
-	[ -z "$inputs" ] || for stamp in $(stamps); do
-		came="$came $stamp "
-	done
+	if [ -n "$again" ]; then
+		recall
+	else
+		name_inputs
+		[ -z "$node" ] || enter
+		came=
+		[ -z "$inputs" ] || for stamp in $(stamps); do
+			came="$came $stamp "
+		done
+	fi
 	enclose
+	[ -z "$checkpoint" ] || place_checkpoint
 	arguments "$@" "$scratch/script"
+	missing=
+	saving=
+	if [ "$rc" = "$checkpoint" ] && save; then
+		exit "$rc"
+	fi
 	bring_back
 	cd "$scratch" || exit 125
 	drop_moved
 	[ -z "$plugins" ] || leave_credentials
-	missing=
 	if [ -n "$declared$node" ]; then
 		gather
 	elif [ -z "$named" ]; then
@@ -137,7 +152,12 @@ enclose() {
 	for f in .*.ad .chirp.config; do
 		[ ! -f "$f" ] || set -- "$@" "$f"
 	done
-	[ $# -eq 0 ] || cp -p "$@" .htcd/job/
+	if [ $# -gt 0 ] && [ -n "$again" ]; then # into what was the script's, where its links would be followed
+		cp -p "$@" .htcd/new/ && cd .htcd/new && move_to "$scratch/.htcd/job"
+		cd "$scratch" || exit 125
+	elif [ $# -gt 0 ]; then
+		cp -p "$@" .htcd/job/
+	fi
 	[ -z "$ticket" ] || show_ticket
 }
 
@@ -247,14 +267,20 @@ is_taken() {
 	*" $1 "*) return 1 ;;
 	esac
 	! [ -e "$scratch/$1" ] && ! [ -h "$scratch/$1" ] || return 1
-	[ -z "$wanted$node" ] && { [ -z "$named" ] || [ -n "$declared" ]; } && [ -d "$1" ] && [ ! -h "$1" ] || return 0
+	paths=$declared
+	if [ -n "$saving" ]; then
+		[ -z "$wanted" ] || return 0
+		paths=$saved
+	else
+		[ -z "$wanted$node" ] && { [ -z "$named" ] || [ -n "$declared" ]; } && [ -d "$1" ] && [ ! -h "$1" ] || return 0
+	fi
 	while IFS= read -r path; do
 		# shellcheck disable=SC2254 # a pattern
 		case $1 in
 		${path%%/*}) return 0 ;;
 		esac
 	done <<-end
-		$declared
+		$paths
 	end
 	return 1
 }
@@ -335,6 +361,12 @@ resolve() {
 			;;
 		esac
 	done' "$home"
+	if [ -n "$saving" ]; then
+		printf '%s\n' "$saved" | while IFS= read -r path; do
+			find "./${path%%/*}" -type l "$@" all {} +
+		done
+		return
+	fi
 	# Patterns may lead through links to directories. HTCondor holds a job with such a link in a directory, and passes over others.
 	if [ -n "$declared$node" ]; then
 		find . -path ./.htcd -prune -o -type l "$@" all {} +
@@ -389,7 +421,7 @@ run() {
 	if [ -n "$interactive" ]; then
 		set -- sleep "$interactive"
 	elif [ -n "$keep" ]; then
-		set -- sh -c "$keeper" sh "$keep" "$successes" "$@"
+		set -- sh -c "$keeper" sh "$keep" "$successes $checkpoint" "$@"
 	fi
 	set -- --env "HTCPROCID=$proc" "$image" "$@"
 	for dir in $binds; do
@@ -398,12 +430,12 @@ run() {
 		fi
 	done
 	if [ -n "$credentials" ]; then
-		mkdir -p .htcd/job/.htcd/credentials
+		[ -n "$again" ] || mkdir -p .htcd/job/.htcd/credentials
 		set -- --bind "$scratch/.htcd/credentials" "$@"
 	fi
 	# HTCondor's transfer plugins read it, too.
 	if [ -d .condor_creds ]; then
-		mkdir -p .htcd/job/.condor_creds
+		[ -n "$again" ] || mkdir -p .htcd/job/.condor_creds
 		set -- --bind "$scratch/.condor_creds:$scratch/.condor_creds:ro" "$@"
 	fi
 	if has_gpus; then

@@ -9,6 +9,15 @@ VERSION = "v1alpha1"
 KIND = "HTCJob"
 PLURAL = "htcjobs"
 
+HTCJobSpecCheckpoint = TypedDict(
+    "HTCJobSpecCheckpoint",
+    {
+        "exitCode": "int",
+        "files": "list[str]",
+    },
+    total=False,
+)
+
 HTCJobSpecCredentialsSecretKeyRef = TypedDict(
     "HTCJobSpecCredentialsSecretKeyRef",
     {
@@ -162,6 +171,7 @@ HTCJobSpec = TypedDict(
     {
         "accountingGroup": "str",
         "activeDeadlineSeconds": "int",
+        "checkpoint": "HTCJobSpecCheckpoint",
         "completeAfterOutput": "bool",
         "credentials": "list[HTCJobSpecCredentials]",
         "environment": "dict[str, str]",

@@ -106,8 +106,20 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Sender:           s.Sender,
 		Interactive:      interactive,
 		KeepOnFailure:    keep,
+		Checkpoint:       checkpoint(job.Spec),
 		MaxOutput:        s.MaxOutput,
 	}, nil
+}
+
+func checkpoint(spec v1alpha1.HTCJobSpec) *schedd.Checkpoint {
+	if spec.Checkpoint == nil {
+		return nil
+	}
+	c := schedd.Checkpoint{ExitCode: int(spec.Checkpoint.ExitCode)}
+	for _, file := range spec.Checkpoint.Files {
+		c.Files = append(c.Files, string(file))
+	}
+	return &c
 }
 
 func environment(spec v1alpha1.HTCJobSpec) map[string]string {
