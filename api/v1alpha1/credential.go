@@ -26,6 +26,7 @@ type Credential struct {
 	// SecretKeyRef takes it from a Secret of this HTCJob's namespace which has the
 	// label htc.cern.ch/jobs=true, at most 64 KiB.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!self.key.contains('{')",fieldPath=".key",message="the key of a Secret must be letters, digits and - _ . : it is the same for all jobs"
 	SecretKeyRef KeyRef `json:"secretKeyRef"`
 
 	// As says what it is: X509Proxy, of which X509_USER_PROXY is the path;

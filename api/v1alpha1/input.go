@@ -15,13 +15,16 @@ type Input struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^(script|token|htcd-send|job[.]sh|job[.]sub|condor_exec[.]exe|tmp|var|_condor.*)$')",message="an input must not be called script, token, htcd-send, job.sh, job.sub, condor_exec.exe, tmp or var, nor begin with _condor: htcd and HTCondor use these names"
 	Name string `json:"name"`
 
-	// ConfigMapKeyRef takes the file from a ConfigMap of this HTCJob's namespace.
+	// ConfigMapKeyRef takes the file from a ConfigMap of this HTCJob's namespace. In its key, {{item.NAME}} and
+	// {{proc}} are replaced for each job by a variable of its item and its number. A job gets no file if the key is
+	// empty then.
 	// +optional
 	ConfigMapKeyRef *KeyRef `json:"configMapKeyRef,omitempty"`
 
 	// SecretKeyRef takes it from a Secret of this HTCJob's namespace which has the
 	// label htc.cern.ch/jobs=true. The file has mode 0600 and is not brought back.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!self.key.contains('{')",fieldPath=".key",message="the key of a Secret must be letters, digits and - _ . : it is the same for all jobs"
 	SecretKeyRef *KeyRef `json:"secretKeyRef,omitempty"`
 
 	// JobRef takes it from the output of another HTCJob of this namespace, once that has been fetched.
@@ -38,10 +41,11 @@ type Input struct {
 	Artifact string `json:"artifact,omitempty"`
 
 	// URL is where the execute node itself fetches the file from, by a transfer
-	// plugin of HTCondor, where the site allows its scheme.
+	// plugin of HTCondor, where the site allows its scheme. {{item.NAME}} and {{proc}} are replaced for each job by a
+	// variable of its item and its number. A job gets no file if the url is empty then.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9+.-]*://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\\\\x5b\\\\x5d-]*(/[A-Za-z0-9._~%+=@:!*-]*)+([?][A-Za-z0-9._~%+=@:!*/?&-]*)?$')",message="the url must be scheme://host/path of letters, digits and _ . ~ % + = @ : ! * - /, perhaps with a query (?), and without a password; write other characters as %XX"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9+.-]*://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\\\\x5b\\\\x5d-]*(/[A-Za-z0-9._~%+=@:!*-]*)+([?][A-Za-z0-9._~%+=@:!*/?&-]*)?$') || self.matches('[{][{](item[.][A-Za-z_]|proc[}])') && self.matches('^([A-Za-z0-9._~%+=@:!*/?&\\\\x5b\\\\x5d-]|[{][{](item[.][A-Za-z_][A-Za-z0-9_]*|proc)[}][}])+$')",message="the url must be scheme://host/path of letters, digits and _ . ~ % + = @ : ! * - /, perhaps with {{item.NAME}}, {{proc}} and a query (?), and without a password; write other characters as %XX"
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('file:')",message="the url must not be a file: put the path of a file that every execute node has into the script"
 	URL string `json:"url,omitempty"`
 
@@ -65,7 +69,7 @@ type KeyRef struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]+$')",message="the key must be letters, digits and - _ ."
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([-._a-zA-Z0-9]|[{][{](item[.][A-Za-z_][A-Za-z0-9_]*|proc)[}][}])+$')",message="the key must be letters, digits and - _ . ; that of an input's configMapKeyRef may have {{item.NAME}} and {{proc}}, too"
 	Key string `json:"key"`
 }
 
@@ -85,7 +89,8 @@ type JobRef struct {
 	Name string `json:"name"`
 
 	// Path is where its jobs left the file, relative to their scripts' directory;
-	// _condor_stdout and _condor_stderr are their standard output and error.
+	// _condor_stdout and _condor_stderr are their standard output and error. {{item.NAME}} and {{proc}} are replaced for
+	// each job by a variable of its item and its number. A job gets no file if the path is empty then.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024

@@ -21,6 +21,7 @@ type ItemsFrom struct {
 	// ConfigMapKeyRef names a ConfigMap of the same namespace. The value is JSON, a list of objects
 	// of strings, numbers and booleans, or CSV whose first line has the variables' names.
 	// +required
+	// +kubebuilder:validation:XValidation:rule="!self.key.contains('{')",fieldPath=".key",message="the key of a table must be letters, digits and - _ ."
 	ConfigMapKeyRef KeyRef `json:"configMapKeyRef"`
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"htc.cern.ch/htcd/api/items"
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/schedd"
@@ -20,6 +21,7 @@ const maxInputs = 100
 var (
 	objectRE = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$`)
 	keyRE    = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
+	keyOfRE  = regexp.MustCompile(`^([-._a-zA-Z0-9]|\{\{(item\.[A-Za-z_][A-Za-z0-9_]*|proc)\}\})+$`) // of each job
 )
 
 // Rules are what an administrator's settings mean for inputs.
@@ -76,12 +78,12 @@ func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
 	case in.URL != "":
 		return nil // schedd checks it
 	case in.ConfigMapKeyRef != nil:
-		return checkKey(*in.ConfigMapKeyRef)
+		return checkKey(*in.ConfigMapKeyRef, keyOfRE)
 	case in.SecretKeyRef != nil:
 		if slices.Contains(r.Accounts, in.SecretKeyRef.Name) {
 			return schedd.Refusal("the secret %s holds an account of HTCondor, which no job may have: put what the job needs into another secret", in.SecretKeyRef.Name)
 		}
-		return checkKey(*in.SecretKeyRef)
+		return checkKey(*in.SecretKeyRef, keyRE)
 	case in.Artifact != "":
 		if err := r.Registries.CheckReference(in.Artifact); err != nil {
 			return schedd.Refusal("%w", err)
@@ -91,11 +93,11 @@ func (r Rules) checkOne(job *v1alpha1.HTCJob, in v1alpha1.Input) error {
 	return r.checkJobRef(job, *in.JobRef)
 }
 
-func checkKey(ref v1alpha1.KeyRef) error {
+func checkKey(ref v1alpha1.KeyRef, key *regexp.Regexp) error {
 	switch {
 	case !isName(ref.Name):
 		return schedd.Refusal("name %q: expected a Kubernetes name", ref.Name)
-	case len(ref.Key) > 253 || !keyRE.MatchString(ref.Key):
+	case len(ref.Key) > 253 || !key.MatchString(ref.Key):
 		return schedd.Refusal("key %q: expected letters, digits and - _ .", ref.Key)
 	}
 	return nil
@@ -109,14 +111,20 @@ func (r Rules) checkJobRef(job *v1alpha1.HTCJob, ref v1alpha1.JobRef) error {
 		return schedd.Refusal("name %q: expected a Kubernetes name", ref.Name)
 	case ref.Name == job.Name:
 		return schedd.Refusal("the jobRef names this HTCJob itself")
-	case len(ref.Path) > 1024 || strings.ContainsFunc(ref.Path, unicode.IsControl) || path.IsAbs(ref.Path) || path.Clean(ref.Path) != ref.Path ||
-		ref.Path == "." || ref.Path == ".." || strings.HasPrefix(ref.Path, "../"):
+	case !isPath(ref.Path):
 		return schedd.Refusal("path %q: expected a relative path without '.', '..' and control characters", ref.Path)
+	case isProc(ref.Proc, v1alpha1.ProcAll) && items.Varies(ref.Path):
+		return schedd.Refusal("path %q: expected the same for all jobs beside proc All", ref.Path)
 	}
 	if p := ref.Proc; p != nil && (p.Type == intstr.Int && p.IntVal < 0 || p.Type == intstr.String && !isProc(p, v1alpha1.ProcSame) && !isProc(p, v1alpha1.ProcAll)) {
 		return schedd.Refusal("proc %q: expected Same, All, or the number of a job", p.String())
 	}
 	return nil
+}
+
+func isPath(s string) bool {
+	return len(s) <= 1024 && !strings.ContainsFunc(s, unicode.IsControl) && !path.IsAbs(s) && path.Clean(s) == s &&
+		s != "." && s != ".." && !strings.HasPrefix(s, "../")
 }
 
 func isName(s string) bool { return len(s) <= 253 && objectRE.MatchString(s) }
@@ -126,8 +134,22 @@ func isProc(p *intstr.IntOrString, word string) bool {
 }
 
 // PerProc reports whether every proc gets a file of its own.
-func PerProc(in v1alpha1.Input) bool {
+func PerProc(in v1alpha1.Input) bool { return ofSame(in) || items.Varies(sourceOf(in)) }
+
+// ofSame reports whether every proc gets the file of the proc with its number.
+func ofSame(in v1alpha1.Input) bool {
 	return in.JobRef != nil && isProc(in.JobRef.Proc, v1alpha1.ProcSame)
+}
+
+// sourceOf is what of an input's source may be filled for each job.
+func sourceOf(in v1alpha1.Input) string {
+	switch {
+	case in.ConfigMapKeyRef != nil:
+		return in.ConfigMapKeyRef.Key
+	case in.JobRef != nil:
+		return in.JobRef.Path
+	}
+	return in.URL
 }
 
 // Sources names the HTCJobs that a spec's jobRefs name, each once, in their order.

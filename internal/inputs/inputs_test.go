@@ -195,6 +195,39 @@ func TestInputsOfEveryKind(t *testing.T) {
 	require.Empty(t, left)
 }
 
+func TestEachJobGetsTheFileOfItsItem(t *testing.T) {
+	w := newWorld(t)
+	w.maps["towns"] = &corev1.ConfigMap{Data: map[string]string{"arno.csv": "a", "bree.csv": "b", "2": "two"}}
+	w.ended("prep", "zero", "one", "two")
+	path := from("prep", 1)
+	path.Path = "{{item.LEFT}}"
+	job := needs(
+		v1alpha1.Input{Name: "town", ConfigMapKeyRef: key("towns", "{{item.TOWN}}.csv")}, v1alpha1.Input{Name: "number", ConfigMapKeyRef: key("towns", "{{proc}}"), Optional: true},
+		v1alpha1.Input{Name: "left", JobRef: path},
+	)
+	b := w.bringer()
+	b.Items = []string{"TOWN=bree\nLEFT=\n", "TOWN=arno\nLEFT=out\n", "TOWN=bree\nLEFT=\n"}
+	ready, err := b.Resolve(t.Context(), job, 3)
+	require.NoError(t, err)
+	dir := filepath.Join(t.TempDir(), "run")
+	_, err = ready.Stage(dir)
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{
+		"0/town": "644 b", "1/town": "644 a", "2/town": "644 b", "2/number": "644 two", "1/left": "644 one",
+	}, staged(t, dir))
+	require.Equal(t, []string{"towns"}, w.asked)
+
+	b.Items[2] = "TOWN=../x\nLEFT=../../etc/passwd\n"
+	_, err = b.Resolve(t.Context(), job, 3)
+	require.ErrorContains(t, err, `spec.inputs: town: job 2: key "../x.csv": expected letters`)
+	_, err = b.Resolve(t.Context(), needs(job.Spec.Inputs[2]), 3)
+	require.ErrorContains(t, err, `spec.inputs: left: job 2: path "../../etc/passwd": expected a relative path`)
+	b.Items = nil
+	_, err = b.Resolve(t.Context(), job, 3)
+	require.ErrorContains(t, err, "spec.inputs: town: key: found {{item.TOWN}}, and the item of job 0 has no variable TOWN")
+	require.Equal(t, schedd.Refused, schedd.KindOf(err))
+}
+
 func TestWhatIsWaitedForFailsOrIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.maps["kept"] = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{jobsecrets.Label: "false"}}, Data: map[string]string{"a": "b"}}

@@ -48,6 +48,7 @@ type reading struct {
 	secrets    Secrets
 	namespace  string
 	configMaps map[string]*corev1.ConfigMap
+	texts      map[v1alpha1.KeyRef][]byte // many procs may get one
 	held       int
 }
 
@@ -84,7 +85,13 @@ func (r *reading) configMap(ref v1alpha1.KeyRef) (*file, error) {
 		return nil, waiting(ReasonConfigMapForbidden, "the configmap %s has the label %s=false, by which its owner keeps it from jobs", ref.Name, jobsecrets.Label)
 	}
 	if text, is := m.Data[ref.Key]; is {
-		return &file{mode: 0o644, content: []byte(text)}, nil
+		if r.texts == nil {
+			r.texts = map[v1alpha1.KeyRef][]byte{}
+		}
+		if r.texts[ref] == nil {
+			r.texts[ref] = []byte(text)
+		}
+		return &file{mode: 0o644, content: r.texts[ref]}, nil
 	}
 	if content, is := m.BinaryData[ref.Key]; is {
 		return &file{mode: 0o644, content: content}, nil

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"syscall"
 
+	"htc.cern.ch/htcd/api/items"
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/inputs/jobsecrets"
@@ -40,8 +41,9 @@ type Bringer struct {
 	Jobs       Jobs
 	Store      Store
 	Artifacts  *artifact.Turn
-	Max        int64  // bytes of one HTCJob, counted for every proc that gets them; 0: no limit
-	Missing    string // name of the input that was waited for: while it still is, no other is asked for
+	Max        int64    // bytes of one HTCJob, counted for every proc that gets them; 0: no limit
+	Missing    string   // name of the input that was waited for: while it still is, no other is asked for
+	Items      []string // of the procs, as lines NAME=value; none: they have no items
 }
 
 // maxFiles bounds how many files an HTCJob's procs get together: each is an inode of the schedd's spool.
@@ -88,12 +90,14 @@ func (b Bringer) resolve(ctx context.Context, job *v1alpha1.HTCJob, queue int) (
 		var err error
 		switch {
 		case in.URL != "": // the execute node fetches it
+		case in.ConfigMapKeyRef != nil && PerProc(in):
+			err = b.addKeys(r, &read, in, queue)
 		case in.ConfigMapKeyRef != nil:
 			f, missing := read.configMap(*in.ConfigMapKeyRef)
-			err = r.add(in, f, missing)
+			err = r.add(in, shared, f, missing)
 		case in.SecretKeyRef != nil:
 			f, missing := read.secret(*in.SecretKeyRef)
-			err = r.add(in, f, missing)
+			err = r.add(in, shared, f, missing)
 		case in.JobRef != nil:
 			s := Judge(in.JobRef.Name, get(in.JobRef.Name))
 			sources[in.Name] = s
@@ -145,8 +149,38 @@ func (b Bringer) order(all []v1alpha1.Input) []v1alpha1.Input {
 	return slices.Concat(all[i:i+1], all[:i], all[i+1:])
 }
 
-// add adds the result of reading a key. Without one, and without an error, there is none.
-func (r *Ready) add(in v1alpha1.Input, f *file, err error) error {
+// item is that of a proc.
+func (b Bringer) item(proc int) string {
+	if proc < len(b.Items) {
+		return b.Items[proc]
+	}
+	return ""
+}
+
+// addKeys adds what each proc gets from a ConfigMap.
+func (b Bringer) addKeys(r *Ready, read *reading, in v1alpha1.Input, queue int) error {
+	for proc := range queue {
+		ref := *in.ConfigMapKeyRef
+		var err error
+		if ref.Key, err = items.Fill(ref.Key, proc, b.item(proc)); err != nil {
+			return schedd.Refusal("spec.inputs: %s: key: %w", in.Name, err)
+		}
+		if ref.Key == "" {
+			continue
+		}
+		if err := checkKey(ref, keyRE); err != nil {
+			return schedd.Refusal("spec.inputs: %s: job %d: %w", in.Name, proc, err)
+		}
+		f, missing := read.configMap(ref)
+		if err := r.add(in, strconv.Itoa(proc), f, missing); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds the result of reading a key, for the procs of a directory. Without one, and without an error, there is none.
+func (r *Ready) add(in v1alpha1.Input, dir string, f *file, err error) error {
 	if missing, is := errors.AsType[*Waiting](err); is && in.Optional {
 		switch missing.Reason {
 		case ReasonConfigMapNotFound, ReasonConfigMapKeyNotFound, jobsecrets.ReasonNotFound, jobsecrets.ReasonNoKey:
@@ -159,7 +193,7 @@ func (r *Ready) add(in v1alpha1.Input, f *file, err error) error {
 		}
 		return fmt.Errorf("%s: %w", in.Name, err)
 	}
-	f.path, f.size = path.Join(shared, in.Name), int64(len(f.content))
+	f.path, f.size = path.Join(dir, in.Name), int64(len(f.content))
 	r.files = append(r.files, *f)
 	return nil
 }
@@ -180,7 +214,7 @@ func ready(in v1alpha1.Input, s Source, queue int) error {
 		return nil
 	case ref.Proc == nil && s.Procs > 1:
 		return schedd.Refusal("spec.inputs: %s: the HTCJob %s has %d jobs: write in jobRef.proc whose file is meant: Same, All or a number", in.Name, ref.Name, s.Procs)
-	case PerProc(in) && s.Procs != queue:
+	case ofSame(in) && s.Procs != queue:
 		return schedd.Refusal("spec.inputs: %s: with proc Same both HTCJobs need equally many jobs: this one has %d, and %s has %d", in.Name, queue, ref.Name, s.Procs)
 	}
 	return nil
@@ -199,7 +233,7 @@ func (b Bringer) addOutput(ctx context.Context, r *Ready, namespace string, in v
 			return fmt.Errorf("%s: which jobs of %s have failed: %w", in.Name, ref.Name, err)
 		}
 	}
-	one := func(proc int, at string) error {
+	one := func(proc int, left, at string) error {
 		if proc >= s.Procs {
 			if in.Optional {
 				return nil
@@ -210,7 +244,7 @@ func (b Bringer) addOutput(ctx context.Context, r *Ready, namespace string, in v
 			return nil
 		}
 		attempt := output.Attempt{Namespace: namespace, Name: ref.Name, Number: s.Attempt}
-		open := func() (*os.File, error) { return b.Store.Open(attempt, proc, ref.Path) }
+		open := func() (*os.File, error) { return b.Store.Open(attempt, proc, left) }
 		size, err := sizeOf(open)
 		switch {
 		case isMissing(err) && Judge(ref.Name, get(ref.Name)) != s: // it was deleted or run again at this moment
@@ -218,9 +252,9 @@ func (b Bringer) addOutput(ctx context.Context, r *Ready, namespace string, in v
 		case isMissing(err) && in.Optional:
 			return nil
 		case isMissing(err):
-			return failed("%s: job %d of the HTCJob %s has left no file %q: see what it has left with htcd get-output %s", in.Name, proc, ref.Name, ref.Path, ref.Name)
+			return failed("%s: job %d of the HTCJob %s has left no file %q: see what it has left with htcd get-output %s", in.Name, proc, ref.Name, left, ref.Name)
 		case errors.Is(err, output.ErrNotRegular):
-			return failed("%s: %q of job %d of the HTCJob %s is no file: name files, or pack the directory into one", in.Name, ref.Path, proc, ref.Name)
+			return failed("%s: %q of job %d of the HTCJob %s is no file: name files, or pack the directory into one", in.Name, left, proc, ref.Name)
 		case err != nil:
 			return fmt.Errorf("%s: %w", in.Name, err)
 		}
@@ -230,22 +264,37 @@ func (b Bringer) addOutput(ctx context.Context, r *Ready, namespace string, in v
 	switch {
 	case PerProc(in):
 		for proc := range queue {
-			if err := one(proc, path.Join(strconv.Itoa(proc), in.Name)); err != nil {
+			left, err := items.Fill(ref.Path, proc, b.item(proc))
+			switch {
+			case err != nil:
+				return schedd.Refusal("spec.inputs: %s: path: %w", in.Name, err)
+			case left == "":
+				continue
+			case !isPath(left):
+				return schedd.Refusal("spec.inputs: %s: job %d: path %q: expected a relative path without '.', '..' and control characters", in.Name, proc, left)
+			}
+			of := proc
+			if !ofSame(in) && ref.Proc != nil {
+				of = ref.Proc.IntValue()
+			} else if !ofSame(in) {
+				of = 0
+			}
+			if err := one(of, left, path.Join(strconv.Itoa(proc), in.Name)); err != nil {
 				return err
 			}
 		}
 		return nil
 	case isProc(ref.Proc, v1alpha1.ProcAll):
 		for proc := range s.Procs {
-			if err := one(proc, path.Join(shared, in.Name, strconv.Itoa(proc))); err != nil {
+			if err := one(proc, ref.Path, path.Join(shared, in.Name, strconv.Itoa(proc))); err != nil {
 				return err
 			}
 		}
 		return nil
 	case ref.Proc == nil:
-		return one(0, path.Join(shared, in.Name))
+		return one(0, ref.Path, path.Join(shared, in.Name))
 	}
-	return one(ref.Proc.IntValue(), path.Join(shared, in.Name))
+	return one(ref.Proc.IntValue(), ref.Path, path.Join(shared, in.Name))
 }
 
 func sizeOf(open func() (*os.File, error)) (int64, error) {

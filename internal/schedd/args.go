@@ -53,8 +53,7 @@ func (d Description) checkArgsOf(job, variables string) error {
 	return nil
 }
 
-// argumentsShell returns the shell's function that runs the script with its arguments, without any the job's number. What is replaced is
-// written as an expansion in double quotes between quoted text, so that nothing in it means anything to the shell.
+// argumentsShell returns the shell's function that runs the script with its arguments, without any the job's number.
 func (d Description) argumentsShell() string {
 	var b strings.Builder
 	b.WriteString("arguments() {\n\trun \"$@\"")
@@ -62,22 +61,29 @@ func (d Description) argumentsShell() string {
 		b.WriteString(` "$proc"`)
 	}
 	for _, arg := range d.Args {
-		b.WriteString(" ")
-		from := 0
-		for _, m := range argumentRE.FindAllStringSubmatchIndex(arg, -1) {
-			b.WriteString(shellQuote(arg[from:m[0]]))
-			switch name := arg[m[0]:m[1]]; {
-			case m[2] >= 0:
-				b.WriteString(`"$(item ` + arg[m[2]:m[3]] + `)"`)
-			case name == "{{proc}}":
-				b.WriteString(`"$proc"`)
-			default:
-				b.WriteString(`"$cluster"`)
-			}
-			from = m[1]
-		}
-		b.WriteString(shellQuote(arg[from:]))
+		b.WriteString(" " + shellWord(arg))
 	}
 	b.WriteString("\n}\n")
+	return b.String()
+}
+
+// shellWord returns a text as a word of the wrapper. What is replaced is written as an expansion in double quotes between quoted text, so that
+// nothing in it means anything to the shell.
+func shellWord(text string) string {
+	var b strings.Builder
+	from := 0
+	for _, m := range argumentRE.FindAllStringSubmatchIndex(text, -1) {
+		b.WriteString(shellQuote(text[from:m[0]]))
+		switch name := text[m[0]:m[1]]; {
+		case m[2] >= 0:
+			b.WriteString(`"$(item ` + text[m[2]:m[3]] + `)"`)
+		case name == "{{proc}}":
+			b.WriteString(`"$proc"`)
+		default:
+			b.WriteString(`"$cluster"`)
+		}
+		from = m[1]
+	}
+	b.WriteString(shellQuote(text[from:]))
 	return b.String()
 }

@@ -144,7 +144,7 @@ func (d Description) nodeSubmit(k int, options []option, outputs []Output, hands
 	if d.Sender != "" {
 		names = append(names, "../../"+fileSender)
 	}
-	names = append(names, d.inputURLs()...)
+	names = append(names, d.sameURLs()...)
 	brought := []option{{"transfer_output_files", dirOutputs}}
 	if handsOn {
 		brought[0].value += ", " + dirPulled

@@ -12,7 +12,7 @@ type Input struct {
 	Name   string
 	OfProc bool   // every proc gets its own
 	Secret bool   // it is removed before HTCondor brings back output
-	URL    string // HTCondor fetches it on the execute node; empty: htcd brings it
+	URL    string // HTCondor fetches it on the execute node; empty: htcd brings it. {{item.NAME}} and {{proc}} are replaced
 }
 
 // The directories, in that of the run, whose contents HTCondor transfers: one for all procs, beside one for each of those
@@ -43,7 +43,7 @@ func (d Description) inputDirs() []string {
 	if slices.ContainsFunc(d.Inputs, func(in Input) bool { return !in.OfProc && in.URL == "" }) {
 		dirs = append(dirs, inputsShared)
 	}
-	if slices.ContainsFunc(d.Inputs, func(in Input) bool { return in.OfProc }) {
+	if slices.ContainsFunc(d.Inputs, func(in Input) bool { return in.OfProc && in.URL == "" }) {
 		dirs = append(dirs, inputsOfProc)
 	}
 	return dirs

@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // ownNumber is the variable of the submit description that replaces procNumber where the procs have numbers of their own.
 const ownNumber = "HTCJobProc"
 
-// queueNumbersRE matches the queue statement of such a description: a number on each line.
-var queueNumbersRE = regexp.MustCompile(`(?m)^queue ` + ownNumber + ` from \(\n((?:\d+\n)+)\)\n$`)
+// queueTableRE matches the queue statement that queued writes: what a proc has of its own on each line.
+var queueTableRE = regexp.MustCompile(`(?m)^queue [A-Za-z, ]+ from \(\n((?:[^)\n]+\n)+)\)\n$`)
 
 // NumberAttribute returns what an ad says a job's number in: own means that it is Job.Own.
 func NumberAttribute(own bool) string {
@@ -40,17 +41,33 @@ func (d Description) checkNumbers() error {
 	return nil
 }
 
-// renumbered gives the procs of a checked submit description their own numbers: each proc's is in its ad, too.
-func (d Description) renumbered(submit string) string {
-	if len(d.Numbers) == 0 {
+// queued completes a checked submit description by a table with what the procs have of their own: their numbers, each of which is in its
+// proc's ad, too, and their URLs.
+func (d Description) queued(submit string) string {
+	var names []string
+	lines, _ := strings.CutSuffix(submit, fmt.Sprintf("queue %d\n", d.Queue))
+	if len(d.Numbers) > 0 {
+		names = append(names, ownNumber)
+		lines = strings.ReplaceAll(lines, procNumber, "$("+ownNumber+")") + fmt.Sprintf("My.%s = $(%s)\n", attrNumber, ownNumber)
+	}
+	urls := len(d.varying()) > 0
+	if urls {
+		names = append(names, ownURLs)
+	}
+	if len(names) == 0 {
 		return submit
 	}
 	var b strings.Builder
-	lines, _ := strings.CutSuffix(submit, fmt.Sprintf("queue %d\n", d.Queue))
-	b.WriteString(strings.ReplaceAll(lines, procNumber, "$("+ownNumber+")"))
-	fmt.Fprintf(&b, "My.%s = $(%s)\nqueue %s from (\n", attrNumber, ownNumber, ownNumber)
-	for _, n := range d.Numbers {
-		fmt.Fprintln(&b, n)
+	fmt.Fprintf(&b, "%squeue %s from (\n", lines, strings.Join(names, ", "))
+	for proc := range d.Queue {
+		var row []string
+		if len(d.Numbers) > 0 {
+			row = append(row, strconv.Itoa(d.Numbers[proc]))
+		}
+		if urls {
+			row = append(row, d.ownList(proc))
+		}
+		b.WriteString(strings.Join(row, " ") + "\n")
 	}
 	b.WriteString(")\n")
 	return b.String()

@@ -73,7 +73,7 @@ func (d Description) Render() (Sandbox, error) {
 	if err := checkWritten(submit); err != nil {
 		return Sandbox{}, err
 	}
-	submit = d.renumbered(submit)
+	submit = d.queued(submit)
 	return Sandbox{
 		Files: append(append(inputs, d.itemFiles()...),
 			File{Name: fileScript, Mode: 0o644, Content: d.Source},
@@ -123,17 +123,23 @@ func (d Description) inputs() []File {
 
 // submit returns the text of the submit description.
 func (d Description) submit(options []option, inputs []File) string {
-	names := []string{fileScript}
+	var names []string
+	if len(d.varying()) == 0 {
+		names = append(names, fileScript)
+	}
 	if len(d.Items) == 0 {
 		names = append(names, fileToken)
 	}
 	for _, f := range inputs {
 		names = append(names, f.Name)
 	}
-	names = append(names, d.inputURLs()...)
+	names = append(names, d.sameURLs()...)
 	names = append(names, d.inputDirs()...)
 	if len(d.Items) > 0 {
 		names = append(names, procOwn)
+	}
+	if len(d.varying()) > 0 {
+		names = append(names, procURLs)
 	}
 	return d.lines(vanilla{
 		head:   []option{{"executable", fileJob}, {"arguments", procNumber}},

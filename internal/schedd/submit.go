@@ -80,7 +80,7 @@ func stagedProcs(dir string) (int, error) {
 	if m := queueRE.FindSubmatch(text); m != nil {
 		return strconv.Atoi(string(m[1]))
 	}
-	if m := queueNumbersRE.FindSubmatch(text); m != nil {
+	if m := queueTableRE.FindSubmatch(text); m != nil {
 		return bytes.Count(m[1], []byte("\n")), nil
 	}
 	return 0, fmt.Errorf("submit: %s was not written by Stage", filepath.Join(dir, fileSubmit))

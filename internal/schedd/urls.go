@@ -51,36 +51,46 @@ func (d Description) checkScheme(url string) error {
 
 // checkInputURLs refuses URLs that could do more than name a file, and those that HTCondor would put where another file is.
 func (d Description) checkInputURLs() error {
-	if n := len(strings.Join(d.inputURLs(), ",")); n > maxURLs {
-		return refused("spec.inputs: expected URLs of at most 8 KiB together, found %d bytes: let the script fetch what a list names", n)
-	}
 	landed := map[string]string{}
+	size := 0
 	for _, in := range d.Inputs {
 		if in.URL == "" {
 			landed[in.Name] = in.Name
 		}
 	}
 	for _, in := range d.Inputs {
-		if in.URL == "" {
+		if in.URL == "" || in.OfProc {
 			continue
 		}
-		if len(in.URL) > maxURL || !inputURLRE.MatchString(in.URL) {
-			return refused("spec.inputs: %s: url %q: expected scheme://host/path of at most %d letters, digits and _ . ~ %% + = @ : ! * - /, without a password; write other characters as %%XX",
-				in.Name, clip(in.URL), maxURL)
+		if err := d.checkInputURL(in, landed); err != nil {
+			return err
 		}
-		if err := d.checkScheme(in.URL); err != nil {
-			return refused("spec.inputs: %s: %w", in.Name, err)
-		}
-		file := in.landed()
-		if !landedRE.MatchString(file) || slices.Contains(takenFiles, file) || strings.HasPrefix(file, "_condor") {
-			return refused("spec.inputs: %s: url %q: HTCondor fetches it to a file called as the last part of its path, and %q is no name for one here", in.Name, in.URL, file)
-		}
-		if other, taken := landed[file]; taken {
-			return refused("spec.inputs: %s: url %q: HTCondor fetches it to the file %s, which is also the file of the input %s: fetch one of them in the script, or under another name",
-				in.Name, in.URL, file, other)
-		}
-		landed[file] = in.Name
+		size += len(in.URL) + 1
 	}
+	if size > maxURLs {
+		return refused("spec.inputs: expected URLs of at most 8 KiB together, found %d bytes: let the script fetch what a list names", size)
+	}
+	return d.checkOwnURLs(landed, size)
+}
+
+// checkInputURL refuses the URL of an input, and names its file among those that have landed.
+func (d Description) checkInputURL(in Input, landed map[string]string) error {
+	if len(in.URL) > maxURL || !inputURLRE.MatchString(in.URL) {
+		return refused("spec.inputs: %s: url %q: expected scheme://host/path of at most %d letters, digits and _ . ~ %% + = @ : ! * - /, without a password; write other characters as %%XX",
+			in.Name, clip(in.URL), maxURL)
+	}
+	if err := d.checkScheme(in.URL); err != nil {
+		return refused("spec.inputs: %s: %w", in.Name, err)
+	}
+	file := in.landed()
+	if !landedRE.MatchString(file) || slices.Contains(takenFiles, file) || strings.HasPrefix(file, "_condor") {
+		return refused("spec.inputs: %s: url %q: HTCondor fetches it to a file called as the last part of its path, and %q is no name for one here", in.Name, in.URL, file)
+	}
+	if other, taken := landed[file]; taken {
+		return refused("spec.inputs: %s: url %q: HTCondor fetches it to the file %s, which is also the file of the input %s: fetch one of them in the script, or under another name",
+			in.Name, in.URL, file, other)
+	}
+	landed[file] = in.Name
 	return nil
 }
 
@@ -90,22 +100,22 @@ func (in Input) landed() string {
 	return path.Base("/" + url[strings.LastIndexByte(url, '/')+1:])
 }
 
-// inputURLs lists the URLs among the inputs.
-func (d Description) inputURLs() []string {
+// sameURLs lists the URLs that all procs get.
+func (d Description) sameURLs() []string {
 	var urls []string
 	for _, in := range d.Inputs {
-		if in.URL != "" {
+		if in.URL != "" && !in.OfProc {
 			urls = append(urls, in.URL)
 		}
 	}
 	return urls
 }
 
-// inputMoves lists the inputs that HTCondor puts under other names, as name/othername.
+// inputMoves lists the inputs of all procs that HTCondor puts under other names, as name/othername.
 func (d Description) inputMoves() string {
 	var moves []string
 	for _, in := range d.Inputs {
-		if in.URL != "" && in.landed() != in.Name {
+		if in.URL != "" && !in.OfProc && in.landed() != in.Name {
 			moves = append(moves, in.Name+"/"+in.landed())
 		}
 	}

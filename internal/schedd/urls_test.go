@@ -228,3 +228,60 @@ func TestWrapperDescribesWhatIsWrittenElsewhere(t *testing.T) {
 		}
 	}
 }
+
+func TestEachProcGetsTheURLsOfItsItem(t *testing.T) {
+	d := description()
+	d.AllowSchemes, d.Queue = []string{"https", "root"}, 3
+	d.Items = []string{"U=https://a/x/one.root?x=y\nN=5\n", "U=\nN=6\n", "U=root://b//two.root\nN=7\n"}
+	d.Inputs = []Input{
+		{Name: "all", URL: "https://a/all"}, {Name: "in.root", URL: "{{item.U}}", OfProc: true},
+		{Name: "part", URL: "https://a/{{proc}}/{{item.N}}.csv", OfProc: true},
+	}
+	s, err := d.Render()
+	require.NoError(t, err)
+	require.Contains(t, textOf(s, fileSubmit), "\ntransfer_input_files = https://a/all, .own-$(ProcId), $(HTCJobURLs)\n")
+	require.True(t, strings.HasSuffix(textOf(s, fileSubmit), `
+queue HTCJobURLs from (
+script,https://a/x/one.root?x=y,https://a/0/5.csv
+script,https://a/1/6.csv
+script,root://b//two.root,https://a/2/7.csv
+)
+`))
+	dir := t.TempDir()
+	require.NoError(t, Stage(dir, s, "tok"))
+	procs, err := stagedProcs(dir)
+	require.NoError(t, err)
+	require.Equal(t, 3, procs)
+	require.Contains(t, textOf(s, fileJob), `own_moves() {
+	landed in.root ''"$(item U)"''
+	landed part 'https://a/'"$proc"'/'"$(item N)"'.csv'
+}
+`)
+	d.Numbers = []int{2, 4, 9}
+	s, err = d.Render()
+	require.NoError(t, err)
+	require.Contains(t, textOf(s, fileSubmit), "\nqueue HTCJobProc, HTCJobURLs from (\n2 script,https://a/x/one.root?x=y,https://a/2/5.csv\n4 script,")
+
+	for url, words := range map[string]string{
+		"{{item.none}}":              "spec.inputs: in: url: found {{item.none}}, and the item of job 0 has no variable none",
+		"https://a/{{item.A}}":       `job 0: spec.inputs: in: url "https://a/x y": expected scheme://host/path`,
+		"{{item.F}}":                 "job 0: spec.inputs: in: file:///etc/passwd: this site allows the schemes https, root",
+		"https://a/{{item.B}}":       "HTCondor fetches it to the file taken, which is also the file of the input taken",
+		"https://a/{{item.T}}":       `"token" is no name for one here`,
+		"https://a/$({{item.B}})":    "without a password",
+		"https://{{item.B}}@a:b@c/d": "without a password",
+	} {
+		d := description()
+		d.AllowSchemes = []string{"https", "root"}
+		d.Items = []string{"A=x y\nF=file:///etc/passwd\nB=taken\nT=token\n"}
+		d.Inputs = []Input{{Name: "taken"}, {Name: "in", URL: url, OfProc: true}}
+		_, err := d.Render()
+		require.ErrorContains(t, err, words)
+		require.Equal(t, Refused, KindOf(err))
+	}
+	d = description()
+	d.AllowSchemes, d.Queue = []string{"https"}, 100_000
+	d.Inputs = []Input{{Name: "in", URL: "https://a/" + strings.Repeat("x", 400) + "/{{proc}}", OfProc: true}}
+	_, err = d.Render()
+	require.ErrorContains(t, err, "and 32 MiB for all")
+}

@@ -90,6 +90,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	}
 	b.WriteString("\n")
 	b.WriteString(d.argumentsShell())
+	b.WriteString(d.ownMoves())
 	if gathers {
 		b.WriteString(outputsBody)
 	}

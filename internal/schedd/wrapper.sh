@@ -630,8 +630,16 @@ deliverable() {
 	fi
 }
 
+# landed adds to moves that the input $1 has come from the URL $2, if it is not called so.
+landed() {
+	url_end=${2%%\?*}
+	url_end=${url_end##*/}
+	[ -z "$2" ] || [ "$url_end" = "$1" ] || moves="$moves $1/$url_end"
+}
+
 # name_inputs gives inputs from URLs their names: HTCondor calls them as the URLs end. One may have another's name.
 name_inputs() {
+	! command -v own_moves >/dev/null || own_moves
 	for move in $moves; do
 		mv -f "./${move#*/}" ".htcd/new/${move%%/*}"
 	done

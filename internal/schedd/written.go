@@ -28,9 +28,12 @@ var (
 	queueLineRE = regexp.MustCompile(`^queue [1-9][0-9]*$`)
 )
 
-// procNumber is the only macro that htcd writes for HTCJobs: in procArgument, in inputsOfProc and procOwn in the list of files, and in the URLs of
-// outputs.
-const procNumber = "$(ProcId)"
+// procNumber and procURLs are the only macros that htcd writes for HTCJobs: the number in procArgument, in inputsOfProc and procOwn in the list of
+// files, and in the URLs of outputs; procURLs at the end of that list.
+const (
+	procNumber = "$(ProcId)"
+	procURLs   = "$(" + ownURLs + ")"
+)
 
 const procArgument = "arguments = " + procNumber
 
@@ -47,7 +50,9 @@ func checkLine(line string, last bool) error {
 		return fmt.Errorf("found a backslash at the end, expected none")
 	}
 	if strings.HasPrefix(line, "transfer_input_files = ") {
-		line = strings.TrimSuffix(strings.TrimSuffix(line, ", "+procOwn), ", "+inputsOfProc)
+		for _, own := range []string{procURLs, procOwn, inputsOfProc} {
+			line = strings.TrimSuffix(line, ", "+own)
+		}
 	}
 	if strings.HasPrefix(line, outputRemaps+` = "`+dirOutputs) {
 		line = strings.ReplaceAll(line, procNumber, "")

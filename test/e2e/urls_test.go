@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -59,12 +60,19 @@ func TestInputsComeByURL(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(s.store, "calib v1"), []byte("by https\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(s.store, "same"), []byte("same\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(s.xrootd, "calib.root"), []byte("by root\n"), 0o644))
-	b.Script("in", "cat calib field same; echo made > made\n", trial.Queue(2),
-		fromURLs("calib", s.https+"calib%20v1?x=y", "field", s.root+"calib.root", "same", s.https+"same"))
+	require.NoError(t, os.WriteFile(filepath.Join(s.store, "0.txt"), []byte("of 0\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(s.store, "1.txt"), []byte("of 1\n"), 0o644))
+	b.Kubectl("create", "configmap", "each", "--from-literal=a=A", "--from-literal=b=B")
+	each := func(job *v1alpha1.HTCJob) {
+		job.Spec.Items = []v1alpha1.Item{{"KEY": "a", "URL": s.https + "0.txt"}, {"KEY": "b", "URL": s.https + "1.txt"}}
+		job.Spec.Inputs = append(job.Spec.Inputs, v1alpha1.Input{Name: "key", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "each", Key: "{{item.KEY}}"}})
+	}
+	b.Script("in", "cat calib field same own key; echo made > made\n", each,
+		fromURLs("calib", s.https+"calib%20v1?x=y", "field", s.root+"calib.root", "same", s.https+"same", "own", "{{item.URL}}"))
 	job := b.Fetched("in")
 	require.Equal(t, v1alpha1.PhaseSucceeded, job.Status.Phase)
 	for proc := range 2 {
-		require.Equal(t, "by https\nby root\nsame\n", b.Output(job, proc))
+		require.Equal(t, "by https\nby root\nsame\nof "+strconv.Itoa(proc)+"\n"+"AB"[proc:proc+1], b.Output(job, proc))
 		require.ElementsMatch(t, []string{output.Stdout, output.Stderr, "made"}, b.Files(job, proc), "inputs are not brought back")
 	}
 	left(b, job)

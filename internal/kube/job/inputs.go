@@ -27,7 +27,7 @@ func (c *Controller) staging(ctx context.Context, job *v1alpha1.HTCJob) (staging
 
 // resolveInputs finds the sources of the inputs that htcd brings; nil if there are none. While it waits for other HTCJobs, their changes
 // wake it.
-func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, procs int) (*inputs.Ready, error) {
+func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, procs int, items []string) (*inputs.Ready, error) {
 	if !job.Spec.Brings() {
 		return nil, nil
 	}
@@ -39,7 +39,7 @@ func (c *Controller) resolveInputs(ctx context.Context, job *v1alpha1.HTCJob, pr
 	c.waiters.Wait(key, sources) // before they are looked at, so that no change is missed
 	b := inputs.Bringer{
 		ConfigMaps: c.ConfigMaps, Secrets: c.JobSecrets, Jobs: inputJobs{c}, Store: c.Output,
-		Max: c.Site.MaxInput, Missing: c.waiters.Missing(key),
+		Max: c.Site.MaxInput, Missing: c.waiters.Missing(key), Items: items,
 	}
 	if references := inputs.References(job.Spec); len(references) > 0 {
 		b.Artifacts = c.Artifacts.For(key, references)
@@ -77,7 +77,7 @@ func (c *Controller) showFetch(key, what string) (over func()) {
 
 // stageAgain books room and does stageInputs for a run whose intent is in the ledger. Inputs that were staged for it and are whole stay: what
 // their sources hold by now does not matter.
-func (c *Controller) stageAgain(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, sandbox schedd.Sandbox, recorded string) (leave func(), err error) {
+func (c *Controller) stageAgain(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, sandbox schedd.Sandbox, items []string, recorded string) (leave func(), err error) {
 	if job.Spec.Brings() {
 		digest, err := inputs.Staged(run.TempDir)
 		if err != nil {
@@ -90,7 +90,7 @@ func (c *Controller) stageAgain(ctx context.Context, job *v1alpha1.HTCJob, run *
 	}
 	staging, end := c.staging(ctx, job)
 	defer end()
-	ready, err := c.resolveInputs(staging, job, run.All())
+	ready, err := c.resolveInputs(staging, job, run.All(), items)
 	if err != nil {
 		return nil, err
 	}

@@ -221,7 +221,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if fresh.Sent != "" {
 		fresh.Rerun = run.Rerun // the annotations may ask for other jobs by now
 	}
-	leave, err := c.stageAgain(ctx, job, &fresh, sandbox, run.InputsDigest)
+	leave, err := c.stageAgain(ctx, job, &fresh, sandbox, points.Each, run.InputsDigest)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}

@@ -49,7 +49,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	}
 	staging, end := c.staging(ctx, job)
 	defer end()
-	ready, err := c.resolveInputs(staging, job, max(sandbox.Procs, run.Jobs))
+	ready, err := c.resolveInputs(staging, job, max(sandbox.Procs, run.Jobs), points.Each)
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}

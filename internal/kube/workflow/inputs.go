@@ -42,10 +42,11 @@ func (p *plannedDAG) list(w *v1alpha1.HTCWorkflow) error {
 		job := stepJob(w, p.graph, i)
 		for _, in := range job.Spec.Inputs {
 			switch {
+			case inputs.PerProc(in):
+				return schedd.Refusal("step %s: spec.inputs: %s: jobRef.proc Same, {{item.NAME}} and {{proc}} cannot be used in a workflow: name one job, or All, and one file for all jobs",
+					p.graph.Steps[i].Name, in.Name)
 			case in.URL != "" || in.Name == "":
 				continue
-			case inputs.PerProc(in):
-				return schedd.Refusal("step %s: spec.inputs: %s: jobRef.proc Same cannot be used in a workflow: name one job, or All", p.graph.Steps[i].Name, in.Name)
 			}
 			alone := withInput(job, in)
 			text, err := json.Marshal([]any{in, alone.Spec.Credentials})
