@@ -45,7 +45,7 @@ type Input struct {
 	// variable of its item and its number. A job gets no file if the url is empty then.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z][a-z0-9+.-]*://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\\\\x5b\\\\x5d-]*(/[A-Za-z0-9._~%+=@:!*-]*)+([?][A-Za-z0-9._~%+=@:!*/?&-]*)?$') || self.matches('[{][{](item[.][A-Za-z_]|proc[}])') && self.matches('^([A-Za-z0-9._~%+=@:!*/?&\\\\x5b\\\\x5d-]|[{][{](item[.][A-Za-z_][A-Za-z0-9_]*|proc)[}][}])+$')",message="the url must be scheme://host/path of letters, digits and _ . ~ % + = @ : ! * - /, perhaps with {{item.NAME}}, {{proc}} and a query (?), and without a password; write other characters as %XX"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z][a-z0-9+.-]*://([A-Za-z0-9._-]+@)?[A-Za-z0-9._:\\\\x5b\\\\x5d-]*/|[{][{]item[.])[A-Za-z0-9._~%+=@:!*/{}-]*([?][A-Za-z0-9._~%+=@:!*/?&{}-]*)?$')",message="the url must be scheme://host/path of letters, digits and _ . ~ % + = @ : ! * - /, perhaps with {{item.NAME}}, {{proc}} and a query (?), and without a password; write other characters as %XX"
 	// +kubebuilder:validation:XValidation:rule="!self.startsWith('file:')",message="the url must not be a file: put the path of a file that every execute node has into the script"
 	URL string `json:"url,omitempty"`
 

@@ -184,6 +184,9 @@ func (a *assembly) put(name, target string) {
 // inputs adds the files of all jobs. Those that some jobs have and others have not are removed where they are not
 // wanted.
 func (a *assembly) inputs() {
+	if a.each() {
+		return
+	}
 	var targets []string
 	sources := map[string][]string{} // of each target
 	wants := map[wanted]int{}        // how many jobs

@@ -67,6 +67,25 @@ func (p *place) ref() *v1alpha1.KeyRef {
 	return ref
 }
 
+// files packs files of this machine into one ConfigMap, and returns their keys and a reference to it.
+func (b *bundler) files(sources []string) (keys map[string]string, ref *v1alpha1.KeyRef, err error) {
+	p, keys := &pack{files: map[string][]byte{}}, map[string]string{}
+	b.packs = append(b.packs, p)
+	for _, source := range sources {
+		if keys[source] != "" {
+			continue
+		}
+		at := &place{}
+		if err := b.read(at, source); err != nil {
+			return nil, nil, err
+		}
+		keys[source] = at.key
+	}
+	ref = &v1alpha1.KeyRef{}
+	p.refs = append(p.refs, ref)
+	return keys, ref, nil
+}
+
 func (b *bundler) read(p *place, source string) error {
 	n, err := b.env.Size(source)
 	switch {

@@ -84,7 +84,9 @@ func accepted(t *testing.T, job v1alpha1.HTCJob) {
 		}
 	}
 	job.Namespace, job.UID = "ns", "u-1"
-	_, err := site.Site{AllowOptions: allow, AllowSchemes: []string{"https"}}.Render(&job, pool.Pool{}, 1, nil)
+	points, err := site.InlineItems(&job)
+	require.NoError(t, err)
+	_, err = site.Site{AllowOptions: allow, AllowSchemes: []string{"https"}}.Render(&job, pool.Pool{}, 1, points)
 	require.NoError(t, err)
 }
 
@@ -208,6 +210,25 @@ func TestATableOfManyJobsGoesIntoAConfigMap(t *testing.T) {
 	from := r.HTCJobs[0].Spec.ItemsFrom.ConfigMapKeyRef
 	require.Equal(t, r.ConfigMaps[0][0].Name, from.Name)
 	require.Equal(t, 4001, strings.Count(r.ConfigMaps[0][0].Data[from.Key], "\n"))
+}
+
+func TestManyJobsHaveAFileAndAURLEach(t *testing.T) {
+	files, names := fstest.MapFS{}, ""
+	for i := range 150 {
+		name := fmt.Sprintf("in/%d/part", i)
+		files[name], names = &fstest.MapFile{Data: []byte(name)}, names+name+", https://data.example.org/"+name+"?x=y\n"
+	}
+	files["parts"] = &fstest.MapFile{Data: []byte(names)}
+	said, r := lines(t, "executable = p.sh\ntransfer_input_files = $(file), $(url)\nqueue file, url from parts\n",
+		convert.Options{Image: "centos"}, files)
+	require.False(t, convert.Lost(r.Lines), said)
+	spec := r.HTCJobs[0].Spec
+	require.Len(t, spec.Inputs, 3)
+	require.Equal(t, "part", spec.Inputs[1].Name)
+	require.Equal(t, "{{item.INPUT1}}", spec.Inputs[1].ConfigMapKeyRef.Key)
+	require.Equal(t, "part-2", spec.Inputs[2].Name)
+	require.Equal(t, "{{item.url}}", spec.Inputs[2].URL)
+	require.Contains(t, spec.Script.Source, "mv part-2 part\n")
 }
 
 func TestAVariableOfAnItemHidesNoOtherVariable(t *testing.T) {

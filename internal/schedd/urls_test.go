@@ -280,8 +280,8 @@ script,root://b//two.root,https://a/2/7.csv
 		require.Equal(t, Refused, KindOf(err))
 	}
 	d = description()
-	d.AllowSchemes, d.Queue = []string{"https"}, 100_000
-	d.Inputs = []Input{{Name: "in", URL: "https://a/" + strings.Repeat("x", 400) + "/{{proc}}", OfProc: true}}
+	d.AllowSchemes, d.Queue = []string{"https"}, 35_000
+	d.Inputs = []Input{{Name: "in", URL: "https://a/" + strings.Repeat("x", 1000) + "/{{proc}}", OfProc: true}}
 	_, err = d.Render()
 	require.ErrorContains(t, err, "and 32 MiB for all")
 }
