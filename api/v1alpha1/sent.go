@@ -15,7 +15,7 @@ import (
 // in lists, as the apiserver would refuse a comparison of the bare optionals as too expensive.
 func (s HTCJobSpec) Sent() HTCJobSpec {
 	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.LogsPod, s.Result, s.CompleteAfterOutput = false, nil, nil, false, "", false
-	s.MaxFailures, s.OnMaxFailures = nil, ""
+	s.MaxFailures, s.OnMaxFailures, s.Landing = nil, "", nil
 	return s
 }
 

@@ -68,6 +68,7 @@ func (a *assembly) make() {
 	}
 	a.inputs()
 	a.outputs()
+	a.landing()
 	run := strings.TrimRight("exec "+program+arguments, " ") + stdin
 	if a.g.shape.Joined {
 		run += " 2>&1"

@@ -469,29 +469,12 @@ func notification(v *view, value string, by *submitfile.Statement) {
 	v.option("notification", strings.ToLower(value), by)
 }
 
-func stream(v *view, value string, by *submitfile.Statement) {
-	if other, _, err := v.job.Value("error", "stderr"); err == nil && other == value {
-		if out, _, err := v.job.Value("output", "stdout"); err == nil && out == value {
-			v.shape.Joined = true
-		}
-	}
-	name := "stdout"
-	if lower := strings.ToLower(by.Name); (lower == "error" || lower == "stderr") && !v.shape.Joined {
-		name = "stderr"
-	}
-	v.say(by, Taken, "htcd logs shows it; htcd get-output DIR has it as DIR/N/"+name+", for N the job's number", "", "")
-}
-
 func transferStream(v *view, value string, by *submitfile.Statement) {
 	if isFalse(value) {
 		v.say(by, Moot, "what a job prints always comes back", "", "")
 		return
 	}
 	v.say(by, Moot, "htcd does so", "", "")
-}
-
-func remaps(v *view, _ string, by *submitfile.Statement) {
-	v.say(by, Taken, "htcd get-output DIR has the files as DIR/N/PATH, for N the job's number and PATH where the job has left them", "", "")
 }
 
 func shellCommand(v *view, value string, by *submitfile.Statement) {

@@ -31,6 +31,7 @@ type parts struct {
 	inputs  []wanted
 	outputs []string
 	named   bool // outputs are named
+	lands   lands
 }
 
 // wanted is a file that a job finds in its directory.
@@ -141,7 +142,8 @@ func (v *view) parts() parts {
 	}
 	p.env = v.environment()
 	dir, by := v.value("initialdir", "initial_dir", "job_iwd")
-	v.say(by, Taken, "files of this machine are found there; get-output has its own directories", "", "")
+	v.say(by, Taken, "files of this machine are found there, and get-output puts files there, below its directory", "", "")
+	p.lands = v.lands(dir)
 	if value, by := v.value("input", "stdin"); by != nil && value != "/dev/null" {
 		p.stdin = path.Base(value)
 		p.inputs = append(p.inputs, wanted{v.c.join(dir, value), p.stdin})

@@ -96,6 +96,17 @@ HTCJobSpecItemsFrom = TypedDict(
     total=False,
 )
 
+HTCJobSpecLanding = TypedDict(
+    "HTCJobSpecLanding",
+    {
+        "directory": "str",
+        "files": "dict[str, str]",
+        "stderr": "str",
+        "stdout": "str",
+    },
+    total=False,
+)
+
 HTCJobSpecMemoryRetry = TypedDict(
     "HTCJobSpecMemoryRetry",
     {
@@ -183,6 +194,7 @@ HTCJobSpec = TypedDict(
         "items": "list[dict[str, str]]",
         "itemsFrom": "HTCJobSpecItemsFrom",
         "keepOnFailure": "str",
+        "landing": "HTCJobSpecLanding",
         "logsPod": "bool",
         "maxFailures": "int | str",
         "memoryRetry": "HTCJobSpecMemoryRetry",

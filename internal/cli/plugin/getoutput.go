@@ -32,7 +32,8 @@ func getOutputCommand() *cobra.Command {
 		Use:   "get-output NAME (DIR | --list)",
 		Short: "Copy the output of an HTCJob's jobs, or an HTCWorkflow's nodes, into a directory",
 		Long: `Copy what the ended jobs of an HTCJob brought back into a directory, which is made where it is not there: DIR/0
-has the files of its first job, stdout and stderr among them.
+has the files of its first job, stdout and stderr among them. spec.landing of the HTCJob may give them other places in DIR;
+what two jobs would have at one place is in DIR/N for the second, N being its number, and said.
 
 Called again after it was interrupted, or while more jobs end, it copies what is not there yet. A job's directory
 appears when it is complete. DIR/.htcd-output lists what was put there, and for which HTCJob and attempt: with --force
@@ -91,7 +92,14 @@ the jobs have written elsewhere (status.outputs), with the checksum of the file 
 		case list:
 			return where.list(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), o.job, proc, attempt)
 		}
-		into := &landing{force: force, origin: origin{HTCJob: where.namespace + "/" + o.Name, UID: string(o.UID)}, only: proc, jobs: o.job.Jobs(), terminal: terminalOf(cmd.ErrOrStderr())}
+		places, err := where.placesOf(cmd.Context(), o.job)
+		if err != nil {
+			return err
+		}
+		into := &landing{
+			force: force, origin: origin{HTCJob: where.namespace + "/" + o.Name, UID: string(o.UID)}, only: proc, jobs: o.job.Jobs(), places: places,
+			terminal: terminalOf(cmd.ErrOrStderr()),
+		}
 		return into.at(dir, func() error {
 			reasons, err := where.bring(cmd.Context(), o.Name, attempt, into)
 			return conclude(cmd.Context(), cmd.ErrOrStderr(), into, reasons, err)
@@ -151,6 +159,13 @@ func conclude(ctx context.Context, w io.Writer, into *landing, reasons []string,
 		already = fmt.Sprintf(", there already: %d", into.there)
 	}
 	fmt.Fprintf(w, "%s whose output is in %s now: %d%s\n", into.units(), into.root.Name(), into.came, already)
+	for i, clash := range into.clashes {
+		if i == mostReasons {
+			fmt.Fprintf(w, "%d more files are in the directories of their jobs' numbers\n", len(into.clashes)-i)
+			break
+		}
+		fmt.Fprintln(w, Plain(clash))
+	}
 	missing := into.lacks()
 	if missing != "" {
 		fmt.Fprintf(w, "%s whose output is missing: %s\n", into.units(), missing)

@@ -23,8 +23,12 @@ type landing struct {
 	jobs   int // how many the attempt has; of nodes, how many are wanted
 	nodes  bool
 	names  map[int]string // of the directories of nodes, by their numbers
+	places *places
 
 	claimed bool
+	owners  map[string]int   // the jobs of files that places has put there
+	of      map[int][]string // the files of each of these jobs
+	clashes []string         // what was meant for a place that another job's file has
 	wrote   map[string]bool // files that this command has put there for this attempt, by their path in root
 	placed  []landed        // of the job being unpacked
 	has     map[int]bool    // the jobs whose output is there
@@ -164,6 +168,11 @@ func (l *landing) begin(proc int, first *tar.Header) (skip bool, err error) {
 	name := l.name(proc)
 	_, err = l.root.Lstat(name)
 	switch {
+	case l.places != nil && l.whole(proc) && !l.force:
+		l.there++
+		l.arrived(proc)
+		return true, nil
+	case l.places != nil:
 	case err == nil && !l.wrote[name]:
 		return false, l.notOurs(name)
 	case err == nil && !l.force:
@@ -224,6 +233,9 @@ func local(err error) error {
 
 // land gives a complete job its name, and its streams theirs unless it has files of these names.
 func (l *landing) land(proc int) error {
+	if l.places != nil {
+		return l.spread(proc)
+	}
 	if err := l.nameStreams(proc); err != nil {
 		return err
 	}
@@ -261,7 +273,7 @@ func (l *landing) land(proc int) error {
 }
 
 func (l *landing) nameStreams(proc int) error {
-	for from, to := range map[string]string{"_condor_stdout": "stdout", "_condor_stderr": "stderr"} {
+	for from, to := range streams {
 		if _, err := l.root.Lstat(filepath.Join(part(proc), to)); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

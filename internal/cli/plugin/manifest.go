@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strconv"
+	"strings"
 )
 
 // origin identifies the output in a directory.
@@ -19,7 +20,7 @@ type origin struct {
 }
 
 // originFile contains the origin in its first line. Each further line is the path of a file or directory that this
-// command has put there, quoted as in Go: names of files need not be UTF-8.
+// command has put there, quoted as in Go: names of files need not be UTF-8. Where spec.landing has given it, the number of the job follows.
 const originFile = ".htcd-output"
 
 // claim takes the directory for the output of one attempt, or continues with one taken for it.
@@ -48,9 +49,7 @@ func (l *landing) claim() error {
 		}
 	}
 	for line := range bytes.Lines(paths) {
-		if path, err := strconv.Unquote(string(bytes.TrimSuffix(line, []byte("\n")))); err == nil {
-			l.wrote[path] = true
-		}
+		l.recall(string(bytes.TrimSuffix(line, []byte("\n"))))
 	}
 	l.claimed = true
 	return nil
@@ -72,16 +71,38 @@ func (l *landing) record(paths []string) error {
 			lines = append(strconv.AppendQuote(lines, path), '\n')
 		}
 	}
-	file, err := l.root.OpenFile(originFile, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(lines)
-	if err = errors.Join(err, file.Close()); err != nil {
+	if err := l.write(lines); err != nil {
 		return err
 	}
 	for _, path := range paths {
 		l.wrote[path] = true
 	}
 	return nil
+}
+
+// write adds lines to the manifest.
+func (l *landing) write(lines []byte) error {
+	file, err := l.root.OpenFile(originFile, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(lines)
+	return errors.Join(err, file.Close())
+}
+
+// recall reads a line of the manifest: a path, and the job's number where spec.landing has given it.
+func (l *landing) recall(line string) {
+	quoted, err := strconv.QuotedPrefix(line)
+	if err != nil {
+		return
+	}
+	path, err := strconv.Unquote(quoted)
+	if err != nil {
+		return
+	}
+	if proc, err := strconv.Atoi(strings.TrimPrefix(line[len(quoted):], " ")); err == nil {
+		l.own(path, proc)
+		return
+	}
+	l.wrote[path] = true
 }

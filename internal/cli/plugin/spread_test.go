@@ -1,0 +1,100 @@
+package plugin
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+)
+
+func spread(spec v1alpha1.Landing, items ...string) func(*landing) {
+	return func(l *landing) { l.places, l.jobs = &places{spec: spec, items: items}, 20 }
+}
+
+func TestFilesLandWhereTheHTCJobSays(t *testing.T) {
+	dir := t.TempDir()
+	where := spread(v1alpha1.Landing{
+		Directory: "area_{{proc}}", Stdout: "logs/{{item.TOWN}}.out", Stderr: "logs/",
+		Files: map[string]v1alpha1.LandingPlace{"ink.txt": "done/ink_{{proc}}.txt", "plates/": "plates_{{proc}}", "plates/a.png": "png/", "{{item.TOWN}}": "t/{{proc}}"},
+	}, "TOWN=arno\n", "TOWN=bree\n")
+	archive := archived(t, "0/", "", "0/_condor_stdout", "out", "0/_condor_stderr", "err", "0/ink.txt", "i", "0/plates/", "", "0/plates/b/c", "c",
+		"0/plates/a.png", "a", "0/x/y", "y", "1/", "", "1/_condor_stdout", "two", "1/bree", "t")
+	l, err := land(t, dir, archive, where)
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 0}, []int{l.came, l.there})
+	require.Empty(t, l.clashes)
+	want := map[string]string{
+		"logs/arno.out": "out", "logs/stderr": "err", "done/ink_0.txt": "i", "plates_0/b/c": "c", "png/a.png": "a", "area_0/x/y": "y",
+		"logs/bree.out": "two", "t/1": "t",
+	}
+	require.Equal(t, want, tree(t, dir))
+
+	require.NoError(t, os.Remove(filepath.Join(dir, "png/a.png")))
+	l, err = land(t, dir, archive, where)
+	require.NoError(t, err)
+	require.Equal(t, []int{1, 1}, []int{l.came, l.there}, "a job that lacks a file is fetched again")
+	require.Equal(t, want, tree(t, dir))
+	l, err = land(t, dir, archive, where, func(l *landing) { l.force = true })
+	require.NoError(t, err)
+	require.Equal(t, 2, l.came)
+	require.Equal(t, want, tree(t, dir))
+}
+
+func TestTwoFilesOfOnePlaceAreBothKept(t *testing.T) {
+	dir := t.TempDir()
+	where := spread(v1alpha1.Landing{Directory: ".", Files: map[string]v1alpha1.LandingPlace{"b": "a"}})
+	l, err := land(t, dir, archived(t, "0/a", "0", "0/b", "b", "1/a", "1"), where)
+	require.NoError(t, err)
+	want := map[string]string{"a": "0", "0/b": "b", "1/a": "1"}
+	require.Equal(t, want, tree(t, dir))
+	require.Equal(t, []string{
+		"b of job 0 is in 0/, as a is its a: write {{proc}} or {{item.NAME}} in spec.landing",
+		"a of job 1 is in 1/, as a is job 0's: write {{proc}} or {{item.NAME}} in spec.landing",
+	}, l.clashes)
+	for range 2 {
+		l, err = land(t, dir, archived(t, "2/a", "2"), where)
+		require.NoError(t, err)
+	}
+	want["2/a"] = "2"
+	require.Equal(t, want, tree(t, dir))
+	require.Equal(t, 1, l.there)
+}
+
+func TestNothingLandsOutsideOrOnWhatIsThere(t *testing.T) {
+	outside := t.TempDir()
+	for name, c := range map[string]struct {
+		spec  v1alpha1.Landing
+		item  string
+		words string
+	}{
+		"a place above":          {v1alpha1.Landing{Directory: "../x"}, "", "expected a place below"},
+		"an absolute place":      {v1alpha1.Landing{Directory: "/tmp/x"}, "", "expected a place below"},
+		"an item that leads up":  {v1alpha1.Landing{Directory: "{{item.D}}"}, "D=../..\n", "expected a place below"},
+		"an empty item":          {v1alpha1.Landing{Files: map[string]v1alpha1.LandingPlace{"a": "{{item.D}}"}}, "D=\n", "expected a place below"},
+		"the manifest":           {v1alpha1.Landing{Files: map[string]v1alpha1.LandingPlace{"a": ".htcd-output"}}, "", "expected a place below"},
+		"no such variable":       {v1alpha1.Landing{Directory: "{{item.E}}"}, "D=x\n", "has no variable E"},
+		"a file of the user's":   {v1alpha1.Landing{Files: map[string]v1alpha1.LandingPlace{"a": "mine"}}, "", "exists already"},
+		"a link":                 {v1alpha1.Landing{Files: map[string]v1alpha1.LandingPlace{"a": "link"}}, "", "exists already"},
+		"below a link":           {v1alpha1.Landing{Directory: "link"}, "", "exists already"},
+		"a directory of theirs":  {v1alpha1.Landing{Files: map[string]v1alpha1.LandingPlace{"a": "dir"}}, "", "exists already"},
+		"below a file of theirs": {v1alpha1.Landing{Directory: "mine"}, "", "exists already"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "mine"), []byte("mine"), 0o600))
+			require.NoError(t, os.Mkdir(filepath.Join(dir, "dir"), 0o700))
+			require.NoError(t, os.Symlink(outside, filepath.Join(dir, "link")))
+			_, err := land(t, dir, archived(t, "0/a", "theirs"), spread(c.spec, c.item))
+			require.ErrorContains(t, err, c.words)
+			text, err := os.ReadFile(filepath.Join(dir, "mine"))
+			require.NoError(t, err)
+			require.Equal(t, "mine", string(text))
+			left, err := os.ReadDir(outside)
+			require.NoError(t, err)
+			require.Empty(t, left)
+		})
+	}
+}

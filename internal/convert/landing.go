@@ -1,0 +1,171 @@
+package convert
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/convert/submitfile"
+)
+
+// remap says where a file of a job goes.
+type remap struct{ from, to string }
+
+// lands are the places on this machine of what a job leaves, as condor_submit would have them.
+type lands struct {
+	dir            string
+	stdout, stderr string
+	remaps         []remap
+}
+
+// local reports whether htcd get-output can put a file there: it writes only below its directory.
+func local(place string) bool {
+	return place != "" && len(place) <= 400 && filepath.IsLocal(place) && !strings.ContainsFunc(place, isControl)
+}
+
+// in is a place as the directory of the submit file has it.
+func (l lands) in(place string) string {
+	if place == "" || path.IsAbs(place) {
+		return place
+	}
+	return path.Join(l.dir, place)
+}
+
+// remapsOf reads transfer_output_remaps: "NAME = PLACE; NAME = PLACE".
+func remapsOf(value string) []remap {
+	var all []remap
+	for part := range strings.SplitSeq(strings.Trim(value, `"`), ";") {
+		from, to, is := strings.Cut(part, "=")
+		if from, to = strings.TrimSpace(from), strings.TrimSpace(to); is && from != "" && to != "" {
+			all = append(all, remap{from, to})
+		}
+	}
+	return all
+}
+
+// files are the places of a job's files that are not in its directory under their own paths.
+func (p parts) files() []remap {
+	var all []remap
+	if !p.named {
+		for _, r := range p.lands.remaps {
+			all = append(all, remap{r.from, p.lands.in(r.to)})
+		}
+		return all
+	}
+	for _, file := range p.outputs {
+		to := p.lands.remapped(file)
+		if to == "" && strings.Contains(file, "/") {
+			to = path.Base(file) // HTCondor brings no directories back above what is named
+		}
+		if to != "" {
+			all = append(all, remap{file, p.lands.in(to)})
+		}
+	}
+	return all
+}
+
+// remapped is where a file of a job goes; empty: under its own name.
+func (l lands) remapped(file string) string {
+	for _, r := range l.remaps {
+		if r.from == file || r.from == path.Base(file) {
+			return r.to
+		}
+	}
+	return ""
+}
+
+// landing says where get-output puts what the jobs bring back, if the file says anything of it.
+func (a *assembly) landing() {
+	said := slices.ContainsFunc(a.g.parts, func(p parts) bool {
+		return p.lands.dir != "" || p.lands.stdout != "" || p.lands.stderr != "" || len(p.files()) > 0
+	})
+	if a.c.counted == nodes || !said {
+		return
+	}
+	l := &v1alpha1.Landing{
+		Directory: a.place("DIRECTORY", "{{proc}}", func(p parts) string { return path.Join(".", p.lands.dir) }),
+		Stdout:    a.place("STDOUT", "{{proc}}/stdout", func(p parts) string { return p.lands.in(p.lands.stdout) }),
+		Stderr:    a.place("STDERR", "{{proc}}/stderr", func(p parts) string { return p.lands.in(p.lands.stderr) }),
+	}
+	if a.g.shape.Joined {
+		l.Stderr = "{{proc}}/stderr"
+	}
+	a.spec.Landing = l
+	n := len(a.g.parts[0].files())
+	if slices.ContainsFunc(a.g.parts, func(p parts) bool { return len(p.files()) != n }) {
+		return
+	}
+	at := func(p parts, k int) remap {
+		if files := p.files(); k < len(files) {
+			return files[k]
+		}
+		return remap{}
+	}
+	for k := range n {
+		to := a.place("PLACE"+strconv.Itoa(k+1), "", func(p parts) string { return at(p, k).to })
+		if to == "" {
+			continue
+		}
+		from := a.text("FROM"+strconv.Itoa(k+1), at(a.g.marked, k).from, func(i int) string { return at(a.g.parts[i], k).from })
+		if l.Files == nil {
+			l.Files = map[string]v1alpha1.LandingPlace{}
+		}
+		l.Files[from] = to
+	}
+}
+
+// place is one that get-output can have, or otherwise this one.
+func (a *assembly) place(name, otherwise string, of func(parts) string) v1alpha1.LandingPlace {
+	for _, p := range a.g.parts {
+		if !local(of(p)) {
+			return v1alpha1.LandingPlace(otherwise)
+		}
+	}
+	return v1alpha1.LandingPlace(a.text(name, of(a.g.marked), func(i int) string { return of(a.g.parts[i]) }))
+}
+
+// lands reads where a job's files go on this machine.
+func (v *view) lands(dir string) lands {
+	l := lands{dir: dir}
+	l.stdout, _ = v.value("output", "stdout")
+	l.stderr, _ = v.value("error", "stderr")
+	if value, by := v.value("transfer_output_remaps"); by != nil {
+		l.remaps = remapsOf(value)
+	}
+	return l
+}
+
+// stream says where standard output or error goes.
+func stream(v *view, value string, by *submitfile.Statement) {
+	if other, _, err := v.job.Value("error", "stderr"); err == nil && other == value {
+		if out, _, err := v.job.Value("output", "stdout"); err == nil && out == value {
+			v.shape.Joined = true
+		}
+	}
+	if dir, _, err := v.job.Value("initialdir", "initial_dir", "job_iwd"); err == nil && v.c.counted != nodes && local(lands{dir: dir}.in(value)) {
+		v.say(by, Taken, "htcd logs shows it, too", "", "spec.landing")
+		return
+	}
+	name := "stdout"
+	if lower := strings.ToLower(by.Name); (lower == "error" || lower == "stderr") && !v.shape.Joined {
+		name = "stderr"
+	}
+	v.say(by, Taken, "htcd logs shows it; htcd get-output DIR has it as DIR/N/"+name+", for N the job's number", "", "")
+}
+
+func remaps(v *view, value string, by *submitfile.Statement) {
+	for _, r := range remapsOf(value) {
+		switch {
+		case urlRE.MatchString(r.to):
+			v.say(by, Cannot, "outputs go to URLs one by one", "url at each of spec.outputs (docs/data.md)", "")
+			return
+		case v.c.counted == nodes || !local(r.to):
+			v.say(by, Taken, "htcd get-output DIR has "+r.from+" in the directory of its job", "", "")
+			return
+		}
+	}
+	v.say(by, Taken, "", "", "spec.landing")
+}
