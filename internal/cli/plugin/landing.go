@@ -29,9 +29,9 @@ type landing struct {
 	owners  map[string]int   // the jobs of files that places has put there
 	of      map[int][]string // the files of each of these jobs
 	clashes []string         // what was meant for a place that another job's file has
-	wrote   map[string]bool // files that this command has put there for this attempt, by their path in root
-	placed  []landed        // of the job being unpacked
-	has     map[int]bool    // the jobs whose output is there
+	wrote   map[string]bool  // files that this command has put there for this attempt, by their path in root
+	placed  []landed         // of the job being unpacked
+	has     map[int]bool     // the jobs whose output is there
 
 	next        int // all jobs below are done
 	came, there int
