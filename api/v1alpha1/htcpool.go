@@ -89,6 +89,16 @@ type HTCPoolSpec struct {
 	// +kubebuilder:default=Online
 	State PoolState `json:"state,omitempty"`
 
+	// Attributes are patterns of +Attributes that htcopts of the pool's HTCJobs may hold, such as Lab*, or * for all, besides those of htcd's own --attributes. They allow
+	// none of those that HTCondor or htcd act upon.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=128
+	Attributes []string `json:"attributes,omitempty"`
+
 	// Images are patterns of images that HTCJobs may use, in addition to the restrictions of htcd's own --allow-images; all when absent.
 	// +optional
 	// +listType=atomic

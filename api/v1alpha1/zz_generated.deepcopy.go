@@ -536,6 +536,11 @@ func (in *HTCPoolSpec) DeepCopyInto(out *HTCPoolSpec) {
 		*out = new(PoolAccount)
 		**out = **in
 	}
+	if in.Attributes != nil {
+		in, out := &in.Attributes, &out.Attributes
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Images != nil {
 		in, out := &in.Images, &out.Images
 		*out = make([]string, len(*in))

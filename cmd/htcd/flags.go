@@ -49,6 +49,8 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 
 	setting.List(f, &o.AllowHTCOpts, "allow-htcopts", nil, operator.AllowedOption, "further submit `commands` and +Attributes that htcopts may hold, such as batch_project,+ProjectX; htcd cannot vouch for what they do")
 
+	setting.List(f, &o.Attributes, "attributes", nil, operator.Attribute, "`patterns` of +Attributes that htcopts may hold, such as Lab*, or * for all; they allow none of those that HTCondor or htcd act upon")
+
 	setting.List(f, &o.AllowSchemes, "allow-url-schemes", []string{"https", "osdf"}, operator.Scheme, "`schemes` of the URLs that HTCJobs may name, for which the execute nodes have transfer plugins; empty: no URLs")
 	setting.List(f, &o.AllowImages, "allow-images", nil, operator.ImagePattern, "`patterns` of the images that may be run, such as docker://registry.example.org/group/*,/cvmfs/unpacked.cern.ch/**; matched with the resolved image; empty: all")
 	setting.Int(f, &o.MaxQueue, "max-queue", 0, 0, operator.MostJobs, "most jobs of one HTCJob, and nodes of one HTCWorkflow; 0: only the CRDs' limits")

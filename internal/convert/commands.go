@@ -59,8 +59,9 @@ var rules = map[string]rule{
 	"requirements": requirements, "priority": priority, "max_retries": retries, "success_exit_code": successCode,
 	"accounting_group": accountingGroup, "batch_name": batchName, "hold": hold,
 	"use_x509userproxy": proxy, "x509userproxy": proxy, "use_oauth_services": token, "use_scitokens": token,
-	"scitokens_file":      token,
-	"on_exit_hold_reason": quotedReason, "periodic_hold_reason": quotedReason,
+	"scitokens_file":           token,
+	"allowed_execute_duration": runTime,
+	"on_exit_hold_reason":      quotedReason, "periodic_hold_reason": quotedReason,
 	"should_transfer_files": shouldTransfer, "when_to_transfer_output": whenToTransfer, "notification": notification,
 	"output": stream, "error": stream, "transfer_output": transferStream, "transfer_error": transferStream,
 	"transfer_output_remaps": remaps, "shell": shellCommand,
@@ -104,7 +105,7 @@ var passed = []string{
 	"require_gpus", "gpus_minimum_memory", "gpus_minimum_capability", "gpus_maximum_capability", "gpus_minimum_runtime",
 	"rank", "preferences", "nice_user", "concurrency_limits", "concurrency_limits_expr",
 	"retry_until", "on_exit_hold", "on_exit_hold_subcode", "on_exit_remove", "periodic_hold", "periodic_hold_subcode",
-	"periodic_release", "periodic_remove", "allowed_job_duration", "allowed_execute_duration", "job_lease_duration",
+	"periodic_release", "periodic_remove", "allowed_job_duration", "job_lease_duration",
 	"job_max_vacate_time", "want_graceful_removal",
 }
 
@@ -193,6 +194,7 @@ func attribute(v *view, value string, by *submitfile.Statement) {
 		v.say(by, Cannot, "jobs have one machine each", "request_cpus, for more processes on one machine", "")
 		return
 	}
+	v.runTimeOf(lower, value)
 	known := slices.ContainsFunc(htcopts.Attributes, func(a string) bool { return strings.EqualFold(a, by.Name) })
 	if known || strings.Contains(value, "$$") {
 		v.option("+"+by.Name, value, by)
@@ -202,7 +204,11 @@ func attribute(v *view, value string, by *submitfile.Statement) {
 		return
 	}
 	v.shape.Options = append(v.shape.Options, "+"+by.Name+" = "+value)
-	v.say(by, Taken, "", "htcd's administrator has to allow the attribute, by --allow-htcopts=+"+by.Name, "spec.htcopts")
+	if htcopts.Matches([]string{"*"}, by.Name) {
+		v.say(by, Taken, "", "htcd's administrator has to allow the attribute: --attributes="+by.Name+" of htcd, or attributes of an HTCPool", "spec.htcopts")
+		return
+	}
+	v.say(by, Taken, "", "HTCondor acts upon the attribute, and htcd's administrator has to allow it: --allow-htcopts=+"+by.Name, "spec.htcopts")
 }
 
 // own are attributes that say what the job is.
@@ -342,6 +348,37 @@ func priority(v *view, value string, by *submitfile.Statement) {
 		return
 	}
 	v.option("priority", value, by)
+}
+
+// flavours are CERN's names of run times, in seconds.
+var flavours = map[string]int64{
+	"espresso": 20 * 60, "microcentury": 3600, "longlunch": 2 * 3600, "workday": 8 * 3600, "tomorrow": 24 * 3600,
+	"testmatch": 3 * 24 * 3600, "nextweek": 7 * 24 * 3600,
+}
+
+// runTimeOf bounds the run time by CERN's attributes for it, whatever the site does about them. MaxRuntime counts before
+// JobFlavour.
+func (v *view) runTimeOf(attribute, value string) {
+	seconds, isFlavour := flavours[strings.Trim(value, `"`)]
+	if n, err := strconv.ParseInt(value, 10, 64); attribute == "maxruntime" && err == nil {
+		seconds, isFlavour = n, false
+	}
+	if seconds < 1 || seconds > maxRunTime || isFlavour && (attribute != "jobflavour" || v.shape.Spec.RunDeadlineSeconds != nil) {
+		return
+	}
+	v.shape.Spec.RunDeadlineSeconds = &seconds
+}
+
+// maxRunTime is that of the API, in seconds.
+const maxRunTime = 315_360_000
+
+func runTime(v *view, value string, by *submitfile.Statement) {
+	if n, err := strconv.ParseInt(value, 10, 64); err == nil && n > 0 && n <= maxRunTime {
+		v.shape.Spec.RunDeadlineSeconds = &n
+		v.say(by, Taken, "a job that runs longer has failed, and is not put on hold", "", "spec.runDeadlineSeconds")
+		return
+	}
+	v.option("allowed_execute_duration", value, by)
 }
 
 func retries(v *view, value string, by *submitfile.Statement) {

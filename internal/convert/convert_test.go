@@ -212,6 +212,24 @@ func TestATableOfManyJobsGoesIntoAConfigMap(t *testing.T) {
 	require.Equal(t, 4001, strings.Count(r.ConfigMaps[0][0].Data[from.Key], "\n"))
 }
 
+func TestARunTimeIsADeadline(t *testing.T) {
+	for text, want := range map[string]int64{
+		"allowed_execute_duration = 600": 600, "+MaxRuntime = 5400": 5400, `+JobFlavour = "workday"`: 8 * 3600,
+		"+JobFlavour = \"longlunch\"\n+MaxRuntime = 60": 60, "MY.MaxRuntime = 61\n+JobFlavour = \"tomorrow\"": 61,
+		"+JobFlavour = \"mine\"": 0, "+MaxRuntime = 60 * 60": 0, "allowed_execute_duration = 60 * JobPrio": 0, "+MaxRuntime = -1": 0,
+		`+Other = "workday"`: 0,
+	} {
+		said, r := lines(t, "executable = p.sh\n"+text+"\nqueue\n", convert.Options{Image: "centos"}, nil)
+		require.False(t, convert.Lost(r.Lines), said)
+		spec := r.HTCJobs[0].Spec
+		require.Equal(t, want != 0, spec.RunDeadlineSeconds != nil, text)
+		if want != 0 {
+			require.Equal(t, want, *spec.RunDeadlineSeconds, text)
+		}
+		require.Equal(t, strings.Count(text, "+")+strings.Count(text, "MY."), strings.Count(spec.HTCOpts, "+"), text)
+	}
+}
+
 func TestManyJobsHaveAFileAndAURLEach(t *testing.T) {
 	files, names := fstest.MapFS{}, ""
 	for i := range 150 {

@@ -55,6 +55,7 @@ type Options struct {
 	Binds         []string
 	ShipSender    string
 	AllowHTCOpts  []string
+	Attributes    []string
 	AllowImages   []string
 	AllowSchemes  []string
 	MaxQueue      int

@@ -31,7 +31,7 @@ func (o Options) patient(proofs *credential.Keeper) doctor.Patient {
 			Data: o.Data, Ledger: o.LedgerFile(), Further: []string{o.stagingDir(), o.store().Root}, KeepFree: o.KeepFree.Value(),
 		},
 		Condor: schedd.New(o.condor()),
-		BinDir: o.CondorBinDir, Proofs: proofs, Pools: pool.Rules{AllowOptions: o.AllowHTCOpts, PoolSecrets: o.accounts().Named()}, CallbackURL: o.CallbackURL, Now: time.Now,
+		BinDir: o.CondorBinDir, Proofs: proofs, Pools: pool.Rules{AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes, PoolSecrets: o.accounts().Named()}, CallbackURL: o.CallbackURL, Now: time.Now,
 	}
 	_, p.Roots, _ = o.callbackCA() // checked when the options were
 	if o.ownAuthority() {

@@ -79,7 +79,7 @@ func (d Description) agree(all []said) error {
 		if err != nil {
 			return err
 		}
-		o, err := l.parse(d.Allow)
+		o, err := l.parse(d.allowances())
 		if err != nil {
 			return err
 		}

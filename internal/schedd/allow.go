@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"htc.cern.ch/htcd/internal/classad"
+	"htc.cern.ch/htcd/internal/schedd/htcopts"
 )
 
 // An allowance decides which values a submit command may have. It returns the value to write, or what it expected.
@@ -114,6 +115,28 @@ func CheckAllow(list []string) error {
 		}
 	}
 	return nil
+}
+
+var patternRE = regexp.MustCompile(`^[A-Za-z_*?][A-Za-z0-9_*?]{0,127}$`)
+
+// CheckAttributes returns what is wrong with a site's patterns of +Attributes.
+func CheckAttributes(patterns []string) error {
+	for _, p := range patterns {
+		switch {
+		case !patternRE.MatchString(p):
+			return fmt.Errorf("%q: expected the name of an attribute, in which * stands for anything, such as Lab*", p)
+		case !strings.ContainsAny(p, "*?") && !byPattern(patterns, p) && !slices.ContainsFunc(htcopts.Attributes, func(a string) bool { return strings.EqualFold(a, p) }):
+			return fmt.Errorf("%q: HTCondor or htcd acts upon this attribute: no pattern can allow it", p)
+		}
+	}
+	return nil
+}
+
+// byPattern reports whether a site's patterns allow an attribute.
+func byPattern(patterns []string, name string) bool {
+	lower := strings.ToLower(name)
+	return htcopts.Matches(patterns, name) && !isTag(lower) && commandOf(lower) == "" &&
+		!slices.ContainsFunc(ownedAttributes, func(own string) bool { return strings.EqualFold(own, name) })
 }
 
 var entryRE = regexp.MustCompile(`^\+?[A-Za-z_][A-Za-z0-9_]*$`)

@@ -50,7 +50,7 @@ func (d Description) chained(options []option) error {
 		if err != nil {
 			return err
 		}
-		if o, err := l.parse(d.Allow); err == nil && o.key == key {
+		if o, err := l.parse(d.allowances()); err == nil && o.key == key {
 			return l.refuse(0, "%s: %w", strings.TrimPrefix(key, "My."), wrong)
 		}
 	}

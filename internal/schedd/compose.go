@@ -11,7 +11,7 @@ import (
 
 // own returns the submit lines of htcopts and of the job options, which must agree.
 func (d Description) own() ([]option, error) {
-	options, err := parseOptions(d.Options, d.Allow)
+	options, err := parseOptions(d.Options, d.allowances())
 	if err != nil {
 		return nil, err
 	}

@@ -24,14 +24,14 @@ type Adjust struct {
 }
 
 // CheckDefaults returns what is wrong with a pool's defaults, whatever an HTCJob says. allow is that of Description.
-func CheckDefaults(pool string, defaults Defaults, allow []string) error {
+func CheckDefaults(pool string, defaults Defaults, allow []string, attributes ...string) error {
 	if err := checkEnvironment(defaults.Environment); err != nil {
 		return err
 	}
 	if err := defaults.JobOptions.check(); err != nil {
 		return err
 	}
-	d := Description{Options: defaults.Options, Allow: allow, JobOptions: defaults.JobOptions, Environment: defaults.Environment, Defaults: defaults}
+	d := Description{Options: defaults.Options, Allow: allow, Attributes: attributes, JobOptions: defaults.JobOptions, Environment: defaults.Environment, Defaults: defaults}
 	d.Tag.Pool = pool
 	own, err := d.own()
 	if err != nil {
@@ -47,7 +47,7 @@ func CheckDefaults(pool string, defaults Defaults, allow []string) error {
 // withDefaults completes a description, and its own lines, with what they do not say. A line counts as said, whether htcopts
 // or a field says it.
 func (d Description) withDefaults(own []option) (Description, []option, error) {
-	defaults, err := Description{Options: d.Defaults.Options, Allow: d.Allow, JobOptions: d.Defaults.JobOptions}.own()
+	defaults, err := Description{Options: d.Defaults.Options, Allow: d.Allow, Attributes: d.Attributes, JobOptions: d.Defaults.JobOptions}.own()
 	if err != nil {
 		return d, nil, err
 	}

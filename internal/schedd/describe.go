@@ -14,6 +14,7 @@ type Description struct {
 	Numbers    []int    // of the procs, one for each; none: from 0
 	Options    string   // the HTCJob's htcopts: further submit commands
 	Allow      []string // submit commands and +Attributes a site allows beyond allow.go
+	Attributes []string // patterns of further +Attributes that it allows
 	JobOptions JobOptions
 	Placement  Placement
 	Defaults   Defaults

@@ -51,7 +51,7 @@ func TestOptionsGolden(t *testing.T) {
 		in, want := ar.Files[i], ar.Files[i+1]
 		t.Run(in.Name, func(t *testing.T) {
 			require.Equal(t, "want", want.Name)
-			options, err := parseOptions(string(in.Data), []string{"batch_project", "+ProjectX"})
+			options, err := parseOptions(string(in.Data), allowances{named: []string{"batch_project", "+ProjectX"}})
 			if refusal, ok := strings.CutPrefix(string(want.Data), "! "); ok {
 				require.EqualError(t, err, strings.TrimSuffix(refusal, "\n"))
 				require.Equal(t, Refused, KindOf(err))
@@ -63,7 +63,7 @@ func TestOptionsGolden(t *testing.T) {
 				got.WriteString(o.String())
 			}
 			require.Equal(t, string(want.Data), got.String())
-			again, err := parseOptions(got.String(), []string{"batch_project", "+ProjectX"})
+			again, err := parseOptions(got.String(), allowances{named: []string{"batch_project", "+ProjectX"}})
 			require.NoError(t, err)
 			require.Equal(t, options, again)
 		})
@@ -79,7 +79,7 @@ func TestOptionsRefuseControlCharacters(t *testing.T) {
 		"batch_project = x\x7f":            "column 18",
 		"# fine\r\nrank = 1\r\nrank = 2\r": "line 3, column 9",
 	} {
-		_, err := parseOptions(in, []string{"batch_project"})
+		_, err := parseOptions(in, allowances{named: []string{"batch_project"}})
 		require.ErrorContains(t, err, at, "%q", in)
 		require.ErrorContains(t, err, "control character")
 	}

@@ -31,13 +31,13 @@ func FuzzOptions(f *testing.F) {
 			require.NotContains(t, err.Error(), "of the submit description", "found too late to say where")
 			return
 		}
-		parsed, err := parseOptions(options, d.Allow)
+		parsed, err := parseOptions(options, d.allowances())
 		require.NoError(t, err)
 		var printed strings.Builder
 		for _, o := range parsed {
 			printed.WriteString(o.String())
 		}
-		again, err := parseOptions(printed.String(), d.Allow)
+		again, err := parseOptions(printed.String(), d.allowances())
 		require.NoError(t, err)
 		require.Equal(t, parsed, again)
 		require.Contains(t, text, printed.String())

@@ -123,9 +123,9 @@ func TestASlipOfTheHandIsAskedAbout(t *testing.T) {
 }
 
 func TestOfVeryManyWrongLinesSomeAreNamed(t *testing.T) {
-	_, err := parseOptions(strings.Repeat("queue 1\n", 1000), nil)
+	_, err := parseOptions(strings.Repeat("queue 1\n", 1000), allowances{})
 	require.ErrorContains(t, err, "line 20, column 1")
 	require.ErrorContains(t, err, "and 980 more lines that are wrong")
-	_, err = parseOptions(strings.Repeat("rank = "+strings.Repeat("'", 3000)+"\n", 10), nil)
+	_, err = parseOptions(strings.Repeat("rank = "+strings.Repeat("'", 3000)+"\n", 10), allowances{})
 	require.Less(t, len(err.Error()), 8<<10)
 }

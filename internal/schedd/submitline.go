@@ -12,11 +12,19 @@ import (
 	"htc.cern.ch/htcd/internal/schedd/htcopts"
 )
 
+// allowances are what a site allows beyond allow.go and htcopts.Attributes.
+type allowances struct {
+	named      []string // submit commands and +Attributes
+	attributes []string // patterns of attributes
+}
+
+func (d Description) allowances() allowances { return allowances{d.Allow, d.Attributes} }
+
 // parseOptions reads an HTCJob's htcopts and returns the submit lines to write. It knows comments, empty lines, continued
 // lines, "command = value", "+Attribute = expression" and "MY.Attribute = expression", and refuses everything else.
 // Expressions are printed from their parsed form, so that nothing can be smuggled in. allow names further commands
 // and +Attributes. Errors are of kind Refused.
-func parseOptions(options string, allow []string) ([]option, error) {
+func parseOptions(options string, allow allowances) ([]option, error) {
 	var os []option
 	var wrong refusals
 	seen := map[string]bool{}
@@ -163,7 +171,7 @@ var (
 )
 
 // parse checks one line and returns it in the form to write.
-func (l logicalLine) parse(allow []string) (option, error) {
+func (l logicalLine) parse(allow allowances) (option, error) {
 	if at, what := unplain(l.text); what != "" {
 		return option{}, l.refuse(at, "found %s, expected plain text", what)
 	}
@@ -229,23 +237,29 @@ func isTag(name string) bool {
 
 // rule returns which values name may have and the key to write it with. If the allowance is nil, the string is the refusal's
 // message instead.
-func rule(name string, attribute bool, allow []string) (allowance, string) {
+func rule(name string, attribute bool, allow allowances) (allowance, string) {
 	command := strings.ToLower(name)
 	has := func(list []string, n string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, n) })
 	}
-	site := func(n string) bool { return has(allow, n) && forSite(n) == nil }
+	site := func(n string) bool { return has(allow.named, n) && forSite(n) == nil }
 	if attribute {
 		switch {
 		case isTag(command):
 			return nil, fmt.Sprintf("the attribute %s is htcd's own", name)
-		case has(htcopts.Attributes, name), site("+" + name):
+		case has(htcopts.Attributes, name), site("+" + name), byPattern(allow.attributes, name):
 			return expression, "My." + name
 		}
 		if c := commandOf(command); c != "" {
 			return nil, fmt.Sprintf("the attribute %s is not allowed: write %s = ...", name, c)
 		}
-		return nil, fmt.Sprintf("the attribute %s is not allowed; allowed are %s, and what the operator of htcd adds (--allow-htcopts)", name, strings.Join(htcopts.Attributes, ", "))
+		switch {
+		case has(ownedAttributes, name):
+			return nil, fmt.Sprintf("the attribute %s is htcd's own", name)
+		case !byPattern([]string{"*"}, name):
+			return nil, fmt.Sprintf("the attribute %s is not allowed: HTCondor acts upon it, and only the operator of htcd can allow it (--allow-htcopts)", name)
+		}
+		return nil, fmt.Sprintf("the attribute %s is not allowed; docs/htcjob.md lists those that are, and the operator of htcd (--attributes) or of an HTCPool (spec.attributes) can allow it", name)
 	}
 	if a := allowed[command]; a != nil {
 		return a, command
@@ -262,7 +276,7 @@ func rule(name string, attribute bool, allow []string) (allowance, string) {
 			return nil, fmt.Sprintf("%s is taken for a resource of the pool's own: is %s meant? If the pool has it, the operator of htcd can allow %s (--allow-htcopts)", name, c, command)
 		}
 		return resource, command
-	case has(htcopts.Attributes, name), site("+" + name):
+	case has(htcopts.Attributes, name), site("+" + name), byPattern(allow.attributes, name):
 		return nil, fmt.Sprintf("%s is no submit command: write +%s = ...", name, name)
 	}
 	if c := meant(command); c != "" {

@@ -64,7 +64,7 @@ func TestInputsComeByURL(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(s.store, "1.txt"), []byte("of 1\n"), 0o644))
 	b.Kubectl("create", "configmap", "each", "--from-literal=a=A", "--from-literal=b=B")
 	each := func(job *v1alpha1.HTCJob) {
-		job.Spec.Items = []v1alpha1.Item{{"KEY": "a", "URL": s.https + "0.txt"}, {"KEY": "b", "URL": s.https + "1.txt"}}
+		job.Spec.Items = []v1alpha1.Item{{"KEY": "a", "URL": v1alpha1.ItemValue(s.https + "0.txt")}, {"KEY": "b", "URL": v1alpha1.ItemValue(s.https + "1.txt")}}
 		job.Spec.Inputs = append(job.Spec.Inputs, v1alpha1.Input{Name: "key", ConfigMapKeyRef: &v1alpha1.KeyRef{Name: "each", Key: "{{item.KEY}}"}})
 	}
 	b.Script("in", "cat calib field same own key; echo made > made\n", each,

@@ -56,6 +56,7 @@ var (
 // The kinds whose packages say themselves what is wrong with a word.
 var (
 	AllowedOption = setting.Kind{Want: "a submit command or +Attribute that htcd does not set itself", Check: oneByOne(schedd.CheckAllow)}
+	Attribute     = setting.Kind{Want: "the name of an attribute that HTCondor does not act upon, in which * stands for anything, such as Lab*", Check: oneByOne(schedd.CheckAttributes)}
 	Scheme        = setting.Kind{Want: "a scheme such as https, but not file", Check: oneByOne(schedd.CheckSchemes)}
 	ImagePattern  = setting.Kind{Want: "a pattern such as docker://registry.example.org/group/* or /cvmfs/unpacked.cern.ch/**", Check: oneByOne(schedd.CheckImagePatterns)}
 	Endpoint      = setting.Kind{Want: "SCHEDD or COLLECTOR/SCHEDD, where * stands for anything", Check: oneByOne(schedd.CheckEndpointPatterns)}

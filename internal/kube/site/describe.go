@@ -1,6 +1,7 @@
 package site
 
 import (
+	"slices"
 	"strings"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -84,6 +85,7 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Items:            points,
 		Options:          job.Spec.HTCOpts,
 		Allow:            s.AllowOptions,
+		Attributes:       slices.Concat(s.Attributes, p.Spec.Attributes),
 		JobOptions:       options,
 		Defaults:         defaults,
 		Placement:        schedd.Placement(p.Spec.Placement),

@@ -19,6 +19,7 @@ type Site struct {
 	CallbackDeadline time.Duration
 	Sender           string   // path of a binary to send with each job, usually empty
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
+	Attributes       []string // patterns of further +Attributes
 	AllowImages      []string // of schedd.Description; none: every image
 	AllowSchemes     []string // of schedd.Description; none: no URLs
 	TrustCreator     bool     // the annotation with an object's creator is protected, see CreatorOf
@@ -31,5 +32,5 @@ type Site struct {
 
 // PoolRules are those of the settings that HTCPools must keep to.
 func (s Site) PoolRules() pool.Rules {
-	return pool.Rules{AllowOptions: s.AllowOptions, PoolSecrets: s.PoolSecrets}
+	return pool.Rules{AllowOptions: s.AllowOptions, Attributes: s.Attributes, PoolSecrets: s.PoolSecrets}
 }

@@ -1,7 +1,14 @@
 // Package htcopts lists what htcopts takes everywhere. Unlike the rest of schedd it is also built for users' machines.
 package htcopts
 
-import "regexp"
+import (
+	_ "embed"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+)
 
 // Attributes may be set with +Name or MY.Name: those that sites document for their users, and none that HTCondor
 // itself acts upon.
@@ -10,7 +17,41 @@ var Attributes = []string{
 	"ProjectName", "DESIRED_Sites", "DESIRED_CMS_Sites", "UNDESIRED_Sites",
 	"REQUIRED_OS", "WantScienceGatewayJob", "Experiment", "JobDescription",
 	"WantGPULab", "GPUJobLength", "is_resumable", "JobDurationCategory", "RequestRuntime", "MaxRuntimeHours",
-	"ContainerOS",
+	"ContainerOS", "CephFS_IO", "WantFlocking", "WantGlidein", "RequestWalltime", "RemoteJob", "MyProject",
+	"ProjectDescription", "GPUJob", "DESIRED_usage_model",
+}
+
+// condorAttributes are the names in HTCondor's condor_attributes.h and in its manual's list of job attributes, one on
+// each line, of version 25.14.
+//
+//go:embed condor.txt
+var condorAttributes string
+
+var known = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for name := range strings.Lines(condorAttributes) {
+		names[strings.ToLower(strings.TrimSpace(name))] = true
+	}
+	return names
+})
+
+// reserved matches names, in lower case, of which HTCondor or a common configuration of it makes more: of machines and their
+// attributes, of containers, of hooks and credentials, and its own.
+var reserved = regexp.MustCompile(`^(_|htc(job|workflow|pool|node)|machineattr|singularity|apptainer|docker|container|` +
+	`oauth|x509|hook|jobhook|system_|vm_|ec2|gce|azure|grid|dagman|transform|transfer|remote_|last|periodic|onexit)|` +
+	`_containerport$|hook`)
+
+// Matches reports whether one of these patterns, in which * and ? stand for what they do in a shell, stands for an
+// attribute that HTCondor itself does not know: those that it acts upon no pattern gives away.
+func Matches(patterns []string, attribute string) bool {
+	lower := strings.ToLower(attribute)
+	if known()[lower] || reserved.MatchString(lower) {
+		return false
+	}
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		is, err := path.Match(strings.ToLower(pattern), lower)
+		return err == nil && is
+	})
 }
 
 // Functions are those that an expression may call: none returns a text or a list longer than what it is given. A list

@@ -15,6 +15,7 @@ import (
 // Rules are htcd's own settings that also hold for pools.
 type Rules struct {
 	AllowOptions []string // as schedd.Description has it
+	Attributes   []string // the same
 	PoolSecrets  []string // names of the Secrets that hold accounts of namespaces
 }
 
@@ -25,6 +26,9 @@ func Check(name string, spec v1alpha1.HTCPoolSpec, rules Rules) error {
 	}
 	if err := schedd.CheckImagePatterns(spec.Images); err != nil {
 		return invalid(name, fmt.Errorf("images: %w", err))
+	}
+	if err := schedd.CheckAttributes(spec.Attributes); err != nil {
+		return invalid(name, fmt.Errorf("attributes: %w", err))
 	}
 	if a := spec.Account; a != nil && a.SecretName != "" && !slices.Contains(rules.PoolSecrets, a.SecretName) {
 		if len(rules.PoolSecrets) == 0 {
@@ -37,7 +41,7 @@ func Check(name string, spec v1alpha1.HTCPoolSpec, rules Rules) error {
 	}
 	defaults, err := Pool{Name: name, Spec: spec}.Defaults()
 	if err == nil {
-		err = schedd.CheckDefaults(name, defaults, rules.AllowOptions)
+		err = schedd.CheckDefaults(name, defaults, rules.AllowOptions, slices.Concat(rules.Attributes, spec.Attributes)...)
 	}
 	if err != nil {
 		return invalid(name, fmt.Errorf("defaults: %s", strings.ReplaceAll(err.Error(), "spec.", "defaults.")))
