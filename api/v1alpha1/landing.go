@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Landing says where the files of each job go, below the directory that htcd get-output is given. In each place {{item.NAME}} and
-// {{proc}} are replaced by a variable of the job's item and its number. What ends in / is a directory, in which a file keeps its name.
+// Landing says where the files of each job go, below the directory that htcd get-output is given. In each place {{item.NAME}},
+// {{proc}} and {{cluster}} are replaced by a variable of the job's item, its number, and the number of the newest attempt's cluster. What ends in / is a directory, in which a file keeps its name.
 type Landing struct {
 	// Directory has the files that are named nowhere else here; {{proc}} when absent, and . is the directory that
 	// get-output is given.

@@ -45,6 +45,7 @@ type assembly struct {
 	names  []string            // of the items' variables, in the order of their use
 	values map[string][]string // of each, for each job
 	before []string            // lines of the script before the program is run
+	moved  []string            // words for inputs that it has given names that HTCondor does not know as inputs
 	rename map[string]string   // of variables
 }
 
@@ -69,11 +70,25 @@ func (a *assembly) make() {
 	a.inputs()
 	a.outputs()
 	a.landing()
-	run := strings.TrimRight("exec "+program+arguments, " ") + stdin
+	run := strings.TrimRight(program+arguments, " ") + stdin
 	if a.g.shape.Joined {
 		run += " 2>&1"
 	}
-	a.spec.Script.Source = strings.Join(append(a.before, run), "\n") + "\n"
+	a.spec.Script.Source = strings.Join(append(a.before, a.runs(run)...), "\n") + "\n"
+}
+
+// runs are the lines that run the program. Where HTCondor brings back what is new, inputs with other names are removed, unless the
+// program has changed them.
+func (a *assembly) runs(program string) []string {
+	if len(a.moved) == 0 || a.g.parts[0].named {
+		return []string{"exec " + program}
+	}
+	return []string{
+		": > /tmp/began", program, "code=$?",
+		"for file in " + strings.Join(a.moved, " ") + "; do",
+		`  [ "$file" -nt /tmp/began ] || rm -f "$file"`,
+		"done", "exit $code",
+	}
 }
 
 // asks says of the line of a command that somebody has to do something.
@@ -178,6 +193,8 @@ func (a *assembly) put(name, target string) {
 	}
 	if dir := path.Dir(target); dir != "." {
 		a.before = append(a.before, "mkdir -p "+quote(dir))
+	} else {
+		a.moved = append(a.moved, quote(target))
 	}
 	a.before = append(a.before, move)
 }
@@ -293,7 +310,7 @@ func (a *assembly) variable(name string, value func(i int) string) string {
 	}
 	values := make([]string, len(a.g.jobs))
 	for i := range values {
-		values[i] = value(i)
+		values[i] = strings.ReplaceAll(value(i), clusterPlace, a.c.name)
 	}
 	for a.values[name] != nil && !slices.Equal(a.values[name], values) || a.sets(name) {
 		name += "_"
@@ -366,7 +383,7 @@ func (a *assembly) phrase(name string, word func(parts) string) string {
 	return t.shell(a.shellName)
 }
 
-// arguments are the words after the program.
+// arguments are the words after the program. An HTCJob has them in its args, of which the first may be for the script.
 func (a *assembly) arguments() string {
 	n := len(a.g.parts[0].words)
 	for _, p := range a.g.parts {
@@ -376,16 +393,53 @@ func (a *assembly) arguments() string {
 			return ` "$@"`
 		}
 	}
+	word := func(p parts, at int) string {
+		if at < len(p.words) {
+			return p.words[at]
+		}
+		return ""
+	}
+	if n == 0 {
+		return ""
+	}
+	if a.c.counted != nodes && n < maxArgs && !a.meansMore() {
+		for at := range n {
+			a.spec.Script.Args = append(a.spec.Script.Args, a.text("ARG"+strconv.Itoa(at+1), word(a.g.marked, at),
+				func(i int) string { return word(a.g.parts[i], at) }))
+		}
+		return ` "$@"`
+	}
 	var b strings.Builder
 	for at := range n {
-		b.WriteString(" " + a.phrase("ARG"+strconv.Itoa(at+1), func(p parts) string {
-			if at < len(p.words) {
-				return p.words[at]
-			}
-			return ""
-		}))
+		b.WriteString(" " + a.phrase("ARG"+strconv.Itoa(at+1), func(p parts) string { return word(p, at) }))
 	}
 	return b.String()
+}
+
+// maxArgs is that of the API.
+const maxArgs = 1000
+
+// placeRE matches what htcd would replace in an argument.
+var placeRE = regexp.MustCompile(`\{\{(item\.|proc\}\})`)
+
+// meansMore reports whether htcd would not take the words of some job as they are.
+func (a *assembly) meansMore() bool {
+	return slices.ContainsFunc(a.g.parts, func(p parts) bool {
+		return placeRE.MatchString(strings.Join(p.words, "\n")) || len(strings.Join(p.words, " ")) > 30_000
+	})
+}
+
+// cluster replaces the place of the cluster's number in a word of the shell, which then has it from the script's first
+// argument.
+func (a *assembly) cluster(word string) string {
+	if !strings.Contains(word, clusterPlace) {
+		return word
+	}
+	if !slices.Contains(a.spec.Script.Args, clusterPlace) {
+		a.spec.Script.Args = []string{clusterPlace}
+		a.before = append(a.before, "cluster=$1", "shift")
+	}
+	return strings.ReplaceAll(word, clusterPlace, `'"${cluster}"'`)
 }
 
 // environment sets variables that all jobs have in common in the spec, and the others in the script.
@@ -397,9 +451,9 @@ func (a *assembly) environment() {
 			}
 			return ""
 		}
-		word := a.phrase("VALUE_"+variable.Name, value)
+		word := a.cluster(a.phrase("VALUE_"+variable.Name, value))
 		same := !slices.ContainsFunc(a.g.parts, func(p parts) bool { return value(p) != variable.Value })
-		if same && !reservedVariable.MatchString(variable.Name) && len(variable.Value) <= 4096 &&
+		if same && !strings.Contains(variable.Value, clusterPlace) && !reservedVariable.MatchString(variable.Name) && len(variable.Value) <= 4096 &&
 			!strings.ContainsFunc(variable.Value, isControl) {
 			if a.spec.Environment == nil {
 				a.spec.Environment = map[string]v1alpha1.EnvironmentValue{}

@@ -260,7 +260,8 @@ queue ARG1, x from (
 )
 `, convert.Options{Image: "centos"}, nil)
 	spec := r.HTCJobs[0].Spec
-	require.Contains(t, spec.Script.Source, `exec ./p.sh "${ARG1}" "${ARG2_}" "${ARG3}"`)
+	require.Contains(t, spec.Script.Source, `exec ./p.sh "$@"`)
+	require.Equal(t, []string{"{{item.ARG1}}", "{{item.ARG2_}}", "{{item.ARG3}}"}, spec.Script.Args)
 	require.Equal(t, v1alpha1.Item{"ARG1": "b", "ARG2_": "2", "ARG3": "2"}, spec.Items[1])
 	require.Equal(t, v1alpha1.EnvironmentValue("mine"), spec.Environment["ARG2"])
 }

@@ -47,7 +47,8 @@ func (a *assembly) each() bool {
 			a.put(quote(a.input(a.varying(at), first.target)), first.target)
 		default:
 			name := a.input(a.varying(at), "input-"+strconv.Itoa(at+1))
-			a.before = append(a.before, "mv "+name+" "+a.phrase("FILE"+strconv.Itoa(at+1), target))
+			word := a.phrase("FILE"+strconv.Itoa(at+1), target)
+			a.before, a.moved = append(a.before, "mv "+name+" "+word), append(a.moved, word)
 		}
 	}
 	return true

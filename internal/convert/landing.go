@@ -128,8 +128,8 @@ func (a *assembly) place(name, otherwise string, of func(parts) string) v1alpha1
 }
 
 // lands reads where a job's files go on this machine.
-func (v *view) lands(dir string) lands {
-	l := lands{dir: dir}
+func (v *view) lands() lands {
+	var l lands
 	l.stdout, _ = v.value("output", "stdout")
 	l.stderr, _ = v.value("error", "stderr")
 	if value, by := v.value("transfer_output_remaps"); by != nil {

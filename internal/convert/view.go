@@ -40,6 +40,10 @@ type wanted struct {
 	target string // path in the job's directory
 }
 
+// clusterPlace is what htcd replaces by the cluster's number, which is known once the jobs are sent, in arguments and in the places where
+// files land.
+const clusterPlace = "{{cluster}}"
+
 // view reads one job.
 type view struct {
 	c      *converter
@@ -131,6 +135,10 @@ func (v *view) see() {
 // parts reads the commands whose values may differ from job to job.
 func (v *view) parts() parts {
 	var p parts
+	job := v.job
+	if v.c.counted != nodes {
+		v.job = job.With(map[string]string{"cluster": clusterPlace})
+	}
 	if value, by := v.value("arguments", "args", "arguments2"); by != nil {
 		words, err := submitfile.Arguments(value)
 		if err != nil {
@@ -141,9 +149,12 @@ func (v *view) parts() parts {
 		p.words = words
 	}
 	p.env = v.environment()
+	lands := v.lands()
+	v.job = job
 	dir, by := v.value("initialdir", "initial_dir", "job_iwd")
 	v.say(by, Taken, "files of this machine are found there, and get-output puts files there, below its directory", "", "")
-	p.lands = v.lands(dir)
+	lands.dir = dir
+	p.lands = lands
 	if value, by := v.value("input", "stdin"); by != nil && value != "/dev/null" {
 		p.stdin = path.Base(value)
 		p.inputs = append(p.inputs, wanted{v.c.join(dir, value), p.stdin})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,8 +17,9 @@ import (
 
 // places says where the files of each job land; nil: in a directory called by its number.
 type places struct {
-	spec  v1alpha1.Landing
-	items []string
+	spec    v1alpha1.Landing
+	items   []string
+	cluster string // the number of that of the newest attempt
 }
 
 // placesOf reads spec.landing, and the items that it needs.
@@ -25,7 +27,7 @@ func (c *cluster) placesOf(ctx context.Context, job *v1alpha1.HTCJob) (*places, 
 	if job.Spec.Landing == nil {
 		return nil, nil
 	}
-	p := &places{spec: *job.Spec.Landing}
+	p := &places{spec: *job.Spec.Landing, cluster: strconv.FormatInt(int64(job.Status.ClusterID), 10)}
 	var err error
 	anything := func(_, _ string) error { return nil } // htcd has checked them
 	switch from := job.Spec.ItemsFrom; {
@@ -72,7 +74,7 @@ func (p *places) of(proc int, file string) (string, error) {
 	}
 	var missing error
 	fill := func(text string) string {
-		filled, err := items.Fill(text, proc, item)
+		filled, err := items.Fill(strings.ReplaceAll(text, "{{cluster}}", p.cluster), proc, item)
 		missing = cmp.Or(missing, err)
 		return filled
 	}

@@ -11,13 +11,13 @@ import (
 )
 
 func spread(spec v1alpha1.Landing, items ...string) func(*landing) {
-	return func(l *landing) { l.places, l.jobs = &places{spec: spec, items: items}, 20 }
+	return func(l *landing) { l.places, l.jobs = &places{spec: spec, items: items, cluster: "7"}, 20 }
 }
 
 func TestFilesLandWhereTheHTCJobSays(t *testing.T) {
 	dir := t.TempDir()
 	where := spread(v1alpha1.Landing{
-		Directory: "area_{{proc}}", Stdout: "logs/{{item.TOWN}}.out", Stderr: "logs/",
+		Directory: "area_{{proc}}", Stdout: "logs/{{cluster}}/{{item.TOWN}}.out", Stderr: "logs/",
 		Files: map[string]v1alpha1.LandingPlace{"ink.txt": "done/ink_{{proc}}.txt", "plates/": "plates_{{proc}}", "plates/a.png": "png/", "{{item.TOWN}}": "t/{{proc}}"},
 	}, "TOWN=arno\n", "TOWN=bree\n")
 	archive := archived(t, "0/", "", "0/_condor_stdout", "out", "0/_condor_stderr", "err", "0/ink.txt", "i", "0/plates/", "", "0/plates/b/c", "c",
@@ -27,8 +27,8 @@ func TestFilesLandWhereTheHTCJobSays(t *testing.T) {
 	require.Equal(t, []int{2, 0}, []int{l.came, l.there})
 	require.Empty(t, l.clashes)
 	want := map[string]string{
-		"logs/arno.out": "out", "logs/stderr": "err", "done/ink_0.txt": "i", "plates_0/b/c": "c", "png/a.png": "a", "area_0/x/y": "y",
-		"logs/bree.out": "two", "t/1": "t",
+		"logs/7/arno.out": "out", "logs/stderr": "err", "done/ink_0.txt": "i", "plates_0/b/c": "c", "png/a.png": "a", "area_0/x/y": "y",
+		"logs/7/bree.out": "two", "t/1": "t",
 	}
 	require.Equal(t, want, tree(t, dir))
 

@@ -1,6 +1,7 @@
 package submitfile
 
 import (
+	"maps"
 	"strconv"
 	"strings"
 )
@@ -47,6 +48,11 @@ type Job struct {
 // With returns the job with other values of $(Process), $(Cluster), or of a variable of its queue statement; the names
 // are in lower case.
 func (j Job) With(values map[string]string) Job {
+	if len(j.replaced) > 0 {
+		all := maps.Clone(j.replaced)
+		maps.Copy(all, values)
+		values = all
+	}
 	j.replaced = values
 	return j
 }
