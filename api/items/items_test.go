@@ -105,9 +105,9 @@ func TestAListIsOneItemPerElement(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"ENERGY=7000\nSEED=1\n", "LIMIT=a b\n"}, got)
 	_, err = List([]map[string]string{{"A": "1"}, {"B-C": "1"}}, plain)
-	require.EqualError(t, err, `spec.items[1]: the name "B-C" is none`)
+	require.EqualError(t, err, `items[1]: the name "B-C" is none`)
 	_, err = List([]map[string]string{{}}, plain)
-	require.EqualError(t, err, "spec.items[0]: expected at least one variable, found none")
+	require.EqualError(t, err, "items[0]: expected at least one variable, found none")
 }
 
 func TestParametersAreCombinedInTheOrderOfNamesTheLastFastest(t *testing.T) {

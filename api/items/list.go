@@ -5,7 +5,7 @@ import "fmt"
 // mostListed is the most bytes of a List.
 const mostListed = 256 << 10
 
-// List makes one item of each element of spec.items.
+// List makes one item of each element of a list in a spec, which errors call items.
 func List[V ~map[string]S, S ~string](list []V, check Check) ([]string, error) {
 	c := collector{check: check}
 	for i, variables := range list {
@@ -14,11 +14,11 @@ func List[V ~map[string]S, S ~string](list []V, check Check) ([]string, error) {
 			plain[name] = string(value)
 		}
 		if err := c.add(plain); err != nil {
-			return nil, fmt.Errorf("spec.items[%d]: %w", i, err)
+			return nil, fmt.Errorf("items[%d]: %w", i, err)
 		}
 	}
 	if c.bytes > mostListed {
-		return nil, fmt.Errorf("spec.items: expected at most %d KiB, found %d bytes: put them into a ConfigMap and name it in spec.itemsFrom", mostListed>>10, c.bytes)
+		return nil, fmt.Errorf("items: expected at most %d KiB, found %d bytes: put them into a ConfigMap and name it in itemsFrom", mostListed>>10, c.bytes)
 	}
 	return c.items, nil
 }

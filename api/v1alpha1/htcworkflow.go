@@ -23,7 +23,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Checked,type=date,priority=1,JSONPath=`.status.lastChecked`,description="How long ago the status was last known to be true."
 // +kubebuilder:printcolumn:name=Reason,type=string,priority=1,JSONPath=`.status.reason`,description="Why it does not get on, or has failed."
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`,description="How long ago the object was created."
-// +kubebuilder:validation:XValidation:rule="!(oldSelf.?status.?phase.orValue('Pending') in ['Submitting', 'Idle', 'Running', 'Held']) || self.spec.steps == oldSelf.spec.steps && self.spec.steps.map(s, s.name) == oldSelf.spec.steps.map(s, s.name) && [self.spec.?sequences] == [oldSelf.spec.?sequences] && [self.spec.?finally] == [oldSelf.spec.?finally] && [self.spec.?failurePolicy] == [oldSelf.spec.?failurePolicy] && [self.spec.?alwaysSucceed] == [oldSelf.spec.?alwaysSucceed] && [self.spec.?throttle] == [oldSelf.spec.?throttle] && [self.spec.?rules] == [oldSelf.spec.?rules] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow (which removes them) and apply it again; only suspend, resume, keepArtifacts, ttlSecondsAfterFinished and activeDeadlineSeconds may change at any time"
+// +kubebuilder:validation:XValidation:rule="!(oldSelf.?status.?phase.orValue('Pending') in ['Submitting', 'Idle', 'Running', 'Held']) || self.spec.steps == oldSelf.spec.steps && self.spec.steps.map(s, s.name) == oldSelf.spec.steps.map(s, s.name) && [self.spec.?sequences] == [oldSelf.spec.?sequences] && [self.spec.?graph] == [oldSelf.spec.?graph] && [self.spec.?finally] == [oldSelf.spec.?finally] && [self.spec.?failurePolicy] == [oldSelf.spec.?failurePolicy] && [self.spec.?alwaysSucceed] == [oldSelf.spec.?alwaysSucceed] && [self.spec.?throttle] == [oldSelf.spec.?throttle] && [self.spec.?rules] == [oldSelf.spec.?rules] && [self.spec.?pool] == [oldSelf.spec.?pool]",fieldPath=".spec",reason=FieldValueForbidden,message="the spec cannot change while jobs are active in HTCondor: wait until they end, set spec.suspend to true, or delete this HTCWorkflow (which removes them) and apply it again; only suspend, resume, keepArtifacts, ttlSecondsAfterFinished and activeDeadlineSeconds may change at any time"
 type HTCWorkflow struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -57,6 +57,7 @@ type HTCWorkflowList struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, r.action != 'Repeat' || !has(r.step) || !self.steps.exists(s, s.name == r.step && has(s.pairing) && s.pairing == 'All'))",fieldPath=".rules",message="Repeat is about a step that runs in each sequence, not once for all"
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, !has(r.step) || self.steps.exists(s, s.name == r.step))",fieldPath=".rules",message="a rule's step must be one of spec.steps"
+// +kubebuilder:validation:XValidation:rule="!has(self.graph) || !has(self.sequences) && self.steps.all(s, !has(s.forEach) && !has(s.pairing))",fieldPath=".graph",message="graph says which jobs the steps have, and which come before which: leave out sequences, and forEach and pairing of the steps"
 type HTCWorkflowSpec struct {
 	// Sequences says how many times the steps are run, side by side; once when absent.
 	// +optional
@@ -69,6 +70,11 @@ type HTCWorkflowSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
 	Steps []Step `json:"steps"`
+
+	// Graph lists the nodes of the steps one by one, and which come before which, for a graph that sequences, forEach and needs cannot
+	// say. It replaces these three: each step runs once for each of its nodes.
+	// +optional
+	Graph *Graph `json:"graph,omitempty"`
 
 	// Finally runs once when everything else has ended, however that ended; not if the workflow is deleted or suspended.
 	// +optional

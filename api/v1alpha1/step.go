@@ -12,11 +12,12 @@ type Step struct {
 	StepWork `json:",inline"`
 
 	// Needs names the steps that must have succeeded before; when absent, the one before it in the list. An empty list
-	// means that it needs none.
+	// means that it needs none. {step: NAME, by: [VARIABLE]} in place of a name lets each job of this step need only those jobs of that one
+	// whose items have the same values of these variables, or with by: [HTCPROCID] the one of the same number.
 	// +optional
-	// +listType=set
+	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50
-	Needs []StepName `json:"needs,omitzero"`
+	Needs []Need `json:"needs,omitzero"`
 
 	// Pairing is ByIndex, when absent: the step runs in each sequence, and needs the steps of that sequence; or All: it runs once, for
 	// all sequences that have succeeded so far, when all have ended.
@@ -84,13 +85,28 @@ const (
 	PairAll     Pairing = "All"     // once
 )
 
-// ForEach says how many jobs a step has side by side.
+// ForEach says which jobs a step has side by side: so many, or one for each item. The apiserver would refuse rules about the items of so
+// many steps as too expensive: htcd itself refuses what no item may be.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.count), has(self.items), has(self.itemsFrom)].filter(x, x).size() == 1",message="count, items and itemsFrom each say which jobs the step has: write one of them"
 type ForEach struct {
 	// Count is how many: each gets its number, from 0.
-	// +required
+	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
-	Count int32 `json:"count"`
+	Count int32 `json:"count,omitempty"`
+
+	// Items has one element for each job, with variables of its script. They override those of its sequence and of
+	// environment.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1000
+	Items []Item `json:"items,omitempty"`
+
+	// ItemsFrom takes the items from a table of at most 100,000 rows, which is read when the attempt begins.
+	// +optional
+	ItemsFrom *ItemsFrom `json:"itemsFrom,omitempty"`
 }
 
 // Push says where a step's files are published: what a job brought back, without its standard output and error, becomes the artifact

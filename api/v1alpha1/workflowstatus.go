@@ -60,7 +60,7 @@ type HTCWorkflowStatus struct {
 	// +optional
 	Rerun string `json:"rerun,omitempty"`
 
-	// ItemsDigest identifies the table of spec.sequences.itemsFrom in this attempt.
+	// ItemsDigest identifies the tables in ConfigMaps that this attempt was begun with: the items of sequences and steps, nodes and edges.
 	// +optional
 	ItemsDigest string `json:"itemsDigest,omitempty"`
 
@@ -201,7 +201,7 @@ type MetricStatus struct {
 // NodeFailure says how one node failed.
 type NodeFailure struct {
 	// Node is STEP/JOBID, or STEP/JOBID/NUMBER with forEach; the directory of its output has the same name.
-	// JOBID is the name of its sequence, or "all".
+	// JOBID is the name of its sequence, "all", or its own in spec.graph.
 	// +required
 	Node string `json:"node"`
 

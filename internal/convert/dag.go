@@ -84,26 +84,21 @@ func (b *dagBuild) merge(lines []Line) {
 	}
 }
 
-// build tries with as few steps as there can be, and if that does not do with one for each node.
+// build tries with as few steps as there can be, if that does not do with one for each node, and at last with a list of the nodes.
 func (b *dagBuild) build() (*v1alpha1.HTCWorkflow, error) {
-	var w *v1alpha1.HTCWorkflow
 	var first error
-	for _, each := range []bool{false, true} {
-		flow, err := dagsteps.Of(b.d, each)
+	for _, find := range []func(*dagfile.DAG) (*dagsteps.Flow, error){dagsteps.Few, dagsteps.Each, dagsteps.List} {
+		flow, err := find(b.d)
+		var w *v1alpha1.HTCWorkflow
 		if err == nil {
 			b.lines, b.maps = map[submitfile.Position]Line{}, nil
 			w, err = b.with(flow)
 		}
-		switch {
-		case err == nil, errors.Is(err, errRefused):
+		if err == nil || errors.Is(err, errRefused) {
 			return w, err
-		case first == nil:
+		}
+		if first == nil {
 			first = err
-		default:
-			if len(b.d.Nodes) <= maxHTCJobs {
-				return nil, err
-			}
-			return nil, fmt.Errorf("%w, and a step for each node is too many (%v)", first, err)
 		}
 	}
 	return nil, first
@@ -168,7 +163,7 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 	for i, s := range flow.Steps {
 		works[i].retried(s.Nodes[0][0])
 	}
-	spec, err := workflow(flow, works)
+	spec, err := b.workflow(flow, works)
 	if err != nil {
 		return nil, err
 	}

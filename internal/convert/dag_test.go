@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/tools/txtar"
+	corev1 "k8s.io/api/core/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/graph"
@@ -162,7 +163,7 @@ func TestTheVariablesOfManySequencesAreATable(t *testing.T) {
 	require.True(t, strings.HasSuffix(table.Data["items.csv"], "n19999,value-19999\n"))
 }
 
-func TestTooManyVariablesOfNodesSideBySideAreRefused(t *testing.T) {
+func TestManyVariablesOfNodesSideBySideAreATable(t *testing.T) {
 	var b, names strings.Builder
 	for i := range 20000 {
 		fmt.Fprintf(&b, "JOB n%d work.sub\nVARS n%d x=\"%d\"\n", i, i, i)
@@ -170,9 +171,62 @@ func TestTooManyVariablesOfNodesSideBySideAreRefused(t *testing.T) {
 	}
 	r := converted(t, "-- flow.dag --\nJOB end work.sub\n"+b.String()+"PARENT"+names.String()+" CHILD end\n"+workFiles,
 		Options{Image: "centos"})
-	require.Nil(t, r.Workflow)
-	require.Contains(t, lost(r), "cannot: step n: the variables of its 20000 jobs come to 546707 bytes, and there "+
-		"is room for 200000, and a step for each node is too many")
+	require.Empty(t, lost(r))
+	ref := r.Workflow.Spec.Steps[0].ForEach.ItemsFrom.ConfigMapKeyRef
+	i := slices.IndexFunc(r.ConfigMaps[0], func(m corev1.ConfigMap) bool { return m.Name == ref.Name })
+	require.Equal(t, 20001, strings.Count(r.ConfigMaps[0][i].Data[ref.Key], "\n"))
+}
+
+// irregular has so many nodes in two chains whose nodes need each other now and then.
+func irregular(nodes int) string {
+	var b strings.Builder
+	for i := range nodes {
+		fmt.Fprintf(&b, "JOB n%d work.sub\nVARS n%d x=\"%d\"\n", i, i, i)
+		if i > 1 {
+			fmt.Fprintf(&b, "PARENT n%d CHILD n%d\n", i-2, i)
+		}
+		if i > 0 && i%7 == 0 {
+			fmt.Fprintf(&b, "PARENT n%d CHILD n%d\n", i-1, i)
+		}
+	}
+	return b.String()
+}
+
+func TestADAGOfNoPatternBecomesAListOfItsNodes(t *testing.T) {
+	r := converted(t, "-- flow.dag --\nJOB east:1 other.sub\nPARENT east:1 CHILD n3 n4\n"+irregular(60)+"-- other.sub --\nexecutable = work.sh\nqueue 2"+workFiles,
+		Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	spec := r.Workflow.Spec
+	require.Len(t, spec.Steps, 2)
+	require.Equal(t, []v1alpha1.GraphNode{{Name: "east-1-0", Step: "east-1"}, {Name: "east-1-1", Step: "east-1"}}, spec.Graph.Nodes[:2])
+	require.Equal(t, v1alpha1.NodeName("n0"), spec.Graph.Nodes[2].Name)
+	require.Contains(t, spec.Graph.Edges, v1alpha1.GraphEdge{Parents: []v1alpha1.NodeName{"east-1-0", "east-1-1", "n1"}, Children: []v1alpha1.NodeName{"n3"}})
+	checked(t, r)
+}
+
+func TestALargeListOfNodesIsInTables(t *testing.T) {
+	r := converted(t, "-- flow.dag --\n"+irregular(30_000)+workFiles, Options{Image: "centos"})
+	require.Empty(t, lost(r))
+	require.Empty(t, r.Workflow.Spec.Graph.Nodes)
+	g := checked(t, r)
+	require.Equal(t, []int{30_000}, g.Totals(1))
+	nodes := g.Nodes(0, graph.Outcome{Sequences: []int{0}})
+	require.Equal(t, []int{26, 27}, nodes[28].Parents)
+}
+
+// checked is the graph of a workflow whose tables are in its ConfigMaps.
+func checked(t *testing.T, r Result) *graph.Graph {
+	t.Helper()
+	g, err := graph.New(r.Workflow.Spec)
+	require.NoError(t, err)
+	_, tables, err := graph.Read(r.Workflow.Spec, func(string, string) error { return nil }, func(from v1alpha1.ItemsFrom) ([]byte, error) {
+		i := slices.IndexFunc(r.ConfigMaps[0], func(m corev1.ConfigMap) bool { return m.Name == from.ConfigMapKeyRef.Name })
+		return []byte(r.ConfigMaps[0][i].Data[from.ConfigMapKeyRef.Key]), nil
+	})
+	require.NoError(t, err)
+	g.Fill(tables)
+	require.NoError(t, g.Check(r.Workflow.Sequences()))
+	return g
 }
 
 func TestVariablesMayHaveTheNamesOfHtcdsOwn(t *testing.T) {

@@ -24,50 +24,62 @@ type columns struct {
 	rows  [][]string
 }
 
-// maxCases bounds the lines with which a script chooses its variables by its number.
-const maxCases = 200_000
-
-// cases is the beginning of a script whose variables differ from number to number.
-func (v columns) cases() (string, error) {
-	var b strings.Builder
-	b.WriteString("case $HTCPROCID in\n")
-	for i, row := range v.rows {
-		fmt.Fprintf(&b, "%d)", i)
-		for k, value := range row {
-			b.WriteString(" " + v.names[k] + "=" + quote(value))
+// items are the variables of a step's jobs: in the object, or in a ConfigMap.
+func (v columns) items(bundles *bundler) (*v1alpha1.ForEach, error) {
+	each, size := &v1alpha1.ForEach{}, 0
+	for _, row := range v.rows {
+		item := v1alpha1.Item{}
+		for k, name := range v.names {
+			item[name] = v1alpha1.ItemValue(row[k])
+			size += itemSize(name, row[k])
 		}
-		b.WriteString(" ;;\n")
+		each.Items = append(each.Items, item)
 	}
-	b.WriteString("esac\nexport " + strings.Join(v.names, " ") + "\n")
-	if b.Len() > maxCases {
-		return "", fmt.Errorf("the variables of its %d jobs come to %d bytes, and there is room for %d", len(v.rows),
-			b.Len(), maxCases)
+	if inObject(len(v.rows), len(v.names), size) && len(v.names) <= maxNames {
+		return each, nil
 	}
-	return b.String(), nil
+	each.Items, each.ItemsFrom = nil, &v1alpha1.ItemsFrom{}
+	if n, err := bundles.table(v.names, v.rows, &each.ItemsFrom.ConfigMapKeyRef); err != nil {
+		return nil, fmt.Errorf("the variables of its %d jobs have %d bytes, and a ConfigMap holds 1 MiB", len(v.rows), n)
+	}
+	return each, nil
 }
 
 // workflow puts the steps together.
-func workflow(flow *dagsteps.Flow, works []*work) (v1alpha1.HTCWorkflowSpec, error) {
-	spec := v1alpha1.HTCWorkflowSpec{}
+func (b *dagBuild) workflow(flow *dagsteps.Flow, works []*work) (spec v1alpha1.HTCWorkflowSpec, err error) {
+	bundles := newBundler(b.env)
+	if flow.Parents != nil {
+		for i, s := range flow.Steps {
+			works[i].Name = v1alpha1.StepName(s.Name)
+			spec.Steps = append(spec.Steps, v1alpha1.Step{StepWork: works[i].StepWork})
+		}
+		spec.Graph, err = b.listed(flow, works, bundles)
+		return spec, err
+	}
 	items := make([]v1alpha1.SequenceItem, flow.Sequences)
 	for i, s := range flow.Steps {
 		w := works[i]
-		step := v1alpha1.Step{StepWork: w.StepWork, Needs: []v1alpha1.StepName{}}
+		step := v1alpha1.Step{StepWork: w.StepWork, Needs: []v1alpha1.Need{}}
 		step.Name = v1alpha1.StepName(s.Name)
 		for _, k := range s.Needs {
-			step.Needs = append(step.Needs, v1alpha1.StepName(flow.Steps[k].Name))
+			step.Needs = append(step.Needs, v1alpha1.Need{Step: v1alpha1.StepName(flow.Steps[k].Name)})
 		}
 		if w.jobs > 1 {
 			step.ForEach = &v1alpha1.ForEach{Count: int32(w.jobs)} // #nosec G115 -- at most maxNodes
 		}
 		switch {
 		case len(w.each.names) == 0:
+		case flow.Sequences == 1 && w.jobs == 1:
+			if step.Job.Environment == nil {
+				step.Job.Environment = map[string]v1alpha1.ItemValue{}
+			}
+			for k, name := range w.each.names {
+				step.Job.Environment[name] = v1alpha1.ItemValue(w.each.rows[0][k])
+			}
 		case flow.Sequences == 1:
-			cases, err := w.each.cases()
-			if err != nil {
+			if step.ForEach, err = w.each.items(bundles); err != nil {
 				return spec, fmt.Errorf("step %s: %w", s.Name, err)
 			}
-			step.Job.Script.Source = cases + step.Job.Script.Source
 		default:
 			for k, row := range w.each.rows {
 				for j, name := range w.each.names {
@@ -80,6 +92,7 @@ func workflow(flow *dagsteps.Flow, works []*work) (v1alpha1.HTCWorkflowSpec, err
 		}
 		spec.Steps = append(spec.Steps, step)
 	}
+	b.maps = append(b.maps, bundles.configMaps(b.name)...)
 	switch {
 	case flow.Sequences == 1:
 	case items[0] == nil:

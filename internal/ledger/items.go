@@ -14,11 +14,14 @@ import (
 const perBlock = 128
 
 // Items are texts, one for each proc of a run, as they are stored.
-type Items struct{ blocks [][]byte }
+type Items struct {
+	blocks [][]byte
+	n      int
+}
 
 // PackItems compresses texts without NUL. It is for use outside of a Write, since it may take a while: 0.1 s for 100,000.
 func PackItems(texts []string) Items {
-	var packed Items
+	packed := Items{n: len(texts)}
 	var compressed bytes.Buffer
 	w, err := flate.NewWriter(&compressed, flate.BestSpeed)
 	if err != nil {

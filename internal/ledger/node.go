@@ -12,9 +12,10 @@ const AllSequences = -1
 
 // Place is where a node stands in its workflow.
 type Place struct {
-	Step     int // in spec.steps, from 0; finally comes after the last
-	Sequence int // from 0, or AllSequences
-	Item     int // counts the parallel jobs of that step and sequence, from 0
+	Step     int    // in spec.steps, from 0; finally comes after the last
+	Sequence int    // from 0, or AllSequences
+	Item     int    // counts the parallel jobs of that step and sequence, from 0
+	Label    string // what the node is called within its step; empty: Sequence and Item say it
 }
 
 // Node is one job of a DAG, and its place. Its Proc is as that of an HTCJob, except that its cluster is its own, 0 while no job of it
@@ -82,6 +83,7 @@ func (n Node) State() NodeState {
 type NodeFilter struct {
 	State       NodeState // empty: any
 	Step        *int      // nil: any
+	Label       string    // empty: any
 	Sequence    *int      // nil: any
 	Unconfirmed bool      // only those of which a job was seen that is open, or ended only by a callback
 	Changed     bool      // only those that UnchangedNodes does not show
@@ -94,7 +96,7 @@ const fetchedNode = `CASE p.fetched WHEN 0 THEN coalesce((SELECT fetched FROM ht
 
 const nodeColumns = `r.uid, r.attempt, r.namespace, r.name, p.cluster, 0, p.status, p.jobStatus, p.exitCode, p.exitSignal, p.reason, p.message,
 	p.source, p.absent, p.changed, p.checked, ` + fetchedNode + `, p.stderr,
-	p.claimed, p.node, p.step, p.sequence, p.item, s.name, s.deferred`
+	p.claimed, p.node, p.step, p.sequence, p.item, p.name, s.name, s.deferred`
 
 const (
 	selectNode = `SELECT ` + nodeColumns + ` FROM runs r JOIN nodes p ` + joinStep
@@ -137,19 +139,19 @@ func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
 	}
 	for from := 0; from < len(nodes); from += nodesAtOnce {
 		some := nodes[from:min(from+nodesAtOnce, len(nodes))]
-		places := make([][3]int, len(some))
+		places := make([][4]any, len(some))
 		for i, at := range some {
 			if !known[at.Step] {
 				return fmt.Errorf("node %d is of step %d, which is not of this DAG", from+i, at.Step)
 			}
-			places[i] = [3]int{at.Step, at.Sequence, at.Item}
+			places[i] = [4]any{at.Step, at.Sequence, at.Item, at.Label}
 		}
 		text, err := json.Marshal(places)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.exec(`INSERT INTO nodes (run, node, step, sequence, item, changed)
-			SELECT ?, ? + key, value ->> 0, value ->> 1, value ->> 2, ? FROM json_each(?)`, id, from, millis(r.Created), string(text)); err != nil {
+		if _, err := tx.exec(`INSERT INTO nodes (run, node, step, sequence, item, name, changed)
+			SELECT ?, ? + key, value ->> 0, value ->> 1, value ->> 2, value ->> 3, ? FROM json_each(?)`, id, from, millis(r.Created), string(text)); err != nil {
 			return err
 		}
 	}
@@ -220,6 +222,9 @@ func (f NodeFilter) where(args []any) (string, []any) {
 	if f.Step != nil {
 		where, args = where+` AND p.step = ?`, append(args, *f.Step)
 	}
+	if f.Label != "" {
+		where, args = where+` AND p.name = ?`, append(args, f.Label)
+	}
 	if f.Sequence != nil {
 		where, args = where+` AND p.sequence = ?`, append(args, *f.Sequence)
 	}
@@ -241,7 +246,7 @@ func scanNode(row scanner) (Node, error) {
 	var changed, checked int64
 	err := row.Scan(&n.UID, &n.Attempt, &n.Namespace, &n.Name, &n.Cluster, &n.Proc.Proc, &n.Status, &n.JobStatus, &n.ExitCode, &n.Signal,
 		&n.Reason, &n.Message, &n.Source, &n.Absent, &changed, &checked, &n.Fetched, &n.Stderr,
-		&n.Claimed, &n.Number, &n.Step, &n.Sequence, &n.Item, &n.StepName, &n.Deferred)
+		&n.Claimed, &n.Number, &n.Step, &n.Sequence, &n.Item, &n.Label, &n.StepName, &n.Deferred)
 	n.Changed, n.Checked = fromMillis(changed), fromMillis(checked)
 	return n, err
 }

@@ -15,10 +15,10 @@ func testDAG(uid string, sequences int) (Run, []Step, []Place) {
 	r.Kind, r.Procs, r.Cluster = Workflows, 1, 91
 	var nodes []Place
 	for s := range sequences {
-		nodes = append(nodes, Place{0, s, 0}, Place{1, s, 0}, Place{1, s, 1})
+		nodes = append(nodes, Place{Sequence: s}, Place{Step: 1, Sequence: s}, Place{Step: 1, Sequence: s, Item: 1})
 	}
 	return r, []Step{{Number: 0, Name: "generate"}, {Number: 1, Name: "simulate", Deferred: true}, {Number: 2, Name: "plot"}},
-		append(nodes, Place{2, AllSequences, 0})
+		append(nodes, Place{Step: 2, Sequence: AllSequences})
 }
 
 func insertDAG(tb testing.TB, l *Ledger, uid string, sequences int) Run {

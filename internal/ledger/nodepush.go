@@ -43,10 +43,10 @@ func (tx *Tx) NodesPushed(uid string, attempt, from, limit int) ([]PushedNode, e
 	var all []PushedNode
 	err := tx.query(func(row scanner) error {
 		var p PushedNode
-		err := row.Scan(&p.Number, &p.Artifact, &p.Proc, &p.Digest, &p.Push, &p.Step, &p.Sequence, &p.Item, &p.StepName)
+		err := row.Scan(&p.Number, &p.Artifact, &p.Proc, &p.Digest, &p.Push, &p.Step, &p.Sequence, &p.Item, &p.Label, &p.StepName)
 		all = append(all, p)
 		return err
-	}, `SELECT d.number, d.artifact, w.proc, w.digest, w.push, n.step, n.sequence, n.item, s.name
+	}, `SELECT d.number, d.artifact, w.proc, w.digest, w.push, n.step, n.sequence, n.item, n.name, s.name
 		FROM written w JOIN destinations d ON d.run = w.run AND d.number = w.number
 		JOIN nodes n ON n.run = w.run AND n.node = w.proc JOIN steps s ON s.run = n.run AND s.step = n.step
 		WHERE w.run = `+runID+` AND w.proc >= ? AND w.digest <> '' ORDER BY w.proc LIMIT ? + 0`, uid, attempt, from, limit)

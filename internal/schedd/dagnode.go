@@ -233,7 +233,7 @@ const (
 )
 
 var (
-	placeRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*[0-9](/[0-9]+)?$|^[0-9](/[0-9]+)?$|^all(/[0-9]+)?$`)
+	placeRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[0-9]+)?$`)
 	dirRE   = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,63}$`)
 )
 
@@ -265,8 +265,8 @@ func (g DAG) checkNode(n int, node DAGNode) error {
 	switch {
 	case node.Step < 0 || node.Step >= len(g.Steps):
 		return refused("node %d: there is no step %d", n, node.Step)
-	case node.Place != "" && (len(node.Place) > maxPlace || !placeRE.MatchString(node.Place) || strings.HasPrefix(node.Place, "_condor")):
-		return refused("node %d: the identifier %q: expected at most %d letters, digits and _ . -, the last a digit, or all", n, clip(node.Place), maxPlace)
+	case node.Place != "" && (len(node.Place) > maxPlace || !placeRE.MatchString(node.Place) || Taken(node.Place)):
+		return refused("node %d: the identifier %q: expected at most %d letters, digits and _ . -, and no name that htcd or HTCondor uses", n, clip(node.Place), maxPlace)
 	case slices.ContainsFunc(node.Parents, func(m int) bool { return !isNode(m) }):
 		return refused("node %d: one of its parents is not in this DAG", n)
 	case node.Index < 0 || len(node.Pulls) != len(g.Steps[node.Step].Pulls):

@@ -15,6 +15,7 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/cli/setting"
 	"htc.cern.ch/htcd/internal/kube/graph"
+	"htc.cern.ch/htcd/internal/schedd"
 )
 
 func graphCommand() *cobra.Command {
@@ -95,6 +96,12 @@ func draw(out io.Writer, w *v1alpha1.HTCWorkflow) error {
 		return err
 	}
 	sequences := max(w.Sequences(), int(w.Status.Sequences.Total))
+	// Tables in ConfigMaps are read when an attempt begins.
+	_, tables, err := graph.Read(w.Spec, schedd.CheckVariable, func(v1alpha1.ItemsFrom) ([]byte, error) { return nil, nil })
+	if err != nil {
+		return err
+	}
+	g.Fill(tables)
 	if err := g.Check(sequences); err != nil {
 		return err
 	}

@@ -123,7 +123,11 @@ func tableOf(w io.Writer) func(aggregate.Node) error {
 			exit = strconv.Itoa(*n.ExitCode)
 		}
 		reason := strings.Join(strings.Fields(Plain(n.Reason+" "+n.Message)), " ")
-		return row(n.Step, sequenceOf(n), strconv.Itoa(n.Index), string(n.State), n.JobID, exit, reason)
+		step, sequence, index := n.Step, sequenceOf(n), strconv.Itoa(n.Index)
+		if n.Name != "" {
+			step, sequence, index = step+"/"+n.Name, "", ""
+		}
+		return row(step, sequence, index, string(n.State), n.JobID, exit, reason)
 	}
 }
 

@@ -85,6 +85,8 @@ func TestFlagsSayWhatCanBeMeant(t *testing.T) {
 		"--step fit --sequence 3 --index 2": ofWorkflow,
 		"--step fit --all":                  ofWorkflow,
 		"--failed":                          ofWorkflow,
+		"--node left":                       ofWorkflow,
+		"--node left --failed":              "--node names one node",
 		"--failed --step fit":               ofWorkflow,
 		"--sequence 3":                      "are for --step",
 		"--failed --step fit --sequence 3":  "not for --failed",

@@ -189,7 +189,7 @@ func TestTheStepsAreDrawnAfterThoseThatTheyNeed(t *testing.T) {
 	require.Equal(t, aggregate.NodeFailed, d.Boxes[1].Look.State)
 	require.Equal(t, []string{"1 per sequence", "1 per sequence", "once for all", "at the end"}, []string{d.Boxes[0].Of, d.Boxes[1].Of, d.Boxes[2].Of, d.Boxes[3].Of})
 	require.LessOrEqual(t, d.Boxes[3].X+boxWidth, d.Width)
-	w.Spec.Steps[1].Needs = []v1alpha1.StepName{}
+	w.Spec.Steps[1].Needs = []v1alpha1.Need{}
 	g, err = graph.New(w.Spec)
 	require.NoError(t, err)
 	require.Equal(t, []int{0, 0, 1, 2}, columns(g))

@@ -230,7 +230,7 @@ func nameOfNode(g *graph.Graph, n aggregate.Node) string {
 			if n.Sequence != nil {
 				sequence = *n.Sequence
 			}
-			return g.Name(graph.Node{Step: i, Sequence: sequence, Index: n.Index})
+			return g.Name(graph.Node{Step: i, Sequence: sequence, Index: n.Index, Name: n.Name})
 		}
 	}
 	return n.Step

@@ -26,6 +26,8 @@ type Flow struct {
 	// Steps come after those that they need.
 	Steps     []Step
 	Sequences int
+	// Parents has the nodes before each, if the steps do not say what comes before what.
+	Parents map[*dagfile.Node][]*dagfile.Node
 }
 
 // Step is a step and its nodes.
@@ -42,8 +44,43 @@ type graph struct {
 	parents, children [][]int
 }
 
-// Of finds the steps of a DAG: as few as possible, or with each a step of its own for each node.
-func Of(d *dagfile.DAG, each bool) (*Flow, error) {
+// Few finds as few steps as possible in a DAG.
+func Few(d *dagfile.DAG) (*Flow, error) { return of(d, false) }
+
+// Each makes a step of each node.
+func Each(d *dagfile.DAG) (*Flow, error) { return of(d, true) }
+
+// List makes a step of all nodes that run the same, wherever they stand in the graph.
+func List(d *dagfile.DAG) (*Flow, error) {
+	g, err := runs(d)
+	if err != nil {
+		return nil, err
+	}
+	f := &Flow{Sequences: 1, Parents: map[*dagfile.Node][]*dagfile.Node{}}
+	byClass, taken := map[string]int{}, map[string]bool{}
+	for i, n := range g.nodes {
+		key := class(n)
+		at, known := byClass[key]
+		if !known {
+			at = len(f.Steps)
+			byClass[key] = at
+			f.Steps = append(f.Steps, Step{Needs: []int{}, Nodes: [][]*dagfile.Node{nil}})
+		}
+		f.Steps[at].Nodes[0] = append(f.Steps[at].Nodes[0], n)
+		for _, p := range g.parents[i] {
+			f.Parents[n] = append(f.Parents[n], g.nodes[p])
+		}
+	}
+	if n := len(f.Steps); n > maxSteps {
+		return nil, fmt.Errorf("its nodes run %d different descriptions, and an HTCWorkflow may have %d steps", n, maxSteps)
+	}
+	for i := range f.Steps {
+		f.Steps[i].Name = name(f.Steps[i].Nodes, taken)
+	}
+	return f, nil
+}
+
+func of(d *dagfile.DAG, each bool) (*Flow, error) {
 	g, err := runs(d)
 	if err != nil {
 		return nil, err

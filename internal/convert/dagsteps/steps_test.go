@@ -52,9 +52,9 @@ func TestSteps(t *testing.T) {
 			require.True(t, ok)
 			want, wantEach, ok := strings.Cut(want, "each\n")
 			d := read(t, input)
-			require.Equal(t, want, show(Of(d, false)))
+			require.Equal(t, want, show(of(d, false)))
 			if ok {
-				require.Equal(t, wantEach, show(Of(d, true)))
+				require.Equal(t, wantEach, show(of(d, true)))
 			}
 		})
 	}
@@ -69,7 +69,7 @@ func many(n int, format string) string {
 }
 
 func TestAHundredThousandNodesAreTwoSteps(t *testing.T) {
-	f, err := Of(read(t, many(50000, "JOB a%[1]d s.sub\nJOB b%[1]d t.sub\nPARENT a%[1]d CHILD b%[1]d")), false)
+	f, err := of(read(t, many(50000, "JOB a%[1]d s.sub\nJOB b%[1]d t.sub\nPARENT a%[1]d CHILD b%[1]d")), false)
 	require.NoError(t, err)
 	require.Len(t, f.Steps, 2)
 	require.Equal(t, 50000, f.Sequences)
@@ -81,7 +81,7 @@ func TestALongChainHasTooManySteps(t *testing.T) {
 	for i := range 60000 {
 		fmt.Fprintf(&b, "JOB n%d s.sub\nPARENT n%d CHILD n%d\n", i, i, i+1)
 	}
-	_, err := Of(read(t, b.String()+"JOB n60000 s.sub\n"), false)
+	_, err := of(read(t, b.String()+"JOB n60000 s.sub\n"), false)
 	require.EqualError(t, err, "its 60001 nodes come to 60001 steps, as too few of them run the same submit file at "+
 		"the same place of the graph, and an HTCWorkflow may have 50")
 }
@@ -89,7 +89,7 @@ func TestALongChainHasTooManySteps(t *testing.T) {
 func TestManyNOOPNodesBetweenManyNodesAreRefused(t *testing.T) {
 	text := many(2000, "JOB a%[1]d s.sub\nJOB b%[1]d s.sub\nPARENT a%[1]d CHILD j\nPARENT j CHILD b%[1]d") +
 		"JOB j s.sub NOOP\n"
-	_, err := Of(read(t, text), false)
+	_, err := of(read(t, text), false)
 	require.ErrorContains(t, err, "more than 1,000,000 edges")
 }
 
@@ -116,7 +116,7 @@ func FuzzOf(f *testing.F) {
 			return
 		}
 		for _, each := range []bool{false, true} {
-			flow, err := Of(d, each)
+			flow, err := of(d, each)
 			if err != nil {
 				continue
 			}

@@ -10,5 +10,8 @@
 //	generate ─> simulate x4 ─> merge ─┐ in each sequence: level 0
 //	                                  └─> plot (pairing All): level 1 ─> ... ─> report (finally): level 2
 //
+// forEach makes several nodes of a step, and needs may pair those of two steps by the variables of their items (pairs.go). With spec.graph nodes
+// and edges are listed one by one, and there is one level (listed.go). Their tables come from Read, before nodes are made.
+//
 // What the apiserver cannot check is checked here: names of steps, cycles, pulls, and how much it is together.
 package graph

@@ -16,6 +16,10 @@ func (g *Graph) DOT(name string, sequences int, status []v1alpha1.StepStatus) st
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n  node [shape=box, style=filled, fillcolor=white, fontname=sans];\n", quote(name))
+	if n := len(g.parents); n > 0 && n <= mostDrawn {
+		g.drawNodes(&b)
+		return b.String()
+	}
 	totals := g.Totals(sequences)
 	for i, s := range g.Steps {
 		counts, known := counted[s.Name]
@@ -44,12 +48,31 @@ func (g *Graph) DOT(name string, sequences int, status []v1alpha1.StepStatus) st
 	return b.String()
 }
 
+// mostDrawn is how many nodes of spec.graph are drawn one by one.
+const mostDrawn = 1000
+
+// drawNodes draws those of spec.graph in place of the steps.
+func (g *Graph) drawNodes(b *strings.Builder) {
+	nodes := g.listed()
+	for i, n := range nodes {
+		fmt.Fprintf(b, "  n%d [label=%s];\n", i, quote(n.Name+"\n"+string(g.Steps[n.Step].Name)))
+	}
+	for i, n := range nodes {
+		for _, p := range n.Parents {
+			fmt.Fprintf(b, "  n%d -> n%d;\n", p, i)
+		}
+	}
+	b.WriteString("}\n")
+}
+
 // size is how many nodes a step has; 0 in all if nobody knows.
 func size(s Step, total int) string {
-	switch total {
-	case 0:
+	switch {
+	case s.Each == 0:
+		return "a node for each row"
+	case total == 0:
 		return fmt.Sprintf("%d in each sequence", s.Each)
-	case 1:
+	case total == 1:
 		return "1 node"
 	default:
 		return fmt.Sprintf("%d nodes", total)

@@ -44,3 +44,11 @@ func TestWhatAFileSaysCannotLeaveItsQuotes(t *testing.T) {
 	require.Contains(t, g.DOT("a\"b", 1, nil), `digraph "a\"b" {`)
 	require.Contains(t, g.DOT("a", 1, nil), `"a\"]\n;x\\" [label="a\"]\n;x\\\n1 node", fillcolor=white];`)
 }
+
+func TestTheNodesOfAListedGraphAreDrawn(t *testing.T) {
+	g, err := read(listed(steps(step("a"), step("b")), []v1alpha1.GraphNode{node("one", "a"), node("two", "b")}, edge("one", "two")), nil)
+	require.NoError(t, err)
+	dot := g.DOT("x", 1, nil)
+	require.Contains(t, dot, `n0 [label="one\na"]`)
+	require.Contains(t, dot, "n0 -> n1;")
+}

@@ -13,7 +13,10 @@ type Graph struct {
 	Steps  []Step  // those of spec.steps, and that of spec.finally, if there is one, as the last
 	Levels [][]int // the steps of each DAG, by their numbers in Steps, each after those that it needs
 
-	spec v1alpha1.HTCWorkflowSpec
+	spec    v1alpha1.HTCWorkflowSpec
+	edges   []string // of spec.graph, as Read returns them
+	filled  bool
+	parents [][]int // of its nodes
 }
 
 // Step is one step.
@@ -25,9 +28,14 @@ type Step struct {
 	All            bool // it runs once for all sequences, not in each
 	Final          bool // it is spec.finally
 	Indexed        bool // it has forEach
-	Each           int  // how many nodes it has, in each sequence or for all
+	Each           int  // how many nodes it has, in each sequence or for all; 0: its table has not been read
 	AlwaysSucceeds bool
 	MaxJobs        int // of spec.throttle.perStep; 0: no limit
+
+	names []string         // of its nodes, if they are those of spec.graph
+	items []string         // the variables of each node, if it has such
+	by    map[int][]string // by which variables its nodes are paired with those of a step that it needs
+	pairs map[int][][]int  // which of these each node needs, by index
 }
 
 // Pull is a file of a step before.
@@ -45,18 +53,30 @@ func New(spec v1alpha1.HTCWorkflowSpec) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := g.need(number); err != nil {
-		return nil, err
+	if g.Listed() {
+		err = g.list()
+	} else {
+		err = g.arrange(number)
 	}
-	order, err := g.order()
 	if err != nil {
 		return nil, err
 	}
-	g.level(order)
 	if err := g.mark(number); err != nil {
 		return nil, err
 	}
 	return g, g.pull(number)
+}
+
+// arrange puts the steps into levels by what they need.
+func (g *Graph) arrange(number map[v1alpha1.StepName]int) error {
+	if err := g.need(number); err != nil {
+		return err
+	}
+	order, err := g.order()
+	if err == nil {
+		g.level(order)
+	}
+	return err
 }
 
 // add lists the steps; their numbers are by name.
@@ -69,7 +89,7 @@ func (g *Graph) add() (number map[v1alpha1.StepName]int, err error) {
 		number[s.Name] = i
 		step := Step{StepWork: s.StepWork, All: s.Pairing == v1alpha1.PairAll, Each: 1}
 		if s.ForEach != nil {
-			step.Indexed, step.Each = true, int(s.ForEach.Count)
+			step.Indexed, step.Each = true, max(int(s.ForEach.Count), len(s.ForEach.Items))
 		}
 		g.Steps = append(g.Steps, step)
 	}
@@ -89,20 +109,30 @@ func (g *Graph) need(number map[v1alpha1.StepName]int) error {
 		if s.Needs == nil && i > 0 {
 			g.Steps[i].Needs = []int{i - 1}
 		}
-		for _, name := range s.Needs {
+		for _, need := range s.Needs {
+			name := need.Step
 			k, known := number[name]
 			switch {
+			case need.Wrong != "":
+				return fmt.Errorf("spec.steps[%d].needs: expected a step's name, or {step: NAME, by: [VARIABLE]}, found %s", i, need.Wrong)
 			case !known:
 				return fmt.Errorf("spec.steps[%d].needs: %w", i, g.unknown(name))
 			case k == i:
 				return fmt.Errorf("spec.steps[%d].needs: the step %q needs itself", i, name)
 			case g.Steps[k].Final:
 				return fmt.Errorf("spec.steps[%d].needs: %q is spec.finally, which runs when everything else has ended", i, name)
+			case slices.Contains(g.Steps[i].Needs, k):
+				return fmt.Errorf("spec.steps[%d].needs: %q stands there twice", i, name)
 			}
 			g.Steps[i].Needs = append(g.Steps[i].Needs, k)
+			if len(need.By) == 0 {
+				continue
+			}
+			if err := g.pairable(i, k, need.By); err != nil {
+				return fmt.Errorf("spec.steps[%d].needs: %w", i, err)
+			}
 		}
 		slices.Sort(g.Steps[i].Needs)
-		g.Steps[i].Needs = slices.Compact(g.Steps[i].Needs)
 	}
 	return nil
 }

@@ -23,7 +23,12 @@ func step(n name, change ...func(*v1alpha1.Step)) v1alpha1.Step {
 }
 
 func needs(names ...name) func(*v1alpha1.Step) {
-	return func(s *v1alpha1.Step) { s.Needs = append([]name{}, names...) }
+	return func(s *v1alpha1.Step) {
+		s.Needs = []v1alpha1.Need{}
+		for _, n := range names {
+			s.Needs = append(s.Needs, v1alpha1.Need{Step: n})
+		}
+	}
 }
 
 func all(s *v1alpha1.Step) { s.Pairing = v1alpha1.PairAll }

@@ -12,7 +12,8 @@ const AllSequences = -1
 type Node struct {
 	Step     int     // number in Graph.Steps
 	Sequence int     // from 0, or AllSequences
-	Index    int     // within forEach, from 0
+	Index    int     // within forEach, from 0, or among the step's nodes of spec.graph
+	Name     string  // in spec.graph; empty: it is of a sequence, or for all
 	Parents  []int   // nodes of the same DAG that must have succeeded before; shared between nodes
 	Pulls    [][]int // for each of the step's pulls, the nodes of the same DAG that it pulls from, none where it is Earlier; shared between nodes
 }
@@ -26,6 +27,9 @@ type Outcome struct {
 // Nodes returns the nodes of a level's DAG: sequence by sequence, and then those for all. What cannot run after such an outcome is
 // left out.
 func (g *Graph) Nodes(level int, o Outcome) []Node {
+	if g.Listed() && !g.Steps[g.Levels[level][0]].Final {
+		return g.listed()
+	}
 	b := builder{Graph: g, all: map[int][]int{}}
 	futile := g.FutileSteps(o)
 	var each, once []int
@@ -106,14 +110,44 @@ func (b *builder) add(i, sequence int, own map[int][]int) {
 	}
 	var parents []int
 	for _, k := range s.Needs {
-		parents = append(parents, of(k)...) // none if that step is of an earlier level
+		if s.pairs[k] == nil {
+			parents = append(parents, of(k)...) // none if that step is of an earlier level
+		}
 	}
 	var pulls [][]int
 	for _, p := range s.Pulls {
 		pulls = append(pulls, of(p.From))
 	}
 	for index := range s.Each {
-		b.nodes = append(b.nodes, Node{Step: i, Sequence: sequence, Index: index, Parents: parents, Pulls: pulls})
+		n := Node{Step: i, Sequence: sequence, Index: index, Parents: parents, Pulls: pulls}
+		if len(s.pairs) > 0 {
+			b.pair(&n, of)
+		}
+		b.nodes = append(b.nodes, n)
+	}
+}
+
+// pair adds what a node alone needs.
+func (b *builder) pair(n *Node, of func(step int) []int) {
+	s := b.Steps[n.Step]
+	paired := func(k int) (nodes []int) {
+		if all := of(k); len(all) > 0 {
+			for _, index := range s.pairs[k][n.Index] {
+				nodes = append(nodes, all[index])
+			}
+		}
+		return nodes
+	}
+	n.Parents, n.Pulls = slices.Clip(n.Parents), slices.Clone(n.Pulls)
+	for _, k := range s.Needs {
+		if s.pairs[k] != nil {
+			n.Parents = append(n.Parents, paired(k)...)
+		}
+	}
+	for i, p := range s.Pulls {
+		if s.pairs[p.From] != nil {
+			n.Pulls[i] = paired(p.From)
+		}
 	}
 }
 
@@ -127,10 +161,14 @@ func (g *Graph) Sources(n Node, p Pull, sequences []int) []Node {
 	case n.Sequence == AllSequences:
 		of = sequences
 	}
+	indexes := span(0, from.Each)
+	if pairs := g.Steps[n.Step].pairs[p.From]; pairs != nil {
+		indexes = pairs[n.Index]
+	}
 	var sources []Node
 	for _, sequence := range of {
-		for index := range from.Each {
-			sources = append(sources, Node{Step: p.From, Sequence: sequence, Index: index})
+		for _, index := range indexes {
+			sources = append(sources, Node{Step: p.From, Sequence: sequence, Index: index, Name: from.nameOf(index)})
 		}
 	}
 	return sources
@@ -145,9 +183,12 @@ func (g *Graph) Place(n Node) string {
 	return place
 }
 
-// JobID is the node's variable jobid: the name of its sequence, or "all".
+// JobID is the node's variable jobid: its own name, the name of its sequence, or "all".
 func (g *Graph) JobID(n Node) string {
-	if n.Sequence == AllSequences {
+	switch {
+	case n.Name != "":
+		return n.Name
+	case n.Sequence == AllSequences:
 		return "all"
 	}
 	return g.spec.SequenceName(n.Sequence)

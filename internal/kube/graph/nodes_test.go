@@ -84,7 +84,7 @@ func TestTotalsAreThoseOfAllNodes(t *testing.T) {
 func TestTooMuchIsRefused(t *testing.T) {
 	g := made(t, steps(step("a"), step("b")))
 	require.NoError(t, g.Check(50_000))
-	require.EqualError(t, g.Check(50_001), "spec.sequences: with 50001 sequences there are 100002 nodes, and a workflow may have 100000: make it several HTCWorkflows")
+	require.EqualError(t, g.Check(50_001), "spec.sequences: with 50001 sequences there are 100002 nodes, 50001 of them those of the step \"a\", and a workflow may have 100000: make it several HTCWorkflows")
 	g = made(t, steps(step("a", each(1000)), step("b", each(1000))))
 	require.NoError(t, g.Check(1))
 	require.EqualError(t, g.Check(2), `the nodes depend on each other in 2000000 ways, 2000000 of them those of the step "b", and a workflow may have 1000000: let a step with pairing All, or one without forEach, gather what is before it`)

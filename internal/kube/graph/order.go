@@ -88,13 +88,20 @@ func (g *Graph) After(i int) []bool {
 }
 
 // before returns which steps come before a step, however far; all of them for finally.
-func (g *Graph) before(i int) []bool {
-	come := make([]bool, len(g.Steps))
+func (g *Graph) before(i int) []bool { return g.reach(i, true) }
+
+// ended is before for those of which all jobs have ended in the sequence when one of the step begins.
+func (g *Graph) ended(i int) []bool { return g.reach(i, false) }
+
+// reach follows what is needed. Of a step that is needed in pairs each node needs some, and so all that those need.
+func (g *Graph) reach(i int, paired bool) []bool {
+	come, seen := make([]bool, len(g.Steps)), make([]bool, len(g.Steps))
 	var visit func(int)
 	visit = func(i int) {
 		for _, k := range g.Steps[i].Needs {
-			if !come[k] {
-				come[k] = true
+			come[k] = come[k] || paired || g.Steps[i].by[k] == nil
+			if !seen[k] {
+				seen[k] = true
 				visit(k)
 			}
 		}

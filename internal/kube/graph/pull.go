@@ -14,7 +14,7 @@ func (g *Graph) pull(number map[v1alpha1.StepName]int) error {
 		if s.Final {
 			where = "spec.finally"
 		}
-		before := g.before(i)
+		before, ended := g.before(i), g.ended(i)
 		type place struct {
 			all, indexed, several bool
 			path                  string
@@ -31,11 +31,16 @@ func (g *Graph) pull(number map[v1alpha1.StepName]int) error {
 				continue
 			case !known:
 				return fmt.Errorf("%s.pull[%d]: %w", where, n, g.unknown(p.From))
+			case g.Listed() && !s.Final:
+				s.Pulls = append(s.Pulls, Pull{From: k, Path: p.Path, Several: true})
+				continue
 			case !before[k]:
 				return fmt.Errorf("%s.pull[%d]: the step %q does not come before %q: name it in needs", where, n, p.From, s.Name)
+			case !ended[k] && s.by[k] == nil:
+				return fmt.Errorf("%s.pull[%d]: not every job of %q has ended when one of %q begins, as some of them are paired with by: name it in needs, too", where, n, p.From, s.Name)
 			}
 			from := g.Steps[k]
-			pull := Pull{From: k, Path: p.Path, Several: from.Indexed || s.All && !from.All, Earlier: from.Level < s.Level}
+			pull := Pull{From: k, Path: p.Path, Several: from.Indexed && !s.one(k) || s.All && !from.All, Earlier: from.Level < s.Level}
 			at := place{several: pull.Several, path: p.Path}
 			if pull.Several {
 				at.all, at.indexed = from.All, from.Indexed

@@ -30,38 +30,63 @@ func (g *Graph) PerSequence() (n int) {
 	return n
 }
 
-// Check refuses what would be too much, with so many sequences.
+// Check refuses what would be too much, with so many sequences, and pairs nodes.
 func (g *Graph) Check(sequences int) error {
 	totals := g.Totals(sequences)
-	nodes, links, most, dense := 0, 0, 0, 0
-	for i, s := range g.Steps {
-		each := 0
-		for _, k := range s.Needs {
-			each += g.linked(s, k, sequences)
-		}
-		for _, p := range s.Pulls {
-			each += g.linked(s, p.From, sequences)
-		}
-		nodes += totals[i]
-		links += totals[i] * each
-		if totals[i]*each > most {
-			most, dense = totals[i]*each, i
+	nodes, most := 0, 0
+	for i, n := range totals {
+		if nodes += n; n > totals[most] {
+			most = i
 		}
 	}
 	switch {
+	case nodes > MostNodes && g.Listed():
+		return fmt.Errorf("spec.graph: there are %d nodes, and a workflow may have %d: make it several HTCWorkflows", nodes, MostNodes)
 	case nodes > MostNodes:
-		return fmt.Errorf("spec.sequences: with %d sequences there are %d nodes, and a workflow may have %d: make it several HTCWorkflows", sequences, nodes, MostNodes)
-	case links > MostLinks:
+		return fmt.Errorf("spec.sequences: with %d sequences there are %d nodes, %d of them those of the step %q, and a workflow may have %d: make it several HTCWorkflows",
+			sequences, nodes, totals[most], g.Steps[most].Name, MostNodes)
+	}
+	if g.Listed() {
+		if !g.filled {
+			return nil
+		}
+		return g.link()
+	}
+	if err := g.pair(); err != nil {
+		return err
+	}
+	links, most, dense := 0, 0, 0
+	for i, s := range g.Steps {
+		of := 0
+		for _, k := range s.Needs {
+			of += g.linked(i, k, totals[i], sequences)
+		}
+		for _, p := range s.Pulls {
+			of += g.linked(i, p.From, totals[i], sequences)
+		}
+		links += of
+		if of > most {
+			most, dense = of, i
+		}
+	}
+	if links > MostLinks {
 		return fmt.Errorf("the nodes depend on each other in %d ways, %d of them those of the step %q, and a workflow may have %d: let a step with pairing All, or one without forEach, gather what is before it",
 			links, most, g.Steps[dense].Name, MostLinks)
 	}
 	return nil
 }
 
-// linked is how many nodes of step k one node of a step needs.
-func (g *Graph) linked(s Step, k, sequences int) int {
-	if s.All && !g.Steps[k].All {
-		return g.Steps[k].Each * sequences
+// linked is how many nodes of step k those of step i, so many, need.
+func (g *Graph) linked(i, k, total, sequences int) int {
+	switch pairs := g.Steps[i].pairs[k]; {
+	case pairs != nil:
+		n := 0
+		for _, each := range pairs {
+			n += len(each)
+		}
+		return n * (total / max(1, g.Steps[i].Each))
+	case g.Steps[i].All && !g.Steps[k].All:
+		return total * g.Steps[k].Each * sequences
 	}
-	return g.Steps[k].Each
+	return total * g.Steps[k].Each
 }

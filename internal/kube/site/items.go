@@ -2,6 +2,7 @@ package site
 
 import (
 	"context"
+	"fmt"
 
 	"htc.cern.ch/htcd/api/items"
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -37,7 +38,9 @@ func ReadItems(ctx context.Context, job *v1alpha1.HTCJob, tables inputs.ConfigMa
 func InlineItems(job *v1alpha1.HTCJob) (all []string, err error) {
 	switch {
 	case len(job.Spec.Items) > 0:
-		all, err = items.List(job.Spec.Items, schedd.CheckVariable)
+		if all, err = items.List(job.Spec.Items, schedd.CheckVariable); err != nil {
+			err = fmt.Errorf("spec.%w", err)
+		}
 	case len(job.Spec.Parameters) > 0:
 		all, err = items.Product(job.Spec.Parameters, schedd.CheckVariable)
 	}

@@ -48,10 +48,14 @@ func (p plannedDAG) inputs(n graph.Node) (dirs []string) {
 func keptDir(step, pull, node int) string { return fmt.Sprintf("s%d-p%d-k%d", step, pull, node) }
 
 func (p plannedDAG) inputDir(n graph.Node, i int, pull graph.Pull) string {
-	if n.Sequence == graph.AllSequences || p.graph.Steps[pull.From].All {
-		return fmt.Sprintf("s%d-p%d", n.Step, i)
+	dir := fmt.Sprintf("s%d-p%d", n.Step, i)
+	if n.Sequence != graph.AllSequences && !p.graph.Steps[pull.From].All {
+		dir += fmt.Sprintf("-%d", n.Sequence)
 	}
-	return fmt.Sprintf("s%d-p%d-%d", n.Step, i, n.Sequence)
+	if p.graph.Pairs(n.Step, pull.From) {
+		dir += fmt.Sprintf("-x%d", n.Index)
+	}
+	return dir
 }
 
 // bring copies them from the store into the directory of a run.

@@ -6,13 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
-	"htc.cern.ch/htcd/api/items"
 	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/graph"
-	"htc.cern.ch/htcd/internal/kube/site"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/pool"
@@ -24,11 +24,12 @@ type plannedDAG struct {
 	level     int
 	steps     []int // those that have nodes, by their numbers in graph
 	nodes     []graph.Node
-	items     []string          // of all sequences; none if they have no variables
-	digest    string            // of the table that the items are from
-	sequences []int             // those that go on
-	atWork    int               // how many of them at a time; 0: all
-	occasions []ledger.Occasion // on which rules have sequences repeat steps; none: this is no repetition
+	items     []string            // of all sequences; none if they have no variables
+	tables    map[string][]string // items of steps, by their names
+	digest    string              // of the tables in ConfigMaps that these are from
+	sequences []int               // those that go on
+	atWork    int                 // how many of them at a time; 0: all
+	occasions []ledger.Occasion   // on which rules have sequences repeat steps; none: this is no repetition
 	brought   []bringing
 	inputsOf  map[int][]string // directories of the inputs of each step
 	kept      kept
@@ -43,6 +44,12 @@ func (p plannedDAG) hash() string {
 	for _, item := range p.items {
 		fmt.Fprintf(h, "%q\n", item)
 	}
+	for _, step := range slices.Sorted(maps.Keys(p.tables)) {
+		fmt.Fprintf(h, "%s\n", step)
+		for _, item := range p.tables[step] {
+			fmt.Fprintf(h, "%q\n", item)
+		}
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
@@ -55,7 +62,7 @@ func (c *Controller) planDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	if level >= len(p.graph.Levels) {
 		return p, schedd.Refusal("the spec has no level %d any more", level)
 	}
-	total, err := c.readItems(ctx, w, s, recorded, &p)
+	total, err := c.readTables(ctx, w, s, recorded, &p)
 	if err != nil {
 		return p, err
 	}
@@ -92,44 +99,51 @@ func (c *Controller) planDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	return p, p.list(w)
 }
 
-// readItems sets the variables of the sequences and returns how many sequences there are. A table is read once in an attempt.
-func (c *Controller) readItems(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, recorded *ledger.Run, p *plannedDAG) (int, error) {
-	spec := w.Spec.Sequences
-	if spec == nil || len(spec.Items) == 0 && spec.ItemsFrom == nil {
-		return w.Sequences(), nil
-	}
+// readTables sets the variables of sequences and steps, and returns how many sequences there are. What stands in ConfigMaps is read once in an
+// attempt.
+func (c *Controller) readTables(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation, recorded *ledger.Run, p *plannedDAG) (sequences int, err error) {
 	if recorded == nil && len(s.DAGs) > 0 && !s.due() {
 		recorded = &s.DAGs[0].Run
 	}
-	if spec.ItemsFrom != nil && recorded != nil && recorded.SpecHash == w.SpecHash() && recorded.ItemsDigest != "" {
+	if recorded != nil && recorded.SpecHash == w.SpecHash() && recorded.ItemsDigest != "" {
 		p.digest = recorded.ItemsDigest
-		err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
-			p.items, err = tx.Items(recorded.UID, recorded.Attempt)
+		err = c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
+			if p.items, err = tx.Items(recorded.UID, recorded.Attempt); err == nil {
+				p.tables, err = tx.Tables(recorded.UID, recorded.Attempt)
+			}
 			return err
 		})
+	} else {
+		err = c.readSpec(ctx, w, p)
+	}
+	p.graph.Fill(p.tables)
+	if len(p.items) > 0 {
 		return len(p.items), err
 	}
-	if spec.ItemsFrom == nil {
-		var err error
-		if p.items, err = items.List(spec.Items, checkVariable); err != nil {
-			return 0, schedd.Refusal("spec.sequences.%w", err)
-		}
-		return len(p.items), nil
+	return w.Sequences(), err
+}
+
+// readSpec reads all tables that a spec has, or names.
+func (c *Controller) readSpec(ctx context.Context, w *v1alpha1.HTCWorkflow, p *plannedDAG) (err error) {
+	var digests []string
+	var unread error
+	p.items, p.tables, err = graph.Read(w.Spec, checkVariable, func(from v1alpha1.ItemsFrom) ([]byte, error) {
+		text, digest, err := inputs.Table(ctx, c.ConfigMaps, w.Namespace, from)
+		digests, unread = append(digests, digest), err
+		return text, err
+	})
+	switch {
+	case unread != nil:
+		return unread
+	case err != nil:
+		return schedd.Refusal("%w", err)
 	}
-	table := &v1alpha1.HTCJob{ObjectMeta: w.ObjectMeta, Spec: v1alpha1.HTCJobSpec{ItemsFrom: spec.ItemsFrom}}
-	read, err := site.ReadItems(ctx, table, c.ConfigMaps)
-	if err != nil {
-		return 0, err
+	p.digest = strings.Join(digests, " ")
+	if len(digests) > 1 {
+		sum := sha256.Sum256([]byte(p.digest))
+		p.digest = "sha256:" + hex.EncodeToString(sum[:])
 	}
-	for _, item := range read.Each {
-		for line := range strings.Lines(item) {
-			if name, _, _ := strings.Cut(line, "="); own(name) {
-				return 0, schedd.Refusal("spec.sequences.itemsFrom: %s is set by htcd: choose another name", name)
-			}
-		}
-	}
-	p.items, p.digest = read.Each, read.Digest
-	return len(p.items), nil
+	return nil
 }
 
 // own reports whether a variable is one that htcd sets in each node.
@@ -334,15 +348,29 @@ func tag(w *v1alpha1.HTCWorkflow, ordinal int) schedd.Tag {
 
 // variables returns those of a node: its sequence's, and htcd's.
 func (p plannedDAG) variables(n graph.Node) string {
-	var item string
+	item := p.graph.Item(n)
 	if n.Sequence != graph.AllSequences && len(p.items) > 0 {
-		item = p.items[n.Sequence]
+		item = besides(p.items[n.Sequence], item) + item
 	}
 	lines := item + "jobid=" + p.graph.JobID(n) + "\n"
 	if step := p.graph.Steps[n.Step]; step.Push != nil && step.Indexed {
 		lines += fmt.Sprintf("push_tag=%s-%d\n", tagOf(step.StepWork), n.Index)
 	}
 	return lines
+}
+
+// besides returns the lines of variables that others do not override.
+func besides(lines, others string) string {
+	if others == "" {
+		return lines
+	}
+	var left strings.Builder
+	for line := range strings.Lines(lines) {
+		if name, _, _ := strings.Cut(line, "="); !strings.Contains("\n"+others, "\n"+name+"=") {
+			left.WriteString(line)
+		}
+	}
+	return left.String()
 }
 
 // pulls returns the nodes that run in the same DAG that a node pulls from, for each of its pulls that is not from an earlier one.
@@ -368,7 +396,7 @@ func (p plannedDAG) rows(deferred []bool) (steps []ledger.Step, places []ledger.
 		steps = append(steps, ledger.Step{Number: i, Name: string(p.graph.Steps[i].Name), Deferred: deferred[k]})
 	}
 	for _, n := range p.nodes {
-		places = append(places, ledger.Place{Step: n.Step, Sequence: n.Sequence, Item: n.Index})
+		places = append(places, ledger.Place{Step: n.Step, Sequence: n.Sequence, Item: n.Index, Label: n.Name})
 	}
 	return steps, places
 }

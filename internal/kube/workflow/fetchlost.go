@@ -28,7 +28,8 @@ func (c *Controller) foundHere(ctx context.Context, w *v1alpha1.HTCWorkflow, run
 			return err
 		}
 		for _, n := range page {
-			switch _, err := os.Lstat(filepath.Join(run.OutputDir, g.Name(graph.Node{Step: n.Step, Sequence: n.Sequence, Index: n.Item}))); {
+			name := g.Name(graph.Node{Step: n.Step, Sequence: n.Sequence, Index: n.Item, Name: n.Label})
+			switch _, err := os.Lstat(filepath.Join(run.OutputDir, name)); {
 			case err == nil:
 				here = append(here, n)
 			case !errors.Is(err, fs.ErrNotExist):

@@ -29,6 +29,13 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 			}
 		}
 		own, s.Attempt = Attempt(own, 0)
+		if len(own) > 0 && g != nil && own[0].SpecHash == w.SpecHash() {
+			rows, err := tx.TableRows(own[0].UID, own[0].Attempt)
+			if err != nil {
+				return err
+			}
+			g.Count(rows)
+		}
 		for _, run := range own {
 			d, err := gatherDAG(tx, run)
 			if err != nil {

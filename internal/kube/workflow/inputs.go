@@ -91,7 +91,10 @@ func (p *plannedDAG) listPulls(w *v1alpha1.HTCWorkflow) error {
 
 // artifactDir names the directory of the k-th pull of a node: the nodes of a step and sequence share it.
 func artifactDir(n graph.Node, k int) string {
-	if n.Sequence == graph.AllSequences {
+	switch {
+	case n.Name != "":
+		return fmt.Sprintf("s%d-a%d-x%d", n.Step, k, n.Index)
+	case n.Sequence == graph.AllSequences:
 		return fmt.Sprintf("s%d-a%d", n.Step, k)
 	}
 	return fmt.Sprintf("s%d-a%d-%d", n.Step, k, n.Sequence)

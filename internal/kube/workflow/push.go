@@ -23,6 +23,7 @@ import (
 const (
 	sequencePlace = "{sequence}"
 	itemPlace     = "{item}"
+	namePlace     = "{name}"
 )
 
 // destinations lists to where the steps of a DAG push.
@@ -33,7 +34,10 @@ func (p plannedDAG) destinations() (all []ledger.Destination) {
 			continue
 		}
 		jobid := p.graph.JobID(graph.Node{Step: i, Sequence: graph.AllSequences})
-		if !step.All {
+		switch {
+		case p.graph.Listed() && !step.Final:
+			jobid = namePlace
+		case !step.All:
 			jobid = strings.TrimSuffix(p.graph.JobID(graph.Node{Step: i}), "0") + sequencePlace
 		}
 		dir, tag := string(step.Name)+"/"+jobid, tagOf(step.StepWork)
@@ -47,7 +51,7 @@ func (p plannedDAG) destinations() (all []ledger.Destination) {
 
 // fill puts the numbers of a node into a destination's path or artifact.
 func fill(text string, at ledger.Place) string {
-	return strings.NewReplacer(sequencePlace, strconv.Itoa(at.Sequence), itemPlace, strconv.Itoa(at.Item)).Replace(text)
+	return strings.NewReplacer(sequencePlace, strconv.Itoa(at.Sequence), itemPlace, strconv.Itoa(at.Item), namePlace, at.Label).Replace(text)
 }
 
 // dags are what package outputpush pushes: the DAGs of the newest attempt of each workflow.

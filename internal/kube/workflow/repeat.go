@@ -192,7 +192,7 @@ func (c *Controller) keepsUnrepeated(ctx context.Context, s Situation, p planned
 			}
 			err := eachDone(tx, d.Run, func(n ledger.Node) {
 				if n.Sequence == ledger.AllSequences || again[n.Sequence] != nil {
-					was[spot{n.StepName, n.Sequence, n.Item}] = ledger.Carried{From: n.Attempt, Node: n.Number}
+					was[spotOf(n)] = ledger.Carried{From: n.Attempt, Node: n.Number}
 				}
 			})
 			if err != nil {
@@ -203,7 +203,7 @@ func (c *Controller) keepsUnrepeated(ctx context.Context, s Situation, p planned
 	})
 	done, from := make([]bool, len(p.nodes)), make([]ledger.Carried, len(p.nodes))
 	for i, n := range p.nodes {
-		from[i], done[i] = was[spot{string(p.graph.Steps[n.Step].Name), n.Sequence, n.Index}]
+		from[i], done[i] = was[spotAt(string(p.graph.Steps[n.Step].Name), n.Sequence, n.Index, n.Name)]
 		from[i].Number = i
 		done[i] = done[i] && (n.Sequence == graph.AllSequences || !again[n.Sequence][n.Step])
 	}

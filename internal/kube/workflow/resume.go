@@ -26,6 +26,16 @@ func resumes(w *v1alpha1.HTCWorkflow) bool { return w.Spec.Resume == v1alpha1.Re
 type spot struct {
 	step            string
 	sequence, index int
+	name            string // in spec.graph, in place of the index
+}
+
+func spotOf(n ledger.Node) spot { return spotAt(n.StepName, n.Sequence, n.Item, n.Label) }
+
+func spotAt(step string, sequence, index int, name string) spot {
+	if name != "" {
+		index = 0
+	}
+	return spot{step, sequence, index, name}
 }
 
 // former is what an earlier attempt has left.
@@ -33,7 +43,9 @@ type former struct {
 	dir       string // of its output; empty: there is none
 	done      map[spot]ledger.Carried
 	items     []string
-	sequences int // 0: none had nodes
+	tables    map[string][]string // of steps
+	named     map[string]bool     // the rows of nodes of spec.graph, after the names of their steps
+	sequences int                 // 0: none had nodes
 }
 
 // kept says which nodes of a DAG do not run again.
@@ -149,6 +161,15 @@ func readFormer(tx *ledger.Tx, dags []ledger.Run) (f former, err error) {
 	if f.items, err = tx.Items(dags[0].UID, dags[0].Attempt); err != nil && !errors.Is(err, ledger.ErrNotFound) {
 		return f, err
 	}
+	if f.tables, err = tx.Tables(dags[0].UID, dags[0].Attempt); err != nil {
+		return f, err
+	}
+	f.named = map[string]bool{}
+	for step, rows := range f.tables {
+		for _, row := range rows {
+			f.named[step+"\n"+row] = true
+		}
+	}
 	for _, run := range dags {
 		counts, err := tx.SequenceCounts(run.UID, run.Attempt)
 		if err != nil {
@@ -158,7 +179,7 @@ func readFormer(tx *ledger.Tx, dags []ledger.Run) (f former, err error) {
 			f.sequences = counts.Active + counts.Succeeded + counts.Failed
 		}
 		err = eachDone(tx, run, func(n ledger.Node) {
-			f.done[spot{n.StepName, n.Sequence, n.Item}] = ledger.Carried{From: run.Attempt, Node: n.Number}
+			f.done[spotOf(n)] = ledger.Carried{From: run.Attempt, Node: n.Number}
 		})
 		if err != nil {
 			return f, err
@@ -171,8 +192,8 @@ func readFormer(tx *ledger.Tx, dags []ledger.Run) (f former, err error) {
 func (f former) keep(p plannedDAG) kept {
 	done, from := make([]bool, len(p.nodes)), make([]ledger.Carried, len(p.nodes))
 	for i, n := range p.nodes {
-		at, was := f.done[spot{string(p.graph.Steps[n.Step].Name), n.Sequence, n.Index}]
-		done[i] = was && f.sameItem(p.items, n.Sequence) && f.hasFor(p, n)
+		at, was := f.done[spotAt(string(p.graph.Steps[n.Step].Name), n.Sequence, n.Index, n.Name)]
+		done[i] = was && f.sameItem(p.items, n.Sequence) && f.sameRow(p, n) && f.hasFor(p, n)
 		from[i] = at
 		from[i].Number = i
 	}
@@ -197,6 +218,21 @@ func (f former) sameItem(items []string, sequence int) bool {
 		return ""
 	}
 	return at(items) == at(f.items)
+}
+
+// sameRow reports whether a node has the same variables of its own as before.
+func (f former) sameRow(p plannedDAG, n graph.Node) bool {
+	step := string(p.graph.Steps[n.Step].Name)
+	if n.Name != "" {
+		return f.named[step+"\n"+p.tables[step][n.Index]]
+	}
+	at := func(rows []string) string {
+		if n.Index < len(rows) {
+			return rows[n.Index]
+		}
+		return ""
+	}
+	return at(p.tables[step]) == at(f.tables[step])
 }
 
 // hasFor reports whether the output of a node is here, with what later DAGs pull from it.

@@ -20,7 +20,7 @@ func TestWhatIsKeptOfAnEarlierAttempt(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), nil, 0o600))
 	}
 	done := map[spot]ledger.Carried{
-		{"a", 0, 0}: {From: 3, Node: 0}, {"a", 1, 0}: {From: 3, Node: 2}, {"a", 2, 0}: {From: 3, Node: 4}, {"a", 3, 0}: {From: 3, Node: 6}, {"gone", 0, 0}: {From: 3, Node: 1},
+		{"a", 0, 0, ""}: {From: 3, Node: 0}, {"a", 1, 0, ""}: {From: 3, Node: 2}, {"a", 2, 0, ""}: {From: 3, Node: 4}, {"a", 3, 0, ""}: {From: 3, Node: 6}, {"gone", 0, 0, ""}: {From: 3, Node: 1},
 	}
 	step := func(name string) v1alpha1.Step {
 		return v1alpha1.Step{StepWork: v1alpha1.StepWork{Name: v1alpha1.StepName(name)}}

@@ -233,7 +233,7 @@ func (s Situation) describeFailure(n ledger.Node) v1alpha1.NodeFailure {
 		f.Sequence = new(int32(n.Sequence))
 	}
 	if s.Graph != nil && n.Step < len(s.Graph.Steps) {
-		f.Node = s.Graph.Name(graph.Node{Step: n.Step, Sequence: n.Sequence, Index: n.Item})
+		f.Node = s.Graph.Name(graph.Node{Step: n.Step, Sequence: n.Sequence, Index: n.Item, Name: n.Label})
 	}
 	return f
 }

@@ -139,7 +139,10 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		return false, err
 	}
 	steps, places := p.rows(p.deferred())
-	packed := ledger.PackItems(p.items)
+	packed, tables := ledger.PackItems(p.items), map[string]ledger.Items{}
+	for name, rows := range p.tables {
+		tables[name] = ledger.PackItems(rows)
+	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := tx.InsertRun(run); err != nil {
 			return err
@@ -147,7 +150,7 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		if err := tx.InsertNodes(run, steps, places); err != nil {
 			return err
 		}
-		err := errors.Join(p.pool.Record(tx), tx.SetItems(run.UID, run.Attempt, packed), tx.SetDestinations(run.UID, run.Attempt, p.destinations()))
+		err := errors.Join(p.pool.Record(tx), tx.SetItems(run.UID, run.Attempt, packed), tx.SetTables(run.UID, run.Attempt, tables), tx.SetDestinations(run.UID, run.Attempt, p.destinations()))
 		if err != nil {
 			return err
 		}

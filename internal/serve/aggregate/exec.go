@@ -50,7 +50,7 @@ type Shells interface {
 // serveExec answers exec of a job, and of a node of a workflow, as that of a Pod is answered: v5.channel.k8s.io. With port in the place of command, standard input
 // and output are a connection to that port.
 func serveExec(mux *http.ServeMux, shells Shells, proxy *FrontProxy, log zerolog.Logger) {
-	for resource, parameters := range map[string][]string{resourceJobs: {"proc"}, resourceWorkflows: {"step", "sequence", "index"}} {
+	for resource, parameters := range map[string][]string{resourceJobs: {"proc"}, resourceWorkflows: {"step", "sequence", "index", "node"}} {
 		mux.HandleFunc("GET /apis/"+GroupVersion.String()+"/namespaces/{namespace}/"+resource+"/{name}/exec", func(w http.ResponseWriter, r *http.Request) {
 			c, err := parseCommand(r.URL.Query(), parameters)
 			if err != nil {

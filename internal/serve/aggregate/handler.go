@@ -42,7 +42,7 @@ func NewHandler(source Source, proxy *FrontProxy, log zerolog.Logger) http.Handl
 	serve(resourceJobs, "/usage", source.Usage, "application/json", "attempt")
 	serve(resourceJobs, "/procs", source.Procs, lines, "state", "attempt", "from", "limit")
 	serve(resourceJobs, "/attempts", source.Attempts, lines)
-	serve(resourceWorkflows, "", source.NodeLog, text, "step", "sequence", "index", "attempt", "stream", "follow", "tailLines", "offset")
+	serve(resourceWorkflows, "", source.NodeLog, text, "step", "sequence", "index", "node", "attempt", "stream", "follow", "tailLines", "offset")
 	serve(resourceWorkflows, "/archive", source.NodeArchive, "application/x-tar", "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/files", source.NodeFiles, lines, "step", "sequence", "attempt", "from")
 	serve(resourceWorkflows, "/nodes", source.Nodes, lines, "step", "state", "after", "attempt", "limit")
@@ -165,6 +165,8 @@ func parse(values url.Values, known []string) (Query, error) {
 			}
 		case "step":
 			q.Node.Step = value
+		case "node":
+			q.Node.Name = value
 		case "state":
 			if q.State = NodeState(value); !slices.Contains(NodeStates, q.State) {
 				err = fmt.Errorf("%q: want one of %v", value, NodeStates)

@@ -76,8 +76,9 @@ type Past struct {
 // Place says which node of a workflow is meant.
 type Place struct {
 	Step     string
-	Sequence int // from 0, or AllSequences
-	Index    int // within the step's forEach, from 0
+	Sequence int    // from 0, or AllSequences
+	Index    int    // within the step's forEach, from 0
+	Name     string // of a node of spec.graph, in place of the others; empty: they say which
 }
 
 // AllSequences is the Sequence of a node that is one for all of them.
@@ -111,6 +112,7 @@ type Node struct {
 	Step     string    `json:"step"`
 	Sequence *int      `json:"sequence,omitempty"` // absent: one for all of them
 	Index    int       `json:"index"`
+	Name     string    `json:"name,omitempty"` // of a node of spec.graph
 	State    NodeState `json:"state"`
 	JobID    string    `json:"jobid,omitempty"` // in HTCondor
 	ExitCode *int      `json:"exitCode,omitempty"`

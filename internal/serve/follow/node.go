@@ -52,7 +52,7 @@ func (n *ofNode) find(ctx context.Context) (f found, err error) {
 	if err != nil {
 		return f, err
 	}
-	n.name = steps.Name(wanted)
+	n.name = n.called(steps, wanted)
 	var known *ledger.Node
 	err = n.o.Ledger.Read(ctx, func(tx *ledger.Tx) error {
 		f.run, known = nil, nil
@@ -72,6 +72,12 @@ func (n *ofNode) find(ctx context.Context) (f found, err error) {
 	if err != nil {
 		return f, err
 	}
+	if known == nil && n.q.Node.Name != "" {
+		return f, notFound(n.q, "HTCWorkflow %s has sent no node %q", n.q.Name, n.q.Node.Name)
+	}
+	if known != nil && known.Label != "" {
+		n.name = known.StepName + "/" + known.Label
+	}
 	if known != nil && !known.Waiting() {
 		f.proc = &known.Proc
 	}
@@ -79,9 +85,23 @@ func (n *ofNode) find(ctx context.Context) (f found, err error) {
 	return f, nil
 }
 
+// called is the name of a node, as far as it is known.
+func (n *ofNode) called(steps *graph.Graph, wanted graph.Node) string {
+	if wanted.Name != "" {
+		return wanted.Name
+	}
+	return steps.Name(wanted)
+}
+
 // wanted is the node that is asked for, as the spec has it.
 func (n *ofNode) wanted(w *v1alpha1.HTCWorkflow, steps *graph.Graph) (graph.Node, error) {
 	at := n.q.Node
+	if at.Name != "" {
+		if !steps.Listed() {
+			return graph.Node{}, notFound(n.q, "the nodes of HTCWorkflow %s have no names, as it has no spec.graph: say the step, and the sequence", w.Name)
+		}
+		return graph.Node{Name: at.Name}, nil
+	}
 	for i, s := range steps.Steps {
 		if string(s.Name) != at.Step {
 			continue
@@ -94,7 +114,7 @@ func (n *ofNode) wanted(w *v1alpha1.HTCWorkflow, steps *graph.Graph) (graph.Node
 			return graph.Node{}, notFound(n.q, "the step %s runs in each sequence: say in which", at.Step)
 		case !s.All && sequences > 0 && at.Sequence >= sequences:
 			return graph.Node{}, notFound(n.q, "HTCWorkflow %s has no sequence %d: they are numbered 0 to %d", w.Name, at.Sequence, sequences-1)
-		case at.Index >= s.Each:
+		case s.Each > 0 && at.Index >= s.Each: // otherwise a table says it
 			return graph.Node{}, notFound(n.q, "the step %s has no job %d: they are numbered 0 to %d", at.Step, at.Index, s.Each-1)
 		case s.All:
 			at.Sequence = graph.AllSequences
@@ -110,12 +130,16 @@ func (n *ofNode) in(tx *ledger.Tx, dag ledger.Run, wanted graph.Node) (*ledger.N
 		known, err := tx.Node(dag.UID, dag.Attempt, n.key.Node)
 		return &known, err
 	}
-	nodes, err := tx.Nodes(dag.UID, dag.Attempt, ledger.NodeFilter{Step: &wanted.Step, Sequence: &wanted.Sequence})
+	filter := ledger.NodeFilter{Label: wanted.Name}
+	if wanted.Name == "" {
+		filter.Step, filter.Sequence = &wanted.Step, &wanted.Sequence
+	}
+	nodes, err := tx.Nodes(dag.UID, dag.Attempt, filter)
 	if err != nil {
 		return nil, err
 	}
 	for _, known := range nodes {
-		if known.Item == wanted.Index {
+		if wanted.Name != "" || known.Item == wanted.Index {
 			n.key = &aggregate.NodeKey{DAG: dag.Attempt, Node: known.Number}
 			return &known, nil
 		}

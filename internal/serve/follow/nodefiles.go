@@ -118,7 +118,7 @@ func (c chosen) each(ctx context.Context, from int, fn func(number int, name str
 			if !is || n.Status == ledger.StatusFutile && n.Cluster == 0 {
 				return nil
 			}
-			return fn(first+n.Number, c.steps.Name(graph.Node{Step: step, Sequence: n.Sequence, Index: n.Item}))
+			return fn(first+n.Number, c.steps.Name(graph.Node{Step: step, Sequence: n.Sequence, Index: n.Item, Name: n.Label}))
 		})
 		if err != nil {
 			return err

@@ -149,7 +149,7 @@ func (r *Reader) eachNode(ctx context.Context, dag ledger.Run, filter ledger.Nod
 
 func line(n ledger.Node) aggregate.Node {
 	l := aggregate.Node{
-		Step: n.StepName, Index: n.Item, State: aggregate.NodeState(n.State()), ExitCode: n.ExitCode, Signal: n.Signal, Reason: n.Reason, Message: n.Message, Stderr: n.Stderr,
+		Step: n.StepName, Index: n.Item, Name: n.Label, State: aggregate.NodeState(n.State()), ExitCode: n.ExitCode, Signal: n.Signal, Reason: n.Reason, Message: n.Message, Stderr: n.Stderr,
 		NodeKey: aggregate.NodeKey{DAG: n.Attempt, Node: n.Number},
 	}
 	if n.Sequence != ledger.AllSequences {

@@ -1,0 +1,55 @@
+package ledger
+
+import "fmt"
+
+// SetTables adds tables to a workflow's run, which must be in the ledger, by their names. It has none yet.
+func (tx *Tx) SetTables(uid string, attempt int, tables map[string]Items) error {
+	for name, table := range tables {
+		for i, block := range table.blocks {
+			changed, err := tx.exec(`INSERT INTO tables (run, name, first, n, texts) SELECT id, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
+				name, i*perBlock, min(perBlock, table.n-i*perBlock), block, uid, attempt)
+			if err == nil && changed == 0 {
+				err = ErrNotFound
+			}
+			if err != nil {
+				return fmt.Errorf("table %s of run %s attempt %d: %w", name, uid, attempt, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Tables returns those of a run by their names; none if it has none.
+func (tx *Tx) Tables(uid string, attempt int) (map[string][]string, error) {
+	all := map[string][]string{}
+	err := tx.query(func(row scanner) error {
+		var name string
+		var block []byte
+		if err := row.Scan(&name, &block); err != nil {
+			return err
+		}
+		texts, err := unpack(block)
+		all[name] = append(all[name], texts...)
+		return err
+	}, `SELECT name, texts FROM tables WHERE run = `+runID+` ORDER BY name, first`, uid, attempt)
+	if err != nil {
+		return nil, fmt.Errorf("tables of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return all, nil
+}
+
+// TableRows returns how many rows each of them has.
+func (tx *Tx) TableRows(uid string, attempt int) (map[string]int, error) {
+	all := map[string]int{}
+	err := tx.query(func(row scanner) error {
+		var name string
+		var n int
+		err := row.Scan(&name, &n)
+		all[name] = n
+		return err
+	}, `SELECT name, sum(n) FROM tables WHERE run = `+runID+` GROUP BY name`, uid, attempt)
+	if err != nil {
+		return nil, fmt.Errorf("tables of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return all, nil
+}
