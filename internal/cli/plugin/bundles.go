@@ -2,8 +2,10 @@ package plugin
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -19,8 +21,8 @@ import (
 
 // applyWith makes the object what the manifest says, with files as further inputs, and with ConfigMaps that it names already.
 //
-// The HTCJob comes before the ConfigMaps: they then belong to it from the beginning, and wherever this is interrupted
-// nothing remains that nobody owns. An HTCJob without its ConfigMaps waits, and applying it again completes it. What
+// The object comes before the ConfigMaps: they then belong to it from the beginning, and wherever this is interrupted
+// nothing remains that nobody owns. One without its ConfigMaps waits, and applying it again completes it. What
 // would refuse a ConfigMap is found beforehand, by a dry run.
 func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, bundled []corev1.ConfigMap, before *object) (*object, error) {
 	if before != nil && before.DeletionTimestamp != nil {
@@ -48,29 +50,29 @@ func (c *cluster) applyWith(ctx context.Context, m manifest, files []input, bund
 		}
 	}
 	o, err := c.apply(ctx, m)
-	if err != nil || c.dryRun != nil || o.job == nil {
+	if err != nil || c.dryRun != nil {
 		return o, err
 	}
 	for i := range bundled {
-		if err := c.createBundle(ctx, &bundled[i], o.job); err != nil {
-			return nil, fmt.Errorf("the HTCJob %s exists and waits for the ConfigMap %s, which could not be made; submit it again: %w", o.Name, bundled[i].Name, err)
+		if err := c.createBundle(ctx, &bundled[i], o); err != nil {
+			return nil, fmt.Errorf("the %s %s exists and waits for the ConfigMap %s, which could not be made; submit it again: %w", o.name, o.Name, bundled[i].Name, err)
 		}
 	}
 	if before != nil {
-		c.dropBundles(ctx, before.job, o.job)
+		c.dropBundles(ctx, before, o)
 	}
 	return o, nil
 }
 
-// ownerGone is how long Kubernetes may take to delete a ConfigMap whose HTCJob was deleted.
+// ownerGone is how long Kubernetes may take to delete a ConfigMap whose owner was deleted.
 const ownerGone = time.Minute
 
-// createBundle creates a ConfigMap that belongs to the HTCJob, unless it exists. One of an HTCJob that was deleted is about to be
+// createBundle creates a ConfigMap that belongs to an object, unless it exists. One of an object that was deleted is about to be
 // deleted, too.
-func (c *cluster) createBundle(ctx context.Context, bundled *corev1.ConfigMap, job *v1alpha1.HTCJob) error {
+func (c *cluster) createBundle(ctx context.Context, bundled *corev1.ConfigMap, of *object) error {
 	bundled = bundled.DeepCopy()
 	bundled.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Name: job.Name, UID: job.UID,
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: of.name, Name: of.Name, UID: of.UID,
 	}}
 	return wait.PollUntilContextTimeout(ctx, time.Second/2, ownerGone, true, func(ctx context.Context) (bool, error) {
 		_, err := c.configMaps.Create(ctx, bundled, metav1.CreateOptions{FieldManager: manager})
@@ -81,7 +83,7 @@ func (c *cluster) createBundle(ctx context.Context, bundled *corev1.ConfigMap, j
 		if err != nil {
 			return false, ignoreNotFound(err)
 		}
-		this, earlier := ownedBy(there, job)
+		this, earlier := ownedBy(there, of)
 		switch {
 		case this && sameContent(there, bundled):
 			return true, nil
@@ -103,13 +105,13 @@ func sameContent(a, b *corev1.ConfigMap) bool {
 	return maps.Equal(a.Data, b.Data) && equality.Semantic.DeepEqual(a.BinaryData, b.BinaryData)
 }
 
-// dropBundles deletes the ConfigMaps of earlier submissions that the HTCJob no longer names. One that this user may not delete
-// is deleted with the HTCJob.
-func (c *cluster) dropBundles(ctx context.Context, before, job *v1alpha1.HTCJob) {
-	if before.UID != job.UID {
+// dropBundles deletes the ConfigMaps of earlier submissions that the object no longer names. One that this user may not delete
+// is deleted with the object.
+func (c *cluster) dropBundles(ctx context.Context, before, after *object) {
+	if before.UID != after.UID {
 		return
 	}
-	named := bundlesOf(job)
+	named := bundlesOf(after)
 	for _, name := range bundlesOf(before) {
 		if slices.Contains(named, name) {
 			continue
@@ -118,18 +120,31 @@ func (c *cluster) dropBundles(ctx context.Context, before, job *v1alpha1.HTCJob)
 		if err != nil {
 			continue
 		}
-		if this, _ := ownedBy(old, job); this {
+		if this, _ := ownedBy(old, after); this {
 			_ = c.configMaps.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &old.UID}})
 		}
 	}
 }
 
-// bundlesOf lists the ConfigMaps that an HTCJob names and whose names are those of bundles.
-func bundlesOf(job *v1alpha1.HTCJob) (names []string) {
-	for _, in := range job.Spec.Inputs {
-		if ref := in.ConfigMapKeyRef; ref != nil && strings.HasPrefix(ref.Name, bundlePrefix(job.Name)) && !slices.Contains(names, ref.Name) {
-			names = append(names, ref.Name)
+// bundlesOf lists the ConfigMaps that an object names anywhere and whose names are those of bundles.
+func bundlesOf(o *object) (names []string) {
+	var spec any
+	if o.job != nil {
+		spec = o.job.Spec
+	} else {
+		spec = o.workflow.Spec
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return nil
+	}
+	for _, m := range configMapRE.FindAllSubmatch(text, -1) {
+		if name := string(m[1]); strings.HasPrefix(name, bundlePrefix(o.Name)) && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names
 }
+
+// configMapRE finds the names of ConfigMaps in a spec.
+var configMapRE = regexp.MustCompile(`"configMapKeyRef":\{"name":"([a-z0-9.-]+)"`)

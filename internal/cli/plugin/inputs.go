@@ -178,14 +178,14 @@ func unmarshalIn(object map[string]json.RawMessage, field string, into any) erro
 	return nil
 }
 
-// ownedBy reports whether an object belongs to this HTCJob, or to an earlier one of its name.
-func ownedBy(object metav1.Object, job *v1alpha1.HTCJob) (this, earlier bool) {
-	for _, owner := range object.GetOwnerReferences() {
-		if owner.Kind != v1alpha1.Kind || owner.Name != job.Name {
+// ownedBy reports whether a ConfigMap belongs to this object, or to an earlier one of its name.
+func ownedBy(configMap metav1.Object, of *object) (this, earlier bool) {
+	for _, owner := range configMap.GetOwnerReferences() {
+		if owner.Kind != of.name || owner.Name != of.Name {
 			continue
 		}
-		this = this || owner.UID == job.UID
-		earlier = earlier || owner.UID != job.UID
+		this = this || owner.UID == of.UID
+		earlier = earlier || owner.UID != of.UID
 	}
 	return this, earlier
 }

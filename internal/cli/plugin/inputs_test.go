@@ -152,7 +152,7 @@ func TestABundleBelongsToItsHTCJob(t *testing.T) {
 	bundled, _, err := bundle(manifestOf(t, fitManifest), []input{{"fit.yaml", []byte("a")}})
 	require.NoError(t, err)
 	for range 2 {
-		require.NoError(t, c.createBundle(t.Context(), bundled, owner("1")), "the second time it is there")
+		require.NoError(t, c.createBundle(t.Context(), bundled, objectOf(owner("1"))), "the second time it is there")
 	}
 	there, err := c.configMaps.Get(t.Context(), bundled.Name, metav1.GetOptions{})
 	require.NoError(t, err)
@@ -167,7 +167,7 @@ func TestABundleBelongsToItsHTCJob(t *testing.T) {
 		}
 		return false, nil, nil
 	})
-	require.NoError(t, c.createBundle(t.Context(), bundled, owner("2")))
+	require.NoError(t, c.createBundle(t.Context(), bundled, objectOf(owner("2"))))
 	require.Equal(t, 2, gets)
 	there, err = c.configMaps.Get(t.Context(), bundled.Name, metav1.GetOptions{})
 	require.NoError(t, err)
@@ -176,7 +176,7 @@ func TestABundleBelongsToItsHTCJob(t *testing.T) {
 	require.NoError(t, c.configMaps.Delete(t.Context(), bundled.Name, metav1.DeleteOptions{}))
 	_, err = c.configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: bundled.Name}, Data: bundled.Data}, metav1.CreateOptions{})
 	require.NoError(t, err)
-	require.ErrorContains(t, c.createBundle(t.Context(), bundled, owner("2")), "not from htcd submit: rename or delete it")
+	require.ErrorContains(t, c.createBundle(t.Context(), bundled, objectOf(owner("2"))), "not from htcd submit: rename or delete it")
 }
 
 func TestABundleThatIsNoLongerNamedIsDeleted(t *testing.T) {
@@ -203,9 +203,9 @@ func TestABundleThatIsNoLongerNamedIsDeleted(t *testing.T) {
 		return names
 	}
 	before := naming(owner("1"), "fit-inputs-0", "fit-inputs-1", "fit-inputs-2", "other", "fit-inputs-none")
-	c.dropBundles(t.Context(), before, owner("2"))
+	c.dropBundles(t.Context(), objectOf(before), objectOf(owner("2")))
 	require.Len(t, left(), 4)
-	c.dropBundles(t.Context(), before, naming(owner("1"), "fit-inputs-1"))
+	c.dropBundles(t.Context(), objectOf(before), objectOf(naming(owner("1"), "fit-inputs-1")))
 	require.Equal(t, []string{"fit-inputs-1", "fit-inputs-2", "other"}, left(), "not that of somebody else")
 }
 

@@ -40,8 +40,8 @@ With --input, which can be repeated, the jobs of HTCJobs find a small file of yo
 name or as NAME=FILE. The files go into an immutable ConfigMap that belongs to the HTCJob and is deleted with it:
 1 MiB for all of them. A file with another content changes the HTCJob's spec, so that it runs again.
 
-A submit description file of HTCondor, FILE.sub, is converted before, as htcd convert does, with the same flags; its files belong to the HTCJob,
-too. If something of it would be lost, nothing is submitted.
+A submit description file of HTCondor, FILE.sub, and a DAG file, FILE.dag, are converted before, as htcd convert does, with the same flags; their files
+belong to the HTCJob or HTCWorkflow, too. If something of it would be lost, nothing is submitted.
 
 With --dry-run the apiserver checks everything and keeps nothing. With --name-only the standard output is the names, one a line, for
 scripts.
@@ -145,13 +145,10 @@ An interrupt leaves the jobs as they are. Exit codes:
 	return c
 }
 
-// submitted reads what is to be submitted: HTCJobs and HTCWorkflows, and the ConfigMaps of each if they are made of a submit description file.
+// submitted reads what is to be submitted: HTCJobs and HTCWorkflows, and the ConfigMaps of each if they are made of a file of HTCondor's.
 func submitted(file string, cmd *cobra.Command, by *conversion) ([]manifest, [][]corev1.ConfigMap, error) {
-	if isSubmitFile(file) {
+	if isSubmitFile(file) || isDAGFile(file) {
 		return by.manifests(file, cmd.ErrOrStderr())
-	}
-	if isDAGFile(file) {
-		return nil, nil, setting.Usage{Err: fmt.Errorf("%s becomes an HTCWorkflow: htcd convert %s -o DIR, and kubectl apply -f DIR", file, file)}
 	}
 	text, err := read(file, cmd.InOrStdin())
 	if err != nil {
