@@ -76,7 +76,8 @@ type HTCWorkflowSpec struct {
 	// +optional
 	Graph *Graph `json:"graph,omitempty"`
 
-	// Finally runs once when everything else has ended, however that ended; not if the workflow is deleted or suspended.
+	// Finally runs once when everything else has ended, however that ended; not if the workflow is deleted or suspended. Its script has
+	// the variables HTC_OUTCOME (Succeeded or Failed), HTC_FAILED_COUNT, and HTC_FAILED with the names of the first nodes that failed.
 	// +optional
 	Finally *StepWork `json:"finally,omitempty"`
 
@@ -227,6 +228,28 @@ type Throttle struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=50
 	PerStep map[string]StepLimit `json:"perStep,omitempty"`
+
+	// Together is how many jobs of several steps may be in HTCondor at once, for what these steps share. A step has one limit, here or in
+	// perStep.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=25
+	Together []SharedLimit `json:"together,omitempty"`
+}
+
+// SharedLimit bounds the jobs of several steps together.
+type SharedLimit struct {
+	// Steps are the names of the steps.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=50
+	Steps []StepName `json:"steps"`
+
+	// MaxJobs is how many of their jobs may be in HTCondor at once.
+	// +required
+	MaxJobs StepLimit `json:"maxJobs"`
 }
 
 // StepLimit is how many jobs of one step may be in HTCondor at once.

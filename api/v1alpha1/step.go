@@ -67,6 +67,16 @@ type StepWork struct {
 	// +kubebuilder:validation:items:Maximum=255
 	RetryExitCodes []int32 `json:"retryExitCodes,omitempty"`
 
+	// AbortExitCodes are the return codes with which a job of the step ends everything, as failurePolicy Abort does at every failure. It is not
+	// tried again with them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=255
+	AbortExitCodes []int32 `json:"abortExitCodes,omitempty"`
+
 	// Priority orders the jobs of one account in HTCondor: higher numbers first, 0 when absent.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1000000

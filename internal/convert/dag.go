@@ -170,7 +170,7 @@ func (b *dagBuild) with(flow *dagsteps.Flow) (*v1alpha1.HTCWorkflow, error) {
 	if finally != nil {
 		spec.Finally = &finally.StepWork
 	}
-	if throttle.MaxIdle != nil || throttle.MaxJobs != nil || throttle.PerStep != nil {
+	if throttle.MaxIdle != nil || throttle.MaxJobs != nil || throttle.PerStep != nil || throttle.Together != nil {
 		spec.Throttle = &throttle
 	}
 	if err := b.table(spec.Sequences); err != nil {
@@ -299,6 +299,8 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 				continue
 			}
 			b.tell(s, configured(text, &throttle))
+		case "ABORT-DAG-ON":
+			b.tell(s, b.abort(s, flow, works))
 		case "CATEGORY":
 			b.tell(s, Line{Verdict: Taken, Words: "MAXJOBS says what becomes of it"})
 		case "MAXJOBS":

@@ -26,8 +26,6 @@ var dagVerdicts = map[string]Line{
 		Instead: "leave the edge out, or name the parent's step in alwaysSucceed"},
 	"TOLERANCE": {Verdict: Cannot, Words: "a step has no number of failures that count as success",
 		Instead: "alwaysSucceed counts all failures of a step as success"},
-	"ABORT-DAG-ON": {Verdict: Cannot, Words: "failurePolicy: Abort ends everything at every failure, whatever " +
-		"its exit code", Instead: "failurePolicy: Abort, if every failure may end everything"},
 	"PRE_SKIP": {Verdict: Cannot, Words: "there is no PRE script whose exit code could skip the job",
 		Instead: "let the script of the step end with 0 where nothing is to be done"},
 	"SAVE_POINT_FILE": {Verdict: Cannot, Words: "a workflow is run again from what failed, not from a file",
@@ -67,8 +65,8 @@ var outcomeRE = regexp.MustCompile(`(?i)\$\((DAG_STATUS|FAILED_COUNT)\)`)
 
 func varsLine(rest string) Line {
 	if outcomeRE.MatchString(rest) {
-		return Line{Verdict: Cannot, Words: "finally is not told how the rest ended",
-			Instead: "look at status.phase and status.failures of the workflow when it has ended"}
+		return Line{Verdict: Cannot, Words: "finally is told how the rest ended by variables of its script",
+			Instead: "let the program read HTC_OUTCOME, HTC_FAILED_COUNT and HTC_FAILED"}
 	}
 	return Line{Verdict: Taken}
 }

@@ -3,8 +3,6 @@ package convert
 import (
 	"bufio"
 	"bytes"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -65,23 +63,21 @@ func categoryLine(category string, limit int, d *dagfile.DAG, flow *dagsteps.Flo
 		return Line{Verdict: Cannot, Words: "MAXJOBS 0 lets no node of the category run",
 			Instead: "leave the nodes out, or a number of 1 or more"}
 	}
-	for i, s := range flow.Steps {
-		all := slices.Concat(s.Nodes...)
-		if slices.Contains(all, nodes[0]) {
-			if len(all) != len(nodes) {
-				break
-			}
-			if t.PerStep == nil {
-				t.PerStep = map[string]v1alpha1.StepLimit{}
-			}
-			t.PerStep[s.Name] = v1alpha1.StepLimit(min(limit*jobs(i), mostJobs))
-			return Line{Verdict: Taken, Words: "throttle.perStep." + s.Name}
+	var steps []v1alpha1.StepName
+	each := 1
+	for i, s := range flow.Steps { // the nodes of a step are of one category
+		if s.Nodes[0][0].Category == category {
+			steps, each = append(steps, v1alpha1.StepName(s.Name)), max(each, jobs(i))
 		}
 	}
-	return Line{
-		Verdict: Cannot, Words: fmt.Sprintf("a throttle is for one step, and the category's %d nodes are of several",
-			len(nodes)),
-		Instead: fmt.Sprintf("throttle.perStep for each of them, or throttle.maxJobs: %d for all steps together",
-			limit),
+	most := v1alpha1.StepLimit(min(limit*each, mostJobs))
+	if len(steps) > 1 {
+		t.Together = append(t.Together, v1alpha1.SharedLimit{Steps: steps, MaxJobs: most})
+		return Line{Verdict: Taken, Words: "throttle.together"}
 	}
+	if t.PerStep == nil {
+		t.PerStep = map[string]v1alpha1.StepLimit{}
+	}
+	t.PerStep[string(steps[0])] = most
+	return Line{Verdict: Taken, Words: "throttle.perStep." + string(steps[0])}
 }

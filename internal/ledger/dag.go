@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -57,4 +58,17 @@ func (tx *Tx) EndFirstWaiting(uid string, attempt int, v Verdict, limit int) (in
 		return 0, fmt.Errorf("end first waiting nodes of run %s attempt %d: %w", uid, attempt, err)
 	}
 	return int(n), nil
+}
+
+// FailedWith reports whether a node of a step has failed with one of these return codes.
+func (tx *Tx) FailedWith(uid string, attempt, step int, codes []int32) (is bool, err error) {
+	text, err := json.Marshal(codes)
+	if err == nil {
+		err = tx.queryRow(`SELECT EXISTS (SELECT 1 FROM nodes p INDEXED BY nodes_failed WHERE p.run = `+runID+` AND p.status = 7 AND p.step = ?
+			AND p.exitCode IN (SELECT value FROM json_each(?)))`, uid, attempt, step, string(text)).Scan(&is)
+	}
+	if err != nil {
+		return false, fmt.Errorf("failed nodes of run %s attempt %d: %w", uid, attempt, err)
+	}
+	return is, nil
 }

@@ -28,6 +28,8 @@ type DAGStep struct {
 	Description
 	Name           string // of the step, for messages
 	MaxJobs        int    // its nodes in the queue at a time; 0: no limit
+	Category       string // of the steps that share MaxJobs, letters and digits; empty: it is the step's alone
+	AbortExitCodes []int  // codes after which a node is not tried again
 	RetryExitCodes []int  // codes after which a node is tried again; none: any failure. Retries are needed beside them
 	AlwaysSucceeds bool   // a failure counts as success: only the callback tells the script's return code
 	Pulls          []Pull

@@ -192,6 +192,19 @@ func manyNames(n int) string {
 	return b.String()
 }
 
+func TestStepsThatShareALimitAreOneCategory(t *testing.T) {
+	g := dag()
+	for k := range g.Steps {
+		g.Steps[k].MaxJobs, g.Steps[k].Category = 7, "t0"
+	}
+	s, err := g.Render()
+	require.NoError(t, err)
+	flow := unpacked(t, s)["flow.dag.new"]
+	require.Contains(t, flow, "CATEGORY N0 t0\n")
+	require.Contains(t, flow, "CATEGORY N3 t0\n")
+	require.Equal(t, 1, strings.Count(flow, "MAXJOBS t0 7\n"))
+}
+
 func TestRetriesOfANode(t *testing.T) {
 	for name, c := range map[string]struct {
 		change   func(*DAGStep)
@@ -204,6 +217,7 @@ func TestRetriesOfANode(t *testing.T) {
 		"any failure":      {func(s *DAGStep) { s.JobOptions.Retries = ptr(2) }, "max_retries = 2\n", "0", true},
 		"some codes":       {func(s *DAGStep) { s.JobOptions.Retries, s.RetryExitCodes = ptr(2), []int{75, 76} }, "max_retries = 2\nretry_until = ExitBySignal =!= false || !member(ExitCode, {75,76})\n", "0", true},
 		"codes in htcopts": {func(s *DAGStep) { s.Options, s.RetryExitCodes = "max_retries = 4", []int{75} }, "max_retries = 4\nretry_until = ExitBySignal =!= false || !member(ExitCode, {75})\n", "0", true},
+		"an end of all":    {func(s *DAGStep) { s.JobOptions.Retries, s.AbortExitCodes = ptr(2), []int{9} }, "max_retries = 2\nretry_until = ExitBySignal =?= false && member(ExitCode, {9})\n", "0", true},
 		"a success there":  {func(s *DAGStep) { s.Options = "success_exit_code = 5\nmax_retries = 1" }, "max_retries = 1\nsuccess_exit_code = 0\n", "5", true},
 		"successes, too":   {func(s *DAGStep) { s.JobOptions.SuccessCodes, s.JobOptions.Retries = []int{3, 5}, ptr(1) }, "max_retries = 1\n", "3 5", true},
 	} {

@@ -180,20 +180,28 @@ func (t Tag) nodeLines() []option {
 
 // retryOnly restricts retries to some codes. A job that ended by a signal is not one of them.
 func (s DAGStep) retryOnly(options []option) ([]option, error) {
-	if len(s.RetryExitCodes) == 0 {
+	_, until := value(options, "retry_until")
+	_, retried := value(options, "max_retries")
+	switch {
+	case len(s.RetryExitCodes) == 0 && len(s.AbortExitCodes) > 0 && retried && !until:
+		return append(options, option{"retry_until", "ExitBySignal =?= false && member(ExitCode, {" + numbers(s.AbortExitCodes) + "})"}), nil
+	case len(s.RetryExitCodes) == 0:
 		return options, nil
-	}
-	if _, said := value(options, "retry_until"); said {
+	case until:
 		return nil, refused("retry_until in htcopts and retryExitCodes do not say the same: write it once")
-	}
-	if _, said := value(options, "max_retries"); !said {
+	case !retried:
 		return nil, refused("retryExitCodes: expected retries beside them")
 	}
-	var codes []string
-	for _, code := range s.RetryExitCodes {
-		codes = append(codes, strconv.Itoa(code))
+	return append(options, option{"retry_until", "ExitBySignal =!= false || !member(ExitCode, {" + numbers(s.RetryExitCodes) + "})"}), nil
+}
+
+// numbers lists them with commas.
+func numbers(codes []int) string {
+	words := make([]string, len(codes))
+	for i, code := range codes {
+		words[i] = strconv.Itoa(code)
 	}
-	return append(options, option{"retry_until", "ExitBySignal =!= false || !member(ExitCode, {" + strings.Join(codes, ",") + "})"}), nil
+	return strings.Join(words, ",")
 }
 
 // refuseOutputLines: a node brings back one directory, whatever its outputs.

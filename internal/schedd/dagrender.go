@@ -174,7 +174,7 @@ func (g DAG) flow(handed [][]handedOn) string {
 			fmt.Fprintf(&b, "PRIORITY N%d %d\n", n, *p)
 		}
 		if step.MaxJobs > 0 {
-			fmt.Fprintf(&b, "CATEGORY N%d s%d\n", n, node.Step)
+			fmt.Fprintf(&b, "CATEGORY N%d %s\n", n, step.category(node.Step))
 		}
 	}
 	for n := 0; n < len(g.Nodes); {
@@ -196,12 +196,22 @@ func (g DAG) flow(handed [][]handedOn) string {
 		}
 		n = next
 	}
+	said := map[string]bool{}
 	for k, step := range g.Steps {
-		if step.MaxJobs > 0 {
-			fmt.Fprintf(&b, "MAXJOBS s%d %d\n", k, step.MaxJobs)
+		if category := step.category(k); step.MaxJobs > 0 && !said[category] {
+			said[category] = true
+			fmt.Fprintf(&b, "MAXJOBS %s %d\n", category, step.MaxJobs)
 		}
 	}
 	return b.String()
+}
+
+// category is what DAGMan calls the steps that share a limit.
+func (s DAGStep) category(k int) string {
+	if s.Category != "" {
+		return s.Category
+	}
+	return stepFile(k, "")
 }
 
 // files lists what one node gets that others of its step do not. With a slash at the end HTCondor transfers the contents.

@@ -30,7 +30,8 @@ type Step struct {
 	Indexed        bool // it has forEach
 	Each           int  // how many nodes it has, in each sequence or for all; 0: its table has not been read
 	AlwaysSucceeds bool
-	MaxJobs        int // of spec.throttle.perStep; 0: no limit
+	MaxJobs        int    // of spec.throttle; 0: no limit
+	Category       string // of the steps that share MaxJobs; empty: it is the step's alone
 
 	names []string         // of its nodes, if they are those of spec.graph
 	items []string         // the variables of each node, if it has such
@@ -155,6 +156,18 @@ func (g *Graph) mark(number map[v1alpha1.StepName]int) error {
 			return fmt.Errorf("spec.throttle.perStep: %w", g.unknown(v1alpha1.StepName(name)))
 		}
 		g.Steps[k].MaxJobs = int(limit)
+	}
+	for n, shared := range g.spec.Throttle.Together {
+		for _, name := range shared.Steps {
+			k, known := number[name]
+			switch {
+			case !known:
+				return fmt.Errorf("spec.throttle.together[%d]: %w", n, g.unknown(name))
+			case g.Steps[k].MaxJobs > 0:
+				return fmt.Errorf("spec.throttle.together[%d]: the step %q has a limit already, and DAGMan knows one for each: leave it out here or there", n, name)
+			}
+			g.Steps[k].MaxJobs, g.Steps[k].Category = int(shared.MaxJobs), fmt.Sprintf("t%d", n)
+		}
 	}
 	return nil
 }

@@ -76,6 +76,13 @@ func TestStepsAreCutIntoLevels(t *testing.T) {
 	}
 }
 
+// together has one step, and a limit for these.
+func together(names ...name) spec {
+	s := steps(step("a"))
+	s.Throttle = &v1alpha1.Throttle{Together: []v1alpha1.SharedLimit{{Steps: names, MaxJobs: 5}}}
+	return s
+}
+
 func TestAMistakeInTheStepsIsNamed(t *testing.T) {
 	throttled := steps(step("a"))
 	throttled.Throttle = &v1alpha1.Throttle{PerStep: map[string]v1alpha1.StepLimit{"b": 1}}
@@ -93,6 +100,8 @@ func TestAMistakeInTheStepsIsNamed(t *testing.T) {
 		"a cycle":                          {steps(step("a"), step("b", needs("d", "a")), step("c"), step("d")), "spec.steps: no step of a cycle could ever run: b needs d, d needs c, c needs b"},
 		"a step behind a cycle":            {steps(step("x", needs("b")), step("a", needs("b")), step("b")), "spec.steps: no step of a cycle could ever run: b needs a, a needs b"},
 		"an unknown step in throttle":      {throttled, `spec.throttle.perStep: there is no step "b": the steps are a`},
+		"an unknown step in together":      {together("a", "b"), `spec.throttle.together[0]: there is no step "b": the steps are a`},
+		"two limits of a step":             {together("a", "a"), `spec.throttle.together[0]: the step "a" has a limit already, and DAGMan knows one for each: leave it out here or there`},
 		"an unknown step in alwaysSucceed": {lenient, `spec.alwaysSucceed[1]: there is no step "c": the steps are a, b`},
 		"a pull from an unknown step":      {steps(step("a", pulls("x", "f"))), `spec.steps[0].pull[0]: there is no step "x": the steps are a`},
 		"a pull from a step after":         {steps(step("a", pulls("b", "f")), step("b")), `spec.steps[0].pull[0]: the step "b" does not come before "a": name it in needs`},

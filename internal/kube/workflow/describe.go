@@ -32,6 +32,7 @@ type plannedDAG struct {
 	occasions []ledger.Occasion   // on which rules have sequences repeat steps; none: this is no repetition
 	brought   []bringing
 	inputsOf  map[int][]string // directories of the inputs of each step
+	ended     string           // variables of finally: how the others ended
 	kept      kept
 }
 
@@ -95,6 +96,11 @@ func (c *Controller) planDAG(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	}
 	if err != nil {
 		return p, err
+	}
+	if s.final(level) {
+		if p.ended, err = c.ended(ctx, s); err != nil {
+			return p, err
+		}
 	}
 	return p, p.list(w)
 }
@@ -250,12 +256,15 @@ func (c *Controller) describeStep(ctx context.Context, w *v1alpha1.HTCWorkflow, 
 	if err != nil {
 		return schedd.DAGStep{}, schedd.Refusal("step %s: %w", step.Name, err)
 	}
-	s := schedd.DAGStep{Description: d, Name: string(step.Name), MaxJobs: step.MaxJobs, AlwaysSucceeds: step.AlwaysSucceeds, Keeps: pulledLater(g, i)}
+	s := schedd.DAGStep{Description: d, Name: string(step.Name), MaxJobs: step.MaxJobs, Category: step.Category, AlwaysSucceeds: step.AlwaysSucceeds, Keeps: pulledLater(g, i)}
 	if resumes(w) || repeats(w) {
 		s.Keeps = pulled(g, i, func(graph.Pull) bool { return true })
 	}
 	for _, code := range step.RetryExitCodes {
 		s.RetryExitCodes = append(s.RetryExitCodes, int(code))
+	}
+	for _, code := range step.AbortExitCodes {
+		s.AbortExitCodes = append(s.AbortExitCodes, int(code))
 	}
 	for _, pull := range step.Pulls {
 		if !pull.Earlier {
@@ -351,6 +360,9 @@ func (p plannedDAG) variables(n graph.Node) string {
 	item := p.graph.Item(n)
 	if n.Sequence != graph.AllSequences && len(p.items) > 0 {
 		item = besides(p.items[n.Sequence], item) + item
+	}
+	if p.graph.Steps[n.Step].Final {
+		item = p.ended
 	}
 	lines := item + "jobid=" + p.graph.JobID(n) + "\n"
 	if step := p.graph.Steps[n.Step]; step.Push != nil && step.Indexed {

@@ -10,6 +10,7 @@ import (
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd/scheddtest"
 )
 
@@ -97,4 +98,38 @@ func TestNothingFollowsAWorkflowOfWhichNothingWasSent(t *testing.T) {
 	w.later(time.Hour)
 	require.Equal(t, v1alpha1.PhaseFailed, w.flow("one").Status.Phase)
 	require.Zero(t, w.schedd.Calls(scheddtest.Submit))
+}
+
+func TestFinallyIsToldHowTheOthersEnded(t *testing.T) {
+	w := newWorld(t)
+	flow := newWorkflow("flow")
+	flow.Spec.Sequences, flow.Spec.Steps = nil, flow.Spec.Steps[:1]
+	flow.Spec.Finally = &v1alpha1.StepWork{Name: "report", Job: flow.Spec.Steps[0].Job}
+	w.apply(flow)
+	w.ends(1)
+	s, err := w.gather(t.Context(), w.flow("flow"))
+	require.NoError(t, err)
+	require.True(t, s.inFinally())
+	told, err := w.ended(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, "HTC_OUTCOME=Succeeded\nHTC_FAILED_COUNT=0\nHTC_FAILED=\n", told)
+	require.NoError(t, w.book.Write(t.Context(), func(tx *ledger.Tx) error {
+		n, err := tx.Node("uid-flow", 1, 0)
+		require.NoError(t, err)
+		n.Status, n.ExitCode = ledger.StatusFailed, new(int)
+		*n.ExitCode = 9
+		return tx.UpdateNode(n)
+	}))
+	s, err = w.gather(t.Context(), w.flow("flow"))
+	require.NoError(t, err)
+	told, err = w.ended(t.Context(), s)
+	require.NoError(t, err)
+	require.Equal(t, "HTC_OUTCOME=Failed\nHTC_FAILED_COUNT=1\nHTC_FAILED=a/job_0\n", told)
+
+	require.False(t, s.DAGs[0].Aborted)
+	flow = w.flow("flow").DeepCopy()
+	flow.Spec.Steps[0].AbortExitCodes = []int32{9}
+	s, err = w.gather(t.Context(), flow)
+	require.NoError(t, err)
+	require.True(t, s.DAGs[0].Aborted)
 }

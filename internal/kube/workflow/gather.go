@@ -41,6 +41,9 @@ func (c *Controller) gather(ctx context.Context, w *v1alpha1.HTCWorkflow) (Situa
 			if err != nil {
 				return err
 			}
+			if d.Aborted, err = aborted(tx, g, d); err != nil {
+				return err
+			}
 			s.DAGs = append(s.DAGs, d)
 			if err := gatherFailures(tx, &s, run); err != nil {
 				return err
@@ -122,6 +125,19 @@ func gatherDAG(tx *ledger.Tx, run ledger.Run) (d DAG, err error) {
 	d.Job = &job
 	d.Settled, err = tx.Settled(run.UID, run.Attempt)
 	return d, err
+}
+
+// aborted reports whether a node has failed in such a way that everything ends.
+func aborted(tx *ledger.Tx, g *graph.Graph, d DAG) (is bool, err error) {
+	for _, step := range d.Steps {
+		if g == nil || is || err != nil || step.Failed == 0 || step.Number >= len(g.Steps) {
+			continue
+		}
+		if codes := g.Steps[step.Number].AbortExitCodes; len(codes) > 0 {
+			is, err = tx.FailedWith(d.Run.UID, d.Run.Attempt, step.Number, codes)
+		}
+	}
+	return is, err
 }
 
 // gatherRepeats finds what is to be repeated. That depends on what has ended, so it is found once.

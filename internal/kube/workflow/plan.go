@@ -139,7 +139,8 @@ func (s Situation) inFinally() bool {
 
 // aborts reports whether the failure of a node ends everything.
 func (s Situation) aborts() bool {
-	return s.Workflow.Spec.FailurePolicy == v1alpha1.FailureAbort && !s.inFinally() && s.newest().failed() > 0
+	failed := s.newest().failed() > 0 && s.Workflow.Spec.FailurePolicy == v1alpha1.FailureAbort
+	return (failed || s.newest().Aborted) && !s.inFinally()
 }
 
 // enough reports whether the remaining sequences are no longer needed.

@@ -35,6 +35,7 @@ type DAG struct {
 	Steps     []ledger.StepCounts
 	Sequences ledger.SequenceCounts
 	Repeats   bool // steps of sequences that an earlier one of the same level has run
+	Aborted   bool // a node has failed with one of its step's abortExitCodes
 	Settled   bool // HTCondor has confirmed how each node ended
 }
 

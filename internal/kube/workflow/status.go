@@ -75,7 +75,12 @@ func (d DAG) heldByPool() bool { return d.held() && d.Job.Reason == crosscheck.R
 
 // succeededAll reports whether an attempt that is over has succeeded: as many sequences as are wanted, and each step that runs once for
 // all, finally included.
-func (s Situation) succeededAll() bool {
+func (s Situation) succeededAll() bool { return s.succeededIn(true) }
+
+// succeededBefore is succeededAll without finally.
+func (s Situation) succeededBefore() bool { return s.succeededIn(false) }
+
+func (s Situation) succeededIn(finally bool) bool {
 	if s.Graph == nil || s.refused() != nil {
 		return false
 	}
@@ -85,7 +90,7 @@ func (s Situation) succeededAll() bool {
 	totals := s.Graph.Totals(s.total())
 	done := s.steps()
 	for i, step := range s.Graph.Steps {
-		if step.All && done[i].Succeeded < totals[i] {
+		if step.All && (finally || !step.Final) && done[i].Succeeded < totals[i] {
 			return false
 		}
 	}
@@ -222,7 +227,7 @@ func (s Situation) describeDAGs(status *v1alpha1.HTCWorkflowStatus) {
 }
 
 func (s Situation) describeFailure(n ledger.Node) v1alpha1.NodeFailure {
-	f := v1alpha1.NodeFailure{Node: n.StepName, Failure: v1alpha1.Failure{
+	f := v1alpha1.NodeFailure{Failure: v1alpha1.Failure{
 		ExitCode: int32OrNil(n.ExitCode), Signal: int32OrNil(n.Signal), Reason: n.Reason,
 		Message: lifecycle.Shorten(n.Message, lifecycle.MaxNote), Stderr: n.Stderr,
 	}}
@@ -232,10 +237,16 @@ func (s Situation) describeFailure(n ledger.Node) v1alpha1.NodeFailure {
 	if n.Sequence != ledger.AllSequences {
 		f.Sequence = new(int32(n.Sequence))
 	}
-	if s.Graph != nil && n.Step < len(s.Graph.Steps) {
-		f.Node = s.Graph.Name(graph.Node{Step: n.Step, Sequence: n.Sequence, Index: n.Item, Name: n.Label})
-	}
+	f.Node = s.nameOf(n)
 	return f
+}
+
+// nameOf is what a node is called; just as its step if the spec has no such step any more.
+func (s Situation) nameOf(n ledger.Node) string {
+	if s.Graph == nil || n.Step >= len(s.Graph.Steps) {
+		return n.StepName
+	}
+	return s.Graph.Name(graph.Node{Step: n.Step, Sequence: n.Sequence, Index: n.Item, Name: n.Label})
 }
 
 func (s Situation) describeSequences(status *v1alpha1.HTCWorkflowStatus) {
