@@ -56,7 +56,7 @@ func TestAnInputIsThereOnceForAllThatNameIt(t *testing.T) {
 func TestProcSameIsRefusedInAStep(t *testing.T) {
 	in := v1alpha1.Input{Name: "x", JobRef: &v1alpha1.JobRef{Name: "j", Path: "p", Proc: sameProc()}}
 	_, err := planned(t, v1alpha1.StepWork{Name: "a", Job: v1alpha1.StepJob{Inputs: []v1alpha1.Input{in}}})
-	require.ErrorContains(t, err, "step a: spec.inputs: x: jobRef.proc Same cannot be used in a workflow")
+	require.ErrorContains(t, err, "step a: spec.inputs: x: jobRef.proc Same, {{item.NAME}} and {{proc}} cannot be used in a workflow")
 	require.Equal(t, schedd.Refused, schedd.KindOf(err))
 }
 
