@@ -65,7 +65,7 @@ var outcomeRE = regexp.MustCompile(`(?i)\$\((DAG_STATUS|FAILED_COUNT)\)`)
 
 func varsLine(rest string) Line {
 	if outcomeRE.MatchString(rest) {
-		return Line{Verdict: Cannot, Words: "finally is told how the rest ended by variables of its script",
+		return Line{Verdict: Cannot, Words: "finally learns how the rest ended from variables of its script",
 			Instead: "let the program read HTC_OUTCOME, HTC_FAILED_COUNT and HTC_FAILED"}
 	}
 	return Line{Verdict: Taken}
