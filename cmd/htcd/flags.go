@@ -35,6 +35,7 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 	setting.Text(f, &o.CallbackURL, "callback-url", "", setting.URL(notify.Path), "`URL` at which jobs reach the receiver, such as http://host:port/cloudevents (required)")
 	setting.Text(f, &o.CallbackCA, "callback-ca", "", setting.Place, "PEM `file` of the authorities by which jobs check the certificate at --callback-url; sent with every job, read at the start; empty: those that the node trusts")
 	setting.Duration(f, &o.CallbackDeadline, "callback-deadline", time.Minute, time.Second, operator.Year, "how long a job keeps trying to send its return code")
+	setting.Bool(f, &o.CallbackStart, "callback-start", true, "jobs tell the receiver when they start, too, once and without waiting for it; false: a start is known up to --refresh later")
 	setting.Text(f, &o.TLSCert, "tls-cert", "", setting.Place, "PEM `file` with the receiver's certificate, followed by the intermediate ones: the receiver uses https; reloaded when it changes")
 	setting.Text(f, &o.TLSKey, "tls-key", "", setting.Place, "PEM `file` with the key of --tls-cert")
 	setting.Text(f, &o.OutputListen, "output-listen", "", setting.Address, "`address` at which the apiserver forwards users' requests for their jobs' output; needs deploy/components/output, which sets it; empty: not served")

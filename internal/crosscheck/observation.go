@@ -27,6 +27,7 @@ const (
 type Observation struct {
 	source    string
 	at        time.Time
+	start     bool          // the job says that its script begins; no other field is set
 	absent    bool          // queue and history answered and showed no such job; of the fields below only lostAfter and stop are set
 	lostAfter time.Duration // how long it must leave no trace to be lost
 	stop      string        // why htcd removes this run's jobs, "" if it does not
@@ -56,6 +57,9 @@ func CallbackOf(code, exit int, at time.Time) Observation {
 	}
 	return o
 }
+
+// Start returns what a job's own report of its start says.
+func Start(at time.Time) Observation { return Observation{source: FromCallback, at: at, start: true} }
 
 // Ad returns what a job's ad says.
 func Ad(j schedd.Job, at time.Time) Observation {

@@ -35,3 +35,31 @@ func TestTheHoldOfASuspendedPoolIsToldApart(t *testing.T) {
 	require.Equal(t, "Held", is.Reason)
 	require.Equal(t, "via condor_hold (hold code 1/0)", is.Message)
 }
+
+func TestAStartSaysThatWhatWaitsRunsAndNothingElse(t *testing.T) {
+	at, code := time.Unix(1000, 0), 3
+	for name, c := range map[string]struct {
+		was  ledger.Proc
+		runs bool
+	}{
+		"of which nothing is known":  {ledger.Proc{Status: ledger.StatusOpen}, true},
+		"idle":                       {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.Idle), Source: FromHTCondor, Absent: 1, Checked: at}, true},
+		"that runs":                  {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.Running)}, false},
+		"held, as was learned since": {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.Held), Reason: reasonHeld}, false},
+		"that transfers its output":  {ledger.Proc{Status: ledger.StatusOpen, JobStatus: int(schedd.TransferringOutput)}, false},
+		"that has ended":             {ledger.Proc{Status: ledger.StatusSucceeded, Source: FromCallback, Changed: at.Add(-time.Hour)}, false},
+		"that has failed":            {ledger.Proc{Status: ledger.StatusFailed, JobStatus: int(schedd.Completed), Source: FromHTCondor, ExitCode: &code}, false},
+		"that was removed":           {ledger.Proc{Status: ledger.StatusFailed, JobStatus: int(schedd.Removed), Source: FromHTCondor, Reason: ReasonRemoved}, false},
+		"that was lost":              {ledger.Proc{Status: ledger.StatusFailed, Source: FromHTCondor, Reason: ReasonLost, Absent: 2}, false},
+	} {
+		t.Run("a job "+name, func(t *testing.T) {
+			is, changed := Start(at).Apply(c.was)
+			require.Equal(t, c.runs, changed)
+			if c.runs {
+				require.Equal(t, int(schedd.Running), is.JobStatus)
+			}
+			is.JobStatus = c.was.JobStatus
+			require.Equal(t, c.was, is)
+		})
+	}
+}

@@ -110,6 +110,10 @@ func (w *pair) submit() {
 
 // callback delivers that of a job, perhaps late or for a job that runs again.
 func (w *pair) callback(cluster, proc, code int) {
+	w.observe(cluster, proc, Callback(code, w.clock))
+}
+
+func (w *pair) observe(cluster, proc int, o Observation) {
 	w.both(func(one *side) error {
 		return one.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
 			uid := fmt.Sprint("u", cluster)
@@ -121,7 +125,7 @@ func (w *pair) callback(cluster, proc, code int) {
 			if err != nil {
 				return err
 			}
-			_, err = ObserveRow(tx, run, p, Callback(code, w.clock))
+			_, err = ObserveRow(tx, run, p, o)
 			return err
 		})
 	})
@@ -171,6 +175,7 @@ func (w *pair) event() {
 		w.start(cluster, proc)
 		w.tick(20)
 		w.requeue(cluster, proc)
+		w.observe(cluster, proc, Start(w.clock)) // late
 	case e == 5:
 		w.schedd.Hold(cluster, proc, 1, "held once")
 	case e == 6: // held and released within one period

@@ -24,9 +24,15 @@ const Settling = 10 * time.Second
 //     stays ended, and HTCondor will say no more about it. Any other answer restarts the count.
 //  5. A proc that ended in any other way stays ended, unless HTCondor, asked after the row was read, still has the job:
 //     then the row was not HTCondor's word but was edited by somebody.
+//  6. A job's report of its start says that an open proc runs that waits, as far as is known, and nothing else. What HTCondor shows next
+//     overrules it.
 func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	before := p
 	switch ended := p.Status != ledger.StatusOpen; {
+	case o.start:
+		if waits := p.JobStatus == 0 || p.JobStatus == int(schedd.Idle); !ended && waits {
+			p.JobStatus = int(schedd.Running)
+		}
 	case o.absent && ended && p.Source != FromCallback:
 	case o.absent && p.Absent == 0:
 		p.Absent, p.Checked = 1, o.at

@@ -93,7 +93,7 @@ func (o Options) Site() (site.Site, error) {
 	accounts := o.accounts()
 	return site.Site{
 		ImageRegistry: strings.TrimSuffix(o.ImageRegistry, "/"), Binds: o.Binds,
-		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, Sender: o.ShipSender, AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes,
+		CallbackURL: o.CallbackURL, CallbackCA: authorities, CallbackDeadline: o.CallbackDeadline, CallbackStart: o.CallbackStart, Sender: o.ShipSender, AllowOptions: o.AllowHTCOpts, Attributes: o.Attributes,
 		AllowImages: o.AllowImages, AllowSchemes: o.AllowSchemes, TrustCreator: o.TrustCreator,
 		Policy:   backend.Policy{Collector: o.Collector, Schedd: o.Schedd, AllowPools: o.AllowPools, PoolSecrets: accounts.Named()},
 		MaxQueue: o.MaxQueue, MaxOpen: o.MaxOpen, MaxOutput: o.MaxOutput.Value() >> 20,

@@ -43,6 +43,7 @@ type Options struct {
 	CallbackURL      string
 	CallbackCA       string
 	CallbackDeadline time.Duration
+	CallbackStart    bool
 	HealthListen     string
 	OutputListen     string
 	PprofListen      string

@@ -16,6 +16,8 @@
 //
 // where exit is what HTCondor sees in place of retcode.
 //
+// A job may tell its start, too: with "started": true in the place of retcode, and once, since nobody depends on it.
+//
 // retcode is an integer from 0 to 255, as number or as string: what a shell
 // has in $?. A job that a signal ended has 128 and the signal's number there;
 // anything outside that range came from no shell and is refused. Unknown members

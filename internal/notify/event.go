@@ -20,11 +20,15 @@ import (
 // EventType is the type of the events that Send posts.
 const EventType = "ch.cern.htc.job.ended"
 
-// Callback is the content of an event: this job ended with this return code.
+// StartType is that of an event that tells a start.
+const StartType = "ch.cern.htc.job.started"
+
+// Callback is the content of an event: this job ended with this return code, or has started.
 type Callback struct {
 	Name      string // of the HTCJob
 	Namespace string
 	JobID     string // cluster.proc, as HTCondor prints it
+	Started   bool   // it has started; of the following only the node's number is set
 	Retcode   int    // 0 to 255
 	Node      *Node  // nil: the job is not one of a workflow's DAG
 }
@@ -43,7 +47,8 @@ type data struct {
 	Name      string          `json:"name"`
 	Namespace string          `json:"namespace"`
 	JobID     string          `json:"jobid"`
-	Retcode   json.RawMessage `json:"retcode"` // a number or a string
+	Started   bool            `json:"started,omitempty"`
+	Retcode   json.RawMessage `json:"retcode,omitempty"` // a number or a string; absent from a start
 	Node      *int            `json:"node,omitempty"`
 	Exit      *int            `json:"exit,omitempty"` // absent: the same as retcode
 	Stderr    string          `json:"stderr,omitempty"`
@@ -140,14 +145,24 @@ func decodeData(raw []byte) (Callback, error) {
 	if err := json.Unmarshal(raw, &d); err != nil {
 		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && kind.Field != "" {
 			want := "a string"
-			if kind.Type.Kind() == reflect.Int {
+			switch kind.Type.Kind() {
+			case reflect.Int:
 				want = "an integer"
+			case reflect.Bool:
+				want = "true or false"
 			}
 			return Callback{}, fmt.Errorf("data.%s is a %s and should be %s", kind.Field, kind.Value, want)
 		} else if ok {
 			return Callback{}, fmt.Errorf("the event's data is a JSON %s and should be an object", kind.Value)
 		}
 		return Callback{}, fmt.Errorf("the event's data: %w", err)
+	}
+	if d.Started {
+		c := Callback{Name: d.Name, Namespace: d.Namespace, JobID: d.JobID, Started: true}
+		if d.Node != nil {
+			c.Node = &Node{Number: *d.Node}
+		}
+		return c, c.check()
 	}
 	retcode, err := decodeRetcode(d.Retcode)
 	if err != nil {
@@ -196,13 +211,21 @@ func decodeRetcode(raw json.RawMessage) (int, error) {
 func encode(c Callback, now time.Time) ([]byte, error) {
 	e := event.New(event.CloudEventsVersionV1)
 	e.SetType(EventType)
+	if c.Started {
+		e.SetType(StartType)
+	}
 	e.SetSource("/htcjobs/" + c.Namespace + "/" + c.Name)
 	e.SetSubject(c.JobID)
 	e.SetID(rand.Text())
 	e.SetTime(now)
-	retcode := json.RawMessage(strconv.Itoa(c.Retcode))
-	d := data{Name: c.Name, Namespace: c.Namespace, JobID: c.JobID, Retcode: retcode}
-	if c.Node != nil {
+	d := data{Name: c.Name, Namespace: c.Namespace, JobID: c.JobID, Started: c.Started}
+	switch {
+	case c.Started && c.Node != nil:
+		d.Node = &c.Node.Number
+	case !c.Started:
+		d.Retcode = json.RawMessage(strconv.Itoa(c.Retcode))
+	}
+	if c.Node != nil && !c.Started {
 		d.Node, d.Exit, d.Stderr, d.Results = &c.Node.Number, &c.Node.Exit, plain(tail(c.Node.Stderr)), plain(head(c.Node.Results))
 	}
 	var text bytes.Buffer

@@ -49,6 +49,9 @@ func (m *memory) Record(_ context.Context, c Callback, tokenHash []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	took := fmt.Sprintf("%s/%s %s %d", c.Namespace, c.Name, c.JobID, c.Retcode)
+	if c.Started {
+		took += " started"
+	}
 	if n := c.Node; n != nil {
 		took += fmt.Sprintf(" node %d, exit %d, stderr %.60q (%d bytes)", n.Number, n.Exit, n.Stderr, len(n.Stderr))
 	}

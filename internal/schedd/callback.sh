@@ -1,21 +1,16 @@
 
-# call_back tells htcd the return code, within $deadline seconds. The token goes through a pipe or
-# files only this account can read, never through arguments or the environment; no redirect is followed with it.
+# call_back tells htcd the return code, within $deadline seconds.
 call_back() {
 	started=$(seconds)
 	tries=0
-	umask 077
-	printf '%s\n' "$secret" >.htcd/token || return 1
-	printf 'header = Authorization: Bearer %s\n' "$secret" >.htcd/wget
-	# shellcheck disable=SC2086 # paths without spaces, of authorities that are as good
-	[ -z "$ca" ] || { printf '%s\n' "$ca" && { [ -z "$also" ] || cat $also "${SSL_CERT_FILE:-/dev/null}" 2>/dev/null; }; } >.htcd/ca
+	at=.htcd/
+	equip || return 1
 	more=
 	if [ -n "$node" ]; then
 		keep_stderr >.htcd/stderr 2>/dev/null
 		more=$(of_node)
 	fi
-	event=$(printf '{"specversion":"1.0","id":"%s-%s-%s","source":"/htcd/job/%s","type":"ch.cern.htc.job.ended","datacontenttype":"application/json","data":{"name":"%s","namespace":"%s","jobid":"%s","retcode":%d%s}}' \
-		"$jobid" "$started" "$$" "$jobid" "$name" "$namespace" "$jobid" "$rc" "$more")
+	event=$(event ended "$started-$$" "$(printf '"retcode":%d%s' "$rc" "$more")")
 
 	# The sender tries again by itself; only one that cannot run here is passed over.
 	if [ -n "$sender" ]; then
@@ -53,6 +48,42 @@ call_back() {
 	done
 }
 
+# tell_start tells htcd once that the job runs. Nobody waits for that, or depends on it.
+tell_start() {
+	at=.htcd/start-
+	equip || return
+	left=10
+	if [ -z "$sender" ]; then
+		event=$(event started "$starts-start" "\"started\":true${node:+,\"node\":$node}")
+		post
+	else
+		"$sender" send --name "$name" --namespace "$namespace" --jobid "$jobid" --started --retcode 0 \
+			--url "$url" --token-file "${at}token" --deadline 10s ${ca:+--ca-file "${at}ca"} ${node:+--node "$node"}
+	fi
+	if [ -f "${at}token" ] || [ -f "${at}wget" ]; then
+		rm -f "${at}token" "${at}wget"
+	fi
+}
+
+# equip writes what a post needs into files whose names begin with $at. The token goes through a pipe or files only this account can read, never through arguments or
+# the environment; no redirect is followed with it.
+equip() {
+	umask 077
+	if [ -n "$sender" ]; then
+		printf '%s\n' "$secret" >"${at}token" || return 1
+	fi
+	command -v curl >/dev/null 2>&1 || printf 'header = Authorization: Bearer %s\n' "$secret" >"${at}wget"
+	# shellcheck disable=SC2086 # paths without spaces, of authorities that are as good
+	[ -z "$ca" ] || { printf '%s\n' "$ca" && { [ -z "$also" ] || cat $also "${SSL_CERT_FILE:-/dev/null}" 2>/dev/null; }; } >"${at}ca"
+	return 0 # not all of the node's files are there
+}
+
+# event prints one, of the type $1, with an id that ends in $2 and the data $3 beside the job's names.
+event() {
+	printf '{"specversion":"1.0","id":"%s-%s","source":"/htcd/job/%s","type":"ch.cern.htc.job.%s","datacontenttype":"application/json","data":{"name":"%s","namespace":"%s","jobid":"%s",%s}}' \
+		"$jobid" "$2" "$jobid" "$1" "$name" "$namespace" "$jobid" "$3"
+}
+
 # seconds is the time, or 0 on a node that cannot tell it: then the tries are counted.
 seconds() {
 	date +%s 2>/dev/null || echo 0
@@ -62,12 +93,12 @@ seconds() {
 post() {
 	if command -v curl >/dev/null 2>&1; then
 		answer=$(printf 'header = "Authorization: Bearer %s"\n' "$secret" |
-			curl -q --config - --silent --show-error --globoff --max-time "$left" ${ca:+--cacert .htcd/ca} \
+			curl -q --config - --silent --show-error --globoff --max-time "$left" ${ca:+--cacert "${at}ca"} \
 				--header 'Content-Type: application/cloudevents+json' --data-binary "$event" \
 				--output /dev/null --write-out '%{http_code}' "$url")
 	elif wget --version 2>/dev/null | grep -q 'GNU Wget'; then
-		answer=$(LC_ALL=C wget --config=.htcd/wget --quiet --server-response --tries=1 --timeout="$left" \
-			--max-redirect=0 ${ca:+--ca-certificate=.htcd/ca} --header='Content-Type: application/cloudevents+json' --post-data="$event" \
+		answer=$(LC_ALL=C wget --config="${at}wget" --quiet --server-response --tries=1 --timeout="$left" \
+			--max-redirect=0 ${ca:+--ca-certificate="${at}ca"} --header='Content-Type: application/cloudevents+json' --post-data="$event" \
 			--output-document=/dev/null "$url" 2>&1 | sed -n 's|^ *HTTP/[0-9.]* \([0-9]*\).*|\1|p' | tail -n 1)
 	else
 		answer=none

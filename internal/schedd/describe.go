@@ -49,6 +49,7 @@ type Description struct {
 	CallbackCA       string        // PEM text of the authorities that the receiver's certificate is checked with; empty: the node's
 	CallbackAlso     bool          // the node's authorities are as good as those of CallbackCA
 	CallbackDeadline time.Duration // for all tries together, in whole seconds; 0: 60 s
+	CallbackStart    bool          // it reports its start there, too, once
 	Sender           string        // path of an htcd binary to send along; empty: use the node's curl or wget
 
 	Interactive   int64 // seconds for which the container waits for people instead of running the script; 0: it runs it

@@ -51,6 +51,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	set("image", image)
 	set("binds", strings.Join(d.Binds, " "))
 	set("url", d.CallbackURL)
+	set("tells", one(d.CallbackStart))
 	set("ca", strings.TrimSuffix(d.CallbackCA, "\n"))
 	set("also", d.alsoTrusted())
 	set("inputs", d.inputNames(false))
@@ -120,6 +121,14 @@ func (d Description) alsoTrusted() string {
 		return ""
 	}
 	return nodeAuthorities
+}
+
+// one returns 1, or nothing.
+func one(is bool) string {
+	if is {
+		return "1"
+	}
+	return ""
 }
 
 // positive returns a number, or nothing for 0.

@@ -78,6 +78,9 @@ main() {
 		done <"$_CONDOR_JOB_AD"
 	fi
 	jobid=$cluster.$number
+	if [ -n "$tells" ] && [ -n "$url" ] && [ -z "$again" ]; then
+		(tell_start) </dev/null >/dev/null 2>&1 7<&- &
+	fi
 	# HTCondor holds a job that does not leave this directory, even one that is killed.
 	[ -z "$declared$node" ] || mkdir -p ".htcd-out/$starts"
 

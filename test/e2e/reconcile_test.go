@@ -86,6 +86,22 @@ func (b repairs) completed(t *testing.T, name string, n int) *v1alpha1.HTCJob {
 	return job
 }
 
+// Nobody asks HTCondor: the jobs themselves say that they run.
+func TestARunningJobAndNodeAreKnownByTheirOwnReports(t *testing.T) {
+	b := trial.New(t)
+	htcd := b.Lab.Part("htcd")
+	t.Cleanup(func() { require.NoError(t, htcd.Restart(context.WithoutCancel(t.Context()))) })
+	require.NoError(t, htcd.Restart(t.Context(), "--reconcile-schedule=@yearly", "--refresh=1h"))
+	wait, open := b.Gate()
+	b.Script("job", wait+"exit 3\n")
+	flow := flowIn(b, "flow", "  steps: [{name: one, job: {script: {image: centos, command: bash, source: '"+wait+"'}}}]")
+	b.Phase("job", v1alpha1.PhaseRunning)
+	flow.until("running", func(w *v1alpha1.HTCWorkflow) bool { return w.Status.Phase == v1alpha1.PhaseRunning })
+	open()
+	require.Equal(t, v1alpha1.PhaseFailed, b.Ended("job").Status.Phase)
+	require.Equal(t, v1alpha1.PhaseSucceeded, flow.ended().Status.Phase)
+}
+
 func TestReconcileOnceShowsAndRepairs(t *testing.T) {
 	b := newRepairs(t)
 	b.Script("lost", "exit $1\n", trial.Queue(3))

@@ -56,6 +56,7 @@ Exit codes:
 	setting.Text(f, &o.Callback.Namespace, "namespace", "", setting.Namespace, "`NAMESPACE` of the HTCJob (required)")
 	setting.Text(f, &o.Callback.JobID, "jobid", "", jobID, "the job's `CLUSTER.PROC` (required)")
 	setting.Int(f, &o.Callback.Retcode, "retcode", -1, 0, 255, "the script's return `CODE`, 0 to 255 (required)")
+	setting.Bool(f, &o.Callback.Started, "started", false, "the job has started: --retcode says nothing")
 	setting.Int(f, &node.Number, "node", -1, -1, maxNodes, "`NUMBER` of the job in its workflow's DAG; --name is the workflow's then")
 	setting.Int(f, &node.Exit, "exit", -1, -1, 255, "with --node, the `CODE` that the job ends with; the same as --retcode unless given")
 	setting.Text(f, &stderr, "stderr-file", "", setting.Path, "with --node, `FILE` whose end is sent along")

@@ -106,6 +106,21 @@ func (w *pair) callback(uid string, number, code int) {
 	})
 }
 
+// tells delivers the report of a start, late.
+func (w *pair) tells(uid string, number int) {
+	w.both(func(one *world) {
+		one.write(func(tx *ledger.Tx) error {
+			n, err := tx.Node(uid, 1, number)
+			require.NoError(w.t, err)
+			n, changed := started(n, w.job[uid][number], w.ours.clock)
+			if !changed {
+				return nil
+			}
+			return tx.UpdateNode(n)
+		})
+	})
+}
+
 func (w *pair) state(cluster int, to schedd.JobStatus) {
 	w.schedd.Edit(cluster, 0, func(j *schedd.Job) {
 		j.LastStatus, j.Status, j.HoldReasonCode, j.HoldReason = j.Status, to, 0, ""
@@ -140,6 +155,7 @@ func (w *pair) event() {
 		w.state(cluster, schedd.Running)
 		w.tick(20)
 		w.state(cluster, schedd.Idle)
+		w.tells(uid, number)
 	case 4:
 		w.schedd.Hold(cluster, 0, 12, "held once")
 	case 5: // held for one reason, then for another

@@ -26,7 +26,7 @@ type Recorded struct {
 	Ignored string // what is wrong with some of its results
 }
 
-// Record records a node's own report of its end in the caller's transaction. Its errors are notify.ErrUnknownJob and ErrForbidden,
+// Record records a node's own report of its start or its end in the caller's transaction. Its errors are notify.ErrUnknownJob and ErrForbidden,
 // and the ledger's. The run may still be an intent: a DAG can be faster than its submission.
 func Record(tx *ledger.Tx, c notify.Callback, tokenHash []byte, at time.Time) (Recorded, error) {
 	run, err := runOf(tx, c, tokenHash)
@@ -40,6 +40,13 @@ func Record(tx *ledger.Tx, c notify.Callback, tokenHash []byte, at time.Time) (R
 	}
 	if err != nil {
 		return Recorded{}, err
+	}
+	if c.Started {
+		is, changed := started(was, cluster, at)
+		if changed {
+			err = tx.UpdateNode(is)
+		}
+		return Recorded{Run: run, Node: is, Changed: changed}, err
 	}
 	// When a run is being stopped, a job's callback says how it was killed.
 	if run.Stop != "" {

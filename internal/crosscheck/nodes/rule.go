@@ -84,6 +84,16 @@ func miss(n ledger.Node, of dag, doubt crosscheck.Doubt, at time.Time) (ledger.N
 	return n, !same(n, before)
 }
 
+// started changes a row by a job's own report of its start. It names no cluster for it: a node may have none, and HTCondor will show it.
+func started(n ledger.Node, cluster int, at time.Time) (ledger.Node, bool) {
+	if n.Cluster != 0 && n.Cluster != cluster {
+		return n, false
+	}
+	is, changed := crosscheck.Start(at).Apply(n.Proc)
+	n.Proc = is
+	return n, changed
+}
+
 // callback changes a row by a job's own report.
 func callback(n ledger.Node, cluster int, c notify.Callback, at time.Time) (ledger.Node, bool) {
 	before, final := n, !deferred(n, c)

@@ -66,6 +66,23 @@ func TestCountsOfALargeQueueAreWrittenOnceASecond(t *testing.T) {
 	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("many").Status.Phase, "the end is told at once")
 }
 
+func TestAStartIsShownBeforeHTCondorIsAskedAndChangesNoEnd(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	asked := w.schedd.Calls("condor_q")
+	require.NoError(t, w.tells("one", 0, notify.Callback{Started: true}))
+	require.Equal(t, v1alpha1.PhaseRunning, w.job("one").Status.Phase)
+	require.Equal(t, asked, w.schedd.Calls("condor_q"))
+	w.crosscheck()
+	require.NotEqual(t, v1alpha1.PhaseRunning, w.job("one").Status.Phase, "HTCondor says that it waits")
+
+	require.NoError(t, w.ends("one", 0, 3))
+	ended := w.job("one").Status
+	require.Equal(t, v1alpha1.PhaseFailed, ended.Phase)
+	require.NoError(t, w.tells("one", 0, notify.Callback{Started: true}))
+	require.Equal(t, ended, w.job("one").Status)
+}
+
 func TestACallbackWithAnothersTokenOrOfAnUnknownJobIsRefused(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one"))

@@ -10,7 +10,7 @@ import (
 	"htc.cern.ch/htcd/internal/notify"
 )
 
-// Record stores a job's own report of its end. It returns nil only when the ledger has it durably. It implements
+// Record stores a job's own report of its start or its end. It returns nil only when the ledger has it durably. It implements
 // notify.Recorder.
 func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
 	var uid, pool string
@@ -36,6 +36,10 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 			return notify.ErrForbidden
 		}
 		uid, pool = run.UID, run.Pool
+		if callback.Started {
+			_, err := crosscheck.ObserveRow(tx, run, proc, crosscheck.Start(c.Now()))
+			return err
+		}
 		// When a run is being stopped, a job's callback says how it was killed.
 		if run.Deferred || run.Stop != "" {
 			check = true
@@ -53,7 +57,7 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 		return nil
 	}
 	// Output is fetched, and room made for others, once HTCondor says that the job has ended.
-	if over || c.admission.Awaited(pool) {
+	if over || !callback.Started && c.admission.Awaited(pool) {
 		c.checks.AddAfter(uid, reconciler.FirstRetry)
 	}
 	// Counts are written once a second; more syncs in between would be useless.

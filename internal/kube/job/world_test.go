@@ -243,19 +243,23 @@ func (w *world) crosscheck() {
 
 // callback delivers the callback of a job of the newest run, after the pause between two writes.
 func (w *world) callback(name string, proc, code int) error {
+	return w.tells(name, proc, notify.Callback{Retcode: code})
+}
+
+// tells delivers what a job of the newest run says.
+func (w *world) tells(name string, proc int, c notify.Callback) error {
 	w.clock = w.clock.Add(reconciler.BetweenWrites)
 	token := notify.Hash("the token of " + name)
-	var id string
 	require.NoError(w.t, w.book.Write(w.t.Context(), func(tx *ledger.Tx) error {
 		run, err := tx.LatestRun("uid-" + name)
 		if err != nil {
 			return err
 		}
 		run.TokenHash = token
-		id = fmt.Sprintf("%d.%d", run.Cluster, proc)
+		c.Namespace, c.Name, c.JobID = "default", name, fmt.Sprintf("%d.%d", run.Cluster, proc)
 		return tx.UpdateRun(run)
 	}))
-	err := w.Record(w.t.Context(), notify.Callback{Namespace: "default", Name: name, JobID: id, Retcode: code}, token)
+	err := w.Record(w.t.Context(), c, token)
 	w.settle()
 	return err
 }

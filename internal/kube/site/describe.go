@@ -105,6 +105,7 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		CallbackCA:       s.CallbackCA,
 		CallbackAlso:     s.CallbackAlso,
 		CallbackDeadline: s.CallbackDeadline,
+		CallbackStart:    s.CallbackStart,
 		Sender:           s.Sender,
 		Interactive:      interactive,
 		KeepOnFailure:    keep,

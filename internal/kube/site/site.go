@@ -17,6 +17,7 @@ type Site struct {
 	CallbackCA       string // PEM text; empty: the authorities that the node trusts
 	CallbackAlso     bool   // they are trusted besides those of CallbackCA
 	CallbackDeadline time.Duration
+	CallbackStart    bool     // jobs report their start, too
 	Sender           string   // path of a binary to send with each job, usually empty
 	AllowOptions     []string // submit commands and +Attributes beyond schedd's own list
 	Attributes       []string // patterns of further +Attributes

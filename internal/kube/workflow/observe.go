@@ -24,7 +24,7 @@ func (c *Controller) Refresh(ctx context.Context) error {
 	return errors.Join(c.dags.Refresh(ctx), c.nodes.Refresh(ctx))
 }
 
-// Record stores a node's own report of its end. It returns nil only when the ledger has it durably. It implements notify.Recorder for
+// Record stores a node's own report of its start or its end. It returns nil only when the ledger has it durably. It implements notify.Recorder for
 // callbacks with a node.
 func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {
 	var r nodes.Recorded
