@@ -290,6 +290,7 @@ type PoolAdjust struct {
 
 // PoolLimits bound how much of a pool is used at once. What is sent already stays, also when a limit is lowered.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.memory) || isQuantity(string(self.memory)) && quantity(string(self.memory)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self.memory)).compareTo(quantity('1Ei')) <= 0",fieldPath=".memory",message="the memory must be 1Mi to 1Ei, written as 500Gi, 4T or 4Ti, and not as 4TB; a number without a unit is in bytes"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxIdle) || !has(self.idlePercentOfRunning)",fieldPath=".idlePercentOfRunning",message="maxIdle and idlePercentOfRunning both bound the idle jobs: keep one of them"
 type PoolLimits struct {
 	// MaxQueue is the most jobs that one HTCJob may have, and the most nodes of one HTCWorkflow.
@@ -309,8 +310,8 @@ type PoolLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	MaxOpenPerNamespace *int32 `json:"maxOpenPerNamespace,omitempty"`
 
-	// MaxIdle holds back further HTCJobs while that many jobs wait in HTCondor for a slot. An HTCJob of any size passes while there are fewer,
-	// or while its namespace has less than its share of them: maxIdle divided by the namespaces with open jobs.
+	// MaxIdle is the most jobs that may wait in HTCondor for a slot. An HTCJob is sent only if it fits whole. Of another
+	// namespace's jobs only its share counts, maxIdle divided by the namespaces with open jobs.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	MaxIdle *int32 `json:"maxIdle,omitempty"`
@@ -319,11 +320,22 @@ type PoolLimits struct {
 	// +optional
 	IdlePercentOfRunning *IdlePercent `json:"idlePercentOfRunning,omitempty"`
 
-	// NewPerMinute holds back further HTCJobs while that many jobs were sent within the last 60 seconds. Each DAG of
+	// NewPerMinute is the most jobs that are sent within 60 seconds. An HTCJob is sent only if it fits whole. Each DAG of
 	// an HTCWorkflow sends at most that many nodes in a minute.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	NewPerMinute *int32 `json:"newPerMinute,omitempty"`
+
+	// Cores is the most cores that jobs that wait for a slot or run may ask for together, of all namespaces. An HTCJob is
+	// sent only if it fits whole, and each job must say how many it asks for, itself or by the pool's defaults. Of what
+	// waits of another namespace only its share counts.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Cores *int32 `json:"cores,omitempty"`
+
+	// Memory is the same for the memory that they ask for.
+	// +optional
+	Memory *resource.Quantity `json:"memory,omitempty"`
 
 	// MaxHeld holds back further HTCJobs while more jobs than that are on hold, other than by the state Suspended: something is wrong then.
 	// It holds back namespaces that have more than their share of it on hold.

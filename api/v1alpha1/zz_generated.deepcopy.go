@@ -1361,6 +1361,16 @@ func (in *PoolLimits) DeepCopyInto(out *PoolLimits) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.Cores != nil {
+		in, out := &in.Cores, &out.Cores
+		*out = new(int32)
+		**out = **in
+	}
+	if in.Memory != nil {
+		in, out := &in.Memory, &out.Memory
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.MaxHeld != nil {
 		in, out := &in.MaxHeld, &out.MaxHeld
 		*out = new(int32)

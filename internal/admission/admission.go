@@ -129,13 +129,13 @@ func (a *Admission) enter(rules Rules, pool string, w Waiter) (may bool) {
 	if !may {
 		was = g.line.of[w.Key]
 	}
-	if w.Jobs = cmp.Or(w.Jobs, was.Jobs, 1); rules.None() || rules.Refuse(w.Jobs) != nil {
+	if w.Demand = w.orAs(was.Demand); rules.None() || rules.Refuse(w.Demand) != nil {
 		a.leave(g, w.Key)
 		return true
 	}
 	a.at[w.Key] = g
 	switch {
-	case may && was.Jobs == w.Jobs && rules.open():
+	case may && was.Demand == w.Demand && rules.open():
 		return true
 	case may:
 		g.stop(was)

@@ -62,7 +62,7 @@ func newSite(t *testing.T, change ...func(*v1alpha1.PoolLimits)) *site {
 }
 
 func job(key string, jobs int, change ...func(*Waiter)) Waiter {
-	w := Waiter{Key: key, Namespace: key[:1], Jobs: jobs, Created: noon}
+	w := Waiter{Key: key, Namespace: key[:1], Demand: Demand{Jobs: jobs}, Created: noon}
 	for _, f := range change {
 		f(&w)
 	}

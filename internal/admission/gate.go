@@ -38,12 +38,15 @@ func (g *gate) use(w Waiter, sign int) {
 	g.usage.Open += n
 	g.usage.Idle += n
 	g.usage.Sending += n
+	g.usage.Cores += sign * w.Cores
+	g.usage.Memory += sign * w.Memory
 	if g.usage.Namespaces == nil {
 		g.usage.Namespaces = map[string]Part{}
 	}
 	part := g.usage.Namespaces[w.Namespace]
 	part.Open += n
 	part.Idle += n
+	part.Cores, part.Memory = part.Cores.plus(sign*w.Cores, 0), part.Memory.plus(sign*w.Memory, 0)
 	g.usage.Namespaces[w.Namespace] = part
 }
 
@@ -103,7 +106,7 @@ func (g *gate) pass(rules Rules, now time.Time) (may []Waiter) {
 		g.line.serve(w)
 		delete(g.told, w.Key)
 		may = append(may, w)
-		if rules.Refuse(w.Jobs) == nil {
+		if rules.Refuse(w.Demand) == nil {
 			g.going[w.Key] = w
 			g.use(w, 1)
 		}
@@ -113,9 +116,13 @@ func (g *gate) pass(rules Rules, now time.Time) (may []Waiter) {
 // next returns the HTCJob that may go next, if any, and notes what holds up the others.
 func (g *gate) next(rules Rules, now time.Time) (w Waiter, is bool) {
 	g.held, g.heldIn = Answer{}, map[string]Answer{}
+	usage := g.usage
 	for _, ns := range g.line.turns {
 		w := g.line.first(ns)
-		a := rules.Decide(g.usage, ns, w.Jobs, now)
+		a := rules.Decide(usage, ns, w.Demand, now)
+		if a.Owed {
+			usage.Owed = append(usage.Owed, ns)
+		}
 		switch {
 		case a.Why == Sends, a.Why == Never:
 			return w, true
@@ -229,7 +236,7 @@ func (g *gate) load(rules Rules, now time.Time) Load {
 		}
 	}
 	slices.SortFunc(load.Namespaces, byOpen)
-	a := rules.Decide(u, "", 1, now)
+	a := rules.Decide(u, "", Demand{Jobs: 1}, now)
 	if a.Why == Sends && len(g.line.of) > 0 {
 		a = g.heldUp() // there is room, but not for those in the line
 	}

@@ -52,8 +52,11 @@ type Usage struct {
 	Running, Held int
 	HeldByPool    int // of those, what the state Suspended holds; known only where it matters
 	Namespaces    map[string]Part
-	Sending       int    // may reach the schedd at any moment
-	Sent          []Sent // within the last minute, oldest first
+	Owed          []string // namespaces before in the line, whose HTCJobs wait for others' idle jobs to start
+	Cores         int      // asked for by what is idle or runs
+	Memory        int      // MiB, likewise
+	Sending       int      // may reach the schedd at any moment
+	Sent          []Sent   // within the last minute, oldest first
 }
 
 // Part is what one namespace has of a Usage.
@@ -61,6 +64,7 @@ type Part struct {
 	Open, Idle, Held int
 	Waiting          int // for a slot, as HTCondor has shown
 	HeldByPool       int
+	Cores, Memory    Requested
 }
 
 // stuck is how many jobs may stay for good.
@@ -80,23 +84,28 @@ func (u Usage) sharing(namespace string) int {
 			n++
 		}
 	}
+	for _, ns := range u.Owed {
+		if ns != namespace && u.Namespaces[ns].Open == 0 {
+			n++
+		}
+	}
 	return n
 }
 
-// fits reports whether more jobs of a namespace fit into a limit of open ones: of what waits for a slot or is on hold, others have no
-// more than their share. ever is false if they would not fit even without all that runs.
-func (u Usage) fits(most int, namespace string, jobs int) (fits, ever bool) {
+// fits reports whether more of a namespace fits into a limit of what is in use: of what may stay for good, others have no
+// more than their share. ever is false if it would not fit even without all that runs.
+func (u Usage) fits(most int, namespace string, inUse, more int, stuck func(Part) int) (fits, ever bool) {
 	n := u.sharing(namespace)
-	open, stuck := n*u.Open, 0 // in nths of a job
+	all, stays := n*inUse, 0 // in nths
 	for ns, part := range u.Namespaces {
-		counts := n * part.stuck()
+		counts := n * stuck(part)
 		if ns != namespace {
 			counts = min(counts, most)
-			open -= n*part.stuck() - counts
+			all -= n*stuck(part) - counts
 		}
-		stuck += counts
+		stays += counts
 	}
-	return open+n*jobs <= n*most, stuck+n*jobs <= n*most
+	return all+n*more <= n*most, stays+n*more <= n*most
 }
 
 // Sent is one submission.
@@ -111,6 +120,7 @@ type Answer struct {
 	Limit string    // which limit is reached
 	Full  string    // how full it is, for people: "1000 of 1000 jobs open (limits.maxOpen)"
 	Alone bool      // only this namespace's HTCJobs are held back
+	Owed  bool      // it is its turn as soon as idle jobs of others have started
 	Again time.Time // when time alone may change the answer; zero: it cannot
 }
 
@@ -126,9 +136,9 @@ const (
 	Suspended     // the pool's state
 )
 
-// Decide returns whether an HTCJob of so many jobs may be sent now. It is pure.
-func (r Rules) Decide(u Usage, namespace string, jobs int, now time.Time) Answer {
-	if r.Refuse(jobs) != nil {
+// Decide returns whether an HTCJob may be sent now that asks for so much. It is pure.
+func (r Rules) Decide(u Usage, namespace string, d Demand, now time.Time) Answer {
+	if r.Refuse(d) != nil {
 		return Answer{Why: Never}
 	}
 	switch r.State {
@@ -141,7 +151,7 @@ func (r Rules) Decide(u Usage, namespace string, jobs int, now time.Time) Answer
 		return Answer{Why: Limited, Limit: limit, Full: fmt.Sprintf(format, args...) + " (" + r.name(limit) + ")"}
 	}
 	l := r.Limits
-	own := u.Namespaces[namespace]
+	own, jobs := u.Namespaces[namespace], d.Jobs
 	// alone is limited for what concerns only this namespace: it has had its share of what all may have.
 	alone := func(has, share int, others bool, limit, format string, args ...any) Answer {
 		if others {
@@ -161,18 +171,29 @@ func (r Rules) Decide(u Usage, namespace string, jobs int, now time.Time) Answer
 		}
 	}
 	if most, is := bound(l.MaxOpen); is {
-		if fits, ever := u.fits(most, namespace, jobs); !fits {
+		if fits, ever := u.fits(most, namespace, u.Open, jobs, Part.stuck); !fits {
 			a := limited("maxOpen", "%d of %d jobs open", u.Open, most)
 			a.Alone = !ever // so nobody waits for it
 			return a
 		}
 	}
+	for _, q := range r.requests() {
+		if fits, ever := u.fits(q.most, namespace, q.inUse(u), q.asked(d), q.waiting); !fits {
+			a := limited(q.name, "%d of %d %s in use", q.inUse(u), q.most, q.unit)
+			a.Alone = !ever
+			return a
+		}
+	}
+	// Those who have less idle than their share come first; one that was held back before may have more.
 	idle := func(most int, limit, format string, args ...any) Answer {
 		share, others := u.share(most, namespace)
-		if share = max(1, share); u.Idle >= most && own.Idle >= share {
-			return alone(own.Idle, share, others, limit, format, args...)
+		fits, _ := u.fits(most, namespace, u.Idle, jobs, func(p Part) int { return p.Idle })
+		if fits && (len(u.Owed) == 0 || own.Idle+jobs <= share) {
+			return Answer{}
 		}
-		return Answer{}
+		a := alone(own.Idle, max(1, share), others, limit, format, args...)
+		a.Owed = own.Idle+jobs <= most
+		return a
 	}
 	if most, is := bound(l.MaxIdle); is {
 		if a := idle(most, "maxIdle", "%d of %d jobs idle", u.Idle, most); a.Why != Sends {
@@ -181,12 +202,15 @@ func (r Rules) Decide(u Usage, namespace string, jobs int, now time.Time) Answer
 	}
 	if p := l.IdlePercentOfRunning; p != nil {
 		most := idleAllowed(*p, u.Running)
+		if own.Idle == 0 {
+			most = max(most, jobs) // nothing might ever run otherwise
+		}
 		if a := idle(most, "idlePercentOfRunning", "%d of %d jobs idle with %d running", u.Idle, most, u.Running); a.Why != Sends {
 			return a
 		}
 	}
 	if most, is := bound(l.NewPerMinute); is {
-		if n, again := u.fresh(most, now); n >= most {
+		if n, again := u.fresh(most-jobs, now); n+jobs > most {
 			a := limited("newPerMinute", "%d of %d jobs per minute sent", n, most)
 			a.Again = again
 			return a
@@ -208,7 +232,7 @@ func idleAllowed(p v1alpha1.IdlePercent, running int) int {
 	return max(most, least)
 }
 
-// fresh returns how many jobs were sent within the last minute, and when there will be fewer than most; the zero time if
+// fresh returns how many jobs were sent within the last minute, and when there will be at most so many; the zero time if
 // that cannot be said, because some are still on their way.
 func (u Usage) fresh(most int, now time.Time) (n int, again time.Time) {
 	n = u.Sending
@@ -222,15 +246,16 @@ func (u Usage) fresh(most int, now time.Time) (n int, again time.Time) {
 		if now.Sub(s.At) >= time.Minute {
 			continue
 		}
-		if left -= s.Jobs; left < most {
+		if left -= s.Jobs; left <= most {
 			return n, s.At.Add(time.Minute)
 		}
 	}
 	return n, time.Time{}
 }
 
-// Refuse returns an error of kind schedd.Refused if an HTCJob of so many jobs can never be sent.
-func (r Rules) Refuse(jobs int) error {
+// Refuse returns an error of kind schedd.Refused if an HTCJob can never be sent that asks for so much.
+func (r Rules) Refuse(d Demand) error {
+	jobs := d.Jobs
 	for _, l := range []struct {
 		limit *int32
 		name  string
@@ -239,12 +264,26 @@ func (r Rules) Refuse(jobs int) error {
 		{r.Limits.MaxQueue, "maxQueue", "jobs that one HTCJob may have"},
 		{r.Limits.MaxOpen, "maxOpen", "jobs that may be open"},
 		{r.Limits.MaxOpenPerNamespace, "maxOpenPerNamespace", "jobs that a namespace may have open"},
+		{r.Limits.MaxIdle, "maxIdle", "jobs that may wait for a slot"},
+		{r.mostIdle(), "idlePercentOfRunning.max", "jobs that may wait for a slot"},
+		{r.Limits.NewPerMinute, "newPerMinute", "jobs that may be sent in a minute"},
 	} {
 		if most, is := bound(l.limit); is && jobs > most {
 			return schedd.Refusal("queue %d is more than the %d %s %s (%s): make it several HTCJobs", jobs, most, l.what, r.where(), r.name(l.name))
 		}
 	}
+	if err := r.RefuseRequest(d); err != nil {
+		return schedd.Refusal("queue %d %w: make it several HTCJobs, or ask for less", jobs, err)
+	}
 	return nil
+}
+
+// mostIdle is the most that a limit of idle jobs becomes that follows how many run, nil for any number.
+func (r Rules) mostIdle() *int32 {
+	if r.Limits.IdlePercentOfRunning == nil {
+		return nil
+	}
+	return r.Limits.IdlePercentOfRunning.Max
 }
 
 // RefuseNodes returns an error of kind schedd.Refused if an HTCWorkflow of so many nodes can never be sent.

@@ -10,7 +10,7 @@ import (
 // Waiter is an HTCJob that is to be sent.
 type Waiter struct {
 	Key, Namespace string
-	Jobs           int // 0: not known yet
+	Demand         // Jobs is 0: not known yet
 	Priority       int32
 	Created        time.Time
 }

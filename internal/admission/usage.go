@@ -1,6 +1,9 @@
 package admission
 
-import "htc.cern.ch/htcd/internal/ledger"
+import (
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/target/pool"
+)
 
 // ReadUsage sums up what the ledger has of a pool, without Sent. What its state holds is looked for only if that matters.
 func ReadUsage(tx *ledger.Tx, r Rules) (Usage, error) {
@@ -33,5 +36,17 @@ func ReadUsage(tx *ledger.Tx, r Rules) (Usage, error) {
 			u.Namespaces[ns] = part
 		}
 	}
-	return u, nil
+	if len(r.requests()) == 0 {
+		return u, nil
+	}
+	requests, err := tx.PoolRequests(r.Pool)
+	for _, at := range requests {
+		each := DemandOf(1, pool.ReadEffective(r.Pool, at.Effective))
+		part := u.Namespaces[at.Namespace]
+		part.Cores = part.Cores.plus(at.InUse*each.Cores, at.Waiting*each.Cores)
+		part.Memory = part.Memory.plus(at.InUse*each.Memory, at.Waiting*each.Memory)
+		u.Cores, u.Memory = u.Cores+at.InUse*each.Cores, u.Memory+at.InUse*each.Memory
+		u.Namespaces[at.Namespace] = part
+	}
+	return u, err
 }

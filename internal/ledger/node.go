@@ -133,7 +133,8 @@ func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
 	known := make(map[int]bool, len(steps))
 	for _, s := range steps {
 		known[s.Number] = true
-		if _, err := tx.exec(`INSERT INTO steps (run, step, name, deferred) VALUES (?, ?, ?, ?)`, id, s.Number, s.Name, s.Deferred); err != nil {
+		if _, err := tx.exec(`INSERT INTO steps (run, step, name, deferred, effective) VALUES (?, ?, ?, ?, ?)`,
+			id, s.Number, s.Name, s.Deferred, s.Effective); err != nil {
 			return err
 		}
 	}

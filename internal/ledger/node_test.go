@@ -66,7 +66,7 @@ func TestANodeComesBackAsItWent(t *testing.T) {
 		require.Equal(t, want, got)
 		require.True(t, got.Waiting())
 		steps, _ := tx.Steps("u1", 1)
-		require.Equal(t, []Step{{0, "generate", false}, {1, "simulate", true}, {2, "plot", false}}, steps)
+		require.Equal(t, []Step{{0, "generate", false, ""}, {1, "simulate", true, ""}, {2, "plot", false, ""}}, steps)
 		return err
 	})
 	exit, signal := 3, 9
@@ -190,9 +190,9 @@ func TestNodesAreCountedByStepAndSequence(t *testing.T) {
 		steps, err := tx.NodeCounts("u1", 1)
 		require.NoError(t, err)
 		require.Equal(t, []StepCounts{
-			{Step{0, "generate", false}, NodeCounts{Counts: Counts{Active: 1, Succeeded: 2, Failed: 1, Running: 1}}},
-			{Step{1, "simulate", true}, NodeCounts{Counts: Counts{Active: 5, Succeeded: 2, Idle: 1}, Futile: 1}},
-			{Step{2, "plot", false}, NodeCounts{Counts: Counts{Active: 1}}},
+			{Step{0, "generate", false, ""}, NodeCounts{Counts: Counts{Active: 1, Succeeded: 2, Failed: 1, Running: 1}}},
+			{Step{1, "simulate", true, ""}, NodeCounts{Counts: Counts{Active: 5, Succeeded: 2, Idle: 1}, Futile: 1}},
+			{Step{2, "plot", false, ""}, NodeCounts{Counts: Counts{Active: 1}}},
 		}, steps)
 		require.Equal(t, 8, steps[1].Total())
 		sequences, err := tx.SequenceCounts("u1", 1)

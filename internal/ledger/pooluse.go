@@ -74,6 +74,37 @@ func (u *PoolUse) add(status Status, jobStatus, n int) {
 	}
 }
 
+// PoolRequest is how many jobs of one namespace that ask for the same use a pool or wait there.
+type PoolRequest struct {
+	Namespace string
+	Effective string // JSON of v1alpha1.Effective
+	Waiting   int    // for a slot, as HTCondor has shown
+	InUse     int    // those that run, those that wait, and those on their way
+}
+
+const poolRequests = `SELECT r.namespace, s.effective, sum(t.n * (t.jobStatus = 1)), sum(t.n)
+	FROM runs r JOIN nodeTallies t ON t.run = r.id AND t.n > 0 AND t.status = 1 AND t.jobStatus NOT IN (0, 5)
+	JOIN steps s ON s.run = t.run AND s.step = t.step
+	WHERE r.kind = 'workflow' AND r.pool = ? AND r.confirmed = 0 AND r.state = 'Submitted' GROUP BY 1, 2
+	UNION ALL SELECT r.namespace, r.effective, sum(coalesce(t.n * (t.jobStatus = 1), 0)), sum(coalesce(t.n, r.procs))
+	FROM runs r LEFT JOIN tallies t ON t.run = r.id AND t.n > 0 AND t.status = 1 AND t.jobStatus <> 5
+	WHERE r.` + ofHTCJobs + ` AND r.pool = ? AND r.confirmed = 0 AND (r.state = 'Intent' OR r.state = 'Submitted' AND t.n > 0)
+	GROUP BY 1, 2`
+
+// PoolRequests sums up by what they ask for the jobs of a pool that wait for a slot or run, as PoolUse does.
+func (tx *Tx) PoolRequests(pool string) (all []PoolRequest, err error) {
+	err = tx.query(func(row scanner) error {
+		var r PoolRequest
+		err := row.Scan(&r.Namespace, &r.Effective, &r.Waiting, &r.InUse)
+		all = append(all, r)
+		return err
+	}, poolRequests, pool, pool)
+	if err != nil {
+		return nil, fmt.Errorf("sum up what is requested of pool %q: %w", pool, err)
+	}
+	return all, nil
+}
+
 // Sent is how many procs were sent by way of a pool in one submission.
 type Sent struct {
 	Pool  string

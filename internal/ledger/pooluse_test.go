@@ -136,3 +136,27 @@ func BenchmarkSentSince(b *testing.B) {
 		})
 	}
 }
+
+func TestWhatIsRequestedOfAPoolIsThatOfWhatWaitsOrRuns(t *testing.T) {
+	l, _ := openTemp(t)
+	open := func(at int) Proc { return Proc{Status: StatusOpen, JobStatus: at} }
+	sentBy(t, l, "grid", "atlas", "one", 1, open(0), open(jobIdle), open(jobRunning), open(jobHeld), Proc{Status: StatusSucceeded, JobStatus: 4})
+	sentBy(t, l, "other", "cms", "one", 2, open(jobIdle))
+	intent := testRun("intent")
+	intent.Pool, intent.Namespace, intent.State, intent.Procs, intent.Effective = "grid", "cms", Intent, 7, "{}"
+	dag, _, _ := testDAG("u1", 1)
+	dag.Pool, dag.Namespace = "grid", "lhcb"
+	mustWrite(t, l, func(tx *Tx) error {
+		require.NoError(t, tx.InsertRun(intent))
+		require.NoError(t, tx.InsertRun(dag))
+		return tx.InsertNodes(dag, []Step{{Number: 0, Name: "fit", Effective: "fits"}}, []Place{{}, {Sequence: 1}, {Sequence: 2}})
+	})
+	set(t, l, map[int]func(*Node){0: func(n *Node) { n.JobStatus = jobRunning }, 1: func(n *Node) { n.JobStatus = jobHeld }})
+	mustRead(t, l, func(tx *Tx) error {
+		all, err := tx.PoolRequests("grid")
+		require.ElementsMatch(t, []PoolRequest{
+			{Namespace: "atlas", Waiting: 1, InUse: 3}, {Namespace: "cms", Effective: "{}", InUse: 7}, {Namespace: "lhcb", Effective: "fits", InUse: 1},
+		}, all)
+		return err
+	})
+}

@@ -21,9 +21,9 @@ func TestIdleAndHeldJobsOfOneNamespaceStopNoOther(t *testing.T) {
 		says   string
 	}{
 		"idle": {"limits: {maxIdle: 3}", func(b *trial.Bench, pool string) {
-			b.Script("stuck", "exit 0\n", in(pool), nowhere, trial.Queue(6))
-			b.Until("stuck", "idle", func(job *v1alpha1.HTCJob) bool { return job.Status.Idle == 6 })
-		}, "6 of 3 jobs idle (limits.maxIdle)"},
+			b.Script("stuck", "exit 0\n", in(pool), nowhere, trial.Queue(3))
+			b.Until("stuck", "idle", func(job *v1alpha1.HTCJob) bool { return job.Status.Idle == 3 })
+		}, "3 of 3 jobs idle (limits.maxIdle)"},
 		"idle jobs that fill the pool": {"limits: {maxOpen: 6}", func(b *trial.Bench, pool string) {
 			b.Script("stuck", "exit 0\n", in(pool), nowhere, trial.Queue(6))
 			b.Until("stuck", "idle", func(job *v1alpha1.HTCJob) bool { return job.Status.Idle == 6 })

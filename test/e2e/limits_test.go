@@ -111,15 +111,17 @@ func TestALimitOfANamespace(t *testing.T) {
 	p.sent("second")
 }
 
-func TestLimitsOfIdleJobsOnlyHoldBackOnceReached(t *testing.T) {
+func TestLimitsOfIdleJobsCountJobs(t *testing.T) {
 	b := trial.New(t)
 	p := newLimited(b, "i", `{"limits": {"maxIdle": 2}}`)
-	p.idle("large", trial.Queue(10))
-	require.Equal(t, 10, p.sent("large"))
-	p.idle("next")
-	p.waits("next", "PoolLimit", "10 of 2 jobs idle (limits.maxIdle)")
-	p.delete("large")
-	require.Equal(t, 1, p.sent("next"))
+	p.idle("first")
+	require.Equal(t, 1, p.sent("first"))
+	p.idle("next", trial.Queue(2))
+	p.waits("next", "PoolLimit", "1 of 2 jobs idle (limits.maxIdle), this HTCJob of 2 jobs is next")
+	p.idle("never", trial.Queue(10_000))
+	p.waits("never", "Refused", "queue 10000 is more than the 2 jobs that may wait for a slot in pool "+p.name+" (limits.maxIdle)")
+	p.delete("first")
+	require.Equal(t, 2, p.sent("next"))
 
 	p = newLimited(b, "r", `{"limits": {"idlePercentOfRunning": {"percent": 100}}}`)
 	p.Create("runs", "sleep 600\n", p.by)

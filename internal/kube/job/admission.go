@@ -61,7 +61,12 @@ func (c *Controller) recent(ctx context.Context) (map[string][]admission.Sent, e
 
 // admit returns nil if an attempt may be sent, as far as its pool's limits and state are concerned.
 func (c *Controller) admit(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
-	return c.admission.Ask(ctx, run.Pool, waiter(job, run.Procs))
+	return c.admission.Ask(ctx, run.Pool, waiter(job, demandOf(run, run.Procs)))
+}
+
+// demandOf returns what a run of so many procs asks for.
+func demandOf(run ledger.Run, procs int) admission.Demand {
+	return admission.DemandOf(procs, pool.ReadEffective(run.Pool, run.Effective))
 }
 
 // inLine returns an error while an HTCJob has to wait in the line of its pool, so that nothing else is done for it meanwhile.
@@ -69,11 +74,11 @@ func (c *Controller) inLine(ctx context.Context, job *v1alpha1.HTCJob, p pool.Po
 	if !c.admission.Waits(job.Namespace + "/" + job.Name) {
 		return nil
 	}
-	return c.admission.Ask(ctx, p.Name, waiter(job, job.Queue()))
+	return c.admission.Ask(ctx, p.Name, waiter(job, admission.Demand{Jobs: job.Queue()}))
 }
 
-func waiter(job *v1alpha1.HTCJob, jobs int) admission.Waiter {
-	w := admission.Waiter{Key: job.Namespace + "/" + job.Name, Namespace: job.Namespace, Jobs: jobs, Created: job.CreationTimestamp.Time}
+func waiter(job *v1alpha1.HTCJob, d admission.Demand) admission.Waiter {
+	w := admission.Waiter{Key: job.Namespace + "/" + job.Name, Namespace: job.Namespace, Demand: d, Created: job.CreationTimestamp.Time}
 	if job.Spec.Priority != nil {
 		w.Priority = *job.Spec.Priority
 	}
@@ -87,7 +92,7 @@ func (c *Controller) recallLine() {
 			continue
 		}
 		if p, err := pool.Choose(job, c.Pools); err == nil {
-			c.admission.Recall(p.Name, waiter(job, job.Queue()))
+			c.admission.Recall(p.Name, waiter(job, admission.Demand{Jobs: job.Queue()}))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -138,4 +139,31 @@ func TestThoseThatWaitedBeforeARestartKeepTheirPlaces(t *testing.T) {
 	require.NoError(t, w.Crosscheck(t.Context()))
 	w.settle()
 	require.Equal(t, v1alpha1.PhasePending, w.job("small").Status.Phase, "there is room for it, but the large one was here before")
+}
+
+func TestAPoolsCoresAreSharedAndCounted(t *testing.T) {
+	pools := cluster{"grid": {Limits: &v1alpha1.PoolLimits{Cores: new(int32(10)), MaxIdle: new(int32(100))}}}
+	w := newWorld(t, withPools(pools))
+	cores := func(n int64) func(*v1alpha1.HTCJob) {
+		return func(job *v1alpha1.HTCJob) {
+			job.Spec.Resources = &v1alpha1.Resources{CPUs: resource.NewQuantity(n, resource.DecimalSI)}
+		}
+	}
+	require.Equal(t, v1alpha1.PhaseIdle, w.apply(htcjob("two", inGrid, queueOf(2), cores(4))).Status.Phase)
+	waits := w.apply(htcjob("one", inGrid, cores(3)))
+	require.Equal(t, "PoolLimit", submitted(waits).Reason)
+	require.Contains(t, submitted(waits).Message, "pool grid: 8 of 10 cores in use (limits.cores), this HTCJob is next")
+	require.Contains(t, submitted(w.apply(htcjob("unsaid", inGrid))).Message, "limits.cores counts what jobs ask for, in pool grid: write resources.cpus")
+	require.Contains(t, submitted(w.apply(htcjob("large", inGrid, queueOf(3), cores(4)))).Message, "queue 3 asks for 12 cores, which is more than the 10")
+	require.Contains(t, submitted(w.apply(htcjob("many", inGrid, queueOf(10_000), cores(1)))).Message,
+		"queue 10000 is more than the 100 jobs that may wait for a slot in pool grid (limits.maxIdle): make it several HTCJobs")
+
+	w.restart()
+	w.recallLine()
+	w.settle()
+	require.Equal(t, v1alpha1.PhasePending, w.job("one").Status.Phase)
+	require.NoError(t, w.ends("two", 0, 0))
+	w.crosscheck()
+	w.later(time.Minute)
+	require.Equal(t, v1alpha1.PhaseIdle, w.job("one").Status.Phase)
 }

@@ -40,10 +40,13 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 		return c.recover(ctx, job, nil, attempt, some)
 	}
 	points, sandbox, err := c.prepare(ctx, job, p, attempt, some.base, some.numbers)
-	if err == nil {
-		err = c.rules(p.Name).Refuse(sandbox.Procs)
-	}
 	run := some.of(p.Sends(c.newRun(job, attempt), p.Effective(sandbox.Requests)))
+	if err == nil {
+		err = c.rules(p.Name).Refuse(demandOf(run, sandbox.Procs))
+	}
+	if err == nil {
+		err = c.rules(p.Name).RefuseUncounted(demandOf(run, sandbox.Procs))
+	}
 	if err != nil {
 		return c.refuse(ctx, job, run, err)
 	}

@@ -402,10 +402,14 @@ func (p plannedDAG) pulls(n graph.Node, done bool) (pulls [][]int) {
 	return pulls
 }
 
-// rows returns the steps and nodes as the ledger has them; deferred is by the number of the step in the DAG.
-func (p plannedDAG) rows(deferred []bool) (steps []ledger.Step, places []ledger.Place) {
+// rows returns the steps and nodes as the ledger has them.
+func (p prepared) rows() (steps []ledger.Step, places []ledger.Place) {
 	for k, i := range p.steps {
-		steps = append(steps, ledger.Step{Number: i, Name: string(p.graph.Steps[i].Name), Deferred: deferred[k]})
+		step := ledger.Step{Number: i, Name: string(p.graph.Steps[i].Name)}
+		if k < len(p.sandbox.Steps) {
+			step.Deferred, step.Effective = p.sandbox.Steps[k].Deferred, pool.Write(p.pool.Effective(p.sandbox.Steps[k].Requests))
+		}
+		steps = append(steps, step)
 	}
 	for _, n := range p.nodes {
 		places = append(places, ledger.Place{Step: n.Step, Sequence: n.Sequence, Item: n.Index, Label: n.Name})

@@ -48,7 +48,7 @@ func (c *Controller) poolWorks(ctx context.Context, p pool.Pool, namespace strin
 	if err != nil {
 		return err
 	}
-	switch a := r.Decide(u, namespace, 1, c.Now()); a.Why {
+	switch a := r.Decide(u, namespace, admission.Demand{Jobs: 1, Cores: 1, Memory: 1}, c.Now()); a.Why {
 	case admission.Draining:
 		return &admission.Waits{Reason: admission.ReasonPoolDraining, Message: stateMessage(r)}
 	case admission.Suspended:
@@ -89,7 +89,30 @@ func (c *Controller) fits(p prepared) error {
 	for _, n := range p.graph.Totals(len(p.sequences)) {
 		nodes += n
 	}
-	return c.rules(p.pool).RefuseNodes(nodes)
+	rules := c.rules(p.pool)
+	if err := rules.RefuseNodes(nodes); err != nil {
+		return err
+	}
+	steps, _ := p.rows()
+	for _, step := range steps {
+		each := admission.DemandOf(1, pool.ReadEffective(p.pool.Name, step.Effective))
+		if err := cmp.Or(rules.RefuseUncounted(each), rules.RefuseRequest(each)); err != nil {
+			return schedd.Refusal("step %s: %w", step.Name, err)
+		}
+	}
+	return nil
+}
+
+// atOnce returns how many nodes of a DAG with these steps may be in the queue, as far as the pool bounds what they ask for
+// together.
+func (c *Controller) atOnce(most int, by pool.Pool, steps []ledger.Step) int {
+	rules := c.rules(by)
+	for _, step := range steps {
+		if n := rules.AtOnce(admission.DemandOf(1, pool.ReadEffective(by.Name, step.Effective))); n > 0 {
+			most = min(cmp.Or(most, n), n)
+		}
+	}
+	return most
 }
 
 // throttled has DAGMan keep to the limits that the pool has now: of each DAG for itself.

@@ -123,7 +123,15 @@ func (c *Controller) prepare(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 	if err != nil {
 		return p, err
 	}
-	p.sandbox, err = c.throttled(dag, p.pool).Render()
+	dag = c.throttled(dag, p.pool)
+	if p.sandbox, err = dag.Render(); err != nil {
+		return p, err
+	}
+	steps, _ := p.rows()
+	if most := c.atOnce(dag.MaxJobs, p.pool, steps); most != dag.MaxJobs { // what the steps ask for is known only now
+		dag.MaxJobs = most
+		p.sandbox, err = dag.Render()
+	}
 	return p, err
 }
 
@@ -138,7 +146,7 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 	if fresh, err := c.fresh(ctx, w); err != nil || !fresh {
 		return false, err
 	}
-	steps, places := p.rows(p.deferred())
+	steps, places := p.rows()
 	packed, tables := ledger.PackItems(p.items), map[string]ledger.Items{}
 	for name, rows := range p.tables {
 		tables[name] = ledger.PackItems(rows)
@@ -171,15 +179,6 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		return false, fmt.Errorf("record intent: %w", err)
 	}
 	return true, nil
-}
-
-// deferred says of each step whether HTCondor may run its jobs again.
-func (p prepared) deferred() []bool {
-	all := make([]bool, len(p.steps))
-	for k, step := range p.sandbox.Steps {
-		all[k] = step.Deferred
-	}
-	return all
 }
 
 // fresh sets the finalizer and reports whether the object is still as the cache said in everything that decides whether a DAG is begun,

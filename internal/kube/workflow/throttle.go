@@ -81,7 +81,15 @@ func (c *Controller) resize(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if err != nil {
 		return err
 	}
-	n := c.throttled(schedd.DAG{MaxJobs: s.jobsNow()}, by).MaxJobs
+	var steps []ledger.Step
+	err = c.Ledger.Read(ctx, func(tx *ledger.Tx) error {
+		steps, err = tx.Steps(run.UID, run.Attempt)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	n := c.atOnce(c.throttled(schedd.DAG{MaxJobs: s.jobsNow()}, by).MaxJobs, by, steps)
 	err = c.eachSender(ctx, backend.TargetOf(run), func(id schedd.Identity) error {
 		return c.Schedd.SetMaxJobs(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n)
 	})
