@@ -92,6 +92,10 @@ func flags(o *daemon.Options, f *pflag.FlagSet) {
 	setting.Int(f, &o.ScheddCommands, "schedd-commands", backend.DefaultPace.Commands, 2, 1000, "commands of HTCondor that run at once at each schedd, at most; fewer while the schedd is busy or answers slowly")
 	setting.Float(f, &o.ScheddRate, "schedd-rate", backend.DefaultPace.PerSecond, 1, 1e6, "commands of HTCondor that are begun in a second at each schedd, at most; fewer in the same cases")
 	setting.Duration(f, &o.FullCrosscheck, "full-crosscheck", 10*time.Minute, 0, operator.Year, "how often the cross-check asks about all jobs, not only about those that have changed; 0: always")
+	setting.List(f, &o.Feeds, "feed", nil, operator.Feed, "`feeds` of schedds (htcd feed), each as SCHEDD=https://host:port, or COLLECTOR/SCHEDD=... for another pool: while one works, the cross-check reads it instead of running condor_q and condor_history; empty: none")
+	setting.Text(f, &o.FeedCA, "feed-ca", "", setting.Place, "PEM `file` of the authorities that have signed the feeds' certificates; read at the start")
+	setting.Text(f, &o.FeedCert, "feed-cert", "", setting.Place, "PEM `file` with the certificate that htcd shows to feeds; reloaded when it changes")
+	setting.Text(f, &o.FeedKey, "feed-key", "", setting.Place, "PEM `file` with the key of --feed-cert")
 	setting.Duration(f, &o.Refresh, "refresh", 10*time.Second, time.Second, operator.Year, "how often condor_q is asked in between which jobs run and which are held; less often if that takes more than 1/20 of the time")
 
 	setting.Duration(f, &o.HistoryKept, "history-kept", 90*24*time.Hour, 0, 10*operator.Year, "how long what was deleted stays in the history; 0: it does not")

@@ -68,9 +68,9 @@ func (v Value) Expr() (Expr, error) {
 // newText in num marks an Unevaluated value whose text is in the new syntax.
 const newText = 1
 
-// literal reads the text of a value without parsing expressions: what is not a
+// ParseValue reads the text of a value, in the old syntax, without parsing expressions: what is not a
 // literal becomes an Unevaluated value.
-func literal(s string) Value {
+func ParseValue(s string) Value {
 	if s == "" {
 		return unevaluated(s)
 	}

@@ -25,7 +25,7 @@ func ParseAd(text string) (Ad, error) {
 				name = unescape(raw, true)
 			}
 		}
-		ad = append(ad, Attr{Name: name, Value: literal(value)})
+		ad = append(ad, Attr{Name: name, Value: ParseValue(value)})
 	}
 	return ad, nil
 }

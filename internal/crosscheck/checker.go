@@ -63,8 +63,13 @@ type Checker struct {
 	Whole time.Duration
 	// GoesOn is called within the transaction for each job that runs again though its output is here, which is outdated then; nil: there is none.
 	GoesOn func(run ledger.Run, proc int) error
+	// Mirrors returns what may be asked in the place of a schedd; nil: nothing. The field may be nil.
+	Mirrors func(schedd.Endpoint) Mirror
 
-	gate Gate
+	gate    Gate
+	mirrors mirrors
+	// absent asks HTCondor itself about runs with jobs that this Checker's mirror does not show; nil: this one asks HTCondor.
+	absent func(ctx context.Context, id schedd.Identity, t backend.Target, runs []ledger.Run) error
 }
 
 // Crosscheck makes one pass: it compares every run that HTCondor has not yet confirmed with its schedd's queue, compares what
@@ -75,32 +80,42 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 }
 
 func (c *Checker) crosscheck(ctx context.Context) error {
-	return c.each(ctx, Crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
-		began := c.Now()
-		newest, err := c.NewestHistory(ctx, id)
-		if err != nil {
-			return err
-		}
-		started := c.started(ctx, id, g.Target)
-		l := &look{Look: Look{History: true, Newest: newest}, target: g.Target}
-		answered, err := c.pass(ctx, id, g, l, began, started)
-		if !answered {
-			return err
-		}
-		if l.missing.Jobs == 0 {
-			c.Observer.Missing(g.Target, l.missing)
-		}
-		c.gate.SetMark(g.Target, Mark{newest, began})
+	return c.each(ctx, Crosschecking, c.whole)
+}
+
+// through makes one pass over a target.
+func (c *Checker) through(ctx context.Context, id schedd.Identity, g backend.Group) error {
+	began := c.Now()
+	newest, err := c.NewestHistory(ctx, id)
+	if err != nil {
 		return err
-	})
+	}
+	started := c.started(ctx, id, g.Target)
+	l := &look{Look: Look{History: true, Newest: newest}, target: g.Target}
+	answered, err := c.pass(ctx, id, g, l, began, started)
+	if !answered {
+		return err
+	}
+	if len(l.absent) > 0 {
+		if err := c.absent(ctx, id, g.Target, l.absent); err != nil {
+			return err
+		}
+	}
+	if l.missing.Jobs == 0 && len(l.absent) == 0 {
+		c.Observer.Missing(g.Target, l.missing)
+	}
+	c.gate.SetMark(g.Target, Mark{newest, began})
+	return err
 }
 
 // Refresh asks only the queues, to learn what is idle, running or held between two cross-checks. It concludes nothing from
 // a job's absence.
 func (c *Checker) Refresh(ctx context.Context) error {
 	return c.each(ctx, Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
-		_, err := c.pass(ctx, id, g, &look{}, c.Now(), c.gate.Sight(g.Target).Started)
-		return err
+		return c.mirroredOr(id.Endpoint, func(c *Checker) error {
+			_, err := c.pass(ctx, id, g, &look{}, c.Now(), c.gate.Sight(g.Target).Started)
+			return err
+		})
 	})
 }
 
@@ -167,8 +182,14 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.checkWhole(ctx, id, g.Runs, &look{Look: Look{History: true}, target: g.Target, mark: c.gate.Mark(g.Target)})
-	return err
+	return c.mirroredOr(id.Endpoint, func(c *Checker) error {
+		l := &look{Look: Look{History: true}, target: g.Target, mark: c.gate.Mark(g.Target)}
+		_, err := c.checkWhole(ctx, id, g.Runs, l)
+		if err == nil && len(l.absent) > 0 {
+			err = c.absent(ctx, id, g.Target, l.absent)
+		}
+		return err
+	})
 }
 
 // NewestKnown returns the job that had most recently left a target's queue when the latest cross-check began, "" if unknown.
@@ -182,6 +203,11 @@ func (c *Checker) Daemon(t backend.Target) schedd.Daemon { return c.gate.Daemon(
 
 // each asks about all groups of unconfirmed runs at once.
 func (c *Checker) each(ctx context.Context, kind string, ask func(context.Context, schedd.Identity, backend.Group) error) error {
+	return c.eachOf(ctx, kind, nil, ask)
+}
+
+// eachOf is each for some of the runs; nil: all.
+func (c *Checker) eachOf(ctx context.Context, kind string, which func(ledger.Run) bool, ask func(context.Context, schedd.Identity, backend.Group) error) error {
 	var runs []ledger.Run
 	err := c.Ledger.Read(ctx, func(tx *ledger.Tx) (err error) {
 		runs, err = tx.Runs(ledger.RunFilter{Kind: c.Kind, State: ledger.Submitted, Unconfirmed: true})
@@ -189,6 +215,9 @@ func (c *Checker) each(ctx context.Context, kind string, ask func(context.Contex
 	})
 	if err != nil {
 		return err
+	}
+	if which != nil {
+		runs = slices.DeleteFunc(runs, func(run ledger.Run) bool { return !which(run) })
 	}
 	return c.gate.Each(ctx, Pass{Kind: kind, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}, ask)
 }
@@ -221,7 +250,7 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 		var writing errgroup.Group
 		writing.SetLimit(atOnce)
 		err := c.askHistory(ctx, id, all, l.mark, at, func(k *comparison) {
-			if k.unseen() == 0 && !k.applied && !k.quiet() && !k.stuck {
+			if k.unseen() == 0 && !k.applied && !k.quiet() && !k.stuck && !c.doubts(k) {
 				k.applied = true
 				k.judgeUnstaged()
 				writing.Go(func() error {
@@ -245,7 +274,7 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 
 // conclude applies findings about runs that have not been written yet.
 func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all comparisons, at time.Time, l *look) error {
-	if l.History {
+	if l.History && c.absent == nil {
 		if err := c.doubt(ctx, all, l, at); err != nil {
 			return err
 		}
@@ -266,16 +295,26 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 		if k.applied {
 			continue
 		}
+		if c.doubts(k) {
+			l.absent = append(l.absent, run)
+			if l.unread != nil {
+				l.unread[KeyOf(run)] = true
+			}
+			continue
+		}
 		if k.stuck {
 			if err := c.Observer.Stuck(ctx, run); err != nil {
 				k.failed = fmt.Errorf("remove cluster %d: %w", run.Cluster, err)
 				continue
 			}
 		}
-		if l.History {
+		switch {
+		case l.History && c.absent != nil && k.unseen() > 0:
+			l.absent = append(l.absent, run)
+		case l.History:
 			k.miss(at)
 		}
-		if l.History || k.unseen() == 0 { // otherwise the others may be in the history
+		if l.History && c.absent == nil || k.unseen() == 0 { // otherwise the others may be in the history
 			k.judgeUnstaged()
 		}
 		if k.quiet() {

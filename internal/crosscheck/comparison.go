@@ -22,6 +22,7 @@ type comparison struct {
 	present   bool     // HTCondor has some proc that is open, as its row says
 	applied   bool     // observations are being written, or have been
 	failed    error    // what could not be done about this run
+	takesBack bool     // an observation says of a job that had ended that it goes on
 
 	// The schedd receives a cluster's files together and then marks its procs one by one. If it is killed in between, some
 	// procs run and the others never will.
@@ -157,7 +158,9 @@ func (k *comparison) take(j schedd.Job, tool string, at time.Time) {
 		}
 		changes := !unchanged || !o.Repeats(was)
 		if !unchanged {
-			_, changes = o.Apply(p)
+			var is ledger.Proc
+			is, changes = o.Apply(p)
+			k.takesBack = k.takesBack || changes && p.Status != ledger.StatusOpen && is.Status == ledger.StatusOpen
 		}
 		switch {
 		case changes:

@@ -20,7 +20,7 @@ const (
 )
 
 // Passes lists the kinds of passes.
-var Passes = []string{Crosschecking, Refreshing, LookingForLost}
+var Passes = []string{Crosschecking, Refreshing, LookingForLost, Hinted}
 
 // share limits refreshes to 1/share of the time, so that a slow schedd is not asked all the time.
 const share = 20

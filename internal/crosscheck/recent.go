@@ -37,6 +37,7 @@ type look struct {
 	mark    Mark            // of the latest cross-check
 	unread  map[RunKey]bool // runs with jobs whose ads cannot be read, or with which something else could not be done
 	missing Missing
+	absent  []ledger.Run // with jobs that a mirror does not show
 }
 
 // checkRecent compares runs, all of whose jobs earlier passes have compared, with what has changed since. It asks

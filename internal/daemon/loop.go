@@ -48,6 +48,7 @@ type loop struct {
 	shares      *output.Shares // of output's room
 	staged      *output.Shares
 	matching    *matching.Watch
+	feeds       feeds
 	kueue       *kueue.Kueue // nil without --kueue
 	recorder    events.EventRecorder
 	close       func() error
@@ -148,6 +149,10 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 	}
 	l.shares, l.staged = d.o.shares()
 	l.asked = reconciler.NewShared(condor, l.credentials, book, d.o.most(), time.Now)
+	if l.feeds, err = d.newFeeds(l.condor); err != nil {
+		return nil, errors.Join(err, l.close())
+	}
+	l.asked.Mirrors = l.feeds.mirror
 	l.controller, err = job.New(job.Options{
 		Shared:    l.asked,
 		Site:      site,

@@ -91,6 +91,10 @@ type Options struct {
 	CommandTimeout    time.Duration
 	ReconcileSchedule string
 	FullCrosscheck    time.Duration
+	Feeds             []string
+	FeedCA            string
+	FeedCert          string
+	FeedKey           string
 	ScheddCommands    int
 	ScheddRate        float64
 	Refresh           time.Duration
@@ -117,6 +121,9 @@ func (o *Options) CheckParts() error {
 	}
 	if n := len(o.Socket()); n > control.MaxPath {
 		wrong = append(wrong, fmt.Errorf("--control-socket %q, which is in --ticket-dir: a socket's path has at most %d bytes, this one has %d", o.Socket(), control.MaxPath, n))
+	}
+	if len(o.Feeds) > 0 && (o.FeedCA == "" || o.FeedCert == "" || o.FeedKey == "") {
+		wrong = append(wrong, errors.New("--feed needs --feed-ca, --feed-cert and --feed-key: a feed speaks mutual TLS only"))
 	}
 	if o.Schedd != "" && o.ScheddCommand != "" {
 		wrong = append(wrong, errors.New("--schedd and --schedd-command: give one of them"))

@@ -21,6 +21,9 @@ func Examine(ctx context.Context, o Options, workflows bool, w io.Writer, format
 	defer func() { err = errors.Join(err, proofs.Close()) }()
 	patient := o.patient(proofs)
 	patient.Workflows = workflows
+	if patient.Feeds, err = o.feedClients(); err != nil {
+		return false, err
+	}
 	return doctor.Print(ctx, patient, w, format)
 }
 

@@ -139,6 +139,11 @@ func (l *loop) Crosscheck(ctx context.Context) error {
 	return errors.Join(l.controller.Crosscheck(ctx), l.workflows.Crosscheck(ctx))
 }
 
+// Hint looks at once at what a schedd's feed says has changed.
+func (l *loop) Hint(ctx context.Context, e schedd.Endpoint) error {
+	return errors.Join(l.controller.Hint(ctx, e), l.workflows.Hint(ctx, e))
+}
+
 // Refresh asks only the queues.
 func (l *loop) Refresh(ctx context.Context) error {
 	return errors.Join(l.controller.Refresh(ctx), l.workflows.Refresh(ctx))

@@ -33,6 +33,8 @@ type Metrics struct {
 	passes       *prometheus.CounterVec
 	passTime     *prometheus.HistogramVec
 	passSuccess  *prometheus.GaugeVec
+	feedUsed     *prometheus.GaugeVec
+	feedDiffers  *prometheus.CounterVec
 	repairs      *prometheus.CounterVec
 	unread       *prometheus.CounterVec
 	used         *prometheus.CounterVec
@@ -129,7 +131,7 @@ func New(build Build) *Metrics {
 		m.unanswered.WithLabelValues(string(reason))
 	}
 
-	m.passes = m.counters("passes_total", "passes over the open runs of one schedd, by `pass` (`cross-check`, `refresh`, or `lost`: a look for what was called lost) and `result`: `OK` or `Error`", "pass", "result")
+	m.passes = m.counters("passes_total", "passes over the open runs of one schedd, by `pass` (`cross-check`, `refresh`, `hint`: of a feed, or `lost`: a look for what was called lost) and `result`: `OK` or `Error`", "pass", "result")
 	m.passTime = m.histograms("pass_duration_seconds", "how long such a pass took", slow, "pass")
 	m.passSuccess = m.gauges("pass_last_success_timestamp_seconds", "when such a pass last succeeded, as Unix time; there are no passes while no run is open", "pass", "schedd")
 	for _, pass := range crosscheck.Passes {
@@ -137,6 +139,8 @@ func New(build Build) *Metrics {
 		m.passes.WithLabelValues(pass, ok)
 		m.passes.WithLabelValues(pass, failed)
 	}
+	m.feedUsed = m.gauges("feed_used", "1 while the cross-check reads this schedd's feed (`--feed`), 0 while it runs condor_q and condor_history", "schedd")
+	m.feedDiffers = m.counters("feed_differences_total", "jobs of which HTCondor itself said otherwise than the schedd's feed, at most 20 at a time; HTCondor's word counts", "schedd")
 	m.repairs = m.counters("repairs_total", "repairs by the cross-check or after an interruption, by `kind`: see below", "kind")
 	for _, kind := range crosscheck.Repairs {
 		m.repairs.WithLabelValues(string(kind))
@@ -251,6 +255,21 @@ func kindOf(err error) string {
 var _ job.Observer = (*Metrics)(nil)
 
 func (m *Metrics) Repaired(kind crosscheck.Repair) { m.repairs.WithLabelValues(string(kind)).Inc() }
+
+// Feed says whether a schedd's feed is used.
+func (m *Metrics) Feed(endpoint schedd.Endpoint, used bool) {
+	value := 0.0
+	if used {
+		value = 1
+	}
+	m.feedUsed.WithLabelValues(endpointName(endpoint)).Set(value)
+	m.feedDiffers.WithLabelValues(endpointName(endpoint)).Add(0)
+}
+
+// FeedDiffers counts jobs of which a schedd's feed was wrong.
+func (m *Metrics) FeedDiffers(endpoint schedd.Endpoint, jobs int) {
+	m.feedDiffers.WithLabelValues(endpointName(endpoint)).Add(float64(jobs))
+}
 
 func (m *Metrics) Passed(pass string, endpoint schedd.Endpoint, took time.Duration, err error) {
 	m.passTime.WithLabelValues(pass).Observe(took.Seconds())

@@ -39,7 +39,7 @@ func (c *Client) ChangedNodes(ctx context.Context, id Identity, constraint strin
 
 func (c *Client) changed(ctx context.Context, id Identity, q question, p Period, fn func(Job) error) error {
 	q.constraint = both(p.Constraint(), q.constraint)
-	q.limits = []string{"-limit", strconv.Itoa(p.Most + 1)}
+	q.limits, q.most = []string{"-limit", strconv.Itoa(p.Most + 1)}, p.Most+1
 	seen := 0
 	return c.queue(ctx, id, q, func(j Job) error {
 		if seen++; seen > p.Most {

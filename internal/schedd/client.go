@@ -52,6 +52,7 @@ type Client struct {
 	o         Options
 	usual     usual
 	longLines longLines
+	mirror    Mirror // nil: HTCondor's tools are asked
 }
 
 // New returns a client. It starts nothing.

@@ -23,6 +23,7 @@ type command struct {
 	writes  []string          // where it may write; empty: wherever the account may
 	echoes  bool              // its error messages may contain users' words
 	answers func(*Error) bool // which failures are answers; nil: none
+	asked   Question          // of a question about jobs: what a mirror is asked in the place of the tool
 }
 
 // run runs a tool. Its error is an *Error, or what the caller's read function returned.

@@ -79,13 +79,13 @@ func (c *Client) short(ctx context.Context, q question) bool {
 func (q question) backwards(b HistoryBounds) question {
 	q.args = append(slices.Clone(q.args), "-backwards", "-json")
 	if b.Limit > 0 {
-		q.limits = append(q.limits, "-limit", strconv.Itoa(b.Limit))
+		q.limits, q.most = append(q.limits, "-limit", strconv.Itoa(b.Limit)), b.Limit
 	}
 	if b.ScanLimit > 0 {
 		q.limits = append(q.limits, "-scanlimit", strconv.Itoa(b.ScanLimit))
 	}
 	if b.Since != "" {
-		q.bounds = append(q.bounds, "-since", b.Since)
+		q.bounds, q.since = append(q.bounds, "-since", b.Since), b.Since
 	}
 	return q
 }

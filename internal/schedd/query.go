@@ -62,6 +62,9 @@ func (c *Client) ask(ctx context.Context, cmd command, fn func(Job) error) error
 		}
 		return err
 	}
+	if c.mirror != nil {
+		return c.askMirror(ctx, cmd)
+	}
 	return c.run(ctx, cmd)
 }
 
@@ -162,6 +165,9 @@ func attributes[T any](of map[string]T) string {
 func newJob(ad classad.Ad) (Job, error) {
 	j := Job{Cluster: -1, Proc: -1}
 	for _, a := range ad {
+		if a.Name == LeftOut { // as of an ad that condor_q cannot show
+			j.Unread, j.Reasoned = true, true
+		}
 		if set := nodeFields[a.Name]; set != nil {
 			set(&j, a.Value)
 			continue

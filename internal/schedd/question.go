@@ -17,10 +17,12 @@ type question struct {
 	constraint string
 	limits     []string // -limit and the like: how many of the matching jobs
 	bounds     []string // -since: where to stop, whatever is requested
-	nodes      bool     // of DAGs, whose tag is another
-	reasons    bool     // the jobs' reasons are requested with the rest
-	presence   bool     // nothing is requested but what identifies a job, and its state
-	uids       bool     // with presence: the UID of the jobs' object, too
+	most       int      // limits and bounds for a mirror
+	since      string
+	nodes      bool // of DAGs, whose tag is another
+	reasons    bool // the jobs' reasons are requested with the rest
+	presence   bool // nothing is requested but what identifies a job, and its state
+	uids       bool // with presence: the UID of the jobs' object, too
 }
 
 // explained asks for the reasons, too, and only about jobs that have no long one.
@@ -69,6 +71,7 @@ func (q question) about(projection string, constraints ...string) command {
 		cmd.args = append(cmd.args, "-constraint", strings.Join(constraints, " && "))
 	}
 	cmd.args = append(cmd.args, q.bounds...)
+	cmd.asked = Question{Left: cmd.name == "condor_history", Constraint: strings.Join(constraints, " && "), Attributes: projection, Since: q.since}
 	return cmd
 }
 
@@ -76,6 +79,7 @@ func (q question) about(projection string, constraints ...string) command {
 func (q question) limited(projection string, constraints ...string) command {
 	cmd := q.about(projection, constraints...)
 	cmd.args = append(cmd.args, q.limits...)
+	cmd.asked.Limit = q.most
 	return cmd
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/feed"
 	"htc.cern.ch/htcd/internal/target/credential"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
@@ -27,6 +28,7 @@ type Patient struct {
 	Proofs      *credential.Keeper
 	Pools       pool.Rules
 	Workflows   bool // whether they are wanted
+	Feeds       map[schedd.Endpoint]*feed.Client
 	CallbackURL string
 	Roots       *x509.CertPool // authorities of the receiver's certificate; nil: the system's
 	Now         func() time.Time
@@ -64,6 +66,9 @@ func Checks(p Patient) []Check {
 		all = append(all, Check{Name: "pools", Needs: []string{"kubeconfig"}})
 	} else {
 		all = append(all, pools(p.Core.Discovery().RESTClient(), p.Condor, p.Pools, &id))
+	}
+	for endpoint, client := range p.Feeds {
+		all = append(all, feeds(endpoint, client, p.Condor, &id))
 	}
 	all = append(all, receiver(p.CallbackURL, p.Roots))
 	if p.Config == nil {

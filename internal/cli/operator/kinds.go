@@ -46,7 +46,17 @@ var (
 	Realm = setting.Is("a realm such as EXAMPLE.ORG", func(text string) bool {
 		return setting.Word.Check(text) == nil && !strings.ContainsAny(text, "@/\\ ")
 	})
-	ScheddName  = setting.Is("a schedd's name, such as bigbird10.cern.ch or name@host", schedd.IsScheddName)
+	ScheddName = setting.Is("a schedd's name, such as bigbird10.cern.ch or name@host", schedd.IsScheddName)
+	FeedClient = setting.Is("NAME=OWNER, the common name of a certificate and an account, or * for all accounts", func(text string) bool {
+		name, account, both := strings.Cut(text, "=")
+		return both && setting.Word.Check(name) == nil && setting.Word.Check(account) == nil && !strings.ContainsAny(account, " =\"\\")
+	})
+	Feed = setting.Is("SCHEDD=https://host:port, or COLLECTOR/SCHEDD=https://host:port", func(text string) bool {
+		name, url, both := strings.Cut(text, "=https://")
+		host, port, split := strings.Cut(url, ":")
+		return both && split && host != "" && schedd.CheckEndpointPatterns([]string{name}) == nil && !strings.ContainsAny(name, "*?") &&
+			(setting.Address.Check(url) == nil && port != "0")
+	})
 	SiteCommand = setting.Is("an absolute path, and arguments", func(text string) bool {
 		return setting.Place.Check(text) == nil
 	})

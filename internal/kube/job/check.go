@@ -27,6 +27,11 @@ func (c *Controller) CheckSoon(uid string) { c.checks.Add(uid) }
 // Refresh asks only the queues, so that the numbers of idle, running and held jobs are known between two cross-checks.
 func (c *Controller) Refresh(ctx context.Context) error { return c.crosscheck.Refresh(ctx) }
 
+// Hint looks at once at what a schedd's mirror says has changed.
+func (c *Controller) Hint(ctx context.Context, e schedd.Endpoint) error {
+	return c.crosscheck.Hint(ctx, e)
+}
+
 // checkSome asks about the runs that had callbacks, with one question per account. HTCondor needs a moment
 // from the callback to the job's end in its queue, so it asks a few times; then the cron schedule takes over.
 func (c *Controller) checkSome(ctx context.Context, uids []string) {

@@ -139,7 +139,7 @@ func New(o Options) (*Controller, error) {
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: []func(context.Context, secrets.Own) (bool, error){c.needsSecret}, Denied: c.secretsDenied}
-	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Answering, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
+	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Answering, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck, Mirrors: o.Mirrors}
 	c.crosscheck.GoesOn = func(run ledger.Run, proc int) error { return c.fetcher.Outdate(run, proc) }
 	c.fetcher = fetch.New(fetch.Options{
 		Store: o.Output, Shares: o.Shares, MaxOutput: o.Site.MaxOutput,

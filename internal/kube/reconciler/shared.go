@@ -3,6 +3,7 @@ package reconciler
 import (
 	"time"
 
+	"htc.cern.ch/htcd/internal/crosscheck"
 	"htc.cern.ch/htcd/internal/kube/recovery"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
@@ -17,6 +18,7 @@ type Shared struct {
 	Limits    backend.Limits
 	Tries     recovery.Tries
 	Absences  recovery.Absences
+	Mirrors   func(schedd.Endpoint) crosscheck.Mirror // see crosscheck.Checker
 
 	turned []func(endpoint schedd.Endpoint, answers bool)
 	passed []func()

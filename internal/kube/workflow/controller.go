@@ -156,7 +156,7 @@ func New(o Options) (*Controller, error) {
 	o.OnPassed(c.RetryLimited)
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	owners := backend.NewOwners(o.Schedd, o.Credentials)
-	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck}
+	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck, Mirrors: o.Mirrors}
 	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.AccountsOf, Started: c.dags.Started, Daemon: c.dags.Daemon, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.pusher = push.New(push.Options{

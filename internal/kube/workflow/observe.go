@@ -24,6 +24,9 @@ func (c *Controller) Refresh(ctx context.Context) error {
 	return errors.Join(c.dags.Refresh(ctx), c.nodes.Refresh(ctx))
 }
 
+// Hint looks at once at what a schedd's mirror says has changed of DAGMan's own jobs.
+func (c *Controller) Hint(ctx context.Context, e schedd.Endpoint) error { return c.dags.Hint(ctx, e) }
+
 // Record stores a node's own report of its start or its end. It returns nil only when the ledger has it durably. It implements notify.Recorder for
 // callbacks with a node.
 func (c *Controller) Record(ctx context.Context, callback notify.Callback, tokenHash []byte) error {

@@ -1,0 +1,189 @@
+package crosscheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// Mirror shows the jobs of a schedd in the schedd's place. It may be behind, show only some jobs, or be wrong. So HTCondor itself is asked
+//
+//   - about every run of which the mirror does not show all jobs, or whose files it says have never arrived: that a job is gone, or to be
+//     sent again, is nobody else's word,
+//   - about everything every HeldEvery, which also tells whether the mirror is right,
+//   - whenever the mirror must not be used, or does not answer.
+type Mirror interface {
+	Schedd
+	// Usable returns why the mirror must not be used now, nil if it may be.
+	Usable() error
+	// Held records what HTCondor has said: when the schedd's queue was set up, in Unix seconds (0: unknown), and of which jobs it said
+	// otherwise than the mirror.
+	Held(born int64, differ []string)
+}
+
+// HeldEvery is how often a mirror is held against HTCondor.
+const HeldEvery = 10 * time.Minute
+
+// Hinted is the kind of the passes that a mirror's hint causes.
+const Hinted = "hint"
+
+// mirrors holds a Checker for each mirror. What passes through a mirror have established does not count for those that ask HTCondor.
+type mirrors struct {
+	mu  sync.Mutex
+	all map[schedd.Endpoint]*mirrored
+}
+
+type mirrored struct {
+	Mirror
+	checker *Checker
+}
+
+// mirrored returns that of an endpoint, nil if it has none.
+func (c *Checker) mirrored(e schedd.Endpoint) *mirrored {
+	if c.Mirrors == nil {
+		return nil
+	}
+	m := c.Mirrors(e)
+	if m == nil {
+		return nil
+	}
+	c.mirrors.mu.Lock()
+	defer c.mirrors.mu.Unlock()
+	known := c.mirrors.all[e]
+	if known == nil {
+		known = &mirrored{m, &Checker{
+			Ledger: c.Ledger, Schedd: m, As: c.As, Now: c.Now, Observer: c.Observer, Kind: c.Kind, Whole: c.Whole,
+			absent: func(ctx context.Context, id schedd.Identity, t backend.Target, runs []ledger.Run) error {
+				c.started(ctx, id, t)
+				l := &look{Look: Look{History: true}, target: t}
+				_, err := c.checkWhole(ctx, id, runs, l)
+				if err == nil && l.missing.Jobs == 0 {
+					c.Observer.Missing(t, l.missing)
+				}
+				return err
+			},
+		}}
+		if c.mirrors.all == nil {
+			c.mirrors.all = map[schedd.Endpoint]*mirrored{}
+		}
+		c.mirrors.all[e] = known
+	}
+	return known
+}
+
+// doubts reports whether something is to be removed, or sent again, on the word of a mirror: HTCondor itself is asked about such a run.
+func (c *Checker) doubts(k *comparison) bool {
+	return c.absent != nil && (k.stuck || len(k.unstaged) > 0)
+}
+
+// mirroredOr has something done through the endpoint's mirror, or else by asking HTCondor.
+func (c *Checker) mirroredOr(e schedd.Endpoint, do func(*Checker) error) error {
+	if m := c.mirrored(e); m != nil && m.Usable() == nil {
+		if err := do(m.checker); !errors.Is(err, schedd.ErrMirror) {
+			return err
+		}
+	}
+	return do(c)
+}
+
+// whole makes one pass over a target, through its mirror unless that is to be held against HTCondor.
+func (c *Checker) whole(ctx context.Context, id schedd.Identity, g backend.Group) error {
+	m := c.mirrored(id.Endpoint)
+	if m == nil {
+		return c.through(ctx, id, g)
+	}
+	last := c.gate.Mark(g.Target).At
+	if m.Usable() == nil && !last.IsZero() && c.Now().Sub(last).Abs() < HeldEvery {
+		if err := m.checker.through(ctx, id, g); !errors.Is(err, schedd.ErrMirror) {
+			return err
+		}
+	}
+	if err := c.through(ctx, id, g); err != nil {
+		return err
+	}
+	return c.hold(ctx, id, g, m)
+}
+
+// Hint makes a pass through an endpoint's mirror, which says that something has changed.
+func (c *Checker) Hint(ctx context.Context, e schedd.Endpoint) error {
+	m := c.mirrored(e)
+	if m == nil || m.Usable() != nil {
+		return nil // the next pass asks HTCondor
+	}
+	return m.checker.eachOf(ctx, Hinted, func(run ledger.Run) bool { return backend.TargetOf(run).Endpoint == e }, m.checker.through)
+}
+
+// hold compares a mirror with HTCondor, which is asked in between two questions to the mirror: what changes meanwhile is no difference.
+func (c *Checker) hold(ctx context.Context, id schedd.Identity, g backend.Group, m *mirrored) error {
+	before, err := states(ctx, m, id, g.Runs)
+	var said, after map[string]schedd.JobStatus
+	if err == nil {
+		if said, err = states(ctx, c.Schedd, id, g.Runs); err != nil {
+			return err
+		}
+		after, err = states(ctx, m, id, g.Runs)
+	}
+	born := c.gate.Daemon(g.Target).QueueBorn
+	if err != nil { // whether it can be used is not for HTCondor to say
+		m.Held(born, nil)
+		return nil
+	}
+	m.Held(born, differing(before, said, after))
+	return nil
+}
+
+// states returns those of the jobs of runs.
+func states(ctx context.Context, s Schedd, id schedd.Identity, runs []ledger.Run) (map[string]schedd.JobStatus, error) {
+	ours, all := map[RunKey]bool{}, map[string]schedd.JobStatus{}
+	for _, run := range runs {
+		ours[KeyOf(run)] = true
+	}
+	for _, question := range questions(runs) {
+		err := s.Queue(ctx, id, question, func(j schedd.Job) error {
+			if ours[KeyOfJob(j)] {
+				all[j.ID()] = j.Status
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("hold the mirror against HTCondor: %w", err)
+		}
+	}
+	return all, nil
+}
+
+// maxDiffering is how many jobs are named.
+const maxDiffering = 20
+
+// differing returns the jobs of which HTCondor said something that the mirror said neither before nor after, in words.
+func differing(before, said, after map[string]schedd.JobStatus) (all []string) {
+	word := func(s schedd.JobStatus) string {
+		if s == 0 {
+			return "not in the queue"
+		}
+		return s.String()
+	}
+	note := func(id string) {
+		if is, shown := said[id], before[id]; shown == after[id] && is != shown {
+			all = append(all, fmt.Sprintf("%s is %s, and not %s", id, word(is), word(shown)))
+		}
+	}
+	for id := range said {
+		note(id)
+	}
+	for id := range before {
+		if _, both := said[id]; !both {
+			note(id)
+		}
+	}
+	slices.SortFunc(all, strings.Compare)
+	return all[:min(len(all), maxDiffering)]
+}
