@@ -16,8 +16,8 @@ import (
 
 // Mirror shows the jobs of a schedd in the schedd's place. It may be behind, show only some jobs, or be wrong. So HTCondor itself is asked
 //
-//   - about every run of which the mirror does not show all jobs, or whose files it says have never arrived: that a job is gone, or to be
-//     sent again, is nobody else's word,
+//   - about every run of which the mirror does not show all jobs, or says that their files have never arrived or that an ended one
+//     goes on: that a job is gone, to be sent again or not over is nobody else's word,
 //   - about everything every HeldEvery, which also tells whether the mirror is right,
 //   - whenever the mirror must not be used, or does not answer.
 type Mirror interface {
@@ -60,7 +60,7 @@ func (c *Checker) mirrored(e schedd.Endpoint) *mirrored {
 	known := c.mirrors.all[e]
 	if known == nil {
 		known = &mirrored{m, &Checker{
-			Ledger: c.Ledger, Schedd: m, As: c.As, Now: c.Now, Observer: c.Observer, Kind: c.Kind, Whole: c.Whole,
+			Ledger: c.Ledger, Schedd: m, As: c.As, Now: c.Now, Observer: c.Observer, Kind: c.Kind, Whole: c.Whole, GoesOn: c.GoesOn,
 			absent: func(ctx context.Context, id schedd.Identity, t backend.Target, runs []ledger.Run) error {
 				c.started(ctx, id, t)
 				l := &look{Look: Look{History: true}, target: t}
@@ -79,9 +79,9 @@ func (c *Checker) mirrored(e schedd.Endpoint) *mirrored {
 	return known
 }
 
-// doubts reports whether something is to be removed, or sent again, on the word of a mirror: HTCondor itself is asked about such a run.
+// doubts reports whether something is to be removed, sent again or taken back on the word of a mirror: HTCondor itself is asked about such a run.
 func (c *Checker) doubts(k *comparison) bool {
-	return c.absent != nil && (k.stuck || len(k.unstaged) > 0)
+	return c.absent != nil && (k.stuck || k.takesBack || len(k.unstaged) > 0)
 }
 
 // mirroredOr has something done through the endpoint's mirror, or else by asking HTCondor.
