@@ -87,6 +87,14 @@ type HTCJobStatus struct {
 	// +optional
 	Held int32 `json:"held"`
 
+	// Waiting counts the active jobs that spec.parallelism keeps out of HTCondor's queue for now.
+	// +optional
+	Waiting int32 `json:"waiting,omitempty"`
+
+	// Parallelism is how many jobs of this attempt are in HTCondor's queue at a time; absent if it was sent without such a limit.
+	// +optional
+	Parallelism int32 `json:"parallelism,omitempty"`
+
 	// Attempt counts the times this HTCJob has been sent, beginning with 1.
 	// +optional
 	Attempt int32 `json:"attempt,omitempty"`

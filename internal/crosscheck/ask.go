@@ -33,7 +33,7 @@ func (all comparisons) hearer(tool string, at time.Time, taken func(*comparison)
 func (c *Checker) askQueue(ctx context.Context, id schedd.Identity, runs []ledger.Run, s scope, l *look, at time.Time) (comparisons, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	all := newComparisons(runs, s)
+	all := newComparisons(runs, s, l.made)
 	read := make(chan error, 1)
 	if s != unconfirmed {
 		read <- c.readRows(ctx, runs, all)

@@ -20,6 +20,7 @@ type Schedd interface {
 	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
 	Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error)
 	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
+	Factories(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Factory) error) error
 }
 
 // Ledger records runs and procs.
@@ -132,6 +133,9 @@ func (c *Checker) started(ctx context.Context, id schedd.Identity, t backend.Tar
 // pass asks what has changed since the latest passes about the runs that these covered, and about everything else. A run with which something
 // could not be done counts as unread: the others are covered all the same.
 func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time, started int64) (answered bool, err error) {
+	if l.made, err = c.addMade(ctx, id, g.Runs); err != nil {
+		return false, err
+	}
 	sight := c.gate.Sight(g.Target)
 	l.mark, l.unread = c.gate.Mark(g.Target), map[RunKey]bool{}
 	period, recent := sight.Recent(began, started, c.Whole)
@@ -183,8 +187,12 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 		return err
 	}
 	return c.mirroredOr(id.Endpoint, func(c *Checker) error {
-		l := &look{Look: Look{History: true}, target: g.Target, mark: c.gate.Mark(g.Target)}
-		_, err := c.checkWhole(ctx, id, g.Runs, l)
+		made, err := c.addMade(ctx, id, g.Runs)
+		if err != nil {
+			return err
+		}
+		l := &look{Look: Look{History: true}, target: g.Target, mark: c.gate.Mark(g.Target), made: made}
+		_, err = c.checkWhole(ctx, id, g.Runs, l)
 		if err == nil && len(l.absent) > 0 {
 			err = c.absent(ctx, id, g.Target, l.absent)
 		}

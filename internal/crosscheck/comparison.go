@@ -13,6 +13,7 @@ import (
 type comparison struct {
 	run       ledger.Run
 	scope     scope                    // which procs are compared
+	made      int                      // procs from this number on are not there yet: their factory has not made them
 	recent    bool                     // only procs of which something may be new are compared; the others are present
 	rows      map[int]ledger.Proc      // no ad seen yet
 	unchanged map[int]schedd.JobStatus // the same, for rows that say only that the job is open and in that state
@@ -62,10 +63,10 @@ func KeyOfJob(j schedd.Job) RunKey { return RunKey{j.Cluster, j.Tag.UID, j.Tag.A
 // comparisons holds those of one check.
 type comparisons map[RunKey]*comparison
 
-func newComparisons(runs []ledger.Run, s scope) comparisons {
+func newComparisons(runs []ledger.Run, s scope, m made) comparisons {
 	all := make(comparisons, len(runs))
 	for _, run := range runs {
-		all[KeyOf(run)] = &comparison{run: run, scope: s, rows: map[int]ledger.Proc{}, observed: map[int]Observation{}}
+		all[KeyOf(run)] = &comparison{run: run, scope: s, made: m.of(run), rows: map[int]ledger.Proc{}, observed: map[int]Observation{}}
 	}
 	return all
 }

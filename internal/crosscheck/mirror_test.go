@@ -88,6 +88,10 @@ func (l *liar) History(ctx context.Context, id schedd.Identity, constraint strin
 	return l.shown.History(ctx, id, constraint, b, l.heard(fn))
 }
 
+func (l *liar) Factories(context.Context, schedd.Identity, string, func(schedd.Factory) error) error {
+	return schedd.ErrMirror
+}
+
 func (l *liar) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
 	return l.shown.Daemon(ctx, id)
 }

@@ -113,7 +113,7 @@ func settle(tx *ledger.Tx, before, run ledger.Run, at time.Time, complete bool) 
 		if err != nil {
 			return 0, err
 		}
-		if run.Confirmed = len(unconfirmed) == 0; run.Confirmed {
+		if run.Confirmed = len(unconfirmed) == 0 && counts.Waiting == 0; run.Confirmed {
 			if run.Usage, err = usageOf(tx, run); err != nil {
 				return 0, err
 			}

@@ -38,6 +38,7 @@ type look struct {
 	unread  map[RunKey]bool // runs with jobs whose ads cannot be read, or with which something else could not be done
 	missing Missing
 	absent  []ledger.Run // with jobs that a mirror does not show
+	made    made
 }
 
 // checkRecent compares runs, all of whose jobs earlier passes have compared, with what has changed since. It asks
@@ -49,7 +50,7 @@ type look struct {
 // Any other proc is as its row says. If too much has changed, nothing is recorded, and the error is schedd.ErrTooMany.
 func (c *Checker) checkRecent(ctx context.Context, id schedd.Identity, runs []ledger.Run, l *look) (answered bool, err error) {
 	at := c.Now()
-	all := newComparisons(runs, unconfirmed)
+	all := newComparisons(runs, unconfirmed, l.made)
 	var clusters []int
 	for _, k := range all {
 		k.recent, k.present = true, true

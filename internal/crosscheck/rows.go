@@ -55,10 +55,13 @@ func (k *comparison) readPage(tx *ledger.Tx, unchanged bool, from, limit int) (r
 			if k.unchanged == nil {
 				k.unchanged = make(map[int]schedd.JobStatus, min(k.run.Procs, limit))
 			}
+			read, next = read+1, proc+1
+			if proc >= k.made {
+				return
+			}
 			k.unchanged[proc] = schedd.JobStatus(jobStatus)
 			k.asked++
 			k.arrived = k.arrived || jobStatus != 0
-			read, next = read+1, proc+1
 		})
 		return read, next, err
 	}
@@ -76,7 +79,7 @@ func (k *comparison) readPage(tx *ledger.Tx, unchanged bool, from, limit int) (r
 
 // add has a proc compared.
 func (k *comparison) add(p ledger.Proc) {
-	if p.Source == ledger.SourceCarried { // it is in the cluster of another attempt
+	if p.Source == ledger.SourceCarried || p.Proc >= k.made { // it is in the cluster of another attempt, or in none
 		return
 	}
 	k.rows[p.Proc] = p

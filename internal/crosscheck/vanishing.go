@@ -99,7 +99,7 @@ func (c *Checker) countMissing(ctx context.Context, all comparisons) (open, miss
 			if err != nil {
 				return err
 			}
-			open += counts.Active
+			open += counts.Active - counts.Waiting
 		}
 		return nil
 	})

@@ -70,6 +70,13 @@ func (f fencedSchedd) Remove(ctx context.Context, id schedd.Identity, constraint
 	return f.Schedd.Remove(ctx, id, constraint, reason)
 }
 
+func (f fencedSchedd) SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error {
+	if err := f.fence.check(); err != nil {
+		return err
+	}
+	return f.Schedd.SetParallelism(ctx, id, t, cluster, n)
+}
+
 func (f fencedSchedd) HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error {
 	if err := f.fence.check(); err != nil {
 		return err

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -82,10 +83,10 @@ type ProcFilter struct {
 }
 
 // Counts are the procs of one run by their state. Active counts every open one; Idle, Running and Held are parts of
-// Active.
+// Active, as are Waiting, those that their factory has not made yet.
 type Counts struct {
-	Active, Succeeded, Failed int
-	Idle, Running, Held       int
+	Active, Succeeded, Failed    int
+	Idle, Running, Held, Waiting int
 }
 
 const (
@@ -133,6 +134,31 @@ func (tx *Tx) insertProcs(r Run, n int) error {
 	return err
 }
 
+// AddMade adds rows, all open, for those of the first procs of a factory's cluster that have none yet.
+func (tx *Tx) AddMade(r Run, made int) error {
+	numbers, err := r.Numbers()
+	if err != nil {
+		return err
+	}
+	id, has := runID, `(SELECT count(*) FROM htcjobs WHERE run = r.id AND source <> '`+SourceCarried+`')`
+	one := `SELECT r.name, r.cluster || '.' || n.i, 1, r.tempDir, r.id, n.number, r.submitted FROM runs r, n WHERE r.id = ` + id + ` AND n.i >= ` + has
+	into := ` INSERT INTO htcjobs (htcjobName, jobId, status, tempDir, run, proc, changed) `
+	if r.Sent == "" {
+		_, err = tx.exec(`WITH RECURSIVE n(i, number) AS (SELECT 0, 0 UNION ALL SELECT i + 1, i + 1 FROM n WHERE i + 1 < ?)`+into+one,
+			min(made, r.Procs), r.UID, r.Attempt)
+	} else {
+		text, bad := json.Marshal(numbers.Numbers()[:min(made, r.Procs)])
+		if bad != nil {
+			return bad
+		}
+		_, err = tx.exec(`WITH n(i, number) AS (SELECT key, value FROM json_each(?))`+into+one, string(text), r.UID, r.Attempt)
+	}
+	if err != nil {
+		return fmt.Errorf("insert procs of run %s attempt %d: %w", r.UID, r.Attempt, err)
+	}
+	return nil
+}
+
 // UpdateProc writes the mutable fields of a proc: Status and everything below it; ErrNotFound if there is no such row.
 func (tx *Tx) UpdateProc(p Proc) error {
 	n, err := tx.exec(`UPDATE htcjobs SET status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
@@ -168,10 +194,7 @@ func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc
 		err = tx.queryRow(`SELECT uid, attempt, sent FROM runs WHERE `+ofHTCJobs+` AND namespace = ? AND name = ? AND cluster = ?
 			ORDER BY tokenHash IS ? DESC, id DESC LIMIT 1`, namespace, name, cluster, tokenHash).Scan(&uid, &attempt, &sent)
 		if err == nil {
-			proc, err = numberOf(sent, proc)
-		}
-		if err == nil {
-			p, err = tx.Proc(uid, attempt, proc)
+			p, err = tx.made(uid, attempt, sent, proc)
 		}
 		if errors.Is(err, sql.ErrNoRows) {
 			err = ErrNotFound
@@ -181,6 +204,26 @@ func (tx *Tx) ProcByJobID(namespace, name, jobID string, tokenHash []byte) (Proc
 		return Proc{}, fmt.Errorf("job %q of %s/%s: %w", jobID, namespace, name, err)
 	}
 	return p, nil
+}
+
+// made returns the proc that is a cluster's proc, and of which a callback tells: its factory may have made it since HTCondor was asked.
+func (tx *Tx) made(uid string, attempt int, sent string, place int) (Proc, error) {
+	number, err := numberOf(sent, place)
+	if err != nil {
+		return Proc{}, err
+	}
+	p, err := tx.Proc(uid, attempt, number)
+	if !errors.Is(err, ErrNotFound) {
+		return p, err
+	}
+	run, unknown := tx.Run(uid, attempt)
+	if unknown != nil || run.Factory == 0 || run.State != Submitted || place >= run.Procs {
+		return p, err
+	}
+	if err := tx.AddMade(run, place+1); err != nil {
+		return p, err
+	}
+	return tx.Proc(uid, attempt, number)
 }
 
 // Procs returns the procs of a run that match f, in the order of their numbers. A run may have 100,000: ask in pages

@@ -51,6 +51,7 @@ type Run struct {
 	KeptFailed   int       // how many of those that were carried over have failed
 	Usage        string    // JSON of v1alpha1.Usage: what its jobs used; empty: not known
 	Earlier      int       // how many attempts of its workflow before it are no longer in the ledger, if it is the first that is
+	Factory      int       // a factory makes its jobs, so many of which are there at a time; procs have rows when they were made. 0: it is one cluster
 }
 
 // All returns how many procs a run has, those that were carried over included.

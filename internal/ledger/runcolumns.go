@@ -58,6 +58,7 @@ func (r *Run) columns() []column {
 		{"keptFailed", &r.KeptFailed, false},
 		{"usage", &r.Usage, false},
 		{"earlier", &r.Earlier, false},
+		{"factory", &r.Factory, false},
 	}
 }
 

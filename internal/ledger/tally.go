@@ -14,7 +14,9 @@ func (tx *Tx) Counts(uid string, attempt int) (Counts, error) {
 		}
 		c.add(status, jobStatus, n)
 		return nil
-	}, `SELECT status, jobStatus, n FROM tallies WHERE run = `+runID, uid, attempt)
+	}, `SELECT status, jobStatus, n FROM tallies WHERE run = `+runID+`
+		UNION ALL SELECT 1, -1, max(max(r.procs, r.jobs) - (SELECT coalesce(sum(n), 0) FROM tallies WHERE run = r.id), 0) FROM runs r
+		WHERE r.uid = ? AND r.attempt = ? AND r.factory > 0 AND r.state = ?`, uid, attempt, uid, attempt, string(Submitted))
 	if err != nil {
 		return Counts{}, fmt.Errorf("count procs of run %s attempt %d: %w", uid, attempt, err)
 	}
@@ -34,6 +36,7 @@ func (tx *Tx) CountReason(uid string, attempt int, reason string) (int, error) {
 
 // HTCondor's JobStatus codes that are counted separately.
 const (
+	notMade         = -1
 	jobIdle         = 1
 	jobRunning      = 2
 	jobHeld         = 5
@@ -50,6 +53,8 @@ func (c *Counts) add(status Status, jobStatus, n int) {
 	case StatusOpen:
 		c.Active += n
 		switch jobStatus {
+		case notMade:
+			c.Waiting += n
 		case jobIdle:
 			c.Idle += n
 		case jobRunning, jobTransferring, jobSuspended: // these three hold a slot

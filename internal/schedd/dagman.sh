@@ -3,21 +3,12 @@
 # A DAG that has ended without the schedd's notice ends again in the same way: nothing of it runs again.
 main() {
 	max_jobs=${1:-$max_jobs} # htcd may have changed it since
-	PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
-	export PATH
 	umask 077
+	find_schedd # to which DAGMan sends the nodes
 	if ! command -v condor_dagman >/dev/null; then
 		echo "htcd: there is no condor_dagman on this host" >&2
 		exit 121
 	fi
-	# DAGMan sends the nodes to its own schedd. A host may have several.
-	named=$(tr '\0' '\n' <"/proc/$PPID/cmdline" | sed -n '/^-local-name$/{n;p;}')
-	if [ -n "$named" ]; then
-		_CONDOR_SCHEDD_ADDRESS_FILE=$(condor_config_val -subsystem SCHEDD -local-name "$named" SCHEDD_ADDRESS_FILE)
-		_CONDOR_SCHEDD_DAEMON_AD_FILE=$(condor_config_val -subsystem SCHEDD -local-name "$named" SCHEDD_DAEMON_AD_FILE)
-		export _CONDOR_SCHEDD_ADDRESS_FILE _CONDOR_SCHEDD_DAEMON_AD_FILE
-	fi
-	export _CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS=FS
 	alone
 	echo $$ >dagman.pid || exit 120
 	# flow.dag is there only when everything else is.
@@ -56,15 +47,6 @@ alone() {
 		kill "$earlier" 2>/dev/null
 		sleep 1
 	done
-}
-
-# may_send reports whether the schedd takes jobs that this account sends from here.
-may_send() {
-	for pause in 1 5; do
-		condor_ping -quiet -type SCHEDD WRITE && return 0
-		sleep "$pause"
-	done
-	condor_ping -verbose -type SCHEDD WRITE >&2
 }
 
 main "$@"

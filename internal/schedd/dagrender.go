@@ -51,15 +51,17 @@ func macroLines(options ...option) []string {
 var leaveDAG = option{"leave_in_queue", fmt.Sprintf("(JobStatus == %d || JobStatus == %d && StageInFinish =!= undefined) && (%s =!= true) && ((time() - EnteredCurrentStatus) < %d)",
 	Completed, Removed, attrFetched, int64(keepCompleted/time.Second))}
 
-// unable are the exit codes of dagman.sh for which HTCondor holds the DAG, with the code as the subcode, since an administrator of the
+// unable are the exit codes of dagman.sh and factory.sh for which HTCondor holds their job, with the code as the subcode, since an administrator of the
 // schedd has to do something.
 var unable = map[int]string{
-	120: "the schedd has no room for the workflow's files, or its host has no tar",
+	120: "the schedd has no room for its files, or its host has no tar or flock",
 	121: "the schedd's host has no condor_dagman",
 	122: "the schedd takes no jobs that its own host sends as this account: SCHEDD.SEC_WRITE_AUTHENTICATION_METHODS needs FS, and ALLOW_WRITE the host",
+	123: "the schedd has ALTERNATE_JOB_SPOOL, with which htcd cannot send an HTCJob with parallelism",
+	124: "the schedd has refused the jobs of an HTCJob with parallelism: its own log and the launcher's standard error say why",
 }
 
-// Unable returns why no DAG can run at the job's schedd, if the job is a DAG that found so.
+// Unable returns why no DAG, or no factory, can run at the job's schedd, if the job is DAGMan's or a launcher and found so.
 func (j Job) Unable() (why string, is bool) {
 	if j.Status != Held || j.HoldReasonCode != holdCodeOnExit {
 		return "", false
@@ -72,8 +74,8 @@ func (j Job) Unable() (why string, is bool) {
 const holdCodeOnExit = 3
 
 // heldIfUnable are the lines for that. The reason is for those who ask HTCondor.
-func heldIfUnable() []option {
-	codes := slices.Sorted(maps.Keys(unable))
+func heldIfUnable(last int) []option {
+	codes := slices.DeleteFunc(slices.Sorted(maps.Keys(unable)), func(code int) bool { return code > last })
 	reason := "undefined"
 	for _, code := range codes {
 		reason = fmt.Sprintf("ExitCode =?= %d ? %s : %s", code, classad.Quote(unable[code]), reason)
@@ -146,11 +148,11 @@ func (g DAG) submit(sender bool) string {
 		{"My.JobBatchName", classad.Quote(g.BatchName)}, noMail, leaveDAG,
 		// As condor_submit_dag has it: DAGMan writes down what was left before it leaves, and takes its nodes along; the schedd starts it
 		// again after an end that is none.
-		{"remove_kill_sig", "SIGUSR1"}, removesNodes,
+		removeSignal, removesNodes,
 		{"on_exit_remove", "ExitSignal =?= 11 || (ExitCode =!= undefined && ExitCode >= 0 && ExitCode <= 2)"},
 		// A newer schedd would let DAGMan wait for five minutes after each hold or kill.
 		{"My.DisableCoolDown", "true"},
-	}, heldIfUnable(), g.Tag.lines()), 1)
+	}, heldIfUnable(122), g.Tag.lines()), 1)
 }
 
 // starter returns the text of dagman.sh, the executable of DAGMan's job.

@@ -24,7 +24,7 @@ func trial() (Sandbox, error) {
 		{"My.JobBatchName", classad.Quote("htcd doctor")}, noMail,
 		{"leave_in_queue", fmt.Sprintf("JobStatus == %d && time() - QDate < %d", Completed, limit)},
 		{"periodic_remove", fmt.Sprintf("time() - QDate > %d", limit)},
-	}, heldIfUnable()...), 1)
+	}, heldIfUnable(122)...), 1)
 	return Sandbox{Procs: 1, Files: []File{
 		{Name: fileArchive, Mode: 0o600, Content: archive},
 		{Name: fileStarter, Mode: 0o755, Content: "#!/bin/sh\n# Tries whether HTCWorkflows could run.\nmax_idle=0\nmax_jobs=0\n" + starterBody},

@@ -8,10 +8,14 @@ import (
 
 // Description is everything that htcd sends for one run.
 type Description struct {
-	Tag        Tag
-	BatchName  string
-	Queue      int      // number of procs, at least 1
-	Numbers    []int    // of the procs, one for each; none: from 0
+	Tag       Tag
+	BatchName string
+	Queue     int   // number of procs, at least 1
+	Numbers   []int // of the procs, one for each; none: from 0
+
+	// Parallelism is how many of the jobs are there at a time: a factory makes them, see Factory. 0: all, in one cluster.
+	Parallelism int
+
 	Options    string   // the HTCJob's htcopts: further submit commands
 	Allow      []string // submit commands and +Attributes a site allows beyond allow.go
 	Attributes []string // patterns of further +Attributes that it allows
@@ -104,6 +108,8 @@ func (d Description) check() error {
 		return refused("name %q: expected a Kubernetes name", d.Tag.Name)
 	case d.Tag.Pool != "" && (len(d.Tag.Pool) > maxPool || !objRE.MatchString(d.Tag.Pool)):
 		return refused("pool %q: expected the name of an HTCPool", d.Tag.Pool)
+	case d.Parallelism < 0:
+		return refused("spec.parallelism: expected 1 or more, found %d", d.Parallelism)
 	case d.Queue < 1:
 		return refused("queue %d: expected 1 or more", d.Queue)
 	}

@@ -142,6 +142,8 @@ const (
 type Job struct {
 	Cluster, Proc      int
 	Own                *int // its number in its HTCJob; nil: Proc
+	Launcher           bool // it is no job of the HTCJob, but hands a factory of them to the schedd
+	Made               int  // how many jobs its factory makes in all; 0: none has made it
 	Tag                Tag
 	Node               NodeTag // of QueueNodes, ChangedNodes and HistoryNodes
 	Owner              string

@@ -16,6 +16,9 @@ type Sandbox struct {
 	Files []File // all but the tokens
 	Procs int
 
+	// Factory is Description.Parallelism: what Submit sends is one job, the launcher of the factory that makes the others.
+	Factory int
+
 	Requests Requests // what the jobs ask for in the end
 
 	// Deferred reports whether an execution of a job may end without ending the job, or succeed with a code other than 0:
@@ -73,13 +76,18 @@ func (d Description) Render() (Sandbox, error) {
 	if err := checkWritten(submit); err != nil {
 		return Sandbox{}, err
 	}
-	submit = d.queued(submit)
+	files := append(append(inputs, d.itemFiles()...),
+		File{Name: fileScript, Mode: 0o644, Content: d.Source},
+		File{Name: fileJob, Mode: 0o755, Content: d.wrapper(image, codes, nil)})
+	if d.Parallelism > 0 {
+		files = d.manufactured(files, d.queued(submit))
+	} else {
+		files = append(files, File{Name: fileSubmit, Mode: 0o644, Content: d.queued(submit)})
+	}
 	return Sandbox{
-		Files: append(append(inputs, d.itemFiles()...),
-			File{Name: fileScript, Mode: 0o644, Content: d.Source},
-			File{Name: fileJob, Mode: 0o755, Content: d.wrapper(image, codes, nil)},
-			File{Name: fileSubmit, Mode: 0o644, Content: submit}),
+		Files:    files,
 		Procs:    d.Queue,
+		Factory:  d.Parallelism,
 		Requests: d.requests(asked),
 		Deferred: d.deferred(options),
 	}, nil

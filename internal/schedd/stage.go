@@ -19,12 +19,22 @@ func Stage(dir string, s Sandbox, tokens ...string) error {
 	copy(lines[:], tokens)
 	head := strings.Join(lines[:], "\n") + "\n"
 	own := false
+	var archived []File
 	for _, f := range s.Files {
 		if f.OfProc {
 			f.Content, own = head+f.Content, true
 		}
+		if f.OfProc && s.Factory > 0 {
+			archived = append(archived, f)
+			continue
+		}
 		if err := f.write(dir); err != nil {
 			return fmt.Errorf("stage %s: %w", f.Name, err)
+		}
+	}
+	if len(archived) > 0 {
+		if err := archiveOwn(dir, archived); err != nil {
+			return fmt.Errorf("stage %s: %w", fileOwnAll, err)
 		}
 	}
 	if !own {

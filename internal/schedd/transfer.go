@@ -47,6 +47,7 @@ type Procs struct {
 	Cluster int
 	Numbers []int
 	Own     bool // Numbers are those of Job.Own
+	Factory bool // it makes them: their places are others' as soon as they leave the queue
 	DAG     bool // of a DAG: a removed one counts as completed
 	// Nodes are those of a DAG whose directories a Transfer brings, alone; the DAG need not have ended then. None: those of all.
 	Nodes []int
@@ -182,11 +183,14 @@ func (c *Client) transfer(ctx context.Context, id Identity, args []string, procs
 
 var targetJob = regexp.MustCompile(`File transfer failed for target job ([0-9]+)\.([0-9]+)`)
 
-// Release lets completed jobs leave the queue for the history; the schedd takes up to PERIODIC_EXPR_INTERVAL, 60 s, for this.
-// It is not an error if there are none.
+// Release lets completed jobs leave the queue for the history; the schedd takes up to PERIODIC_EXPR_INTERVAL, 60 s, for this, but not
+// for those of a factory: they leave at once, removed, and stay completed (see Remove). It is not an error if there are none.
 func (c *Client) Release(ctx context.Context, id Identity, procs Procs) error {
-	_, err := c.edit(ctx, id, procs.Constraint(), attrFetched, "true")
-	return err
+	found, err := c.edit(ctx, id, procs.Constraint(), attrFetched, "true")
+	if err != nil || !found || !procs.Factory {
+		return err
+	}
+	return c.Remove(ctx, id, procs.Constraint()+" && "+attrFetched+" =?= true", "htcd: its output has been fetched")
 }
 
 // edit sets attributes of the matching jobs, all in one transaction. It reports whether there were any; condor_qedit reports

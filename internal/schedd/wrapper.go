@@ -25,8 +25,17 @@ var keepBody string
 //go:embed dagnode.sh
 var nodeBody string
 
-//go:embed dagman.sh
-var starterBody string
+// What DAGMan's job and launchers run at the schedd's host begins in the same way.
+var (
+	//go:embed onhost.sh
+	onHostBody string
+	//go:embed dagman.sh
+	dagmanBody string
+	//go:embed factory.sh
+	factoryBody string
+
+	starterBody = onHostBody + dagmanBody
+)
 
 const defaultCallbackDeadline = 60 * time.Second
 

@@ -201,6 +201,7 @@ HTCJobSpec = TypedDict(
         "name": "str",
         "onMaxFailures": "Literal['RemoveWaiting', 'RemoveAll']",
         "outputs": "list[HTCJobSpecOutputs]",
+        "parallelism": "int",
         "parameters": "dict[str, list[str]]",
         "pool": "HTCJobSpecPool",
         "priority": "int",
@@ -365,6 +366,7 @@ HTCJobStatus = TypedDict(
         "observedGeneration": "int",
         "outputFetched": "bool",
         "outputs": "list[HTCJobStatusOutputs]",
+        "parallelism": "int",
         "partial": "HTCJobStatusPartial",
         "phase": "Literal['Pending', 'Submitting', 'Idle', 'Running', 'Held', 'Suspended', 'Succeeded', 'Failed', 'Removed']",
         "reason": "str",
@@ -379,6 +381,7 @@ HTCJobStatus = TypedDict(
         "succeeded": "int",
         "usage": "HTCJobStatusUsage",
         "user": "str",
+        "waiting": "int",
     },
     total=False,
 )

@@ -118,6 +118,8 @@ func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.S
 		return c.stop(ctx, job, s, d)
 	case lifecycle.Cancel:
 		return c.cancel(ctx, job, s)
+	case lifecycle.Pace:
+		return c.pace(ctx, job, *s.Run)
 	}
 	return nil
 }

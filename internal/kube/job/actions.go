@@ -17,7 +17,7 @@ func classOf(a lifecycle.Action) reconciler.Class {
 	switch a {
 	case lifecycle.Submit:
 		return reconciler.Submitting
-	case lifecycle.Stop, lifecycle.Cancel:
+	case lifecycle.Stop, lifecycle.Cancel, lifecycle.Pace:
 		return reconciler.Removing
 	case lifecycle.Remove:
 		return reconciler.Deleting

@@ -139,6 +139,12 @@ func (c *Controller) keepOutput(ctx context.Context, run ledger.Run) error {
 // agree makes a run whose cluster was found in HTCondor what its ads say of the jobs' numbers: none if all jobs were sent. How many these are the
 // intent says, if the ledger still has it: the schedd may show fewer, for instance of a cluster of which only some files arrived.
 func (c *Controller) agree(ctx context.Context, job *v1alpha1.HTCJob, run *ledger.Run, f recovery.Finding) error {
+	if f.Made { // HTCondor shows only those that were made
+		if run.Restored && run.Sent == "" {
+			run.Procs = f.Cluster.Procs
+		}
+		return nil
+	}
 	found := f.Numbers
 	recorded, err := run.Numbers()
 	if err != nil {

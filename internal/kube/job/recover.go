@@ -76,6 +76,10 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		return err
 	case f.Verdict == recovery.Absent:
 		return c.missing(ctx, job, *run, c.Now())
+	case f.Launcher != nil:
+		if f, err = c.launched(ctx, at.Target, site.Tag(job, run.Attempt), f); err != nil {
+			return err
+		}
 	}
 	return c.adopt(ctx, job, at.Target.Of(*run), f)
 }
@@ -98,6 +102,9 @@ func (c *Controller) adopt(ctx context.Context, job *v1alpha1.HTCJob, adopted le
 	}
 	if err := c.agree(ctx, job, &adopted, f); err != nil {
 		return err
+	}
+	if f.Made && adopted.Factory == 0 { // the ledger was lost: the limit is told again
+		adopted.Factory = adopted.Procs
 	}
 	if err := c.recordCluster(ctx, job, adopted, f.Cluster); err != nil {
 		return err
@@ -217,6 +224,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	fresh := p.Sends(t.Of(c.newRun(job, run.Attempt)), p.Effective(sandbox.Requests))
 	tokens, hash := c.Site.Tokens(job)
 	fresh.TokenHash, fresh.Created, fresh.Deferred, fresh.Procs = hash, run.Created, sandbox.Deferred, sandbox.Procs
+	fresh.Factory = sandbox.Factory
 	fresh.ItemsDigest, fresh.Sent, fresh.Jobs, fresh.KeptFailed = points.Digest, run.Sent, run.Jobs, run.KeptFailed
 	if fresh.Sent != "" {
 		fresh.Rerun = run.Rerun // the annotations may ask for other jobs by now

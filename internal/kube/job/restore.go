@@ -41,6 +41,7 @@ func (c *Controller) remembered(job *v1alpha1.HTCJob) (ledger.Run, []ledger.Proc
 		run.Checked = status.LastChecked.Time
 	}
 	run.Stop, run.Message = lifecycle.EarlyStop(status)
+	run.Factory = int(status.Parallelism)
 	run.Account, run.Usage = status.User, lifecycle.WriteUsage(status.Usage)
 	if status.StartedAt != nil {
 		run.Started = status.StartedAt.Time
@@ -87,7 +88,7 @@ func (c *Controller) restore(ctx context.Context, job *v1alpha1.HTCJob) error {
 		if err != nil {
 			return err
 		}
-		if run.Cluster > 0 {
+		if run.Cluster > 0 && (run.Factory == 0 || run.Confirmed || !run.Ended.IsZero()) { // a factory's procs get rows when they were made
 			if err := tx.InsertProcs(run, run.Procs); err != nil {
 				return err
 			}

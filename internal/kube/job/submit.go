@@ -73,7 +73,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	}
 	run = t.Of(run)
 	tokens, hash := c.Site.Tokens(job)
-	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest = hash, sandbox.Deferred, sandbox.Procs, points.Digest
+	run.TokenHash, run.Deferred, run.Procs, run.ItemsDigest, run.Factory = hash, sandbox.Deferred, sandbox.Procs, points.Digest, sandbox.Factory
 	if err := c.admit(ctx, job, run); err != nil {
 		return err
 	}
@@ -194,6 +194,9 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	case err != nil:
 		return err
 	}
+	if run.Factory > 0 {
+		return launching(cluster.ID)
+	}
 	c.Log.Info().Str("job", job.Namespace+"/"+job.Name).Int("cluster", cluster.ID).Int("procs", cluster.Procs).
 		Dur("took", c.Now().Sub(began)).Msg("submitted")
 	return c.recordCluster(ctx, job, run, cluster)
@@ -211,6 +214,9 @@ func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, ru
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
 		if err := tx.UpdateIntent(run); err != nil {
 			return err
+		}
+		if run.Factory > 0 { // its procs get rows when they were made
+			return nil
 		}
 		// The rows exist already if an htcd that no longer led has reopened the intent; they stay as they are.
 		if err := tx.InsertProcs(run, run.Procs); err != nil && !errors.Is(err, ledger.ErrExists) {

@@ -44,6 +44,14 @@ func (p *pools) Changed(ctx context.Context, id schedd.Identity, constraint stri
 	return p.at[id.Endpoint].Changed(ctx, id, constraint, period, fn)
 }
 
+func (p *pools) Factories(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Factory) error) error {
+	return p.at[id.Endpoint].Factories(ctx, id, constraint, fn)
+}
+
+func (p *pools) SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error {
+	return p.at[id.Endpoint].SetParallelism(ctx, id, t, cluster, n)
+}
+
 func (p *pools) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
 	return p.at[id.Endpoint].Daemon(ctx, id)
 }

@@ -49,6 +49,7 @@ const (
 	Remove  Action = "remove"  // remove everything from HTCondor, then release the object
 	Stop    Action = "stop"    // remove the jobs of this attempt that have not ended from HTCondor
 	Cancel  Action = "cancel"  // remove the unwanted jobs of this attempt from HTCondor
+	Pace    Action = "pace"    // tell HTCondor how many jobs of this attempt may be there at a time
 )
 
 // Decision is what to do about an HTCJob. Attempt is set for all actions that begin, look for or stop an attempt.
@@ -105,12 +106,26 @@ func Plan(s Situation) Decision {
 		return Decision{Action: Stop, Attempt: run.Attempt, Reason: early, Message: why}
 	case (at == active || at == draining) && s.Unwanted.Len() > 0:
 		return Decision{Action: Cancel, Attempt: run.Attempt, Again: deadline(s)}
+	case at == active && Paces(job, *run) > 0:
+		return Decision{Action: Pace, Attempt: run.Attempt, Again: deadline(s)}
 	case at == active, at == draining:
 		return Decision{Action: Rest, Again: deadline(s)}
 	case s.due():
 		return next(run)
 	}
 	return Decision{Action: Rest, Again: Expiry(s)}
+}
+
+// Paces returns what spec.parallelism has become since HTCondor was told, 0 if it has not changed. It is only for an attempt that was sent with one.
+func Paces(job *v1alpha1.HTCJob, run ledger.Run) int {
+	most := run.Procs
+	if n := job.Spec.Parallelism; n != nil {
+		most = int(*n)
+	}
+	if run.Factory == 0 || most == run.Factory {
+		return 0
+	}
+	return most
 }
 
 // restorable reports whether a status says enough about its run to restore it: the run was sent, or ended without being sent.

@@ -188,6 +188,7 @@ func describeRun(status *v1alpha1.HTCJobStatus, s Situation) {
 		n := s.Counts
 		status.Active, status.Succeeded, status.Failed = int32(n.Active), int32(n.Succeeded), int32(n.Failed)
 		status.Idle, status.Running, status.Held = int32(n.Idle), int32(n.Running), int32(n.Held)
+		status.Waiting, status.Parallelism = int32(n.Waiting), int32(run.Factory)
 		status.JobID = v1alpha1.JobIDs(run.Cluster, run.Procs)
 		status.ClusterID, status.Schedd = int32(run.Cluster), run.Schedd
 		if Apart(run) != "" {

@@ -23,11 +23,13 @@ const (
 type Finding struct {
 	Verdict  Verdict
 	Cluster  schedd.Cluster
-	QDate    int64  // when the schedd accepted the oldest of its jobs; 0 if no ad says so
-	SpecHash string // of the spec it was sent with; "" if no ad says so
-	Pool     string // name of the HTCPool it was sent by; "" if no ad says so
-	Nodes    string // hash of which nodes it has, of a DAG; "" if no ad says so
-	Numbers  []int  // of its jobs, if they are not their procs'; none if no ad says so
+	QDate    int64       // when the schedd accepted the oldest of its jobs; 0 if no ad says so
+	SpecHash string      // of the spec it was sent with; "" if no ad says so
+	Pool     string      // name of the HTCPool it was sent by; "" if no ad says so
+	Nodes    string      // hash of which nodes it has, of a DAG; "" if no ad says so
+	Numbers  []int       // of its jobs, if they are not their procs'; none if no ad says so
+	Made     bool        // a factory makes its jobs
+	Launcher *schedd.Job // the cluster is only that of a factory's launcher: none of the jobs was seen; nil: it is not
 }
 
 // Since returns when the cluster was submitted, but not later than now, since the schedd's clock may be ahead of ours. Start
@@ -42,9 +44,13 @@ func (f Finding) Since(now time.Time) time.Time {
 // Judge reaches a verdict on the jobs found under one tag. A single proc that is spooled or ended makes its cluster whole: it
 // may have begun to run, so the cluster cannot be sent again. If the schedd was killed before it marked the others as
 // spooled, the cross-check deals with them; what has been removed of it for that reason still counts as a part of it. Of several
-// clusters a whole one counts first, then the oldest.
+// clusters a whole one counts first, then the oldest. The launcher of a factory counts where none of the jobs was seen.
 func Judge(queued, left, unstaged []schedd.Job, now time.Time) Finding {
 	clusters := map[int]*Finding{}
+	isLauncher := func(j schedd.Job) bool { return j.Launcher }
+	if slices.ContainsFunc(slices.Concat(queued, left), func(j schedd.Job) bool { return !j.Launcher }) {
+		queued, left = slices.DeleteFunc(slices.Clone(queued), isLauncher), slices.DeleteFunc(slices.Clone(left), isLauncher)
+	}
 	for _, j := range slices.Concat(queued, left) {
 		f := clusters[j.Cluster]
 		if f == nil {
@@ -83,7 +89,11 @@ func Judge(queued, left, unstaged []schedd.Job, now time.Time) Finding {
 
 // has counts a job of the cluster.
 func (f *Finding) has(j schedd.Job) {
-	f.Cluster.Procs = max(f.Cluster.Procs, j.Proc+1)
+	f.Cluster.Procs = max(f.Cluster.Procs, j.Proc+1, j.Made)
+	f.Made = f.Made || j.Made > 0
+	if j.Launcher {
+		f.Launcher, f.Made = &j, true
+	}
 	if j.Own != nil {
 		f.Numbers = append(f.Numbers, *j.Own)
 	}

@@ -123,8 +123,12 @@ func (s *Sender) Send(ctx context.Context, id schedd.Identity, run ledger.Run) (
 		return cluster, err
 	}
 	s.Limits.Over(id, run.Procs)
-	if cluster.Procs != run.Procs {
-		return cluster, fmt.Errorf("submit: cluster %d has %d procs instead of %d", cluster.ID, cluster.Procs, run.Procs)
+	procs := run.Procs
+	if run.Factory > 0 {
+		procs = 1 // the launcher
+	}
+	if cluster.Procs != procs {
+		return cluster, fmt.Errorf("submit: cluster %d has %d procs instead of %d", cluster.ID, cluster.Procs, procs)
 	}
 	return cluster, nil
 }

@@ -82,6 +82,7 @@ func (s Site) Describe(job *v1alpha1.HTCJob, p pool.Pool, attempt int, points []
 		Tag:              sent,
 		BatchName:        job.BatchName(),
 		Queue:            queue,
+		Parallelism:      parallelism(job.Spec),
 		Items:            points,
 		Options:          job.Spec.HTCOpts,
 		Allow:            s.AllowOptions,
@@ -123,6 +124,13 @@ func checkpoint(spec v1alpha1.HTCJobSpec) *schedd.Checkpoint {
 		c.Files = append(c.Files, string(file))
 	}
 	return &c
+}
+
+func parallelism(spec v1alpha1.HTCJobSpec) int {
+	if spec.Parallelism == nil {
+		return 0
+	}
+	return int(*spec.Parallelism)
 }
 
 func environment(spec v1alpha1.HTCJobSpec) map[string]string {

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"fmt"
 
 	"htc.cern.ch/htcd/internal/schedd"
 )
@@ -26,6 +27,11 @@ func (s Source) Changed(ctx context.Context, id schedd.Identity, constraint stri
 // History is schedd.Client's.
 func (s Source) History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error {
 	return s.Jobs.History(ctx, id, constraint, b, fn)
+}
+
+// Factories returns ErrMirror: the ads of factories, which are clusters' own, are not mirrored, so HTCondor is asked.
+func (s Source) Factories(context.Context, schedd.Identity, string, func(schedd.Factory) error) error {
+	return fmt.Errorf("%w: it shows no factories", schedd.ErrMirror)
 }
 
 // Daemon says which start of the schedd the feed has seen, by the number of its file, which grows at every start.

@@ -32,6 +32,8 @@ type Schedd struct {
 	calls   map[string]int
 	files   map[string]map[string]string // output that jobs leave, by their id
 	maxJobs map[int]int                  // by cluster
+
+	factories map[int]*factory // by the clusters of their launchers
 }
 
 // Fault makes one call of a command fail. With After, the command takes effect first, like a condor_submit killed after the
@@ -45,7 +47,7 @@ type Fault struct {
 
 // New returns an empty schedd whose next cluster is 1.
 func New() *Schedd {
-	return &Schedd{now: time.Now, next: 1, started: time.Now().Unix(), faults: map[string][]Fault{}, calls: map[string]int{}, maxJobs: map[int]int{}}
+	return &Schedd{now: time.Now, next: 1, started: time.Now().Unix(), faults: map[string][]Fault{}, calls: map[string]int{}, maxJobs: map[int]int{}, factories: map[int]*factory{}}
 }
 
 // Names of the commands for Fail and Calls.
@@ -216,8 +218,10 @@ func (s *Schedd) call(ctx context.Context, command string) Fault {
 }
 
 var (
-	tagLine   = regexp.MustCompile(`(?mi)^My\.(HTCJob\w+|HTCPool|HTCWorkflowNodes)\s*=\s*(.*)$`)
-	queueLine = regexp.MustCompile(`(?m)^queue (\d+)$`)
+	tagLine      = regexp.MustCompile(`(?mi)^My\.(HTCJob\w+|HTCPool|HTCWorkflowNodes)\s*=\s*(.*)$`)
+	launcherLine = regexp.MustCompile(`(?m)^My\.HTCJobLauncher = true$`)
+	mostLine     = regexp.MustCompile(`(?m)^most=(\d+)$`)
+	queueLine    = regexp.MustCompile(`(?m)^queue (\d+)$`)
 
 	queueNumbers = regexp.MustCompile(`(?m)^queue HTCJobProc from \(\n((?:\d+\n)+)\)$`)
 )
@@ -232,18 +236,8 @@ func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (sc
 	if err != nil {
 		return schedd.Cluster{}, err
 	}
-	var n int
-	var own []*int
-	if q := queueNumbers.FindSubmatch(text); q != nil {
-		for word := range strings.FieldsSeq(string(q[1])) {
-			number, _ := strconv.Atoi(word)
-			own = append(own, &number)
-		}
-		n = len(own)
-	} else if q := queueLine.FindSubmatch(text); q != nil {
-		n, _ = strconv.Atoi(string(q[1]))
-		own = make([]*int, n)
-	} else {
+	n, own := queued(text)
+	if n == 0 {
 		return schedd.Cluster{}, fmt.Errorf("%s/job.sub: no queue line", dir)
 	}
 	var tag schedd.Tag
@@ -281,7 +275,27 @@ func (s *Schedd) Submit(ctx context.Context, id schedd.Identity, dir string) (sc
 			QDate: now, StageInFinish: now, EnteredCurrentStatus: now,
 		})
 	}
+	if launcherLine.Match(text) {
+		if err := s.launch(c.ID, dir); err != nil {
+			return schedd.Cluster{}, err
+		}
+	}
 	return c, f.Err
+}
+
+// queued returns how many jobs a submit description has, and their own numbers.
+func queued(text []byte) (n int, own []*int) {
+	if q := queueNumbers.FindSubmatch(text); q != nil {
+		for word := range strings.FieldsSeq(string(q[1])) {
+			number, _ := strconv.Atoi(word)
+			own = append(own, &number)
+		}
+		return len(own), own
+	}
+	if q := queueLine.FindSubmatch(text); q != nil {
+		n, _ = strconv.Atoi(string(q[1]))
+	}
+	return n, make([]*int, n)
 }
 
 // Queue implements condor_q.
@@ -379,6 +393,11 @@ func (s *Schedd) Remove(ctx context.Context, id schedd.Identity, constraint, rea
 		s.history = append(s.history, j)
 	}
 	s.queue = rest
+	for _, f := range s.factories {
+		if hit, err := match(f.job, constraint); err != nil || hit {
+			f.All = f.Next // it makes no more
+		}
+	}
 	return f.Err
 }
 

@@ -14,6 +14,9 @@ type Schedd interface {
 	PresentOf(ctx context.Context, id schedd.Identity, uids []string, fn func(schedd.Job) error) error
 	Changed(ctx context.Context, id schedd.Identity, constraint string, p schedd.Period, fn func(schedd.Job) error) error
 	History(ctx context.Context, id schedd.Identity, constraint string, b schedd.HistoryBounds, fn func(schedd.Job) error) error
+	// Factories tells of what makes the jobs of runs with parallelism; SetParallelism changes how many are there at a time.
+	Factories(ctx context.Context, id schedd.Identity, constraint string, fn func(schedd.Factory) error) error
+	SetParallelism(ctx context.Context, id schedd.Identity, t schedd.Tag, cluster, n int) error
 	Remove(ctx context.Context, id schedd.Identity, constraint, reason string) error
 	// HoldIdle puts matching jobs that wait for a slot on hold; ReleaseHeld ends that hold and no other.
 	HoldIdle(ctx context.Context, id schedd.Identity, constraint, reason string) error

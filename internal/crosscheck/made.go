@@ -1,0 +1,69 @@
+package crosscheck
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+)
+
+// made says how many procs the factories that are there of runs have made.
+type made map[RunKey]int
+
+// of returns the number from which procs of a run are not there yet. Without a factory, and when that is gone, all are there, or were.
+func (m made) of(run ledger.Run) int {
+	n, known := m[KeyOf(run)]
+	if !known {
+		return math.MaxInt
+	}
+	if run.Sent == "" {
+		return n
+	}
+	numbers, err := run.Numbers()
+	if number, more := numbers.At(n); err == nil && more {
+		return number
+	}
+	return math.MaxInt
+}
+
+// addMade asks for the factories of runs, before the queue is asked for their jobs, and adds the rows of those that were made. When a factory has gone
+// before it had made all, because somebody removed it, the others get rows, too, and are missing like jobs of which there is no trace.
+func (c *Checker) addMade(ctx context.Context, id schedd.Identity, runs []ledger.Run) (made, error) {
+	var asked []ledger.Run
+	var clusters []int
+	for _, run := range runs {
+		if run.Factory > 0 && !run.Confirmed {
+			asked, clusters = append(asked, run), append(clusters, run.Cluster)
+		}
+	}
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	all := made{}
+	err := c.Schedd.Factories(ctx, id, constraint(clusters), func(f schedd.Factory) error {
+		all[RunKey{f.Cluster, f.Tag.UID, f.Tag.Attempt}] = f.Next
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ask for factories: %w", err)
+	}
+	for _, run := range asked {
+		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+			counts, err := tx.Counts(run.UID, run.Attempt)
+			n, there := all[KeyOf(run)]
+			if !there {
+				n = run.Procs
+			}
+			if err != nil || run.Procs-counts.Waiting >= n {
+				return err
+			}
+			return tx.AddMade(run, n)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("record jobs that were made: %w", err)
+		}
+	}
+	return all, nil
+}

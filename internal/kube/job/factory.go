@@ -1,0 +1,74 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
+	"htc.cern.ch/htcd/internal/kube/recovery"
+	"htc.cern.ch/htcd/internal/kube/sending"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/target/backend"
+)
+
+// What condor_submit sends of an attempt with parallelism is a launcher, which hands a factory of its jobs to the schedd. Until that is there, the attempt
+// stays an intent: it is looked up by its tag like one whose submission was interrupted, and the launcher that is found says that nothing is to be sent.
+
+// launching says that an attempt waits for its launcher.
+func launching(cluster int) error {
+	return &sending.Waiting{After: time.Second, Reason: "Launching", Message: fmt.Sprintf("job %d.0 at the schedd is about to hand over the jobs", cluster)}
+}
+
+// launched looks for the factory of an attempt of which only the launcher was found.
+func (c *Controller) launched(ctx context.Context, t backend.Target, tag schedd.Tag, f recovery.Finding) (recovery.Finding, error) {
+	launcher := *f.Launcher
+	id, err := backend.Questioner(ctx, c.Credentials, t)
+	if err != nil {
+		return f, err
+	}
+	factory := schedd.Factory{}
+	err = c.sender.Schedd.Factories(ctx, id, tag.Constraint(), func(found schedd.Factory) error {
+		if found.Owner == launcher.Owner && found.Open {
+			factory = found
+		}
+		return nil
+	})
+	if err != nil {
+		return f, fmt.Errorf("look for the jobs of launcher %s: %w", launcher.ID(), err)
+	}
+	why, unable := launcher.Unable()
+	switch {
+	case factory.Cluster > 0:
+		f.Cluster, f.QDate, f.Launcher = schedd.Cluster{ID: factory.Cluster, Procs: factory.All}, factory.QDate, nil
+		return f, nil
+	case unable:
+		return f, &sending.Waiting{After: time.Minute, Reason: "LauncherHeld", Message: fmt.Sprintf("job %s, which is to hand over the jobs, is on hold: %s; mend that and condor_release it", launcher.ID(), why)}
+	case launcher.Status == schedd.Completed || launcher.Status == schedd.Removed:
+		return f, nil // its jobs were removed: the cross-check says so
+	}
+	return f, launching(launcher.Cluster)
+}
+
+// pace tells HTCondor what spec.parallelism has become.
+func (c *Controller) pace(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
+	n := lifecycle.Paces(job, run)
+	senders, err := backend.SendersOf(ctx, c.Credentials, backend.TargetOf(run))
+	for _, id := range senders {
+		err = errors.Join(err, c.sender.Schedd.SetParallelism(ctx, id, schedd.Tag{UID: run.UID, Attempt: run.Attempt}, run.Cluster, n))
+	}
+	if err != nil {
+		return fmt.Errorf("tell HTCondor that %d jobs of attempt %d may be there at a time: %w", n, run.Attempt, err)
+	}
+	return c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
+		now, err := tx.Run(run.UID, run.Attempt)
+		if err != nil || now.Factory == 0 {
+			return err
+		}
+		now.Factory = n
+		return tx.UpdateRun(now)
+	})
+}

@@ -1,0 +1,165 @@
+package job
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"htc.cern.ch/htcd/api/v1alpha1"
+	"htc.cern.ch/htcd/internal/ledger"
+	"htc.cern.ch/htcd/internal/schedd"
+	"htc.cern.ch/htcd/internal/schedd/scheddtest"
+)
+
+func atOnce(n int32) func(*v1alpha1.HTCJob) {
+	return func(job *v1alpha1.HTCJob) { job.Spec.Parallelism = &n }
+}
+
+// handedOver applies an HTCJob of several jobs, two at once, whose launcher has handed them over as cluster 2.
+func (w *world) handedOver(jobs int32) {
+	w.t.Helper()
+	w.apply(htcjob("one", queueOf(jobs), atOnce(2)))
+	require.Equal(w.t, 2, w.schedd.HandOver(1))
+	w.later(10 * time.Second)
+	w.crosscheck()
+	status := w.job("one").Status
+	require.Equal(w.t, v1alpha1.PhaseIdle, status.Phase)
+	require.EqualValues(w.t, jobs, status.Active)
+	require.EqualValues(w.t, 2, status.Idle)
+	require.EqualValues(w.t, jobs-2, status.Waiting)
+}
+
+// inTurn completes what is there, and what is made instead, until nothing is.
+func (w *world) inTurn() (most int) {
+	for range 10 {
+		jobs := slices.DeleteFunc(w.schedd.Jobs(), func(j schedd.Job) bool { return j.Launcher })
+		most = max(most, len(jobs))
+		for _, j := range jobs {
+			w.schedd.Run(j.Cluster, j.Proc)
+			w.schedd.Complete(j.Cluster, j.Proc, 0)
+		}
+		w.crosscheck()
+		w.later(10 * time.Second)
+	}
+	return most
+}
+
+func TestWhileAnAttemptIsHandedOverNothingIsSentAgain(t *testing.T) {
+	w := newWorldWithOutput(t)
+	job := w.apply(htcjob("one", queueOf(5), atOnce(2)))
+	require.Equal(t, v1alpha1.PhaseSubmitting, job.Status.Phase)
+	require.EqualValues(t, 5, job.Status.Active)
+	w.restart()
+	for range 3 {
+		w.later(time.Minute)
+	}
+	require.Contains(t, w.job("one").Status.Message, "job 1.0 at the schedd is about to hand over the jobs")
+	w.schedd.Edit(1, 0, func(j *schedd.Job) { j.Status, j.HoldReasonCode, j.HoldReasonSubCode = schedd.Held, 3, 122 })
+	w.later(time.Minute)
+	require.Contains(t, w.job("one").Status.Message, "SEC_WRITE_AUTHENTICATION_METHODS needs FS")
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+	require.Len(t, w.schedd.Jobs(), 1)
+
+	w.delete("one")
+	for range 3 {
+		w.later(time.Minute)
+	}
+	require.Nil(t, w.job("one"))
+	require.Empty(t, w.schedd.Jobs())
+}
+
+func TestJobsAreMadeAsOthersEnd(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.handedOver(5)
+	require.NoError(t, w.ends("one", 0, 0))
+	require.NoError(t, w.ends("one", 1, 0))
+	w.crosscheck()
+	require.NoError(t, w.ends("one", 2, 0), "its row is there, or comes with its callback")
+	require.Equal(t, 2, w.inTurn())
+	require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase)
+	require.EqualValues(t, 5, w.job("one").Status.Succeeded)
+	require.Equal(t, "out of 2.4\n", w.kept("one", 1, 4, schedd.Stdout))
+	require.True(t, w.run("one").Confirmed)
+}
+
+func TestParallelismIsEditedWhileTheJobsRun(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.handedOver(20)
+	w.edit("one", func(spec *v1alpha1.HTCJobSpec) { spec.Parallelism = new(int32(10)) })
+	w.crosscheck()
+	status := w.job("one").Status
+	require.EqualValues(t, 1, status.Attempt)
+	require.EqualValues(t, 10, status.Parallelism)
+	require.EqualValues(t, 10, status.Idle)
+	require.Equal(t, 1, w.schedd.Calls(scheddtest.SetParallelism))
+	w.edit("one", func(spec *v1alpha1.HTCJobSpec) { spec.Parallelism = nil })
+	w.crosscheck()
+	require.EqualValues(t, 20, w.job("one").Status.Idle)
+}
+
+func TestJobsOfALostLedgerAreNotHandedOverTwice(t *testing.T) {
+	for name, lose := range map[string]func(*world){
+		"before they were recorded": func(w *world) {
+			w.apply(htcjob("one", queueOf(5), atOnce(2)))
+			w.schedd.HandOver(1)
+			w.loseLedger()
+		},
+		"while they run": func(w *world) {
+			w.handedOver(5)
+			w.schedd.Complete(2, -1, 0)
+			w.crosscheck()
+			w.loseLedger()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorldWithOutput(t)
+			lose(w)
+			for range 3 {
+				w.later(10 * time.Second)
+			}
+			require.Equal(t, 2, w.inTurn())
+			require.Equal(t, v1alpha1.PhaseSucceeded, w.job("one").Status.Phase, w.job("one").Status.Message)
+			require.EqualValues(t, 5, w.job("one").Status.Succeeded)
+			require.Equal(t, 1, w.schedd.Calls(scheddtest.Submit))
+		})
+	}
+}
+
+func TestASuspensionEndsTheJobsThatWereNotMade(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.handedOver(5)
+	w.schedd.Complete(2, 0, 0)
+	w.suspend("one", true)
+	for range 3 {
+		w.later(time.Minute)
+	}
+	status := w.job("one").Status
+	require.Equal(t, v1alpha1.PhaseSuspended, status.Phase, status.Message)
+	require.EqualValues(t, 1, status.Succeeded)
+	w.suspend("one", false)
+	w.later(time.Minute)
+	w.schedd.HandOver(3)
+	for range 3 {
+		w.later(10 * time.Second)
+	}
+	w.inTurn()
+	status = w.job("one").Status
+	require.Equal(t, v1alpha1.PhaseSucceeded, status.Phase, status.Message)
+	require.EqualValues(t, 5, status.Succeeded)
+	require.Equal(t, "1-4", status.Partial.Procs)
+}
+
+func TestJobsWhoseFactorySomebodyHasRemovedAreLost(t *testing.T) {
+	w := newWorldWithOutput(t)
+	w.handedOver(5)
+	require.NoError(t, w.schedd.Remove(t.Context(), schedd.Identity{}, schedd.ClusterConstraint(2), "an administrator"))
+	for range 3 {
+		w.crosscheck()
+		w.later(time.Minute)
+	}
+	require.EqualValues(t, 5, w.job("one").Status.Failed)
+	require.Equal(t, ledger.StatusFailed, w.proc("one", 1, 4).Status)
+	require.Equal(t, "Lost", w.proc("one", 1, 4).Reason)
+}

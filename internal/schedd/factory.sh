@@ -1,0 +1,96 @@
+
+# From here on the text is the same for every factory. It hands the schedd a factory of the jobs and stays until that is gone: their inputs
+# lie here. HTCondor starts this again after its own restarts.
+main() {
+	umask 077
+	find_schedd # to which the factory goes
+	if [ -n "$(setting ALTERNATE_JOB_SPOOL)" ]; then
+		echo "htcd: the schedd has ALTERNATE_JOB_SPOOL" >&2
+		exit 123
+	fi
+	alone
+	factory=
+	sent=
+	trap 'remove; exit 0' USR1 # HTCondor removes this
+	if [ ! -s made ]; then
+		make
+	fi
+	factory=$(cat made)
+	[ -e opened ] || open || exit 1
+	while there "$factory"; do
+		sleep 60 9>&- &
+		wait $!
+	done
+	exit 0
+}
+
+# setting prints what the schedd's configuration has.
+setting() {
+	# shellcheck disable=SC2086 # words of options
+	condor_config_val $subsystem "$1" 2>/dev/null
+}
+
+# alone ends the one that was started before, should it have outlived its schedd, and waits until what it began has ended.
+alone() {
+	if read -r earlier 2>/dev/null <pid && [ "$earlier" != $$ ] && [ "$(readlink "/proc/$earlier/cwd")" = "$(pwd -P)" ]; then
+		kill -9 "$earlier"
+	fi
+	exec 9>lock || exit 120
+	flock 9 || exit 120
+	echo $$ >pid || exit 120
+}
+
+# make sends the factory, once: where a try was interrupted, or has failed, the schedd is asked whether it has it.
+make() {
+	for pause in 10 60 0; do
+		if [ -e begun ]; then
+			until factory=$(condor_q -allusers -factory -constraint "$tag" -af ClusterId); do sleep 10; done
+			if [ -z "$factory" ]; then
+				until factory=$(_CONDOR_HISTORY=$(setting HISTORY) condor_history -limit 1 -constraint "$tag" -af ClusterId); do sleep 10; done
+			fi
+		else
+			prepare
+		fi
+		if [ -z "$factory" ] && sent=$(condor_submit -terse made.sub); then
+			factory=${sent%%.*}
+		fi
+		if [ -n "$factory" ]; then
+			echo "$factory" >made.new && mv made.new made || exit 120
+			return
+		fi
+		sleep "$pause"
+	done
+	exit 124
+}
+
+# prepare makes ready what the jobs come to get, and notes that a factory may be sent.
+prepare() {
+	may_send || exit 122
+	if [ -f own.tgz ]; then
+		tar -xzf own.tgz || exit 120
+	fi
+	{ echo "htcd_here = $(pwd -P)" && cat factory.sub; } >made.sub && : >begun && sync || exit 120
+}
+
+# open lets the factory make jobs: each in the directory that the schedd has for what it spools of it, and removes with it. A schedd that starts
+# again looks at the factory's own, which has no number.
+open() {
+	# shellcheck disable=SC2154 # idle and most are assigned before
+	condor_qedit "$factory" JobMaterializeLimit "$most" JobMaterializeMaxIdle "$idle" \
+		Iwd "ifThenElse(isUndefined(ProcId), \"/\", strcat(\"$(setting SPOOL)/\", ClusterId % 10000, \"/\", ProcId % 10000, \"/cluster\", ClusterId, \".proc\", ProcId, \".subproc0\"))" \
+		>/dev/null && : >opened
+}
+
+# there reports whether the schedd has the factory: it has until all of its jobs have left the queue. No answer is no absence.
+there() {
+	found=$(condor_q -allusers -factory -constraint "ClusterId == $1" -af ClusterId) || return 0
+	[ -n "$found" ]
+}
+
+# remove ends the factory, also one that was sent just now.
+remove() {
+	factory=${factory:-${sent%%.*}}
+	[ -z "$factory" ] || condor_rm "$factory" >/dev/null
+}
+
+main "$@"
