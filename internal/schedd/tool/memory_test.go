@@ -86,7 +86,7 @@ func TestTheLimitHoldsForWhatAToolStarts(t *testing.T) {
 	c.Memory = 300 << 20
 	got := ""
 	c.Read = func(r io.Reader) error { b, err := io.ReadAll(r); got = string(b); return err }
-	c.Args[1] = "sleep 0.2; " + c.Args[1]
+	c.Args[1] = `until [ "$(ulimit -d)" = 307200 ]; do sleep 0.01; done; ` + c.Args[1] // it is set just after the start
 	require.NoError(t, Run(t.Context(), c))
 	require.Equal(t, "307200\n307200\n", got)
 }
