@@ -1,6 +1,9 @@
 package plugin
 
 import (
+	"errors"
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"htc.cern.ch/htcd/internal/cli/setting"
@@ -9,6 +12,7 @@ import (
 func statusCommand() *cobra.Command {
 	var at Connection
 	var format string
+	var verbose bool
 	c := &cobra.Command{
 		Use:   "status NAME",
 		Short: "Print where an HTCJob or HTCWorkflow stands, in one word",
@@ -22,16 +26,21 @@ func statusCommand() *cobra.Command {
 
 Other exit codes: 1 it does not exist or cannot be read, 2 a mistake in the command line.
 
-With -o json it is an object with state, exitCode, message and more; with -o table or wide a line of htcd list.
+With -o json it is an object with state, exitCode, message and more; with -o table or wide a line of htcd list. With -v
+what has happened in the present attempt follows, each line with the time since the line above: where the time went.
 ` + bothKinds,
 		Args:              arguments(1, "the name of an HTCJob or HTCWorkflow"),
 		ValidArgsFunction: at.complete(kinds...),
 	}
 	at.Flags(c.Flags())
 	setting.Text(c.Flags(), &format, "output,o", "word", setting.OneOf(formats...), "`format`: word, table, wide, name or json")
+	setting.Bool(c.Flags(), &verbose, "verbose,v", false, "say when it was created, sent, started and ended; not with -o json")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if _, err := named(args[0], kinds...); err != nil {
 			return err
+		}
+		if verbose && format == "json" {
+			return setting.Usage{Err: errors.New("--verbose: -o json has all times, as created, submitted, started and completed")}
 		}
 		where, err := at.open(cmd.ErrOrStderr())
 		if err != nil {
@@ -43,6 +52,11 @@ With -o json it is an object with state, exitCode, message and more; with -o tab
 		}
 		if err := show(cmd.OutOrStdout(), format, []*object{o}); err != nil {
 			return err
+		}
+		if verbose {
+			if err := showMoments(cmd.OutOrStdout(), o, time.Now()); err != nil {
+				return err
+			}
 		}
 		if code := stateCodes[stateOf(o)]; code != 0 {
 			return Exit{code}
