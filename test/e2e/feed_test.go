@@ -62,6 +62,7 @@ func TestTheFeedShowsJobsAsHTCondorDoes(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); m.Run(ctx, func(string) {}) }()
 	defer func() { stop(); <-ended }()
+	b.Eventually(func() bool { return m.State().Problem == "" }, func() string { return m.State().Problem })
 
 	constraint := trial.Tagged(b.Create("shown", "sleep 1000", trial.Queue(2)))
 	shows := func(status string) (shown ads) {
