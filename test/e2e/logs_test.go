@@ -268,7 +268,7 @@ spec:
 		"fails":     {"exit 42\n", 2, "", 42, "fails: Failed"},
 		"disagrees": {"exit $(($1 + 3))\n", 2, "", 1, "disagrees: Failed"},
 		"refused":   {"exit 0\n", 1, "executable = /bin/id\n", 1, "refused: Failed"},
-		"held":      {"exit 5\n", 1, "on_exit_hold = ExitCode == 5\non_exit_hold_reason = \"look at me\"\nperiodic_remove = JobStatus == 5 && time() - EnteredCurrentStatus > 12\n", 1, "look at me.* set spec.suspend to true and, when Suspended, to false"},
+		"held":      {"exit 5\n", 1, "on_exit_hold = ExitCode == 5\non_exit_hold_reason = \"look at me\"\nperiodic_remove = JobStatus == 5 && time() - EnteredCurrentStatus > 12\n", 1, "look at me.* Set spec.suspend to true, mend the cause, and set it to false"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -140,7 +140,7 @@ func TestStepsThatNameAWrongRegistryAreRefused(t *testing.T) {
 		"elsewhere": {"push: {artifact: other.example.org/x}", "job_", "step a: push: the registry other.example.org is not one that the administrator of htcd allows"},
 		"capitals":  {fmt.Sprintf("push: {artifact: %q}", b.Registry()+"/x"), "Job_", "step a: push:"},
 		"pull":      {"pull: [{artifact: other.example.org/x, tag: v1, path: a}]", "job_", "the registry other.example.org is not one"},
-		"same":      {"", "job_", "jobRef.proc Same cannot be used in a workflow"},
+		"same":      {"", "job_", "jobRef.proc Same, {{item.NAME}} and {{proc}} cannot be used in a workflow"},
 	} {
 		job := `{script: {image: centos, command: sh, source: "true"}}`
 		if name == "same" {
