@@ -46,7 +46,6 @@ var aliases = map[string]string{
 
 // What several commands come to.
 var (
-	allAtOnce  = cannot("all jobs are sent at once", "concurrency_limits in htcopts, or several HTCJobs")
 	oneMachine = cannot("jobs have one machine each", "request_cpus, for more processes on one machine")
 )
 
@@ -79,8 +78,8 @@ var rules = map[string]rule{
 	"submit_event_notes":   moot("there is no log"),
 	"description":          moot("it is only shown"),
 
-	"max_idle":                  allAtOnce,
-	"max_materialize":           allAtOnce,
+	"max_idle": maxIdle, "max_materialize": maxMaterialize,
+
 	"checkpoint_exit_code":      checkpointCode,
 	"transfer_checkpoint_files": checkpointFiles,
 	"checkpoint_destination": cannot("checkpoints are kept in the schedd's spool",
@@ -397,6 +396,34 @@ func successCode(v *view, value string, by *submitfile.Statement) {
 		return
 	}
 	v.option("success_exit_code", value, by)
+}
+
+// maxParallelism is that of the API.
+const maxParallelism = 100_000
+
+func maxMaterialize(v *view, value string, by *submitfile.Statement) { v.parallelism("", value, by) }
+
+// maxIdle gives way to max_materialize, which bounds the jobs that run as well.
+func maxIdle(v *view, value string, by *submitfile.Statement) {
+	if most, _ := v.value("max_materialize"); most != "" {
+		v.say(by, Moot, "max_materialize says how many are in the queue at a time", "", "")
+		return
+	}
+	v.parallelism("the jobs that run count, too", value, by)
+}
+
+func (v *view) parallelism(words, value string, by *submitfile.Statement) {
+	n, err := strconv.ParseInt(value, 10, 64)
+	if code, _ := v.value("checkpoint_exit_code"); code != "" {
+		v.say(by, Cannot, "parallelism and checkpoint exclude each other", "one of them", "")
+		return
+	}
+	if err != nil || n < 1 {
+		v.say(by, Cannot, fmt.Sprintf("%q is no number of jobs", value), "a number from 1 on", "")
+		return
+	}
+	v.shape.Spec.Parallelism = new(int32(min(n, maxParallelism))) // #nosec G115 -- as bounded
+	v.say(by, Taken, words, "", "spec.parallelism")
 }
 
 var groupRE = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_@-]*([.][A-Za-z0-9_@-]+)*$`)

@@ -16,7 +16,7 @@ var owned = map[string]string{
 	"output": "htcd keeps the output of every proc", "error": "htcd keeps the output of every proc", "log": "htcd says in the status what becomes of every proc",
 	"max_transfer_output_mb": "how much a job may leave behind is the site's choice (--max-output)",
 	"initialdir":             "htcd chooses the directory", "leave_in_queue": "htcd decides when a completed job leaves the queue",
-	"hold": "write spec.suspend: true, and false when the jobs are to run", "max_materialize": "all procs are sent at once", "max_idle": "all procs are sent at once",
+	"hold": "write spec.suspend: true, and false when the jobs are to run", "max_materialize": "write spec.parallelism", "max_idle": "write spec.parallelism",
 	"notify_user": "mail goes to the account's owner", "accounting_group_user": "the account is the one of kinit-secret",
 	"checkpoint_exit_code": toCheckpoint, "transfer_checkpoint_files": toCheckpoint,
 	"should_transfer_files":   "htcd always transfers files",
