@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,6 +47,26 @@ func TestProcsOfAFactoryGetRowsWhenTheyWereMade(t *testing.T) {
 				return err
 			})
 		})
+	}
+}
+
+// Rows that are added one by one, as callbacks come before the cross-check, must not each cost what all before have cost: this would take an hour.
+func TestAFactoryOfManyJobsGetsItsRowsOneByOne(t *testing.T) {
+	const many, more = 20_000, 200
+	for _, sent := range []string{"", fmt.Sprintf("5-%d", 5+2*many)} {
+		l, _ := openTemp(t)
+		run := testRun("u1")
+		run.Factory, run.Procs, run.Sent = 1000, 2*many, sent
+		mustWrite(t, l, func(tx *Tx) error { return errors.Join(tx.InsertRun(run), tx.AddMade(run, many)) })
+		mustWrite(t, l, func(tx *Tx) error {
+			for i := range more {
+				if err := tx.AddMade(run, many+i+1); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		require.Equal(t, Counts{Active: 2 * many, Waiting: many - more}, countsOf(t, l))
 	}
 }
 

@@ -134,24 +134,35 @@ func (tx *Tx) insertProcs(r Run, n int) error {
 	return err
 }
 
-// AddMade adds rows, all open, for those of the first procs of a factory's cluster that have none yet.
+// AddMade adds rows, all open, for those of the first procs of a factory's cluster that have none yet. It costs what it adds: a callback may wait for it,
+// and all others for that.
 func (tx *Tx) AddMade(r Run, made int) error {
-	numbers, err := r.Numbers()
+	counts, err := tx.Counts(r.UID, r.Attempt)
 	if err != nil {
 		return err
 	}
-	id, has := runID, `(SELECT count(*) FROM htcjobs WHERE run = r.id AND source <> '`+SourceCarried+`')`
-	one := `SELECT r.name, r.cluster || '.' || n.i, 1, r.tempDir, r.id, n.number, r.submitted FROM runs r, n WHERE r.id = ` + id + ` AND n.i >= ` + has
-	into := ` INSERT INTO htcjobs (htcjobName, jobId, status, tempDir, run, proc, changed) `
+	has, made := r.Procs-counts.Waiting, min(made, r.Procs)
+	if made <= has {
+		return nil
+	}
+	const (
+		into = ` INSERT INTO htcjobs (htcjobName, jobId, status, tempDir, run, proc, changed)
+			SELECT r.name, r.cluster || '.' || n.i, 1, r.tempDir, r.id, n.number, r.submitted FROM runs r, n WHERE r.id = ` + runID
+		inOrder = `WITH RECURSIVE n(i, number) AS (SELECT ?1, ?1 UNION ALL SELECT i + 1, i + 1 FROM n WHERE i + 1 < ?2)`
+		chosen  = `WITH n(i, number) AS (SELECT ? + key, value FROM json_each(?))`
+	)
 	if r.Sent == "" {
-		_, err = tx.exec(`WITH RECURSIVE n(i, number) AS (SELECT 0, 0 UNION ALL SELECT i + 1, i + 1 FROM n WHERE i + 1 < ?)`+into+one,
-			min(made, r.Procs), r.UID, r.Attempt)
+		_, err = tx.exec(inOrder+into, has, made, r.UID, r.Attempt)
 	} else {
-		text, bad := json.Marshal(numbers.Numbers()[:min(made, r.Procs)])
+		numbers, bad := r.Numbers()
 		if bad != nil {
 			return bad
 		}
-		_, err = tx.exec(`WITH n(i, number) AS (SELECT key, value FROM json_each(?))`+into+one, string(text), r.UID, r.Attempt)
+		text, bad := json.Marshal(numbers.Numbers()[has:made])
+		if bad != nil {
+			return bad
+		}
+		_, err = tx.exec(chosen+into, has, string(text), r.UID, r.Attempt)
 	}
 	if err != nil {
 		return fmt.Errorf("insert procs of run %s attempt %d: %w", r.UID, r.Attempt, err)
