@@ -28,8 +28,6 @@ type Past struct {
 // PastFilter narrows History; the zero value means everything.
 type PastFilter struct {
 	Namespace string // empty: any
-	Account   string // empty: any
-	Failed    bool   // only those of which a job has failed, or that were refused
 	Since     time.Time
 	Before    *PastKey // only what comes after it in the list
 	Limit     int      // most of them; 0: all
@@ -54,12 +52,6 @@ func (tx *Tx) History(f PastFilter) ([]Past, error) {
 	where, args := []string{"created >= ?"}, []any{millis(f.Since)}
 	if f.Namespace != "" {
 		where, args = append(where, "namespace = ?"), append(args, f.Namespace)
-	}
-	if f.Account != "" {
-		where, args = append(where, "account = ?"), append(args, f.Account)
-	}
-	if f.Failed {
-		where, args = append(where, "(failed > 0 OR state = ?)"), append(args, string(Refused))
 	}
 	if f.Before != nil {
 		where = append(where, "(created, uid, attempt) < (?, ?, ?)")

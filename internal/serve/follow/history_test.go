@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -31,6 +32,36 @@ func TestTheHistoryGoesOnWhereAReaderLeftOff(t *testing.T) {
 	require.Equal(t, all[:1], first)
 	require.Equal(t, all[1:], list(aggregate.Query{Past: aggregate.PastQuery{Before: first[0].PastKey}}))
 	require.Equal(t, all[:2], list(aggregate.Query{Past: aggregate.PastQuery{Failed: true}}), "the fourth job fails")
+}
+
+func TestTheHistoryOfOneAccountOrOfFailuresIsFoundAmongMany(t *testing.T) {
+	w := newWorld(t)
+	const many = procsAtOnce + 10
+	w.write(func(tx *ledger.Tx) error {
+		for i := range many {
+			run := ledger.Run{UID: fmt.Sprint("u", i), Attempt: 1, Namespace: "ns", Name: fmt.Sprint("job", i), State: ledger.Submitted, Created: time.UnixMilli(int64(i + 1))}
+			switch i {
+			case 0, many - 1:
+				run.Account = "bob"
+			case 7:
+				run.State = ledger.Refused
+			}
+			if err := tx.InsertRun(run); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	names := func(q aggregate.PastQuery, limit int) (all []string) {
+		answer, err := w.History(t.Context(), aggregate.Query{Namespace: "ns", Past: q, Limit: limit})
+		for _, p := range linesOf[aggregate.Past](t, answer, err) {
+			all = append(all, p.Name)
+		}
+		return all
+	}
+	require.Equal(t, []string{fmt.Sprint("job", many-1), "job0"}, names(aggregate.PastQuery{Account: "bob"}, 0))
+	require.Equal(t, []string{fmt.Sprint("job", many-1)}, names(aggregate.PastQuery{Account: "bob"}, 1))
+	require.Equal(t, []string{"job7"}, names(aggregate.PastQuery{Failed: true}, 0))
 }
 
 func TestHowAnAttemptEnded(t *testing.T) {
