@@ -97,7 +97,7 @@ func (s *Shells) Begin(ctx context.Context, c aggregate.Command) (func(context.C
 	if why != "" {
 		return nil, refuse(http.StatusForbidden, metav1.StatusReasonForbidden, c.Query, "%s", why)
 	}
-	key := linkKey{c.User, f.proc.JobID(), f.run.Schedd}
+	key := linkKey{c.User, f.run.UID, f.proc.JobID(), f.run.Attempt}
 	if c.Port > 0 && s.links.has(key) { // its end would end that
 		return s.forward(f, c, object, key), nil
 	}

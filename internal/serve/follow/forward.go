@@ -31,9 +31,10 @@ type links struct {
 	alive map[linkKey]*link
 }
 
-// linkKey says whose link to which job it is.
+// linkKey says whose link to which job it is. Schedds of several collectors may have the same name, and so the same job ids.
 type linkKey struct {
-	user, jobID, schedd string
+	user, uid, jobID string
+	attempt          int
 }
 
 // link is one. ready is closed when client or err is there.

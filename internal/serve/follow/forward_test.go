@@ -98,7 +98,7 @@ func TestAUsersConnectionsToAJobShareALink(t *testing.T) {
 		defer close(closed)
 		return connected(client)
 	}
-	key := linkKey{"anna", "5.0", "schedd"}
+	key := linkKey{"anna", "u", "5.0", 1}
 	require.False(t, l.has(key))
 	for range 3 {
 		got, err := l.take(t.Context(), key, open)
@@ -120,7 +120,7 @@ func TestAUsersConnectionsToAJobShareALink(t *testing.T) {
 
 func TestALinkThatCannotBeginIsExplainedToAllWhoWait(t *testing.T) {
 	l := newLinks(time.Minute)
-	key := linkKey{"anna", "5.0", "schedd"}
+	key := linkKey{"anna", "u", "5.0", 1}
 	begin := make(chan struct{})
 	open := func(context.Context, func(*ssh.Client) error) error {
 		<-begin
