@@ -19,8 +19,8 @@ import (
 // joined is what stands between the words of sshd and those of a command.
 var joined = string(rune(schedd.Joined))
 
-// node22 is the sshd of a node. Its only session is driven by do, once a command is to run in it.
-func node22(t *testing.T, do func(session ssh.Channel, requests <-chan *ssh.Request)) *ssh.Client {
+// sshd22 is the sshd of a node that takes one connection, and answers what is opened in it until that ends.
+func sshd22(t *testing.T, answer func(channels <-chan ssh.NewChannel)) *ssh.Client {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(nil)
 	require.NoError(t, err)
@@ -43,6 +43,22 @@ func node22(t *testing.T, do func(session ssh.Channel, requests <-chan *ssh.Requ
 		}
 		defer conn.Close()
 		go ssh.DiscardRequests(requests)
+		answer(channels)
+	}()
+	client, err := ssh.Dial("tcp", listener.Addr().String(), &ssh.ClientConfig{HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = client.Close() // it may have been closed
+		require.NoError(t, listener.Close())
+		<-ended
+	})
+	return client
+}
+
+// node22 is an sshd whose only session is driven by do, once a command is to run in it.
+func node22(t *testing.T, do func(session ssh.Channel, requests <-chan *ssh.Request)) *ssh.Client {
+	t.Helper()
+	return sshd22(t, func(channels <-chan ssh.NewChannel) {
 		session, asked, err := (<-channels).Accept()
 		if err != nil {
 			return
@@ -54,15 +70,7 @@ func node22(t *testing.T, do func(session ssh.Channel, requests <-chan *ssh.Requ
 				return
 			}
 		}
-	}()
-	client, err := ssh.Dial("tcp", listener.Addr().String(), &ssh.ClientConfig{HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		_ = client.Close() // it may have been closed
-		require.NoError(t, listener.Close())
-		<-ended
 	})
-	return client
 }
 
 // ends has a command end: exit-status with a number, or exit-signal with a name.

@@ -2,10 +2,8 @@ package follow
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"io"
-	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,28 +15,10 @@ import (
 	"htc.cern.ch/htcd/internal/serve/aggregate"
 )
 
-// echo22 is the sshd of a node on whose port 80 a server echoes; nothing listens on others, and it forwards none of those above 1000.
+// echo22 is an sshd on whose port 80 a server echoes; nothing listens on others, and it forwards none of those above 1000.
 func echo22(t *testing.T) *ssh.Client {
 	t.Helper()
-	_, key, err := ed25519.GenerateKey(nil)
-	require.NoError(t, err)
-	signer, err := ssh.NewSignerFromKey(key)
-	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	go func() {
-		there, err := listener.Accept()
-		if err != nil {
-			return
-		}
-		config := &ssh.ServerConfig{NoClientAuth: true}
-		config.AddHostKey(signer)
-		_, channels, requests, err := ssh.NewServerConn(there, config)
-		if err != nil {
-			return
-		}
-		go ssh.DiscardRequests(requests)
+	return sshd22(t, func(channels <-chan ssh.NewChannel) {
 		for asked := range channels {
 			var to struct {
 				Host string
@@ -64,11 +44,7 @@ func echo22(t *testing.T) *ssh.Client {
 				}()
 			}
 		}
-	}()
-	client, err := ssh.Dial("tcp", listener.Addr().String(), &ssh.ClientConfig{HostKeyCallback: ssh.FixedHostKey(signer.PublicKey())})
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = client.Close() })
-	return client
+	})
 }
 
 func TestAPortOfAJobIsConnectedUntilEitherSideCloses(t *testing.T) {
