@@ -38,7 +38,7 @@ func (d *daemon) newFeeds(condor *schedd.Client) (feeds, error) {
 		}
 		all[endpoint] = feed.Source{Client: client, Jobs: condor.From(client.Ask), Differs: func(jobs []string) {
 			d.counts.FeedDiffers(endpoint, len(jobs))
-			log.Error().Strs("jobs", jobs).Msg("HTCondor said otherwise than the feed; its word counts")
+			log.Error().Strs("jobs", jobs).Msg("HTCondor and the feed disagree; HTCondor's answer is used")
 		}}
 	}
 	return all, nil

@@ -140,7 +140,7 @@ func New(build Build) *Metrics {
 		m.passes.WithLabelValues(pass, failed)
 	}
 	m.feedUsed = m.gauges("feed_used", "1 while the cross-check reads this schedd's feed (`--feed`), 0 while it runs condor_q and condor_history", "schedd")
-	m.feedDiffers = m.counters("feed_differences_total", "jobs of which HTCondor itself said otherwise than the schedd's feed, at most 20 at a time; HTCondor's word counts", "schedd")
+	m.feedDiffers = m.counters("feed_differences_total", "jobs about which HTCondor and the schedd's feed disagreed, at most 20 at a time; HTCondor's answer is used", "schedd")
 	m.repairs = m.counters("repairs_total", "repairs by the cross-check or after an interruption, by `kind`: see below", "kind")
 	for _, kind := range crosscheck.Repairs {
 		m.repairs.WithLabelValues(string(kind))
