@@ -36,15 +36,12 @@ func (tx *Tx) carry(r Run, some []Carried) error {
 		return err
 	}
 	for _, c := range some {
-		changed, err := tx.exec(`UPDATE nodes SET status = o.status, jobStatus = o.jobStatus, cluster = o.cluster, exitCode = o.exitCode, reason = o.reason,
+		err := tx.change(`UPDATE nodes SET status = o.status, jobStatus = o.jobStatus, cluster = o.cluster, exitCode = o.exitCode, reason = o.reason,
 			message = o.message, source = '`+SourceCarried+`', changed = o.changed, checked = o.checked, fetched = ? FROM nodes o
 			WHERE nodes.run = `+runID+` AND nodes.node = ? AND o.run = `+runID+` AND o.node = ? AND o.status = 4`,
 			int(IsFetched), r.UID, r.Attempt, c.Number, r.UID, c.From, c.Node)
 		if err != nil {
 			return err
-		}
-		if changed == 0 {
-			return ErrNotFound
 		}
 	}
 	// CROSS JOIN keeps the order, in which each table is read by its key.

@@ -53,10 +53,7 @@ func (tx *Tx) setItems(uid string, attempt int, items Items) error {
 		return err
 	}
 	for i, block := range items.blocks {
-		n, err := tx.exec(`INSERT INTO items (run, first, texts) SELECT id, ?, ? FROM runs WHERE uid = ? AND attempt = ?`, i*perBlock, block, uid, attempt)
-		if err == nil && n == 0 {
-			err = ErrNotFound
-		}
+		err := tx.change(`INSERT INTO items (run, first, texts) SELECT id, ?, ? FROM runs WHERE uid = ? AND attempt = ?`, i*perBlock, block, uid, attempt)
 		if err != nil {
 			return err
 		}

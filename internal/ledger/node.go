@@ -162,14 +162,11 @@ func (tx *Tx) insertNodes(r Run, steps []Step, nodes []Place) error {
 // UpdateNode writes the cluster of a node, Claimed and the mutable fields of its Proc except Fetched; the output of a node that is open
 // again is to be fetched again. ErrNotFound if there is no such row.
 func (tx *Tx) UpdateNode(n Node) error {
-	changed, err := tx.exec(`UPDATE nodes SET cluster = ?, claimed = ?, status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
+	err := tx.change(`UPDATE nodes SET cluster = ?, claimed = ?, status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
 		message = ?, source = ?, absent = ?, changed = ?, checked = ?, stderr = ?, fetched = CASE ? WHEN 1 THEN 0 ELSE fetched END
 		WHERE run = `+runID+` AND node = ?`,
 		n.Cluster, n.Claimed, int(n.Status), n.JobStatus, n.ExitCode, n.Signal, n.Reason, n.Message, n.Source, n.Absent,
 		millis(n.Changed), millis(n.Checked), n.Stderr, int(n.Status), n.UID, n.Attempt, n.Number)
-	if err == nil && changed == 0 {
-		err = ErrNotFound
-	}
 	if err != nil {
 		return fmt.Errorf("update node %d of run %s attempt %d: %w", n.Number, n.UID, n.Attempt, err)
 	}

@@ -172,13 +172,10 @@ func (tx *Tx) AddMade(r Run, made int) error {
 
 // UpdateProc writes the mutable fields of a proc: Status and everything below it; ErrNotFound if there is no such row.
 func (tx *Tx) UpdateProc(p Proc) error {
-	n, err := tx.exec(`UPDATE htcjobs SET status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
+	err := tx.change(`UPDATE htcjobs SET status = ?, jobStatus = ?, exitCode = ?, exitSignal = ?, reason = ?,
 		message = ?, source = ?, absent = ?, changed = ?, checked = ?, fetched = ?, stderr = ?, usage = ? WHERE run = `+runID+` AND proc = ?`,
 		int(p.Status), p.JobStatus, p.ExitCode, p.Signal, p.Reason, p.Message, p.Source, p.Absent,
 		millis(p.Changed), millis(p.Checked), int(p.Fetched), p.Stderr, p.Usage, p.UID, p.Attempt, p.Proc)
-	if err == nil && n == 0 {
-		err = ErrNotFound
-	}
 	if err != nil {
 		return fmt.Errorf("update proc %d of run %s attempt %d: %w", p.Proc, p.UID, p.Attempt, err)
 	}

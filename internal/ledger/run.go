@@ -102,10 +102,7 @@ func (tx *Tx) InsertRun(r Run) error {
 // UpdateRun writes everything of a run except its key (UID, Attempt, Namespace, Name), Kind and Created; ErrNotFound if there
 // is no such run. The rows of its procs are not changed.
 func (tx *Tx) UpdateRun(r Run) error {
-	n, err := tx.exec(updateRunText, append(valuesOf(changing(r.columns())), r.UID, r.Attempt)...)
-	if err == nil && n == 0 {
-		err = ErrNotFound
-	}
+	err := tx.change(updateRunText, append(valuesOf(changing(r.columns())), r.UID, r.Attempt)...)
 	if err != nil {
 		return fmt.Errorf("update run %s attempt %d: %w", r.UID, r.Attempt, err)
 	}

@@ -29,6 +29,15 @@ func (tx *Tx) exec(text string, args ...any) (changed int64, err error) {
 	return tx.conn.exec(tx.ctx, text, args...)
 }
 
+// change is exec of what must change a row; ErrNotFound if none was.
+func (tx *Tx) change(text string, args ...any) error {
+	changed, err := tx.exec(text, args...)
+	if err == nil && changed == 0 {
+		return ErrNotFound
+	}
+	return err
+}
+
 // queryRow's row returns sql.ErrNoRows when there is none.
 func (tx *Tx) queryRow(text string, args ...any) scanner {
 	s, err := tx.conn.prepare(tx.ctx, text)

@@ -52,12 +52,8 @@ func (tx *Tx) SetDestinations(uid string, attempt int, all []Destination) error 
 		if err != nil {
 			break
 		}
-		var n int64
-		n, err = tx.exec(`INSERT INTO destinations (run, number, path, url, artifact) SELECT id, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
+		err = tx.change(`INSERT INTO destinations (run, number, path, url, artifact) SELECT id, ?, ?, ?, ? FROM runs WHERE uid = ? AND attempt = ?`,
 			d.Number, d.Path, d.URL, d.Artifact, uid, attempt)
-		if err == nil && n == 0 {
-			err = ErrNotFound
-		}
 	}
 	if err != nil {
 		return fmt.Errorf("destinations of run %s attempt %d: %w", uid, attempt, err)
