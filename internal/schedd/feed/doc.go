@@ -11,6 +11,9 @@
 // A Mark is a place in job_queue.log: the birth date of the queue, the file's sequence number, and an offset. Nothing else is remembered, so a
 // mark outlives a restart of the server, as long as the schedd has not written the file anew.
 //
+// The schedd flushes job_queue.log when something has to last: a submission, a hold, an end. What it writes without that, when a run begins, or
+// ends with the job back in the queue, waits in its buffer for the next change that has to.
+//
 // A mirror can be behind, and it shows only the jobs that its administrator allows. So whoever asks it must not conclude from the absence of a
 // job that there is none.
 package feed
