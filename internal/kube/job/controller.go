@@ -151,7 +151,9 @@ func New(o Options) (*Controller, error) {
 		Ledger: o.Ledger, Registries: o.Registries, Credentials: c.registryCredentials, Observer: reconciler.Pushed[*v1alpha1.HTCJob, remembered]{Reconciler: c.engine, Metrics: o.Observer}, Log: o.Log,
 	})
 	c.sender = &sending.Sender{
-		Kind: v1alpha1.Kind, Schedd: c.Answering, Answering: c.Answering, Owners: backend.NewOwners(c.Answering, o.Credentials), Staging: o.Staging, Shares: o.Staged, Limits: &c.Limits, Tries: &c.Tries, Absences: &c.Absences,
+		Kind: v1alpha1.Kind, Ledger: o.Ledger, Output: o.Output, Schedd: c.Answering, Answering: c.Answering,
+		Owners:  backend.NewOwners(c.Answering, o.Credentials),
+		Staging: o.Staging, Shares: o.Staged, Limits: &c.Limits, Tries: &c.Tries, Absences: &c.Absences,
 		Newest: c.crosscheck.NewestKnown, NewestNow: c.crosscheck.NewestHistory,
 		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
 	}

@@ -88,26 +88,11 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 	return c.sender.RemoveAll(ctx, targets, string(job.UID), own)
 }
 
-// forget drops the rows, the output and the staged files of an HTCJob: staged files first, since the rows say where
-// they are, and output together with the rows, so that no fetch can add to it afterwards.
 func (c *Controller) forget(ctx context.Context, namespace, name, uid string) error {
-	if err := c.sender.Unstage(uid); err != nil {
+	if err := c.sender.Forget(ctx, namespace, name, uid); err != nil {
 		return err
 	}
-	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := c.fetcher.Drop(tx, namespace, name, uid); err != nil {
-			return err
-		}
-		return tx.DeleteRuns(uid)
-	})
-	if err != nil {
-		return fmt.Errorf("drop rows and output: %w", err)
-	}
-	c.Tries.Forget(uid)
 	c.secrets.Add(namespace)
-	if err := c.Output.Sweep(false); err != nil {
-		c.Log.Warn().Err(err).Str("job", namespace+"/"+name).Msg("dropped output is still on the disk")
-	}
 	return nil
 }
 

@@ -165,7 +165,7 @@ func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.
 	}
 	s := lifecycle.Situation{Job: job, Run: &run, Now: c.Now()}
 	if s.Quota = c.quotaOf(s); s.Waits() {
-		return c.withdraw(ctx, run)
+		return c.sender.Withdraw(ctx, run)
 	}
 	return c.sendAgain(ctx, job, run)
 }
@@ -212,7 +212,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	}
 	points, sandbox, err := c.prepare(ctx, job, p, run.Attempt, &run, numbers)
 	if err != nil {
-		return c.refuse(ctx, job, run, err)
+		return c.refuse(ctx, run, err)
 	}
 	t, id, err := c.choose(ctx, job, p)
 	if err != nil {
@@ -231,7 +231,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	}
 	leave, err := c.stageAgain(ctx, job, &fresh, sandbox, points.Each, run.InputsDigest)
 	if err != nil {
-		return c.refuse(ctx, job, run, err)
+		return c.refuse(ctx, run, err)
 	}
 	defer leave()
 	packed := ledger.PackItems(points.Each)

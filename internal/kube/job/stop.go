@@ -2,9 +2,7 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -35,13 +33,16 @@ func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle
 		if err != nil || !fresh {
 			return err
 		}
-		run, err = c.beginStop(ctx, s, d)
-		if errors.Is(err, errEnded) {
-			return nil
+		var begun bool
+		if run, begun, err = c.sender.BeginStop(ctx, run, d.Reason, d.Message); err != nil || !begun {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("record that attempt %d is stopped: %w", run.Attempt, err)
+		leaving := s.Counts.Active
+		if s.SparesRunning(d.Reason) {
+			leaving -= s.Counts.Running
 		}
+		c.Events.Normal(job, "Stopping",
+			fmt.Sprintf("%s: %s being removed from HTCondor", d.Message, lifecycle.IsOrAre(leaving, "job")))
 	}
 	// Name the cluster as well: the tag alone may also be in a stranger's jobs.
 	constraint := schedd.In(run.Cluster, fmt.Sprintf("%s && JobStatus =!= %d", site.Tag(job, run.Attempt).Constraint(), schedd.Completed))
@@ -112,32 +113,6 @@ func (c *Controller) justEnded(ctx context.Context, run ledger.Run) ([]string, e
 	return numbers, err
 }
 
-// errEnded says that there was nothing left to stop.
-var errEnded = errors.New("the attempt has ended")
-
-// beginStop records that a run is to be stopped and why.
-func (c *Controller) beginStop(ctx context.Context, s lifecycle.Situation, d lifecycle.Decision) (ledger.Run, error) {
-	run, leaving := *s.Run, s.Counts.Active
-	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
-		if run, err = tx.Run(run.UID, run.Attempt); err != nil {
-			return err
-		}
-		if run.State != ledger.Submitted || run.Stop != "" {
-			return errEnded
-		}
-		run.Stop, run.Message, run.Confirmed = d.Reason, d.Message, false
-		return tx.UpdateRun(run)
-	})
-	if err != nil {
-		return run, err
-	}
-	if s.SparesRunning(d.Reason) {
-		leaving -= s.Counts.Running
-	}
-	c.Events.Normal(s.Job, "Stopping", fmt.Sprintf("%s: %s being removed from HTCondor", d.Message, lifecycle.IsOrAre(leaving, "job")))
-	return run, nil
-}
-
 // endStop records that there is nothing left to stop.
 func (c *Controller) endStop(ctx context.Context, run ledger.Run, change func(*ledger.Run)) error {
 	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
@@ -152,16 +127,4 @@ func (c *Controller) endStop(ctx context.Context, run ledger.Run, change func(*l
 		return fmt.Errorf("record that attempt %d was stopped: %w", run.Attempt, err)
 	}
 	return nil
-}
-
-// withdraw gives up an attempt that the schedd certainly does not have, because spec.suspend is true.
-func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
-	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended, crosscheck.StopMessage(crosscheck.StopSuspended)
-	run.Ended, run.Confirmed = c.Now(), true
-	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.UpdateIntent(run) }); err != nil {
-		return fmt.Errorf("record that attempt %d is not sent: %w", run.Attempt, err)
-	}
-	c.Absences.Clear(run.UID)
-	c.Tries.Clear(run)
-	return os.RemoveAll(run.TempDir)
 }

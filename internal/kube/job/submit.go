@@ -48,13 +48,13 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 		err = c.rules(p.Name).RefuseUncounted(demandOf(run, sandbox.Procs))
 	}
 	if err != nil {
-		return c.refuse(ctx, job, run, err)
+		return c.refuse(ctx, run, err)
 	}
 	staging, end := c.staging(ctx, job)
 	defer end()
 	ready, err := c.resolveInputs(staging, job, max(sandbox.Procs, run.Jobs), points.Each)
 	if err != nil {
-		return c.refuse(ctx, job, run, err)
+		return c.refuse(ctx, run, err)
 	}
 	t, id, err := c.choose(ctx, job, p)
 	if err == nil {
@@ -190,7 +190,7 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 	cluster, err := c.sender.Send(ctx, id, run)
 	switch {
 	case schedd.KindOf(err) == schedd.Refused:
-		return c.refuse(ctx, job, run, err)
+		return c.refuse(ctx, run, err)
 	case err != nil:
 		return err
 	}
@@ -205,54 +205,29 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, job *v1alpha1
 // recordCluster turns an intent into a submitted run with a row for every proc. The time of submission is now unless the run
 // has one.
 func (c *Controller) recordCluster(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, cluster schedd.Cluster) error {
-	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
-	run.Cluster = cluster.ID
 	if run.Submitted.IsZero() {
 		run.Submitted = c.Now()
 	}
 	c.admission.Sent(run.Pool, run.Procs, run.Submitted)
-	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := tx.UpdateIntent(run); err != nil {
-			return err
-		}
-		if run.Factory > 0 { // its procs get rows when they were made
+	run, err := c.sender.Submitted(ctx, run, cluster, func(tx *ledger.Tx, run ledger.Run) error {
+		if !run.Restored || run.Factory > 0 {
 			return nil
 		}
-		// The rows exist already if an htcd that no longer led has reopened the intent; they stay as they are.
-		if err := tx.InsertProcs(run, run.Procs); err != nil && !errors.Is(err, ledger.ErrExists) {
-			return err
-		}
-		if run.Restored {
-			return recallParts(tx, job, run)
-		}
-		return nil
+		return recallParts(tx, job, run)
 	})
 	if err != nil {
-		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
-	}
-	c.Tries.Clear(run)
-	if err := os.RemoveAll(run.TempDir); err != nil { // the next start tries again
-		c.Log.Warn().Err(err).Str("job", job.Namespace+"/"+job.Name).Msg("files that HTCondor has are still staged")
+		return err
 	}
 	c.Events.Normal(job, "Submitted", fmt.Sprintf("cluster %d with %s is at schedd %s", run.Cluster, lifecycle.Plural(run.Procs, "job"), run.Schedd))
 	return nil
 }
 
 // refuse records that the description is wrong, or that an input will not come. It is not tried again until the spec changes.
-func (c *Controller) refuse(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, why error) error {
-	reason := "Refused"
-	if _, is := errors.AsType[*inputs.Failed](why); is {
-		reason = lifecycle.ReasonInputFailed
-	} else if schedd.KindOf(why) != schedd.Refused {
-		return why
+func (c *Controller) refuse(ctx context.Context, run ledger.Run, why error) error {
+	if err := c.sender.Refuse(ctx, run, why, carryRefused); err != nil {
+		return err
 	}
-	run.State, run.Reason, run.Message, run.Ended = ledger.Refused, reason, why.Error(), c.Now()
-	run.PoolSpec = "" // nothing is sent by it
-	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return errors.Join(tx.RefuseRun(run), carryRefused(tx, run)) }); err != nil {
-		return fmt.Errorf("record refusal: %w", err)
-	}
-	c.Tries.Clear(run)
-	return errors.Join(os.RemoveAll(run.TempDir), c.keepOutput(ctx, run))
+	return c.keepOutput(ctx, run)
 }
 
 // sentLater reports whether a schedd has a later attempt than the newest in the ledger. Attempts that this process began
@@ -261,10 +236,5 @@ func (c *Controller) sentLater(ctx context.Context, job *v1alpha1.HTCJob, p pool
 	if newest == nil || !newest.Created.Before(c.began) {
 		return false, nil
 	}
-	all, err := c.sender.SearchAll(ctx, c.places(job, p, t), schedd.LaterConstraint(newest.UID, newest.Attempt), "")
-	if err != nil {
-		return false, fmt.Errorf("look for attempts after %d: %w", newest.Attempt, err)
-	}
-	_, later := sending.Newest(all)
-	return later > 0, nil
+	return c.sender.LaterThan(ctx, *newest, c.places(job, p, t))
 }

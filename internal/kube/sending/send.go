@@ -21,7 +21,10 @@ const KeptAttempts = 10
 
 // Sender does it for the runs of one kind of objects. Set its fields before its first use.
 type Sender struct {
-	Kind      string // of the objects, for people
+	Kind      string      // of the objects, for people
+	Runs      ledger.Kind // of their runs
+	Ledger    Ledger
+	Output    output.Store // where their output is kept; nowhere if it has no root
 	Schedd    backend.Schedd
 	Answering *backend.Answering
 	Owners    backend.Owners

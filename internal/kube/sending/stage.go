@@ -37,8 +37,8 @@ func unstage(dir string) error {
 	return nil
 }
 
-// Unstage removes the staged files of all runs of an object.
-func (s *Sender) Unstage(uid string) error {
+// unstageAll removes the staged files of all runs of an object.
+func (s *Sender) unstageAll(uid string) error {
 	left, err := filepath.Glob(filepath.Join(s.Staging, uid+"-*"))
 	if err != nil {
 		return err

@@ -79,12 +79,7 @@ func (c *Controller) sentLater(ctx context.Context, places []backend.Target, s S
 	if newest == nil || !newest.Run.Restored && !newest.Run.Created.Before(c.began) {
 		return false, nil
 	}
-	found, err := c.sender.SearchAll(ctx, places, schedd.LaterConstraint(newest.Run.UID, newest.Run.Attempt), "")
-	if err != nil {
-		return false, fmt.Errorf("look for DAGs after %d: %w", newest.Run.Attempt, err)
-	}
-	_, later := sending.Newest(found)
-	return later > 0, nil
+	return c.sender.LaterThan(ctx, newest.Run, places)
 }
 
 // sendLost begins a workflow of which nothing was sent, as two answers have shown.

@@ -165,7 +165,8 @@ func New(o Options) (*Controller, error) {
 	})
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.sender = &sending.Sender{
-		Kind: v1alpha1.WorkflowKind, Schedd: o.Schedd, Answering: o.Answering, Owners: owners,
+		Kind: v1alpha1.WorkflowKind, Runs: ledger.Workflows, Ledger: o.Ledger, Output: o.Output,
+		Schedd: o.Schedd, Answering: o.Answering, Owners: owners,
 		Staging: o.Staging, Shares: o.Staged, Limits: &c.Limits, Tries: &c.Tries, Absences: &c.Absences,
 		Newest: c.dags.NewestKnown, NewestNow: c.dags.NewestHistory,
 		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,

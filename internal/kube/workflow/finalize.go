@@ -107,12 +107,7 @@ func (k kind) Owner() orphans.Owner {
 	}
 }
 
-// forget drops the rows, the output and the staged files of a workflow: staged files first, since the rows say where
-// they are, and output together with the rows, so that no fetch can add to it afterwards.
 func (c *Controller) forget(ctx context.Context, namespace, name, uid string) error {
-	if err := c.sender.Unstage(uid); err != nil {
-		return err
-	}
 	for n := 1; n > 0; {
 		err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
 			n, err = tx.DropResults(uid, resultsAtOnce)
@@ -122,37 +117,12 @@ func (c *Controller) forget(ctx context.Context, namespace, name, uid string) er
 			return err
 		}
 	}
-	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := c.dropOutput(tx, namespace, name, uid); err != nil {
-			return err
-		}
-		return tx.DeleteRuns(uid)
-	})
-	if err != nil {
-		return fmt.Errorf("drop rows and output: %w", err)
+	if err := c.sender.Forget(ctx, namespace, name, uid); err != nil {
+		return err
 	}
-	c.Tries.Forget(uid)
 	c.SecretTouched(namespace)
-	if err := c.Output.Sweep(false); err != nil {
-		c.Log.Warn().Err(err).Str("workflow", namespace+"/"+name).Msg("dropped output is still on the disk")
-	}
 	return nil
 }
 
 // resultsAtOnce is how many results one transaction deletes.
 const resultsAtOnce = 10_000
-
-// dropOutput drops the output in a workflow's place, unless that belongs to a younger one of the same name.
-func (c *Controller) dropOutput(tx *ledger.Tx, namespace, name, uid string) error {
-	if c.Output.Root == "" {
-		return nil
-	}
-	runs, err := tx.Runs(ledger.RunFilter{Kind: ledger.Workflows, Namespace: namespace, Name: name})
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(runs, func(run ledger.Run) bool { return run.UID != uid }) {
-		return nil
-	}
-	return c.Output.Drop(namespace, name)
-}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/crosscheck"
@@ -64,16 +63,16 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	}
 	run := s.newest().Run
 	if w.Spec.Suspend || s.changed() {
-		return c.withdraw(ctx, run)
+		return c.sender.Withdraw(ctx, run)
 	}
 	if s.overdue() {
-		return c.giveUp(ctx, run, crosscheck.StopDeadline, s.deadlinePassed())
+		return c.sender.GiveUp(ctx, run, crosscheck.StopDeadline, s.deadlinePassed(), nil)
 	}
 	token, hash := notify.NewToken()
 	run.TokenHash = hash
 	p, err := c.prepare(ctx, w, s, s.level(*s.newest()), run, &run)
 	if err != nil {
-		return c.refuse(ctx, w, run, err)
+		return c.sender.Refuse(ctx, run, err, nil)
 	}
 	t, id, err := c.choose(ctx, w, p.pool)
 	if err != nil {
@@ -84,7 +83,7 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	}
 	leave, err := c.stageInputs(ctx, w, p, &run)
 	if err != nil {
-		return c.refuse(ctx, w, run, err)
+		return c.sender.Refuse(ctx, run, err, nil)
 	}
 	defer leave()
 	again := p.pool.Sends(t.Of(run), p.pool.Effective(schedd.Requests{}))
@@ -94,16 +93,4 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	}
 	c.Absences.Clear(run.UID)
 	return c.send(ctx, id, w, again, p, token)
-}
-
-// withdraw gives up a DAG that the schedd certainly does not have: the workflow is suspended, or has changed.
-func (c *Controller) withdraw(ctx context.Context, run ledger.Run) error {
-	run.State, run.Stop, run.Reason, run.Message = ledger.Removed, crosscheck.StopSuspended, crosscheck.StopSuspended, crosscheck.StopMessage(crosscheck.StopSuspended)
-	run.Ended, run.Confirmed = c.Now(), true
-	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.UpdateIntent(run) }); err != nil {
-		return fmt.Errorf("record that DAG %d is not sent: %w", run.Attempt, err)
-	}
-	c.Absences.Clear(run.UID)
-	c.Tries.Clear(run)
-	return os.RemoveAll(run.TempDir)
 }

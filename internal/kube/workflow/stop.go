@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -35,13 +34,11 @@ func (c *Controller) stop(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 		if err != nil || !fresh {
 			return err
 		}
-		run, err = c.beginStop(ctx, w, run, d)
-		if errors.Is(err, errEnded) {
-			return nil
+		var begun bool
+		if run, begun, err = c.sender.BeginStop(ctx, run, d.Reason, d.Message); err != nil || !begun {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("record that DAG %d is stopped: %w", run.Attempt, err)
-		}
+		c.Events.Normal(w, "Stopping", d.Message+": what has not ended is being removed from HTCondor")
 	}
 	if !run.Confirmed {
 		if err := c.removeDAG(ctx, w, run); err != nil {
@@ -77,28 +74,6 @@ func (c *Controller) checkNodes(ctx context.Context, run ledger.Run) error {
 
 func unconfirmed(after time.Duration) error {
 	return &sending.Waiting{After: after, Message: "HTCondor has not confirmed yet how some nodes ended"}
-}
-
-// errEnded says that there was nothing left to stop.
-var errEnded = errors.New("the DAG has ended")
-
-// beginStop records that a DAG is to be stopped and why.
-func (c *Controller) beginStop(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, d Decision) (ledger.Run, error) {
-	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) (err error) {
-		if run, err = tx.Run(run.UID, run.Attempt); err != nil {
-			return err
-		}
-		if run.State != ledger.Submitted || run.Stop != "" {
-			return errEnded
-		}
-		run.Stop, run.Message = d.Reason, d.Message
-		return tx.UpdateRun(run)
-	})
-	if err != nil {
-		return run, err
-	}
-	c.Events.Normal(w, "Stopping", d.Message+": what has not ended is being removed from HTCondor")
-	return run, nil
 }
 
 // removeDAG removes a DAG's own job, which takes its nodes along, and then what is left of these.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
-	"htc.cern.ch/htcd/internal/inputs"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -39,7 +38,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 		err = c.fits(p)
 	}
 	if err != nil {
-		return c.refuse(ctx, w, run, err)
+		return c.sender.Refuse(ctx, run, err, nil)
 	}
 	if err := c.poolWorks(ctx, p.pool, w.Namespace); err != nil {
 		return err
@@ -67,7 +66,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	run.ItemsDigest = p.digest
 	leave, err := c.stageInputs(ctx, w, p, &run)
 	if err != nil {
-		return c.refuse(ctx, w, run, err)
+		return c.sender.Refuse(ctx, run, err, nil)
 	}
 	defer leave()
 	begun, err := c.begin(ctx, w, run, p)
@@ -205,7 +204,7 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, w *v1alpha1.H
 	began := c.Now()
 	cluster, err := c.sender.Send(ctx, id, run)
 	if schedd.KindOf(err) == schedd.Refused {
-		return c.refuse(ctx, w, run, err)
+		return c.sender.Refuse(ctx, run, err, nil)
 	}
 	if err != nil {
 		return err
@@ -216,20 +215,8 @@ func (c *Controller) send(ctx context.Context, id schedd.Identity, w *v1alpha1.H
 
 // recordCluster turns an intent into a submitted run with a row for DAGMan's job. The time of submission is now unless the run has one.
 func (c *Controller) recordCluster(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, cluster schedd.Cluster) error {
-	run.State, run.Reason, run.Message = ledger.Submitted, "", ""
-	run.Cluster = cluster.ID
-	if run.Submitted.IsZero() {
-		run.Submitted = c.Now()
-	}
 	var nodes int
-	err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error {
-		if err := tx.UpdateIntent(run); err != nil {
-			return err
-		}
-		// The row exists already if an htcd that no longer led has reopened the intent; it stays as it is.
-		if err := tx.InsertProcs(run, 1); err != nil && !errors.Is(err, ledger.ErrExists) {
-			return err
-		}
+	run, err := c.sender.Submitted(ctx, run, cluster, func(tx *ledger.Tx, run ledger.Run) error {
 		steps, err := tx.NodeCounts(run.UID, run.Attempt)
 		nodes = 0
 		for _, step := range steps {
@@ -238,36 +225,10 @@ func (c *Controller) recordCluster(ctx context.Context, w *v1alpha1.HTCWorkflow,
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("record cluster %d: %w", cluster.ID, err)
+		return err
 	}
-	c.Tries.Clear(run)
 	c.Observer.DAGSubmitted(nodes)
 	c.Memory.Change(keyOf(run), func(r *record) { r.Kind.part, r.Kind.parted, r.Kind.paging = time.Time{}, 0, false })
-	if err := os.RemoveAll(run.TempDir); err != nil {
-		c.Log.Warn().Err(err).Str("workflow", keyOf(run)).Msg("staged files are still on the disk")
-	}
 	c.Events.Normal(w, "Submitted", fmt.Sprintf("DAG %d.0 with %s is at schedd %s", run.Cluster, lifecycle.Plural(nodes, "node"), run.Schedd))
 	return nil
-}
-
-// refuse records that the description is wrong. It is not tried again until the spec changes.
-func (c *Controller) refuse(ctx context.Context, w *v1alpha1.HTCWorkflow, run ledger.Run, why error) error {
-	reason := "Refused"
-	if _, is := errors.AsType[*inputs.Failed](why); is {
-		reason = lifecycle.ReasonInputFailed
-	} else if schedd.KindOf(why) != schedd.Refused {
-		return why
-	}
-	return c.giveUp(ctx, run, reason, why.Error())
-}
-
-// giveUp records that a DAG will never be sent, and why.
-func (c *Controller) giveUp(ctx context.Context, run ledger.Run, reason, message string) error {
-	run.State, run.Reason, run.Message, run.Ended, run.Confirmed = ledger.Refused, reason, message, c.Now(), true
-	run.PoolSpec = "" // nothing is sent by it
-	if err := c.Ledger.Write(ctx, func(tx *ledger.Tx) error { return tx.RefuseRun(run) }); err != nil {
-		return fmt.Errorf("record refusal: %w", err)
-	}
-	c.Tries.Clear(run)
-	return os.RemoveAll(run.TempDir)
 }

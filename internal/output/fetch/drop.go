@@ -47,21 +47,3 @@ func (f *Fetcher) Outdate(run ledger.Run, proc int) error {
 	}
 	return f.Store.DropProc(output.Attempt{Namespace: run.Namespace, Name: run.Name, Number: run.Attempt}, proc)
 }
-
-// Drop is for the transaction that drops an HTCJob's rows. The output in its place may belong to a younger HTCJob of the
-// same name.
-func (f *Fetcher) Drop(tx *ledger.Tx, namespace, name, uid string) error {
-	if f.Store.Root == "" {
-		return nil
-	}
-	runs, err := tx.Runs(ledger.RunFilter{Namespace: namespace, Name: name})
-	if err != nil {
-		return err
-	}
-	for _, run := range runs {
-		if run.UID != uid {
-			return nil
-		}
-	}
-	return f.Store.Drop(namespace, name)
-}
