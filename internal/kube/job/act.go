@@ -25,7 +25,7 @@ func (k kind) Gone(key string) {
 
 func (k kind) Seen(before, now *v1alpha1.HTCJob) {
 	k.sourceChanged(before, now)
-	if before != nil && !asBefore(before, now) {
+	if before != nil && !reconciler.Unchanged(before, now) {
 		k.stagings.Stop(before.Namespace + "/" + before.Name)
 	}
 	if now == nil {
@@ -113,7 +113,7 @@ func (c *Controller) do(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.S
 	case lifecycle.Restore:
 		return c.restore(ctx, job)
 	case lifecycle.Remove:
-		return c.finalize(ctx, job)
+		return c.Finalize(ctx, job)
 	case lifecycle.Stop:
 		return c.stop(ctx, job, s, d)
 	case lifecycle.Cancel:

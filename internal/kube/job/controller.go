@@ -69,14 +69,8 @@ type Options struct {
 
 // Objects changes HTCJobs in the apiserver.
 type Objects interface {
-	// AddFinalizer returns the object as it is in the apiserver now, never from a cache.
-	AddFinalizer(ctx context.Context, job *v1alpha1.HTCJob) (*v1alpha1.HTCJob, error)
-	RemoveFinalizer(ctx context.Context, job *v1alpha1.HTCJob) error
+	reconciler.Objects[*v1alpha1.HTCJob]
 	SetStatus(ctx context.Context, job *v1alpha1.HTCJob, status v1alpha1.HTCJobStatus) (*v1alpha1.HTCJob, error)
-	// Delete deletes exactly the given version of the object; it is a conflict if the object has changed since.
-	Delete(ctx context.Context, job *v1alpha1.HTCJob) error
-	// Exists asks the apiserver whether the object with that UID is still there.
-	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
 	// Version returns the version that the apiserver, never a cache, has of the HTCJobs of a namespace, empty for all.
 	Version(ctx context.Context, namespace string) (string, error)
 	// Each calls fn for every HTCJob with that namespace and name, either empty for any, as it is in the apiserver.
@@ -123,7 +117,8 @@ func New(o Options) (*Controller, error) {
 	var err error
 	c.engine, err = reconciler.New[*v1alpha1.HTCJob, remembered](reconciler.Options[*v1alpha1.HTCJob]{
 		Kind: kind{c}, Name: v1alpha1.Kind, Label: "job", Workers: o.Workers, Actors: o.Submitters, Deleters: deleters,
-		Informer: o.Informer, Namespace: o.Namespace, There: c.uids, Events: o.Events, Delete: o.Objects.Delete, Ledger: o.Ledger, Log: o.Log, Now: o.Now,
+		Informer: o.Informer, Namespace: o.Namespace, There: c.uids, Events: o.Events, Objects: o.Objects,
+		Ledger: o.Ledger, Log: o.Log, Now: o.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -139,7 +134,7 @@ func New(o Options) (*Controller, error) {
 	c.prover = &backend.Prover{Credentials: o.Credentials, Accounts: c.dependedOn, Turned: c.accountsTurned}
 	c.freshness = &jobcredentials.Watch{Secrets: o.JobSecrets, Holders: c.holders, Changed: c.Changed.Add, Served: jobcredentials.Served(o.Site.CallbackURL), Now: o.Now}
 	c.keeper = &backend.Keeper{Secrets: o.Secrets, Needed: []func(context.Context, secrets.Own) (bool, error){c.needsSecret}, Denied: c.secretsDenied}
-	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Answering, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck, Mirrors: o.Mirrors}
+	c.crosscheck = &crosscheck.Checker{Ledger: o.Ledger, Schedd: c.Answering, As: c.Questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck, Mirrors: o.Mirrors}
 	c.crosscheck.GoesOn = func(run ledger.Run, proc int) error { return c.fetcher.Outdate(run, proc) }
 	c.fetcher = fetch.New(fetch.Options{
 		Store: o.Output, Shares: o.Shares, MaxOutput: o.Site.MaxOutput,
@@ -157,7 +152,7 @@ func New(o Options) (*Controller, error) {
 		Newest: c.crosscheck.NewestKnown, NewestNow: c.crosscheck.NewestHistory,
 		Repaired: func() { o.Observer.Repaired(crosscheck.HalfSpooled) }, Now: o.Now, Log: o.Log,
 	}
-	c.lookups = &recovery.Lookups{Ledger: o.Ledger, Schedd: c.Answering, As: c.questioner, Tries: &c.Tries, Now: o.Now}
+	c.lookups = &recovery.Lookups{Ledger: o.Ledger, Schedd: c.Answering, As: c.Questioner, Tries: &c.Tries, Now: o.Now}
 	return c, nil
 }
 
@@ -208,6 +203,10 @@ func (c *Controller) Run(ctx context.Context) error {
 // retryNow ends the back-off of every HTCJob whose blocker satisfies such, and of all fetches.
 func (c *Controller) retryNow(such func(reconciler.Blocker) bool) {
 	c.RetryAll(such)
+	c.retryFetches()
+}
+
+func (c *Controller) retryFetches() {
 	for key := range c.Memory.Blocked(reconciler.Fetching, func(reconciler.Blocker) bool { return true }) {
 		c.fetcher.Retry(key)
 	}

@@ -98,7 +98,7 @@ func (c *Controller) sentUnknown(ctx context.Context, job *v1alpha1.HTCJob, p po
 	if newest != nil || !finalized(job) || !c.early.known() || c.early.unsent(job) {
 		return false, nil
 	}
-	t, _, err := c.choose(ctx, job, p)
+	t, _, err := c.Choose(ctx, job, p, c.Site.Policy)
 	if err != nil {
 		return false, err
 	}
@@ -123,7 +123,7 @@ func (c *Controller) sentUnknown(ctx context.Context, job *v1alpha1.HTCJob, p po
 // begins reports whether the first attempt of an HTCJob may be begun without asking the apiserver: the cache shows it as it was when that was decided.
 func (c *Controller) begins(job *v1alpha1.HTCJob, run ledger.Run) bool {
 	now := c.Get(job.Namespace + "/" + job.Name)
-	return run.Attempt == 1 && asBefore(job, now) && now.SpecHash() == job.SpecHash() && c.early.unsent(now) && c.early.lives(now)
+	return run.Attempt == 1 && reconciler.Unchanged(job, now) && now.SpecHash() == job.SpecHash() && c.early.unsent(now) && c.early.lives(now)
 }
 
 // tryEarly is lookEarly until it succeeds; nothing is done about any HTCJob before.

@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,47 +10,22 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/orphans"
-	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/target/backend"
 	"htc.cern.ch/htcd/internal/target/pool"
 )
 
-// finalize removes a deleted HTCJob from HTCondor, then from the ledger and the staging directory, and
-// releases the object. The finalizer stays until a successful answer shows none of its jobs alive.
-func (c *Controller) finalize(ctx context.Context, job *v1alpha1.HTCJob) error {
-	key := job.Namespace + "/" + job.Name
-	runs, err := c.Runs(ctx, key)
-	if err != nil {
-		return err
+// Remove implements reconciler.Kind, as does Forget. If no row says what was sent, the ledger may have been lost: the finalizer
+// was set before anything was sent.
+func (k kind) Remove(ctx context.Context, job *v1alpha1.HTCJob, own []ledger.Run) error {
+	if orphans.AnySent(own) || k.forgotten(job, own) {
+		return k.removeEverywhere(ctx, job, own)
 	}
-	var own []ledger.Run
-	for _, run := range runs {
-		if run.UID == string(job.UID) {
-			own = append(own, run)
-		}
-	}
-	switch {
-	case job.Abandoned():
-		c.Log.Warn().Str("job", key).Msg("abandoned: its HTCondor jobs, if any, are left as they are")
-		c.Events.Warning(job, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
-	// If no row says what was sent, the ledger may have been lost: the finalizer was set before anything was sent.
-	case orphans.AnySent(own) || c.forgotten(job, own):
-		err := c.removeEverywhere(ctx, job, own)
-		if _, pause := errors.AsType[*sending.Waiting](err); err != nil && !pause {
-			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
-		} else if err != nil {
-			return err
-		}
-	}
-	if err := c.forget(ctx, job.Namespace, job.Name, string(job.UID)); err != nil {
-		return err
-	}
-	if err := c.Objects.RemoveFinalizer(ctx, job); err != nil {
-		return fmt.Errorf("remove finalizer: %w", err)
-	}
-	c.Memory.Change(key, func(r *record) { r.Released = job.ResourceVersion })
 	return nil
+}
+
+func (k kind) Forget(ctx context.Context, job *v1alpha1.HTCJob, _ []ledger.Run) error {
+	return k.forget(ctx, job.Namespace, job.Name, string(job.UID))
 }
 
 // Owner does the same for HTCJobs that are gone but still have rows in the ledger.
@@ -75,7 +49,7 @@ func (c *Controller) removeEverywhere(ctx context.Context, job *v1alpha1.HTCJob,
 		if err != nil {
 			p = pool.Pool{} // without its pool it is looked for where htcd's flags say
 		}
-		t, _, err := c.choose(ctx, job, p)
+		t, _, err := c.Choose(ctx, job, p, c.Site.Policy)
 		if err != nil {
 			return err
 		}

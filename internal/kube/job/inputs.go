@@ -19,7 +19,7 @@ import (
 func (c *Controller) staging(ctx context.Context, job *v1alpha1.HTCJob) (staging context.Context, end func()) {
 	key := job.Namespace + "/" + job.Name
 	staging, end = c.stagings.Begin(ctx, key)
-	if !asBefore(job, c.Get(key)) { // it changed before it could be stopped
+	if !reconciler.Unchanged(job, c.Get(key)) { // it changed before it could be stopped
 		c.stagings.Stop(key)
 	}
 	return staging, end

@@ -68,7 +68,7 @@ func (c *Controller) reconcileJobs(ctx context.Context, o ReconcileOptions, foun
 	}
 	checker := c.crosscheck
 	if o.DryRun { // it does not record whether a schedd answers, either
-		checker = &crosscheck.Checker{Ledger: c.Ledger, Schedd: c.Answering.Schedd, As: c.questioner, Now: c.Now, Observer: checked{c}}
+		checker = &crosscheck.Checker{Ledger: c.Ledger, Schedd: c.Answering.Schedd, As: c.Questioner, Now: c.Now, Observer: checked{c}}
 	}
 	return checker.Reconcile(ctx, runs, o.DryRun, found)
 }

@@ -34,7 +34,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 		}
 	}
 	if chosen {
-		t, _, err = c.choose(ctx, job, p)
+		t, _, err = c.Choose(ctx, job, p, c.Site.Policy)
 	} else {
 		t = backend.TargetOf(*run)
 	}
@@ -160,7 +160,7 @@ func (c *Controller) recordAgain(ctx context.Context, job *v1alpha1.HTCJob, p po
 
 // goOn sends an attempt that the schedd does not have, unless it should no longer be sent.
 func (c *Controller) goOn(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run) error {
-	if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
+	if fresh, err := c.Fresh(ctx, job); err != nil || !fresh {
 		return err
 	}
 	s := lifecycle.Situation{Job: job, Run: &run, Now: c.Now()}
@@ -214,7 +214,7 @@ func (c *Controller) sendAgain(ctx context.Context, job *v1alpha1.HTCJob, run le
 	if err != nil {
 		return c.refuse(ctx, run, err)
 	}
-	t, id, err := c.choose(ctx, job, p)
+	t, id, err := c.Choose(ctx, job, p, c.Site.Policy)
 	if err != nil {
 		return err
 	}

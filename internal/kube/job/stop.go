@@ -29,7 +29,7 @@ import (
 func (c *Controller) stop(ctx context.Context, job *v1alpha1.HTCJob, s lifecycle.Situation, d lifecycle.Decision) error {
 	run := *s.Run
 	if run.Stop == "" {
-		fresh, err := c.fresh(ctx, job)
+		fresh, err := c.Fresh(ctx, job)
 		if err != nil || !fresh {
 			return err
 		}

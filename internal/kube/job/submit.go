@@ -56,7 +56,7 @@ func (c *Controller) submit(ctx context.Context, job *v1alpha1.HTCJob, s lifecyc
 	if err != nil {
 		return c.refuse(ctx, run, err)
 	}
-	t, id, err := c.choose(ctx, job, p)
+	t, id, err := c.Choose(ctx, job, p, c.Site.Policy)
 	if err == nil {
 		err = c.keeper.MayBegin(t.Account)
 	}
@@ -120,7 +120,7 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Poo
 	}
 	defer held()
 	if !c.begins(job, *run) {
-		if fresh, err := c.fresh(ctx, job); err != nil || !fresh {
+		if fresh, err := c.Fresh(ctx, job); err != nil || !fresh {
 			return false, err
 		}
 	}
@@ -141,23 +141,6 @@ func (c *Controller) begin(ctx context.Context, job *v1alpha1.HTCJob, p pool.Poo
 	}
 	c.admission.Begun(run.Namespace + "/" + run.Name)
 	return true, nil
-}
-
-// fresh sets the finalizer and reports whether the object is still as the cache said in everything that decides whether an
-// attempt is begun, sent or stopped. It asks the apiserver itself: the informer of an htcd that has just begun to lead may
-// show a long outdated version.
-func (c *Controller) fresh(ctx context.Context, job *v1alpha1.HTCJob) (bool, error) {
-	current, err := c.Objects.AddFinalizer(ctx, job)
-	if err != nil {
-		return false, fmt.Errorf("add finalizer: %w", err)
-	}
-	c.Cache.Mutation(current)
-	return asBefore(job, current) && current.SpecHash() == job.SpecHash(), nil
-}
-
-// asBefore reports whether an HTCJob has neither been deleted, nor edited, nor requested to run again.
-func asBefore(before, now *v1alpha1.HTCJob) bool {
-	return now != nil && now.UID == before.UID && now.DeletionTimestamp == nil && now.Generation == before.Generation && now.Rerun() == before.Rerun() && now.RerunProcs() == before.RerunProcs()
 }
 
 // newRun returns the row of an attempt before anything is done for it.

@@ -276,25 +276,12 @@ func (c *Controller) report(ctx context.Context, s lifecycle.Situation, v lifecy
 	if err != nil {
 		return true, fmt.Errorf("write status: %w", err)
 	}
-	c.Cache.Mutation(written)
+	pause := v.Now
 	if after.Phase.Terminal() && !lifecycle.OwesOutput(after) {
-		c.Memory.Wrote(key, time.Time{})
-	} else {
-		c.Memory.Wrote(key, v.Now)
+		pause = time.Time{}
 	}
-	c.createEvents(s.Job, lifecycle.Events(before, after, s))
+	c.Written(s.Job, written, pause, lifecycle.Events(before, after, s))
 	return true, nil
-}
-
-// createEvents creates the Events of what happened.
-func (c *Controller) createEvents(job *v1alpha1.HTCJob, happened []lifecycle.Event) {
-	for _, e := range happened {
-		if e.Warning {
-			c.Events.Warning(job, e.Reason, e.Message)
-		} else {
-			c.Events.Normal(job, e.Reason, e.Message)
-		}
-	}
 }
 
 // nameURLs completes what HTCondor says about files that it could not transfer.

@@ -1,8 +1,6 @@
 package job
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
@@ -37,31 +35,6 @@ func (c *Controller) accountOf(job *v1alpha1.HTCJob) backend.Account {
 	return c.pools.Presumed(job).Account(job)
 }
 
-// choose returns where an attempt that begins now goes and the identity it is sent with.
-func (c *Controller) choose(ctx context.Context, job *v1alpha1.HTCJob, p pool.Pool) (backend.Target, schedd.Identity, error) {
-	t, err := p.Target(job, c.Site.Policy)
-	if err != nil {
-		return t, schedd.Identity{}, err
-	}
-	if schedds := p.Choice(job); len(schedds) > 0 {
-		return c.Several.Choose(ctx, t, schedds, job.Jobs())
-	}
-	return c.Chooser.Choose(ctx, t)
-}
-
-// nextEndpoint returns where the next attempt of an HTCJob goes, as far as that is known.
-func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Endpoint {
-	p := c.pools.Presumed(job)
-	if schedds := p.Choice(job); len(schedds) > 0 {
-		return c.Several.Last(schedds)
-	}
-	t, err := p.Target(job, c.Site.Policy)
-	if err != nil || t.Endpoint.Schedd == "" {
-		return c.Chooser.Usual(t.Namespace)
-	}
-	return t.Endpoint
-}
-
 // endpointOf returns the schedd that an HTCJob depends on at present: that of its run or of its next attempt.
 func (c *Controller) endpointOf(s lifecycle.Situation, d lifecycle.Decision, b *reconciler.Blocker) schedd.Endpoint {
 	switch {
@@ -73,18 +46,15 @@ func (c *Controller) endpointOf(s lifecycle.Situation, d lifecycle.Decision, b *
 	return c.nextEndpoint(s.Job)
 }
 
-// questioner returns the identity, with the endpoint, used to ask about the runs of a target.
-func (c *Controller) questioner(ctx context.Context, t backend.Target) (schedd.Identity, error) {
-	return backend.Questioner(ctx, c.Credentials, t)
-}
-
-// endpointTurned queues every HTCJob that may depend on an endpoint.
+// endpointTurned continues with what may depend on an endpoint, fetches included.
 func (c *Controller) endpointTurned(endpoint schedd.Endpoint, answers bool) {
 	if answers {
-		// HTCJobs that could not even find out which schedd to ask may find out now.
-		c.retryNow(func(t reconciler.Blocker) bool {
-			return t.Condition == v1alpha1.ConditionBackendReachable && (t.Endpoint == endpoint || t.Endpoint == schedd.Endpoint{})
-		})
+		c.retryFetches()
 	}
-	c.WakeAll()
+	c.EndpointTurned(endpoint, answers)
+}
+
+// nextEndpoint returns where the next attempt of an HTCJob goes, as far as that is known.
+func (c *Controller) nextEndpoint(job *v1alpha1.HTCJob) schedd.Endpoint {
+	return c.Next(job, c.pools.Presumed(job), c.Site.Policy)
 }

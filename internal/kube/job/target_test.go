@@ -191,7 +191,7 @@ func TestWhoNamesASecretIsSentAskedAboutAndRemovedAsItsAccount(t *testing.T) {
 	w.apply(htcjob("ours"))
 	var asked []string
 	for _, g := range backend.Groups([]ledger.Run{w.latestRun("hers"), w.latestRun("ours")}) {
-		id, err := w.questioner(t.Context(), g.Target)
+		id, err := w.Questioner(t.Context(), g.Target)
 		require.NoError(t, err)
 		asked = append(asked, id.CCache)
 	}

@@ -13,7 +13,9 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/keymutex"
 
+	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/admission/fairqueue"
+	"htc.cern.ch/htcd/internal/kube/lifecycle"
 	"htc.cern.ch/htcd/internal/kube/orphans"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/ledger"
@@ -24,6 +26,9 @@ import (
 type Object interface {
 	comparable
 	metav1.Object
+	Abandoned() bool  // an administrator lets go of its jobs
+	Rerun() string    // the request to run it again
+	SpecHash() string // of what of its spec decides what is sent
 }
 
 // Kind is what is particular to objects of one kind.
@@ -39,6 +44,10 @@ type Kind[O Object] interface {
 	Ended(object O) bool
 	// Next decides, from the present ledger, what needs HTCondor.
 	Next(ctx context.Context, object O) (Step, error)
+	// Remove removes from HTCondor what these runs of a deleted object have sent, and what the ledger may have lost.
+	Remove(ctx context.Context, object O, runs []ledger.Run) error
+	// Forget drops what htcd has of it.
+	Forget(ctx context.Context, object O, runs []ledger.Run) error
 	// Owner removes what is left in HTCondor, and then in the ledger, of objects that are gone.
 	Owner() orphans.Owner
 	// Line names the workers of an action.
@@ -63,13 +72,12 @@ type Options[O Object] struct {
 	// Namespace is the one that the informer watches; empty: all.
 	Namespace string
 	// There lists the UIDs of the objects that the apiserver has.
-	There  func(context.Context) (map[string]bool, error)
-	Events Events[O]
-	// Delete deletes exactly the given version of an object; it is a conflict if the object has changed since.
-	Delete func(ctx context.Context, object O) error
-	Ledger Ledger
-	Log    zerolog.Logger
-	Now    func() time.Time
+	There   func(context.Context) (map[string]bool, error)
+	Events  Events[O]
+	Objects Objects[O]
+	Ledger  Ledger
+	Log     zerolog.Logger
+	Now     func() time.Time
 }
 
 // Ledger stores runs, procs and nodes.
@@ -251,11 +259,25 @@ func (r *Reconciler[O, K]) Warn(key, reason, message string) {
 	}
 }
 
+// Written records that the status of an object was written, and when the pause until the next write begins, and tells the
+// user what happened.
+func (r *Reconciler[O, K]) Written(object, written O, pause time.Time, happened []lifecycle.Event) {
+	r.Cache.Mutation(written)
+	r.Memory.Wrote(keyOf(object), pause)
+	for _, e := range happened {
+		if e.Warning {
+			r.o.Events.Warning(object, e.Reason, e.Message)
+		} else {
+			r.o.Events.Normal(object, e.Reason, e.Message)
+		}
+	}
+}
+
 // Expire deletes an expired object only if it is unchanged since that was decided: an edit that came first, such as one
 // that runs it again, keeps it.
 func (r *Reconciler[O, K]) Expire(ctx context.Context, object O, why string) error {
 	r.o.Events.Normal(object, "Expired", why)
-	err := r.o.Delete(ctx, object)
+	err := r.o.Objects.Delete(ctx, object)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // another sync follows
 	}
@@ -297,6 +319,18 @@ func (r *Reconciler[O, K]) RetryAll(such func(Blocker) bool) {
 
 // AtLimit reports whether an object waits because of a schedd's limit.
 func AtLimit(b Blocker) bool { return b.Reason == schedd.Limit.String() }
+
+// EndpointTurned continues with what waits for a schedd that answers again, or could not even find out which one to ask,
+// and has the statuses say what does not answer.
+func (r *Reconciler[O, K]) EndpointTurned(endpoint schedd.Endpoint, answers bool) {
+	if answers {
+		r.RetryAll(func(b Blocker) bool {
+			return b.Condition == v1alpha1.ConditionBackendReachable &&
+				(b.Endpoint == endpoint || b.Endpoint == schedd.Endpoint{})
+		})
+	}
+	r.WakeAll()
+}
 
 // RetryLimited lets two objects that wait at a schedd's limit ask again: each submission that it takes wakes two more.
 func (r *Reconciler[O, K]) RetryLimited() {

@@ -8,7 +8,6 @@ import (
 	"htc.cern.ch/htcd/internal/artifact"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
-	"htc.cern.ch/htcd/internal/schedd"
 )
 
 // kind tells the reconciler what is particular to HTCWorkflows.
@@ -21,7 +20,7 @@ func (k kind) Seen(before, now *v1alpha1.HTCWorkflow) {
 	if before == nil {
 		return
 	}
-	if now == nil || before.Generation != now.Generation || now.DeletionTimestamp != nil {
+	if !reconciler.Unchanged(before, now) {
 		k.stagings.Stop(before.Namespace + "/" + before.Name)
 	}
 	if now == nil {
@@ -88,19 +87,9 @@ func (c *Controller) do(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situatio
 	case Settle:
 		return c.settle(ctx, s.newest().Run)
 	case Remove:
-		return c.finalize(ctx, w)
+		return c.Finalize(ctx, w)
 	}
 	return nil
-}
-
-// endpointTurned continues with what waits for a schedd that answers again, and shows what does not answer.
-func (c *Controller) endpointTurned(endpoint schedd.Endpoint, answers bool) {
-	if answers {
-		c.RetryAll(func(b reconciler.Blocker) bool {
-			return b.Condition == v1alpha1.ConditionBackendReachable && (b.Endpoint == endpoint || b.Endpoint == schedd.Endpoint{})
-		})
-	}
-	c.WakeAll()
 }
 
 // Turned continues with what waits for a schedd that answers again, or for credentials.

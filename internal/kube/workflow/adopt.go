@@ -68,7 +68,7 @@ func (c *Controller) lostAt(ctx context.Context, w *v1alpha1.HTCWorkflow) (t bac
 	if err != nil {
 		return t, nil, err
 	}
-	t, _, err = c.choose(ctx, w, p)
+	t, _, err = c.Choose(ctx, asJob(w), p, c.Site.Policy)
 	return t, sending.Places(t, p.Choice(asJob(w)), w.Status.Schedd), err
 }
 
@@ -105,7 +105,7 @@ func (c *Controller) recordForgotten(ctx context.Context, w *v1alpha1.HTCWorkflo
 		return err
 	}
 	defer held()
-	if fresh, err := c.fresh(ctx, w); err != nil || !fresh {
+	if fresh, err := c.Fresh(ctx, w); err != nil || !fresh {
 		return err
 	}
 	err = c.Ledger.Write(ctx, func(tx *ledger.Tx) error {

@@ -76,16 +76,10 @@ type Schedd interface {
 
 // Objects changes HTCWorkflows in the apiserver.
 type Objects interface {
-	// AddFinalizer returns the object as it is in the apiserver now, never from a cache.
-	AddFinalizer(ctx context.Context, w *v1alpha1.HTCWorkflow) (*v1alpha1.HTCWorkflow, error)
-	RemoveFinalizer(ctx context.Context, w *v1alpha1.HTCWorkflow) error
+	reconciler.Objects[*v1alpha1.HTCWorkflow]
 	SetStatus(ctx context.Context, w *v1alpha1.HTCWorkflow, status v1alpha1.HTCWorkflowStatus) (*v1alpha1.HTCWorkflow, error)
-	// Delete deletes exactly the given version of the object; it is a conflict if the object has changed since.
-	Delete(ctx context.Context, w *v1alpha1.HTCWorkflow) error
 	// UIDs lists those of the objects of a namespace, of all with "".
 	UIDs(ctx context.Context, namespace string) (map[string]bool, error)
-	// Exists asks the apiserver whether the object with that UID is still there.
-	Exists(ctx context.Context, namespace, name, uid string) (bool, error)
 }
 
 // Observer is notified of what happens, for metrics. Its methods are called by several goroutines and must not block.
@@ -140,7 +134,8 @@ func New(o Options) (*Controller, error) {
 	var err error
 	c.engine, err = reconciler.New[*v1alpha1.HTCWorkflow, remembered](reconciler.Options[*v1alpha1.HTCWorkflow]{
 		Kind: kind{c}, Name: v1alpha1.WorkflowKind, Label: "workflow", Runs: ledger.Workflows, Workers: o.Workers, Actors: o.Actors,
-		Informer: o.Informer, Namespace: o.Namespace, There: c.uids, Events: o.Events, Delete: o.Objects.Delete, Ledger: o.Ledger, Log: o.Log, Now: o.Now,
+		Informer: o.Informer, Namespace: o.Namespace, There: c.uids, Events: o.Events, Objects: o.Objects,
+		Ledger: o.Ledger, Log: o.Log, Now: o.Now,
 	})
 	if err != nil {
 		return nil, err
@@ -152,12 +147,12 @@ func New(o Options) (*Controller, error) {
 	if o.Artifacts != nil {
 		o.Artifacts.OnTurn(c.Retry)
 	}
-	o.OnTurned(c.endpointTurned)
+	o.OnTurned(c.EndpointTurned)
 	o.OnPassed(c.RetryLimited)
 	c.pools = pool.Chooser{Known: o.Pools, Rules: o.Site.PoolRules()}
 	owners := backend.NewOwners(o.Schedd, o.Credentials)
-	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck, Mirrors: o.Mirrors}
-	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.questioner, Accounts: owners.AccountsOf, Started: c.dags.Started, Daemon: c.dags.Daemon, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
+	c.dags = &crosscheck.Checker{Kind: ledger.Workflows, Ledger: o.Ledger, Schedd: o.Schedd, As: c.Questioner, Now: o.Now, Observer: checked{c}, Whole: o.FullCrosscheck, Mirrors: o.Mirrors}
+	c.nodes = &nodes.Checker{Ledger: o.Ledger, Schedd: o.Schedd, As: c.Questioner, Accounts: owners.AccountsOf, Started: c.dags.Started, Daemon: c.dags.Daemon, Now: o.Now, Observer: followed{c}, Whole: o.FullCrosscheck}
 	o.Keeper.Needed = append(o.Keeper.Needed, c.needsSecret)
 	c.pusher = push.New(push.Options{
 		Subject: dags{}, Store: o.Output, Queue: fairqueue.New(workqueue.NewTypedItemExponentialFailureRateLimiter[string](reconciler.FirstRetry, lastPush)), Workers: pushers,

@@ -169,7 +169,7 @@ var errGone = errors.New("DAGMan's job is no longer in the queue")
 
 // missing returns why nothing of a DAG has arrived: errGone, unless its job is still there.
 func (c *Controller) missing(ctx context.Context, run ledger.Run) error {
-	id, err := c.questioner(ctx, backend.TargetOf(run))
+	id, err := c.Questioner(ctx, backend.TargetOf(run))
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,7 @@ package workflow
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/orphans"
@@ -14,45 +12,26 @@ import (
 	"htc.cern.ch/htcd/internal/target/backend"
 )
 
-// finalize removes a deleted workflow from HTCondor and from ephemeral registries, then from the ledger, the store and the staging directory, and
-// releases the object. The finalizer stays until a successful answer shows none of its jobs alive.
-func (c *Controller) finalize(ctx context.Context, w *v1alpha1.HTCWorkflow) error {
-	runs, err := c.Runs(ctx, w.Namespace+"/"+w.Name)
-	if err != nil {
-		return err
-	}
-	own := slices.DeleteFunc(runs, func(run ledger.Run) bool { return run.UID != string(w.UID) })
-	if w.Abandoned() {
-		c.Log.Warn().Str("workflow", w.Namespace+"/"+w.Name).Msg("abandoned: its HTCondor jobs, if any, are left as they are")
-		c.Events.Warning(w, "Abandoned", "let go by annotation "+v1alpha1.AbandonAnnotation+"; its HTCondor jobs, if any, are left as they are")
-	} else {
-		targets := backend.Targets(own)
-		if len(own) == 0 { // the ledger may have been lost: the finalizer was set before anything was sent
-			p, _ := c.pools.New(asJob(w)) // without its pool it is looked for where htcd's flags say
-			t, _, err := c.choose(ctx, w, p)
-			if err != nil {
-				return err
-			}
-			targets = sending.Places(t, p.Choice(asJob(w)), w.Status.Schedd)
+// Remove implements reconciler.Kind, as does Forget.
+func (k kind) Remove(ctx context.Context, w *v1alpha1.HTCWorkflow, own []ledger.Run) error {
+	targets := backend.Targets(own)
+	if len(own) == 0 { // the ledger may have been lost: the finalizer was set before anything was sent
+		p, _ := k.pools.New(asJob(w)) // without its pool it is looked for where htcd's flags say
+		t, _, err := k.Choose(ctx, asJob(w), p, k.Site.Policy)
+		if err != nil {
+			return err
 		}
-		if err := c.removeAll(ctx, targets, string(w.UID), own); err != nil {
-			if _, pause := errors.AsType[*sending.Waiting](err); pause {
-				return err
-			}
-			return fmt.Errorf("remove the jobs (an administrator can let go of them with the annotation %s=true): %w", v1alpha1.AbandonAnnotation, err)
-		}
+		targets = sending.Places(t, p.Choice(asJob(w)), w.Status.Schedd)
 	}
-	if err := c.dropArtifacts(ctx, w, own); err != nil {
+	return k.removeAll(ctx, targets, string(w.UID), own)
+}
+
+// Forget drops, before the rows that name them, the artifacts in ephemeral registries.
+func (k kind) Forget(ctx context.Context, w *v1alpha1.HTCWorkflow, own []ledger.Run) error {
+	if err := k.dropArtifacts(ctx, w, own); err != nil {
 		return err
 	}
-	if err := c.forget(ctx, w.Namespace, w.Name, string(w.UID)); err != nil {
-		return err
-	}
-	if err := c.Objects.RemoveFinalizer(ctx, w); err != nil {
-		return fmt.Errorf("remove finalizer: %w", err)
-	}
-	c.Memory.Change(w.Namespace+"/"+w.Name, func(r *record) { r.Released = w.ResourceVersion })
-	return nil
+	return k.forget(ctx, w.Namespace, w.Name, string(w.UID))
 }
 
 // removeAll removes every DAG of a workflow by its tag, and then what is left of its nodes. Their output is no longer wanted.
@@ -75,7 +54,7 @@ func (c *Controller) removeAll(ctx context.Context, targets []backend.Target, ui
 
 // releaseAll lets every DAG of a workflow that has ended, or was removed, leave the queue. The ledger may have lost some of them.
 func (c *Controller) releaseAll(ctx context.Context, t backend.Target, uid string) error {
-	id, err := c.questioner(ctx, t)
+	id, err := c.Questioner(ctx, t)
 	if err != nil {
 		return err
 	}

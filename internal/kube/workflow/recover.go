@@ -58,7 +58,7 @@ func (c *Controller) recover(ctx context.Context, w *v1alpha1.HTCWorkflow, s Sit
 // goOn sends a DAG that the schedd does not have, unless it should no longer be sent. The sandbox and the token are new, and the schedd
 // is chosen again; the nodes are those of its rows.
 func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situation) error {
-	if fresh, err := c.fresh(ctx, w); err != nil || !fresh {
+	if fresh, err := c.Fresh(ctx, w); err != nil || !fresh {
 		return err
 	}
 	run := s.newest().Run
@@ -74,7 +74,7 @@ func (c *Controller) goOn(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 	if err != nil {
 		return c.sender.Refuse(ctx, run, err, nil)
 	}
-	t, id, err := c.choose(ctx, w, p.pool)
+	t, id, err := c.Choose(ctx, asJob(w), p.pool, c.Site.Policy)
 	if err != nil {
 		return err
 	}

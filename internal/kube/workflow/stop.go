@@ -30,7 +30,7 @@ func (c *Controller) stop(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situat
 				return err
 			}
 		}
-		fresh, err := c.fresh(ctx, w)
+		fresh, err := c.Fresh(ctx, w)
 		if err != nil || !fresh {
 			return err
 		}

@@ -46,7 +46,7 @@ func (c *Controller) submit(ctx context.Context, w *v1alpha1.HTCWorkflow, s Situ
 	if (p.brings() || resumes(w)) && s.Unfetched {
 		return &sending.Waiting{After: time.Second, Message: "what earlier DAGs have left is being fetched, as it is needed again"}
 	}
-	t, id, err := c.choose(ctx, w, p.pool)
+	t, id, err := c.Choose(ctx, asJob(w), p.pool, c.Site.Policy)
 	if err == nil {
 		err = c.Keeper.MayBegin(t.Account)
 	}
@@ -142,7 +142,7 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		return false, err
 	}
 	defer held()
-	if fresh, err := c.fresh(ctx, w); err != nil || !fresh {
+	if fresh, err := c.Fresh(ctx, w); err != nil || !fresh {
 		return false, err
 	}
 	steps, places := p.rows()
@@ -178,18 +178,6 @@ func (c *Controller) begin(ctx context.Context, w *v1alpha1.HTCWorkflow, run led
 		return false, fmt.Errorf("record intent: %w", err)
 	}
 	return true, nil
-}
-
-// fresh sets the finalizer and reports whether the object is still as the cache said in everything that decides whether a DAG is begun,
-// sent or stopped. It asks the apiserver itself: the informer of an htcd that has just begun to lead may show a long outdated version.
-func (c *Controller) fresh(ctx context.Context, w *v1alpha1.HTCWorkflow) (bool, error) {
-	now, err := c.Objects.AddFinalizer(ctx, w)
-	if err != nil {
-		return false, fmt.Errorf("add finalizer: %w", err)
-	}
-	c.Cache.Mutation(now)
-	return now.UID == w.UID && now.DeletionTimestamp == nil && now.Generation == w.Generation && now.Rerun() == w.Rerun() &&
-		now.SpecHash() == w.SpecHash(), nil
 }
 
 // send runs condor_submit for a DAG whose intent is in the ledger.

@@ -98,15 +98,7 @@ func (c *Controller) report(ctx context.Context, s Situation, v view) (differs b
 	if err != nil {
 		return true, fmt.Errorf("write status: %w", err)
 	}
-	c.Cache.Mutation(written)
-	c.Memory.Wrote(key, v.now)
-	for _, e := range happened(w.Status, status, s) {
-		if e.Warning {
-			c.Events.Warning(w, e.Reason, e.Message)
-		} else {
-			c.Events.Normal(w, e.Reason, e.Message)
-		}
-	}
+	c.Written(w, written, v.now, happened(w.Status, status, s))
 	return true, nil
 }
 

@@ -4,25 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"htc.cern.ch/htcd/api/v1alpha1"
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/kube/sending"
 	"htc.cern.ch/htcd/internal/schedd"
 	"htc.cern.ch/htcd/internal/target/backend"
-	"htc.cern.ch/htcd/internal/target/pool"
 )
-
-// choose returns where a DAG that begins now goes and the identity it is sent with.
-func (c *Controller) choose(ctx context.Context, w *v1alpha1.HTCWorkflow, p pool.Pool) (backend.Target, schedd.Identity, error) {
-	t, err := p.Target(asJob(w), c.Site.Policy)
-	if err != nil {
-		return t, schedd.Identity{}, err
-	}
-	if schedds := p.Choice(asJob(w)); len(schedds) > 0 {
-		return c.Several.Choose(ctx, t, schedds, 1)
-	}
-	return c.Chooser.Choose(ctx, t)
-}
 
 // backendOf returns the schedd that what is done for a workflow goes to: where its newest DAG is, or where it would be sent.
 func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint {
@@ -34,11 +20,7 @@ func (c *Controller) backendOf(ctx context.Context, key string) schedd.Endpoint 
 	if w == nil {
 		return schedd.Endpoint{}
 	}
-	t, err := c.pools.Presumed(asJob(w)).Target(asJob(w), c.Site.Policy)
-	if err != nil || t.Endpoint.Schedd == "" {
-		return c.Chooser.Usual(t.Namespace)
-	}
-	return t.Endpoint
+	return c.Next(asJob(w), c.pools.Presumed(asJob(w)), c.Site.Policy)
 }
 
 func (k kind) Line(ctx context.Context, class reconciler.Class, key string) sending.Line {
@@ -69,9 +51,4 @@ func (c *Controller) eachSender(ctx context.Context, t backend.Target, do func(i
 		return nil
 	}
 	return denied
-}
-
-// questioner returns the identity, with the endpoint, used to ask about the runs of a target.
-func (c *Controller) questioner(ctx context.Context, t backend.Target) (schedd.Identity, error) {
-	return backend.Questioner(ctx, c.Credentials, t)
 }
