@@ -288,8 +288,6 @@ func (b *dagBuild) statements(flow *dagsteps.Flow, works []*work) v1alpha1.Throt
 		switch s.Command {
 		case "SCRIPT":
 			b.tell(s, scriptLine(s.Rest))
-		case "VARS":
-			b.tell(s, varsLine(s.Rest))
 		case "CONFIG":
 			file := strings.Trim(s.Rest, `"`)
 			text, err := b.env.ReadFile(file)

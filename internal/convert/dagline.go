@@ -2,7 +2,6 @@ package convert
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"htc.cern.ch/htcd/internal/convert/dagfile"
@@ -16,6 +15,7 @@ var dagVerdicts = map[string]Line{
 	"SUBMIT-DESCRIPTION": {Verdict: Taken},
 	"PARENT":             {Verdict: Taken, Words: "needs"},
 	"CONNECT":            {Verdict: Taken, Words: "needs"},
+	"VARS":               {Verdict: Taken},
 	"PIN_IN":             {Verdict: Taken, Words: "needs"},
 	"PIN_OUT":            {Verdict: Taken, Words: "needs"},
 	"DONE":               {Verdict: Taken, Words: "it does not run, and what comes after it does not wait"},
@@ -58,17 +58,6 @@ func scriptKind(rest string) string {
 		}
 	}
 	return ""
-}
-
-// outcomeRE finds what DAGMan tells its FINAL node.
-var outcomeRE = regexp.MustCompile(`(?i)\$\((DAG_STATUS|FAILED_COUNT)\)`)
-
-func varsLine(rest string) Line {
-	if outcomeRE.MatchString(rest) {
-		return Line{Verdict: Cannot, Words: "finally learns how the rest ended from variables of its script",
-			Instead: "let the program read HTC_OUTCOME, HTC_FAILED_COUNT and HTC_FAILED"}
-	}
-	return Line{Verdict: Taken}
 }
 
 // nodeLine says what has become of a node.

@@ -197,6 +197,7 @@ func (s *stepper) work(rename map[string]string) *work {
 			}
 		}
 	}
+	job.Script.Source = outcomes(job.Script.Source)
 	if len(s.moves) > 0 {
 		job.Script.Source = strings.Join(s.moves, "\n") + "\n" + job.Script.Source
 	}

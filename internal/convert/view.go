@@ -80,7 +80,7 @@ func (v *view) value(names ...string) (string, *submitfile.Statement) {
 		v.fail(by, err, "the value itself")
 		return "", nil
 	}
-	return value, by
+	return v.toldOnly(names[0], value, by), by
 }
 
 // see reads the commands that make the shape.
