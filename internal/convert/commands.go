@@ -147,11 +147,22 @@ func pass(v *view, value string, by *submitfile.Statement) {
 	v.option(strings.ToLower(by.Name), value, by)
 }
 
+// numbers are commands for which HTCondor takes an expression, and htcd a number only.
+var numbers = []string{"job_lease_duration", "priority", "max_retries", "success_exit_code", "gpus_minimum_runtime",
+	"gpus_minimum_capability", "gpus_maximum_capability"}
+
 // option adds a line to htcopts.
 func (v *view) option(name, value string, by *submitfile.Statement) {
 	if strings.Contains(value, "$$") {
 		v.say(by, Cannot, "$$(...) is known only once the job has a machine", "an expression with TARGET.", "")
 		return
+	}
+	if _, err := strconv.ParseFloat(value, 64); err != nil && slices.Contains(numbers, name) {
+		if value, err = v.job.Expand("$INT(" + by.Name + ")"); err != nil {
+			v.say(by, Cannot, "htcd takes no expression for it", "a number", "")
+			v.failed = v.failed || v.quiet
+			return
+		}
 	}
 	if v.calls(value, by) {
 		v.shape.Options = append(v.shape.Options, name+" = "+strings.ReplaceAll(value, "\n", " "))

@@ -302,3 +302,27 @@ func TestAnErrorOfTheDiskIsToldAtTheLine(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, convert.Lost(r.Lines))
 }
+
+// What users write every day, held against condor_submit by test/schedd.
+func TestNothingOfTheCorpusIsLost(t *testing.T) {
+	archives, err := filepath.Glob("testdata/corpus/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, archives)
+	for _, path := range archives {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			archive, err := txtar.ParseFile(path)
+			require.NoError(t, err)
+			files := fstest.MapFS{}
+			for _, f := range archive.Files {
+				files[f.Name] = &fstest.MapFile{Data: f.Data}
+			}
+			r, err := convert.Submit("job.sub", files["job.sub"].Data, env(files), convert.Options{Image: "centos"})
+			require.NoError(t, err)
+			require.Len(t, r.HTCJobs, 1)
+			for _, l := range r.Lines {
+				require.NotEqual(t, convert.Cannot, l.Verdict, l.Text)
+			}
+			accepted(t, r.HTCJobs[0])
+		})
+	}
+}

@@ -106,6 +106,13 @@ func (a *assembly) varying(at int) v1alpha1.Input {
 // text is a text of the spec that htcd fills for each job: a text with marks, or a variable of this name if that does not
 // give all their values.
 func (a *assembly) text(name, marked string, value func(i int) string) string {
+	first, same := value(0), true
+	for i := range a.g.jobs {
+		same = same && value(i) == first
+	}
+	if same {
+		return first
+	}
 	t := parseTemplate(marked)
 	for i := range a.g.jobs {
 		if t.fill(func(macro string) string { return valueOf(a.g.jobs[i], macro) }) != value(i) {

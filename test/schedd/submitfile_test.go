@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"htc.cern.ch/htcd/internal/classad"
-	"htc.cern.ch/htcd/internal/convert/submitfile"
 )
 
 // The goldens of submitfile say which jobs a submit file makes, and what the program of each gets as arguments. HTCondor 25 refuses
@@ -65,23 +64,16 @@ func jobsOf(t *testing.T, ads []classad.Ad) string {
 	t.Helper()
 	var b strings.Builder
 	var cluster int64
-	var words []string
+	var whole classad.Ad
 	for _, ad := range ads {
 		if ad.Has("ClusterId") {
 			cluster, _ = ad.Get("ClusterId").Int()
-			words = nil
+			whole = nil
 		}
-		if old, is := ad.Get("Args").Str(); is {
-			words = strings.Fields(old)
-		}
-		if now, is := ad.Get("Arguments").Str(); is {
-			var err error
-			words, err = submitfile.Arguments(`"` + strings.ReplaceAll(now, `"`, `""`) + `"`)
-			require.NoError(t, err)
-		}
+		whole = append(whole, ad...)
 		proc, _ := ad.Get("ProcId").Int()
 		fmt.Fprintf(&b, "%d.%d", cluster, proc)
-		for _, w := range words {
+		for _, w := range wordsIn(t, whole) {
 			fmt.Fprintf(&b, " %q", w)
 		}
 		b.WriteString("\n")
