@@ -27,7 +27,8 @@ type Graph struct {
 	// +kubebuilder:validation:MaxItems=1000
 	Edges []GraphEdge `json:"edges,omitempty"`
 
-	// EdgesFrom takes further edges from tables. The columns parents and children have names of nodes, separated by blanks.
+	// EdgesFrom takes further edges from tables. The columns parents and children have names of nodes, separated by blanks; a column
+	// outcome may be Any.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -57,7 +58,7 @@ type GraphNode struct {
 	Variables Item `json:"variables,omitempty"`
 }
 
-// GraphEdge says that nodes run when others have succeeded: each of the children after all of the parents.
+// GraphEdge says that nodes run when others have succeeded, or have ended: each of the children after all of the parents.
 type GraphEdge struct {
 	// Parents are the ones before.
 	// +required
@@ -72,4 +73,8 @@ type GraphEdge struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1000
 	Children []NodeName `json:"children"`
+
+	// Outcome is Succeeded, when absent: the parents must have succeeded; or Any: they must only have ended, or can no longer run.
+	// +optional
+	Outcome Outcome `json:"outcome,omitempty"`
 }

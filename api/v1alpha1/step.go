@@ -13,7 +13,8 @@ type Step struct {
 
 	// Needs names the steps that must have succeeded before; when absent, the one before it in the list. An empty list
 	// means that it needs none. {step: NAME, by: [VARIABLE]} in place of a name lets each job of this step need only those jobs of that one
-	// whose items have the same values of these variables, or with by: [HTCPROCID] the one of the same number.
+	// whose items have the same values of these variables, or with by: [HTCPROCID] the one of the same number. With outcome: Any the jobs
+	// of that step must only have ended, whether they have succeeded or failed, or can no longer run.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=50

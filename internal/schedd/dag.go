@@ -49,7 +49,8 @@ type DAGNode struct {
 	Step      int      // number of the step in DAG.Steps
 	Place     string   // <jobid> or <jobid>/<index>: where its files lie in a node that pulls from several
 	Index     int      // number among the nodes of its step and sequence: $1 of the script, and HTCPROCID
-	Parents   []int    // numbers of the nodes that come before
+	Parents   []int    // numbers of the nodes that must have succeeded before
+	Ended     []int    // and of those that must only have ended, or can no longer run
 	Variables string   // lines NAME=value
 	Pulls     [][]int  // for each of the step's pulls, the nodes that it pulls from; they come before
 	Done      bool     // it has succeeded in an earlier DAG, and does not run; none pulls from it

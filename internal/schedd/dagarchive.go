@@ -47,6 +47,9 @@ func (g DAG) archive(files []File, handed [][]handedOn) (string, error) {
 	for k := range g.Steps {
 		to.dir(stepFile(k, ""))
 	}
+	if g.hidden() != nil {
+		to.dir(dirBad)
+	}
 	for _, f := range files {
 		to.file(f)
 	}

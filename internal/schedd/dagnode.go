@@ -275,7 +275,7 @@ func (g DAG) checkNode(n int, node DAGNode) error {
 		return refused("node %d: there is no step %d", n, node.Step)
 	case node.Place != "" && (len(node.Place) > maxPlace || !placeRE.MatchString(node.Place) || Taken(node.Place)):
 		return refused("node %d: the identifier %q: expected at most %d letters, digits and _ . -, and no name that htcd or HTCondor uses", n, clip(node.Place), maxPlace)
-	case slices.ContainsFunc(node.Parents, func(m int) bool { return !isNode(m) }):
+	case slices.ContainsFunc(slices.Concat(node.Parents, node.Ended), func(m int) bool { return !isNode(m) }):
 		return refused("node %d: one of its parents is not in this DAG", n)
 	case node.Index < 0 || len(node.Pulls) != len(g.Steps[node.Step].Pulls):
 		return refused("node %d: %d pulls of a step that has %d", n, len(node.Pulls), len(g.Steps[node.Step].Pulls))

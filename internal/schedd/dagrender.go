@@ -114,6 +114,9 @@ func (g DAG) Render() (Sandbox, error) {
 	if err := g.checkVariables(); err != nil {
 		return Sandbox{}, err
 	}
+	if g.hidden() != nil {
+		files = append(files, File{Name: fileGate, Mode: 0o700, Content: gateBody})
+	}
 	archive, err := g.archive(append(files, File{Name: fileFlow + ".new", Mode: 0o600, Content: g.flow(handed)}), handed)
 	if err != nil {
 		return Sandbox{}, err
@@ -182,12 +185,12 @@ func (g DAG) flow(handed [][]handedOn) string {
 	for n := 0; n < len(g.Nodes); {
 		// Many nodes may have the same parents, and many parents.
 		next := n + 1
-		for next < len(g.Nodes) && slices.Equal(g.Nodes[n].Parents, g.Nodes[next].Parents) {
+		for next < len(g.Nodes) && slices.Equal(g.Nodes[n].Parents, g.Nodes[next].Parents) && slices.Equal(g.Nodes[n].Ended, g.Nodes[next].Ended) {
 			next++
 		}
-		if len(g.Nodes[n].Parents) > 0 {
+		if before := slices.Concat(g.Nodes[n].Parents, g.Nodes[n].Ended); len(before) > 0 {
 			b.WriteString("PARENT")
-			for _, p := range g.Nodes[n].Parents {
+			for _, p := range before {
 				b.WriteString(" N" + strconv.Itoa(p))
 			}
 			b.WriteString(" CHILD")
@@ -198,6 +201,7 @@ func (g DAG) flow(handed [][]handedOn) string {
 		}
 		n = next
 	}
+	g.gates(&b)
 	said := map[string]bool{}
 	for k, step := range g.Steps {
 		if category := step.category(k); step.MaxJobs > 0 && !said[category] {

@@ -71,3 +71,29 @@ func TestAGraphOfNodesRunsInItsOrderAndFinallyIsToldWhatFailed(t *testing.T) {
 	require.Equal(t, "Failed 1 fit/again\n", c.ends(0, "logs", "listed", "--step", "report"))
 	require.Equal(t, "e\nw\n", c.ends(0, "logs", "listed", "--node", "again"))
 }
+
+func TestAStepRunsWhateverBecameOfWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	b := trial.New(t)
+	f := flowIn(b, "whatever", `
+  sequences: {items: [{END: "0"}, {END: "7"}]}
+  steps:
+  - name: make
+    job: {script: {image: centos, command: sh, source: "exit $END"}}
+  - name: use
+    job: {script: {image: centos, command: sh, source: "echo used > made"}}
+  - name: tidy
+    needs: [{step: use, outcome: Any}]
+    pull: [{from: use, path: made}]
+    job: {script: {image: centos, command: sh, source: "cat made || echo nothing"}}
+  - name: show
+    needs: [use]
+    job: {script: {image: centos, command: sh, source: "true"}}
+`)
+	w := f.ended()
+	require.Equal(t, v1alpha1.PhaseFailed, w.Status.Phase)
+	require.Equal(t, v1alpha1.NodeCounts{Total: 8, Done: 5, Failed: 1, Futile: 2}, w.Status.Nodes, "%+v", w.Status.Failures)
+	require.Equal(t, "make/job_1", w.Status.Failures[0].Node)
+	require.Equal(t, "used\n", f.output(w, "tidy/job_0", "_condor_stdout"))
+	require.Equal(t, "nothing\n", f.output(w, "tidy/job_1", "_condor_stdout"))
+}

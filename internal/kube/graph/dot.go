@@ -34,7 +34,7 @@ func (g *Graph) DOT(name string, sequences int, status []v1alpha1.StepStatus) st
 	for _, s := range g.Steps {
 		for _, k := range s.Needs {
 			needed[k] = true
-			fmt.Fprintf(&b, "  %s -> %s%s;\n", quote(string(g.Steps[k].Name)), quote(string(s.Name)), pulled(s, k))
+			fmt.Fprintf(&b, "  %s -> %s%s;\n", quote(string(g.Steps[k].Name)), quote(string(s.Name)), drawn(s, k))
 		}
 	}
 	if last := g.Steps[len(g.Steps)-1]; last.Final {
@@ -60,6 +60,9 @@ func (g *Graph) drawNodes(b *strings.Builder) {
 	for i, n := range nodes {
 		for _, p := range n.Parents {
 			fmt.Fprintf(b, "  n%d -> n%d;\n", p, i)
+		}
+		for _, p := range n.Ended {
+			fmt.Fprintf(b, "  n%d -> n%d [style=dashed];\n", p, i)
 		}
 	}
 	b.WriteString("}\n")
@@ -108,18 +111,25 @@ func fill(c v1alpha1.NodeCounts) string {
 	}
 }
 
-// pulled labels the edge from step k with the files that are pulled along it.
-func pulled(s Step, k int) string {
+// drawn labels the edge from step k with the files that are pulled along it. It is dashed where any outcome will do.
+func drawn(s Step, k int) string {
 	var paths []string
 	for _, p := range s.Pulls {
 		if p.From == k {
 			paths = append(paths, p.Path)
 		}
 	}
-	if len(paths) == 0 {
+	var style []string
+	if len(paths) > 0 {
+		style = append(style, "label="+quote(strings.Join(paths, "\n")))
+	}
+	if s.loose[k] {
+		style = append(style, "style=dashed")
+	}
+	if len(style) == 0 {
 		return ""
 	}
-	return " [label=" + quote(strings.Join(paths, "\n")) + "]"
+	return " [" + strings.Join(style, ", ") + "]"
 }
 
 func quote(text string) string {

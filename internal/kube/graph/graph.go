@@ -17,6 +17,7 @@ type Graph struct {
 	edges   []string // of spec.graph, as Read returns them
 	filled  bool
 	parents [][]int // of its nodes
+	loose   [][]int // those of the parents that must only have ended
 }
 
 // Step is one step.
@@ -33,6 +34,7 @@ type Step struct {
 	MaxJobs        int    // of spec.throttle; 0: no limit
 	Category       string // of the steps that share MaxJobs; empty: it is the step's alone
 
+	loose map[int]bool     // those of Needs that must only have ended
 	names []string         // of its nodes, if they are those of spec.graph
 	items []string         // the variables of each node, if it has such
 	by    map[int][]string // by which variables its nodes are paired with those of a step that it needs
@@ -74,10 +76,11 @@ func (g *Graph) arrange(number map[v1alpha1.StepName]int) error {
 		return err
 	}
 	order, err := g.order()
-	if err == nil {
-		g.level(order)
+	if err != nil {
+		return err
 	}
-	return err
+	g.level(order)
+	return g.checkLoose()
 }
 
 // add lists the steps; their numbers are by name.
@@ -115,7 +118,7 @@ func (g *Graph) need(number map[v1alpha1.StepName]int) error {
 			k, known := number[name]
 			switch {
 			case need.Wrong != "":
-				return fmt.Errorf("spec.steps[%d].needs: expected a step's name, or {step: NAME, by: [VARIABLE]}, found %s", i, need.Wrong)
+				return fmt.Errorf("spec.steps[%d].needs: expected a step's name, or {step: NAME, by: [VARIABLE], outcome: Any}, found %s", i, need.Wrong)
 			case !known:
 				return fmt.Errorf("spec.steps[%d].needs: %w", i, g.unknown(name))
 			case k == i:
@@ -126,6 +129,9 @@ func (g *Graph) need(number map[v1alpha1.StepName]int) error {
 				return fmt.Errorf("spec.steps[%d].needs: %q stands there twice", i, name)
 			}
 			g.Steps[i].Needs = append(g.Steps[i].Needs, k)
+			if need.Any {
+				g.Steps[i].loosen(k)
+			}
 			if len(need.By) == 0 {
 				continue
 			}

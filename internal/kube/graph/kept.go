@@ -8,9 +8,10 @@ func (g *Graph) Kept(nodes []Node, done []bool, has func(from Node, path string)
 	kept := slices.Clone(done)
 	for changed := true; changed; {
 		changed = false
+		again := func(p int) bool { return !kept[p] }
 		drop := func(i int) { kept[i], changed = false, true }
 		for i, n := range nodes {
-			if kept[i] && slices.ContainsFunc(n.Parents, func(p int) bool { return !kept[p] }) {
+			if kept[i] && (slices.ContainsFunc(n.Parents, again) || slices.ContainsFunc(n.Ended, again)) {
 				drop(i)
 			}
 		}

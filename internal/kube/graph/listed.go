@@ -62,10 +62,14 @@ func (g *Graph) link() error {
 			names = append(names, name)
 		}
 	}
-	g.parents = make([][]int, len(names))
+	g.parents, g.loose = make([][]int, len(names)), make([][]int, len(names))
 	links := 0
 	for _, row := range g.edges {
-		values, _ := take(row, columnParents, columnChildren)
+		values, _ := take(row, columnParents, columnChildren, columnOutcome)
+		to := g.parents
+		if values[columnOutcome] == string(v1alpha1.OutcomeAny) {
+			to = g.loose
+		}
 		before, after := strings.Fields(values[columnParents]), strings.Fields(values[columnChildren])
 		if links += len(before) * len(after); links > MostLinks {
 			return fmt.Errorf("spec.graph: the nodes depend on each other in more than %d ways, which is what a workflow may have: let a node between them gather what is before it", MostLinks)
@@ -75,22 +79,33 @@ func (g *Graph) link() error {
 				if parent == child {
 					return fmt.Errorf("spec.graph: the node %s comes before itself", child)
 				}
-				g.parents[number[child]] = append(g.parents[number[child]], number[parent])
+				to[number[child]] = append(to[number[child]], number[parent])
 			}
 		}
 	}
+	before := make([][]int, len(names))
 	for i := range g.parents {
-		slices.Sort(g.parents[i])
-		g.parents[i] = slices.Compact(g.parents[i])
+		g.parents[i], g.loose[i] = sorted(g.parents[i]), sorted(g.loose[i])
+		if before[i] = g.parents[i]; len(g.loose[i]) > 0 {
+			// An edge that asks for a success asks for more.
+			g.loose[i] = slices.DeleteFunc(g.loose[i], func(p int) bool { _, strict := slices.BinarySearch(g.parents[i], p); return strict })
+			before[i] = slices.Concat(g.parents[i], g.loose[i])
+		}
 	}
-	return g.acyclic(names)
+	return acyclic(names, before)
+}
+
+// sorted returns numbers in their order, each once.
+func sorted(numbers []int) []int {
+	slices.Sort(numbers)
+	return slices.Compact(numbers)
 }
 
 // acyclic refuses a cycle, and names it.
-func (g *Graph) acyclic(names []string) error {
+func acyclic(names []string, before [][]int) error {
 	waits, children := make([]int, len(names)), make([][]int, len(names))
 	var ready []int
-	for i, parents := range g.parents {
+	for i, parents := range before {
 		if waits[i] = len(parents); waits[i] == 0 {
 			ready = append(ready, i)
 		}
@@ -121,7 +136,7 @@ func (g *Graph) acyclic(names []string) error {
 		}
 		seen[at] = len(path)
 		path = append(path, at)
-		parents := g.parents[at]
+		parents := before[at]
 		at = parents[slices.IndexFunc(parents, func(p int) bool { return waits[p] > 0 })]
 	}
 	var words []string
@@ -144,12 +159,14 @@ func (g *Graph) listed() (nodes []Node) {
 	}
 	for i, s := range g.Steps {
 		for index, name := range s.names {
-			n := Node{Step: i, Index: index, Name: name, Parents: g.parents[len(nodes)]}
+			n := Node{Step: i, Index: index, Name: name, Parents: g.parents[len(nodes)], Ended: g.loose[len(nodes)]}
 			for _, p := range s.Pulls {
 				var from []int
-				for _, parent := range n.Parents {
-					if stepOf[parent] == p.From {
-						from = append(from, parent)
+				for _, parents := range [][]int{n.Parents, n.Ended} {
+					for _, parent := range parents {
+						if stepOf[parent] == p.From {
+							from = append(from, parent)
+						}
 					}
 				}
 				n.Pulls = append(n.Pulls, from)

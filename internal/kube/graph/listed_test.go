@@ -117,7 +117,7 @@ func TestAMistakeInNodesAndEdgesIsNamed(t *testing.T) {
 		"a rule that repeats":     {repeating, nil, "spec.rules[0]: Repeat is about sequences, and with spec.graph there are none: leave it out"},
 		"a variable called node":  {listed(steps(step("a")), []v1alpha1.GraphNode{{Name: "x", Step: "a", Variables: v1alpha1.Item{"node": "1"}}}), nil, "spec.graph.nodes[0].variables: node and step are columns of tables: choose another name than node"},
 		"a row without a name":    {inTables, map[string]string{"nodes": "step,A\na,1\n", "edges": ""}, `spec.graph.nodesFrom[0], row 1: node: expected a name of at most 63 letters, digits and _ . -, found ""`},
-		"another column of edges": {inTables, map[string]string{"nodes": "node,step\nx,a\n", "edges": "from,to\nx,x\n"}, `spec.graph.edgesFrom[0]: configmap edges, key table: line 1: column 1: expected the names of the variables in the first line, separated by commas: expected the columns parents and children, found "from"`},
+		"another column of edges": {inTables, map[string]string{"nodes": "node,step\nx,a\n", "edges": "from,to\nx,x\n"}, `spec.graph.edgesFrom[0]: configmap edges, key table: line 1: column 1: expected the names of the variables in the first line, separated by commas: expected the columns parents, children and perhaps outcome, found "from"`},
 		"an edge to nowhere":      {inTables, map[string]string{"nodes": "node,step\nx,a\n", "edges": "parents,children\nx,\n"}, "spec.graph.edgesFrom[0], row 1: children: expected names of nodes, separated by blanks, found none"},
 	} {
 		t.Run(what, func(t *testing.T) {

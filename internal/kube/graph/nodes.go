@@ -15,6 +15,7 @@ type Node struct {
 	Index    int     // within forEach, from 0, or among the step's nodes of spec.graph
 	Name     string  // in spec.graph; empty: it is of a sequence, or for all
 	Parents  []int   // nodes of the same DAG that must have succeeded before; shared between nodes
+	Ended    []int   // those that must only have ended before, or be futile; shared between nodes
 	Pulls    [][]int // for each of the step's pulls, the nodes of the same DAG that it pulls from, none where it is Earlier; shared between nodes
 }
 
@@ -68,7 +69,7 @@ func (g *Graph) FutileSteps(o Outcome) []bool {
 		for _, i := range level { // each after those that it needs
 			s := g.Steps[i]
 			futile[i] = slices.ContainsFunc(s.Needs, func(k int) bool {
-				return futile[k] || slices.Contains(o.Failed, k) || s.All && !g.Steps[k].All && len(o.Sequences) == 0
+				return !s.loose[k] && (futile[k] || slices.Contains(o.Failed, k) || s.All && !g.Steps[k].All && len(o.Sequences) == 0)
 			})
 		}
 	}
@@ -108,10 +109,14 @@ func (b *builder) add(i, sequence int, own map[int][]int) {
 		}
 		return own[k]
 	}
-	var parents []int
-	for _, k := range s.Needs {
-		if s.pairs[k] == nil {
-			parents = append(parents, of(k)...) // none if that step is of an earlier level
+	var parents, ended []int
+	for _, k := range s.Needs { // none if that step is of an earlier level
+		switch {
+		case s.pairs[k] != nil:
+		case s.loose[k]:
+			ended = append(ended, of(k)...)
+		default:
+			parents = append(parents, of(k)...)
 		}
 	}
 	var pulls [][]int
@@ -119,7 +124,7 @@ func (b *builder) add(i, sequence int, own map[int][]int) {
 		pulls = append(pulls, of(p.From))
 	}
 	for index := range s.Each {
-		n := Node{Step: i, Sequence: sequence, Index: index, Parents: parents, Pulls: pulls}
+		n := Node{Step: i, Sequence: sequence, Index: index, Parents: parents, Ended: ended, Pulls: pulls}
 		if len(s.pairs) > 0 {
 			b.pair(&n, of)
 		}
@@ -138,9 +143,13 @@ func (b *builder) pair(n *Node, of func(step int) []int) {
 		}
 		return nodes
 	}
-	n.Parents, n.Pulls = slices.Clip(n.Parents), slices.Clone(n.Pulls)
+	n.Parents, n.Ended, n.Pulls = slices.Clip(n.Parents), slices.Clip(n.Ended), slices.Clone(n.Pulls)
 	for _, k := range s.Needs {
-		if s.pairs[k] != nil {
+		switch {
+		case s.pairs[k] == nil:
+		case s.loose[k]:
+			n.Ended = append(n.Ended, paired(k)...)
+		default:
 			n.Parents = append(n.Parents, paired(k)...)
 		}
 	}

@@ -78,7 +78,7 @@ func TestAMistakeInPairsIsNamed(t *testing.T) {
 		spec  spec
 		words string
 	}{
-		"what is no need": {steps(step("a", a), wrong), `spec.steps[1].needs: expected a step's name, or {step: NAME, by: [VARIABLE]}, found {"stepp":"a"}`},
+		"what is no need": {steps(step("a", a), wrong), `spec.steps[1].needs: expected a step's name, or {step: NAME, by: [VARIABLE], outcome: Any}, found {"stepp":"a"}`},
 		"a value that no row has": {steps(step("a", a), step("b", b, by("a", "FILE"))),
 			`spec.steps[1].needs: row 2 of the step "b" has FILE=2, and no row of "a" has that: it would need nothing`},
 		"a number that no row has": {steps(step("a", a), step("b", b, by("a", "HTCPROCID"))),

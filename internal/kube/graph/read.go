@@ -18,6 +18,7 @@ const (
 	columnStep     = "step"
 	columnParents  = "parents"
 	columnChildren = "children"
+	columnOutcome  = "outcome"
 	variableName   = "jobid="
 )
 
@@ -123,7 +124,11 @@ func (r *reader) graph(spec v1alpha1.HTCWorkflowSpec) error {
 	}
 	all = nil
 	for _, e := range spec.Graph.Edges {
-		all = append(all, columnChildren+"="+join(e.Children)+"\n"+columnParents+"="+join(e.Parents)+"\n")
+		row := columnChildren + "=" + join(e.Children) + "\n" + columnParents + "=" + join(e.Parents) + "\n"
+		if e.Outcome != "" {
+			row += columnOutcome + "=" + string(e.Outcome) + "\n"
+		}
+		all = append(all, row)
 	}
 	if err := r.join("spec.graph.edges", all); err != nil {
 		return err
@@ -154,8 +159,8 @@ func join(names []v1alpha1.NodeName) string {
 
 // edgeColumns is the check of a table of edges.
 func edgeColumns(name, _ string) error {
-	if name != columnParents && name != columnChildren {
-		return fmt.Errorf("expected the columns %s and %s, found %q", columnParents, columnChildren, name)
+	if name != columnParents && name != columnChildren && name != columnOutcome {
+		return fmt.Errorf("expected the columns %s, %s and perhaps %s, found %q", columnParents, columnChildren, columnOutcome, name)
 	}
 	return nil
 }
@@ -184,7 +189,10 @@ func (r *reader) list(where string, rows []string, steps map[string]bool) error 
 // join adds edges.
 func (r *reader) join(where string, rows []string) error {
 	for i, row := range rows {
-		values, _ := take(row, columnParents, columnChildren)
+		values, _ := take(row, columnParents, columnChildren, columnOutcome)
+		if outcome := values[columnOutcome]; !v1alpha1.Outcome(outcome).Known() {
+			return fmt.Errorf("%s, row %d: outcome: expected Succeeded or Any, found %q", where, i+1, outcome)
+		}
 		for _, column := range []string{columnParents, columnChildren} {
 			names := strings.Fields(values[column])
 			if len(names) == 0 {

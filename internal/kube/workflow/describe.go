@@ -232,7 +232,7 @@ func (c *Controller) describe(ctx context.Context, w *v1alpha1.HTCWorkflow, by p
 	d.MaxJobs = maxJobs(w, p.graph, p.steps, p.atWork)
 	for i, n := range p.nodes {
 		node := schedd.DAGNode{
-			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Variables: p.variables(n), Done: p.kept.has(i), Pulls: p.pulls(n, p.kept.has(i)),
+			Step: number[n.Step], Index: n.Index, Place: p.graph.Place(n), Parents: n.Parents, Ended: n.Ended, Variables: p.variables(n), Done: p.kept.has(i), Pulls: p.pulls(n, p.kept.has(i)),
 		}
 		if !node.Done {
 			node.Inputs = append(p.inputs(n), p.given(n)...)
