@@ -83,9 +83,9 @@ func (c *Client) HTCJobs(namespace string) Interface {
 
 // NewInformer returns an informer over the HTCJobs of a namespace, "" for all,
 // indexed by namespace. It is not started. asked is told how each of its
-// questions to the apiserver was answered: nil where it lists or watches.
-func (c *Client) NewInformer(namespace string, resync time.Duration, asked func(error)) cache.SharedIndexInformer {
-	return newInformer(c.HTCJobs(namespace), &HTCJob{}, resync, asked)
+// questions to the apiserver was answered: nil where it lists or watches. It has the objects that keep says, such as Ours; all with nil.
+func (c *Client) NewInformer(namespace string, resync time.Duration, asked func(error), keep func(runtime.Object) bool) cache.SharedIndexInformer {
+	return newInformer(c.HTCJobs(namespace), &HTCJob{}, resync, asked, keep)
 }
 
 // Workflows returns the client of the HTCWorkflows of one namespace; "" lists and watches them all.
@@ -96,8 +96,8 @@ func (c *Client) Workflows(namespace string) *gentype.ClientWithList[*HTCWorkflo
 }
 
 // NewWorkflowInformer is NewInformer for HTCWorkflows.
-func (c *Client) NewWorkflowInformer(namespace string, resync time.Duration, asked func(error)) cache.SharedIndexInformer {
-	return newInformer(c.Workflows(namespace), &HTCWorkflow{}, resync, asked)
+func (c *Client) NewWorkflowInformer(namespace string, resync time.Duration, asked func(error), keep func(runtime.Object) bool) cache.SharedIndexInformer {
+	return newInformer(c.Workflows(namespace), &HTCWorkflow{}, resync, asked, keep)
 }
 
 // watched is what an informer asks a client for.
@@ -106,18 +106,24 @@ type watched[L runtime.Object] interface {
 	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
 }
 
-func newInformer[L runtime.Object](objects watched[L], example runtime.Object, resync time.Duration, asked func(error)) cache.SharedIndexInformer {
+func newInformer[L runtime.Object](objects watched[L], example runtime.Object, resync time.Duration, asked func(error), keep func(runtime.Object) bool) cache.SharedIndexInformer {
 	return cache.NewSharedIndexInformerWithOptions(
 		&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
 				list, err := objects.List(ctx, opts)
 				asked(err)
-				return list, err
+				if err != nil || keep == nil {
+					return list, err
+				}
+				return list, dropped(list, keep)
 			},
 			WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 				stream, err := objects.Watch(ctx, opts)
 				asked(err)
-				return stream, err
+				if err != nil || keep == nil {
+					return stream, err
+				}
+				return filtered(stream, keep), nil
 			},
 		},
 		example,
@@ -136,7 +142,7 @@ func (c *Client) Pools() *gentype.ClientWithList[*HTCPool, *HTCPoolList] {
 
 // NewPoolInformer is NewInformer for HTCPools.
 func (c *Client) NewPoolInformer(resync time.Duration, asked func(error)) cache.SharedIndexInformer {
-	return newInformer(c.Pools(), &HTCPool{}, resync, asked)
+	return newInformer(c.Pools(), &HTCPool{}, resync, asked, nil)
 }
 
 // NewLister reads HTCJobs from an informer's index. What it returns is shared:

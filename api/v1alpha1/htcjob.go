@@ -64,6 +64,7 @@ type HTCJobList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.outputs) || self.outputs.all(o, !has(o.artifact) || o.artifact.contains('{proc}')) || (has(self.queue) ? self.queue : 1) <= 1 && (has(self.script.queue) ? self.script.queue : 1) <= 1 && (has(self.items) ? self.items.size() : 1) <= 1 && (!has(self.parameters) || self.parameters.all(k, self.parameters[k].size() <= 1))",fieldPath=".outputs",message="with several jobs the artifact of an output needs {proc}: each would replace the files of the others"
 // +kubebuilder:validation:XValidation:rule="!has(self.memoryRetry) || !has(self.resources) || !has(self.resources.memory) || !isQuantity(string(self.memoryRetry.maxMemory)) || !isQuantity(string(self.resources.memory)) || quantity(string(self.memoryRetry.maxMemory)).isGreaterThan(quantity(string(self.resources.memory)))",fieldPath=".memoryRetry",message="memoryRetry.maxMemory must be more than resources.memory, which is asked for first"
 // +kubebuilder:validation:XValidation:rule="!has(self.parallelism) || !has(self.maxFailures) && !has(self.successPolicy) && !has(self.checkpoint)",fieldPath=".parallelism",message="parallelism cannot be kept yet beside maxFailures, successPolicy or checkpoint: leave it out, or these"
+// +kubebuilder:validation:XValidation:rule="[self.?managedBy] == [oldSelf.?managedBy]",fieldPath=".managedBy",message="managedBy cannot change: make another HTCJob"
 type HTCJobSpec struct {
 	// Name is the batch name that condor_q shows; metadata.name when absent.
 	// +optional
@@ -272,6 +273,8 @@ type HTCJobSpec struct {
 	// Pool says where to send the jobs, where htcd's administrator allows a choice.
 	// +optional
 	Pool *Pool `json:"pool,omitempty"`
+
+	Runner `json:",inline"`
 }
 
 // KeepTime is a time such as 90s, 30m or 1h30m, at most a day.

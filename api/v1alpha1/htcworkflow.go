@@ -58,6 +58,7 @@ type HTCWorkflowList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, r.action != 'Repeat' || !has(r.step) || !self.steps.exists(s, s.name == r.step && has(s.pairing) && s.pairing == 'All'))",fieldPath=".rules",message="Repeat is about a step that runs in each sequence, not once for all"
 // +kubebuilder:validation:XValidation:rule="!has(self.rules) || self.rules.all(r, !has(r.step) || self.steps.exists(s, s.name == r.step))",fieldPath=".rules",message="a rule's step must be one of spec.steps"
 // +kubebuilder:validation:XValidation:rule="!has(self.graph) || !has(self.sequences) && self.steps.all(s, !has(s.forEach) && !has(s.pairing))",fieldPath=".graph",message="graph says which jobs the steps have, and which come before which: leave out sequences, and forEach and pairing of the steps"
+// +kubebuilder:validation:XValidation:rule="[self.?managedBy] == [oldSelf.?managedBy]",fieldPath=".managedBy",message="managedBy cannot change: make another HTCWorkflow"
 type HTCWorkflowSpec struct {
 	// Sequences says how many times the steps are run, side by side; once when absent.
 	// +optional
@@ -135,6 +136,8 @@ type HTCWorkflowSpec struct {
 	// Pool says where to send the jobs, where htcd's administrator allows a choice.
 	// +optional
 	Pool *Pool `json:"pool,omitempty"`
+
+	Runner `json:",inline"`
 }
 
 // Sequences says how many times the steps are run, and with which variables.

@@ -17,6 +17,7 @@ func (s HTCJobSpec) Sent() HTCJobSpec {
 	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.LogsPod, s.Result, s.CompleteAfterOutput = false, nil, nil, false, "", false
 	s.MaxFailures, s.OnMaxFailures, s.Landing = nil, "", nil
 	s.Parallelism = nil
+	s.ManagedBy = ""
 	return s
 }
 
@@ -74,6 +75,7 @@ func (j *HTCJob) RerunRefused() bool {
 // Sent returns what of the spec an attempt is made of, as that of an HTCJob does.
 func (s HTCWorkflowSpec) Sent() HTCWorkflowSpec {
 	s.Suspend, s.TTLSecondsAfterFinished, s.ActiveDeadlineSeconds, s.Resume, s.KeepArtifacts = false, nil, nil, "", false
+	s.ManagedBy = ""
 	return s
 }
 

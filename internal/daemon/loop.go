@@ -115,7 +115,7 @@ func (d *daemon) newLoop(ctx context.Context, book reconciler.Ledger) (*loop, er
 	var err error
 	accounts := d.o.accounts()
 	l := &loop{
-		informer:   d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched),
+		informer:   d.jobs.NewInformer(d.o.Namespace, d.o.Resync, d.counts.Watched, v1alpha1.Ours),
 		secrets:    secrets.NewWatcher(d.core, accounts),
 		jobSecrets: jobsecrets.NewReader(d.core.CoreV1(), accounts.Names()),
 		recorder:   broadcaster.NewRecorder(scheme, "htcd"),

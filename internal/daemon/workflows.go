@@ -74,7 +74,7 @@ func (d *daemon) newWorkflows(l *loop, s site.Site, book reconciler.Ledger) (err
 	if err != nil {
 		return fmt.Errorf("--ephemeral-registries: %w", err)
 	}
-	l.workflowInformer = d.jobs.NewWorkflowInformer(d.o.Namespace, d.o.Resync, d.counts.WorkflowsWatched)
+	l.workflowInformer = d.jobs.NewWorkflowInformer(d.o.Namespace, d.o.Resync, d.counts.WorkflowsWatched, v1alpha1.Ours)
 	l.workflows, err = workflow.New(workflow.Options{
 		Site: s, Namespace: d.o.Namespace, Staging: d.o.stagingDir(), Staged: l.staged, Shares: l.shares,
 		Workers: d.o.Workers, Actors: d.o.Submitters,

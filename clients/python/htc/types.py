@@ -196,6 +196,7 @@ HTCJobSpec = TypedDict(
         "keepOnFailure": "str",
         "landing": "HTCJobSpecLanding",
         "logsPod": "bool",
+        "managedBy": "str",
         "maxFailures": "int | str",
         "memoryRetry": "HTCJobSpecMemoryRetry",
         "name": "str",

@@ -44,11 +44,11 @@ func watch(ctx context.Context, client *v1alpha1.Client, namespaces []string, s 
 		return err
 	}
 	for _, namespace := range namespaces {
-		if err := add(jobs, namespace, func(asked func(error)) cache.SharedIndexInformer { return client.NewInformer(namespace, 0, asked) }); err != nil {
+		if err := add(jobs, namespace, func(asked func(error)) cache.SharedIndexInformer { return client.NewInformer(namespace, 0, asked, nil) }); err != nil {
 			return err
 		}
 		if err := add(workflows, namespace, func(asked func(error)) cache.SharedIndexInformer {
-			return client.NewWorkflowInformer(namespace, 0, asked)
+			return client.NewWorkflowInformer(namespace, 0, asked, nil)
 		}); err != nil {
 			return err
 		}

@@ -58,6 +58,9 @@ func (o HTCJobs) Each(ctx context.Context, namespace, name string, fn func(*v1al
 			return err
 		}
 		for i := range list.Items {
+			if list.Items[i].Spec.Elsewhere() {
+				continue
+			}
 			if err := fn(&list.Items[i]); err != nil {
 				return err
 			}

@@ -40,7 +40,9 @@ func (o HTCWorkflows) UIDs(ctx context.Context, namespace string) (map[string]bo
 			return nil, err
 		}
 		for _, w := range list.Items {
-			there[string(w.UID)] = true
+			if !w.Spec.Elsewhere() {
+				there[string(w.UID)] = true
+			}
 		}
 		if opts.Continue = list.Continue; opts.Continue == "" {
 			return there, nil

@@ -49,6 +49,8 @@ func (r *Reader) workflow(ctx context.Context, q aggregate.Query) (*v1alpha1.HTC
 	w, there, err := r.o.Workflows(ctx, q.Namespace, q.Name)
 	if err == nil && !there {
 		err = notFound(q, "there is no HTCWorkflow %s in namespace %s", q.Name, q.Namespace)
+	} else if err == nil && w.Spec.Elsewhere() {
+		err = notFound(q, "HTCWorkflow %s is run by %s, as its spec.managedBy says, and not by this htcd", q.Name, w.Spec.ManagedBy)
 	}
 	return w, err
 }

@@ -141,6 +141,8 @@ func (r *Reader) job(ctx context.Context, q aggregate.Query) (*v1alpha1.HTCJob, 
 	job, there, err := r.o.HTCJobs(ctx, q.Namespace, q.Name)
 	if err == nil && !there {
 		err = notFound(q, "there is no HTCJob %s in namespace %s", q.Name, q.Namespace)
+	} else if err == nil && job.Spec.Elsewhere() {
+		err = notFound(q, "HTCJob %s is run by %s, as its spec.managedBy says, and not by this htcd", q.Name, job.Spec.ManagedBy)
 	}
 	return job, err
 }
