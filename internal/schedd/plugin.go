@@ -124,8 +124,12 @@ func (d Description) transferPlugins() string {
 	return strings.Join(all, "; ")
 }
 
-// onNodesWithPlugins adds to the requirements that a node has plugins of its own: condor_submit asks only for those that a job does
-// not bring.
+// takesPlugins is true of a machine that runs the plugins of jobs: from HTCondor 25.11 on STARTER_DISABLE_USER_SUPPLIED_TRANSFER_PLUGINS, an
+// expression that the machine's ad has, can be 1 or 2 for some jobs or for all; earlier machines do not have it.
+const takesPlugins = "(TARGET.HasDisableUserTransferPlugins ?: 0) == 0"
+
+// onNodesWithPlugins adds to the requirements that a node takes the plugins that a job brings, and has plugins of its own: condor_submit asks
+// for neither.
 func (d Description) onNodesWithPlugins(options []option) ([]option, error) {
 	var conditions []string
 	for _, scheme := range d.pluginSchemes() {
@@ -134,7 +138,7 @@ func (d Description) onNodesWithPlugins(options []option) ([]option, error) {
 	if len(conditions) == 0 {
 		return options, nil
 	}
-	all := strings.Join(conditions, " && ")
+	all := strings.Join(append(conditions, takesPlugins), " && ")
 	if users, there := value(options, "requirements"); there {
 		both, err := joined("&&", all, users)
 		if err != nil {

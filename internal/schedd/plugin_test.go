@@ -32,7 +32,7 @@ func TestAJobWhoseURLsNeedCredentialsBringsPlugins(t *testing.T) {
 	text := textOf(s, fileSubmit)
 	require.Contains(t, text, "\ntransfer_plugins = https=.htcd-plugin-https; root=.htcd-plugin-root\n")
 	require.Contains(t, text, "\nrequirements = stringListIMember(\"https\", TARGET.HasFileTransferPluginMethods) && "+
-		"stringListIMember(\"root\", TARGET.HasFileTransferPluginMethods) && Memory > 1\n")
+		"stringListIMember(\"root\", TARGET.HasFileTransferPluginMethods) && (TARGET.HasDisableUserTransferPlugins ?: 0) == 0 && Memory > 1\n")
 	require.Contains(t, text, ".htcd-plugin-https, .htcd-plugin-root, wlcg+https://h/a, root://h//b")
 	require.Contains(t, textOf(s, fileJob), "\nplugins='.htcd-plugin-https .htcd-plugin-root'\n")
 

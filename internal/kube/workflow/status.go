@@ -164,7 +164,8 @@ func newStatus(s Situation, v view) v1alpha1.HTCWorkflowStatus {
 	s.describeSequences(&status)
 	s.conditions(set, &status, v)
 	freshCondition(set, &status, v.fresh)
-	lifecycle.MatchableCondition(set, &status.Conditions, status.Nodes.Idle > 0 && !status.Phase.Terminal(), v.match)
+	verdict, waits := s.matchable(&status, v)
+	lifecycle.MatchableCondition(set, &status.Conditions, waits, verdict)
 	status.Reason = reasonOf(status)
 	return status
 }

@@ -57,6 +57,9 @@ func (k kind) Sync(ctx context.Context, key string, w *v1alpha1.HTCWorkflow) err
 	}
 	if dag := s.newest(); dag != nil {
 		v.match = k.Matching.Of(dag.Run.UID, dag.Run.Attempt)
+		if wait := dag.Run.Submitted.Add(startsWithin).Sub(k.Now()); dag.waits() && wait > 0 {
+			k.Changed.AddAfter(key, wait)
+		}
 	}
 	if inTheWay != nil {
 		v.blocker = &inTheWay.Blocker
