@@ -23,7 +23,7 @@ type jobView struct {
 	Note       string
 	Counts     counts
 	Facts      []fact
-	Deeds      []deed
+	Operations []operation
 	Conditions []told
 	Events     []happening
 	Attempts   []timeline
@@ -108,7 +108,7 @@ func viewOfJob(r ref, f jobFacts, now time.Time) jobView {
 	job, s := f.job, f.job.Status
 	v := jobView{
 		ref: r, Phase: phase(s.Phase), Note: note(s.Reason, s.Message), Counts: countsOf(job), Facts: factsOf(job),
-		Deeds:      deedsOf(r, job, job.Spec.Suspend, ended(job), int(s.Failed)),
+		Operations: operationsOf(r, job, job.Spec.Suspend, ended(job), int(s.Failed)),
 		Conditions: tell(s.Conditions), Events: happened(f.events), Attempt: f.attempt, Script: job.Spec.Script.Source, Sorry: f.sorry,
 	}
 	v.Look = lookOfPhase(v.Phase)

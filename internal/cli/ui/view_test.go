@@ -139,7 +139,7 @@ func TestATimeLineHasNoSpanOfLessThanNoTime(t *testing.T) {
 func TestWhatCanBeDoneIsWhatKubectlWouldDo(t *testing.T) {
 	job := &v1alpha1.HTCJob{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", UID: "u", ResourceVersion: "7"}}
 	titles := func(suspended, ended bool, failed int) (all []string) {
-		for _, d := range deedsOf(ref{jobs, "ns", "a"}, job, suspended, ended, failed) {
+		for _, d := range operationsOf(ref{jobs, "ns", "a"}, job, suspended, ended, failed) {
 			all = append(all, d.Title)
 		}
 		return all
@@ -148,8 +148,8 @@ func TestWhatCanBeDoneIsWhatKubectlWouldDo(t *testing.T) {
 	require.Equal(t, []string{"Resume", "Delete"}, titles(true, false, 0))
 	require.Equal(t, []string{"Rerun", "Delete"}, titles(false, true, 0))
 	require.Equal(t, []string{"Rerun failed", "Rerun", "Delete"}, titles(false, true, 2))
-	require.Equal(t, `kubectl patch htcjob a -n ns --type=merge -p '{"spec":{"suspend":true}}'`, deedsOf(ref{jobs, "ns", "a"}, job, false, false, 0)[0].Line)
-	require.Equal(t, `kubectl annotate --overwrite htcjob a -n ns htc.cern.ch/rerun=$(date +%s) htc.cern.ch/rerun-procs=failed`, deedsOf(ref{jobs, "ns", "a"}, job, false, true, 1)[0].Line)
+	require.Equal(t, `kubectl patch htcjob a -n ns --type=merge -p '{"spec":{"suspend":true}}'`, operationsOf(ref{jobs, "ns", "a"}, job, false, false, 0)[0].Line)
+	require.Equal(t, `kubectl annotate --overwrite htcjob a -n ns htc.cern.ch/rerun=$(date +%s) htc.cern.ch/rerun-procs=failed`, operationsOf(ref{jobs, "ns", "a"}, job, false, true, 1)[0].Line)
 	job.DeletionTimestamp = &metav1.Time{}
 	require.Empty(t, titles(false, false, 0))
 

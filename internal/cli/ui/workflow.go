@@ -23,7 +23,7 @@ type workflowView struct {
 	Counts     counts
 	Sequences  string
 	Facts      []fact
-	Deeds      []deed
+	Operations []operation
 	Conditions []told
 	Events     []happening
 	Graph      *drawing // nil: the steps are no graph, and a condition says why
@@ -125,7 +125,7 @@ func viewOfWorkflow(r ref, f workflowFacts) workflowView {
 	w, s := f.flow, f.flow.Status
 	v := workflowView{
 		ref: r, Phase: phase(s.Phase), Note: note(s.Reason, messageOf(s.Conditions, s.Reason)), Counts: countsOfNodes(s.Nodes), Facts: factsOfWorkflow(w),
-		Deeds:      deedsOf(r, w, w.Spec.Suspend, endedWorkflow(w), int(s.Nodes.Failed)),
+		Operations: operationsOf(r, w, w.Spec.Suspend, endedWorkflow(w), int(s.Nodes.Failed)),
 		Conditions: tell(s.Conditions), Events: happened(f.events), Step: f.step, Sorry: f.sorry,
 	}
 	v.Look = lookOfPhase(v.Phase)

@@ -17,7 +17,7 @@ type backlog struct {
 	file *os.File
 	most int64 // bytes
 	room *room
-	of   party
+	of   requester
 
 	mu            sync.Mutex
 	more          sync.Cond
@@ -27,7 +27,7 @@ type backlog struct {
 	ended         error // io.EOF, or why no more data arrives
 }
 
-func newBacklog(room *room, of party, most int64) (*backlog, error) {
+func newBacklog(room *room, of requester, most int64) (*backlog, error) {
 	if err := os.MkdirAll(room.dir, 0o700); err != nil {
 		return nil, err
 	}

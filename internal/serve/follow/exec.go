@@ -111,10 +111,10 @@ func (s *Shells) Begin(ctx context.Context, c aggregate.Command) (func(context.C
 		return s.forward(f, c, object, key), nil
 	}
 	return func(ctx context.Context, streams aggregate.Streams) error {
-		if !s.places.take(f.party(), 1) {
+		if !s.places.take(f.requester(), 1) {
 			return apierrors.NewTooManyRequests("too many commands run in jobs at once: try again later", 10)
 		}
-		defer s.places.give(f.party(), 1)
+		defer s.places.give(f.requester(), 1)
 		s.Used(object, c.Query, fmt.Sprintf("%s runs a command in the container of job %s", c.User, f.proc.JobID()))
 		return s.connect(ctx, f, func(client *ssh.Client) error { return runIn(ctx, client, c, streams) })
 	}, nil
@@ -133,15 +133,15 @@ func (s *Shells) connect(ctx context.Context, f *following, fn func(*ssh.Client)
 // forward returns what connects the user with a port, by a link that his other connections to the job share.
 func (s *Shells) forward(f *following, c aggregate.Command, object runtime.Object, key linkKey) func(context.Context, aggregate.Streams) error {
 	return func(ctx context.Context, streams aggregate.Streams) error {
-		if !s.forwarded.take(f.party(), 1) {
+		if !s.forwarded.take(f.requester(), 1) {
 			return apierrors.NewTooManyRequests("too many connections to jobs' ports at once: try again later", 10)
 		}
-		defer s.forwarded.give(f.party(), 1)
+		defer s.forwarded.give(f.requester(), 1)
 		client, err := s.links.take(ctx, key, func(ctx context.Context, connected func(*ssh.Client) error) error {
-			if !s.places.take(f.party(), 1) {
+			if !s.places.take(f.requester(), 1) {
 				return apierrors.NewTooManyRequests("too many commands run in jobs at once: try again later", 10)
 			}
-			defer s.places.give(f.party(), 1)
+			defer s.places.give(f.requester(), 1)
 			s.Used(object, c.Query, fmt.Sprintf("%s connects to ports of job %s", c.User, f.proc.JobID()))
 			return s.connect(ctx, f, connected)
 		})

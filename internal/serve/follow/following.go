@@ -61,7 +61,7 @@ type following struct {
 func (f *following) close() {
 	f.drop()
 	if f.place {
-		f.places.give(f.party(), 1)
+		f.places.give(f.requester(), 1)
 	}
 }
 
@@ -75,12 +75,12 @@ func (f *following) drop() {
 	f.copied, f.file = nil, nil
 }
 
-func (f *following) party() party { return party{f.q.User, f.q.Namespace} }
+func (f *following) requester() requester { return requester{f.q.User, f.q.Namespace} }
 
-// sit takes a place, if one is free.
-func (f *following) sit() bool {
+// takePlace takes a place, if one is free.
+func (f *following) takePlace() bool {
 	if !f.place {
-		f.place = f.places.take(f.party(), 1)
+		f.place = f.places.take(f.requester(), 1)
 	}
 	return f.place
 }
@@ -139,7 +139,7 @@ func (f *following) open() error {
 
 // snapshot copies what a running job has written so far.
 func (f *following) snapshot(ctx context.Context) error {
-	if !f.sit() {
+	if !f.takePlace() {
 		return apierrors.NewTooManyRequests(fmt.Sprintf("the output of running jobs may be read by %d at once, "+
 			"and your share of that, or the share of namespace %s, is used up", f.places.most, f.q.Namespace), 5)
 	}
@@ -156,7 +156,7 @@ func (f *following) snapshot(ctx context.Context) error {
 		}
 		return absent(f.q, f.seen)
 	}
-	copied, err := newBacklog(f.room, f.party(), mostLive)
+	copied, err := newBacklog(f.room, f.requester(), mostLive)
 	if err != nil {
 		return err
 	}
@@ -244,14 +244,14 @@ func (f *following) write(ctx context.Context, w io.Writer) error {
 
 // live follows a job while it runs, as far as that is known: its last output is in the fetched file.
 func (f *following) live(ctx context.Context, w io.Writer) error {
-	if !f.sit() { // the user has waited: too late for a refusal
+	if !f.takePlace() { // the user has waited: too late for a refusal
 		return nil // perhaps the next time
 	}
 	id, err := f.o.Identity(ctx, *f.run)
 	if err != nil {
 		return nil // as above
 	}
-	behind, err := newBacklog(f.room, f.party(), mostBehind)
+	behind, err := newBacklog(f.room, f.requester(), mostBehind)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ type room struct {
 }
 
 // take lets p use n more bytes.
-func (r *room) take(p party, n int64) error {
+func (r *room) take(p requester, n int64) error {
 	free, size, err := output.Volume(r.dir)
 	if err != nil {
 		return err

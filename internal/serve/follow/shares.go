@@ -2,8 +2,8 @@ package follow
 
 import "sync"
 
-// party is a reader and its namespace.
-type party struct{ user, namespace string }
+// requester is who reads, and the namespace of what is read.
+type requester struct{ user, namespace string }
 
 // shares divides a scarce resource among readers: no user has more of it than is left for the others, and no namespace
 // more than three quarters. So a newcomer finds some left, however many readers another has.
@@ -24,7 +24,7 @@ type (
 func newShares(most int64) *shares { return &shares{most: most, by: map[any]int64{}} }
 
 // take reports whether p may have n more, and reserves them if so.
-func (s *shares) take(p party, n int64) bool {
+func (s *shares) take(p requester, n int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left := s.most - s.held
@@ -36,13 +36,13 @@ func (s *shares) take(p party, n int64) bool {
 }
 
 // give returns n.
-func (s *shares) give(p party, n int64) {
+func (s *shares) give(p requester, n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.add(p, -n)
 }
 
-func (s *shares) add(p party, n int64) {
+func (s *shares) add(p requester, n int64) {
 	s.held += n
 	for _, key := range []any{byUser(p.user), byNamespace(p.namespace)} {
 		if s.by[key] += n; s.by[key] == 0 {

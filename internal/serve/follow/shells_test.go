@@ -74,11 +74,11 @@ func TestACommandIsRunWhereAJobRuns(t *testing.T) {
 	require.Equal(t, [][2]int{{7, 0}}, v.at)
 	require.Equal(t, []string{"anna runs a command in the container of job 7.0"}, v.used)
 
-	for _, others := range []party{{"b", "1"}, {"c", "2"}, {"d", "3"}} {
+	for _, others := range []requester{{"b", "1"}, {"c", "2"}, {"d", "3"}} {
 		require.True(t, s.places.take(others, 1))
 	}
 	require.NoError(t, run(t.Context(), aggregate.Streams{}), "the place was given back")
-	require.True(t, s.places.take(party{"e", "4"}, 1))
+	require.True(t, s.places.take(requester{"e", "4"}, 1))
 	require.True(t, apierrors.IsTooManyRequests(run(t.Context(), aggregate.Streams{})))
 	require.Len(t, v.used, 2)
 	w.ends()

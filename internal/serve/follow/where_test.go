@@ -111,7 +111,7 @@ func TestFrom(t *testing.T) {
 
 func TestTheBacklog(t *testing.T) {
 	room := &room{dir: t.TempDir(), bytes: newShares(100)}
-	b, err := newBacklog(room, party{}, 10)
+	b, err := newBacklog(room, requester{}, 10)
 	require.NoError(t, err)
 	part := make([]byte, 4)
 	write := func(text string) {
@@ -163,7 +163,7 @@ func TestTheBacklog(t *testing.T) {
 func TestNobodyHasMoreThanIsLeftForTheOthers(t *testing.T) {
 	s := newShares(32)
 	takes := func(user, namespace string) (n int64) {
-		for s.take(party{user, namespace}, 1) {
+		for s.take(requester{user, namespace}, 1) {
 			n++
 		}
 		return n
@@ -177,10 +177,10 @@ func TestNobodyHasMoreThanIsLeftForTheOthers(t *testing.T) {
 	require.EqualValues(t, 1, takes("emil", "c"))
 	require.EqualValues(t, 1, takes("fred", "c"), "the last one")
 	require.EqualValues(t, 0, takes("gina", "d"))
-	s.give(party{"anna", "a"}, 16)
-	s.give(party{"bert", "a"}, 8)
+	s.give(requester{"anna", "a"}, 16)
+	s.give(requester{"bert", "a"}, 8)
 	require.EqualValues(t, 12, takes("gina", "d"))
-	for of, n := range map[party]int64{{"gina", "d"}: 12, {"carl", "b"}: 4, {"dora", "b"}: 2, {"emil", "c"}: 1, {"fred", "c"}: 1} {
+	for of, n := range map[requester]int64{{"gina", "d"}: 12, {"carl", "b"}: 4, {"dora", "b"}: 2, {"emil", "c"}: 1, {"fred", "c"}: 1} {
 		s.give(of, n)
 	}
 	require.Zero(t, s.held)

@@ -15,8 +15,8 @@ import (
 	"htc.cern.ch/htcd/api/v1alpha1"
 )
 
-// deed is something that can be done to an object now.
-type deed struct {
+// operation is something that can be done to an object now.
+type operation struct {
 	ref
 	Action  string
 	Title   string // on its button
@@ -27,12 +27,12 @@ type deed struct {
 	Grave   bool   // it destroys something
 }
 
-// deedsOf returns what can be done to an HTCJob or an HTCWorkflow.
-func deedsOf(r ref, object metav1.Object, suspended, ended bool, failed int) []deed {
-	make := func(action, title, explain, line string) deed {
-		return deed{r, action, title, explain, fmt.Sprintf(line, r.Kind, r.Name, r.Namespace), object.GetUID(), object.GetResourceVersion(), action == "delete"}
+// operationsOf returns what can be done to an HTCJob or an HTCWorkflow.
+func operationsOf(r ref, object metav1.Object, suspended, ended bool, failed int) []operation {
+	make := func(action, title, explain, line string) operation {
+		return operation{r, action, title, explain, fmt.Sprintf(line, r.Kind, r.Name, r.Namespace), object.GetUID(), object.GetResourceVersion(), action == "delete"}
 	}
-	var all []deed
+	var all []operation
 	switch {
 	case object.GetDeletionTimestamp() != nil:
 		return nil
