@@ -83,20 +83,27 @@ func (tx *Tx) Item(uid string, attempt, proc int) (string, error) {
 
 // Items returns those of all procs; none if the run has none.
 func (tx *Tx) Items(uid string, attempt int) ([]string, error) {
-	var all []string
-	err := tx.query(func(row scanner) error {
-		var block []byte
-		if err := row.Scan(&block); err != nil {
-			return err
-		}
-		texts, err := unpack(block)
-		all = append(all, texts...)
-		return err
-	}, `SELECT texts FROM items WHERE run = `+runID+` ORDER BY first`, uid, attempt)
+	all, err := tx.texts(`SELECT '', texts FROM items WHERE run = `+runID+` ORDER BY first`, uid, attempt)
 	if err != nil {
 		return nil, fmt.Errorf("items of run %s attempt %d: %w", uid, attempt, err)
 	}
-	return all, nil
+	return all[""], nil
+}
+
+// texts reads blocks of texts of a run, each with the name of the list that it belongs to.
+func (tx *Tx) texts(query, uid string, attempt int) (map[string][]string, error) {
+	all := map[string][]string{}
+	err := tx.query(func(row scanner) error {
+		var name string
+		var block []byte
+		if err := row.Scan(&name, &block); err != nil {
+			return err
+		}
+		texts, err := unpack(block)
+		all[name] = append(all[name], texts...)
+		return err
+	}, query, uid, attempt)
+	return all, err
 }
 
 func unpack(block []byte) ([]string, error) {

@@ -18,17 +18,7 @@ func (tx *Tx) SetTables(uid string, attempt int, tables map[string]Items) error 
 
 // Tables returns those of a run by their names; none if it has none.
 func (tx *Tx) Tables(uid string, attempt int) (map[string][]string, error) {
-	all := map[string][]string{}
-	err := tx.query(func(row scanner) error {
-		var name string
-		var block []byte
-		if err := row.Scan(&name, &block); err != nil {
-			return err
-		}
-		texts, err := unpack(block)
-		all[name] = append(all[name], texts...)
-		return err
-	}, `SELECT name, texts FROM tables WHERE run = `+runID+` ORDER BY name, first`, uid, attempt)
+	all, err := tx.texts(`SELECT name, texts FROM tables WHERE run = `+runID+` ORDER BY name, first`, uid, attempt)
 	if err != nil {
 		return nil, fmt.Errorf("tables of run %s attempt %d: %w", uid, attempt, err)
 	}
