@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -125,21 +126,22 @@ func (w *work) retried(n *dagfile.Node) {
 
 // stepJob is an HTCJob's spec as a step's job. What a step has no field for is named.
 func stepJob(spec v1alpha1.HTCJobSpec) (v1alpha1.StepJob, []string) {
-	var lost []string
-	j := v1alpha1.StepJob{
-		Script: spec.Script.Program, HTCOpts: spec.HTCOpts, Inputs: spec.Inputs, Credentials: spec.Credentials,
-		Resources:       spec.Resources,
-		AccountingGroup: spec.AccountingGroup, Requirements: spec.Requirements, SuccessExitCodes: spec.SuccessExitCodes,
-		MemoryRetry: spec.MemoryRetry, Checkpoint: spec.Checkpoint, Deadlines: spec.Deadlines,
+	job := v1alpha1.StepJob{Script: spec.Script.Program}
+	from, to := reflect.ValueOf(spec), reflect.ValueOf(&job).Elem()
+	for i := range to.NumField() {
+		if same := from.FieldByName(to.Type().Field(i).Name); same.IsValid() && same.Type() == to.Field(i).Type() {
+			to.Field(i).Set(same)
+		}
 	}
 	for name, value := range spec.Environment {
-		if j.Environment == nil {
-			j.Environment = map[string]v1alpha1.ItemValue{}
+		if job.Environment == nil {
+			job.Environment = map[string]v1alpha1.ItemValue{}
 		}
-		j.Environment[name] = v1alpha1.ItemValue(value)
+		job.Environment[name] = v1alpha1.ItemValue(value)
 	}
+	var lost []string
 	for _, o := range spec.Outputs {
-		j.Outputs = append(j.Outputs, v1alpha1.StepOutput{Path: o.Path})
+		job.Outputs = append(job.Outputs, v1alpha1.StepOutput{Path: o.Path})
 		if o.URL != "" || o.Artifact != "" {
 			lost = append(lost, "spec.outputs")
 		}
@@ -148,5 +150,5 @@ func stepJob(spec v1alpha1.HTCJobSpec) (v1alpha1.StepJob, []string) {
 		lost = append(lost, "spec.suspend")
 	}
 	slices.Sort(lost)
-	return j, slices.Compact(lost)
+	return job, slices.Compact(lost)
 }
