@@ -50,9 +50,9 @@ func (d Description) queued(submit string) string {
 		names = append(names, ownNumber)
 		lines = strings.ReplaceAll(lines, procNumber, "$("+ownNumber+")") + fmt.Sprintf("My.%s = $(%s)\n", attrNumber, ownNumber)
 	}
-	urls := len(d.varying()) > 0
-	if urls {
-		names = append(names, ownURLs)
+	var urls [][]string
+	if len(d.varying()) > 0 {
+		names, urls = append(names, ownURLs), d.ownURLsOf()
 	}
 	if len(names) == 0 {
 		return submit
@@ -64,8 +64,8 @@ func (d Description) queued(submit string) string {
 		if len(d.Numbers) > 0 {
 			row = append(row, strconv.Itoa(d.Numbers[proc]))
 		}
-		if urls {
-			row = append(row, d.ownList(proc))
+		if urls != nil {
+			row = append(row, strings.Join(append([]string{fileScript}, urls[proc]...), ","))
 		}
 		b.WriteString(strings.Join(row, " ") + "\n")
 	}

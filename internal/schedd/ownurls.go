@@ -21,18 +21,21 @@ func (d Description) varying() []Input {
 	return slices.DeleteFunc(slices.Clone(d.Inputs), func(in Input) bool { return in.URL == "" || !in.OfProc })
 }
 
-// ownInput is what a proc gets of a varying input; without a URL it gets none.
-func (d Description) ownInput(in Input, proc int) (Input, error) {
+// ownInputs returns what a proc gets of the varying inputs; of one without a URL it gets nothing.
+func (d Description) ownInputs(varying []Input, proc int) (own []Input, err error) {
 	item := ""
 	if proc < len(d.Items) {
 		item = d.Items[proc]
 	}
-	url, err := items.Fill(in.URL, d.number(proc), item)
-	if err != nil {
-		return in, refused("spec.inputs: %s: url: %w", in.Name, err)
+	for _, in := range varying {
+		if in.URL, err = items.Fill(in.URL, d.number(proc), item); err != nil {
+			return nil, refused("spec.inputs: %s: url: %w", in.Name, err)
+		}
+		if in.URL != "" {
+			own = append(own, in)
+		}
 	}
-	in.URL = url
-	return in, nil
+	return own, nil
 }
 
 // checkOwnURLs does what checkInputURLs does for the URLs of single procs, beside those of all, which have this size.
@@ -42,36 +45,35 @@ func (d Description) checkOwnURLs(landed map[string]string, size int) error {
 		return nil
 	}
 	for proc := range d.Queue {
-		here, own := maps.Clone(landed), size
-		for _, in := range varying {
-			in, err := d.ownInput(in, proc)
-			if err != nil {
-				return err
-			}
-			if in.URL == "" {
-				continue
-			}
+		own, err := d.ownInputs(varying, proc)
+		if err != nil {
+			return err
+		}
+		here, bytes := maps.Clone(landed), size
+		for _, in := range own {
 			if err := d.checkInputURL(in, here); err != nil {
 				return refused("job %d: %w", d.number(proc), err)
 			}
-			own += len(in.URL) + 1
+			bytes += len(in.URL) + 1
 		}
-		if all += own; own > maxURLs || all > maxOwnURLs {
-			return refused("spec.inputs: expected URLs of at most 8 KiB for each job, and 32 MiB for all, found %d and %d bytes: let the script fetch what a list names", own, all)
+		if all += bytes; bytes > maxURLs || all > maxOwnURLs {
+			return refused("spec.inputs: expected URLs of at most 8 KiB for each job, and 32 MiB for all, found %d and %d bytes: "+
+				"let the script fetch what a list names", bytes, all)
 		}
 	}
 	return nil
 }
 
-// ownList is what the variable has for a proc. The URLs have been checked.
-func (d Description) ownList(proc int) string {
-	list := fileScript
-	for _, in := range d.varying() {
-		if in, err := d.ownInput(in, proc); err == nil && in.URL != "" {
-			list += "," + in.URL
+// ownURLsOf lists, for each proc, the URLs that it alone gets, which have been checked.
+func (d Description) ownURLsOf() [][]string {
+	all, varying := make([][]string, d.Queue), d.varying()
+	for proc := range all {
+		own, _ := d.ownInputs(varying, proc)
+		for _, in := range own {
+			all[proc] = append(all[proc], in.URL)
 		}
 	}
-	return list
+	return all
 }
 
 // ownMoves returns the wrapper's function that adds what HTCondor puts under other names for its proc alone to what it does for all.
@@ -88,13 +90,5 @@ func (d Description) ownMoves() string {
 
 // inputURLs lists all URLs among the inputs, those of single procs, too.
 func (d Description) inputURLs() []string {
-	urls := d.sameURLs()
-	for _, in := range d.varying() {
-		for proc := range d.Queue {
-			if in, err := d.ownInput(in, proc); err == nil && in.URL != "" {
-				urls = append(urls, in.URL)
-			}
-		}
-	}
-	return urls
+	return append(d.sameURLs(), slices.Concat(d.ownURLsOf()...)...)
 }
