@@ -90,8 +90,15 @@ func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all compar
 
 // NewestHistory returns the id of the job that left the queue last, "" if none ever did.
 func (c *Checker) NewestHistory(ctx context.Context, id schedd.Identity) (string, error) {
-	var newest string
-	err := c.Schedd.History(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j schedd.Job) error {
+	return NewestHistory(ctx, id, c.Schedd.History)
+}
+
+// NewestHistory returns the id of the job that entered a history last, "" if none ever did.
+func NewestHistory(
+	ctx context.Context, id schedd.Identity,
+	history func(context.Context, schedd.Identity, string, schedd.HistoryBounds, func(schedd.Job) error) error,
+) (newest string, err error) {
+	err = history(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j schedd.Job) error {
 		newest = j.ID()
 		return nil
 	})

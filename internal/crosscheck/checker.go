@@ -114,7 +114,7 @@ func (c *Checker) through(ctx context.Context, id schedd.Identity, g backend.Gro
 func (c *Checker) Refresh(ctx context.Context) error {
 	return c.each(ctx, Refreshing, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		return c.mirroredOr(id.Endpoint, func(c *Checker) error {
-			_, err := c.pass(ctx, id, g, &look{}, c.Now(), c.gate.Sight(g.Target).Started)
+			_, err := c.pass(ctx, id, g, &look{}, c.Now(), c.gate.Coverage(g.Target).Started)
 			return err
 		})
 	})
@@ -136,16 +136,16 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 	if l.made, err = c.addMade(ctx, id, g.Runs); err != nil {
 		return false, err
 	}
-	sight := c.gate.Sight(g.Target)
+	coverage := c.gate.Coverage(g.Target)
 	l.mark, l.unread = c.gate.Mark(g.Target), map[RunKey]bool{}
-	period, recent := sight.Recent(began, started, c.Whole)
+	period, recent := coverage.Recent(began, started, c.Whole)
 	recent = recent && !l.mark.At.IsZero()
 	whole := g.Runs
 	if recent {
 		var covered []ledger.Run
 		l.Period, whole = period, nil
 		for _, run := range g.Runs {
-			if sight.covers(run) {
+			if coverage.covers(run) {
 				covered = append(covered, run)
 			} else {
 				whole = append(whole, run)
@@ -168,7 +168,7 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 	if err = errors.Join(err, rest); !answered {
 		return false, err
 	}
-	now := sight.Next(began, l.Clock, started, !recent)
+	now := coverage.Next(began, l.Clock, started, !recent)
 	now.unread = l.unread
 	if l.History { // a job whose ad cannot be read may be there
 		now.read = map[RunKey]bool{}
@@ -176,7 +176,7 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 			now.read[KeyOf(run)] = !l.unread[KeyOf(run)]
 		}
 	}
-	c.gate.Sighted(g.Target, now)
+	c.gate.Cover(g.Target, now)
 	return true, err
 }
 
@@ -204,7 +204,7 @@ func (c *Checker) Check(ctx context.Context, g backend.Group) error {
 func (c *Checker) NewestKnown(t backend.Target) string { return c.gate.Mark(t.Shared()).Newest }
 
 // Started returns when a target's schedd had been started, as the latest pass has learned it; 0: unknown.
-func (c *Checker) Started(t backend.Target) int64 { return c.gate.Sight(t).Started }
+func (c *Checker) Started(t backend.Target) int64 { return c.gate.Coverage(t).Started }
 
 // Daemon returns what a target's schedd was last known to be.
 func (c *Checker) Daemon(t backend.Target) schedd.Daemon { return c.gate.Daemon(t) }
@@ -282,7 +282,8 @@ func (c *Checker) checkPart(ctx context.Context, id schedd.Identity, runs []ledg
 
 // conclude applies findings about runs that have not been written yet.
 func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all comparisons, at time.Time, l *look) error {
-	if l.History && c.absent == nil {
+	final := l.History && c.absent == nil // HTCondor itself has not got what is missing
+	if final {
 		if err := c.doubt(ctx, all, l, at); err != nil {
 			return err
 		}
@@ -317,12 +318,12 @@ func (c *Checker) conclude(ctx context.Context, runs []ledger.Run, all compariso
 			}
 		}
 		switch {
-		case l.History && c.absent != nil && k.unseen() > 0:
-			l.absent = append(l.absent, run)
-		case l.History:
+		case final:
 			k.miss(at)
+		case l.History && k.unseen() > 0:
+			l.absent = append(l.absent, run)
 		}
-		if l.History && c.absent == nil || k.unseen() == 0 { // otherwise the others may be in the history
+		if l.History || k.unseen() == 0 { // otherwise the others may be in the history
 			k.judgeUnstaged()
 		}
 		if k.quiet() {

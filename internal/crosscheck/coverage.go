@@ -8,8 +8,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// Sight is what the passes over a target have established together: every change that HTCondor dates before them is in the ledger.
-type Sight struct {
+// Coverage is what the passes over a target have established together: every change that HTCondor dates before them is in the ledger.
+type Coverage struct {
 	Began   time.Time // when the latest of them began
 	Clock   int64     // the same by the schedd's clock; 0: unknown
 	Whole   time.Time // when the latest began that asked about everything
@@ -30,7 +30,7 @@ const (
 
 // Recent returns the period about which the next pass has to ask. ok is false if it has to ask about everything: none has for so long, or the schedd was
 // started since, perhaps with another queue, or one of these is not known. 0 is always.
-func (s Sight) Recent(now time.Time, started int64, every time.Duration) (p schedd.Period, ok bool) {
+func (s Coverage) Recent(now time.Time, started int64, every time.Duration) (p schedd.Period, ok bool) {
 	switch age := now.Round(0).Sub(s.Began.Round(0)); {
 	case s.Clock == 0, started == 0, started != s.Started:
 	case age < 0, now.Sub(s.Whole) >= every:
@@ -41,13 +41,13 @@ func (s Sight) Recent(now time.Time, started int64, every time.Duration) (p sche
 }
 
 // covers reports whether the passes have looked at a run: at every job that they could read.
-func (s Sight) covers(run ledger.Run) bool {
+func (s Coverage) covers(run ledger.Run) bool {
 	return !s.unread[KeyOf(run)] && (run.Checked.IsZero() || run.Checked.After(s.Began.Add(-2*BetweenChecks)))
 }
 
-// Next returns the sight that a pass adds which began at a time, and at another by the schedd's clock (0: no ad said so); whole: it asked about everything.
-func (s Sight) Next(began time.Time, clock, started int64, whole bool) Sight {
-	now := Sight{Began: began, Clock: clock, Started: started}
+// Next returns the coverage that a pass adds which began at a time, and at another by the schedd's clock (0: no ad said so); whole: it asked about everything.
+func (s Coverage) Next(began time.Time, clock, started int64, whole bool) Coverage {
+	now := Coverage{Began: began, Clock: clock, Started: started}
 	switch {
 	case whole:
 		now.Whole = began
@@ -57,8 +57,8 @@ func (s Sight) Next(began time.Time, clock, started int64, whole bool) Sight {
 	return now
 }
 
-// After returns the sight after a pass, which may have begun before another that ended earlier.
-func (s Sight) After(pass Sight) Sight {
+// After returns the coverage after a pass, which may have begun before another that ended earlier.
+func (s Coverage) After(pass Coverage) Coverage {
 	unread := map[RunKey]bool{}
 	for run := range s.unread {
 		if !pass.read[run] && (pass.read == nil || pass.Whole.IsZero()) {

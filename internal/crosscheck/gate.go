@@ -30,11 +30,32 @@ const share = 20
 type Gate struct {
 	mu     sync.Mutex
 	passes map[passKey]lastPass
-	marks  map[backend.Target]Mark
-	sights map[backend.Target]Sight
-	looked map[backend.Target]looked // for what was called lost
+	known  map[backend.Target]known
+}
 
-	daemons map[backend.Target]schedd.Daemon
+// known is what is known of a target.
+type known struct {
+	mark     Mark
+	coverage Coverage
+	daemon   schedd.Daemon
+	looked   looked // for what was called lost
+}
+
+func (g *Gate) of(t backend.Target) known {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.known[t]
+}
+
+func (g *Gate) change(t backend.Target, f func(*known)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.known[t]
+	f(&now)
+	if g.known == nil {
+		g.known = map[backend.Target]known{}
+	}
+	g.known[t] = now
 }
 
 // Pass is what a pass of one kind over runs needs.
@@ -113,35 +134,22 @@ type Mark struct {
 }
 
 // Mark returns that of a target.
-func (g *Gate) Mark(t backend.Target) Mark {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.marks[t]
-}
+func (g *Gate) Mark(t backend.Target) Mark { return g.of(t).mark }
 
 // SetMark replaces it.
-func (g *Gate) SetMark(t backend.Target, m Mark) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.marks == nil {
-		g.marks = map[backend.Target]Mark{}
-	}
-	g.marks[t] = m
+func (g *Gate) SetMark(t backend.Target, m Mark) { g.change(t, func(k *known) { k.mark = m }) }
+
+// Coverage returns that of a target.
+func (g *Gate) Coverage(t backend.Target) Coverage { return g.of(t).coverage }
+
+// Cover adds what a pass has established.
+func (g *Gate) Cover(t backend.Target, pass Coverage) {
+	g.change(t, func(k *known) { k.coverage = k.coverage.After(pass) })
 }
 
-// Sight returns that of a target.
-func (g *Gate) Sight(t backend.Target) Sight {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.sights[t]
-}
+// Daemon returns what a target's schedd was last known to be.
+func (g *Gate) Daemon(t backend.Target) schedd.Daemon { return g.of(t).daemon }
 
-// Sighted adds what a pass has established.
-func (g *Gate) Sighted(t backend.Target, pass Sight) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.sights == nil {
-		g.sights = map[backend.Target]Sight{}
-	}
-	g.sights[t] = g.sights[t].After(pass)
+func (g *Gate) setDaemon(t backend.Target, d schedd.Daemon) {
+	g.change(t, func(k *known) { k.daemon = d })
 }

@@ -27,32 +27,48 @@ type looked struct {
 // rarest is how rarely it is asked in the end: each time it reads its complete history.
 const rarest = 24 * time.Hour
 
-// MayLookForLost reports whether a target is to be asked about so many runs with lost jobs, and notes that it is: for the first time, when there are
-// more of them, after a start of its schedd, and then after pauses that double, the first of which is given.
-func (g *Gate) MayLookForLost(t backend.Target, at time.Time, started int64, runs int, pause time.Duration) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	last, before := g.looked[t]
-	same := before && last.started == started && runs <= last.runs
-	if same && at.Sub(last.at) < min(pause<<min(last.times, 10), max(rarest, pause)) {
-		return false
-	}
-	if g.looked == nil {
-		g.looked = map[backend.Target]looked{}
-	}
-	now := looked{at: at, started: started, runs: runs}
-	if same {
-		now.times = last.times + 1
-	}
-	g.looked[t] = now
-	return true
+// mayLookForLost reports whether a target is to be asked about so many runs with lost jobs, and notes that it is: for the
+// first time, when there are more of them, after a start of its schedd, and then after pauses that double, the first of
+// which is given.
+func (g *Gate) mayLookForLost(t backend.Target, at time.Time, started int64, runs int, pause time.Duration) (may bool) {
+	g.change(t, func(k *known) {
+		last := k.looked
+		same := last.started == started && runs <= last.runs
+		if may = !same || at.Sub(last.at) >= min(pause<<min(last.times, 10), max(rarest, pause)); !may {
+			return
+		}
+		k.looked = looked{at: at, started: started, runs: runs}
+		if same {
+			k.looked.times = last.times + 1
+		}
+	})
+	return may
 }
 
-// LookForLostAgain has it asked in the next pass: this one got no answer.
-func (g *Gate) LookForLostAgain(t backend.Target) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.looked, t)
+// lookForLostAgain has it asked in the next pass: this one got no answer.
+func (g *Gate) lookForLostAgain(t backend.Target) {
+	g.change(t, func(k *known) { k.looked = looked{} })
+}
+
+// LookForLost has compare ask about runs some of whose jobs were called lost, where that is due. A pass without an answer
+// does not count. started returns when a schedd had been started.
+func (g *Gate) LookForLost(
+	ctx context.Context, p Pass, pause time.Duration,
+	started func(context.Context, schedd.Identity, backend.Target) int64,
+	compare func(context.Context, schedd.Identity, backend.Group) error,
+) error {
+	p.Kind = LookingForLost
+	return g.Each(ctx, p, func(ctx context.Context, id schedd.Identity, group backend.Group) error {
+		t := group.Target
+		if !g.mayLookForLost(t, p.Now(), started(ctx, id, t), len(group.Runs), pause) {
+			return nil
+		}
+		err := compare(ctx, id, group)
+		if err != nil {
+			g.lookForLostAgain(t)
+		}
+		return err
+	})
 }
 
 // lookForLost compares the jobs that were called lost with queue and history.
@@ -62,24 +78,18 @@ func (c *Checker) lookForLost(ctx context.Context) error {
 		runs, err = tx.LostRuns(c.Kind, c.Now().Add(-LookBack))
 		return err
 	})
-	if err != nil || len(runs) == 0 {
+	if err != nil {
 		return err
 	}
-	pass := Pass{Kind: LookingForLost, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}
-	return c.gate.Each(ctx, pass, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
-		if !c.gate.MayLookForLost(g.Target, c.Now(), c.started(ctx, id, g.Target), len(g.Runs), c.Whole) {
-			return nil
-		}
-		var errs []error
-		for _, some := range parts(g.Runs) {
-			errs = append(errs, c.compareLost(ctx, id, some))
-		}
-		err := errors.Join(errs...)
-		if err != nil {
-			c.gate.LookForLostAgain(g.Target)
-		}
-		return err
-	})
+	pass := Pass{Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}
+	return c.gate.LookForLost(ctx, pass, c.Whole, c.started,
+		func(ctx context.Context, id schedd.Identity, g backend.Group) error {
+			var errs []error
+			for _, some := range parts(g.Runs) {
+				errs = append(errs, c.compareLost(ctx, id, some))
+			}
+			return errors.Join(errs...)
+		})
 }
 
 func (c *Checker) compareLost(ctx context.Context, id schedd.Identity, runs []ledger.Run) error {

@@ -15,17 +15,17 @@ func TestLostJobsAreLookedForEverMoreRarely(t *testing.T) {
 	at := time.Unix(0, 0)
 	looks := 0
 	for passed := time.Duration(0); passed < LookBack; passed += time.Minute {
-		if g.MayLookForLost(backend.Target{}, at.Add(passed), 7, 2, pause) {
+		if g.mayLookForLost(backend.Target{}, at.Add(passed), 7, 2, pause) {
 			looks++
 		}
 	}
 	require.Equal(t, 14, looks, "in a week")
 	at = at.Add(LookBack)
-	require.False(t, g.MayLookForLost(backend.Target{}, at, 7, 1, pause))
-	require.True(t, g.MayLookForLost(backend.Target{}, at, 7, 3, pause), "another one was lost")
-	require.True(t, g.MayLookForLost(backend.Target{}, at, 8, 3, pause), "the schedd was started")
-	require.False(t, g.MayLookForLost(backend.Target{}, at.Add(pause-1), 8, 3, pause))
-	require.True(t, g.MayLookForLost(backend.Target{}, at.Add(pause), 8, 3, pause))
-	g.LookForLostAgain(backend.Target{})
-	require.True(t, g.MayLookForLost(backend.Target{}, at.Add(pause), 8, 3, pause), "it did not answer")
+	require.False(t, g.mayLookForLost(backend.Target{}, at, 7, 1, pause))
+	require.True(t, g.mayLookForLost(backend.Target{}, at, 7, 3, pause), "another one was lost")
+	require.True(t, g.mayLookForLost(backend.Target{}, at, 8, 3, pause), "the schedd was started")
+	require.False(t, g.mayLookForLost(backend.Target{}, at.Add(pause-1), 8, 3, pause))
+	require.True(t, g.mayLookForLost(backend.Target{}, at.Add(pause), 8, 3, pause))
+	g.lookForLostAgain(backend.Target{})
+	require.True(t, g.mayLookForLost(backend.Target{}, at.Add(pause), 8, 3, pause), "it did not answer")
 }

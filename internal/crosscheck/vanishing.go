@@ -7,7 +7,6 @@ import (
 
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/schedd"
-	"htc.cern.ch/htcd/internal/target/backend"
 )
 
 // A schedd whose spool is not mounted yet, or that another one stands in for, answers with an empty queue and an empty history, as one does
@@ -118,20 +117,4 @@ func (k *comparison) missing() int {
 		}
 	}
 	return n
-}
-
-// Daemon returns what a target's schedd was last known to be.
-func (g *Gate) Daemon(t backend.Target) schedd.Daemon {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.daemons[t]
-}
-
-func (g *Gate) setDaemon(t backend.Target, d schedd.Daemon) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.daemons == nil {
-		g.daemons = map[backend.Target]schedd.Daemon{}
-	}
-	g.daemons[t] = d
 }

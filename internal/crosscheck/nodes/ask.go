@@ -90,19 +90,6 @@ func (c *Checker) askHistory(ctx context.Context, id schedd.Identity, all compar
 	return nil
 }
 
-// newestHistory returns the id of the job that left the queue last, "" if none ever did.
-func (c *Checker) newestHistory(ctx context.Context, id schedd.Identity) (string, error) {
-	var newest string
-	err := c.Schedd.HistoryNodes(ctx, id, "true", schedd.HistoryBounds{Limit: 1}, func(j schedd.Job) error {
-		newest = j.ID()
-		return nil
-	})
-	if err != nil {
-		return "", fmt.Errorf("cross-check history: %w", err)
-	}
-	return newest, nil
-}
-
 // mark is the newest entry of the history at some time, and the DAGs that were compared with the history up to it.
 type mark struct {
 	crosscheck.Mark

@@ -71,7 +71,7 @@ func (c *Checker) Crosscheck(ctx context.Context) error {
 func (c *Checker) crosscheck(ctx context.Context) error {
 	return c.each(ctx, crosscheck.Crosschecking, func(ctx context.Context, id schedd.Identity, g backend.Group) error {
 		began := c.Now()
-		newest, err := c.newestHistory(ctx, id)
+		newest, err := crosscheck.NewestHistory(ctx, id, c.Schedd.HistoryNodes)
 		if err != nil {
 			return err
 		}
@@ -100,10 +100,10 @@ func (c *Checker) Refresh(ctx context.Context) error {
 // pass asks what has changed since the latest passes about the DAGs that these covered, and about everything else. A DAG with which something
 // could not be done counts as unread: the others are covered all the same.
 func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group, l *look, began time.Time) (answered bool, err error) {
-	sight, started := c.gate.Sight(g.Target), c.Started(g.Target)
+	coverage, started := c.gate.Coverage(g.Target), c.Started(g.Target)
 	l.since = c.mark(g.Target)
 	whole, recent := g.Runs, false
-	if l.Period, recent = sight.Recent(began, started, c.Whole); recent {
+	if l.Period, recent = coverage.Recent(began, started, c.Whole); recent {
 		covered, rest := l.since.split(g.Runs)
 		answered, err = c.checkRecent(ctx, id, covered, l)
 		switch {
@@ -120,7 +120,7 @@ func (c *Checker) pass(ctx context.Context, id schedd.Identity, g backend.Group,
 		return false, err
 	}
 	c.uncover(g.Target, l.failed)
-	c.gate.Sighted(g.Target, sight.Next(began, l.Clock, started, !recent))
+	c.gate.Cover(g.Target, coverage.Next(began, l.Clock, started, !recent))
 	return true, err
 }
 

@@ -16,18 +16,14 @@ func (c *Checker) lookForLost(ctx context.Context) error {
 		runs, err = tx.LostDAGs(c.Now().Add(-crosscheck.LookBack))
 		return err
 	})
-	if err != nil || len(runs) == 0 {
+	if err != nil {
 		return err
 	}
-	pass := crosscheck.Pass{Kind: crosscheck.LookingForLost, Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}
-	return c.gate.Each(ctx, pass, func(ctx context.Context, _ schedd.Identity, g backend.Group) error {
-		if !c.gate.MayLookForLost(g.Target, c.Now(), c.Started(g.Target), len(g.Runs), c.Whole) {
-			return nil
-		}
-		_, err := c.reconcileGroup(ctx, g, false, func(crosscheck.Difference) {})
-		if err != nil {
-			c.gate.LookForLostAgain(g.Target)
-		}
-		return err
-	})
+	pass := crosscheck.Pass{Runs: runs, As: c.As, Now: c.Now, Over: c.Observer.Passed}
+	started := func(_ context.Context, _ schedd.Identity, t backend.Target) int64 { return c.Started(t) }
+	return c.gate.LookForLost(ctx, pass, c.Whole, started,
+		func(ctx context.Context, _ schedd.Identity, g backend.Group) error {
+			_, err := c.reconcileGroup(ctx, g, false, func(crosscheck.Difference) {})
+			return err
+		})
 }
