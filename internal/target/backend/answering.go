@@ -24,9 +24,9 @@ type Answering struct {
 	// Most is the most that a schedd is asked; the zero value: no bound.
 	Most Pace
 
-	reachable  reachable
-	turnstiles turnstiles
-	asking     singleflight.Group // at most one question at a time per identity
+	reachable reachable
+	limiters  limiters
+	asking    singleflight.Group // at most one question at a time per identity
 }
 
 // State returns what is known of an endpoint.
@@ -45,7 +45,7 @@ func (a *Answering) Missing(kind string, t Target, jobs int, doubt string) {
 func (a *Answering) Known() map[schedd.Endpoint]Reachability {
 	all := a.reachable.all()
 	for endpoint, r := range all {
-		r.Pace, r.Slowed = a.turnstiles.of(endpoint, a.Most).now()
+		r.Pace, r.Slowed = a.limiters.of(endpoint, a.Most).now()
 		r.Missing, r.Doubt = a.reachable.missed(endpoint, a.Now())
 		all[endpoint] = r
 	}
@@ -61,11 +61,11 @@ func (a *Answering) about(ctx context.Context, id schedd.Identity, command func(
 // inTurn is about for a command that may take long, or not.
 func (a *Answering) inTurn(ctx context.Context, id schedd.Identity, long bool, command func() error) error {
 	if a.Most != (Pace{}) {
-		turnstile := a.turnstiles.of(id.Endpoint, a.Most)
-		if err := turnstile.enter(ctx, long); err != nil {
+		limiter := a.limiters.of(id.Endpoint, a.Most)
+		if err := limiter.enter(ctx, long); err != nil {
 			return err
 		}
-		defer turnstile.leave(long)
+		defer limiter.leave(long)
 	}
 	if a.State(id.Endpoint).Down {
 		if err := a.Answers(ctx, id); err != nil {
@@ -163,7 +163,7 @@ func (a *Answering) History(ctx context.Context, id schedd.Identity, constraint 
 		began := a.Now()
 		err := a.Schedd.History(ctx, id, constraint, b, fn)
 		if err == nil && b.Limit == 1 {
-			a.turnstiles.of(id.Endpoint, a.Most).answered(a.Now().Sub(began))
+			a.limiters.of(id.Endpoint, a.Most).answered(a.Now().Sub(began))
 		}
 		return err
 	})
@@ -199,7 +199,7 @@ func (a *Answering) ScheddName(ctx context.Context, id schedd.Identity) (string,
 func (a *Answering) Daemon(ctx context.Context, id schedd.Identity) (schedd.Daemon, error) {
 	d, err := a.Schedd.Daemon(ctx, id)
 	if err == nil && a.Most != (Pace{}) {
-		a.turnstiles.of(id.Endpoint, a.Most).learn(a.Most, d)
+		a.limiters.of(id.Endpoint, a.Most).learn(a.Most, d)
 	}
 	return d, err
 }

@@ -40,7 +40,7 @@ func TestThePaceFollowsTheSchedd(t *testing.T) {
 }
 
 func TestCommandsTakeTurns(t *testing.T) {
-	gate := newTurnstile(Pace{Commands: 3, PerSecond: 1e6})
+	gate := newLimiter(Pace{Commands: 3, PerSecond: 1e6})
 	var running, most, long, mostLong atomic.Int64
 	note := func(n, top *atomic.Int64) {
 		now := n.Add(1)
@@ -70,7 +70,7 @@ func TestCommandsTakeTurns(t *testing.T) {
 }
 
 func TestAQuestionPassesLongCommandsThatWait(t *testing.T) {
-	gate := newTurnstile(Pace{Commands: 2, PerSecond: 1e6})
+	gate := newLimiter(Pace{Commands: 2, PerSecond: 1e6})
 	require.NoError(t, gate.enter(t.Context(), true))
 	ctx, cancel := context.WithCancel(t.Context())
 	waits := make(chan error)
@@ -89,7 +89,7 @@ func TestAQuestionPassesLongCommandsThatWait(t *testing.T) {
 }
 
 func TestASlowedScheddIsKnownAsSuch(t *testing.T) {
-	all := &turnstiles{}
+	all := &limiters{}
 	at := schedd.Endpoint{Schedd: "s"}
 	most := Pace{16, 50}
 	all.of(at, most).learn(most, schedd.Daemon{DutyCycle: 1})

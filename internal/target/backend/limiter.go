@@ -11,8 +11,8 @@ import (
 	"htc.cern.ch/htcd/internal/schedd"
 )
 
-// turnstile lets commands through to one schedd at a pace.
-type turnstile struct {
+// limiter lets commands through to one schedd at a pace.
+type limiter struct {
 	mu      sync.Mutex
 	pace    Pace
 	why     string // the pace is below the most; "": it is not
@@ -30,12 +30,12 @@ type waiter struct {
 	turn chan struct{}
 }
 
-func newTurnstile(most Pace) *turnstile {
-	return &turnstile{pace: most, rate: rate.NewLimiter(rate.Limit(most.PerSecond), most.Commands)}
+func newLimiter(most Pace) *limiter {
+	return &limiter{pace: most, rate: rate.NewLimiter(rate.Limit(most.PerSecond), most.Commands)}
 }
 
 // enter waits for a command's turn; leave must then be called at its end.
-func (t *turnstile) enter(ctx context.Context, long bool) error {
+func (t *limiter) enter(ctx context.Context, long bool) error {
 	if err := t.rate.Wait(ctx); err != nil {
 		return err
 	}
@@ -60,13 +60,13 @@ func (t *turnstile) enter(ctx context.Context, long bool) error {
 	return ctx.Err()
 }
 
-func (t *turnstile) leave(long bool) {
+func (t *limiter) leave(long bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.left(long)
 }
 
-func (t *turnstile) left(long bool) {
+func (t *limiter) left(long bool) {
 	t.running--
 	if long {
 		t.long--
@@ -75,7 +75,7 @@ func (t *turnstile) left(long bool) {
 }
 
 // admit lets through who may, in the order of arrival; questions pass long commands that have to wait.
-func (t *turnstile) admit() {
+func (t *limiter) admit() {
 	rest := t.waiting[:0]
 	for _, w := range t.waiting {
 		if t.running >= t.pace.Commands || w.long && t.long >= t.pace.Commands-1 {
@@ -93,7 +93,7 @@ func (t *turnstile) admit() {
 }
 
 // answered notes how long the schedd took for a question of constant size.
-func (t *turnstile) answered(took time.Duration) {
+func (t *limiter) answered(took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.latest = took
@@ -103,7 +103,7 @@ func (t *turnstile) answered(took time.Duration) {
 }
 
 // learn adapts the pace to what the schedd has told the collector, and to its latest answer.
-func (t *turnstile) learn(most Pace, d schedd.Daemon) {
+func (t *limiter) learn(most Pace, d schedd.Daemon) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.pace, t.why = most.Next(t.pace, Load{DutyCycle: d.DutyCycle, Took: t.latest, Usually: t.quickest})
@@ -112,26 +112,26 @@ func (t *turnstile) learn(most Pace, d schedd.Daemon) {
 	t.admit()
 }
 
-// turnstiles are those of all schedds. The zero value is ready to use.
-type turnstiles struct {
+// limiters are those of all schedds. The zero value is ready to use.
+type limiters struct {
 	mu sync.Mutex
-	m  map[schedd.Endpoint]*turnstile
+	m  map[schedd.Endpoint]*limiter
 }
 
-func (all *turnstiles) of(endpoint schedd.Endpoint, most Pace) *turnstile {
+func (all *limiters) of(endpoint schedd.Endpoint, most Pace) *limiter {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.m == nil {
-		all.m = map[schedd.Endpoint]*turnstile{}
+		all.m = map[schedd.Endpoint]*limiter{}
 	}
 	if all.m[endpoint] == nil {
-		all.m[endpoint] = newTurnstile(most)
+		all.m[endpoint] = newLimiter(most)
 	}
 	return all.m[endpoint]
 }
 
 // now returns the pace and why it is below the most; "" if it is not.
-func (t *turnstile) now() (Pace, string) {
+func (t *limiter) now() (Pace, string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.pace, t.why
