@@ -28,6 +28,8 @@ type Observation struct {
 	source    string
 	at        time.Time
 	start     bool          // the job says that its script begins; no other field is set
+	wrote     bool          // the job says what its script wrote, and nothing else; only stderr is set
+	stderr    string        // the end of its standard error, as the job tells it
 	absent    bool          // queue and history answered and showed no such job; of the fields below only lostAfter and stop are set
 	lostAfter time.Duration // how long it must leave no trace to be lost
 	stop      string        // why htcd removes this run's jobs, "" if it does not
@@ -56,6 +58,17 @@ func CallbackOf(code, exit int, at time.Time) Observation {
 		o.outcome.State, o.outcome.Reason = schedd.OutcomeFailed, "ExitCode"
 	}
 	return o
+}
+
+// Wrote returns that observation with what a job tells of its standard error.
+func (o Observation) Wrote(stderr string) Observation {
+	o.stderr = stderr
+	return o
+}
+
+// Writing returns what a job says of its standard error when its script has ended and the job has not.
+func Writing(stderr string, at time.Time) Observation {
+	return Observation{source: FromCallback, at: at, wrote: true, stderr: stderr}
 }
 
 // Start returns what a job's own report of its start says.

@@ -26,12 +26,17 @@ const Settling = 10 * time.Second
 //     then the row was not HTCondor's word but was edited by somebody.
 //  6. A job's report of its start says that an open proc runs that waits, as far as is known, and nothing else. What HTCondor shows next
 //     overrules it.
+//  7. What a job tells of its standard error stays with it while it is on hold, and when it is removed.
 func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	before := p
 	switch ended := p.Status != ledger.StatusOpen; {
 	case o.start:
 		if waits := p.JobStatus == 0 || p.JobStatus == int(schedd.Idle); !ended && waits {
 			p.JobStatus = int(schedd.Running)
+		}
+	case o.wrote:
+		if !ended {
+			p.Stderr = o.stderr
 		}
 	case o.absent && ended && p.Source != FromCallback:
 	case o.absent && p.Absent == 0:
@@ -60,8 +65,10 @@ func (o Observation) Apply(p ledger.Proc) (ledger.Proc, bool) {
 	default:
 		p.Status, p.JobStatus, p.Absent, p.Source = ledger.StatusOpen, int(o.jobStatus), 0, o.source
 		p.ExitCode, p.Signal, p.Reason, p.Message = nil, nil, "", ""
-		p.Fetched, p.Stderr, p.Usage = ledger.NotFetched, "", ""
-		if o.hold != "" {
+		p.Fetched, p.Usage = ledger.NotFetched, ""
+		if o.hold == "" {
+			p.Stderr = ""
+		} else {
 			p.Reason, p.Message = reasonHeld, o.hold
 			if o.byPool {
 				p.Reason = ReasonPoolSuspended
@@ -92,6 +99,9 @@ func (o Observation) end(p ledger.Proc, status ledger.Status, outcome schedd.Out
 	p.Status, p.JobStatus, p.Absent, p.Source = status, int(o.jobStatus), 0, o.source
 	p.ExitCode, p.Signal, p.Reason, p.Message = outcome.ExitCode, outcome.Signal, outcome.Reason, outcome.Message
 	p.Usage = o.usage
+	if o.stderr != "" || o.source == FromCallback && status == ledger.StatusSucceeded {
+		p.Stderr = o.stderr
+	}
 	return p
 }
 

@@ -30,7 +30,7 @@ type Proc struct {
 	Changed   time.Time // when Status last changed
 	Checked   time.Time // when Absent was last counted or JobStatus last seen
 	Fetched   Fetched
-	Stderr    string // the end of its standard error, once fetched
+	Stderr    string // the end of its standard error, as the job tells it, or as fetched
 	Usage     string // what it used, in the form of usage.Use; empty: not known
 }
 

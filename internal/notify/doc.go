@@ -8,15 +8,17 @@
 // application/cloudevents+json) or binary (ce-* headers and a JSON body), with
 // the data
 //
-//	{"name": "zero", "namespace": "default", "jobid": "884426.0", "retcode": 0}
+//	{"name": "zero", "namespace": "default", "jobid": "884426.0", "retcode": 1, "stderr": "the last 4 KiB of what a failed one wrote"}
 //
 // and, from a job of a workflow's DAG, whose name then is the workflow's,
 //
-//	"node": 17, "exit": 0, "stderr": "the last 4 KiB of what a failed one wrote"
+//	"node": 17, "exit": 0
 //
 // where exit is what HTCondor sees in place of retcode.
 //
-// A job may tell its start, too: with "started": true in the place of retcode, and once, since nobody depends on it.
+// A job may tell its start, too: with "started": true in the place of retcode, and once, since nobody depends on it. One whose script
+// has ended, and which HTCondor is about to hold because it cannot bring back what the script leaves, has "held": true there: that is
+// no end, and only stderr is kept of it.
 //
 // retcode is an integer from 0 to 255, as number or as string: what a shell
 // has in $?. A job that a signal ended has 128 and the signal's number there;

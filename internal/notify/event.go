@@ -20,24 +20,28 @@ import (
 // EventType is the type of the events that Send posts.
 const EventType = "ch.cern.htc.job.ended"
 
-// StartType is that of an event that tells a start.
-const StartType = "ch.cern.htc.job.started"
+// StartType is that of an event that tells a start, HoldType that of one that tells of a hold.
+const (
+	StartType = "ch.cern.htc.job.started"
+	HoldType  = "ch.cern.htc.job.held"
+)
 
-// Callback is the content of an event: this job ended with this return code, or has started.
+// Callback is the content of an event: this job ended with this return code, or has started, or HTCondor is about to hold it.
 type Callback struct {
 	Name      string // of the HTCJob
 	Namespace string
 	JobID     string // cluster.proc, as HTCondor prints it
 	Started   bool   // it has started; of the following only the node's number is set
+	Held      bool   // its script has ended, but HTCondor cannot bring back what it leaves; only Stderr and the node's number are set
 	Retcode   int    // 0 to 255
+	Stderr    string // the end of its standard error; empty: it has succeeded, or wrote nothing
 	Node      *Node  // nil: the job is not one of a workflow's DAG
 }
 
 // Node is what only a job of a DAG reports.
 type Node struct {
-	Number int    // in the DAG, from 0
-	Exit   int    // what the job ends with, and HTCondor sees, instead of Retcode: 0 to 255
-	Stderr string // the end of its standard error; empty: it has succeeded, or wrote nothing
+	Number int // in the DAG, from 0
+	Exit   int // what the job ends with, and HTCondor sees, instead of Retcode: 0 to 255
 	// Results are lines name=number that its script has written: the first MaxResults bytes, and one more if there are more.
 	Results string
 }
@@ -48,14 +52,15 @@ type data struct {
 	Namespace string          `json:"namespace"`
 	JobID     string          `json:"jobid"`
 	Started   bool            `json:"started,omitempty"`
-	Retcode   json.RawMessage `json:"retcode,omitempty"` // a number or a string; absent from a start
+	Held      bool            `json:"held,omitempty"`
+	Retcode   json.RawMessage `json:"retcode,omitempty"` // a number or a string; absent from a start and a hold
 	Node      *int            `json:"node,omitempty"`
 	Exit      *int            `json:"exit,omitempty"` // absent: the same as retcode
 	Stderr    string          `json:"stderr,omitempty"`
 	Results   string          `json:"results,omitempty"`
 }
 
-// MaxStderr is how many bytes of the end of its standard error a node reports.
+// MaxStderr is how many bytes of the end of its standard error a job reports.
 const MaxStderr = 4 << 10
 
 // MaxResults is how many bytes of results a node may report.
@@ -157,8 +162,11 @@ func decodeData(raw []byte) (Callback, error) {
 		}
 		return Callback{}, fmt.Errorf("the event's data: %w", err)
 	}
-	if d.Started {
-		c := Callback{Name: d.Name, Namespace: d.Namespace, JobID: d.JobID, Started: true}
+	if d.Started || d.Held {
+		c := Callback{Name: d.Name, Namespace: d.Namespace, JobID: d.JobID, Started: d.Started, Held: !d.Started}
+		if c.Held {
+			c.Stderr = tail(d.Stderr)
+		}
 		if d.Node != nil {
 			c.Node = &Node{Number: *d.Node}
 		}
@@ -168,9 +176,9 @@ func decodeData(raw []byte) (Callback, error) {
 	if err != nil {
 		return Callback{}, err
 	}
-	c := Callback{Name: d.Name, Namespace: d.Namespace, JobID: d.JobID, Retcode: retcode}
+	c := Callback{Name: d.Name, Namespace: d.Namespace, JobID: d.JobID, Retcode: retcode, Stderr: tail(d.Stderr)}
 	if d.Node != nil {
-		c.Node = &Node{Number: *d.Node, Exit: retcode, Stderr: tail(d.Stderr), Results: head(d.Results)}
+		c.Node = &Node{Number: *d.Node, Exit: retcode, Results: head(d.Results)}
 		if d.Exit != nil {
 			c.Node.Exit = *d.Exit
 		}
@@ -211,22 +219,28 @@ func decodeRetcode(raw json.RawMessage) (int, error) {
 func encode(c Callback, now time.Time) ([]byte, error) {
 	e := event.New(event.CloudEventsVersionV1)
 	e.SetType(EventType)
-	if c.Started {
+	switch {
+	case c.Started:
 		e.SetType(StartType)
+	case c.Held:
+		e.SetType(HoldType)
 	}
 	e.SetSource("/htcjobs/" + c.Namespace + "/" + c.Name)
 	e.SetSubject(c.JobID)
 	e.SetID(rand.Text())
 	e.SetTime(now)
-	d := data{Name: c.Name, Namespace: c.Namespace, JobID: c.JobID, Started: c.Started}
-	switch {
-	case c.Started && c.Node != nil:
+	d := data{Name: c.Name, Namespace: c.Namespace, JobID: c.JobID, Started: c.Started, Held: c.Held}
+	if c.Node != nil {
 		d.Node = &c.Node.Number
-	case !c.Started:
-		d.Retcode = json.RawMessage(strconv.Itoa(c.Retcode))
 	}
-	if c.Node != nil && !c.Started {
-		d.Node, d.Exit, d.Stderr, d.Results = &c.Node.Number, &c.Node.Exit, plain(tail(c.Node.Stderr)), plain(head(c.Node.Results))
+	if !c.Started {
+		d.Stderr = plain(tail(c.Stderr))
+	}
+	if !c.Started && !c.Held {
+		d.Retcode = json.RawMessage(strconv.Itoa(c.Retcode))
+		if c.Node != nil {
+			d.Exit, d.Results = &c.Node.Exit, plain(head(c.Node.Results))
+		}
 	}
 	var text bytes.Buffer
 	w := json.NewEncoder(&text)

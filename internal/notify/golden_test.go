@@ -52,8 +52,14 @@ func (m *memory) Record(_ context.Context, c Callback, tokenHash []byte) error {
 	if c.Started {
 		took += " started"
 	}
+	if c.Held {
+		took += " held"
+	}
+	if c.Stderr != "" {
+		took += fmt.Sprintf(" stderr %.60q (%d bytes)", c.Stderr, len(c.Stderr))
+	}
 	if n := c.Node; n != nil {
-		took += fmt.Sprintf(" node %d, exit %d, stderr %.60q (%d bytes)", n.Number, n.Exit, n.Stderr, len(n.Stderr))
+		took += fmt.Sprintf(" node %d, exit %d", n.Number, n.Exit)
 	}
 	m.took = append(m.took, took)
 	return nil

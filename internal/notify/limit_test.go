@@ -230,8 +230,8 @@ func TestTheLargestEventOfAJobIsTaken(t *testing.T) {
 		"quotes": `"`, "backslashes": `\`, "line ends": "\n", "control characters": "\x01", "what is no text": "\xff", "what HTML minds": "<",
 		"separators of lines": "\u2028", "emoji": "\U0001F680",
 	} {
-		body, err := encode(Callback{Name: long, Namespace: long, JobID: "4294967295.4294967295", Retcode: 255, Node: &Node{
-			Number: 1 << 62, Exit: 255, Stderr: strings.Repeat(worst, MaxStderr), Results: strings.Repeat(worst, MaxResults+1),
+		body, err := encode(Callback{Name: long, Namespace: long, JobID: "4294967295.4294967295", Retcode: 255, Stderr: strings.Repeat(worst, MaxStderr), Node: &Node{
+			Number: 1 << 62, Exit: 255, Results: strings.Repeat(worst, MaxResults+1),
 		}}, time.Now())
 		require.NoError(t, err)
 		require.LessOrEqual(t, len(body), maxBody, name)

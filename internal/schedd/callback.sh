@@ -1,22 +1,22 @@
 
-# call_back tells htcd the return code, within $deadline seconds.
+# call_back tells htcd the return code, within $deadline seconds; or, of a job that HTCondor is about to hold, only what it wrote.
 call_back() {
 	started=$(seconds)
 	tries=0
 	at=.htcd/
 	equip || return 1
-	more=
-	if [ -n "$node" ]; then
-		keep_stderr >.htcd/stderr 2>/dev/null
-		more=$(of_node)
+	keep_stderr >.htcd/stderr 2>/dev/null
+	if [ -n "$held" ]; then
+		event=$(event held "$started-$$" "\"held\":true${node:+,\"node\":$node}$(in_json stderr .htcd/stderr)")
+	else
+		event=$(event ended "$started-$$" "\"retcode\":$rc${node:+$(of_node)}$(in_json stderr .htcd/stderr)")
 	fi
-	event=$(event ended "$started-$$" "$(printf '"retcode":%d%s' "$rc" "$more")")
 
 	# The sender tries again by itself; only one that cannot run here is passed over.
 	if [ -n "$sender" ]; then
 		"$sender" send --name "$name" --namespace "$namespace" --jobid "$jobid" --retcode "$rc" \
-			--url "$url" --token-file .htcd/token --deadline "${deadline}s" ${ca:+--ca-file .htcd/ca} \
-			${node:+--node "$node" --exit "$end" --stderr-file .htcd/stderr --results-file "$out/.htcd-results"}
+			--url "$url" --token-file .htcd/token --deadline "${deadline}s" ${ca:+--ca-file .htcd/ca} --stderr-file .htcd/stderr \
+			${held:+--held} ${node:+--node "$node" --exit "$end" --results-file "$out/.htcd-results"}
 		case $? in
 		0) return 0 ;;
 		1) return 1 ;;
@@ -46,6 +46,20 @@ call_back() {
 		[ "$pause" -ge 8 ] || pause=$((pause * 2))
 		left=$((started + deadline - $(seconds)))
 	done
+}
+
+# keep_stderr prints the end of the standard error, unless the job has succeeded and stays so.
+keep_stderr() {
+	[ -n "$held$on_exit_hold" ] || case " $successes " in
+	*" $rc "*) return 0 ;;
+	esac
+	[ ! -f _condor_stderr ] || tail -c 4096 _condor_stderr
+}
+
+# in_json prints the file $2 as the text $1 of an event, unless there is nothing in it.
+in_json() {
+	[ ! -s "$2" ] || printf ',"%s":"%s"' "$1" "$(LC_ALL=C tr '\000-\010\013-\037\177' '?' <"$2" |
+		LC_ALL=C sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/	/\\t/g' -e ':a' -e '$!{' -e 'N' -e 'ba' -e '}' -e 's/\n/\\n/g')"
 }
 
 # tell_start tells htcd once that the job runs. Nobody waits for that, or depends on it.

@@ -86,26 +86,11 @@ settle() {
 # of_node prints what the callback of a node has beside that of an HTCJob's job.
 of_node() {
 	printf ',"node":%d,"exit":%d' "$node" "$end"
-	in_json stderr .htcd/stderr
 	in_json results "$out/.htcd-results"
-}
-
-# in_json prints the file $2 as the text $1 of an event, unless there is nothing in it.
-in_json() {
-	[ ! -s "$2" ] || printf ',"%s":"%s"' "$1" "$(LC_ALL=C tr '\000-\010\013-\037\177' '?' <"$2" |
-		LC_ALL=C sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/	/\\t/g' -e ':a' -e '$!{' -e 'N' -e 'ba' -e '}' -e 's/\n/\\n/g')"
 }
 
 # keep_results keeps what the script has measured: for the callback, and among what HTCondor brings back. One byte more than is used
 # shows that there was more.
 keep_results() {
 	[ ! -f .htcd-results ] || head -c 4097 .htcd-results >"$out/.htcd-results" 2>/dev/null || :
-}
-
-# keep_stderr keeps the end of the standard error of a node that has failed for the callback.
-keep_stderr() {
-	case " $successes " in
-	*" $rc "*) return 0 ;;
-	esac
-	[ ! -f _condor_stderr ] || tail -c 4096 _condor_stderr
 }

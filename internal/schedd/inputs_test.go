@@ -78,7 +78,7 @@ func TestTheTimeToSpoolInputs(t *testing.T) {
 func TestWrapperAndInputs(t *testing.T) {
 	for name, c := range map[string]struct {
 		source string
-		events int
+		ends   int
 		left   []string
 	}{
 		"untouched":            {"cat pass big", 1, []string{"big"}},
@@ -101,10 +101,10 @@ func TestWrapperAndInputs(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(s.dir, "pass"), []byte("secret"), 0o600))
 				code, _, stderr := s.run(t)
 				require.Zero(t, code, stderr)
-				require.Len(t, r.events, c.events, stderr)
-				if c.events > 0 {
-					require.Equal(t, d.Tag.Name, r.events[0]["data"].(map[string]any)["name"])
-				}
+				require.Len(t, r.events, 1, stderr)
+				told := r.events[0]["data"].(map[string]any)
+				require.Equal(t, d.Tag.Name, told["name"])
+				require.Equal(t, c.ends == 1, told["retcode"] != nil, told)
 				require.NoFileExists(t, filepath.Join(s.dir, "pass"))
 				require.NoDirExists(t, filepath.Join(s.dir, "pass"))
 				for _, file := range c.left {

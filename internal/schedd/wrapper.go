@@ -75,9 +75,7 @@ func (d Description) wrapper(image string, successes []int, node *nodeHead) stri
 	set("keep", positive(d.KeepOnFailure))
 	d.setCheckpoint(set)
 	set("declared", strings.Join(outputPaths(d.Outputs), "\n"))
-	if gathers || d.KeepOnFailure > 0 {
-		set("successes", strings.Trim(fmt.Sprint(successes), "[]"))
-	}
+	set("successes", strings.Trim(fmt.Sprint(successes), "[]"))
 	if d.Interactive > 0 {
 		set("over", fmt.Sprint(int(interactiveSignal)))
 	}

@@ -63,6 +63,7 @@ main() {
 	named=
 	max_output=0
 	starts=0
+	on_exit_hold=
 	if [ -r "${_CONDOR_JOB_AD:-}" ]; then
 		while read -r key _ value; do
 			case $key in
@@ -70,6 +71,7 @@ main() {
 			ProcId) number=$value ;;
 			MaxTransferOutputMB) max_output=$value ;;
 			NumJobStarts) starts=$value ;;
+			OnExitHold) [ "$value" = false ] || on_exit_hold=1 ;;
 			TransferOutput) # "a, b/c,d/": letters, digits and signs that mean nothing to a shell
 				named=1
 				outputs=$(printf '%s\n' "$value" | sed 's/[",]/ /g')
@@ -119,7 +121,9 @@ main() {
 		missing=$over
 		url=
 	fi
-	if [ -z "$ended" ] && [ -n "$url" ] && deliverable; then
+	if [ -z "$ended" ] && [ -n "$url" ]; then
+		held=
+		deliverable || held=1
 		# In a shell of its own: whatever breaks in it, the return code stays the script's.
 		(call_back) || echo "htcd: the callback was not delivered; the cross-check will find the return code" >&2
 	fi
@@ -612,7 +616,7 @@ shelter_names() {
 }
 
 # deliverable reports whether HTCondor can bring back what the job leaves, by what the job's ad says. If it cannot, it holds
-# the job: then this is no end that htcd should be told of.
+# the job: then this is no end.
 deliverable() {
 	for file in $outputs; do
 		if [ ! -e "$file" ]; then

@@ -27,12 +27,12 @@ func (s scratch) ad(t *testing.T, lines ...string) {
 	require.NoError(t, f.Close())
 }
 
-// An end that HTCondor will not accept as one is not reported; the script's return code stays the job's.
-func TestWrapperDoesNotCallBackWhenTheJobWillBeHeld(t *testing.T) {
+// An end that HTCondor will not accept as one is not reported as such; the script's return code stays the job's.
+func TestWrapperTellsOfNoEndWhenTheJobWillBeHeld(t *testing.T) {
 	for name, c := range map[string]struct {
 		ad       string
 		source   string
-		events   int
+		ends     int
 		complain string
 	}{
 		"a named file is missing":                  {`TransferOutput = "made,plots/a"`, "echo >made", 0, "there is no plots/a"},
@@ -63,10 +63,34 @@ func TestWrapperDoesNotCallBackWhenTheJobWillBeHeld(t *testing.T) {
 					want = 3
 				}
 				require.Equal(t, want, code, stderr)
-				require.Len(t, r.events, c.events, stderr)
+				require.Len(t, r.events, 1, stderr)
+				told := r.events[0]["data"].(map[string]any)
+				require.Equal(t, c.ends == 0, told["held"] == true && told["retcode"] == nil, told)
 				require.Contains(t, stderr, c.complain)
 			})
 		}
+	}
+}
+
+func TestWrapperTellsWhatAJobHasWrittenUnlessItHasSucceeded(t *testing.T) {
+	for name, c := range map[string]struct {
+		ad, source string
+		told       any
+	}{
+		"a success":                         {"OnExitHold = false", "exit 0", nil},
+		"one that may be held for its code": {"OnExitHold = ExitCode =?= 0", "exit 0", "why"},
+		"a failure":                         {"OnExitHold = false", "exit 3", "why"},
+		"a file that is missing":            {`TransferOutput = "made"`, "exit 0", "why"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := receive(t)
+			s := node(t, r.description("echo why >_condor_stderr; "+c.source+"\n"), map[string]string{"apptainer": fakeApptainer, "curl": "", "sh": "", "stat": "", "find": ""})
+			s.ad(t, c.ad)
+			_, _, stderr := s.run(t)
+			require.Len(t, r.events, 1, stderr)
+			require.Equal(t, c.told, r.events[0]["data"].(map[string]any)["stderr"], stderr)
+		})
 	}
 }
 

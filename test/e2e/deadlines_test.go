@@ -14,7 +14,7 @@ func TestWhatIsIdleOrHeldForTooLongIsRemoved(t *testing.T) {
 	b := trial.New(t)
 	nowhere := func(job *v1alpha1.HTCJob) { job.Spec.Requirements = "Memory > 99999999" }
 	b.Script("idle", "exit 0\n", nowhere, func(job *v1alpha1.HTCJob) { job.Spec.IdleDeadlineSeconds = new(int64(3)) })
-	b.Script("held", "exit 0\n", func(job *v1alpha1.HTCJob) {
+	b.Script("held", "echo why >&2; exit 3\n", func(job *v1alpha1.HTCJob) {
 		job.Spec.HeldDeadlineSeconds, job.Spec.HTCOpts = new(int64(3)), "on_exit_hold = true\n"
 	})
 	b.Script("own", "exit 0\n", nowhere, func(job *v1alpha1.HTCJob) {
@@ -24,6 +24,7 @@ func TestWhatIsIdleOrHeldForTooLongIsRemoved(t *testing.T) {
 	b.Script("both", "exit 0\n", func(job *v1alpha1.HTCJob) {
 		job.Spec.HeldDeadlineSeconds, job.Spec.HTCOpts = new(int64(3600)), "on_exit_hold = true\nperiodic_remove = JobStatus == 5 && HoldReasonCode == 3\n"
 	})
+	b.Script("lacks", "echo no file >&2\n", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "transfer_output_files = nothing\n" })
 	for name, want := range map[string]struct {
 		phase           v1alpha1.Phase
 		reason, message string
@@ -38,6 +39,9 @@ func TestWhatIsIdleOrHeldForTooLongIsRemoved(t *testing.T) {
 		require.Equal(t, want.reason, job.Status.Failures[0].Reason, name)
 		require.Contains(t, job.Status.Failures[0].Message, want.message, name)
 	}
+	require.Equal(t, "why", b.Get("held").Status.Failures[0].Stderr)
+	lacks := b.Phase("lacks", v1alpha1.PhaseHeld)
+	require.Contains(t, b.Condition(lacks, v1alpha1.ConditionHeld).Message, "The end of its standard error:\nno file\n")
 }
 
 func TestAJobThatRunsForTooLongEndsByItsOwnDeadline(t *testing.T) {

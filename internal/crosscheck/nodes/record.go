@@ -55,12 +55,15 @@ func Record(tx *ledger.Tx, c notify.Callback, tokenHash []byte, at time.Time) (R
 	if c, err = shortened(tx, run, c); err != nil {
 		return Recorded{}, err
 	}
-	is, changed := callback(was, cluster, c, at)
+	is, changed := wrote(was, cluster, c)
+	if !c.Held {
+		is, changed = callback(was, cluster, c, at)
+	}
 	if changed {
 		err = tx.UpdateNode(is)
 	}
-	r := Recorded{Run: run, Node: is, Changed: changed, Ask: deferred(was, c)}
-	if err == nil && (is.Cluster == cluster || is.Cluster == 0) {
+	r := Recorded{Run: run, Node: is, Changed: changed, Ask: c.Held || deferred(was, c)}
+	if err == nil && !c.Held && (is.Cluster == cluster || is.Cluster == 0) {
 		r.Results, r.Ignored, err = keep(tx, is, c.Node.Results, true)
 	}
 	return r, err
@@ -107,14 +110,12 @@ func runOf(tx *ledger.Tx, c notify.Callback, tokenHash []byte) (ledger.Run, erro
 
 // shortened limits what a callback brings of the standard error.
 func shortened(tx *ledger.Tx, run ledger.Run, c notify.Callback) (notify.Callback, error) {
-	node := *c.Node
-	c.Node = &node
-	if node.Stderr = output.End(node.Stderr, 0, notify.MaxStderr); node.Stderr == "" {
+	if c.Stderr = output.End(c.Stderr, 0, notify.MaxStderr); c.Stderr == "" {
 		return c, nil
 	}
 	kept, err := tx.KeptStderrs(run.UID, run.Attempt)
 	if kept >= keptStderrs {
-		node.Stderr = ""
+		c.Stderr = ""
 	}
 	return c, err
 }

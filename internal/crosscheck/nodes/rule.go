@@ -94,6 +94,15 @@ func started(n ledger.Node, cluster int, at time.Time) (ledger.Node, bool) {
 	return n, changed
 }
 
+// wrote changes a row by a job's report that HTCondor is about to hold it.
+func wrote(n ledger.Node, cluster int, c notify.Callback) (ledger.Node, bool) {
+	if n.Cluster != cluster && n.Cluster != 0 || n.Status != ledger.StatusOpen || n.Stderr == c.Stderr {
+		return n, false
+	}
+	n.Stderr = c.Stderr
+	return n, true
+}
+
 // callback changes a row by a job's own report.
 func callback(n ledger.Node, cluster int, c notify.Callback, at time.Time) (ledger.Node, bool) {
 	before, final := n, !deferred(n, c)
@@ -111,7 +120,7 @@ func callback(n ledger.Node, cluster int, c notify.Callback, at time.Time) (ledg
 		n.ExitCode, n.Message = &c.Retcode, schedd.ExitMessage(c.Retcode)
 	}
 	if n.Stderr == "" && explains(n, c) {
-		n.Stderr = c.Node.Stderr
+		n.Stderr = c.Stderr
 	}
 	return n, !same(n, before)
 }

@@ -250,7 +250,7 @@ func TestAJobThatVanishedIsLostUnlessItsDAGHasSucceeded(t *testing.T) {
 
 func TestTheStandardErrorIsThatOfTheFailure(t *testing.T) {
 	report := func(n ledger.Node, code int, text string) ledger.Node {
-		n, _ = callback(n, 95, notify.Callback{Retcode: code, Node: &notify.Node{Exit: code, Stderr: text}}, start)
+		n, _ = callback(n, 95, notify.Callback{Retcode: code, Stderr: text, Node: &notify.Node{Exit: code}}, start)
 		return n
 	}
 	n := report(waiting(false), 3, "why")

@@ -193,6 +193,44 @@ func TestAHeldJobIsShownWithItsReasonAndGoesOnWhenReleased(t *testing.T) {
 	require.Equal(t, metav1.ConditionFalse, condition(w.job("one"), v1alpha1.ConditionHeld).Status)
 }
 
+func TestWhatAJobOnHoldHasWrittenIsShownAndStaysWhenItIsRemoved(t *testing.T) {
+	for name, ends := range map[string]notify.Callback{
+		"its script ended, and HTCondor holds the job then": {Retcode: 3, Stderr: "trying\nno such file\n"},
+		"HTCondor is about to hold it":                      {Held: true, Stderr: "trying\nno such file\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(htcjob("one"))
+			w.schedd.Run(1, 0)
+			w.crosscheck()
+			require.NoError(t, w.tells("one", 0, ends))
+			require.Equal(t, ends.Held, w.job("one").Status.Failed == 0)
+			w.schedd.Hold(1, 0, 3, "the job attribute OnExitHold")
+			w.clock = w.clock.Add(time.Minute)
+			w.crosscheck()
+			require.Equal(t, v1alpha1.PhaseHeld, w.job("one").Status.Phase)
+			require.Contains(t, condition(w.job("one"), v1alpha1.ConditionHeld).Message, "standard error:\ntrying\nno such file")
+			w.schedd.Edit(1, 0, func(j *schedd.Job) { j.Status, j.RemoveReason = schedd.Removed, "via condor_rm" })
+			w.schedd.Leave(1, 0)
+			w.crosscheck()
+			require.Equal(t, "trying\nno such file", w.job("one").Status.Failures[0].Stderr)
+		})
+	}
+}
+
+func TestWhatAJobWroteBeforeAHoldGoesWhenItRunsAgain(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	require.NoError(t, w.tells("one", 0, notify.Callback{Held: true, Stderr: "why"}))
+	w.schedd.Hold(1, 0, 12, "no file")
+	w.crosscheck()
+	w.schedd.Run(1, 0)
+	w.crosscheck()
+	w.schedd.Hold(1, 0, 1, "via condor_hold")
+	w.crosscheck()
+	require.NotContains(t, condition(w.job("one"), v1alpha1.ConditionHeld).Message, "why")
+}
+
 func TestWithRetriesLeftACallbackOnlyAsksForACheck(t *testing.T) {
 	w := newWorld(t)
 	w.apply(htcjob("one", func(job *v1alpha1.HTCJob) { job.Spec.HTCOpts = "max_retries = 2" }))

@@ -8,6 +8,7 @@ import (
 	"htc.cern.ch/htcd/internal/kube/reconciler"
 	"htc.cern.ch/htcd/internal/ledger"
 	"htc.cern.ch/htcd/internal/notify"
+	"htc.cern.ch/htcd/internal/output/fetch"
 )
 
 // Record stores a job's own report of its start or its end. It returns nil only when the ledger has it durably. It implements
@@ -41,11 +42,15 @@ func (c *Controller) Record(ctx context.Context, callback notify.Callback, token
 			return err
 		}
 		// When a run is being stopped, a job's callback says how it was killed.
-		if run.Deferred || run.Stop != "" {
-			check = true
+		if check = callback.Held || run.Deferred || run.Stop != ""; run.Stop != "" {
 			return nil
 		}
-		open, err := crosscheck.ObserveRow(tx, run, proc, crosscheck.Callback(callback.Retcode, c.Now()))
+		wrote := fetch.StderrEnd(callback.Stderr)
+		says := crosscheck.Callback(callback.Retcode, c.Now()).Wrote(wrote)
+		if check {
+			says = crosscheck.Writing(wrote, c.Now())
+		}
+		open, err := crosscheck.ObserveRow(tx, run, proc, says)
 		over = open == 0
 		return err
 	})

@@ -356,8 +356,12 @@ func heldCondition(set setCondition, status *v1alpha1.HTCJobStatus, s Situation)
 	case s.Held != nil && s.Held.Reason == crosscheck.ReasonPoolSuspended:
 		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, s.Held.Reason, heldByPool(s))
 	case s.Held != nil:
-		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", fmt.Sprintf("%s held; %s: %s. Set spec.suspend to true, mend the cause, and set it to false, which sends those again that have not ended; or delete the HTCJob. Who has a login at the schedd can condor_release it instead",
-			Plural(s.Counts.Held, "job"), nameOf(s, *s.Held), s.Held.Message))
+		message := fmt.Sprintf("%s held; %s: %s. Set spec.suspend to true, mend the cause, and set it to false, which sends those again that have not ended; or delete the HTCJob. Who has a login at the schedd can condor_release it instead",
+			Plural(s.Counts.Held, "job"), nameOf(s, *s.Held), s.Held.Message)
+		if s.Held.Stderr != "" {
+			message += ". The end of its standard error:\n" + s.Held.Stderr
+		}
+		set(v1alpha1.ConditionHeld, metav1.ConditionTrue, "Held", message)
 	case meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld) != nil:
 		set(v1alpha1.ConditionHeld, metav1.ConditionFalse, "NotHeld", "no job is held")
 	}

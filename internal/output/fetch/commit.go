@@ -177,6 +177,9 @@ func stderrEnds(b batch, dir string) map[int]string {
 	return ends
 }
 
+// StderrEnd is what a status shows of a standard error, or of its end.
+func StderrEnd(text string) string { return output.End(text, stderrLines, stderrBytes) }
+
 // stderrEnd reads the end of a standard error. If it cannot be read, none is shown.
 func stderrEnd(dir string) string {
 	root, err := os.OpenRoot(dir)
