@@ -3,7 +3,8 @@ TOOL = go tool -modfile=$(CURDIR)/tools/go.mod
 TYPES = api/v1alpha1
 CONTROLLER_GEN = $(TOOL) controller-gen object crd:crdVersions=v1,allowDangerousTypes=true paths=./$(TYPES)
 # The pattern that controller-gen gives a quantity would be all that a user is told. In the specs of HTCJobs and HTCPools rules say it in words: there
-# each quantity needs one with isQuantity, without which htcd could not read the object. For steps, of which there are many, such rules cost too much.
+# each quantity needs one with isQuantity, without which htcd could not read the object. For steps, of which there are many, such rules cost too much:
+# theirs add words to what the pattern says of the usual mistakes, and read no more of a text than its end.
 WORDS = sed -i '/^          spec:$$/,/^          status:$$/{/^ *pattern: .*numkMGTPE/d}'
 
 .PHONY: lint

@@ -304,7 +304,8 @@ type Failure struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// Stderr is the end of the job's standard error, once its output was fetched.
+	// Stderr is the end of the job's standard error: as the job has told it when its script had failed, or when HTCondor was
+	// about to hold it, and as it was fetched.
 	// +optional
 	Stderr string `json:"stderr,omitempty"`
 }

@@ -223,6 +223,8 @@ type StepJob struct {
 
 	// Resources is what each job asks for; what is absent is left to the pool.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.memory) || (type(self.memory) == int ? self.memory >= 1048576 : !['B', 'b', 'g', 't', 'K'].exists(unit, self.memory.endsWith(unit)))",fieldPath=".memory",message="the memory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.disk) || (type(self.disk) == int ? self.disk >= 1048576 : !['B', 'b', 'g', 't', 'K'].exists(unit, self.disk.endsWith(unit)))",fieldPath=".disk",message="the disk must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
 	Resources *Resources `json:"resources,omitempty"`
 
 	// AccountingGroup is the group that the use of the pool is counted for.
@@ -251,6 +253,7 @@ type StepJob struct {
 
 	// MemoryRetry lets a job that was put on hold for too little memory run again with more.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(type(self.maxMemory) == int ? self.maxMemory >= 1048576 : !['B', 'b', 'g', 't', 'K'].exists(unit, self.maxMemory.endsWith(unit)))",fieldPath=".maxMemory",message="maxMemory must be 1Mi to 1Pi, written as 500Mi, 4G or 4Gi, and not as 4GB; a number without a unit is in bytes: for 3000 MiB write 3000Mi"
 	MemoryRetry *MemoryRetry `json:"memoryRetry,omitempty"`
 
 	// Checkpoint lets a job go on where it was when it is moved to another machine.
