@@ -41,10 +41,10 @@ func (d Doubt) After() time.Duration {
 func DoubtOf(run ledger.Run, d schedd.Daemon, open, missing int, at time.Time) Doubt {
 	born, started := time.Unix(d.QueueBorn, 0), time.Unix(d.Started, 0)
 	switch {
-	case run.Stop != "": // htcd itself removes its jobs; the history may be too short for them
-		return ""
 	case born.After(run.Submitted):
 		return OtherQueue
+	case run.Stop != "": // htcd itself removes its jobs; the history may be too short for them
+		return ""
 	case started.After(run.Submitted) && at.Sub(started) < LostAfterMany:
 		return NewStart
 	case missing >= few && 2*missing > open:
@@ -62,7 +62,7 @@ type Missing struct {
 // doubt sets that of each run with missing jobs.
 func (c *Checker) doubt(ctx context.Context, all comparisons, l *look, at time.Time) error {
 	open, missing, err := c.countMissing(ctx, all)
-	if err != nil || missing == 0 {
+	if err != nil {
 		return err
 	}
 	daemon := c.gate.Daemon(l.target)

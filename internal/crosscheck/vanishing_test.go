@@ -26,12 +26,13 @@ func TestWhetherWhatIsMissingIsDoubted(t *testing.T) {
 		"more than half":                   {100_000, 50_001, old, "", ManyMissing},
 		"half":                             {100_000, 50_000, old, "", ""},
 		"a thousand of a hundred thousand": {100_000, 1_000, old, "", ""},
-		"more than are open, as some ended just now": {15, 20, old, "", ManyMissing},
-		"all of many, which htcd removes":            {10, 10, old, StopSuspended, ""},
-		"nothing is known of the schedd":             {1, 1, schedd.Daemon{}, "", ""},
-		"the schedd was started a while ago":         {1, 1, schedd.Daemon{Started: now.Unix() - 3599}, "", NewStart},
-		"the schedd was started long ago":            {1, 1, schedd.Daemon{Started: now.Unix() - 3600}, "", ""},
-		"the queue is younger than the job":          {1, 1, schedd.Daemon{Started: now.Unix() - 5000, QueueBorn: now.Unix() - 5000}, "", OtherQueue},
+		"more than are open, as some ended just now":  {15, 20, old, "", ManyMissing},
+		"all of many, which htcd removes":             {10, 10, old, StopSuspended, ""},
+		"the queue is younger than what htcd removes": {1, 1, schedd.Daemon{QueueBorn: now.Unix() - 5000}, StopSuspended, OtherQueue},
+		"nothing is known of the schedd":              {1, 1, schedd.Daemon{}, "", ""},
+		"the schedd was started a while ago":          {1, 1, schedd.Daemon{Started: now.Unix() - 3599}, "", NewStart},
+		"the schedd was started long ago":             {1, 1, schedd.Daemon{Started: now.Unix() - 3600}, "", ""},
+		"the queue is younger than the job":           {1, 1, schedd.Daemon{Started: now.Unix() - 5000, QueueBorn: now.Unix() - 5000}, "", OtherQueue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Equal(t, c.want, DoubtOf(ledger.Run{Submitted: sent, Stop: c.stop}, c.daemon, c.open, c.missing, now))

@@ -112,7 +112,7 @@ func (c *Controller) sentUnknown(ctx context.Context, job *v1alpha1.HTCJob, p po
 			return true, nil
 		}
 	}
-	if err := c.sender.Missing(ledger.Run{UID: uid}, c.Now()); err != nil {
+	if err := c.sender.Missing(ctx, t, ledger.Run{UID: uid}, c.Now()); err != nil {
 		return false, err
 	}
 	c.Absences.Clear(uid)

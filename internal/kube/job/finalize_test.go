@@ -147,3 +147,32 @@ func TestWhatIsGoneIsNotRemovedAgainWhileTheCacheShowsIt(t *testing.T) {
 	w.settle()
 	require.Zero(t, w.Memory.Len())
 }
+
+func TestADeletionWaitsWhileTheScheddShowsAnotherQueue(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	sent := w.schedd.Jobs()
+	w.clock = w.clock.Add(time.Second)
+	w.schedd.Reset()
+	w.delete("one")
+	w.later(5 * time.Minute)
+	require.NotNil(t, w.job("one"))
+	w.schedd.Restore(sent)
+	for range 3 {
+		w.later(2 * time.Minute)
+	}
+	require.Nil(t, w.job("one"))
+	require.Empty(t, w.schedd.Jobs())
+}
+
+func TestADeletionIsOverAnHourAfterTheQueueIsGoneForGood(t *testing.T) {
+	w := newWorld(t)
+	w.apply(htcjob("one"))
+	w.clock = w.clock.Add(time.Second)
+	w.schedd.Reset()
+	w.delete("one")
+	w.later(30 * time.Minute)
+	require.NotNil(t, w.job("one"))
+	w.later(31 * time.Minute)
+	require.Nil(t, w.job("one"))
+}

@@ -56,7 +56,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 			return fmt.Errorf("look for attempt %d among others: %w", run.Attempt, err)
 		}
 		if absent {
-			return c.missing(ctx, job, *run, asked)
+			return c.missing(ctx, job, t, *run, asked)
 		}
 	}
 	if lost {
@@ -75,7 +75,7 @@ func (c *Controller) recover(ctx context.Context, job *v1alpha1.HTCJob, run *led
 	case err != nil:
 		return err
 	case f.Verdict == recovery.Absent:
-		return c.missing(ctx, job, *run, c.Now())
+		return c.missing(ctx, job, at.Target, *run, c.Now())
 	case f.Launcher != nil:
 		if f, err = c.launched(ctx, at.Target, site.Tag(job, run.Attempt), f); err != nil {
 			return err
@@ -114,8 +114,8 @@ func (c *Controller) adopt(ctx context.Context, job *v1alpha1.HTCJob, adopted le
 }
 
 // missing continues with an attempt of which HTCondor has no trace: the first time it waits, the second time it sends the attempt.
-func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, run ledger.Run, asked time.Time) error {
-	if err := c.sender.Missing(run, asked); err != nil {
+func (c *Controller) missing(ctx context.Context, job *v1alpha1.HTCJob, t backend.Target, run ledger.Run, asked time.Time) error {
+	if err := c.sender.Missing(ctx, t, run, asked); err != nil {
 		return err
 	}
 	return c.goOn(ctx, job, run)

@@ -41,6 +41,40 @@ func TestWhateverBreaksASubmitOffItIsSentOnce(t *testing.T) {
 	}
 }
 
+func TestNothingIsSentAgainWhileTheScheddShowsAnotherQueue(t *testing.T) {
+	w := newWorld(t)
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
+	w.apply(htcjob("one"))
+	sent := w.schedd.Jobs()
+	require.Len(t, sent, 1)
+	w.restart()
+	w.clock = w.clock.Add(time.Second)
+	w.schedd.Reset()
+	for range 3 {
+		w.later(time.Minute)
+	}
+	require.Empty(t, w.schedd.Jobs())
+	require.Contains(t, condition(w.job("one"), v1alpha1.ConditionSubmitted).Message, "its queue was set up after the attempt had begun")
+	w.schedd.Restore(sent)
+	w.later(2 * time.Minute)
+	require.Equal(t, sent[0].Cluster, w.run("one").Cluster)
+	require.Len(t, w.schedd.Jobs(), 1)
+}
+
+func TestWhatAQueueThatIsGoneForGoodHadIsSentAfterAnHour(t *testing.T) {
+	w := newWorld(t)
+	w.schedd.Fail(scheddtest.Submit, scheddtest.Fault{Err: errBroken, After: true})
+	w.apply(htcjob("one"))
+	w.clock = w.clock.Add(time.Second)
+	w.schedd.Reset()
+	w.later(30 * time.Minute)
+	require.Empty(t, w.schedd.Jobs())
+	for range 3 {
+		w.later(30 * time.Minute)
+	}
+	require.Len(t, w.schedd.Jobs(), 1)
+}
+
 func TestAFormerLeaderTakesNothingBackOfWhatTheNextHasRecorded(t *testing.T) {
 	w := newWorld(t)
 	job := w.apply(htcjob("one"))

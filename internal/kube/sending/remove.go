@@ -17,7 +17,8 @@ import (
 )
 
 // RemoveAll removes every job of a deleted object by its tag and returns nil once the queues show none of them. If an
-// intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still appear.
+// intent was left open, or may have been lost, two answers apart in time must show none, since a cluster might still appear; an hour apart if a
+// queue is younger than what was sent to it.
 func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid string, runs []ledger.Run) error {
 	var all backend.Left
 	for _, t := range targets {
@@ -35,8 +36,15 @@ func (s *Sender) RemoveAll(ctx context.Context, targets []backend.Target, uid st
 	for _, run := range runs {
 		open = open || run.State == ledger.Intent
 	}
-	if open && s.Now().Sub(s.Absences.First(uid, s.Now())) < recovery.AbsentTwice {
+	others := func(run ledger.Run) bool {
+		return run.State != ledger.Refused && !run.Confirmed && s.otherQueue(ctx, backend.TargetOf(run), run.Created)
+	}
+	switch absent := s.Now().Sub(s.Absences.First(uid, s.Now())); {
+	case open && absent < recovery.AbsentTwice:
 		return &Waiting{After: recovery.AbsentTwice, Message: "an unfinished submission is looked for once more"}
+	case absent < crosscheck.LostAfterMany && slices.ContainsFunc(runs, others):
+		return &Waiting{After: time.Minute, Message: "the schedd shows none of the jobs, but its queue was set up after they had been sent: it may be that its spool is not mounted, " +
+			"or that another schedd answers in its place. They count as gone in an hour"}
 	}
 	s.Absences.Clear(uid)
 	return nil

@@ -87,12 +87,42 @@ func (s *Sender) Judge(ctx context.Context, t backend.Target, tag schedd.Tag, f 
 	return found, nil
 }
 
-// Missing returns nil if an attempt of which HTCondor had no trace when it was asked may be sent: the second time.
-func (s *Sender) Missing(run ledger.Run, asked time.Time) error {
-	if first := s.Absences.First(run.UID, asked); asked.Sub(first) < recovery.AbsentTwice {
+// Missing returns nil if an attempt of which HTCondor had no trace when it was asked may be sent: the second time. A schedd whose queue is
+// younger than the attempt may have another one again soon, with its jobs: then they get the time that other missing jobs get.
+func (s *Sender) Missing(ctx context.Context, t backend.Target, run ledger.Run, asked time.Time) error {
+	first := s.Absences.First(run.UID, asked)
+	switch absent := asked.Sub(first); {
+	case absent < recovery.AbsentTwice:
 		return &Waiting{After: recovery.AbsentTwice, Message: "the schedd does not know this attempt; it is asked once more before anything is sent"}
+	case absent < crosscheck.LostAfterMany && s.otherQueue(ctx, t, run.Created):
+		return &Waiting{After: time.Minute, Message: "the schedd does not know this attempt, but its queue was set up after the attempt had begun: it may be that its spool is not mounted, " +
+			"or that another schedd answers in its place. In an hour the attempt is sent"}
 	}
 	return nil
+}
+
+// born is when a schedd's queue was set up, as it said at some time.
+type born struct{ queue, asked time.Time }
+
+// otherQueue reports whether a schedd's queue was set up after an attempt had begun. One that does not say has always had the same.
+func (s *Sender) otherQueue(ctx context.Context, t backend.Target, begun time.Time) bool {
+	if begun.IsZero() {
+		return false
+	}
+	known, is := s.born.Load(t)
+	if !is || s.Now().Sub(known.(born).asked) > 2*time.Second {
+		id, err := s.Owners.Credentials.Identity(ctx, t)
+		if err != nil {
+			return false
+		}
+		d, err := s.Schedd.Daemon(ctx, id)
+		if err != nil {
+			return false
+		}
+		known = born{time.Unix(d.QueueBorn, 0), s.Now()}
+		s.born.Store(t, known)
+	}
+	return known.(born).queue.After(begun)
 }
 
 // LookAgainAfter returns the time after which a question about an attempt must have begun to count.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -40,6 +41,8 @@ type Sender struct {
 	Repaired  func() // a half-spooled cluster was removed
 	Now       func() time.Time
 	Log       zerolog.Logger
+
+	born sync.Map // by backend.Target
 }
 
 // MayBegin returns nil if an intent of so many jobs may be written: every one that an outage leaves open must be looked up twice afterwards, so none is

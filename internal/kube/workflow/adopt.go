@@ -87,7 +87,7 @@ func (c *Controller) sendLost(ctx context.Context, w *v1alpha1.HTCWorkflow, s Si
 	if _, err := c.sender.Judge(ctx, t, tag(w, 1), found); err != nil {
 		return err
 	}
-	if err := c.sender.Missing(ledger.Run{UID: string(w.UID)}, c.Now()); err != nil {
+	if err := c.sender.Missing(ctx, t, ledger.Run{UID: string(w.UID)}, c.Now()); err != nil {
 		return err
 	}
 	c.Absences.Clear(string(w.UID))

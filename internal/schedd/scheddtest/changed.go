@@ -19,19 +19,26 @@ func (s *Schedd) Restart() {
 	s.started = s.now().Unix()
 }
 
-// Restore makes the queue what Jobs returned at some time, as after an older job_queue.log was put back.
+// Restore makes the queue what Jobs returned at some time, as after the job_queue.log of that time was put back.
 func (s *Schedd) Restore(queue []schedd.Job) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.queue = queue
+	s.queue, s.born = queue, 0
 }
 
-// Daemon returns when Restart was called last, or New.
+// Reset makes the queue an empty one that was set up now.
+func (s *Schedd) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue, s.born = nil, s.now().Unix()
+}
+
+// Daemon returns when Restart was called last, or New, and Reset.
 func (s *Schedd) Daemon(ctx context.Context, _ schedd.Identity) (schedd.Daemon, error) {
 	f := s.call(ctx, Daemon)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return schedd.Daemon{Started: s.started}, f.Err
+	return schedd.Daemon{Started: s.started, QueueBorn: s.born}, f.Err
 }
 
 // Changed implements condor_q for jobs that have changed.

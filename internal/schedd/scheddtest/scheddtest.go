@@ -26,6 +26,7 @@ type Schedd struct {
 	now     func() time.Time
 	next    int
 	started int64
+	born    int64
 	queue   []schedd.Job
 	history []schedd.Job // newest last
 	faults  map[string][]Fault
